@@ -1,0 +1,122 @@
+"""Bad input meets one clear error, early: what was expected, what came, what would work."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gpflow
+import numpy as np
+import tensorflow as tf
+from gpflow.base import AnyNDArray
+
+
+def as_matrix(values: Any, name: str) -> AnyNDArray:
+    """
+    :return: `values` as a finite two-dimensional array.
+    :raise ValueError: for any other shape, no rows, NaN or infinity.
+    """
+    array = np.asarray(values)
+    if array.ndim != 2:
+        hint = f"; use {name}[:, None]" if array.ndim == 1 else ""
+        raise ValueError(f"{name} must have shape [N, .], got shape {array.shape}{hint}")
+    if len(array) == 0:
+        raise ValueError(f"{name} has no rows; at least one is needed")
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        row, column = np.argwhere(~np.isfinite(array))[0]
+        raise ValueError(
+            f"{name} holds {array[row, column]} (row {row}, column {column}); "
+            "drop or impute such rows first"
+        )
+    return array
+
+
+def check_inputs(X: Any) -> AnyNDArray:
+    """
+    :return: X [N, D] as an array.
+    :raise ValueError: if it is not finite, two-dimensional, and of GPflow's default float type.
+    """
+    array = as_matrix(X, "X")
+    expected = np.dtype(gpflow.config.default_float())
+    if array.dtype != expected:
+        raise ValueError(
+            f"X has dtype {array.dtype}, but gpflow.config.default_float() is {expected}; use "
+            "gpflow.utilities.to_default_float(X), or gpflow.config.set_default_float"
+        )
+    return array
+
+
+def check_data(likelihood: Any, X: Any, Y: Any) -> tuple[AnyNDArray, AnyNDArray]:
+    """
+    Check a whole training set (a minibatch may hold one class only, a training set may not).
+
+    :return: X [N, D] and Y [N, P] as arrays.
+    :raise ValueError: for bad inputs, for X and Y of different length, or if the likelihood's own
+        `check_labels`, where it has one, objects to Y.
+    """
+    X, Y = check_inputs(X), as_matrix(Y, "Y")
+    if len(X) != len(Y):
+        raise ValueError(f"X has {len(X)} rows and Y has {len(Y)}; they must be equal")
+    if hasattr(likelihood, "check_labels"):
+        likelihood.check_labels(Y)
+    return X, Y
+
+
+def check_width(model: Any, X: Any, Y: Any) -> None:
+    """
+    :raise ValueError: if X has another number of columns than the inducing points of `model`, or
+        Y another number than it has latent functions (for likelihoods with one label per latent).
+    """
+    Z = getattr(model.inducing_variable, "Z", None)
+    if Z is not None and len(Z.shape) == 2 and Z.shape[-1] != X.shape[-1]:
+        raise ValueError(
+            f"X has {X.shape[-1]} columns, the inducing points have {Z.shape[-1]}; they must agree"
+        )
+    scalar = isinstance(model.likelihood, gpflow.likelihoods.ScalarLikelihood)
+    if scalar and Y.shape[-1] != model.num_latent_gps:
+        raise ValueError(
+            f"Y has {Y.shape[-1]} columns and the model {model.num_latent_gps} latent functions; "
+            "this likelihood needs one label per latent function (shape [N, num_latent_gps])"
+        )
+
+
+def check_weights(sample_weight: Any, num_rows: int) -> AnyNDArray:
+    """
+    :return: weights as a column [N, 1], ones for None.
+    :raise ValueError: if they are not N finite non-negative numbers, or all zero.
+    """
+    dtype = gpflow.config.default_float()
+    if sample_weight is None:
+        return np.ones((num_rows, 1), dtype)
+    weights = np.asarray(sample_weight, dtype).reshape(-1, 1)
+    if len(weights) != num_rows:
+        raise ValueError(f"sample_weight has {len(weights)} entries for {num_rows} rows")
+    if not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
+        raise ValueError("sample_weight must be finite, non-negative and not all zero")
+    return weights
+
+
+def duplicate_rows(Z: Any) -> list[tuple[int, int]]:
+    """:return: pairs (first, again) of equal rows."""
+    _, first, inverse = np.unique(np.asarray(Z), axis=0, return_index=True, return_inverse=True)
+    firsts = first[inverse.reshape(-1)]
+    return [(int(f), n) for n, f in enumerate(firsts) if f != n]
+
+
+def explain_cholesky_failure(kernel: tf.Module, inducing_variable: tf.Module, jitter: float) -> str:
+    """:return: the likely reason why Kuu has no Cholesky factor, and what to do about it."""
+    values = {name: np.asarray(p) for name, p in gpflow.utilities.parameter_dict(kernel).items()}
+    broken = [name for name, value in values.items() if not np.isfinite(value).all()]
+    Z = getattr(inducing_variable, "Z", None)
+    if broken:
+        return f"kernel{broken[0]} is not finite: lower the learning rate or restart from finite values"
+    if Z is not None and not np.isfinite(np.asarray(Z)).all():
+        return "an inducing point is not finite"
+    if Z is not None and duplicate_rows(Z):
+        first, again = duplicate_rows(Z)[0]
+        return f"inducing points {first} and {again} are equal: remove duplicates"
+    shown = ", ".join(f"kernel{name} = {np.array2string(v, precision=3, threshold=4)}"
+                      for name, v in values.items())
+    return (
+        f"inducing points are too close for the kernel values {shown}: standardise X, use a smaller "
+        f"lengthscale or variance, fewer inducing points, float64, or a jitter above {jitter:.0e}"
+    )

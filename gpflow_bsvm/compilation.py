@@ -1,0 +1,176 @@
+"""One trace per structure, however many models.
+
+`tf.function` keeps a graph for every Python object that it has seen, so a process that fits a
+thousand models keeps a thousand graphs. Here a function of GPflow modules (kernels, likelihoods)
+is traced once per *structure* - classes, shapes, active dimensions, transforms - and the values
+of the parameters come in as tensors. Two models that differ only in their numbers share a graph.
+"""
+
+from __future__ import annotations
+
+import copy
+import enum
+import functools
+import types
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any
+
+import gpflow
+import numpy as np
+import tensorflow as tf
+import tensorflow_probability as tfp
+
+#: Attributes in which TensorFlow keeps its own books: they differ between equal modules.
+_BOOKKEEPING = frozenset({"_name", "_name_scope", "_scope_name", "_obj_reference_counts_dict"})
+
+#: Told apart by what they are, not by their attributes.
+_FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinFunctionType, functools.partial)
+
+#: Graphs kept per function; the least recently used one goes first.
+_CACHE_SIZE = 64
+
+
+class _Unshareable(Exception):
+    """The module holds state that cannot be passed in as a parameter (raw variables, layers)."""
+
+
+class _Structure:
+    """Walk a module: its hashable structure, and its parameters in the order of the walk."""
+
+    def __init__(self) -> None:
+        self.parameters: list[gpflow.Parameter] = []
+        self._seen: dict[int, int] = {}
+
+    def of(self, value: Any) -> Hashable:
+        if value is None or isinstance(value, (bool, int, float, complex, str, bytes, enum.Enum)):
+            return (type(value), value)
+        if isinstance(value, (type, np.dtype, tf.DType, tf.TensorShape)):
+            return (type(value).__name__, str(value))
+        if isinstance(value, slice):
+            return ("slice", value.start, value.stop, value.step)
+        if isinstance(value, np.ndarray) and not value.dtype.hasobject:
+            return ("array", value.shape, value.dtype.str, value.tobytes())
+        if id(value) in self._seen:  # a parameter or module used twice is part of the structure
+            return ("again", self._seen[id(value)])
+        return self._of_object(value)
+
+    def _of_object(self, value: Any) -> Hashable:
+        if isinstance(value, (list, tuple)):
+            return ("sequence", *(self.of(item) for item in value))
+        if isinstance(value, Mapping):
+            return ("mapping", *((str(key), self.of(value[key])) for key in sorted(value, key=str)))
+        self._seen[id(value)] = len(self._seen)
+        if isinstance(value, gpflow.Parameter):
+            self.parameters.append(value)
+            return ("parameter", tuple(value.shape), value.dtype.name, self.of(value.transform))
+        if isinstance(value, tfp.bijectors.Bijector):
+            return (type(value), self.of(value.parameters))
+        if isinstance(value, (tf.Variable, tf.Tensor)):
+            raise _Unshareable
+        if isinstance(value, _FUNCTIONS):
+            return ("function", value)
+        return (type(value), self._of_attributes(value))
+
+    def _of_attributes(self, value: Any) -> Hashable:
+        if not isinstance(value, tf.Module) and "keras" in type(value).__module__:
+            raise _Unshareable
+        if not hasattr(value, "__dict__"):
+            raise _Unshareable
+        names = sorted(
+            name
+            for name in vars(value)
+            if name not in _BOOKKEEPING and not name.startswith("_self_")
+        )
+        return tuple((name, self.of(vars(value)[name])) for name in names)
+
+
+def _key(modules: tuple[Any, ...]) -> tuple[Hashable, list[gpflow.Parameter]]:
+    """
+    :return: the structure of `modules` and their parameters; a module with other state (a Keras
+        layer, a raw variable) is its own structure, and its variables are captured as they are.
+    """
+    walk = _Structure()
+    try:
+        key = walk.of(modules)
+        hash(key)
+    except (_Unshareable, TypeError, RecursionError):
+        return ("identity", *modules), []
+    return key, walk.parameters
+
+
+def _raw(parameter: gpflow.Parameter) -> tf.Tensor:
+    return tf.convert_to_tensor(parameter.unconstrained_variable)
+
+
+def _spec(tensor: tf.Tensor) -> tf.TensorSpec:
+    """The last dimension (inputs, latents, inducing points) stays fixed, all others are open."""
+    rank = len(tensor.shape)
+    shape = [None] * (rank - 1) + [tensor.shape[-1]] if rank else []
+    return tf.TensorSpec(shape, tensor.dtype)
+
+
+class Compiled:
+    """A function `function(*modules, *tensors)`, traced once per structure of its modules.
+
+    Use as a decorator at module level; `bind` gives the callable for some modules. The parameters
+    are read at every call, so that a bound function follows their values::
+
+        project = Compiled(_project).bind(kernel, inducing_variable)
+        A = project(X)
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+        self._graphs: OrderedDict[Hashable, Any] = OrderedDict()
+        #: How often the function was traced, for tests and for the curious.
+        self.num_traces = 0
+        self.__doc__ = function.__doc__
+
+    def bind(self, *modules: Any) -> Callable[..., Any]:
+        """
+        :param modules: GPflow modules (or any object) that come first in the function's arguments.
+        :return: a callable of the remaining arguments, all tensors.
+        """
+        structure, parameters = _key(modules)
+        structure = (structure, gpflow.config.default_float())
+
+        def call(*tensors: Any) -> Any:
+            tensors = tuple(tf.convert_to_tensor(tensor) for tensor in tensors)
+            specs = tuple(_spec(tensor) for tensor in tensors)
+            graph = self._graph((structure, specs), modules, parameters, specs)
+            return graph([_raw(parameter) for parameter in parameters], *tensors)
+
+        return call
+
+    def __call__(self, *tensors: Any) -> Any:
+        return self.bind()(*tensors)
+
+    def _graph(
+        self,
+        key: Hashable,
+        modules: tuple[Any, ...],
+        parameters: list[gpflow.Parameter],
+        specs: tuple[tf.TensorSpec, ...],
+    ) -> Any:
+        if key in self._graphs:
+            self._graphs.move_to_end(key)
+            return self._graphs[key]
+
+        def traced(values: list[tf.Tensor], *tensors: tf.Tensor) -> Any:
+            self.num_traces += 1
+            constrained = {
+                id(parameter): value
+                if parameter.transform is None
+                else parameter.transform.forward(value)
+                for parameter, value in zip(parameters, values)
+            }
+            # deepcopy takes what the memo has: here tensors in the place of the parameters.
+            inside = copy.deepcopy(modules, constrained) if parameters else modules
+            return self._function(*inside, *tensors)
+
+        raw_specs = [tf.TensorSpec(_raw(p).shape, _raw(p).dtype) for p in parameters]
+        self._graphs[key] = tf.function(traced, input_signature=[raw_specs, *specs])
+        while len(self._graphs) > _CACHE_SIZE:
+            self._graphs.popitem(last=False)
+        return self._graphs[key]

@@ -1,0 +1,8 @@
+"""How q is found: project -> localise -> accumulate -> solve. An algorithm names no likelihood."""
+
+from .auto import fit
+from .cavi import CAVI
+from .history import History
+from .svi import SVI
+
+__all__ = ["CAVI", "SVI", "History", "fit"]

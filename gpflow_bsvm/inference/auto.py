@@ -1,0 +1,48 @@
+"""`fit`: the algorithm that suits the amount of data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+from gpflow.base import RegressionData
+
+from .cavi import CAVI
+from .history import Callback, History
+from .svi import SVI
+from .view import EngineModel
+
+#: Up to this many rows times inducing points squared, whole sweeps are affordable.
+_SWEEP_LIMIT = 5e10
+
+
+def fit(
+    model: EngineModel,
+    data: RegressionData | tf.data.Dataset,
+    *,
+    sample_weight: Any = None,
+    callback: Callback | None = None,
+    monitor: Callable[[int], Any] | None = None,
+    progress: bool | None = None,
+) -> History:
+    """
+    Fit q of a model at its present hyperparameters: `CAVI` where a sweep over the data is
+    affordable (N M^2 up to 5e10), else and for a `tf.data.Dataset` `SVI`, one epoch at least.
+
+    Arguments as in `gpflow_bsvm.inference.CAVI.run`.
+    """
+    algorithm: CAVI | SVI = CAVI()
+    if isinstance(data, tf.data.Dataset):
+        algorithm = SVI()
+    elif len(data[0]) * float(model.natural().h.shape[-1]) ** 2 > _SWEEP_LIMIT:
+        batch_size = 1000
+        algorithm = SVI(batch_size=batch_size, num_steps=max(1000, len(data[0]) // batch_size))
+    return algorithm.run(
+        model,
+        data,
+        sample_weight=sample_weight,
+        callback=callback,
+        monitor=monitor,
+        progress=progress,
+    )

@@ -1,0 +1,87 @@
+"""Where minibatches come from: arrays in memory, or a `tf.data.Dataset`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+import numpy as np
+import tensorflow as tf
+from gpflow.base import AnyNDArray
+
+from ..checks import as_matrix, check_inputs, check_weights, check_width
+from .statistics import Rows
+from .view import EngineModel, View
+
+#: A block of consecutive minibatches: rows that hold them, and index [T, B] into these rows.
+Block = tuple[Rows, AnyNDArray]
+
+
+class Source(Protocol):
+    """Yields minibatches without end."""
+
+    def blocks(self, num_batches: int) -> Iterator[Block]:
+        """:return: blocks of at most `num_batches` batches of equal size."""
+
+
+class ArraySource:
+    """Minibatches from arrays: each epoch is a fresh permutation of the rows."""
+
+    def __init__(self, view: View, batch_size: int, seed: int) -> None:
+        self._view, self._batch_size = view, min(batch_size, len(view))
+        self._random = np.random.default_rng(seed)
+        self._waiting = np.empty(0, dtype=np.int64)
+
+    def blocks(self, num_batches: int) -> Iterator[Block]:
+        """Yield blocks without end."""
+        while True:
+            needed = num_batches * self._batch_size
+            parts = [self._waiting]
+            while sum(map(len, parts)) < needed:
+                parts.append(self._random.permutation(len(self._view)))
+            order = np.concatenate(parts)
+            self._waiting = order[needed:]
+            yield self._view.take(order[:needed].reshape(num_batches, self._batch_size))
+
+
+class DatasetSource:
+    """
+    Minibatches (X, Y) or (X, Y, sample_weight) as a batched `tf.data.Dataset` gives them, started
+    anew when it ends. Consecutive batches of equal size make a block, which is projected at once.
+    """
+
+    def __init__(self, model: EngineModel, dataset: tf.data.Dataset) -> None:
+        self._model, self._dataset = model, dataset
+
+    def blocks(self, num_batches: int) -> Iterator[Block]:
+        """Yield blocks without end; raise ValueError for a dataset without batches."""
+        group: list[tuple[AnyNDArray, ...]] = []
+        for batch in self._batches():
+            if group and len(batch[0]) != len(group[0][0]):
+                yield self._block(group)
+                group = []
+            group.append(batch)
+            if len(group) == num_batches:
+                yield self._block(group)
+                group = []
+
+    def _batches(self) -> Iterator[tuple[AnyNDArray, ...]]:
+        while True:
+            count = 0
+            for element in self._dataset.as_numpy_iterator():
+                count += 1
+                yield self._checked(element)
+            if count == 0:
+                raise ValueError("the dataset is empty: it must yield batches (X, Y)")
+
+    def _checked(self, element: Any) -> tuple[AnyNDArray, ...]:
+        if not isinstance(element, tuple) or len(element) not in (2, 3):
+            raise ValueError("a dataset must yield (X, Y) or (X, Y, sample_weight), in batches")
+        X, Y = check_inputs(element[0]), as_matrix(element[1], "Y")
+        check_width(self._model, X, Y)
+        return X, Y, check_weights(element[2] if len(element) == 3 else None, len(X))
+
+    def _block(self, group: list[tuple[AnyNDArray, ...]]) -> Block:
+        X, Y, weight = (np.concatenate(column) for column in zip(*group))
+        index = np.arange(len(X)).reshape(len(group), -1)
+        return View(self._model, X, Y, weight).take(index)

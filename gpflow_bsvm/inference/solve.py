@@ -1,0 +1,88 @@
+"""solve: from natural parameters to a Gaussian, always in the whitened space of the features."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from ..compilation import Compiled
+
+
+class Natural(NamedTuple):
+    """q(s_l) = N(P_l^-1 h_l, P_l^-1): precision-means and precisions."""
+
+    h: tf.Tensor  #: [L, M]
+    P: tf.Tensor  #: [L, M, M]
+
+
+class Gaussian(NamedTuple):
+    """q(s_l) = N(R_l^T c_l, R_l^T R_l), with its divergence from the prior N(0, I)."""
+
+    R: tf.Tensor  #: [L, M, M], inverse Cholesky factor of the precision, lower triangular
+    c: tf.Tensor  #: [L, M], R h
+    kl: tf.Tensor  #: [], summed over l
+
+
+def solve(natural: Natural) -> Gaussian:
+    """
+    P = L L^T:  R = L^-1,  c = R h,  KL = (|R^T c|^2 + |R|_F^2 - M - log|R|^2) / 2.
+    """
+    R = _inverse_of_lower(tf.linalg.cholesky(natural.P))
+    c = tf.linalg.matvec(R, natural.h)
+    mean = tf.linalg.matvec(R, c, transpose_a=True)
+    squares = tf.reduce_sum(tf.square(mean)) + tf.reduce_sum(tf.square(R))
+    log_det = tf.reduce_sum(tf.math.log(tf.linalg.diag_part(R)))
+    kl = 0.5 * (squares - tf.cast(tf.size(c), R.dtype)) - log_det
+    return Gaussian(R, c, kl)
+
+
+def blend(old: Natural, h: tf.Tensor, P: tf.Tensor, rho: tf.Tensor) -> Natural:
+    """
+    (1 - rho) (h, P)_old + rho (h, I + P), the natural-gradient step of size rho: a convex
+    combination of positive definite precisions for 0 < rho <= 1, so positive definite itself.
+    """
+    P = (1 - rho) * old.P + rho * P
+    P = tf.linalg.set_diag(P, tf.linalg.diag_part(P) + rho)
+    return Natural((1 - rho) * old.h + rho * h, P)
+
+
+def to_mean_and_root(natural: Natural) -> tuple[tf.Tensor, tf.Tensor]:
+    """
+    Mean and lower triangular root of the covariance, as GPflow stores a Gaussian, from a single
+    Cholesky factor: with rows and columns reversed an ordinary factorisation gives P = U U^T, U
+    upper triangular, and U^-T is the root.
+
+    :return: mean [L, M] and root [L, M, M].
+    """
+    U = tf.reverse(tf.linalg.cholesky(tf.reverse(natural.P, [-2, -1])), [-2, -1])
+    root = _inverse_of_lower(tf.linalg.matrix_transpose(U))
+    mean = tf.linalg.matvec(root, tf.linalg.matvec(root, natural.h, transpose_a=True))
+    return mean, root
+
+
+def to_natural(mean: tf.Tensor, root: tf.Tensor) -> Natural:
+    """:return: h = P mean and P = root^-T root^-1, for a lower triangular root [L, M, M]."""
+    inverse = _inverse_of_lower(root)
+    P = tf.matmul(inverse, inverse, transpose_a=True)
+    return Natural(tf.linalg.matvec(P, mean), P)
+
+
+def _inverse_of_lower(L: tf.Tensor) -> tf.Tensor:
+    identity = tf.eye(tf.shape(L)[-1], batch_shape=tf.shape(L)[:-2], dtype=L.dtype)
+    return tf.linalg.triangular_solve(L, identity)
+
+
+@Compiled
+def compiled_solve(h: tf.Tensor, P: tf.Tensor) -> Gaussian:
+    """`solve` for eager callers."""
+    return solve(Natural(h, P))
+
+
+@Compiled
+def compiled_step(
+    old_h: tf.Tensor, old_P: tf.Tensor, h: tf.Tensor, P: tf.Tensor, rho: tf.Tensor
+) -> tuple[Natural, Gaussian]:
+    """`blend`, then `solve`, for eager callers."""
+    natural = blend(Natural(old_h, old_P), h, P, rho)
+    return natural, solve(natural)

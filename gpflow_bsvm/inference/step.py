@@ -1,0 +1,36 @@
+"""A single natural-gradient step, in closed form."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+from gpflow.base import RegressionData
+
+from .solve import Natural, blend, solve
+from .statistics import Rows, accumulate, marginals
+from .view import EngineModel
+
+
+def natural_gradient_step(
+    model: EngineModel, data: RegressionData, learning_rate: float | tf.Tensor
+) -> Natural:
+    """
+    (h, P) <- (1 - rho) (h, P) + rho (s sum_n r_n Phi_n, I + s sum_n w_n Phi_n Phi_n^T) with
+    s = num_data / B (Wenzel et al. 2017, eq. 9-10; Algorithm 1).
+
+    :param model: holds q and projects x; it is not changed.
+    :param data: X [B, D] and Y [B, P].
+    :param learning_rate: rho in (0, 1].
+    :return: the new natural parameters.
+    :raise ValueError: for a number outside (0, 1].
+    """
+    if isinstance(learning_rate, (int, float)) and not 0 < learning_rate <= 1:
+        raise ValueError(f"learning_rate must be in (0, 1], got {learning_rate}")
+    X, Y = (tf.convert_to_tensor(array) for array in data)
+    old = model.natural()
+    q = solve(old)
+    weight = tf.ones_like(X[:, :1])
+    if model.num_data is not None:
+        weight *= tf.cast(model.num_data, X.dtype) / tf.cast(tf.shape(X)[0], X.dtype)
+    rows = Rows(X, Y, weight, *model.projector()(X))
+    sums = accumulate(model.likelihood, rows, marginals(rows.features, q.R, q.c))
+    return blend(old, sums.h, sums.P, tf.cast(learning_rate, X.dtype))

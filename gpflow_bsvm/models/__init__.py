@@ -1,0 +1,5 @@
+"""Where q lives, and how x is projected."""
+
+from .sparse import BSVM
+
+__all__ = ["BSVM"]
