@@ -49,7 +49,9 @@ class _Structure:
             return (type(value).__name__, str(value))
         if isinstance(value, slice):
             return ("slice", value.start, value.stop, value.step)
-        if isinstance(value, np.ndarray) and not value.dtype.hasobject:
+        if isinstance(value, tf.Tensor) and hasattr(value, "numpy"):
+            value = value.numpy()  # a constant, such as the nodes of a quadrature rule
+        if isinstance(value, (np.ndarray, np.generic)) and not value.dtype.hasobject:
             return ("array", value.shape, value.dtype.str, value.tobytes())
         if id(value) in self._seen:  # a parameter or module used twice is part of the structure
             return ("again", self._seen[id(value)])
@@ -137,8 +139,8 @@ class Compiled:
 
         def call(*tensors: Any) -> Any:
             tensors = tuple(tf.convert_to_tensor(tensor) for tensor in tensors)
-            specs = tuple(_spec(tensor) for tensor in tensors)
-            graph = self._graph((structure, specs), modules, parameters, specs)
+            key = (structure, *((len(t.shape), t.shape[-1:], t.dtype) for t in tensors))
+            graph = self._graph(key, modules, parameters, tensors)
             return graph([_raw(parameter) for parameter in parameters], *tensors)
 
         return call
@@ -151,7 +153,7 @@ class Compiled:
         key: Hashable,
         modules: tuple[Any, ...],
         parameters: list[gpflow.Parameter],
-        specs: tuple[tf.TensorSpec, ...],
+        tensors: tuple[tf.Tensor, ...],
     ) -> Any:
         if key in self._graphs:
             self._graphs.move_to_end(key)
@@ -170,7 +172,9 @@ class Compiled:
             return self._function(*inside, *tensors)
 
         raw_specs = [tf.TensorSpec(_raw(p).shape, _raw(p).dtype) for p in parameters]
-        self._graphs[key] = tf.function(traced, input_signature=[raw_specs, *specs])
+        specs = [_spec(tensor) for tensor in tensors]
+        function = tf.function(traced).get_concrete_function(raw_specs, *specs)
+        self._graphs[key] = function
         while len(self._graphs) > _CACHE_SIZE:
             self._graphs.popitem(last=False)
         return self._graphs[key]

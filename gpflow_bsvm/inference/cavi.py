@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,17 +10,27 @@ from typing import Any
 
 import tensorflow as tf
 from gpflow.base import RegressionData
+from gpflow.config import default_float
+from gpflow.likelihoods import Likelihood
 
 from ..checks import check_data, check_weights, check_width
+from ..compilation import Compiled
 from .history import Callback, History, Recorder
-from .solve import Gaussian, Natural, compiled_solve, compiled_step
-from .statistics import Statistics, compiled_accumulate
+from .solve import Gaussian, Natural, blend, solve
+from .statistics import Rows, Statistics, accumulate, compiled_accumulate, marginals
 from .view import EngineModel, View
 
 #: A step is halved at most this often before the fit counts as converged.
 _MAX_HALVINGS = 20
-#: From this many feature entries on a pass is worth running in single precision.
-_BIG_PASS = 2e7
+#: From this many feature entries (N times L M) on, the first sweeps run in single precision ...
+_BIG_PASS = 2e5
+#: ... until the ELBO rises by less than this, relatively.
+_SINGLE_TOL = 1e-4
+
+#: Relative rounding of the ELBO by the precision of the products.
+_ROUNDING = {tf.float64: 1e-12, tf.float32: 1e-7}
+
+PRODUCTS = ("float64", "float32", "mixed")
 
 
 @dataclass(frozen=True)
@@ -33,8 +44,10 @@ class CAVI:
     :ivar max_iter: most sweeps.
     :ivar tol: stop when the ELBO rises by less than `tol` times its absolute value.
     :ivar learning_rate: first rho to try, in (0, 1].
-    :ivar products: dtype of the large products, "float64" or "float32"; sums and factorisations
-        keep GPflow's default float. None: float32 from 2e7 feature entries (N times M) on.
+    :ivar products: precision of the large products; sums, sites and factorisations are always in
+        GPflow's default float. "float64", "float32" or "mixed": float32 far from the fixed point,
+        where only the direction matters, float64 for the last sweeps, so that the result is that
+        of float64. None: "mixed" from 2e5 feature entries (N times M) on, else "float64".
     """
 
     max_iter: int = 200
@@ -49,6 +62,8 @@ class CAVI:
             raise ValueError(f"tol must be at least 0, got {self.tol}")
         if not 0 < self.learning_rate <= 1:
             raise ValueError(f"learning_rate must be in (0, 1], got {self.learning_rate}")
+        if self.products is not None and self.products not in PRODUCTS:
+            raise ValueError(f"products must be None or one of {PRODUCTS}, got {self.products!r}")
 
     def run(
         self,
@@ -77,45 +92,69 @@ class CAVI:
         if model.num_data is not None:
             weight = weight * (float(model.num_data) / len(X))
         with Recorder(model, self.max_iter, callback, monitor, progress) as recorder:
-            ascent = _Ascent(model, View(model, X, Y, weight, products=self._dtype(model, X)))
-            self._climb(ascent, recorder)
+            view = View(model, X, Y, weight)
+            ascent = _Ascent(model, view)
+            for dtype, tol in self._phases(len(X) * math.prod(model.num_features)):
+                ascent.start(dtype)
+                recorder.history.converged = self._climb(ascent, recorder, tol)
         return recorder.history
 
-    def _dtype(self, model: EngineModel, X: Any) -> tf.DType | None:
-        if self.products is not None:
-            return tf.as_dtype(self.products)
-        entries = len(X) * model.natural().h.shape[-1]
-        return tf.float32 if entries >= _BIG_PASS else None
+    def _phases(self, num_entries: int) -> list[tuple[tf.DType, float]]:
+        """:return: dtype of the products and tolerance, phase after phase."""
+        exact = tf.as_dtype(default_float()).name
+        products = self.products or ("mixed" if num_entries >= _BIG_PASS else exact)
+        if products == "mixed":
+            return [(tf.float32, max(self.tol, _SINGLE_TOL)), (tf.as_dtype(exact), self.tol)]
+        return [(tf.as_dtype(products), self.tol)]
 
-    def _climb(self, ascent: _Ascent, recorder: Recorder) -> None:
+    def _climb(self, ascent: _Ascent, recorder: Recorder, tol: float) -> bool:
+        """:return: whether the ELBO rose by less than `tol` before the sweeps were used up."""
         rho = self.learning_rate
-        for step in range(1, self.max_iter + 1):
+        for step in range(len(recorder.history) + 1, self.max_iter + 1):
             before = ascent.elbo
             rho = ascent.step(rho)
             if rho == 0:
-                recorder.history.converged = True
-                return
+                return True
             recorder.record(step, ascent.elbo, rho, ascent.natural)
-            if ascent.elbo - before <= self.tol * abs(ascent.elbo):
-                recorder.history.converged = True
-                return
+            if ascent.elbo - before <= tol * abs(ascent.elbo):
+                return True
             rho = min(1.0, 2 * rho)
+        return False
+
+
+@Compiled
+def compiled_sweep(
+    likelihood: Likelihood,
+    h: tf.Tensor,
+    P: tf.Tensor,
+    target_h: tf.Tensor,
+    target_P: tf.Tensor,
+    rho: tf.Tensor,
+    *rows: tf.Tensor,
+) -> tuple[Natural, Gaussian, Statistics]:
+    """A step of size rho towards the target, and the statistics of `rows` where it arrives."""
+    natural = blend(Natural(h, P), target_h, target_P, rho)
+    q, seen = solve(natural), Rows(*rows)
+    return natural, q, accumulate(likelihood, seen, marginals(seen.features, q.R, q.c))
 
 
 class _Ascent:
     """A point of the climb: natural parameters, their ELBO and the target of the next step."""
 
+    natural: Natural
+    elbo: float
+
     def __init__(self, model: EngineModel, view: View) -> None:
+        self._sweep = compiled_sweep.bind(model.likelihood)
         self._accumulate = compiled_accumulate.bind(model.likelihood)
         self._view = view
         self.natural = model.natural()
-        self.elbo, self._target = self._pass(compiled_solve(*self.natural))
+        self._target = self.natural
 
-    def _pass(self, q: Gaussian) -> tuple[float, Statistics]:
-        """One pass over the data: the ELBO at q, and the sums that the next step needs."""
-        parts = [self._accumulate(q.R, q.c, *rows) for rows in self._view]
-        sums = Statistics(*(tf.add_n(part) for part in zip(*parts)))
-        return float(sums.expectation - q.kl), sums
+    def start(self, dtype: tf.DType) -> None:
+        """Look at the present point with products in `dtype`."""
+        self._dtype = dtype
+        _, self.elbo, self._target = self._move(0.0)
 
     def step(self, rho: float) -> float:
         """
@@ -123,18 +162,20 @@ class _Ascent:
 
         :return: the rho that was taken, 0 if none was found.
         """
-        slack = self._slack()
+        slack = _ROUNDING[self._dtype] * abs(self.elbo)
         for _ in range(_MAX_HALVINGS):
-            rate = tf.constant(rho, self.natural.h.dtype)
-            natural, q = compiled_step(*self.natural, self._target.h, self._target.P, rate)
-            elbo, target = self._pass(q)
+            natural, elbo, target = self._move(rho)
             if math.isfinite(elbo) and elbo >= self.elbo - slack:
                 self.natural, self.elbo, self._target = natural, elbo, target
                 return rho
             rho /= 2
         return 0.0
 
-    def _slack(self) -> float:
-        """Rounding of a sum over the data, in units of the ELBO."""
-        precision = 1e-12 if self._view.is_double else 1e-6
-        return precision * abs(self.elbo)
+    def _move(self, rho: float) -> tuple[Natural, float, Natural]:
+        """One pass over the data: the point at rho, its ELBO and the target seen from there."""
+        chunks = self._view.chunks(self._dtype)
+        rate = tf.constant(rho, self.natural.h.dtype)
+        natural, q, first = self._sweep(*self.natural, *self._target, rate, *next(chunks))
+        rest = (self._accumulate(q.R, q.c, *rows) for rows in chunks)
+        sums = functools.reduce(lambda one, two: Statistics(*map(tf.add, one, two)), rest, first)
+        return natural, float(sums.expectation - q.kl), Natural(sums.h, sums.P)

@@ -77,12 +77,3 @@ def _inverse_of_lower(L: tf.Tensor) -> tf.Tensor:
 def compiled_solve(h: tf.Tensor, P: tf.Tensor) -> Gaussian:
     """`solve` for eager callers."""
     return solve(Natural(h, P))
-
-
-@Compiled
-def compiled_step(
-    old_h: tf.Tensor, old_P: tf.Tensor, h: tf.Tensor, P: tf.Tensor, rho: tf.Tensor
-) -> tuple[Natural, Gaussian]:
-    """`blend`, then `solve`, for eager callers."""
-    natural = blend(Natural(old_h, old_P), h, P, rho)
-    return natural, solve(natural)

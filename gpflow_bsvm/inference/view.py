@@ -24,7 +24,10 @@ class EngineModel(Protocol):
 
     likelihood: Likelihood
     num_data: Any
-    num_latent_gps: int
+
+    @property
+    def num_features(self) -> tuple[int, int]:
+        """:return: number of latent functions L and of features M of each."""
 
     def projector(self) -> Callable[[tf.Tensor], tuple[tf.Tensor, tf.Tensor, tf.Tensor]]:
         """:return: X [N, D] -> features [G, N, M], residual [N, .], prior mean [N, .]."""
@@ -49,47 +52,35 @@ class View:
         Y: AnyNDArray,
         weight: AnyNDArray,
         *,
-        products: tf.DType | None = None,
         cache_bytes: int = CACHE_BYTES,
     ) -> None:
         """
         :param X: [N, D], Y: [N, P], weight: [N, 1].
-        :param products: dtype of the features and hence of the large products (None: that of X).
         :param cache_bytes: keep all features in memory if they need no more than this.
         """
         self._project = model.projector()
         self._data = (X, Y, weight)
-        self._products = products or tf.as_dtype(X.dtype)
-        first = self._rows(slice(0, 1))
-        groups, _, num_inducing = first.features.shape
-        entries = groups * num_inducing
-        width = max(groups, model.num_latent_gps) * num_inducing
-        self.chunk_rows = int(np.clip(CHUNK_ENTRIES // width, 64, 2**14))
-        self._cached = len(X) * entries * self._products.size <= cache_bytes
-        self._chunks: list[Rows] | None = None
-        self._all: Rows | None = None
+        num_latents, num_inducing = model.num_features
+        entries = num_latents * num_inducing  # at most: latent functions may share features
+        self.chunk_rows = int(np.clip(CHUNK_ENTRIES // entries, 64, 2**14))
+        self._cached = len(X) * entries * X.dtype.itemsize <= cache_bytes
+        self._chunks: dict[tf.DType, list[Rows]] = {}
 
     def __len__(self) -> int:
         return len(self._data[0])
 
-    @property
-    def is_double(self) -> bool:
-        """Whether the large products run in double precision."""
-        return bool(self._products == tf.float64)
+    def chunks(self, dtype: tf.DType) -> Iterator[Rows]:
+        """
+        Iterate over all rows, chunk by chunk.
 
-    def __iter__(self) -> Iterator[Rows]:
-        """Iterate over all rows, chunk by chunk."""
-        if self._chunks is not None:
-            yield from self._chunks
-            return
-        chunks = []
-        for start in range(0, len(self), self.chunk_rows):
-            chunk = self._rows(slice(start, start + self.chunk_rows))
-            if self._cached:
-                chunks.append(chunk)
-            yield chunk
+        :param dtype: of the features, and hence of the large products.
+        """
         if self._cached:
-            self._chunks = chunks
+            if dtype not in self._chunks:
+                self._chunks[dtype] = [self._cast(rows, dtype) for rows in self._projected()]
+            yield from self._chunks[dtype]
+        else:
+            yield from (self._cast(rows, dtype) for rows in self._projected())
 
     def take(self, index: AnyNDArray) -> tuple[Rows, AnyNDArray]:
         """
@@ -98,17 +89,40 @@ class View:
         """
         if not self._cached:
             return self._rows(index.reshape(-1)), np.arange(index.size).reshape(index.shape)
-        if self._all is None:
-            columns = zip(*self)
-            self._all = Rows(
-                *(
-                    tf.concat(column, axis=1 if name == "features" else 0)
-                    for name, column in zip(Rows._fields, columns)
-                )
-            )
-        return self._all, index
+        chunks = list(self._projected())
+        if len(chunks) > 1:
+            self._store([_concatenate(chunks)])
+        return self._chunks[self._dtype][0], index
+
+    @property
+    def _dtype(self) -> tf.DType:
+        return tf.as_dtype(self._data[0].dtype)
+
+    def _store(self, chunks: list[Rows]) -> None:
+        self._chunks[self._dtype] = chunks
+
+    def _projected(self) -> Iterator[Rows]:
+        """Chunks in the dtype of the data, from memory where they are kept."""
+        if self._dtype in self._chunks:
+            yield from self._chunks[self._dtype]
+            return
+        starts = range(0, len(self), self.chunk_rows)
+        chunks = (self._rows(slice(start, start + self.chunk_rows)) for start in starts)
+        if not self._cached:
+            yield from chunks
+            return
+        self._store(list(chunks))
+        yield from self._chunks[self._dtype]
 
     def _rows(self, index: Any) -> Rows:
         X, Y, weight = (tf.convert_to_tensor(array[index]) for array in self._data)
-        features, residual, prior_mean = self._project(X)
-        return Rows(X, Y, weight, tf.cast(features, self._products), residual, prior_mean)
+        return Rows(X, Y, weight, *self._project(X))
+
+    @staticmethod
+    def _cast(rows: Rows, dtype: tf.DType) -> Rows:
+        return rows._replace(features=tf.cast(rows.features, dtype))
+
+
+def _concatenate(chunks: list[Rows]) -> Rows:
+    axes = (1 if name == "features" else 0 for name in Rows._fields)
+    return Rows(*(tf.concat(column, axis) for column, axis in zip(zip(*chunks), axes)))

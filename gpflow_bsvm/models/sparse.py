@@ -43,6 +43,17 @@ def _prior_factor(
     return tf.linalg.cholesky(Kuu_[None] if len(Kuu_.shape) == 2 else Kuu_)
 
 
+@Compiled
+def _natural(q_mu: tf.Tensor, q_sqrt: tf.Tensor, *prior_factor: tf.Tensor) -> Natural:
+    """:return: q(u) in natural parameters of the whitened Lz^-1 u, Lz given unless whitened."""
+    mean, root = tf.transpose(q_mu), q_sqrt
+    for Lz in prior_factor:
+        Lz = tf.broadcast_to(Lz, tf.shape(root))
+        mean = tf.linalg.triangular_solve(Lz, mean[..., None])[..., 0]
+        root = tf.linalg.triangular_solve(Lz, root)
+    return to_natural(mean, root)
+
+
 class BSVM(gpflow.models.SVGP):
     r"""
     Sparse Bayesian support vector machine (S-BSVM, Wenzel et al. 2017, section 4.2):
@@ -141,6 +152,12 @@ class BSVM(gpflow.models.SVGP):
         reason = explain_cholesky_failure(self.kernel, self.inducing_variable, MAX_JITTER)
         raise ValueError(f"Kuu has no Cholesky factor, even with jitter {MAX_JITTER:.0e}: {reason}")
 
+    @property
+    def num_features(self) -> tuple[int, int]:
+        """:return: number of latent functions L and of inducing points M."""
+        num_inducing, num_latents = self.q_mu.shape
+        return int(num_latents), int(num_inducing)
+
     def projector(self) -> Callable[[tf.Tensor], tuple[tf.Tensor, tf.Tensor, tf.Tensor]]:
         """
         :return: a function of X [N, D] that returns whitened features [G, N, M], residual variance
@@ -152,12 +169,8 @@ class BSVM(gpflow.models.SVGP):
 
     def natural(self) -> Natural:
         """:return: q in natural parameters, in the whitened space of the features."""
-        mean, root = tf.transpose(self.q_mu), tf.convert_to_tensor(self.q_sqrt)
-        if not self.whiten:
-            Lz = tf.broadcast_to(self.prior_factor(), tf.shape(root))
-            mean = tf.linalg.triangular_solve(Lz, mean[..., None])[..., 0]
-            root = tf.linalg.triangular_solve(Lz, root)
-        return to_natural(mean, root)
+        natural = _natural.bind(self.q_mu, self.q_sqrt)
+        return natural() if self.whiten else natural(self.prior_factor())
 
     def assign_natural(self, natural: Natural) -> None:
         """Set `q_mu` and `q_sqrt` from natural parameters in the whitened space."""
