@@ -1,7 +1,15 @@
 """Bayesian support vector machines for GPflow."""
 
-from . import inference, likelihoods, models, schedules
+from . import inducing_points, inference, likelihoods, models, schedules
 from .inference import fit
+from .version import __version__
 
-__version__ = "0.1.0"
-__all__ = ["fit", "inference", "likelihoods", "models", "schedules"]
+__all__ = [
+    "__version__",
+    "fit",
+    "inducing_points",
+    "inference",
+    "likelihoods",
+    "models",
+    "schedules",
+]

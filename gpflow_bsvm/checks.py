@@ -36,7 +36,7 @@ def check_inputs(X: Any) -> AnyNDArray:
     :raise ValueError: if it is not finite, two-dimensional, and of GPflow's default float type.
     """
     array = as_matrix(X, "X")
-    expected = np.dtype(gpflow.config.default_float())
+    expected: np.dtype[Any] = np.dtype(gpflow.config.default_float())
     if array.dtype != expected:
         raise ValueError(
             f"X has dtype {array.dtype}, but gpflow.config.default_float() is {expected}; use "
@@ -87,7 +87,7 @@ def check_weights(sample_weight: Any, num_rows: int) -> AnyNDArray:
     dtype = gpflow.config.default_float()
     if sample_weight is None:
         return np.ones((num_rows, 1), dtype)
-    weights = np.asarray(sample_weight, dtype).reshape(-1, 1)
+    weights: AnyNDArray = np.asarray(sample_weight, dtype).reshape(-1, 1)
     if len(weights) != num_rows:
         raise ValueError(f"sample_weight has {len(weights)} entries for {num_rows} rows")
     if not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
@@ -114,8 +114,10 @@ def explain_cholesky_failure(kernel: tf.Module, inducing_variable: tf.Module, ji
     if Z is not None and duplicate_rows(Z):
         first, again = duplicate_rows(Z)[0]
         return f"inducing points {first} and {again} are equal: remove duplicates"
-    shown = ", ".join(f"kernel{name} = {np.array2string(v, precision=3, threshold=4)}"
-                      for name, v in values.items())
+    shown = ", ".join(
+        f"kernel{name} = {np.array2string(v, precision=3, threshold=4)}"
+        for name, v in values.items()
+    )
     return (
         f"inducing points are too close for the kernel values {shown}: standardise X, use a smaller "
         f"lengthscale or variance, fewer inducing points, float64, or a jitter above {jitter:.0e}"

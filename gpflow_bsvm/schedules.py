@@ -29,6 +29,7 @@ class RobbinsMonro:
             raise ValueError(f"forgetting must be in (0.5, 1], got {self.forgetting}")
 
     def __call__(self, step: int) -> float:
+        """:return: rho of the step, counted from 0."""
         return float((step + self.delay) ** -self.forgetting)
 
 
@@ -47,4 +48,5 @@ class Constant:
             raise ValueError(f"rate must be in (0, 1], got {self.rate}")
 
     def __call__(self, step: int) -> float:
+        """:return: the rate, whatever the step."""
         return self.rate

@@ -50,7 +50,7 @@ class SVI:
     num_steps: int = 5000
     learning_rate: Schedule | float = field(default_factory=RobbinsMonro)
     seed: int = 0
-    record_every: int = 100
+    record_every: int = 250
 
     def __post_init__(self) -> None:
         for name in ("batch_size", "num_steps", "record_every"):
@@ -85,9 +85,7 @@ class SVI:
             self._descend(model, source, num_data, recorder)
         return recorder.history
 
-    def _source(
-        self, model: EngineModel, data: Any, sample_weight: Any
-    ) -> tuple[Source, float]:
+    def _source(self, model: EngineModel, data: Any, sample_weight: Any) -> tuple[Source, float]:
         if isinstance(data, tf.data.Dataset):
             if model.num_data is None:
                 raise ValueError("for a tf.data.Dataset the model needs num_data, the rows in all")
@@ -129,7 +127,7 @@ class SVI:
     def _batches_per_block(self, state: Natural) -> int:
         """As many batches as are recorded together, fewer if their features were too large."""
         entries = self.batch_size * state.h.shape[-1]
-        return max(1, min(self.record_every, self.num_steps, 8 * CHUNK_ENTRIES // entries))
+        return max(1, min(self.record_every, self.num_steps, 8 * CHUNK_ENTRIES // int(entries)))
 
     def _rate(self, step: int) -> float:
         if not callable(self.learning_rate):
@@ -173,9 +171,7 @@ def compiled_steps(
         return t + 1, new.h, new.P
 
     num_steps = tf.shape(index)[0]
-    _, h, P = tf.while_loop(
-        lambda t, *_: t < num_steps, body, (0, h, P), parallel_iterations=1
-    )
+    _, h, P = tf.while_loop(lambda t, *_: t < num_steps, body, (0, h, P), parallel_iterations=1)
     return h, P
 
 

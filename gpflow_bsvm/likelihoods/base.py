@@ -47,7 +47,8 @@ def sites(
     :return: precisions `w >= 0` and precision-means `r`.
     """
     if isinstance(likelihood, HasSites):
-        return likelihood.sites(X, Fmu, Fvar, Y)
+        precision, precision_mean = likelihood.sites(X, Fmu, Fvar, Y)
+        return precision, precision_mean
     return sites_by_autodiff(likelihood, X, Fmu, Fvar, Y)
 
 

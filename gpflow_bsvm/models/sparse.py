@@ -170,7 +170,7 @@ class BSVM(gpflow.models.SVGP):
     def natural(self) -> Natural:
         """:return: q in natural parameters, in the whitened space of the features."""
         natural = _natural.bind(self.q_mu, self.q_sqrt)
-        return natural() if self.whiten else natural(self.prior_factor())
+        return Natural(*(natural() if self.whiten else natural(self.prior_factor())))
 
     def assign_natural(self, natural: Natural) -> None:
         """Set `q_mu` and `q_sqrt` from natural parameters in the whitened space."""
