@@ -61,7 +61,7 @@ def check_data(likelihood: Any, X: Any, Y: Any) -> tuple[AnyNDArray, AnyNDArray]
     return X, Y
 
 
-def check_width(model: Any, X: Any, Y: Any) -> None:
+def check_width(model: Any, X: Any, Y: Any = None) -> None:
     """
     :raise ValueError: if X has another number of columns than the inducing points of `model`, or
         Y another number than it has latent functions (for likelihoods with one label per latent).
@@ -72,7 +72,7 @@ def check_width(model: Any, X: Any, Y: Any) -> None:
             f"X has {X.shape[-1]} columns, the inducing points have {Z.shape[-1]}; they must agree"
         )
     scalar = isinstance(model.likelihood, gpflow.likelihoods.ScalarLikelihood)
-    if scalar and Y.shape[-1] != model.num_latent_gps:
+    if scalar and Y is not None and Y.shape[-1] != model.num_latent_gps:
         raise ValueError(
             f"Y has {Y.shape[-1]} columns and the model {model.num_latent_gps} latent functions; "
             "this likelihood needs one label per latent function (shape [N, num_latent_gps])"
@@ -108,7 +108,7 @@ def explain_cholesky_failure(kernel: tf.Module, inducing_variable: tf.Module, ji
     broken = [name for name, value in values.items() if not np.isfinite(value).all()]
     Z = getattr(inducing_variable, "Z", None)
     if broken:
-        return f"kernel{broken[0]} is not finite: lower the learning rate or restart from finite values"
+        return f"kernel{broken[0]} is not finite: restart from finite values, with smaller steps"
     if Z is not None and not np.isfinite(np.asarray(Z)).all():
         return "an inducing point is not finite"
     if Z is not None and duplicate_rows(Z):
@@ -119,6 +119,7 @@ def explain_cholesky_failure(kernel: tf.Module, inducing_variable: tf.Module, ji
         for name, v in values.items()
     )
     return (
-        f"inducing points are too close for the kernel values {shown}: standardise X, use a smaller "
-        f"lengthscale or variance, fewer inducing points, float64, or a jitter above {jitter:.0e}"
+        f"inducing points are too close for the kernel values {shown}: standardise X, use a "
+        "smaller lengthscale or variance, fewer inducing points, float64, or a jitter above "
+        f"{jitter:.0e}"
     )

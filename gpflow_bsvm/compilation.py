@@ -146,6 +146,7 @@ class Compiled:
         return call
 
     def __call__(self, *tensors: Any) -> Any:
+        """Call a function that takes no modules."""
         return self.bind()(*tensors)
 
     def _graph(

@@ -207,6 +207,7 @@ class BSVM(gpflow.models.SVGP):
 
     @inherit_check_shapes
     def prior_kl(self) -> tf.Tensor:
+        """As in `gpflow.models.SVGP`."""
         with self._own_jitter():
             return super().prior_kl()
 
@@ -214,11 +215,13 @@ class BSVM(gpflow.models.SVGP):
     def predict_f(
         self, Xnew: InputData, full_cov: bool = False, full_output_cov: bool = False
     ) -> MeanAndVariance:
+        """As in `gpflow.models.SVGP`."""
         with self._own_jitter():
             return super().predict_f(Xnew, full_cov, full_output_cov)
 
     def posterior(
         self, precompute_cache: PrecomputeCacheType = PrecomputeCacheType.TENSOR
     ) -> BasePosterior:
+        """As in `gpflow.models.SVGP`."""
         with self._own_jitter():
             return super().posterior(precompute_cache)

@@ -1,0 +1,202 @@
+"""The scikit-learn face of the package."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from typing import Any
+
+import gpflow
+import numpy as np
+from gpflow.base import AnyNDArray
+from scipy.stats import norm
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import pairwise_distances
+from sklearn.preprocessing import LabelEncoder, StandardScaler
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.class_weight import compute_sample_weight
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from . import inducing_points
+from .inference import CAVI, SVI, fit
+from .inference.predict import predict_marginals
+from .likelihoods import Hinge
+from .models import BSVM
+
+#: Prior variance of the default kernel, in squared margins.
+DEFAULT_VARIANCE = 4.0
+
+
+class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    r"""
+    Bayesian support vector machine with probabilities, for binary data.
+
+    A sparse Bayesian SVM (`gpflow_bsvm.models.BSVM`, Wenzel et al. 2017) on standardised features:
+    p(y = 1 | x) = Phi(mu(x) / sqrt(1 + v(x))), with mean mu and variance v of the latent function.
+    No held-out data and no second model are needed for the probabilities.
+
+    Rows may come in any order, repeated or weighted: the fit is the same (up to rounding, and up
+    to 20 000 distinct rows, beyond which inducing points come from a random subsample).
+
+    :ivar classes_: the two labels; the columns of `predict_proba` are in this order.
+    :ivar model_: the fitted `BSVM`, on standardised features and labels in {0, 1}.
+    :ivar scaler_: the fitted `StandardScaler`, or None.
+    :ivar history_: the `gpflow_bsvm.inference.History` of the fit.
+    """
+
+    def __init__(
+        self,
+        kernel: gpflow.kernels.Kernel | None = None,
+        *,
+        penalty: float = 2.0,
+        bound: str = "exact",
+        num_inducing: int = 100,
+        inference: CAVI | SVI | None = None,
+        standardize: bool = True,
+        class_weight: dict[Any, float] | str | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        chunk_rows: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        """
+        :param kernel: any GPflow kernel, used as it is (on a copy); None: a squared exponential
+            of variance 4 whose lengthscale is the median distance between inducing points.
+        :param penalty: slope of the hinge loss.
+        :param bound: "exact" or "augmented", see `gpflow_bsvm.likelihoods.Hinge`.
+        :param num_inducing: M, at most; fewer where there are fewer distinct rows.
+        :param inference: how to fit; None: as `gpflow_bsvm.fit` chooses.
+        :param standardize: shift and scale every feature to mean 0 and variance 1.
+        :param class_weight: as in scikit-learn: {label: weight} or "balanced".
+        :param random_state: of the choice of inducing points.
+        :param chunk_rows: rows that a prediction looks at together; None: bounded by memory.
+        :param verbose: show a progress bar.
+        """
+        self.kernel = kernel
+        self.penalty = penalty
+        self.bound = bound
+        self.num_inducing = num_inducing
+        self.inference = inference
+        self.standardize = standardize
+        self.class_weight = class_weight
+        self.random_state = random_state
+        self.chunk_rows = chunk_rows
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> BSVMClassifier:
+        """
+        :param X: [N, D] numbers, an array or a data frame.
+        :param y: [N] labels of any two kinds.
+        :param sample_weight: [N], powers of the likelihood: an integer is a repeated row.
+        :raise ValueError: for NaN or infinity, anything but two classes, weights that are negative
+            or leave one class only, and whatever scikit-learn's own validation refuses.
+        """
+        X, targets, weight = self._validate(X, y, sample_weight)
+        self._warn_of_constants(X)
+        self.scaler_ = StandardScaler().fit(X, sample_weight=weight) if self.standardize else None
+        X = self._scale(X)
+        seed = int(check_random_state(self.random_state).randint(2**31))
+        Z = self._inducing_points(X, seed)
+        self.model_ = BSVM(
+            self._make_kernel(Z),
+            Hinge(self.penalty, self.bound),
+            Z,
+            num_data=len(X),
+        )
+        run = fit if self.inference is None else self.inference.run
+        self.history_ = run(
+            self.model_,
+            (X, targets[:, None]),
+            sample_weight=weight,
+            progress=self.verbose,
+        )
+        return self
+
+    def _validate(
+        self, X: Any, y: Any, sample_weight: Any
+    ) -> tuple[AnyNDArray, AnyNDArray, AnyNDArray]:
+        """:return: X, labels in {0, 1} and weights of the rows that count."""
+        dtype = gpflow.config.default_float()
+        X, y = validate_data(self, X, y, dtype=dtype)
+        check_classification_targets(y)
+        kind = type_of_target(y, input_name="y", raise_unknown=True)
+        encoder = LabelEncoder().fit(y)
+        self.classes_ = encoder.classes_
+        if len(self.classes_) > 2:
+            raise ValueError(
+                f"Only binary classification is supported. The type of the target is {kind}."
+            )
+        weight = _check_sample_weight(sample_weight, X, dtype=dtype, ensure_non_negative=True)
+        weight = weight * compute_sample_weight(self.class_weight, y)
+        used = weight > 0
+        targets = encoder.transform(y).astype(dtype)
+        if len(np.unique(targets[used])) < 2:
+            raise ValueError(
+                "BSVMClassifier needs rows of two classes, got one class only"
+                + (" after leaving out rows of weight 0" if not used.all() else "")
+            )
+        return X[used], targets[used], weight[used].astype(dtype)
+
+    def _warn_of_constants(self, X: AnyNDArray) -> None:
+        constant = np.flatnonzero(np.ptp(X, axis=0) == 0)
+        if len(constant) == 0:
+            return
+        names = getattr(self, "feature_names_in_", None)
+        shown = ", ".join(str(c if names is None else names[c]) for c in constant[:5])
+        more = ", ..." if len(constant) > 5 else ""
+        warnings.warn(
+            f"{len(constant)} of {X.shape[1]} columns are constant and carry no information: "
+            f"{shown}{more}",
+            stacklevel=3,
+        )
+
+    def _scale(self, X: AnyNDArray) -> AnyNDArray:
+        X = X if self.scaler_ is None else self.scaler_.transform(X)
+        return np.asarray(X, dtype=gpflow.config.default_float())
+
+    def _inducing_points(self, X: AnyNDArray, seed: int) -> AnyNDArray:
+        if len(X) <= inducing_points.SUBSAMPLE:
+            X = np.unique(X, axis=0)  # neither order nor repetition of rows may matter
+        return inducing_points.kmeans(X, min(self.num_inducing, len(X)), seed=seed)
+
+    def _make_kernel(self, Z: AnyNDArray) -> gpflow.kernels.Kernel:
+        if self.kernel is not None:
+            return copy.deepcopy(self.kernel)
+        distances = pairwise_distances(Z)[np.triu_indices(len(Z), 1)]
+        lengthscale = np.median(distances) if len(distances) else 1.0
+        return gpflow.kernels.SquaredExponential(DEFAULT_VARIANCE, lengthscales=lengthscale)
+
+    def _probit_argument(self, X: Any) -> AnyNDArray:
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=gpflow.config.default_float())
+        mean, variance = predict_marginals(self.model_, self._scale(X), chunk_rows=self.chunk_rows)
+        return np.asarray(mean / np.sqrt(1 + variance))[:, 0]
+
+    def decision_function(self, X: Any) -> AnyNDArray:
+        """
+        :param X: [N, D].
+        :return: [N], mu / sqrt(1 + v): positive for `classes_[1]`, and Phi of it is the
+            probability of that class.
+        """
+        return self._probit_argument(X)
+
+    def predict_proba(self, X: Any) -> AnyNDArray:
+        """
+        :param X: [N, D].
+        :return: [N, 2], probabilities in the order of `classes_`.
+        """
+        scores = self._probit_argument(X)
+        return norm.cdf(np.stack([-scores, scores], axis=-1))
+
+    def predict(self, X: Any) -> AnyNDArray:
+        """
+        :param X: [N, D].
+        :return: [N] labels, the more probable class of `predict_proba`.
+        """
+        probabilities = self.predict_proba(X)
+        return np.asarray(self.classes_[np.argmax(probabilities, axis=-1)])
