@@ -24,8 +24,10 @@ from .inference.predict import predict_marginals
 from .likelihoods import Hinge
 from .models import BSVM
 
-#: Prior variance of the default kernel, in squared margins.
+#: The default kernel: prior variance in squared margins, and lengthscale in median distances
+#: between inducing points. The best of a coarse grid on twelve binary data sets, by mean NLL.
 DEFAULT_VARIANCE = 4.0
+DEFAULT_LENGTHSCALE = 0.75
 
 
 class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -61,7 +63,8 @@ class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> None:
         """
         :param kernel: any GPflow kernel, used as it is (on a copy); None: a squared exponential
-            of variance 4 whose lengthscale is the median distance between inducing points.
+            of variance 4 whose lengthscale is 0.75 times the median distance between inducing
+            points.
         :param penalty: slope of the hinge loss.
         :param bound: "exact" or "augmented", see `gpflow_bsvm.likelihoods.Hinge`.
         :param num_inducing: M, at most; fewer where there are fewer distinct rows.
@@ -168,8 +171,10 @@ class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.kernel is not None:
             return copy.deepcopy(self.kernel)
         distances = pairwise_distances(Z)[np.triu_indices(len(Z), 1)]
-        lengthscale = np.median(distances) if len(distances) else 1.0
-        return gpflow.kernels.SquaredExponential(DEFAULT_VARIANCE, lengthscales=lengthscale)
+        scale = np.median(distances) if len(distances) else 1.0
+        return gpflow.kernels.SquaredExponential(
+            DEFAULT_VARIANCE, lengthscales=DEFAULT_LENGTHSCALE * scale
+        )
 
     def _probit_argument(self, X: Any) -> AnyNDArray:
         check_is_fitted(self)

@@ -1,0 +1,44 @@
+# Two commands: `make compare` runs the main job, `make test` the tests. Both make .venv if needed.
+PYTHON ?= python3
+VENV ?= .venv
+BIN = $(VENV)/bin
+ARGS ?=
+
+.PHONY: compare test lint types notebooks benchmarks clean help
+
+help:
+	@echo "make compare      Bayesian SVM against SVGP and SVC (ARGS='heart german' for other data)"
+	@echo "make test         all tests, notebooks included (ARGS='-m \"not slow\"' for the fast ones)"
+	@echo "make lint types   ruff and mypy"
+	@echo "make benchmarks   the measurements behind the README's tables"
+
+compare: $(BIN)/.installed
+	$(BIN)/gpflow-bsvm compare $(ARGS)
+
+test: $(BIN)/.installed
+	$(BIN)/python -m pytest $(ARGS)
+
+lint: $(BIN)/.installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(BIN)/.installed
+	$(BIN)/mypy
+
+notebooks: $(BIN)/.installed
+	$(BIN)/python -m pytest -m notebook
+
+benchmarks: $(BIN)/.installed
+	$(BIN)/python benchmarks/run.py $(ARGS)
+	$(BIN)/python benchmarks/tables.py
+
+$(BIN)/.installed: setup.cfg pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 12))' || \
+	  { echo "Python 3.10 to 3.12 is needed; try: make PYTHON=python3.11 $(MAKECMDGOALS)"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	@touch $@
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info compare-results
