@@ -8,6 +8,8 @@ import gpflow
 import numpy as np
 import tensorflow as tf
 from gpflow.base import AnyNDArray
+from gpflow.covariances import Kuu
+from gpflow.inducing_variables import InducingPoints
 
 
 def as_matrix(values: Any, name: str) -> AnyNDArray:
@@ -45,9 +47,11 @@ def check_inputs(X: Any) -> AnyNDArray:
     return array
 
 
-def check_data(likelihood: Any, X: Any, Y: Any) -> tuple[AnyNDArray, AnyNDArray]:
+def check_data(
+    likelihood: Any, X: Any, Y: Any, *, minibatch: bool = False
+) -> tuple[AnyNDArray, AnyNDArray]:
     """
-    Check a whole training set (a minibatch may hold one class only, a training set may not).
+    Check a training set, or a minibatch: that may hold one class only.
 
     :return: X [N, D] and Y [N, P] as arrays.
     :raise ValueError: for bad inputs, for X and Y of different length, or if the likelihood's own
@@ -57,7 +61,7 @@ def check_data(likelihood: Any, X: Any, Y: Any) -> tuple[AnyNDArray, AnyNDArray]
     if len(X) != len(Y):
         raise ValueError(f"X has {len(X)} rows and Y has {len(Y)}; they must be equal")
     if hasattr(likelihood, "check_labels"):
-        likelihood.check_labels(Y)
+        likelihood.check_labels(Y, minibatch=minibatch)
     return X, Y
 
 
@@ -66,11 +70,12 @@ def check_width(model: Any, X: Any, Y: Any = None) -> None:
     :raise ValueError: if X has another number of columns than the inducing points of `model`, or
         Y another number than it has latent functions (for likelihoods with one label per latent).
     """
-    Z = getattr(model.inducing_variable, "Z", None)
-    if Z is not None and len(Z.shape) == 2 and Z.shape[-1] != X.shape[-1]:
-        raise ValueError(
-            f"X has {X.shape[-1]} columns, the inducing points have {Z.shape[-1]}; they must agree"
-        )
+    for Z in inducing_points(model.inducing_variable):
+        if Z.shape[-1] != X.shape[-1]:
+            raise ValueError(
+                f"X has {X.shape[-1]} columns, the inducing points have {Z.shape[-1]}; "
+                "they must agree"
+            )
     scalar = isinstance(model.likelihood, gpflow.likelihoods.ScalarLikelihood)
     if scalar and Y is not None and Y.shape[-1] != model.num_latent_gps:
         raise ValueError(
@@ -95,6 +100,24 @@ def check_weights(sample_weight: Any, num_rows: int) -> AnyNDArray:
     return weights
 
 
+def check_elbo(elbo: float, step: int) -> None:
+    """
+    :raise ValueError: if the ELBO after some step (0: at the start) is not finite.
+    """
+    if not np.isfinite(elbo):
+        raise ValueError(
+            f"the ELBO is {elbo} {f'after step {step}' if step else 'at the start'}: the kernel or "
+            "the mean function overflows, or a label is none that the likelihood knows; "
+            "standardise X and check the kernel's parameters"
+        )
+
+
+def inducing_points(inducing_variable: Any) -> list[AnyNDArray]:
+    """:return: every Z [M, D] that is made of nothing but inputs (no patches, no scales)."""
+    parts = getattr(inducing_variable, "inducing_variables", (inducing_variable,))
+    return [np.asarray(part.Z) for part in parts if type(part) is InducingPoints]
+
+
 def duplicate_rows(Z: Any) -> list[tuple[int, int]]:
     """:return: pairs (first, again) of equal rows."""
     _, first, inverse = np.unique(np.asarray(Z), axis=0, return_index=True, return_inverse=True)
@@ -105,19 +128,19 @@ def duplicate_rows(Z: Any) -> list[tuple[int, int]]:
 def explain_cholesky_failure(kernel: tf.Module, inducing_variable: tf.Module, jitter: float) -> str:
     """:return: the likely reason why Kuu has no Cholesky factor, and what to do about it."""
     values = {name: np.asarray(p) for name, p in gpflow.utilities.parameter_dict(kernel).items()}
-    broken = [name for name, value in values.items() if not np.isfinite(value).all()]
-    Z = getattr(inducing_variable, "Z", None)
-    if broken:
-        return f"kernel{broken[0]} is not finite: restart from finite values, with smaller steps"
-    if Z is not None and not np.isfinite(np.asarray(Z)).all():
-        return "an inducing point is not finite"
-    if Z is not None and duplicate_rows(Z):
-        first, again = duplicate_rows(Z)[0]
-        return f"inducing points {first} and {again} are equal: remove duplicates"
+    for pairs in map(duplicate_rows, inducing_points(inducing_variable)):
+        if pairs:
+            first, again = pairs[0]
+            return f"inducing points {first} and {again} are equal: remove duplicates"
     shown = ", ".join(
         f"kernel{name} = {np.array2string(v, precision=3, threshold=4)}"
         for name, v in values.items()
     )
+    if not np.isfinite(np.asarray(Kuu(inducing_variable, kernel))).all():
+        return (
+            f"the kernel is not finite at the inducing points, with {shown}: standardise X, and "
+            "restart from moderate kernel values"
+        )
     return (
         f"inducing points are too close for the kernel values {shown}: standardise X, use a "
         "smaller lengthscale or variance, fewer inducing points, float64, or a jitter above "

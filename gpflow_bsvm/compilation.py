@@ -8,6 +8,7 @@ of the parameters come in as tensors. Two models that differ only in their numbe
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import enum
 import functools
@@ -25,7 +26,13 @@ import tensorflow_probability as tfp
 _BOOKKEEPING = frozenset({"_name", "_name_scope", "_scope_name", "_obj_reference_counts_dict"})
 
 #: Told apart by what they are, not by their attributes.
-_FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinFunctionType, functools.partial)
+_FUNCTIONS = (
+    type,
+    types.FunctionType,
+    types.MethodType,
+    types.BuiltinFunctionType,
+    functools.partial,
+)
 
 #: Graphs kept per function; the least recently used one goes first.
 _CACHE_SIZE = 64
@@ -36,16 +43,20 @@ class _Unshareable(Exception):
 
 
 class _Structure:
-    """Walk a module: its hashable structure, and its parameters in the order of the walk."""
+    """
+    Walk a module: its hashable structure, and its parameters in the order of the walk. Other state
+    (raw variables, Keras layers) raises `_Unshareable`, or with `by_identity` stands for itself.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, by_identity: bool = False) -> None:
+        self._by_identity = by_identity
         self.parameters: list[gpflow.Parameter] = []
         self._seen: dict[int, int] = {}
 
     def of(self, value: Any) -> Hashable:
         if value is None or isinstance(value, (bool, int, float, complex, str, bytes, enum.Enum)):
             return (type(value), value)
-        if isinstance(value, (type, np.dtype, tf.DType, tf.TensorShape)):
+        if isinstance(value, (np.dtype, tf.DType, tf.TensorShape)):
             return (type(value).__name__, str(value))
         if isinstance(value, slice):
             return ("slice", value.start, value.stop, value.step)
@@ -65,20 +76,26 @@ class _Structure:
         self._seen[id(value)] = len(self._seen)
         if isinstance(value, gpflow.Parameter):
             self.parameters.append(value)
+            if self._by_identity:
+                return self._opaque(value)
             return ("parameter", tuple(value.shape), value.dtype.name, self.of(value.transform))
         if isinstance(value, tfp.bijectors.Bijector):
             return (type(value), self.of(value.parameters))
         if isinstance(value, (tf.Variable, tf.Tensor)):
-            raise _Unshareable
+            return self._opaque(value)
         if isinstance(value, _FUNCTIONS):
             return ("function", value)
+        keras = any("keras" in base.__module__ for base in type(value).__mro__)
+        if keras or not hasattr(value, "__dict__"):
+            return self._opaque(value)
         return (type(value), self._of_attributes(value))
 
+    def _opaque(self, value: Any) -> Hashable:
+        if not self._by_identity:
+            raise _Unshareable
+        return ("identity", id(value))
+
     def _of_attributes(self, value: Any) -> Hashable:
-        if not isinstance(value, tf.Module) and "keras" in type(value).__module__:
-            raise _Unshareable
-        if not hasattr(value, "__dict__"):
-            raise _Unshareable
         names = sorted(
             name
             for name in vars(value)
@@ -89,16 +106,16 @@ class _Structure:
 
 def _key(modules: tuple[Any, ...]) -> tuple[Hashable, list[gpflow.Parameter]]:
     """
-    :return: the structure of `modules` and their parameters; a module with other state (a Keras
-        layer, a raw variable) is its own structure, and its variables are captured as they are.
+    :return: the structure of `modules` and their parameters; modules with other state (a Keras
+        layer, a raw variable) share with no others, and their variables are captured as they are.
     """
-    walk = _Structure()
-    try:
-        key = walk.of(modules)
-        hash(key)
-    except (_Unshareable, TypeError, RecursionError):
-        return ("identity", *modules), []
-    return key, walk.parameters
+    for by_identity in (False, True):
+        walk = _Structure(by_identity)
+        with contextlib.suppress(_Unshareable, TypeError, RecursionError):
+            key = walk.of(modules)
+            hash(key)
+            return (("identity", *modules, key), []) if by_identity else (key, walk.parameters)
+    return ("identity", *modules), []
 
 
 def _raw(parameter: gpflow.Parameter) -> tf.Tensor:
@@ -172,7 +189,8 @@ class Compiled:
             inside = copy.deepcopy(modules, constrained) if parameters else modules
             return self._function(*inside, *tensors)
 
-        raw_specs = [tf.TensorSpec(_raw(p).shape, _raw(p).dtype) for p in parameters]
+        raw = [parameter.unconstrained_variable for parameter in parameters]
+        raw_specs = [tf.TensorSpec(variable.shape, variable.dtype) for variable in raw]
         specs = [_spec(tensor) for tensor in tensors]
         function = tf.function(traced).get_concrete_function(raw_specs, *specs)
         self._graphs[key] = function

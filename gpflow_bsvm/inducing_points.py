@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from gpflow.base import AnyNDArray
+from gpflow.config import default_float
 from sklearn.cluster import KMeans, kmeans_plusplus
 
 from .checks import as_matrix
@@ -79,7 +80,7 @@ def _checked(X: Any, num_inducing: int) -> AnyNDArray:
         raise ValueError(
             f"num_inducing must be between 1 and the {len(X)} rows of X, got {num_inducing}"
         )
-    return X
+    return X if X.dtype.kind == "f" else X.astype(default_float())  # centres are no integers
 
 
 def _distinct(X: AnyNDArray) -> AnyNDArray:

@@ -20,7 +20,7 @@ class RobbinsMonro:
     """
 
     delay: float = 1.0
-    forgetting: float = 0.6
+    forgetting: float = 0.7
 
     def __post_init__(self) -> None:
         if not self.delay >= 1:

@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 from gpflow.base import AnyNDArray
 
-from ..checks import as_matrix, check_inputs, check_weights, check_width
+from ..checks import check_data, check_weights, check_width
 from .statistics import Rows
 from .view import EngineModel, View
 
@@ -77,7 +77,7 @@ class DatasetSource:
     def _checked(self, element: Any) -> tuple[AnyNDArray, ...]:
         if not isinstance(element, tuple) or len(element) not in (2, 3):
             raise ValueError("a dataset must yield (X, Y) or (X, Y, sample_weight), in batches")
-        X, Y = check_inputs(element[0]), as_matrix(element[1], "Y")
+        X, Y = check_data(self._model.likelihood, *element[:2], minibatch=True)
         check_width(self._model, X, Y)
         return X, Y, check_weights(element[2] if len(element) == 3 else None, len(X))
 

@@ -13,7 +13,7 @@ from gpflow.base import RegressionData
 from gpflow.config import default_float
 from gpflow.likelihoods import Likelihood
 
-from ..checks import check_data, check_weights, check_width
+from ..checks import check_data, check_elbo, check_weights, check_width
 from ..compilation import Compiled
 from .history import Callback, History, Recorder
 from .solve import Gaussian, Natural, blend, solve
@@ -97,6 +97,7 @@ class CAVI:
             for dtype, tol in self._phases(len(X) * math.prod(model.num_features)):
                 ascent.start(dtype)
                 recorder.history.converged = self._climb(ascent, recorder, tol)
+            check_elbo(ascent.elbo, len(recorder.history))
         return recorder.history
 
     def _phases(self, num_entries: int) -> list[tuple[tf.DType, float]]:
@@ -110,6 +111,8 @@ class CAVI:
     def _climb(self, ascent: _Ascent, recorder: Recorder, tol: float) -> bool:
         """:return: whether the ELBO rose by less than `tol` before the sweeps were used up."""
         rho = self.learning_rate
+        if not math.isfinite(ascent.elbo):  # single precision may overflow where double does not
+            return False
         for step in range(len(recorder.history) + 1, self.max_iter + 1):
             before = ascent.elbo
             rho = ascent.step(rho)

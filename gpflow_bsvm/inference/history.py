@@ -10,6 +10,7 @@ from typing import Any
 
 from tqdm.auto import tqdm
 
+from ..checks import check_elbo
 from .solve import Natural
 from .view import EngineModel
 
@@ -92,7 +93,12 @@ class Recorder:
             self._model.assign_natural(self.state)
 
     def record(self, step: int, elbo: float, learning_rate: float, state: Natural) -> None:
-        """Take note of an accepted step."""
+        """
+        Take note of an accepted step.
+
+        :raise ValueError: if the ELBO is not finite; the model then keeps the state before it.
+        """
+        check_elbo(elbo, step)
         done = step - (self.history.step[-1] if self.history.step else 0)
         self.state = state
         self.history.step.append(step)

@@ -51,19 +51,16 @@ class View:
         X: AnyNDArray,
         Y: AnyNDArray,
         weight: AnyNDArray,
-        *,
-        cache_bytes: int = CACHE_BYTES,
     ) -> None:
         """
         :param X: [N, D], Y: [N, P], weight: [N, 1].
-        :param cache_bytes: keep all features in memory if they need no more than this.
         """
         self._project = model.projector()
         self._data = (X, Y, weight)
         num_latents, num_inducing = model.num_features
         entries = num_latents * num_inducing  # at most: latent functions may share features
         self.chunk_rows = int(np.clip(CHUNK_ENTRIES // entries, 64, 2**14))
-        self._cached = len(X) * entries * X.dtype.itemsize <= cache_bytes
+        self._cached = len(X) * entries * X.dtype.itemsize <= CACHE_BYTES
         self._chunks: dict[tf.DType, list[Rows]] = {}
 
     def __len__(self) -> int:

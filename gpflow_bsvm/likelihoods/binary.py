@@ -72,9 +72,9 @@ class BinaryLikelihood(ScalarLikelihood):
             raise ValueError(f"link must be one of {LINKS}, got {link!r}")
         self.link = link
 
-    def check_labels(self, Y: Any) -> None:
+    def check_labels(self, Y: Any, *, minibatch: bool = False) -> None:
         """
-        Check the labels of a training set.
+        Check the labels of a training set, or of a minibatch: that may hold one class only.
 
         :raise ValueError: unless Y holds both classes, in one encoding: {0, 1} or {-1, +1}.
         """
@@ -86,7 +86,7 @@ class BinaryLikelihood(ScalarLikelihood):
                 f"{', ...' if len(labels) > 5 else ''}}}; recode Y, or use "
                 "gpflow_bsvm.BSVMClassifier, which takes any two labels"
             )
-        if len(labels) < 2:
+        if len(labels) < 2 and not minibatch:
             raise ValueError(
                 f"Y holds one class only ({labels[0]}); a classifier needs rows of both classes"
             )

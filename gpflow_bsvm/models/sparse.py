@@ -14,7 +14,7 @@ import tensorflow as tf
 from check_shapes import inherit_check_shapes
 from gpflow.base import InputData, MeanAndVariance, RegressionData
 from gpflow.covariances import Kuu
-from gpflow.inducing_variables import InducingPoints, InducingVariables
+from gpflow.inducing_variables import InducingVariables
 from gpflow.kernels import Kernel
 from gpflow.posteriors import (
     BasePosterior,
@@ -24,7 +24,13 @@ from gpflow.posteriors import (
     get_posterior_class,
 )
 
-from ..checks import duplicate_rows, explain_cholesky_failure
+from ..checks import (
+    check_data,
+    check_width,
+    duplicate_rows,
+    explain_cholesky_failure,
+    inducing_points,
+)
 from ..compilation import Compiled
 from ..inference.solve import Natural, to_mean_and_root, to_natural
 from ..inference.statistics import compiled_project
@@ -105,10 +111,9 @@ class BSVM(gpflow.models.SVGP):
             )
 
     def _refuse_duplicates(self) -> None:
-        if type(self.inducing_variable) is not InducingPoints:
-            return
-        pairs = duplicate_rows(self.inducing_variable.Z)
-        if pairs:
+        for pairs in map(duplicate_rows, inducing_points(self.inducing_variable)):
+            if not pairs:
+                continue
             first, again = pairs[0]
             raise ValueError(
                 f"{len(pairs)} inducing points are duplicates (row {again} equals row {first}); "
@@ -138,7 +143,7 @@ class BSVM(gpflow.models.SVGP):
         jitter = gpflow.config.default_jitter()
         dtype = gpflow.config.default_float()
         if not tf.executing_eagerly():
-            return factor(tf.constant(jitter, dtype))
+            return factor(tf.constant(self._jitter or jitter, dtype))
         default, self._jitter = jitter, None
         while jitter <= MAX_JITTER * 1.001:
             with contextlib.suppress(tf.errors.InvalidArgumentError):
@@ -190,8 +195,11 @@ class BSVM(gpflow.models.SVGP):
 
         :param data: X [B, D] and Y [B, P]; a minibatch if `num_data` says so.
         :param learning_rate: rho in (0, 1]; 1 on all the data is a step of coordinate ascent.
-        :raise ValueError: for a learning rate outside (0, 1], or data that are not finite.
+        :raise ValueError: for a learning rate outside (0, 1], or (outside of a graph) bad data.
         """
+        if tf.executing_eagerly():
+            data = check_data(self.likelihood, *data, minibatch=True)
+            check_width(self, *data)
         self.assign_natural(natural_gradient_step(self, data, learning_rate))
 
     # --- GPflow's methods, under the jitter that this model needs ------------------------------

@@ -1,0 +1,132 @@
+"""Draw the README's tables from the rows in `benchmarks/results`.
+
+    python benchmarks/tables.py            rewrites the marked parts of README.md
+    python benchmarks/tables.py --check    fails where README.md and the rows disagree
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pandas as pd
+from common import RESULTS
+from table1 import PAPER
+
+README = Path(__file__).parent.parent / "README.md"
+
+
+def main(arguments: list[str]) -> None:
+    old = README.read_text(encoding="utf-8")
+    new = old
+    for name, draw in TABLES.items():
+        pattern = rf"(<!-- table {name} -->\n).*?(<!-- end -->)"
+        table = draw(pd.read_csv(RESULTS / f"{name}.csv", keep_default_na=False))
+        new = re.sub(pattern, lambda m, table=table: m[1] + table + "\n" + m[2], new, flags=re.S)
+    if "--check" in arguments and new != old:
+        sys.exit("README.md does not show the rows on disk: run python benchmarks/tables.py")
+    README.write_text(new, encoding="utf-8")
+
+
+def markdown(header: list[str], rows: list[list[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def _step(rows: pd.DataFrame) -> str:
+    """Medians over repeats of the ratio within a repeat, theirs over ours."""
+    wide = rows.pivot(index=["batch", "repeat"], columns="method", values="step_us")
+    header = ["batch", "step of", "GPflow step called from Python", "GPflow loop in a graph"]
+    lines = []
+    for batch in sorted(rows["batch"].unique()):
+        for ours in ("SVI, augmented", "SVI, exact"):
+            ratios = wide.loc[batch].div(wide.loc[batch][ours], axis=0).median()
+            theirs = ["GPflow, one call a step", "GPflow, loop in a graph"]
+            lines.append([str(batch), ours, *(f"{ratios[name]:.1f} times longer" for name in theirs)])
+    return markdown(header, lines)
+
+
+def _sweeps(rows: pd.DataFrame) -> str:
+    rows = rows.copy()
+    kernel = ["variance", "theta"]
+    lines = []
+    for (variance, theta), group in rows.groupby(kernel):
+        medians = group.groupby("method")[["ms", "steps"]].median()
+        exact = medians.loc["CAVI, Hinge exact"]
+        cells = [f"{variance:g}, {theta:g}", f"{exact['steps']:.0f}"]
+        for name in ("CAVI, Hinge augmented", "CAVI, Probit"):
+            cells.append(_relative(medians.loc[name], exact))
+        for kind in ("steps", "steps + ELBO"):
+            peers = medians[medians.index.str.match(rf"GPflow .*, {re.escape(kind)}$")]
+            cells.append(_relative(peers.loc[peers["ms"].idxmin()], exact))
+        lines.append(cells)
+    header = ["variance, theta", "exact: sweeps", "augmented", "probit, same engine"]
+    return markdown([*header, "GPflow, steps only", "GPflow, steps + ELBO"], lines)
+
+
+def _relative(method: pd.Series, exact: pd.Series) -> str:
+    return f"{method['ms'] / exact['ms']:.1f} times longer ({method['steps']:.0f} steps)"
+
+
+def _failure(rows: pd.DataFrame) -> str:
+    steps = sorted(rows["learning_rate"].unique())
+    lines = []
+    for method, group in rows.groupby("method", sort=False):
+        by_step = group.set_index("learning_rate")
+        lines.append([method, *(_outcome(by_step.loc[step]) for step in steps)])
+    return markdown(["method", *(f"step {step:g}" for step in steps)], lines)
+
+
+def _outcome(row: pd.Series) -> str:
+    if row["error"]:
+        return f"**fails** at step {int(row['steps_done']) + 1}"
+    return f"{100 * row['training_error']:.1f} % error"
+
+
+def _memory(rows: pd.DataFrame) -> str:
+    header = ["fits", "resident memory, MB", "traces of the sweep", "of the projection"]
+    shown = rows[rows["fits"].isin([100, 200, 400, 600, 800, 1000])]
+    lines = [[f"{value:.0f}" for value in row] for row in shown.to_numpy(float)]
+    return markdown(header, lines)
+
+
+def _monotone(rows: pd.DataFrame) -> str:
+    header = ["bound", "kernel", "sets", "sweeps, median", "smallest rho", "largest relative fall"]
+    lines = []
+    for (bound, kernel), group in rows.groupby(["bound", "kernel"]):
+        fall = group["largest_relative_fall"].max()
+        cells = [bound, kernel, str(len(group)), f"{group['sweeps'].median():.0f}"]
+        lines.append([*cells, f"{group['smallest_rho'].min():g}", f"{fall:.1g}" if fall else "0"])
+    return markdown(header, lines)
+
+
+def _table1(rows: pd.DataFrame) -> str:
+    header = ["data", "n", "paper", "augmented, probit", "augmented, published", "exact, probit"]
+    shown = [("augmented", "probit"), ("augmented", "published"), ("exact", "probit")]
+    lines = []
+    for name, (_, error, brier) in PAPER.items():
+        group = rows[rows["data"] == name]
+        cells = [name, str(group["n"].iloc[0]), f"{error:.2f} / {brier:.2f}"]
+        for bound, link in shown:
+            fit = group[(group["bound"] == bound) & (group["link"] == link)]
+            mean, spread = fit[["error", "brier"]].mean(), fit[["error", "brier"]].std()
+            cells.append(
+                f"{mean['error']:.2f} ± {spread['error']:.2f} / "
+                f"{mean['brier']:.2f} ± {spread['brier']:.2f}"
+            )
+        lines.append(cells)
+    return markdown(header, lines)
+
+
+TABLES = {
+    "step": _step,
+    "sweeps": _sweeps,
+    "failure": _failure,
+    "memory": _memory,
+    "monotone": _monotone,
+    "table1": _table1,
+}
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

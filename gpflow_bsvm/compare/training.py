@@ -1,0 +1,176 @@
+"""How the Gaussian-process peers are trained: one loop for GPflow's SVGP and for BSVM.
+
+A `Trainer` keeps one model and its compiled steps for all folds, so that tracing them is paid for
+once, in the warm-up fit, by every peer alike.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import gpflow
+import numpy as np
+import tensorflow as tf
+from gpflow.base import AnyNDArray
+from gpflow.config import default_float
+
+from .. import models
+
+#: Told training seconds so far and the ELBO; called while the model holds that state.
+Watch = Callable[[float, float], None]
+
+#: The kernel is learnt by this many rounds of a natural-gradient step and an Adam step.
+KERNEL_ROUNDS = 200
+ADAM_RATE = 0.05
+
+#: Natural-gradient ascent stops when the ELBO changes by less than this, relatively.
+TOLERANCE = 1e-5
+MAX_STEPS = 100
+
+
+@dataclass(frozen=True)
+class KernelSettings:
+    """
+    :ivar lengthscale: of the squared exponential kernel, on standardised features.
+    :ivar variance: of the kernel.
+    :ivar learn: whether they are where learning starts, or fixed.
+    """
+
+    lengthscale: float
+    variance: float
+    learn: bool = False
+
+
+class Stopwatch:
+    """Seconds since it was made, without those in `paused` blocks."""
+
+    def __init__(self) -> None:
+        self._start = time.perf_counter()
+
+    @property
+    def seconds(self) -> float:
+        """:return: seconds that count."""
+        return time.perf_counter() - self._start
+
+    @contextlib.contextmanager
+    def paused(self) -> Iterator[None]:
+        """Stop the watch for the length of the block."""
+        begin = time.perf_counter()
+        yield
+        self._start += time.perf_counter() - begin
+
+
+class Trainer:
+    """A model of fixed size, and its compiled steps."""
+
+    def __init__(
+        self, model_class: type[gpflow.models.SVGP], likelihood: Any, Z: AnyNDArray
+    ) -> None:
+        """
+        :param Z: [M, D], for the shape; `reset` sets the values.
+        """
+        lengthscale = np.asarray(1.0, default_float())
+        kernel = gpflow.kernels.SquaredExponential(lengthscales=lengthscale)
+        self.model = model_class(kernel, likelihood, Z)
+        self.elbo = tf.function(lambda X, Y: self.model.elbo((X, Y)), reduce_retracing=True)
+        self._adam = gpflow.keras.tf_keras.optimizers.Adam(ADAM_RATE)
+        self._adam.build(kernel.trainable_variables)
+        self._steps: dict[tuple[float, bool], Callable[..., tf.Tensor]] = {}
+
+    def reset(self, Z: AnyNDArray, kernel: KernelSettings) -> None:
+        """Back to the prior, at these inducing points and hyperparameters."""
+        model = self.model
+        model.inducing_variable.Z.assign(Z)
+        model.kernel.lengthscales.assign(kernel.lengthscale)
+        model.kernel.variance.assign(kernel.variance)
+        model.q_mu.assign(tf.zeros_like(model.q_mu))
+        model.q_sqrt.assign(tf.eye(len(Z), batch_shape=[1], dtype=model.q_sqrt.dtype))
+        for variable in self._adam.variables:  # its moments and its step number
+            if variable is not self._adam.learning_rate:
+                variable.assign(tf.zeros_like(variable))
+
+    def step(self, gamma: float, learn: bool = False) -> Callable[..., tf.Tensor]:
+        """
+        :param gamma: size of the natural-gradient step, in (0, 1].
+        :param learn: whether a step of Adam on the kernel follows.
+        :return: a compiled function of X [N, D] and Y [N, 1] that steps and returns the ELBO as it
+            was before (so that the stopping rule costs no pass over the data).
+        """
+        if (gamma, learn) not in self._steps:
+            self._steps[gamma, learn] = self._compile(gamma, learn)
+        return self._steps[gamma, learn]
+
+    def _compile(self, gamma: float, learn: bool) -> Callable[..., tf.Tensor]:
+        model, natural_step = self.model, self._natural_step(gamma)
+
+        def step(X: tf.Tensor, Y: tf.Tensor) -> tf.Tensor:
+            elbo = natural_step((X, Y))
+            if learn:
+                with tf.GradientTape(watch_accessed_variables=False) as tape:
+                    tape.watch(model.kernel.trainable_variables)
+                    loss = model.training_loss((X, Y))
+                variables = model.kernel.trainable_variables
+                self._adam.apply_gradients(zip(tape.gradient(loss, variables), variables))
+            return elbo
+
+        compiled: Callable[..., tf.Tensor] = tf.function(step, reduce_retracing=True)
+        return compiled
+
+    def _natural_step(self, gamma: float) -> Callable[[Any], tf.Tensor]:
+        model = self.model
+
+        def engine(data: Any) -> tf.Tensor:
+            elbo = model.elbo(data)
+            model.natgrad_step(data, gamma)
+            return elbo
+
+        optimizer = gpflow.optimizers.NaturalGradient(gamma)
+
+        def gpflows(data: Any) -> tf.Tensor:
+            seen: list[tf.Tensor] = []
+
+            def loss() -> tf.Tensor:
+                seen.append(model.training_loss(data))
+                return seen[-1]
+
+            optimizer.minimize(loss, [(model.q_mu, model.q_sqrt)])
+            return -seen[0]
+
+        return engine if isinstance(model, models.BSVM) else gpflows
+
+
+def run_steps(
+    trainer: Trainer,
+    data: Any,
+    gamma: float,
+    clock: Stopwatch,
+    watch: Watch | None,
+    *,
+    learn: bool = False,
+    max_steps: int = MAX_STEPS,
+    tolerance: float = TOLERANCE,
+) -> bool:
+    """
+    Repeat a step until the ELBO changes by less than `tolerance`, relatively.
+
+    :return: whether it did before the steps were used up.
+    :raise FloatingPointError: if the ELBO is not finite, or ends lower than it began.
+    """
+    step, elbos = trainer.step(gamma, learn), []
+    for _ in range(max_steps):
+        elbos.append(float(step(*data)))
+        if not math.isfinite(elbos[-1]):
+            raise FloatingPointError(f"ELBO {elbos[-1]} after {len(elbos) - 1} steps")
+        if watch is not None:
+            with clock.paused():
+                watch(clock.seconds, float(trainer.elbo(*data)))
+        if len(elbos) > 1 and abs(elbos[-1] - elbos[-2]) <= tolerance * abs(elbos[-1]):
+            return True
+    if elbos[-1] < elbos[0]:
+        raise FloatingPointError(f"ELBO fell from {elbos[0]:.6g} to {elbos[-1]:.6g}")
+    return False

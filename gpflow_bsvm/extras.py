@@ -1,0 +1,20 @@
+"""Optional dependencies, imported where they are needed."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+
+def require(module: str) -> Any:
+    """
+    :param module: name of a module of the extra `compare`, such as "pandas".
+    :return: the module.
+    :raise ImportError: with the command that installs it.
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise ImportError(
+            f'{module} could not be imported ({error}); pip install "gpflow_bsvm[compare]"'
+        ) from error
