@@ -1,7 +1,7 @@
 """Draw the README's tables from the rows in `benchmarks/results`.
 
-    python benchmarks/tables.py            rewrites the marked parts of README.md
-    python benchmarks/tables.py --check    fails where README.md and the rows disagree
+python benchmarks/tables.py            rewrites the marked parts of README.md
+python benchmarks/tables.py --check    fails where README.md and the rows disagree
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ def _step(rows: pd.DataFrame) -> str:
         for ours in ("SVI, augmented", "SVI, exact"):
             ratios = wide.loc[batch].div(wide.loc[batch][ours], axis=0).median()
             theirs = ["GPflow, one call a step", "GPflow, loop in a graph"]
-            lines.append([str(batch), ours, *(f"{ratios[name]:.1f} times longer" for name in theirs)])
+            lines.append(
+                [str(batch), ours, *(f"{ratios[name]:.1f} times longer" for name in theirs)]
+            )
     return markdown(header, lines)
 
 

@@ -18,6 +18,7 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_probability as tfp
 from gpflow.base import AnyNDArray, TensorType
+from gpflow.utilities import to_default_float
 
 from .checks import check_data
 from .inference.predict import predict_marginals
@@ -34,7 +35,7 @@ def local_distribution(alpha: TensorType, penalty: TensorType) -> tfp.distributi
     :param penalty: of the hinge, positive.
     :return: a TFP distribution of the batch shape of `alpha` (`log_prob`, `sample`).
     """
-    alpha = tf.convert_to_tensor(alpha)
+    alpha = to_default_float(alpha)
     a = tf.cast(penalty, alpha.dtype) / 2
     inverse = tfp.distributions.InverseGaussian(
         loc=a / tf.sqrt(alpha), concentration=tf.ones_like(alpha) * tf.square(a)
@@ -48,7 +49,7 @@ def local_moments(alpha: TensorType, penalty: TensorType) -> tuple[tf.Tensor, tf
     :param penalty: of the hinge, positive.
     :return: E lambda = sqrt(alpha) / a + 1 / a^2 and E 1/lambda = a / sqrt(alpha) under q(lambda).
     """
-    alpha = tf.convert_to_tensor(alpha)
+    alpha = to_default_float(alpha)
     a = tf.cast(penalty, alpha.dtype) / 2
     return tf.sqrt(alpha) / a + 1 / tf.square(a), a / tf.sqrt(alpha)
 

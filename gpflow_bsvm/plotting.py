@@ -17,18 +17,23 @@ if TYPE_CHECKING:
 RELIABILITY_BINS = 10
 #: A bin with fewer rows than this says too little to be drawn.
 _FEWEST_ROWS = 5
+#: Curves often lie on each other: let them shine through.
+_LINE: dict[str, Any] = {"marker": "o", "markersize": 3, "linewidth": 1.4, "alpha": 0.8}
 
 
-def figure(num_axes: int, *, width: float = 4.6, height: float = 4.0) -> tuple[Figure, list[Axes]]:
+def figure(
+    num_rows: int, num_columns: int, *, width: float = 5.2, height: float = 3.9
+) -> tuple[Figure, list[Axes]]:
     """
-    :return: a figure and its axes in one row; no display is needed.
+    :return: a figure and its axes, row by row; no display is needed.
     :raise ImportError: without matplotlib.
     """
     require("matplotlib")
     from matplotlib.figure import Figure
 
-    fig = Figure(figsize=(width * num_axes, height), layout="constrained")
-    return fig, list(fig.subplots(1, num_axes, squeeze=False)[0])
+    size = (width * num_columns, height * num_rows)
+    fig = Figure(figsize=size, layout="constrained")
+    return fig, list(fig.subplots(num_rows, num_columns, squeeze=False).flat)
 
 
 def reliability_diagram(
@@ -36,38 +41,48 @@ def reliability_diagram(
 ) -> Axes:
     """
     Observed frequency of class 1 against mean predicted p(y = 1), bin by bin; on the diagonal a
-    prediction can be taken at its word. Bins with fewer than 5 rows are left out.
+    prediction can be taken at its word. The area of a dot grows with the number of rows in its
+    bin; bins with fewer than 5 are left out.
 
     :param y: [N] in {0, 1}; p: [N].
     :param style: of the line, such as `label`.
     """
     y, p = np.asarray(y), np.asarray(p)
     bin_of = np.minimum((p * bins).astype(int), bins - 1)
-    kept = [b for b in range(bins) if np.count_nonzero(bin_of == b) >= _FEWEST_ROWS]
-    predicted = [p[bin_of == b].mean() for b in kept]
-    observed = [y[bin_of == b].mean() for b in kept]
+    count = np.bincount(bin_of, minlength=bins)
+    kept = np.flatnonzero(count >= _FEWEST_ROWS)
+    predicted = np.array([p[bin_of == b].mean() for b in kept])
+    observed = np.array([y[bin_of == b].mean() for b in kept])
     if not ax.lines:
         ax.axline((0, 0), slope=1, color="0.7", linewidth=1, zorder=0)
-    ax.plot(predicted, observed, **{"marker": "o", "markersize": 4, "linewidth": 1.2} | style)
-    ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), title="Reliability")
-    ax.set(xlabel="predicted p(y = 1)", ylabel="observed frequency")
+    (line,) = ax.plot(predicted, observed, **_LINE | {"marker": None} | style)
+    area = 10 + 150 * count[kept] / len(p)
+    ax.scatter(predicted, observed, s=area, color=line.get_color(), alpha=0.7, linewidths=0)
+    ax.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03), title="Reliability")
+    ax.set(xlabel="predicted p(y = 1)", ylabel="observed frequency of y = 1")
     return ax
 
 
 def error_against_time(
-    ax: Axes, seconds: AnyNDArray | list[float], error: AnyNDArray | list[float], **style: Any
+    ax: Axes,
+    seconds: AnyNDArray | list[float],
+    error: AnyNDArray | list[float],
+    *,
+    what: str = "error",
+    **style: Any,
 ) -> Axes:
     """
-    Held-out error after so many seconds of training; a single point for a model without a trace.
+    Held-out error (or another score) after so many seconds of training; a single large mark for a
+    model without a trace.
 
-    :param seconds: [T], positive; error: [T], fractions.
+    :param seconds: [T], positive; error: [T].
+    :param what: the score's name.
     :param style: of the line, such as `label`.
     """
-    point = len(seconds) == 1
-    defaults = {"marker": "D" if point else "o", "markersize": 6 if point else 3, "linewidth": 1.2}
-    ax.plot(seconds, error, **defaults | style)
-    ax.set(xscale="log", xlabel="training time [s]", ylabel="held-out error")
-    ax.set(title="Error against training time")
+    point = {"marker": "D", "markersize": 7} if len(seconds) == 1 else {}
+    ax.plot(seconds, error, **_LINE | point | style)
+    ax.set(xscale="log", xlabel="training time [s]", ylabel=f"held-out {what}")
+    ax.set(title=f"Held-out {what} against training time")
     return ax
 
 
@@ -79,9 +94,9 @@ def elbo_trace(
     **style: Any,
 ) -> Axes:
     """
-    How far the ELBO is from where it ended, per row, against training time. ELBOs of different
-    likelihoods cannot be compared, the way to their end can; the last step has no distance and is
-    not drawn.
+    How far the ELBO is from the best of its trace, per row, against training time. ELBOs of
+    different likelihoods cannot be compared, the way to their end can; the best step has no
+    distance and is not drawn.
 
     :param seconds: [T]; elbo: [T]; num_data: N.
     :param style: of the line, such as `label`.
@@ -89,8 +104,7 @@ def elbo_trace(
     elbo = np.asarray(elbo, float)
     gap = (elbo.max() - elbo) / num_data
     shown = gap > 0
-    defaults: dict[str, Any] = {"marker": "o", "markersize": 3, "linewidth": 1.2}
-    ax.plot(np.asarray(seconds)[shown], gap[shown], **defaults | style)
-    ax.set(xscale="log", yscale="log", xlabel="training time [s]", title="Way to the final ELBO")
-    ax.set(ylabel="final ELBO - ELBO [nats per row]")
+    ax.plot(np.asarray(seconds)[shown], gap[shown], **_LINE | style)
+    ax.set(xscale="log", yscale="log", xlabel="training time [s]")
+    ax.set(title="ELBO: what is left to gain", ylabel="best ELBO - ELBO [nats per row]")
     return ax

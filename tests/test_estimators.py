@@ -28,3 +28,180 @@ def test_number_of_sklearn_checks():
     assert len(status) >= 50
     assert set(status) <= {"passed", "skipped"}
     assert status.count("skipped") <= 2
+
+
+@pytest.fixture(scope="module")
+def moons():
+    return make_moons(120, noise=0.3, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def fitted(moons):
+    return gb.BSVMClassifier(num_inducing=15, random_state=0).fit(*moons)
+
+
+def test_string_labels_and_data_frames(moons, fitted):
+    X, y = moons
+    frame = pd.DataFrame(X, columns=["north", "east"])
+    labels = np.where(y == 1, "a yes", "the no")  # sorted: "a yes" comes first
+    named = gb.BSVMClassifier(num_inducing=15, random_state=0).fit(frame, labels)
+    assert list(named.classes_) == ["a yes", "the no"]
+    assert list(named.feature_names_in_) == ["north", "east"]
+    expected = fitted.predict_proba(X)
+    # The hinge is symmetric, so exchanging the labels exchanges the columns.
+    np.testing.assert_allclose(named.predict_proba(frame), expected[:, ::-1], atol=1e-8)
+    assert set(named.predict(frame)) <= set(labels)
+
+
+def test_predict_is_the_argmax_of_predict_proba(fitted):
+    X = np.random.default_rng(0).uniform(-3, 4, size=(500, 2))
+    p = fitted.predict_proba(X)
+    np.testing.assert_allclose(p.sum(axis=1), 1, atol=1e-12)
+    np.testing.assert_array_equal(fitted.predict(X), fitted.classes_[p.argmax(axis=1)])
+    order = np.argsort(fitted.decision_function(X))
+    assert (np.diff(p[order, 1]) >= 0).all()
+    np.testing.assert_array_equal(fitted.decision_function(X) > 0, p[:, 1] > 0.5)
+
+
+def test_probabilities_are_those_of_the_model(moons, fitted):
+    X = fitted.scaler_.transform(moons[0])
+    p, _ = fitted.model_.predict_y(X)
+    np.testing.assert_allclose(fitted.predict_proba(moons[0])[:, 1], p[:, 0], atol=1e-10)
+
+
+@pytest.mark.parametrize("chunk_rows", [1, 7, 1000])
+def test_chunks_do_not_change_predictions(moons, fitted, chunk_rows):
+    other = pickle.loads(pickle.dumps(fitted)).set_params(chunk_rows=chunk_rows)
+    np.testing.assert_allclose(
+        other.decision_function(moons[0]), fitted.decision_function(moons[0]), atol=1e-12
+    )
+
+
+def test_pickle_and_clone(moons, fitted):
+    again = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(again.predict_proba(moons[0]), fitted.predict_proba(moons[0]))
+    twin = clone(fitted).fit(*moons)
+    np.testing.assert_array_equal(twin.predict_proba(moons[0]), fitted.predict_proba(moons[0]))
+
+
+def test_integer_weights_are_repeated_rows(moons):
+    X, y = moons
+    weight = np.random.default_rng(1).integers(0, 4, len(y))
+    make = lambda: gb.BSVMClassifier(  # noqa: E731
+        num_inducing=15, random_state=0, inference=gb.inference.CAVI(tol=1e-12)
+    )
+    weighted = make().fit(X, y, sample_weight=weight)
+    repeated = make().fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    # The scaler's means and the sums over rows come in another order: rounding, amplified by Kuu.
+    np.testing.assert_allclose(
+        weighted.decision_function(X), repeated.decision_function(X), atol=1e-7
+    )
+
+
+def test_class_weight_is_sample_weight(moons):
+    X, y = moons
+    classes = gb.BSVMClassifier(num_inducing=15, random_state=0, class_weight={0: 1, 1: 3})
+    samples = gb.BSVMClassifier(num_inducing=15, random_state=0)
+    samples.fit(X, y, sample_weight=np.where(y == 1, 3.0, 1.0))
+    np.testing.assert_allclose(
+        classes.fit(X, y).decision_function(X), samples.decision_function(X), atol=1e-12
+    )
+    balanced = gb.BSVMClassifier(num_inducing=15, random_state=0, class_weight="balanced")
+    few = np.flatnonzero((y == 0) | (np.arange(len(y)) < 30))
+    plain = clone(samples).fit(X[few], y[few])
+    assert balanced.fit(X[few], y[few]).predict(X).mean() > plain.predict(X).mean()
+
+
+def test_order_of_rows_does_not_matter(moons, fitted):
+    X, y = moons
+    order = np.random.default_rng(2).permutation(len(y))
+    other = gb.BSVMClassifier(num_inducing=15, random_state=0).fit(X[order], y[order])
+    np.testing.assert_allclose(
+        other.decision_function(X), fitted.decision_function(X), atol=1e-7
+    )  # summation order
+
+
+def test_own_kernel_is_copied_and_used(moons):
+    kernel = gpflow.kernels.Matern32(2.0, lengthscales=[1.0, 2.0])
+    classifier = gb.BSVMClassifier(kernel, num_inducing=15).fit(*moons)
+    assert isinstance(classifier.model_.kernel, gpflow.kernels.Matern32)
+    assert classifier.model_.kernel is not kernel
+
+
+def test_in_a_pipeline_and_a_grid_search(moons):
+    search = GridSearchCV(
+        make_pipeline(MinMaxScaler(), gb.BSVMClassifier(num_inducing=15)),
+        {"bsvmclassifier__penalty": [1.0, 2.0]},
+        scoring="neg_log_loss",
+        cv=2,
+    ).fit(*moons)
+    assert search.best_score_ > -0.6
+
+
+def test_real_data_beats_the_base_rate():
+    X, y = load_breast_cancer(return_X_y=True)
+    assert (
+        gb.BSVMClassifier(num_inducing=50, random_state=0)
+        .fit(X[::2], y[::2])
+        .score(X[1::2], y[1::2])
+        > 0.95
+    )
+
+
+def test_constant_columns_are_reported(moons):
+    X, y = moons
+    frame = pd.DataFrame(X, columns=["north", "east"]).assign(height=3.0)
+    with pytest.warns(UserWarning, match=r"1 of 3 columns are constant .*: height"):
+        classifier = gb.BSVMClassifier(num_inducing=15).fit(frame, y)
+    assert np.isfinite(classifier.predict_proba(frame)).all()
+
+
+def test_progress_only_when_verbose(moons, capsys):
+    gb.BSVMClassifier(num_inducing=15).fit(*moons)
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda X, y: (np.where(X > 1.5, np.nan, X), y), "NaN"),
+        (lambda X, y: (np.where(X > 1.5, np.inf, X), y), "infinity"),
+        (lambda X, y: (X, np.zeros_like(y)), "one class"),
+        (lambda X, y: (X, np.arange(len(y)) % 3), "Only binary classification is supported"),
+        (lambda X, y: (X, y + 0.5 * X[:, 0]), "Unknown label type"),
+        (lambda X, y: (X, y[:-1]), "inconsistent numbers of samples"),
+        (lambda X, y: (X[:0], y[:0]), "0 sample"),
+        (lambda X, y: (X[:, 0], y), "Expected 2D array"),
+        (lambda X, y: (X, np.stack([y, y], axis=1)), r"1d array|should be a 1d"),
+    ],
+)
+def test_bad_training_data(moons, change, message):
+    with pytest.raises(ValueError, match=message):
+        gb.BSVMClassifier(num_inducing=15).fit(*change(*moons))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"penalty": -1.0}, "penalty must be positive"),
+        ({"bound": "tight"}, "bound must be one of"),
+        ({"num_inducing": 0}, "num_inducing must be between 1"),
+        ({"chunk_rows": 0}, "chunk_rows must be"),
+    ],
+)
+def test_bad_parameters(moons, parameters, message):
+    with pytest.raises(ValueError, match=message):
+        gb.BSVMClassifier(**parameters).fit(*moons).predict(moons[0])
+
+
+def test_bad_weights(moons):
+    X, y = moons
+    with pytest.raises(ValueError, match=r"[Nn]egative"):
+        gb.BSVMClassifier().fit(X, y, sample_weight=-np.ones(len(y)))
+    with pytest.raises(ValueError, match="one class only after leaving out rows of weight 0"):
+        gb.BSVMClassifier().fit(X, y, sample_weight=y)
+
+
+def test_wrong_number_of_columns_at_prediction(fitted):
+    with pytest.raises(ValueError, match="X has 3 features, but BSVMClassifier is expecting 2"):
+        fitted.predict(np.zeros((4, 3)))

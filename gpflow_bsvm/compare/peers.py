@@ -19,7 +19,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.svm import SVC
 
 from .. import inference, likelihoods, models
-from .training import KERNEL_ROUNDS, KernelSettings, Stopwatch, Trainer, Watch, run_steps
+from .training import KernelSettings, Stopwatch, Trainer, Watch, ascend, learn_kernel
 
 #: Sizes of the natural-gradient step, the next where one fails.
 FIXED_KERNEL_STEPS = (1.0, 0.1)
@@ -91,8 +91,7 @@ class _GaussianProcess:
             trainer = self._start(Z, kernel)
             try:
                 if kernel.learn:
-                    options = {"learn": True, "max_steps": KERNEL_ROUNDS, "tolerance": -1.0}
-                    run_steps(trainer, data, gamma, clock, watch, **options)
+                    learn_kernel(trainer, data, gamma, clock, watch)
                 self._fit_posterior(trainer, data, gamma, clock, watch)
                 return
             except (tf.errors.InvalidArgumentError, FloatingPointError):
@@ -114,8 +113,7 @@ class _GaussianProcess:
     def predict_proba(self, X: AnyNDArray) -> AnyNDArray:
         """See `Peer`."""
         assert self._trainer is not None
-        p, _ = self._trainer.model.predict_y(X)
-        return np.asarray(p)[:, 0]
+        return np.asarray(self._trainer.predict(X))[:, 0]
 
 
 class SVGPPeer(_GaussianProcess):
@@ -127,7 +125,7 @@ class SVGPPeer(_GaussianProcess):
     def _fit_posterior(
         self, trainer: Trainer, data: Any, gamma: float, clock: Stopwatch, watch: Watch | None
     ) -> None:
-        if not run_steps(trainer, data, gamma, clock, watch):
+        if not ascend(trainer, data, gamma, clock, watch):
             self.note = "; ".join(filter(None, [self.note, "not converged"]))
 
 

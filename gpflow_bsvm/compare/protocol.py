@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 import warnings
@@ -16,7 +17,8 @@ from tqdm.auto import tqdm
 
 from .. import inducing_points, metrics
 from ..datasets import DataError, Dataset
-from .peers import PEERS, KernelSettings, Peer, Skipped
+from .peers import PEERS, Peer, Skipped
+from .training import KernelSettings
 
 _NAN = float("nan")
 
@@ -72,11 +74,12 @@ class Row:
 
 @dataclass
 class Trace:
-    """A fit of fold 0, step by step: training seconds, ELBO and held-out error."""
+    """A fit of fold 0, step by step: training seconds, ELBO, held-out error and NLL."""
 
     seconds: list[float] = field(default_factory=list)
     elbo: list[float] = field(default_factory=list)
     error: list[float] = field(default_factory=list)
+    nll: list[float] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -183,9 +186,7 @@ class Comparison:
         self.held_out.setdefault(name, []).append((fold.y_test, p))
         status = f"ok: {peer.note}" if peer.note else "ok"
         predict_us = 1e6 * predict_seconds / len(p)
-        return Row(
-            self.dataset.name, name, fold.number, status, scores, train_seconds, predict_us
-        )
+        return Row(self.dataset.name, name, fold.number, status, scores, train_seconds, predict_us)
 
     def _missing(self, name: str, fold: _Fold, error: Exception) -> Row:
         reason = (str(error).splitlines() or [""])[0]
@@ -204,6 +205,7 @@ class Comparison:
             trace.seconds.append(seconds)
             trace.elbo.append(elbo)
             trace.error.append(metrics.error(fold.y_test, p))
+            trace.nll.append(metrics.nll(fold.y_test, p))
 
         kernel = self.settings.kernel(fold.X.shape[1])
         seed = self.settings.seed + fold.number
@@ -213,10 +215,10 @@ class Comparison:
         if not peer.has_trace:
             return
         trace = Trace()
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), contextlib.suppress(Exception):
             warnings.simplefilter("ignore")
             self._fit(peer, fold, trace)
-        self.traces[name] = trace
+            self.traces[name] = trace  # a peer whose second fit fails has no picture
 
 
 def _timed(function: Callable[[], AnyNDArray | None]) -> tuple[float, AnyNDArray]:

@@ -56,41 +56,43 @@ def frame(rows: Sequence[Row]) -> Any:
 def summary(rows: Sequence[Row]) -> list[dict[str, Any]]:
     """
     :return: one record per data set and peer, in the order of their first rows: how many folds
-        went well of how many, mean and standard deviation over these, and the notes.
+        went well of how many, mean, standard deviation and median over these, and how often
+        each status other than "ok" was met.
     """
     records = []
     values = [*METRICS, *_TIMES]
     for (dataset, peer), group in frame(rows).groupby(["dataset", "peer"], sort=False):
         good = group[group.status.str.startswith("ok")]
-        mean, std = good[values].mean(), good[values].std(ddof=0)
+        mean, std, median = good[values].mean(), good[values].std(ddof=0), good[values].median()
         records.append(
             {
                 "dataset": dataset,
                 "peer": peer,
                 "folds": len(group),
                 "folds_ok": len(good),
-                "notes": sorted({status for status in group.status if status != "ok"}),
+                "notes": {k: int(v) for k, v in group.status.value_counts().items() if k != "ok"},
                 "mean": {name: _finite(mean[name]) for name in values},
                 "std": {name: _finite(std[name]) for name in values},
+                "median": {name: _finite(median[name]) for name in values},
             }
         )
     return records
 
 
 def table(comparison: Comparison) -> str:
-    """:return: the comparison as lines of at most 110 characters; "*" marks the best value."""
+    """:return: the comparison as lines of at most 110 characters; "*" marks the best mean."""
     records = summary(comparison.rows)
     metric_cells = {name: _column(name, records) for name in METRICS}
-    heading = f"{'model':<15}" + "".join(f"{metric.label:>14}" for metric in METRICS.values())
+    heading = f"{'model':<15}" + "".join(f"{metric.label:>13}" for metric in METRICS.values())
     lines = [_title(comparison), heading + "".join(f"{label:>12}" for label, _ in _TIMES.values())]
     for number, record in enumerate(records):
         line = f"{record['peer']:<15}"
         if record["folds_ok"] == 0:
-            lines.append((line + f" {record['notes'][0]}")[:110])
+            lines.append(f"{line} {next(iter(record['notes']))}"[:110])
             continue
-        line += "".join(f"{cells[number]:>14}" for cells in metric_cells.values())
+        line += "".join(f"{cells[number]:>13}" for cells in metric_cells.values())
         for name, (_, digits) in _TIMES.items():
-            line += f"{record['mean'][name]:>12.{digits}f}"
+            line += f"{record['median'][name]:>12.{digits}f}"
         lines.append(line)
     return "\n".join(lines + _footnotes(records))
 
@@ -99,11 +101,16 @@ def _title(comparison: Comparison) -> str:
     dataset, settings = comparison.dataset, comparison.settings
     kernel = settings.kernel(dataset.X.shape[1])
     how = "learnt from" if kernel.learn else "fixed at"
-    first = f"{dataset.name}: N = {len(dataset.y)}, D = {dataset.X.shape[1]}"
+    num_inducing = min(settings.num_inducing, _num_train(comparison))
     return (
-        f"{first}, {settings.folds} folds, M = {settings.num_inducing}, kernel {how} lengthscale "
-        f"{kernel.lengthscale:.3g}, variance {kernel.variance:.3g}"
+        f"{dataset.name}: N = {len(dataset.y)}, D = {dataset.X.shape[1]}, {settings.folds} folds, "
+        f"M = {num_inducing}, kernel {how} lengthscale {kernel.lengthscale:.3g}, variance "
+        f"{kernel.variance:.3g}"
     )
+
+
+def _num_train(comparison: Comparison) -> int:
+    return round(len(comparison.dataset.y) * (1 - 1 / comparison.settings.folds))
 
 
 def _column(name: str, records: list[dict[str, Any]]) -> list[str]:
@@ -120,14 +127,12 @@ def _column(name: str, records: list[dict[str, Any]]) -> list[str]:
 
 
 def _footnotes(records: list[dict[str, Any]]) -> list[str]:
-    lines = []
-    for record in records:
-        bad = record["folds"] - record["folds_ok"]
-        if bad and record["folds_ok"]:
-            lines.append(f"  {record['peer']}: mean of {record['folds_ok']} of {record['folds']}")
-        if record["folds_ok"]:
-            lines += [f"  {record['peer']}: {note}"[:110] for note in record["notes"]]
-    return lines
+    return [
+        f"  {record['peer']}, {count} of {record['folds']} folds: {note.removeprefix('ok: ')}"[:110]
+        for record in records
+        for note, count in record["notes"].items()
+        if record["folds_ok"]
+    ]
 
 
 def write(comparisons: Sequence[Comparison], directory: Path) -> None:
@@ -160,31 +165,38 @@ def versions() -> dict[str, str]:
 
 def draw(comparison: Comparison, path: Path) -> None:
     """
-    Write a picture: reliability on all held-out rows, error against training time and the way of
-    the ELBO, these two on fold 0.
+    Write a picture: reliability on all held-out rows; and on fold 0 the way of the ELBO, error and
+    negative log-likelihood against training time.
 
     :raise ImportError: without matplotlib.
     """
-    fig, (left, middle, right) = plotting.figure(3)
-    num_train = round(len(comparison.dataset.y) * (1 - 1 / comparison.settings.folds))
-    peers = list(dict.fromkeys(row.peer for row in comparison.rows))
-    for number, peer in enumerate(peers):
-        style = {"label": peer, "color": f"C{number}"}
+    fig, axes = plotting.figure(2, 2)
+    for number, peer in enumerate(dict.fromkeys(row.peer for row in comparison.rows)):
+        dash = ("-", "--", ":")[number % 3]
+        style: dict[str, Any] = {"label": peer, "color": f"C{number}", "linestyle": dash}
         if peer in comparison.held_out:
             y, p = (np.concatenate(column) for column in zip(*comparison.held_out[peer]))
-            plotting.reliability_diagram(left, y, p, **style)
-        if peer in comparison.traces:
-            trace = comparison.traces[peer]
-            plotting.error_against_time(middle, trace.seconds, trace.error, **style)
-            plotting.elbo_trace(right, trace.seconds, trace.elbo, num_train, **style)
-        else:
-            first = [row for row in comparison.rows if row.peer == peer and row.fold == 0 and row.ok]
-            for row in first:
-                error = row.scores["error"]
-                plotting.error_against_time(middle, [row.train_seconds], [error], **style)
-    fig.suptitle(comparison.dataset.name)
-    left.legend(frameon=False, fontsize="small")
-    fig.savefig(path, dpi=150)
+            plotting.reliability_diagram(axes[0], y, p, **style)
+        _draw_times(axes[1:], comparison, peer, style)
+    fig.suptitle(f"{comparison.dataset.name} (times and their curves: fold 0)")
+    axes[0].legend(frameon=False, fontsize="small")
+    fig.savefig(path, dpi=130)
+
+
+def _draw_times(
+    axes: Sequence[Any], comparison: Comparison, peer: str, style: dict[str, Any]
+) -> None:
+    trace = comparison.traces.get(peer)
+    if trace is not None:
+        plotting.elbo_trace(axes[0], trace.seconds, trace.elbo, _num_train(comparison), **style)
+        plotting.error_against_time(axes[1], trace.seconds, trace.error, **style)
+        plotting.error_against_time(axes[2], trace.seconds, trace.nll, what="NLL", **style)
+        return
+    for row in comparison.rows:
+        if row.peer == peer and row.fold == 0 and row.ok:
+            seconds, scores = [row.train_seconds], row.scores
+            plotting.error_against_time(axes[1], seconds, [scores["error"]], **style)
+            plotting.error_against_time(axes[2], seconds, [scores["nll"]], what="NLL", **style)
 
 
 def picture_name(comparison: Comparison) -> str:

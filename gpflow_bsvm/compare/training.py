@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import gpflow
-import numpy as np
 import tensorflow as tf
 from gpflow.base import AnyNDArray
 from gpflow.config import default_float
@@ -74,10 +73,13 @@ class Trainer:
         """
         :param Z: [M, D], for the shape; `reset` sets the values.
         """
-        lengthscale = np.asarray(1.0, default_float())
-        kernel = gpflow.kernels.SquaredExponential(lengthscales=lengthscale)
+        kernel = gpflow.kernels.SquaredExponential()
         self.model = model_class(kernel, likelihood, Z)
-        self.elbo = tf.function(lambda X, Y: self.model.elbo((X, Y)), reduce_retracing=True)
+        # Folds differ by a row: without signatures each new length would be traced anew.
+        X = tf.TensorSpec([None, Z.shape[1]], default_float())
+        self._data = (X, tf.TensorSpec([None, 1], default_float()))
+        self.elbo = tf.function(lambda X, Y: self.model.elbo((X, Y)), input_signature=self._data)
+        self.predict = tf.function(lambda X: self.model.predict_y(X)[0], input_signature=[X])
         self._adam = gpflow.keras.tf_keras.optimizers.Adam(ADAM_RATE)
         self._adam.build(kernel.trainable_variables)
         self._steps: dict[tuple[float, bool], Callable[..., tf.Tensor]] = {}
@@ -98,8 +100,9 @@ class Trainer:
         """
         :param gamma: size of the natural-gradient step, in (0, 1].
         :param learn: whether a step of Adam on the kernel follows.
-        :return: a compiled function of X [N, D] and Y [N, 1] that steps and returns the ELBO as it
-            was before (so that the stopping rule costs no pass over the data).
+        :return: a compiled function of X [N, D] and Y [N, 1] that steps and returns an ELBO that
+            it meets on its way, so that the stopping rule costs no pass over the data: that before
+            the step, or, with `learn`, that between its two halves.
         """
         if (gamma, learn) not in self._steps:
             self._steps[gamma, learn] = self._compile(gamma, learn)
@@ -109,23 +112,24 @@ class Trainer:
         model, natural_step = self.model, self._natural_step(gamma)
 
         def step(X: tf.Tensor, Y: tf.Tensor) -> tf.Tensor:
-            elbo = natural_step((X, Y))
-            if learn:
-                with tf.GradientTape(watch_accessed_variables=False) as tape:
-                    tape.watch(model.kernel.trainable_variables)
-                    loss = model.training_loss((X, Y))
-                variables = model.kernel.trainable_variables
-                self._adam.apply_gradients(zip(tape.gradient(loss, variables), variables))
-            return elbo
+            before = natural_step((X, Y))
+            if not learn:
+                return before
+            variables = model.kernel.trainable_variables
+            with tf.GradientTape(watch_accessed_variables=False) as tape:
+                tape.watch(variables)
+                loss = model.training_loss((X, Y))
+            self._adam.apply_gradients(zip(tape.gradient(loss, variables), variables))
+            return -loss
 
-        compiled: Callable[..., tf.Tensor] = tf.function(step, reduce_retracing=True)
+        compiled: Callable[..., tf.Tensor] = tf.function(step, input_signature=self._data)
         return compiled
 
     def _natural_step(self, gamma: float) -> Callable[[Any], tf.Tensor]:
         model = self.model
 
         def engine(data: Any) -> tf.Tensor:
-            elbo = model.elbo(data)
+            elbo = model.elbo(data)  # left out of the graph where nobody asks for it
             model.natgrad_step(data, gamma)
             return elbo
 
@@ -144,33 +148,52 @@ class Trainer:
         return engine if isinstance(model, models.BSVM) else gpflows
 
 
-def run_steps(
-    trainer: Trainer,
-    data: Any,
-    gamma: float,
-    clock: Stopwatch,
-    watch: Watch | None,
-    *,
-    learn: bool = False,
-    max_steps: int = MAX_STEPS,
-    tolerance: float = TOLERANCE,
+def ascend(
+    trainer: Trainer, data: Any, gamma: float, clock: Stopwatch, watch: Watch | None
 ) -> bool:
     """
-    Repeat a step until the ELBO changes by less than `tolerance`, relatively.
+    Natural-gradient steps on all the data until the ELBO changes by less than `TOLERANCE`.
 
-    :return: whether it did before the steps were used up.
+    :return: whether it did before `MAX_STEPS` were used up.
     :raise FloatingPointError: if the ELBO is not finite, or ends lower than it began.
     """
-    step, elbos = trainer.step(gamma, learn), []
-    for _ in range(max_steps):
-        elbos.append(float(step(*data)))
-        if not math.isfinite(elbos[-1]):
-            raise FloatingPointError(f"ELBO {elbos[-1]} after {len(elbos) - 1} steps")
-        if watch is not None:
-            with clock.paused():
-                watch(clock.seconds, float(trainer.elbo(*data)))
-        if len(elbos) > 1 and abs(elbos[-1] - elbos[-2]) <= tolerance * abs(elbos[-1]):
+    elbos: list[float] = []
+    for elbo in _steps(trainer, trainer.step(gamma), MAX_STEPS, data, clock, watch):
+        elbos.append(elbo)
+        if len(elbos) > 1 and abs(elbo - elbos[-2]) <= TOLERANCE * abs(elbo):
             return True
     if elbos[-1] < elbos[0]:
         raise FloatingPointError(f"ELBO fell from {elbos[0]:.6g} to {elbos[-1]:.6g}")
     return False
+
+
+def learn_kernel(
+    trainer: Trainer, data: Any, gamma: float, clock: Stopwatch, watch: Watch | None
+) -> None:
+    """
+    `KERNEL_ROUNDS` rounds of a natural-gradient step on q and an Adam step on the kernel, at fixed
+    inducing points.
+
+    :raise FloatingPointError: if the ELBO is not finite.
+    """
+    for _ in _steps(trainer, trainer.step(gamma, True), KERNEL_ROUNDS, data, clock, watch):
+        pass
+
+
+def _steps(
+    trainer: Trainer,
+    step: Callable[..., tf.Tensor],
+    num_steps: int,
+    data: Any,
+    clock: Stopwatch,
+    watch: Watch | None,
+) -> Iterator[float]:
+    """Yield the ELBO that each step reports."""
+    for number in range(num_steps):
+        elbo = float(step(*data))
+        if not math.isfinite(elbo):
+            raise FloatingPointError(f"the ELBO is {elbo} at step {number + 1}")
+        if watch is not None:
+            with clock.paused():
+                watch(clock.seconds, float(trainer.elbo(*data)))
+        yield elbo

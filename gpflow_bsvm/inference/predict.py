@@ -23,8 +23,11 @@ def predict_marginals(
     :param X: [N, D].
     :param chunk_rows: rows that are looked at together; None: as many as some 16 MB of features.
     :return: mean and variance, both [N, L].
-    :raise ValueError: for X that is not finite or of another width than the training data.
+    :raise ValueError: for X that is not finite or of another width than the training data, or
+        `chunk_rows` below 1.
     """
+    if chunk_rows is not None and chunk_rows < 1:
+        raise ValueError(f"chunk_rows must be at least 1, got {chunk_rows}")
     X = check_inputs(X)
     check_width(model, X)
     num_latents, num_inducing = model.num_features

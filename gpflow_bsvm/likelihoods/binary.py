@@ -20,8 +20,8 @@ VARIANCE_FLOOR = 1e-14
 
 
 def normal_log_cdf(x: tf.Tensor) -> tf.Tensor:
-    """:return: log Phi(x), accurate in both tails."""
-    return tfp.math.logerfc(-x * np.sqrt(0.5)) - np.log(2)
+    """:return: log Phi(x), accurate in both tails; NaN for NaN (`logerfc` gives a number)."""
+    return tf.where(tf.math.is_nan(x), x, tfp.math.logerfc(-x * np.sqrt(0.5)) - np.log(2))
 
 
 def normal_cdf(x: tf.Tensor) -> tf.Tensor:

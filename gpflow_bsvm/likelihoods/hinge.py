@@ -50,13 +50,13 @@ class Hinge(BinaryLikelihood):
         :param penalty: slope of the loss, positive.
         :param bound: "augmented" or "exact".
         :param link: "probit" or "published", see `BinaryLikelihood`.
-        :raise ValueError: for another bound or link, or a penalty that is not positive.
+        :raise ValueError: for another bound or link, or a penalty that is not positive and finite.
         """
         super().__init__(link=link, **kwargs)
         if bound not in BOUNDS:
             raise ValueError(f"bound must be one of {BOUNDS}, got {bound!r}")
-        if not penalty > 0:
-            raise ValueError(f"penalty must be positive, got {penalty}")
+        if not 0 < penalty < float("inf"):
+            raise ValueError(f"penalty must be positive and finite, got {penalty}")
         self.bound = bound
         self.penalty = Parameter(penalty, transform=positive(), trainable=False)
 

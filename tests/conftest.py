@@ -1,0 +1,100 @@
+"""What the tests share: small seeded data, ready models, clean GPflow settings."""
+
+import os
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+import pathlib
+from collections.abc import Callable, Iterator
+
+import gpflow
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import gpflow_bsvm as gb
+
+Data = tuple[np.ndarray, np.ndarray]
+
+
+@pytest.fixture(autouse=True)
+def clean_settings() -> Iterator[None]:
+    """No test leaves a seed or a GPflow setting behind."""
+    np.random.seed(0)
+    tf.random.set_seed(0)
+    with gpflow.config.as_context(gpflow.config.Config()):
+        yield
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+def make_data(num_rows: int = 60, num_columns: int = 2, seed: int = 0) -> Data:
+    """Two classes with a curved border and some noise; labels in {0, 1}."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(num_rows, num_columns))
+    score = X[:, :1] + 0.5 * np.square(X[:, -1:]) - 0.5 + 0.4 * rng.normal(size=(num_rows, 1))
+    return X, (score > 0).astype(float)
+
+
+@pytest.fixture
+def data() -> Data:
+    return make_data()
+
+
+def make_model(
+    data: Data,
+    *,
+    kernel: gpflow.kernels.Kernel | None = None,
+    likelihood: gpflow.likelihoods.Likelihood | None = None,
+    num_inducing: int = 8,
+    **kwargs: object,
+) -> gb.models.BSVM:
+    return gb.models.BSVM(
+        gpflow.kernels.SquaredExponential(variance=2.0) if kernel is None else kernel,
+        gb.likelihoods.Hinge() if likelihood is None else likelihood,
+        data[0][:num_inducing].copy(),
+        **kwargs,
+    )
+
+
+def randomise(model: gpflow.models.SVGP, seed: int = 0) -> None:
+    """Move q away from the prior, to some full covariance."""
+    rng = np.random.default_rng(seed)
+    model.q_mu.assign(rng.normal(size=model.q_mu.shape))
+    root = np.tril(0.2 * rng.normal(size=model.q_sqrt.shape))
+    model.q_sqrt.assign(root + 0.7 * np.eye(root.shape[-1]))
+
+
+def state(model: gpflow.models.SVGP) -> Data:
+    """q as arrays, with the covariance in the place of its (not unique) root."""
+    root = model.q_sqrt.numpy()
+    return model.q_mu.numpy(), root @ np.swapaxes(root, -1, -2)
+
+
+def assert_same_state(one: Data, two: Data, tolerance: float) -> None:
+    for a, b in zip(one, two):
+        np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance)
+
+
+@pytest.fixture
+def small_chunks(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
+    """Passes in chunks of 64 rows, with the features in memory or projected at every pass."""
+
+    def apply(cached: bool) -> None:
+        monkeypatch.setattr(gb.inference.view, "CHUNK_ENTRIES", 1)
+        if not cached:
+            monkeypatch.setattr(gb.inference.view, "CACHE_BYTES", 0)
+
+    return apply
+
+
+@pytest.fixture
+def data_directory() -> pathlib.Path:
+    """The benchmark data, where there are any."""
+    folder = os.environ.get("GPFLOW_BSVM_DATA")
+    if not folder or not (pathlib.Path(folder) / "binary").is_dir():
+        pytest.skip("no benchmark data: set GPFLOW_BSVM_DATA to a folder that has binary/*.csv.gz")
+    return pathlib.Path(folder)
