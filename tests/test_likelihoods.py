@@ -123,7 +123,7 @@ def test_private_quadrature_of_the_base_class_agrees_off_the_kink():
 # --- labels ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("likelihood", [Hinge(), Hinge(bound="exact"), Probit()], ids=repr)
+@pytest.mark.parametrize("likelihood", [Hinge(), Hinge(bound="exact"), Probit()], ids=["augmented", "exact", "probit"])
 def test_both_encodings_of_labels_give_the_same(likelihood, rng):
     mu, v, X = rng.normal(size=(20, 1)), rng.gamma(1.0, size=(20, 1)), np.zeros((20, 1))
     zero_one = (rng.random((20, 1)) > 0.5).astype(float)
@@ -152,7 +152,7 @@ def test_signs():
 
 
 @pytest.mark.parametrize("label", [2.0, 0.5, -2.0, np.nan, np.inf])
-@pytest.mark.parametrize("likelihood", [Hinge(), Hinge(bound="exact"), Probit()], ids=repr)
+@pytest.mark.parametrize("likelihood", [Hinge(), Hinge(bound="exact"), Probit()], ids=["augmented", "exact", "probit"])
 def test_wrong_labels_are_nan_in_a_graph_never_a_number(likelihood, label):
     @tf.function
     def everything(F, Fvar, Y):
@@ -192,7 +192,7 @@ def test_probit_log_prob_and_its_gradient_in_the_tails():
     np.testing.assert_allclose(tape.gradient(value, F), slope, rtol=1e-9, atol=1e-15)
 
 
-@pytest.mark.parametrize("likelihood", [Hinge(), Probit()], ids=repr)
+@pytest.mark.parametrize("likelihood", [Hinge(), Probit()], ids=["hinge", "probit"])
 def test_prediction_is_the_link_averaged_over_f(likelihood):
     mu, v, _ = grid()
     mu, v = mu[v[:, 0] <= 25], v[v[:, 0] <= 25]

@@ -110,7 +110,7 @@ def test_precisions_of_the_floored_bernoulli_are_clipped_at_zero():
     assert (w_probit.numpy() > 0).all()
 
 
-@pytest.mark.parametrize("likelihood", [Hinge(), Hinge(bound="exact"), Probit()], ids=repr)
+@pytest.mark.parametrize("likelihood", [Hinge(), Hinge(bound="exact"), Probit()], ids=["augmented", "exact", "probit"])
 def test_sites_work_in_a_graph_and_for_several_latents(likelihood, rng):
     mu, v = rng.normal(size=(7, 3)), rng.gamma(1.0, size=(7, 3))
     Y = (rng.random((7, 3)) > 0.5).astype(float)

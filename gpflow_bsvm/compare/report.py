@@ -20,7 +20,14 @@ from ..extras import require
 from ..metrics import METRICS
 from .protocol import Comparison, Row
 
-_PACKAGES = ("gpflow_bsvm", "gpflow", "tensorflow", "tensorflow-probability", "scikit-learn")
+_PACKAGES = (
+    "gpflow_bsvm",
+    "gpflow",
+    "tensorflow",
+    "tensorflow-probability",
+    "numpy",
+    "scikit-learn",
+)
 #: Columns beside the metrics: heading and digits.
 _TIMES = {"train_seconds": ("train s", 3), "predict_us": ("pred us/row", 0)}
 
@@ -178,7 +185,8 @@ def draw(comparison: Comparison, path: Path) -> None:
             y, p = (np.concatenate(column) for column in zip(*comparison.held_out[peer]))
             plotting.reliability_diagram(axes[0], y, p, **style)
         _draw_times(axes[1:], comparison, peer, style)
-    fig.suptitle(f"{comparison.dataset.name} (times and their curves: fold 0)")
+    folds = comparison.settings.folds
+    fig.suptitle(f"{comparison.dataset.name}: {folds} folds; curves over time on the first")
     axes[0].legend(frameon=False, fontsize="small")
     fig.savefig(path, dpi=130)
 
