@@ -1,6 +1,6 @@
 """The README's picture: what a fit gives, and how fast it gets there (from `results/sweeps.csv`).
 
-    python benchmarks/picture.py
+python benchmarks/picture.py
 """
 
 from __future__ import annotations

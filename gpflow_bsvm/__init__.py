@@ -1,9 +1,16 @@
 """Bayesian support vector machines for GPflow."""
 
-from . import augmentation, inducing_points, inference, likelihoods, models, schedules
-from .estimators import BSVMClassifier
-from .inference import fit
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from .version import __version__
+
+if TYPE_CHECKING:
+    from . import augmentation, inducing_points, inference, likelihoods, models, schedules
+    from .estimators import BSVMClassifier
+    from .inference import fit
 
 __all__ = [
     "BSVMClassifier",
@@ -16,3 +23,19 @@ __all__ = [
     "models",
     "schedules",
 ]
+
+#: Where names come from that are not modules of this package.
+_HOMES = {"BSVMClassifier": "estimators", "fit": "inference"}
+
+
+def __getattr__(name: str) -> Any:
+    """Import at first use, so that `gpflow-bsvm --help` does not wait for TensorFlow."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = importlib.import_module(f".{_HOMES.get(name, name)}", __name__)
+    return getattr(module, name) if name in _HOMES else module
+
+
+def __dir__() -> list[str]:
+    """:return: the public names."""
+    return __all__

@@ -84,10 +84,11 @@ def check_width(model: Any, X: Any, Y: Any = None) -> None:
         )
 
 
-def check_weights(sample_weight: Any, num_rows: int) -> AnyNDArray:
+def check_weights(sample_weight: Any, num_rows: int, *, minibatch: bool = False) -> AnyNDArray:
     """
     :return: weights as a column [N, 1], ones for None.
-    :raise ValueError: if they are not N finite non-negative numbers, or all zero.
+    :raise ValueError: if they are not N finite non-negative numbers, or all zero (which those of a
+        minibatch may be).
     """
     dtype = gpflow.config.default_float()
     if sample_weight is None:
@@ -95,20 +96,22 @@ def check_weights(sample_weight: Any, num_rows: int) -> AnyNDArray:
     weights: AnyNDArray = np.asarray(sample_weight, dtype).reshape(-1, 1)
     if len(weights) != num_rows:
         raise ValueError(f"sample_weight has {len(weights)} entries for {num_rows} rows")
-    if not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
-        raise ValueError("sample_weight must be finite, non-negative and not all zero")
+    if not np.isfinite(weights).all() or (weights < 0).any():
+        raise ValueError("sample_weight must be finite and non-negative")
+    if not weights.any() and not minibatch:
+        raise ValueError("sample_weight must not be all zero")
     return weights
 
 
-def check_elbo(elbo: float, step: int) -> None:
+def check_elbo(elbo: float, when: str) -> None:
     """
-    :raise ValueError: if the ELBO after some step (0: at the start) is not finite.
+    :raise ValueError: if the ELBO is not finite.
     """
     if not np.isfinite(elbo):
         raise ValueError(
-            f"the ELBO is {elbo} {f'after step {step}' if step else 'at the start'}: the kernel or "
-            "the mean function overflows, or a label is none that the likelihood knows; "
-            "standardise X and check the kernel's parameters"
+            f"the ELBO or its gradient is not finite {when}: the kernel or the mean function "
+            "overflows, or a label is none that the likelihood knows; standardise X and check the "
+            "kernel's parameters"
         )
 
 

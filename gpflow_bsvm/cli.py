@@ -228,7 +228,7 @@ def _report(args: argparse.Namespace, done: list[Comparison]) -> None:
     if done[-1].rows:
         _print("\n" + report.table(done[-1]))
     report.write(done, args.output)
-    if done[-1].rows and not args.no_plots:
+    if done[-1].held_out and not args.no_plots:
         report.draw(done[-1], args.output / report.picture_name(done[-1]))
 
 

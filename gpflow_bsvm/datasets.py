@@ -9,6 +9,7 @@ from __future__ import annotations
 import http.client
 import os
 import warnings
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,7 @@ OPENML = {
 }
 
 DATA_VARIABLE = "GPFLOW_BSVM_DATA"
+_UNREADABLE = (OSError, EOFError, UnicodeDecodeError, zlib.error)
 _FOLDERS = ("", "binary", "multiclass")
 _SUFFIXES = (".csv", ".csv.gz")
 _TARGETS = ("y", "target", "class")
@@ -82,8 +84,8 @@ def load(name_or_path: str, target: str | None = None) -> Dataset:
     if name_or_path in OPENML:
         return _from_openml(name_or_path)
     raise DataError(
-        f"no data set {name_or_path!r}: it is not bundled ({', '.join(BUNDLED)}), not a file, not "
-        f"in {_places()}, and not known from OpenML ({', '.join(OPENML)})"
+        f"no data set {name_or_path!r}: it is not bundled ({', '.join(BUNDLED)}), no file, not on "
+        f"the list of OpenML names ({', '.join(OPENML)}), and {_not_found(name_or_path)}"
     )
 
 
@@ -108,13 +110,13 @@ def _candidates(name: str) -> list[Path]:
     return [directory / folder / (name + suffix) for folder in _FOLDERS for suffix in _SUFFIXES]
 
 
-def _places() -> str:
+def _not_found(name: str) -> str:
     """:return: where was looked, and how to look elsewhere."""
     directory = _data_directory()
-    missing = "" if directory.is_dir() else ", which does not exist"
+    state = "has no such file" if directory.is_dir() else "does not exist"
     return (
-        f"{directory} or its folders binary and multiclass{missing} (set {DATA_VARIABLE} to a "
-        "directory that holds <name>.csv or <name>.csv.gz)"
+        f"the data directory {directory} {state}; set {DATA_VARIABLE} to a directory that holds "
+        f"{name}.csv or {name}.csv.gz, there or in its folders binary and multiclass"
     )
 
 
@@ -127,7 +129,7 @@ def _from_openml(name: str) -> Dataset:
             bunch = fetch_openml(twin, version=version, as_frame=True, parser="auto", n_retries=1)
     except (OSError, ValueError, http.client.HTTPException) as error:
         raise DataError(
-            f"{name!r} is not in {_places()}, and OpenML did not deliver {twin!r}: {error}"
+            f"OpenML did not deliver {name!r} (there {twin!r}: {error}), and {_not_found(name)}"
         ) from error
     frame = bunch.data.copy()
     for column in frame.columns[[dtype.name == "category" for dtype in frame.dtypes]]:
@@ -142,10 +144,12 @@ def _read_csv(path: Path, target: str | None) -> Dataset:
         frame = pandas.read_csv(path, low_memory=False)
     except pandas.errors.EmptyDataError:
         raise DataError(f"{path} is empty; expected a header line and rows") from None
-    except (OSError, EOFError, UnicodeDecodeError, pandas.errors.ParserError) as error:
+    except _UNREADABLE + (pandas.errors.ParserError,) as error:
         reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
         raise DataError(f"cannot read {path}: {reason}") from error
-    if frame.empty:
+    if not isinstance(frame.index, pandas.RangeIndex):  # it takes surplus fields for an index
+        raise DataError(f"{path} has rows with more fields than its header")
+    if len(frame) == 0:
         raise DataError(f"{path} has a header but no rows")
     column = _target_column(path, [str(name) for name in frame.columns], target)
     name = path.name.removesuffix(".gz").removesuffix(".csv")
@@ -162,7 +166,7 @@ def _target_column(path: Path, columns: list[str], target: str | None) -> str:
     if len(columns) == 1 and any(separator in columns[0] for separator in ";\t"):
         hint = "; columns must be separated by commas"
     elif all(_is_number(name) for name in columns):
-        hint = "; the first line must be a header with the names of the columns"
+        hint = "; is the header line missing?"
     raise DataError(
         f"which column of {path} holds the labels? Name it with target (--target COL); "
         f"there is {'more than one' if found else 'none'} of {', '.join(_TARGETS)} among "
@@ -182,7 +186,9 @@ def _checked(name: str, features: Any, labels: Any, source: str) -> Dataset:
             f"{column!r} (such as {str(features.loc[words[column], column].iloc[0])!r})"
             for column in features.columns[words.any()]
         ]
-        raise DataError(f"{source} has columns that are not numeric: {_listed(bad)}; encode them")
+        raise DataError(
+            f"{source} has columns that are not numeric: {_listed(bad)}; encode or drop them"
+        )
     _refuse_missing(features.isna(), source, "missing values")
     _refuse_missing(labels.isna().to_frame(labels.name), source, "missing labels")
     X = numbers.to_numpy(np.float64)
@@ -196,7 +202,10 @@ def _checked(name: str, features: Any, labels: Any, source: str) -> Dataset:
 
 def _refuse_missing(missing: Any, source: str, what: str) -> None:
     counts = missing.sum()
-    bad = [f"{column!r} ({count} rows)" for column, count in counts[counts > 0].items()]
+    bad = [
+        f"{column!r} ({count} of {len(missing)} rows)"
+        for column, count in counts[counts > 0].items()
+    ]
     if bad:
         raise DataError(f"{source} has {what} in {_listed(bad)}; drop or impute them")
 

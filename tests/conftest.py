@@ -20,7 +20,6 @@ Data = tuple[np.ndarray, np.ndarray]
 @pytest.fixture(autouse=True)
 def clean_settings() -> Iterator[None]:
     """No test leaves a seed or a GPflow setting behind."""
-    np.random.seed(0)
     tf.random.set_seed(0)
     with gpflow.config.as_context(gpflow.config.Config()):
         yield

@@ -3,11 +3,13 @@
 Nothing here is clever, and nothing is imported from the package or from GPflow. y is in {-1, +1}.
 """
 
+import itertools
+
 import numpy as np
 from scipy import integrate, optimize
 from scipy.stats import norm
 
-# --- one datum ---------------------------------------------------------------------------------
+# --- one datum -----------------------------------------------------------------------------------
 
 
 def hinge_log(y, f, penalty):
@@ -64,9 +66,7 @@ def augmented_bound_by_maximisation(mu, v, y, penalty):
         return -sum(integrate.quad(integrand, *part, epsabs=1e-13)[0] for part in parts)
 
     start = np.log(second_moment)
-    found = optimize.minimize_scalar(
-        negative_bound, bracket=(start - 0.5, start + 0.5), tol=1e-10
-    )
+    found = optimize.minimize_scalar(negative_bound, bracket=(start - 0.5, start + 0.5), tol=1e-10)
     return -found.fun, np.exp(found.x)
 
 
@@ -77,7 +77,7 @@ def normal_expectation(function, mu, v, split=None):
     cuts = [low, high] if split is None or not low < split < high else [low, split, high]
     nodes, weights = np.polynomial.legendre.leggauss(200)
     total = 0.0
-    for left, right in zip(cuts[:-1], cuts[1:]):
+    for left, right in itertools.pairwise(cuts):
         f = (right - left) / 2 * nodes + (right + left) / 2
         total += (right - left) / 2 * np.sum(weights * norm.pdf(f, mu, s) * function(f))
     return total
@@ -142,7 +142,7 @@ class SparseModel:
         return np.sum(weight * expectation) - kl
 
     def step(self, mean, covariance, rho, scale=1.0):
-        """A natural-gradient step of size rho on natural parameters P^-1 = covariance, h = P mean."""
+        """A natural-gradient step of size rho: P^-1 = covariance, h = P mean."""
         w, r = hinge_sites(*self.marginals(mean, covariance), self.y, self.penalty, self.bound)
         P_old = np.linalg.inv(covariance)
         A = self.features.T

@@ -120,10 +120,12 @@ def test_private_quadrature_of_the_base_class_agrees_off_the_kink():
     assert abs(quadrature[2] - closed[2]) > 1e-3  # this comparison can fail
 
 
-# --- labels ----------------------------------------------------------------------------------------
+# --- labels --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("likelihood", [Hinge(), Hinge(bound="exact"), Probit()], ids=["augmented", "exact", "probit"])
+@pytest.mark.parametrize(
+    "likelihood", [Hinge(), Hinge(bound="exact"), Probit()], ids=["augmented", "exact", "probit"]
+)
 def test_both_encodings_of_labels_give_the_same(likelihood, rng):
     mu, v, X = rng.normal(size=(20, 1)), rng.gamma(1.0, size=(20, 1)), np.zeros((20, 1))
     zero_one = (rng.random((20, 1)) > 0.5).astype(float)
@@ -152,7 +154,9 @@ def test_signs():
 
 
 @pytest.mark.parametrize("label", [2.0, 0.5, -2.0, np.nan, np.inf])
-@pytest.mark.parametrize("likelihood", [Hinge(), Hinge(bound="exact"), Probit()], ids=["augmented", "exact", "probit"])
+@pytest.mark.parametrize(
+    "likelihood", [Hinge(), Hinge(bound="exact"), Probit()], ids=["augmented", "exact", "probit"]
+)
 def test_wrong_labels_are_nan_in_a_graph_never_a_number(likelihood, label):
     @tf.function
     def everything(F, Fvar, Y):
@@ -169,7 +173,7 @@ def test_wrong_labels_are_nan_in_a_graph_never_a_number(likelihood, label):
         assert np.isfinite(values.numpy()[1])
 
 
-# --- links and predictions -------------------------------------------------------------------------
+# --- links and predictions -----------------------------------------------------------------------
 
 
 def test_normal_functions_against_scipy():
@@ -232,9 +236,7 @@ def test_several_columns_add_up(rng):
     for likelihood in (Hinge(), Hinge(bound="exact"), Probit()):
         for name in ("variational_expectations", "predict_log_density"):
             method = getattr(likelihood, name)
-            single = sum(
-                method(None, mu[:, [i]], v[:, [i]], Y[:, [i]]).numpy() for i in range(3)
-            )
+            single = sum(method(None, mu[:, [i]], v[:, [i]], Y[:, [i]]).numpy() for i in range(3))
             np.testing.assert_allclose(method(None, mu, v, Y), single, rtol=1e-13)
 
 
@@ -265,7 +267,7 @@ def test_penalty_is_a_parameter_that_is_not_trained():
     np.testing.assert_allclose(likelihood.log_prob(None, [[0.5]], [[1.0]]), [-0.5], rtol=1e-12)
 
 
-# --- in a plain gpflow.models.SVGP -----------------------------------------------------------------
+# --- in a plain gpflow.models.SVGP ---------------------------------------------------------------
 
 
 @pytest.fixture(scope="module", params=["augmented", "exact"])

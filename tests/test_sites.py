@@ -110,7 +110,9 @@ def test_precisions_of_the_floored_bernoulli_are_clipped_at_zero():
     assert (w_probit.numpy() > 0).all()
 
 
-@pytest.mark.parametrize("likelihood", [Hinge(), Hinge(bound="exact"), Probit()], ids=["augmented", "exact", "probit"])
+@pytest.mark.parametrize(
+    "likelihood", [Hinge(), Hinge(bound="exact"), Probit()], ids=["augmented", "exact", "probit"]
+)
 def test_sites_work_in_a_graph_and_for_several_latents(likelihood, rng):
     mu, v = rng.normal(size=(7, 3)), rng.gamma(1.0, size=(7, 3))
     Y = (rng.random((7, 3)) > 0.5).astype(float)
@@ -119,6 +121,15 @@ def test_sites_work_in_a_graph_and_for_several_latents(likelihood, rng):
         single = sites(likelihood, None, mu[:, [i]], v[:, [i]], Y[:, [i]])
         for found, expected in zip(column, single):
             np.testing.assert_allclose(found, expected[:, 0], rtol=1e-12)
+
+
+def test_closed_sites_are_preferred():
+    class Own(Probit):
+        def sites(self, X, Fmu, Fvar, Y):
+            return 0 * Fmu + 5, 0 * Fmu + 7
+
+    one = tf.ones((2, 1), tf.float64)
+    assert [site.numpy().max() for site in sites(Own(), None, one, one, one)] == [5, 7]
 
 
 def test_a_likelihood_of_constant_expectation_has_empty_sites():

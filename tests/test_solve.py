@@ -16,7 +16,7 @@ from gpflow_bsvm.inference.solve import (
     to_natural,
 )
 from gpflow_bsvm.inference.statistics import Rows, accumulate, marginals, marginals_of_few
-from gpflow_bsvm.likelihoods import Hinge
+from gpflow_bsvm.likelihoods import Hinge, Probit
 
 
 def random_natural(rng, num_latents: int, size: int) -> Natural:
@@ -51,7 +51,9 @@ def test_solution_and_its_divergence(rng, shape):
     np.testing.assert_allclose(
         tf.matmul(R, R, transpose_a=True), np.linalg.inv(natural.P), rtol=1e-9, atol=1e-11
     )
-    np.testing.assert_allclose(tf.linalg.matvec(R, c, transpose_a=True), mean, rtol=1e-9, atol=1e-11)
+    np.testing.assert_allclose(
+        tf.linalg.matvec(R, c, transpose_a=True), mean, rtol=1e-9, atol=1e-11
+    )
     expected = gpflow.kullback_leiblers.gauss_kl(tf.transpose(mean), root)
     np.testing.assert_allclose(kl, expected, rtol=1e-10)
     for one, two in zip(compiled_solve(*natural), (R, c, kl)):
@@ -112,7 +114,9 @@ def test_accumulate_is_the_sum_over_rows(rng):
     features = tf.constant(rng.normal(size=(1, 20, 4)))
     weight, residual = rng.random((20, 1)), rng.random((20, 1))
     prior_mean = rng.normal(size=(20, 1))
-    rows = Rows(*map(tf.constant, (X, Y, weight)), features, *map(tf.constant, (residual, prior_mean)))
+    rows = Rows(
+        *map(tf.constant, (X, Y, weight)), features, *map(tf.constant, (residual, prior_mean))
+    )
     f = (tf.constant(rng.normal(size=(20, 1))), tf.constant(rng.random((20, 1))))
     likelihood = Hinge(1.5, "exact")
     h, P, expectation = np.zeros((1, 4)), np.zeros((1, 4, 4)), 0.0
@@ -133,5 +137,6 @@ def test_rounding_below_zero_does_not_reach_the_likelihood():
     tiny = tf.constant([[-1e-13]], tf.float64)
     one = tf.ones((1, 1), tf.float64)
     rows = Rows(one, one, one, one[None], tiny, 0 * one)
-    found = accumulate(Hinge(bound="exact"), rows, (one, 0 * one))
-    assert all(np.isfinite(value).all() for value in found)
+    for likelihood in (Hinge(bound="exact"), Probit()):  # a quadrature takes the square root
+        found = accumulate(likelihood, rows, (one, 0 * one))
+        assert all(np.isfinite(value).all() for value in found)

@@ -125,10 +125,11 @@ class Comparison:
         self._y = binary_labels(dataset)
         counts = np.bincount(self._y)
         if counts.min() < settings.folds:
-            label = np.unique(dataset.y)[counts.argmin()]
+            label, fewest = np.unique(dataset.y)[counts.argmin()], counts.min()
+            advice = f"at most {fewest} folds are possible" if fewest > 1 else "2 are needed"
             raise DataError(
-                f"{dataset.name} has {counts.min()} rows of class {label!s}, too few for "
-                f"{settings.folds} folds; use fewer (--folds {max(2, counts.min())})"
+                f"{dataset.name} has {fewest} row(s) of class {label!s}, too few for "
+                f"{settings.folds} folds; {advice}"
             )
         self.rows: list[Row] = []
         self.held_out: dict[str, list[tuple[AnyNDArray, AnyNDArray]]] = {}

@@ -155,7 +155,7 @@ def ascend(
     Natural-gradient steps on all the data until the ELBO changes by less than `TOLERANCE`.
 
     :return: whether it did before `MAX_STEPS` were used up.
-    :raise FloatingPointError: if the ELBO is not finite, or ends lower than it began.
+    :raise FloatingPointError: if q or ELBO is not finite, or the ELBO ends lower than it began.
     """
     elbos: list[float] = []
     for elbo in _steps(trainer, trainer.step(gamma), MAX_STEPS, data, clock, watch):
@@ -174,7 +174,7 @@ def learn_kernel(
     `KERNEL_ROUNDS` rounds of a natural-gradient step on q and an Adam step on the kernel, at fixed
     inducing points.
 
-    :raise FloatingPointError: if the ELBO is not finite.
+    :raise FloatingPointError: if q or ELBO is not finite.
     """
     for _ in _steps(trainer, trainer.step(gamma, True), KERNEL_ROUNDS, data, clock, watch):
         pass
@@ -190,7 +190,10 @@ def _steps(
 ) -> Iterator[float]:
     """Yield the ELBO that each step reports."""
     for number in range(num_steps):
-        elbo = float(step(*data))
+        try:
+            elbo = float(step(*data))
+        except tf.errors.InvalidArgumentError as error:  # GPflow: not a positive definite q
+            raise FloatingPointError(f"no finite q after step {number + 1}") from error
         if not math.isfinite(elbo):
             raise FloatingPointError(f"the ELBO is {elbo} at step {number + 1}")
         if watch is not None:

@@ -79,7 +79,8 @@ class DatasetSource:
             raise ValueError("a dataset must yield (X, Y) or (X, Y, sample_weight), in batches")
         X, Y = check_data(self._model.likelihood, *element[:2], minibatch=True)
         check_width(self._model, X, Y)
-        return X, Y, check_weights(element[2] if len(element) == 3 else None, len(X))
+        weight = element[2] if len(element) == 3 else None
+        return X, Y, check_weights(weight, len(X), minibatch=True)
 
     def _block(self, group: list[tuple[AnyNDArray, ...]]) -> Block:
         X, Y, weight = (np.concatenate(column) for column in zip(*group))

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 from gpflow.base import RegressionData
 from gpflow.config import default_float
@@ -97,7 +98,7 @@ class CAVI:
             for dtype, tol in self._phases(len(X) * math.prod(model.num_features)):
                 ascent.start(dtype)
                 recorder.history.converged = self._climb(ascent, recorder, tol)
-            check_elbo(ascent.elbo, len(recorder.history))
+            check_elbo(ascent.elbo, "at the start")
         return recorder.history
 
     def _phases(self, num_entries: int) -> list[tuple[tf.DType, float]]:
@@ -146,18 +147,19 @@ class _Ascent:
 
     natural: Natural
     elbo: float
+    _target: Natural
 
     def __init__(self, model: EngineModel, view: View) -> None:
         self._sweep = compiled_sweep.bind(model.likelihood)
         self._accumulate = compiled_accumulate.bind(model.likelihood)
         self._view = view
         self.natural = model.natural()
-        self._target = self.natural
 
     def start(self, dtype: tf.DType) -> None:
         """Look at the present point with products in `dtype`."""
-        self._dtype = dtype
-        _, self.elbo, self._target = self._move(0.0)
+        self._dtype, self._target = dtype, self.natural
+        _, elbo, self._target = self._move(0.0)
+        self.elbo = elbo if np.isfinite(self._target.h).all() else math.nan
 
     def step(self, rho: float) -> float:
         """

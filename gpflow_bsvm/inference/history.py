@@ -98,7 +98,7 @@ class Recorder:
 
         :raise ValueError: if the ELBO is not finite; the model then keeps the state before it.
         """
-        check_elbo(elbo, step)
+        check_elbo(elbo, f"after step {step}")
         done = step - (self.history.step[-1] if self.history.step else 0)
         self.state = state
         self.history.step.append(step)

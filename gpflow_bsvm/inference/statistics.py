@@ -18,6 +18,7 @@ from gpflow.likelihoods import Likelihood
 
 from ..compilation import Compiled
 from ..likelihoods import sites
+from ..likelihoods.binary import VARIANCE_FLOOR
 
 
 class Rows(NamedTuple):
@@ -122,8 +123,8 @@ def accumulate(likelihood: Likelihood, rows: Rows, f: Marginals) -> Statistics:
 def total(rows: Rows, f: Marginals) -> Marginals:
     """:return: mean and variance of f(x): prior mean and residual added to those of Phi s."""
     mean, variance = f
-    # Rounding can leave a vanishing variance below 0.
-    return mean + rows.prior_mean, tf.maximum(variance + rows.residual, 0)
+    # Rounding can leave a vanishing variance below 0, and at 0 a square root has no gradient.
+    return mean + rows.prior_mean, tf.maximum(variance + rows.residual, VARIANCE_FLOOR)
 
 
 compiled_project = Compiled(project)

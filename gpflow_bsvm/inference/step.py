@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numbers
+
 import tensorflow as tf
 from gpflow.base import RegressionData
 
@@ -23,9 +25,12 @@ def natural_gradient_step(
     :return: the new natural parameters.
     :raise ValueError: for a number outside (0, 1].
     """
-    if isinstance(learning_rate, (int, float)) and not 0 < learning_rate <= 1:
-        raise ValueError(f"learning_rate must be in (0, 1], got {learning_rate}")
     X, Y = (tf.convert_to_tensor(array) for array in data)
+    if isinstance(learning_rate, numbers.Real):
+        learning_rate = float(learning_rate)
+        if not 0 < learning_rate <= 1:
+            raise ValueError(f"learning_rate must be in (0, 1], got {learning_rate}")
+        learning_rate = tf.constant(learning_rate, X.dtype)  # tf.cast would go through float32
     old = model.natural()
     q = solve(old)
     weight = tf.ones_like(X[:, :1])

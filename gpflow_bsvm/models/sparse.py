@@ -144,18 +144,22 @@ class BSVM(gpflow.models.SVGP):
         dtype = gpflow.config.default_float()
         if not tf.executing_eagerly():
             return factor(tf.constant(self._jitter or jitter, dtype))
-        default, self._jitter = jitter, None
-        while jitter <= MAX_JITTER * 1.001:
+        self._jitter = None
+        jitters = [jitter]  # the default is tried even where it is 0 or above the limit
+        while jitters[-1] < 0.999 * MAX_JITTER:
+            jitters.append(10 * jitters[-1] or 1e-16)
+        for jitter in jitters:
             with contextlib.suppress(tf.errors.InvalidArgumentError):
                 Lz = factor(tf.constant(jitter, dtype))
                 if np.isfinite(Lz.numpy()).all():
-                    if jitter > default:
+                    if jitter > jitters[0]:
                         self._jitter = jitter
                         warnings.warn(f"Kuu needed a jitter of {jitter:.0e}", stacklevel=2)
                     return Lz
-            jitter *= 10
-        reason = explain_cholesky_failure(self.kernel, self.inducing_variable, MAX_JITTER)
-        raise ValueError(f"Kuu has no Cholesky factor, even with jitter {MAX_JITTER:.0e}: {reason}")
+        reason = explain_cholesky_failure(self.kernel, self.inducing_variable, jitters[-1])
+        raise ValueError(
+            f"Kuu has no Cholesky factor, even with jitter {jitters[-1]:.0e}: {reason}"
+        )
 
     @property
     def num_features(self) -> tuple[int, int]:

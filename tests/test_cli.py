@@ -1,0 +1,266 @@
+"""The command line as a newcomer meets it: help at once, one line for an error, results on disk."""
+
+import io
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import make_moons
+
+import gpflow_bsvm
+from gpflow_bsvm import cli
+from gpflow_bsvm.compare import PEERS, Comparison, report
+
+FAST = ["--folds", "2", "--num-inducing", "10", "--no-progress"]
+
+
+class BaseRate:
+    has_trace, note = False, ""
+
+    def fit(self, X, y, Z, kernel, seed, watch=None):
+        self.p = y.mean()
+
+    def predict_proba(self, X):
+        return np.full(len(X), self.p)
+
+
+class Crash(BaseRate):
+    def fit(self, *args):
+        raise RuntimeError("out of luck")
+
+
+class Interrupt(BaseRate):
+    def fit(self, *args):
+        raise KeyboardInterrupt
+
+
+@pytest.fixture
+def peers(monkeypatch):
+    """Quick stand-ins under the names that the command line knows."""
+    for name, peer in {"bsvm": BaseRate, "svgp": Crash, "svc": Interrupt}.items():
+        monkeypatch.setitem(PEERS, name, peer)
+
+
+@pytest.fixture
+def table(tmp_path):
+    X, y = make_moons(60, noise=0.2, random_state=0)
+    path = tmp_path / "moons.csv"
+    pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "kind": y}).to_csv(path, index=False)
+    return str(path)
+
+
+def run(*argv):
+    """:return: exit code, however the command ends."""
+    try:
+        return cli.main([str(arg) for arg in argv])
+    except SystemExit as end:
+        return end.code
+
+
+def error_line(capsys):
+    err = capsys.readouterr().err
+    assert err.startswith("gpflow-bsvm: error: ")
+    assert err.count("\n") == 1
+    return err
+
+
+# --- good input ----------------------------------------------------------------------------------
+
+
+def test_end_to_end(table, tmp_path, capsys):
+    output = tmp_path / "out"
+    models = "bsvm,svc"
+    code = run("compare", table, "--target", "kind", "--models", models, "--output", output, *FAST)
+    assert code == 0
+    out, err = capsys.readouterr()
+    assert "moons: N = 60, D = 2, 2 folds, M = 10" in out
+    assert err == ""
+    assert sorted(path.name for path in output.iterdir()) == [
+        "moons.png",
+        "results.csv",
+        "results.json",
+    ]
+    rows = pd.read_csv(output / "results.csv")
+    assert list(rows.peer) == ["bsvm", "svc"] * 2
+    assert set(rows.status) == {"ok"}
+
+
+def test_options_arrive(peers, table, tmp_path):
+    options = ["--lengthscale", "3", "--variance", "2", "--seed", "7", "--learn-kernel"]
+    arguments = [table, "--target", "kind", "--models", "bsvm", "--no-plots", *options, *FAST]
+    assert run("compare", *arguments, "--output", tmp_path) == 0
+    settings = json.loads((tmp_path / "results.json").read_text())["settings"]
+    assert settings == {
+        "folds": 2,
+        "num_inducing": 10,
+        "lengthscale": 3.0,
+        "variance": 2.0,
+        "learn_kernel": True,
+        "seed": 7,
+    }
+    assert not list(tmp_path.glob("*.png"))
+
+
+def test_default_data_and_all_models(peers, tmp_path, monkeypatch):
+    seen = []
+    monkeypatch.setattr(Comparison, "run", lambda self, peers, **kw: seen.append((self, peers)))
+    run("compare", "--output", tmp_path)
+    assert [comparison.dataset.name for comparison, _ in seen] == ["breast-cancer", "banana-like"]
+    assert seen[0][1] == [name for name in PEERS if name != "gpc"]
+    run("compare", "--with-gpc", "--output", tmp_path)
+    assert seen[-1][1] == list(PEERS)
+
+
+def test_two_files_of_one_name_are_kept_apart(peers, table, tmp_path):
+    arguments = [table, table, "--target", "kind", "--models", "bsvm", *FAST]
+    assert run("compare", *arguments, "--output", tmp_path / "out") == 0
+    rows = pd.read_csv(tmp_path / "out" / "results.csv")
+    assert list(rows.dataset) == ["moons"] * 2 + ["moons#2"] * 2
+    assert len(list((tmp_path / "out").glob("*.png"))) == 2
+
+
+def test_help_knows_all_models(capsys):
+    assert set(cli.MODELS) == set(PEERS)
+    assert run("compare", "--help") == 0
+    out = capsys.readouterr().out
+    assert all(f"  {name} " in out for name in PEERS)
+
+
+def test_version(capsys):
+    assert run("--version") == 0
+    assert capsys.readouterr().out == f"gpflow-bsvm {gpflow_bsvm.__version__}\n"
+
+
+@pytest.mark.parametrize("argument", ["--help", "--bogus"])
+def test_arguments_are_read_without_tensorflow(argument):
+    """The module by itself: its package is left out, which may import what it likes."""
+    folder = pathlib.Path(cli.__file__).parent
+    script = f"""
+import sys, types
+package = types.ModuleType("gpflow_bsvm")
+package.__path__ = [{str(folder)!r}]
+sys.modules["gpflow_bsvm"] = package
+from gpflow_bsvm import cli
+try:
+    cli.main(["compare", {argument!r}])
+finally:
+    assert not {{"tensorflow", "sklearn", "pandas"}} & set(sys.modules), "heavy imports"
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert "heavy imports" not in done.stderr
+    assert done.returncode == (0 if argument == "--help" else 2)
+
+
+def test_ascii_terminals_get_ascii(monkeypatch):
+    for encoding, expected in [("ascii", b"1+-2\n"), ("utf-8", "1±2\n".encode())]:
+        raw = io.BytesIO()
+        monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding=encoding))
+        cli._print("1±2")
+        assert raw.getvalue() == expected
+
+
+def test_what_is_written_while_importing_is_shown_if_it_fails(capfd):
+    with cli._quiet_import():
+        os.write(2, b"chatter\n")  # past Python, as TensorFlow does
+    assert capfd.readouterr().err == ""
+    with pytest.raises(ImportError), cli._quiet_import():
+        os.write(2, b"the reason\n")
+        raise ImportError
+    assert capfd.readouterr().err == "the reason\n"
+
+
+# --- bad input and bad luck ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "argv, message",
+    [
+        ([], "COMMAND"),
+        (["comapre"], "invalid choice: 'comapre'"),
+        (["compare", "--bogus"], "--bogus"),
+        (["compare", "--folds", "1"], "an integer from 2, got '1'"),
+        (["compare", "--folds", "two"], "an integer from 2, got 'two'"),
+        (["compare", "--num-inducing", "0"], "an integer from 1"),
+        (["compare", "--seed", "-1"], "an integer from 0"),
+        (["compare", "--lengthscale", "-1"], "positive number, got '-1'"),
+        (["compare", "--variance", "nan"], "positive number, got 'nan'"),
+        (["compare", "--models", "bsvm,foo"], "'bsvm,foo': choose from bsvm,"),
+        (["compare", "--models", ","], "choose from bsvm,"),
+    ],
+)
+def test_bad_arguments(argv, message, capsys):
+    assert run(*argv) == 2
+    assert message in error_line(capsys)
+
+
+@pytest.mark.parametrize(
+    "content, message",
+    [
+        ("a,y\n1,0\n2,1\n3,2\n", "3 classes (0, 1, 2)"),
+        ("a,y\n1,x\n2,z\n3,z\n", "1 row(s) of class x"),
+        ("a,y\nmale,0\nfemale,1\n", "'a' (such as 'male')"),
+        ("a,b\n1,0\n", "--target"),
+    ],
+)
+def test_bad_data_end_before_training(content, message, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(Comparison, "run", lambda *args, **kw: pytest.fail("trained"))
+    path = tmp_path / "some.csv"
+    path.write_text(content)
+    assert run("compare", "breast-cancer", path, "--output", tmp_path) == 2
+    assert message in error_line(capsys)
+
+
+def test_unwritable_output_ends_before_training(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(Comparison, "run", lambda *args, **kw: pytest.fail("trained"))
+    (tmp_path / "file").touch()
+    assert run("compare", "--output", tmp_path / "file") == 2
+    assert "cannot write to" in error_line(capsys)
+
+
+def test_a_missing_extra_is_named(tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert run("compare", "--output", tmp_path) == 2
+    assert 'pip install "gpflow_bsvm[compare]"' in error_line(capsys)
+
+
+def test_a_crashing_model_among_others(peers, table, tmp_path, capsys):
+    arguments = [table, "--target", "kind", "--models", "svgp,bsvm", *FAST]
+    assert run("compare", *arguments, "--output", tmp_path / "out") == 0
+    assert "failed: RuntimeError: out of luck" in capsys.readouterr().out
+    assert (tmp_path / "out" / "moons.png").is_file()
+
+
+def test_all_models_crash(peers, table, tmp_path):
+    arguments = [table, "--target", "kind", "--models", "svgp", *FAST]
+    assert run("compare", *arguments, "--output", tmp_path / "out") == 1
+    assert len(pd.read_csv(tmp_path / "out" / "results.csv")) == 2
+    assert not list((tmp_path / "out").glob("*.png"))  # there is nothing to draw
+
+
+def test_an_interrupt_leaves_what_is_done(peers, table, tmp_path, capsys):
+    arguments = [table, "--target", "kind", "--models", "bsvm,svc", *FAST]
+    assert run("compare", *arguments, "--output", tmp_path / "out") == 130
+    out, err = capsys.readouterr()
+    assert "gpflow-bsvm: interrupted" in err
+    assert "bsvm " in out
+    assert list(pd.read_csv(tmp_path / "out" / "results.csv").peer) == ["bsvm"]
+
+
+def test_an_interrupt_before_the_first_row(peers, table, tmp_path):
+    arguments = [table, "--target", "kind", "--models", "svc", *FAST]
+    assert run("compare", *arguments, "--output", tmp_path / "out") == 130
+
+
+def test_a_disk_that_fills_up(peers, table, tmp_path, capsys, monkeypatch):
+    def full(*args):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(report, "write", full)
+    arguments = [table, "--target", "kind", "--models", "bsvm", "--no-plots", *FAST]
+    assert run("compare", *arguments, "--output", tmp_path / "out") == 1
+    assert "No space left" in error_line(capsys)

@@ -1,0 +1,237 @@
+"""Where data are found, and one clear error for data that cannot be used."""
+
+import gzip
+from types import SimpleNamespace
+from urllib.error import URLError
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.model_selection import cross_val_score
+from sklearn.svm import SVC
+
+from gpflow_bsvm import datasets
+from gpflow_bsvm.datasets import BUNDLED, OPENML, DataError, load
+
+TABLE = "x1,x2,y\n1,2.5,-1\n3,4,1\n5,6,1\n"
+
+
+@pytest.fixture
+def directory(tmp_path, monkeypatch):
+    monkeypatch.setenv("GPFLOW_BSVM_DATA", str(tmp_path))
+    return tmp_path
+
+
+@pytest.fixture
+def offline(monkeypatch):
+    def fetch(*args, **kwargs):
+        raise URLError("no network in tests")
+
+    monkeypatch.setattr(datasets, "fetch_openml", fetch)
+
+
+@pytest.mark.parametrize("name", BUNDLED)
+def test_bundled(name):
+    dataset = load(name)
+    assert dataset.name == name
+    assert dataset.X.dtype == np.float64
+    assert dataset.X.shape == (len(dataset.y), len(dataset.feature_names))
+    assert set(dataset.y) == {0, 1}
+    np.testing.assert_array_equal(dataset.X, load(name).X)
+
+
+def test_banana_like_overlaps_by_some_ten_percent():
+    dataset = load("banana-like")
+    assert len(dataset.y) == 1000
+    error = 1 - cross_val_score(SVC(), dataset.X, dataset.y, cv=5).mean()
+    assert 0.07 < error < 0.13
+
+
+def check_table(dataset, name="some"):
+    assert dataset.name == name
+    assert dataset.feature_names == ("x1", "x2")
+    np.testing.assert_array_equal(dataset.X, [[1, 2.5], [3, 4], [5, 6]])
+    np.testing.assert_array_equal(dataset.y, [-1, 1, 1])
+
+
+def test_csv_path(tmp_path):
+    path = tmp_path / "some.csv"
+    path.write_text(TABLE)
+    check_table(load(str(path)))
+
+
+def test_path_needs_no_suffix(tmp_path):
+    (tmp_path / "some").write_text(TABLE)
+    check_table(load(str(tmp_path / "some")))
+
+
+def test_gzip_path(tmp_path):
+    path = tmp_path / "some.csv.gz"
+    path.write_bytes(gzip.compress(TABLE.encode()))
+    check_table(load(str(path)))
+
+
+@pytest.mark.parametrize("folder", ["", "binary", "multiclass"])
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz"])
+def test_name_in_the_data_directory(directory, folder, suffix):
+    (directory / folder).mkdir(exist_ok=True)
+    content = TABLE.encode()
+    path = directory / folder / f"some{suffix}"
+    path.write_bytes(gzip.compress(content) if suffix.endswith("gz") else content)
+    check_table(load("some"))
+
+
+def test_name_with_folder(directory):
+    for folder in ("binary", "multiclass"):
+        (directory / folder).mkdir()
+    (directory / "binary" / "some.csv").write_text("x1,y\n1,0\n2,1\n")
+    (directory / "multiclass" / "some.csv").write_text(TABLE)
+    check_table(load("multiclass/some"))
+    assert load("some").X.shape == (2, 1)  # binary first
+
+
+def test_user_cache_without_the_variable(tmp_path, monkeypatch):
+    monkeypatch.delenv("GPFLOW_BSVM_DATA", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    (tmp_path / "gpflow_bsvm").mkdir()
+    (tmp_path / "gpflow_bsvm" / "some.csv").write_text(TABLE)
+    check_table(load("some"))
+
+
+def test_home_cache_without_xdg(tmp_path, monkeypatch):
+    monkeypatch.delenv("GPFLOW_BSVM_DATA", raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / ".cache" / "gpflow_bsvm").mkdir(parents=True)
+    (tmp_path / ".cache" / "gpflow_bsvm" / "some.csv").write_text(TABLE)
+    check_table(load("some"))
+
+
+def test_target_is_for_paths_only(directory):
+    (directory / "some.csv").write_text(TABLE)
+    check_table(load("some", target="label"))
+
+
+@pytest.mark.parametrize("name", ["y", "target", "class"])
+def test_usual_names_of_the_target(tmp_path, name):
+    path = tmp_path / "some.csv"
+    path.write_text(TABLE.replace("y", name))
+    check_table(load(str(path)))
+
+
+def test_named_target_and_words_as_labels(tmp_path):
+    path = tmp_path / "some.csv"
+    path.write_text("kind,x1,y\nlow,1,2\nhigh,2,3\n")
+    dataset = load(str(path), target="kind")
+    assert dataset.feature_names == ("x1", "y")
+    assert list(dataset.y) == ["low", "high"]
+
+
+def test_booleans_are_numbers(tmp_path):
+    path = tmp_path / "some.csv"
+    path.write_text("x1,y\nTrue,0\nFalse,1\n")
+    np.testing.assert_array_equal(load(str(path)).X, [[1], [0]])
+
+
+@pytest.mark.parametrize(
+    "content, message",
+    [
+        (b"", "is empty"),
+        (b"a,y\n", "no rows"),
+        (b"a,y\n1,2\n2,2\n", "one class only .2. in column 'y'"),
+        (b"a,b\n1,2\n2,2\n", "none of y, target, class among a, b$"),
+        (b"a,y,class\n1,2,3\n2,2,3\n", "more than one of y, target, class"),
+        (b"a;y\n1;2\n2;2\n", "separated by commas"),
+        (b"1,2\n1,2\n2,2\n", "header line"),
+        (b"y\n0\n1\n", "no feature columns"),
+        (b"a,b,y\n1,2,0\n3,wood,1\n", "not numeric: 'b' .such as 'wood'"),
+        (b"a,b,y\n1,2,0\n3,?,1\n", "not numeric: 'b' .such as '\\?'"),
+        (b"a,b,y\n1,2,0\n3,,1\n", "missing values in 'b' .1 of 2 rows"),
+        (b"a,b,y\n1,2,0\n3,4,\n", "missing labels in 'y' .1 of 2 rows"),
+        (b"a,b,y\n1,2,0\n3,inf,1\n", "infinity in 'b'"),
+        (b"a,y\n1,2,3\n1,2,4\n", "more fields than its header"),
+        (b"a,y\n1,2\n1,2,4\n", "cannot read .*line 3"),
+        (b"a,y\n\xff\xfe,1\n", "cannot read"),
+    ],
+)
+def test_unusable_file(tmp_path, content, message):
+    path = tmp_path / "some.csv"
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=message) as caught:
+        load(str(path))
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_missing_target_lists_the_columns(tmp_path):
+    path = tmp_path / "some.csv"
+    path.write_text(TABLE)
+    with pytest.raises(DataError, match="no column 'label'; it has x1, x2, y"):
+        load(str(path), target="label")
+
+
+@pytest.mark.parametrize("content", [b"no gzip", gzip.compress(TABLE.encode() * 99)[:60]])
+def test_broken_gzip(tmp_path, content):
+    path = tmp_path / "some.csv.gz"
+    path.write_bytes(content)
+    with pytest.raises(DataError, match="cannot read"):
+        load(str(path))
+
+
+def test_missing_file():
+    with pytest.raises(DataError, match=r"cannot read nowhere\.csv: No such file"):
+        load("nowhere.csv")
+
+
+def test_unknown_name_says_where_it_looked(directory):
+    with pytest.raises(DataError, match="not bundled") as caught:
+        load("sonnar")
+    for part in (str(directory), "GPFLOW_BSVM_DATA", "sonnar.csv", *BUNDLED, *OPENML):
+        assert part in str(caught.value)
+
+
+def test_openml_is_asked_last_and_offline_is_one_clear_error(directory, offline):
+    with pytest.raises(DataError, match="no network in tests") as caught:
+        load("german")
+    assert "credit-g" in str(caught.value)
+    assert str(directory) in str(caught.value)
+    assert "GPFLOW_BSVM_DATA" in str(caught.value)
+    (directory / "german.csv").write_text(TABLE)
+    check_table(load("german"), "german")
+
+
+def fake_openml(monkeypatch, data, target):
+    asked = []
+
+    def fetch(name, *, version, **kwargs):
+        asked.append((name, version))
+        return SimpleNamespace(data=data, target=target)
+
+    monkeypatch.setattr(datasets, "fetch_openml", fetch)
+    return asked
+
+
+def test_openml_categories_become_codes(directory, monkeypatch):
+    data = pd.DataFrame({"a": [1, 2, 3], "b": pd.Categorical(["u", "v", "u"])})
+    target = pd.Series(pd.Categorical(["good", "bad", "good"]), name="class")
+    asked = fake_openml(monkeypatch, data, target)
+    dataset = load("german")
+    assert asked == [("credit-g", 1)]
+    np.testing.assert_array_equal(dataset.X, [[1, 0], [2, 1], [3, 0]])
+    assert list(dataset.y) == ["good", "bad", "good"]
+
+
+def test_openml_missing_category_is_missing(directory, monkeypatch):
+    data = pd.DataFrame({"b": pd.Categorical(["u", None, "u"])})
+    fake_openml(monkeypatch, data, pd.Series([0, 1, 1], name="class"))
+    with pytest.raises(DataError, match="missing values in 'b'"):
+        load("german")
+
+
+@pytest.mark.data
+@pytest.mark.usefixtures("data_directory")
+@pytest.mark.parametrize("name, shape", [("heart", (270, 13)), ("binary/german", (1000, 20))])
+def test_benchmark_data(name, shape):
+    dataset = load(name)
+    assert dataset.X.shape == shape
+    assert set(dataset.y) == {-1, 1}

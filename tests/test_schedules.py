@@ -1,0 +1,48 @@
+"""Learning rates."""
+
+import numpy as np
+import pytest
+
+from gpflow_bsvm.schedules import Constant, RobbinsMonro
+
+
+@pytest.mark.parametrize("delay, forgetting", [(1.0, 0.6), (1.0, 1.0), (10.0, 0.51)])
+def test_robbins_monro(delay, forgetting):
+    schedule = RobbinsMonro(delay, forgetting)
+    rates = np.array([schedule(step) for step in range(2000)])
+    np.testing.assert_allclose(rates, (np.arange(2000) + delay) ** -forgetting, rtol=1e-14)
+    assert ((rates > 0) & (rates <= 1)).all()
+    assert (np.diff(rates) < 0).all()
+    assert schedule(0) == delay**-forgetting
+
+
+def test_robbins_monro_sums_as_convergence_needs():
+    schedule = RobbinsMonro(delay=1.0, forgetting=0.6)
+    rates = np.array([schedule(step) for step in range(200_000)])
+    halves = rates[:100_000].sum(), rates.sum()
+    assert halves[1] > 1.3 * halves[0]  # sum grows like T^0.4, 2^0.4 = 1.32
+    squares = np.square(rates)
+    assert squares.sum() < 5.6  # zeta(1.2) = 5.59
+
+
+def test_constant():
+    assert [Constant(0.3)(step) for step in (0, 1, 1000)] == [0.3] * 3
+    assert Constant(1)(0) == 1
+
+
+@pytest.mark.parametrize("delay", [0.99, 0.0, -1.0, np.nan])
+def test_bad_delay(delay):
+    with pytest.raises(ValueError, match="delay must be at least 1"):
+        RobbinsMonro(delay=delay)
+
+
+@pytest.mark.parametrize("forgetting", [0.5, 1.01, 0.0, np.nan])
+def test_bad_forgetting(forgetting):
+    with pytest.raises(ValueError, match=r"forgetting must be in \(0.5, 1\]"):
+        RobbinsMonro(forgetting=forgetting)
+
+
+@pytest.mark.parametrize("rate", [0.0, -0.1, 1.5, np.nan])
+def test_bad_rate(rate):
+    with pytest.raises(ValueError, match=r"rate must be in \(0, 1\]"):
+        Constant(rate)
