@@ -88,6 +88,12 @@ def with_transform(transform) -> k.Kernel:
     return kernel
 
 
+def with_third_shared(which: int) -> k.Kernel:
+    parts = [SE(1.5), SE(0.3), SE(7.0)]
+    parts[2].variance = parts[which].variance
+    return k.Sum(parts)
+
+
 def with_shared_variance() -> k.Kernel:
     one, two = SE(1.5), SE(1.5)
     two.variance = one.variance
@@ -100,6 +106,7 @@ DIFFERENT = {
     "slice": (lambda: SE(active_dims=slice(0, 1)), lambda: SE(active_dims=slice(0, 2))),
     "ard": (lambda: SE(lengthscales=[1.0]), lambda: SE(lengthscales=[1.0, 2.0, 3.0])),
     "shared parameter": (lambda: SE(1.5) + SE(1.5), with_shared_variance),
+    "which parameter is shared": (lambda: with_third_shared(0), lambda: with_third_shared(1)),
     "order": (
         lambda: SE(active_dims=[0]) + k.Matern32(active_dims=[1]),
         lambda: k.Matern32(active_dims=[0]) + SE(active_dims=[1]),
@@ -349,6 +356,10 @@ def test_dtypes_do_not_share(compiled):
         assert found.dtype == tf.float32
     assert compiled.num_traces == 2
     assert check(compiled, SE()) == 2
+    cast = Compiled(gpflow.utilities.to_default_float)
+    assert cast(np.ones(3, int)).dtype == tf.float64
+    with gpflow.config.as_context(gpflow.config.Config(float=np.float32)):
+        assert cast(np.ones(3, int)).dtype == tf.float32
 
 
 def test_the_oldest_graphs_go_first(compiled, monkeypatch):

@@ -150,14 +150,25 @@ class Comparison:
         made = {name: PEERS[name]() for name in peers}
         disable = None if progress is None else not progress
         total = self.settings.folds * len(made)
-        with tqdm(total=total, desc=self.dataset.name, unit="fit", disable=disable) as bar:
+        bar = tqdm(total=total, desc=self.dataset.name, unit="fit", disable=disable)
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(bar)
+            stack.callback(self._sort, list(made))
             for fold in self._folds():
-                for name, peer in made.items():
+                # In a fresh order each time: what ran before (its threads, its memory) tells on
+                # the clock of what runs next.
+                for name in np.random.default_rng(fold.number).permutation(list(made)):
                     bar.set_postfix_str(name)
-                    self.rows.append(self._one(name, peer, fold))
+                    self.rows.append(self._one(name, made[name], fold))
                     if with_traces and fold.number == 0 and self.rows[-1].ok:
-                        self._trace(name, peer, fold)
+                        self._trace(name, made[name], fold)
                     bar.update()
+
+    def _sort(self, peers: list[str]) -> None:
+        """Rows and curves in the order of `peers`, in which tables and pictures show them."""
+        self.rows.sort(key=lambda row: (row.fold, peers.index(row.peer)))
+        self.held_out = {name: self.held_out[name] for name in peers if name in self.held_out}
+        self.traces = {name: self.traces[name] for name in peers if name in self.traces}
 
     def _folds(self) -> list[_Fold]:
         settings, X, y = self.settings, self.dataset.X, self._y
