@@ -36,7 +36,7 @@ def local_distribution(alpha: TensorType, penalty: TensorType) -> tfp.distributi
     :return: a TFP distribution of the batch shape of `alpha` (`log_prob`, `sample`).
     """
     alpha = to_default_float(alpha)
-    a = tf.cast(penalty, alpha.dtype) / 2
+    a = to_default_float(penalty) / 2
     inverse = tfp.distributions.InverseGaussian(
         loc=a / tf.sqrt(alpha), concentration=tf.ones_like(alpha) * tf.square(a)
     )
@@ -50,7 +50,7 @@ def local_moments(alpha: TensorType, penalty: TensorType) -> tuple[tf.Tensor, tf
     :return: E lambda = sqrt(alpha) / a + 1 / a^2 and E 1/lambda = a / sqrt(alpha) under q(lambda).
     """
     alpha = to_default_float(alpha)
-    a = tf.cast(penalty, alpha.dtype) / 2
+    a = to_default_float(penalty) / 2
     return tf.sqrt(alpha) / a + 1 / tf.square(a), a / tf.sqrt(alpha)
 
 

@@ -289,3 +289,12 @@ def test_a_single_row_of_each_class():
 def test_duplicate_rows():
     assert duplicate_rows([[1.0, 2.0], [3.0, 4.0], [1.0, 2.0], [1.0, 2.0]]) == [(0, 2), (0, 3)]
     assert duplicate_rows([[1.0], [2.0]]) == []
+
+
+def test_cavi_refuses_a_dataset():
+    dataset = tf.data.Dataset.from_tensors((np.zeros((2, 1)), np.array([[0.0], [1.0]])))
+    model = gb.models.BSVM(
+        gpflow.kernels.SquaredExponential(), gb.likelihoods.Hinge(), np.zeros((1, 1)), num_data=2
+    )
+    with pytest.raises(ValueError, match=r"CAVI needs all the data as arrays .* use SVI"):
+        gb.inference.CAVI().run(model, dataset)

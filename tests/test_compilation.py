@@ -15,6 +15,7 @@ from gpflow import kernels as k
 import gpflow_bsvm as gb
 from gpflow_bsvm.compilation import Compiled
 from gpflow_bsvm.inference import CAVI, SVI, cavi, solve, statistics, svi
+from gpflow_bsvm.inference.predict import predict_marginals
 from gpflow_bsvm.likelihoods import Hinge
 from gpflow_bsvm.models import sparse
 
@@ -412,7 +413,7 @@ def fit_something(seed: int) -> float:
     CAVI(max_iter=3).run(model, data)
     SVI(batch_size=20, num_steps=3).run(model, data)
     model.natgrad_step(data, 0.5)
-    gb.inference.predict.predict_marginals(model, data[0])
+    predict_marginals(model, data[0])
     return state(model)[0].sum()
 
 

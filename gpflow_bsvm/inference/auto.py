@@ -28,7 +28,8 @@ def fit(
 ) -> History:
     """
     Fit q of a model at its present hyperparameters: `CAVI` where a sweep over the data is
-    affordable (N M^2 up to 5e10), else and for a `tf.data.Dataset` `SVI`, one epoch at least.
+    affordable (N M^2 up to 5e10), else `SVI` in batches of 1000, for one epoch and 1000 steps at
+    least. A `tf.data.Dataset` gets `SVI`'s default number of steps.
 
     Arguments as in `gpflow_bsvm.inference.CAVI.run`.
     """

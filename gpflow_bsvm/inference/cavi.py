@@ -87,6 +87,8 @@ class CAVI:
         :param progress: show a progress bar; None: on a terminal only.
         :raise ValueError: for bad data, see `gpflow_bsvm.checks`.
         """
+        if isinstance(data, tf.data.Dataset):
+            raise ValueError("CAVI needs all the data as arrays (X, Y); for a Dataset use SVI")
         X, Y = check_data(model.likelihood, *data)
         check_width(model, X, Y)
         weight = check_weights(sample_weight, len(X))

@@ -144,7 +144,7 @@ class BSVM(gpflow.models.SVGP):
         dtype = gpflow.config.default_float()
         if not tf.executing_eagerly():
             return factor(tf.constant(self._jitter or jitter, dtype))
-        self._jitter = None
+        before, self._jitter = self._jitter, None
         jitters = [jitter]  # the default is tried even where it is 0 or above the limit
         while jitters[-1] < 0.999 * MAX_JITTER:
             jitters.append(10 * jitters[-1] or 1e-16)
@@ -154,7 +154,8 @@ class BSVM(gpflow.models.SVGP):
                 if np.isfinite(Lz.numpy()).all():
                     if jitter > jitters[0]:
                         self._jitter = jitter
-                        warnings.warn(f"Kuu needed a jitter of {jitter:.0e}", stacklevel=2)
+                        if jitter != before:
+                            warnings.warn(f"Kuu needed a jitter of {jitter:.0e}", stacklevel=2)
                     return Lz
         reason = explain_cholesky_failure(self.kernel, self.inducing_variable, jitters[-1])
         raise ValueError(
