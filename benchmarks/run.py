@@ -1,6 +1,6 @@
 """Run measurements and write their rows to `benchmarks/results`; `tables.py` only reads them.
 
-    GPFLOW_BSVM_DATA=... python benchmarks/run.py [step sweeps failure memory monotone table1]
+    GPFLOW_BSVM_DATA=... python benchmarks/run.py [NAME ...]
 
 Ratios between methods of the same run are what counts: an absolute time is one of this machine.
 """
@@ -13,7 +13,7 @@ import time
 
 from common import write_rows
 
-NAMES = ("step", "sweeps", "failure", "memory", "monotone", "table1")
+NAMES = ("step", "sweeps", "failure", "memory", "monotone", "table1", "compare")
 
 
 def main(names: list[str]) -> None:

@@ -121,7 +121,18 @@ def _table1(rows: pd.DataFrame) -> str:
     return markdown(header, lines)
 
 
+def _compare(rows: pd.DataFrame) -> str:
+    models = list(dict.fromkeys(rows["model"]))
+    means = rows.groupby(["data", "model"], sort=False)[["error", "nll"]].mean()
+    lines = []
+    for name in dict.fromkeys(rows["data"]):
+        scores = [means.loc[name, model] for model in models]
+        lines.append([name, *(f"{score['error']:.3f} / {score['nll']:.3f}" for score in scores)])
+    return markdown(["data", *models], lines)
+
+
 TABLES = {
+    "compare": _compare,
     "step": _step,
     "sweeps": _sweeps,
     "failure": _failure,

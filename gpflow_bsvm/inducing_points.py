@@ -92,7 +92,7 @@ def _distinct(X: AnyNDArray) -> AnyNDArray:
 def _at_most(Z: AnyNDArray, num_inducing: int) -> AnyNDArray:
     if len(Z) < num_inducing:
         warnings.warn(
-            f"only {len(Z)} of {num_inducing} inducing points are distinct, and only those are used",
+            f"only {len(Z)} of {num_inducing} inducing points are distinct; only those are used",
             stacklevel=3,
         )
     return np.ascontiguousarray(Z)

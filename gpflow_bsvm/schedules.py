@@ -15,11 +15,12 @@ class RobbinsMonro:
     rho_t = (t + delay)^(-forgetting), which sums to infinity while its squares do not, as
     convergence needs (Hoffman et al. 2013, eq. 26).
 
-    :ivar delay: at least 1; a larger one slows down the first steps.
+    :ivar delay: at least 1; a larger one makes the first steps smaller. A minibatch speaks for all
+        the data, so that steps near 1 replace what is known by noise.
     :ivar forgetting: in (0.5, 1]; the rate at which old information is forgotten.
     """
 
-    delay: float = 1.0
+    delay: float = 100.0
     forgetting: float = 0.7
 
     def __post_init__(self) -> None:

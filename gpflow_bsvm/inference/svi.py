@@ -35,8 +35,9 @@ _ELBO_ROWS = 500
 class SVI:
     """
     Stochastic variational inference (Wenzel et al. 2017, Algorithm 1) for q, at fixed
-    hyperparameters. Steps run in a compiled loop, `record_every` at a time; with the exact bound
-    or the augmented one, every learning rate in (0, 1] leaves the posterior positive definite.
+    hyperparameters. Steps run in a compiled loop, `record_every` at a time. Every learning rate in
+    (0, 1] leaves the posterior positive definite; with Newton-like sites, such as those of
+    `Hinge(bound="exact")`, large constant ones (from some 0.3 on) can oscillate all the same.
 
     :ivar batch_size: rows of a minibatch (for arrays; a `tf.data.Dataset` brings its own batches).
     :ivar num_steps: steps in all.
