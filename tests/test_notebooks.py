@@ -13,7 +13,9 @@ def test_notebooks_are_found():
 
 @pytest.mark.notebook
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_notebook(path, tmp_path):
+def test_notebook(path, tmp_path, monkeypatch):
+    # The kernel inherits the environment, where a test run may have asked for no pictures.
+    monkeypatch.setenv("MPLBACKEND", "module://matplotlib_inline.backend_inline")
     jupytext = pytest.importorskip("jupytext", reason="needs the extra `dev`")
     nbclient = pytest.importorskip("nbclient", reason="needs the extra `dev`")
     notebook = jupytext.read(path)
