@@ -32,6 +32,17 @@ def as_matrix(values: Any, name: str) -> AnyNDArray:
     return array
 
 
+def check_model(model: Any) -> None:
+    """
+    :raise TypeError: if `model` is none that the package's algorithms can fit.
+    """
+    if not all(hasattr(model, name) for name in ("projector", "natural", "assign_natural")):
+        raise TypeError(
+            f"{type(model).__name__} has no closed-form steps: use gpflow_bsvm.models.BSVM in its "
+            "place, or one of GPflow's optimisers"
+        )
+
+
 def check_inputs(X: Any) -> AnyNDArray:
     """
     :return: X [N, D] as an array.

@@ -12,6 +12,7 @@ import contextlib
 import copy
 import enum
 import functools
+import threading
 import types
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
@@ -142,6 +143,7 @@ class Compiled:
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
         self._graphs: OrderedDict[Hashable, Any] = OrderedDict()
+        self._lock = threading.RLock()  # scikit-learn's users fit in threads
         #: How often the function was traced, for tests and for the curious.
         self.num_traces = 0
         self.__doc__ = function.__doc__
@@ -173,10 +175,20 @@ class Compiled:
         parameters: list[gpflow.Parameter],
         tensors: tuple[tf.Tensor, ...],
     ) -> Any:
-        if key in self._graphs:
+        with self._lock:
+            if key not in self._graphs:
+                self._graphs[key] = self._trace(modules, parameters, tensors)
             self._graphs.move_to_end(key)
+            while len(self._graphs) > _CACHE_SIZE:
+                self._graphs.popitem(last=False)
             return self._graphs[key]
 
+    def _trace(
+        self,
+        modules: tuple[Any, ...],
+        parameters: list[gpflow.Parameter],
+        tensors: tuple[tf.Tensor, ...],
+    ) -> Any:
         def traced(values: list[tf.Tensor], *tensors: tf.Tensor) -> Any:
             self.num_traces += 1
             constrained = {
@@ -192,8 +204,4 @@ class Compiled:
         raw = [parameter.unconstrained_variable for parameter in parameters]
         raw_specs = [tf.TensorSpec(variable.shape, variable.dtype) for variable in raw]
         specs = [_spec(tensor) for tensor in tensors]
-        function = tf.function(traced).get_concrete_function(raw_specs, *specs)
-        self._graphs[key] = function
-        while len(self._graphs) > _CACHE_SIZE:
-            self._graphs.popitem(last=False)
-        return self._graphs[key]
+        return tf.function(traced).get_concrete_function(raw_specs, *specs)

@@ -298,3 +298,10 @@ def test_cavi_refuses_a_dataset():
     )
     with pytest.raises(ValueError, match=r"CAVI needs all the data as arrays .* use SVI"):
         gb.inference.CAVI().run(model, dataset)
+
+
+@pytest.mark.parametrize("run", [gb.fit, CAVI().run, SVI().run])
+def test_a_model_without_closed_form_steps(run):
+    model = gpflow.models.SVGP(gpflow.kernels.SquaredExponential(), Hinge(), np.zeros((1, 1)))
+    with pytest.raises(TypeError, match=r"SVGP has no closed-form steps: use .*BSVM in its place"):
+        run(model, (np.zeros((2, 1)), np.array([[0.0], [1.0]])))

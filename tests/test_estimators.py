@@ -1,6 +1,7 @@
 """scikit-learn's own checks, and what they do not check."""
 
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import gpflow
 import numpy as np
@@ -205,3 +206,12 @@ def test_bad_weights(moons):
 def test_wrong_number_of_columns_at_prediction(fitted):
     with pytest.raises(ValueError, match="X has 3 features, but BSVMClassifier is expecting 2"):
         fitted.predict(np.zeros((4, 3)))
+
+
+def test_fits_in_threads(moons):
+    X, y = moons
+    make = lambda: gb.BSVMClassifier(num_inducing=7, random_state=0)  # noqa: E731
+    with ThreadPoolExecutor(4) as pool:
+        fits = list(pool.map(lambda _: make().fit(X, y).decision_function(X), range(8)))
+    for scores in fits[1:]:
+        np.testing.assert_allclose(scores, fits[0], atol=1e-12)

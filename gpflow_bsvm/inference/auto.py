@@ -8,6 +8,7 @@ from typing import Any
 import tensorflow as tf
 from gpflow.base import RegressionData
 
+from ..checks import check_model
 from .cavi import CAVI
 from .history import Callback, History
 from .svi import SVI
@@ -33,10 +34,11 @@ def fit(
 
     Arguments as in `gpflow_bsvm.inference.CAVI.run`.
     """
+    check_model(model)
     algorithm: CAVI | SVI = CAVI()
     if isinstance(data, tf.data.Dataset):
         algorithm = SVI()
-    elif len(data[0]) * float(model.natural().h.shape[-1]) ** 2 > _SWEEP_LIMIT:
+    elif len(data[0]) * float(model.num_features[1]) ** 2 > _SWEEP_LIMIT:
         batch_size = 1000
         algorithm = SVI(batch_size=batch_size, num_steps=max(1000, len(data[0]) // batch_size))
     return algorithm.run(

@@ -14,7 +14,7 @@ from gpflow.base import RegressionData
 from gpflow.config import default_float
 from gpflow.likelihoods import Likelihood
 
-from ..checks import check_data, check_elbo, check_weights, check_width
+from ..checks import check_data, check_elbo, check_model, check_weights, check_width
 from ..compilation import Compiled
 from .history import Callback, History, Recorder
 from .solve import Gaussian, Natural, blend, solve
@@ -87,6 +87,7 @@ class CAVI:
         :param progress: show a progress bar; None: on a terminal only.
         :raise ValueError: for bad data, see `gpflow_bsvm.checks`.
         """
+        check_model(model)
         if isinstance(data, tf.data.Dataset):
             raise ValueError("CAVI needs all the data as arrays (X, Y); for a Dataset use SVI")
         X, Y = check_data(model.likelihood, *data)

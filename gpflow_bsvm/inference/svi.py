@@ -11,7 +11,7 @@ import tensorflow as tf
 from gpflow.base import RegressionData
 from gpflow.likelihoods import Likelihood
 
-from ..checks import check_data, check_weights, check_width
+from ..checks import check_data, check_model, check_weights, check_width
 from ..compilation import Compiled
 from ..schedules import Constant, RobbinsMonro, Schedule
 from .batches import ArraySource, DatasetSource, Source
@@ -81,6 +81,7 @@ class SVI:
         :param progress: show a progress bar; None: on a terminal only.
         :raise ValueError: for bad data, or a dataset without `num_data`.
         """
+        check_model(model)
         source, num_data = self._source(model, data, sample_weight)
         with Recorder(model, self.num_steps, callback, monitor, progress) as recorder:
             self._descend(model, source, num_data, recorder)
