@@ -2,7 +2,16 @@
 
 from .base import HasSites, sites, sites_by_autodiff
 from .binary import BinaryLikelihood
+from .crammer_singer import CrammerSinger
 from .hinge import Hinge
 from .probit import Probit
 
-__all__ = ["BinaryLikelihood", "HasSites", "Hinge", "Probit", "sites", "sites_by_autodiff"]
+__all__ = [
+    "BinaryLikelihood",
+    "CrammerSinger",
+    "HasSites",
+    "Hinge",
+    "Probit",
+    "sites",
+    "sites_by_autodiff",
+]
