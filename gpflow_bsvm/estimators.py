@@ -13,15 +13,15 @@ from scipy.stats import norm
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import pairwise_distances
 from sklearn.preprocessing import LabelEncoder, StandardScaler
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_sample_weight
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from . import inducing_points
 from .inference import CAVI, SVI, fit
-from .inference.predict import predict_marginals
-from .likelihoods import Hinge
+from .inference.predict import predict_marginals, predict_probabilities
+from .likelihoods import CrammerSinger, Hinge
 from .models import BSVM
 
 #: The default kernel: prior variance in squared margins, and lengthscale in median distances
@@ -32,17 +32,19 @@ DEFAULT_LENGTHSCALE = 0.75
 
 class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     r"""
-    Bayesian support vector machine with probabilities, for binary data.
+    Bayesian support vector machine with probabilities.
 
-    A sparse Bayesian SVM (`gpflow_bsvm.models.BSVM`, Wenzel et al. 2017) on standardised features:
-    p(y = 1 | x) = Phi(mu(x) / sqrt(1 + v(x))), with mean mu and variance v of the latent function.
-    No held-out data and no second model are needed for the probabilities.
+    A sparse Bayesian SVM (`gpflow_bsvm.models.BSVM`) on standardised features. For two classes,
+    `Hinge` (Wenzel et al. 2017): p(y = 1 | x) = Phi(mu(x) / sqrt(1 + v(x))), with mean mu and
+    variance v of the latent function. For more, `CrammerSinger` (Wistuba & Rawat 2018) with one
+    latent function per class: P(argmax_j f_j + e_j = c), e_j ~ N(0, 1/2). No held-out data and no
+    second model are needed for the probabilities.
 
     Rows may come in any order, repeated or weighted: the fit is the same (up to rounding, and up
     to 20 000 distinct rows, beyond which inducing points come from a random subsample).
 
-    :ivar classes_: the two labels; the columns of `predict_proba` are in this order.
-    :ivar model_: the fitted `BSVM`, on standardised features and labels in {0, 1}.
+    :ivar classes_: the labels; the columns of `predict_proba` are in this order.
+    :ivar model_: the fitted `BSVM`, on standardised features and labels 0..C-1.
     :ivar scaler_: the fitted `StandardScaler`, or None.
     :ivar history_: the `gpflow_bsvm.inference.History` of the fit.
     """
@@ -86,18 +88,13 @@ class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.chunk_rows = chunk_rows
         self.verbose = verbose
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
-
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> BSVMClassifier:
         """
         :param X: [N, D] numbers, an array or a data frame.
-        :param y: [N] labels of any two kinds.
+        :param y: [N] labels, of any type, of two classes or more.
         :param sample_weight: [N], powers of the likelihood: an integer is a repeated row.
-        :raise ValueError: for NaN or infinity, anything but two classes, weights that are negative
-            or leave one class only, and whatever scikit-learn's own validation refuses.
+        :raise ValueError: for NaN or infinity, a single class, weights that are negative or leave
+            a class without rows, and whatever scikit-learn's own validation refuses.
         """
         X, targets, weight = self._validate(X, y, sample_weight)
         self._warn_of_constants(X)
@@ -107,8 +104,9 @@ class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Z = self._inducing_points(X, seed)
         self.model_ = BSVM(
             self._make_kernel(Z),
-            Hinge(self.penalty, self.bound),
+            self._make_likelihood(),
             Z,
+            num_latent_gps=self._num_latents,
             num_data=len(X),
         )
         run = fit if self.inference is None else self.inference.run
@@ -123,26 +121,22 @@ class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _validate(
         self, X: Any, y: Any, sample_weight: Any
     ) -> tuple[AnyNDArray, AnyNDArray, AnyNDArray]:
-        """:return: X, labels in {0, 1} and weights of the rows that count."""
+        """:return: X, labels 0..C-1 and weights of the rows that count."""
         dtype = gpflow.config.default_float()
         X, y = validate_data(self, X, y, dtype=dtype)
         check_classification_targets(y)
-        kind = type_of_target(y, input_name="y", raise_unknown=True)
         encoder = LabelEncoder().fit(y)
         self.classes_ = encoder.classes_
-        if len(self.classes_) > 2:
-            raise ValueError(
-                f"Only binary classification is supported. The type of the target is {kind}."
-            )
         weight = _check_sample_weight(sample_weight, X, dtype=dtype, ensure_non_negative=True)
         weight = weight * compute_sample_weight(self.class_weight, y)
         used = weight > 0
         targets = encoder.transform(y).astype(dtype)
-        if len(np.unique(targets[used])) < 2:
-            raise ValueError(
-                "BSVMClassifier needs rows of two classes, got one class only"
-                + (" after leaving out rows of weight 0" if not used.all() else "")
-            )
+        counted = np.unique(targets[used])
+        if len(counted) < len(self.classes_):  # columns of predict_proba would have no data
+            lost = np.setdiff1d(np.arange(len(self.classes_)), counted)[0]
+            raise ValueError(f"every row of class {self.classes_[lost]!r} has weight 0")
+        if len(counted) < 2:
+            raise ValueError("BSVMClassifier needs rows of two classes, got one class only")
         return X[used], targets[used], weight[used].astype(dtype)
 
     def _warn_of_constants(self, X: AnyNDArray) -> None:
@@ -176,32 +170,52 @@ class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             DEFAULT_VARIANCE, lengthscales=DEFAULT_LENGTHSCALE * scale
         )
 
-    def _probit_argument(self, X: Any) -> AnyNDArray:
+    @property
+    def _num_latents(self) -> int:
+        return 1 if len(self.classes_) == 2 else len(self.classes_)
+
+    def _make_likelihood(self) -> Hinge | CrammerSinger:
+        if self._num_latents == 1:
+            return Hinge(self.penalty, self.bound)
+        return CrammerSinger(len(self.classes_), self.penalty, self.bound)
+
+    def _prepared(self, X: Any) -> AnyNDArray:
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=gpflow.config.default_float())
-        mean, variance = predict_marginals(self.model_, self._scale(X), chunk_rows=self.chunk_rows)
+        return self._scale(validate_data(self, X, reset=False, dtype=gpflow.config.default_float()))
+
+    def _probit_argument(self, X: Any) -> AnyNDArray:
+        X = self._prepared(X)
+        mean, variance = predict_marginals(self.model_, X, chunk_rows=self.chunk_rows)
         return np.asarray(mean / np.sqrt(1 + variance))[:, 0]
 
     def decision_function(self, X: Any) -> AnyNDArray:
         """
         :param X: [N, D].
-        :return: [N], mu / sqrt(1 + v): positive for `classes_[1]`, and Phi of it is the
-            probability of that class.
+        :return: two classes: [N], mu / sqrt(1 + v), positive for `classes_[1]`, and Phi of it is
+            the probability of that class. More: [N, C], logarithms of the probabilities.
         """
-        return self._probit_argument(X)
+        check_is_fitted(self)
+        if self._num_latents == 1:
+            return self._probit_argument(X)
+        p = self.predict_proba(X)
+        return np.log(p + np.finfo(p.dtype).tiny)
 
     def predict_proba(self, X: Any) -> AnyNDArray:
         """
         :param X: [N, D].
-        :return: [N, 2], probabilities in the order of `classes_`.
+        :return: [N, C], probabilities in the order of `classes_`.
         """
-        scores = self._probit_argument(X)
-        return norm.cdf(np.stack([-scores, scores], axis=-1))
+        check_is_fitted(self)
+        if self._num_latents == 1:
+            scores = self._probit_argument(X)
+            return norm.cdf(np.stack([-scores, scores], axis=-1))
+        X = self._prepared(X)
+        return predict_probabilities(self.model_, X, chunk_rows=self.chunk_rows)
 
     def predict(self, X: Any) -> AnyNDArray:
         """
         :param X: [N, D].
-        :return: [N] labels, the more probable class of `predict_proba`.
+        :return: [N] labels, the most probable class of `predict_proba`.
         """
         probabilities = self.predict_proba(X)
         return np.asarray(self.classes_[np.argmax(probabilities, axis=-1)])

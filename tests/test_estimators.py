@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer, make_moons
+from sklearn.datasets import load_breast_cancer, load_digits, make_moons
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
@@ -168,7 +168,6 @@ def test_progress_only_when_verbose(moons, capsys):
         (lambda X, y: (np.where(X > 1.5, np.nan, X), y), "NaN"),
         (lambda X, y: (np.where(X > 1.5, np.inf, X), y), "infinity"),
         (lambda X, y: (X, np.zeros_like(y)), "one class"),
-        (lambda X, y: (X, np.arange(len(y)) % 3), "Only binary classification is supported"),
         (lambda X, y: (X, y + 0.5 * X[:, 0]), "Unknown label type"),
         (lambda X, y: (X, y[:-1]), "inconsistent numbers of samples"),
         (lambda X, y: (X[:0], y[:0]), "0 sample"),
@@ -199,7 +198,7 @@ def test_bad_weights(moons):
     X, y = moons
     with pytest.raises(ValueError, match=r"[Nn]egative"):
         gb.BSVMClassifier().fit(X, y, sample_weight=-np.ones(len(y)))
-    with pytest.raises(ValueError, match="one class only after leaving out rows of weight 0"):
+    with pytest.raises(ValueError, match=r"every row of class .*0.* has weight 0"):
         gb.BSVMClassifier().fit(X, y, sample_weight=y)
 
 
@@ -215,3 +214,63 @@ def test_fits_in_threads(moons):
         fits = list(pool.map(lambda _: make().fit(X, y).decision_function(X), range(8)))
     for scores in fits[1:]:
         np.testing.assert_allclose(scores, fits[0], atol=1e-12)
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(n_class=5, return_X_y=True)
+    return X[:300], y[:300]
+
+
+@pytest.fixture(scope="module")
+def five(digits):
+    return gb.BSVMClassifier(num_inducing=30, random_state=0).fit(*digits)
+
+
+def test_several_classes(digits, five):
+    X, y = load_digits(n_class=5, return_X_y=True)
+    assert five.score(X[300:], y[300:]) > 0.95
+    p = five.predict_proba(X[300:])
+    np.testing.assert_allclose(p.sum(axis=1), 1, atol=1e-12)
+    np.testing.assert_array_equal(five.predict(X[300:]), p.argmax(axis=1))
+    np.testing.assert_allclose(np.exp(five.decision_function(X[300:])), p, atol=1e-12)
+    expected, _ = five.model_.predict_y(five.scaler_.transform(X[300:]))
+    np.testing.assert_allclose(p, expected, atol=1e-8)
+
+
+def test_renaming_classes_permutes_the_columns(digits, five):
+    X, y = digits
+    names = np.array(["four", "zero", "two", "three", "one"])[y]
+    renamed = gb.BSVMClassifier(num_inducing=30, random_state=0).fit(X, names)
+    order = [int(np.flatnonzero(names == name)[0]) for name in renamed.classes_]
+    # The same sums in another order, through some 20 sweeps.
+    np.testing.assert_allclose(
+        renamed.predict_proba(X), five.predict_proba(X)[:, y[order]], atol=1e-7
+    )
+
+
+def test_chunks_of_several_classes(digits, five):
+    X, _ = digits
+    other = pickle.loads(pickle.dumps(five)).set_params(chunk_rows=7)
+    np.testing.assert_allclose(other.predict_proba(X), five.predict_proba(X), atol=1e-12)
+
+
+def test_integer_weights_are_repeated_rows_of_several_classes(digits):
+    X, y = digits[0][:120], digits[1][:120]
+    weight = np.random.default_rng(1).integers(1, 4, len(y))
+    make = lambda: gb.BSVMClassifier(  # noqa: E731
+        num_inducing=20, random_state=0, inference=gb.inference.CAVI(tol=1e-10)
+    )
+    weighted = make().fit(X, y, sample_weight=weight)
+    repeated = make().fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    # Summation order, and a stopping rule that may differ by a sweep.
+    np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-4)
+
+
+def test_many_small_classes_do_not_collapse():
+    random = np.random.default_rng(0)
+    centres = random.normal(size=(50, 20))
+    X = np.repeat(centres, 4, axis=0) + 0.1 * random.normal(size=(200, 20))
+    y = np.repeat(np.arange(50), 4)
+    classifier = gb.BSVMClassifier(num_inducing=100, random_state=0).fit(X, y)
+    assert classifier.score(X, y) > 0.95

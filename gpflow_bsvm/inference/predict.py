@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 from gpflow.base import AnyNDArray
+from gpflow.likelihoods import Likelihood
 
 from ..checks import check_inputs, check_width
+from ..compilation import Compiled
 from .solve import compiled_solve
 from .statistics import Rows, compiled_marginals
 from .view import CHUNK_ENTRIES, EngineModel
@@ -26,18 +29,45 @@ def predict_marginals(
     :raise ValueError: for X that is not finite or of another width than the training data, or
         `chunk_rows` below 1.
     """
+    mean, variance = _in_chunks(model, X, chunk_rows, lambda _, *f: f)
+    return mean, variance
+
+
+def predict_probabilities(
+    model: EngineModel, X: Any, *, chunk_rows: int | None = None
+) -> AnyNDArray:
+    """
+    The mean of y, as `model.predict_y`: for classification likelihoods, probabilities.
+
+    Arguments and errors as in `predict_marginals`.
+
+    :return: [N, P].
+    """
+    predict = _predict_mean.bind(model.likelihood)
+    (p,) = _in_chunks(model, X, chunk_rows, lambda *row: (predict(*row),))
+    return p
+
+
+@Compiled
+def _predict_mean(likelihood: Likelihood, X: tf.Tensor, Fmu: tf.Tensor, Fvar: tf.Tensor) -> Any:
+    return likelihood.predict_mean_and_var(X, Fmu, Fvar)[0]
+
+
+def _in_chunks(
+    model: EngineModel, X: Any, chunk_rows: int | None, finish: Callable[..., Any]
+) -> list[AnyNDArray]:
+    """:return: what `finish` makes of X, mean and variance of each chunk, put together."""
     if chunk_rows is not None and chunk_rows < 1:
         raise ValueError(f"chunk_rows must be at least 1, got {chunk_rows}")
     X = check_inputs(X)
     check_width(model, X)
     num_latents, num_inducing = model.num_features
-    chunk_rows = chunk_rows or max(1, CHUNK_ENTRIES // (num_latents * num_inducing))
+    chunk_rows = chunk_rows or max(1, CHUNK_ENTRIES // (num_latents * max(num_inducing, 128)))
     q = compiled_solve(*model.natural())
     project = model.projector()
     parts = []
     for start in range(0, len(X), chunk_rows):
         chunk = tf.convert_to_tensor(X[start : start + chunk_rows])
         rows = Rows(chunk, chunk, chunk, *project(chunk))  # labels and weights play no part
-        parts.append(compiled_marginals(q.R, q.c, *rows))
-    mean, variance = (np.concatenate(column) for column in zip(*parts))
-    return mean, variance
+        parts.append(finish(chunk, *compiled_marginals(q.R, q.c, *rows)))
+    return [np.concatenate(column) for column in zip(*parts)]

@@ -29,6 +29,10 @@ class EngineModel(Protocol):
     def num_features(self) -> tuple[int, int]:
         """:return: number of latent functions L and of features M of each."""
 
+    @property
+    def num_feature_groups(self) -> int:
+        """:return: 1 where all latent functions share their features, else L."""
+
     def projector(self) -> Callable[[tf.Tensor], tuple[tf.Tensor, tf.Tensor, tf.Tensor]]:
         """:return: X [N, D] -> features [G, N, M], residual [N, .], prior mean [N, .]."""
 
@@ -58,8 +62,10 @@ class View:
         self._project = model.projector()
         self._data = (X, Y, weight)
         num_latents, num_inducing = model.num_features
-        entries = num_latents * num_inducing  # at most: latent functions may share features
-        self.chunk_rows = int(np.clip(CHUNK_ENTRIES // entries, 64, 2**14))
+        # A chunk also holds what a likelihood makes of it: some 100 quadrature nodes per latent.
+        width = num_latents * max(num_inducing, 128)
+        self.chunk_rows = int(np.clip(CHUNK_ENTRIES // width, 64, 2**14))
+        entries = model.num_feature_groups * num_inducing
         self._cached = len(X) * entries * X.dtype.itemsize <= CACHE_BYTES
         self._chunks: dict[tf.DType, list[Rows]] = {}
 

@@ -15,7 +15,7 @@ from check_shapes import inherit_check_shapes
 from gpflow.base import InputData, MeanAndVariance, RegressionData
 from gpflow.covariances import Kuu
 from gpflow.inducing_variables import InducingVariables
-from gpflow.kernels import Kernel
+from gpflow.kernels import Kernel, MultioutputKernel
 from gpflow.posteriors import (
     BasePosterior,
     IndependentPosteriorMultiOutput,
@@ -167,6 +167,11 @@ class BSVM(gpflow.models.SVGP):
         """:return: number of latent functions L and of inducing points M."""
         num_inducing, num_latents = self.q_mu.shape
         return int(num_latents), int(num_inducing)
+
+    @property
+    def num_feature_groups(self) -> int:
+        """:return: 1 where all latent functions share kernel and inducing variable, else L."""
+        return self.num_features[0] if isinstance(self.kernel, MultioutputKernel) else 1
 
     def projector(self) -> Callable[[tf.Tensor], tuple[tf.Tensor, tf.Tensor, tf.Tensor]]:
         """
