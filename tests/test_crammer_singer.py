@@ -282,3 +282,32 @@ def test_bad_options():
         CrammerSinger(3, penalty=0.0)
     with pytest.raises(ValueError, match="CrammerSinger needs num_latent_gps=3, got 1"):
         gb.models.BSVM(gpflow.kernels.SquaredExponential(), CrammerSinger(3), np.zeros((1, 2)))
+
+
+def test_one_vs_rest_is_binary_models_side_by_side():
+    X, Y = three_blobs()
+    one_hot = (Y == np.arange(3)).astype(float)
+    kernel = gpflow.kernels.SquaredExponential(4.0, lengthscales=2.0)
+    together = gb.models.BSVM(kernel, Hinge(bound="exact"), X[:10].copy(), num_latent_gps=3)
+    together.natgrad_step((X, one_hot), 0.7)
+    for c in range(3):
+        alone = gb.models.BSVM(kernel, Hinge(bound="exact"), X[:10].copy())
+        alone.natgrad_step((X, one_hot[:, c : c + 1]), 0.7)
+        np.testing.assert_allclose(together.q_mu[:, c : c + 1], alone.q_mu, atol=1e-10)
+        np.testing.assert_allclose(together.q_sqrt[c], alone.q_sqrt[0], atol=1e-10)
+
+
+def test_an_undamped_step_overshoots_and_cavi_does_not():
+    X, Y = three_blobs()
+    model = make(gb.models.BSVM, "exact")
+    model.kernel.variance.assign(100.0)
+    elbo = [float(model.elbo((X, Y)))]
+    for _ in range(5):
+        model.natgrad_step((X, Y), 1.0)
+        elbo.append(float(model.elbo((X, Y))))
+    assert min(np.diff(elbo)) < 0
+    model.q_mu.assign(np.zeros((10, 3)))
+    model.q_sqrt.assign(np.tile(np.eye(10), (3, 1, 1)))
+    history = gb.inference.CAVI().run(model, (X, Y))
+    assert min(history.learning_rate) < 1
+    assert (np.diff(history.elbo) >= 0).all()

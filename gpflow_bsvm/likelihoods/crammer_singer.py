@@ -35,8 +35,8 @@ class CrammerSinger(Likelihood):
             not always concave: a precision that comes out negative is set to 0.
         bound="published":  the same with R replaced by f_t, t the rival of largest mean. This is
             what the paper maximises, and it is *not* a lower bound, as max f_t >= f_t; nor does
-            its coordinate ascent ascend, because a step can make another class the rival. Here for
-            comparison with the paper only.
+            its coordinate ascent always ascend, because a step can make another class the rival.
+            Here for comparison with the paper only.
 
     The pseudo-likelihood is not normalised. Prediction is a proper categorical distribution,
     P(y = c) = P(argmax_j f_j + e_j = c) with e_j ~ N(0, 1/2), which for two classes is the probit
