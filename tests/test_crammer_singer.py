@@ -286,7 +286,7 @@ def test_bad_options():
 
 def test_one_vs_rest_is_binary_models_side_by_side():
     X, Y = three_blobs()
-    one_hot = (Y == np.arange(3)).astype(float)
+    one_hot = (np.arange(3) == Y).astype(float)
     kernel = gpflow.kernels.SquaredExponential(4.0, lengthscales=2.0)
     together = gb.models.BSVM(kernel, Hinge(bound="exact"), X[:10].copy(), num_latent_gps=3)
     together.natgrad_step((X, one_hot), 0.7)
