@@ -18,7 +18,7 @@ from gpflow.likelihoods import Likelihood
 
 from ..compilation import Compiled
 from ..likelihoods import sites
-from ..likelihoods.binary import VARIANCE_FLOOR
+from ..likelihoods.base import VARIANCE_FLOOR
 
 
 class Rows(NamedTuple):

@@ -11,6 +11,10 @@ from gpflow.likelihoods import Likelihood
 
 Sites = tuple[tf.Tensor, tf.Tensor]
 
+#: Variances below are taken as this: the square root has no gradient at 0. It also bounds every
+#: site precision (by about penalty / sqrt(floor)), far below where a Cholesky factor would fail.
+VARIANCE_FLOOR = 1e-14
+
 
 @runtime_checkable
 class HasSites(Protocol):

@@ -14,10 +14,6 @@ from gpflow.utilities import to_default_float
 
 LINKS = ("probit", "published")
 
-#: Variances below are taken as this: the square root has no gradient at 0. It also bounds every
-#: site precision (by about penalty / sqrt(floor)), far below where a Cholesky factor would fail.
-VARIANCE_FLOOR = 1e-14
-
 
 def normal_log_cdf(x: tf.Tensor) -> tf.Tensor:
     """:return: log Phi(x), accurate in both tails; NaN for NaN (`logerfc` gives a number)."""
@@ -84,7 +80,8 @@ class BinaryLikelihood(ScalarLikelihood):
             raise ValueError(
                 f"binary labels must be in {{0, 1}} or in {{-1, +1}}, got {{{shown}"
                 f"{', ...' if len(labels) > 5 else ''}}}; recode Y, or use "
-                "gpflow_bsvm.BSVMClassifier, which takes any two labels"
+                "gpflow_bsvm.BSVMClassifier, which takes any labels, or CrammerSinger for "
+                "several classes"
             )
         if len(labels) < 2 and not minibatch:
             raise ValueError(

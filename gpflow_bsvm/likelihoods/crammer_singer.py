@@ -12,8 +12,7 @@ from gpflow.base import MeanAndVariance, TensorType
 from gpflow.likelihoods import Likelihood
 from gpflow.utilities import positive
 
-from .base import Sites, sites_by_autodiff
-from .binary import VARIANCE_FLOOR
+from .base import VARIANCE_FLOOR, Sites, sites_by_autodiff
 from .maximum import maximum, moments_of_maximum
 
 BOUNDS = ("exact", "augmented", "published")

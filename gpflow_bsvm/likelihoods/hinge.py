@@ -10,8 +10,8 @@ from gpflow import Parameter
 from gpflow.base import TensorType
 from gpflow.utilities import positive
 
-from .base import Sites
-from .binary import VARIANCE_FLOOR, BinaryLikelihood, normal_cdf, normal_pdf, signs
+from .base import VARIANCE_FLOOR, Sites
+from .binary import BinaryLikelihood, normal_cdf, normal_pdf, signs
 
 BOUNDS = ("augmented", "exact")
 
