@@ -14,7 +14,8 @@ from ..checks import check_inputs, check_width
 from ..compilation import Compiled
 from .solve import compiled_solve
 from .statistics import Rows, compiled_marginals
-from .view import CHUNK_ENTRIES, EngineModel
+from .view import EngineModel
+from .view import chunk_rows as default_chunk_rows
 
 
 def predict_marginals(
@@ -61,8 +62,7 @@ def _in_chunks(
         raise ValueError(f"chunk_rows must be at least 1, got {chunk_rows}")
     X = check_inputs(X)
     check_width(model, X)
-    num_latents, num_inducing = model.num_features
-    chunk_rows = chunk_rows or max(1, CHUNK_ENTRIES // (num_latents * max(num_inducing, 128)))
+    chunk_rows = chunk_rows or default_chunk_rows(model)
     q = compiled_solve(*model.natural())
     project = model.projector()
     parts = []

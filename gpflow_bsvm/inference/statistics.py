@@ -7,6 +7,7 @@ inducing variable, else L. Sums over data are additive, so that a pass may go ch
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import tensorflow as tf
@@ -30,6 +31,18 @@ class Rows(NamedTuple):
     features: tf.Tensor  #: [G, N, M], projections on the whitened inducing variables
     residual: tf.Tensor  #: [N, L] or [N, 1], k(x, x) - |features|^2
     prior_mean: tf.Tensor  #: [N, L] or [N, 1]
+
+    def take(self, index: tf.Tensor) -> Rows:
+        """:return: the rows of these numbers, in this order."""
+        return Rows(*(tf.gather(column, index, axis=n) for column, n in zip(self, _ROW_AXES)))
+
+    @staticmethod
+    def concatenate(parts: Sequence[Rows]) -> Rows:
+        """:return: the rows of all parts, one after the other."""
+        return Rows(*(tf.concat(column, n) for column, n in zip(zip(*parts), _ROW_AXES)))
+
+
+_ROW_AXES = (0, 0, 0, 1, 0, 0)  # which axis of each field counts the rows
 
 
 Marginals = tuple[tf.Tensor, tf.Tensor]  #: mean and variance, both [N, L]

@@ -158,15 +158,9 @@ def compiled_steps(
     :param index: [T, B].
     """
     everything = Rows(*rows)
-    features = everything.features
 
     def body(t: tf.Tensor, h: tf.Tensor, P: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        batch = Rows(
-            *(
-                tf.gather(column, index[t], axis=1 if column is features else 0)
-                for column in everything
-            )
-        )
+        batch = everything.take(index[t])
         old = Natural(h, P)
         sums = accumulate(likelihood, batch, _marginals(batch.features, old))
         new = blend(old, scale * sums.h, scale * sums.P, rates[t])
@@ -189,12 +183,6 @@ def _estimate_elbo(
 ) -> float:
     """The ELBO at `state` with the likelihood's part estimated from the latest rows."""
     latest = index.reshape(-1)[-max(_ELBO_ROWS, index.shape[1]) :]
-    some = Rows(
-        *(
-            tf.gather(column, latest, axis=1 if name == "features" else 0)
-            for name, column in rows._asdict().items()
-        )
-    )
     q = compiled_solve(*state)
-    expectation = sums(q.R, q.c, *some).expectation
+    expectation = sums(q.R, q.c, *rows.take(latest)).expectation
     return float(expectation * (num_data / len(latest)) - q.kl)

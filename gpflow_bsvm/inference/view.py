@@ -43,6 +43,14 @@ class EngineModel(Protocol):
         """Store q."""
 
 
+def chunk_rows(model: EngineModel) -> int:
+    """:return: rows to look at together, so that a chunk takes some 16 MB an array."""
+    num_latents, num_features = model.num_features
+    # A chunk also holds what a likelihood makes of it: some 100 quadrature nodes per latent.
+    width = num_latents * max(num_features, 128)
+    return int(np.clip(CHUNK_ENTRIES // width, 64, 2**14))
+
+
 class View:
     """
     The rows of a data set as `Rows`, in chunks or by index, at the hyperparameters that the model
@@ -61,11 +69,8 @@ class View:
         """
         self._project = model.projector()
         self._data = (X, Y, weight)
-        num_latents, num_inducing = model.num_features
-        # A chunk also holds what a likelihood makes of it: some 100 quadrature nodes per latent.
-        width = num_latents * max(num_inducing, 128)
-        self.chunk_rows = int(np.clip(CHUNK_ENTRIES // width, 64, 2**14))
-        entries = model.num_feature_groups * num_inducing
+        self.chunk_rows = chunk_rows(model)
+        entries = model.num_feature_groups * model.num_features[1]
         self._cached = len(X) * entries * X.dtype.itemsize <= CACHE_BYTES
         self._chunks: dict[tf.DType, list[Rows]] = {}
 
@@ -94,7 +99,7 @@ class View:
             return self._rows(index.reshape(-1)), np.arange(index.size).reshape(index.shape)
         chunks = list(self._projected())
         if len(chunks) > 1:
-            self._store([_concatenate(chunks)])
+            self._store([Rows.concatenate(chunks)])
         return self._chunks[self._dtype][0], index
 
     @property
@@ -124,8 +129,3 @@ class View:
     @staticmethod
     def _cast(rows: Rows, dtype: tf.DType) -> Rows:
         return rows._replace(features=tf.cast(rows.features, dtype))
-
-
-def _concatenate(chunks: list[Rows]) -> Rows:
-    axes = (1 if name == "features" else 0 for name in Rows._fields)
-    return Rows(*(tf.concat(column, axis) for column, axis in zip(zip(*chunks), axes)))
