@@ -86,3 +86,11 @@ def test_no_local_variables():
     model = gb.models.BSVM(gpflow.kernels.SquaredExponential(), gb.likelihoods.Probit(), np.eye(2))
     with pytest.raises(ValueError, match="Probit has no local variables"):
         gb.augmentation.alpha(model, (np.eye(2), np.array([[0.0], [1.0]])))
+
+
+def test_penalties_keep_their_precision():
+    mean, inverse = gb.augmentation.local_moments(2.0, 0.3)  # in float32, 0.3 is off by 1e-8
+    np.testing.assert_allclose(mean, np.sqrt(2) / 0.15 + 1 / 0.15**2, rtol=1e-14)
+    np.testing.assert_allclose(inverse, 0.15 / np.sqrt(2), rtol=1e-14)
+    q = gb.augmentation.local_distribution(np.array(2.0), 0.3).distribution
+    np.testing.assert_allclose(q.loc, 0.15 / np.sqrt(2), rtol=1e-14)
