@@ -8,17 +8,17 @@ import numpy as np
 import tensorflow as tf
 from check_shapes import check_shapes, inherit_check_shapes
 from gpflow import Parameter
-from gpflow.base import MeanAndVariance, TensorType
-from gpflow.likelihoods import Likelihood
+from gpflow.base import TensorType
 from gpflow.utilities import positive
 
 from .base import VARIANCE_FLOOR, Sites, sites_by_autodiff
+from .categorical import CategoricalLikelihood
 from .maximum import maximum, moments_of_maximum
 
 BOUNDS = ("exact", "augmented", "published")
 
 
-class CrammerSinger(Likelihood):
+class CrammerSinger(CategoricalLikelihood):
     r"""
     One latent function per class, and the loss of the largest rival (Wistuba & Rawat 2018, eq. 4):
 
@@ -37,11 +37,9 @@ class CrammerSinger(Likelihood):
             its coordinate ascent always ascend, because a step can make another class the rival.
             Here for comparison with the paper only.
 
-    The pseudo-likelihood is not normalised. Prediction is a proper categorical distribution,
-    P(y = c) = P(argmax_j f_j + e_j = c) with e_j ~ N(0, 1/2), which for two classes is the probit
-    link of the binary models.
-
-    Labels are integers 0..C-1 in one column, of any dtype. Use with `num_latent_gps=C`.
+    Prediction is P(y = c) = P(argmax_j f_j + e_j = c) with e_j ~ N(0, 1/2), which for two classes
+    is the probit link of the binary models. See `CategoricalLikelihood` for labels and what is
+    normalised.
 
     :ivar penalty: see `Hinge`.
     """
@@ -55,59 +53,26 @@ class CrammerSinger(Likelihood):
         :param bound: "exact", "augmented" or "published".
         :raise ValueError: for other values.
         """
-        if num_classes < 2:
-            raise ValueError(f"num_classes must be at least 2, got {num_classes}")
+        super().__init__(num_classes, **kwargs)
         if bound not in BOUNDS:
             raise ValueError(f"bound must be one of {BOUNDS}, got {bound!r}")
         if not 0 < penalty < np.inf:
             raise ValueError(f"penalty must be positive and finite, got {penalty}")
-        super().__init__(input_dim=None, latent_dim=num_classes, observation_dim=None, **kwargs)
-        self.num_classes = num_classes
         self.bound = bound
         self.penalty = Parameter(penalty, transform=positive(), trainable=False)
 
-    def check_labels(self, Y: Any, *, minibatch: bool = False) -> None:
-        """
-        :param minibatch: whether classes may be absent.
-        :raise ValueError: unless Y is one column of integers 0..C-1 with a row of every class.
-        """
-        labels = np.asarray(Y)
-        if labels.ndim != 2 or labels.shape[1] != 1:
-            raise ValueError(
-                f"class labels must be one column of integers, got shape {labels.shape}; for "
-                "one-hot rows use Y.argmax(axis=1)[:, None]"
-            )
-        found, last = np.unique(labels), self.num_classes - 1
-        wrong = found[(found != np.round(found)) | (found < 0) | (found > last)]
-        if len(wrong):
-            raise ValueError(f"class labels must be integers in 0..{last}, got {wrong[0]}")
-        absent = np.setdiff1d(np.arange(self.num_classes), found)
-        if len(absent) and not minibatch:
-            raise ValueError(
-                f"no row of class {absent[0]}, but num_classes is {self.num_classes}; labels must "
-                "be 0..C-1 without gaps"
-            )
-
-    def _one_hot(self, Y: TensorType, like: tf.Tensor) -> tf.Tensor:
-        """:return: [..., C]; a label that is none gives NaN, never a silent wrong answer."""
-        column = tf.cast(tf.convert_to_tensor(Y), like.dtype)
-        classes = tf.range(self.num_classes, dtype=like.dtype)
-        hot = tf.cast(tf.equal(column, classes), like.dtype)
-        known = tf.reduce_any(tf.equal(column, classes), axis=-1, keepdims=True)
-        return tf.where(known, hot, np.nan * tf.ones_like(hot))
-
     @inherit_check_shapes
     def _log_prob(self, X: TensorType, F: TensorType, Y: TensorType) -> tf.Tensor:
-        F = tf.convert_to_tensor(F)
-        hot = self._one_hot(Y, F)
+        F = self.latents(F)
+        hot = self.one_hot(Y, F)
         return self.penalty * (tf.reduce_sum(hot * F, -1) - 1 - tf.reduce_max(F - hot, -1))
 
     @inherit_check_shapes
     def _variational_expectations(
         self, X: TensorType, Fmu: TensorType, Fvar: TensorType, Y: TensorType
     ) -> tf.Tensor:
-        Fmu, Fvar = tf.convert_to_tensor(Fmu), tf.maximum(Fvar, VARIANCE_FLOOR)
-        hot = self._one_hot(Y, Fmu)
+        Fmu, Fvar = self.latents(Fmu), tf.maximum(Fvar, VARIANCE_FLOOR)
+        hot = self.one_hot(Y, Fmu)
         label = tf.reduce_sum(hot * Fmu, axis=-1)
         if self.bound == "exact":
             return self.penalty * (label - 1 - maximum(Fmu - hot, Fvar).mean)
@@ -148,34 +113,15 @@ class CrammerSinger(Likelihood):
         """
         if self.bound != "exact":
             return sites_by_autodiff(self, X, Fmu, Fvar, Y)
-        Fmu = tf.convert_to_tensor(Fmu)
-        hot = self._one_hot(Y, Fmu)
+        Fmu = self.latents(Fmu)
+        hot = self.one_hot(Y, Fmu)
         largest = maximum(Fmu - hot, tf.maximum(Fvar, VARIANCE_FLOOR))
         w = self.penalty * largest.curvature
         return w, self.penalty * (hot - largest.probability) + w * Fmu
 
-    @inherit_check_shapes
-    def _conditional_mean(self, X: TensorType, F: TensorType) -> tf.Tensor:
-        F = tf.convert_to_tensor(F)
-        return maximum(F, 0.5 * tf.ones_like(F)).probability
-
-    @inherit_check_shapes
-    def _conditional_variance(self, X: TensorType, F: TensorType) -> tf.Tensor:
-        p = self._conditional_mean(X, F)
-        return p - tf.square(p)
-
-    @inherit_check_shapes
-    def _predict_mean_and_var(
-        self, X: TensorType, Fmu: TensorType, Fvar: TensorType
-    ) -> MeanAndVariance:
-        p = maximum(tf.convert_to_tensor(Fmu), Fvar + 0.5).probability
-        return p, p - tf.square(p)
-
-    @inherit_check_shapes
-    def _predict_log_density(
-        self, X: TensorType, Fmu: TensorType, Fvar: TensorType, Y: TensorType
-    ) -> tf.Tensor:
-        p, _ = self._predict_mean_and_var(X, Fmu, Fvar)
-        hot = self._one_hot(Y, p)
-        tiny = np.finfo(p.dtype.as_numpy_dtype).tiny
-        return tf.math.log(tf.reduce_sum(hot * p, axis=-1) + tiny)
+    def class_probabilities(self, Fmu: tf.Tensor, Fvar: tf.Tensor) -> tf.Tensor:
+        """
+        :param Fmu: [..., C], and Fvar: [..., C], not negative.
+        :return: P(argmax_j f_j + e_j = c), e_j ~ N(0, 1/2), [..., C].
+        """
+        return maximum(Fmu, Fvar + 0.5).probability

@@ -1,0 +1,102 @@
+"""Labels and prediction that all multi-class likelihoods of the package share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from check_shapes import inherit_check_shapes
+from gpflow.base import MeanAndVariance, TensorType
+from gpflow.likelihoods import Likelihood
+
+
+class CategoricalLikelihood(Likelihood):
+    """
+    Base of the multi-class likelihoods: one latent function per class, `num_latent_gps=C`, and
+    labels 0..C-1 in one column, of any dtype.
+
+    Training maximises a pseudo-likelihood that is not normalised, as with `BinaryLikelihood`;
+    prediction is a proper categorical distribution, which a subclass states by
+    `class_probabilities`. `predict_mean_and_var` returns p and p - p^2, mean and variance of each
+    column of the one-hot label.
+
+    :ivar num_classes: C.
+    """
+
+    def __init__(self, num_classes: int, **kwargs: Any) -> None:
+        """
+        :param num_classes: C, at least 2.
+        :raise ValueError: for less.
+        """
+        if num_classes < 2:
+            raise ValueError(f"num_classes must be at least 2, got {num_classes}")
+        super().__init__(input_dim=None, latent_dim=num_classes, observation_dim=None, **kwargs)
+        self.num_classes = num_classes
+
+    def class_probabilities(self, Fmu: tf.Tensor, Fvar: tf.Tensor) -> tf.Tensor:
+        """
+        :param Fmu: [..., C], and Fvar: [..., C], not negative.
+        :return: P(y = c), [..., C]; rows sum to 1.
+        """
+        raise NotImplementedError
+
+    def check_labels(self, Y: Any, *, minibatch: bool = False) -> None:
+        """
+        :param minibatch: whether classes may be absent.
+        :raise ValueError: unless Y is one column of integers 0..C-1 with a row of every class.
+        """
+        labels = np.asarray(Y)
+        if labels.ndim != 2 or labels.shape[1] != 1:
+            raise ValueError(
+                f"class labels must be one column of integers, got shape {labels.shape}; for "
+                "one-hot rows use Y.argmax(axis=1)[:, None]"
+            )
+        found, last = np.unique(labels), self.num_classes - 1
+        wrong = found[(found != np.round(found)) | (found < 0) | (found > last)]
+        if len(wrong):
+            raise ValueError(f"class labels must be integers in 0..{last}, got {wrong[0]}")
+        absent = np.setdiff1d(np.arange(self.num_classes), found)
+        if len(absent) and not minibatch:
+            raise ValueError(
+                f"no row of class {absent[0]}, but num_classes is {self.num_classes}; labels must "
+                "be 0..C-1 without gaps"
+            )
+
+    def latents(self, F: TensorType) -> tf.Tensor:
+        """:return: [..., C], with C known while a graph is built."""
+        F = tf.convert_to_tensor(F)
+        return tf.ensure_shape(F, [*F.shape[:-1], self.num_classes])
+
+    def one_hot(self, Y: TensorType, like: tf.Tensor) -> tf.Tensor:
+        """:return: [..., C]; a label that is none gives NaN, never a silent wrong answer."""
+        column = tf.cast(tf.convert_to_tensor(Y), like.dtype)
+        classes = tf.range(self.num_classes, dtype=like.dtype)
+        hot = tf.cast(tf.equal(column, classes), like.dtype)
+        known = tf.reduce_any(tf.equal(column, classes), axis=-1, keepdims=True)
+        return tf.where(known, hot, np.nan * tf.ones_like(hot))
+
+    @inherit_check_shapes
+    def _conditional_mean(self, X: TensorType, F: TensorType) -> tf.Tensor:
+        F = self.latents(F)
+        return self.class_probabilities(F, tf.zeros_like(F))
+
+    @inherit_check_shapes
+    def _conditional_variance(self, X: TensorType, F: TensorType) -> tf.Tensor:
+        p = self._conditional_mean(X, F)
+        return p - tf.square(p)
+
+    @inherit_check_shapes
+    def _predict_mean_and_var(
+        self, X: TensorType, Fmu: TensorType, Fvar: TensorType
+    ) -> MeanAndVariance:
+        p = self.class_probabilities(self.latents(Fmu), self.latents(Fvar))
+        return p, p - tf.square(p)
+
+    @inherit_check_shapes
+    def _predict_log_density(
+        self, X: TensorType, Fmu: TensorType, Fvar: TensorType, Y: TensorType
+    ) -> tf.Tensor:
+        p, _ = self._predict_mean_and_var(X, Fmu, Fvar)
+        tiny = np.finfo(p.dtype.as_numpy_dtype).tiny
+        return tf.math.log(tf.reduce_sum(self.one_hot(Y, p) * p, axis=-1) + tiny)
