@@ -252,3 +252,33 @@ def test_several_latent_functions(data):
     for step in range(5):
         two.natgrad_step(batches[step % 3], 0.4)
     assert_same_state(state(one), state(two), 1e-10)
+
+
+# --- precision of the products -------------------------------------------------------------------
+
+
+def run_with(data, products=None, size=20):
+    model = make_model(data)
+    SVI(batch_size=size, num_steps=20, learning_rate=0.3, products=products).run(model, data)
+    return np.concatenate([part.ravel() for part in map(np.asarray, state(model))])
+
+
+def test_single_precision_products_change_the_steps_by_rounding(data):
+    difference = abs(run_with(data, "float32") - run_with(data, "float64")).max()
+    assert 1e-10 < difference < 1e-5  # single precision has 6e-8, N = 60
+    # Below M rows a triangular solve takes the place of the products of the marginals.
+    assert 1e-10 < abs(run_with(data, "float32", 3) - run_with(data, "float64", 3)).max() < 1e-5
+
+
+def test_when_products_are_in_single_precision(data, monkeypatch):
+    single, double = run_with(data, "float32"), run_with(data, "float64")
+    np.testing.assert_array_equal(run_with(data), double)
+    monkeypatch.setattr("gpflow_bsvm.inference.svi._BIG_BATCH", 20 * make_model(data).q_mu.shape[0])
+    np.testing.assert_array_equal(run_with(data), single)
+    monkeypatch.setattr("gpflow_bsvm.inference.svi._SINGLE_ROWS", 59)
+    np.testing.assert_array_equal(run_with(data), double)
+
+
+def test_products_of_unknown_precision():
+    with pytest.raises(ValueError, match="products must be None or one of"):
+        SVI(products="mixed")

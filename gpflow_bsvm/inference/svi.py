@@ -29,6 +29,12 @@ from .view import CHUNK_ENTRIES, EngineModel, View
 
 #: The ELBO is estimated from this many of the latest rows.
 _ELBO_ROWS = 500
+#: From this many entries (B times L M) on, products run in single precision, ...
+_BIG_BATCH = 1e5
+#: ... up to this many data: their rounding, times N, must stay small beside the prior's precision.
+_SINGLE_ROWS = 1e6
+
+PRODUCTS = ("float64", "float32")
 
 
 @dataclass(frozen=True)
@@ -45,6 +51,9 @@ class SVI:
         from 0, or a number.
     :ivar seed: of the order of the rows (for arrays).
     :ivar record_every: steps between records (history, callback, monitor, progress bar).
+    :ivar products: precision of the large products, "float64" or "float32"; all else is in
+        GPflow's default float. None: "float32" for large batches (B times L M from 1e5 on, B at
+        least M) of at most a million data, where the noise of the minibatch is far larger.
     """
 
     batch_size: int = 100
@@ -52,6 +61,7 @@ class SVI:
     learning_rate: Schedule | float = field(default_factory=RobbinsMonro)
     seed: int = 0
     record_every: int = 250
+    products: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("batch_size", "num_steps", "record_every"):
@@ -59,6 +69,8 @@ class SVI:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
         if not callable(self.learning_rate):
             Constant(self.learning_rate)
+        if self.products is not None and self.products not in PRODUCTS:
+            raise ValueError(f"products must be None or one of {PRODUCTS}, got {self.products!r}")
 
     def run(
         self,
@@ -111,13 +123,14 @@ class SVI:
             index = index[: self.num_steps - step]
             rates = np.array([self._rate(step + t) for t in range(len(index))])
             scale = num_data / index.shape[1]
+            features = tf.cast(rows.features, self._products(state, index.shape[1], num_data))
             state = Natural(
                 *run_block(
                     *state,
                     tf.constant(scale, dtype),
                     tf.constant(rates, dtype),
                     tf.constant(index),
-                    *rows,
+                    *rows._replace(features=features),
                 )
             )
             step += len(index)
@@ -130,6 +143,13 @@ class SVI:
         """As many batches as are recorded together, fewer if their features were too large."""
         entries = self.batch_size * state.h.shape[-1]
         return max(1, min(self.record_every, self.num_steps, 8 * CHUNK_ENTRIES // int(entries)))
+
+    def _products(self, state: Natural, batch_size: int, num_data: float) -> tf.DType:
+        num_latents, M = state.h.shape
+        big = batch_size >= M and batch_size * num_latents * M >= _BIG_BATCH
+        if self.products is None and big and num_data <= _SINGLE_ROWS:
+            return tf.float32
+        return tf.as_dtype(self.products or state.h.dtype)
 
     def _rate(self, step: int) -> float:
         if not callable(self.learning_rate):
@@ -173,7 +193,7 @@ def compiled_steps(
 
 def _marginals(features: tf.Tensor, q: Natural) -> Marginals:
     if features.shape[1] < features.shape[2]:
-        return marginals_of_few(features, tf.linalg.cholesky(q.P), q.h)
+        return marginals_of_few(tf.cast(features, q.h.dtype), tf.linalg.cholesky(q.P), q.h)
     solution = solve(q)
     return marginals(features, solution.R, solution.c)
 
