@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 from .version import __version__
 
 if TYPE_CHECKING:
-    from . import augmentation, inducing_points, inference, likelihoods, models, schedules
+    from . import (
+        augmentation,
+        inducing_points,
+        inference,
+        likelihoods,
+        models,
+        schedules,
+        uncertainty,
+    )
     from .estimators import BSVMClassifier
     from .inference import fit
 
@@ -22,6 +30,7 @@ __all__ = [
     "likelihoods",
     "models",
     "schedules",
+    "uncertainty",
 ]
 
 #: Where names come from that are not modules of this package.

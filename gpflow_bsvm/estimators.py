@@ -9,6 +9,7 @@ from typing import Any
 import gpflow
 import numpy as np
 from gpflow.base import AnyNDArray
+from gpflow.likelihoods import Likelihood
 from scipy.stats import norm
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import pairwise_distances
@@ -21,13 +22,16 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from . import inducing_points
 from .inference import CAVI, SVI, fit
 from .inference.predict import predict_marginals, predict_probabilities
-from .likelihoods import CrammerSinger, Hinge
+from .likelihoods import CrammerSinger, Hinge, OneVsRest
 from .models import BSVM
 
 #: The default kernel: prior variance in squared margins, and lengthscale in median distances
 #: between inducing points. The best of a coarse grid on twelve binary data sets, by mean NLL.
 DEFAULT_VARIANCE = 4.0
 DEFAULT_LENGTHSCALE = 0.75
+
+#: What more than two classes are trained by; the names are those of scikit-learn's `LinearSVC`.
+MULTI_CLASS = {"crammer_singer": CrammerSinger, "ovr": OneVsRest}
 
 
 class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -37,8 +41,9 @@ class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     A sparse Bayesian SVM (`gpflow_bsvm.models.BSVM`) on standardised features. For two classes,
     `Hinge` (Wenzel et al. 2017): p(y = 1 | x) = Phi(mu(x) / sqrt(1 + v(x))), with mean mu and
     variance v of the latent function. For more, `CrammerSinger` (Wistuba & Rawat 2018) with one
-    latent function per class: P(argmax_j f_j + e_j = c), e_j ~ N(0, 1/2). No held-out data and no
-    second model are needed for the probabilities.
+    latent function per class: P(argmax_j f_j + e_j = c), e_j ~ N(0, 1/2); or, as an option, one
+    binary model per class (`OneVsRest`). No held-out data and no second model are needed for the
+    probabilities.
 
     Rows may come in any order, repeated or weighted: the fit is the same (up to rounding, and up
     to 20 000 distinct rows, beyond which inducing points come from a random subsample).
@@ -55,6 +60,7 @@ class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         *,
         penalty: float = 2.0,
         bound: str = "exact",
+        multi_class: str = "crammer_singer",
         num_inducing: int = 100,
         inference: CAVI | SVI | None = None,
         standardize: bool = True,
@@ -69,6 +75,8 @@ class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             points.
         :param penalty: slope of the hinge loss.
         :param bound: "exact" or "augmented", see `gpflow_bsvm.likelihoods.Hinge`.
+        :param multi_class: for more than two classes, "crammer_singer" (one model of all) or "ovr"
+            (one-vs-rest).
         :param num_inducing: M, at most; fewer where there are fewer distinct rows.
         :param inference: how to fit; None: as `gpflow_bsvm.fit` chooses.
         :param standardize: shift and scale every feature to mean 0 and variance 1.
@@ -80,6 +88,7 @@ class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.kernel = kernel
         self.penalty = penalty
         self.bound = bound
+        self.multi_class = multi_class
         self.num_inducing = num_inducing
         self.inference = inference
         self.standardize = standardize
@@ -174,10 +183,14 @@ class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _num_latents(self) -> int:
         return 1 if len(self.classes_) == 2 else len(self.classes_)
 
-    def _make_likelihood(self) -> Hinge | CrammerSinger:
+    def _make_likelihood(self) -> Likelihood:
+        if self.multi_class not in MULTI_CLASS:
+            raise ValueError(
+                f"multi_class must be one of {tuple(MULTI_CLASS)}, got {self.multi_class!r}"
+            )
         if self._num_latents == 1:
             return Hinge(self.penalty, self.bound)
-        return CrammerSinger(len(self.classes_), self.penalty, self.bound)
+        return MULTI_CLASS[self.multi_class](len(self.classes_), self.penalty, self.bound)
 
     def _prepared(self, X: Any) -> AnyNDArray:
         check_is_fitted(self)

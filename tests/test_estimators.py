@@ -267,6 +267,46 @@ def test_integer_weights_are_repeated_rows_of_several_classes(digits):
     np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-4)
 
 
+def test_one_vs_rest_is_an_option(digits):
+    X, y = digits
+    cavi = gb.inference.CAVI(tol=1e-12)
+    ours = gb.BSVMClassifier(
+        num_inducing=30, random_state=0, multi_class="ovr", inference=cavi
+    ).fit(X, y)
+    p = ours.predict_proba(X)
+    np.testing.assert_allclose(p.sum(axis=1), 1, atol=1e-12)
+    one_hot = (y[:, None] == ours.classes_).astype(float)
+    for c in range(5):  # each is the binary model of its class, on the same inducing points
+        alone = gb.models.BSVM(
+            ours.model_.kernel, gb.likelihoods.Hinge(bound="exact"), ours.model_.inducing_variable
+        )
+        cavi.run(alone, (ours.scaler_.transform(X), one_hot[:, c : c + 1]))
+        mean = alone.predict_f(ours.scaler_.transform(X))[0].numpy()
+        mine = ours.model_.predict_f(ours.scaler_.transform(X))[0].numpy()[:, c : c + 1]
+        # Both stop at a relative gain of 1e-12, of the sum over classes or of one.
+        np.testing.assert_allclose(mine, mean, atol=1e-4)
+    assert ours.score(X, y) > 0.99
+
+
+def test_multi_class_of_unknown_name(digits, moons):
+    for data in (digits, moons):
+        with pytest.raises(ValueError, match="multi_class must be one of"):
+            gb.BSVMClassifier(multi_class="ovo").fit(*data)
+
+
+def test_weights_and_classes_of_one_vs_rest(digits):
+    X, y = digits[0][:120], digits[1][:120]
+    weight = np.where(y == 2, 3.0, 1.0)
+    make = lambda **options: gb.BSVMClassifier(  # noqa: E731
+        num_inducing=20, random_state=0, multi_class="ovr", **options
+    )
+    np.testing.assert_allclose(
+        make(class_weight={2: 3.0}).fit(X, y).predict_proba(X),
+        make().fit(X, y, sample_weight=weight).predict_proba(X),
+        atol=1e-10,
+    )
+
+
 def test_many_small_classes_do_not_collapse():
     random = np.random.default_rng(0)
     centres = random.normal(size=(50, 20))

@@ -30,7 +30,7 @@ def predict_marginals(
     :raise ValueError: for X that is not finite or of another width than the training data, or
         `chunk_rows` below 1.
     """
-    mean, variance = _in_chunks(model, X, chunk_rows, lambda _, *f: f)
+    mean, variance = in_chunks(model, X, chunk_rows, lambda _, *f: f)
     return mean, variance
 
 
@@ -45,7 +45,7 @@ def predict_probabilities(
     :return: [N, P].
     """
     predict = _predict_mean.bind(model.likelihood)
-    (p,) = _in_chunks(model, X, chunk_rows, lambda *row: (predict(*row),))
+    (p,) = in_chunks(model, X, chunk_rows, lambda *row: (predict(*row),))
     return p
 
 
@@ -54,10 +54,15 @@ def _predict_mean(likelihood: Likelihood, X: tf.Tensor, Fmu: tf.Tensor, Fvar: tf
     return likelihood.predict_mean_and_var(X, Fmu, Fvar)[0]
 
 
-def _in_chunks(
+def in_chunks(
     model: EngineModel, X: Any, chunk_rows: int | None, finish: Callable[..., Any]
 ) -> list[AnyNDArray]:
-    """:return: what `finish` makes of X, mean and variance of each chunk, put together."""
+    """
+    Arguments and errors as in `predict_marginals`.
+
+    :param finish: a function of X, mean and variance of f, of the rows of a chunk.
+    :return: what `finish` returns, column by column, the chunks put together.
+    """
     if chunk_rows is not None and chunk_rows < 1:
         raise ValueError(f"chunk_rows must be at least 1, got {chunk_rows}")
     X = check_inputs(X)

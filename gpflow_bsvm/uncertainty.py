@@ -1,0 +1,149 @@
+r"""How sure a classifier is, row by row, and of which kind its doubt is.
+
+With p(y | x) = E_q p(y | f(x)), all for one row x, in nats where it is an entropy:
+
+    variation ratio       1 - max_c P(argmax_j f_j = c): the chance that f, drawn from q, is not
+                          for the class that q is most for (Wistuba & Rawat 2018, section 4)
+    predictive entropy    H[p(y | x)] = -sum_c p_c log p_c: all doubt
+    mutual information    H[p(y | x)] - E_q H[p(y | f)], between y and f: the part of it that more
+                          data can remove (Houlsby et al. 2011); the rest is overlap of the classes
+
+With a single latent function there are two classes, by the sign of f.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from gpflow.base import AnyNDArray
+from gpflow.likelihoods import Likelihood, ScalarLikelihood
+from scipy.stats import entropy, norm, qmc
+
+from .compilation import Compiled
+from .inference.predict import in_chunks, predict_marginals, predict_probabilities
+from .inference.view import EngineModel
+from .inference.view import chunk_rows as default_chunk_rows
+from .likelihoods.maximum import maximum
+
+
+def variation_ratio(
+    model: EngineModel,
+    X: Any,
+    *,
+    num_samples: int | None = None,
+    seed: int = 0,
+    chunk_rows: int | None = None,
+) -> AnyNDArray:
+    """
+    1 - max_c P(argmax_j f_j = c), without the noise of the link.
+
+    :param X: [N, D].
+    :param num_samples: None: closed form (one class against another) or quadrature, to some 1e-9;
+        a number: the share of draws of f that are not for the most frequent class, as the paper
+        has it.
+    :param seed: of the draws.
+    :param chunk_rows: see `gpflow_bsvm.inference.predict.predict_marginals`.
+    :return: [N], from 0 (sure) to 1 - 1/C.
+    :raise ValueError: as `predict_marginals`, or if rows have several binary labels.
+    """
+    _check(model, num_samples)
+    if num_samples is not None:
+        normals = _normals(model, num_samples, seed)
+        finish = lambda _, *f: (_shares(*f, normals),)  # noqa: E731
+    elif model.num_features[0] == 1:
+        mean, variance = predict_marginals(model, X, chunk_rows=chunk_rows)
+        return np.asarray(norm.cdf(-abs(mean) / np.sqrt(variance))[:, 0])
+    else:
+        finish = lambda _, *f: (_largest(*f),)  # noqa: E731
+    (shares,) = in_chunks(model, X, chunk_rows, finish)
+    return np.asarray(1 - shares.max(axis=-1))
+
+
+def predictive_entropy(model: EngineModel, X: Any, *, chunk_rows: int | None = None) -> AnyNDArray:
+    """
+    H[p(y | x)] of the probabilities that `model.predict_y` gives.
+
+    Arguments and errors as in `variation_ratio`.
+
+    :return: [N], in nats, from 0 to log C.
+    """
+    _check(model)
+    p = predict_probabilities(model, X, chunk_rows=chunk_rows)
+    return np.asarray(entropy(_with_other_class(p), axis=-1))
+
+
+def mutual_information(
+    model: EngineModel,
+    X: Any,
+    *,
+    num_samples: int = 256,
+    seed: int = 0,
+    chunk_rows: int | None = None,
+) -> AnyNDArray:
+    """
+    H[mean_s p(y | f_s)] - mean_s H[p(y | f_s)] over quasi-random draws f_s of q, the same for all
+    rows: never negative, and smooth in x.
+
+    Arguments and errors as in `variation_ratio`.
+
+    :param num_samples: draws S, best a power of 2. The error falls almost as 1/S.
+    :return: [N], in nats, from 0 to log C.
+    """
+    _check(model, num_samples)
+    normals, conditional = _normals(model, num_samples, seed), _conditional.bind(model.likelihood)
+
+    def finish(X: tf.Tensor, mean: tf.Tensor, variance: tf.Tensor) -> tuple[AnyNDArray]:
+        p = _with_other_class(np.asarray(conditional(X, mean, variance, normals)))
+        return (entropy(p.mean(axis=0), axis=-1) - entropy(p, axis=-1).mean(axis=0),)
+
+    rows = chunk_rows or max(1, default_chunk_rows(model) // num_samples)
+    (information,) = in_chunks(model, X, rows, finish)
+    return np.maximum(information, 0)
+
+
+@Compiled
+def _conditional(
+    likelihood: Likelihood, X: tf.Tensor, Fmu: tf.Tensor, Fvar: tf.Tensor, normals: tf.Tensor
+) -> tf.Tensor:
+    """:return: [S, N, P], p(y | f_s)."""
+    F = Fmu + tf.sqrt(Fvar) * normals[:, None]
+    return likelihood.conditional_mean(X, F)
+
+
+@Compiled
+def _largest(Fmu: tf.Tensor, Fvar: tf.Tensor) -> tf.Tensor:
+    """:return: [N, C], P(argmax_j f_j = c)."""
+    return maximum(Fmu, Fvar).probability
+
+
+@Compiled
+def _shares(Fmu: tf.Tensor, Fvar: tf.Tensor, normals: tf.Tensor) -> tf.Tensor:
+    """:return: [N, C], how often each class was the largest."""
+    F = Fmu + tf.sqrt(Fvar) * normals[:, None]
+    if F.shape[-1] == 1:
+        F = tf.concat([tf.zeros_like(F), F], axis=-1)
+    hot = tf.one_hot(tf.argmax(F, axis=-1), F.shape[-1], dtype=F.dtype)
+    return tf.reduce_mean(hot, axis=0)
+
+
+def _normals(model: EngineModel, num_samples: int, seed: int) -> tf.Tensor:
+    """:return: quasi-random standard normals [S, L]."""
+    num_latents, dtype = model.num_features[0], model.natural().h.dtype
+    draws = qmc.MultivariateNormalQMC(np.zeros(num_latents), seed=seed).random(num_samples)
+    return tf.constant(draws, dtype)
+
+
+def _with_other_class(p: AnyNDArray) -> AnyNDArray:
+    return np.concatenate([1 - p, p], axis=-1) if p.shape[-1] == 1 else p
+
+
+def _check(model: EngineModel, num_samples: int | None = None) -> None:
+    if num_samples is not None and num_samples < 1:
+        raise ValueError(f"num_samples must be at least 1, got {num_samples}")
+    if isinstance(model.likelihood, ScalarLikelihood) and model.num_features[0] > 1:
+        raise ValueError(
+            f"a row has {model.num_features[0]} binary labels here, and an uncertainty of each; "
+            "for C classes use CrammerSinger or OneVsRest"
+        )
