@@ -23,6 +23,9 @@ from .view import EngineModel, View
 
 #: A step is halved at most this often before the fit counts as converged.
 _MAX_HALVINGS = 20
+#: After each sweep rho grows by this much, up to 1. Where a full step overshoots for good, as with
+#: several classes, faster growth wastes every other pass; from 1/2 it takes four sweeps.
+_GROWTH = 1.2
 #: From this many feature entries (N times L M) on, the first sweeps run in single precision ...
 _BIG_PASS = 2e5
 #: ... until the ELBO rises by less than this, relatively.
@@ -43,7 +46,8 @@ class CAVI:
     data, in chunks, so that memory does not grow with N beyond a fixed cache.
 
     :ivar max_iter: most sweeps.
-    :ivar tol: stop when the ELBO rises by less than `tol` times its absolute value.
+    :ivar tol: stop when the ELBO rises by less than `tol` times its absolute value, if a step had
+        to be halved also with half the step.
     :ivar learning_rate: first rho to try, in (0, 1].
     :ivar products: precision of the large products; sums, sites and factorisations are always in
         GPflow's default float. "float64", "float32" or "mixed": float32 far from the fixed point,
@@ -114,7 +118,7 @@ class CAVI:
 
     def _climb(self, ascent: _Ascent, recorder: Recorder, tol: float) -> bool:
         """:return: whether the ELBO rose by less than `tol` before the sweeps were used up."""
-        rho = self.learning_rate
+        rho, settled = self.learning_rate, False
         if not math.isfinite(ascent.elbo):  # single precision may overflow where double does not
             return False
         for step in range(len(recorder.history) + 1, self.max_iter + 1):
@@ -123,9 +127,11 @@ class CAVI:
             if rho == 0:
                 return True
             recorder.record(step, ascent.elbo, rho, ascent.natural)
-            if ascent.elbo - before <= tol * abs(ascent.elbo):
+            little = ascent.elbo - before <= tol * abs(ascent.elbo)
+            # A step that just does not overshoot gains little far from the top: half of it tells.
+            if little and (settled or not ascent.overshoots):
                 return True
-            rho = min(1.0, 2 * rho)
+            settled, rho = little, rho / 2 if little else min(1.0, _GROWTH * rho)
         return False
 
 
@@ -150,6 +156,7 @@ class _Ascent:
 
     natural: Natural
     elbo: float
+    overshoots: bool = False  #: whether a step had to be halved
     _target: Natural
 
     def __init__(self, model: EngineModel, view: View) -> None:
@@ -176,7 +183,7 @@ class _Ascent:
             if math.isfinite(elbo) and elbo >= self.elbo - slack:
                 self.natural, self.elbo, self._target = natural, elbo, target
                 return rho
-            rho /= 2
+            rho, self.overshoots = rho / 2, True
         return 0.0
 
     def _move(self, rho: float) -> tuple[Natural, float, Natural]:
