@@ -13,7 +13,18 @@ import time
 
 from common import write_rows
 
-NAMES = ("step", "sweeps", "failure", "memory", "monotone", "table1", "compare")
+NAMES = (
+    "step",
+    "sweeps",
+    "failure",
+    "memory",
+    "monotone",
+    "table1",
+    "compare",
+    "classes",
+    "multiclass",
+    "published",
+)
 
 
 def main(names: list[str]) -> None:
