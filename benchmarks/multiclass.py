@@ -19,6 +19,7 @@ from sklearn.preprocessing import StandardScaler
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.datasets import load
+from gpflow_bsvm.inference.predict import predict_probabilities
 
 SETS = ("digits", "satimage", "pendigits", "letter")
 SPLITS, NUM_INDUCING, BATCH, NUM_STEPS, RECORD = 3, 100, 500, 1000, 20
@@ -95,7 +96,7 @@ def _our_trace(model, algorithm, X, Y, X_test, y_test) -> Trace:
     model.q_sqrt.assign(start[1])
 
     def callback(step: int, history: gb.inference.History) -> None:
-        p = gb.inference.predict.predict_probabilities(model, X_test)
+        p = predict_probabilities(model, X_test)
         trace.append((history.seconds[-1], float(np.mean(p.argmax(axis=1) != y_test))))
 
     algorithm.run(model, data, progress=False, callback=callback)

@@ -11,7 +11,7 @@ from sklearn.datasets import load_iris
 from sklearn.preprocessing import StandardScaler
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.likelihoods import CrammerSinger, Hinge, sites_by_autodiff
+from gpflow_bsvm.likelihoods import CrammerSinger, Hinge, OneVsRest, sites_by_autodiff
 from gpflow_bsvm.likelihoods.maximum import maximum, moments_of_maximum
 
 BOUNDS = ["exact", "augmented", "published"]
@@ -46,6 +46,70 @@ def test_expected_maximum(num_classes, spread):
     np.testing.assert_allclose(
         maximum(*map(tf.constant, (mean, variance))).mean, expected, atol=1e-8
     )
+
+
+def brute_force(mean, variance, y):
+    """
+    E max(0, 1 + max_{t != y} f_t - f_y) of three classes: over two latents on a square, piece by
+    piece between the kinks of the inner maximum, the third by hand, E max(0, N(m, v)).
+    """
+    scale = np.sqrt(variance)
+    one, two = (t for t in range(3) if t != y)
+    nodes, weights = np.polynomial.legendre.leggauss(60)
+
+    def integral(low, high, function):
+        """Of a vectorised function, 8 panels of 60 nodes."""
+        edges = np.linspace(low, high, 9)
+        half = np.diff(edges)[:, None] / 2
+        x = (edges[:-1, None] + half * (1 + nodes)).ravel()
+        return (half * weights).ravel() @ function(x)
+
+    def expected_loss(rival):
+        m = 1 + rival - mean[y]
+        return m * stats.norm.cdf(m / scale[y]) + scale[y] * stats.norm.pdf(m / scale[y])
+
+    def density(x, t):
+        return stats.norm.pdf(x, mean[t], scale[t])
+
+    def inner(x):
+        """Over the second rival, for the first at x: below x it does not matter, above it does."""
+        above = np.array(
+            [
+                integral(
+                    u,
+                    max(u, mean[two] + 9 * scale[two]),
+                    lambda v: expected_loss(v) * density(v, two),
+                )
+                for u in x
+            ]
+        )
+        return expected_loss(x) * stats.norm.cdf(x, mean[two], scale[two]) + above
+
+    low, high = mean[one] - 9 * scale[one], mean[one] + 9 * scale[one]
+    return integral(low, high, lambda x: inner(x) * density(x, one))
+
+
+@pytest.mark.parametrize("spread", [1.0, 3.0])
+def test_exact_expectation_by_brute_force(spread):
+    X, Fmu, Fvar, Y = draw(3, num_rows=6, spread=spread)
+    closed = CrammerSinger(3).variational_expectations(X, Fmu, Fvar, Y)
+    expected = [-2 * brute_force(*row, int(y[0])) for *row, y in zip(Fmu, Fvar, Y)]
+    np.testing.assert_allclose(closed, expected, atol=1e-8)
+
+
+@pytest.mark.parametrize("num_classes", [3, 10, 100, 1000])
+@pytest.mark.parametrize("ratio", [1.0, 30.0])
+def test_nodes_suffice_for_any_number_of_classes_and_scales(num_classes, ratio, monkeypatch):
+    """Classes alike make F sharp near its median, unlike scales make it sharp anywhere."""
+    random = np.random.default_rng(num_classes)
+    mean = tf.constant(random.normal(size=(3, num_classes)))
+    variance = tf.constant(ratio ** (2 * random.uniform(-0.5, 0.5, size=(3, num_classes))))
+    few = maximum(mean, variance)
+    monkeypatch.setattr("gpflow_bsvm.likelihoods.maximum.NODES", 400)
+    monkeypatch.setattr("gpflow_bsvm.likelihoods.maximum.MOST_NODES", 1000)
+    many = maximum(mean, variance)
+    for one, other in zip(few, many):
+        np.testing.assert_allclose(one, other, atol=1e-9 * max(1, ratio))
 
 
 def test_moments_of_the_maximum_by_sampling():
@@ -286,12 +350,33 @@ def test_bad_options():
         gb.models.BSVM(gpflow.kernels.SquaredExponential(), CrammerSinger(3), np.zeros((1, 2)))
 
 
-def test_one_vs_rest_is_binary_models_side_by_side():
+def test_a_model_of_another_number_of_latents_is_refused():
+    data = three_blobs()
+    model = gpflow.models.SVGP(
+        gpflow.kernels.SquaredExponential(), CrammerSinger(3), data[0][:5], num_latent_gps=2
+    )
+    with pytest.raises(ValueError, match=r"CrammerSinger\(3\) needs a model with num_latent_gps=3"):
+        model.elbo(data)
+
+
+def test_a_class_with_a_single_row_is_learned():
+    X, Y = three_blobs()
+    X, Y = X[Y[:, 0] != 2], Y[Y[:, 0] != 2]
+    X, Y = np.vstack([X, [[-6.0, -6.0]]]), np.vstack([Y, [[2.0]]])
+    model = make(gb.models.BSVM, "exact", num_data=None)
+    model.inducing_variable.Z.assign(X[-10:])
+    gb.fit(model, (X, Y))
+    assert model.predict_y(X)[0].numpy()[-1].argmax() == 2
+
+
+@pytest.mark.parametrize("one_hot_labels", [True, False])
+def test_one_vs_rest_is_binary_models_side_by_side(one_hot_labels):
     X, Y = three_blobs()
     one_hot = (np.arange(3) == Y).astype(float)
     kernel = gpflow.kernels.SquaredExponential(4.0, lengthscales=2.0)
-    together = gb.models.BSVM(kernel, Hinge(bound="exact"), X[:10].copy(), num_latent_gps=3)
-    together.natgrad_step((X, one_hot), 0.7)
+    likelihood = Hinge(bound="exact") if one_hot_labels else OneVsRest(3)
+    together = gb.models.BSVM(kernel, likelihood, X[:10].copy(), num_latent_gps=3)
+    together.natgrad_step((X, one_hot if one_hot_labels else Y), 0.7)
     for c in range(3):
         alone = gb.models.BSVM(kernel, Hinge(bound="exact"), X[:10].copy())
         alone.natgrad_step((X, one_hot[:, c : c + 1]), 0.7)
@@ -325,3 +410,37 @@ def test_a_sweep_that_just_does_not_overshoot_is_not_the_end():
         model = gb.models.BSVM(kernel, CrammerSinger(3), X[::6].copy(), num_latent_gps=3)
         ends.append(cavi.run(model, (X, Y)).elbo[-1])
     assert ends[1] - ends[0] < 1e-3 * abs(ends[1])
+
+
+def test_one_vs_rest_is_the_hinge_of_each_class():
+    X, Fmu, Fvar, Y = draw(4, num_rows=6, spread=3.0)
+    likelihood, one_hot = OneVsRest(4, penalty=1.5), (np.arange(4) == Y).astype(float)
+    hinge = Hinge(1.5, "exact")
+    pairs = [
+        (likelihood.log_prob(X, Fmu, Y), hinge.log_prob(X, Fmu, one_hot)),
+        (
+            likelihood.variational_expectations(X, Fmu, Fvar, Y),
+            hinge.variational_expectations(X, Fmu, Fvar, one_hot),
+        ),
+        *zip(likelihood.sites(X, Fmu, Fvar, Y), hinge.sites(X, Fmu, Fvar, one_hot)),
+        *zip(likelihood.sites(X, Fmu, Fvar, Y), sites_by_autodiff(likelihood, X, Fmu, Fvar, Y)),
+    ]
+    for one, other in pairs:
+        np.testing.assert_allclose(one, other, atol=1e-10)
+
+
+def test_one_vs_rest_predicts_a_distribution():
+    X, Fmu, Fvar, Y = draw(4, num_rows=6, spread=3.0)
+    likelihood = OneVsRest(4)
+    p, variance = likelihood.predict_mean_and_var(X, Fmu, Fvar)
+    binary, _ = Hinge().predict_mean_and_var(X, Fmu, Fvar)
+    np.testing.assert_allclose(p, binary / tf.reduce_sum(binary, -1, keepdims=True), atol=1e-12)
+    np.testing.assert_allclose(variance, p - p**2)
+    rows = np.arange(6), Y[:, 0].astype(int)
+    np.testing.assert_allclose(
+        likelihood.predict_log_density(X, Fmu, Fvar, Y), np.log(p.numpy()[rows]), atol=1e-10
+    )
+    far = likelihood.class_probabilities(
+        tf.constant([[-60.0, -50.0, -70.0, -80.0]]), tf.zeros((1, 4))
+    )
+    np.testing.assert_allclose(far, [[0, 1, 0, 0]], atol=1e-6)  # each alone underflows to 0

@@ -14,7 +14,8 @@ from .history import Callback, History
 from .svi import SVI
 from .view import EngineModel
 
-#: Up to this many rows times inducing points squared, whole sweeps are affordable.
+#: Up to this many rows times latent functions times inducing points squared, whole sweeps are
+#: affordable.
 _SWEEP_LIMIT = 5e10
 
 
@@ -29,16 +30,17 @@ def fit(
 ) -> History:
     """
     Fit q of a model at its present hyperparameters: `CAVI` where a sweep over the data is
-    affordable (N M^2 up to 5e10), else `SVI` in batches of 1000, for one epoch and 1000 steps at
+    affordable (N L M^2 up to 5e10), else `SVI` in batches of 1000, for one epoch and 1000 steps at
     least. A `tf.data.Dataset` gets `SVI`'s default number of steps.
 
     Arguments as in `gpflow_bsvm.inference.CAVI.run`.
     """
     check_model(model)
     algorithm: CAVI | SVI = CAVI()
+    num_latents, num_inducing = model.num_features
     if isinstance(data, tf.data.Dataset):
         algorithm = SVI()
-    elif len(data[0]) * float(model.num_features[1]) ** 2 > _SWEEP_LIMIT:
+    elif len(data[0]) * float(num_latents) * num_inducing**2 > _SWEEP_LIMIT:
         batch_size = 1000
         algorithm = SVI(batch_size=batch_size, num_steps=max(1000, len(data[0]) // batch_size))
     return algorithm.run(

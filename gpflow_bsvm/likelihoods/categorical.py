@@ -64,8 +64,16 @@ class CategoricalLikelihood(Likelihood):
             )
 
     def latents(self, F: TensorType) -> tf.Tensor:
-        """:return: [..., C], with C known while a graph is built."""
+        """
+        :return: [..., C], with C known while a graph is built.
+        :raise ValueError: for another number of latent functions.
+        """
         F = tf.convert_to_tensor(F)
+        if F.shape[-1] not in (None, self.num_classes):
+            raise ValueError(
+                f"{type(self).__name__}({self.num_classes}) needs a model with num_latent_gps="
+                f"{self.num_classes}, got {F.shape[-1]} latent functions"
+            )
         return tf.ensure_shape(F, [*F.shape[:-1], self.num_classes])
 
     def one_hot(self, Y: TensorType, like: tf.Tensor) -> tf.Tensor:

@@ -25,7 +25,7 @@ from .binary import normal_cdf, normal_pdf
 #: Standard deviations beyond which a normal tail does not count: Phi(-7.5) = 3e-14.
 REACH = 7.5
 #: Nodes of a datum, for each e-fold by which the grid's steps grow and beside that; see `grid`.
-NODES_PER_GROWTH, NODES = 14, 16
+NODES_PER_GROWTH, NODES = 13, 22
 #: Enough for scales 1e6 apart.
 MOST_NODES = 256
 
