@@ -17,9 +17,9 @@ from gpflow.likelihoods import Likelihood
 from ..checks import check_data, check_elbo, check_model, check_weights, check_width
 from ..compilation import Compiled
 from .history import Callback, History, Recorder
-from .solve import Gaussian, Natural, blend, solve
+from .solve import Gaussian, Natural, blend, centre, solve
 from .statistics import Rows, Statistics, accumulate, compiled_accumulate, marginals
-from .view import EngineModel, View
+from .view import EngineModel, View, shares_shifts
 
 #: A step is halved at most this often before the fit counts as converged.
 _MAX_HALVINGS = 20
@@ -43,7 +43,9 @@ class CAVI:
     Coordinate ascent variational inference (Wenzel et al. 2017, section 4.1) for q, at fixed
     hyperparameters: one sweep is a natural-gradient step of size rho on all the data, rho = 1
     unless the ELBO would fall, else halved until it does not. Each sweep costs one pass over the
-    data, in chunks, so that memory does not grow with N beyond a fixed cache.
+    data, in chunks, so that memory does not grow with N beyond a fixed cache. Where the likelihood
+    is a function of differences between latent functions (`shift_invariant`), a sweep ends by
+    taking out of their means what they have in common, for which steps alone need many sweeps.
 
     :ivar max_iter: most sweeps.
     :ivar tol: stop when the ELBO rises by less than `tol` times its absolute value, if a step had
@@ -143,11 +145,16 @@ def compiled_sweep(
     target_h: tf.Tensor,
     target_P: tf.Tensor,
     rho: tf.Tensor,
+    share: tf.Tensor,
     *rows: tf.Tensor,
 ) -> tuple[Natural, Gaussian, Statistics]:
-    """A step of size rho towards the target, and the statistics of `rows` where it arrives."""
+    """
+    A step of size rho towards the target, then `centre` with `share`, and the statistics of `rows`
+    where that arrives.
+    """
     natural = blend(Natural(h, P), target_h, target_P, rho)
-    q, seen = solve(natural), Rows(*rows)
+    natural, q = centre(natural, solve(natural), share)
+    seen = Rows(*rows)
     return natural, q, accumulate(likelihood, seen, marginals(seen.features, q.R, q.c))
 
 
@@ -164,11 +171,12 @@ class _Ascent:
         self._accumulate = compiled_accumulate.bind(model.likelihood)
         self._view = view
         self.natural = model.natural()
+        self._share = tf.constant(float(shares_shifts(model)), self.natural.h.dtype)
 
     def start(self, dtype: tf.DType) -> None:
         """Look at the present point with products in `dtype`."""
         self._dtype, self._target = dtype, self.natural
-        _, elbo, self._target = self._move(0.0)
+        self.natural, elbo, self._target = self._move(0.0)
         self.elbo = elbo if np.isfinite(self._target.h).all() else math.nan
 
     def step(self, rho: float) -> float:
@@ -190,7 +198,9 @@ class _Ascent:
         """One pass over the data: the point at rho, its ELBO and the target seen from there."""
         chunks = self._view.chunks(self._dtype)
         rate = tf.constant(rho, self.natural.h.dtype)
-        natural, q, first = self._sweep(*self.natural, *self._target, rate, *next(chunks))
+        natural, q, first = self._sweep(
+            *self.natural, *self._target, rate, self._share, *next(chunks)
+        )
         rest = (self._accumulate(q.R, q.c, *rows) for rows in chunks)
         sums = functools.reduce(lambda one, two: Statistics(*map(tf.add, one, two)), rest, first)
         return natural, float(sums.expectation - q.kl), Natural(sums.h, sums.P)

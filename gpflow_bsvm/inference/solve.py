@@ -37,6 +37,26 @@ def solve(natural: Natural) -> Gaussian:
     return Gaussian(R, c, kl)
 
 
+def centre(natural: Natural, q: Gaussian, share: tf.Tensor) -> tuple[Natural, Gaussian]:
+    """
+    Take from the mean of every latent function their mean over all of them, m.
+
+    Where adding the same function to all of them changes no likelihood, as with a loss of
+    differences between classes, this raises the ELBO by L |m|^2 / 2, and no other change of the
+    means along that direction could raise it more. Natural-gradient steps find their way there
+    too, but as slowly as 1 / (1 + |P|): each class has its own P, which brings m in at every step,
+    and only the prior draws it out.
+
+    :param natural: that of `q`; all latent functions share features and prior.
+    :param share: 1, or 0 to leave all as it is.
+    """
+    mean = tf.linalg.matvec(q.R, q.c, transpose_a=True)
+    common = share * tf.reduce_mean(mean, axis=0)
+    h = natural.h - tf.linalg.matvec(natural.P, common)
+    kl = q.kl - share * 0.5 * tf.cast(tf.shape(h)[0], h.dtype) * tf.reduce_sum(tf.square(common))
+    return Natural(h, natural.P), Gaussian(q.R, tf.linalg.matvec(q.R, h), kl)
+
+
 def blend(old: Natural, h: tf.Tensor, P: tf.Tensor, rho: tf.Tensor) -> Natural:
     """
     (1 - rho) (h, P)_old + rho (h, I + P), the natural-gradient step of size rho: a convex
@@ -77,3 +97,10 @@ def _inverse_of_lower(L: tf.Tensor) -> tf.Tensor:
 def compiled_solve(h: tf.Tensor, P: tf.Tensor) -> Gaussian:
     """`solve` for eager callers."""
     return solve(Natural(h, P))
+
+
+@Compiled
+def compiled_centre(h: tf.Tensor, P: tf.Tensor) -> Natural:
+    """`centre` for eager callers."""
+    natural = Natural(h, P)
+    return centre(natural, solve(natural), tf.ones([], h.dtype))[0]

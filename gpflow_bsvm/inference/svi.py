@@ -16,7 +16,7 @@ from ..compilation import Compiled
 from ..schedules import Constant, RobbinsMonro, Schedule
 from .batches import ArraySource, DatasetSource, Source
 from .history import Callback, History, Recorder
-from .solve import Natural, blend, compiled_solve, solve
+from .solve import Natural, blend, compiled_centre, compiled_solve, solve
 from .statistics import (
     Marginals,
     Rows,
@@ -25,7 +25,7 @@ from .statistics import (
     marginals,
     marginals_of_few,
 )
-from .view import CHUNK_ENTRIES, EngineModel, View
+from .view import CHUNK_ENTRIES, EngineModel, View, shares_shifts
 
 #: The ELBO is estimated from this many of the latest rows.
 _ELBO_ROWS = 500
@@ -133,6 +133,8 @@ class SVI:
                     *rows._replace(features=features),
                 )
             )
+            if shares_shifts(model):
+                state = compiled_centre(*state)
             step += len(index)
             elbo = _estimate_elbo(sums, state, rows, index, num_data)
             recorder.record(step, elbo, float(rates[-1]), state)

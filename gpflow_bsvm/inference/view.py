@@ -43,6 +43,12 @@ class EngineModel(Protocol):
         """Store q."""
 
 
+def shares_shifts(model: EngineModel) -> bool:
+    """:return: whether adding one function to all latent ones costs prior and nothing else."""
+    invariant = getattr(model.likelihood, "shift_invariant", False)
+    return bool(invariant) and model.num_feature_groups == 1
+
+
 def chunk_rows(model: EngineModel) -> int:
     """:return: rows to look at together, so that a chunk takes some 16 MB an array."""
     num_latents, num_features = model.num_features

@@ -22,7 +22,11 @@ class CategoricalLikelihood(Likelihood):
     column of the one-hot label.
 
     :ivar num_classes: C.
+    :cvar shift_invariant: whether adding the same to all latent functions changes nothing; fits
+        are faster for knowing it. Any likelihood may have this attribute.
     """
+
+    shift_invariant = False
 
     def __init__(self, num_classes: int, **kwargs: Any) -> None:
         """

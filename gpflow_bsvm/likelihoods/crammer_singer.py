@@ -44,6 +44,8 @@ class CrammerSinger(CategoricalLikelihood):
     :ivar penalty: see `Hinge`.
     """
 
+    shift_invariant = True
+
     def __init__(
         self, num_classes: int, penalty: float = 2.0, bound: str = "exact", **kwargs: Any
     ) -> None:

@@ -1,0 +1,109 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Several classes, and how sure the model is
+#
+# One latent function per class and the hinge of Crammer and Singer, on handwritten digits. One
+# claim a section.
+
+# %%
+import gpflow
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.datasets import load_digits
+from sklearn.metrics import ConfusionMatrixDisplay
+from sklearn.model_selection import train_test_split
+from sklearn.preprocessing import StandardScaler
+
+import gpflow_bsvm as gb
+
+X, y = load_digits(return_X_y=True)
+X, X_test, y, y_test = train_test_split(X, y, test_size=0.4, stratify=y, random_state=0)
+scaler = StandardScaler().fit(X)
+X, X_test = scaler.transform(X), scaler.transform(X_test)
+Y = y[:, None].astype(float)
+
+# %% [markdown]
+# ## 1. Swap the likelihood; the rest stays
+#
+# The engine is that of the binary model: a sweep is a natural-gradient step of all classes, damped
+# where a full one would overshoot, so that the ELBO rises at every sweep.
+
+# %%
+model = gb.models.BSVM(
+    kernel=gpflow.kernels.SquaredExponential(4.0, lengthscales=8.0),
+    likelihood=gb.likelihoods.CrammerSinger(num_classes=10),
+    inducing_variable=gb.inducing_points.kmeans(X, 100),
+    num_latent_gps=10,
+    num_data=len(X),
+)
+history = gb.fit(model, (X, Y))
+assert (np.diff(history.elbo) > -1e-6 * abs(history.elbo[-1])).all()
+p = model.predict_y(X_test)[0].numpy()
+wrong = p.argmax(axis=1) != y_test
+print(f"{len(history)} sweeps, {100 * wrong.mean():.1f} % error")
+
+# %%
+ConfusionMatrixDisplay.from_predictions(y_test, p.argmax(axis=1), colorbar=False)
+plt.show()
+
+# %% [markdown]
+# ## 2. It knows where it may be wrong
+#
+# The *variation ratio* is the chance that another class than the favourite is right about f; the
+# *mutual information* is the part of the doubt that more data can remove. Rows of which the model
+# is less sure hold most of its errors: handing the most doubtful ones to a person leaves fewer.
+
+# %%
+doubts = {
+    "variation ratio": gb.uncertainty.variation_ratio(model, X_test),
+    "predictive entropy": gb.uncertainty.predictive_entropy(model, X_test),
+    "mutual information": gb.uncertainty.mutual_information(model, X_test),
+}
+handed_over = np.linspace(0, 0.3, 31)
+for name, doubt in doubts.items():
+    sorted_wrong = wrong[np.argsort(doubt)]
+    left = [sorted_wrong[: round(len(wrong) * (1 - share))].mean() for share in handed_over]
+    plt.plot(100 * handed_over, 100 * np.array(left), label=name)
+    assert left[10] < 0.5 * left[0]
+plt.xlabel("most doubtful rows handed over, %")
+plt.ylabel("error on the others, %")
+plt.legend()
+plt.show()
+
+# %% [markdown]
+# ## 3. What is far from all data is in doubt
+#
+# Noise that is no digit: probabilities alone still favour some class, the mutual information says
+# that nothing like it was seen.
+
+# %%
+noise = np.random.default_rng(0).normal(scale=3, size=(200, 64))
+plt.hist(doubts["mutual information"], bins=30, density=True, alpha=0.6, label="digits")
+information = gb.uncertainty.mutual_information(model, noise)
+plt.hist(information, bins=30, density=True, alpha=0.6, label="noise")
+plt.xlabel("mutual information, nats")
+plt.legend()
+plt.show()
+assert np.median(information) > 2 * np.median(doubts["mutual information"])
+
+# %% [markdown]
+# ## 4. The estimator, and one-vs-rest
+#
+# `BSVMClassifier` does all this behind `fit` and `predict_proba`; `multi_class="ovr"` trains a
+# binary machine per class on the same inducing points.
+
+# %%
+for multi_class in ("crammer_singer", "ovr"):
+    classifier = gb.BSVMClassifier(multi_class=multi_class, random_state=0).fit(X, y)
+    print(f"{multi_class}: {100 * (1 - classifier.score(X_test, y_test)):.1f} % error")
