@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from gpflow_bsvm.compare.peers import DEFAULT_PEERS
+from gpflow_bsvm.compare.peers import default_peers
 from gpflow_bsvm.compare.protocol import Comparison, Settings
-from gpflow_bsvm.datasets import BUNDLED, load
+from gpflow_bsvm.datasets import load
 
-SETS = (*BUNDLED, "breast_cancer", "diabetis", "german", "heart", "splice", "waveform")
+SETS = (
+    "breast-cancer",
+    "banana-like",
+    "breast_cancer",
+    "diabetis",
+    "german",
+    "heart",
+    "splice",
+    "waveform",
+)
 
 
 def run() -> list[dict]:
     rows = []
     for name in SETS:
         comparison = Comparison(load(name), Settings())
-        comparison.run(DEFAULT_PEERS, with_traces=False, progress=False)
+        comparison.run(default_peers(2), with_traces=False, progress=False)
         rows += [
             {"data": name, "model": row.peer, "fold": row.fold, "status": row.status, **row.scores}
             for row in comparison.rows

@@ -1,8 +1,8 @@
 """Held-out error against training time on real multi-class data: same split, Z and kernel.
 
 GPflow's peers are given several optimisers and step sizes, and each of its likelihoods the best of
-them in hindsight. Natural gradients on RobustMax fail at the first steps at every size that was
-tried (1 to 0.01), so it is trained with Adam.
+them in hindsight. Natural gradients on RobustMax fail within some steps at every constant size from
+1 to 0.01: theirs grow from 1 / N by a fifth at every step.
 """
 
 from __future__ import annotations
@@ -72,9 +72,9 @@ def _traces(X, Y, Z, X_test, y_test) -> Iterator[tuple[tuple[str, str], Trace]]:
         "Softmax": theirs.Softmax(C),
         "RobustMax": theirs.MultiClass(C),
     }.items():
+        ramp = method == "RobustMax"
         steps = {f"Adam {rate}": _adam(rate) for rate in ADAM}
-        if method == "Softmax":
-            steps |= {f"NaturalGradient {gamma}": _natural(gamma) for gamma in NATURAL}
+        steps |= {f"NaturalGradient {gamma}": _natural(gamma, ramp) for gamma in NATURAL}
         for setting, make_step in steps.items():
             model = _model(gpflow.models.SVGP, likelihood, Z, X)
             yield (method, setting), _their_trace(model, make_step, X, Y, X_test, y_test)
@@ -115,10 +115,16 @@ def _adam(rate: float) -> Callable:
     return make
 
 
-def _natural(gamma: float) -> Callable:
+def _natural(most: float, ramp: bool) -> Callable:
     def make(model: gpflow.models.SVGP) -> Callable:
+        gamma = tf.Variable(1 / model.num_data if ramp else most, dtype=tf.float64)
         optimizer = gpflow.optimizers.NaturalGradient(gamma)
-        return lambda loss: optimizer.minimize(loss, [(model.q_mu, model.q_sqrt)])
+
+        def minimize(loss: Callable) -> None:
+            optimizer.minimize(loss, [(model.q_mu, model.q_sqrt)])
+            gamma.assign(tf.minimum(1.2 * gamma, most))
+
+        return minimize
 
     return make
 
@@ -138,8 +144,11 @@ def _their_trace(model, make_step: Callable, X, Y, X_test, y_test) -> Trace:
     for first, last in pairwise(range(0, NUM_STEPS + 1, RECORD)):
         batches = [(tf.constant(X[i]), tf.constant(Y[i])) for i in index[first:last]]
         start = time.perf_counter()
-        for batch in batches:
-            step(*batch)
+        try:
+            for batch in batches:
+                step(*batch)
+        except tf.errors.InvalidArgumentError:  # not a positive definite q: the trace ends here
+            return [*trace, (total, 1.0)]
         total += time.perf_counter() - start
         error = np.mean(predict(X_test).numpy().argmax(axis=1) != y_test)
         trace.append((total, float(error)))

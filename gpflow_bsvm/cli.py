@@ -22,20 +22,23 @@ if TYPE_CHECKING:
     from .compare import Comparison
 
 PROGRAM = "gpflow-bsvm"
-DEFAULT_DATA = ("breast-cancer", "banana-like")
+DEFAULT_DATA = ("breast-cancer", "banana-like", "digits")
 
 #: The peers, as `gpflow_bsvm.compare.PEERS` has them, for a help that needs no TensorFlow.
 MODELS = {
-    "bsvm": "Bayesian SVM, exact bound",
-    "bsvm-augmented": "the papers' bound and coordinate ascent",
-    "probit-engine": "probit likelihood in the same engine as bsvm",
-    "svgp": "GPflow's SVGP + Bernoulli, natural gradients",
-    "svgp-probit": "the same without Bernoulli's floor on p",
+    "bsvm": "Bayesian SVM, exact bound; Crammer and Singer's loss for C > 2",
+    "bsvm-augmented": "the same with the binary papers' bound and coordinate ascent",
+    "bsvm-published": "the multi-class paper's objective, which is no bound (C > 2)",
+    "one-vs-rest": "a binary Bayesian SVM per class, normalised (C > 2)",
+    "probit-engine": "probit likelihood in the same engine as bsvm (C = 2)",
+    "svgp": "GPflow's SVGP, natural gradients; Bernoulli, Softmax for C > 2",
+    "svgp-probit": "the same without Bernoulli's floor on p (C = 2)",
+    "svgp-robustmax": "the same with RobustMax, GPflow's MultiClass (C > 2)",
     "svc": "scikit-learn's SVC, C by grid search, Platt-scaled",
     "gpc": "scikit-learn's GaussianProcessClassifier, at most 2000 rows; off by default",
 }
 
-_EPILOG = """models:
+_EPILOG = """models (C: number of classes; those that suit the data take part):
 """ + "\n".join(f"  {name:<16}{what}" for name, what in MODELS.items())
 
 
@@ -66,8 +69,8 @@ def _parser() -> argparse.ArgumentParser:
     compare = commands.add_parser(
         "compare",
         help="cross-validate Bayesian SVMs, SVGP and SVC on the same folds",
-        description="Cross-validate classifiers on two-class data: same folds, same scaling, same "
-        "kernel, same inducing points. Prints a table per data set and writes results.csv, "
+        description="Cross-validate classifiers: same folds, same scaling, same kernel, same "
+        "inducing points. Prints a table per data set and writes results.csv, "
         "results.json and pictures.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -82,7 +85,7 @@ def _add_arguments(add: Callable[..., Any]) -> None:
         nargs="*",
         metavar="DATA",
         default=list(DEFAULT_DATA),
-        help=f"bundled set ({' and '.join(DEFAULT_DATA)}: the default), CSV file, or name of a set "
+        help=f"bundled set ({', '.join(DEFAULT_DATA)}: the default), CSV file, or name of a set "
         "in the directory GPFLOW_BSVM_DATA or on OpenML (heart, german, sonar, ...)",
     )
     add("--target", metavar="COL", help="label column of CSV files (default: y, target or class)")
@@ -198,10 +201,8 @@ def _prepare(args: argparse.Namespace) -> list[Comparison]:
 
 
 def _run(args: argparse.Namespace, comparisons: list[Comparison]) -> int:
-    from .compare import DEFAULT_PEERS
+    from .compare import default_peers
 
-    peers = args.models or list(DEFAULT_PEERS)
-    peers += ["gpc"] if args.with_gpc and "gpc" not in peers else []
     _print(
         "Scores: mean±standard deviation over the held-out parts, * best. Times: median, to set "
         "up and fit, after a\nwarm-up fit of each model (TensorFlow traces there) that is not "
@@ -209,6 +210,8 @@ def _run(args: argparse.Namespace, comparisons: list[Comparison]) -> int:
     )
     for number, comparison in enumerate(comparisons):
         done = comparisons[: number + 1]
+        peers = args.models or default_peers(len(comparison.labels))
+        peers = list(dict.fromkeys([*peers, "gpc"] if args.with_gpc else peers))
         try:
             comparison.run(
                 peers,

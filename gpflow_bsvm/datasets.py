@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 from gpflow.base import AnyNDArray
-from sklearn.datasets import fetch_openml, load_breast_cancer, make_moons
+from sklearn.datasets import fetch_openml, load_breast_cancer, load_digits, make_moons
 
 from .extras import require
 
 #: Need no network and no files.
-BUNDLED = ("breast-cancer", "banana-like")
+BUNDLED = ("breast-cancer", "banana-like", "digits")
 
 #: Names of the benchmark literature and where OpenML has the set: name and version.
 OPENML = {
@@ -31,12 +31,18 @@ OPENML = {
     "electricity": ("electricity", 1),
     "german": ("credit-g", 1),
     "heart": ("heart-statlog", 1),
+    "letter": ("letter", 1),
     "magic": ("MagicTelescope", 1),
+    "optdigits": ("optdigits", 1),
+    "pendigits": ("pendigits", 1),
     "phoneme": ("phoneme", 1),
     "ringnorm": ("ringnorm", 1),
+    "satimage": ("satimage", 1),
+    "segment": ("segment", 1),
     "sonar": ("sonar", 1),
     "spambase": ("spambase", 1),
     "twonorm": ("twonorm", 1),
+    "vehicle": ("vehicle", 1),
 }
 
 DATA_VARIABLE = "GPFLOW_BSVM_DATA"
@@ -90,12 +96,12 @@ def load(name_or_path: str, target: str | None = None) -> Dataset:
 
 
 def _bundled(name: str) -> Dataset:
-    if name == "breast-cancer":
-        bunch = load_breast_cancer()
-        names = tuple(str(feature) for feature in bunch.feature_names)
-        return Dataset(name, np.asarray(bunch.data, np.float64), bunch.target, names)
-    X, y = make_moons(n_samples=1000, noise=0.33, random_state=0)  # some 10 % overlap
-    return Dataset(name, X, y, ("x1", "x2"))
+    if name == "banana-like":
+        X, y = make_moons(n_samples=1000, noise=0.33, random_state=0)  # some 10 % overlap
+        return Dataset(name, X, y, ("x1", "x2"))
+    bunch = load_digits() if name == "digits" else load_breast_cancer()
+    names = tuple(str(feature) for feature in bunch.feature_names)
+    return Dataset(name, np.asarray(bunch.data, np.float64), bunch.target, names)
 
 
 def _data_directory() -> Path:

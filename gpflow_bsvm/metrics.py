@@ -1,4 +1,4 @@
-"""One table of metrics: functions of labels in {0, 1} and predicted p(y = 1), both [N]."""
+"""One table of metrics: functions of labels y [N] in 0..C-1 and probabilities P [N, C]."""
 
 from __future__ import annotations
 
@@ -8,58 +8,68 @@ from dataclasses import dataclass
 import numpy as np
 import tensorflow_probability as tfp
 from gpflow.base import AnyNDArray
-from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
+from sklearn.metrics import log_loss, roc_auc_score
 
 #: Probabilities are kept this far from 0 and 1 where a logarithm is taken.
 CLIP = 1e-15
 #: Bins of the expected calibration error, of equal width.
 ECE_BINS = 15
+#: Rows of probabilities may miss 1 by this.
+_ROW_SUM = 1e-6
 
 
-def error(y: AnyNDArray, p: AnyNDArray) -> float:
-    """Mean of [y != (p > 1/2)]: fraction in [0, 1], smaller is better; p = 1/2 counts as 0."""
-    return float(np.mean((p > 0.5) != (y == 1)))
-
-
-def brier(y: AnyNDArray, p: AnyNDArray) -> float:
-    """Brier score, mean of (p - y)^2: in [0, 1], smaller is better; always p = 1/2 has 1/4."""
-    return float(brier_score_loss(y, p))
-
-
-def nll(y: AnyNDArray, p: AnyNDArray) -> float:
+def error(y: AnyNDArray, P: AnyNDArray) -> float:
     """
-    Negative log-likelihood, mean of -log p(y): nats per row, at least 0, smaller is better;
-    always p = 1/2 has log 2. Probabilities are clipped at 1e-15, so that one row costs at most
-    34.5 nats.
+    Mean of [y != argmax_c p_c]: fraction in [0, 1], smaller is better; of equal ones the first
+    counts, so that p(y = 1) = 1/2 of two classes is a prediction of 0.
     """
-    return float(log_loss(y, np.clip(p, CLIP, 1 - CLIP), labels=[0, 1]))
+    return float(np.mean(P.argmax(axis=1) != y))
 
 
-def ece(y: AnyNDArray, p: AnyNDArray) -> float:
+def brier(y: AnyNDArray, P: AnyNDArray) -> float:
+    """
+    Half the Brier score of all classes, mean of sum_c (p_c - [y = c])^2 / 2: in [0, 1], smaller is
+    better. For two classes that is the mean of (p(y = 1) - y)^2; always p = 1/2 has 1/4.
+    """
+    one_hot = np.eye(P.shape[1])[y]  # scikit-learn takes more than two classes from 1.7 on only
+    return float(np.mean(np.sum(np.square(P - one_hot), axis=1)) / 2)
+
+
+def nll(y: AnyNDArray, P: AnyNDArray) -> float:
+    """
+    Negative log-likelihood, mean of -log p_y: nats per row, at least 0, smaller is better; always
+    p = 1/C has log C. Probabilities are clipped at 1e-15, so that one row costs at most 34.5 nats.
+    """
+    return float(log_loss(y, np.clip(P, CLIP, 1 - CLIP), labels=np.arange(P.shape[1])))
+
+
+def ece(y: AnyNDArray, P: AnyNDArray) -> float:
     """
     Expected calibration error, sum over bins b of |accuracy_b - confidence_b| N_b / N: in [0, 1],
-    smaller is better. Confidence is max(p, 1 - p); 15 bins of equal width on [0, 1], by
+    smaller is better. Confidence is max_c p_c; 15 bins of equal width on [0, 1], by
     `tfp.stats.expected_calibration_error`.
     """
-    p = np.clip(p, CLIP, 1 - CLIP)
-    logits = np.stack([np.log1p(-p), np.log(p)], axis=-1).astype(np.float32)  # it takes no float64
+    logits = np.log(np.clip(P, CLIP, 1 - CLIP)).astype(np.float32)  # it takes no float64
     labels = np.asarray(y, np.int32)
     return float(tfp.stats.expected_calibration_error(ECE_BINS, logits, labels_true=labels))
 
 
-def auc(y: AnyNDArray, p: AnyNDArray) -> float:
+def auc(y: AnyNDArray, P: AnyNDArray) -> float:
     """
-    Area under the ROC curve, the chance that a row of class 1 has a larger p than one of class 0:
-    in [0, 1], greater is better; NaN where only one class is present.
+    Area under the ROC curve, the chance that a row of class c has a larger p_c than a row of
+    another class, mean over c: in [0, 1], greater is better; NaN where a class is absent from y.
+    For two classes both have the same area.
     """
-    return float(roc_auc_score(y, p)) if len(np.unique(y)) == 2 else float("nan")
+    if len(np.unique(y)) < P.shape[1]:
+        return float("nan")
+    return float(roc_auc_score(y, P[:, 1] if P.shape[1] == 2 else P, multi_class="ovr"))
 
 
 @dataclass(frozen=True)
 class Metric:
     """
     :ivar label: heading in a table.
-    :ivar function: of y [N] in {0, 1} and p [N].
+    :ivar function: of y [N] in 0..C-1 and P [N, C].
     :ivar unit: of its value.
     :ivar greater_is_better: its orientation.
     """
@@ -81,14 +91,26 @@ METRICS = {
 
 def evaluate(y: AnyNDArray, p: AnyNDArray) -> dict[str, float]:
     """
-    :param y: [N] in {0, 1}.
-    :param p: [N], predicted p(y = 1).
+    :param y: [N] in 0..C-1.
+    :param p: [N, C], or [N] for two classes: p(y = 1).
     :return: value by name, for all of `METRICS`.
-    :raise ValueError: if y and p differ in length, or p are not probabilities.
+    :raise ValueError: if y and p do not fit together, or p are not probabilities.
     """
-    y, p = np.asarray(y), np.asarray(p, np.float64)
-    if y.shape != p.shape or y.ndim != 1:
-        raise ValueError(f"y and p must have one equal dimension, got {y.shape} and {p.shape}")
-    if not ((p >= 0) & (p <= 1)).all():  # NaN fails too
+    y, P = _checked(np.asarray(y), np.asarray(p, np.float64))
+    return {name: metric.function(y, P) for name, metric in METRICS.items()}
+
+
+def _checked(y: AnyNDArray, p: AnyNDArray) -> tuple[AnyNDArray, AnyNDArray]:
+    """:return: y as integers, and P [N, C]."""
+    P = np.stack([1 - p, p], axis=1) if p.ndim == 1 else p
+    if y.ndim != 1 or P.ndim != 2 or P.shape[1] < 2 or len(y) != len(P) or len(y) == 0:
+        raise ValueError(f"expected y [N] and p [N] or [N, C], C > 1; got {y.shape} and {p.shape}")
+    if not ((P >= 0) & (P <= 1)).all():  # NaN fails too
         raise ValueError("predictions must be probabilities in [0, 1], without NaN")
-    return {name: metric.function(y, p) for name, metric in METRICS.items()}
+    off = np.abs(P.sum(axis=1) - 1).max()
+    if off > _ROW_SUM:
+        raise ValueError(f"rows of probabilities must sum to 1; one is off by {off:.3g}")
+    unknown = ~np.isin(y, np.arange(P.shape[1]))
+    if unknown.any():
+        raise ValueError(f"labels must be integers in 0..{P.shape[1] - 1}, got {y[unknown][0]}")
+    return y.astype(int), P

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from gpflow.base import AnyNDArray
+from sklearn import metrics
 
 from .extras import require
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
 #: Bins of a reliability diagram, of equal width.
 RELIABILITY_BINS = 10
+#: A confusion matrix of at most this many classes has room for numbers.
+MOST_NUMBERS = 12
 #: A bin with fewer rows than this says too little to be drawn.
 _FEWEST_ROWS = 5
 #: Curves often lie on each other: let them shine through.
@@ -40,14 +43,20 @@ def reliability_diagram(
     ax: Axes, y: AnyNDArray, p: AnyNDArray, *, bins: int = RELIABILITY_BINS, **style: Any
 ) -> Axes:
     """
-    Observed frequency of class 1 against mean predicted p(y = 1), bin by bin; on the diagonal a
+    Observed frequency against mean predicted probability, bin by bin: of class 1 where there are
+    two, else of the most probable class, whose probability is the confidence. On the diagonal a
     prediction can be taken at its word. The area of a dot grows with the number of rows in its
     bin; bins with fewer than 5 are left out.
 
-    :param y: [N] in {0, 1}; p: [N].
+    :param y: [N] in 0..C-1; p: [N, C], or [N] for two classes: p(y = 1).
     :param style: of the line, such as `label`.
     """
     y, p = np.asarray(y), np.asarray(p)
+    names = ("predicted p(y = 1)", "observed frequency of y = 1")
+    if p.ndim == 2 and p.shape[1] > 2:
+        y, p, names = p.argmax(axis=1) == y, p.max(axis=1), ("confidence, max p", "accuracy")
+    elif p.ndim == 2:
+        p = p[:, 1]
     bin_of = np.minimum((p * bins).astype(int), bins - 1)
     count = np.bincount(bin_of, minlength=bins)
     kept = np.flatnonzero(count >= _FEWEST_ROWS)
@@ -59,7 +68,30 @@ def reliability_diagram(
     area = 10 + 150 * count[kept] / len(p)
     ax.scatter(predicted, observed, s=area, color=line.get_color(), alpha=0.7, linewidths=0)
     ax.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03), title="Reliability")
-    ax.set(xlabel="predicted p(y = 1)", ylabel="observed frequency of y = 1")
+    ax.set(xlabel=names[0], ylabel=names[1])
+    return ax
+
+
+def confusion_matrix(ax: Axes, y: AnyNDArray, P: AnyNDArray, labels: AnyNDArray) -> Axes:
+    """
+    How often rows of a true class (from top to bottom) are taken for each class (from left to
+    right), as fractions of the true class; in per cent where there are at most 12 classes.
+
+    :param y: [N] in 0..C-1; P: [N, C]; labels: [C], their names.
+    """
+    C = len(labels)
+    rates = metrics.confusion_matrix(y, P.argmax(axis=1), labels=np.arange(C), normalize="true")
+    ax.imshow(np.sqrt(rates), cmap="Blues", vmin=0, vmax=1)  # by the root 1 % can be seen
+    ticks = np.arange(0, C, 1 + C // 30)  # so many names have room
+    names = [str(labels[tick]) for tick in ticks]
+    ax.set_xticks(ticks, names, rotation=90 if max(map(len, names)) > 3 else 0)
+    ax.set_yticks(ticks, names)
+    ax.set(xlabel="predicted", ylabel="true", title="Confusion, % of the true class")
+    for (row, column), rate in np.ndenumerate(rates if C <= MOST_NUMBERS else rates[:0]):
+        if rate > 0:
+            text = f"{100 * rate:.1f}".removesuffix(".0")
+            color = "white" if rate > 0.3 else "black"
+            ax.text(column, row, text, ha="center", va="center", color=color, size=7)
     return ax
 
 

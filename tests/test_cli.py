@@ -14,7 +14,7 @@ from sklearn.datasets import make_moons
 
 import gpflow_bsvm
 from gpflow_bsvm import cli
-from gpflow_bsvm.compare import PEERS, Comparison, report
+from gpflow_bsvm.compare import PEERS, Comparison, Entry, default_peers, report
 
 FAST = ["--folds", "2", "--num-inducing", "10", "--no-progress"]
 
@@ -23,10 +23,10 @@ class BaseRate:
     has_trace, note = False, ""
 
     def fit(self, X, y, Z, kernel, seed, watch=None):
-        self.p = y.mean()
+        self.p = np.bincount(y) / len(y)
 
     def predict_proba(self, X):
-        return np.full(len(X), self.p)
+        return np.tile(self.p, (len(X), 1))
 
 
 class Crash(BaseRate):
@@ -43,7 +43,7 @@ class Interrupt(BaseRate):
 def peers(monkeypatch):
     """Quick stand-ins under the names that the command line knows."""
     for name, peer in {"bsvm": BaseRate, "svgp": Crash, "svc": Interrupt}.items():
-        monkeypatch.setitem(PEERS, name, peer)
+        monkeypatch.setitem(PEERS, name, Entry(lambda C, peer=peer: peer()))
 
 
 @pytest.fixture
@@ -90,6 +90,24 @@ def test_end_to_end(table, tmp_path, capsys):
     assert set(rows.status) == {"ok"}
 
 
+def test_three_classes_with_words_for_labels(tmp_path, capsys):
+    random = np.random.default_rng(0)
+    kind = np.repeat(["circle", "line", "square"], 20)
+    X = random.normal(size=(60, 2)) + np.repeat([[0, 0], [3, 0], [0, 3]], 20, axis=0)
+    path = tmp_path / "shapes.csv"
+    pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "kind": kind}).to_csv(path, index=False)
+    models = "bsvm,probit-engine,svc"
+    arguments = [path, "--target", "kind", "--models", models, "--output", tmp_path / "out"]
+    assert run("compare", *arguments, *FAST) == 0
+    out = capsys.readouterr().out
+    assert "shapes: N = 60, D = 2, C = 3, 2 folds, M = 10" in out
+    assert "probit-engine   skipped: for two classes only" in out
+    rows = pd.read_csv(tmp_path / "out" / "results.csv").set_index("peer")
+    assert set(rows.loc["probit-engine"].status) == {"skipped: for two classes only"}
+    assert (rows.loc[["bsvm", "svc"]].error < 0.3).all()  # at random: 2/3
+    assert (tmp_path / "out" / "shapes.png").is_file()
+
+
 def test_options_arrive(peers, table, tmp_path):
     options = ["--lengthscale", "3", "--variance", "2", "--seed", "7", "--learn-kernel"]
     arguments = [table, "--target", "kind", "--models", "bsvm", "--no-plots", *options, *FAST]
@@ -110,10 +128,13 @@ def test_default_data_and_all_models(peers, tmp_path, monkeypatch):
     seen = []
     monkeypatch.setattr(Comparison, "run", lambda self, peers, **kw: seen.append((self, peers)))
     run("compare", "--output", tmp_path)
-    assert [comparison.dataset.name for comparison, _ in seen] == ["breast-cancer", "banana-like"]
-    assert seen[0][1] == [name for name in PEERS if name != "gpc"]
+    names = [comparison.dataset.name for comparison, _ in seen]
+    assert names == ["breast-cancer", "banana-like", "digits"]
+    assert [models for _, models in seen] == [default_peers(2), default_peers(2), default_peers(10)]
     run("compare", "--with-gpc", "--output", tmp_path)
-    assert seen[-1][1] == list(PEERS)
+    assert seen[-1][1] == [*default_peers(10), "gpc"]
+    run("compare", "digits", "--with-gpc", "--models", "gpc,svc", "--output", tmp_path)
+    assert seen[-1][1] == ["gpc", "svc"]
 
 
 def test_two_files_of_one_name_are_kept_apart(peers, table, tmp_path):
@@ -201,7 +222,7 @@ def test_bad_arguments(argv, message, capsys):
 @pytest.mark.parametrize(
     "content, message",
     [
-        ("a,y\n1,0\n2,1\n3,2\n", "3 classes (0, 1, 2)"),
+        ("a,y\n1,0.5\n2,1.5\n3,2.5\n", "3 different labels in 3 rows, as numbers to be regressed"),
         ("a,y\n1,x\n2,z\n3,z\n", "1 row(s) of class x"),
         ("a,y\nmale,0\nfemale,1\n", "'a' (such as 'male')"),
         ("a,b\n1,0\n", "--target"),

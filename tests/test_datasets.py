@@ -36,7 +36,8 @@ def test_bundled(name):
     assert dataset.name == name
     assert dataset.X.dtype == np.float64
     assert dataset.X.shape == (len(dataset.y), len(dataset.feature_names))
-    assert set(dataset.y) == {0, 1}
+    assert set(dataset.y) == set(range(10 if name == "digits" else 2))
+    assert len(set(dataset.feature_names)) == dataset.X.shape[1]
     np.testing.assert_array_equal(dataset.X, load(name).X)
 
 

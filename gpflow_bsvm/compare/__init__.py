@@ -1,18 +1,20 @@
 """Bayesian SVMs and their peers by one protocol: same folds, scaling, kernel, inducing points."""
 
-from .peers import DEFAULT_PEERS, PEERS, Peer, Skipped
-from .protocol import Comparison, Row, Settings, Trace, binary_labels
+from .labels import class_labels
+from .peers import PEERS, Entry, Peer, Skipped, default_peers
+from .protocol import Comparison, Row, Settings, Trace
 from .training import KernelSettings
 
 __all__ = [
-    "DEFAULT_PEERS",
     "PEERS",
     "Comparison",
+    "Entry",
     "KernelSettings",
     "Peer",
     "Row",
     "Settings",
     "Skipped",
     "Trace",
-    "binary_labels",
+    "class_labels",
+    "default_peers",
 ]

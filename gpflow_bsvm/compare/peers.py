@@ -6,11 +6,11 @@ To add one, write a class with the methods of `Peer` and enter it in `PEERS`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Protocol
 
 import gpflow
 import numpy as np
-import tensorflow as tf
 from gpflow.base import AnyNDArray
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.gaussian_process import GaussianProcessClassifier
@@ -18,12 +18,18 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.svm import SVC
 
-from .. import inference, likelihoods, models
-from .training import KernelSettings, Stopwatch, Trainer, Watch, ascend, learn_kernel
+from .. import likelihoods
+from .processes import BSVMPeer, SVGPPeer
+from .training import Climb, KernelSettings, Watch
 
-#: Sizes of the natural-gradient step, the next where one fails.
-FIXED_KERNEL_STEPS = (1.0, 0.1)
-LEARNT_KERNEL_STEPS = (0.5, 0.1)
+TWO, MORE = "two classes", "more than two classes"
+
+#: For GPflow's Softmax. Its ELBO is a mean of 100 draws, so that single ones say nothing about
+#: convergence; steps of 1 overshoot to NaN within ten.
+MONTE_CARLO = Climb(sizes=(0.5, 0.1), window=5)
+#: For GPflow's RobustMax. It is far from log-concave: from the prior, steps of a hundredth already
+#: leave the positive definite matrices.
+RAMP = Climb(sizes=(0.5, 0.1, 0.02), ramp=True)
 
 SVC_PENALTIES = (0.1, 1.0, 10.0, 100.0)
 #: Factors on 1 / (2 lengthscale^2), searched where the kernel is learnt.
@@ -56,105 +62,20 @@ class Peer(Protocol):
     ) -> None:
         """
         :param X: [N, D], standardised.
-        :param y: [N] in {0, 1}.
+        :param y: [N] in 0..C-1, with rows of every class.
         :param Z: [M, D] inducing points, for those that use them.
         :param watch: called between steps, while `predict_proba` uses the state of that moment.
         """
 
     def predict_proba(self, X: AnyNDArray) -> AnyNDArray:
-        """:return: p(y = 1) of each row, [N]."""
-
-
-class _GaussianProcess:
-    """Sparse models: trainer, start, and kernel learning, common to SVGP and BSVM."""
-
-    has_trace = True
-    note = ""
-
-    def __init__(self, model_class: type[gpflow.models.SVGP], likelihood: Callable[[], Any]):
-        self._model_class, self._likelihood = model_class, likelihood
-        self._trainer: Trainer | None = None
-
-    def fit(
-        self,
-        X: AnyNDArray,
-        y: AnyNDArray,
-        Z: AnyNDArray,
-        kernel: KernelSettings,
-        seed: int,
-        watch: Watch | None = None,
-    ) -> None:
-        """See `Peer`. A step size that fails is followed by a smaller one, and noted."""
-        clock, data, self.note = Stopwatch(), (X, y[:, None].astype(X.dtype)), ""
-        sizes = LEARNT_KERNEL_STEPS if kernel.learn else FIXED_KERNEL_STEPS
-        for gamma in sizes:
-            trainer = self._start(Z, kernel)
-            try:
-                if kernel.learn:
-                    learn_kernel(trainer, data, gamma, clock, watch)
-                self._fit_posterior(trainer, data, gamma, clock, watch)
-                return
-            except (tf.errors.InvalidArgumentError, FloatingPointError):
-                if gamma == sizes[-1]:
-                    raise
-                self.note = f"step size {gamma} failed, {sizes[-1]} used"
-
-    def _start(self, Z: AnyNDArray, kernel: KernelSettings) -> Trainer:
-        if self._trainer is None or self._trainer.model.inducing_variable.Z.shape != Z.shape:
-            self._trainer = Trainer(self._model_class, self._likelihood(), Z)
-        self._trainer.reset(Z, kernel)
-        return self._trainer
-
-    def _fit_posterior(
-        self, trainer: Trainer, data: Any, gamma: float, clock: Stopwatch, watch: Watch | None
-    ) -> None:
-        raise NotImplementedError
-
-    def predict_proba(self, X: AnyNDArray) -> AnyNDArray:
-        """See `Peer`."""
-        assert self._trainer is not None
-        return np.asarray(self._trainer.predict(X))[:, 0]
-
-
-class SVGPPeer(_GaussianProcess):
-    """`gpflow.models.SVGP` with GPflow's compiled `NaturalGradient` on all the data."""
-
-    def __init__(self, likelihood: Callable[[], Any]) -> None:
-        super().__init__(gpflow.models.SVGP, likelihood)
-
-    def _fit_posterior(
-        self, trainer: Trainer, data: Any, gamma: float, clock: Stopwatch, watch: Watch | None
-    ) -> None:
-        if not ascend(trainer, data, gamma, clock, watch):
-            self.note = "; ".join(filter(None, [self.note, "not converged"]))
-
-
-class BSVMPeer(_GaussianProcess):
-    """`gpflow_bsvm.models.BSVM` with `gpflow_bsvm.fit`: the package's engine."""
-
-    def __init__(self, likelihood: Callable[[], Any]) -> None:
-        super().__init__(models.BSVM, likelihood)
-
-    def _fit_posterior(
-        self, trainer: Trainer, data: Any, gamma: float, clock: Stopwatch, watch: Watch | None
-    ) -> None:
-        before = clock.seconds
-
-        def callback(step: int, history: inference.History) -> None:
-            assert watch is not None
-            watch(before + history.seconds[-1], history.elbo[-1])
-
-        history = inference.fit(
-            trainer.model, data, progress=False, callback=callback if watch else None
-        )
-        if not history.converged:
-            self.note = "; ".join(filter(None, [self.note, "not converged"]))
+        """:return: p(y = c) of each row, [N, C]; rows sum to 1."""
 
 
 class SVCPeer:
     """
     scikit-learn's `SVC` with the same kernel (its variance is in the penalty C), C by 3-fold grid
-    search, probabilities by Platt scaling on 5 folds.
+    search, probabilities by Platt scaling on 5 folds. For more than two classes one-vs-one, scaled
+    class by class, then divided by the sum.
     """
 
     has_trace = False
@@ -181,11 +102,14 @@ class SVCPeer:
 
     def predict_proba(self, X: AnyNDArray) -> AnyNDArray:
         """See `Peer`."""
-        return np.asarray(self._model.predict_proba(X))[:, 1]
+        return np.asarray(self._model.predict_proba(X))
 
 
 class GPCPeer:
-    """scikit-learn's `GaussianProcessClassifier`: Laplace's method on all rows, in O(N^3)."""
+    """
+    scikit-learn's `GaussianProcessClassifier`: Laplace's method on all rows, in O(N^3);
+    one-vs-rest for more than two classes.
+    """
 
     has_trace = False
     note = ""
@@ -208,17 +132,65 @@ class GPCPeer:
 
     def predict_proba(self, X: AnyNDArray) -> AnyNDArray:
         """See `Peer`."""
-        return np.asarray(self._model.predict_proba(X))[:, 1]
+        return np.asarray(self._model.predict_proba(X))
 
 
-#: Name on the command line and in tables -> a new peer.
-PEERS: dict[str, Callable[[], Peer]] = {
-    "bsvm": lambda: BSVMPeer(lambda: likelihoods.Hinge(bound="exact")),
-    "bsvm-augmented": lambda: BSVMPeer(lambda: likelihoods.Hinge(bound="augmented")),
-    "probit-engine": lambda: BSVMPeer(likelihoods.Probit),
-    "svgp": lambda: SVGPPeer(gpflow.likelihoods.Bernoulli),
-    "svgp-probit": lambda: SVGPPeer(likelihoods.Probit),
-    "svc": SVCPeer,
-    "gpc": GPCPeer,
+def _hinge(bound: str) -> Callable[[int], Peer]:
+    def make(num_classes: int) -> Peer:
+        if num_classes == 2:
+            return BSVMPeer(likelihoods.Hinge(bound=bound))
+        return BSVMPeer(likelihoods.CrammerSinger(num_classes, bound=bound))
+
+    return make
+
+
+def _svgp(num_classes: int) -> Peer:
+    if num_classes == 2:
+        return SVGPPeer(gpflow.likelihoods.Bernoulli())
+    return SVGPPeer(gpflow.likelihoods.Softmax(num_classes), MONTE_CARLO)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """
+    :ivar factory: of a peer for so many classes.
+    :ivar only: `TWO` or `MORE`, the number of classes that it takes; None: any.
+    :ivar default: whether it takes part without being named.
+    """
+
+    factory: Callable[[int], Peer]
+    only: str | None = None
+    default: bool = True
+
+    def suits(self, num_classes: int) -> bool:
+        """:return: whether it takes so many classes."""
+        return self.only in (None, TWO if num_classes == 2 else MORE)
+
+    def make(self, num_classes: int) -> Peer:
+        """
+        :return: a new peer.
+        :raise Skipped: unless it takes so many classes.
+        """
+        if not self.suits(num_classes):
+            raise Skipped(f"for {self.only} only")
+        return self.factory(num_classes)
+
+
+#: Name on the command line and in tables -> how to make that peer.
+PEERS = {
+    "bsvm": Entry(_hinge("exact")),
+    "bsvm-augmented": Entry(_hinge("augmented")),
+    "bsvm-published": Entry(_hinge("published"), MORE),
+    "one-vs-rest": Entry(lambda C: BSVMPeer(likelihoods.OneVsRest(C)), MORE),
+    "probit-engine": Entry(lambda _: BSVMPeer(likelihoods.Probit()), TWO),
+    "svgp": Entry(_svgp),
+    "svgp-probit": Entry(lambda _: SVGPPeer(likelihoods.Probit()), TWO),
+    "svgp-robustmax": Entry(lambda C: SVGPPeer(gpflow.likelihoods.MultiClass(C), RAMP), MORE),
+    "svc": Entry(lambda _: SVCPeer()),
+    "gpc": Entry(lambda _: GPCPeer(), default=False),
 }
-DEFAULT_PEERS = tuple(name for name in PEERS if name != "gpc")
+
+
+def default_peers(num_classes: int) -> list[str]:
+    """:return: names of those that take part in a comparison unless some are named."""
+    return [name for name, one in PEERS.items() if one.default and one.suits(num_classes)]

@@ -10,13 +10,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import tensorflow as tf
 from gpflow.base import AnyNDArray
 from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 from tqdm.auto import tqdm
 
 from .. import inducing_points, metrics
-from ..datasets import DataError, Dataset
+from ..datasets import Dataset
+from .labels import check_counts, class_labels
 from .peers import PEERS, Peer, Skipped
 from .training import KernelSettings
 
@@ -92,45 +94,24 @@ class _Fold:
     y_test: AnyNDArray
 
 
-def binary_labels(dataset: Dataset) -> AnyNDArray:
-    """
-    :return: y [N] in {0, 1}, by the sorted order of the two labels.
-    :raise DataError: unless there are exactly two.
-    """
-    labels, y = np.unique(dataset.y, return_inverse=True)
-    if len(labels) != 2:
-        shown = ", ".join(str(label) for label in labels[:8])
-        raise DataError(
-            f"{dataset.name} has {len(labels)} classes ({shown}{', ...' * (len(labels) > 8)}); "
-            "the comparison takes two classes, multi-class data are future work"
-        )
-    return np.asarray(y.reshape(-1))
-
-
 class Comparison:
     """
     All peers on all folds of one data set. What is done stays in `rows`, also when `run` ends
     early by an interrupt.
 
+    :ivar labels: [C], in sorted order; number c is the label's place in it.
     :ivar rows: one per fold and peer.
-    :ivar held_out: labels and predictions of each peer, fold after fold.
+    :ivar held_out: labels [N] in 0..C-1 and predictions [N, C] of each peer, fold after fold.
     :ivar traces: by peer.
     """
 
     def __init__(self, dataset: Dataset, settings: Settings) -> None:
         """
-        :raise DataError: unless there are two classes, each with a row for every fold.
+        :raise DataError: unless there are two classes or more, each with a row for every fold.
         """
         self.dataset, self.settings = dataset, settings
-        self._y = binary_labels(dataset)
-        counts = np.bincount(self._y)
-        if counts.min() < settings.folds:
-            label, fewest = np.unique(dataset.y)[counts.argmin()], counts.min()
-            advice = f"at most {fewest} folds are possible" if fewest > 1 else "2 are needed"
-            raise DataError(
-                f"{dataset.name} has {fewest} row(s) of class {label!s}, too few for "
-                f"{settings.folds} folds; {advice}"
-            )
+        self.labels, self._y = class_labels(dataset)
+        check_counts(dataset.name, self.labels, np.bincount(self._y), settings.folds)
         self.rows: list[Row] = []
         self.held_out: dict[str, list[tuple[AnyNDArray, AnyNDArray]]] = {}
         self.traces: dict[str, Trace] = {}
@@ -147,19 +128,20 @@ class Comparison:
         :param with_traces: fit fold 0 once more, watched, outside of the timed part.
         :param progress: show a progress bar; None: on a terminal only.
         """
-        made = {name: PEERS[name]() for name in peers}
+        names, made = list(dict.fromkeys(peers)), dict[str, Peer]()
         disable = None if progress is None else not progress
-        total = self.settings.folds * len(made)
+        total = self.settings.folds * len(names)
         bar = tqdm(total=total, desc=self.dataset.name, unit="fit", disable=disable)
         with contextlib.ExitStack() as stack:
             stack.enter_context(bar)
-            stack.callback(self._sort, list(made))
+            stack.callback(self._sort, names)
+            tf.random.set_seed(self.settings.seed)  # for GPflow's Softmax; here as it is slow
             for fold in self._folds():
                 # In a fresh order each time: what ran before (its threads, its memory) tells on
                 # the clock of what runs next.
-                for name in np.random.default_rng(fold.number).permutation(list(made)):
+                for name in np.random.default_rng(fold.number).permutation(names):
                     bar.set_postfix_str(name)
-                    self.rows.append(self._one(name, made[name], fold))
+                    self.rows.append(self._one(name, made, fold))
                     if with_traces and fold.number == 0 and self.rows[-1].ok:
                         self._trace(name, made[name], fold)
                     bar.update()
@@ -183,8 +165,11 @@ class Comparison:
             folds.append(_Fold(number, X_train, y[train], Z, X_test, y[test]))
         return folds
 
-    def _one(self, name: str, peer: Peer, fold: _Fold) -> Row:
+    def _one(self, name: str, made: dict[str, Peer], fold: _Fold) -> Row:
         try:
+            if name not in made:
+                made[name] = PEERS[name].make(len(self.labels))
+            peer = made[name]
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 if fold.number == 0:  # TensorFlow traces and compiles here, outside of the timing

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from gpflow.base import AnyNDArray
 
 from .. import plotting
 from ..datasets import DataError
@@ -108,11 +109,12 @@ def _title(comparison: Comparison) -> str:
     dataset, settings = comparison.dataset, comparison.settings
     kernel = settings.kernel(dataset.X.shape[1])
     how = "learnt from" if kernel.learn else "fixed at"
-    num_inducing = min(settings.num_inducing, _num_train(comparison))
+    num_inducing, C = min(settings.num_inducing, _num_train(comparison)), len(comparison.labels)
+    classes = f"C = {C}, " if C > 2 else ""
     return (
-        f"{dataset.name}: N = {len(dataset.y)}, D = {dataset.X.shape[1]}, {settings.folds} folds, "
-        f"M = {num_inducing}, kernel {how} lengthscale {kernel.lengthscale:.3g}, variance "
-        f"{kernel.variance:.3g}"
+        f"{dataset.name}: N = {len(dataset.y)}, D = {dataset.X.shape[1]}, {classes}"
+        f"{settings.folds} folds, M = {num_inducing}, kernel {how} lengthscale "
+        f"{kernel.lengthscale:.3g}, variance {kernel.variance:.3g}"
     )
 
 
@@ -172,8 +174,9 @@ def versions() -> dict[str, str]:
 
 def draw(comparison: Comparison, path: Path) -> None:
     """
-    Write a picture: reliability on all held-out rows; and on fold 0 the way of the ELBO, error and
-    negative log-likelihood against training time.
+    Write a picture: on all held-out rows the reliability, and for more than two classes the
+    confusion matrix of `bsvm` (else of the first model); on fold 0 the way of the error, the
+    negative log-likelihood and, for two classes, the ELBO against training time.
 
     :raise ImportError: without matplotlib.
     """
@@ -182,13 +185,31 @@ def draw(comparison: Comparison, path: Path) -> None:
         dash = ("-", "--", ":")[number % 3]
         style: dict[str, Any] = {"label": peer, "color": f"C{number}", "linestyle": dash}
         if peer in comparison.held_out:
-            y, p = (np.concatenate(column) for column in zip(*comparison.held_out[peer]))
-            plotting.reliability_diagram(axes[0], y, p, **style)
-        _draw_times(axes[1:], comparison, peer, style)
+            plotting.reliability_diagram(axes[0], *_held_out(comparison, peer), **style)
+        _draw_times(axes, comparison, peer, style)
+    if len(comparison.labels) > 2:
+        _draw_confusion(axes[1], comparison)
+        for ax in axes[2:]:  # first steps can be tenfold worse: show where the curves end
+            ends = [float(np.asarray(line.get_ydata())[-1]) for line in ax.lines]
+            ax.set_ylim(0, 3 * max(ends, default=0) or 1)
     folds = comparison.settings.folds
     fig.suptitle(f"{comparison.dataset.name}: {folds} folds; curves over time on the first")
     axes[0].legend(frameon=False, fontsize="small")
     fig.savefig(path, dpi=130)
+
+
+def _held_out(comparison: Comparison, peer: str) -> list[AnyNDArray]:
+    """:return: y [N] and P [N, C] over all folds."""
+    return [np.concatenate(column) for column in zip(*comparison.held_out[peer])]
+
+
+def _draw_confusion(ax: Any, comparison: Comparison) -> None:
+    peers = list(comparison.held_out)
+    if peers:
+        peer = "bsvm" if "bsvm" in peers else peers[0]
+        y, P = _held_out(comparison, peer)
+        plotting.confusion_matrix(ax, y, P, comparison.labels)
+        ax.set_title(f"{ax.get_title()}: {peer}")
 
 
 def _draw_times(
@@ -196,15 +217,17 @@ def _draw_times(
 ) -> None:
     trace = comparison.traces.get(peer)
     if trace is not None:
-        plotting.elbo_trace(axes[0], trace.seconds, trace.elbo, _num_train(comparison), **style)
-        plotting.error_against_time(axes[1], trace.seconds, trace.error, **style)
-        plotting.error_against_time(axes[2], trace.seconds, trace.nll, what="NLL", **style)
+        if len(comparison.labels) == 2:
+            num_train = _num_train(comparison)
+            plotting.elbo_trace(axes[1], trace.seconds, trace.elbo, num_train, **style)
+        plotting.error_against_time(axes[2], trace.seconds, trace.error, **style)
+        plotting.error_against_time(axes[3], trace.seconds, trace.nll, what="NLL", **style)
         return
     for row in comparison.rows:
         if row.peer == peer and row.fold == 0 and row.ok:
             seconds, scores = [row.train_seconds], row.scores
-            plotting.error_against_time(axes[1], seconds, [scores["error"]], **style)
-            plotting.error_against_time(axes[2], seconds, [scores["nll"]], what="NLL", **style)
+            plotting.error_against_time(axes[2], seconds, [scores["error"]], **style)
+            plotting.error_against_time(axes[3], seconds, [scores["nll"]], what="NLL", **style)
 
 
 def picture_name(comparison: Comparison) -> str:

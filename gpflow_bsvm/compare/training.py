@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import gpflow
+import numpy as np
 import tensorflow as tf
 from gpflow.base import AnyNDArray
 from gpflow.config import default_float
@@ -30,6 +31,8 @@ ADAM_RATE = 0.05
 #: Natural-gradient ascent stops when the ELBO changes by less than this, relatively.
 TOLERANCE = 1e-5
 MAX_STEPS = 100
+#: Natural-gradient steps that start small grow by this factor from one to the next.
+GROWTH = 1.2
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,21 @@ class KernelSettings:
     lengthscale: float
     variance: float
     learn: bool = False
+
+
+@dataclass(frozen=True)
+class Climb:
+    """
+    What a likelihood asks of natural gradients.
+
+    :ivar sizes: of the step at a fixed kernel, in (0, 1], the next where one fails.
+    :ivar ramp: whether steps start at a single row's worth, 1 / N, and grow from there.
+    :ivar window: so many ELBOs make a mean for the stopping rule; 1 where they have no noise.
+    """
+
+    sizes: tuple[float, ...] = (1.0, 0.1)
+    ramp: bool = False
+    window: int = 1
 
 
 class Stopwatch:
@@ -68,21 +86,29 @@ class Trainer:
     """A model of fixed size, and its compiled steps."""
 
     def __init__(
-        self, model_class: type[gpflow.models.SVGP], likelihood: Any, Z: AnyNDArray
+        self, model_class: type[gpflow.models.SVGP], likelihood: Any, Z: AnyNDArray, climb: Climb
     ) -> None:
         """
         :param Z: [M, D], for the shape; `reset` sets the values.
         """
-        kernel = gpflow.kernels.SquaredExponential()
-        self.model = model_class(kernel, likelihood, Z)
+        kernel, num_latents = gpflow.kernels.SquaredExponential(), likelihood.latent_dim or 1
+        self.model = model_class(kernel, likelihood, Z, num_latent_gps=num_latents)
+        self.climb = climb
+        # GPflow's Bernoulli takes only floats for labels, its Softmax only integers.
+        self._label_dtype = default_float() if num_latents == 1 else np.int64
         # Folds differ by a row: without signatures each new length would be traced anew.
         X = tf.TensorSpec([None, Z.shape[1]], default_float())
-        self._data = (X, tf.TensorSpec([None, 1], default_float()))
+        self._data = (X, tf.TensorSpec([None, 1], self._label_dtype))
+        self._gamma = tf.Variable(1.0, dtype=default_float())  # it may grow from step to step
         self.elbo = tf.function(lambda X, Y: self.model.elbo((X, Y)), input_signature=self._data)
         self.predict = tf.function(lambda X: self.model.predict_y(X)[0], input_signature=[X])
         self._adam = gpflow.keras.tf_keras.optimizers.Adam(ADAM_RATE)
         self._adam.build(kernel.trainable_variables)
-        self._steps: dict[tuple[float, bool], Callable[..., tf.Tensor]] = {}
+        self._steps: dict[bool, Callable[..., tf.Tensor]] = {}
+
+    def data(self, X: AnyNDArray, y: AnyNDArray) -> tuple[AnyNDArray, AnyNDArray]:
+        """:return: X [N, D] and Y [N, 1], in the dtypes that the likelihood takes."""
+        return X, y[:, None].astype(self._label_dtype)
 
     def reset(self, Z: AnyNDArray, kernel: KernelSettings) -> None:
         """Back to the prior, at these inducing points and hyperparameters."""
@@ -91,7 +117,8 @@ class Trainer:
         model.kernel.lengthscales.assign(kernel.lengthscale)
         model.kernel.variance.assign(kernel.variance)
         model.q_mu.assign(tf.zeros_like(model.q_mu))
-        model.q_sqrt.assign(tf.eye(len(Z), batch_shape=[1], dtype=model.q_sqrt.dtype))
+        num_latents = model.q_sqrt.shape[0]
+        model.q_sqrt.assign(tf.eye(len(Z), batch_shape=[num_latents], dtype=model.q_sqrt.dtype))
         for variable in self._adam.variables:  # its moments and its step number
             if variable is not self._adam.learning_rate:
                 variable.assign(tf.zeros_like(variable))
@@ -104,12 +131,13 @@ class Trainer:
             it meets on its way, so that the stopping rule costs no pass over the data: that before
             the step, or, with `learn`, that between its two halves.
         """
-        if (gamma, learn) not in self._steps:
-            self._steps[gamma, learn] = self._compile(gamma, learn)
-        return self._steps[gamma, learn]
+        self._gamma.assign(gamma)
+        if learn not in self._steps:
+            self._steps[learn] = self._compile(learn)
+        return self._steps[learn]
 
-    def _compile(self, gamma: float, learn: bool) -> Callable[..., tf.Tensor]:
-        model, natural_step = self.model, self._natural_step(gamma)
+    def _compile(self, learn: bool) -> Callable[..., tf.Tensor]:
+        model, natural_step = self.model, self._natural_step()
 
         def step(X: tf.Tensor, Y: tf.Tensor) -> tf.Tensor:
             before = natural_step((X, Y))
@@ -125,8 +153,8 @@ class Trainer:
         compiled: Callable[..., tf.Tensor] = tf.function(step, input_signature=self._data)
         return compiled
 
-    def _natural_step(self, gamma: float) -> Callable[[Any], tf.Tensor]:
-        model = self.model
+    def _natural_step(self) -> Callable[[Any], tf.Tensor]:
+        model, gamma = self.model, self._gamma
 
         def engine(data: Any) -> tf.Tensor:
             elbo = model.elbo(data)  # left out of the graph where nobody asks for it
@@ -152,19 +180,34 @@ def ascend(
     trainer: Trainer, data: Any, gamma: float, clock: Stopwatch, watch: Watch | None
 ) -> bool:
     """
-    Natural-gradient steps on all the data until the ELBO changes by less than `TOLERANCE`.
+    Natural-gradient steps on all the data until the ELBO changes no more, see `_settled`.
 
+    :param gamma: size of the steps.
     :return: whether it did before `MAX_STEPS` were used up.
     :raise FloatingPointError: if q or ELBO is not finite, or the ELBO ends lower than it began.
     """
     elbos: list[float] = []
-    for elbo in _steps(trainer, trainer.step(gamma), MAX_STEPS, data, clock, watch):
+    for elbo in _steps(trainer, gamma, False, MAX_STEPS, data, clock, watch):
         elbos.append(elbo)
-        if len(elbos) > 1 and abs(elbo - elbos[-2]) <= TOLERANCE * abs(elbo):
+        if _settled(elbos, trainer.climb.window):
             return True
     if elbos[-1] < elbos[0]:
         raise FloatingPointError(f"ELBO fell from {elbos[0]:.6g} to {elbos[-1]:.6g}")
     return False
+
+
+def _settled(elbos: list[float], window: int) -> bool:
+    """
+    :return: whether the mean of the last `window` ELBOs differs from that of the `window` before
+        by at most `TOLERANCE`, relatively, or by no more than the standard error of that
+        difference. A Monte Carlo ELBO is not known better than that.
+    """
+    if len(elbos) < 2 * window:
+        return False
+    before, last = np.reshape(elbos[-2 * window :], (2, window))
+    noise = math.sqrt((before.var() + last.var()) / window)  # 0 for a window of 1
+    change = abs(last.mean() - before.mean())
+    return bool(change <= max(TOLERANCE * abs(last.mean()), noise))
 
 
 def learn_kernel(
@@ -176,13 +219,14 @@ def learn_kernel(
 
     :raise FloatingPointError: if q or ELBO is not finite.
     """
-    for _ in _steps(trainer, trainer.step(gamma, True), KERNEL_ROUNDS, data, clock, watch):
+    for _ in _steps(trainer, gamma, True, KERNEL_ROUNDS, data, clock, watch):
         pass
 
 
 def _steps(
     trainer: Trainer,
-    step: Callable[..., tf.Tensor],
+    gamma: float,
+    learn: bool,
     num_steps: int,
     data: Any,
     clock: Stopwatch,
@@ -190,8 +234,9 @@ def _steps(
 ) -> Iterator[float]:
     """Yield the ELBO that each step reports."""
     for number in range(num_steps):
+        size = min(gamma, GROWTH**number / len(data[0])) if trainer.climb.ramp else gamma
         try:
-            elbo = float(step(*data))
+            elbo = float(trainer.step(size, learn)(*data))
         except tf.errors.InvalidArgumentError as error:  # GPflow: not a positive definite q
             raise FloatingPointError(f"no finite q after step {number + 1}") from error
         if not math.isfinite(elbo):
