@@ -23,7 +23,7 @@ from gpflow_bsvm.datasets import load
 from gpflow_bsvm.inference.predict import predict_probabilities
 
 SETS = ("digits", "satimage", "pendigits", "letter")
-SPLITS, NUM_INDUCING, BATCH, NUM_STEPS, RECORD = 3, 100, 500, 1000, 20
+SPLITS, NUM_INDUCING, BATCH, NUM_STEPS, RECORD = 3, 100, 500, 600, 20
 #: Adam's and natural gradients' step sizes.
 ADAM, NATURAL = (0.1, 0.03), (0.1, 0.03)
 

@@ -95,6 +95,28 @@ def check_width(model: Any, X: Any, Y: Any = None) -> None:
         )
 
 
+def check_fit(
+    model: Any, data: Any, sample_weight: Any
+) -> tuple[AnyNDArray, AnyNDArray, AnyNDArray]:
+    """
+    Everything that a fit to all the data can be told beforehand.
+
+    :return: X [N, D], Y [N, P], and weights [N, 1], scaled by `num_data` / N where the model's
+        `num_data` differs from N.
+    :raise ValueError: for bad data, or a `tf.data.Dataset`.
+    :raise TypeError: see `check_model`.
+    """
+    check_model(model)
+    if isinstance(data, tf.data.Dataset):
+        raise ValueError("all the data are needed as arrays (X, Y); for a Dataset use SVI")
+    X, Y = check_data(model.likelihood, *data)
+    check_width(model, X, Y)
+    weight = check_weights(sample_weight, len(X))
+    if model.num_data is not None:
+        weight = weight * (float(model.num_data) / len(X))
+    return X, Y, weight
+
+
 def check_weights(sample_weight: Any, num_rows: int, *, minibatch: bool = False) -> AnyNDArray:
     """
     :return: weights as a column [N, 1], ones for None.

@@ -296,7 +296,7 @@ def test_cavi_refuses_a_dataset():
     model = gb.models.BSVM(
         gpflow.kernels.SquaredExponential(), gb.likelihoods.Hinge(), np.zeros((1, 1)), num_data=2
     )
-    with pytest.raises(ValueError, match=r"CAVI needs all the data as arrays .* use SVI"):
+    with pytest.raises(ValueError, match=r"all the data are needed as arrays .* use SVI"):
         gb.inference.CAVI().run(model, dataset)
 
 

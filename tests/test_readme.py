@@ -14,11 +14,13 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 def test_python_examples_run_one_after_the_other():
     X, y = make_moons(150, noise=0.3, random_state=0)
     names = {"X": X, "y": y, "Y": y[:, None].astype(float), "X_new": X[:5]}
+    names |= {"C": 3, "Y_classes": np.digitize(X[:, :1], [0, 1])}
     blocks = re.findall(r"```python\n(.*?)```", README, flags=re.S)
-    assert len(blocks) >= 2
+    assert len(blocks) >= 3
     for block in blocks:
         exec(compile(block, "README.md", "exec"), names)
-    assert np.isfinite(names["p"]).all()
+    np.testing.assert_allclose(names["p"].numpy().sum(axis=1), 1)
+    assert names["doubt"].shape == (5,)
     assert names["history"].converged
     assert names["classifier"].predict_proba(X[:5]).shape == (5, 2)
 
@@ -35,4 +37,5 @@ def test_layout_names_what_there_is():
         assert inside.exists() or (ROOT / name).exists(), name
     modules = {path.stem for path in (ROOT / "gpflow_bsvm").rglob("*.py")} - {"__init__"}
     unnamed = {name for name in modules if not re.search(rf"\b{name}\b", layout)}
-    assert unnamed <= {"base", "version", "extras", "peers", "protocol", "report", "training"}
+    compare = {"labels", "peers", "processes", "protocol", "report", "training"}
+    assert unnamed <= {"base", "version", "extras"} | compare

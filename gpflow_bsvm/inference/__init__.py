@@ -4,5 +4,6 @@ from .auto import fit
 from .cavi import CAVI
 from .history import History
 from .svi import SVI
+from .vem import VEM
 
-__all__ = ["CAVI", "SVI", "History", "fit"]
+__all__ = ["CAVI", "SVI", "History", "VEM", "fit"]

@@ -14,7 +14,7 @@ from gpflow.base import RegressionData
 from gpflow.config import default_float
 from gpflow.likelihoods import Likelihood
 
-from ..checks import check_data, check_elbo, check_model, check_weights, check_width
+from ..checks import check_elbo, check_fit
 from ..compilation import Compiled
 from .history import Callback, History, Recorder
 from .solve import Gaussian, Natural, blend, centre, solve
@@ -93,14 +93,7 @@ class CAVI:
         :param progress: show a progress bar; None: on a terminal only.
         :raise ValueError: for bad data, see `gpflow_bsvm.checks`.
         """
-        check_model(model)
-        if isinstance(data, tf.data.Dataset):
-            raise ValueError("CAVI needs all the data as arrays (X, Y); for a Dataset use SVI")
-        X, Y = check_data(model.likelihood, *data)
-        check_width(model, X, Y)
-        weight = check_weights(sample_weight, len(X))
-        if model.num_data is not None:
-            weight = weight * (float(model.num_data) / len(X))
+        X, Y, weight = check_fit(model, data, sample_weight)
         with Recorder(model, self.max_iter, callback, monitor, progress) as recorder:
             view = View(model, X, Y, weight)
             ascent = _Ascent(model, view)

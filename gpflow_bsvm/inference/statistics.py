@@ -8,10 +8,10 @@ inducing variable, else L. Sums over data are additive, so that a pass may go ch
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import tensorflow as tf
-from gpflow.covariances import Kuf
+from gpflow.covariances import Kuf, Kuu
 from gpflow.functions import MeanFunction
 from gpflow.inducing_variables import InducingVariables
 from gpflow.kernels import Kernel, MultioutputKernel
@@ -54,6 +54,14 @@ class Statistics(NamedTuple):
     h: tf.Tensor  #: [L, M], sum of r_n Phi_n
     P: tf.Tensor  #: [L, M, M], sum of w_n Phi_n Phi_n^T
     expectation: tf.Tensor  #: [], sum of E_q log p(y_n | f_n)
+
+
+def prior_factor(
+    kernel: Kernel, inducing_variable: InducingVariables, jitter: tf.Tensor
+) -> tf.Tensor:
+    """:return: Cholesky factor Lz of Kuu + jitter I, [G, M, M]."""
+    Kuu_ = Kuu(inducing_variable, kernel, jitter=jitter)
+    return tf.linalg.cholesky(Kuu_[None] if len(Kuu_.shape) == 2 else Kuu_)
 
 
 def project(
@@ -119,18 +127,35 @@ def accumulate(likelihood: Likelihood, rows: Rows, f: Marginals) -> Statistics:
     A mean function m(x) is taken out: the site of f - m has precision-mean r - w m. Products run
     in the dtype of the features, everything else in that of `f`.
     """
+    w, r, expectation = localise(likelihood, rows, f)
+    return Statistics(*sum_sites(rows, w, r), expectation)
+
+
+def localise(
+    likelihood: Likelihood, rows: Rows, f: Marginals
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """
+    :return: sites w and r of f(x) at the marginals `f` of Phi s, both [N, L], and the weighted sum
+        of E_q log p(y_n | f_n).
+    """
     mean, variance = total(rows, f)
     w, r = sites(likelihood, rows.X, mean, variance, rows.Y)
-    r = r - w * rows.prior_mean
     expectation = likelihood.variational_expectations(rows.X, mean, variance, rows.Y)
+    return w, r, tf.reduce_sum(rows.weight[:, 0] * expectation)
 
-    features, dtype = rows.features, mean.dtype
+
+def sum_sites(rows: Rows, w: tf.Tensor, r: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """
+    :param w: [N, L] precisions, and r: [N, L] precision-means, of sites of f.
+    :return: h [L, M] and P [L, M, M], see `accumulate`.
+    """
+    features, dtype = rows.features, w.dtype
+    r = r - w * rows.prior_mean
     w = tf.cast(tf.transpose(rows.weight * w), features.dtype)[..., None]  # [L, N, 1]
     r = tf.cast(tf.transpose(rows.weight * r), features.dtype)[..., None]
     P = tf.matmul(features * w, features, transpose_a=True)
     h = tf.matmul(features, r, transpose_a=True)[..., 0]
-    expectation = tf.reduce_sum(rows.weight[:, 0] * expectation)
-    return Statistics(tf.cast(h, dtype), tf.cast(P, dtype), expectation)
+    return tf.cast(h, dtype), tf.cast(P, dtype)
 
 
 def total(rows: Rows, f: Marginals) -> Marginals:
@@ -140,6 +165,20 @@ def total(rows: Rows, f: Marginals) -> Marginals:
     return mean + rows.prior_mean, tf.maximum(variance + rows.residual, VARIANCE_FLOOR)
 
 
+@Compiled
+def compiled_sum_sites(w: tf.Tensor, r: tf.Tensor, *rows: tf.Tensor) -> Any:
+    """`sum_sites` for eager callers."""
+    return sum_sites(Rows(*rows), w, r)
+
+
+@Compiled
+def compiled_localise(likelihood: Likelihood, R: tf.Tensor, c: tf.Tensor, *rows: tf.Tensor) -> Any:
+    """`localise` at q(s) = N(R^T c, R^T R), for eager callers."""
+    seen = Rows(*rows)
+    return localise(likelihood, seen, marginals(seen.features, R, c))
+
+
+compiled_prior_factor = Compiled(prior_factor)
 compiled_project = Compiled(project)
 
 

@@ -33,6 +33,10 @@ class EngineModel(Protocol):
     def num_feature_groups(self) -> int:
         """:return: 1 where all latent functions share their features, else L."""
 
+    @property
+    def jitter(self) -> float:
+        """:return: what is added to the diagonal of the prior's covariance."""
+
     def projector(self) -> Callable[[tf.Tensor], tuple[tf.Tensor, tf.Tensor, tf.Tensor]]:
         """:return: X [N, D] -> features [G, N, M], residual [N, .], prior mean [N, .]."""
 

@@ -13,8 +13,6 @@ import numpy as np
 import tensorflow as tf
 from check_shapes import inherit_check_shapes
 from gpflow.base import InputData, MeanAndVariance, RegressionData
-from gpflow.covariances import Kuu
-from gpflow.inducing_variables import InducingVariables
 from gpflow.kernels import Kernel, MultioutputKernel
 from gpflow.posteriors import (
     BasePosterior,
@@ -33,20 +31,11 @@ from ..checks import (
 )
 from ..compilation import Compiled
 from ..inference.solve import Natural, to_mean_and_root, to_natural
-from ..inference.statistics import compiled_project
+from ..inference.statistics import compiled_prior_factor, compiled_project
 from ..inference.step import natural_gradient_step
 
 #: Escalated jitter stops here: beyond it the model would no longer be the one asked for.
 MAX_JITTER = 1e-2
-
-
-@Compiled
-def _prior_factor(
-    kernel: Kernel, inducing_variable: InducingVariables, jitter: tf.Tensor
-) -> tf.Tensor:
-    """:return: Cholesky factor of Kuu + jitter I, [G, M, M]."""
-    Kuu_ = Kuu(inducing_variable, kernel, jitter=jitter)
-    return tf.linalg.cholesky(Kuu_[None] if len(Kuu_.shape) == 2 else Kuu_)
 
 
 @Compiled
@@ -139,7 +128,7 @@ class BSVM(gpflow.models.SVGP):
 
         :raise ValueError: if 1e-2 fails too; names the likely cause.
         """
-        factor = _prior_factor.bind(self.kernel, self.inducing_variable)
+        factor = compiled_prior_factor.bind(self.kernel, self.inducing_variable)
         jitter = gpflow.config.default_jitter()
         dtype = gpflow.config.default_float()
         if not tf.executing_eagerly():
@@ -161,6 +150,11 @@ class BSVM(gpflow.models.SVGP):
         raise ValueError(
             f"Kuu has no Cholesky factor, even with jitter {jitters[-1]:.0e}: {reason}"
         )
+
+    @property
+    def jitter(self) -> float:
+        """:return: what `prior_factor` last added to the diagonal of Kuu."""
+        return self._jitter or gpflow.config.default_jitter()
 
     @property
     def num_features(self) -> tuple[int, int]:

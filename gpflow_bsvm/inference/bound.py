@@ -1,0 +1,239 @@
+r"""The ELBO as a function of the hyperparameters theta, at fixed sites.
+
+Sites (w_n, r_n), one for each datum and latent function, make a q of every theta:
+
+    q(s) = N(P^-1 h, P^-1),   P(theta) = I + Phi^T diag(w) Phi,   h(theta) = Phi^T r,
+    F(theta) = sum_n E_q log p(y_n | f_n) - KL(q || N(0, I)) + log prior(theta),
+
+a lower bound at every theta (the dual view of Adam et al. 2021, t-SVGP, with a site for every
+datum). Nothing is to be refitted inside F, so that a quasi-Newton method sees one smooth function.
+Gradients go through the features chunk by chunk: memory does not grow with N.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import gpflow
+import tensorflow as tf
+from gpflow.base import AnyNDArray, PriorOn
+from gpflow.functions import MeanFunction
+from gpflow.inducing_variables import InducingVariables
+from gpflow.kernels import Kernel
+from gpflow.likelihoods import Likelihood
+
+from ..compilation import Compiled
+from .solve import Gaussian, Natural, centre, solve
+from .statistics import Rows, localise, marginals, prior_factor, project, sum_sites
+from .view import chunk_rows, shares_shifts
+
+
+class Sites(NamedTuple):
+    """Gaussian sites of f."""
+
+    w: tf.Tensor  #: [N, L], precisions
+    r: tf.Tensor  #: [N, L], precision-means
+
+
+class Sums(NamedTuple):
+    """What sites of data leave, additive over rows."""
+
+    h: tf.Tensor  #: [L, M]
+    P: tf.Tensor  #: [L, M, M], without the prior's I
+
+
+def gaussian(h: tf.Tensor, P: tf.Tensor, share: tf.Tensor) -> tuple[Natural, Gaussian]:
+    """:return: q(s) of the sums over all data, centred with `share`, see `centre`."""
+    natural = Natural(h, P + tf.eye(tf.shape(P)[-1], dtype=P.dtype))
+    return centre(natural, solve(natural), share)
+
+
+def _rows(
+    kernel: Kernel,
+    inducing_variable: InducingVariables,
+    mean_function: MeanFunction,
+    jitter: tf.Tensor,
+    X: tf.Tensor,
+    Y: tf.Tensor,
+    weight: tf.Tensor,
+) -> Rows:
+    Lz = prior_factor(kernel, inducing_variable, jitter)
+    return Rows(X, Y, weight, *project(kernel, inducing_variable, mean_function, X, Lz))
+
+
+@Compiled
+def _bound(
+    likelihood: Likelihood,
+    kernel: Kernel,
+    inducing_variable: InducingVariables,
+    mean_function: MeanFunction,
+    jitter: tf.Tensor,
+    share: tf.Tensor,
+    X: tf.Tensor,
+    Y: tf.Tensor,
+    weight: tf.Tensor,
+    *sites: tf.Tensor,
+) -> tf.Tensor:
+    """F without the prior, of data that fit into memory at once."""
+    rows = _rows(kernel, inducing_variable, mean_function, jitter, X, Y, weight)
+    _, q = gaussian(*sum_sites(rows, *sites), share)
+    return localise(likelihood, rows, marginals(rows.features, q.R, q.c))[-1] - q.kl
+
+
+@Compiled
+def _chunk_sums(
+    kernel: Kernel,
+    inducing_variable: InducingVariables,
+    mean_function: MeanFunction,
+    jitter: tf.Tensor,
+    X: tf.Tensor,
+    Y: tf.Tensor,
+    weight: tf.Tensor,
+    *sites: tf.Tensor,
+) -> tuple[tf.Tensor, tf.Tensor]:
+    rows = _rows(kernel, inducing_variable, mean_function, jitter, X, Y, weight)
+    return sum_sites(rows, *sites)
+
+
+@Compiled
+def _chunk_expectation(
+    likelihood: Likelihood,
+    kernel: Kernel,
+    inducing_variable: InducingVariables,
+    mean_function: MeanFunction,
+    jitter: tf.Tensor,
+    X: tf.Tensor,
+    Y: tf.Tensor,
+    weight: tf.Tensor,
+    R: tf.Tensor,
+    c: tf.Tensor,
+) -> tf.Tensor:
+    rows = _rows(kernel, inducing_variable, mean_function, jitter, X, Y, weight)
+    return localise(likelihood, rows, marginals(rows.features, R, c))[-1]
+
+
+compiled_gaussian = Compiled(gaussian)
+
+
+@Compiled
+def _log_prior(prior: Any, transform: Any, on: Any, unconstrained: tf.Tensor) -> tf.Tensor:
+    """As `gpflow.Parameter.log_prior_density`: of the unconstrained variable."""
+    if on == PriorOn.UNCONSTRAINED or transform is None:
+        return tf.reduce_sum(prior.log_prob(unconstrained))
+    log_p = tf.reduce_sum(prior.log_prob(transform.forward(unconstrained)))
+    rank = len(unconstrained.shape)
+    return log_p + tf.reduce_sum(transform.forward_log_det_jacobian(unconstrained, rank))
+
+
+def hyperparameters(model: Any) -> list[gpflow.Parameter]:
+    """:return: the trainable parameters of `model` beside those of q."""
+    of_q = {id(model.q_mu), id(model.q_sqrt)}
+    return [p for p in model.trainable_parameters if id(p) not in of_q]
+
+
+class SiteBound:
+    """
+    F of a model, with the data inside. `value` and `gradient` are at the parameters' present
+    values; an InvalidArgumentError of TensorFlow means that a matrix had no Cholesky factor.
+    """
+
+    def __init__(self, model: Any, X: AnyNDArray, Y: AnyNDArray, weight: AnyNDArray) -> None:
+        """
+        :param model: an `EngineModel` with kernel, inducing variable and mean function.
+        :param X: [N, D], Y: [N, P], weight: [N, 1].
+        """
+        self.parameters = hyperparameters(model)
+        self.variables = [p.unconstrained_variable for p in self.parameters]
+        modules = (model.kernel, model.inducing_variable, model.mean_function)
+        dtype = gpflow.config.default_float()
+        self._share = tf.constant(float(shares_shifts(model)), dtype)
+        size = chunk_rows(model)
+        starts = range(0, len(X), size)
+        self._bound = _bound.bind(model.likelihood, *modules)
+        self._sums = _chunk_sums.bind(*modules)
+        self._expectation = _chunk_expectation.bind(model.likelihood, *modules)
+        self._chunks = [
+            tuple(tf.convert_to_tensor(part[start : start + size]) for part in (X, Y, weight))
+            for start in starts
+        ]
+
+    def log_prior(self) -> tf.Tensor:
+        """:return: [], log prior density of the unconstrained hyperparameters."""
+        densities = [
+            _log_prior.bind(p.prior, p.transform, p.prior_on)(p.unconstrained_variable)
+            for p in self.parameters
+            if p.prior is not None
+        ]
+        return tf.add_n(densities) if densities else tf.zeros_like(self._share)
+
+    def value_and_gradient(
+        self, sites: Sites, jitter: tf.Tensor
+    ) -> tuple[tf.Tensor, list[tf.Tensor]]:
+        """
+        :param sites: of all rows.
+        :param jitter: [], of Kuu.
+        :return: F, and its gradient with respect to each of `variables`.
+        """
+        at_once = len(self._chunks) == 1
+        with self._tape() as tape:
+            value = self.log_prior()
+            if at_once:
+                value += self._bound(jitter, self._share, *self._chunks[0], *sites)
+        gradient = _gradient(tape, value, self.variables)
+        if at_once:
+            return value, gradient
+        rest, parts = self._by_chunks(sites, jitter)
+        return value + rest, list(map(tf.add, gradient, parts))
+
+    def _tape(self, *tensors: tf.Tensor) -> Any:
+        """:return: a tape to be entered, that watches the hyperparameters and `tensors`."""
+        return _watching([*self.variables, *tensors])
+
+    def _by_chunks(self, sites: Sites, jitter: tf.Tensor) -> tuple[tf.Tensor, list[tf.Tensor]]:
+        """By the chain rule through R and c, h and P, in three passes."""
+        parts = [
+            (jitter, *chunk, *site) for chunk, site in zip(self._chunks, self._of_chunks(sites))
+        ]
+        h, P = (tf.add_n(column) for column in zip(*(self._sums(*part) for part in parts)))
+        with _watching([h, P]) as outer:
+            _, q = compiled_gaussian(h, P, self._share)
+        value, gradient = -q.kl, [tf.zeros_like(v) for v in [*self.variables, q.R, q.c]]
+        for chunk in self._chunks:
+            with self._tape(q.R, q.c) as tape:
+                term = self._expectation(jitter, *chunk, q.R, q.c)
+            value += term
+            terms = _gradient(tape, term, [*self.variables, q.R, q.c])
+            gradient = list(map(tf.add, gradient, terms))
+        *gradient, d_R, d_c = gradient
+        d_sums = outer.gradient(
+            [q.R, q.c, q.kl], [h, P], output_gradients=[d_R, d_c, -tf.ones_like(q.kl)]
+        )
+        for part in parts:
+            with self._tape() as tape:
+                sums = self._sums(*part)
+            terms = _gradient(tape, list(sums), self.variables, d_sums)
+            gradient = list(map(tf.add, gradient, terms))
+        return value, gradient
+
+    def _of_chunks(self, sites: Sites) -> Iterator[Sites]:
+        start = 0
+        for X, *_ in self._chunks:
+            yield Sites(*(part[start : start + len(X)] for part in sites))
+            start += len(X)
+
+
+@contextlib.contextmanager
+def _watching(tensors: list[Any]) -> Iterator[tf.GradientTape]:
+    with tf.GradientTape(watch_accessed_variables=False) as tape:
+        tape.watch(tensors)
+        yield tape
+
+
+def _gradient(
+    tape: tf.GradientTape, of: Any, to: list[Any], weights: list[tf.Tensor] | None = None
+) -> list[tf.Tensor]:
+    """:return: gradients, zeros where there is no connection."""
+    zero = tf.UnconnectedGradients.ZERO
+    return list(tape.gradient(of, to, output_gradients=weights, unconnected_gradients=zero))
