@@ -63,6 +63,7 @@ def _traces(X, Y, Z, X_test, y_test) -> Iterator[tuple[tuple[str, str], Trace]]:
     for setting, algorithm in {"CAVI": gb.inference.CAVI(), "SVI": svi}.items():
         for method, likelihood in {
             "exact": ours.CrammerSinger(C),
+            "exact, penalty 8": ours.CrammerSinger(C, penalty=8.0),
             "published": ours.CrammerSinger(C, bound="published"),
             "one-vs-rest": ours.OneVsRest(C),
         }.items():

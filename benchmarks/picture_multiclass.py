@@ -30,7 +30,8 @@ def main() -> None:
 def _gaps(ax: Axes, rows: pd.DataFrame) -> None:
     for name, curve in rows.groupby("curve", sort=False):
         style = "-" if name.startswith("published") else "--"
-        ax.plot(curve["x"], curve["y"], style, label=name)
+        color = {"3": "C0", "10": "C1", "100": "C2"}[name.split("= ")[1]]
+        ax.plot(curve["x"], curve["y"], style, color=color, label=name)
     ax.axhline(0, color="0.6", lw=0.8)
     ax.set(
         xlabel="standard deviation of f",
@@ -48,7 +49,7 @@ def _sweeps(ax: Axes, rows: pd.DataFrame) -> None:
         yscale="log",
         xlabel="sweeps",
         ylabel="- objective",
-        title="its ascent is none, nor is a full step on the exact one (digits)",
+        title="its ascent falls, and so do undamped steps (digits)",
     )
     ax.legend(fontsize=8)
 

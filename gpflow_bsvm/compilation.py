@@ -80,7 +80,7 @@ class _Structure:
             if self._by_identity:
                 return self._opaque(value)
             return ("parameter", tuple(value.shape), value.dtype.name, self.of(value.transform))
-        if isinstance(value, tfp.bijectors.Bijector):
+        if isinstance(value, (tfp.bijectors.Bijector, tfp.distributions.Distribution)):
             return (type(value), self.of(value.parameters))
         if isinstance(value, (tf.Variable, tf.Tensor)):
             return self._opaque(value)

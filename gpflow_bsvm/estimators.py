@@ -198,8 +198,8 @@ class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _probit_argument(self, X: Any) -> AnyNDArray:
         X = self._prepared(X)
-        mean, variance = predict_marginals(self.model_, X, chunk_rows=self.chunk_rows)
-        return np.asarray(mean / np.sqrt(1 + variance))[:, 0]
+        f = predict_marginals(self.model_, X, chunk_rows=self.chunk_rows)
+        return np.asarray(self.model_.likelihood.probit_argument(*f))[:, 0]
 
     def decision_function(self, X: Any) -> AnyNDArray:
         """

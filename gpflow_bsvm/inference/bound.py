@@ -119,12 +119,15 @@ compiled_gaussian = Compiled(gaussian)
 
 @Compiled
 def _log_prior(prior: Any, transform: Any, on: Any, unconstrained: tf.Tensor) -> tf.Tensor:
-    """As `gpflow.Parameter.log_prior_density`: of the unconstrained variable."""
-    if on == PriorOn.UNCONSTRAINED or transform is None:
-        return tf.reduce_sum(prior.log_prob(unconstrained))
-    log_p = tf.reduce_sum(prior.log_prob(transform.forward(unconstrained)))
-    rank = len(unconstrained.shape)
-    return log_p + tf.reduce_sum(transform.forward_log_det_jacobian(unconstrained, rank))
+    """As `gpflow.Parameter.log_prior_density`: the density of the constrained value."""
+    value = unconstrained if transform is None else transform.forward(unconstrained)
+    if on == PriorOn.CONSTRAINED:
+        return tf.reduce_sum(prior.log_prob(value))
+    log_p = tf.reduce_sum(prior.log_prob(unconstrained))
+    if transform is None:
+        return log_p
+    rank = len(value.shape)
+    return log_p + tf.reduce_sum(transform.inverse_log_det_jacobian(value, rank))
 
 
 def hyperparameters(model: Any) -> list[gpflow.Parameter]:
@@ -160,7 +163,7 @@ class SiteBound:
         ]
 
     def log_prior(self) -> tf.Tensor:
-        """:return: [], log prior density of the unconstrained hyperparameters."""
+        """:return: [], log prior density of the hyperparameters, as `model.log_prior_density`."""
         densities = [
             _log_prior.bind(p.prior, p.transform, p.prior_on)(p.unconstrained_variable)
             for p in self.parameters

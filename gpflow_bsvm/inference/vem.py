@@ -5,24 +5,26 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-import numpy as np
-import scipy.optimize
 import tensorflow as tf
-from gpflow.base import AnyNDArray, RegressionData
+from gpflow.base import RegressionData
 from gpflow.config import default_float
 from gpflow.optimizers import Scipy
 
 from ..checks import check_fit
 from .bound import SiteBound, Sites, compiled_gaussian
 from .history import Callback, History, Recorder
+from .lbfgs import maximise
 from .solve import Natural
 from .statistics import compiled_localise, compiled_sum_sites
 from .view import EngineModel, View, shares_shifts
 
 #: A step is halved at most this often, and grows by this factor after each sweep, as in `CAVI`.
 _MAX_HALVINGS, _GROWTH = 20, 1.2
+#: Updates of the sites where there are no hyperparameters to learn.
+_MOST_SWEEPS = 200
 #: Relative rounding of the bound.
 _ROUNDING = 1e-12
 
@@ -82,8 +84,11 @@ class VEM:
             sites: Sites | None = None
             try:
                 for number in range(1, self.max_rounds + 1):
+                    if sites is not None:
+                        here = partial(bound.value_and_gradient, sites, _jitter(model))
+                        maximise(here, bound.variables, self.iterations)
                     ascent = _SiteAscent(model, View(model, X, Y, weight), sites)
-                    rho = ascent.climb(self.sweeps if bound.variables else 200)
+                    rho = ascent.climb(self.sweeps if bound.variables else _MOST_SWEEPS)
                     sites = ascent.sites
                     elbo = ascent.elbo + float(bound.log_prior())
                     recorder.record(number, elbo, rho, ascent.natural)
@@ -91,7 +96,6 @@ class VEM:
                     if _settled(recorder.history.elbo, self.tol) or not bound.variables:
                         recorder.history.converged = True
                         break
-                    maximise(bound, sites, model.jitter, self.iterations)
             except BaseException:
                 Scipy.assign_tensors(bound.variables, latest)
                 raise
@@ -102,42 +106,8 @@ def _settled(elbo: list[float], tol: float) -> bool:
     return len(elbo) > 1 and elbo[-1] - elbo[-2] <= tol * abs(elbo[-1])
 
 
-def maximise(bound: SiteBound, sites: Sites, jitter: float, iterations: int) -> None:
-    """
-    Raise F over the hyperparameters by L-BFGS; they stay where they are if it finds nothing.
-
-    A value that is not finite, or a matrix without a Cholesky factor, counts as a large loss: it
-    costs a shorter step and never the fit.
-    """
-    jitter_ = tf.constant(jitter, default_float())
-    start = np.asarray(Scipy.initial_parameters(bound.variables), np.float64)
-    losses: list[float] = []
-
-    def loss(x: AnyNDArray) -> tuple[float, AnyNDArray]:
-        _assign(bound.variables, x)
-        try:
-            value, gradient = bound.value_and_gradient(sites, jitter_)
-        except tf.errors.InvalidArgumentError:
-            return _large(losses), np.zeros_like(x)
-        slope = np.asarray(Scipy.pack_tensors(gradient), np.float64)
-        if not (math.isfinite(value) and np.isfinite(slope).all()):
-            return _large(losses), np.zeros_like(x)
-        losses.append(-float(value))
-        return losses[-1], -slope
-
-    options = {"maxiter": iterations}
-    best = scipy.optimize.minimize(loss, start, jac=True, method="L-BFGS-B", options=options)
-    better = bool(losses) and best.fun <= losses[0]
-    _assign(bound.variables, best.x if better else start)
-
-
-def _large(losses: list[float]) -> float:
-    return losses[0] + 1e3 * (1 + abs(losses[0])) if losses else 1e100
-
-
-def _assign(variables: list[tf.Variable], x: AnyNDArray) -> None:
-    dtype = variables[0].dtype
-    Scipy.assign_tensors(variables, Scipy.unpack_tensors(variables, tf.constant(x, dtype)))
+def _jitter(model: EngineModel) -> tf.Tensor:
+    return tf.constant(model.jitter, default_float())
 
 
 class _SiteAscent:

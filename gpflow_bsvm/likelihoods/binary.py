@@ -8,9 +8,10 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_probability as tfp
 from check_shapes import inherit_check_shapes
+from gpflow import Parameter
 from gpflow.base import MeanAndVariance, TensorType
 from gpflow.likelihoods import ScalarLikelihood
-from gpflow.utilities import to_default_float
+from gpflow.utilities import positive, to_default_float
 
 LINKS = ("probit", "published")
 
@@ -56,6 +57,12 @@ class BinaryLikelihood(ScalarLikelihood):
 
     `predict_mean_and_var` returns p and p - p^2, the mean and variance of y in {0, 1}, whichever
     encoding the labels have.
+
+    Both links are of g f + d in the place of f, with slope g = 1 and offset d = 0 unless
+    `gpflow_bsvm.calibration.calibrate` has set them.
+
+    :ivar slope: g, and
+    :ivar offset: d: of the prediction only, never trained with the model.
     """
 
     def __init__(self, link: str = "probit", **kwargs: Any) -> None:
@@ -67,6 +74,13 @@ class BinaryLikelihood(ScalarLikelihood):
         if link not in LINKS:
             raise ValueError(f"link must be one of {LINKS}, got {link!r}")
         self.link = link
+        self.slope = Parameter(1.0, transform=positive(), trainable=False)
+        self.offset = Parameter(0.0, trainable=False)
+
+    @property
+    def link_parameters(self) -> dict[str, Parameter]:
+        """:return: what calibration may set, by name."""
+        return {"slope": self.slope, "offset": self.offset}
 
     def check_labels(self, Y: Any, *, minibatch: bool = False) -> None:
         """
@@ -88,13 +102,18 @@ class BinaryLikelihood(ScalarLikelihood):
                 f"Y holds one class only ({labels[0]}); a classifier needs rows of both classes"
             )
 
-    def _probit_argument(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:
-        scale = 1 + Fvar if self.link == "published" else tf.sqrt(1 + Fvar)
-        return Fmu / scale
+    def probit_argument(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:
+        """
+        :param Fmu: [..., L], and Fvar: [..., L].
+        :return: z [..., L] with p(y = 1) = Phi(z).
+        """
+        variance = tf.square(self.slope) * Fvar
+        scale = 1 + variance if self.link == "published" else tf.sqrt(1 + variance)
+        return (self.slope * Fmu + self.offset) / scale
 
     @inherit_check_shapes
     def _conditional_mean(self, X: TensorType, F: TensorType) -> tf.Tensor:
-        return normal_cdf(F)
+        return normal_cdf(self.slope * F + self.offset)
 
     @inherit_check_shapes
     def _conditional_variance(self, X: TensorType, F: TensorType) -> tf.Tensor:
@@ -105,12 +124,12 @@ class BinaryLikelihood(ScalarLikelihood):
     def _predict_mean_and_var(
         self, X: TensorType, Fmu: TensorType, Fvar: TensorType
     ) -> MeanAndVariance:
-        p = normal_cdf(self._probit_argument(Fmu, Fvar))
+        p = normal_cdf(self.probit_argument(Fmu, Fvar))
         return p, p - tf.square(p)
 
     @inherit_check_shapes
     def _predict_log_density(
         self, X: TensorType, Fmu: TensorType, Fvar: TensorType, Y: TensorType
     ) -> tf.Tensor:
-        log_p = normal_log_cdf(signs(Y) * self._probit_argument(Fmu, Fvar))
+        log_p = normal_log_cdf(signs(Y) * self.probit_argument(Fmu, Fvar))
         return tf.reduce_sum(log_p, axis=-1)

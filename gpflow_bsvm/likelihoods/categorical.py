@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 from check_shapes import inherit_check_shapes
+from gpflow import Parameter
 from gpflow.base import MeanAndVariance, TensorType
 from gpflow.likelihoods import Likelihood
+from gpflow.utilities import positive
 
 
 class CategoricalLikelihood(Likelihood):
@@ -21,7 +23,11 @@ class CategoricalLikelihood(Likelihood):
     `class_probabilities`. `predict_mean_and_var` returns p and p - p^2, mean and variance of each
     column of the one-hot label.
 
+    The probabilities are those of g f in the place of f, with slope (inverse temperature) g = 1
+    unless `gpflow_bsvm.calibration.calibrate` has set it.
+
     :ivar num_classes: C.
+    :ivar slope: g, of the prediction only, never trained with the model.
     :cvar shift_invariant: whether adding the same to all latent functions changes nothing; fits
         are faster for knowing it. Any likelihood may have this attribute.
     """
@@ -37,6 +43,12 @@ class CategoricalLikelihood(Likelihood):
             raise ValueError(f"num_classes must be at least 2, got {num_classes}")
         super().__init__(input_dim=None, latent_dim=num_classes, observation_dim=None, **kwargs)
         self.num_classes = num_classes
+        self.slope = Parameter(1.0, transform=positive(), trainable=False)
+
+    @property
+    def link_parameters(self) -> dict[str, Parameter]:
+        """:return: what calibration may set, by name."""
+        return {"slope": self.slope}
 
     def class_probabilities(self, Fmu: tf.Tensor, Fvar: tf.Tensor) -> tf.Tensor:
         """
@@ -90,7 +102,7 @@ class CategoricalLikelihood(Likelihood):
 
     @inherit_check_shapes
     def _conditional_mean(self, X: TensorType, F: TensorType) -> tf.Tensor:
-        F = self.latents(F)
+        F = self.slope * self.latents(F)
         return self.class_probabilities(F, tf.zeros_like(F))
 
     @inherit_check_shapes
@@ -102,7 +114,8 @@ class CategoricalLikelihood(Likelihood):
     def _predict_mean_and_var(
         self, X: TensorType, Fmu: TensorType, Fvar: TensorType
     ) -> MeanAndVariance:
-        p = self.class_probabilities(self.latents(Fmu), self.latents(Fvar))
+        Fmu, Fvar = self.slope * self.latents(Fmu), tf.square(self.slope) * self.latents(Fvar)
+        p = self.class_probabilities(Fmu, Fvar)
         return p, p - tf.square(p)
 
     @inherit_check_shapes

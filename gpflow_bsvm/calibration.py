@@ -1,0 +1,122 @@
+r"""A link that fits the training labels, without held-out data.
+
+A site is all that the posterior knows of its datum, so that taking site n out of q leaves what the
+others say of f_n. With mu, v the marginal of Phi_n s, and w, r its site,
+
+    v_-n = v / (1 - w v),    mu_-n = v_-n (mu / v - r),
+
+plus residual variance and prior mean: the leave-one-out marginal, exact for Gaussian sites that
+would not change without datum n. The link is then fitted to the labels by maximum likelihood: for
+two classes p(y = 1) = Phi((g f + d) ...), for more the class probabilities of g f.
+
+Hyperparameters that were fitted to the same data are not left out; see the README for what that
+does.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from gpflow.base import AnyNDArray
+from gpflow.config import default_float
+from gpflow.likelihoods import Likelihood
+
+from .checks import check_fit
+from .compilation import Compiled
+from .inference.lbfgs import maximise
+from .inference.solve import compiled_solve
+from .inference.statistics import Rows, localise, marginals
+from .inference.view import EngineModel, View
+
+#: A cavity has at most this many times the variance of its marginal.
+_MOST_GROWTH = 1e6
+#: Of L-BFGS; two parameters need some ten.
+_ITERATIONS = 100
+
+
+def leave_one_out(
+    model: EngineModel, data: tuple[Any, Any], *, sample_weight: Any = None
+) -> tuple[AnyNDArray, AnyNDArray]:
+    """
+    :param model: fitted to `data`.
+    :param data: X [N, D] and Y [N, P].
+    :param sample_weight: [N], as in the fit.
+    :return: mean and variance of f(x_n) without datum n, both [N, L].
+    :raise ValueError: for bad data.
+    """
+    X, Y, weight = check_fit(model, data, sample_weight)
+    q = compiled_solve(*model.natural())
+    cavity = _cavity.bind(model.likelihood)
+    chunks = View(model, X, Y, weight).chunks(tf.as_dtype(default_float()))
+    means, variances = zip(*(cavity(q.R, q.c, *rows) for rows in chunks))
+    return np.concatenate(means), np.concatenate(variances)
+
+
+@Compiled
+def _cavity(
+    likelihood: Likelihood, R: tf.Tensor, c: tf.Tensor, *rows: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor]:
+    seen = Rows(*rows)
+    mean, variance = marginals(seen.features, R, c)
+    w, r, _ = localise(likelihood, seen, (mean, variance))
+    w, r = seen.weight * w, seen.weight * (r - w * seen.prior_mean)
+    left = variance / tf.maximum(1 - w * variance, 1 / _MOST_GROWTH)
+    without = left * (mean / variance - r)
+    return without + seen.prior_mean, left + seen.residual
+
+
+def leave_one_out_density(
+    model: EngineModel, data: tuple[Any, Any], *, sample_weight: Any = None
+) -> float:
+    """
+    A criterion for whatever is to be chosen: the mean of log p(y_n | all other data), with the
+    likelihood's present link.
+
+    Arguments and errors as in `leave_one_out`.
+
+    :return: in nats per row (of weight 1), at most 0; greater is better.
+    """
+    f = leave_one_out(model, data, sample_weight=sample_weight)
+    X, Y, weight = check_fit(model, data, sample_weight)
+    log_p = _log_density.bind(model.likelihood)(X, *f, Y)
+    return float(np.sum(weight[:, 0] * log_p) / np.sum(weight))
+
+
+@Compiled
+def _log_density(likelihood: Likelihood, X: tf.Tensor, *f_and_Y: tf.Tensor) -> tf.Tensor:
+    return likelihood.predict_log_density(X, *f_and_Y)
+
+
+def calibrate(
+    model: EngineModel, data: tuple[Any, Any], *, sample_weight: Any = None
+) -> dict[str, float]:
+    """
+    Set the link's parameters of `model.likelihood` to those that maximise
+    `leave_one_out_density`: slope and offset for two classes, slope for more.
+
+    Arguments and errors as in `leave_one_out`.
+
+    :return: the values by name.
+    :raise ValueError: for a likelihood without `link_parameters`.
+    """
+    likelihood = model.likelihood
+    if not hasattr(likelihood, "link_parameters"):
+        raise ValueError(
+            f"{type(likelihood).__name__} has no link to calibrate: it needs `link_parameters`, "
+            "as the likelihoods of gpflow_bsvm have"
+        )
+    f = leave_one_out(model, data, sample_weight=sample_weight)
+    X, Y, weight = check_fit(model, data, sample_weight)
+    log_density = _log_density.bind(likelihood)
+    variables = [p.unconstrained_variable for p in likelihood.link_parameters.values()]
+
+    def value_and_gradient() -> tuple[tf.Tensor, list[tf.Tensor]]:
+        with tf.GradientTape(watch_accessed_variables=False) as tape:
+            tape.watch(variables)
+            value = tf.reduce_sum(weight[:, 0] * log_density(X, *f, Y)) / np.sum(weight)
+        return value, tape.gradient(value, variables)
+
+    maximise(value_and_gradient, variables, _ITERATIONS)
+    return {name: float(p.numpy()) for name, p in likelihood.link_parameters.items()}

@@ -1,0 +1,315 @@
+"""Hyperparameters by variational EM: the bound at fixed sites, its gradient, and the loop."""
+
+import gpflow
+import numpy as np
+import pytest
+import tensorflow as tf
+import tensorflow_probability as tfp
+from conftest import assert_same_state, make_data, make_model, state
+
+import gpflow_bsvm as gb
+from gpflow_bsvm.inference import CAVI, VEM
+from gpflow_bsvm.inference.bound import SiteBound, Sites, hyperparameters
+from gpflow_bsvm.inference.lbfgs import maximise
+from gpflow_bsvm.likelihoods import CrammerSinger, Hinge, Probit
+
+JITTER = tf.constant(1e-6, tf.float64)
+
+
+def ard(num_columns=2):
+    return gpflow.kernels.SquaredExponential(2.0, lengthscales=np.linspace(0.8, 1.5, num_columns))
+
+
+def log_normal(median, deviation):
+    return tfp.distributions.LogNormal(np.float64(np.log(median)), np.float64(deviation))
+
+
+def some_sites(num_rows, num_latents=1, seed=0):
+    random = np.random.default_rng(seed)
+    w = tf.constant(random.uniform(0.1, 1, size=(num_rows, num_latents)))
+    return Sites(w, tf.constant(random.normal(size=(num_rows, num_latents))))
+
+
+def bound_of(model, data, weight=None):
+    weight = np.ones((len(data[0]), 1)) if weight is None else weight
+    return SiteBound(model, *data, weight)
+
+
+def three_classes(data):
+    X, _ = data
+    Y = np.digitize(X[:, :1], [-0.5, 0.5]).astype(float)
+    model = gb.models.BSVM(ard(), CrammerSinger(3), X[:8].copy(), num_latent_gps=3)
+    return model, (X, Y)
+
+
+# --- the bound -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bound", ["augmented", "exact"])
+def test_it_is_the_elbo_of_the_q_that_the_sites_make(data, bound):
+    """In the words of GPflow: the sites as a Gaussian likelihood, then SVGP's ELBO."""
+    mean_function = gpflow.functions.Linear([[0.4], [0.2]])
+    model = make_model(data, likelihood=Hinge(bound=bound), mean_function=mean_function)
+    (w, r), weight = some_sites(60), np.random.default_rng(1).uniform(0.5, 2, size=(60, 1))
+    value, _ = bound_of(model, data, weight).value_and_gradient(Sites(w, r), JITTER)
+    phi, _, prior_mean = model.projector()(tf.constant(data[0]))
+    phi, w, r = phi[0].numpy(), w.numpy(), r.numpy()
+    P = np.eye(8) + phi.T @ (weight * w * phi)
+    h = phi.T @ (weight * (r - w * prior_mean.numpy()))
+    model.q_mu.assign(np.linalg.solve(P, h))
+    model.q_sqrt.assign(np.linalg.cholesky(np.linalg.inv(P))[None])
+    mean, variance = model.predict_f(data[0])
+    terms = model.likelihood.variational_expectations(data[0], mean, variance, data[1])
+    expected = np.sum(weight[:, 0] * terms.numpy()) - model.prior_kl().numpy()
+    np.testing.assert_allclose(value, expected, rtol=1e-9)
+
+
+def numerical_gradient(bound, sites):
+    gradients = []
+    for variable in bound.variables:
+        start = variable.numpy()
+        slopes = np.zeros(start.size)
+        for n in range(start.size):
+            values = []
+            for step in (1e-5, -1e-5):
+                moved = start.copy().reshape(-1)
+                moved[n] += step
+                variable.assign(moved.reshape(start.shape))
+                values.append(float(bound.value_and_gradient(sites, JITTER)[0]))
+            slopes[n] = (values[0] - values[1]) / 2e-5
+        variable.assign(start)
+        gradients.append(slopes.reshape(start.shape))
+    return gradients
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_gradient_by_differences(data, classes):
+    """With respect to kernel, inducing points, mean function and penalty, priors included."""
+    if classes == 3:
+        model, data = three_classes(data)
+    else:
+        model = make_model(data, kernel=ard(), likelihood=Hinge(bound="exact"))
+    model.mean_function = gpflow.functions.Constant(np.full(1, 0.3))
+    gpflow.set_trainable(model.likelihood.penalty, True)
+    model.kernel.lengthscales.prior = log_normal(1.4, 0.4)
+    model.kernel.variance.prior = tfp.distributions.Gamma(np.float64(2), np.float64(1))
+    bound = bound_of(model, data)
+    assert len(bound.variables) == 5
+    sites = some_sites(60, model.num_latent_gps)
+    _, gradient = bound.value_and_gradient(sites, JITTER)
+    for one, other in zip(gradient, numerical_gradient(bound, sites)):
+        # Central differences of step 1e-5 on values of order 100.
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_chunks_change_nothing(data, classes, monkeypatch):
+    model, data = three_classes(data) if classes == 3 else (make_model(data, kernel=ard()), data)
+    model.kernel.variance.prior = log_normal(4.0, 1.0)
+    sites = some_sites(60, model.num_latent_gps)
+    value, gradient = bound_of(model, data).value_and_gradient(sites, JITTER)
+    monkeypatch.setattr("gpflow_bsvm.inference.bound.chunk_rows", lambda _: 17)
+    again, parts = bound_of(model, data).value_and_gradient(sites, JITTER)
+    np.testing.assert_allclose(value, again, rtol=1e-12)
+    for one, other in zip(gradient, parts):
+        np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("on", ["constrained", "unconstrained"])
+def test_priors_are_gpflows(data, on):
+    model = make_model(data, kernel=ard())
+    model.kernel.lengthscales.prior = log_normal(1.4, 0.4)
+    model.kernel.variance.prior = tfp.distributions.Gamma(np.float64(2), np.float64(1))
+    for parameter in (model.kernel.lengthscales, model.kernel.variance):
+        parameter.prior_on = on
+    bound = bound_of(model, data)
+    np.testing.assert_allclose(bound.log_prior(), model.log_prior_density(), rtol=1e-12)
+    gpflow.set_trainable(model.kernel.variance, False)  # its prior no longer counts
+    np.testing.assert_allclose(
+        bound_of(model, data).log_prior(), model.log_prior_density(), rtol=1e-12
+    )
+
+
+def test_what_is_learned(data):
+    model = make_model(data, kernel=ard() + gpflow.kernels.White())
+    gpflow.set_trainable(model.inducing_variable, False)
+    names = gpflow.utilities.parameter_dict(model)
+    learned = [name for name, p in names.items() if any(p is q for q in hyperparameters(model))]
+    assert set(learned) == {
+        ".kernel.kernels[0].variance",
+        ".kernel.kernels[0].lengthscales",
+        ".kernel.kernels[1].variance",
+    }
+
+
+# --- the loop ------------------------------------------------------------------------------------
+
+
+def fixed(model):
+    gpflow.set_trainable(model.kernel, False)
+    gpflow.set_trainable(model.inducing_variable, False)
+    return model
+
+
+@pytest.mark.parametrize("likelihood", [Hinge(), Hinge(bound="exact"), Probit()])
+def test_with_nothing_to_learn_it_is_coordinate_ascent(data, likelihood):
+    one, two = (fixed(make_model(data, likelihood=likelihood)) for _ in range(2))
+    history = VEM().run(one, data)
+    CAVI(tol=1e-14, max_iter=2000).run(two, data)
+    assert len(history) == 1 and history.converged
+    # 200 sweeps of the augmented bound, whose convergence is linear.
+    assert_same_state(state(one), state(two), 1e-5)
+
+
+@pytest.mark.parametrize("train_Z", [True, False])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_the_bound_never_falls_and_is_the_models(data, classes, train_Z):
+    if classes == 3:
+        model, data = three_classes(data)
+    else:
+        model = make_model(data, kernel=ard(), likelihood=Hinge(bound="exact"))
+    gpflow.set_trainable(model.inducing_variable, train_Z)
+    model.kernel.lengthscales.prior = log_normal(1.4, 0.4)
+    before = model.kernel.lengthscales.numpy(), model.inducing_variable.Z.numpy()
+    history = VEM(tol=1e-5, max_rounds=20).run(model, data)
+    assert (np.diff(history.elbo) >= -1e-9 * abs(history.elbo[-1])).all()
+    expected = model.elbo(data) + model.log_prior_density()
+    np.testing.assert_allclose(history.elbo[-1], expected, rtol=1e-8)
+    assert abs(before[0] - model.kernel.lengthscales.numpy()).max() > 1e-2
+    assert (abs(before[1] - model.inducing_variable.Z.numpy()).max() > 1e-3) == train_Z
+
+
+def test_it_ends_where_gradients_vanish(data):
+    """Of the ELBO itself, whose q is free: at a fixed point of the sites both are the same."""
+    model = make_model(data, likelihood=Hinge(bound="exact"))
+    gpflow.set_trainable(model.inducing_variable, False)
+    VEM(tol=1e-12, max_rounds=200, sweeps=20, iterations=50).run(model, data)
+    with tf.GradientTape() as tape:
+        elbo = model.elbo(data)
+    for gradient in tape.gradient(elbo, model.kernel.trainable_variables):
+        assert abs(gradient.numpy()) < 1e-3
+    start = elbo.numpy()
+    gpflow.optimizers.Scipy().minimize(
+        model.training_loss_closure(data), model.trainable_variables, options={"maxiter": 300}
+    )
+    np.testing.assert_allclose(model.elbo(data), start, rtol=1e-5)
+
+
+KERNELS = {
+    "sum": lambda: ard() + gpflow.kernels.Linear(0.1),
+    "product": lambda: gpflow.kernels.Matern32() * gpflow.kernels.Matern52(active_dims=[0]),
+    "white": lambda: gpflow.kernels.Matern12() + gpflow.kernels.White(0.1),
+    "periodic": lambda: gpflow.kernels.Periodic(gpflow.kernels.SquaredExponential()),
+}
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_any_kernel(data, name):
+    model = make_model(data, kernel=KERNELS[name](), likelihood=Hinge(bound="exact"))
+    history = VEM(max_rounds=4).run(model, data)
+    assert (np.diff(history.elbo) >= -1e-9 * abs(history.elbo[-1])).all()
+    assert history.elbo[-1] > history.elbo[0]
+
+
+def test_separate_kernels_and_no_whitening(data):
+    X, Y = data[0], np.hstack([data[1], 1 - data[1]])
+    kernel = gpflow.kernels.SeparateIndependent([ard(), gpflow.kernels.Matern32()])
+    variable = gpflow.inducing_variables.SharedIndependentInducingVariables(
+        gpflow.inducing_variables.InducingPoints(X[:6].copy())
+    )
+    model = gb.models.BSVM(kernel, Hinge(), variable, num_latent_gps=2, whiten=False)
+    history = VEM(max_rounds=5).run(model, (X, Y))
+    np.testing.assert_allclose(history.elbo[-1], model.elbo((X, Y)), rtol=1e-6)
+    assert history.elbo[-1] > history.elbo[0]
+
+
+@pytest.mark.parametrize("factor", [0.01, 100.0])
+def test_from_a_bad_start(data, factor):
+    model = make_model(data, likelihood=Hinge(bound="exact"))
+    model.kernel.lengthscales.assign(factor)
+    model.kernel.lengthscales.prior = log_normal(1.0, 0.5)
+    history = VEM().run(model, data)
+    assert np.isfinite(history.elbo).all()
+    assert 0.2 < model.kernel.lengthscales.numpy() < 5
+
+
+def test_a_value_that_is_not_finite_costs_a_shorter_step(data):
+    model = make_model(data, kernel=ard())
+    bound, sites = bound_of(model, data), some_sites(60)
+    start = [variable.numpy() for variable in bound.variables]
+    before, _ = bound.value_and_gradient(sites, JITTER)
+    original, calls = bound.value_and_gradient, []
+
+    def sometimes(*arguments):
+        calls.append(1)
+        if len(calls) == 2:
+            return tf.constant(np.nan, tf.float64), original(*arguments)[1]
+        if len(calls) == 4:
+            raise tf.errors.InvalidArgumentError(None, None, "no Cholesky factor")
+        return original(*arguments)
+
+    maximise(lambda: sometimes(sites, JITTER), bound.variables, 5)
+    assert len(calls) > 4
+    assert original(sites, JITTER)[0] > before
+    assert any(abs(a - b.numpy()).max() > 0 for a, b in zip(start, bound.variables))
+
+
+def test_where_nothing_can_be_evaluated_all_stays(data):
+    model = make_model(data, kernel=ard())
+    bound = bound_of(model, data)
+    start = [variable.numpy() for variable in bound.variables]
+
+    def never():
+        raise tf.errors.InvalidArgumentError(None, None, "no Cholesky factor")
+
+    maximise(never, bound.variables, 5)
+    for one, other in zip(start, bound.variables):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_an_interrupt_keeps_the_latest_round(data, monkeypatch):
+    model = make_model(data, likelihood=Hinge(bound="exact"))
+    seen = {}
+
+    def callback(step, history):
+        seen[step] = (model.kernel.lengthscales.numpy(), state(model))
+        if step == 2:
+            # In the middle of the next maximisation.
+            monkeypatch.setattr(SiteBound, "value_and_gradient", interrupted)
+
+    def interrupted(self, *_):
+        self.variables[0].assign(tf.zeros_like(self.variables[0]))
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        VEM(tol=0).run(model, data, callback=callback)
+    np.testing.assert_array_equal(model.kernel.lengthscales, seen[2][0])
+    assert_same_state(state(model), seen[2][1], 1e-10)
+
+
+def test_sample_weights_are_repeated_rows(data):
+    weight = np.random.default_rng(0).integers(1, 4, 60)
+    one, two = (make_model(data, likelihood=Hinge(bound="exact")) for _ in range(2))
+    repeated = tuple(np.repeat(part, weight, axis=0) for part in data)
+    first = VEM(max_rounds=3).run(one, data, sample_weight=weight)
+    second = VEM(max_rounds=3).run(two, repeated)
+    np.testing.assert_allclose(first.elbo, second.elbo, rtol=1e-8)
+    np.testing.assert_allclose(one.kernel.lengthscales, two.kernel.lengthscales, rtol=1e-5)
+
+
+def test_a_thousand_fits_share_their_graphs(data):
+    from gpflow_bsvm.inference import bound
+
+    VEM(max_rounds=2).run(make_model(data), data)
+    traces = bound._bound.num_traces
+    for seed in range(3):
+        VEM(max_rounds=2).run(make_model(make_data(seed=seed)), make_data(seed=seed))
+    assert bound._bound.num_traces == traces
+
+
+@pytest.mark.parametrize("option", ["max_rounds", "sweeps", "iterations"])
+def test_bad_options(option):
+    with pytest.raises(ValueError, match=f"{option} must be at least 1, got 0"):
+        VEM(**{option: 0})
+    with pytest.raises(ValueError, match="tol must be at least 0"):
+        VEM(tol=-1.0)
