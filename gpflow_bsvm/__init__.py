@@ -10,10 +10,12 @@ from .version import __version__
 if TYPE_CHECKING:
     from . import (
         augmentation,
+        calibration,
         inducing_points,
         inference,
         likelihoods,
         models,
+        priors,
         schedules,
         uncertainty,
     )
@@ -24,11 +26,13 @@ __all__ = [
     "BSVMClassifier",
     "__version__",
     "augmentation",
+    "calibration",
     "fit",
     "inducing_points",
     "inference",
     "likelihoods",
     "models",
+    "priors",
     "schedules",
     "uncertainty",
 ]

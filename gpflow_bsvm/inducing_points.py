@@ -5,12 +5,15 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+import gpflow
 import numpy as np
+import tensorflow as tf
 from gpflow.base import AnyNDArray
 from gpflow.config import default_float
 from sklearn.cluster import KMeans, kmeans_plusplus
+from sklearn.metrics import pairwise_distances
 
-from .checks import as_matrix
+from .checks import as_matrix, check_inputs, check_weights, check_width, duplicate_rows
 
 #: Rows that k-means looks at: beyond some 20 000 the centres hardly move any more.
 SUBSAMPLE = 20_000
@@ -72,6 +75,133 @@ def kmeans(
 def kmeans_plusplus_seeds(X: Any, num_inducing: int, *, seed: int | None = 0) -> AnyNDArray:
     """`kmeans` with its seeding alone: rows of X, far apart, without any Lloyd iteration."""
     return kmeans(X, num_inducing, seed=seed, max_iter=0)
+
+
+def afkmc2(
+    X: Any, num_inducing: int, *, seed: int | None = 0, chain_length: int = 200
+) -> AnyNDArray:
+    """
+    Rows of X, far apart, by the Markov chains of AFK-MC2 (Bachem et al. 2016; the choice of Wenzel
+    et al. 2017, section 5.5): k-means++ seeding without its passes over the data, one pass in all.
+
+    Arguments and errors as in `random_subset`.
+
+    :param chain_length: steps of the chain that draws a point; the longer, the nearer to
+        k-means++.
+    """
+    X = _distinct(_checked(X, num_inducing))
+    if len(X) <= num_inducing:
+        return _at_most(X, num_inducing)
+    generator = np.random.default_rng(seed)
+    chosen = [int(generator.integers(len(X)))]
+    squares = _squared_distances(X, X[chosen])
+    proposal = 0.5 * squares / squares.sum() + 0.5 / len(X)
+    shape = (num_inducing - 1, chain_length)
+    candidates = np.searchsorted(np.cumsum(proposal)[:-1], generator.random(shape))
+    for drawn, uniform in zip(candidates, generator.random(shape)):
+        ratio = _squared_distances(X[drawn], X[chosen]) / proposal[drawn]
+        chosen.append(int(drawn[_end_of_chain(ratio, uniform)]))
+    return _at_most(_distinct(X[chosen]), num_inducing)
+
+
+def _squared_distances(X: AnyNDArray, centres: AnyNDArray) -> AnyNDArray:
+    """:return: [N], to the nearest centre."""
+    nearest = pairwise_distances(X, centres, metric="sqeuclidean").min(axis=1)
+    return np.asarray(nearest)
+
+
+def _end_of_chain(ratio: AnyNDArray, uniform: AnyNDArray) -> int:
+    """:return: where a Metropolis chain over 0, 1, 2, ... with these densities ends."""
+    state = 0
+    for step in range(1, len(ratio)):
+        if ratio[step] > uniform[step] * ratio[state]:
+            state = step
+    return state
+
+
+def greedy_variance(
+    X: Any,
+    max_inducing: int,
+    kernel: gpflow.kernels.Kernel,
+    *,
+    tol: float = 1e-2,
+    weight: Any = None,
+    seed: int | None = 0,
+    subsample: int = SUBSAMPLE,
+) -> AnyNDArray:
+    """
+    Rows of X by greedy conditional variance (Burt et al. 2020): each is the row of which those
+    before say least, until they say enough of all. So it chooses M too.
+
+    In O(N M^2), on a random subsample of the rows.
+
+    :param X: [N, D].
+    :param max_inducing: most points.
+    :param kernel: with a single output.
+    :param tol: stop where the sum of the conditional variances is below `tol` times that of the
+        prior variances; 0: never.
+    :param weight: [N], not negative, of the rows' variances: with the precisions w of sites, points
+        go where the classes meet.
+    :param subsample: look at this many rows at most.
+    :return: Z [M, D].
+    :raise ValueError: if X is not finite and two-dimensional, M is not in 1..N, or weights are not
+        N non-negative numbers.
+    """
+    X = _checked(X, max_inducing)
+    weight = check_weights(weight, len(X))[:, 0]
+    if len(X) > subsample:
+        rows = np.random.default_rng(seed).choice(len(X), subsample, replace=False)
+        X, weight = X[rows], weight[rows]
+    X, first = np.unique(X, axis=0, return_index=True)  # in an order that is not that of the rows
+    weight = weight[first]
+    residual = np.array(kernel(X, full_cov=False), np.float64)
+    enough = tol * np.sum(weight * residual)
+    chosen: list[int] = []
+    L = np.zeros((max_inducing, len(X)))  # pivoted Cholesky factor of the kernel matrix
+    while len(chosen) < min(max_inducing, len(X)):
+        pivot = int(np.argmax(weight * residual))
+        left = weight * residual
+        if left[pivot] <= 0 or left.sum() <= enough:
+            break
+        column = np.asarray(kernel(X[pivot : pivot + 1], X), np.float64)[0]
+        step = len(chosen)
+        L[step] = (column - L[:step, pivot] @ L[:step]) / np.sqrt(residual[pivot])
+        residual = np.maximum(residual - np.square(L[step]), 0)
+        residual[pivot] = 0
+        chosen.append(pivot)
+    return np.ascontiguousarray(X[chosen])
+
+
+def exchange(model: Any, Z: Any) -> None:
+    """
+    Give a `BSVM` other inducing points, in another number if need be. q(u) of the new ones is what
+    the model says of f there: its predictions at Z stay as they are, and elsewhere as far as Z can
+    tell them.
+
+    :param model: with plain inducing points that all latent functions share; it is changed.
+    :param Z: [M, D].
+    :raise ValueError: unless Z is finite, of the right width and without duplicates, or for other
+        inducing variables.
+    """
+    if type(model.inducing_variable) is not gpflow.inducing_variables.InducingPoints:
+        kind = type(model.inducing_variable).__name__
+        raise ValueError(f"only plain InducingPoints can be exchanged, not {kind}")
+    Z = check_inputs(Z)
+    check_width(model, Z)
+    for first, again in duplicate_rows(Z):
+        raise ValueError(f"rows {first} and {again} of Z are equal: remove duplicates")
+    mean, covariance = model.predict_f(Z, full_cov=True)  # [M, L], [L, M, M]
+    trainable = model.inducing_variable.Z.trainable
+    model.inducing_variable = gpflow.inducing_variables.InducingPoints(Z)
+    gpflow.set_trainable(model.inducing_variable, trainable)
+    Lz, mean = model.prior_factor(), tf.transpose(mean - model.mean_function(Z))
+    root = tf.linalg.cholesky(covariance + model.jitter * tf.eye(len(Z), dtype=mean.dtype))
+    if model.whiten:
+        Lz = tf.broadcast_to(Lz, tf.shape(root))
+        mean = tf.linalg.triangular_solve(Lz, mean[..., None])[..., 0]
+        root = tf.linalg.triangular_solve(Lz, root)
+    model.q_mu = gpflow.Parameter(tf.transpose(mean))
+    model.q_sqrt = gpflow.Parameter(root, transform=gpflow.utilities.triangular())
 
 
 def _checked(X: Any, num_inducing: int) -> AnyNDArray:

@@ -7,9 +7,17 @@ from conftest import make_data
 from scipy.spatial.distance import cdist
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.inducing_points import kmeans, kmeans_plusplus_seeds, random_subset
+from gpflow_bsvm.inducing_points import (
+    afkmc2,
+    greedy_variance,
+    kmeans,
+    kmeans_plusplus_seeds,
+    random_subset,
+)
 
-FUNCTIONS = pytest.mark.parametrize("function", [random_subset, kmeans, kmeans_plusplus_seeds])
+FUNCTIONS = pytest.mark.parametrize(
+    "function", [random_subset, kmeans, kmeans_plusplus_seeds, afkmc2]
+)
 X = make_data(200, 3)[0]
 
 
@@ -105,3 +113,123 @@ def test_kmeans_looks_at_a_subsample():
 def test_bad_input(function, data, num_inducing, match):
     with pytest.raises(ValueError, match=match):
         function(data, num_inducing)
+
+
+# --- AFK-MC2, greedy conditional variance, exchange -----------------------------------------------
+
+
+def test_afkmc2_gives_distinct_rows_far_apart():
+    X = make_data(400)[0]
+    Z = afkmc2(X, 20, seed=1)
+    assert Z.shape == (20, 2) and len(np.unique(Z, axis=0)) == 20
+    assert all((row == X).all(axis=1).any() for row in Z)
+    spread = lambda Z: cdist(X, Z).min(axis=1).mean()  # noqa: E731
+    means = [
+        np.mean([spread(f(X, 20, seed=s)) for s in range(10)]) for f in (afkmc2, random_subset)
+    ]
+    assert means[0] < means[1]
+    np.testing.assert_array_equal(Z, afkmc2(X, 20, seed=1))
+
+
+def test_chains_of_afkmc2_draw_by_squared_distance():
+    """A long chain has the distribution of k-means++: of the second point, given the first."""
+    X = np.array([[0.0], [1.0], [3.0]])
+    drawn = np.array([afkmc2(X, 2, seed=seed, chain_length=60)[:, 0] for seed in range(3000)])
+    # Pairs {0, 1}, {0, 3}, {1, 3}: the first is uniform, the second by squared distance.
+    expected = np.array([1 / 10 + 1 / 5, 9 / 10 + 9 / 13, 4 / 5 + 4 / 13]) / 3
+    total = drawn.sum(axis=1)
+    shares = np.array([np.mean(total == value) for value in (1, 3, 4)])
+    np.testing.assert_allclose(shares, expected, atol=4 * np.sqrt(0.25 / 3000))
+
+
+def greedy_by_hand(X, kernel, num_inducing, weight):
+    """The conditional variances from scratch at every step."""
+    chosen = []
+    for _ in range(num_inducing):
+        Kff = kernel(X).numpy()
+        if chosen:
+            cross = Kff[:, chosen]
+            Kff = Kff - cross @ np.linalg.solve(Kff[np.ix_(chosen, chosen)], cross.T)
+        variance = np.where(np.isin(np.arange(len(X)), chosen), -1, weight * np.diag(Kff))
+        chosen.append(int(variance.argmax()))
+    return X[chosen]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_greedy_variance_step_by_step(weighted):
+    X = np.unique(make_data(60)[0], axis=0)  # in the order in which ties are broken
+    weight = np.random.default_rng(0).uniform(0.1, 2, 60) if weighted else np.ones(60)
+    kernel = gpflow.kernels.SquaredExponential(2.0, lengthscales=0.7) + gpflow.kernels.Linear(0.5)
+    Z = greedy_variance(X, 12, kernel, tol=0, weight=weight)
+    np.testing.assert_array_equal(Z, greedy_by_hand(X, kernel, 12, weight))
+
+
+def test_greedy_variance_chooses_how_many():
+    X, _ = make_data(200)
+    kernel = gpflow.kernels.SquaredExponential(2.0, lengthscales=1.0)
+    sizes = []
+    for tol in (0.3, 0.1, 0.01):
+        Z = greedy_variance(X, 200, kernel, tol=tol)
+        cross, Kuu = kernel(X, Z).numpy(), kernel(Z).numpy()
+        left = 2.0 * 200 - np.trace(cross @ np.linalg.solve(Kuu, cross.T))
+        assert left <= tol * 400
+        sizes.append(len(Z))
+    assert sizes == sorted(sizes) and sizes[-1] < 100
+    order = np.random.default_rng(0).permutation(200)
+    np.testing.assert_array_equal(
+        greedy_variance(X[order], 30, kernel), greedy_variance(X, 30, kernel)
+    )
+
+
+def test_greedy_variance_goes_where_the_weight_is():
+    X = np.linspace(-3, 3, 121)[:, None]
+    weight = np.exp(-0.5 * np.square(X[:, 0] / 0.3))
+    kernel = gpflow.kernels.SquaredExponential(lengthscales=0.3)
+    assert abs(greedy_variance(X, 5, kernel, weight=weight)).mean() < 0.7
+    assert abs(greedy_variance(X, 5, kernel)).mean() > 1.2
+
+
+@pytest.mark.parametrize("whiten", [True, False])
+def test_exchange_keeps_predictions_at_the_new_points(whiten):
+    X, Y = make_data()
+    mean_function = gpflow.functions.Linear([[0.4], [0.2]])
+    kernel = gpflow.kernels.SquaredExponential(2.0)
+    model = gb.models.BSVM(
+        kernel, gb.likelihoods.Hinge(), X[:8].copy(), mean_function=mean_function, whiten=whiten
+    )
+    gb.fit(model, (X, Y))
+    Z = X[20:32]
+    before = [part.numpy() for part in model.predict_f(Z)]
+    gb.inducing_points.exchange(model, Z)
+    for one, other in zip(model.predict_f(Z), before):
+        np.testing.assert_allclose(one, other, atol=1e-4)  # jitter 1e-6 on both sides
+    assert model.q_mu.shape == (12, 1)
+    gb.fit(model, (X, Y))
+
+
+def test_exchange_by_more_points_changes_no_prediction():
+    X, Y = make_data()
+    model = gb.models.BSVM(
+        gpflow.kernels.SquaredExponential(2.0), gb.likelihoods.Hinge(), X[:8].copy()
+    )
+    gb.fit(model, (X, Y))
+    before = [part.numpy() for part in model.predict_f(X)]
+    gb.inducing_points.exchange(model, X[:14])
+    for one, other in zip(model.predict_f(X), before):
+        np.testing.assert_allclose(one, other, atol=1e-4)
+
+
+def test_exchange_refuses():
+    X, _ = make_data()
+    model = gb.models.BSVM(gpflow.kernels.SquaredExponential(), gb.likelihoods.Hinge(), X[:8])
+    with pytest.raises(ValueError, match="X has 3 columns"):
+        gb.inducing_points.exchange(model, np.zeros((4, 3)))
+    with pytest.raises(ValueError, match="rows 0 and 1 of Z are equal"):
+        gb.inducing_points.exchange(model, np.zeros((2, 2)))
+    variable = gpflow.inducing_variables.SharedIndependentInducingVariables(
+        gpflow.inducing_variables.InducingPoints(X[:6].copy())
+    )
+    kernel = gpflow.kernels.SharedIndependent(gpflow.kernels.SquaredExponential(), 2)
+    other = gb.models.BSVM(kernel, gb.likelihoods.Hinge(), variable, num_latent_gps=2)
+    with pytest.raises(ValueError, match="only plain InducingPoints can be exchanged"):
+        gb.inducing_points.exchange(other, X[:3])
