@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import tensorflow as tf
+
 #: Step number, from 0, to learning rate in (0, 1].
 Schedule = Callable[[int], float]
 
@@ -51,3 +53,69 @@ class Constant:
     def __call__(self, step: int) -> float:
         """:return: the rate, whatever the step."""
         return self.rate
+
+
+@dataclass(frozen=True)
+class Adaptive:
+    """
+    The rate that minimises the expected distance to the full-data step (Ranganath et al. 2013,
+    eq. 9; Wenzel et al. 2017, section 4.2), from the residual g of the natural parameters, target
+    minus present value:
+
+        gbar <- (1 - 1/tau) gbar + g / tau,       sbar <- (1 - 1/tau) sbar + |g|^2 / tau,
+        rho = |gbar|^2 / sbar,                    tau <- tau (1 - rho) + 1.
+
+    It lies in (0, 1]: near 1 while all minibatches pull the same way, small when only their noise
+    is left. For `SVI` only, which evaluates it in its compiled loop; it does not sum to infinity
+    by construction, as Robbins and Monro's do.
+
+    :ivar warm_up: steps over which gbar and sbar are plain means.
+    :ivar first: rate of these, in (0, 1].
+    """
+
+    warm_up: int = 20
+    first: float = 0.03
+
+    def __post_init__(self) -> None:
+        if self.warm_up < 1:
+            raise ValueError(f"warm_up must be at least 1, got {self.warm_up}")
+        if not 0 < self.first <= 1:
+            raise ValueError(f"first must be in (0, 1], got {self.first}")
+
+    def memory(self, h: tf.Tensor, P: tf.Tensor) -> tuple[tf.Tensor, ...]:
+        """:return: gbar (as h and P), sbar, tau and the number of steps, before the first."""
+        zero = tf.zeros([], h.dtype)
+        return tf.zeros_like(h), tf.zeros_like(P), zero, zero + 1, zero
+
+    def rate(
+        self, given: tf.Tensor, g_h: tf.Tensor, g_P: tf.Tensor, memory: tuple[tf.Tensor, ...]
+    ) -> tuple[tf.Tensor, tuple[tf.Tensor, ...]]:
+        """
+        :param given: `first`.
+        :param g_h: [L, M], and g_P: [L, M, M]: the residual.
+        :return: rho, and the memory after the step.
+        """
+        mean_h, mean_P, mean_square, tau, count = memory
+        square = tf.reduce_sum(tf.square(g_h)) + tf.reduce_sum(tf.square(g_P))
+        mean_h += (g_h - mean_h) / tau
+        mean_P += (g_P - mean_P) / tau
+        mean_square += (square - mean_square) / tau
+        signal = tf.reduce_sum(tf.square(mean_h)) + tf.reduce_sum(tf.square(mean_P))
+        warm = count < self.warm_up
+        rho = tf.where(warm, given, tf.minimum(signal / mean_square, 1))
+        tau = tf.where(warm, tau + 1, tau * (1 - rho) + 1)
+        return rho, (mean_h, mean_P, mean_square, tau, count + 1)
+
+
+class Given:
+    """In `SVI`'s loop: the rates that a function of the step number gave."""
+
+    def memory(self, h: tf.Tensor, P: tf.Tensor) -> tuple[tf.Tensor, ...]:
+        """:return: nothing."""
+        return ()
+
+    def rate(
+        self, given: tf.Tensor, g_h: tf.Tensor, g_P: tf.Tensor, memory: tuple[tf.Tensor, ...]
+    ) -> tuple[tf.Tensor, tuple[tf.Tensor, ...]]:
+        """:return: `given`."""
+        return given, memory

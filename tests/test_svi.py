@@ -8,8 +8,9 @@ from conftest import assert_same_state, make_data, make_model, state
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.inference import CAVI, SVI
+from gpflow_bsvm.inference.solve import Natural
 from gpflow_bsvm.likelihoods import Hinge, Probit
-from gpflow_bsvm.schedules import Constant, RobbinsMonro
+from gpflow_bsvm.schedules import Adaptive, Constant, RobbinsMonro
 
 
 def dataset_of(*batches) -> tf.data.Dataset:
@@ -282,3 +283,91 @@ def test_when_products_are_in_single_precision(data, monkeypatch):
 def test_products_of_unknown_precision():
     with pytest.raises(ValueError, match="products must be None or one of"):
         SVI(products="mixed")
+
+
+# --- adaptive rates and averaging ----------------------------------------------------------------
+
+
+def test_adaptive_rates_are_those_of_the_paper(data):
+    """Ranganath et al. (2013), eq. 9, in NumPy beside `natgrad_step`."""
+    batches = batches_of(data, [20, 20, 20])
+    schedule = Adaptive(warm_up=3, first=0.1)
+    one, two = (make_model(data, likelihood=Hinge(bound="exact"), num_data=60) for _ in range(2))
+    svi = SVI(num_steps=11, learning_rate=schedule, record_every=1)
+    history = svi.run(one, dataset_of(*batches))
+
+    def flat(natural):
+        return np.concatenate([np.ravel(part) for part in natural])
+
+    mean, square, tau, rates = 0.0, 0.0, 1.0, []
+    for step in range(11):
+        before, q = flat(two.natural()), two.natural()
+        two.natgrad_step(batches[step % 3], 1.0)
+        g = flat(two.natural()) - before
+        mean, square = mean + (g - mean) / tau, square + (g @ g - square) / tau
+        rho = 0.1 if step < 3 else mean @ mean / square
+        tau = tau + 1 if step < 3 else tau * (1 - rho) + 1
+        two.assign_natural(q)
+        two.natgrad_step(batches[step % 3], rho)
+        rates.append(rho)
+    np.testing.assert_allclose(history.learning_rate, rates, rtol=1e-8)
+    assert_same_state(state(one), state(two), 1e-8)
+    assert min(rates) > 0 and max(rates) <= 1
+
+
+def test_adaptive_rates_do_not_depend_on_records(data):
+    models = []
+    for record_every in (1, 7, 100):
+        models.append(make_model(data))
+        svi = SVI(
+            batch_size=10, num_steps=40, learning_rate=Adaptive(), record_every=record_every, seed=3
+        )
+        svi.run(models[-1], data)
+    for model in models[1:]:
+        assert_same_state(state(model), state(models[0]), 1e-10)
+
+
+def test_adaptive_rates_fall_from_signal_to_noise():
+    data = make_data(2000)
+    model = make_model(data, likelihood=Hinge(bound="exact"))
+    svi = SVI(batch_size=50, num_steps=400, learning_rate=Adaptive(), record_every=20)
+    rates = svi.run(model, data).learning_rate
+    assert rates[2] > 3 * rates[-1]
+    best = make_model(data, likelihood=Hinge(bound="exact"))
+    assert model.elbo(data) > 1.02 * CAVI().run(best, data).elbo[-1]  # both are negative
+
+
+@pytest.mark.parametrize("record_every", [1, 4, 100])
+def test_the_average_is_that_of_the_second_half(data, record_every):
+    batches = batches_of(data, [20, 20, 20])
+    one, two = (make_model(data, num_data=60) for _ in range(2))
+    svi = SVI(num_steps=8, learning_rate=0.4, record_every=record_every, average=True)
+    svi.run(one, dataset_of(*batches))
+    states = []
+    for step in range(8):
+        two.natgrad_step(batches[step % 3], 0.4)
+        states.append(two.natural())
+    # A block is the smallest part: one that began before the middle does not count, if a later
+    # one does.
+    first = {1: 4, 4: 4, 100: 0}[record_every]
+    mean = (np.mean([part[n] for part in states[first:]], axis=0) for n in range(2))
+    two.assign_natural(Natural(*map(tf.constant, mean)))
+    assert_same_state(state(one), state(two), 1e-10)
+
+
+def test_averaging_beats_the_last_state():
+    data = make_data(2000)
+    ends = []
+    for average in (False, True):
+        model = make_model(data, likelihood=Hinge(bound="exact"))
+        svi = SVI(batch_size=20, num_steps=1000, learning_rate=0.1, average=average)
+        svi.run(model, data)
+        ends.append(float(model.elbo(data)))
+    best = CAVI().run(make_model(data, likelihood=Hinge(bound="exact")), data).elbo[-1]
+    assert best - ends[1] < 0.5 * (best - ends[0])
+
+
+@pytest.mark.parametrize("options", [{"warm_up": 0}, {"first": 0.0}, {"first": 1.5}])
+def test_bad_adaptive_options(options):
+    with pytest.raises(ValueError, match="must be"):
+        Adaptive(**options)

@@ -16,6 +16,29 @@ class Natural(NamedTuple):
     P: tf.Tensor  #: [L, M, M]
 
 
+class RunningMean:
+    """The mean of the states after some step on; before, the latest block's."""
+
+    _total: Natural
+    _count: int
+
+    def __init__(self, first: int) -> None:
+        self._first, self._late = first, False
+
+    def add(self, step: int, number: int, total: Natural) -> Natural:
+        """
+        :param total: sum over the `number` states up to `step`.
+        :return: the mean so far.
+        """
+        if self._late:
+            self._total = Natural(*map(tf.add, self._total, total))
+            self._count += number
+        else:
+            self._total, self._count = total, number
+        self._late = step - number >= self._first
+        return Natural(*(part / self._count for part in self._total))
+
+
 class Gaussian(NamedTuple):
     """q(s_l) = N(R_l^T c_l, R_l^T R_l), with its divergence from the prior N(0, I)."""
 

@@ -6,17 +6,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
 from gpflow.base import RegressionData
 from gpflow.likelihoods import Likelihood
 
 from ..checks import check_data, check_model, check_weights, check_width
 from ..compilation import Compiled
-from ..schedules import Constant, RobbinsMonro, Schedule
+from ..schedules import Adaptive, Constant, Given, RobbinsMonro, Schedule
 from .batches import ArraySource, DatasetSource, Source
 from .history import Callback, History, Recorder
-from .solve import Natural, blend, compiled_centre, compiled_solve, solve
+from .solve import Natural, RunningMean, blend, compiled_centre, compiled_solve, solve
 from .statistics import (
     Marginals,
     Rows,
@@ -35,6 +34,7 @@ _BIG_BATCH = 1e5
 _SINGLE_ROWS = 1e6
 
 PRODUCTS = ("float64", "float32")
+_FIELDS = len(Rows._fields)
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,8 @@ class SVI:
     :ivar num_steps: steps in all.
     :ivar learning_rate: a schedule of `gpflow_bsvm.schedules`, any function of the step number
         from 0, or a number.
+    :ivar average: end with the mean of the natural parameters over the second half of the steps
+        (Polyak & Juditsky 1992), which with a constant rate does what a decaying one does.
     :ivar seed: of the order of the rows (for arrays).
     :ivar record_every: steps between records (history, callback, monitor, progress bar).
     :ivar products: precision of the large products, "float64" or "float32"; all else is in
@@ -58,16 +60,17 @@ class SVI:
 
     batch_size: int = 100
     num_steps: int = 5000
-    learning_rate: Schedule | float = field(default_factory=RobbinsMonro)
+    learning_rate: Schedule | Adaptive | float = field(default_factory=RobbinsMonro)
     seed: int = 0
     record_every: int = 250
     products: str | None = None
+    average: bool = False
 
     def __post_init__(self) -> None:
         for name in ("batch_size", "num_steps", "record_every"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
-        if not callable(self.learning_rate):
+        if isinstance(self.learning_rate, (int, float)):
             Constant(self.learning_rate)
         if self.products is not None and self.products not in PRODUCTS:
             raise ValueError(f"products must be None or one of {PRODUCTS}, got {self.products!r}")
@@ -115,29 +118,27 @@ class SVI:
     def _descend(
         self, model: EngineModel, source: Source, num_data: float, recorder: Recorder
     ) -> None:
-        run_block = compiled_steps.bind(model.likelihood)
+        pace = self.learning_rate if isinstance(self.learning_rate, Adaptive) else Given()
+        run_block = compiled_steps.bind(model.likelihood, pace, self.average)
         sums = compiled_accumulate.bind(model.likelihood)
         state = recorder.state = model.natural()
-        dtype, step = state.h.dtype, 0
+        memory, mean, step = pace.memory(*state), RunningMean(self.num_steps // 2), 0
         for rows, index in source.blocks(self._batches_per_block(state)):
             index = index[: self.num_steps - step]
-            rates = np.array([self._rate(step + t) for t in range(len(index))])
-            scale = num_data / index.shape[1]
-            features = tf.cast(rows.features, self._products(state, index.shape[1], num_data))
-            state = Natural(
-                *run_block(
-                    *state,
-                    tf.constant(scale, dtype),
-                    tf.constant(rates, dtype),
-                    tf.constant(index),
-                    *rows._replace(features=features),
-                )
+            state, total, rho, memory = run_block(
+                *state,
+                num_data / index.shape[1] * tf.ones_like(state.h[0, 0]),
+                tf.constant(self._rates(step, len(index)), state.h.dtype),
+                tf.constant(index),
+                *memory,
+                *self._single(rows, state, index.shape[1], num_data),
             )
             if shares_shifts(model):
                 state = compiled_centre(*state)
             step += len(index)
-            elbo = _estimate_elbo(sums, state, rows, index, num_data)
-            recorder.record(step, elbo, float(rates[-1]), state)
+            shown = mean.add(step, len(index), total) if self.average else state
+            elbo = _estimate_elbo(sums, shown, rows, index, num_data)
+            recorder.record(step, elbo, float(rho), shown)
             if step >= self.num_steps:
                 return
 
@@ -146,51 +147,71 @@ class SVI:
         entries = self.batch_size * state.h.shape[-1]
         return max(1, min(self.record_every, self.num_steps, 8 * CHUNK_ENTRIES // int(entries)))
 
-    def _products(self, state: Natural, batch_size: int, num_data: float) -> tf.DType:
+    def _single(self, rows: Rows, state: Natural, batch_size: int, num_data: float) -> Rows:
+        """:return: `rows` with features in the dtype of the products."""
         num_latents, M = state.h.shape
         big = batch_size >= M and batch_size * num_latents * M >= _BIG_BATCH
+        dtype = tf.as_dtype(self.products or state.h.dtype)
         if self.products is None and big and num_data <= _SINGLE_ROWS:
-            return tf.float32
-        return tf.as_dtype(self.products or state.h.dtype)
+            dtype = tf.float32
+        return rows._replace(features=tf.cast(rows.features, dtype))
 
-    def _rate(self, step: int) -> float:
-        if not callable(self.learning_rate):
-            return self.learning_rate
-        rate = self.learning_rate(step)
-        if not 0 < rate <= 1:
-            raise ValueError(f"the schedule gave {rate} at step {step}; expected (0, 1]")
-        return rate
+    def _rates(self, step: int, number: int) -> list[float]:
+        """:return: rates of so many steps from `step` on."""
+        schedule = self.learning_rate
+        if isinstance(schedule, Adaptive):
+            return [schedule.first] * number  # it sees to them in the loop
+        if not callable(schedule):
+            return [schedule] * number
+        rates = [schedule(step + t) for t in range(number)]
+        for t, rate in enumerate(rates):
+            if not 0 < rate <= 1:
+                raise ValueError(f"the schedule gave {rate} at step {step + t}; expected (0, 1]")
+        return rates
 
 
 @Compiled
 def compiled_steps(
     likelihood: Likelihood,
+    pace: Adaptive | Given,
+    average: bool,
     h: tf.Tensor,
     P: tf.Tensor,
     scale: tf.Tensor,
     rates: tf.Tensor,
     index: tf.Tensor,
-    *rows: tf.Tensor,
-) -> tuple[tf.Tensor, tf.Tensor]:
+    *memory_and_rows: tf.Tensor,
+) -> tuple[Natural, Natural, tf.Tensor, tuple[tf.Tensor, ...]]:
     """
     Natural-gradient steps over minibatches rows[index[t]], t = 0..T-1.
 
+    :param average: whether the states are summed up.
     :param scale: num_data / B.
-    :param rates: [T].
+    :param rates: [T], what `pace` is given.
     :param index: [T, B].
+    :return: the last state, the sum of all (or nothing but zeros), the last rate, and the memory
+        of `pace`.
     """
-    everything = Rows(*rows)
+    memory, everything = memory_and_rows[:-_FIELDS], Rows(*memory_and_rows[-_FIELDS:])
 
-    def body(t: tf.Tensor, h: tf.Tensor, P: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        batch = everything.take(index[t])
-        old = Natural(h, P)
+    def body(t: Any, state: Any, total: Any, rho: Any, memory: Any) -> Any:
+        batch, old = everything.take(index[t]), Natural(*state)
         sums = accumulate(likelihood, batch, _marginals(batch.features, old))
-        new = blend(old, scale * sums.h, scale * sums.P, rates[t])
-        return t + 1, new.h, new.P
+        target_h, target_P = scale * sums.h, scale * sums.P
+        residual = blend(old, target_h, target_P, tf.ones_like(scale))
+        residual = Natural(*map(tf.subtract, residual, old))
+        rho, memory = pace.rate(rates[t], *residual, memory)
+        new = blend(old, target_h, target_P, rho)
+        total = Natural(*map(tf.add, total, new)) if average else total
+        return t + 1, new, total, rho, memory
 
+    zeros = Natural(tf.zeros_like(h), tf.zeros_like(P))
+    start = (0, Natural(h, P), zeros, tf.zeros_like(scale), memory)
     num_steps = tf.shape(index)[0]
-    _, h, P = tf.while_loop(lambda t, *_: t < num_steps, body, (0, h, P), parallel_iterations=1)
-    return h, P
+    _, state, total, rho, memory = tf.while_loop(
+        lambda t, *_: t < num_steps, body, start, parallel_iterations=1
+    )
+    return state, total, rho, memory
 
 
 def _marginals(features: tf.Tensor, q: Natural) -> Marginals:
