@@ -171,7 +171,7 @@ def _multiclass(rows: pd.DataFrame) -> str:
             ratio = f"{(theirs / mine).median():.1f} times longer" if reached else ""
             cells.append(ratio + f" ({reached} of {len(mine)} splits)" * (reached < len(mine)))
         lines.append([name, *cells])
-    times = [f"their time to their error, in that of SVI, {m}, to the lower" for m in ours[:2]]
+    times = [f"time, {method}" for method in ours[:2]]
     return markdown(["data", *ours, "Softmax", "RobustMax", *times], lines)
 
 
