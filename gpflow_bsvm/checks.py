@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import gpflow
@@ -146,6 +147,24 @@ def check_elbo(elbo: float, when: str) -> None:
             "overflows, or a label is none that the likelihood knows; standardise X and check the "
             "kernel's parameters"
         )
+
+
+def warn_of_constants(X: AnyNDArray, names: Any = None) -> None:
+    """
+    Warn the caller's caller of columns that say nothing; they do no harm.
+
+    :param names: of the columns; None: numbers.
+    """
+    constant = np.flatnonzero(np.ptp(X, axis=0) == 0)
+    if len(constant) == 0:
+        return
+    shown = ", ".join(str(c if names is None else names[c]) for c in constant[:5])
+    more = ", ..." if len(constant) > 5 else ""
+    warnings.warn(
+        f"{len(constant)} of {X.shape[1]} columns are constant and carry no information: "
+        f"{shown}{more}",
+        stacklevel=3,
+    )
 
 
 def inducing_points(inducing_variable: Any) -> list[AnyNDArray]:

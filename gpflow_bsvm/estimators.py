@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from typing import Any
 
 import gpflow
@@ -20,15 +19,21 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from . import inducing_points
-from .inference import CAVI, SVI, fit
+from .calibration import calibrate
+from .checks import warn_of_constants
+from .inference import CAVI, SVI, VEM, fit
 from .inference.predict import predict_marginals, predict_probabilities
 from .likelihoods import CrammerSinger, Hinge, OneVsRest
 from .models import BSVM
+from .priors import ard_kernel
 
 #: The default kernel: prior variance in squared margins, and lengthscale in median distances
 #: between inducing points. The best of a coarse grid on twelve binary data sets, by mean NLL.
 DEFAULT_VARIANCE = 4.0
 DEFAULT_LENGTHSCALE = 0.75
+
+#: The kernel is learned from this many rows at most.
+LEARN_ROWS = 10_000
 
 #: What more than two classes are trained by; the names are those of scikit-learn's `LinearSVC`.
 MULTI_CLASS = {"crammer_singer": CrammerSinger, "ovr": OneVsRest}
@@ -61,6 +66,8 @@ class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         penalty: float = 2.0,
         bound: str = "exact",
         multi_class: str = "crammer_singer",
+        learn_kernel: bool = False,
+        calibrate: bool = False,
         num_inducing: int = 100,
         inference: CAVI | SVI | None = None,
         standardize: bool = True,
@@ -77,6 +84,10 @@ class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         :param bound: "exact" or "augmented", see `gpflow_bsvm.likelihoods.Hinge`.
         :param multi_class: for more than two classes, "crammer_singer" (one model of all) or "ovr"
             (one-vs-rest).
+        :param learn_kernel: learn what is trainable in the kernel by `VEM`, on 10 000 rows at most;
+            the default kernel is then `gpflow_bsvm.priors.ard_kernel`.
+        :param calibrate: fit slope and offset of the link (several classes: a temperature) to
+            leave-one-out marginals, see `gpflow_bsvm.calibration`.
         :param num_inducing: M, at most; fewer where there are fewer distinct rows.
         :param inference: how to fit; None: as `gpflow_bsvm.fit` chooses.
         :param standardize: shift and scale every feature to mean 0 and variance 1.
@@ -89,6 +100,8 @@ class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.penalty = penalty
         self.bound = bound
         self.multi_class = multi_class
+        self.learn_kernel = learn_kernel
+        self.calibrate = calibrate
         self.num_inducing = num_inducing
         self.inference = inference
         self.standardize = standardize
@@ -106,7 +119,7 @@ class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             a class without rows, and whatever scikit-learn's own validation refuses.
         """
         X, targets, weight = self._validate(X, y, sample_weight)
-        self._warn_of_constants(X)
+        warn_of_constants(X, getattr(self, "feature_names_in_", None))
         self.scaler_ = StandardScaler().fit(X, sample_weight=weight) if self.standardize else None
         X = self._scale(X)
         seed = int(check_random_state(self.random_state).randint(2**31))
@@ -118,14 +131,24 @@ class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             num_latent_gps=self._num_latents,
             num_data=len(X),
         )
+        data = (X, targets[:, None])
+        if self.learn_kernel:
+            self._learn(data, weight, seed)
         run = fit if self.inference is None else self.inference.run
-        self.history_ = run(
-            self.model_,
-            (X, targets[:, None]),
-            sample_weight=weight,
-            progress=self.verbose,
-        )
+        self.history_ = run(self.model_, data, sample_weight=weight, progress=self.verbose)
+        if self.calibrate:
+            calibrate(self.model_, data, sample_weight=weight)
         return self
+
+    def _learn(self, data: tuple[AnyNDArray, AnyNDArray], weight: AnyNDArray, seed: int) -> None:
+        """Learn the kernel, at fixed inducing points, from as many rows as tell it all."""
+        gpflow.set_trainable(self.model_.inducing_variable, False)
+        if len(weight) > LEARN_ROWS:
+            rows = np.random.default_rng(seed).choice(len(weight), LEARN_ROWS, replace=False)
+            data, weight = (data[0][rows], data[1][rows]), weight[rows]
+        num_data, self.model_.num_data = self.model_.num_data, None
+        VEM().run(self.model_, data, sample_weight=weight, progress=self.verbose)
+        self.model_.num_data = num_data
 
     def _validate(
         self, X: Any, y: Any, sample_weight: Any
@@ -148,19 +171,6 @@ class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError("BSVMClassifier needs rows of two classes, got one class only")
         return X[used], targets[used], weight[used].astype(dtype)
 
-    def _warn_of_constants(self, X: AnyNDArray) -> None:
-        constant = np.flatnonzero(np.ptp(X, axis=0) == 0)
-        if len(constant) == 0:
-            return
-        names = getattr(self, "feature_names_in_", None)
-        shown = ", ".join(str(c if names is None else names[c]) for c in constant[:5])
-        more = ", ..." if len(constant) > 5 else ""
-        warnings.warn(
-            f"{len(constant)} of {X.shape[1]} columns are constant and carry no information: "
-            f"{shown}{more}",
-            stacklevel=3,
-        )
-
     def _scale(self, X: AnyNDArray) -> AnyNDArray:
         X = X if self.scaler_ is None else self.scaler_.transform(X)
         return np.asarray(X, dtype=gpflow.config.default_float())
@@ -173,6 +183,8 @@ class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _make_kernel(self, Z: AnyNDArray) -> gpflow.kernels.Kernel:
         if self.kernel is not None:
             return copy.deepcopy(self.kernel)
+        if self.learn_kernel:
+            return ard_kernel(Z.shape[1], penalty=self.penalty)
         distances = pairwise_distances(Z)[np.triu_indices(len(Z), 1)]
         scale = np.median(distances) if len(distances) else 1.0
         return gpflow.kernels.SquaredExponential(

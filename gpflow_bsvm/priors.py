@@ -54,6 +54,14 @@ def set_default_priors(
                 parameter.prior = log_normal(VARIANCE, VARIANCE_DEVIATION / root)
 
 
+def ard_kernel(num_features: int, *, penalty: float = 1.0) -> gpflow.kernels.Kernel:
+    """:return: squared exponential, a lengthscale for every input, where its default priors are."""
+    lengthscales = np.full(num_features, LENGTHSCALE * math.sqrt(num_features))
+    kernel = gpflow.kernels.SquaredExponential(VARIANCE, lengthscales=lengthscales)
+    set_default_priors(kernel, num_features, penalty=penalty)
+    return kernel
+
+
 def _parts(kernel: gpflow.kernels.Kernel) -> list[Any]:
     """:return: `kernel` and all kernels inside it."""
     return [part for part in kernel.submodules if isinstance(part, gpflow.kernels.Kernel)] + [
