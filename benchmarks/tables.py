@@ -99,7 +99,7 @@ def _monotone(rows: pd.DataFrame) -> str:
     for (bound, kernel), group in rows.groupby(["bound", "kernel"]):
         fall = group["largest_relative_fall"].max()
         cells = [bound, kernel, str(len(group)), f"{group['sweeps'].median():.0f}"]
-        lines.append([*cells, f"{group['smallest_rho'].min():g}", f"{fall:.1g}" if fall else "0"])
+        lines.append([*cells, f"{group['smallest_rho'].min():.2g}", f"{fall:.1g}" if fall else "0"])
     return markdown(header, lines)
 
 
