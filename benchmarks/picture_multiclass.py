@@ -12,6 +12,7 @@ import pandas as pd
 from common import RESULTS
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
+from tables import end
 
 PICTURE = Path(__file__).parent.parent / "docs" / "multiclass.png"
 
@@ -56,7 +57,7 @@ def _sweeps(ax: Axes, rows: pd.DataFrame) -> None:
 
 def _errors(ax: Axes, rows: pd.DataFrame, data: str) -> None:
     rows = rows[(rows["data"] == data) & (rows["split"] == 0)]
-    ends = rows.groupby(["method", "setting"])["error"].apply(lambda e: e.iloc[-5:].mean())
+    ends = rows.groupby(["method", "setting"])["error"].apply(end)
     shown = [("exact", "SVI"), ("exact", "CAVI"), ("one-vs-rest", "SVI")]
     shown += [(method, ends[method].idxmin()) for method in ("Softmax", "RobustMax")]
     for method, setting in shown:

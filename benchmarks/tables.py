@@ -156,7 +156,7 @@ def _multiclass(rows: pd.DataFrame) -> str:
     ours = ["exact", "exact, penalty 8", "published", "one-vs-rest"]
     lines = []
     for name, group in rows.groupby("data", sort=False):
-        ends = group.groupby(["method", "setting", "split"])["error"].apply(_end)
+        ends = group.groupby(["method", "setting", "split"])["error"].apply(end)
         means = ends.groupby(["method", "setting"]).mean()
         best = {method: means[method].idxmin() for method in ("Softmax", "RobustMax")}
         target = pd.concat([ends[key] for key in best.items()], axis=1).min(axis=1)
@@ -175,7 +175,7 @@ def _multiclass(rows: pd.DataFrame) -> str:
     return markdown(["data", *ours, "Softmax", "RobustMax", *times], lines)
 
 
-def _end(trace: pd.Series) -> float:
+def end(trace: pd.Series) -> float:
     """A trained model's error; those of GPflow's peers never stop to fluctuate."""
     return trace.iloc[-5:].mean()
 

@@ -46,7 +46,12 @@ def leave_one_out(
     :return: mean and variance of f(x_n) without datum n, both [N, L].
     :raise ValueError: for bad data.
     """
-    X, Y, weight = check_fit(model, data, sample_weight)
+    return _without(model, *check_fit(model, data, sample_weight))
+
+
+def _without(
+    model: EngineModel, X: AnyNDArray, Y: AnyNDArray, weight: AnyNDArray
+) -> tuple[AnyNDArray, AnyNDArray]:
     q = compiled_solve(*model.natural())
     cavity = _cavity.bind(model.likelihood)
     chunks = View(model, X, Y, weight).chunks(tf.as_dtype(default_float()))
@@ -78,8 +83,8 @@ def leave_one_out_density(
 
     :return: in nats per row (of weight 1), at most 0; greater is better.
     """
-    f = leave_one_out(model, data, sample_weight=sample_weight)
     X, Y, weight = check_fit(model, data, sample_weight)
+    f = _without(model, X, Y, weight)
     log_p = _log_density.bind(model.likelihood)(X, *f, Y)
     return float(np.sum(weight[:, 0] * log_p) / np.sum(weight))
 
@@ -107,8 +112,8 @@ def calibrate(
             f"{type(likelihood).__name__} has no link to calibrate: it needs `link_parameters`, "
             "as the likelihoods of gpflow_bsvm have"
         )
-    f = leave_one_out(model, data, sample_weight=sample_weight)
     X, Y, weight = check_fit(model, data, sample_weight)
+    f = _without(model, X, Y, weight)
     log_density = _log_density.bind(likelihood)
     variables = [p.unconstrained_variable for p in likelihood.link_parameters.values()]
 

@@ -77,9 +77,9 @@ class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         verbose: bool = False,
     ) -> None:
         """
-        :param kernel: any GPflow kernel, used as it is (on a copy); None: a squared exponential
-            of variance 4 whose lengthscale is 0.75 times the median distance between inducing
-            points.
+        :param kernel: any GPflow kernel, used as it is (on a copy) unless `learn_kernel`; None: a
+            squared exponential of variance 4 whose lengthscale is 0.75 times the median distance
+            between inducing points.
         :param penalty: slope of the hinge loss.
         :param bound: "exact" or "augmented", see `gpflow_bsvm.likelihoods.Hinge`.
         :param multi_class: for more than two classes, "crammer_singer" (one model of all) or "ovr"
@@ -123,10 +123,10 @@ class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.scaler_ = StandardScaler().fit(X, sample_weight=weight) if self.standardize else None
         X = self._scale(X)
         seed = int(check_random_state(self.random_state).randint(2**31))
-        Z = self._inducing_points(X, seed)
+        Z, likelihood = self._inducing_points(X, seed), self._make_likelihood()
         self.model_ = BSVM(
             self._make_kernel(Z),
-            self._make_likelihood(),
+            likelihood,
             Z,
             num_latent_gps=self._num_latents,
             num_data=len(X),
@@ -216,8 +216,9 @@ class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def decision_function(self, X: Any) -> AnyNDArray:
         """
         :param X: [N, D].
-        :return: two classes: [N], mu / sqrt(1 + v), positive for `classes_[1]`, and Phi of it is
-            the probability of that class. More: [N, C], logarithms of the probabilities.
+        :return: two classes: [N], mu / sqrt(1 + v) (by the calibrated link, if there is one),
+            positive for `classes_[1]`, and Phi of it is the probability of that class. More:
+            [N, C], logarithms of the probabilities.
         """
         check_is_fitted(self)
         if self._num_latents == 1:

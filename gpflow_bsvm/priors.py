@@ -40,7 +40,10 @@ def set_default_priors(
     :param kernel: any GPflow kernel, for standardised inputs; it is changed.
     :param num_features: D, for kernels that look at all inputs.
     :param penalty: of the likelihood; 1 for one that has none.
+    :raise ValueError: for a penalty that is not positive and finite.
     """
+    if not 0 < penalty < math.inf:
+        raise ValueError(f"penalty must be positive and finite, got {penalty}")
     root = math.sqrt(penalty)
     for part in _parts(kernel):
         for name in ("lengthscales", "variance"):

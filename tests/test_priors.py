@@ -87,3 +87,12 @@ def test_a_users_kernel_is_learned_without_our_priors():
     assert abs(float(learned.lengthscales.numpy()) - 5) > 0.1
     np.testing.assert_allclose(learned.variance, 1.0)
     np.testing.assert_allclose(kernel.lengthscales, 5.0)
+
+
+@pytest.mark.parametrize("penalty", [-1.0, 0.0, np.inf])
+def test_a_penalty_that_is_none(penalty):
+    X, y = make_data(40)
+    with pytest.raises(ValueError, match="penalty must be positive and finite"):
+        ard_kernel(2, penalty=penalty)
+    with pytest.raises(ValueError, match="penalty must be positive and finite"):
+        gb.BSVMClassifier(penalty=penalty, learn_kernel=True).fit(X, y[:, 0])

@@ -37,15 +37,11 @@ class Sites(NamedTuple):
     r: tf.Tensor  #: [N, L], precision-means
 
 
-class Sums(NamedTuple):
-    """What sites of data leave, additive over rows."""
-
-    h: tf.Tensor  #: [L, M]
-    P: tf.Tensor  #: [L, M, M], without the prior's I
-
-
 def gaussian(h: tf.Tensor, P: tf.Tensor, share: tf.Tensor) -> tuple[Natural, Gaussian]:
-    """:return: q(s) of the sums over all data, centred with `share`, see `centre`."""
+    """
+    :param h: [L, M], and P: [L, M, M], without the prior's I: sums over the sites of all data.
+    :return: their q(s), centred with `share`, see `centre`.
+    """
     natural = Natural(h, P + tf.eye(tf.shape(P)[-1], dtype=P.dtype))
     return centre(natural, solve(natural), share)
 
@@ -138,8 +134,8 @@ def hyperparameters(model: Any) -> list[gpflow.Parameter]:
 
 class SiteBound:
     """
-    F of a model, with the data inside. `value` and `gradient` are at the parameters' present
-    values; an InvalidArgumentError of TensorFlow means that a matrix had no Cholesky factor.
+    F of a model, with the data inside, at the parameters' present values. An InvalidArgumentError
+    of TensorFlow means that a matrix had no Cholesky factor.
     """
 
     def __init__(self, model: Any, X: AnyNDArray, Y: AnyNDArray, weight: AnyNDArray) -> None:

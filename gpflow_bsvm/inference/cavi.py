@@ -16,23 +16,16 @@ from gpflow.likelihoods import Likelihood
 
 from ..checks import check_elbo, check_fit
 from ..compilation import Compiled
+from .damping import grown, halved
 from .history import Callback, History, Recorder
 from .solve import Gaussian, Natural, blend, centre, solve
 from .statistics import Rows, Statistics, accumulate, compiled_accumulate, marginals
 from .view import EngineModel, View, shares_shifts
 
-#: A step is halved at most this often before the fit counts as converged.
-_MAX_HALVINGS = 20
-#: After each sweep rho grows by this much, up to 1. Where a full step overshoots for good, as with
-#: several classes, faster growth wastes every other pass; from 1/2 it takes four sweeps.
-_GROWTH = 1.2
 #: From this many feature entries (N times L M) on, the first sweeps run in single precision ...
 _BIG_PASS = 2e5
 #: ... until the ELBO rises by less than this, relatively.
 _SINGLE_TOL = 1e-4
-
-#: Relative rounding of the ELBO by the precision of the products.
-_ROUNDING = {tf.float64: 1e-12, tf.float32: 1e-7}
 
 PRODUCTS = ("float64", "float32", "mixed")
 
@@ -126,7 +119,7 @@ class CAVI:
             # A step that just does not overshoot gains little far from the top: half of it tells.
             if little and (settled or not ascent.overshoots):
                 return True
-            settled, rho = little, rho / 2 if little else min(1.0, _GROWTH * rho)
+            settled, rho = little, rho / 2 if little else grown(rho)
         return False
 
 
@@ -178,14 +171,11 @@ class _Ascent:
 
         :return: the rho that was taken, 0 if none was found.
         """
-        slack = _ROUNDING[self._dtype] * abs(self.elbo)
-        for _ in range(_MAX_HALVINGS):
-            natural, elbo, target = self._move(rho)
-            if math.isfinite(elbo) and elbo >= self.elbo - slack:
-                self.natural, self.elbo, self._target = natural, elbo, target
-                return rho
-            rho, self.overshoots = rho / 2, True
-        return 0.0
+        taken, point = halved(self._move, self.elbo, rho, self._dtype)
+        self.overshoots |= taken < rho
+        if point is not None:
+            self.natural, self.elbo, self._target = point
+        return taken
 
     def _move(self, rho: float) -> tuple[Natural, float, Natural]:
         """One pass over the data: the point at rho, its ELBO and the target seen from there."""

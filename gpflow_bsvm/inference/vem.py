@@ -15,18 +15,15 @@ from gpflow.optimizers import Scipy
 
 from ..checks import check_fit
 from .bound import SiteBound, Sites, compiled_gaussian
+from .damping import grown, halved
 from .history import Callback, History, Recorder
 from .lbfgs import maximise
-from .solve import Natural
+from .solve import Natural, compiled_solve
 from .statistics import compiled_localise, compiled_sum_sites
 from .view import EngineModel, View, shares_shifts
 
-#: A step is halved at most this often, and grows by this factor after each sweep, as in `CAVI`.
-_MAX_HALVINGS, _GROWTH = 20, 1.2
 #: Updates of the sites where there are no hyperparameters to learn.
 _MOST_SWEEPS = 200
-#: Relative rounding of the bound.
-_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -129,37 +126,27 @@ class _SiteAscent:
 
     def _first_guesses(self, model: EngineModel) -> list[Sites]:
         nothing = tf.zeros([len(self._view), model.num_features[0]], self._dtype)
-        fresh, _ = self._look(
-            *compiled_gaussian(*_sums_of(model.natural()), 0 * self._share)[1][:2]
-        )
-        return [Sites(nothing, nothing), fresh]
+        q = compiled_solve(*model.natural())
+        return [Sites(nothing, nothing), self._look(q.R, q.c)[0]]
 
     def climb(self, sweeps: int) -> float:
         """
         Update the sites, each time by rho = 1 or, where F would fall, by less.
 
-        :return: the last rho.
+        :return: the last rho, 0 if none was found that does not lower F.
         """
-        rho = 1.0
+        rho, taken = 1.0, 0.0
         for _ in range(sweeps):
-            taken = self._step(rho)
-            if taken == 0:
+            taken, point = halved(self._towards_fresh, self.elbo, rho, self._dtype)
+            if point is None:
                 break
-            rho = min(1.0, _GROWTH * taken)
-        return rho
+            self.sites, self.elbo, self.natural, self._fresh = point
+            rho = grown(taken)
+        return taken
 
-    def _step(self, rho: float) -> float:
-        slack = _ROUNDING * abs(self.elbo)
-        for _ in range(_MAX_HALVINGS):
-            trial = Sites(
-                *((1 - rho) * old + rho * new for old, new in zip(self.sites, self._fresh))
-            )
-            point = self._at(trial)
-            if math.isfinite(point[1]) and point[1] >= self.elbo - slack:
-                self.sites, self.elbo, self.natural, self._fresh = point
-                return rho
-            rho /= 2
-        return 0.0
+    def _towards_fresh(self, rho: float) -> tuple[Sites, float, Natural, Sites]:
+        pairs = zip(self.sites, self._fresh)
+        return self._at(Sites(*((1 - rho) * old + rho * new for old, new in pairs)))
 
     def _at(self, sites: Sites) -> tuple[Sites, float, Natural, Sites]:
         """:return: `sites`, their ELBO, their q, and the sites seen from there."""
@@ -178,7 +165,3 @@ class _SiteAscent:
         seen = [self._localise(R, c, *rows) for rows in self._view.chunks(self._dtype)]
         w, r, expectations = zip(*seen)
         return Sites(tf.concat(w, 0), tf.concat(r, 0)), tf.add_n(expectations)
-
-
-def _sums_of(natural: Natural) -> tuple[tf.Tensor, tf.Tensor]:
-    return natural.h, natural.P - tf.eye(natural.P.shape[-1], dtype=natural.P.dtype)
