@@ -278,7 +278,8 @@ def test_an_interrupt_keeps_the_latest_round(data, monkeypatch):
             monkeypatch.setattr(SiteBound, "value_and_gradient", interrupted)
 
     def interrupted(self, *_):
-        self.variables[0].assign(tf.zeros_like(self.variables[0]))
+        for variable in self.variables:
+            variable.assign(tf.zeros_like(variable))
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
