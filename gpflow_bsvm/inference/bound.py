@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import gpflow
+import numpy as np
 import tensorflow as tf
 from gpflow.base import AnyNDArray, PriorOn
 from gpflow.functions import MeanFunction
@@ -126,10 +127,12 @@ def _log_prior(prior: Any, transform: Any, on: Any, unconstrained: tf.Tensor) ->
     return log_p + tf.reduce_sum(transform.inverse_log_det_jacobian(value, rank))
 
 
-def hyperparameters(model: Any) -> list[gpflow.Parameter]:
-    """:return: the trainable parameters of `model` beside those of q."""
-    of_q = {id(model.q_mu), id(model.q_sqrt)}
-    return [p for p in model.trainable_parameters if id(p) not in of_q]
+def hyperparameters(model: Any) -> dict[str, gpflow.Parameter]:
+    """:return: the trainable parameters of `model` beside those of q, by their names in GPflow."""
+    of_q = {id(getattr(model, name, None)) for name in ("q_mu", "q_sqrt")}
+    named = gpflow.utilities.parameter_dict(model)
+    once = {id(p): (name, p) for name, p in named.items() if p.trainable and id(p) not in of_q}
+    return dict(once.values())
 
 
 class SiteBound:
@@ -144,7 +147,7 @@ class SiteBound:
         :param X: [N, D], Y: [N, P], weight: [N, 1].
         """
         self.parameters = hyperparameters(model)
-        self.variables = [p.unconstrained_variable for p in self.parameters]
+        self.variables = [p.unconstrained_variable for p in self.parameters.values()]
         modules = (model.kernel, model.inducing_variable, model.mean_function)
         dtype = gpflow.config.default_float()
         self._share = tf.constant(float(shares_shifts(model)), dtype)
@@ -158,11 +161,29 @@ class SiteBound:
             for start in starts
         ]
 
+    def values(self) -> dict[str, AnyNDArray]:
+        """:return: the present values of the hyperparameters by name."""
+        return {name: np.array(p.numpy()) for name, p in self.parameters.items()}
+
+    def check_start(self) -> None:
+        """
+        :raise ValueError: if a hyperparameter, or the density of its prior there, is not finite.
+        """
+        for name, value in self.values().items():
+            if not np.isfinite(value).all():
+                raise ValueError(f"{name} is {value}: learning needs finite values to start from")
+            prior = self.parameters[name].prior
+            if prior is not None and not np.isfinite(self.parameters[name].log_prior_density()):
+                raise ValueError(
+                    f"the prior of {name}, {prior.name}, excludes the value {value} at which "
+                    "learning starts: assign one that it allows"
+                )
+
     def log_prior(self) -> tf.Tensor:
         """:return: [], log prior density of the hyperparameters, as `model.log_prior_density`."""
         densities = [
             _log_prior.bind(p.prior, p.transform, p.prior_on)(p.unconstrained_variable)
-            for p in self.parameters
+            for p in self.parameters.values()
             if p.prior is not None
         ]
         return tf.add_n(densities) if densities else tf.zeros_like(self._share)

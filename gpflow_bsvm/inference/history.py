@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
 
+from gpflow.base import AnyNDArray
 from tqdm.auto import tqdm
 
 from ..checks import check_elbo
@@ -28,6 +29,8 @@ class History:
     :ivar seconds: since the start of the fit, without the time spent in callbacks.
     :ivar learning_rate: of the step.
     :ivar converged: whether the stopping rule was met.
+    :ivar hyperparameters: values after the step by name, such as ".kernel.lengthscales", where the
+        fit learns any; else no names.
     """
 
     step: list[int] = field(default_factory=list)
@@ -35,6 +38,7 @@ class History:
     seconds: list[float] = field(default_factory=list)
     learning_rate: list[float] = field(default_factory=list)
     converged: bool = False
+    hyperparameters: dict[str, list[AnyNDArray]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.step)
@@ -92,10 +96,18 @@ class Recorder:
         if self.state is not None:
             self._model.assign_natural(self.state)
 
-    def record(self, step: int, elbo: float, learning_rate: float, state: Natural) -> None:
+    def record(
+        self,
+        step: int,
+        elbo: float,
+        learning_rate: float,
+        state: Natural,
+        hyperparameters: dict[str, AnyNDArray] | None = None,
+    ) -> None:
         """
         Take note of an accepted step.
 
+        :param hyperparameters: those that are learned, by name.
         :raise ValueError: if the ELBO is not finite; the model then keeps the state before it.
         """
         check_elbo(elbo, f"after step {step}")
@@ -105,6 +117,8 @@ class Recorder:
         self.history.elbo.append(elbo)
         self.history.seconds.append(time.perf_counter() - self._start)
         self.history.learning_rate.append(learning_rate)
+        for name, value in (hyperparameters or {}).items():
+            self.history.hyperparameters.setdefault(name, []).append(value)
         if not self._bar.disable:
             self._bar.set_postfix_str(f"ELBO {elbo:.6g}", refresh=False)
             self._bar.update(done)

@@ -15,15 +15,13 @@ from gpflow.optimizers import Scipy
 
 from ..checks import check_fit
 from .bound import SiteBound, Sites, compiled_gaussian
+from .cavi import CAVI
 from .damping import grown, halved
 from .history import Callback, History, Recorder
 from .lbfgs import maximise
 from .solve import Natural, compiled_solve
 from .statistics import compiled_localise, compiled_sum_sites
 from .view import EngineModel, View, shares_shifts
-
-#: Updates of the sites where there are no hyperparameters to learn.
-_MOST_SWEEPS = 200
 
 
 @dataclass(frozen=True)
@@ -38,7 +36,7 @@ class VEM:
            following them at fixed sites.
 
     Neither lets F, the ELBO plus the log prior density of the hyperparameters, fall. GPflow's
-    priors and `trainable` flags are honoured; where nothing is trainable, this is `CAVI`.
+    priors and `trainable` flags are honoured; where nothing is trainable, `CAVI` does the work.
 
     :ivar max_rounds: most rounds.
     :ivar sweeps: updates of the sites in a round.
@@ -72,10 +70,22 @@ class VEM:
         Fit q and the hyperparameters; the model holds those of the latest record at the end, also
         after an interrupt. The history's `elbo` is F, with the log prior.
 
-        Arguments and errors as in `CAVI.run`; a record is a round.
+        Arguments and errors as in `CAVI.run`; a record is a round, and holds the hyperparameters.
+
+        :raise ValueError: also if a hyperparameter or the density of its prior is not finite.
         """
         X, Y, weight = check_fit(model, data, sample_weight)
         bound = SiteBound(model, X, Y, weight)
+        if not bound.variables:
+            return CAVI().run(
+                model,
+                data,
+                sample_weight=sample_weight,
+                callback=callback,
+                monitor=monitor,
+                progress=progress,
+            )
+        bound.check_start()
         with Recorder(model, self.max_rounds, callback, monitor, progress) as recorder:
             latest = [variable.numpy() for variable in bound.variables]
             sites: Sites | None = None
@@ -85,12 +95,12 @@ class VEM:
                         here = partial(bound.value_and_gradient, sites, _jitter(model))
                         maximise(here, bound.variables, self.iterations)
                     ascent = _SiteAscent(model, View(model, X, Y, weight), sites)
-                    rho = ascent.climb(self.sweeps if bound.variables else _MOST_SWEEPS)
+                    rho = ascent.climb(self.sweeps)
                     sites = ascent.sites
                     elbo = ascent.elbo + float(bound.log_prior())
-                    recorder.record(number, elbo, rho, ascent.natural)
+                    recorder.record(number, elbo, rho, ascent.natural, bound.values())
                     latest = [variable.numpy() for variable in bound.variables]
-                    if _settled(recorder.history.elbo, self.tol) or not bound.variables:
+                    if _settled(recorder.history.elbo, self.tol):
                         recorder.history.converged = True
                         break
             except BaseException:
