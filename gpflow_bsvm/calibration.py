@@ -26,12 +26,11 @@ from gpflow.likelihoods import Likelihood
 from .checks import check_fit
 from .compilation import Compiled
 from .inference.lbfgs import maximise
+from .inference.predict import compiled_log_density
 from .inference.solve import compiled_solve
-from .inference.statistics import Rows, localise, marginals
+from .inference.statistics import Rows, cavity, localise, marginals
 from .inference.view import EngineModel, View
 
-#: A cavity has at most this many times the variance of its marginal.
-_MOST_GROWTH = 1e6
 #: Of L-BFGS; two parameters need some ten.
 _ITERATIONS = 100
 
@@ -53,23 +52,19 @@ def _without(
     model: EngineModel, X: AnyNDArray, Y: AnyNDArray, weight: AnyNDArray
 ) -> tuple[AnyNDArray, AnyNDArray]:
     q = compiled_solve(*model.natural())
-    cavity = _cavity.bind(model.likelihood)
+    without = _without_one.bind(model.likelihood)
     chunks = View(model, X, Y, weight).chunks(tf.as_dtype(default_float()))
-    means, variances = zip(*(cavity(q.R, q.c, *rows) for rows in chunks))
+    means, variances = zip(*(without(q.R, q.c, *rows) for rows in chunks))
     return np.concatenate(means), np.concatenate(variances)
 
 
 @Compiled
-def _cavity(
+def _without_one(
     likelihood: Likelihood, R: tf.Tensor, c: tf.Tensor, *rows: tf.Tensor
 ) -> tuple[tf.Tensor, tf.Tensor]:
     seen = Rows(*rows)
-    mean, variance = marginals(seen.features, R, c)
-    w, r, _ = localise(likelihood, seen, (mean, variance))
-    w, r = seen.weight * w, seen.weight * (r - w * seen.prior_mean)
-    left = variance / tf.maximum(1 - w * variance, 1 / _MOST_GROWTH)
-    without = left * (mean / variance - r)
-    return without + seen.prior_mean, left + seen.residual
+    f = marginals(seen.features, R, c)
+    return cavity(seen, f, *localise(likelihood, seen, f)[:2])
 
 
 def leave_one_out_density(
@@ -85,13 +80,8 @@ def leave_one_out_density(
     """
     X, Y, weight = check_fit(model, data, sample_weight)
     f = _without(model, X, Y, weight)
-    log_p = _log_density.bind(model.likelihood)(X, *f, Y)
+    log_p = compiled_log_density.bind(model.likelihood)(X, *f, Y)
     return float(np.sum(weight[:, 0] * log_p) / np.sum(weight))
-
-
-@Compiled
-def _log_density(likelihood: Likelihood, X: tf.Tensor, *f_and_Y: tf.Tensor) -> tf.Tensor:
-    return likelihood.predict_log_density(X, *f_and_Y)
 
 
 def calibrate(
@@ -114,7 +104,7 @@ def calibrate(
         )
     X, Y, weight = check_fit(model, data, sample_weight)
     f = _without(model, X, Y, weight)
-    log_density = _log_density.bind(likelihood)
+    log_density = compiled_log_density.bind(likelihood)
     variables = [p.unconstrained_variable for p in likelihood.link_parameters.values()]
 
     def value_and_gradient() -> tuple[tf.Tensor, list[tf.Tensor]]:

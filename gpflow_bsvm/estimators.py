@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import gpflow
@@ -11,29 +10,16 @@ from gpflow.base import AnyNDArray
 from gpflow.likelihoods import Likelihood
 from scipy.stats import norm
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.metrics import pairwise_distances
 from sklearn.preprocessing import LabelEncoder, StandardScaler
 from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from . import inducing_points
-from .calibration import calibrate
 from .checks import warn_of_constants
-from .inference import CAVI, SVI, VEM, fit
+from .inference import CAVI, SVI
 from .inference.predict import predict_marginals, predict_probabilities
 from .likelihoods import CrammerSinger, Hinge, OneVsRest
-from .models import BSVM
-from .priors import ard_kernel
-
-#: The default kernel: prior variance in squared margins, and lengthscale in median distances
-#: between inducing points. The best of a coarse grid on twelve binary data sets, by mean NLL.
-DEFAULT_VARIANCE = 4.0
-DEFAULT_LENGTHSCALE = 0.75
-
-#: The kernel is learned from this many rows at most.
-LEARN_ROWS = 10_000
 
 #: What more than two classes are trained by; the names are those of scikit-learn's `LinearSVC`.
 MULTI_CLASS = {"crammer_singer": CrammerSinger, "ovr": OneVsRest}
@@ -63,7 +49,7 @@ class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self,
         kernel: gpflow.kernels.Kernel | None = None,
         *,
-        penalty: float = 2.0,
+        penalty: float | str = 2.0,
         bound: str = "exact",
         multi_class: str = "crammer_singer",
         learn_kernel: bool = False,
@@ -122,33 +108,22 @@ class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         warn_of_constants(X, getattr(self, "feature_names_in_", None))
         self.scaler_ = StandardScaler().fit(X, sample_weight=weight) if self.standardize else None
         X = self._scale(X)
-        seed = int(check_random_state(self.random_state).randint(2**31))
-        Z, likelihood = self._inducing_points(X, seed), self._make_likelihood()
-        self.model_ = BSVM(
-            self._make_kernel(Z),
-            likelihood,
-            Z,
-            num_latent_gps=self._num_latents,
-            num_data=len(X),
-        )
-        data = (X, targets[:, None])
-        if self.learn_kernel:
-            self._learn(data, weight, seed)
-        run = fit if self.inference is None else self.inference.run
-        self.history_ = run(self.model_, data, sample_weight=weight, progress=self.verbose)
-        if self.calibrate:
-            calibrate(self.model_, data, sample_weight=weight)
+        self.model_, self.history_ = self._recipe().fit(X, targets[:, None], weight)
         return self
 
-    def _learn(self, data: tuple[AnyNDArray, AnyNDArray], weight: AnyNDArray, seed: int) -> None:
-        """Learn the kernel, at fixed inducing points, from as many rows as tell it all."""
-        gpflow.set_trainable(self.model_.inducing_variable, False)
-        if len(weight) > LEARN_ROWS:
-            rows = np.random.default_rng(seed).choice(len(weight), LEARN_ROWS, replace=False)
-            data, weight = (data[0][rows], data[1][rows]), weight[rows]
-        num_data, self.model_.num_data = self.model_.num_data, None
-        VEM().run(self.model_, data, sample_weight=weight, progress=self.verbose)
-        self.model_.num_data = num_data
+    def _recipe(self) -> Recipe:
+        return Recipe(
+            make_likelihood=self._make_likelihood,
+            num_latents=self._num_latents,
+            penalty=None if self.penalty == "auto" else self.penalty,
+            kernel=self.kernel,
+            learn_kernel=self.learn_kernel,
+            calibrate=self.calibrate,
+            num_inducing=self.num_inducing,
+            inference=self.inference,
+            seed=int(check_random_state(self.random_state).randint(2**31)),
+            progress=self.verbose,
+        )
 
     def _validate(
         self, X: Any, y: Any, sample_weight: Any
@@ -175,34 +150,18 @@ class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X = X if self.scaler_ is None else self.scaler_.transform(X)
         return np.asarray(X, dtype=gpflow.config.default_float())
 
-    def _inducing_points(self, X: AnyNDArray, seed: int) -> AnyNDArray:
-        if len(X) <= inducing_points.SUBSAMPLE:
-            X = np.unique(X, axis=0)  # neither order nor repetition of rows may matter
-        return inducing_points.kmeans(X, min(self.num_inducing, len(X)), seed=seed)
-
-    def _make_kernel(self, Z: AnyNDArray) -> gpflow.kernels.Kernel:
-        if self.kernel is not None:
-            return copy.deepcopy(self.kernel)
-        if self.learn_kernel:
-            return ard_kernel(Z.shape[1], penalty=self.penalty)
-        distances = pairwise_distances(Z)[np.triu_indices(len(Z), 1)]
-        scale = np.median(distances) if len(distances) else 1.0
-        return gpflow.kernels.SquaredExponential(
-            DEFAULT_VARIANCE, lengthscales=DEFAULT_LENGTHSCALE * scale
-        )
-
     @property
     def _num_latents(self) -> int:
         return 1 if len(self.classes_) == 2 else len(self.classes_)
 
-    def _make_likelihood(self) -> Likelihood:
+    def _make_likelihood(self, penalty: float) -> Likelihood:
         if self.multi_class not in MULTI_CLASS:
             raise ValueError(
                 f"multi_class must be one of {tuple(MULTI_CLASS)}, got {self.multi_class!r}"
             )
         if self._num_latents == 1:
-            return Hinge(self.penalty, self.bound)
-        return MULTI_CLASS[self.multi_class](len(self.classes_), self.penalty, self.bound)
+            return Hinge(penalty, self.bound)
+        return MULTI_CLASS[self.multi_class](len(self.classes_), penalty, self.bound)
 
     def _prepared(self, X: Any) -> AnyNDArray:
         check_is_fitted(self)

@@ -9,7 +9,8 @@ from conftest import assert_same_state, make_data, make_model, state
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.inference import CAVI, VEM
-from gpflow_bsvm.inference.bound import SiteBound, Sites, hyperparameters
+from gpflow_bsvm.inference.bound import SiteBound, Sites
+from gpflow_bsvm.inference.hyperparameters import Hyperparameters
 from gpflow_bsvm.inference.lbfgs import maximise
 from gpflow_bsvm.likelihoods import CrammerSinger, Hinge, Probit
 
@@ -123,17 +124,19 @@ def test_priors_are_gpflows(data, on):
     for parameter in (model.kernel.lengthscales, model.kernel.variance):
         parameter.prior_on = on
     bound = bound_of(model, data)
-    np.testing.assert_allclose(bound.log_prior(), model.log_prior_density(), rtol=1e-12)
+    np.testing.assert_allclose(
+        bound.hyperparameters.log_prior(), model.log_prior_density(), rtol=1e-12
+    )
     gpflow.set_trainable(model.kernel.variance, False)  # its prior no longer counts
     np.testing.assert_allclose(
-        bound_of(model, data).log_prior(), model.log_prior_density(), rtol=1e-12
+        Hyperparameters(model).log_prior(), model.log_prior_density(), rtol=1e-12
     )
 
 
 def test_what_is_learned(data):
     model = make_model(data, kernel=ard() + gpflow.kernels.White())
     gpflow.set_trainable(model.inducing_variable, False)
-    assert set(hyperparameters(model)) == {
+    assert set(Hyperparameters(model).named) == {
         ".kernel.kernels[0].variance",
         ".kernel.kernels[0].lengthscales",
         ".kernel.kernels[1].variance",
@@ -324,10 +327,10 @@ def test_a_thousand_fits_share_their_graphs(data):
     from gpflow_bsvm.inference import bound
 
     VEM(max_rounds=2).run(make_model(data), data)
-    traces = bound._bound.num_traces
+    traces = bound._compiled_bound.num_traces
     for seed in range(3):
         VEM(max_rounds=2).run(make_model(make_data(seed=seed)), make_data(seed=seed))
-    assert bound._bound.num_traces == traces
+    assert bound._compiled_bound.num_traces == traces
 
 
 @pytest.mark.parametrize("option", ["max_rounds", "sweeps", "iterations"])

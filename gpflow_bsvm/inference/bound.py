@@ -17,15 +17,15 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import gpflow
-import numpy as np
 import tensorflow as tf
-from gpflow.base import AnyNDArray, PriorOn
+from gpflow.base import AnyNDArray
 from gpflow.functions import MeanFunction
 from gpflow.inducing_variables import InducingVariables
 from gpflow.kernels import Kernel
 from gpflow.likelihoods import Likelihood
 
 from ..compilation import Compiled
+from .hyperparameters import Hyperparameters
 from .solve import Gaussian, Natural, centre, solve
 from .statistics import Rows, localise, marginals, prior_factor, project, sum_sites
 from .view import chunk_rows, shares_shifts
@@ -47,7 +47,7 @@ def gaussian(h: tf.Tensor, P: tf.Tensor, share: tf.Tensor) -> tuple[Natural, Gau
     return centre(natural, solve(natural), share)
 
 
-def _rows(
+def rows_of(
     kernel: Kernel,
     inducing_variable: InducingVariables,
     mean_function: MeanFunction,
@@ -56,12 +56,12 @@ def _rows(
     Y: tf.Tensor,
     weight: tf.Tensor,
 ) -> Rows:
+    """:return: the rows projected at the present hyperparameters, inside of a graph."""
     Lz = prior_factor(kernel, inducing_variable, jitter)
     return Rows(X, Y, weight, *project(kernel, inducing_variable, mean_function, X, Lz))
 
 
-@Compiled
-def _bound(
+def site_bound(
     likelihood: Likelihood,
     kernel: Kernel,
     inducing_variable: InducingVariables,
@@ -73,10 +73,20 @@ def _bound(
     weight: tf.Tensor,
     *sites: tf.Tensor,
 ) -> tf.Tensor:
-    """F without the prior, of data that fit into memory at once."""
-    rows = _rows(kernel, inducing_variable, mean_function, jitter, X, Y, weight)
+    """
+    F without the prior, of data that fit into memory at once.
+
+    :param jitter: [], of Kuu.
+    :param share: [], see `centre`.
+    :param X: [N, D], Y: [N, P], weight: [N, 1].
+    :param sites: `Sites`, w and r.
+    """
+    rows = rows_of(kernel, inducing_variable, mean_function, jitter, X, Y, weight)
     _, q = gaussian(*sum_sites(rows, *sites), share)
     return localise(likelihood, rows, marginals(rows.features, q.R, q.c))[-1] - q.kl
+
+
+_compiled_bound = Compiled(site_bound)
 
 
 @Compiled
@@ -90,7 +100,7 @@ def _chunk_sums(
     weight: tf.Tensor,
     *sites: tf.Tensor,
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    rows = _rows(kernel, inducing_variable, mean_function, jitter, X, Y, weight)
+    rows = rows_of(kernel, inducing_variable, mean_function, jitter, X, Y, weight)
     return sum_sites(rows, *sites)
 
 
@@ -107,32 +117,11 @@ def _chunk_expectation(
     R: tf.Tensor,
     c: tf.Tensor,
 ) -> tf.Tensor:
-    rows = _rows(kernel, inducing_variable, mean_function, jitter, X, Y, weight)
+    rows = rows_of(kernel, inducing_variable, mean_function, jitter, X, Y, weight)
     return localise(likelihood, rows, marginals(rows.features, R, c))[-1]
 
 
 compiled_gaussian = Compiled(gaussian)
-
-
-@Compiled
-def _log_prior(prior: Any, transform: Any, on: Any, unconstrained: tf.Tensor) -> tf.Tensor:
-    """As `gpflow.Parameter.log_prior_density`: the density of the constrained value."""
-    value = unconstrained if transform is None else transform.forward(unconstrained)
-    if on == PriorOn.CONSTRAINED:
-        return tf.reduce_sum(prior.log_prob(value))
-    log_p = tf.reduce_sum(prior.log_prob(unconstrained))
-    if transform is None:
-        return log_p
-    rank = len(value.shape)
-    return log_p + tf.reduce_sum(transform.inverse_log_det_jacobian(value, rank))
-
-
-def hyperparameters(model: Any) -> dict[str, gpflow.Parameter]:
-    """:return: the trainable parameters of `model` beside those of q, by their names in GPflow."""
-    of_q = {id(getattr(model, name, None)) for name in ("q_mu", "q_sqrt")}
-    named = gpflow.utilities.parameter_dict(model)
-    once = {id(p): (name, p) for name, p in named.items() if p.trainable and id(p) not in of_q}
-    return dict(once.values())
 
 
 class SiteBound:
@@ -146,47 +135,20 @@ class SiteBound:
         :param model: an `EngineModel` with kernel, inducing variable and mean function.
         :param X: [N, D], Y: [N, P], weight: [N, 1].
         """
-        self.parameters = hyperparameters(model)
-        self.variables = [p.unconstrained_variable for p in self.parameters.values()]
+        self.hyperparameters = Hyperparameters(model)
+        self.variables = self.hyperparameters.variables
         modules = (model.kernel, model.inducing_variable, model.mean_function)
         dtype = gpflow.config.default_float()
         self._share = tf.constant(float(shares_shifts(model)), dtype)
         size = chunk_rows(model)
         starts = range(0, len(X), size)
-        self._bound = _bound.bind(model.likelihood, *modules)
+        self._bound = _compiled_bound.bind(model.likelihood, *modules)
         self._sums = _chunk_sums.bind(*modules)
         self._expectation = _chunk_expectation.bind(model.likelihood, *modules)
         self._chunks = [
             tuple(tf.convert_to_tensor(part[start : start + size]) for part in (X, Y, weight))
             for start in starts
         ]
-
-    def values(self) -> dict[str, AnyNDArray]:
-        """:return: the present values of the hyperparameters by name."""
-        return {name: np.array(p.numpy()) for name, p in self.parameters.items()}
-
-    def check_start(self) -> None:
-        """
-        :raise ValueError: if a hyperparameter, or the density of its prior there, is not finite.
-        """
-        for name, value in self.values().items():
-            if not np.isfinite(value).all():
-                raise ValueError(f"{name} is {value}: learning needs finite values to start from")
-            prior = self.parameters[name].prior
-            if prior is not None and not np.isfinite(self.parameters[name].log_prior_density()):
-                raise ValueError(
-                    f"the prior of {name}, {prior.name}, excludes the value {value} at which "
-                    "learning starts: assign one that it allows"
-                )
-
-    def log_prior(self) -> tf.Tensor:
-        """:return: [], log prior density of the hyperparameters, as `model.log_prior_density`."""
-        densities = [
-            _log_prior.bind(p.prior, p.transform, p.prior_on)(p.unconstrained_variable)
-            for p in self.parameters.values()
-            if p.prior is not None
-        ]
-        return tf.add_n(densities) if densities else tf.zeros_like(self._share)
 
     def value_and_gradient(
         self, sites: Sites, jitter: tf.Tensor
@@ -198,7 +160,7 @@ class SiteBound:
         """
         at_once = len(self._chunks) == 1
         with self._tape() as tape:
-            value = self.log_prior()
+            value = self.hyperparameters.log_prior()
             if at_once:
                 value += self._bound(jitter, self._share, *self._chunks[0], *sites)
         gradient = _gradient(tape, value, self.variables)
@@ -211,11 +173,24 @@ class SiteBound:
         """:return: a tape to be entered, that watches the hyperparameters and `tensors`."""
         return _watching([*self.variables, *tensors])
 
+    def gaussian(self, sites: Sites, jitter: tf.Tensor) -> tuple[Natural, Gaussian]:
+        """:return: q of these sites at the present hyperparameters."""
+        parts = (self._sums(*part) for part in self.parts(sites, jitter))
+        h, P = (tf.add_n(column) for column in zip(*parts))
+        natural, q = compiled_gaussian(h, P, self._share)
+        return natural, q
+
+    def parts(self, sites: Sites, jitter: tf.Tensor) -> Iterator[tuple[Any, ...]]:
+        """Yield jitter, X, Y, weight and sites of chunk after chunk."""
+        start = 0
+        for chunk in self._chunks:
+            end = start + len(chunk[0])
+            yield (jitter, *chunk, *(part[start:end] for part in sites))
+            start = end
+
     def _by_chunks(self, sites: Sites, jitter: tf.Tensor) -> tuple[tf.Tensor, list[tf.Tensor]]:
         """By the chain rule through R and c, h and P, in three passes."""
-        parts = [
-            (jitter, *chunk, *site) for chunk, site in zip(self._chunks, self._of_chunks(sites))
-        ]
+        parts = list(self.parts(sites, jitter))
         h, P = (tf.add_n(column) for column in zip(*(self._sums(*part) for part in parts)))
         with _watching([h, P]) as outer:
             _, q = compiled_gaussian(h, P, self._share)
@@ -236,12 +211,6 @@ class SiteBound:
             terms = _gradient(tape, list(sums), self.variables, d_sums)
             gradient = list(map(tf.add, gradient, terms))
         return value, gradient
-
-    def _of_chunks(self, sites: Sites) -> Iterator[Sites]:
-        start = 0
-        for X, *_ in self._chunks:
-            yield Sites(*(part[start : start + len(X)] for part in sites))
-            start += len(X)
 
 
 @contextlib.contextmanager

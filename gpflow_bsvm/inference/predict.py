@@ -49,6 +49,31 @@ def predict_probabilities(
     return p
 
 
+def predict_log_density(
+    model: EngineModel, data: tuple[Any, Any], *, chunk_rows: int | None = None
+) -> AnyNDArray:
+    """
+    log p(y | x) of every row, as `model.predict_log_density`.
+
+    Arguments and errors as in `predict_marginals`.
+
+    :param data: X [N, D] and Y [N, P].
+    :return: [N].
+    """
+    X, Y = data
+    log_density = compiled_log_density.bind(model.likelihood)
+    return np.asarray(log_density(X, *predict_marginals(model, X, chunk_rows=chunk_rows), Y))
+
+
+@Compiled
+def compiled_log_density(likelihood: Likelihood, X: tf.Tensor, *f_and_Y: tf.Tensor) -> tf.Tensor:
+    """
+    :param f_and_Y: mean and variance of f, and labels.
+    :return: log p(y | f), [N], by the likelihood's present link.
+    """
+    return likelihood.predict_log_density(X, *f_and_Y)
+
+
 @Compiled
 def _predict_mean(likelihood: Likelihood, X: tf.Tensor, Fmu: tf.Tensor, Fvar: tf.Tensor) -> Any:
     return likelihood.predict_mean_and_var(X, Fmu, Fvar)[0]

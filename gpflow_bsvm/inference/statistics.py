@@ -21,6 +21,9 @@ from ..compilation import Compiled
 from ..likelihoods import sites
 from ..likelihoods.base import VARIANCE_FLOOR
 
+#: A cavity has at most this many times the variance of its marginal.
+_MOST_GROWTH = 1e6
+
 
 class Rows(NamedTuple):
     """Some rows of the data, as the engine sees them."""
@@ -156,6 +159,18 @@ def sum_sites(rows: Rows, w: tf.Tensor, r: tf.Tensor) -> tuple[tf.Tensor, tf.Ten
     P = tf.matmul(features * w, features, transpose_a=True)
     h = tf.matmul(features, r, transpose_a=True)[..., 0]
     return tf.cast(h, dtype), tf.cast(P, dtype)
+
+
+def cavity(rows: Rows, f: Marginals, w: tf.Tensor, r: tf.Tensor) -> Marginals:
+    """
+    :param f: marginals of Phi s.
+    :param w: [N, L], and r: [N, L], the sites of f(x) that are in them.
+    :return: mean and variance of f(x_n) without site n, both [N, L].
+    """
+    mean, variance = f
+    w, r = rows.weight * w, rows.weight * (r - w * rows.prior_mean)
+    left = variance / tf.maximum(1 - w * variance, 1 / _MOST_GROWTH)
+    return total(rows, (left * (mean / variance - r), left))
 
 
 def total(rows: Rows, f: Marginals) -> Marginals:

@@ -1,0 +1,72 @@
+"""What is trainable in a model beside q, and its log prior density."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gpflow
+import numpy as np
+import tensorflow as tf
+from gpflow.base import AnyNDArray, PriorOn
+from gpflow.config import default_float
+
+from ..compilation import Compiled
+
+
+@Compiled
+def _log_prior(prior: Any, transform: Any, on: Any, unconstrained: tf.Tensor) -> tf.Tensor:
+    """As `gpflow.Parameter.log_prior_density`: the density of the constrained value."""
+    value = unconstrained if transform is None else transform.forward(unconstrained)
+    if on == PriorOn.CONSTRAINED:
+        return tf.reduce_sum(prior.log_prob(value))
+    log_p = tf.reduce_sum(prior.log_prob(unconstrained))
+    if transform is None:
+        return log_p
+    rank = len(value.shape)
+    return log_p + tf.reduce_sum(transform.inverse_log_det_jacobian(value, rank))
+
+
+class Hyperparameters:
+    """
+    The trainable parameters of a model beside those of q.
+
+    :ivar named: by their names in GPflow, such as ".kernel.lengthscales".
+    :ivar variables: their unconstrained variables.
+    """
+
+    def __init__(self, model: Any) -> None:
+        """
+        :param model: a `gpflow.Module`, whose q, if it has parameters, are `q_mu` and `q_sqrt`.
+        """
+        of_q = {id(getattr(model, name, None)) for name in ("q_mu", "q_sqrt")}
+        named = gpflow.utilities.parameter_dict(model)
+        once = {id(p): (name, p) for name, p in named.items() if p.trainable and id(p) not in of_q}
+        self.named: dict[str, gpflow.Parameter] = dict(once.values())
+        self.variables = [p.unconstrained_variable for p in self.named.values()]
+
+    def values(self) -> dict[str, AnyNDArray]:
+        """:return: the present values of the hyperparameters by name."""
+        return {name: np.array(p.numpy()) for name, p in self.named.items()}
+
+    def check_start(self) -> None:
+        """
+        :raise ValueError: if a hyperparameter, or the density of its prior there, is not finite.
+        """
+        for name, value in self.values().items():
+            if not np.isfinite(value).all():
+                raise ValueError(f"{name} is {value}: learning needs finite values to start from")
+            prior = self.named[name].prior
+            if prior is not None and not np.isfinite(self.named[name].log_prior_density()):
+                raise ValueError(
+                    f"the prior of {name}, {prior.name}, excludes the value {value} at which "
+                    "learning starts: assign one that it allows"
+                )
+
+    def log_prior(self) -> tf.Tensor:
+        """:return: [], log prior density of the hyperparameters, as `model.log_prior_density`."""
+        densities = [
+            _log_prior.bind(p.prior, p.transform, p.prior_on)(p.unconstrained_variable)
+            for p in self.named.values()
+            if p.prior is not None
+        ]
+        return tf.add_n(densities) if densities else tf.zeros([], default_float())

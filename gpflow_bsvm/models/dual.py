@@ -1,0 +1,145 @@
+"""The sparse Bayesian SVM with its data inside: sites in the place of q."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gpflow
+import tensorflow as tf
+from check_shapes import inherit_check_shapes
+from gpflow.base import InputData, MeanAndVariance, RegressionData
+from gpflow.conditionals import conditional
+from gpflow.inducing_variables import InducingVariables
+from gpflow.kernels import Kernel
+from gpflow.models.util import inducingpoint_wrapper
+
+from ..checks import check_data, check_width
+from ..inference.ascent import SiteAscent
+from ..inference.bound import Sites, gaussian, site_bound
+from ..inference.solve import Natural, to_mean_and_root
+from ..inference.statistics import Rows, prior_factor, project, sum_sites
+from ..inference.view import View, shares_shifts
+from .features import SparseFeatures
+from .sparse import BSVM
+
+
+class DualBSVM(SparseFeatures, gpflow.models.GPModel, gpflow.models.InternalDataTrainingLossMixin):
+    r"""
+    The model of `BSVM` in the dual parametrisation (Adam et al. 2021, with a site for each datum):
+
+        q(s) = N(P^-1 h, P^-1),  P = I + Phi^T diag(w) Phi,  h = Phi^T r,  u = Lz s,
+        F    = sum_n E_q log L(y_n | f_n) - KL(q || p),
+
+    with sites (w_n, r_n) in the place of `q_mu` and `q_sqrt`, so that q follows the
+    hyperparameters. At fixed sites F is a smooth lower bound of the evidence, which needs no data
+    and no learning rate: as with `gpflow.models.SGPR`,
+    `gpflow.optimizers.Scipy().minimize(model.training_loss, model.trainable_variables)` learns
+    kernel, mean function and inducing variable. `update_sites` moves the sites; a fit alternates
+    the two (`gpflow_bsvm.inference.VEM` does it for a `BSVM`, chunk by chunk, where here a pass
+    holds [N, M] features at once).
+
+    :ivar sites: (w, r), both [N, L], not trainable.
+    """
+
+    def __init__(
+        self,
+        data: RegressionData,
+        kernel: Kernel,
+        likelihood: gpflow.likelihoods.Likelihood,
+        inducing_variable: InducingVariables | Any,
+        *,
+        mean_function: gpflow.functions.MeanFunction | None = None,
+        num_latent_gps: int | None = None,
+    ) -> None:
+        """
+        Sites are 0, and q is the prior, until the first `update_sites`.
+
+        :param data: X [N, D] and Y [N, P].
+        :param num_latent_gps: L; None: as many as the likelihood needs, or columns of Y.
+        :raise ValueError: for bad data, and as `BSVM`.
+        """
+        X, Y = check_data(likelihood, *data)
+        num_latent_gps = num_latent_gps or likelihood.latent_dim or Y.shape[1]
+        super().__init__(kernel, likelihood, mean_function, num_latent_gps)
+        self.inducing_variable = inducingpoint_wrapper(inducing_variable)
+        self._check_features()
+        check_width(self, X, Y)
+        self.data = (tf.convert_to_tensor(X), tf.convert_to_tensor(Y))
+        zeros = tf.zeros([len(X), num_latent_gps], X.dtype)
+        self.sites = Sites(*(tf.Variable(zeros, trainable=False) for _ in range(2)))
+        self.num_data = None
+
+    @inherit_check_shapes
+    def maximum_log_likelihood_objective(self) -> tf.Tensor:  # type: ignore[override]
+        """:return: F at the present sites and hyperparameters, see `elbo`."""
+        return self.elbo()
+
+    def elbo(self) -> tf.Tensor:
+        """:return: F, [], without the priors of the hyperparameters."""
+        modules = (self.likelihood, self.kernel, self.inducing_variable, self.mean_function)
+        return site_bound(*modules, *self._constants(), *self.data, self._weight(), *self.sites)
+
+    def update_sites(self, sweeps: int = 3) -> float:
+        """
+        Move the sites towards what the likelihood says at the present q, each time by rho = 1 or,
+        where F would fall, by less.
+
+        :param sweeps: number of moves, at least 1.
+        :return: F.
+        """
+        if sweeps < 1:
+            raise ValueError(f"sweeps must be at least 1, got {sweeps}")
+        X, Y = self.data
+        view = View(self, X.numpy(), Y.numpy(), self._weight().numpy())
+        ascent = SiteAscent(self, view, Sites(*map(tf.convert_to_tensor, self.sites)))
+        ascent.climb(sweeps)
+        for variable, value in zip(self.sites, ascent.sites):
+            variable.assign(value)
+        return ascent.elbo
+
+    def natural(self) -> Natural:
+        """:return: q in natural parameters, in the whitened space of the features."""
+        jitter, share = self._constants()
+        Lz = prior_factor(self.kernel, self.inducing_variable, jitter)
+        X, Y = self.data
+        features = project(self.kernel, self.inducing_variable, self.mean_function, X, Lz)
+        return gaussian(*sum_sites(Rows(X, Y, self._weight(), *features), *self.sites), share)[0]
+
+    def to_bsvm(self) -> BSVM:
+        """:return: a `BSVM` of the same kernel, likelihood and so on, with the present q."""
+        model = BSVM(
+            self.kernel,
+            self.likelihood,
+            self.inducing_variable,
+            mean_function=self.mean_function,
+            num_latent_gps=self.num_latent_gps,
+        )
+        model.assign_natural(self.natural())
+        return model
+
+    @inherit_check_shapes
+    def predict_f(
+        self, Xnew: InputData, full_cov: bool = False, full_output_cov: bool = False
+    ) -> MeanAndVariance:
+        """As in `gpflow.models.SGPR`: a pass over the data finds q first."""
+        mean, root = to_mean_and_root(self.natural())
+        with self._own_jitter():
+            f_mean, f_var = conditional(
+                Xnew,
+                self.inducing_variable,
+                self.kernel,
+                tf.transpose(mean),
+                q_sqrt=root,
+                full_cov=full_cov,
+                full_output_cov=full_output_cov,
+                white=True,
+            )
+        return f_mean + self.mean_function(Xnew), f_var
+
+    def _constants(self) -> tuple[tf.Tensor, tf.Tensor]:
+        """:return: the jitter, and whether to centre."""
+        dtype = gpflow.config.default_float()
+        return tf.constant(self.jitter, dtype), tf.constant(float(shares_shifts(self)), dtype)
+
+    def _weight(self) -> tf.Tensor:
+        return tf.ones_like(self.data[0][:, :1])

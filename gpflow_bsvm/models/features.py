@@ -1,0 +1,145 @@
+"""How a sparse model projects x, whatever its q: the engine's features and their jitter."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import gpflow
+import numpy as np
+import tensorflow as tf
+from gpflow.kernels import MultioutputKernel
+from gpflow.posteriors import (
+    IndependentPosteriorMultiOutput,
+    IndependentPosteriorSingleOutput,
+    get_posterior_class,
+)
+
+from ..checks import duplicate_rows, explain_cholesky_failure, inducing_points
+from ..inference.statistics import compiled_prior_factor, compiled_project
+
+#: Escalated jitter stops here: beyond it the model would no longer be the one asked for.
+MAX_JITTER = 1e-2
+
+
+class SparseFeatures:
+    """
+    Features Lz^-1 k(Z, x) of a model with kernel, inducing variable and mean function; what the
+    engine asks of a model beside q. For classes that are also a `gpflow.models.GPModel`.
+    """
+
+    kernel: Any
+    likelihood: Any
+    mean_function: Any
+    inducing_variable: Any
+    num_latent_gps: int
+    _jitter: float | None
+
+    def _check_features(self) -> None:
+        """
+        :raise ValueError: for kernels and inducing variables whose latent functions are mixed or
+            correlated under q; for duplicate inducing points; if the likelihood needs another
+            number of latent functions.
+        """
+        self._jitter = None
+        self._refuse_mixed_latents()
+        self._refuse_duplicates()
+        self._refuse_wrong_latents()
+
+    def _refuse_mixed_latents(self) -> None:
+        posterior = get_posterior_class(self.kernel, self.inducing_variable)
+        allowed = (IndependentPosteriorSingleOutput, IndependentPosteriorMultiOutput)
+        if posterior not in allowed:
+            raise ValueError(
+                f"{type(self).__name__} needs independent latent functions; "
+                f"{type(self.kernel).__name__} with {type(self.inducing_variable).__name__} gives "
+                f"a {posterior.__name__}. Use one kernel with num_latent_gps, or "
+                "SharedIndependent / SeparateIndependent with "
+                "SharedIndependentInducingVariables or SeparateIndependentInducingVariables"
+            )
+
+    def _refuse_duplicates(self) -> None:
+        for pairs in map(duplicate_rows, inducing_points(self.inducing_variable)):
+            if not pairs:
+                continue
+            first, again = pairs[0]
+            raise ValueError(
+                f"{len(pairs)} inducing points are duplicates (row {again} equals row {first}); "
+                "use gpflow_bsvm.inducing_points, which never returns any, or np.unique(Z, axis=0)"
+            )
+
+    def _refuse_wrong_latents(self) -> None:
+        needed = self.likelihood.latent_dim
+        if needed is not None and needed != self.num_latent_gps:
+            raise ValueError(
+                f"{type(self.likelihood).__name__} needs num_latent_gps={needed}, "
+                f"got {self.num_latent_gps}"
+            )
+
+    def prior_factor(self) -> tf.Tensor:
+        """
+        Cholesky factor Lz of Kuu + jitter I, [G, M, M], G = 1 where the latent functions share it.
+
+        The jitter is GPflow's `default_jitter()`; where that fails (outside of a graph) it is
+        raised by factors of 10 up to 1e-2 with a warning, and this model then uses it throughout.
+
+        :raise ValueError: if 1e-2 fails too; names the likely cause.
+        """
+        factor = compiled_prior_factor.bind(self.kernel, self.inducing_variable)
+        jitter = gpflow.config.default_jitter()
+        dtype = gpflow.config.default_float()
+        if not tf.executing_eagerly():
+            return factor(tf.constant(self._jitter or jitter, dtype))
+        before, self._jitter = self._jitter, None
+        jitters = [jitter]  # the default is tried even where it is 0 or above the limit
+        while jitters[-1] < 0.999 * MAX_JITTER:
+            jitters.append(10 * jitters[-1] or 1e-16)
+        for jitter in jitters:
+            with contextlib.suppress(tf.errors.InvalidArgumentError):
+                Lz = factor(tf.constant(jitter, dtype))
+                if np.isfinite(Lz.numpy()).all():
+                    if jitter > jitters[0]:
+                        self._jitter = jitter
+                        if jitter != before:
+                            warnings.warn(f"Kuu needed a jitter of {jitter:.0e}", stacklevel=2)
+                    return Lz
+        reason = explain_cholesky_failure(self.kernel, self.inducing_variable, jitters[-1])
+        raise ValueError(
+            f"Kuu has no Cholesky factor, even with jitter {jitters[-1]:.0e}: {reason}"
+        )
+
+    @property
+    def jitter(self) -> float:
+        """:return: what `prior_factor` last added to the diagonal of Kuu."""
+        return self._jitter or gpflow.config.default_jitter()
+
+    @property
+    def num_features(self) -> tuple[int, int]:
+        """:return: number of latent functions L and of inducing points M."""
+        return self.num_latent_gps, int(self.inducing_variable.num_inducing)
+
+    @property
+    def num_feature_groups(self) -> int:
+        """:return: 1 where all latent functions share kernel and inducing variable, else L."""
+        return self.num_features[0] if isinstance(self.kernel, MultioutputKernel) else 1
+
+    def projector(self) -> Callable[[tf.Tensor], tuple[tf.Tensor, tf.Tensor, tf.Tensor]]:
+        """
+        :return: a function of X [N, D] that returns whitened features [G, N, M], residual variance
+            [N, L or 1] and prior mean [N, L or 1], at the present hyperparameters.
+        """
+        project = compiled_project.bind(self.kernel, self.inducing_variable, self.mean_function)
+        Lz = self.prior_factor()
+        return lambda X: project(X, Lz)
+
+    @contextlib.contextmanager
+    def _own_jitter(self) -> Iterator[None]:
+        if self._jitter is None:
+            yield
+            return
+        config = dataclasses.replace(gpflow.config.config(), jitter=self._jitter)
+        with gpflow.config.as_context(config):
+            yield

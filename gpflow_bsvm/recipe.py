@@ -1,0 +1,145 @@
+"""From rows to a fitted model: what `BSVMClassifier` does between its checks."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import gpflow
+import numpy as np
+from gpflow.base import AnyNDArray
+from gpflow.likelihoods import Likelihood
+from sklearn.metrics import pairwise_distances
+
+from . import inducing_points, selection
+from .calibration import calibrate
+from .inference import VEM, History, fit
+from .models import BSVM
+from .priors import ard_kernel
+
+#: The default kernel where none is learned: prior variance in squared margins, and lengthscale in
+#: median distances between inducing points. The best of a coarse grid on twelve binary data sets.
+DEFAULT_VARIANCE = 4.0
+DEFAULT_LENGTHSCALE = 0.75
+
+#: The kernel is learned from this many rows at most, ...
+LEARN_ROWS = 10_000
+#: ... and a penalty chosen on this many.
+CHOICE_ROWS = 2_000
+#: While a penalty is chosen, learning stops after so many rounds.
+CHOICE_ROUNDS = 10
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """
+    :ivar make_likelihood: of a penalty.
+    :ivar num_latents: L.
+    :ivar penalty: or None: to be chosen, see `gpflow_bsvm.selection`.
+    :ivar kernel: copied, or None: a default one.
+    :ivar learn_kernel: learn what is trainable in the kernel.
+    :ivar calibrate: fit the link to leave-one-out marginals.
+    :ivar num_inducing: most inducing points.
+    :ivar inference: has `run`; None: `gpflow_bsvm.fit`.
+    :ivar max_rounds: of `VEM`.
+    """
+
+    make_likelihood: Callable[[float], Likelihood]
+    num_latents: int
+    penalty: float | None
+    kernel: gpflow.kernels.Kernel | None
+    learn_kernel: bool
+    calibrate: bool
+    num_inducing: int
+    inference: Any = None
+    seed: int = 0
+    progress: bool | None = False
+    max_rounds: int = 50
+
+    def fit(self, X: AnyNDArray, Y: AnyNDArray, weight: AnyNDArray) -> tuple[BSVM, History]:
+        """
+        :param X: [N, D], standardised.
+        :param Y: [N, 1], labels that the likelihood takes.
+        :param weight: [N], positive.
+        :return: the model, and the history of the learning of its kernel if that was asked for,
+            else of the fit of q.
+        """
+        if self.penalty is None:
+            return replace(self, penalty=self._choose(X, Y, weight)).fit(X, Y, weight)
+        model = self._make_model(X)
+        learned = self._learn(model, X, Y, weight) if self.learn_kernel else None
+        run = fit if self.inference is None else self.inference.run
+        history = run(model, (X, Y), sample_weight=weight, progress=self.progress)
+        if self.calibrate:
+            calibrate(model, (X, Y), sample_weight=weight)
+        return model, learned or history
+
+    def _make_model(self, X: AnyNDArray) -> BSVM:
+        assert self.penalty is not None
+        Z = self._inducing_points(X)
+        return BSVM(
+            self._make_kernel(Z),
+            self.make_likelihood(self.penalty),
+            Z,
+            num_latent_gps=self.num_latents,
+            num_data=len(X),
+        )
+
+    def _learn(self, model: BSVM, X: AnyNDArray, Y: AnyNDArray, weight: AnyNDArray) -> History:
+        """Learn the kernel, at fixed inducing points, from as many rows as tell it all."""
+        gpflow.set_trainable(model.inducing_variable, False)
+        X, Y, weight = self._at_most(LEARN_ROWS, X, Y, weight)
+        num_data, model.num_data = model.num_data, None
+        vem = VEM(max_rounds=self.max_rounds)
+        history = vem.run(model, (X, Y), sample_weight=weight, progress=self.progress)
+        model.num_data = num_data
+        return history
+
+    def _choose(self, X: AnyNDArray, Y: AnyNDArray, weight: AnyNDArray) -> float:
+        """:return: the penalty with the greatest density of held-out rows."""
+        X, Y, weight = self._at_most(CHOICE_ROWS, X, Y, weight)
+        num_folds = min(selection.NUM_FOLDS, selection.most_folds((X, Y)))
+        if num_folds < 2:  # a class with a single row
+            return selection.FIRST_PENALTY
+        hurried = replace(self, max_rounds=CHOICE_ROUNDS, progress=False)
+        score = partial(hurried._score, X, Y, weight, num_folds)
+        return selection.climb(score, selection.PENALTIES, selection.FIRST_PENALTY)
+
+    def _score(
+        self, X: AnyNDArray, Y: AnyNDArray, weight: AnyNDArray, num_folds: int, penalty: float
+    ) -> float:
+        recipe = replace(self, penalty=penalty)
+        return selection.held_out_density(
+            lambda *rows: recipe.fit(*rows)[0],
+            (X, Y),
+            sample_weight=weight,
+            num_folds=num_folds,
+            seed=self.seed,
+        )
+
+    def _at_most(self, number: int, *columns: AnyNDArray) -> tuple[AnyNDArray, ...]:
+        """:return: so many rows of each, at random, if there are more."""
+        size = len(columns[0])
+        if size <= number:
+            return columns
+        rows = np.random.default_rng(self.seed).choice(size, number, replace=False)
+        return tuple(column[rows] for column in columns)
+
+    def _inducing_points(self, X: AnyNDArray) -> AnyNDArray:
+        if len(X) <= inducing_points.SUBSAMPLE:
+            X = np.unique(X, axis=0)  # neither order nor repetition of rows may matter
+        return inducing_points.kmeans(X, min(self.num_inducing, len(X)), seed=self.seed)
+
+    def _make_kernel(self, Z: AnyNDArray) -> gpflow.kernels.Kernel:
+        if self.kernel is not None:
+            return copy.deepcopy(self.kernel)
+        if self.learn_kernel:
+            return ard_kernel(Z.shape[1], penalty=self.penalty or 1.0)
+        distances = pairwise_distances(Z)[np.triu_indices(len(Z), 1)]
+        scale = np.median(distances) if len(distances) else 1.0
+        return gpflow.kernels.SquaredExponential(
+            DEFAULT_VARIANCE, lengthscales=DEFAULT_LENGTHSCALE * scale
+        )
