@@ -20,6 +20,7 @@ from .checks import warn_of_constants
 from .inference import CAVI, SVI
 from .inference.predict import predict_marginals, predict_probabilities
 from .likelihoods import CrammerSinger, Hinge, OneVsRest
+from .recipe import Recipe
 
 #: What more than two classes are trained by; the names are those of scikit-learn's `LinearSVC`.
 MULTI_CLASS = {"crammer_singer": CrammerSinger, "ovr": OneVsRest}
