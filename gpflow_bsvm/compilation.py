@@ -119,6 +119,14 @@ def _key(modules: tuple[Any, ...]) -> tuple[Hashable, list[gpflow.Parameter]]:
     return ("identity", *modules), []
 
 
+def parameters_of(*modules: Any) -> list[gpflow.Parameter]:
+    """
+    :return: the parameters of `modules` in the order in which a `Compiled` function passes them;
+        none for modules with other state, which no function can move.
+    """
+    return _key(modules)[1]
+
+
 def _raw(parameter: gpflow.Parameter) -> tf.Tensor:
     return tf.convert_to_tensor(parameter.unconstrained_variable)
 
@@ -140,8 +148,14 @@ class Compiled:
         A = project(X)
     """
 
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self._function = function
+    def __init__(self, function: Callable[..., Any], *, rebuilds: bool = False) -> None:
+        """
+        :param function: to be compiled.
+        :param rebuilds: call it as `function(rebuild, values, *tensors)`: `rebuild(values)` are the
+            modules with the unconstrained `values`, in the order of `parameters_of`, so that the
+            function may move them, as a loop that learns does.
+        """
+        self._function, self._rebuilds = function, rebuilds
         self._graphs: OrderedDict[Hashable, Any] = OrderedDict()
         self._lock = threading.RLock()  # scikit-learn's users fit in threads
         #: How often the function was traced, for tests and for the curious.
@@ -189,8 +203,7 @@ class Compiled:
         parameters: list[gpflow.Parameter],
         tensors: tuple[tf.Tensor, ...],
     ) -> Any:
-        def traced(values: list[tf.Tensor], *tensors: tf.Tensor) -> Any:
-            self.num_traces += 1
+        def rebuild(values: list[tf.Tensor]) -> tuple[Any, ...]:
             constrained = {
                 id(parameter): value
                 if parameter.transform is None
@@ -198,8 +211,13 @@ class Compiled:
                 for parameter, value in zip(parameters, values)
             }
             # deepcopy takes what the memo has: here tensors in the place of the parameters.
-            inside = copy.deepcopy(modules, constrained) if parameters else modules
-            return self._function(*inside, *tensors)
+            return copy.deepcopy(modules, constrained) if parameters else modules
+
+        def traced(values: list[tf.Tensor], *tensors: tf.Tensor) -> Any:
+            self.num_traces += 1
+            if self._rebuilds:
+                return self._function(rebuild, values, *tensors)
+            return self._function(*rebuild(values), *tensors)
 
         raw = [parameter.unconstrained_variable for parameter in parameters]
         raw_specs = [tf.TensorSpec(variable.shape, variable.dtype) for variable in raw]

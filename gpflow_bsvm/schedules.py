@@ -119,3 +119,20 @@ class Given:
     ) -> tuple[tf.Tensor, tuple[tf.Tensor, ...]]:
         """:return: `given`."""
         return given, memory
+
+
+def rates(schedule: Schedule | Adaptive | float, step: int, number: int) -> list[float]:
+    """
+    :return: rates of so many steps from `step` on (of an `Adaptive` its first, the rest it sees to
+        itself).
+    :raise ValueError: for a rate outside (0, 1].
+    """
+    if isinstance(schedule, Adaptive):
+        return [schedule.first] * number
+    if not callable(schedule):
+        return [schedule] * number
+    values = [schedule(step + t) for t in range(number)]
+    for t, rate in enumerate(values):
+        if not 0 < rate <= 1:
+            raise ValueError(f"the schedule gave {rate} at step {step + t}; expected (0, 1]")
+    return values

@@ -3,7 +3,8 @@
 from .auto import fit
 from .cavi import CAVI
 from .history import History
+from .ml2 import ML2
 from .svi import SVI
 from .vem import VEM
 
-__all__ = ["CAVI", "SVI", "History", "VEM", "fit"]
+__all__ = ["CAVI", "ML2", "SVI", "History", "VEM", "fit"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 import numpy as np
@@ -10,11 +10,45 @@ import tensorflow as tf
 from gpflow.base import AnyNDArray
 
 from ..checks import check_data, check_weights, check_width
-from .statistics import Rows
-from .view import EngineModel, View
+from .view import EngineModel
 
 #: A block of consecutive minibatches: rows that hold them, and index [T, B] into these rows.
-Block = tuple[Rows, AnyNDArray]
+Block = tuple[Any, AnyNDArray]
+
+
+class Rowwise(Protocol):
+    """Data that can be had by row numbers, as a `View`."""
+
+    def __len__(self) -> int:
+        """:return: the number of rows."""
+
+    def take(self, index: AnyNDArray) -> tuple[Any, AnyNDArray]:
+        """:return: rows that hold those of `index`, and where in them each stands."""
+
+
+#: X [N, D], Y [N, P] and weight [N, 1] -> these rows as an algorithm wants them.
+Viewer = Callable[[AnyNDArray, AnyNDArray, AnyNDArray], Rowwise]
+
+
+def source_of(
+    model: EngineModel, data: Any, sample_weight: Any, batch_size: int, seed: int, viewer: Viewer
+) -> tuple[Source, float]:
+    """
+    :param data: X and Y, or a batched `tf.data.Dataset`.
+    :return: where minibatches come from, and how many data there are in all.
+    :raise ValueError: for bad data, or a dataset without `num_data`.
+    """
+    if isinstance(data, tf.data.Dataset):
+        if model.num_data is None:
+            raise ValueError("for a tf.data.Dataset the model needs num_data, the rows in all")
+        if sample_weight is not None:
+            raise ValueError("with a tf.data.Dataset, weights are its third component")
+        return DatasetSource(model, data, viewer), float(model.num_data)
+    X, Y = check_data(model.likelihood, *data)
+    check_width(model, X, Y)
+    weight = check_weights(sample_weight, len(X))
+    num_data = len(X) if model.num_data is None else float(model.num_data)
+    return ArraySource(viewer(X, Y, weight), batch_size, seed), num_data
 
 
 class Source(Protocol):
@@ -27,7 +61,7 @@ class Source(Protocol):
 class ArraySource:
     """Minibatches from arrays: each epoch is a fresh permutation of the rows."""
 
-    def __init__(self, view: View, batch_size: int, seed: int) -> None:
+    def __init__(self, view: Rowwise, batch_size: int, seed: int) -> None:
         self._view, self._batch_size = view, min(batch_size, len(view))
         self._random = np.random.default_rng(seed)
         self._waiting = np.empty(0, dtype=np.int64)
@@ -50,8 +84,8 @@ class DatasetSource:
     anew when it ends. Consecutive batches of equal size make a block, which is projected at once.
     """
 
-    def __init__(self, model: EngineModel, dataset: tf.data.Dataset) -> None:
-        self._model, self._dataset = model, dataset
+    def __init__(self, model: EngineModel, dataset: tf.data.Dataset, viewer: Viewer) -> None:
+        self._model, self._dataset, self._viewer = model, dataset, viewer
 
     def blocks(self, num_batches: int) -> Iterator[Block]:
         """Yield blocks without end; raise ValueError for a dataset without batches."""
@@ -85,4 +119,4 @@ class DatasetSource:
     def _block(self, group: list[tuple[AnyNDArray, ...]]) -> Block:
         X, Y, weight = (np.concatenate(column) for column in zip(*group))
         index = np.arange(len(X)).reshape(len(group), -1)
-        return View(self._model, X, Y, weight).take(index)
+        return self._viewer(X, Y, weight).take(index)

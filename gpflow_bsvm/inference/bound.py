@@ -105,7 +105,7 @@ def _chunk_sums(
 
 
 @Compiled
-def _chunk_expectation(
+def compiled_expectation(
     likelihood: Likelihood,
     kernel: Kernel,
     inducing_variable: InducingVariables,
@@ -117,6 +117,7 @@ def _chunk_expectation(
     R: tf.Tensor,
     c: tf.Tensor,
 ) -> tf.Tensor:
+    """:return: sum of E_q log p(y_n | f_n) at q(s) = N(R^T c, R^T R)."""
     rows = rows_of(kernel, inducing_variable, mean_function, jitter, X, Y, weight)
     return localise(likelihood, rows, marginals(rows.features, R, c))[-1]
 
@@ -144,7 +145,7 @@ class SiteBound:
         starts = range(0, len(X), size)
         self._bound = _compiled_bound.bind(model.likelihood, *modules)
         self._sums = _chunk_sums.bind(*modules)
-        self._expectation = _chunk_expectation.bind(model.likelihood, *modules)
+        self._expectation = compiled_expectation.bind(model.likelihood, *modules)
         self._chunks = [
             tuple(tf.convert_to_tensor(part[start : start + size]) for part in (X, Y, weight))
             for start in starts

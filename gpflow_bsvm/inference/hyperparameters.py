@@ -13,9 +13,10 @@ from gpflow.config import default_float
 from ..compilation import Compiled
 
 
-@Compiled
-def _log_prior(prior: Any, transform: Any, on: Any, unconstrained: tf.Tensor) -> tf.Tensor:
-    """As `gpflow.Parameter.log_prior_density`: the density of the constrained value."""
+def log_density(prior: Any, transform: Any, on: Any, unconstrained: tf.Tensor) -> tf.Tensor:
+    """As `gpflow.Parameter.log_prior_density`: the density of the constrained value, summed."""
+    if prior is None:
+        return tf.zeros([], unconstrained.dtype)
     value = unconstrained if transform is None else transform.forward(unconstrained)
     if on == PriorOn.CONSTRAINED:
         return tf.reduce_sum(prior.log_prob(value))
@@ -24,6 +25,9 @@ def _log_prior(prior: Any, transform: Any, on: Any, unconstrained: tf.Tensor) ->
         return log_p
     rank = len(value.shape)
     return log_p + tf.reduce_sum(transform.inverse_log_det_jacobian(value, rank))
+
+
+_compiled_log_density = Compiled(log_density)
 
 
 class Hyperparameters:
@@ -65,7 +69,7 @@ class Hyperparameters:
     def log_prior(self) -> tf.Tensor:
         """:return: [], log prior density of the hyperparameters, as `model.log_prior_density`."""
         densities = [
-            _log_prior.bind(p.prior, p.transform, p.prior_on)(p.unconstrained_variable)
+            _compiled_log_density.bind(p.prior, p.transform, p.prior_on)(p.unconstrained_variable)
             for p in self.named.values()
             if p.prior is not None
         ]

@@ -8,7 +8,7 @@ import tensorflow as tf
 from gpflow.base import RegressionData
 
 from .solve import Natural, blend, solve
-from .statistics import Rows, accumulate, marginals
+from .statistics import Marginals, Rows, accumulate, marginals, marginals_of_few
 from .view import EngineModel
 
 
@@ -39,3 +39,11 @@ def natural_gradient_step(
     rows = Rows(X, Y, weight, *model.projector()(X))
     sums = accumulate(model.likelihood, rows, marginals(rows.features, q.R, q.c))
     return blend(old, sums.h, sums.P, tf.cast(learning_rate, X.dtype))
+
+
+def batch_marginals(features: tf.Tensor, q: Natural) -> Marginals:
+    """:return: `marginals` of a minibatch under q, by the cheaper of two ways."""
+    if features.shape[1] is not None and features.shape[1] < features.shape[2]:
+        return marginals_of_few(tf.cast(features, q.h.dtype), tf.linalg.cholesky(q.P), q.h)
+    solution = solve(q)
+    return marginals(features, solution.R, solution.c)

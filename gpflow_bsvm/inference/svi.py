@@ -4,26 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import tensorflow as tf
 from gpflow.base import RegressionData
 from gpflow.likelihoods import Likelihood
 
-from ..checks import check_data, check_model, check_weights, check_width
+from ..checks import check_model
 from ..compilation import Compiled
-from ..schedules import Adaptive, Constant, Given, RobbinsMonro, Schedule
-from .batches import ArraySource, DatasetSource, Source
+from ..schedules import Adaptive, Constant, Given, RobbinsMonro, Schedule, rates
+from .batches import Source, source_of
 from .history import Callback, History, Recorder
-from .solve import Natural, RunningMean, blend, compiled_centre, compiled_solve, solve
-from .statistics import (
-    Marginals,
-    Rows,
-    accumulate,
-    compiled_accumulate,
-    marginals,
-    marginals_of_few,
-)
+from .solve import Natural, RunningMean, blend, compiled_centre, compiled_solve
+from .statistics import Rows, accumulate, compiled_accumulate
+from .step import batch_marginals
 from .view import CHUNK_ENTRIES, EngineModel, View, shares_shifts
 
 #: The ELBO is estimated from this many of the latest rows.
@@ -97,23 +92,11 @@ class SVI:
         :raise ValueError: for bad data, or a dataset without `num_data`.
         """
         check_model(model)
-        source, num_data = self._source(model, data, sample_weight)
+        viewer = partial(View, model)
+        source, num_data = source_of(model, data, sample_weight, self.batch_size, self.seed, viewer)
         with Recorder(model, self.num_steps, callback, monitor, progress) as recorder:
             self._descend(model, source, num_data, recorder)
         return recorder.history
-
-    def _source(self, model: EngineModel, data: Any, sample_weight: Any) -> tuple[Source, float]:
-        if isinstance(data, tf.data.Dataset):
-            if model.num_data is None:
-                raise ValueError("for a tf.data.Dataset the model needs num_data, the rows in all")
-            if sample_weight is not None:
-                raise ValueError("with a tf.data.Dataset, weights are its third component")
-            return DatasetSource(model, data), float(model.num_data)
-        X, Y = check_data(model.likelihood, *data)
-        check_width(model, X, Y)
-        weight = check_weights(sample_weight, len(X))
-        num_data = len(X) if model.num_data is None else float(model.num_data)
-        return ArraySource(View(model, X, Y, weight), self.batch_size, self.seed), num_data
 
     def _descend(
         self, model: EngineModel, source: Source, num_data: float, recorder: Recorder
@@ -128,7 +111,7 @@ class SVI:
             state, total, rho, memory = run_block(
                 *state,
                 num_data / index.shape[1] * tf.ones_like(state.h[0, 0]),
-                tf.constant(self._rates(step, len(index)), state.h.dtype),
+                tf.constant(rates(self.learning_rate, step, len(index)), state.h.dtype),
                 tf.constant(index),
                 *memory,
                 *self._single(rows, state, index.shape[1], num_data),
@@ -155,19 +138,6 @@ class SVI:
         if self.products is None and big and num_data <= _SINGLE_ROWS:
             dtype = tf.float32
         return rows._replace(features=tf.cast(rows.features, dtype))
-
-    def _rates(self, step: int, number: int) -> list[float]:
-        """:return: rates of so many steps from `step` on."""
-        schedule = self.learning_rate
-        if isinstance(schedule, Adaptive):
-            return [schedule.first] * number  # it sees to them in the loop
-        if not callable(schedule):
-            return [schedule] * number
-        rates = [schedule(step + t) for t in range(number)]
-        for t, rate in enumerate(rates):
-            if not 0 < rate <= 1:
-                raise ValueError(f"the schedule gave {rate} at step {step + t}; expected (0, 1]")
-        return rates
 
 
 @Compiled
@@ -196,7 +166,7 @@ def compiled_steps(
 
     def body(t: Any, state: Any, total: Any, rho: Any, memory: Any) -> Any:
         batch, old = everything.take(index[t]), Natural(*state)
-        sums = accumulate(likelihood, batch, _marginals(batch.features, old))
+        sums = accumulate(likelihood, batch, batch_marginals(batch.features, old))
         target_h, target_P = scale * sums.h, scale * sums.P
         residual = blend(old, target_h, target_P, tf.ones_like(scale))
         residual = Natural(*map(tf.subtract, residual, old))
@@ -212,13 +182,6 @@ def compiled_steps(
         lambda t, *_: t < num_steps, body, start, parallel_iterations=1
     )
     return state, total, rho, memory
-
-
-def _marginals(features: tf.Tensor, q: Natural) -> Marginals:
-    if features.shape[1] < features.shape[2]:
-        return marginals_of_few(tf.cast(features, q.h.dtype), tf.linalg.cholesky(q.P), q.h)
-    solution = solve(q)
-    return marginals(features, solution.R, solution.c)
 
 
 def _estimate_elbo(
