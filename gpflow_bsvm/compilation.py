@@ -79,7 +79,8 @@ class _Structure:
             self.parameters.append(value)
             if self._by_identity:
                 return self._opaque(value)
-            return ("parameter", tuple(value.shape), value.dtype.name, self.of(value.transform))
+            shape = tuple(_open(value.unconstrained_variable.shape))
+            return ("parameter", shape, value.dtype.name, self.of(value.transform))
         if isinstance(value, (tfp.bijectors.Bijector, tfp.distributions.Distribution)):
             return (type(value), self.of(value.parameters))
         if isinstance(value, (tf.Variable, tf.Tensor)):
@@ -129,6 +130,11 @@ def parameters_of(*modules: Any) -> list[gpflow.Parameter]:
 
 def _raw(parameter: gpflow.Parameter) -> tf.Tensor:
     return tf.convert_to_tensor(parameter.unconstrained_variable)
+
+
+def _open(shape: tf.TensorShape) -> list[int | None]:
+    """The first dimension of matrices stays open: another number of inducing points, same graph."""
+    return [None, *shape[1:]] if len(shape) == 2 else list(shape)
 
 
 def _spec(tensor: tf.Tensor) -> tf.TensorSpec:
@@ -220,6 +226,6 @@ class Compiled:
             return self._function(*rebuild(values), *tensors)
 
         raw = [parameter.unconstrained_variable for parameter in parameters]
-        raw_specs = [tf.TensorSpec(variable.shape, variable.dtype) for variable in raw]
+        raw_specs = [tf.TensorSpec(_open(variable.shape), variable.dtype) for variable in raw]
         specs = [_spec(tensor) for tensor in tensors]
         return tf.function(traced).get_concrete_function(raw_specs, *specs)

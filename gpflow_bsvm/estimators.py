@@ -116,7 +116,7 @@ class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return Recipe(
             make_likelihood=self._make_likelihood,
             num_latents=self._num_latents,
-            penalty=None if self.penalty == "auto" else self.penalty,
+            penalty=self._fixed_penalty(),
             kernel=self.kernel,
             learn_kernel=self.learn_kernel,
             calibrate=self.calibrate,
@@ -125,6 +125,13 @@ class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             seed=int(check_random_state(self.random_state).randint(2**31)),
             progress=self.verbose,
         )
+
+    def _fixed_penalty(self) -> float | None:
+        if self.penalty == "auto":
+            return None
+        if isinstance(self.penalty, str):
+            raise ValueError(f'penalty must be a positive number or "auto", got {self.penalty!r}')
+        return self.penalty
 
     def _validate(
         self, X: Any, y: Any, sample_weight: Any

@@ -30,7 +30,7 @@ LEARN_ROWS = 10_000
 #: ... and a penalty chosen on this many.
 CHOICE_ROWS = 2_000
 #: While a penalty is chosen, learning stops after so many rounds.
-CHOICE_ROUNDS = 10
+CHOICE_ROUNDS = 5
 
 
 @dataclass(frozen=True)

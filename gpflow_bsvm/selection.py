@@ -20,10 +20,10 @@ from .checks import check_weights
 from .inference.predict import predict_log_density
 
 #: Where a penalty is chosen from, and where the search starts.
-PENALTIES = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
+PENALTIES = (1.0, 4.0, 16.0)
 FIRST_PENALTY = 1.0
 #: Folds of the rows; no more of them are looked at once so many rows have been predicted.
-NUM_FOLDS = 4
+NUM_FOLDS = 3
 ENOUGH_ROWS = 1000
 
 #: X [N, D], Y [N, 1] and weights [N] -> a fitted model.

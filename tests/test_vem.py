@@ -168,6 +168,25 @@ def test_starts_that_cannot_be_learned_from(data):
         VEM().run(model, data)
 
 
+class WarpedKernel(gpflow.kernels.SquaredExponential):
+    """A deep kernel in small: it holds a bare variable, as Keras layers do."""
+
+    def __init__(self):
+        super().__init__()
+        self.stretch = tf.Variable(1.3, dtype=tf.float64)
+
+    def K(self, X, X2=None):
+        return super().K(self.stretch * X, None if X2 is None else self.stretch * X2)
+
+
+def test_bare_variables_are_learned_too(data):
+    model = make_model(data, kernel=WarpedKernel(), likelihood=Hinge(bound="exact"))
+    gpflow.set_trainable(model.inducing_variable, False)
+    history = VEM(max_rounds=3).run(model, data)
+    assert history.elbo[-1] > history.elbo[0]
+    assert history.hyperparameters[".kernel.stretch"][-1] != 1.3
+
+
 # --- the loop ------------------------------------------------------------------------------------
 
 

@@ -12,6 +12,9 @@ from gpflow.base import AnyNDArray
 from ..checks import check_data, check_weights, check_width
 from .view import EngineModel
 
+#: An ELBO is estimated from so many rows at least.
+_ELBO_ROWS = 500
+
 #: A block of consecutive minibatches: rows that hold them, and index [T, B] into these rows.
 Block = tuple[Any, AnyNDArray]
 
@@ -120,3 +123,12 @@ class DatasetSource:
         X, Y, weight = (np.concatenate(column) for column in zip(*group))
         index = np.arange(len(X)).reshape(len(group), -1)
         return self._viewer(X, Y, weight).take(index)
+
+
+def latest(index: AnyNDArray) -> AnyNDArray:
+    """
+    :param index: [T, B], row numbers of minibatches.
+    :return: those of the last batches, of some 500 rows: what an ELBO is estimated from.
+    """
+    number = -(-_ELBO_ROWS // index.shape[1])
+    return np.asarray(index[-number:].reshape(-1))

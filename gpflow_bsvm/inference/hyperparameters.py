@@ -32,7 +32,8 @@ _compiled_log_density = Compiled(log_density)
 
 class Hyperparameters:
     """
-    The trainable parameters of a model beside those of q.
+    The trainable parameters of a model beside those of q, and bare variables, such as those of a
+    Keras layer in a kernel.
 
     :ivar named: by their names in GPflow, such as ".kernel.lengthscales".
     :ivar variables: their unconstrained variables.
@@ -43,10 +44,12 @@ class Hyperparameters:
         :param model: a `gpflow.Module`, whose q, if it has parameters, are `q_mu` and `q_sqrt`.
         """
         of_q = {id(getattr(model, name, None)) for name in ("q_mu", "q_sqrt")}
-        named = gpflow.utilities.parameter_dict(model)
-        once = {id(p): (name, p) for name, p in named.items() if p.trainable and id(p) not in of_q}
-        self.named: dict[str, gpflow.Parameter] = dict(once.values())
-        self.variables = [p.unconstrained_variable for p in self.named.values()]
+        named = gpflow.utilities.parameter_dict(model).items()
+        once = {id(p): (name, p) for name, p in named if p.trainable and id(p) not in of_q}
+        self.named: dict[str, gpflow.Parameter | tf.Variable] = dict(once.values())
+        self.variables: list[tf.Variable] = [
+            getattr(p, "unconstrained_variable", p) for p in self.named.values()
+        ]
 
     def values(self) -> dict[str, AnyNDArray]:
         """:return: the present values of the hyperparameters by name."""
@@ -59,7 +62,7 @@ class Hyperparameters:
         for name, value in self.values().items():
             if not np.isfinite(value).all():
                 raise ValueError(f"{name} is {value}: learning needs finite values to start from")
-            prior = self.named[name].prior
+            prior = getattr(self.named[name], "prior", None)
             if prior is not None and not np.isfinite(self.named[name].log_prior_density()):
                 raise ValueError(
                     f"the prior of {name}, {prior.name}, excludes the value {value} at which "
@@ -71,6 +74,6 @@ class Hyperparameters:
         densities = [
             _compiled_log_density.bind(p.prior, p.transform, p.prior_on)(p.unconstrained_variable)
             for p in self.named.values()
-            if p.prior is not None
+            if getattr(p, "prior", None) is not None
         ]
         return tf.add_n(densities) if densities else tf.zeros([], default_float())

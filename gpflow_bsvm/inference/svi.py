@@ -14,15 +14,13 @@ from gpflow.likelihoods import Likelihood
 from ..checks import check_model
 from ..compilation import Compiled
 from ..schedules import Adaptive, Constant, Given, RobbinsMonro, Schedule, rates
-from .batches import Source, source_of
+from .batches import Source, latest, source_of
 from .history import Callback, History, Recorder
 from .solve import Natural, RunningMean, blend, compiled_centre, compiled_solve
 from .statistics import Rows, accumulate, compiled_accumulate
 from .step import batch_marginals
 from .view import CHUNK_ENTRIES, EngineModel, View, shares_shifts
 
-#: The ELBO is estimated from this many of the latest rows.
-_ELBO_ROWS = 500
 #: From this many entries (B times L M) on, products run in single precision, ...
 _BIG_BATCH = 1e5
 #: ... up to this many data: their rounding, times N, must stay small beside the prior's precision.
@@ -188,7 +186,7 @@ def _estimate_elbo(
     sums: Callable[..., Any], state: Natural, rows: Rows, index: Any, num_data: float
 ) -> float:
     """The ELBO at `state` with the likelihood's part estimated from the latest rows."""
-    latest = index.reshape(-1)[-max(_ELBO_ROWS, index.shape[1]) :]
+    seen = latest(index)
     q = compiled_solve(*state)
-    expectation = sums(q.R, q.c, *rows.take(latest)).expectation
-    return float(expectation * (num_data / len(latest)) - q.kl)
+    expectation = sums(q.R, q.c, *rows.take(seen)).expectation
+    return float(expectation * (num_data / len(seen)) - q.kl)

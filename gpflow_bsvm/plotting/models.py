@@ -1,0 +1,228 @@
+"""What a fit did, what its kernel looks at, and whether its probabilities can be trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import gpflow
+import numpy as np
+from gpflow.base import AnyNDArray
+from gpflow.kernels import Kernel, SharedIndependent, Static, Sum
+from gpflow.likelihoods import Likelihood, ScalarLikelihood
+
+from ..calibration import leave_one_out
+from ..checks import check_model
+from ..inference.history import History
+from ..inference.view import EngineModel
+from ..metrics import nll
+from .figures import LINE
+from .scores import reliability_diagram
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: Link parameters that change nothing.
+_NEUTRAL = {"slope": 1.0, "offset": 0.0}
+
+
+# --- the way of a fit ----------------------------------------------------------------------------
+
+
+def bound_trace(ax: Axes, history: History, **style: Any) -> Axes:
+    """
+    The bound that the fit maximises after each recorded step, `history.elbo` against
+    `history.step`: of `VEM` with the log prior of the hyperparameters, of `SVI` an estimate.
+
+    :param style: of the line, such as `label`.
+    """
+    ax.plot(history.step, history.elbo, **LINE | style)
+    ax.set(xlabel="step", ylabel="bound [nats]", title="Bound")
+    return ax
+
+
+def hyperparameter_trace(
+    ax: Axes, history: History, names: Sequence[str] | None = None, **style: Any
+) -> Axes:
+    """
+    The hyperparameters after each recorded step: a colour and a legend entry for each, a line for
+    each of its entries. The axis is logarithmic where all values are positive.
+
+    :param names: as in `history.hyperparameters`; None: all but matrices such as inducing points.
+    :param style: of the lines, such as `linestyle`.
+    :raise ValueError: for a fit that learned none, or names that are not among them.
+    """
+    for name in _learned(history, names):
+        values = np.reshape(history.hyperparameters[name], (len(history), -1))
+        thin = {"linewidth": 0.7, "markersize": 1.5} if values.shape[1] > 1 else {}
+        look = LINE | thin | {"label": name.removeprefix(".")} | style
+        (line,) = ax.plot(history.step, values[:, 0], **look)
+        look |= {"label": None, "color": line.get_color()}
+        if values.shape[1] > 1:
+            ax.plot(history.step, values[:, 1:], **look)
+    positive = all(np.min(line.get_ydata()) > 0 for line in ax.lines)
+    ax.set(xlabel="step", ylabel="value", yscale="log" if positive else "linear")
+    ax.set(title="Hyperparameters")
+    ax.legend(frameon=False, fontsize="small")
+    return ax
+
+
+def _learned(history: History, names: Sequence[str] | None) -> list[str]:
+    """:return: `names`, or all of scalars and vectors."""
+    learned = history.hyperparameters
+    if not learned:
+        raise ValueError(
+            "the history has no hyperparameters: CAVI and SVI leave them where they are, "
+            "gpflow_bsvm.inference.VEM learns them"
+        )
+    small = [name for name, values in learned.items() if np.ndim(values[0]) < 2]
+    chosen = small if names is None else list(names)
+    if not chosen or not set(chosen) <= set(learned):
+        raise ValueError(f"names must be some of {list(learned)}, got {chosen}")
+    return chosen
+
+
+# --- what a kernel looks at ----------------------------------------------------------------------
+
+
+def relevance(kernel: Kernel, num_features: int | None = None) -> AnyNDArray:
+    """
+    How strongly f depends on each feature: 1 / lengthscale, relative to the largest. That is,
+    up to a factor, the prior's typical slope along the feature, and compares features of equal
+    scale: standardise them.
+
+    :param kernel: with a lengthscale for each feature (ARD); constants and white noise may be
+        added to it or multiply it.
+    :param num_features: D, for a kernel with `active_dims`; None: up to the last one it looks at.
+    :return: [D] from 0 (not looked at) to 1.
+    :raise ValueError: for any other kernel, or if it does not suit `num_features`.
+    """
+    parts = [part for part in _parts(kernel) if not isinstance(part, Static)]
+    if len(parts) != 1 or np.ndim(getattr(parts[0], "lengthscales", 0)) != 1:
+        shown = ", ".join(type(part).__name__ for part in parts)
+        raise ValueError(
+            f"relevance needs one kernel with a lengthscale for each feature (ARD), got [{shown}]; "
+            "use gpflow_bsvm.priors.ard_kernel, or one part of a sum or product. Of a Sum without "
+            "ARD, relevance_bars draws the variance of each kernel, if every one has a variance"
+        )
+    sensitivity = 1 / np.asarray(parts[0].lengthscales)
+    columns = _columns(parts[0].active_dims, len(sensitivity), num_features)
+    values = np.zeros(num_features or 1 + columns.max())
+    values[columns] = sensitivity / sensitivity.max()
+    return values
+
+
+def _parts(kernel: Any) -> list[Any]:
+    """:return: the kernels that sums, products and several latent functions are made of."""
+    if isinstance(kernel, SharedIndependent):
+        return _parts(kernel.kernel)
+    return [leaf for part in getattr(kernel, "kernels", ()) for leaf in _parts(part)] or [kernel]
+
+
+def _columns(active_dims: Any, count: int, num_features: int | None) -> AnyNDArray:
+    """:return: [count], the columns of X that a kernel looks at."""
+    columns: AnyNDArray = np.asarray([] if isinstance(active_dims, slice) else active_dims, int)
+    if isinstance(active_dims, slice):
+        start, step = active_dims.start or 0, active_dims.step or 1
+        columns = np.arange(num_features or start + step * count)[active_dims]
+    if len(columns) != count or columns.max() >= (num_features or np.inf):
+        raise ValueError(
+            f"{count} lengthscales of active_dims={active_dims} do not fit {num_features} features"
+        )
+    return columns
+
+
+def relevance_bars(
+    ax: Axes, kernel: Kernel, feature_names: Sequence[str] | None = None, most: int = 30
+) -> Axes:
+    """
+    What a kernel looks at, from the largest to the smallest: the `relevance` of each feature; of a
+    Sum of kernels without ARD (multiple kernel learning) the variance of each kernel.
+
+    :param feature_names: of all D features, or of the kernels of such a Sum; None: their numbers,
+        or the kernels' names.
+    :param most: bars to draw; the title says how many features are left out.
+    :raise ValueError: for a kernel that has neither, or another number of names.
+    """
+    values, names, what = _weights(kernel, feature_names)
+    if len(names) != len(values):
+        raise ValueError(f"expected {len(values)} feature_names, got {len(names)}")
+    if most < 1:
+        raise ValueError(f"most must be at least 1, got {most}")
+    order = np.argsort(-values, kind="stable")[:most]
+    left = len(values) - len(order)
+    ax.barh(np.arange(len(order)), values[order], alpha=LINE["alpha"])
+    ax.set_yticks(np.arange(len(order)), [str(names[n]) for n in order], fontsize="small")
+    ax.set(ylim=(len(order) - 0.5, -0.5), xlim=(0, None), xlabel=what)
+    ax.set_title("Relevance" + (f" ({left} smaller ones left out)" if left else ""))
+    return ax
+
+
+def _weights(kernel: Any, names: Sequence[str] | None) -> tuple[AnyNDArray, Sequence[Any], str]:
+    """:return: values, their names, and what they are."""
+    kernel = kernel.kernel if isinstance(kernel, SharedIndependent) else kernel
+    ard = any(np.size(getattr(part, "lengthscales", 0)) > 1 for part in _parts(kernel))
+    terms = kernel.kernels if isinstance(kernel, Sum) and not ard else []
+    variances = [np.asarray(term.variance) for term in terms if hasattr(term, "variance")]
+    if terms and len(variances) == len(terms) and all(v.size == 1 for v in variances):
+        shown = [_described(term) for term in terms] if names is None else names
+        return np.array([v.item() for v in variances]), shown, "variance"
+    values = relevance(kernel, None if names is None else len(names))
+    shown = [f"x{n}" for n in range(1, len(values) + 1)] if names is None else list(names)
+    return values, shown, "1 / lengthscale, of the largest"
+
+
+def _described(kernel: Any) -> str:
+    """:return: its name, and the columns that it looks at if these are not all."""
+    if isinstance(kernel.active_dims, slice):
+        return str(kernel.name)
+    columns = [f"x{n + 1}" for n in kernel.active_dims]
+    return f"{kernel.name}({', '.join(columns[:3] + ['...'] * (len(columns) > 3))})"
+
+
+# --- what calibration does -----------------------------------------------------------------------
+
+
+def calibration_before_after(ax: Axes, model: EngineModel, data: tuple[Any, Any]) -> Axes:
+    """
+    Reliability of the leave-one-out probabilities of the training data (`gpflow_bsvm.calibration`)
+    by the neutral link, slope 1 and offset 0 ("before"), and by the model's present one ("after"),
+    with their negative log-likelihoods. The model stays as it is.
+
+    :param model: fitted to `data`, without weights, and calibrated.
+    :param data: X [N, D] and Y [N, P].
+    :raise ValueError: for a likelihood without such a link, or bad data.
+    """
+    check_model(model)
+    _check_link(model)
+    neutral = gpflow.utilities.deepcopy(model.likelihood)
+    for name, parameter in neutral.link_parameters.items():
+        parameter.assign(_NEUTRAL[name])
+    f = leave_one_out(model, data)
+    y = np.asarray(data[1])[:, 0]
+    y = (y > 0).astype(int) if model.num_features[0] == 1 else y.astype(int)
+    for label, likelihood in {"before": neutral, "after": model.likelihood}.items():
+        P = _probabilities(likelihood, data[0], f)
+        reliability_diagram(ax, y, P, label=f"{label}, NLL {nll(y, P):.3f}")
+    ax.set_title("Reliability, leave-one-out")
+    ax.legend(frameon=False, fontsize="small", loc="upper left")
+    return ax
+
+
+def _check_link(model: EngineModel) -> None:
+    likelihood = model.likelihood
+    if not set(getattr(likelihood, "link_parameters", {"no link": 0})) <= set(_NEUTRAL):
+        raise ValueError(
+            f"{type(likelihood).__name__} has no link of slope and offset to calibrate: it needs "
+            "`link_parameters`, as the likelihoods of gpflow_bsvm have"
+        )
+    if isinstance(likelihood, ScalarLikelihood) and model.num_features[0] > 1:
+        raise ValueError(f"a row has {model.num_features[0]} binary labels here; one is needed")
+
+
+def _probabilities(
+    likelihood: Likelihood, X: AnyNDArray, f: tuple[AnyNDArray, AnyNDArray]
+) -> AnyNDArray:
+    """:return: [N, C], also for two classes."""
+    p = np.asarray(likelihood.predict_mean_and_var(X, *f)[0])
+    return np.hstack([1 - p, p]) if p.shape[1] == 1 else p

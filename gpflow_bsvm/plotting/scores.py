@@ -1,0 +1,124 @@
+"""Held-out predictions, and the way of a score over time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from gpflow.base import AnyNDArray
+from sklearn import metrics
+
+from .figures import LINE
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: Bins of a reliability diagram, of equal width.
+RELIABILITY_BINS = 10
+#: A confusion matrix of at most this many classes has room for numbers.
+MOST_NUMBERS = 12
+#: A bin with fewer rows than this says too little to be drawn.
+_FEWEST_ROWS = 5
+
+
+def reliability_diagram(
+    ax: Axes, y: AnyNDArray, p: AnyNDArray, *, bins: int = RELIABILITY_BINS, **style: Any
+) -> Axes:
+    """
+    Observed frequency against mean predicted probability, bin by bin: of class 1 where there are
+    two, else of the most probable class, whose probability is the confidence. On the diagonal a
+    prediction can be taken at its word. The area of a dot grows with the number of rows in its
+    bin; bins with fewer than 5 are left out.
+
+    :param y: [N] in 0..C-1; p: [N, C], or [N] for two classes: p(y = 1).
+    :param style: of the line, such as `label`.
+    """
+    y, p = np.asarray(y), np.asarray(p)
+    names = ("predicted p(y = 1)", "observed frequency of y = 1")
+    if p.ndim == 2 and p.shape[1] > 2:
+        y, p, names = p.argmax(axis=1) == y, p.max(axis=1), ("confidence, max p", "accuracy")
+    elif p.ndim == 2:
+        p = p[:, 1]
+    bin_of = np.minimum((p * bins).astype(int), bins - 1)
+    count = np.bincount(bin_of, minlength=bins)
+    kept = np.flatnonzero(count >= _FEWEST_ROWS)
+    predicted = np.array([p[bin_of == b].mean() for b in kept])
+    observed = np.array([y[bin_of == b].mean() for b in kept])
+    if not ax.lines:
+        ax.axline((0, 0), slope=1, color="0.7", linewidth=1, zorder=0)
+    (line,) = ax.plot(predicted, observed, **LINE | {"marker": None} | style)
+    area = 10 + 150 * count[kept] / len(p)
+    ax.scatter(predicted, observed, s=area, color=line.get_color(), alpha=0.7, linewidths=0)
+    ax.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03), title="Reliability")
+    ax.set(xlabel=names[0], ylabel=names[1])
+    return ax
+
+
+def confusion_matrix(ax: Axes, y: AnyNDArray, P: AnyNDArray, labels: AnyNDArray) -> Axes:
+    """
+    How often rows of a true class (from top to bottom) are taken for each class (from left to
+    right), as fractions of the true class; in per cent where there are at most 12 classes.
+
+    :param y: [N] in 0..C-1; P: [N, C]; labels: [C], their names.
+    """
+    C = len(labels)
+    rates = metrics.confusion_matrix(y, P.argmax(axis=1), labels=np.arange(C), normalize="true")
+    ax.imshow(np.sqrt(rates), cmap="Blues", vmin=0, vmax=1)  # by the root 1 % can be seen
+    ticks = np.arange(0, C, 1 + C // 30)  # so many names have room
+    names = [str(labels[tick]) for tick in ticks]
+    ax.set_xticks(ticks, names, rotation=90 if max(map(len, names)) > 3 else 0)
+    ax.set_yticks(ticks, names)
+    ax.set(xlabel="predicted", ylabel="true", title="Confusion, % of the true class")
+    for (row, column), rate in np.ndenumerate(rates if C <= MOST_NUMBERS else rates[:0]):
+        if rate > 0:
+            text = f"{100 * rate:.1f}".removesuffix(".0")
+            color = "white" if rate > 0.3 else "black"
+            ax.text(column, row, text, ha="center", va="center", color=color, size=7)
+    return ax
+
+
+def error_against_time(
+    ax: Axes,
+    seconds: AnyNDArray | list[float],
+    error: AnyNDArray | list[float],
+    *,
+    what: str = "error",
+    **style: Any,
+) -> Axes:
+    """
+    Held-out error (or another score) after so many seconds of training; a single large mark for a
+    model without a trace.
+
+    :param seconds: [T], positive; error: [T].
+    :param what: the score's name.
+    :param style: of the line, such as `label`.
+    """
+    point = {"marker": "D", "markersize": 7} if len(seconds) == 1 else {}
+    ax.plot(seconds, error, **LINE | point | style)
+    ax.set(xscale="log", xlabel="training time [s]", ylabel=f"held-out {what}")
+    ax.set(title=f"Held-out {what} against training time")
+    return ax
+
+
+def elbo_trace(
+    ax: Axes,
+    seconds: AnyNDArray | list[float],
+    elbo: AnyNDArray | list[float],
+    num_data: int,
+    **style: Any,
+) -> Axes:
+    """
+    How far the ELBO is from the best of its trace, per row, against training time. ELBOs of
+    different likelihoods cannot be compared, the way to their end can; the best step has no
+    distance and is not drawn.
+
+    :param seconds: [T]; elbo: [T]; num_data: N.
+    :param style: of the line, such as `label`.
+    """
+    elbo = np.asarray(elbo, float)
+    gap = (elbo.max() - elbo) / num_data
+    shown = gap > 0
+    ax.plot(np.asarray(seconds)[shown], gap[shown], **LINE | style)
+    ax.set(xscale="log", yscale="log", xlabel="training time [s]")
+    ax.set(title="ELBO: what is left to gain", ylabel="best ELBO - ELBO [nats per row]")
+    return ax

@@ -1,0 +1,177 @@
+"""Hyperparameters on minibatches: steps of Adam between natural-gradient steps, in one loop."""
+
+import gpflow
+import numpy as np
+import pytest
+import tensorflow as tf
+import tensorflow_probability as tfp
+from conftest import assert_same_state, make_data, make_model, state
+
+import gpflow_bsvm as gb
+from gpflow_bsvm.inference import ML2, SVI
+from gpflow_bsvm.inference.learning import compiled_learn
+from gpflow_bsvm.likelihoods import CrammerSinger, Hinge, Probit
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_data()
+
+
+def fresh(data, likelihood=None, **kwargs):
+    model = make_model(data, likelihood=likelihood or Hinge(bound="exact"), **kwargs)
+    prior = tfp.distributions.LogNormal(np.float64(0.3), np.float64(0.5))
+    model.kernel.lengthscales.prior = prior
+    return model
+
+
+def parameters(model):
+    return {name: np.array(p) for name, p in gpflow.utilities.parameter_dict(model).items()}
+
+
+class _Recorded:
+    """Batches as `ML2` draws them."""
+
+    def __init__(self, data, batch_size, seed):
+        self._data, self._size = data, batch_size
+        self._random, self._waiting = np.random.default_rng(seed), np.empty(0, int)
+
+    def __next__(self):
+        while len(self._waiting) < self._size:
+            order = self._random.permutation(len(self._data[0]))
+            self._waiting = np.concatenate([self._waiting, order])
+        rows, self._waiting = self._waiting[: self._size], self._waiting[self._size :]
+        return tuple(column[rows] for column in self._data)
+
+
+@pytest.mark.parametrize("mean", [None, gpflow.functions.Linear(np.ones((2, 1)), [0.1])])
+def test_steps_are_those_of_gpflow(data, mean):
+    """natgrad_step and GPflow's Adam on GPflow's own training loss, one after the other."""
+    one, two = (
+        fresh(data, num_data=len(data[0]), mean_function=gpflow.utilities.deepcopy(mean))
+        for _ in range(2)
+    )
+    ML2(batch_size=7, num_steps=12, every=3, learning_rate=0.2, adam_rate=0.05, seed=3).run(
+        one, data
+    )
+    batches = _Recorded(data, 7, 3)
+    optimizer = gpflow.keras.tf_keras.optimizers.Adam(0.05, epsilon=1e-8)
+    variables = [
+        v for v in two.trainable_variables
+        if v is not two.q_mu.unconstrained_variable and v is not two.q_sqrt.unconstrained_variable
+    ]  # fmt: skip
+    for step in range(12):
+        batch = next(batches)
+        two.natgrad_step(batch, 0.2)
+        if step % 3 == 2:
+            with tf.GradientTape() as tape:
+                loss = two.training_loss(batch)
+            optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
+    expected = parameters(two)
+    for name, value in parameters(one).items():
+        # Keras keeps its rate in single precision; where a gradient crosses 0 Adam enlarges that.
+        np.testing.assert_allclose(value, expected[name], rtol=1e-5, atol=1e-5, err_msg=name)
+
+
+def test_before_the_first_step_of_adam_it_is_svi(data):
+    one, two = (fresh(data) for _ in range(2))
+    ML2(batch_size=7, num_steps=9, every=10, seed=1).run(one, data)
+    SVI(batch_size=7, num_steps=9, seed=1).run(two, data)
+    assert_same_state(state(one), state(two), 1e-9)
+
+
+def test_blocks_change_nothing(data):
+    one, two = (fresh(data) for _ in range(2))
+    history = ML2(batch_size=7, num_steps=10, every=3, record_every=4).run(one, data)
+    ML2(batch_size=7, num_steps=10, every=3, record_every=10).run(two, data)
+    assert history.step == [4, 8, 10]
+    for name, value in parameters(one).items():
+        np.testing.assert_allclose(value, parameters(two)[name], rtol=1e-9, atol=1e-9)
+
+
+def test_only_what_is_trainable_moves(data):
+    model = fresh(data)
+    gpflow.set_trainable(model.inducing_variable, False)
+    gpflow.set_trainable(model.kernel.variance, False)
+    before = parameters(model)
+    history = ML2(batch_size=7, num_steps=4, every=2).run(model, data)
+    after = parameters(model)
+    moved = {name for name in after if not np.array_equal(before[name], after[name])}
+    assert moved == {".kernel.lengthscales", ".q_mu", ".q_sqrt"}
+    assert set(history.hyperparameters) == {".kernel.lengthscales"}
+
+
+@pytest.mark.parametrize("likelihood", [Probit(), Hinge(), CrammerSinger(3)])
+def test_the_bound_rises(data, likelihood):
+    X, Y = data
+    if isinstance(likelihood, CrammerSinger):
+        Y = np.digitize(X[:, :1], [-0.5, 0.5]).astype(float)
+    model = fresh((X, Y), likelihood, num_latent_gps=likelihood.latent_dim or 1)
+    gb.fit(model, (X, Y))
+    before = model.elbo((X, Y)) + model.log_prior_density()
+    size = len(X)  # all rows: no noise
+    options = {"learning_rate": 0.5, "adam_rate": 0.01, "every": 1}
+    history = ML2(batch_size=size, num_steps=60, record_every=20, **options).run(model, (X, Y))
+    after = model.elbo((X, Y)) + model.log_prior_density()
+    np.testing.assert_allclose(history.elbo[-1], after, rtol=1e-9)
+    assert before < history.elbo[0] < history.elbo[1] < history.elbo[2]
+
+
+def test_datasets(data):
+    model = fresh(data, num_data=len(data[0]))
+    batches = tf.data.Dataset.from_tensor_slices(data).batch(7, drop_remainder=True)
+    history = ML2(num_steps=6, every=2, record_every=3).run(model, batches)
+    assert history.step == [3, 6] and np.isfinite(history.elbo).all()
+
+
+def test_a_block_without_finite_q_is_undone(data):
+    """Adam's rate is halved until the steps are small enough."""
+    model = fresh(data)
+    history = ML2(batch_size=7, num_steps=20, every=1, adam_rate=1e8, record_every=10).run(
+        model, data
+    )
+    assert history.step == [10, 20] and np.isfinite(history.elbo).all()
+    assert all(np.isfinite(value).all() for value in parameters(model).values())
+
+
+def test_interrupts_leave_the_latest_record(data):
+    model = fresh(data)
+    seen = {}
+
+    def stop(step, history):
+        seen.update(parameters(model))
+        if step == 4:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ML2(batch_size=7, num_steps=8, every=2, record_every=2).run(model, data, callback=stop)
+    for name, value in parameters(model).items():
+        np.testing.assert_allclose(value, seen[name], rtol=1e-12, err_msg=name)
+
+
+def test_models_share_the_graph(data):
+    ML2(batch_size=7, num_steps=4).run(fresh(data), data)
+    traces = compiled_learn.num_traces
+    for _ in range(3):
+        ML2(batch_size=7, num_steps=4).run(fresh(data), data)
+    assert compiled_learn.num_traces == traces
+
+
+def test_bad_input(data):
+    for bad, message in (
+        ({"every": 0}, "every must be at least 1, got 0"),
+        ({"adam_rate": 0.0}, "adam_rate must be positive"),
+        ({"learning_rate": 2.0}, r"rate must be in \(0, 1\]"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            ML2(**bad)
+    model = fresh(data)
+    gpflow.set_trainable(model.kernel, False)
+    gpflow.set_trainable(model.inducing_variable, False)
+    with pytest.raises(ValueError, match="nothing but q is trainable: use SVI"):
+        ML2().run(model, data)
+    model = fresh(data)
+    model.mean_function = gpflow.functions.Constant(0.0)
+    model.mean_function.layer = tf.Variable(1.0)  # state that is no parameter
+    with pytest.raises(ValueError, match=r"must hold their state in gpflow\.Parameters"):
+        ML2().run(model, data)
