@@ -24,6 +24,11 @@ NAMES = (
     "classes",
     "multiclass",
     "published",
+    "learning",
+    "robust",
+    "lengthscale",
+    "inducing",
+    "relevance",
 )
 
 

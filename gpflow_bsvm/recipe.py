@@ -27,8 +27,8 @@ DEFAULT_LENGTHSCALE = 0.75
 
 #: The kernel is learned from this many rows at most, ...
 LEARN_ROWS = 10_000
-#: ... and a penalty chosen on this many.
-CHOICE_ROWS = 2_000
+#: ... and a penalty chosen on this many, and not on fewer than so many.
+CHOICE_ROWS, FEWEST_CHOICE_ROWS = 2_000, 100
 #: While a penalty is chosen, learning stops after so many rounds.
 CHOICE_ROUNDS = 5
 
@@ -102,7 +102,7 @@ class Recipe:
         """:return: the penalty with the greatest density of held-out rows."""
         X, Y, weight = self._at_most(CHOICE_ROWS, X, Y, weight)
         num_folds = min(selection.NUM_FOLDS, selection.most_folds((X, Y)))
-        if num_folds < 2:  # a class with a single row
+        if num_folds < 2 or len(X) < FEWEST_CHOICE_ROWS:  # folds would say nothing
             return selection.FIRST_PENALTY
         hurried = replace(self, max_rounds=CHOICE_ROUNDS, progress=False)
         score = partial(hurried._score, X, Y, weight, num_folds)

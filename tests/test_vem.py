@@ -12,7 +12,7 @@ from gpflow_bsvm.inference import CAVI, VEM
 from gpflow_bsvm.inference.bound import SiteBound, Sites
 from gpflow_bsvm.inference.hyperparameters import Hyperparameters
 from gpflow_bsvm.inference.lbfgs import maximise
-from gpflow_bsvm.likelihoods import CrammerSinger, Hinge, Probit
+from gpflow_bsvm.likelihoods import CrammerSinger, Hinge, OneVsRest, Probit
 
 JITTER = tf.constant(1e-6, tf.float64)
 
@@ -154,6 +154,30 @@ def test_values_have_the_names_of_gpflow(data):
     for name, values in history.hyperparameters.items():
         assert len(values) == len(history)
         np.testing.assert_array_equal(values[-1], gpflow.utilities.parameter_dict(model)[name])
+
+
+@pytest.mark.parametrize("likelihood", [Hinge, CrammerSinger, OneVsRest])
+def test_a_penalty_is_learned_with_its_normaliser(data, likelihood):
+    """Without, the evidence always prefers a smaller one."""
+    X, Y = data
+    classes = () if likelihood is Hinge else (3,)
+    if classes:
+        Y = np.digitize(X[:, :1], [-0.5, 0.5]).astype(float)
+    model = make_model(
+        (X, Y),
+        likelihood=likelihood(*classes, bound="exact", normalizer=True),
+        num_latent_gps=3 if classes else 1,
+    )
+    gpflow.set_trainable(model.inducing_variable, False)
+    part = getattr(model.likelihood, "hinge", model.likelihood)
+    gpflow.set_trainable(part.penalty, True)
+    (name,) = [n for n in Hyperparameters(model).named if "penalty" in n]
+    history = VEM(max_rounds=4).run(model, (X, Y))
+    assert all(b >= a - 1e-9 * abs(a) for a, b in zip(history.elbo, history.elbo[1:]))
+    assert 0.1 < history.hyperparameters[name][-1] != 2.0
+    part.normalizer = False
+    with pytest.raises(ValueError, match="runs to 0: make the likelihood with normalizer=True"):
+        VEM().run(model, (X, Y))
 
 
 def test_starts_that_cannot_be_learned_from(data):

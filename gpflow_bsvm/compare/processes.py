@@ -24,9 +24,14 @@ class _GaussianProcess:
     note = ""
 
     def __init__(
-        self, model_class: type[gpflow.models.SVGP], likelihood: Likelihood, climb: Climb
+        self,
+        model_class: type[gpflow.models.SVGP],
+        likelihood: Likelihood,
+        climb: Climb,
+        ard: bool = False,
     ) -> None:
         self._model_class, self._likelihood, self._climb = model_class, likelihood, climb
+        self._ard = ard
         self._trainer: Trainer | None = None
 
     def fit(
@@ -56,7 +61,7 @@ class _GaussianProcess:
 
     def _start(self, Z: AnyNDArray, kernel: KernelSettings) -> Trainer:
         if self._trainer is None or self._trainer.model.inducing_variable.Z.shape != Z.shape:
-            self._trainer = Trainer(self._model_class, self._likelihood, Z, self._climb)
+            self._trainer = Trainer(self._model_class, self._likelihood, Z, self._climb, self._ard)
         self._trainer.reset(Z, kernel)
         return self._trainer
 
@@ -77,8 +82,13 @@ class _GaussianProcess:
 class SVGPPeer(_GaussianProcess):
     """`gpflow.models.SVGP` with GPflow's compiled `NaturalGradient` on all the data."""
 
-    def __init__(self, likelihood: Likelihood, climb: Climb | None = None) -> None:
-        super().__init__(gpflow.models.SVGP, likelihood, climb or Climb())
+    def __init__(
+        self, likelihood: Likelihood, climb: Climb | None = None, *, ard: bool = False
+    ) -> None:
+        """
+        :param ard: whether every input has its own lengthscale.
+        """
+        super().__init__(gpflow.models.SVGP, likelihood, climb or Climb(), ard)
 
     def _fit_posterior(
         self, trainer: Trainer, data: Any, gamma: float, clock: Stopwatch, watch: Watch | None

@@ -86,12 +86,20 @@ class Trainer:
     """A model of fixed size, and its compiled steps."""
 
     def __init__(
-        self, model_class: type[gpflow.models.SVGP], likelihood: Any, Z: AnyNDArray, climb: Climb
+        self,
+        model_class: type[gpflow.models.SVGP],
+        likelihood: Any,
+        Z: AnyNDArray,
+        climb: Climb,
+        ard: bool = False,
     ) -> None:
         """
         :param Z: [M, D], for the shape; `reset` sets the values.
+        :param ard: whether every input has its own lengthscale.
         """
-        kernel, num_latents = gpflow.kernels.SquaredExponential(), likelihood.latent_dim or 1
+        lengthscales = np.ones(Z.shape[1]) if ard else 1.0
+        kernel = gpflow.kernels.SquaredExponential(lengthscales=lengthscales)
+        num_latents = likelihood.latent_dim or 1
         self.model = model_class(kernel, likelihood, Z, num_latent_gps=num_latents)
         self.climb = climb
         # GPflow's Bernoulli takes only floats for labels, its Softmax only integers.
@@ -114,7 +122,8 @@ class Trainer:
         """Back to the prior, at these inducing points and hyperparameters."""
         model = self.model
         model.inducing_variable.Z.assign(Z)
-        model.kernel.lengthscales.assign(kernel.lengthscale)
+        lengthscales = model.kernel.lengthscales
+        lengthscales.assign(np.full(lengthscales.shape, kernel.lengthscale))
         model.kernel.variance.assign(kernel.variance)
         model.q_mu.assign(tf.zeros_like(model.q_mu))
         num_latents = model.q_sqrt.shape[0]

@@ -43,6 +43,7 @@ class Hyperparameters:
         """
         :param model: a `gpflow.Module`, whose q, if it has parameters, are `q_mu` and `q_sqrt`.
         """
+        self._likelihood = model.likelihood
         of_q = {id(getattr(model, name, None)) for name in ("q_mu", "q_sqrt")}
         named = gpflow.utilities.parameter_dict(model).items()
         once = {id(p): (name, p) for name, p in named if p.trainable and id(p) not in of_q}
@@ -57,8 +58,11 @@ class Hyperparameters:
 
     def check_start(self) -> None:
         """
-        :raise ValueError: if a hyperparameter, or the density of its prior there, is not finite.
+        :raise ValueError: if a hyperparameter, or the density of its prior there, is not finite,
+            or the likelihood's own `check_learnable`, where it has one, objects.
         """
+        if hasattr(self._likelihood, "check_learnable"):
+            self._likelihood.check_learnable()
         for name, value in self.values().items():
             if not np.isfinite(value).all():
                 raise ValueError(f"{name} is {value}: learning needs finite values to start from")

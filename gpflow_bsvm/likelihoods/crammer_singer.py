@@ -7,18 +7,17 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 from check_shapes import check_shapes, inherit_check_shapes
-from gpflow import Parameter
 from gpflow.base import TensorType
-from gpflow.utilities import positive
 
 from .base import VARIANCE_FLOOR, Sites, sites_by_autodiff
 from .categorical import CategoricalLikelihood
 from .maximum import maximum, moments_of_maximum
+from .penalty import Penalized
 
 BOUNDS = ("exact", "augmented", "published")
 
 
-class CrammerSinger(CategoricalLikelihood):
+class CrammerSinger(Penalized, CategoricalLikelihood):
     r"""
     One latent function per class, and the loss of the largest rival (Wistuba & Rawat 2018, eq. 4):
 
@@ -39,35 +38,39 @@ class CrammerSinger(CategoricalLikelihood):
 
     Prediction is P(y = c) = P(argmax_j f_j + e_j = c) with e_j ~ N(0, 1/2), which for two classes
     is the probit link of the binary models. See `CategoricalLikelihood` for labels and what is
-    normalised.
-
-    :ivar penalty: see `Hinge`.
+    normalised, `Penalized` for `penalty` and `normalizer`.
     """
 
     shift_invariant = True
 
     def __init__(
-        self, num_classes: int, penalty: float = 2.0, bound: str = "exact", **kwargs: Any
+        self,
+        num_classes: int,
+        penalty: float = 2.0,
+        bound: str = "exact",
+        *,
+        normalizer: bool = False,
+        **kwargs: Any,
     ) -> None:
         """
         :param num_classes: C, at least 2.
         :param penalty: slope of the loss, positive.
         :param bound: "exact", "augmented" or "published".
+        :param normalizer: whether training counts kappa, see `Penalized`.
         :raise ValueError: for other values.
         """
         super().__init__(num_classes, **kwargs)
         if bound not in BOUNDS:
             raise ValueError(f"bound must be one of {BOUNDS}, got {bound!r}")
-        if not 0 < penalty < np.inf:
-            raise ValueError(f"penalty must be positive and finite, got {penalty}")
         self.bound = bound
-        self.penalty = Parameter(penalty, transform=positive(), trainable=False)
+        self._set_penalty(penalty, normalizer, num_classes)
 
     @inherit_check_shapes
     def _log_prob(self, X: TensorType, F: TensorType, Y: TensorType) -> tf.Tensor:
         F = self.latents(F)
         hot = self.one_hot(Y, F)
-        return self.penalty * (tf.reduce_sum(hot * F, -1) - 1 - tf.reduce_max(F - hot, -1))
+        gain = tf.reduce_sum(hot * F, -1) - 1 - tf.reduce_max(F - hot, -1)
+        return self.log_kappa() + self.penalty * gain
 
     @inherit_check_shapes
     def _variational_expectations(
@@ -77,11 +80,12 @@ class CrammerSinger(CategoricalLikelihood):
         hot = self.one_hot(Y, Fmu)
         label = tf.reduce_sum(hot * Fmu, axis=-1)
         if self.bound == "exact":
-            return self.penalty * (label - 1 - maximum(Fmu - hot, Fvar).mean)
+            gain = label - 1 - maximum(Fmu - hot, Fvar).mean
+            return self.log_kappa() + self.penalty * gain
         rival, variance = self._rival(Fmu, Fvar, hot)
         m = 1 + rival - label
         v = variance + tf.reduce_sum(hot * Fvar, axis=-1)
-        return -self.penalty / 2 * (m + tf.sqrt(tf.square(m) + v))
+        return self.log_kappa() - self.penalty / 2 * (m + tf.sqrt(tf.square(m) + v))
 
     def _rival(
         self, Fmu: tf.Tensor, Fvar: tf.Tensor, hot: tf.Tensor

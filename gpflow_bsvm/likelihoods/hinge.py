@@ -6,17 +6,16 @@ from typing import Any
 
 import tensorflow as tf
 from check_shapes import check_shapes, inherit_check_shapes
-from gpflow import Parameter
 from gpflow.base import TensorType
-from gpflow.utilities import positive
 
 from .base import VARIANCE_FLOOR, Sites
 from .binary import BinaryLikelihood, normal_cdf, normal_pdf, signs
+from .penalty import Penalized
 
 BOUNDS = ("augmented", "exact")
 
 
-class Hinge(BinaryLikelihood):
+class Hinge(Penalized, BinaryLikelihood):
     r"""
     The pseudo-likelihood whose mode is the support vector machine,
 
@@ -32,10 +31,8 @@ class Hinge(BinaryLikelihood):
             the expectation itself (Seeger 2000): tighter by at most 0.125 penalty sqrt(v) per
             datum, with Newton-like steps that converge in a tenth of the sweeps.
 
-    See `BinaryLikelihood` for labels, link and what is normalised.
-
-    :ivar penalty: the SVM's C for a unit prior variance; a parameter, not trainable by default,
-        because without its normaliser the evidence always prefers a smaller one.
+    See `BinaryLikelihood` for labels, link and what is normalised, `Penalized` for `penalty` (the
+    SVM's C for a unit prior variance) and `normalizer`.
     """
 
     def __init__(
@@ -44,25 +41,25 @@ class Hinge(BinaryLikelihood):
         bound: str = "augmented",
         *,
         link: str = "probit",
+        normalizer: bool = False,
         **kwargs: Any,
     ) -> None:
         """
         :param penalty: slope of the loss, positive.
         :param bound: "augmented" or "exact".
         :param link: "probit" or "published", see `BinaryLikelihood`.
+        :param normalizer: whether training counts kappa = 1 / (1 + exp(-2 penalty)).
         :raise ValueError: for another bound or link, or a penalty that is not positive and finite.
         """
         super().__init__(link=link, **kwargs)
         if bound not in BOUNDS:
             raise ValueError(f"bound must be one of {BOUNDS}, got {bound!r}")
-        if not 0 < penalty < float("inf"):
-            raise ValueError(f"penalty must be positive and finite, got {penalty}")
         self.bound = bound
-        self.penalty = Parameter(penalty, transform=positive(), trainable=False)
+        self._set_penalty(penalty, normalizer, 2)
 
     @inherit_check_shapes
     def _scalar_log_prob(self, X: TensorType, F: TensorType, Y: TensorType) -> tf.Tensor:
-        return -self.penalty * tf.nn.relu(1 - signs(Y) * F)
+        return self.log_kappa() - self.penalty * tf.nn.relu(1 - signs(Y) * F)
 
     @check_shapes(
         "Fmu: [batch..., L]",
@@ -88,7 +85,7 @@ class Hinge(BinaryLikelihood):
         else:
             s = tf.sqrt(tf.maximum(Fvar, VARIANCE_FLOOR))
             loss = m * normal_cdf(m / s) + s * normal_pdf(m / s)
-        return -self.penalty * tf.reduce_sum(loss, axis=-1)
+        return tf.reduce_sum(self.log_kappa() - self.penalty * loss, axis=-1)
 
     @check_shapes(
         "Fmu: [batch..., L]",

@@ -32,16 +32,23 @@ class OneVsRest(CategoricalLikelihood):
     """
 
     def __init__(
-        self, num_classes: int, penalty: float = 2.0, bound: str = "exact", **kwargs: Any
+        self,
+        num_classes: int,
+        penalty: float = 2.0,
+        bound: str = "exact",
+        *,
+        normalizer: bool = False,
+        **kwargs: Any,
     ) -> None:
         """
         :param num_classes: C, at least 2.
         :param penalty: slope of the loss, positive.
         :param bound: "exact" or "augmented", see `Hinge`.
+        :param normalizer: whether training counts kappa, see `Hinge`.
         :raise ValueError: for other values.
         """
         super().__init__(num_classes, **kwargs)
-        self.hinge = Hinge(penalty, bound)
+        self.hinge = Hinge(penalty, bound, normalizer=normalizer)
 
     @inherit_check_shapes
     def _log_prob(self, X: TensorType, F: TensorType, Y: TensorType) -> tf.Tensor:
@@ -65,6 +72,12 @@ class OneVsRest(CategoricalLikelihood):
         """The Gaussian sites (`gpflow_bsvm.likelihoods.sites`) of `Hinge`, class by class."""
         Fmu = self.latents(Fmu)
         return self.hinge.sites(X, Fmu, Fvar, self.one_hot(Y, Fmu))
+
+    def check_learnable(self) -> None:
+        """
+        :raise ValueError: if the penalty is trainable without its normaliser.
+        """
+        self.hinge.check_learnable()
 
     def class_probabilities(self, Fmu: tf.Tensor, Fvar: tf.Tensor) -> tf.Tensor:
         """

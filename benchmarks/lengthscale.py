@@ -1,0 +1,142 @@
+"""Wenzel et al. (2017), Fig. 2: the lengthscale that `VEM` learns against a grid of lengthscales.
+
+The kernel is an isotropic squared exponential. Each of 50 lengthscales is held fixed, fitted by
+`fit`, and judged by 10-fold cross-validation (error and NLL, mean and standard error); `VEM` learns
+one from the training part of each fold alone. The variance is 1 in the setting "fixed". In the
+setting "learned", `VEM` learns it too, and the grid is laid at the median of what it learned. At
+most 100 inducing points (k-means); inputs are standardised on the training folds. Lengthscales are
+GPflow's: the paper's theta is sqrt(2) times as large.
+
+`grid_over_learning` is the time of the whole grid search (50 x 10 fits) over that of one `VEM`
+run, median over folds; no tracing in either.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import gpflow
+import numpy as np
+import pandas as pd
+from common import reset, standardised
+from sklearn.model_selection import StratifiedKFold
+from sklearn.preprocessing import StandardScaler
+
+import gpflow_bsvm as gb
+from gpflow_bsvm.inference.predict import predict_probabilities
+from gpflow_bsvm.metrics import error, nll
+
+#: Data, and how many rows of it.
+SETS = {"waveform": 1500, "diabetis": 768, "heart": 270}
+BOUNDS = ("exact", "augmented")
+GRID = np.geomspace(0.3, 100, 50)
+NUM_INDUCING = 100
+
+
+class Fold(NamedTuple):
+    X: np.ndarray
+    Y: np.ndarray
+    Z: np.ndarray
+    X_test: np.ndarray
+    y_test: np.ndarray
+
+
+def run() -> list[dict]:
+    return [
+        {"data": name, "bound": bound, "setting": setting, **row}
+        for name, num_rows in SETS.items()
+        for bound in BOUNDS
+        for setting in ("fixed", "learned")
+        for row in _compare(_folds(name, num_rows), bound, setting == "learned")
+    ]
+
+
+def _folds(name: str, num_rows: int) -> list[Fold]:
+    X, Y = standardised(name)
+    X, Y = X[:num_rows], Y[:num_rows]
+    splits = StratifiedKFold(10, shuffle=True, random_state=0).split(X, Y[:, 0])
+    return [_fold(X, Y, train, test) for train, test in splits]
+
+
+def _fold(X: np.ndarray, Y: np.ndarray, train: np.ndarray, test: np.ndarray) -> Fold:
+    scaler = StandardScaler().fit(X[train])
+    X_train = scaler.transform(X[train])
+    Z = gb.inducing_points.kmeans(X_train, min(NUM_INDUCING, len(train)))
+    return Fold(X_train, Y[train], Z, scaler.transform(X[test]), Y[test, 0].astype(int))
+
+
+def _compare(folds: list[Fold], bound: str, learn_variance: bool) -> list[dict]:
+    _learn(folds[0], bound, learn_variance), next(_grid(folds[0], bound, 1.0))  # traces
+    learned = pd.DataFrame([_learn(fold, bound, learn_variance) for fold in folds])
+    variance = learned["variance"].median()
+    fits = pd.DataFrame([row for fold in folds for row in _grid(fold, bound, variance)])
+    ratio = fits["seconds"].sum() / learned["seconds"].median()
+    return [
+        *(_row("grid", group) for _, group in fits.groupby("lengthscale")),
+        {**_row("VEM", learned), "grid_over_learning": ratio},
+    ]
+
+
+def _row(kind: str, fits: pd.DataFrame) -> dict:
+    """:return: what ten fits have in common; `elbo` is a mean, `seconds` a sum."""
+    row = {
+        "kind": kind,
+        "lengthscale": fits["lengthscale"].median(),
+        "lengthscale_min": fits["lengthscale"].min(),
+        "lengthscale_max": fits["lengthscale"].max(),
+        "variance": fits["variance"].median(),
+        "elbo": fits["elbo"].mean(),
+        "seconds": fits["seconds"].sum(),
+    }
+    for score in ("error", "nll"):
+        row[score] = fits[score].mean()
+        row[f"{score}_se"] = fits[score].std() / np.sqrt(len(fits))
+    return row
+
+
+def _grid(fold: Fold, bound: str, variance: float) -> Iterator[dict]:
+    model = _model(fold, bound, variance, 1.0)
+    for lengthscale in GRID:
+        model.kernel.lengthscales.assign(lengthscale)
+        reset(model)
+        start = time.perf_counter()
+        history = gb.fit(model, (fold.X, fold.Y), progress=False)
+        result = _result(model, fold, history, time.perf_counter() - start)
+        yield {**result, "lengthscale": lengthscale}
+
+
+def _learn(fold: Fold, bound: str, learn_variance: bool) -> dict:
+    model = _model(fold, bound, 1.0, np.sqrt(fold.X.shape[1]))
+    gpflow.set_trainable(model.kernel.variance, learn_variance)
+    start = time.perf_counter()
+    history = gb.inference.VEM().run(model, (fold.X, fold.Y), progress=False)
+    return _result(model, fold, history, time.perf_counter() - start)
+
+
+def _model(fold: Fold, bound: str, variance: float, lengthscale: float) -> gb.models.BSVM:
+    kernel = gpflow.kernels.SquaredExponential(variance, lengthscales=lengthscale)
+    hinge = gb.likelihoods.Hinge(bound=bound)
+    model = gb.models.BSVM(kernel, hinge, fold.Z.copy(), num_data=len(fold.X))
+    gpflow.set_trainable(model.inducing_variable, False)
+    return model
+
+
+def _result(
+    model: gb.models.BSVM, fold: Fold, history: gb.inference.History, seconds: float
+) -> dict:
+    return {
+        "lengthscale": float(model.kernel.lengthscales.numpy()),
+        "variance": float(model.kernel.variance.numpy()),
+        "elbo": history.elbo[-1],
+        "seconds": seconds,
+        **scores(model, fold.X_test, fold.y_test),
+    }
+
+
+def scores(model: gb.models.BSVM, X: np.ndarray, y: np.ndarray) -> dict[str, float]:
+    """:return: error and NLL of any number of classes; y: [N] in 0..C-1."""
+    P = predict_probabilities(model, X)
+    P = np.hstack([1 - P, P]) if P.shape[1] == 1 else P
+    return {"error": error(y, P), "nll": nll(y, P)}
