@@ -111,7 +111,6 @@ def _peers(num_classes: int) -> dict:
     return {
         "bsvm": ours(),
         "bsvm, penalty 1": ours(penalty=1.0),
-        "bsvm, penalty 4": ours(penalty=4.0),
         "svgp": fit_svgp,
         "svc": _svc,
     }

@@ -13,7 +13,7 @@ Gradients go through the features chunk by chunk: memory does not grow with N.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import gpflow
@@ -89,6 +89,21 @@ def site_bound(
 _compiled_bound = Compiled(site_bound)
 
 
+def _value_and_gradient(
+    rebuild: Callable[..., Any], values: list[tf.Tensor], *constants: tf.Tensor
+) -> tuple[tf.Tensor, list[tf.Tensor]]:
+    """F of data that fit into memory at once, and its gradient, in one graph."""
+    *_, plan = rebuild(values)
+    mine = plan.mine(values)
+    with _watching(mine) as tape:
+        *modules, _ = rebuild(list(plan.merge(values, mine)))
+        value = site_bound(*modules, *constants) + plan.log_prior(mine)
+    return value, _gradient(tape, value, mine)
+
+
+_compiled_value_and_gradient = Compiled(_value_and_gradient, rebuilds=True)
+
+
 @Compiled
 def _chunk_sums(
     kernel: Kernel,
@@ -139,13 +154,19 @@ class SiteBound:
         self.hyperparameters = Hyperparameters(model)
         self.variables = self.hyperparameters.variables
         modules = (model.kernel, model.inducing_variable, model.mean_function)
+        everything = (model.likelihood, *modules)
+        self._plan, learned = self.hyperparameters.plan(everything)
+        places = {id(p.unconstrained_variable): n for n, p in enumerate(learned)}
+        # Bare variables are in no plan: then the tape is outside of the graph.
+        self._places = [places.get(id(variable)) for variable in self.variables]
         dtype = gpflow.config.default_float()
         self._share = tf.constant(float(shares_shifts(model)), dtype)
         size = chunk_rows(model)
         starts = range(0, len(X), size)
-        self._bound = _compiled_bound.bind(model.likelihood, *modules)
+        self._bound = _compiled_bound.bind(*everything)
+        self._in_graph = _compiled_value_and_gradient.bind(*everything, self._plan)
         self._sums = _chunk_sums.bind(*modules)
-        self._expectation = compiled_expectation.bind(model.likelihood, *modules)
+        self._expectation = compiled_expectation.bind(*everything)
         self._chunks = [
             tuple(tf.convert_to_tensor(part[start : start + size]) for part in (X, Y, weight))
             for start in starts
@@ -160,6 +181,9 @@ class SiteBound:
         :return: F, and its gradient with respect to each of `variables`.
         """
         at_once = len(self._chunks) == 1
+        if at_once and None not in self._places:
+            value, gradient = self._in_graph(jitter, self._share, *self._chunks[0], *sites)
+            return value, [gradient[place] for place in self._places]
         with self._tape() as tape:
             value = self.hyperparameters.log_prior()
             if at_once:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import gpflow
 import numpy as np
@@ -10,7 +11,7 @@ import tensorflow as tf
 from gpflow.base import AnyNDArray, PriorOn
 from gpflow.config import default_float
 
-from ..compilation import Compiled
+from ..compilation import Compiled, parameters_of
 
 
 def log_density(prior: Any, transform: Any, on: Any, unconstrained: tf.Tensor) -> tf.Tensor:
@@ -25,6 +26,38 @@ def log_density(prior: Any, transform: Any, on: Any, unconstrained: tf.Tensor) -
         return log_p
     rank = len(value.shape)
     return log_p + tf.reduce_sum(transform.inverse_log_det_jacobian(value, rank))
+
+
+class Plan(NamedTuple):
+    """
+    What is learned of the parameters of some modules; part of a graph's structure.
+
+    :ivar learned: of each parameter, in the order of `parameters_of`, whether it is.
+    :ivar priors: prior, transform and `prior_on` of each that is learned.
+    """
+
+    learned: tuple[bool, ...]
+    priors: tuple[Any, ...]
+
+    def mine(self, values: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+        """
+        :param values: unconstrained, of all parameters.
+        :return: copies of those that are learned. (TFP's bijectors remember what they made of a
+            tensor, and a tape would not see it.)
+        """
+        return [tf.identity(value) for value, learned in zip(values, self.learned) if learned]
+
+    def merge(self, values: Sequence[tf.Tensor], mine: list[tf.Tensor]) -> tuple[tf.Tensor, ...]:
+        """:return: all values, `mine` in their places."""
+        moved = iter(mine)
+        return tuple(
+            next(moved) if learned else value for value, learned in zip(values, self.learned)
+        )
+
+    def log_prior(self, mine: list[tf.Tensor]) -> tf.Tensor:
+        """:return: [], log prior density of what is learned."""
+        pairs = zip(self.priors, mine)
+        return tf.add_n([log_density(prior, how, on, v) for (prior, how, on), v in pairs])
 
 
 _compiled_log_density = Compiled(log_density)
@@ -51,6 +84,14 @@ class Hyperparameters:
         self.variables: list[tf.Variable] = [
             getattr(p, "unconstrained_variable", p) for p in self.named.values()
         ]
+
+    def plan(self, modules: tuple[Any, ...]) -> tuple[Plan, list[gpflow.Parameter]]:
+        """:return: what is learned in `modules`: for a graph, and as parameters in its order."""
+        parameters = parameters_of(*modules)
+        learned = {id(p) for p in self.named.values()}
+        mine = [p for p in parameters if id(p) in learned]
+        priors = tuple((p.prior, p.transform, p.prior_on) for p in mine)
+        return Plan(tuple(id(p) in learned for p in parameters), priors), mine
 
     def values(self) -> dict[str, AnyNDArray]:
         """:return: the present values of the hyperparameters by name."""

@@ -7,13 +7,13 @@ every set that was tried: its sums are those of the old features.)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import tensorflow as tf
 
 from ..compilation import Compiled
-from .hyperparameters import log_density
+from .hyperparameters import Plan
 from .solve import Gaussian, Natural, blend, solve
 from .statistics import Rows, accumulate, localise, marginals, prior_factor, project
 from .step import batch_marginals
@@ -58,18 +58,6 @@ class Point(NamedTuple):
     def of(natural: Any, values: Any, adam: Any) -> Point:
         """:return: a point of what a graph returned."""
         return Point(Natural(*natural), tuple(values), Adam(*adam))
-
-
-class Plan(NamedTuple):
-    """
-    What is learned of the modules' parameters: part of a graph's structure.
-
-    :ivar learned: of each parameter, whether it is.
-    :ivar priors: prior, transform and `prior_on` of each that is learned.
-    """
-
-    learned: tuple[bool, ...]
-    priors: tuple[Any, ...]
 
 
 def _learn(
@@ -152,18 +140,15 @@ class _Machine:
     def learn(self, point: Point, batch: tuple[tf.Tensor, ...]) -> tuple[Point, tf.Tensor]:
         """:return: the point after a step of Adam, and Lz there."""
         # TFP's bijectors remember what they made of a tensor, which no tape would see: copies.
-        mine = [tf.identity(value) for value in mine_of(point.values, self._plan)]
+        mine = [tf.identity(value) for value in self._plan.mine(point.values)]
         q = solve(point.natural)
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(mine)
-            bound = self._expectation(self._merge(point.values, mine), q, batch)
-            bound += sum(
-                log_density(prior, transform, on, v)
-                for (prior, transform, on), v in zip(self._plan.priors, mine)
-            )
+            bound = self._expectation(self._plan.merge(point.values, mine), q, batch)
+            bound += self._plan.log_prior(mine)
         gradient = tape.gradient(bound, mine, unconnected_gradients=tf.UnconnectedGradients.ZERO)
         mine, adam = point.adam.move(mine, gradient, self._adam_rate)
-        values = self._merge(point.values, mine)
+        values = self._plan.merge(point.values, mine)
         return Point(point.natural, values, adam), self.factor(values)
 
     def _expectation(
@@ -180,14 +165,3 @@ class _Machine:
         features = project(kernel, inducing_variable, mean_function, batch[0], Lz)
         X, Y, weight = batch
         return likelihood, Rows(X, Y, weight, *features)
-
-    def _merge(self, values: tuple[tf.Tensor, ...], mine: list[tf.Tensor]) -> tuple[tf.Tensor, ...]:
-        moved = iter(mine)
-        return tuple(
-            next(moved) if learned else value for value, learned in zip(values, self._plan.learned)
-        )
-
-
-def mine_of(values: Sequence[tf.Tensor], plan: Plan) -> list[tf.Tensor]:
-    """:return: those values that are learned."""
-    return [value for value, learned in zip(values, plan.learned) if learned]

@@ -11,13 +11,12 @@ import tensorflow as tf
 from gpflow.base import AnyNDArray, RegressionData
 
 from ..checks import check_model
-from ..compilation import parameters_of
 from ..schedules import Constant, RobbinsMonro, Schedule, rates
 from .batches import Source, latest, source_of
 from .bound import compiled_expectation
 from .history import Callback, History, Recorder
 from .hyperparameters import Hyperparameters
-from .learning import Adam, Plan, Point, compiled_learn, mine_of
+from .learning import Adam, Point, compiled_learn
 from .solve import Natural, compiled_centre, compiled_solve
 from .view import shares_shifts
 
@@ -121,12 +120,8 @@ class _Learner:
         self._options, self._model = options, model
         self._hyper = Hyperparameters(model)
         self._hyper.check_start()
-        parameters = parameters_of(*modules)
-        learned = {id(p) for p in self._hyper.named.values()}
-        self._mine = [p for p in parameters if id(p) in learned]
+        self._plan, self._mine = self._hyper.plan(modules)
         self._check_learned()
-        priors = tuple((p.prior, p.transform, p.prior_on) for p in self._mine)
-        self._plan = Plan(tuple(id(p) in learned for p in parameters), priors)
         self._learn = compiled_learn.bind(*modules, self._plan)
         self._expectation = compiled_expectation.bind(*modules)
         self._rate = options.adam_rate
@@ -176,7 +171,7 @@ class _Learner:
         try:
             point = self._steps(step, rows, index, num_data)
             natural = point.natural
-            self._assign(mine_of(point.values, self._plan))
+            self._assign(self._plan.mine(point.values))
             if shares_shifts(self._model):
                 natural = compiled_centre(*natural)
             elbo = self._elbo(natural, rows, index, num_data)

@@ -43,7 +43,8 @@ def natural_gradient_step(
 
 def batch_marginals(features: tf.Tensor, q: Natural) -> Marginals:
     """:return: `marginals` of a minibatch under q, by the cheaper of two ways."""
-    if features.shape[1] is not None and features.shape[1] < features.shape[2]:
+    num_rows, num_features = features.shape[1], q.P.shape[-1]
+    if num_rows is not None and num_rows < num_features:
         return marginals_of_few(tf.cast(features, q.h.dtype), tf.linalg.cholesky(q.P), q.h)
     solution = solve(q)
     return marginals(features, solution.R, solution.c)
