@@ -1,0 +1,190 @@
+"""A penalty chosen by held-out folds: folds, density, climb, and what the estimator makes of it."""
+
+import gpflow
+import numpy as np
+import pytest
+from conftest import make_data, make_model
+
+import gpflow_bsvm as gb
+from gpflow_bsvm import selection
+from gpflow_bsvm.inference.predict import predict_log_density
+from gpflow_bsvm.likelihoods import CrammerSinger, Hinge
+from gpflow_bsvm.recipe import Recipe
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_data()
+
+
+def recipe(**options):
+    defaults = {
+        "make_likelihood": lambda penalty: Hinge(penalty, "exact"),
+        "num_latents": 1,
+        "penalty": 2.0,
+        "kernel": gpflow.kernels.SquaredExponential(2.0),
+        "learn_kernel": False,
+        "calibrate": False,
+        "num_inducing": 8,
+    }
+    return Recipe(**(defaults | options))
+
+
+def fit(X, Y, weight):
+    return recipe().fit(X, Y, weight)[0]
+
+
+# --- folds ---------------------------------------------------------------------------------------
+
+
+def members(X, Y, **options):
+    """The rows of each fold, as a set of the rows' contents."""
+    rows = np.column_stack([X, Y])
+    return [{tuple(row) for row in rows[test]} for _, test in selection._folds(X, Y, 3, 0)]
+
+
+def test_folds_are_a_partition_that_keeps_equal_rows_together(data):
+    X, Y = (np.concatenate([column, column[:20], column[:5]]) for column in data)
+    folds = members(X, Y)
+    assert set.union(*folds) == {tuple(row) for row in np.column_stack(data)}
+    assert sum(map(len, folds)) == len(data[0])  # no row's content in two folds
+    for train, test in selection._folds(X, Y, 3, 0):
+        assert len(np.intersect1d(train, test)) == 0 and len(train) + len(test) == len(X)
+        share = Y[test].mean() - Y.mean()
+        assert abs(share) < 0.2  # stratified: up to rounding and repetitions
+
+
+def test_folds_do_not_depend_on_the_order_of_the_rows(data):
+    order = np.random.default_rng(0).permutation(len(data[0]))
+    assert members(*data) == members(data[0][order], data[1][order])
+
+
+def test_bad_folds(data):
+    X, Y = data
+    with pytest.raises(ValueError, match="num_folds must be at least 2, got 1"):
+        selection.held_out_density(fit, data, num_folds=1)
+    rare = Y.copy()
+    rare[rare == 1] = 0
+    rare[:2] = 1
+    with pytest.raises(ValueError, match=r"3 folds need that many distinct rows .* one has 2"):
+        selection.held_out_density(fit, (X, rare), num_folds=3)
+
+
+# --- density -------------------------------------------------------------------------------------
+
+
+def test_the_density_is_the_mean_over_all_folds(data):
+    X, Y = data
+    weight = np.random.default_rng(0).uniform(0.5, 2, size=len(X))
+    log_p = np.zeros(len(X))
+    for train, test in selection._folds(X, Y, 3, 7):
+        model = fit(X[train], Y[train], weight[train])
+        log_p[test] = model.predict_log_density((X[test], Y[test]))
+    density = selection.held_out_density(fit, data, sample_weight=weight, num_folds=3, seed=7)
+    np.testing.assert_allclose(density, np.average(log_p, weights=weight), rtol=1e-10)
+
+
+def test_weights_are_repeated_rows(data):
+    weight = np.where(np.arange(len(data[0])) < 20, 2.0, 1.0)
+    repeated = tuple(np.concatenate([column, column[:20]]) for column in data)
+    one = selection.held_out_density(fit, data, sample_weight=weight)
+    two = selection.held_out_density(fit, repeated)
+    np.testing.assert_allclose(one, two, rtol=1e-5)  # both fits have converged to 1e-5
+
+
+def test_enough_rows_are_enough(data):
+    calls = []
+
+    def counted(*rows):
+        calls.append(len(rows[0]))
+        return fit(*rows)
+
+    selection.held_out_density(counted, data, num_folds=3, enough_rows=21)
+    assert calls == [40, 40]
+
+
+def test_log_density_of_a_model_is_gpflows(data):
+    model = make_model(data, likelihood=Hinge(bound="exact"))
+    gb.fit(model, data)
+    expected = model.predict_log_density(data)
+    np.testing.assert_allclose(predict_log_density(model, data), expected, rtol=1e-9)
+
+
+# --- climb ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("best", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("start", [1, 3, 5])
+def test_the_climb_finds_the_peak(best, start):
+    seen = []
+
+    def score(value):
+        seen.append(value)
+        return -abs(value - best)
+
+    assert selection.climb(score, (1, 2, 3, 4, 5), start) == best
+    assert len(seen) == len(set(seen))  # nothing is evaluated twice
+
+
+def test_a_score_that_is_not_a_number_is_no_peak():
+    assert selection.climb(lambda v: np.nan if v > 1 else 0.0, (1.0, 2.0, 4.0), 1.0) == 1.0
+
+
+# --- the recipe ----------------------------------------------------------------------------------
+
+
+def clean(num_rows=120):
+    """Two classes without noise, for which a steep loss is right, and one of labels at random."""
+    X = np.random.default_rng(3).normal(size=(num_rows, 2))
+    return X, (X[:, :1] + X[:, 1:] > 0).astype(float)
+
+
+def test_clean_labels_get_a_larger_penalty_than_noisy_ones():
+    X, Y = clean()
+    flipped = np.where(np.random.default_rng(4).uniform(size=Y.shape) < 0.3, 1 - Y, Y)
+    ones = np.ones(len(X))
+    chosen = [
+        recipe(penalty=None, calibrate=True)._choose(X, labels, ones) for labels in (Y, flipped)
+    ]
+    assert chosen[0] > chosen[1] == 1.0
+
+
+def test_the_choice_is_the_best_of_held_out_densities():
+    X, Y = clean()
+    ones = np.ones(len(X))
+    scores = {
+        penalty: selection.held_out_density(
+            lambda *rows, p=penalty: recipe(penalty=p).fit(*rows)[0], (X, Y)
+        )
+        for penalty in selection.PENALTIES
+    }
+    assert recipe(penalty=None)._choose(X, Y, ones) == max(scores, key=scores.get)
+
+
+def test_few_rows_get_the_first_penalty(data):
+    X, Y = data
+    auto = recipe(penalty=None)
+    model, _ = auto.fit(X, Y, np.ones(len(X)))  # fewer than 100 rows
+    assert float(model.likelihood.penalty.numpy()) == 1.0
+    X, Y = clean()
+    Y[:] = 0
+    Y[0] = 1  # a class with a single row cannot be in two folds
+    assert auto._choose(X, Y, np.ones(len(X))) == 1.0
+
+
+def test_several_classes():
+    X, _ = clean()
+    Y = np.digitize(X[:, :1], [-0.5, 0.5]).astype(float)
+    several = recipe(
+        make_likelihood=lambda penalty: CrammerSinger(3, penalty), num_latents=3, penalty=None
+    )
+    model, _ = several.fit(X, Y, np.ones(len(X)))
+    assert float(model.likelihood.penalty.numpy()) > 1.0
+
+
+def test_the_estimator_takes_numbers_or_auto(data):
+    X, Y = data
+    with pytest.raises(ValueError, match="positive number or \"auto\", got 'best'"):
+        gb.BSVMClassifier(penalty="best").fit(X, Y[:, 0])
+    fixed = gb.BSVMClassifier(penalty=3.0, learn_kernel=False).fit(X, Y[:, 0])
+    assert float(fixed.model_.likelihood.penalty.numpy()) == 3.0
