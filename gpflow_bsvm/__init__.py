@@ -15,8 +15,11 @@ if TYPE_CHECKING:
         inference,
         likelihoods,
         models,
+        plotting,
         priors,
+        reselection,
         schedules,
+        selection,
         uncertainty,
     )
     from .estimators import BSVMClassifier
@@ -32,8 +35,11 @@ __all__ = [
     "inference",
     "likelihoods",
     "models",
+    "plotting",
     "priors",
+    "reselection",
     "schedules",
+    "selection",
     "uncertainty",
 ]
 

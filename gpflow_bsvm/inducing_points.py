@@ -7,13 +7,12 @@ from typing import Any
 
 import gpflow
 import numpy as np
-import tensorflow as tf
 from gpflow.base import AnyNDArray
 from gpflow.config import default_float
 from sklearn.cluster import KMeans, kmeans_plusplus
 from sklearn.metrics import pairwise_distances
 
-from .checks import as_matrix, check_inputs, check_weights, check_width, duplicate_rows
+from .checks import as_matrix, check_weights
 
 #: Rows that k-means looks at: beyond some 20 000 the centres hardly move any more.
 SUBSAMPLE = 20_000
@@ -170,38 +169,6 @@ def greedy_variance(
         residual[pivot] = 0
         chosen.append(pivot)
     return np.ascontiguousarray(X[chosen])
-
-
-def exchange(model: Any, Z: Any) -> None:
-    """
-    Give a `BSVM` other inducing points, in another number if need be. q(u) of the new ones is what
-    the model says of f there: its predictions at Z stay as they are, and elsewhere as far as Z can
-    tell them.
-
-    :param model: with plain inducing points that all latent functions share; it is changed.
-    :param Z: [M, D].
-    :raise ValueError: unless Z is finite, of the right width and without duplicates, or for other
-        inducing variables.
-    """
-    if type(model.inducing_variable) is not gpflow.inducing_variables.InducingPoints:
-        kind = type(model.inducing_variable).__name__
-        raise ValueError(f"only plain InducingPoints can be exchanged, not {kind}")
-    Z = check_inputs(Z)
-    check_width(model, Z)
-    for first, again in duplicate_rows(Z):
-        raise ValueError(f"rows {first} and {again} of Z are equal: remove duplicates")
-    mean, covariance = model.predict_f(Z, full_cov=True)  # [M, L], [L, M, M]
-    trainable = model.inducing_variable.Z.trainable
-    model.inducing_variable = gpflow.inducing_variables.InducingPoints(Z)
-    gpflow.set_trainable(model.inducing_variable, trainable)
-    Lz, mean = model.prior_factor(), tf.transpose(mean - model.mean_function(Z))
-    root = tf.linalg.cholesky(covariance + model.jitter * tf.eye(len(Z), dtype=mean.dtype))
-    if model.whiten:
-        Lz = tf.broadcast_to(Lz, tf.shape(root))
-        mean = tf.linalg.triangular_solve(Lz, mean[..., None])[..., 0]
-        root = tf.linalg.triangular_solve(Lz, root)
-    model.q_mu = gpflow.Parameter(tf.transpose(mean))
-    model.q_sqrt = gpflow.Parameter(root, transform=gpflow.utilities.triangular())
 
 
 def _checked(X: Any, num_inducing: int) -> AnyNDArray:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import gpflow
@@ -29,8 +28,6 @@ DEFAULT_LENGTHSCALE = 0.75
 LEARN_ROWS = 10_000
 #: ... and a penalty chosen on this many, and not on fewer than so many.
 CHOICE_ROWS, FEWEST_CHOICE_ROWS = 2_000, 100
-#: While a penalty is chosen, learning stops after so many rounds.
-CHOICE_ROUNDS = 5
 
 
 @dataclass(frozen=True)
@@ -44,7 +41,6 @@ class Recipe:
     :ivar calibrate: fit the link to leave-one-out marginals.
     :ivar num_inducing: most inducing points.
     :ivar inference: has `run`; None: `gpflow_bsvm.fit`.
-    :ivar max_rounds: of `VEM`.
     """
 
     make_likelihood: Callable[[float], Likelihood]
@@ -57,7 +53,6 @@ class Recipe:
     inference: Any = None
     seed: int = 0
     progress: bool | None = False
-    max_rounds: int = 50
 
     def fit(self, X: AnyNDArray, Y: AnyNDArray, weight: AnyNDArray) -> tuple[BSVM, History]:
         """
@@ -93,32 +88,40 @@ class Recipe:
         gpflow.set_trainable(model.inducing_variable, False)
         X, Y, weight = self._at_most(LEARN_ROWS, X, Y, weight)
         num_data, model.num_data = model.num_data, None
-        vem = VEM(max_rounds=self.max_rounds)
-        history = vem.run(model, (X, Y), sample_weight=weight, progress=self.progress)
+        history = VEM().run(model, (X, Y), sample_weight=weight, progress=self.progress)
         model.num_data = num_data
         return history
 
     def _choose(self, X: AnyNDArray, Y: AnyNDArray, weight: AnyNDArray) -> float:
-        """:return: the penalty with the greatest density of held-out rows."""
+        """
+        :return: the penalty with the greatest density of held-out rows. Each fold learns its kernel
+            at the first penalty and keeps it for the others.
+        """
         X, Y, weight = self._at_most(CHOICE_ROWS, X, Y, weight)
         num_folds = min(selection.NUM_FOLDS, selection.most_folds((X, Y)))
         if num_folds < 2 or len(X) < FEWEST_CHOICE_ROWS:  # folds would say nothing
             return selection.FIRST_PENALTY
-        hurried = replace(self, max_rounds=CHOICE_ROUNDS, progress=False)
-        score = partial(hurried._score, X, Y, weight, num_folds)
-        return selection.climb(score, selection.PENALTIES, selection.FIRST_PENALTY)
+        quiet = replace(self, penalty=selection.FIRST_PENALTY, progress=False)
+        kernels: list[Any] = []
 
-    def _score(
-        self, X: AnyNDArray, Y: AnyNDArray, weight: AnyNDArray, num_folds: int, penalty: float
-    ) -> float:
-        recipe = replace(self, penalty=penalty)
-        return selection.held_out_density(
-            lambda *rows: recipe.fit(*rows)[0],
-            (X, Y),
-            sample_weight=weight,
-            num_folds=num_folds,
-            seed=self.seed,
-        )
+        def score(penalty: float) -> float:
+            known = iter(list(kernels))
+
+            def fit(*rows: AnyNDArray) -> BSVM:
+                kernel = next(known, None)
+                if kernel is None:
+                    model = quiet.fit(*rows)[0]
+                    kernels.append(model.kernel)
+                    return model
+                return replace(quiet, penalty=penalty, kernel=kernel, learn_kernel=False).fit(
+                    *rows
+                )[0]
+
+            return selection.held_out_density(
+                fit, (X, Y), sample_weight=weight, num_folds=num_folds, seed=self.seed
+            )
+
+        return selection.climb(score, selection.PENALTIES, selection.FIRST_PENALTY)
 
     def _at_most(self, number: int, *columns: AnyNDArray) -> tuple[AnyNDArray, ...]:
         """:return: so many rows of each, at random, if there are more."""

@@ -1,0 +1,96 @@
+"""Other inducing points in the middle of training: the kernel has changed, the margin is known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gpflow
+import numpy as np
+import tensorflow as tf
+from gpflow.base import AnyNDArray
+from gpflow.config import default_float
+
+from .checks import check_fit, check_inputs, check_width, duplicate_rows
+from .inducing_points import SUBSAMPLE, greedy_variance
+from .inference.solve import compiled_solve
+from .inference.statistics import compiled_localise
+from .inference.view import View
+
+
+def exchange(model: Any, Z: Any) -> None:
+    """
+    Give a `BSVM` other inducing points, in another number if need be. q(u) of the new ones is what
+    the model says of f there: its predictions at Z stay as they are, and elsewhere as far as Z can
+    tell them.
+
+    :param model: with plain inducing points that all latent functions share; it is changed.
+    :param Z: [M, D].
+    :raise ValueError: unless Z is finite, of the right width and without duplicates, or for other
+        inducing variables.
+    """
+    if type(model.inducing_variable) is not gpflow.inducing_variables.InducingPoints:
+        kind = type(model.inducing_variable).__name__
+        raise ValueError(f"only plain InducingPoints can be exchanged, not {kind}")
+    Z = check_inputs(Z)
+    check_width(model, Z)
+    for first, again in duplicate_rows(Z):
+        raise ValueError(f"rows {first} and {again} of Z are equal: remove duplicates")
+    mean, covariance = model.predict_f(Z, full_cov=True)  # [M, L], [L, M, M]
+    trainable = model.inducing_variable.Z.trainable
+    model.inducing_variable = gpflow.inducing_variables.InducingPoints(Z)
+    gpflow.set_trainable(model.inducing_variable, trainable)
+    Lz, mean = model.prior_factor(), tf.transpose(mean - model.mean_function(Z))
+    root = tf.linalg.cholesky(covariance + model.jitter * tf.eye(len(Z), dtype=mean.dtype))
+    if model.whiten:
+        Lz = tf.broadcast_to(Lz, tf.shape(root))
+        mean = tf.linalg.triangular_solve(Lz, mean[..., None])[..., 0]
+        root = tf.linalg.triangular_solve(Lz, root)
+    model.q_mu = gpflow.Parameter(tf.transpose(mean))
+    model.q_sqrt = gpflow.Parameter(root, transform=gpflow.utilities.triangular())
+
+
+def reselect(
+    model: Any,
+    data: tuple[Any, Any],
+    max_inducing: int | None = None,
+    *,
+    sample_weight: Any = None,
+    margin: bool = True,
+    tol: float = 1e-3,
+    seed: int | None = 0,
+    subsample: int = SUBSAMPLE,
+) -> AnyNDArray:
+    """
+    `exchange` the inducing points of a `BSVM` for those that `greedy_variance` chooses under its
+    present kernel, and, with `margin`, under its present sites: their precisions w_n weight the
+    variances, so that points go where the classes meet (heteroscedastic greedy variance).
+
+    Training goes on from there, with `gpflow_bsvm.fit` or `gpflow_bsvm.inference.VEM`; once or
+    twice is enough (Burt et al. 2020, section 7.4). In O(N M^2), on a random subsample.
+
+    :param model: fitted to `data`; it is changed.
+    :param max_inducing: most points; None: as many as there are.
+    :param sample_weight: [N], as in the fit.
+    :param tol: see `greedy_variance`.
+    :param subsample: choose among this many rows at most.
+    :return: Z [M, D].
+    :raise ValueError: for bad data, and as `exchange`.
+    """
+    X, Y, weight = check_fit(model, data, sample_weight)
+    rows = np.arange(len(X))
+    if len(X) > subsample:
+        rows = np.random.default_rng(seed).choice(len(X), subsample, replace=False)
+        X, Y, weight = X[rows], Y[rows], weight[rows]
+    importance = weight[:, 0] * _precisions(model, X, Y, weight) if margin else None
+    number = max_inducing or model.num_features[1]
+    Z = greedy_variance(X, min(number, len(X)), model.kernel, tol=tol, weight=importance)
+    exchange(model, Z)
+    return Z
+
+
+def _precisions(model: Any, X: AnyNDArray, Y: AnyNDArray, weight: AnyNDArray) -> AnyNDArray:
+    """:return: precisions of the sites, summed over latent functions, [N]."""
+    q = compiled_solve(*model.natural())
+    localise = compiled_localise.bind(model.likelihood)
+    chunks = View(model, X, Y, weight).chunks(tf.as_dtype(default_float()))
+    return np.concatenate([np.sum(localise(q.R, q.c, *rows)[0], axis=1) for rows in chunks])
