@@ -7,8 +7,9 @@ A row is a fold. Two protocols, the same for all selections, with an isotropic s
     fixed      the starting kernel: variance 4, lengthscale 16 = sqrt(D)
     learned    `VEM` learns variance and lengthscale at these very points, up to 128 of them
 
-`seconds` is selection plus fit, without tracing; `time_ratio` is that over the time of 512 k-means
-points under the fixed kernel, in the same fold. Pixels are centred and divided by one number for
+`seconds` is selection plus fit, without tracing, in seconds of the process's CPU: on one core, other
+work on the machine does not count. `time_ratio` is that over the time of 512 k-means points under
+the fixed kernel, in the same fold. Pixels are centred and divided by one number for
 all: some are constant but for a handful of digits, and a scale for each would make outliers of
 those (61 deviations).
 """
@@ -29,8 +30,8 @@ from gpflow_bsvm.datasets import load
 
 DATA = "usps_3vs5"
 NUM_INDUCING = (4, 8, 16, 32, 64, 128, 256, 512)
-#: The kernel is learned for this many inducing points at most: the cost grows as their square.
-MOST_LEARNED = 128
+#: Where the kernel is learned too: the cost grows as the square of M.
+LEARNED = (4, 16, 64, 128)
 
 
 def run() -> list[dict]:
@@ -79,15 +80,15 @@ def _trace(parts: tuple) -> None:
 
 
 def _kernels(num_inducing: int) -> tuple[str, ...]:
-    return ("fixed", "learned") if num_inducing <= MOST_LEARNED else ("fixed",)
+    return ("fixed", "learned") if num_inducing in LEARNED else ("fixed",)
 
 
 def _fits(parts: tuple, fold: int) -> Iterator[dict]:
     for num_inducing in NUM_INDUCING:
         for selection, select in SELECTIONS.items():
-            start = time.perf_counter()
+            start = time.process_time()
             Z = select(parts[0], num_inducing, seed=fold)
-            selected = time.perf_counter() - start
+            selected = time.process_time() - start
             for kernel in _kernels(num_inducing):
                 found = _fit(parts, Z, kernel)
                 yield {
@@ -104,10 +105,10 @@ def _fit(parts: tuple, Z: np.ndarray, kernel: str) -> dict:
     X, Y, X_test, y_test = parts
     model = gb.models.BSVM(_kernel(X.shape[1]), gb.likelihoods.Hinge(), Z.copy(), num_data=len(X))
     gpflow.set_trainable(model.inducing_variable, False)
-    algorithm = gb.inference.VEM().run if kernel == "learned" else gb.fit
-    start = time.perf_counter()
+    algorithm = gb.inference.VEM(tol=1e-3).run if kernel == "learned" else gb.fit
+    start = time.process_time()
     history = algorithm(model, (X, Y), progress=False)
-    seconds = time.perf_counter() - start
+    seconds = time.process_time() - start
     return {
         **scores(model, X_test, y_test),
         "elbo": history.elbo[-1],

@@ -17,6 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from .checks import warn_of_constants
+from .inducing_points import SUBSAMPLE
 from .inference import CAVI, SVI
 from .inference.predict import predict_marginals, predict_probabilities
 from .likelihoods import CrammerSinger, Hinge, OneVsRest
@@ -37,8 +38,8 @@ class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     binary model per class (`OneVsRest`). No held-out data and no second model are needed for the
     probabilities.
 
-    Rows may come in any order, repeated or weighted: the fit is the same (up to rounding, and up
-    to 20 000 distinct rows, beyond which inducing points come from a random subsample).
+    Rows may come in any order, repeated or weighted: the fit is the same (up to 20 000 rows, beyond
+    which equal rows are not looked for, and inducing points come from a random subsample).
 
     :ivar classes_: the labels; the columns of `predict_proba` are in this order.
     :ivar model_: the fitted `BSVM`, on standardised features and labels 0..C-1.
@@ -107,6 +108,7 @@ class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             a class without rows, and whatever scikit-learn's own validation refuses.
         """
         X, targets, weight = self._validate(X, y, sample_weight)
+        X, targets, weight = _merged(X, targets, weight)
         warn_of_constants(X, getattr(self, "feature_names_in_", None))
         self.scaler_ = StandardScaler().fit(X, sample_weight=weight) if self.standardize else None
         X = self._scale(X)
@@ -213,3 +215,17 @@ class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         probabilities = self.predict_proba(X)
         return np.asarray(self.classes_[np.argmax(probabilities, axis=-1)])
+
+
+def _merged(
+    X: AnyNDArray, y: AnyNDArray, weight: AnyNDArray
+) -> tuple[AnyNDArray, AnyNDArray, AnyNDArray]:
+    """
+    :return: distinct rows in ascending order, with the sums of their weights, so that not even
+        rounding depends on order or repetition. As they are if there are many.
+    """
+    if len(X) > SUBSAMPLE:
+        return X, y, weight
+    rows, member = np.unique(np.column_stack([X, y]), axis=0, return_inverse=True)
+    sums = np.bincount(member.reshape(-1), weight).astype(weight.dtype)
+    return np.ascontiguousarray(rows[:, :-1]), rows[:, -1], sums

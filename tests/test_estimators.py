@@ -31,6 +31,13 @@ def test_number_of_sklearn_checks():
     assert status.count("skipped") <= 2
 
 
+def fixed(**options):
+    """A classifier at a fixed kernel and penalty: faster, and what depends on it is exact."""
+    return gb.BSVMClassifier(
+        **{"penalty": 2.0, "learn_kernel": False, "calibrate": False} | options
+    )
+
+
 @pytest.fixture(scope="module")
 def moons():
     return make_moons(120, noise=0.3, random_state=0)
@@ -38,14 +45,14 @@ def moons():
 
 @pytest.fixture(scope="module")
 def fitted(moons):
-    return gb.BSVMClassifier(num_inducing=15, random_state=0).fit(*moons)
+    return fixed(num_inducing=15, random_state=0).fit(*moons)
 
 
 def test_string_labels_and_data_frames(moons, fitted):
     X, y = moons
     frame = pd.DataFrame(X, columns=["north", "east"])
     labels = np.where(y == 1, "a yes", "the no")  # sorted: "a yes" comes first
-    named = gb.BSVMClassifier(num_inducing=15, random_state=0).fit(frame, labels)
+    named = fixed(num_inducing=15, random_state=0).fit(frame, labels)
     assert list(named.classes_) == ["a yes", "the no"]
     assert list(named.feature_names_in_) == ["north", "east"]
     expected = fitted.predict_proba(X)
@@ -88,7 +95,7 @@ def test_pickle_and_clone(moons, fitted):
 def test_integer_weights_are_repeated_rows(moons):
     X, y = moons
     weight = np.random.default_rng(1).integers(0, 4, len(y))
-    make = lambda: gb.BSVMClassifier(  # noqa: E731
+    make = lambda: fixed(  # noqa: E731
         num_inducing=15, random_state=0, inference=gb.inference.CAVI(tol=1e-12)
     )
     weighted = make().fit(X, y, sample_weight=weight)
@@ -101,13 +108,13 @@ def test_integer_weights_are_repeated_rows(moons):
 
 def test_class_weight_is_sample_weight(moons):
     X, y = moons
-    classes = gb.BSVMClassifier(num_inducing=15, random_state=0, class_weight={0: 1, 1: 3})
-    samples = gb.BSVMClassifier(num_inducing=15, random_state=0)
+    classes = fixed(num_inducing=15, random_state=0, class_weight={0: 1, 1: 3})
+    samples = fixed(num_inducing=15, random_state=0)
     samples.fit(X, y, sample_weight=np.where(y == 1, 3.0, 1.0))
     np.testing.assert_allclose(
         classes.fit(X, y).decision_function(X), samples.decision_function(X), atol=1e-12
     )
-    balanced = gb.BSVMClassifier(num_inducing=15, random_state=0, class_weight="balanced")
+    balanced = fixed(num_inducing=15, random_state=0, class_weight="balanced")
     few = np.flatnonzero((y == 0) | (np.arange(len(y)) < 30))
     plain = clone(samples).fit(X[few], y[few])
     assert balanced.fit(X[few], y[few]).predict(X).mean() > plain.predict(X).mean()
@@ -116,7 +123,7 @@ def test_class_weight_is_sample_weight(moons):
 def test_order_of_rows_does_not_matter(moons, fitted):
     X, y = moons
     order = np.random.default_rng(2).permutation(len(y))
-    other = gb.BSVMClassifier(num_inducing=15, random_state=0).fit(X[order], y[order])
+    other = fixed(num_inducing=15, random_state=0).fit(X[order], y[order])
     np.testing.assert_allclose(
         other.decision_function(X), fitted.decision_function(X), atol=1e-7
     )  # summation order
@@ -131,12 +138,65 @@ def test_own_kernel_is_copied_and_used(moons):
 
 def test_in_a_pipeline_and_a_grid_search(moons):
     search = GridSearchCV(
-        make_pipeline(MinMaxScaler(), gb.BSVMClassifier(num_inducing=15)),
+        make_pipeline(MinMaxScaler(), fixed(num_inducing=15)),
         {"bsvmclassifier__penalty": [1.0, 2.0]},
         scoring="neg_log_loss",
         cv=2,
     ).fit(*moons)
     assert search.best_score_ > -0.6
+
+
+@pytest.fixture(scope="module")
+def learned(moons):
+    return gb.BSVMClassifier(num_inducing=15, random_state=0).fit(*moons)
+
+
+def test_by_default_everything_is_learned(moons, learned):
+    X, y = moons
+    model, Y = learned.model_, y[:, None].astype(float)
+    lengthscales = learned.history_.hyperparameters[".kernel.lengthscales"]
+    assert lengthscales[0].shape == (2,) and len(lengthscales) == len(learned.history_)
+    np.testing.assert_array_equal(lengthscales[-1], model.kernel.lengthscales)
+    data = (learned.scaler_.transform(X), Y)
+    slope = float(model.likelihood.slope.numpy())
+    assert slope != 1.0
+    again = gb.calibration.calibrate(model, data)  # it is the link's maximum already
+    assert again["slope"] == pytest.approx(slope, rel=1e-3)
+    assert float(model.likelihood.penalty.numpy()) in gb.selection.PENALTIES
+
+
+def test_learned_fits_depend_on_no_order_and_on_no_repetition(moons, learned):
+    """Exactly: L-BFGS would enlarge rounding."""
+    X, y = moons
+    order = np.random.default_rng(2).permutation(len(y))
+    make = lambda: gb.BSVMClassifier(num_inducing=15, random_state=0)  # noqa: E731
+    other = make().fit(X[order], y[order])
+    np.testing.assert_array_equal(other.decision_function(X), learned.decision_function(X))
+    weight = np.where(np.arange(len(y)) < 10, 2.0, 1.0)
+    weighted = make().fit(X, y, sample_weight=weight)
+    repeated = make().fit(np.concatenate([X, X[:10]]), np.concatenate([y, y[:10]]))
+    np.testing.assert_array_equal(weighted.decision_function(X), repeated.decision_function(X))
+
+
+def test_a_kernel_of_ones_own_is_learned_too(moons):
+    kernel = gpflow.kernels.Matern32(2.0, lengthscales=[1.0, 2.0])
+    gpflow.set_trainable(kernel.variance, False)
+    model = gb.BSVMClassifier(kernel, num_inducing=15, penalty=2.0).fit(*moons).model_
+    assert float(model.kernel.variance.numpy()) == 2.0
+    assert not np.allclose(model.kernel.lengthscales, [1.0, 2.0])
+    np.testing.assert_array_equal(kernel.lengthscales, [1.0, 2.0])  # it was copied
+
+
+def test_a_kernel_without_trainable_parameters_is_used_as_it_is(moons):
+    kernel = gpflow.kernels.SquaredExponential(2.0)
+    gpflow.set_trainable(kernel, False)
+    one = gb.BSVMClassifier(kernel, num_inducing=15, penalty=2.0, random_state=0).fit(*moons)
+    two = gb.BSVMClassifier(
+        kernel, num_inducing=15, penalty=2.0, random_state=0, learn_kernel=False
+    ).fit(*moons)
+    np.testing.assert_allclose(
+        one.decision_function(moons[0]), two.decision_function(moons[0]), atol=1e-6
+    )  # CAVI runs once more from where it had stopped
 
 
 def test_real_data_beats_the_base_rate():
@@ -153,12 +213,12 @@ def test_constant_columns_are_reported(moons):
     X, y = moons
     frame = pd.DataFrame(X, columns=["north", "east"]).assign(height=3.0)
     with pytest.warns(UserWarning, match=r"1 of 3 columns are constant .*: height"):
-        classifier = gb.BSVMClassifier(num_inducing=15).fit(frame, y)
+        classifier = fixed(num_inducing=15).fit(frame, y)
     assert np.isfinite(classifier.predict_proba(frame)).all()
 
 
 def test_progress_only_when_verbose(moons, capsys):
-    gb.BSVMClassifier(num_inducing=15).fit(*moons)
+    fixed(num_inducing=15).fit(*moons)
     assert capsys.readouterr() == ("", "")
 
 
@@ -177,7 +237,7 @@ def test_progress_only_when_verbose(moons, capsys):
 )
 def test_bad_training_data(moons, change, message):
     with pytest.raises(ValueError, match=message):
-        gb.BSVMClassifier(num_inducing=15).fit(*change(*moons))
+        fixed(num_inducing=15).fit(*change(*moons))
 
 
 @pytest.mark.parametrize(
@@ -209,7 +269,7 @@ def test_wrong_number_of_columns_at_prediction(fitted):
 
 def test_fits_in_threads(moons):
     X, y = moons
-    make = lambda: gb.BSVMClassifier(num_inducing=7, random_state=0)  # noqa: E731
+    make = lambda: fixed(num_inducing=7, random_state=0)  # noqa: E731
     with ThreadPoolExecutor(4) as pool:
         fits = list(pool.map(lambda _: make().fit(X, y).decision_function(X), range(8)))
     for scores in fits[1:]:
@@ -224,7 +284,7 @@ def digits():
 
 @pytest.fixture(scope="module")
 def five(digits):
-    return gb.BSVMClassifier(num_inducing=30, random_state=0).fit(*digits)
+    return fixed(num_inducing=30, random_state=0).fit(*digits)
 
 
 def test_several_classes(digits, five):
@@ -241,7 +301,7 @@ def test_several_classes(digits, five):
 def test_renaming_classes_permutes_the_columns(digits, five):
     X, y = digits
     names = np.array(["four", "zero", "two", "three", "one"])[y]
-    renamed = gb.BSVMClassifier(num_inducing=30, random_state=0).fit(X, names)
+    renamed = fixed(num_inducing=30, random_state=0).fit(X, names)
     order = [int(np.flatnonzero(names == name)[0]) for name in renamed.classes_]
     # The same sums in another order, through some 20 sweeps.
     np.testing.assert_allclose(
@@ -258,7 +318,7 @@ def test_chunks_of_several_classes(digits, five):
 def test_integer_weights_are_repeated_rows_of_several_classes(digits):
     X, y = digits[0][:120], digits[1][:120]
     weight = np.random.default_rng(1).integers(1, 4, len(y))
-    make = lambda: gb.BSVMClassifier(  # noqa: E731
+    make = lambda: fixed(  # noqa: E731
         num_inducing=20, random_state=0, inference=gb.inference.CAVI(tol=1e-10)
     )
     weighted = make().fit(X, y, sample_weight=weight)
@@ -270,9 +330,7 @@ def test_integer_weights_are_repeated_rows_of_several_classes(digits):
 def test_one_vs_rest_is_an_option(digits):
     X, y = digits
     cavi = gb.inference.CAVI(tol=1e-12)
-    ours = gb.BSVMClassifier(
-        num_inducing=30, random_state=0, multi_class="ovr", inference=cavi
-    ).fit(X, y)
+    ours = fixed(num_inducing=30, random_state=0, multi_class="ovr", inference=cavi).fit(X, y)
     p = ours.predict_proba(X)
     np.testing.assert_allclose(p.sum(axis=1), 1, atol=1e-12)
     one_hot = (y[:, None] == ours.classes_).astype(float)
@@ -297,7 +355,7 @@ def test_multi_class_of_unknown_name(digits, moons):
 def test_weights_and_classes_of_one_vs_rest(digits):
     X, y = digits[0][:120], digits[1][:120]
     weight = np.where(y == 2, 3.0, 1.0)
-    make = lambda **options: gb.BSVMClassifier(  # noqa: E731
+    make = lambda **options: fixed(  # noqa: E731
         num_inducing=20, random_state=0, multi_class="ovr", **options
     )
     np.testing.assert_allclose(
@@ -312,5 +370,5 @@ def test_many_small_classes_do_not_collapse():
     centres = random.normal(size=(50, 20))
     X = np.repeat(centres, 4, axis=0) + 0.1 * random.normal(size=(200, 20))
     y = np.repeat(np.arange(50), 4)
-    classifier = gb.BSVMClassifier(num_inducing=100, random_state=0).fit(X, y)
+    classifier = fixed(num_inducing=100, random_state=0).fit(X, y)
     assert classifier.score(X, y) > 0.95

@@ -192,6 +192,32 @@ def test_starts_that_cannot_be_learned_from(data):
         VEM().run(model, data)
 
 
+def test_weights_of_several_kernels():
+    """Multiple kernel learning (Wenzel et al. 2017, A.3): a sum, whose variances are the weights."""
+    X = np.random.default_rng(0).normal(size=(150, 2))
+    Y = (np.sin(2 * X[:, :1]) > 0).astype(float)  # the second input says nothing
+    kernels = [gpflow.kernels.SquaredExponential(active_dims=[column]) for column in (0, 1)]
+    for kernel in kernels:
+        gpflow.set_trainable(kernel.lengthscales, False)
+        kernel.variance.prior = log_normal(1.0, 1.0)
+    model = gb.models.BSVM(
+        kernels[0] + kernels[1], Hinge(bound="exact"), gb.inducing_points.kmeans(X, 20)
+    )
+    gpflow.set_trainable(model.inducing_variable, False)
+    history = VEM().run(model, (X, Y))
+    first, second = (history.hyperparameters[f".kernel.kernels[{j}].variance"][-1] for j in (0, 1))
+    assert first > 5 * second
+    # A maximum: no weight by itself could raise the bound.
+    for kernel in kernels:
+        best, value = model.elbo((X, Y)) + model.log_prior_density(), kernel.variance.numpy()
+        for factor in (0.8, 1.25):
+            kernel.variance.assign(factor * value)
+            CAVI().run(model, (X, Y))
+            assert model.elbo((X, Y)) + model.log_prior_density() < best + 1e-3 * abs(best)
+        kernel.variance.assign(value)
+        CAVI().run(model, (X, Y))
+
+
 class WarpedKernel(gpflow.kernels.SquaredExponential):
     """A deep kernel in small: it holds a bare variable, as Keras layers do."""
 
