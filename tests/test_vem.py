@@ -193,7 +193,7 @@ def test_starts_that_cannot_be_learned_from(data):
 
 
 def test_weights_of_several_kernels():
-    """Multiple kernel learning (Wenzel et al. 2017, A.3): a sum, whose variances are the weights."""
+    """Multiple kernel learning (Wenzel et al. 2017, A.3): a sum, its variances the weights."""
     X = np.random.default_rng(0).normal(size=(150, 2))
     Y = (np.sin(2 * X[:, :1]) > 0).astype(float)  # the second input says nothing
     kernels = [gpflow.kernels.SquaredExponential(active_dims=[column]) for column in (0, 1)]
