@@ -187,7 +187,49 @@ def _first(group: pd.DataFrame, method: str, setting: str, target: pd.Series) ->
     return below.groupby("split")["seconds"].first().reindex(target.index)
 
 
+def _lengthscale(rows: pd.DataFrame) -> str:
+    """What VEM learned, beside the best of the grid by its own score, of the exact bound."""
+    lines = []
+    exact = rows[(rows["bound"] == "exact") & (rows["setting"] == "fixed")]
+    for data, group in exact.groupby("data", sort=False):
+        grid, learned = group[group["kind"] == "grid"], group[group["kind"] == "VEM"].iloc[0]
+        best = grid.loc[grid["nll"].idxmin()]
+        spread = f"{learned['lengthscale_min']:.2f} to {learned['lengthscale_max']:.2f}"
+        lines.append(
+            [
+                data,
+                f"{learned['lengthscale']:.2f} ({spread})",
+                f"{learned['error']:.3f} / {learned['nll']:.3f}",
+                f"{best['lengthscale']:.2f}",
+                f"{best['error']:.3f} / {best['nll']:.3f} ± {float(best['nll_se']):.3f}",
+                f"{grid['error'].min():.3f}",
+                f"{float(learned['grid_over_learning']):.0f} times longer",
+            ]
+        )
+    header = ["data", "learned (folds)", "error / NLL", "grid, best NLL", "error / NLL"]
+    return markdown([*header, "grid, lowest error", "grid takes"], lines)
+
+
+def _inducing(rows: pd.DataFrame) -> str:
+    fixed = rows[rows["kernel"] == "fixed"]
+    cells = ["num_inducing", "selection"]
+    mean = fixed.groupby(cells)[["error", "time_ratio"]].mean()
+    deviation = fixed.groupby(cells)["error"].std()
+    names = list(dict.fromkeys(fixed["selection"]))
+    lines = []
+    for M in sorted(fixed["num_inducing"].unique()):
+        texts = [
+            f"{100 * mean.loc[M, name]['error']:.1f} ± {100 * deviation.loc[M, name]:.1f} "
+            f"({mean.loc[M, name]['time_ratio']:.2f})"
+            for name in names
+        ]
+        lines.append([str(M), *texts])
+    return markdown(["M", *names], lines)
+
+
 TABLES = {
+    "lengthscale": _lengthscale,
+    "inducing": _inducing,
     "classes": _classes,
     "multiclass": _multiclass,
     "compare": _compare,
