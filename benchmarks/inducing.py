@@ -8,8 +8,8 @@ A row is a fold. Two protocols, the same for all selections, with an isotropic s
     learned    `VEM` learns variance and lengthscale at these very points, up to 128 of them
 
 `seconds` is selection plus fit, without tracing, in seconds of the process's CPU: on one core,
-other work on the machine does not count. `time_ratio` is that over the time of 512 k-means points under
-the fixed kernel, in the same fold. Pixels are centred and divided by one number for
+other work on the machine does not count. `time_ratio` is that over the time of 512 k-means points
+under the fixed kernel, in the same fold. Pixels are centred and divided by one number for
 all: some are constant but for a handful of digits, and a scale for each would make outliers of
 those (61 deviations).
 """
