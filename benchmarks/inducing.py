@@ -5,13 +5,13 @@ USPS digits 3 and 5 (1540 rows, 256 pixels), 10 folds, four selections: a random
 A row is a fold. Two protocols, the same for all selections, with an isotropic squared exponential:
 
     fixed      the starting kernel: variance 4, lengthscale 16 = sqrt(D)
-    learned    `VEM` learns variance and lengthscale at these very points, up to 128 of them
+    learned    `VEM` learns variance and lengthscale at these very points, for some M
 
 `seconds` is selection plus fit, without tracing, in seconds of the process's CPU: on one core,
 other work on the machine does not count. `time_ratio` is that over the time of 512 k-means points
-under the fixed kernel, in the same fold. Pixels are centred and divided by one number for
-all: some are constant but for a handful of digits, and a scale for each would make outliers of
-those (61 deviations).
+under the fixed kernel, in the same fold. Pixels are centred and divided by one number for all: some
+are constant but for a handful of digits, and a scale for each would make outliers of those (61
+deviations).
 """
 
 from __future__ import annotations

@@ -227,7 +227,29 @@ def _inducing(rows: pd.DataFrame) -> str:
     return markdown(["M", *names], lines)
 
 
+def _relevance(rows: pd.DataFrame) -> str:
+    """Rows with noise inputs, by definition or appended; others have nothing to tell apart."""
+    summary = rows[(rows["input"] == "") & (rows["num_noise"] != "0")].copy()
+    names = summary.columns.difference(["data", "priors", "kind"])
+    summary[names] = summary[names].apply(pd.to_numeric)
+    summary = summary[summary["num_noise"] > 0]
+    lines = [
+        [
+            row["data"] + (f" + {row['appended']:.0f}" if row["appended"] else ""),
+            row["priors"],
+            f"{row['num_true']:.0f} / {row['num_noise']:.0f}",
+            f"{row['auc']:.2f}",
+            f"{row['ignored_true']:.0f} / {row['ignored_noise']:.0f}",
+            f"{row['error_ard']:.3f} / {row['error_isotropic']:.3f}",
+        ]
+        for _, row in summary.iterrows()
+    ]
+    header = ["data", "priors", "true / noise inputs", "AUC of relevance"]
+    return markdown([*header, "ignored, true / noise", "error, ARD / isotropic"], lines)
+
+
 TABLES = {
+    "relevance": _relevance,
     "lengthscale": _lengthscale,
     "inducing": _inducing,
     "classes": _classes,
