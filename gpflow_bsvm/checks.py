@@ -38,9 +38,10 @@ def check_model(model: Any) -> None:
     :raise TypeError: if `model` is none that the package's algorithms can fit.
     """
     if not all(hasattr(model, name) for name in ("projector", "natural", "assign_natural")):
+        own = "its to_bsvm()" if hasattr(model, "to_bsvm") else "gpflow_bsvm.models.BSVM"
         raise TypeError(
-            f"{type(model).__name__} has no closed-form steps: use gpflow_bsvm.models.BSVM in its "
-            "place, or one of GPflow's optimisers"
+            f"{type(model).__name__} has no closed-form steps: use {own} in its place, or one of "
+            "GPflow's optimisers"
         )
 
 

@@ -95,5 +95,7 @@ def test_bad_input(data):
         DualBSVM(data, ard(), Hinge(), X[[0, 0]])
     with pytest.raises(ValueError, match="binary labels"):
         DualBSVM((X, Y + 5), ard(), Hinge(), X[:5].copy())
+    with pytest.raises(TypeError, match=r"DualBSVM has no closed-form steps: use its to_bsvm\(\)"):
+        VEM().run(make_dual(data), data)
     with pytest.raises(ValueError, match="sweeps must be at least 1, got 0"):
         make_dual(data).update_sites(0)
