@@ -1,8 +1,8 @@
 """What automatic relevance determination calls irrelevant, where the truth is known.
 
-`VEM` learns a squared exponential with a lengthscale for every (standardised) input, with the
-default priors and without any, from 1000 rows and 200 inducing points, three seeds. The relevance
-of an input is 1 / lengthscale over the largest of its fit. By the definitions of the data
+`VEM` (`tol` 1e-3) learns a squared exponential with a lengthscale for every (standardised) input,
+with the default priors and without any, from 1000 rows and 200 inducing points, three seeds. The
+relevance of an input is 1 / lengthscale over the largest of its fit. By the definitions of the data
 
 - all inputs of twonorm and ringnorm are equally relevant;
 - inputs 1 and 21 of waveform are noise, whatever the class. The class means of the two-class set

@@ -72,7 +72,8 @@ class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         :param bound: "exact" or "augmented", see `gpflow_bsvm.likelihoods.Hinge`.
         :param multi_class: for more than two classes, "crammer_singer" (one model of all) or "ovr"
             (one-vs-rest).
-        :param learn_kernel: learn what is trainable in the kernel by `VEM`, on 10 000 rows at most.
+        :param learn_kernel: learn what is trainable in the kernel by `VEM`, on 10 000 rows at most
+            (fewer with many classes).
             False: it is used as it is; the default one is then a squared exponential of variance 4
             whose lengthscale is 0.75 times the median distance between inducing points.
         :param calibrate: fit slope and offset of the link (several classes: a temperature) to

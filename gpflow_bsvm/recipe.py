@@ -24,9 +24,12 @@ from .priors import ard_kernel
 DEFAULT_VARIANCE = 4.0
 DEFAULT_LENGTHSCALE = 0.75
 
-#: The kernel is learned from this many rows at most, ...
-LEARN_ROWS = 10_000
-#: ... and a penalty chosen on this many, and not on fewer than so many.
+#: The kernel is learned from this many rows at most, of fewer where there are many classes or
+#: inducing points: rows times L M^2 stay below `LEARN_WORK`, down to the fewest.
+LEARN_ROWS, FEWEST_LEARN_ROWS, LEARN_WORK = 10_000, 1_000, 2e9
+#: Of classes with few rows this many are in every part of the data.
+RARE_ROWS = 20
+#: A penalty is chosen on this many rows at most, and not on fewer than so many.
 CHOICE_ROWS, FEWEST_CHOICE_ROWS = 2_000, 100
 
 
@@ -86,7 +89,10 @@ class Recipe:
     def _learn(self, model: BSVM, X: AnyNDArray, Y: AnyNDArray, weight: AnyNDArray) -> History:
         """Learn the kernel, at fixed inducing points, from as many rows as tell it all."""
         gpflow.set_trainable(model.inducing_variable, False)
-        X, Y, weight = self._at_most(LEARN_ROWS, X, Y, weight)
+        num_latents, num_inducing = model.num_features
+        affordable = int(LEARN_WORK / (num_latents * num_inducing**2))
+        number = int(np.clip(affordable, FEWEST_LEARN_ROWS, LEARN_ROWS))
+        X, Y, weight = self._at_most(number, X, Y, weight)
         num_data, model.num_data = model.num_data, None
         history = VEM().run(model, (X, Y), sample_weight=weight, progress=self.progress)
         model.num_data = num_data
@@ -113,9 +119,8 @@ class Recipe:
                     model = quiet.fit(*rows)[0]
                     kernels.append(model.kernel)
                     return model
-                return replace(quiet, penalty=penalty, kernel=kernel, learn_kernel=False).fit(
-                    *rows
-                )[0]
+                steeper = replace(quiet, penalty=penalty, kernel=kernel, learn_kernel=False)
+                return steeper.fit(*rows)[0]
 
             return selection.held_out_density(
                 fit, (X, Y), sample_weight=weight, num_folds=num_folds, seed=self.seed
@@ -123,13 +128,20 @@ class Recipe:
 
         return selection.climb(score, selection.PENALTIES, selection.FIRST_PENALTY)
 
-    def _at_most(self, number: int, *columns: AnyNDArray) -> tuple[AnyNDArray, ...]:
-        """:return: so many rows of each, at random, if there are more."""
-        size = len(columns[0])
-        if size <= number:
-            return columns
-        rows = np.random.default_rng(self.seed).choice(size, number, replace=False)
-        return tuple(column[rows] for column in columns)
+    def _at_most(
+        self, number: int, X: AnyNDArray, Y: AnyNDArray, weight: AnyNDArray
+    ) -> tuple[AnyNDArray, AnyNDArray, AnyNDArray]:
+        """:return: so many rows, at random but for those of rare classes, if there are more."""
+        if len(X) <= number:
+            return X, Y, weight
+        order = np.random.default_rng(self.seed).permutation(len(X))
+        labels, place = Y[order, 0], np.empty(len(X), dtype=int)
+        for label in np.unique(labels):
+            members = np.flatnonzero(labels == label)
+            place[members] = np.arange(len(members))
+        first = np.argsort(place >= RARE_ROWS, kind="stable")  # some of each class, then the others
+        rows = np.sort(order[first[:number]])
+        return X[rows], Y[rows], weight[rows]
 
     def _inducing_points(self, X: AnyNDArray) -> AnyNDArray:
         if len(X) <= inducing_points.SUBSAMPLE:

@@ -172,6 +172,31 @@ def test_few_rows_get_the_first_penalty(data):
     assert auto._choose(X, Y, np.ones(len(X))) == 1.0
 
 
+def test_parts_of_the_data_hold_rows_of_rare_classes():
+    X = np.random.default_rng(0).normal(size=(1000, 2))
+    Y = (np.arange(1000) < 3).astype(float)[:, None]
+    weight = np.arange(1000.0)
+    part, labels, weights = recipe()._at_most(50, X, Y, weight)
+    assert part.shape == (50, 2) and labels.sum() == 3
+    rows = weights.astype(int)
+    assert len(set(rows)) == 50
+    np.testing.assert_array_equal(part, X[rows])
+    np.testing.assert_array_equal(labels, Y[rows])
+    assert recipe()._at_most(1000, X, Y, weight)[0] is X
+
+
+def test_a_kernel_is_learned_from_as_many_rows_as_are_affordable(data, monkeypatch):
+    seen = []
+    monkeypatch.setattr(
+        "gpflow_bsvm.recipe.VEM.run", lambda self, model, rows, **_: seen.append(len(rows[0]))
+    )
+    X, Y = (np.repeat(column, 40, axis=0) for column in data)  # 2400 rows
+    for number, work in ((2400, 1e9), (1000, 1.0), (2000, 2000 * 8**2)):
+        monkeypatch.setattr("gpflow_bsvm.recipe.LEARN_WORK", work)
+        recipe(learn_kernel=True).fit(X, Y, np.ones(len(X)))
+        assert seen[-1] == number
+
+
 def test_several_classes():
     X, _ = clean()
     Y = np.digitize(X[:, :1], [-0.5, 0.5]).astype(float)
