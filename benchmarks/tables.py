@@ -248,7 +248,33 @@ def _relevance(rows: pd.DataFrame) -> str:
     return markdown([*header, "ignored, true / noise", "error, ARD / isotropic"], lines)
 
 
+def _robust(rows: pd.DataFrame) -> str:
+    lines = []
+    for (start, priors), group in rows.groupby(["start", "priors"]):
+        worse = (group["error"] > group["error_of_majority"]).sum()
+        lines.append(
+            [
+                start,
+                "default" if priors else "none",
+                str(len(group)),
+                str((group["failure"] != "").sum()),
+                f"{group['largest_relative_fall'].max():.0e}".replace("0e+00", "0"),
+                f"{group['error'].mean():.3f} / {group['error_of_majority'].mean():.3f}",
+                str(worse),
+            ]
+        )
+    header = [
+        "lengthscales at the start",
+        "priors",
+        "fits",
+        "failures",
+        "largest fall of the bound",
+    ]
+    return markdown([*header, "error / of the majority", "worse than the majority"], lines)
+
+
 TABLES = {
+    "robust": _robust,
     "relevance": _relevance,
     "lengthscale": _lengthscale,
     "inducing": _inducing,
