@@ -26,11 +26,13 @@ DEFAULT_LENGTHSCALE = 0.75
 
 #: The kernel is learned from this many rows at most, of fewer where there are many classes or
 #: inducing points: rows times L M^2 stay below `LEARN_WORK`, down to the fewest.
-LEARN_ROWS, FEWEST_LEARN_ROWS, LEARN_WORK = 10_000, 1_000, 2e9
+LEARN_ROWS, FEWEST_LEARN_ROWS, LEARN_WORK = 10_000, 1_000, 5e8
 #: Of classes with few rows this many are in every part of the data.
 RARE_ROWS = 20
 #: A penalty is chosen on this many rows at most, and not on fewer than so many.
 CHOICE_ROWS, FEWEST_CHOICE_ROWS = 2_000, 100
+#: ... with this many inducing points at most: it is looked for in steps of 4.
+CHOICE_INDUCING = 50
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,12 @@ class Recipe:
         num_folds = min(selection.NUM_FOLDS, selection.most_folds((X, Y)))
         if num_folds < 2 or len(X) < FEWEST_CHOICE_ROWS:  # folds would say nothing
             return selection.FIRST_PENALTY
-        quiet = replace(self, penalty=selection.FIRST_PENALTY, progress=False)
+        quiet = replace(
+            self,
+            penalty=selection.FIRST_PENALTY,
+            num_inducing=min(self.num_inducing, CHOICE_INDUCING),
+            progress=False,
+        )
         kernels: list[Any] = []
 
         def score(penalty: float) -> float:

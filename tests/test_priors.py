@@ -52,7 +52,9 @@ def test_every_part_of_a_kernel_gets_its_own():
 def test_the_estimator_learns_and_calibrates(classes):
     X, y = make_data(150, 4)
     y = y[:, 0] if classes == 2 else np.digitize(X[:, 0], [-0.5, 0.5])
-    plain = gb.BSVMClassifier(num_inducing=20, random_state=0).fit(X, y)
+    plain = gb.BSVMClassifier(
+        num_inducing=20, random_state=0, learn_kernel=False, calibrate=False, penalty=2.0
+    ).fit(X, y)
     full = gb.BSVMClassifier(
         num_inducing=20, random_state=0, learn_kernel=True, calibrate=True, penalty=1.0
     ).fit(X, y)
@@ -69,7 +71,8 @@ def test_the_estimator_learns_and_calibrates(classes):
 
 
 def test_many_rows_are_learned_from_some(monkeypatch):
-    monkeypatch.setattr(gb.estimators, "LEARN_ROWS", 60)
+    monkeypatch.setattr("gpflow_bsvm.recipe.LEARN_ROWS", 60)
+    monkeypatch.setattr("gpflow_bsvm.recipe.FEWEST_LEARN_ROWS", 60)
     X, y = make_data(150)
     few = gb.BSVMClassifier(num_inducing=20, random_state=0, learn_kernel=True).fit(X, y[:, 0])
     assert few.model_.num_data == 150 and few.history_.converged
