@@ -383,7 +383,7 @@ def test_a_classifier_of_three_classes(ax, data):
     X = 5 + 100 * data[0]
     y = np.array(["a", "b", "c"])[np.digitize(data[0][:, 0], [-0.5, 0.5])]
     classifier = gb.BSVMClassifier(num_inducing=10).fit(X, y)
-    plotting.decision_boundary(ax, classifier, X, y, resolution=60)
+    plotting.decision_boundary(ax, classifier, X, y, resolution=200)
     lines = np.concatenate([vertices(lines) for lines in contours(ax, dashed=False)])
     P = np.sort(classifier.predict_proba(lines), axis=1)
     np.testing.assert_allclose(np.median(P[:, 2] - P[:, 1]), 0, atol=5e-3)  # as above
