@@ -29,6 +29,7 @@ NAMES = (
     "lengthscale",
     "inducing",
     "relevance",
+    "quality",
 )
 
 

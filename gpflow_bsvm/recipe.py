@@ -11,6 +11,7 @@ import gpflow
 import numpy as np
 from gpflow.base import AnyNDArray
 from gpflow.likelihoods import Likelihood
+from gpflow.utilities import multiple_assign, read_values
 from sklearn.metrics import pairwise_distances
 
 from . import inducing_points, selection
@@ -46,6 +47,7 @@ class Recipe:
     :ivar calibrate: fit the link to leave-one-out marginals.
     :ivar num_inducing: most inducing points.
     :ivar inference: has `run`; None: `gpflow_bsvm.fit`.
+    :ivar start: a kernel of the same kind, where learning starts.
     """
 
     make_likelihood: Callable[[float], Likelihood]
@@ -58,6 +60,7 @@ class Recipe:
     inference: Any = None
     seed: int = 0
     progress: bool | None = False
+    start: gpflow.kernels.Kernel | None = None
 
     def fit(self, X: AnyNDArray, Y: AnyNDArray, weight: AnyNDArray) -> tuple[BSVM, History]:
         """
@@ -68,7 +71,7 @@ class Recipe:
             else of the fit of q.
         """
         if self.penalty is None:
-            return replace(self, penalty=self._choose(X, Y, weight)).fit(X, Y, weight)
+            return self._with_penalty(X, Y, weight).fit(X, Y, weight)
         model = self._make_model(X)
         learned = self._learn(model, X, Y, weight) if self.learn_kernel else None
         run = fit if self.inference is None else self.inference.run
@@ -100,40 +103,35 @@ class Recipe:
         model.num_data = num_data
         return history
 
-    def _choose(self, X: AnyNDArray, Y: AnyNDArray, weight: AnyNDArray) -> float:
+    def _with_penalty(self, X: AnyNDArray, Y: AnyNDArray, weight: AnyNDArray) -> Recipe:
         """
-        :return: the penalty with the greatest density of held-out rows. Each fold learns its kernel
-            at the first penalty and keeps it for the others.
+        :return: this, with the penalty of the greatest density of held-out rows. All penalties and
+            folds see one kernel, that which the first penalty learns from all these rows: to learn
+            it anew in every fold chose no better. It is where the final learning starts.
         """
         X, Y, weight = self._at_most(CHOICE_ROWS, X, Y, weight)
         num_folds = min(selection.NUM_FOLDS, selection.most_folds((X, Y)))
+        first = replace(self, penalty=selection.FIRST_PENALTY)
         if num_folds < 2 or len(X) < FEWEST_CHOICE_ROWS:  # folds would say nothing
-            return selection.FIRST_PENALTY
-        quiet = replace(
-            self,
-            penalty=selection.FIRST_PENALTY,
-            num_inducing=min(self.num_inducing, CHOICE_INDUCING),
-            progress=False,
-        )
-        kernels: list[Any] = []
+            return first
+        few = min(self.num_inducing, CHOICE_INDUCING)
+        kernel = self.kernel
+        if self.learn_kernel:
+            plain = replace(first, num_inducing=few, calibrate=False, progress=False)
+            kernel = plain.fit(X, Y, weight)[0].kernel
+        quiet = replace(self, kernel=kernel, learn_kernel=False, num_inducing=few, progress=False)
 
         def score(penalty: float) -> float:
-            known = iter(list(kernels))
-
-            def fit(*rows: AnyNDArray) -> BSVM:
-                kernel = next(known, None)
-                if kernel is None:
-                    model = quiet.fit(*rows)[0]
-                    kernels.append(model.kernel)
-                    return model
-                steeper = replace(quiet, penalty=penalty, kernel=kernel, learn_kernel=False)
-                return steeper.fit(*rows)[0]
-
             return selection.held_out_density(
-                fit, (X, Y), sample_weight=weight, num_folds=num_folds, seed=self.seed
+                lambda *rows: replace(quiet, penalty=penalty).fit(*rows)[0],
+                (X, Y),
+                sample_weight=weight,
+                num_folds=num_folds,
+                seed=self.seed,
             )
 
-        return selection.climb(score, selection.PENALTIES, selection.FIRST_PENALTY)
+        chosen = selection.climb(score, selection.PENALTIES, selection.FIRST_PENALTY)
+        return replace(self, penalty=chosen, start=kernel)
 
     def _at_most(
         self, number: int, X: AnyNDArray, Y: AnyNDArray, weight: AnyNDArray
@@ -157,9 +155,13 @@ class Recipe:
 
     def _make_kernel(self, Z: AnyNDArray) -> gpflow.kernels.Kernel:
         if self.kernel is not None:
-            return copy.deepcopy(self.kernel)
+            return copy.deepcopy(self.kernel if self.start is None else self.start)
         if self.learn_kernel:
-            return ard_kernel(Z.shape[1], penalty=self.penalty or 1.0)
+            assert self.penalty is not None
+            kernel = ard_kernel(Z.shape[1], penalty=self.penalty)
+            if self.start is not None:
+                multiple_assign(kernel, read_values(self.start))
+            return kernel
         distances = pairwise_distances(Z)[np.triu_indices(len(Z), 1)]
         scale = np.median(distances) if len(distances) else 1.0
         return gpflow.kernels.SquaredExponential(
