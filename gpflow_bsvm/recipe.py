@@ -11,7 +11,6 @@ import gpflow
 import numpy as np
 from gpflow.base import AnyNDArray
 from gpflow.likelihoods import Likelihood
-from gpflow.utilities import multiple_assign, read_values
 from sklearn.metrics import pairwise_distances
 
 from . import inducing_points, selection
@@ -47,7 +46,6 @@ class Recipe:
     :ivar calibrate: fit the link to leave-one-out marginals.
     :ivar num_inducing: most inducing points.
     :ivar inference: has `run`; None: `gpflow_bsvm.fit`.
-    :ivar start: a kernel of the same kind, where learning starts.
     """
 
     make_likelihood: Callable[[float], Likelihood]
@@ -60,7 +58,6 @@ class Recipe:
     inference: Any = None
     seed: int = 0
     progress: bool | None = False
-    start: gpflow.kernels.Kernel | None = None
 
     def fit(self, X: AnyNDArray, Y: AnyNDArray, weight: AnyNDArray) -> tuple[BSVM, History]:
         """
@@ -71,7 +68,7 @@ class Recipe:
             else of the fit of q.
         """
         if self.penalty is None:
-            return self._with_penalty(X, Y, weight).fit(X, Y, weight)
+            return self._choose(X, Y, weight).fit(X, Y, weight)
         model = self._make_model(X)
         learned = self._learn(model, X, Y, weight) if self.learn_kernel else None
         run = fit if self.inference is None else self.inference.run
@@ -103,11 +100,12 @@ class Recipe:
         model.num_data = num_data
         return history
 
-    def _with_penalty(self, X: AnyNDArray, Y: AnyNDArray, weight: AnyNDArray) -> Recipe:
+    def _choose(self, X: AnyNDArray, Y: AnyNDArray, weight: AnyNDArray) -> Recipe:
         """
         :return: this, with the penalty of the greatest density of held-out rows. All penalties and
             folds see one kernel, that which the first penalty learns from all these rows: to learn
-            it anew in every fold chose no better. It is where the final learning starts.
+            it anew in every fold chose no better. The final learning does not start from it: fewer
+            inducing points can lead to another optimum.
         """
         X, Y, weight = self._at_most(CHOICE_ROWS, X, Y, weight)
         num_folds = min(selection.NUM_FOLDS, selection.most_folds((X, Y)))
@@ -131,7 +129,7 @@ class Recipe:
             )
 
         chosen = selection.climb(score, selection.PENALTIES, selection.FIRST_PENALTY)
-        return replace(self, penalty=chosen, start=kernel)
+        return replace(self, penalty=chosen)
 
     def _at_most(
         self, number: int, X: AnyNDArray, Y: AnyNDArray, weight: AnyNDArray
@@ -155,13 +153,10 @@ class Recipe:
 
     def _make_kernel(self, Z: AnyNDArray) -> gpflow.kernels.Kernel:
         if self.kernel is not None:
-            return copy.deepcopy(self.kernel if self.start is None else self.start)
+            return copy.deepcopy(self.kernel)
         if self.learn_kernel:
             assert self.penalty is not None
-            kernel = ard_kernel(Z.shape[1], penalty=self.penalty)
-            if self.start is not None:
-                multiple_assign(kernel, read_values(self.start))
-            return kernel
+            return ard_kernel(Z.shape[1], penalty=self.penalty)
         distances = pairwise_distances(Z)[np.triu_indices(len(Z), 1)]
         scale = np.median(distances) if len(distances) else 1.0
         return gpflow.kernels.SquaredExponential(
