@@ -128,6 +128,17 @@ def parameters_of(*modules: Any) -> list[gpflow.Parameter]:
     return _key(modules)[1]
 
 
+def _distributions(value: Any) -> list[Any]:
+    """:return: the distributions in a plan: a tuple of tuples, all the way down."""
+    if isinstance(value, tfp.distributions.Distribution):
+        return [value]
+    return (
+        [found for item in value for found in _distributions(item)]
+        if isinstance(value, tuple)
+        else []
+    )
+
+
 def _raw(parameter: gpflow.Parameter) -> tf.Tensor:
     return tf.convert_to_tensor(parameter.unconstrained_variable)
 
@@ -216,8 +227,10 @@ class Compiled:
                 else parameter.transform.forward(value)
                 for parameter, value in zip(parameters, values)
             }
-            # deepcopy takes what the memo has: here tensors in the place of the parameters.
-            return copy.deepcopy(modules, constrained) if parameters else modules
+            # deepcopy takes what the memo has: here tensors in the place of the parameters, and
+            # distributions as they are (TFP's `TransformedDistribution` cannot be copied).
+            memo = {**constrained, **{id(prior): prior for prior in _distributions(modules)}}
+            return copy.deepcopy(modules, memo) if parameters else modules
 
         def traced(values: list[tf.Tensor], *tensors: tf.Tensor) -> Any:
             self.num_traces += 1

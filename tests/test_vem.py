@@ -133,6 +133,26 @@ def test_priors_are_gpflows(data, on):
     )
 
 
+def test_a_prior_that_ties_lengthscales(data):
+    """TFP's `TransformedDistribution` cannot be copied, and need not be."""
+    tfd = tfp.distributions
+    model = make_model(data, kernel=ard())
+    gpflow.set_trainable(model.inducing_variable, False)
+    normal = tfd.MultivariateNormalTriL(np.zeros(2), 0.4 * np.array([[1.0, 0.0], [0.9, 0.4]]))
+    model.kernel.lengthscales.prior = tfd.TransformedDistribution(normal, tfp.bijectors.Exp())
+    bound, sites = bound_of(model, data), some_sites(60)
+    value, gradient = bound.value_and_gradient(sites, JITTER)
+    with tf.GradientTape() as tape:
+        log_prior = model.log_prior_density()
+    theirs = tape.gradient(log_prior, bound.variables, unconnected_gradients="zero")
+    np.testing.assert_allclose(bound.hyperparameters.log_prior(), log_prior, rtol=1e-12)
+    model.kernel.lengthscales.prior = None
+    flat_value, flat = bound_of(model, data).value_and_gradient(sites, JITTER)
+    np.testing.assert_allclose(value, flat_value + log_prior, rtol=1e-12)
+    for one, other, prior in zip(gradient, flat, theirs):
+        np.testing.assert_allclose(one, other + prior, rtol=1e-8, atol=1e-10)
+
+
 def test_what_is_learned(data):
     model = make_model(data, kernel=ard() + gpflow.kernels.White())
     gpflow.set_trainable(model.inducing_variable, False)
