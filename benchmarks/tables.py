@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 from common import RESULTS
+from ranks import SCORES, summary, wide
 from table1 import PAPER
 
 README = Path(__file__).parent.parent / "README.md"
@@ -22,7 +23,8 @@ def main(arguments: list[str]) -> None:
     new = old
     for name, draw in TABLES.items():
         pattern = rf"(<!-- table {name} -->\n).*?(<!-- end -->)"
-        table = draw(pd.read_csv(RESULTS / f"{name}.csv", keep_default_na=False))
+        path = RESULTS / f"{SOURCES.get(name, name)}.csv"
+        table = draw(pd.read_csv(path, keep_default_na=False))
         new = re.sub(pattern, lambda m, table=table: m[1] + table + "\n" + m[2], new, flags=re.S)
     if "--check" in arguments and new != old:
         sys.exit("README.md does not show the rows on disk: run python benchmarks/tables.py")
@@ -273,7 +275,36 @@ def _robust(rows: pd.DataFrame) -> str:
     return markdown([*header, "error / of the majority", "worse than the majority"], lines)
 
 
+def _quality(rows: pd.DataFrame) -> str:
+    """Mean ranks, and in how many sets a method is the best."""
+    ranks = summary(rows)
+    methods = [name for name in ranks.columns if name != "p"]
+    lines = []
+    for score, label in SCORES.items():
+        best = wide(rows, score).idxmin(axis=1).value_counts()
+        cells = [f"{ranks.loc[label, name]:.2f} ({best.get(name, 0)})" for name in methods]
+        lines.append([label, *cells, f"{ranks.loc[label, 'p']:.1g}"])
+    return markdown(["mean rank (sets won)", *methods, "p (Friedman)"], lines)
+
+
+def _quality_sets(rows: pd.DataFrame) -> str:
+    methods = list(dict.fromkeys(rows["method"]))
+    error, nll = wide(rows, "error"), wide(rows, "nll")
+    about = rows.groupby("data", sort=False)[["classes", "n"]].first()
+    lines = [
+        [
+            name,
+            f"{n} / {classes}",
+            *(f"{error.loc[name, m]:.3f} / {nll.loc[name, m]:.3f}" for m in methods),
+        ]
+        for name, (classes, n) in about.iterrows()
+    ]
+    return markdown(["data", "rows / classes", *methods], lines)
+
+
 TABLES = {
+    "quality": _quality,
+    "quality_sets": _quality_sets,
     "robust": _robust,
     "relevance": _relevance,
     "lengthscale": _lengthscale,
@@ -288,6 +319,8 @@ TABLES = {
     "monotone": _monotone,
     "table1": _table1,
 }
+#: Tables that are a second look at the rows of another.
+SOURCES = {"quality_sets": "quality"}
 
 if __name__ == "__main__":
     main(sys.argv[1:])
