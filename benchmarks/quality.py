@@ -48,6 +48,7 @@ MULTICLASS = (
 )
 #: More rows than these are searched by successive halving.
 GRID_ROWS = 2000
+SCORES = ("error", "nll", "brier")
 GRID_C, GRID_GAMMA = (0.1, 1.0, 10.0, 100.0), (0.1, 0.3, 1.0, 3.0)
 
 
@@ -57,22 +58,36 @@ def run() -> list[dict]:
             write_folds(name)
     parts = [pd.read_csv(path) for path in sorted(FOLDER.glob("*.csv"))]
     rows = pd.concat(parts).groupby(["data", "classes", "n", "method"], sort=False)
-    scores = ["error", "nll", "brier", "ece", "seconds"]
-    return rows[scores].mean().reset_index().to_dict("records")
+    return rows[[*SCORES, "ece", "seconds"]].mean().reset_index().to_dict("records")
 
 
 def write_folds(name: str) -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
-    pd.DataFrame(_folds(name)).to_csv(FOLDER / f"{name}.csv", index=False, float_format="%.6g")
+    _folds(name).to_csv(FOLDER / f"{name}.csv", index=False, float_format="%.6g")
 
 
-def _folds(name: str) -> Iterator[dict]:
+def _folds(name: str) -> pd.DataFrame:
     data = load(name)
     y = np.unique(data.y, return_inverse=True)[1]
     kept = np.bincount(y)[y] >= FOLDS
     X, y = data.X[kept], np.unique(y[kept], return_inverse=True)[1]
+    folds = list(StratifiedKFold(FOLDS, shuffle=True, random_state=0).split(X, y))
+    rows, predicted = [], {}
+    for row, p in _fits(X, y, folds):
+        fold = folds[row["fold"]][1]
+        pooled = predicted.setdefault(row["method"], np.empty((len(y), int(y.max()) + 1)))
+        pooled[fold] = p
+        scores = metrics.evaluate(y[fold], p)
+        about = {"data": name, "classes": int(y.max()) + 1, "n": len(y)}
+        rows.append({**about, **row, **{score: scores[score] for score in SCORES}})
+    # Bins of a fold would hold a few rows each: this one is of all folds together.
+    ece = {method: metrics.evaluate(y, pooled)["ece"] for method, pooled in predicted.items()}
+    return pd.DataFrame(rows).assign(ece=lambda rows: rows["method"].map(ece))
+
+
+def _fits(X, y, folds) -> Iterator[tuple[dict, np.ndarray]]:
+    """Yield fold, method and training seconds, and p of the test rows."""
     peers = _peers(int(y.max()) + 1)
-    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=0).split(X, y)
     for fold, (train, test) in enumerate(folds):
         scaler = StandardScaler().fit(X[train])
         rows = scaler.transform(X[train]), y[train]
@@ -80,16 +95,8 @@ def _folds(name: str) -> Iterator[dict]:
             start = time.perf_counter()
             for label, predict in fit(*rows, fold):
                 seconds = time.perf_counter() - start
-                scores = metrics.evaluate(y[test], predict(scaler.transform(X[test])))
-                yield {
-                    "data": name,
-                    "classes": int(y.max()) + 1,
-                    "n": len(y),
-                    "fold": fold,
-                    "method": label or method,
-                    **{score: scores[score] for score in ("error", "nll", "brier", "ece")},
-                    "seconds": seconds,
-                }
+                row = {"fold": fold, "method": label or method, "seconds": seconds}
+                yield row, predict(scaler.transform(X[test]))
 
 
 def _peers(num_classes: int) -> dict:

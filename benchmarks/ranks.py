@@ -1,7 +1,7 @@
 """Mean ranks of the methods in `results/quality.csv`, and which of their differences are real.
 
-    python benchmarks/ranks.py     draws docs/quality.png: critical-difference diagrams (Demsar
-                                   2006), bars join methods that Nemenyi's test does not tell apart
+python benchmarks/ranks.py     draws docs/quality.png: critical-difference diagrams (Demsar
+                               2006), bars join methods that Nemenyi's test does not tell apart
 """
 
 from __future__ import annotations
