@@ -5,8 +5,11 @@ from .binary import BinaryLikelihood
 from .categorical import CategoricalLikelihood
 from .crammer_singer import CrammerSinger
 from .hinge import Hinge
+from .normalized_hinge import NormalizedHinge
 from .one_vs_rest import OneVsRest
+from .polya_gamma import PolyaGammaLogistic
 from .probit import Probit
+from .squared_hinge import SquaredHinge
 
 __all__ = [
     "BinaryLikelihood",
@@ -14,8 +17,11 @@ __all__ = [
     "CrammerSinger",
     "HasSites",
     "Hinge",
+    "NormalizedHinge",
     "OneVsRest",
+    "PolyaGammaLogistic",
     "Probit",
+    "SquaredHinge",
     "sites",
     "sites_by_autodiff",
 ]
