@@ -7,17 +7,22 @@ from typing import Any
 
 import gpflow
 import numpy as np
+import scipy.sparse
 import tensorflow as tf
 from gpflow.base import AnyNDArray
 from gpflow.covariances import Kuu
 from gpflow.inducing_variables import InducingPoints
 
+from .rows import SparseRows
 
-def as_matrix(values: Any, name: str) -> AnyNDArray:
+
+def as_matrix(values: Any, name: str) -> Any:
     """
-    :return: `values` as a finite two-dimensional array.
+    :return: `values` as a finite two-dimensional array, or as `SparseRows`.
     :raise ValueError: for any other shape, no rows, NaN or infinity.
     """
+    if scipy.sparse.issparse(values) or isinstance(values, SparseRows):
+        return _as_sparse_rows(values, name)
     array = np.asarray(values)
     if array.ndim != 2:
         hint = f"; use {name}[:, None]" if array.ndim == 1 else ""
@@ -33,6 +38,15 @@ def as_matrix(values: Any, name: str) -> AnyNDArray:
     return array
 
 
+def _as_sparse_rows(values: Any, name: str) -> SparseRows:
+    rows = values if isinstance(values, SparseRows) else SparseRows(values)
+    if len(rows) == 0:
+        raise ValueError(f"{name} has no rows; at least one is needed")
+    if rows.dtype.kind == "f" and not np.isfinite(rows.values).all():
+        raise ValueError(f"{name} holds NaN or infinity; drop or impute such rows first")
+    return rows
+
+
 def check_model(model: Any) -> None:
     """
     :raise TypeError: if `model` is none that the package's algorithms can fit.
@@ -45,9 +59,9 @@ def check_model(model: Any) -> None:
         )
 
 
-def check_inputs(X: Any) -> AnyNDArray:
+def check_inputs(X: Any) -> Any:
     """
-    :return: X [N, D] as an array.
+    :return: X [N, D] as an array, or as `SparseRows` if it is a SciPy sparse matrix.
     :raise ValueError: if it is not finite, two-dimensional, and of GPflow's default float type.
     """
     array = as_matrix(X, "X")
@@ -83,12 +97,17 @@ def check_width(model: Any, X: Any, Y: Any = None) -> None:
     :raise ValueError: if X has another number of columns than the inducing points of `model`, or
         Y another number than it has latent functions (for likelihoods with one label per latent).
     """
-    for Z in inducing_points(model.inducing_variable):
-        if Z.shape[-1] != X.shape[-1]:
-            raise ValueError(
-                f"X has {X.shape[-1]} columns, the inducing points have {Z.shape[-1]}; "
-                "they must agree"
+    widths = [Z.shape[-1] for Z in inducing_points(model.inducing_variable)]
+    if hasattr(model.inducing_variable, "num_inputs"):
+        widths.append(model.inducing_variable.num_inputs)
+    for width in widths:
+        if width != X.shape[-1]:
+            what = (
+                "the inducing points have"
+                if inducing_points(model.inducing_variable)
+                else "the model has"
             )
+            raise ValueError(f"X has {X.shape[-1]} columns, {what} {width}; they must agree")
     scalar = isinstance(model.likelihood, gpflow.likelihoods.ScalarLikelihood)
     if scalar and Y is not None and Y.shape[-1] != model.num_latent_gps:
         raise ValueError(

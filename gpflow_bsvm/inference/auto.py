@@ -40,7 +40,7 @@ def fit(
     num_latents, num_inducing = model.num_features
     if isinstance(data, tf.data.Dataset):
         algorithm = SVI()
-    elif len(data[0]) * float(num_latents) * num_inducing**2 > _SWEEP_LIMIT:
+    elif data[0].shape[0] * float(num_latents) * num_inducing**2 > _SWEEP_LIMIT:
         batch_size = 1000
         algorithm = SVI(batch_size=batch_size, num_steps=max(1000, len(data[0]) // batch_size))
     return algorithm.run(

@@ -1,6 +1,7 @@
 """Where q lives, and how x is projected."""
 
 from .dual import DualBSVM
+from .linear import LinearBSVM
 from .sparse import BSVM
 
-__all__ = ["BSVM", "DualBSVM"]
+__all__ = ["BSVM", "DualBSVM", "LinearBSVM"]

@@ -1,0 +1,182 @@
+"""The linear Bayesian SVM: weights in the place of inducing points."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gpflow
+import numpy as np
+import tensorflow as tf
+from gpflow.base import AnyNDArray, TensorType
+from gpflow.config import default_float
+from gpflow.covariances import Kuf, Kuu
+from gpflow.inducing_variables import InducingVariables
+from gpflow.kernels import Kernel
+from gpflow.utilities import positive, triangular
+from scipy.stats import norm
+
+from .sparse import BSVM
+
+
+class WeightKernel(Kernel):
+    r"""
+    k(x, x') = x^T Sigma x', the covariance of f(x) = x^T beta with beta ~ N(0, Sigma), x with a 1
+    put behind it where there is a bias.
+
+    :ivar variance: of the weights, [] or [D'], if they are independent; else
+    :ivar root: lower triangular, Sigma = root root^T, [D', D']; not trainable.
+    """
+
+    def __init__(self, num_inputs: int, prior_covariance: Any = 1.0, bias: bool = True) -> None:
+        """
+        :param num_inputs: D.
+        :param prior_covariance: Sigma of the D' = D + `bias` weights, the bias last: a number, a
+            diagonal [D'] or a matrix [D', D'].
+        :raise ValueError: for other shapes, or a Sigma that is not positive definite.
+        """
+        super().__init__()
+        self.num_inputs, self.bias = num_inputs, bias
+        values: AnyNDArray = np.asarray(prior_covariance, default_float())
+        self._check_shape(values)
+        if values.ndim < 2:
+            if not (np.isfinite(values).all() and (values > 0).all()):
+                raise ValueError(f"prior variances must be positive and finite, got {values}")
+            self.variance = gpflow.Parameter(values, transform=positive())
+        else:
+            self.root = gpflow.Parameter(_root(values), transform=triangular(), trainable=False)
+
+    @property
+    def num_weights(self) -> int:
+        """:return: D' = D + `bias`."""
+        return self.num_inputs + self.bias
+
+    def _check_shape(self, values: AnyNDArray) -> None:
+        number = self.num_weights
+        if values.shape not in ((), (number,), (number, number)):
+            of = f"{self.num_inputs} inputs" + " and a bias" * self.bias
+            raise ValueError(
+                f"prior_covariance of the weights of {of} must be a number, or have shape "
+                f"[{number}] or [{number}, {number}], got {list(values.shape)}"
+            )
+
+    def scale(self, columns: tf.Tensor) -> tf.Tensor:
+        """:return: root times columns [..., D', K]."""
+        if hasattr(self, "root"):
+            return tf.matmul(self.root, columns)
+        return tf.reshape(tf.sqrt(self.variance), [-1, 1]) * columns
+
+    def features(self, X: TensorType) -> tf.Tensor:
+        """:return: root^T x for each row of X [..., N, D], [..., N, D']."""
+        X = tf.convert_to_tensor(X)
+        if self.bias:
+            X = tf.concat([X, tf.ones_like(X[..., :1])], axis=-1)
+        return tf.matmul(X, self.root) if hasattr(self, "root") else tf.sqrt(self.variance) * X
+
+    def K(self, X: TensorType, X2: TensorType | None = None) -> tf.Tensor:
+        """:return: [N, N2]."""
+        left = self.features(X)
+        return tf.matmul(left, left if X2 is None else self.features(X2), transpose_b=True)
+
+    def K_diag(self, X: TensorType) -> tf.Tensor:
+        """:return: [N]."""
+        return tf.reduce_sum(tf.square(self.features(X)), axis=-1)
+
+
+def _root(covariance: AnyNDArray) -> AnyNDArray:
+    if not np.allclose(covariance, covariance.T):
+        raise ValueError("prior_covariance is not symmetric")
+    try:
+        return np.linalg.cholesky(covariance)
+    except np.linalg.LinAlgError:
+        least = np.linalg.eigvalsh(covariance).min() if np.isfinite(covariance).all() else np.nan
+        raise ValueError(
+            f"prior_covariance is not positive definite: its smallest eigenvalue is {least:.3g}"
+        ) from None
+
+
+class Weights(InducingVariables):
+    """The standardised weights root^-1 beta as inducing variables: they determine f."""
+
+    def __init__(self, kernel: WeightKernel) -> None:
+        super().__init__()
+        self.num_inputs, self._number = kernel.num_inputs, kernel.num_weights
+
+    @property
+    def num_inducing(self) -> tf.Tensor:
+        """:return: D'."""
+        return tf.constant(self._number)
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """:return: D', D, 1, as GPflow counts them."""
+        return self._number, self.num_inputs, 1
+
+
+@Kuu.register(Weights, WeightKernel)
+def _kuu(weights: Weights, kernel: WeightKernel, *, jitter: Any = 0.0) -> tf.Tensor:
+    return tf.eye(kernel.num_weights, dtype=default_float())  # no jitter is needed
+
+
+@Kuf.register(Weights, WeightKernel, object)
+def _kuf(weights: Weights, kernel: WeightKernel, Xnew: TensorType) -> tf.Tensor:
+    return tf.linalg.matrix_transpose(kernel.features(Xnew))
+
+
+class LinearBSVM(BSVM):
+    r"""
+    Linear Bayesian SVM (Wenzel et al. 2017, section 4.5; Polson & Scott 2011), in the primal:
+
+        f(x) = x^T beta,   beta ~ N(0, Sigma),   q(beta) Gaussian,
+
+    with a bias as one more weight. Nothing is approximated beside q: the ELBO is that of all data,
+    at a cost of O(N D^2 + D^3) a sweep. For a scalar Sigma = s^2 I and `Hinge(penalty)` the mode is
+    the SVM with C = penalty s^2.
+
+    It is a `BSVM` whose inducing variables are the weights, so that everything that takes one takes
+    it: `gpflow_bsvm.fit`, `CAVI`, `SVI`, calibration; `VEM` and `ML2` learn Sigma (a scalar is the
+    regularisation constant, a diagonal tells relevant inputs). X may be a SciPy sparse matrix; it
+    is looked at chunk by chunk.
+    """
+
+    def __init__(
+        self,
+        num_features: int,
+        likelihood: gpflow.likelihoods.Likelihood,
+        prior_covariance: Any = 1.0,
+        bias: bool = True,
+        **kwargs: Any,
+    ) -> None:
+        """
+        :param num_features: D, columns of X.
+        :param likelihood: any of GPflow's or of this package's.
+        :param prior_covariance: Sigma of the D' = D + `bias` weights, the bias last: a number, a
+            diagonal [D'] or a matrix [D', D'].
+        :param bias: whether there is one.
+        :param kwargs: `num_latent_gps` and so on, as in `gpflow.models.SVGP`; several classes get
+            as many latent functions as they need.
+        :raise ValueError: for a Sigma of another shape, or not positive definite.
+        """
+        if num_features < 1:
+            raise ValueError(f"num_features must be at least 1, got {num_features}")
+        kernel = WeightKernel(num_features, prior_covariance, bias)
+        kwargs.setdefault("num_latent_gps", likelihood.latent_dim or 1)
+        super().__init__(kernel, likelihood, Weights(kernel), **kwargs)
+
+    def weights(self) -> tuple[AnyNDArray, AnyNDArray]:
+        """:return: mean [D', L] and covariance [L, D', D'] of beta under q, the bias last."""
+        root = self.kernel.scale(tf.convert_to_tensor(self.q_sqrt))
+        covariance = tf.matmul(root, root, transpose_b=True)
+        return self.kernel.scale(tf.convert_to_tensor(self.q_mu)).numpy(), covariance.numpy()
+
+    def credible_intervals(self, level: float = 0.95) -> tuple[AnyNDArray, AnyNDArray]:
+        """
+        :param level: probability of each interval, in (0, 1).
+        :return: lower and upper ends of central intervals of every weight, [D', L].
+        :raise ValueError: for another level.
+        """
+        if not 0 < level < 1:
+            raise ValueError(f"level must be in (0, 1), got {level}")
+        mean, covariance = self.weights()
+        deviation = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2)).T
+        reach = norm.ppf(0.5 + level / 2) * deviation
+        return mean - reach, mean + reach

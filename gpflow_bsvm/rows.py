@@ -1,0 +1,36 @@
+"""Sparse inputs that the rest of the package can take for an array of rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from gpflow.base import AnyNDArray
+
+
+class SparseRows:
+    """A SciPy sparse matrix whose rows come out dense: `rows[100:200]` is an ndarray."""
+
+    def __init__(self, matrix: Any) -> None:
+        """:param matrix: [N, D], any of SciPy's formats."""
+        self._matrix = scipy.sparse.csr_matrix(matrix)
+        self.shape: tuple[int, int] = self._matrix.shape
+        self.dtype: np.dtype[Any] = self._matrix.dtype
+        self.ndim = 2
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, index: Any) -> AnyNDArray:
+        dense: AnyNDArray = self._matrix[index].toarray()
+        return dense
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyNDArray:
+        return np.asarray(self._matrix.toarray(), dtype)
+
+    @property
+    def values(self) -> AnyNDArray:
+        """:return: the entries that are stored."""
+        stored: AnyNDArray = self._matrix.data
+        return stored
