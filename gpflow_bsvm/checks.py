@@ -74,6 +74,18 @@ def check_inputs(X: Any) -> Any:
     return array
 
 
+def data_of(model: Any, data: Any) -> Any:
+    """
+    :return: `data`, or those that the model holds for None.
+    :raise TypeError: if there are none.
+    """
+    if data is not None:
+        return data
+    if not hasattr(model, "data"):
+        raise TypeError(f"{type(model).__name__} holds no data: give (X, Y) as the second argument")
+    return tuple(part.numpy() for part in model.data)
+
+
 def check_data(
     likelihood: Any, X: Any, Y: Any, *, minibatch: bool = False
 ) -> tuple[AnyNDArray, AnyNDArray]:
@@ -128,6 +140,7 @@ def check_fit(
     :raise TypeError: see `check_model`.
     """
     check_model(model)
+    data = data_of(model, data)
     if isinstance(data, tf.data.Dataset):
         raise ValueError("all the data are needed as arrays (X, Y); for a Dataset use SVI")
     X, Y = check_data(model.likelihood, *data)

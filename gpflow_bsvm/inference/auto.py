@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 from gpflow.base import RegressionData
 
-from ..checks import check_model
+from ..checks import check_model, data_of
 from .cavi import CAVI
 from .history import Callback, History
 from .svi import SVI
@@ -21,7 +21,7 @@ _SWEEP_LIMIT = 5e10
 
 def fit(
     model: EngineModel,
-    data: RegressionData | tf.data.Dataset,
+    data: RegressionData | tf.data.Dataset | None = None,
     *,
     sample_weight: Any = None,
     callback: Callback | None = None,
@@ -36,6 +36,7 @@ def fit(
     Arguments as in `gpflow_bsvm.inference.CAVI.run`.
     """
     check_model(model)
+    data = data_of(model, data)
     algorithm: CAVI | SVI = CAVI()
     num_latents, num_inducing = model.num_features
     if isinstance(data, tf.data.Dataset):

@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 from gpflow.base import AnyNDArray
 
-from ..checks import check_data, check_weights, check_width
+from ..checks import check_data, check_weights, check_width, data_of
 from .view import EngineModel
 
 #: An ELBO is estimated from so many rows at least.
@@ -41,6 +41,7 @@ def source_of(
     :return: where minibatches come from, and how many data there are in all.
     :raise ValueError: for bad data, or a dataset without `num_data`.
     """
+    data = data_of(model, data)
     if isinstance(data, tf.data.Dataset):
         if model.num_data is None:
             raise ValueError("for a tf.data.Dataset the model needs num_data, the rows in all")

@@ -68,7 +68,7 @@ class CAVI:
     def run(
         self,
         model: EngineModel,
-        data: RegressionData,
+        data: RegressionData | None = None,
         *,
         sample_weight: Any = None,
         callback: Callback | None = None,
@@ -79,7 +79,7 @@ class CAVI:
         Fit q; the model's `q_mu` and `q_sqrt` are set at the end, also after an interrupt.
 
         :param data: X [N, D] and Y [N, P], all the data (if the model's `num_data` differs from N,
-            the data count as a sample of it, as in `model.elbo`).
+            the data count as a sample of it, as in `model.elbo`); None: those that the model holds.
         :param sample_weight: [N], powers of the likelihood; ones if None.
         :param callback: called after each sweep with its number and the history.
         :param monitor: a `gpflow.monitor.Monitor`, called after each sweep.

@@ -66,7 +66,7 @@ class ML2:
     def run(
         self,
         model: Any,
-        data: RegressionData | tf.data.Dataset,
+        data: RegressionData | tf.data.Dataset | None = None,
         *,
         sample_weight: Any = None,
         callback: Callback | None = None,

@@ -71,7 +71,7 @@ class SVI:
     def run(
         self,
         model: EngineModel,
-        data: RegressionData | tf.data.Dataset,
+        data: RegressionData | tf.data.Dataset | None = None,
         *,
         sample_weight: Any = None,
         callback: Callback | None = None,
@@ -82,7 +82,8 @@ class SVI:
         Fit q; the model's `q_mu` and `q_sqrt` are set at the end, also after an interrupt.
 
         :param data: X [N, D] and Y [N, P], or a batched `tf.data.Dataset` of (X, Y) or
-            (X, Y, sample_weight), for which the model must know `num_data`.
+            (X, Y, sample_weight), for which the model must know `num_data`; None: those that the
+            model holds.
         :param sample_weight: [N], powers of the likelihood, with arrays; ones if None.
         :param callback: called at every record with the step and the history.
         :param monitor: a `gpflow.monitor.Monitor`, called at every record.

@@ -56,7 +56,7 @@ class VEM:
     def run(
         self,
         model: EngineModel,
-        data: RegressionData,
+        data: RegressionData | None = None,
         *,
         sample_weight: Any = None,
         callback: Callback | None = None,

@@ -1,7 +1,8 @@
 """Where q lives, and how x is projected."""
 
+from .batch import BatchBSVM
 from .dual import DualBSVM
 from .linear import LinearBSVM
 from .sparse import BSVM
 
-__all__ = ["BSVM", "DualBSVM", "LinearBSVM"]
+__all__ = ["BSVM", "BatchBSVM", "DualBSVM", "LinearBSVM"]

@@ -1,0 +1,93 @@
+"""The batch Bayesian SVM: q over the function at all training points."""
+
+from __future__ import annotations
+
+import os
+
+import gpflow
+import tensorflow as tf
+from check_shapes import inherit_check_shapes
+from gpflow.base import RegressionData
+from gpflow.config import default_float
+from gpflow.kernels import Kernel
+
+from ..checks import check_data
+from .sparse import BSVM
+
+#: Matrices of the size of the Gram matrix that a fit holds at once, one set for each latent.
+_MATRICES = 10
+
+
+class BatchBSVM(gpflow.models.InternalDataTrainingLossMixin, BSVM):  # type: ignore[misc]
+    r"""
+    Batch Bayesian support vector machine (B-BSVM, Wenzel et al. 2017, section 4.1): no inducing
+    points, q over f at all N training points,
+
+        f ~ GP(m, k),   q(f_1..f_N) Gaussian,   ELBO = sum_n E_q log L(y_n | f_n) - KL(q || p),
+
+    at O(N^3) a sweep and O(N^2) memory: comfortable up to some 5 000 points.
+
+    It is a `BSVM` with Z = X and its data inside, as `gpflow.models.VGP`: `model.elbo()`,
+    `model.training_loss()`, `gpflow_bsvm.fit(model)`, `CAVI().run(model)`, `VEM().run(model)`.
+
+    :ivar data: X [N, D] and Y [N, P].
+    """
+
+    def __init__(
+        self,
+        data: RegressionData,
+        kernel: Kernel,
+        likelihood: gpflow.likelihoods.Likelihood,
+        *,
+        mean_function: gpflow.functions.MeanFunction | None = None,
+        num_latent_gps: int | None = None,
+    ) -> None:
+        """
+        :param data: X [N, D] and Y [N, P].
+        :param num_latent_gps: L; None: as many as the likelihood needs, or columns of Y.
+        :raise ValueError: for bad data, as `BSVM`, and if N is too large for this machine's memory.
+        """
+        X, Y = check_data(likelihood, *data)
+        num_latents = num_latent_gps or likelihood.latent_dim or Y.shape[1]
+        _check_memory(len(X), num_latents)
+        X = tf.convert_to_tensor(X)
+        super().__init__(
+            kernel,
+            likelihood,
+            X.numpy(),
+            mean_function=mean_function,
+            num_latent_gps=num_latents,
+        )
+        gpflow.set_trainable(self.inducing_variable, False)
+        self.data = X, tf.convert_to_tensor(Y)
+
+    def _refuse_duplicates(self) -> None:
+        """Equal rows are two data; the jitter tells them apart."""
+
+    @inherit_check_shapes
+    def maximum_log_likelihood_objective(  # type: ignore[override]
+        self, data: RegressionData | None = None
+    ) -> tf.Tensor:
+        """:return: the ELBO."""
+        return self.elbo(data)
+
+    def elbo(self, data: RegressionData | None = None) -> tf.Tensor:
+        """
+        :param data: X [N, D] and Y [N, P]; None: those of the model.
+        :return: the ELBO, [].
+        """
+        return super().elbo(self.data if data is None else data)
+
+
+def _check_memory(num_rows: int, num_latents: int) -> None:
+    gigabytes = _MATRICES * num_latents * num_rows**2 * default_float()(0).itemsize / 2**30
+    try:
+        available = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
+    except (AttributeError, ValueError, OSError):  # not known on this system
+        return
+    if gigabytes > available:
+        raise ValueError(
+            f"BatchBSVM of {num_rows} rows would take some {gigabytes:.3g} GB "
+            f"({_MATRICES * num_latents} matrices of {num_rows} x {num_rows}), and this machine "
+            f"has {available:.3g} GB; use gpflow_bsvm.models.BSVM with inducing points"
+        )
