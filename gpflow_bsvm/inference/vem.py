@@ -29,15 +29,16 @@ class VEM:
     a learning rate. A round is
 
         E  some damped updates of the sites at fixed hyperparameters, as sweeps of `CAVI`;
-        M  some iterations of L-BFGS on the bound F as a function of the hyperparameters, q
-           following them at fixed sites.
+        M  iterations of L-BFGS on the bound F as a function of the hyperparameters, q following
+           them at fixed sites: few at first, where the sites are wrong, then more and more, as a
+           quasi-Newton method needs them where many hyperparameters are stiff.
 
     Neither lets F, the ELBO plus the log prior density of the hyperparameters, fall. GPflow's
     priors and `trainable` flags are honoured; where nothing is trainable, `CAVI` does the work.
 
     :ivar max_rounds: most rounds.
     :ivar sweeps: updates of the sites in a round.
-    :ivar iterations: of L-BFGS in a round.
+    :ivar iterations: of L-BFGS in the first M step, twice as many in the second, and so on.
     :ivar tol: stop when a round raises F by less than `tol` times its absolute value.
     """
 
@@ -90,7 +91,7 @@ class VEM:
                 for number in range(1, self.max_rounds + 1):
                     if sites is not None:
                         here = partial(bound.value_and_gradient, sites, _jitter(model))
-                        maximise(here, bound.variables, self.iterations)
+                        maximise(here, bound.variables, self.iterations * (number - 1))
                     ascent = SiteAscent(model, View(model, X, Y, weight), sites)
                     rho = ascent.climb(self.sweeps)
                     sites = ascent.sites
