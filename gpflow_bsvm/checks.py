@@ -151,6 +151,18 @@ def check_fit(
     return X, Y, weight
 
 
+def check_point_sites(likelihood: Any) -> None:
+    """
+    :raise ValueError: unless the likelihood's sites at variance 0 touch log p from below
+        (`has_point_sites`), as those of an augmentation do.
+    """
+    if not getattr(likelihood, "has_point_sites", False):
+        raise ValueError(
+            f"{type(likelihood).__name__} as it is has no sites at a point: use a likelihood with "
+            'bound="augmented" (Hinge, OneVsRest), or CAVI, which takes any'
+        )
+
+
 def check_weights(sample_weight: Any, num_rows: int, *, minibatch: bool = False) -> AnyNDArray:
     """
     :return: weights as a column [N, 1], ones for None.

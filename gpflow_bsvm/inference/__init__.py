@@ -2,6 +2,7 @@
 
 from .auto import fit
 from .cavi import CAVI
+from .ecm import ECM
 from .history import History
 from .ml2 import ML2
 from .predict import predict_log_density, predict_marginals, predict_probabilities
@@ -10,6 +11,7 @@ from .vem import VEM
 
 __all__ = [
     "CAVI",
+    "ECM",
     "ML2",
     "SVI",
     "History",

@@ -57,6 +57,11 @@ class Hinge(Penalized, BinaryLikelihood):
         self.bound = bound
         self._set_penalty(penalty, normalizer, 2)
 
+    @property
+    def has_point_sites(self) -> bool:
+        """:return: whether sites at variance 0 are those of expectation maximisation."""
+        return self.bound == "augmented"
+
     @inherit_check_shapes
     def _scalar_log_prob(self, X: TensorType, F: TensorType, Y: TensorType) -> tf.Tensor:
         return self.log_kappa() - self.penalty * tf.nn.relu(1 - signs(Y) * F)

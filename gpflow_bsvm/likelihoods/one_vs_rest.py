@@ -50,6 +50,11 @@ class OneVsRest(CategoricalLikelihood):
         super().__init__(num_classes, **kwargs)
         self.hinge = Hinge(penalty, bound, normalizer=normalizer)
 
+    @property
+    def has_point_sites(self) -> bool:
+        """:return: as `Hinge`."""
+        return self.hinge.has_point_sites
+
     @inherit_check_shapes
     def _log_prob(self, X: TensorType, F: TensorType, Y: TensorType) -> tf.Tensor:
         F = self.latents(F)

@@ -31,6 +31,9 @@ class PolyaGammaLogistic(BinaryLikelihood):
     distribution function nearest to the logistic one.
     """
 
+    #: Sites at variance 0 are those of expectation maximisation.
+    has_point_sites = True
+
     def __init__(self, **kwargs: Any) -> None:
         """:param kwargs: as in `gpflow.likelihoods.ScalarLikelihood`."""
         super().__init__(**kwargs)
