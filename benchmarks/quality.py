@@ -56,6 +56,10 @@ def run() -> list[dict]:
     for name in (*BINARY, *MULTICLASS):
         if not (FOLDER / f"{name}.csv").is_file():
             write_folds(name)
+    return collect()
+
+
+def collect() -> list[dict]:
     parts = [pd.read_csv(path) for path in sorted(FOLDER.glob("*.csv"))]
     rows = pd.concat(parts).groupby(["data", "classes", "n", "method"], sort=False)
     return rows[[*SCORES, "ece", "seconds"]].mean().reset_index().to_dict("records")

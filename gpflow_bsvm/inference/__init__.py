@@ -2,8 +2,11 @@
 
 from .auto import fit
 from .cavi import CAVI
+from .draws import Draws
 from .ecm import ECM
+from .gibbs import Gibbs
 from .history import History
+from .hmc import HMC
 from .ml2 import ML2
 from .predict import predict_log_density, predict_marginals, predict_probabilities
 from .svi import SVI
@@ -12,8 +15,11 @@ from .vem import VEM
 __all__ = [
     "CAVI",
     "ECM",
+    "HMC",
     "ML2",
     "SVI",
+    "Draws",
+    "Gibbs",
     "History",
     "VEM",
     "fit",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import tensorflow as tf
+import tensorflow_probability as tfp
 from check_shapes import check_shapes, inherit_check_shapes
 from gpflow.base import TensorType
 
@@ -115,3 +116,17 @@ class Hinge(Penalized, BinaryLikelihood):
         z = (1 - y * Fmu) / s
         w = self.penalty * normal_pdf(z) / s
         return w, y * self.penalty * normal_cdf(z) + w * Fmu
+
+    def draw_sites(self, F: tf.Tensor, Y: tf.Tensor, seed: tf.Tensor) -> Sites:
+        """
+        Draw the local variables given f, 1 / lambda ~ inverse Gaussian(a / |1 - y f|, a^2) (Polson
+        & Scott 2011), whichever bound is trained.
+
+        :param F: [..., N, L], and Y: [N, L].
+        :param seed: of TensorFlow's stateless draws, [2].
+        :return: the sites of these: w = 1 / lambda and r = y (a + w), both as F.
+        """
+        y, a = signs(Y), self.penalty / 2
+        distance = tf.maximum(tf.abs(1 - y * F), VARIANCE_FLOOR**0.5)
+        w = tfp.distributions.InverseGaussian(a / distance, tf.square(a)).sample(seed=seed)
+        return w, y * (a + w)

@@ -78,6 +78,10 @@ class OneVsRest(CategoricalLikelihood):
         Fmu = self.latents(Fmu)
         return self.hinge.sites(X, Fmu, Fvar, self.one_hot(Y, Fmu))
 
+    def draw_sites(self, F: tf.Tensor, Y: tf.Tensor, seed: tf.Tensor) -> Sites:
+        """As `Hinge.draw_sites`, class by class."""
+        return self.hinge.draw_sites(F, self.one_hot(Y, F), seed)
+
     def check_learnable(self) -> None:
         """
         :raise ValueError: if the penalty is trainable without its normaliser.
