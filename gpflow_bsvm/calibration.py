@@ -30,6 +30,7 @@ from .inference.predict import compiled_log_density
 from .inference.solve import compiled_solve
 from .inference.statistics import Rows, cavity, localise, marginals
 from .inference.view import EngineModel, View
+from .rows import for_likelihood
 
 #: Of L-BFGS; two parameters need some ten.
 _ITERATIONS = 100
@@ -80,7 +81,7 @@ def leave_one_out_density(
     """
     X, Y, weight = check_fit(model, data, sample_weight)
     f = _without(model, X, Y, weight)
-    log_p = compiled_log_density.bind(model.likelihood)(X, *f, Y)
+    log_p = compiled_log_density.bind(model.likelihood)(for_likelihood(X), *f, Y)
     return float(np.sum(weight[:, 0] * log_p) / np.sum(weight))
 
 
@@ -105,6 +106,7 @@ def calibrate(
     X, Y, weight = check_fit(model, data, sample_weight)
     f = _without(model, X, Y, weight)
     log_density = compiled_log_density.bind(likelihood)
+    X = for_likelihood(X)
     variables = [p.unconstrained_variable for p in likelihood.link_parameters.values()]
 
     def value_and_gradient() -> tuple[tf.Tensor, list[tf.Tensor]]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import gpflow
 import numpy as np
+import scipy.sparse
 from gpflow.base import AnyNDArray
 from gpflow.likelihoods import Likelihood
 from scipy.stats import norm
@@ -17,11 +18,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from .checks import warn_of_constants
-from .inducing_points import SUBSAMPLE
 from .inference import CAVI, SVI
 from .inference.predict import predict_marginals, predict_probabilities
 from .likelihoods import CrammerSinger, Hinge, OneVsRest
 from .recipe import Recipe
+from .rows import SparseRows, merge_equal
 
 #: What more than two classes are trained by; the names are those of scikit-learn's `LinearSVC`.
 MULTI_CLASS = {"crammer_singer": CrammerSinger, "ovr": OneVsRest}
@@ -49,7 +50,7 @@ class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        kernel: gpflow.kernels.Kernel | None = None,
+        kernel: gpflow.kernels.Kernel | str | None = None,
         *,
         penalty: float | str = "auto",
         bound: str = "exact",
@@ -66,7 +67,8 @@ class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> None:
         """
         :param kernel: any GPflow kernel (it is copied); None: `gpflow_bsvm.priors.ard_kernel`, a
-            lengthscale for every feature, with priors.
+            lengthscale for every feature, with priors; "linear": a `LinearBSVM` with one learned
+            prior variance, which takes SciPy's sparse matrices too.
         :param penalty: slope of the hinge loss; "auto": what predicts held-out folds best of 1, 4
             and 16, see `gpflow_bsvm.selection` (below 100 rows 1).
         :param bound: "exact" or "augmented", see `gpflow_bsvm.likelihoods.Hinge`.
@@ -80,7 +82,8 @@ class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             leave-one-out marginals, see `gpflow_bsvm.calibration`.
         :param num_inducing: M, at most; fewer where there are fewer distinct rows.
         :param inference: how to fit; None: as `gpflow_bsvm.fit` chooses.
-        :param standardize: shift and scale every feature to mean 0 and variance 1.
+        :param standardize: shift and scale every feature to mean 0 and variance 1; sparse ones are
+            scaled only.
         :param class_weight: as in scikit-learn: {label: weight} or "balanced".
         :param random_state: of the choice of inducing points.
         :param chunk_rows: rows that a prediction looks at together; None: bounded by memory.
@@ -102,16 +105,20 @@ class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> BSVMClassifier:
         """
-        :param X: [N, D] numbers, an array or a data frame.
+        :param X: [N, D] numbers, an array or a data frame; for kernel="linear" also sparse.
         :param y: [N] labels, of any type, of two classes or more.
         :param sample_weight: [N], powers of the likelihood: an integer is a repeated row.
         :raise ValueError: for NaN or infinity, a single class, weights that are negative or leave
             a class without rows, and whatever scikit-learn's own validation refuses.
         """
         X, targets, weight = self._validate(X, y, sample_weight)
-        X, targets, weight = _merged(X, targets, weight)
-        warn_of_constants(X, getattr(self, "feature_names_in_", None))
-        self.scaler_ = StandardScaler().fit(X, sample_weight=weight) if self.standardize else None
+        X, targets, weight = merge_equal(X, targets, weight)
+        if not scipy.sparse.issparse(X):
+            warn_of_constants(X, getattr(self, "feature_names_in_", None))
+        self.scaler_ = None
+        if self.standardize:
+            scaler = StandardScaler(with_mean=not scipy.sparse.issparse(X))
+            self.scaler_ = scaler.fit(X, sample_weight=weight)
         X = self._scale(X)
         self.model_, self.history_ = self._recipe().fit(X, targets[:, None], weight)
         return self
@@ -130,6 +137,13 @@ class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             progress=self.verbose,
         )
 
+    def _check_kernel(self) -> None:
+        if isinstance(self.kernel, str) and self.kernel != "linear":
+            raise ValueError(
+                f'kernel must be a GPflow kernel, None or "linear", got {self.kernel!r}; for '
+                'scikit-learn\'s "rbf" use None or gpflow.kernels.SquaredExponential()'
+            )
+
     def _fixed_penalty(self) -> float | None:
         if self.penalty == "auto":
             return None
@@ -142,7 +156,8 @@ class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> tuple[AnyNDArray, AnyNDArray, AnyNDArray]:
         """:return: X, labels 0..C-1 and weights of the rows that count."""
         dtype = gpflow.config.default_float()
-        X, y = validate_data(self, X, y, dtype=dtype)
+        self._check_kernel()
+        X, y = validate_data(self, X, y, dtype=dtype, accept_sparse=self._formats)
         check_classification_targets(y)
         encoder = LabelEncoder().fit(y)
         self.classes_ = encoder.classes_
@@ -158,9 +173,22 @@ class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError("BSVMClassifier needs rows of two classes, got one class only")
         return X[used], targets[used], weight[used].astype(dtype)
 
-    def _scale(self, X: AnyNDArray) -> AnyNDArray:
+    def _scale(self, X: Any) -> Any:
         X = X if self.scaler_ is None else self.scaler_.transform(X)
+        if scipy.sparse.issparse(X):
+            return SparseRows(X)
         return np.asarray(X, dtype=gpflow.config.default_float())
+
+    @property
+    def _formats(self) -> str | bool:
+        """:return: what `validate_data` may accept beside arrays."""
+        return self.kernel == "linear" and "csr"
+
+    def __sklearn_tags__(self) -> Any:
+        """:return: scikit-learn's tags."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = bool(self._formats)
+        return tags
 
     @property
     def _num_latents(self) -> int:
@@ -177,7 +205,9 @@ class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _prepared(self, X: Any) -> AnyNDArray:
         check_is_fitted(self)
-        return self._scale(validate_data(self, X, reset=False, dtype=gpflow.config.default_float()))
+        dtype = gpflow.config.default_float()
+        X = validate_data(self, X, reset=False, dtype=dtype, accept_sparse=self._formats)
+        return self._scale(X)
 
     def _probit_argument(self, X: Any) -> AnyNDArray:
         X = self._prepared(X)
@@ -216,17 +246,3 @@ class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         probabilities = self.predict_proba(X)
         return np.asarray(self.classes_[np.argmax(probabilities, axis=-1)])
-
-
-def _merged(
-    X: AnyNDArray, y: AnyNDArray, weight: AnyNDArray
-) -> tuple[AnyNDArray, AnyNDArray, AnyNDArray]:
-    """
-    :return: distinct rows in ascending order, with the sums of their weights, so that not even
-        rounding depends on order or repetition. As they are if there are many.
-    """
-    if len(X) > SUBSAMPLE:
-        return X, y, weight
-    rows, member = np.unique(np.column_stack([X, y]), axis=0, return_inverse=True)
-    sums = np.bincount(member.reshape(-1), weight).astype(weight.dtype)
-    return np.ascontiguousarray(rows[:, :-1]), rows[:, -1], sums

@@ -16,13 +16,17 @@ from sklearn.metrics import pairwise_distances
 from . import inducing_points, selection
 from .calibration import calibrate
 from .inference import VEM, History, fit
-from .models import BSVM
-from .priors import ard_kernel
+from .models import BSVM, LinearBSVM
+from .models.linear import WeightKernel, Weights
+from .priors import VARIANCE, ard_kernel, log_normal
 
 #: The default kernel where none is learned: prior variance in squared margins, and lengthscale in
 #: median distances between inducing points. The best of a coarse grid on twelve binary data sets.
 DEFAULT_VARIANCE = 4.0
 DEFAULT_LENGTHSCALE = 0.75
+
+#: Of the logarithm of the variance of linear weights: hardly a prior, but it excludes infinity.
+WEIGHT_DEVIATION = 2.0
 
 #: The kernel is learned from this many rows at most, of fewer where there are many classes or
 #: inducing points: rows times L M^2 stay below `LEARN_WORK`, down to the fewest.
@@ -41,7 +45,7 @@ class Recipe:
     :ivar make_likelihood: of a penalty.
     :ivar num_latents: L.
     :ivar penalty: or None: to be chosen, see `gpflow_bsvm.selection`.
-    :ivar kernel: copied, or None: a default one.
+    :ivar kernel: copied; None: a default one; "linear": a `LinearBSVM`.
     :ivar learn_kernel: learn what is trainable in the kernel.
     :ivar calibrate: fit the link to leave-one-out marginals.
     :ivar num_inducing: most inducing points.
@@ -51,7 +55,7 @@ class Recipe:
     make_likelihood: Callable[[float], Likelihood]
     num_latents: int
     penalty: float | None
-    kernel: gpflow.kernels.Kernel | None
+    kernel: gpflow.kernels.Kernel | str | None
     learn_kernel: bool
     calibrate: bool
     num_inducing: int
@@ -79,14 +83,20 @@ class Recipe:
 
     def _make_model(self, X: AnyNDArray) -> BSVM:
         assert self.penalty is not None
-        Z = self._inducing_points(X)
-        return BSVM(
-            self._make_kernel(Z),
-            self.make_likelihood(self.penalty),
-            Z,
-            num_latent_gps=self.num_latents,
-            num_data=len(X),
-        )
+        likelihood = self.make_likelihood(self.penalty)
+        about: dict[str, Any] = {"num_latent_gps": self.num_latents, "num_data": len(X)}
+        if self.kernel == "linear":
+            return self._make_linear(X.shape[1], likelihood, **about)
+        Z = self._inducing_variable(X)
+        return BSVM(self._make_kernel(Z), likelihood, Z, **about)
+
+    def _make_linear(self, num_features: int, likelihood: Likelihood, **about: Any) -> LinearBSVM:
+        """:return: the variance of f is at first that of the default kernel."""
+        assert self.penalty is not None
+        variance = VARIANCE / (num_features + 1)
+        model = LinearBSVM(num_features, likelihood, variance, **about)
+        model.kernel.variance.prior = log_normal(variance, WEIGHT_DEVIATION / self.penalty**0.5)
+        return model
 
     def _learn(self, model: BSVM, X: AnyNDArray, Y: AnyNDArray, weight: AnyNDArray) -> History:
         """Learn the kernel, at fixed inducing points, from as many rows as tell it all."""
@@ -146,13 +156,15 @@ class Recipe:
         rows = np.sort(order[first[:number]])
         return X[rows], Y[rows], weight[rows]
 
-    def _inducing_points(self, X: AnyNDArray) -> AnyNDArray:
+    def _inducing_variable(self, X: AnyNDArray) -> Any:
+        if isinstance(self.kernel, WeightKernel):  # what `_choose` has learned of "linear"
+            return Weights(self.kernel)
         if len(X) <= inducing_points.SUBSAMPLE:
             X = np.unique(X, axis=0)  # neither order nor repetition of rows may matter
         return inducing_points.kmeans(X, min(self.num_inducing, len(X)), seed=self.seed)
 
     def _make_kernel(self, Z: AnyNDArray) -> gpflow.kernels.Kernel:
-        if self.kernel is not None:
+        if isinstance(self.kernel, gpflow.kernels.Kernel):
             return copy.deepcopy(self.kernel)
         if self.learn_kernel:
             assert self.penalty is not None

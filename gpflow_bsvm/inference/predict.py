@@ -12,6 +12,7 @@ from gpflow.likelihoods import Likelihood
 
 from ..checks import check_inputs, check_width
 from ..compilation import Compiled
+from ..rows import for_likelihood
 from .solve import compiled_solve
 from .statistics import Rows, compiled_marginals
 from .view import EngineModel
@@ -62,7 +63,8 @@ def predict_log_density(
     """
     X, Y = data
     log_density = compiled_log_density.bind(model.likelihood)
-    return np.asarray(log_density(X, *predict_marginals(model, X, chunk_rows=chunk_rows), Y))
+    f = predict_marginals(model, X, chunk_rows=chunk_rows)
+    return np.asarray(log_density(for_likelihood(X), *f, Y))
 
 
 @Compiled

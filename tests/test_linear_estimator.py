@@ -1,0 +1,108 @@
+"""`BSVMClassifier(kernel="linear")`: scikit-learn's checks, sparse rows, and the model inside."""
+
+import gpflow
+import numpy as np
+import pytest
+import scipy.sparse
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import gpflow_bsvm as gb
+
+
+@pytest.fixture(scope="module")
+def cancer():
+    return load_breast_cancer(return_X_y=True)
+
+
+@pytest.fixture(scope="module")
+def fitted(cancer):
+    return gb.BSVMClassifier(kernel="linear").fit(*cancer)
+
+
+@parametrize_with_checks([gb.BSVMClassifier(kernel="linear", penalty=1.0, learn_kernel=False)])
+def test_sklearn_checks(estimator, check):
+    check(estimator)
+
+
+def test_the_model_is_a_linear_one_with_a_learned_variance(cancer, fitted):
+    model = fitted.model_
+    assert isinstance(model, gb.models.LinearBSVM)
+    assert model.kernel.variance.numpy() != pytest.approx(4 / 31, rel=0.1)
+    mean, covariance = model.weights()
+    assert mean.shape == (31, 1) and covariance.shape == (1, 31, 31)
+    X = np.column_stack([fitted.scaler_.transform(cancer[0]), np.ones(len(cancer[0]))])
+    link = model.likelihood
+    variance = np.einsum("nd,de,ne->n", X, covariance[0], X)[:, None]
+    scores = np.asarray(link.probit_argument(X @ mean, variance))[:, 0]
+    np.testing.assert_allclose(fitted.decision_function(cancer[0]), scores, atol=1e-8)
+
+
+def test_as_good_as_logistic_regression(cancer):
+    peer = make_pipeline(StandardScaler(), LogisticRegression())
+    scores = [
+        cross_val_score(model, *cancer, cv=5, scoring="neg_log_loss").mean()
+        for model in (gb.BSVMClassifier(kernel="linear"), peer)
+    ]
+    assert scores[0] > scores[1] - 0.02
+
+
+def test_sparse_rows_are_dense_rows(cancer):
+    """Without a shift of the features, everything that follows is the same but for rounding."""
+    X, y = cancer[0] / cancer[0].std(axis=0), cancer[1]
+    dense, sparse = (
+        gb.BSVMClassifier(kernel="linear", standardize=False, random_state=0).fit(rows, y)
+        for rows in (X, scipy.sparse.csc_matrix(X))
+    )
+    penalties = [float(m.model_.likelihood.penalty.numpy()) for m in (dense, sparse)]
+    assert penalties[0] == penalties[1]
+    # A search for hyperparameters amplifies rounding.
+    np.testing.assert_allclose(
+        dense.predict_proba(X), sparse.predict_proba(scipy.sparse.coo_matrix(X)), atol=1e-4
+    )
+
+
+def test_repeated_sparse_rows_are_weights(cancer):
+    X, y = scipy.sparse.csr_matrix(cancer[0][::10]), cancer[1][::10]
+    X = X.multiply(X > 0.1).tocsr()
+    weight = np.arange(len(y)) % 3
+    again = np.random.default_rng(0).permutation(np.repeat(np.arange(len(y)), weight))
+    one = gb.BSVMClassifier(kernel="linear").fit(X, y, sample_weight=weight)
+    two = gb.BSVMClassifier(kernel="linear").fit(X[again], y[again])
+    # The scaler alone sums in another order.
+    np.testing.assert_allclose(one.predict_proba(X), two.predict_proba(X), atol=1e-6)
+
+
+def test_sparse_rows_are_scaled(cancer):
+    X, y = cancer
+    model = gb.BSVMClassifier(kernel="linear", penalty=1.0)
+    one = model.fit(scipy.sparse.csr_matrix(X), y).predict_proba(scipy.sparse.csr_matrix(X))
+    two = model.fit(scipy.sparse.csr_matrix(X * 1e4), y).predict_proba(
+        scipy.sparse.csr_matrix(X * 1e4)
+    )
+    np.testing.assert_allclose(one, two, atol=1e-5)
+
+
+def test_several_classes():
+    X, y = load_iris(return_X_y=True)
+    for rows in (X, scipy.sparse.csr_matrix(X)):
+        classifier = gb.BSVMClassifier(kernel="linear").fit(rows, y)
+        p = classifier.predict_proba(rows)
+        assert p.shape == (150, 3)
+        assert (classifier.predict(rows) == y).mean() > 0.95
+
+
+def test_bad_kernels_and_rows(cancer):
+    X, y = cancer
+    with pytest.raises(ValueError, match=r'None or "linear", got \'rbf\'; for scikit-learn\'s'):
+        gb.BSVMClassifier(kernel="rbf").fit(X, y)
+    with pytest.raises(TypeError, match=r"[Ss]parse"):
+        gb.BSVMClassifier(kernel=gpflow.kernels.Linear()).fit(scipy.sparse.csr_matrix(X), y)
+    bad = X.copy()
+    bad[3, 4] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        gb.BSVMClassifier(kernel="linear").fit(scipy.sparse.csr_matrix(bad), y)
