@@ -25,14 +25,14 @@ from gpflow.likelihoods import Likelihood
 
 from .checks import check_fit
 from .compilation import Compiled
-from .inference.lbfgs import maximise
 from .inference.predict import compiled_log_density
+from .inference.quasi_newton import QuasiNewton
 from .inference.solve import compiled_solve
 from .inference.statistics import Rows, cavity, localise, marginals
 from .inference.view import EngineModel, View
 from .rows import for_likelihood
 
-#: Of L-BFGS; two parameters need some ten.
+#: Of the optimiser; two parameters need some ten.
 _ITERATIONS = 100
 
 
@@ -115,5 +115,5 @@ def calibrate(
             value = tf.reduce_sum(weight[:, 0] * log_density(X, *f, Y)) / np.sum(weight)
         return value, tape.gradient(value, variables)
 
-    maximise(value_and_gradient, variables, _ITERATIONS)
+    QuasiNewton(variables).maximise(value_and_gradient, _ITERATIONS)
     return {name: float(p.numpy()) for name, p in likelihood.link_parameters.items()}

@@ -11,7 +11,7 @@ import gpflow_bsvm as gb
 from gpflow_bsvm.inference import CAVI, VEM
 from gpflow_bsvm.inference.bound import SiteBound, Sites
 from gpflow_bsvm.inference.hyperparameters import Hyperparameters
-from gpflow_bsvm.inference.lbfgs import maximise
+from gpflow_bsvm.inference.quasi_newton import QuasiNewton
 from gpflow_bsvm.likelihoods import CrammerSinger, Hinge, OneVsRest, Probit
 
 JITTER = tf.constant(1e-6, tf.float64)
@@ -362,7 +362,7 @@ def test_a_value_that_is_not_finite_costs_a_shorter_step(data):
             raise tf.errors.InvalidArgumentError(None, None, "no Cholesky factor")
         return original(*arguments)
 
-    maximise(lambda: sometimes(sites, JITTER), bound.variables, 5)
+    QuasiNewton(bound.variables).maximise(lambda: sometimes(sites, JITTER), 5)
     assert len(calls) > 4
     assert original(sites, JITTER)[0] > before
     assert any(abs(a - b.numpy()).max() > 0 for a, b in zip(start, bound.variables))
@@ -376,7 +376,7 @@ def test_where_nothing_can_be_evaluated_all_stays(data):
     def never():
         raise tf.errors.InvalidArgumentError(None, None, "no Cholesky factor")
 
-    maximise(never, bound.variables, 5)
+    QuasiNewton(bound.variables).maximise(never, 5)
     for one, other in zip(start, bound.variables):
         np.testing.assert_array_equal(one, other)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -14,11 +15,14 @@ from gpflow.optimizers import Scipy
 
 from ..checks import check_fit
 from .ascent import SiteAscent
-from .bound import SiteBound, Sites
+from .bound import SiteBound
 from .cavi import CAVI
 from .history import Callback, History, Recorder
-from .lbfgs import maximise
+from .quasi_newton import QuasiNewton
 from .view import EngineModel, View
+
+#: An iteration of an M step gains this part of what the last E step did, or is the last one.
+_LEAST_GAIN = 0.1
 
 
 @dataclass(frozen=True)
@@ -29,17 +33,17 @@ class VEM:
     a learning rate. A round is
 
         E  some damped updates of the sites at fixed hyperparameters, as sweeps of `CAVI`;
-        M  iterations of L-BFGS on the bound F as a function of the hyperparameters, q following
-           them at fixed sites: few at first, where the sites are wrong, then more and more, as a
-           quasi-Newton method needs them where many hyperparameters are stiff.
+        M  iterations of a quasi-Newton method (L-BFGS, then BFGS with the curvature of the rounds
+           before) on the bound F as a function of the hyperparameters, q following them at fixed
+           sites; it ends early where an iteration gains less than a tenth of what new sites do.
 
     Neither lets F, the ELBO plus the log prior density of the hyperparameters, fall. GPflow's
     priors and `trainable` flags are honoured; where nothing is trainable, `CAVI` does the work.
 
     :ivar max_rounds: most rounds.
     :ivar sweeps: updates of the sites in a round.
-    :ivar iterations: of L-BFGS in the first M step, twice as many in the second, and so on.
-    :ivar tol: stop when a round raises F by less than `tol` times its absolute value.
+    :ivar iterations: most in an M step.
+    :ivar tol: stop when two rounds in turn raise F by less than `tol` times its absolute value.
     """
 
     max_rounds: int = 50
@@ -86,15 +90,17 @@ class VEM:
         bound.hyperparameters.check_start()
         with Recorder(model, self.max_rounds, callback, monitor, progress) as recorder:
             latest = [variable.numpy() for variable in bound.variables]
-            sites: Sites | None = None
+            optimizer, sites, gain = QuasiNewton(bound.variables), None, math.inf
             try:
                 for number in range(1, self.max_rounds + 1):
                     if sites is not None:
                         here = partial(bound.value_and_gradient, sites, _jitter(model))
-                        maximise(here, bound.variables, self.iterations * (number - 1))
+                        least = _LEAST_GAIN * gain if math.isfinite(gain) else -math.inf
+                        optimizer.maximise(here, self.iterations, least)
                     ascent = SiteAscent(model, View(model, X, Y, weight), sites)
+                    before = math.inf if sites is None else ascent.elbo
                     rho = ascent.climb(self.sweeps)
-                    sites = ascent.sites
+                    sites, gain = ascent.sites, ascent.elbo - before
                     elbo = ascent.elbo + float(bound.hyperparameters.log_prior())
                     recorder.record(
                         number, elbo, rho, ascent.natural, bound.hyperparameters.values()
@@ -110,7 +116,7 @@ class VEM:
 
 
 def _settled(elbo: list[float], tol: float) -> bool:
-    return len(elbo) > 1 and elbo[-1] - elbo[-2] <= tol * abs(elbo[-1])
+    return len(elbo) > 2 and elbo[-1] - elbo[-3] <= tol * abs(elbo[-1])
 
 
 def _jitter(model: EngineModel) -> tf.Tensor:

@@ -1,0 +1,118 @@
+"""Quasi-Newton steps over TensorFlow variables, by SciPy, that a bad value cannot break."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from gpflow.base import AnyNDArray
+from gpflow.optimizers import Scipy
+from scipy.optimize import LbfgsInvHessProduct, OptimizeResult, minimize
+
+ValueAndGradient = Callable[[], tuple[Any, list[tf.Tensor]]]
+
+#: A matrix of curvatures is kept of this many values at most: an update costs their cube.
+_MOST_VALUES = 1000
+
+
+class QuasiNewton:
+    """
+    Raises functions of `variables` that resemble each other, one after the other: the curvature
+    that was learned of one is where the next begins, if there are not too many values.
+    """
+
+    def __init__(self, variables: list[tf.Variable]) -> None:
+        self._variables = variables
+        self._inverse: AnyNDArray | None = None
+
+    def maximise(
+        self, value_and_gradient: ValueAndGradient, max_iter: int, least_gain: float = -math.inf
+    ) -> None:
+        """
+        Raise a function of the variables; they stay where they are if nothing better is found.
+
+        A value that is not finite, or a matrix without a Cholesky factor, counts as a large loss:
+        it costs a shorter step and never the fit.
+
+        :param value_and_gradient: of the variables' present values; an InvalidArgumentError of
+            TensorFlow stands for a matrix without a Cholesky factor.
+        :param max_iter: most iterations, each of one evaluation or a few.
+        :param least_gain: stop after an iteration that gains less.
+        """
+        start = np.asarray(Scipy.initial_parameters(self._variables), np.float64)
+        loss = _Loss(self._variables, value_and_gradient, least_gain)
+        best = self._minimise(loss, start, max_iter)
+        better = bool(loss.seen) and best.fun <= loss.seen[0]
+        _assign(self._variables, best.x if better else start)
+        self._inverse = self._learned(best) if better and best.nit else None
+
+    def _minimise(self, loss: _Loss, start: AnyNDArray, max_iter: int) -> OptimizeResult:
+        options: dict[str, Any] = {"maxiter": max_iter}
+        if self._inverse is None:
+            return minimize(
+                loss, start, jac=True, method="L-BFGS-B", options=options, callback=loss.stop
+            )
+        options["hess_inv0"] = self._inverse
+        with warnings.catch_warnings():  # a line search that fails ends the iterations, and says so
+            warnings.simplefilter("ignore", RuntimeWarning)
+            return minimize(
+                loss, start, jac=True, method="BFGS", options=options, callback=loss.stop
+            )
+
+    @staticmethod
+    def _learned(best: OptimizeResult) -> AnyNDArray | None:
+        """:return: the inverse of the Hessian, positive definite; None if it is too large."""
+        if len(best.x) > _MOST_VALUES:
+            return None
+        inverse = best.hess_inv
+        if isinstance(inverse, LbfgsInvHessProduct):  # its start, I, is of no scale
+            s, y = inverse.sk, inverse.yk
+            scale = (s[-1] @ y[-1]) / (y[-1] @ y[-1])
+            inverse = LbfgsInvHessProduct(s, scale * y).todense() * scale
+        inverse = (inverse + inverse.T) / 2
+        try:
+            np.linalg.cholesky(inverse)
+        except np.linalg.LinAlgError:
+            return None
+        return np.asarray(inverse)
+
+
+class _Loss:
+    """What SciPy minimises."""
+
+    def __init__(
+        self, variables: list[tf.Variable], what: ValueAndGradient, least_gain: float
+    ) -> None:
+        self._variables, self._what, self._least_gain = variables, what, least_gain
+        self.seen: list[float] = []  #: finite losses, the first that of the start
+        self._latest = math.inf
+
+    def __call__(self, x: AnyNDArray) -> tuple[float, AnyNDArray]:
+        _assign(self._variables, x)
+        try:
+            value, gradient = self._what()
+        except tf.errors.InvalidArgumentError:
+            return self._large(), np.zeros_like(x)
+        slope = np.asarray(Scipy.pack_tensors(gradient), np.float64)
+        if not (math.isfinite(value) and np.isfinite(slope).all()):
+            return self._large(), np.zeros_like(x)
+        self.seen.append(-float(value))
+        return self.seen[-1], -slope
+
+    def stop(self, intermediate_result: OptimizeResult) -> None:
+        """SciPy calls it after an iteration."""
+        before, self._latest = min(self._latest, self.seen[0]), intermediate_result.fun
+        if before - self._latest < self._least_gain:
+            raise StopIteration
+
+    def _large(self) -> float:
+        return self.seen[0] + 1e3 * (1 + abs(self.seen[0])) if self.seen else 1e100
+
+
+def _assign(variables: list[tf.Variable], x: AnyNDArray) -> None:
+    packed = tf.constant(x, variables[0].dtype)
+    Scipy.assign_tensors(variables, Scipy.unpack_tensors(variables, packed))
