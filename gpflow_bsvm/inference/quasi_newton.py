@@ -48,7 +48,10 @@ class QuasiNewton:
         best = self._minimise(loss, start, max_iter)
         better = bool(loss.seen) and best.fun <= loss.seen[0]
         _assign(self._variables, best.x if better else start)
-        self._inverse = self._learned(best) if better and best.nit else None
+        if better and best.nit:
+            self._inverse = self._learned(best)
+        elif not (better and best.success):  # no step was found, though it is no maximum
+            self._inverse = None
 
     def _minimise(self, loss: _Loss, start: AnyNDArray, max_iter: int) -> OptimizeResult:
         options: dict[str, Any] = {"maxiter": max_iter}
@@ -71,6 +74,8 @@ class QuasiNewton:
         inverse = best.hess_inv
         if isinstance(inverse, LbfgsInvHessProduct):  # its start, I, is of no scale
             s, y = inverse.sk, inverse.yk
+            if len(s) == 0:
+                return None
             scale = (s[-1] @ y[-1]) / (y[-1] @ y[-1])
             inverse = LbfgsInvHessProduct(s, scale * y).todense() * scale
         inverse = (inverse + inverse.T) / 2

@@ -1,0 +1,100 @@
+"""Quasi-Newton steps: quadratics, memory, and values that are not finite."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from gpflow_bsvm.inference import quasi_newton
+from gpflow_bsvm.inference.quasi_newton import QuasiNewton
+
+#: A long valley.
+HESSIAN = np.diag(np.geomspace(1, 1e4, 6))
+
+
+class Quadratic:
+    """-(x - best)^T HESSIAN (x - best) / 2 over two variables of 4 and 2 values."""
+
+    def __init__(self, best, start=0.0):
+        self.best, self.calls = np.asarray(best, float), 0
+        self.variables = [tf.Variable(np.full(4, start)), tf.Variable(np.full(2, start))]
+
+    @property
+    def x(self):
+        return np.concatenate([v.numpy() for v in self.variables])
+
+    def __call__(self):
+        self.calls += 1
+        slope = HESSIAN @ (self.best - self.x)
+        value = -0.5 * slope @ (self.best - self.x)
+        return tf.constant(value), list(tf.split(tf.constant(slope), [4, 2]))
+
+
+def test_the_maximum_of_a_quadratic():
+    f = Quadratic(np.arange(6))
+    QuasiNewton(f.variables).maximise(f, 100)
+    np.testing.assert_allclose(f.x, np.arange(6), atol=1e-4)
+
+
+def test_what_was_learned_of_one_serves_the_next():
+    f = Quadratic(np.arange(6) + 2.0)
+    optimizer = QuasiNewton(f.variables)
+    for _ in range(4):
+        optimizer.maximise(f, 10)
+    root = np.sqrt(HESSIAN)
+    np.testing.assert_allclose(root @ optimizer._inverse @ root, np.eye(6), atol=0.05)
+    f.best, f.calls = np.ones(6), 0
+    optimizer.maximise(f, 5)
+    np.testing.assert_allclose(f.x, 1, atol=1e-3)
+    alone = Quadratic(np.ones(6))
+    for variable, value in zip(alone.variables, np.split(np.arange(6) + 2.0, [4])):
+        variable.assign(value)
+    QuasiNewton(alone.variables).maximise(alone, 5)
+    assert abs(alone.x - 1).max() > 0.1
+
+
+def test_nothing_is_kept_of_too_many_values(monkeypatch):
+    monkeypatch.setattr(quasi_newton, "_MOST_VALUES", 5)
+    f = Quadratic(np.arange(6))
+    optimizer = QuasiNewton(f.variables)
+    for _ in range(20):
+        optimizer.maximise(f, 10)
+    assert optimizer._inverse is None
+    np.testing.assert_allclose(f.x, np.arange(6), atol=1e-3)
+
+
+def test_it_stops_where_an_iteration_gains_little():
+    f, g = Quadratic(np.arange(6)), Quadratic(np.arange(6))
+    QuasiNewton(f.variables).maximise(f, 100, least_gain=1e9)
+    QuasiNewton(g.variables).maximise(g, 1)
+    assert f.calls == g.calls
+    np.testing.assert_array_equal(f.x, g.x)
+
+
+@pytest.mark.parametrize("rounds", [1, 3])
+def test_a_wall_costs_a_shorter_step(rounds):
+    """NaN, or no Cholesky factor, beyond x = 3 in the first coordinate; the maximum is before."""
+    f = Quadratic([2.9, 1, 1, 1, 1, 1])
+
+    def walled():
+        value, gradient = f()
+        if f.x[0] > 3 and f.calls % 2:
+            raise tf.errors.InvalidArgumentError(None, None, "no Cholesky factor")
+        return (np.nan if f.x[0] > 3 else value), gradient
+
+    optimizer, values = QuasiNewton(f.variables), []
+    for _ in range(rounds):
+        optimizer.maximise(walled, 30)
+        values.append(float(f()[0]))
+    assert values == sorted(values)
+    assert f.x[0] <= 3 and values[-1] > -2  # from -6000
+
+
+def test_where_nothing_is_better_it_stays_and_forgets():
+    f = Quadratic(np.zeros(6), start=1.0)
+    optimizer = QuasiNewton(f.variables)
+    optimizer.maximise(f, 10)
+    assert optimizer._inverse is not None
+    before = f.x
+    optimizer.maximise(lambda: (np.nan, f()[1]), 10)
+    np.testing.assert_array_equal(f.x, before)
+    assert optimizer._inverse is None
