@@ -12,6 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import gpflow_bsvm as gb
+from gpflow_bsvm.rows import merge_equal
 
 
 @pytest.fixture(scope="module")
@@ -75,6 +76,24 @@ def test_repeated_sparse_rows_are_weights(cancer):
     two = gb.BSVMClassifier(kernel="linear").fit(X[again], y[again])
     # The scaler alone sums in another order.
     np.testing.assert_allclose(one.predict_proba(X), two.predict_proba(X), atol=1e-6)
+
+
+def test_equal_sparse_rows_are_merged():
+    """An explicit zero is no entry; another label is another row; any order."""
+    X = scipy.sparse.csr_matrix(([1.0, 0.0, 1.0, 2.0, 1.0], ([0, 0, 1, 2, 3], [0, 1, 0, 1, 0])))
+    y, weight = np.array([0.0, 0.0, 1.0, 1.0]), np.array([1.0, 2.0, 3.0, 4.0])
+    assert X.nnz == 5
+    rows, labels, sums = merge_equal(X, y, weight)
+    found = {(*row, label): w for row, label, w in zip(rows.toarray(), labels, sums)}
+    assert found == {(1.0, 0.0, 0.0): 3.0, (0.0, 2.0, 1.0): 3.0, (1.0, 0.0, 1.0): 4.0}
+    again, *_ = merge_equal(X[::-1], y[::-1], weight)
+    np.testing.assert_array_equal(again.toarray(), rows.toarray())
+
+
+def test_a_kernel_that_is_not_learned(cancer):
+    """The variance of f is 4 at rows of standardised features."""
+    classifier = gb.BSVMClassifier(kernel="linear", learn_kernel=False, penalty=1.0).fit(*cancer)
+    assert classifier.model_.kernel.variance.numpy() == pytest.approx(4 / 31, rel=1e-12)
 
 
 def test_sparse_rows_are_scaled(cancer):

@@ -98,3 +98,12 @@ def test_where_nothing_is_better_it_stays_and_forgets():
     optimizer.maximise(lambda: (np.nan, f()[1]), 10)
     np.testing.assert_array_equal(f.x, before)
     assert optimizer._inverse is None
+
+
+def test_directions_not_seen_yet_have_the_scale_of_the_others():
+    """Else the first step along them would be thousands of times too long."""
+    f = Quadratic(np.full(6, 2.0))
+    optimizer = QuasiNewton(f.variables)
+    optimizer.maximise(f, 2)
+    curvatures = 1 / np.linalg.eigvalsh(optimizer._inverse)
+    assert (curvatures > 100).all() and (curvatures < 2e4).all()

@@ -8,7 +8,7 @@ import tensorflow_probability as tfp
 from conftest import assert_same_state, make_data, make_model, state
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.inference import CAVI, VEM
+from gpflow_bsvm.inference import CAVI, VEM, vem
 from gpflow_bsvm.inference.bound import SiteBound, Sites
 from gpflow_bsvm.inference.hyperparameters import Hyperparameters
 from gpflow_bsvm.inference.quasi_newton import QuasiNewton
@@ -428,3 +428,9 @@ def test_bad_options(option):
         VEM(**{option: 0})
     with pytest.raises(ValueError, match="tol must be at least 0"):
         VEM(tol=-1.0)
+
+
+def test_it_stops_after_two_rounds_that_gain_little():
+    assert vem._settled([-10.0, -5.0, -4.9999, -4.9998], 1e-4)
+    assert not vem._settled([-10.0, -5.0, -4.9999], 1e-4)
+    assert not vem._settled([-5.0, -5.0], 1e-4)
