@@ -40,7 +40,7 @@ def run() -> list[dict]:
     splits = StratifiedKFold(10, shuffle=True, random_state=0).split(data.X, y)
     rows = []
     for fold, (train, test) in enumerate(splits):
-        X, X_test = _scaled(data.X[train], data.X[test])
+        X, X_test = scaled(data.X[train], data.X[test])
         parts = X, y[train, None].astype(float), X_test, y[test]
         if fold == 0:
             _trace(parts)
@@ -48,7 +48,7 @@ def run() -> list[dict]:
     return rows
 
 
-def _scaled(X: np.ndarray, X_test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def scaled(X: np.ndarray, X_test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     centre = X.mean(axis=0)
     scale = np.sqrt(X.var(axis=0).mean())
     return (X - centre) / scale, (X_test - centre) / scale

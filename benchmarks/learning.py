@@ -2,8 +2,8 @@
 
 Squared exponential on 80 % of a data set; M = 200 fixed inducing points; no priors; all rows in
 every step; one start for all: lengthscales sqrt(D), variance 4, q the prior. A bound is compared
-with the best that any method found for the same likelihood. `VEM` may go on after `VEM()` would
-have stopped, which is in round "stop", at "bound_at_stop".
+with the best that any method found for the same likelihood. `VEM` has a tolerance of 1e-5: at its
+default, 1e-4, it stops at -628 on splice, .8 % below the best.
 
 The peers are compiled, and charged for no bound that their step does not compute anyway: natural
 gradients alternating with Adam on the kernel, in one graph; rounds of natural gradients and L-BFGS
@@ -182,9 +182,6 @@ def _row(fit: Fit, fits: list[Fit]) -> dict:
     if len(arrived):
         again = [fit.run(Trace(2 * CAP, goal)).seconds[-1] for _ in range(REPEATS - 1)]
         seconds = float(np.median([fit.trace.seconds[arrived[0]], *again]))
-    little = 1 + np.flatnonzero(np.diff(bounds) <= gb.inference.VEM.tol * np.abs(bounds[1:]))
-    ends = [*little, gb.inference.VEM.max_rounds] if fit.method == "VEM" else []
-    stop = min([*ends, len(bounds) - 1])
     return {
         "method": fit.method,
         "setting": " ".join(map(str, fit.setting)),
@@ -193,7 +190,5 @@ def _row(fit: Fit, fits: list[Fit]) -> dict:
         "best_bound": best,
         "seconds": seconds,
         "steps": arrived[0] if len(arrived) else math.nan,
-        "stop": stop,
-        "bound_at_stop": max(bounds[: stop + 1]),
         "failed": fit.trace.failed,
     }

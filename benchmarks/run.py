@@ -30,6 +30,10 @@ NAMES = (
     "inducing",
     "relevance",
     "quality",
+    "linear",
+    "kernel",
+    "runtime",
+    "draws",
 )
 
 
