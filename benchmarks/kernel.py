@@ -67,8 +67,8 @@ def _fits(X: np.ndarray, y: np.ndarray, X_test: np.ndarray) -> Iterator[tuple]:
     num_features, data = X.shape[1], (X, y[:, None].astype(float))
     start = time.process_time()
     kernel = gpflow.kernels.SquaredExponential(4.0, lengthscales=np.sqrt(num_features))
-    gb.priors.set_default_priors(kernel, num_features)
-    likelihood = gb.likelihoods.Hinge(1.0, bound="exact")
+    gb.priors.set_default_priors(kernel, num_features, penalty=2.0)
+    likelihood = gb.likelihoods.Hinge(2.0, bound="exact")  # the paper's penalty
     Z = gb.inducing_points.kmeans(X, min(200, len(np.unique(X, axis=0))))
     few = gb.models.BSVM(kernel, likelihood, Z)
     gpflow.set_trainable(few.inducing_variable, False)

@@ -41,7 +41,8 @@ def draw() -> None:
     for ax, (score, label) in zip(axes.flat, SCORES.items()):
         ranks = wide(rows, score).round(6).rank(axis=1)
         p_values = posthoc_nemenyi_friedman(ranks)
-        critical_difference_diagram(ranks.mean(), p_values, ax=ax)
+        colors = {method: f"C{n}" for n, method in enumerate(ranks.columns)}
+        critical_difference_diagram(ranks.mean(), p_values, ax=ax, color_palette=colors)
         ax.set_title(f"mean rank in {label}")
     figure.suptitle(f"{rows['data'].nunique()} data sets, 10 folds; rank 1 is best")
     figure.tight_layout()
