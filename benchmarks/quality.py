@@ -43,7 +43,17 @@ BINARY = (
     *("usps_3vs5", "splice", "banana", "phoneme", "waveform", "spambase", "ringnorm", "twonorm"),
 )
 MULTICLASS = (
-    *("iris", "lymphography", "flags", "glass", "balance-scale", "cars", "cleveland", "schizo"),
+    *(
+        "iris",
+        "auto",
+        "lymphography",
+        "flags",
+        "glass",
+        "balance-scale",
+        "cars",
+        "cleveland",
+        "schizo",
+    ),
     *("solar-flare_1", "analcatdata_authorship", "analcatdata_dmft", "vowel", "yeast", "car"),
     "mfeat-morphological",
 )
