@@ -57,7 +57,7 @@ class Draws:
         X = check_inputs(X)
         check_width(self.model, X)
         project, s = self.model.projector(), self.s.reshape(-1, *self.s.shape[2:])
-        size = max(1, chunk_rows(self.model) // 16)
+        size = max(1, chunk_rows(self.model) // 16)  # thousands of draws are more than M features
         for start in range(0, len(X), size):
             chunk = tf.convert_to_tensor(X[start : start + size])
             features, residual, prior_mean = project(chunk)
