@@ -71,16 +71,16 @@ def test_with_sites_alone_it_is_coordinate_ascent(data):
 
 
 def test_gpflows_scipy_and_vem_learn_the_same(data):
-    """The same climb: site updates, then so many iterations of L-BFGS at fixed sites."""
+    """The same hill, with SciPy's memory lost from round to round: it takes more of them."""
     model = make_dual(data)
     gpflow.set_trainable(model.inducing_variable, False)
     same = BSVM(ard(), Hinge(bound="exact"), data[0][:10].copy())
     gpflow.set_trainable(same.inducing_variable, False)
     history = VEM(tol=1e-9).run(same, data)
-    for _ in range(len(history)):
+    for _ in range(2 * len(history)):
         elbo = model.update_sites()
         gpflow.optimizers.Scipy().minimize(
-            model.training_loss, model.trainable_variables, options={"maxiter": 8}
+            model.training_loss, model.trainable_variables, options={"maxiter": 30}
         )
     # The maximum is flat: bounds agree sooner than parameters.
     np.testing.assert_allclose(elbo, history.elbo[-1], rtol=1e-5)

@@ -144,7 +144,8 @@ def test_clean_labels_get_a_larger_penalty_than_noisy_ones():
     flipped = np.where(np.random.default_rng(4).uniform(size=Y.shape) < 0.3, 1 - Y, Y)
     ones = np.ones(len(X))
     chosen = [
-        recipe(penalty=None, calibrate=True)._choose(X, labels, ones) for labels in (Y, flipped)
+        recipe(penalty=None, calibrate=True)._choose(X, labels, ones).penalty
+        for labels in (Y, flipped)
     ]
     assert chosen[0] > chosen[1] == 1.0
 
@@ -158,7 +159,7 @@ def test_the_choice_is_the_best_of_held_out_densities():
         )
         for penalty in selection.PENALTIES
     }
-    assert recipe(penalty=None)._choose(X, Y, ones) == max(scores, key=scores.get)
+    assert recipe(penalty=None)._choose(X, Y, ones).penalty == max(scores, key=scores.get)
 
 
 def test_few_rows_get_the_first_penalty(data):
@@ -169,7 +170,7 @@ def test_few_rows_get_the_first_penalty(data):
     X, Y = clean()
     Y[:] = 0
     Y[0] = 1  # a class with a single row cannot be in two folds
-    assert auto._choose(X, Y, np.ones(len(X))) == 1.0
+    assert auto._choose(X, Y, np.ones(len(X))).penalty == 1.0
 
 
 def test_parts_of_the_data_hold_rows_of_rare_classes():
