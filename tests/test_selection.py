@@ -162,6 +162,24 @@ def test_the_choice_is_the_best_of_held_out_densities():
     assert recipe(penalty=None)._choose(X, Y, ones).penalty == max(scores, key=scores.get)
 
 
+def test_all_penalties_see_the_kernel_that_the_first_one_learned(monkeypatch):
+    X, Y = clean()
+    ones, seen = np.ones(len(X)), []
+
+    def density(fit, *_, **__):
+        seen.append(fit(X, Y, ones).kernel.lengthscales.numpy())
+        return float(len(seen))
+
+    monkeypatch.setattr(selection, "held_out_density", density)
+    auto = recipe(penalty=None, learn_kernel=True)
+    auto._choose(X, Y, ones)
+    first, _ = recipe(penalty=selection.FIRST_PENALTY, learn_kernel=True).fit(X, Y, ones)
+    assert len(seen) == 3
+    assert abs(first.kernel.lengthscales.numpy() - auto.kernel.lengthscales.numpy()).max() > 0.1
+    for lengthscales in seen:
+        np.testing.assert_allclose(lengthscales, first.kernel.lengthscales, rtol=1e-8)
+
+
 def test_few_rows_get_the_first_penalty(data):
     X, Y = data
     auto = recipe(penalty=None)
