@@ -80,7 +80,10 @@ class Gibbs:
             )
         rows = rows_of_all(model, data, sample_weight)
         if not np.isin(rows.weight, (0, 1)).all():
-            raise ValueError("Gibbs takes weights of 0 and 1 only; repeat rows, or use HMC")
+            raise ValueError(
+                "Gibbs takes weights of 0 and 1 only (and models whose num_data is None or N): "
+                "repeat rows, or use HMC"
+            )
         return Draws(self._sample(model, rows, progress), model)
 
     def _sample(self, model: EngineModel, rows: Rows, progress: bool | None) -> AnyNDArray:
