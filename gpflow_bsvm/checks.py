@@ -74,6 +74,15 @@ def check_inputs(X: Any) -> Any:
     return array
 
 
+def check_least(least: float, **values: float) -> None:
+    """
+    :raise ValueError: for an option below its least value, or NaN.
+    """
+    for name, value in values.items():
+        if not value >= least:
+            raise ValueError(f"{name} must be at least {least}, got {value}")
+
+
 def data_of(model: Any, data: Any) -> Any:
     """
     :return: `data`, or those that the model holds for None.
@@ -109,16 +118,11 @@ def check_width(model: Any, X: Any, Y: Any = None) -> None:
     :raise ValueError: if X has another number of columns than the inducing points of `model`, or
         Y another number than it has latent functions (for likelihoods with one label per latent).
     """
-    widths = [Z.shape[-1] for Z in inducing_points(model.inducing_variable)]
-    if hasattr(model.inducing_variable, "num_inputs"):
-        widths.append(model.inducing_variable.num_inputs)
-    for width in widths:
+    points = inducing_points(model.inducing_variable)
+    widths = [("the inducing points have", Z.shape[-1]) for Z in points]
+    widths += [("the model has", getattr(model.inducing_variable, "num_inputs", X.shape[-1]))]
+    for what, width in widths:
         if width != X.shape[-1]:
-            what = (
-                "the inducing points have"
-                if inducing_points(model.inducing_variable)
-                else "the model has"
-            )
             raise ValueError(f"X has {X.shape[-1]} columns, {what} {width}; they must agree")
     scalar = isinstance(model.likelihood, gpflow.likelihoods.ScalarLikelihood)
     if scalar and Y is not None and Y.shape[-1] != model.num_latent_gps:

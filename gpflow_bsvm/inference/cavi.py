@@ -14,7 +14,7 @@ from gpflow.base import RegressionData
 from gpflow.config import default_float
 from gpflow.likelihoods import Likelihood
 
-from ..checks import check_elbo, check_fit
+from ..checks import check_elbo, check_fit, check_least
 from ..compilation import Compiled
 from .damping import grown, halved
 from .history import Callback, History, Recorder
@@ -56,10 +56,8 @@ class CAVI:
     products: str | None = None
 
     def __post_init__(self) -> None:
-        if self.max_iter < 1:
-            raise ValueError(f"max_iter must be at least 1, got {self.max_iter}")
-        if not self.tol >= 0:
-            raise ValueError(f"tol must be at least 0, got {self.tol}")
+        check_least(1, max_iter=self.max_iter)
+        check_least(0, tol=self.tol)
         if not 0 < self.learning_rate <= 1:
             raise ValueError(f"learning_rate must be in (0, 1], got {self.learning_rate}")
         if self.products is not None and self.products not in PRODUCTS:

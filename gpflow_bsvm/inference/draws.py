@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 from gpflow.base import AnyNDArray, RegressionData
-from gpflow.likelihoods import Likelihood
 
 from ..checks import check_fit, check_inputs, check_width
-from ..compilation import Compiled
+from .predict import compiled_mean
 from .statistics import Rows
 from .view import EngineModel, View, chunk_rows
 
@@ -44,7 +43,7 @@ class Draws:
         :param X: [N, D].
         :return: mean of y averaged over all draws, and p - p^2, both as `model.predict_y`.
         """
-        predict = _predict_mean.bind(self.model.likelihood)
+        predict = compiled_mean.bind(self.model.likelihood)
         parts = []
         for chunk, f, residual in self._chunks(X):
             variance = np.maximum(residual, 0) * np.ones_like(f[0])
@@ -77,21 +76,6 @@ class Draws:
                 "diagnostics need ArviZ: pip install 'gpflow_bsvm[diagnostics]'"
             ) from None
         return arviz.from_dict(posterior={"s": self.s}, dims={"s": ["latent", "feature"]})
-
-
-@Compiled
-def _predict_mean(likelihood: Likelihood, X: tf.Tensor, Fmu: tf.Tensor, Fvar: tf.Tensor) -> Any:
-    return likelihood.predict_mean_and_var(X, Fmu, Fvar)[0]
-
-
-def check_lengths(**lengths: int) -> None:
-    """
-    :raise ValueError: for a chain, or number of chains, of length 0.
-    """
-    for name, value in lengths.items():
-        least = 0 if name == "burn_in" else 1
-        if value < least:
-            raise ValueError(f"{name} must be at least {least}, got {value}")
 
 
 def rows_of_all(model: EngineModel, data: RegressionData | None, sample_weight: Any) -> Rows:

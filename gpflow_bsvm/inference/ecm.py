@@ -11,7 +11,7 @@ from gpflow.base import RegressionData
 from gpflow.config import default_float
 from gpflow.likelihoods import Likelihood
 
-from ..checks import check_fit, check_point_sites
+from ..checks import check_fit, check_least, check_point_sites
 from ..compilation import Compiled
 from .damping import grown, halved
 from .history import Callback, History, Recorder
@@ -48,10 +48,8 @@ class ECM:
     tol: float = 1e-9
 
     def __post_init__(self) -> None:
-        if self.max_iter < 1:
-            raise ValueError(f"max_iter must be at least 1, got {self.max_iter}")
-        if not self.tol >= 0:
-            raise ValueError(f"tol must be at least 0, got {self.tol}")
+        check_least(1, max_iter=self.max_iter)
+        check_least(0, tol=self.tol)
 
     def run(
         self,

@@ -13,9 +13,9 @@ from gpflow.config import default_float
 from gpflow.likelihoods import Likelihood
 from tqdm import tqdm
 
-from ..checks import check_model
+from ..checks import check_least, check_model
 from ..compilation import Compiled
-from .draws import Draws, blocks_of, check_lengths, rows_of_all
+from .draws import Draws, blocks_of, rows_of_all
 from .statistics import Rows, sum_sites
 from .view import EngineModel
 
@@ -49,12 +49,8 @@ class Gibbs:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_lengths(
-            num_draws=self.num_draws,
-            num_chains=self.num_chains,
-            thin=self.thin,
-            burn_in=self.burn_in,
-        )
+        check_least(1, num_draws=self.num_draws, num_chains=self.num_chains, thin=self.thin)
+        check_least(0, burn_in=self.burn_in)
 
     def run(
         self,

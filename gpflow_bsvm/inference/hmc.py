@@ -12,8 +12,9 @@ from gpflow.base import RegressionData
 from gpflow.config import default_float
 from gpflow.likelihoods import Likelihood
 
+from ..checks import check_least
 from ..compilation import Compiled
-from .draws import Draws, check_lengths, rows_of_all
+from .draws import Draws, rows_of_all
 from .statistics import Rows
 from .view import EngineModel
 
@@ -37,7 +38,8 @@ class HMC:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_lengths(num_draws=self.num_draws, num_chains=self.num_chains, burn_in=self.burn_in)
+        check_least(1, num_draws=self.num_draws, num_chains=self.num_chains)
+        check_least(0, burn_in=self.burn_in)
 
     def run(
         self,

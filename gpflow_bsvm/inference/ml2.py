@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 from gpflow.base import AnyNDArray, RegressionData
 
-from ..checks import check_model
+from ..checks import check_least, check_model
 from ..schedules import Constant, RobbinsMonro, Schedule, rates
 from .batches import Source, latest, source_of
 from .bound import compiled_expectation
@@ -55,9 +55,13 @@ class ML2:
     record_every: int = 250
 
     def __post_init__(self) -> None:
-        for name in ("batch_size", "num_steps", "every", "record_every"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+        check_least(
+            1,
+            batch_size=self.batch_size,
+            num_steps=self.num_steps,
+            every=self.every,
+            record_every=self.record_every,
+        )
         if isinstance(self.learning_rate, (int, float)):
             Constant(self.learning_rate)
         if not self.adam_rate > 0:

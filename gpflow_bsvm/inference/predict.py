@@ -45,7 +45,7 @@ def predict_probabilities(
 
     :return: [N, P].
     """
-    predict = _predict_mean.bind(model.likelihood)
+    predict = compiled_mean.bind(model.likelihood)
     (p,) = in_chunks(model, X, chunk_rows, lambda *row: (predict(*row),))
     return p
 
@@ -77,7 +77,8 @@ def compiled_log_density(likelihood: Likelihood, X: tf.Tensor, *f_and_Y: tf.Tens
 
 
 @Compiled
-def _predict_mean(likelihood: Likelihood, X: tf.Tensor, Fmu: tf.Tensor, Fvar: tf.Tensor) -> Any:
+def compiled_mean(likelihood: Likelihood, X: tf.Tensor, Fmu: tf.Tensor, Fvar: tf.Tensor) -> Any:
+    """:return: mean of y, [N, P]."""
     return likelihood.predict_mean_and_var(X, Fmu, Fvar)[0]
 
 

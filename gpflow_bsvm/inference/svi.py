@@ -11,7 +11,7 @@ import tensorflow as tf
 from gpflow.base import RegressionData
 from gpflow.likelihoods import Likelihood
 
-from ..checks import check_model
+from ..checks import check_least, check_model
 from ..compilation import Compiled
 from ..schedules import Adaptive, Constant, Given, RobbinsMonro, Schedule, rates
 from .batches import Source, latest, source_of
@@ -60,9 +60,9 @@ class SVI:
     average: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("batch_size", "num_steps", "record_every"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+        check_least(
+            1, batch_size=self.batch_size, num_steps=self.num_steps, record_every=self.record_every
+        )
         if isinstance(self.learning_rate, (int, float)):
             Constant(self.learning_rate)
         if self.products is not None and self.products not in PRODUCTS:

@@ -13,7 +13,7 @@ from gpflow.base import RegressionData
 from gpflow.config import default_float
 from gpflow.optimizers import Scipy
 
-from ..checks import check_fit
+from ..checks import check_fit, check_least
 from .ascent import SiteAscent
 from .bound import SiteBound
 from .cavi import CAVI
@@ -52,11 +52,8 @@ class VEM:
     tol: float = 1e-4
 
     def __post_init__(self) -> None:
-        for name in ("max_rounds", "sweeps", "iterations"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
-        if not self.tol >= 0:
-            raise ValueError(f"tol must be at least 0, got {self.tol}")
+        check_least(1, max_rounds=self.max_rounds, sweeps=self.sweeps, iterations=self.iterations)
+        check_least(0, tol=self.tol)
 
     def run(
         self,
@@ -90,13 +87,12 @@ class VEM:
         bound.hyperparameters.check_start()
         with Recorder(model, self.max_rounds, callback, monitor, progress) as recorder:
             latest = [variable.numpy() for variable in bound.variables]
-            optimizer, sites, gain = QuasiNewton(bound.variables), None, math.inf
+            optimizer, sites, gain = QuasiNewton(bound.variables), None, -math.inf
             try:
                 for number in range(1, self.max_rounds + 1):
                     if sites is not None:
                         here = partial(bound.value_and_gradient, sites, _jitter(model))
-                        least = _LEAST_GAIN * gain if math.isfinite(gain) else -math.inf
-                        optimizer.maximise(here, self.iterations, least)
+                        optimizer.maximise(here, self.iterations, _LEAST_GAIN * gain)
                     ascent = SiteAscent(model, View(model, X, Y, weight), sites)
                     before = math.inf if sites is None else ascent.elbo
                     rho = ascent.climb(self.sweeps)

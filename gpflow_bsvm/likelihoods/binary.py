@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 import tensorflow as tf
 import tensorflow_probability as tfp
-from check_shapes import inherit_check_shapes
+from check_shapes import check_shapes, inherit_check_shapes
 from gpflow import Parameter
 from gpflow.base import MeanAndVariance, TensorType
 from gpflow.likelihoods import ScalarLikelihood
 from gpflow.utilities import positive, to_default_float
 
 LINKS = ("probit", "published")
+
+_Sites = TypeVar("_Sites", bound=Callable[..., Any])
 
 
 def normal_log_cdf(x: tf.Tensor) -> tf.Tensor:
@@ -40,6 +43,22 @@ def signs(Y: TensorType) -> tf.Tensor:
     one = tf.ones_like(Y)
     negative = tf.where((Y == 0) | (Y == -1), -one, np.nan * one)
     return tf.where(Y == 1, one, negative)
+
+
+def expected_ramp(m: tf.Tensor, s: tf.Tensor) -> tf.Tensor:
+    """:return: E max(0, b), b ~ N(m, s^2)."""
+    return m * normal_cdf(m / s) + s * normal_pdf(m / s)
+
+
+def check_site_shapes(sites: _Sites) -> _Sites:
+    """:return: a method `sites` of one label per latent function, with its shapes checked."""
+    return check_shapes(
+        "Fmu: [batch..., L]",
+        "Fvar: [batch..., L]",
+        "Y: [batch..., L]",
+        "return[0]: [batch..., L]",
+        "return[1]: [batch..., L]",
+    )(sites)
 
 
 class BinaryLikelihood(ScalarLikelihood):

@@ -10,7 +10,14 @@ from check_shapes import check_shapes, inherit_check_shapes
 from gpflow.base import TensorType
 
 from .base import VARIANCE_FLOOR, Sites
-from .binary import BinaryLikelihood, normal_cdf, normal_pdf, signs
+from .binary import (
+    BinaryLikelihood,
+    check_site_shapes,
+    expected_ramp,
+    normal_cdf,
+    normal_pdf,
+    signs,
+)
 from .penalty import Penalized
 
 BOUNDS = ("augmented", "exact")
@@ -90,16 +97,10 @@ class Hinge(Penalized, BinaryLikelihood):
             loss = 0.5 * (m + tf.sqrt(self.alpha(Fmu, Fvar, Y)))
         else:
             s = tf.sqrt(tf.maximum(Fvar, VARIANCE_FLOOR))
-            loss = m * normal_cdf(m / s) + s * normal_pdf(m / s)
+            loss = expected_ramp(m, s)
         return tf.reduce_sum(self.log_kappa() - self.penalty * loss, axis=-1)
 
-    @check_shapes(
-        "Fmu: [batch..., L]",
-        "Fvar: [batch..., L]",
-        "Y: [batch..., L]",
-        "return[0]: [batch..., L]",
-        "return[1]: [batch..., L]",
-    )
+    @check_site_shapes
     def sites(self, X: TensorType, Fmu: TensorType, Fvar: TensorType, Y: TensorType) -> Sites:
         """
         The Gaussian sites (`gpflow_bsvm.likelihoods.sites`) in closed form:

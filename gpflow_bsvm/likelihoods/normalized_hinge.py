@@ -10,7 +10,7 @@ from gpflow.base import TensorType
 from scipy.special import roots_legendre
 
 from .base import VARIANCE_FLOOR
-from .binary import BinaryLikelihood, normal_cdf, normal_pdf, signs
+from .binary import BinaryLikelihood, expected_ramp, normal_pdf, signs
 from .penalty import Penalized
 
 #: Standard deviations beyond which a normal tail does not count, and nodes of each smooth part.
@@ -64,12 +64,9 @@ class NormalizedHinge(Penalized, BinaryLikelihood):
         self, X: TensorType, Fmu: TensorType, Fvar: TensorType, Y: TensorType
     ) -> tf.Tensor:
         s = tf.sqrt(tf.maximum(Fvar, VARIANCE_FLOOR))
-
-        def ramp(m: tf.Tensor) -> tf.Tensor:  # E max(0, b), b ~ N(m, s^2)
-            return m * normal_cdf(m / s) + s * normal_pdf(m / s)
-
-        triangle = ramp(Fmu + 1) - 2 * ramp(Fmu) + ramp(Fmu - 1)  # E max(0, 1 - |f|)
-        gain = self.penalty * (triangle - ramp(1 - signs(Y) * Fmu))
+        left, middle, right = (expected_ramp(Fmu + kink, s) for kink in (1, 0, -1))
+        triangle = left - 2 * middle + right  # E max(0, 1 - |f|)
+        gain = self.penalty * (triangle - expected_ramp(1 - signs(Y) * Fmu, s))
         return tf.reduce_sum(gain - self._expected_rest(Fmu, s), axis=-1)
 
     def _expected_rest(self, Fmu: tf.Tensor, s: tf.Tensor) -> tf.Tensor:

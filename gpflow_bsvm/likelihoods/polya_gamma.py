@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import tensorflow as tf
-from check_shapes import check_shapes, inherit_check_shapes
+from check_shapes import inherit_check_shapes
 from gpflow.base import TensorType
 
 from .base import Sites
-from .binary import BinaryLikelihood, signs
+from .binary import BinaryLikelihood, check_site_shapes, signs
 
 #: Phi(x / 1.702) is within .0095 of the logistic function (Camilli 1994).
 LOGISTIC_SCALE = 1.702
@@ -50,13 +50,7 @@ class PolyaGammaLogistic(BinaryLikelihood):
         c = self._root(Fmu, Fvar)
         return tf.reduce_sum(0.5 * (signs(Y) * Fmu - c) - tf.nn.softplus(-c), axis=-1)
 
-    @check_shapes(
-        "Fmu: [batch..., L]",
-        "Fvar: [batch..., L]",
-        "Y: [batch..., L]",
-        "return[0]: [batch..., L]",
-        "return[1]: [batch..., L]",
-    )
+    @check_site_shapes
     def sites(self, X: TensorType, Fmu: TensorType, Fvar: TensorType, Y: TensorType) -> Sites:
         """
         The Gaussian sites (`gpflow_bsvm.likelihoods.sites`) in closed form:

@@ -5,11 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import tensorflow as tf
-from check_shapes import check_shapes, inherit_check_shapes
+from check_shapes import inherit_check_shapes
 from gpflow.base import TensorType
 
 from .base import VARIANCE_FLOOR, Sites
-from .binary import BinaryLikelihood, normal_cdf, normal_pdf, signs
+from .binary import (
+    BinaryLikelihood,
+    check_site_shapes,
+    expected_ramp,
+    normal_cdf,
+    signs,
+)
 from .penalty import Penalized
 
 #: Places in [0, 1] where the normaliser is looked for: wrong by less than 1e-6 of it.
@@ -69,16 +75,10 @@ class SquaredHinge(Penalized, BinaryLikelihood):
         self, X: TensorType, Fmu: TensorType, Fvar: TensorType, Y: TensorType
     ) -> tf.Tensor:
         m, s = self._margin(Fmu, Fvar, Y)
-        loss = (tf.square(m) + tf.square(s)) * normal_cdf(m / s) + m * s * normal_pdf(m / s)
+        loss = tf.square(s) * normal_cdf(m / s) + m * expected_ramp(m, s)
         return tf.reduce_sum(self.log_kappa() - self.penalty * loss, axis=-1)
 
-    @check_shapes(
-        "Fmu: [batch..., L]",
-        "Fvar: [batch..., L]",
-        "Y: [batch..., L]",
-        "return[0]: [batch..., L]",
-        "return[1]: [batch..., L]",
-    )
+    @check_site_shapes
     def sites(self, X: TensorType, Fmu: TensorType, Fvar: TensorType, Y: TensorType) -> Sites:
         """
         The Gaussian sites (`gpflow_bsvm.likelihoods.sites`) in closed form:
@@ -87,8 +87,7 @@ class SquaredHinge(Penalized, BinaryLikelihood):
         """
         m, s = self._margin(Fmu, Fvar, Y)
         w = 2 * self.penalty * normal_cdf(m / s)
-        pull = m * normal_cdf(m / s) + s * normal_pdf(m / s)
-        return w, 2 * self.penalty * signs(Y) * pull + w * Fmu
+        return w, 2 * self.penalty * signs(Y) * expected_ramp(m, s) + w * Fmu
 
     def _margin(
         self, Fmu: TensorType, Fvar: TensorType, Y: TensorType
