@@ -219,3 +219,8 @@ def test_other_bad_input(data):
         LinearBSVM(3, Hinge()).credible_intervals(1.0)
     with pytest.raises(ValueError, match="needs num_latent_gps=3, got 2"):
         LinearBSVM(3, CrammerSinger(3), num_latent_gps=2)
+
+
+def test_weights_count_themselves_as_gpflow_does():
+    weights = LinearBSVM(3, Hinge()).inducing_variable
+    assert weights.shape == (4, 3, 1) and int(weights.num_inducing) == 4
