@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpflow_bsvm.compare.peers import default_peers
+from gpflow_bsvm.compare.baselines import default_peers
 from gpflow_bsvm.compare.protocol import Comparison, Settings
 from gpflow_bsvm.datasets import load
 

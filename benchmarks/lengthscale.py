@@ -26,8 +26,8 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.inference.predict import predict_probabilities
 from gpflow_bsvm.metrics import error, nll
+from gpflow_bsvm.prediction.marginals import predict_probabilities
 
 #: Data, and how many rows of it.
 SETS = {"waveform": 1500, "diabetis": 768, "heart": 270}

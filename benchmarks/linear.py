@@ -149,10 +149,10 @@ def _by(algorithm) -> Callable:
         data = X, y[:, None].astype(float)
         model.num_data = len(X)
         algorithm.run(model, data, progress=False)
-        gb.calibration.calibrate(model, data)
+        gb.prediction.calibrate(model, data)
 
         def predict(X_test: np.ndarray) -> np.ndarray:
-            f = gb.inference.predict_marginals(model, X_test)
+            f = gb.prediction.predict_marginals(model, X_test)
             p = norm.cdf(np.asarray(model.likelihood.probit_argument(*f))[:, 0])
             return np.column_stack([1 - p, p])
 

@@ -9,7 +9,8 @@ import gpflow
 import numpy as np
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.inference import cavi, statistics
+from gpflow_bsvm.engine import statistics
+from gpflow_bsvm.inference import cavi
 
 
 def run(num_fits: int = 1000) -> list[dict]:

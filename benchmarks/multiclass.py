@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.datasets import load
-from gpflow_bsvm.inference.predict import predict_probabilities
+from gpflow_bsvm.prediction.marginals import predict_probabilities
 
 SETS = ("digits", "satimage", "pendigits", "letter")
 SPLITS, NUM_INDUCING, BATCH, NUM_STEPS, RECORD = 3, 100, 500, 600, 20

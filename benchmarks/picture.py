@@ -40,7 +40,7 @@ def _boundary(ax: Axes) -> None:
     p = p.reshape(x1.shape)
     filled = ax.contourf(x1, x2, p, levels=np.linspace(0, 1, 21), cmap="RdBu_r", alpha=0.75)
     ax.contour(x1, x2, p, levels=[0.5], colors="k", linewidths=1)
-    support = gb.augmentation.soft_support_vectors(model, (X, Y), num=40)
+    support = gb.prediction.soft_support_vectors(model, (X, Y), num=40)
     ax.scatter(*X.T, c=y, cmap="RdBu_r", edgecolor="k", linewidth=0.3, s=16)
     ax.scatter(*X[support].T, facecolor="none", edgecolor="k", s=60, label="soft support vectors")
     ax.scatter(*Z.T, marker="x", color="k", s=22, label="inducing points")

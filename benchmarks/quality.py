@@ -31,8 +31,8 @@ from sklearn.svm import SVC
 
 import gpflow_bsvm as gb
 from gpflow_bsvm import metrics
-from gpflow_bsvm.compare.peers import MONTE_CARLO
-from gpflow_bsvm.compare.processes import SVGPPeer
+from gpflow_bsvm.compare.baselines import MONTE_CARLO
+from gpflow_bsvm.compare.gp_baselines import SVGPPeer
 from gpflow_bsvm.compare.training import KernelSettings
 from gpflow_bsvm.datasets import load
 

@@ -23,7 +23,7 @@ from gpflow.kernels import Kernel
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.datasets import DATA_VARIABLE, load
-from gpflow_bsvm.inference.predict import predict_probabilities
+from gpflow_bsvm.prediction.marginals import predict_probabilities
 
 NUM_FITS, FITS_PER_DRAW = 500, 4
 MOST_ROWS, NUM_ROWS, NUM_INDUCING, ROUNDS = 10_000, 400, 30, 8

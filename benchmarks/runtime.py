@@ -23,7 +23,8 @@ from sklearn.gaussian_process.kernels import RBF
 from sklearn.svm import SVC
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.inference import CAVI, ECM, SVI, predict_marginals
+from gpflow_bsvm.inference import CAVI, ECM, SVI
+from gpflow_bsvm.prediction import predict_marginals
 
 TRAINING_ROWS = 2000
 SOME_ROWS = (100, 250, 500, 1000, 2000)

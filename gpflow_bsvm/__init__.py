@@ -9,18 +9,14 @@ from .version import __version__
 
 if TYPE_CHECKING:
     from . import (
-        augmentation,
-        calibration,
         inducing_points,
         inference,
         likelihoods,
+        model_selection,
         models,
         plotting,
+        prediction,
         priors,
-        reselection,
-        schedules,
-        selection,
-        uncertainty,
     )
     from .estimators import BSVMClassifier
     from .inference import fit
@@ -28,19 +24,15 @@ if TYPE_CHECKING:
 __all__ = [
     "BSVMClassifier",
     "__version__",
-    "augmentation",
-    "calibration",
     "fit",
     "inducing_points",
     "inference",
     "likelihoods",
+    "model_selection",
     "models",
     "plotting",
+    "prediction",
     "priors",
-    "reselection",
-    "schedules",
-    "selection",
-    "uncertainty",
 ]
 
 #: Where names come from that are not modules of this package.

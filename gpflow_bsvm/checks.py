@@ -13,7 +13,7 @@ from gpflow.base import AnyNDArray
 from gpflow.covariances import Kuu
 from gpflow.inducing_variables import InducingPoints
 
-from .rows import SparseRows
+from .data.sparse import SparseRows
 
 
 def as_matrix(values: Any, name: str) -> Any:

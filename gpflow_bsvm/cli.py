@@ -178,7 +178,7 @@ def _prepare(args: argparse.Namespace) -> list[Comparison]:
     """Everything that can be wrong with the input comes to light here, before any training."""
     from .compare import Comparison, Settings
     from .datasets import load
-    from .extras import require
+    from .optional import require
 
     for module in ["pandas"] if args.no_plots else ["pandas", "matplotlib"]:
         require(module)

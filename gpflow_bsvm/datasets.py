@@ -18,7 +18,7 @@ import numpy as np
 from gpflow.base import AnyNDArray
 from sklearn.datasets import fetch_openml, load_breast_cancer, load_digits, make_moons
 
-from .extras import require
+from .optional import require
 
 #: Need no network and no files.
 BUNDLED = ("breast-cancer", "banana-like", "digits")

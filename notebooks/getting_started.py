@@ -97,7 +97,7 @@ plt.show()
 # that a support vector machine would keep.
 
 # %%
-support = gb.augmentation.soft_support_vectors(model, (X, Y), num=40)
+support = gb.prediction.soft_support_vectors(model, (X, Y), num=40)
 grid = np.stack(np.meshgrid(np.linspace(-2, 3, 80), np.linspace(-1.5, 2, 80)), axis=-1)
 p_grid = model.predict_y(grid.reshape(-1, 2))[0].numpy().reshape(80, 80)
 

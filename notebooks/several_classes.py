@@ -66,9 +66,9 @@ plt.show()
 
 # %%
 doubts = {
-    "variation ratio": gb.uncertainty.variation_ratio(model, X_test),
-    "predictive entropy": gb.uncertainty.predictive_entropy(model, X_test),
-    "mutual information": gb.uncertainty.mutual_information(model, X_test),
+    "variation ratio": gb.prediction.variation_ratio(model, X_test),
+    "predictive entropy": gb.prediction.predictive_entropy(model, X_test),
+    "mutual information": gb.prediction.mutual_information(model, X_test),
 }
 handed_over = np.linspace(0, 0.3, 31)
 for name, doubt in doubts.items():
@@ -90,7 +90,7 @@ plt.show()
 # %%
 noise = np.random.default_rng(0).normal(scale=3, size=(200, 64))
 plt.hist(doubts["mutual information"], bins=30, density=True, alpha=0.6, label="digits")
-information = gb.uncertainty.mutual_information(model, noise)
+information = gb.prediction.mutual_information(model, noise)
 plt.hist(information, bins=30, density=True, alpha=0.6, label="noise")
 plt.xlabel("mutual information, nats")
 plt.legend()

@@ -83,9 +83,9 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
     """Passes in chunks of 64 rows, with the features in memory or projected at every pass."""
 
     def apply(cached: bool) -> None:
-        monkeypatch.setattr(gb.inference.view, "CHUNK_ENTRIES", 1)
+        monkeypatch.setattr(gb.engine.projected_data, "CHUNK_ENTRIES", 1)
         if not cached:
-            monkeypatch.setattr(gb.inference.view, "CACHE_BYTES", 0)
+            monkeypatch.setattr(gb.engine.projected_data, "CACHE_BYTES", 0)
 
     return apply
 

@@ -14,7 +14,7 @@ PENALTIES = [0.3, 2.0, 5.0]  # 0.3 is not a float32 number
 @pytest.mark.parametrize("alpha", [0.01, 1.0, 30.0])
 def test_distribution_is_the_generalised_inverse_gaussian(penalty, alpha):
     a = penalty / 2
-    ours = gb.augmentation.local_distribution(np.array(alpha), penalty)
+    ours = gb.prediction.local_distribution(np.array(alpha), penalty)
     # SciPy's geninvgauss(p, b, scale): p = 1/2, b = sqrt(a^2 alpha), scale = sqrt(alpha) / a.
     theirs = stats.geninvgauss(0.5, a * np.sqrt(alpha), scale=np.sqrt(alpha) / a)
     lam = theirs.ppf([0.01, 0.2, 0.5, 0.9, 0.999])
@@ -25,7 +25,7 @@ def test_distribution_is_the_generalised_inverse_gaussian(penalty, alpha):
 @pytest.mark.parametrize("alpha", [0.01, 1.0, 30.0])
 def test_moments_by_quadrature(penalty, alpha):
     density = lambda lam: float(  # noqa: E731
-        gb.augmentation.local_distribution(np.array(alpha), penalty).prob(lam)
+        gb.prediction.local_distribution(np.array(alpha), penalty).prob(lam)
     )
     a = penalty / 2
     scale = np.sqrt(alpha) / a
@@ -37,14 +37,14 @@ def test_moments_by_quadrature(penalty, alpha):
         )[0]
         for k in (1, -1)
     )  # fmt: skip
-    expected = gb.augmentation.local_moments(alpha, penalty)
+    expected = gb.prediction.local_moments(alpha, penalty)
     np.testing.assert_allclose(expected, (mean, inverse), rtol=1e-8)
 
 
 def test_samples_have_the_moments():
     alpha = np.array([0.1, 2.0])
-    draws = gb.augmentation.local_distribution(alpha, 2.0).sample(200_000, seed=0).numpy()
-    mean, inverse = gb.augmentation.local_moments(alpha, 2.0)
+    draws = gb.prediction.local_distribution(alpha, 2.0).sample(200_000, seed=0).numpy()
+    mean, inverse = gb.prediction.local_moments(alpha, 2.0)
     for values, expected in ((draws, mean), (1 / draws, inverse)):
         error = values.std(axis=0) / np.sqrt(len(values))
         assert (np.abs(values.mean(axis=0) - expected) < 4 * error).all()
@@ -66,31 +66,29 @@ def test_alpha_of_a_model(fit):
     model, X, Y = fit
     mean, variance = model.predict_f(X)
     np.testing.assert_allclose(
-        gb.augmentation.alpha(model, (X, Y)), (1 - Y * mean) ** 2 + variance, atol=1e-8
+        gb.prediction.alpha(model, (X, Y)), (1 - Y * mean) ** 2 + variance, atol=1e-8
     )
 
 
 def test_soft_support_vectors(fit):
     model, X, Y = fit
-    alpha = gb.augmentation.alpha(model, (X, Y))[:, 0]
-    assert (np.diff(alpha[gb.augmentation.soft_support_vectors(model, (X, Y), num=10)]) >= 0).all()
-    assert set(gb.augmentation.soft_support_vectors(model, (X, Y))) == set(
-        np.flatnonzero(alpha < 1)
-    )
+    alpha = gb.prediction.alpha(model, (X, Y))[:, 0]
+    assert (np.diff(alpha[gb.prediction.soft_support_vectors(model, (X, Y), num=10)]) >= 0).all()
+    assert set(gb.prediction.soft_support_vectors(model, (X, Y))) == set(np.flatnonzero(alpha < 1))
     # Both label encodings mean the same.
-    other = gb.augmentation.soft_support_vectors(model, (X, (Y + 1) / 2))
-    np.testing.assert_array_equal(other, gb.augmentation.soft_support_vectors(model, (X, Y)))
+    other = gb.prediction.soft_support_vectors(model, (X, (Y + 1) / 2))
+    np.testing.assert_array_equal(other, gb.prediction.soft_support_vectors(model, (X, Y)))
 
 
 def test_no_local_variables():
     model = gb.models.BSVM(gpflow.kernels.SquaredExponential(), gb.likelihoods.Probit(), np.eye(2))
     with pytest.raises(ValueError, match="Probit has no local variables"):
-        gb.augmentation.alpha(model, (np.eye(2), np.array([[0.0], [1.0]])))
+        gb.prediction.alpha(model, (np.eye(2), np.array([[0.0], [1.0]])))
 
 
 def test_penalties_keep_their_precision():
-    mean, inverse = gb.augmentation.local_moments(2.0, 0.3)  # in float32, 0.3 is off by 1e-8
+    mean, inverse = gb.prediction.local_moments(2.0, 0.3)  # in float32, 0.3 is off by 1e-8
     np.testing.assert_allclose(mean, np.sqrt(2) / 0.15 + 1 / 0.15**2, rtol=1e-14)
     np.testing.assert_allclose(inverse, 0.15 / np.sqrt(2), rtol=1e-14)
-    q = gb.augmentation.local_distribution(np.array(2.0), 0.3).distribution
+    q = gb.prediction.local_distribution(np.array(2.0), 0.3).distribution
     np.testing.assert_allclose(q.loc, 0.15 / np.sqrt(2), rtol=1e-14)

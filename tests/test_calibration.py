@@ -7,9 +7,9 @@ from conftest import make_data, make_model
 from scipy import stats
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.calibration import calibrate, leave_one_out, leave_one_out_density
 from gpflow_bsvm.inference import CAVI
 from gpflow_bsvm.likelihoods import CrammerSinger, Hinge, OneVsRest, Probit
+from gpflow_bsvm.prediction import calibrate, leave_one_out, leave_one_out_density
 
 
 @pytest.fixture(scope="module")

@@ -193,7 +193,7 @@ def test_chunks_change_nothing(small_chunks, cached, products):
     algorithm = CAVI(max_iter=8, products=products)
     expected = algorithm.run(whole, data, sample_weight=weight)
     small_chunks(cached)
-    assert gb.inference.view.View(chunked, *data, weight[:, None]).chunk_rows == 64
+    assert gb.engine.projected_data.View(chunked, *data, weight[:, None]).chunk_rows == 64
     history = algorithm.run(chunked, data, sample_weight=weight)
     # Single precision sums in another order: 1e-7, of which the last sweeps forget most.
     tolerance = 1e-10 if products == "float64" else 1e-6

@@ -7,9 +7,9 @@ import tensorflow as tf
 from conftest import assert_same_state, make_data, randomise, state
 
 import gpflow_bsvm as gb
+from gpflow_bsvm.engine.natural import centre, compiled_centre, solve
+from gpflow_bsvm.engine.projected_data import shares_shifts
 from gpflow_bsvm.inference import CAVI, SVI
-from gpflow_bsvm.inference.solve import centre, compiled_centre, solve
-from gpflow_bsvm.inference.view import shares_shifts
 from gpflow_bsvm.likelihoods import CrammerSinger, Hinge, OneVsRest
 
 BOUNDS = pytest.mark.parametrize("bound", ["exact", "augmented", "published"])

@@ -26,10 +26,14 @@ from gpflow_bsvm.compare import (
     Skipped,
     class_labels,
     default_peers,
-    peers,
-    processes,
     report,
     training,
+)
+from gpflow_bsvm.compare import (
+    baselines as peers,
+)
+from gpflow_bsvm.compare import (
+    gp_baselines as processes,
 )
 from gpflow_bsvm.datasets import DataError, Dataset
 from gpflow_bsvm.metrics import METRICS

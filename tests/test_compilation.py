@@ -13,11 +13,13 @@ from conftest import make_data, make_model, state
 from gpflow import kernels as k
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.compilation import Compiled
-from gpflow_bsvm.inference import CAVI, SVI, cavi, solve, statistics, svi
-from gpflow_bsvm.inference.predict import predict_marginals
+from gpflow_bsvm.engine import natural as solve
+from gpflow_bsvm.engine import statistics
+from gpflow_bsvm.engine.shared_graph import Compiled
+from gpflow_bsvm.inference import CAVI, SVI, cavi, svi
 from gpflow_bsvm.likelihoods import Hinge
 from gpflow_bsvm.models import sparse
+from gpflow_bsvm.prediction.marginals import predict_marginals
 
 SE = k.SquaredExponential
 X = np.random.default_rng(0).normal(size=(7, 3))
@@ -364,7 +366,7 @@ def test_dtypes_do_not_share(compiled):
 
 
 def test_the_oldest_graphs_go_first(compiled, monkeypatch):
-    monkeypatch.setattr(gb.compilation, "_CACHE_SIZE", 2)
+    monkeypatch.setattr(gb.engine.shared_graph, "_CACHE_SIZE", 2)
     for exponent in (1.0, 2.0, 1.0, 3.0):  # 2.0 is the one that goes
         check(compiled, Power(exponent))
     assert compiled.num_traces == 3

@@ -160,9 +160,9 @@ def test_by_default_everything_is_learned(moons, learned):
     data = (learned.scaler_.transform(X), Y)
     slope = float(model.likelihood.slope.numpy())
     assert slope != 1.0
-    again = gb.calibration.calibrate(model, data)  # it is the link's maximum already
+    again = gb.prediction.calibrate(model, data)  # it is the link's maximum already
     assert again["slope"] == pytest.approx(slope, rel=1e-3)
-    assert float(model.likelihood.penalty.numpy()) in gb.selection.PENALTIES
+    assert float(model.likelihood.penalty.numpy()) in gb.model_selection.PENALTIES
 
 
 def test_learned_fits_depend_on_no_order_and_on_no_repetition(moons, learned):

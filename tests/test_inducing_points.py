@@ -200,7 +200,7 @@ def test_exchange_keeps_predictions_at_the_new_points(whiten):
     gb.fit(model, (X, Y))
     Z = X[20:32]
     before = [part.numpy() for part in model.predict_f(Z)]
-    gb.reselection.exchange(model, Z)
+    gb.inducing_points.exchange(model, Z)
     for one, other in zip(model.predict_f(Z), before):
         np.testing.assert_allclose(one, other, atol=1e-4)  # jitter 1e-6 on both sides
     assert model.q_mu.shape == (12, 1)
@@ -214,7 +214,7 @@ def test_exchange_by_more_points_changes_no_prediction():
     )
     gb.fit(model, (X, Y))
     before = [part.numpy() for part in model.predict_f(X)]
-    gb.reselection.exchange(model, X[:14])
+    gb.inducing_points.exchange(model, X[:14])
     for one, other in zip(model.predict_f(X), before):
         np.testing.assert_allclose(one, other, atol=1e-4)
 
@@ -223,16 +223,16 @@ def test_exchange_refuses():
     X, _ = make_data()
     model = gb.models.BSVM(gpflow.kernels.SquaredExponential(), gb.likelihoods.Hinge(), X[:8])
     with pytest.raises(ValueError, match="X has 3 columns"):
-        gb.reselection.exchange(model, np.zeros((4, 3)))
+        gb.inducing_points.exchange(model, np.zeros((4, 3)))
     with pytest.raises(ValueError, match="rows 0 and 1 of Z are equal"):
-        gb.reselection.exchange(model, np.zeros((2, 2)))
+        gb.inducing_points.exchange(model, np.zeros((2, 2)))
     variable = gpflow.inducing_variables.SharedIndependentInducingVariables(
         gpflow.inducing_variables.InducingPoints(X[:6].copy())
     )
     kernel = gpflow.kernels.SharedIndependent(gpflow.kernels.SquaredExponential(), 2)
     other = gb.models.BSVM(kernel, gb.likelihoods.Hinge(), variable, num_latent_gps=2)
     with pytest.raises(ValueError, match="only plain InducingPoints can be exchanged"):
-        gb.reselection.exchange(other, X[:3])
+        gb.inducing_points.exchange(other, X[:3])
 
 
 @pytest.mark.parametrize("margin", [True, False])
@@ -248,7 +248,7 @@ def test_reselect_keeps_predictions_and_training_goes_on(margin):
     gb.fit(model, (X, Y))
     before = model.elbo((X, Y))
     mean, variance = model.predict_f(X)
-    Z = gb.reselection.reselect(model, (X, Y), 20, margin=margin)
+    Z = gb.inducing_points.reselect(model, (X, Y), 20, margin=margin)
     assert len(Z) <= 20 and all((row == X).all(axis=1).any() for row in Z)
     rows = [int(np.flatnonzero((row == X).all(axis=1))[0]) for row in Z]
     for part, was in zip(model.predict_f(Z), (mean, variance)):
@@ -265,16 +265,16 @@ def test_reselect_goes_where_the_classes_meet():
     for margin in (True, False):
         model = gb.models.BSVM(kernel, gb.likelihoods.Hinge(bound="exact"), X[::10].copy())
         gb.fit(model, (X, Y))
-        spread.append(np.abs(gb.reselection.reselect(model, (X, Y), 6, margin=margin)).mean())
+        spread.append(np.abs(gb.inducing_points.reselect(model, (X, Y), 6, margin=margin)).mean())
     assert spread[0] < spread[1]
 
 
 def test_reselect_subsamples_and_weights():
     X, Y = make_data(200)
     model = gb.models.BSVM(gpflow.kernels.SquaredExponential(), gb.likelihoods.Hinge(), X[:9])
-    Z = gb.reselection.reselect(model, (X, Y), subsample=50, seed=3)
+    Z = gb.inducing_points.reselect(model, (X, Y), subsample=50, seed=3)
     seen = np.random.default_rng(3).choice(200, 50, replace=False)
     assert all((row == X[seen]).all(axis=1).any() for row in Z)
     weight = np.where(np.arange(200) < 100, 1.0, 0.0)
-    Z = gb.reselection.reselect(model, (X, Y), sample_weight=weight)
+    Z = gb.inducing_points.reselect(model, (X, Y), sample_weight=weight)
     assert all((row == X[:100]).all(axis=1).any() for row in Z)

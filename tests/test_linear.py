@@ -9,9 +9,10 @@ from conftest import make_data, state
 from scipy.stats import norm
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.inference import CAVI, ML2, SVI, VEM, predict_marginals, predict_probabilities
+from gpflow_bsvm.inference import CAVI, ML2, SVI, VEM
 from gpflow_bsvm.likelihoods import CrammerSinger, Hinge
 from gpflow_bsvm.models import BSVM, LinearBSVM
+from gpflow_bsvm.prediction import predict_marginals, predict_probabilities
 
 TIGHT = CAVI(tol=1e-13, max_iter=2000)
 
@@ -175,7 +176,7 @@ def test_sparse_rows_of_a_sparse_model(sparse):
     models = [BSVM(gpflow.kernels.Matern32(), Hinge(), X[:5].copy()) for _ in range(2)]
     histories = [gb.fit(model, (x, Y)) for model, x in zip(models, (X, matrix))]
     np.testing.assert_array_equal(*(history.elbo for history in histories))
-    densities = [gb.calibration.leave_one_out_density(models[0], (x, Y)) for x in (X, matrix)]
+    densities = [gb.prediction.leave_one_out_density(models[0], (x, Y)) for x in (X, matrix)]
     assert densities[0] == densities[1]
 
 

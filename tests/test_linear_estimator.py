@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.rows import merge_equal
+from gpflow_bsvm.data.sparse import merge_equal
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from conftest import assert_same_state, make_data, make_model, state
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.inference import ML2, SVI
-from gpflow_bsvm.inference.learning import compiled_learn
+from gpflow_bsvm.inference.ml2_loop import compiled_learn
 from gpflow_bsvm.likelihoods import CrammerSinger, Hinge, Probit
 
 

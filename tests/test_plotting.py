@@ -11,9 +11,9 @@ from sklearn.exceptions import NotFittedError
 
 import gpflow_bsvm as gb
 from gpflow_bsvm import plotting
-from gpflow_bsvm.calibration import calibrate, leave_one_out, leave_one_out_density
 from gpflow_bsvm.inference import CAVI, VEM, History
 from gpflow_bsvm.likelihoods import CrammerSinger, Hinge, OneVsRest
+from gpflow_bsvm.prediction import calibrate, leave_one_out, leave_one_out_density
 
 
 @pytest.fixture
@@ -341,7 +341,7 @@ def test_dashed_lines_of_three_classes_are_entropies(ax, fitted_three):
     (lines,) = contours(ax, dashed=True)
     for n, path in enumerate(lines.get_paths()):
         if len(path.vertices):
-            entropy = gb.uncertainty.predictive_entropy(model, path.vertices)
+            entropy = gb.prediction.predictive_entropy(model, path.vertices)
             np.testing.assert_allclose(np.median(entropy), lines.levels[n], atol=5e-3)
 
 

@@ -62,7 +62,7 @@ def test_the_estimator_learns_and_calibrates(classes):
     assert kernel.lengthscales.shape == (4,)
     assert kernel.lengthscales.numpy()[0] < kernel.lengthscales.numpy()[1:3].min()
     assert float(full.model_.likelihood.slope.numpy()) != 1.0
-    density = gb.calibration.leave_one_out_density
+    density = gb.prediction.leave_one_out_density
     full.model_.num_data = plain.model_.num_data = None
     assert density(full.model_, data) > density(plain.model_, data)
     p, _ = full.model_.predict_y(data[0])
@@ -71,8 +71,8 @@ def test_the_estimator_learns_and_calibrates(classes):
 
 
 def test_many_rows_are_learned_from_some(monkeypatch):
-    monkeypatch.setattr("gpflow_bsvm.recipe.LEARN_ROWS", 60)
-    monkeypatch.setattr("gpflow_bsvm.recipe.FEWEST_LEARN_ROWS", 60)
+    monkeypatch.setattr("gpflow_bsvm.estimators.training.LEARN_ROWS", 60)
+    monkeypatch.setattr("gpflow_bsvm.estimators.training.FEWEST_LEARN_ROWS", 60)
     X, y = make_data(150)
     few = gb.BSVMClassifier(num_inducing=20, random_state=0, learn_kernel=True).fit(X, y[:, 0])
     assert few.model_.num_data == 150 and few.history_.converged

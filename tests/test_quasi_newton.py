@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from gpflow_bsvm.inference import quasi_newton
-from gpflow_bsvm.inference.quasi_newton import QuasiNewton
+from gpflow_bsvm.engine import quasi_newton
+from gpflow_bsvm.engine.quasi_newton import QuasiNewton
 
 #: A long valley.
 HESSIAN = np.diag(np.geomspace(1, 1e4, 6))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gpflow_bsvm.schedules import Constant, RobbinsMonro
+from gpflow_bsvm.inference import Constant, RobbinsMonro
 
 
 @pytest.mark.parametrize("delay, forgetting", [(1.0, 0.6), (1.0, 1.0), (10.0, 0.51)])

@@ -6,10 +6,10 @@ import pytest
 from conftest import make_data, make_model
 
 import gpflow_bsvm as gb
-from gpflow_bsvm import selection
-from gpflow_bsvm.inference.predict import predict_log_density
+from gpflow_bsvm.estimators.training import Recipe
 from gpflow_bsvm.likelihoods import CrammerSinger, Hinge
-from gpflow_bsvm.recipe import Recipe
+from gpflow_bsvm.model_selection import held_out as selection
+from gpflow_bsvm.prediction.marginals import predict_log_density
 
 
 @pytest.fixture(scope="module")
@@ -207,11 +207,12 @@ def test_parts_of_the_data_hold_rows_of_rare_classes():
 def test_a_kernel_is_learned_from_as_many_rows_as_are_affordable(data, monkeypatch):
     seen = []
     monkeypatch.setattr(
-        "gpflow_bsvm.recipe.VEM.run", lambda self, model, rows, **_: seen.append(len(rows[0]))
+        "gpflow_bsvm.estimators.training.VEM.run",
+        lambda self, model, rows, **_: seen.append(len(rows[0])),
     )
     X, Y = (np.repeat(column, 40, axis=0) for column in data)  # 2400 rows
     for number, work in ((2400, 1e9), (1000, 1.0), (2000, 2000 * 8**2)):
-        monkeypatch.setattr("gpflow_bsvm.recipe.LEARN_WORK", work)
+        monkeypatch.setattr("gpflow_bsvm.estimators.training.LEARN_WORK", work)
         recipe(learn_kernel=True).fit(X, Y, np.ones(len(X)))
         assert seen[-1] == number
 

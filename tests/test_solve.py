@@ -6,8 +6,7 @@ import pytest
 import tensorflow as tf
 from conftest import make_data, make_model, randomise
 
-from gpflow_bsvm.inference.predict import predict_marginals
-from gpflow_bsvm.inference.solve import (
+from gpflow_bsvm.engine.natural import (
     Natural,
     blend,
     compiled_solve,
@@ -15,8 +14,9 @@ from gpflow_bsvm.inference.solve import (
     to_mean_and_root,
     to_natural,
 )
-from gpflow_bsvm.inference.statistics import Rows, accumulate, marginals, marginals_of_few
+from gpflow_bsvm.engine.statistics import Rows, accumulate, marginals, marginals_of_few
 from gpflow_bsvm.likelihoods import Hinge, Probit
+from gpflow_bsvm.prediction.marginals import predict_marginals
 
 
 def random_natural(rng, num_latents: int, size: int) -> Natural:

@@ -7,10 +7,9 @@ import tensorflow as tf
 from conftest import assert_same_state, make_data, make_model, state
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.inference import CAVI, SVI
-from gpflow_bsvm.inference.solve import Natural
+from gpflow_bsvm.engine.natural import Natural
+from gpflow_bsvm.inference import CAVI, SVI, Adaptive, Constant, RobbinsMonro
 from gpflow_bsvm.likelihoods import Hinge, Probit
-from gpflow_bsvm.schedules import Adaptive, Constant, RobbinsMonro
 
 
 def dataset_of(*batches) -> tf.data.Dataset:
@@ -79,7 +78,7 @@ def test_records_do_not_change_the_steps(data):
 
 
 def test_every_epoch_visits_every_row_once(data):
-    view = gb.inference.view.View(make_model(data), *data, np.ones((60, 1)))
+    view = gb.engine.projected_data.View(make_model(data), *data, np.ones((60, 1)))
     source = gb.inference.batches.ArraySource(view, 7, seed=0).blocks(5)
     order = np.concatenate([next(source)[1].reshape(-1) for _ in range(12)])  # 7 epochs
     epochs = order.reshape(7, 60)

@@ -8,7 +8,7 @@ from scipy import integrate, stats
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.likelihoods import CrammerSinger, Hinge, OneVsRest
-from gpflow_bsvm.uncertainty import mutual_information, predictive_entropy, variation_ratio
+from gpflow_bsvm.prediction import mutual_information, predictive_entropy, variation_ratio
 
 X_NEW = np.random.default_rng(5).normal(size=(7, 2))
 

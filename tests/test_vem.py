@@ -8,10 +8,10 @@ import tensorflow_probability as tfp
 from conftest import assert_same_state, make_data, make_model, state
 
 import gpflow_bsvm as gb
+from gpflow_bsvm.engine.hyperparameters import Hyperparameters
+from gpflow_bsvm.engine.m_step import SiteBound, Sites
+from gpflow_bsvm.engine.quasi_newton import QuasiNewton
 from gpflow_bsvm.inference import CAVI, VEM, vem
-from gpflow_bsvm.inference.bound import SiteBound, Sites
-from gpflow_bsvm.inference.hyperparameters import Hyperparameters
-from gpflow_bsvm.inference.quasi_newton import QuasiNewton
 from gpflow_bsvm.likelihoods import CrammerSinger, Hinge, OneVsRest, Probit
 
 JITTER = tf.constant(1e-6, tf.float64)
@@ -109,7 +109,7 @@ def test_chunks_change_nothing(data, classes, monkeypatch):
     model.kernel.variance.prior = log_normal(4.0, 1.0)
     sites = some_sites(60, model.num_latent_gps)
     value, gradient = bound_of(model, data).value_and_gradient(sites, JITTER)
-    monkeypatch.setattr("gpflow_bsvm.inference.bound.chunk_rows", lambda _: 17)
+    monkeypatch.setattr("gpflow_bsvm.engine.m_step.chunk_rows", lambda _: 17)
     again, parts = bound_of(model, data).value_and_gradient(sites, JITTER)
     np.testing.assert_allclose(value, again, rtol=1e-12)
     for one, other in zip(gradient, parts):
@@ -413,7 +413,7 @@ def test_sample_weights_are_repeated_rows(data):
 
 
 def test_a_thousand_fits_share_their_graphs(data):
-    from gpflow_bsvm.inference import bound
+    from gpflow_bsvm.engine import m_step as bound
 
     VEM(max_rounds=2).run(make_model(data), data)
     traces = bound._compiled_bound.num_traces

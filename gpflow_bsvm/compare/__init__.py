@@ -1,7 +1,7 @@
 """Bayesian SVMs and their peers by one protocol: same folds, scaling, kernel, inducing points."""
 
+from .baselines import PEERS, Entry, Peer, Skipped, default_peers
 from .labels import class_labels
-from .peers import PEERS, Entry, Peer, Skipped, default_peers
 from .protocol import Comparison, Row, Settings, Trace
 from .training import KernelSettings
 

@@ -16,10 +16,11 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 from tqdm.auto import tqdm
 
-from .. import inducing_points, metrics
+from .. import metrics
 from ..datasets import Dataset
+from ..inducing_points import initial as inducing_points
+from .baselines import PEERS, Peer, Skipped
 from .labels import check_counts, class_labels
-from .peers import PEERS, Peer, Skipped
 from .training import KernelSettings
 
 _NAN = float("nan")

@@ -17,8 +17,8 @@ from gpflow.base import AnyNDArray
 
 from .. import plotting
 from ..datasets import DataError
-from ..extras import require
 from ..metrics import METRICS
+from ..optional import require
 from .protocol import Comparison, Row
 
 _PACKAGES = (

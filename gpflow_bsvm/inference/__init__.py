@@ -1,14 +1,14 @@
 """How q is found: project -> localise -> accumulate -> solve. An algorithm names no likelihood."""
 
-from .auto import fit
 from .cavi import CAVI
-from .draws import Draws
 from .ecm import ECM
+from .fit import fit
 from .gibbs import Gibbs
 from .history import History
 from .hmc import HMC
 from .ml2 import ML2
-from .predict import predict_log_density, predict_marginals, predict_probabilities
+from .samples import Draws
+from .schedules import Adaptive, Constant, RobbinsMonro
 from .svi import SVI
 from .vem import VEM
 
@@ -18,12 +18,12 @@ __all__ = [
     "HMC",
     "ML2",
     "SVI",
+    "VEM",
+    "Adaptive",
+    "Constant",
     "Draws",
     "Gibbs",
     "History",
-    "VEM",
+    "RobbinsMonro",
     "fit",
-    "predict_log_density",
-    "predict_marginals",
-    "predict_probabilities",
 ]

@@ -15,12 +15,12 @@ from gpflow.config import default_float
 from gpflow.likelihoods import Likelihood
 
 from ..checks import check_elbo, check_fit, check_least
-from ..compilation import Compiled
-from .damping import grown, halved
+from ..engine.line_search import grown, halved
+from ..engine.natural import Gaussian, Natural, blend, centre, solve
+from ..engine.projected_data import EngineModel, View, shares_shifts
+from ..engine.shared_graph import Compiled
+from ..engine.statistics import Rows, Statistics, accumulate, compiled_accumulate, marginals
 from .history import Callback, History, Recorder
-from .solve import Gaussian, Natural, blend, centre, solve
-from .statistics import Rows, Statistics, accumulate, compiled_accumulate, marginals
-from .view import EngineModel, View, shares_shifts
 
 #: From this many feature entries (N times L M) on, the first sweeps run in single precision ...
 _BIG_PASS = 2e5

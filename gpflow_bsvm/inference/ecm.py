@@ -12,12 +12,12 @@ from gpflow.config import default_float
 from gpflow.likelihoods import Likelihood
 
 from ..checks import check_fit, check_least, check_point_sites
-from ..compilation import Compiled
-from .damping import grown, halved
+from ..engine.line_search import grown, halved
+from ..engine.natural import Natural, compiled_solve
+from ..engine.projected_data import EngineModel, View
+from ..engine.shared_graph import Compiled
+from ..engine.statistics import Rows, localise, sum_sites
 from .history import Callback, History, Recorder
-from .solve import Natural, compiled_solve
-from .statistics import Rows, localise, sum_sites
-from .view import EngineModel, View
 
 #: A point is stored as a Gaussian of this precision (of the whitened features).
 POINT_PRECISION = 1e12

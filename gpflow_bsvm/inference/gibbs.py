@@ -14,10 +14,10 @@ from gpflow.likelihoods import Likelihood
 from tqdm import tqdm
 
 from ..checks import check_least, check_model
-from ..compilation import Compiled
-from .draws import Draws, blocks_of, rows_of_all
-from .statistics import Rows, sum_sites
-from .view import EngineModel
+from ..engine.projected_data import EngineModel
+from ..engine.shared_graph import Compiled
+from ..engine.statistics import Rows, sum_sites
+from .samples import Draws, blocks_of, rows_of_all
 
 #: Draws between two looks at the progress bar.
 _BLOCK = 50

@@ -12,8 +12,8 @@ from gpflow.base import AnyNDArray
 from tqdm.auto import tqdm
 
 from ..checks import check_elbo
-from .solve import Natural
-from .view import EngineModel
+from ..engine.natural import Natural
+from ..engine.projected_data import EngineModel
 
 #: Called with the step and the history so far; the model holds the state of that step.
 Callback = Callable[[int, "History"], Any]

@@ -13,10 +13,10 @@ from gpflow.config import default_float
 from gpflow.likelihoods import Likelihood
 
 from ..checks import check_least
-from ..compilation import Compiled
-from .draws import Draws, rows_of_all
-from .statistics import Rows
-from .view import EngineModel
+from ..engine.projected_data import EngineModel
+from ..engine.shared_graph import Compiled
+from ..engine.statistics import Rows
+from .samples import Draws, rows_of_all
 
 
 @dataclass(frozen=True)

@@ -11,14 +11,14 @@ import tensorflow as tf
 from gpflow.base import AnyNDArray, RegressionData
 
 from ..checks import check_least, check_model
-from ..schedules import Constant, RobbinsMonro, Schedule, rates
-from .batches import Source, latest, source_of
-from .bound import compiled_expectation
+from ..data.sources import Source, latest, source_of
+from ..engine.hyperparameters import Hyperparameters
+from ..engine.m_step import compiled_expectation
+from ..engine.natural import Natural, compiled_centre, compiled_solve
+from ..engine.projected_data import shares_shifts
 from .history import Callback, History, Recorder
-from .hyperparameters import Hyperparameters
-from .learning import Adam, Point, compiled_learn
-from .solve import Natural, compiled_centre, compiled_solve
-from .view import shares_shifts
+from .ml2_loop import Adam, Point, compiled_learn
+from .schedules import Constant, RobbinsMonro, Schedule, rates
 
 #: A block of steps that ends in no finite q is left out, and Adam's rate halved, this often.
 _MOST_HALVINGS = 20

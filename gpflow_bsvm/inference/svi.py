@@ -12,14 +12,14 @@ from gpflow.base import RegressionData
 from gpflow.likelihoods import Likelihood
 
 from ..checks import check_least, check_model
-from ..compilation import Compiled
-from ..schedules import Adaptive, Constant, Given, RobbinsMonro, Schedule, rates
-from .batches import Source, latest, source_of
+from ..data.sources import Source, latest, source_of
+from ..engine.natural import Natural, RunningMean, blend, compiled_centre, compiled_solve
+from ..engine.natural_gradient import batch_marginals
+from ..engine.projected_data import CHUNK_ENTRIES, EngineModel, View, shares_shifts
+from ..engine.shared_graph import Compiled
+from ..engine.statistics import Rows, accumulate, compiled_accumulate
 from .history import Callback, History, Recorder
-from .solve import Natural, RunningMean, blend, compiled_centre, compiled_solve
-from .statistics import Rows, accumulate, compiled_accumulate
-from .step import batch_marginals
-from .view import CHUNK_ENTRIES, EngineModel, View, shares_shifts
+from .schedules import Adaptive, Constant, Given, RobbinsMonro, Schedule, rates
 
 #: From this many entries (B times L M) on, products run in single precision, ...
 _BIG_BATCH = 1e5
@@ -40,7 +40,7 @@ class SVI:
 
     :ivar batch_size: rows of a minibatch (for arrays; a `tf.data.Dataset` brings its own batches).
     :ivar num_steps: steps in all.
-    :ivar learning_rate: a schedule of `gpflow_bsvm.schedules`, any function of the step number
+    :ivar learning_rate: a schedule of `gpflow_bsvm.inference`, any function of the step number
         from 0, or a number.
     :ivar average: end with the mean of the natural parameters over the second half of the steps
         (Polyak & Juditsky 1992), which with a constant rate does what a decaying one does.

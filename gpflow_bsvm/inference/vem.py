@@ -14,12 +14,12 @@ from gpflow.config import default_float
 from gpflow.optimizers import Scipy
 
 from ..checks import check_fit, check_least
-from .ascent import SiteAscent
-from .bound import SiteBound
+from ..engine.e_step import SiteAscent
+from ..engine.m_step import SiteBound
+from ..engine.projected_data import EngineModel, View
+from ..engine.quasi_newton import QuasiNewton
 from .cavi import CAVI
 from .history import Callback, History, Recorder
-from .quasi_newton import QuasiNewton
-from .view import EngineModel, View
 
 #: An iteration of an M step gains this part of what the last E step did, or is the last one.
 _LEAST_GAIN = 0.1
@@ -28,7 +28,7 @@ _LEAST_GAIN = 0.1
 @dataclass(frozen=True)
 class VEM:
     """
-    Variational EM with fixed sites (`gpflow_bsvm.inference.bound`): learns the trainable
+    Variational EM with fixed sites (`gpflow_bsvm.engine.m_step`): learns the trainable
     parameters of kernel, inducing variable, mean function and likelihood together with q, without
     a learning rate. A round is
 

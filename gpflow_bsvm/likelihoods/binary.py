@@ -78,7 +78,7 @@ class BinaryLikelihood(ScalarLikelihood):
     encoding the labels have.
 
     Both links are of g f + d in the place of f, with slope g = 1 and offset d = 0 unless
-    `gpflow_bsvm.calibration.calibrate` has set them.
+    `gpflow_bsvm.prediction.calibrate` has set them.
 
     :ivar slope: g, and
     :ivar offset: d: of the prediction only, never trained with the model.

@@ -24,7 +24,7 @@ class CategoricalLikelihood(Likelihood):
     column of the one-hot label.
 
     The probabilities are those of g f in the place of f, with slope (inverse temperature) g = 1
-    unless `gpflow_bsvm.calibration.calibrate` has set it.
+    unless `gpflow_bsvm.prediction.calibrate` has set it.
 
     :ivar num_classes: C.
     :ivar slope: g, of the prediction only, never trained with the model.

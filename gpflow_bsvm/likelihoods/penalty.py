@@ -24,7 +24,7 @@ class Penalized:
 
     :ivar penalty: a parameter, not trainable by default.
     :ivar normalizer: whether kappa counts. Without it the evidence always prefers a smaller
-        penalty; with it, a small one (`gpflow_bsvm.selection` chooses by held-out rows).
+        penalty; with it, a small one (`gpflow_bsvm.model_selection` chooses by held-out rows).
     """
 
     penalty: Parameter
@@ -52,5 +52,5 @@ class Penalized:
         if parameter.trainable and not self.normalizer:
             raise ValueError(
                 "without its normaliser a trainable penalty runs to 0: make the likelihood with "
-                "normalizer=True, or choose by gpflow_bsvm.selection"
+                "normalizer=True, or choose by gpflow_bsvm.model_selection"
             )

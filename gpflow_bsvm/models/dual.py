@@ -14,11 +14,11 @@ from gpflow.kernels import Kernel
 from gpflow.models.util import inducingpoint_wrapper
 
 from ..checks import check_data, check_width
-from ..inference.ascent import SiteAscent
-from ..inference.bound import Sites, gaussian, site_bound
-from ..inference.solve import Natural, to_mean_and_root
-from ..inference.statistics import Rows, prior_factor, project, sum_sites
-from ..inference.view import View, shares_shifts
+from ..engine.e_step import SiteAscent
+from ..engine.m_step import Sites, gaussian, site_bound
+from ..engine.natural import Natural, to_mean_and_root
+from ..engine.projected_data import View, shares_shifts
+from ..engine.statistics import Rows, prior_factor, project, sum_sites
 from .features import SparseFeatures
 from .sparse import BSVM
 

@@ -19,7 +19,7 @@ from gpflow.posteriors import (
 )
 
 from ..checks import duplicate_rows, explain_cholesky_failure, inducing_points
-from ..inference.statistics import compiled_prior_factor, compiled_project
+from ..engine.statistics import compiled_prior_factor, compiled_project
 
 #: Escalated jitter stops here: beyond it the model would no longer be the one asked for.
 MAX_JITTER = 1e-2

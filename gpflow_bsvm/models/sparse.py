@@ -12,9 +12,9 @@ from gpflow.kernels import Kernel
 from gpflow.posteriors import BasePosterior, PrecomputeCacheType
 
 from ..checks import check_data, check_width
-from ..compilation import Compiled
-from ..inference.solve import Natural, to_mean_and_root, to_natural
-from ..inference.step import natural_gradient_step
+from ..engine.natural import Natural, to_mean_and_root, to_natural
+from ..engine.natural_gradient import natural_gradient_step
+from ..engine.shared_graph import Compiled
 from .features import SparseFeatures
 
 

@@ -14,9 +14,9 @@ from scipy.stats import entropy
 from sklearn.utils.validation import check_is_fitted
 
 from .. import checks
-from ..estimators import BSVMClassifier
-from ..inference.predict import predict_marginals, predict_probabilities
-from ..inference.view import EngineModel
+from ..engine.projected_data import EngineModel
+from ..estimators.classifier import BSVMClassifier
+from ..prediction.marginals import predict_marginals, predict_probabilities
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..extras import require
+from ..optional import require
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,11 +11,11 @@ from gpflow.base import AnyNDArray
 from gpflow.kernels import Kernel, SharedIndependent, Static, Sum
 from gpflow.likelihoods import Likelihood, ScalarLikelihood
 
-from ..calibration import leave_one_out
 from ..checks import check_model
+from ..engine.projected_data import EngineModel
 from ..inference.history import History
-from ..inference.view import EngineModel
 from ..metrics import nll
+from ..prediction.calibration import leave_one_out
 from .figures import LINE
 from .scores import reliability_diagram
 
@@ -185,7 +185,7 @@ def _described(kernel: Any) -> str:
 
 def calibration_before_after(ax: Axes, model: EngineModel, data: tuple[Any, Any]) -> Axes:
     """
-    Reliability of the leave-one-out probabilities of the training data (`gpflow_bsvm.calibration`)
+    Reliability of the leave-one-out probabilities of the training data (`gpflow_bsvm.prediction`)
     by the neutral link, slope 1 and offset 0 ("before"), and by the model's present one ("after"),
     with their negative log-likelihoods. The model stays as it is.
 

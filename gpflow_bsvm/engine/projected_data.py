@@ -10,7 +10,7 @@ import tensorflow as tf
 from gpflow.base import AnyNDArray
 from gpflow.likelihoods import Likelihood
 
-from .solve import Natural
+from .natural import Natural
 from .statistics import Rows
 
 #: Projected features up to this size stay in memory (bytes).

@@ -16,8 +16,8 @@ import numpy as np
 from gpflow.base import AnyNDArray
 from sklearn.model_selection import StratifiedKFold
 
-from .checks import check_weights
-from .inference.predict import predict_log_density
+from ..checks import check_weights
+from ..prediction.marginals import predict_log_density
 
 #: Where a penalty is chosen from, and where the search starts.
 PENALTIES = (1.0, 4.0, 16.0)

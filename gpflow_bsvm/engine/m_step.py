@@ -24,11 +24,11 @@ from gpflow.inducing_variables import InducingVariables
 from gpflow.kernels import Kernel
 from gpflow.likelihoods import Likelihood
 
-from ..compilation import Compiled
 from .hyperparameters import Hyperparameters
-from .solve import Gaussian, Natural, centre, solve
+from .natural import Gaussian, Natural, centre, solve
+from .projected_data import chunk_rows, shares_shifts
+from .shared_graph import Compiled
 from .statistics import Rows, localise, marginals, prior_factor, project, sum_sites
-from .view import chunk_rows, shares_shifts
 
 
 class Sites(NamedTuple):

@@ -11,12 +11,12 @@ from gpflow.base import AnyNDArray
 from gpflow.likelihoods import Likelihood
 
 from ..checks import check_inputs, check_width
-from ..compilation import Compiled
-from ..rows import for_likelihood
-from .solve import compiled_solve
-from .statistics import Rows, compiled_marginals
-from .view import EngineModel
-from .view import chunk_rows as default_chunk_rows
+from ..data.sparse import for_likelihood
+from ..engine.natural import compiled_solve
+from ..engine.projected_data import EngineModel
+from ..engine.projected_data import chunk_rows as default_chunk_rows
+from ..engine.shared_graph import Compiled
+from ..engine.statistics import Rows, compiled_marginals
 
 
 def predict_marginals(

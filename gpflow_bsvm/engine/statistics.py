@@ -17,9 +17,9 @@ from gpflow.inducing_variables import InducingVariables
 from gpflow.kernels import Kernel, MultioutputKernel
 from gpflow.likelihoods import Likelihood
 
-from ..compilation import Compiled
 from ..likelihoods import sites
 from ..likelihoods.base import VARIANCE_FLOOR
+from .shared_graph import Compiled
 
 #: A cavity has at most this many times the variance of its marginal.
 _MOST_GROWTH = 1e6
@@ -96,7 +96,7 @@ def marginals(features: tf.Tensor, R: tf.Tensor, c: tf.Tensor) -> Marginals:
     mean W c, variance the squared norms of the rows of W.
 
     :param features: [G, N, M]; products run in their dtype.
-    :param R: [L, M, M], and c: [L, M], see `gpflow_bsvm.inference.solve.Gaussian`.
+    :param R: [L, M, M], and c: [L, M], see `gpflow_bsvm.engine.natural.Gaussian`.
     :return: mean and variance, both [N, L].
     """
     W = tf.matmul(features, tf.cast(R, features.dtype), transpose_b=True)  # [L, N, M]

@@ -21,11 +21,11 @@ from gpflow.base import AnyNDArray
 from gpflow.likelihoods import Likelihood, ScalarLikelihood
 from scipy.stats import entropy, norm, qmc
 
-from .compilation import Compiled
-from .inference.predict import in_chunks, predict_marginals, predict_probabilities
-from .inference.view import EngineModel
-from .inference.view import chunk_rows as default_chunk_rows
-from .likelihoods.maximum import maximum
+from ..engine.projected_data import EngineModel
+from ..engine.projected_data import chunk_rows as default_chunk_rows
+from ..engine.shared_graph import Compiled
+from ..likelihoods.maximum import maximum
+from .marginals import in_chunks, predict_marginals, predict_probabilities
 
 
 def variation_ratio(
@@ -44,7 +44,7 @@ def variation_ratio(
         a number: the share of draws of f that are not for the most frequent class, as the paper
         has it.
     :param seed: of the draws.
-    :param chunk_rows: see `gpflow_bsvm.inference.predict.predict_marginals`.
+    :param chunk_rows: see `gpflow_bsvm.prediction.marginals.predict_marginals`.
     :return: [N], from 0 (sure) to 1 - 1/C.
     :raise ValueError: as `predict_marginals`, or if rows have several binary labels.
     """

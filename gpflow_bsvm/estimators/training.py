@@ -13,12 +13,13 @@ from gpflow.base import AnyNDArray
 from gpflow.likelihoods import Likelihood
 from sklearn.metrics import pairwise_distances
 
-from . import inducing_points, selection
-from .calibration import calibrate
-from .inference import VEM, History, fit
-from .models import BSVM, LinearBSVM
-from .models.linear import WeightKernel, Weights
-from .priors import VARIANCE, ard_kernel, log_normal
+from ..inducing_points import initial as inducing_points
+from ..inference import VEM, History, fit
+from ..model_selection import held_out as selection
+from ..models import BSVM, LinearBSVM
+from ..models.linear import WeightKernel, Weights
+from ..prediction.calibration import calibrate
+from ..priors import VARIANCE, ard_kernel, log_normal
 
 #: The default kernel where none is learned: prior variance in squared margins, and lengthscale in
 #: median distances between inducing points. The best of a coarse grid on twelve binary data sets.
@@ -44,7 +45,7 @@ class Recipe:
     """
     :ivar make_likelihood: of a penalty.
     :ivar num_latents: L.
-    :ivar penalty: or None: to be chosen, see `gpflow_bsvm.selection`.
+    :ivar penalty: or None: to be chosen, see `gpflow_bsvm.model_selection`.
     :ivar kernel: copied; None: a default one; "linear": a `LinearBSVM`.
     :ivar learn_kernel: learn what is trainable in the kernel.
     :ivar calibrate: fit the link to leave-one-out marginals.

@@ -10,7 +10,7 @@ import tensorflow as tf
 from gpflow.base import AnyNDArray
 
 from ..checks import check_data, check_weights, check_width, data_of
-from .view import EngineModel
+from ..engine.projected_data import EngineModel
 
 #: An ELBO is estimated from so many rows at least.
 _ELBO_ROWS = 500

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from ..compilation import Compiled
+from .shared_graph import Compiled
 
 
 class Natural(NamedTuple):

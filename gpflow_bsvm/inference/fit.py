@@ -9,10 +9,10 @@ import tensorflow as tf
 from gpflow.base import RegressionData
 
 from ..checks import check_model, data_of
+from ..engine.projected_data import EngineModel
 from .cavi import CAVI
 from .history import Callback, History
 from .svi import SVI
-from .view import EngineModel
 
 #: Up to this many rows times latent functions times inducing points squared, whole sweeps are
 #: affordable.

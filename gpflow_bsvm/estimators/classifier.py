@@ -17,12 +17,12 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from .checks import warn_of_constants
-from .inference import CAVI, SVI
-from .inference.predict import predict_marginals, predict_probabilities
-from .likelihoods import CrammerSinger, Hinge, OneVsRest
-from .recipe import Recipe
-from .rows import SparseRows, merge_equal
+from ..checks import warn_of_constants
+from ..data.sparse import SparseRows, merge_equal
+from ..inference import CAVI, SVI
+from ..likelihoods import CrammerSinger, Hinge, OneVsRest
+from ..prediction.marginals import predict_marginals, predict_probabilities
+from .training import Recipe
 
 #: What more than two classes are trained by; the names are those of scikit-learn's `LinearSVC`.
 MULTI_CLASS = {"crammer_singer": CrammerSinger, "ovr": OneVsRest}
@@ -70,7 +70,7 @@ class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             lengthscale for every feature, with priors; "linear": a `LinearBSVM` with one learned
             prior variance, which takes SciPy's sparse matrices too.
         :param penalty: slope of the hinge loss; "auto": what predicts held-out folds best of 1, 4
-            and 16, see `gpflow_bsvm.selection` (below 100 rows 1).
+            and 16, see `gpflow_bsvm.model_selection` (below 100 rows 1).
         :param bound: "exact" or "augmented", see `gpflow_bsvm.likelihoods.Hinge`.
         :param multi_class: for more than two classes, "crammer_singer" (one model of all) or "ovr"
             (one-vs-rest).
@@ -79,7 +79,7 @@ class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             False: it is used as it is; the default one is then a squared exponential of variance 4
             whose lengthscale is 0.75 times the median distance between inducing points.
         :param calibrate: fit slope and offset of the link (several classes: a temperature) to
-            leave-one-out marginals, see `gpflow_bsvm.calibration`.
+            leave-one-out marginals, see `gpflow_bsvm.prediction`.
         :param num_inducing: M, at most; fewer where there are fewer distinct rows.
         :param inference: how to fit; None: as `gpflow_bsvm.fit` chooses.
         :param standardize: shift and scale every feature to mean 0 and variance 1; sparse ones are

@@ -11,7 +11,7 @@ import tensorflow as tf
 from gpflow.base import AnyNDArray, PriorOn
 from gpflow.config import default_float
 
-from ..compilation import Compiled, parameters_of
+from .shared_graph import Compiled, parameters_of
 
 
 def log_density(prior: Any, transform: Any, on: Any, unconstrained: tf.Tensor) -> tf.Tensor:

@@ -7,11 +7,11 @@ import math
 import tensorflow as tf
 from gpflow.config import default_float
 
-from .bound import Sites, compiled_gaussian
-from .damping import grown, halved
-from .solve import Natural, compiled_solve
+from .line_search import grown, halved
+from .m_step import Sites, compiled_gaussian
+from .natural import Natural, compiled_solve
+from .projected_data import EngineModel, View, shares_shifts
 from .statistics import compiled_localise, compiled_sum_sites
-from .view import EngineModel, View, shares_shifts
 
 
 class SiteAscent:

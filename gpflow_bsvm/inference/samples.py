@@ -11,9 +11,9 @@ import tensorflow as tf
 from gpflow.base import AnyNDArray, RegressionData
 
 from ..checks import check_fit, check_inputs, check_width
-from .predict import compiled_mean
-from .statistics import Rows
-from .view import EngineModel, View, chunk_rows
+from ..engine.projected_data import EngineModel, View, chunk_rows
+from ..engine.statistics import Rows
+from ..prediction.marginals import compiled_mean
 
 
 @dataclass(frozen=True)

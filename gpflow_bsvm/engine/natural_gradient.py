@@ -7,9 +7,9 @@ import numbers
 import tensorflow as tf
 from gpflow.base import RegressionData
 
-from .solve import Natural, blend, solve
+from .natural import Natural, blend, solve
+from .projected_data import EngineModel
 from .statistics import Marginals, Rows, accumulate, marginals, marginals_of_few
-from .view import EngineModel
 
 
 def natural_gradient_step(

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from ..compilation import Compiled
-from .hyperparameters import Plan
-from .solve import Gaussian, Natural, blend, solve
-from .statistics import Rows, accumulate, localise, marginals, prior_factor, project
-from .step import batch_marginals
+from ..engine.hyperparameters import Plan
+from ..engine.natural import Gaussian, Natural, blend, solve
+from ..engine.natural_gradient import batch_marginals
+from ..engine.shared_graph import Compiled
+from ..engine.statistics import Rows, accumulate, localise, marginals, prior_factor, project
 
 #: Adam's own constants (Kingma & Ba 2015).
 _BETA_1, _BETA_2, _EPSILON = 0.9, 0.999, 1e-8

@@ -19,7 +19,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.svm import SVC
 
 from .. import likelihoods
-from .processes import BSVMPeer, SVGPPeer
+from .gp_baselines import BSVMPeer, SVGPPeer
 from .training import Climb, KernelSettings, Watch
 
 TWO, MORE = "two classes", "more than two classes"

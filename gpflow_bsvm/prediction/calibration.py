@@ -23,14 +23,14 @@ from gpflow.base import AnyNDArray
 from gpflow.config import default_float
 from gpflow.likelihoods import Likelihood
 
-from .checks import check_fit
-from .compilation import Compiled
-from .inference.predict import compiled_log_density
-from .inference.quasi_newton import QuasiNewton
-from .inference.solve import compiled_solve
-from .inference.statistics import Rows, cavity, localise, marginals
-from .inference.view import EngineModel, View
-from .rows import for_likelihood
+from ..checks import check_fit
+from ..data.sparse import for_likelihood
+from ..engine.natural import compiled_solve
+from ..engine.projected_data import EngineModel, View
+from ..engine.quasi_newton import QuasiNewton
+from ..engine.shared_graph import Compiled
+from ..engine.statistics import Rows, cavity, localise, marginals
+from .marginals import compiled_log_density
 
 #: Of the optimiser; two parameters need some ten.
 _ITERATIONS = 100

@@ -10,11 +10,11 @@ import tensorflow as tf
 from gpflow.base import AnyNDArray
 from gpflow.config import default_float
 
-from .checks import check_fit, check_inputs, check_width, duplicate_rows
-from .inducing_points import SUBSAMPLE, greedy_variance
-from .inference.solve import compiled_solve
-from .inference.statistics import compiled_localise
-from .inference.view import View
+from ..checks import check_fit, check_inputs, check_width, duplicate_rows
+from ..engine.natural import compiled_solve
+from ..engine.projected_data import View
+from ..engine.statistics import compiled_localise
+from .initial import SUBSAMPLE, greedy_variance
 
 
 def exchange(model: Any, Z: Any) -> None:

@@ -20,9 +20,9 @@ import tensorflow_probability as tfp
 from gpflow.base import AnyNDArray, TensorType
 from gpflow.utilities import to_default_float
 
-from .checks import check_data
-from .inference.predict import predict_marginals
-from .inference.view import EngineModel
+from ..checks import check_data
+from ..engine.projected_data import EngineModel
+from .marginals import predict_marginals
 
 
 def local_distribution(alpha: TensorType, penalty: TensorType) -> tfp.distributions.Distribution:

@@ -1,0 +1,1 @@
+"""The one door to the data: sources of rows, and the two loops over them."""

@@ -1,0 +1,1 @@
+"""project -> localise -> accumulate -> solve: what every fit and every prediction is made of."""

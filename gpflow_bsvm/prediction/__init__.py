@@ -1,0 +1,22 @@
+"""What a fitted model says of x: marginals, probabilities, their calibration and their doubt."""
+
+from .calibration import calibrate, leave_one_out, leave_one_out_density
+from .local_variables import alpha, local_distribution, local_moments, soft_support_vectors
+from .marginals import predict_log_density, predict_marginals, predict_probabilities
+from .uncertainty import mutual_information, predictive_entropy, variation_ratio
+
+__all__ = [
+    "alpha",
+    "calibrate",
+    "leave_one_out",
+    "leave_one_out_density",
+    "local_distribution",
+    "local_moments",
+    "mutual_information",
+    "predict_log_density",
+    "predict_marginals",
+    "predict_probabilities",
+    "predictive_entropy",
+    "soft_support_vectors",
+    "variation_ratio",
+]
