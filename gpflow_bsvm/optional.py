@@ -6,9 +6,10 @@ import importlib
 from typing import Any
 
 
-def require(module: str) -> Any:
+def require(module: str, extra: str = "compare") -> Any:
     """
-    :param module: name of a module of the extra `compare`, such as "pandas".
+    :param module: name of a module, such as "pandas".
+    :param extra: of this package, which brings it.
     :return: the module.
     :raise ImportError: with the command that installs it.
     """
@@ -16,5 +17,5 @@ def require(module: str) -> Any:
         return importlib.import_module(module)
     except ImportError as error:
         raise ImportError(
-            f'{module} could not be imported ({error}); pip install "gpflow_bsvm[compare]"'
+            f'{module} could not be imported ({error}); pip install "gpflow_bsvm[{extra}]"'
         ) from error

@@ -11,8 +11,15 @@ import gpflow
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow_probability as tfp
 
 import gpflow_bsvm as gb
+from gpflow_bsvm.data.batch import Batch
+from gpflow_bsvm.data.sources import ArraySource
+from gpflow_bsvm.engine.m_step import SiteBound
+from gpflow_bsvm.engine.projection import Features, Projected
+from gpflow_bsvm.likelihoods import CrammerSinger
+from gpflow_bsvm.likelihoods.base import Sites
 
 Data = tuple[np.ndarray, np.ndarray]
 
@@ -59,6 +66,43 @@ def make_model(
     )
 
 
+def source_of(data: Data, weight: np.ndarray | None = None, chunk_rows: int = 1000) -> ArraySource:
+    """The rows, as `open_data` would give them."""
+    weight = np.ones((len(data[0]), 1)) if weight is None else weight
+    return ArraySource(*data, weight, chunk_rows)
+
+
+def projected(X, Y, weight, phi, residual, mean) -> Projected:
+    """Rows seen through a model, from arrays."""
+    batch = Batch(*map(tf.convert_to_tensor, (X, Y, weight)))
+    return Projected(batch, Features(*map(tf.convert_to_tensor, (phi, residual, mean))))
+
+
+def ard(num_columns=2):
+    return gpflow.kernels.SquaredExponential(2.0, lengthscales=np.linspace(0.8, 1.5, num_columns))
+
+
+def log_normal(median, deviation):
+    return tfp.distributions.LogNormal(np.float64(np.log(median)), np.float64(deviation))
+
+
+def some_sites(num_rows, num_latents=1, seed=0):
+    random = np.random.default_rng(seed)
+    w = tf.constant(random.uniform(0.1, 1, size=(num_rows, num_latents)))
+    return Sites(w, tf.constant(random.normal(size=(num_rows, num_latents))))
+
+
+def bound_of(model, data, weight=None, chunk_rows=1000):
+    return SiteBound(model, source_of(data, weight, chunk_rows))
+
+
+def three_classes(data):
+    X, _ = data
+    Y = np.digitize(X[:, :1], [-0.5, 0.5]).astype(float)
+    model = gb.models.BSVM(ard(), CrammerSinger(3), X[:8].copy(), num_latent_gps=3)
+    return model, (X, Y)
+
+
 def randomise(model: gpflow.models.SVGP, seed: int = 0) -> None:
     """Move q away from the prior, to some full covariance."""
     rng = np.random.default_rng(seed)
@@ -83,7 +127,7 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
     """Passes in chunks of 64 rows, with the features in memory or projected at every pass."""
 
     def apply(cached: bool) -> None:
-        monkeypatch.setattr(gb.engine.projected_data, "CHUNK_ENTRIES", 1)
+        monkeypatch.setattr(gb.engine.contracts, "CHUNK_ENTRIES", 1)
         if not cached:
             monkeypatch.setattr(gb.engine.projected_data, "CACHE_BYTES", 0)
 

@@ -8,7 +8,7 @@ from conftest import assert_same_state, make_data, make_model, state
 from gpflow import kernels as k
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.checks import check_weights, duplicate_rows
+from gpflow_bsvm.data.checks import check_weights, duplicate_rows
 from gpflow_bsvm.inference import CAVI, SVI
 from gpflow_bsvm.likelihoods import Hinge
 
@@ -20,9 +20,9 @@ def dataset(X, Y):
 
 
 RUNS = {
-    "CAVI": lambda model, data: CAVI(max_iter=3).run(model, data),
-    "SVI": lambda model, data: SVI(num_steps=3).run(model, data),
-    "dataset": lambda model, data: SVI(num_steps=3).run(model, dataset(*data)),
+    "CAVI": lambda model, data: CAVI(max_steps=3).run(model, data),
+    "SVI": lambda model, data: SVI(max_steps=3).run(model, data),
+    "dataset": lambda model, data: SVI(max_steps=3).run(model, dataset(*data)),
     "natgrad_step": lambda model, data: model.natgrad_step(data),
     "fit": lambda model, data: gb.fit(model, data),
 }
@@ -118,8 +118,8 @@ def test_good_labels_of_any_type(data, encoding):
     X, Y = data
     labels = np.where(Y == 1, encoding[1], encoding[0])
     one, two = make_model(data), make_model(data)
-    CAVI(max_iter=2).run(one, (X, labels))
-    CAVI(max_iter=2).run(two, data)
+    CAVI(max_steps=2).run(one, (X, labels))
+    CAVI(max_steps=2).run(two, data)
     assert_same_state(state(one), state(two), 1e-13)
 
 
@@ -166,7 +166,7 @@ def test_a_dataset_needs_num_data(data):
 )
 def test_bad_datasets(data, make, match):
     with pytest.raises(ValueError, match=match):
-        SVI(num_steps=3).run(make_model(data, num_data=60), make(*data))
+        SVI(max_steps=3).run(make_model(data, num_data=60), make(*data))
 
 
 def test_weights_of_a_dataset_are_inside_it(data):
@@ -181,15 +181,15 @@ def test_weights_of_a_dataset_are_inside_it(data):
 @pytest.mark.parametrize(
     "algorithm, kwargs, match",
     [
-        (CAVI, {"max_iter": 0}, "max_iter must be at least 1"),
+        (CAVI, {"max_steps": 0}, "max_steps must be at least 1"),
         (CAVI, {"tol": -1e-3}, "tol must be at least 0"),
         (CAVI, {"tol": np.nan}, "tol must be at least 0"),
         (CAVI, {"learning_rate": 0.0}, r"learning_rate must be in \(0, 1\]"),
         (CAVI, {"learning_rate": 1.1}, r"learning_rate must be in \(0, 1\]"),
         (CAVI, {"learning_rate": np.nan}, r"learning_rate must be in \(0, 1\]"),
-        (CAVI, {"products": "float16"}, "products must be None or one of"),
+        (CAVI, {"matmul_precision": "float16"}, "matmul_precision must be one of"),
         (SVI, {"batch_size": 0}, "batch_size must be at least 1"),
-        (SVI, {"num_steps": -1}, "num_steps must be at least 1"),
+        (SVI, {"max_steps": -1}, "max_steps must be at least 1"),
         (SVI, {"record_every": 0}, "record_every must be at least 1"),
         (SVI, {"learning_rate": 0.0}, r"rate must be in \(0, 1\]"),
         (SVI, {"learning_rate": 2.0}, r"rate must be in \(0, 1\]"),
@@ -265,7 +265,7 @@ def test_a_likelihood_without_a_gradient(data):
 @pytest.mark.parametrize("bound", ["augmented", "exact"])
 def test_silly_but_finite_variances_are_no_failure(data, variance, bound):
     model = make_model(data, kernel=k.SquaredExponential(variance), likelihood=Hinge(bound=bound))
-    history = CAVI(max_iter=20).run(model, data)
+    history = CAVI(max_steps=20).run(model, data)
     assert np.isfinite(history.elbo).all()
     assert np.isfinite(model.elbo(data))
 
@@ -283,7 +283,7 @@ def test_a_single_row_of_each_class():
     assert CAVI().run(model, data).converged
     p = model.predict_y(data[0])[0].numpy()
     assert p[0] < 0.5 < p[1]
-    SVI(batch_size=100, num_steps=3).run(model, data)
+    SVI(batch_size=100, max_steps=3).run(model, data)
 
 
 def test_duplicate_rows():

@@ -10,7 +10,7 @@ from gpflow_bsvm.inference import CAVI, SVI, VEM
 from gpflow_bsvm.likelihoods import CrammerSinger, Hinge
 from gpflow_bsvm.models import BSVM, BatchBSVM, LinearBSVM, batch
 
-TIGHT = CAVI(tol=1e-13, max_iter=2000)
+TIGHT = CAVI(tol=1e-13, max_steps=2000)
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +75,7 @@ def test_it_holds_its_data(data, fitted):
     gb.fit(models[2])
     np.testing.assert_array_equal(state(models[0])[0], state(models[1])[0])
     np.testing.assert_allclose(models[2].elbo(), models[0].elbo(), rtol=1e-4)
-    SVI(batch_size=10, num_steps=5).run(models[2])
+    SVI(batch_size=10, max_steps=5).run(models[2])
     scipy = BatchBSVM(data, kernel(), hinge())
     gpflow.set_trainable((scipy.kernel, scipy.likelihood), False)
     gpflow.optimizers.Scipy().minimize(

@@ -146,7 +146,7 @@ def test_the_engine_takes_them_as_they_are(likelihood):
     """CAVI ascends and ends where the gradient is 0, and a kernel can be learned."""
     data = make_data(40)
     model = make_model(data, likelihood=likelihood, num_inducing=5)
-    history = gb.inference.CAVI(tol=1e-12, max_iter=500).run(model, data)
+    history = gb.inference.CAVI(tol=1e-12, max_steps=500).run(model, data)
     assert (np.diff(history.elbo) >= -1e-9).all()
     np.testing.assert_allclose(model.elbo(data), history.elbo[-1], rtol=1e-10)
     with tf.GradientTape() as tape:
@@ -154,7 +154,7 @@ def test_the_engine_takes_them_as_they_are(likelihood):
     for slope in tape.gradient(elbo, (model.q_mu.unconstrained_variable,)):
         np.testing.assert_allclose(slope, 0, atol=1e-4)  # the root of what the ELBO is known to
     gpflow.set_trainable(model.inducing_variable, False)
-    learned = gb.inference.VEM(max_rounds=3).run(model, data)
+    learned = gb.inference.VEM(max_steps=3).run(model, data)
     assert learned.elbo[-1] > history.elbo[-1]
 
 

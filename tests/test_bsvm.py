@@ -150,7 +150,7 @@ def test_whole_fit_with_several_latent_functions(data, latents):
     data = three_outputs(data)
     history = gb.inference.CAVI(tol=1e-10).run(model, data)
     np.testing.assert_allclose(history.elbo[-1], model.elbo(data), rtol=1e-9)
-    batched = gb.inference.SVI(batch_size=30, num_steps=7, learning_rate=0.5, record_every=3)
+    batched = gb.inference.SVI(batch_size=30, max_steps=7, learning_rate=0.5, record_every=3)
     batched.run(model, data)
     assert np.isfinite(model.elbo(data))
 
@@ -273,7 +273,7 @@ def test_whitening_is_only_another_parametrisation(data):
     white, plain = make_model(data), make_model(data, whiten=False)
     plain.assign_natural(white.natural())  # both start from the prior
     for model in (white, plain):
-        gb.inference.CAVI(max_iter=5, tol=0).run(model, data)
+        gb.inference.CAVI(max_steps=5, tol=0).run(model, data)
     np.testing.assert_allclose(white.elbo(data), plain.elbo(data), rtol=1e-9)
     for one, two in zip(white.predict_f(data[0]), plain.predict_f(data[0])):
         np.testing.assert_allclose(one, two, rtol=1e-9, atol=1e-10)
@@ -471,7 +471,7 @@ def test_jitter_is_raised_where_the_default_fails(near_singular, data):
 @pytest.mark.filterwarnings("ignore:Kuu needed a jitter")
 def test_a_raised_jitter_holds_inside_a_graph(near_singular, data):
     model = near_singular
-    gb.inference.CAVI(max_iter=3).run(model, data)
+    gb.inference.CAVI(max_steps=3).run(model, data)
     outside = copy.deepcopy(model)
     outside.natgrad_step(data, 0.5)
     tf.function(lambda: model.natgrad_step(data, 0.5))()
@@ -481,10 +481,10 @@ def test_a_raised_jitter_holds_inside_a_graph(near_singular, data):
 @pytest.mark.filterwarnings("ignore:Kuu needed a jitter")
 def test_the_default_jitter_is_tried_again(near_singular, data):
     model = near_singular
-    gb.inference.CAVI(max_iter=1).run(model, data)
+    gb.inference.CAVI(max_steps=1).run(model, data)
     assert model._jitter is not None
     model.inducing_variable.Z.assign(data[0][:12])
-    gb.inference.CAVI(max_iter=1).run(model, data)
+    gb.inference.CAVI(max_steps=1).run(model, data)
     assert model._jitter is None
 
 
@@ -502,5 +502,5 @@ def test_no_jitter_at_all_is_raised_too(data):
     with gpflow.config.as_context(gpflow.config.Config(jitter=0.0)):
         model = gb.models.BSVM(SE(10.0), Hinge(), Z)
         with pytest.warns(UserWarning, match="Kuu needed a jitter of"):
-            gb.inference.CAVI(max_iter=2).run(model, data)
+            gb.inference.CAVI(max_steps=2).run(model, data)
         assert 0 < model._jitter <= 1e-2

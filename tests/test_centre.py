@@ -7,8 +7,8 @@ import tensorflow as tf
 from conftest import assert_same_state, make_data, randomise, state
 
 import gpflow_bsvm as gb
+from gpflow_bsvm.engine.contracts import shares_shifts
 from gpflow_bsvm.engine.natural import centre, compiled_centre, solve
-from gpflow_bsvm.engine.projected_data import shares_shifts
 from gpflow_bsvm.inference import CAVI, SVI
 from gpflow_bsvm.likelihoods import CrammerSinger, Hinge, OneVsRest
 
@@ -38,7 +38,7 @@ def test_the_elbo_rises_by_what_the_prior_charged(three, bound):
     randomise(model)
     before, common = model.elbo(three), model.q_mu.numpy().mean(axis=1)
     root = model.q_sqrt.numpy()
-    model.assign_natural(compiled_centre(*model.natural()))
+    model.assign_natural(compiled_centre(model.natural()))
     np.testing.assert_allclose(model.elbo(three) - before, 1.5 * common @ common, rtol=1e-8)
     np.testing.assert_allclose(model.q_mu.numpy().mean(axis=1), 0, atol=1e-10)
     covariance = root @ np.swapaxes(root, -1, -2)
@@ -58,7 +58,7 @@ def test_the_gaussian_is_that_of_the_natural_parameters(three, share):
 
 @BOUNDS
 def test_fits_end_with_nothing_in_common(three, bound):
-    for algorithm in (CAVI(max_iter=5), SVI(num_steps=30, learning_rate=0.3)):
+    for algorithm in (CAVI(max_steps=5), SVI(max_steps=30, learning_rate=0.3)):
         model = make(three, CrammerSinger(3, bound=bound))
         algorithm.run(model, three)
         assert abs(model.q_mu.numpy()).max() > 0.1
@@ -67,7 +67,7 @@ def test_fits_end_with_nothing_in_common(three, bound):
 
 def test_where_the_fit_ends_plain_steps_stay(three):
     model = make(three, CrammerSinger(3))
-    CAVI(tol=1e-15, max_iter=2000).run(model, three)
+    CAVI(tol=1e-15, max_steps=2000).run(model, three)
     end = state(model)
     for _ in range(5):
         model.natgrad_step(three, 0.5)
@@ -80,7 +80,7 @@ def test_it_needs_fewer_sweeps(three, monkeypatch):
     for invariant in (True, False):
         monkeypatch.setattr(CrammerSinger, "shift_invariant", invariant)
         model = make(three, CrammerSinger(3))
-        sweeps.append(len(CAVI(tol=1e-8, max_iter=2000).run(model, three)))
+        sweeps.append(len(CAVI(tol=1e-8, max_steps=2000).run(model, three)))
     assert sweeps[0] < 0.5 * sweeps[1]
 
 
@@ -105,6 +105,6 @@ def test_others_are_left_alone(three, likelihood):
     num_latents = 3 if isinstance(likelihood, OneVsRest) else 1
     data = three if num_latents == 3 else (X, (labels > 0).astype(float))
     one, two = (make(data, likelihood, num_latents=num_latents) for _ in range(2))
-    CAVI(max_iter=1).run(one, data)
+    CAVI(max_steps=1).run(one, data)
     two.natgrad_step(data, 1.0)
     assert_same_state(state(one), state(two), 1e-10)

@@ -2,8 +2,11 @@
 
 import copy
 import functools
+import gc
 import operator
 import os
+import weakref
+from typing import NamedTuple
 
 import gpflow
 import numpy as np
@@ -13,8 +16,7 @@ from conftest import make_data, make_model, state
 from gpflow import kernels as k
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.engine import natural as solve
-from gpflow_bsvm.engine import statistics
+from gpflow_bsvm.engine import natural, projection, statistics
 from gpflow_bsvm.engine.shared_graph import Compiled
 from gpflow_bsvm.inference import CAVI, SVI, cavi, svi
 from gpflow_bsvm.likelihoods import Hinge
@@ -384,6 +386,27 @@ def test_inside_a_graph(compiled):
     assert compiled.num_traces == 1
 
 
+def test_the_first_model_of_a_structure_is_not_kept_alive(compiled):
+    kernel = SE()
+    check(compiled, kernel)
+    reference = weakref.ref(kernel)
+    del kernel
+    gc.collect()
+    assert reference() is None
+    assert check(compiled, SE(3.0)) == 1
+
+
+def test_tuples_travel_whole():
+    class Pair(NamedTuple):
+        one: tf.Tensor
+        two: tuple[tf.Tensor, ...]
+
+    swapped = Compiled(lambda kernel, pair: Pair(pair.two[0], (pair.one, kernel.variance)))
+    found = swapped.bind(SE(3.0))(Pair(1.0, (2.0,)))
+    assert isinstance(found, Pair)
+    assert [float(x) for x in tf.nest.flatten(found)] == [2.0, 1.0, 3.0]
+
+
 def test_without_modules():
     double = Compiled(lambda x: 2 * x)
     np.testing.assert_array_equal(double(np.ones(3)), 2 * np.ones(3))
@@ -395,7 +418,7 @@ def test_without_modules():
 
 
 def all_traces() -> int:
-    modules = (sparse, solve, statistics, cavi, svi)
+    modules = (sparse, natural, projection, statistics, cavi, svi)
     found = {id(v): v for m in modules for v in vars(m).values() if isinstance(v, Compiled)}
     assert len(found) >= 6
     return sum(function.num_traces for function in found.values())
@@ -412,8 +435,8 @@ def fit_something(seed: int) -> float:
         likelihood=Hinge(rng.gamma(2.0)),
         num_data=num_rows,
     )
-    CAVI(max_iter=3).run(model, data)
-    SVI(batch_size=20, num_steps=3).run(model, data)
+    CAVI(max_steps=3).run(model, data)
+    SVI(batch_size=20, max_steps=3).run(model, data)
     model.natgrad_step(data, 0.5)
     predict_marginals(model, data[0])
     return state(model)[0].sum()

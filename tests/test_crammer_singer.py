@@ -286,7 +286,7 @@ def test_a_step_is_gpflows(bound):
 def test_cavi_climbs_and_separates(bound):
     X, Y = three_blobs()
     model = make(gb.models.BSVM, bound)
-    history = gb.inference.CAVI(tol=1e-7, max_iter=1000).run(model, (X, Y))
+    history = gb.inference.CAVI(tol=1e-7, max_steps=1000).run(model, (X, Y))
     assert history.converged
     assert (np.diff(history.elbo) >= -1e-9 * abs(history.elbo[-1])).all()
     np.testing.assert_allclose(history.elbo[-1], model.elbo((X, Y)), rtol=1e-10)
@@ -300,7 +300,7 @@ def test_svi_takes_batches_without_some_class():
     order = np.argsort(Y[:, 0], kind="stable")  # every batch of 10 is of one class
     data = tf.data.Dataset.from_tensor_slices((X[order], Y[order])).batch(10)
     model = make(gb.models.BSVM, "exact")
-    gb.inference.SVI(num_steps=50, learning_rate=0.1).run(model, data)
+    gb.inference.SVI(max_steps=50, learning_rate=0.1).run(model, data)
     assert np.isfinite(model.elbo((X, Y)))
 
 
@@ -405,7 +405,7 @@ def test_a_sweep_that_just_does_not_overshoot_is_not_the_end():
     X, y = load_wine(return_X_y=True)
     X, Y = StandardScaler().fit_transform(X), y[:, None].astype(float)
     ends = []
-    for cavi in (gb.inference.CAVI(), gb.inference.CAVI(tol=1e-9, max_iter=1000)):
+    for cavi in (gb.inference.CAVI(), gb.inference.CAVI(tol=1e-9, max_steps=1000)):
         kernel = gpflow.kernels.SquaredExponential(4.0, lengthscales=np.sqrt(13))
         model = gb.models.BSVM(kernel, CrammerSinger(3), X[::6].copy(), num_latent_gps=3)
         ends.append(cavi.run(model, (X, Y)).elbo[-1])

@@ -4,14 +4,12 @@ import gpflow
 import numpy as np
 import pytest
 import tensorflow as tf
-from conftest import make_data
-from test_vem import ard, bound_of, log_normal, some_sites, three_classes
+from conftest import ard, bound_of, log_normal, make_data, some_sites, three_classes
 
 from gpflow_bsvm.inference import CAVI, VEM
 from gpflow_bsvm.likelihoods import CrammerSinger, Hinge, Probit
+from gpflow_bsvm.likelihoods.base import Sites
 from gpflow_bsvm.models import BSVM, DualBSVM
-
-JITTER = tf.constant(1e-6, tf.float64)
 
 
 @pytest.fixture(scope="module")
@@ -49,11 +47,11 @@ def test_loss_and_gradient_are_those_of_the_bound_at_fixed_sites(data):
     model = with_some_sites(make_dual(data))
     model.kernel.variance.prior = log_normal(1.0, 1.0)
     bound = bound_of(model, data)
-    value, gradient = bound.value_and_gradient(model.sites, JITTER)
+    value, gradient = bound.value_and_gradient(Sites(*model.sites))
     with tf.GradientTape() as tape:
         loss = model.training_loss_closure()()
     np.testing.assert_allclose(-loss, value, rtol=1e-12)
-    for one, two in zip(tape.gradient(loss, bound.variables), gradient):
+    for one, two in zip(tape.gradient(loss, bound.hyperparameters.variables), gradient):
         np.testing.assert_allclose(-one, two, rtol=1e-8, atol=1e-10)
 
 

@@ -11,7 +11,7 @@ from gpflow_bsvm.inference import CAVI, ECM
 from gpflow_bsvm.likelihoods import CrammerSinger, Hinge, OneVsRest, PolyaGammaLogistic
 from gpflow_bsvm.models import BatchBSVM, LinearBSVM
 
-TIGHT = ECM(max_iter=20_000, tol=0.0)
+TIGHT = ECM(max_steps=20_000, tol=0.0)
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +92,7 @@ def test_it_is_where_cavi_goes_as_variance_vanishes(data):
     """A likelihood of weight 1000 leaves q no variance to speak of."""
     weight = np.full(60, 1000.0)
     one, two = (LinearBSVM(2, Hinge(), 1e-3) for _ in range(2))
-    CAVI(tol=1e-12, max_iter=5000).run(one, data, sample_weight=weight)
+    CAVI(tol=1e-12, max_steps=5000).run(one, data, sample_weight=weight)
     TIGHT.run(two, data, sample_weight=weight)
     np.testing.assert_allclose(one.weights()[0], two.weights()[0], atol=2e-3)
 
@@ -114,7 +114,7 @@ def test_likelihoods_without_sites_at_a_point(data, likelihood):
 
 
 def test_bad_options():
-    with pytest.raises(ValueError, match="max_iter must be at least 1, got 0"):
-        ECM(max_iter=0)
+    with pytest.raises(ValueError, match="max_steps must be at least 1, got 0"):
+        ECM(max_steps=0)
     with pytest.raises(ValueError, match="tol must be at least 0, got -1"):
         ECM(tol=-1)

@@ -253,7 +253,7 @@ def test_reselect_keeps_predictions_and_training_goes_on(margin):
     rows = [int(np.flatnonzero((row == X).all(axis=1))[0]) for row in Z]
     for part, was in zip(model.predict_f(Z), (mean, variance)):
         np.testing.assert_allclose(part, np.asarray(was)[rows], atol=1e-4)  # jitter
-    gb.inference.VEM(max_rounds=2).run(model, (X, Y))
+    gb.inference.VEM(max_steps=2).run(model, (X, Y))
     assert model.elbo((X, Y)) > before  # with two thirds of the points, but a learned kernel
 
 

@@ -275,7 +275,7 @@ def optimum(request):
     """Data, bound, and the model that coordinate ascent has brought to its fixed point."""
     data = make_data(40)
     model = make_model(data, likelihood=Hinge(bound=request.param), num_inducing=5)
-    gb.inference.CAVI(tol=1e-13, max_iter=2000).run(model, data)
+    gb.inference.CAVI(tol=1e-13, max_steps=2000).run(model, data)
     return data, request.param, model
 
 

@@ -14,7 +14,7 @@ from gpflow_bsvm.likelihoods import CrammerSinger, Hinge
 from gpflow_bsvm.models import BSVM, LinearBSVM
 from gpflow_bsvm.prediction import predict_marginals, predict_probabilities
 
-TIGHT = CAVI(tol=1e-13, max_iter=2000)
+TIGHT = CAVI(tol=1e-13, max_steps=2000)
 
 
 def covariance(number, seed=0):
@@ -157,7 +157,7 @@ def test_the_regularisation_constant_is_learned(data):
 
 @pytest.mark.parametrize(
     "algorithm",
-    [CAVI(), SVI(batch_size=10, num_steps=30), VEM(max_rounds=3), ML2(batch_size=10, num_steps=20)],
+    [CAVI(), SVI(batch_size=10, max_steps=30), VEM(max_steps=3), ML2(batch_size=10, max_steps=20)],
     ids=["CAVI", "SVI", "VEM", "ML2"],
 )
 def test_sparse_rows_are_dense_rows(sparse, algorithm):

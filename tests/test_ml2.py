@@ -1,5 +1,7 @@
 """Hyperparameters on minibatches: steps of Adam between natural-gradient steps, in one loop."""
 
+import itertools
+
 import gpflow
 import numpy as np
 import pytest
@@ -29,19 +31,15 @@ def parameters(model):
     return {name: np.array(p) for name, p in gpflow.utilities.parameter_dict(model).items()}
 
 
-class _Recorded:
+def batches_of(data, batch_size, seed):
     """Batches as `ML2` draws them."""
-
-    def __init__(self, data, batch_size, seed):
-        self._data, self._size = data, batch_size
-        self._random, self._waiting = np.random.default_rng(seed), np.empty(0, int)
-
-    def __next__(self):
-        while len(self._waiting) < self._size:
-            order = self._random.permutation(len(self._data[0]))
-            self._waiting = np.concatenate([self._waiting, order])
-        rows, self._waiting = self._waiting[: self._size], self._waiting[self._size :]
-        return tuple(column[rows] for column in self._data)
+    for epoch in itertools.count(0, batch_size):  # as many epochs at once: all are multiples
+        order = [
+            np.random.default_rng([seed, epoch + n]).permutation(len(data[0]))
+            for n in range(batch_size)
+        ]
+        for rows in np.concatenate(order).reshape(-1, batch_size):
+            yield tuple(column[rows] for column in data)
 
 
 @pytest.mark.parametrize("mean", [None, gpflow.functions.Linear(np.ones((2, 1)), [0.1])])
@@ -51,10 +49,10 @@ def test_steps_are_those_of_gpflow(data, mean):
         fresh(data, num_data=len(data[0]), mean_function=gpflow.utilities.deepcopy(mean))
         for _ in range(2)
     )
-    ML2(batch_size=7, num_steps=12, every=3, learning_rate=0.2, adam_rate=0.05, seed=3).run(
+    ML2(batch_size=7, max_steps=12, every=3, learning_rate=0.2, adam_rate=0.05, seed=3).run(
         one, data
     )
-    batches = _Recorded(data, 7, 3)
+    batches = batches_of(data, 7, 3)
     optimizer = gpflow.keras.tf_keras.optimizers.Adam(0.05, epsilon=1e-8)
     variables = [
         v for v in two.trainable_variables
@@ -75,15 +73,15 @@ def test_steps_are_those_of_gpflow(data, mean):
 
 def test_before_the_first_step_of_adam_it_is_svi(data):
     one, two = (fresh(data) for _ in range(2))
-    ML2(batch_size=7, num_steps=9, every=10, seed=1).run(one, data)
-    SVI(batch_size=7, num_steps=9, seed=1).run(two, data)
+    ML2(batch_size=7, max_steps=9, every=10, seed=1).run(one, data)
+    SVI(batch_size=7, max_steps=9, seed=1).run(two, data)
     assert_same_state(state(one), state(two), 1e-9)
 
 
 def test_blocks_change_nothing(data):
     one, two = (fresh(data) for _ in range(2))
-    history = ML2(batch_size=7, num_steps=10, every=3, record_every=4).run(one, data)
-    ML2(batch_size=7, num_steps=10, every=3, record_every=10).run(two, data)
+    history = ML2(batch_size=7, max_steps=10, every=3, record_every=4).run(one, data)
+    ML2(batch_size=7, max_steps=10, every=3, record_every=10).run(two, data)
     assert history.step == [4, 8, 10]
     for name, value in parameters(one).items():
         np.testing.assert_allclose(value, parameters(two)[name], rtol=1e-9, atol=1e-9)
@@ -94,7 +92,7 @@ def test_only_what_is_trainable_moves(data):
     gpflow.set_trainable(model.inducing_variable, False)
     gpflow.set_trainable(model.kernel.variance, False)
     before = parameters(model)
-    history = ML2(batch_size=7, num_steps=4, every=2).run(model, data)
+    history = ML2(batch_size=7, max_steps=4, every=2).run(model, data)
     after = parameters(model)
     moved = {name for name in after if not np.array_equal(before[name], after[name])}
     assert moved == {".kernel.lengthscales", ".q_mu", ".q_sqrt"}
@@ -111,7 +109,7 @@ def test_the_bound_rises(data, likelihood):
     before = model.elbo((X, Y)) + model.log_prior_density()
     size = len(X)  # all rows: no noise
     options = {"learning_rate": 0.5, "adam_rate": 0.01, "every": 1}
-    history = ML2(batch_size=size, num_steps=60, record_every=20, **options).run(model, (X, Y))
+    history = ML2(batch_size=size, max_steps=60, record_every=20, **options).run(model, (X, Y))
     after = model.elbo((X, Y)) + model.log_prior_density()
     np.testing.assert_allclose(history.elbo[-1], after, rtol=1e-9)
     assert before < history.elbo[0] < history.elbo[1] < history.elbo[2]
@@ -120,14 +118,14 @@ def test_the_bound_rises(data, likelihood):
 def test_datasets(data):
     model = fresh(data, num_data=len(data[0]))
     batches = tf.data.Dataset.from_tensor_slices(data).batch(7, drop_remainder=True)
-    history = ML2(num_steps=6, every=2, record_every=3).run(model, batches)
+    history = ML2(max_steps=6, every=2, record_every=3).run(model, batches)
     assert history.step == [3, 6] and np.isfinite(history.elbo).all()
 
 
 def test_a_block_without_finite_q_is_undone(data):
     """Adam's rate is halved until the steps are small enough."""
     model = fresh(data)
-    history = ML2(batch_size=7, num_steps=20, every=1, adam_rate=1e8, record_every=10).run(
+    history = ML2(batch_size=7, max_steps=20, every=1, adam_rate=1e8, record_every=10).run(
         model, data
     )
     assert history.step == [10, 20] and np.isfinite(history.elbo).all()
@@ -144,16 +142,16 @@ def test_interrupts_leave_the_latest_record(data):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        ML2(batch_size=7, num_steps=8, every=2, record_every=2).run(model, data, callback=stop)
+        ML2(batch_size=7, max_steps=8, every=2, record_every=2).run(model, data, callback=stop)
     for name, value in parameters(model).items():
         np.testing.assert_allclose(value, seen[name], rtol=1e-12, err_msg=name)
 
 
 def test_models_share_the_graph(data):
-    ML2(batch_size=7, num_steps=4).run(fresh(data), data)
+    ML2(batch_size=7, max_steps=4).run(fresh(data), data)
     traces = compiled_learn.num_traces
     for _ in range(3):
-        ML2(batch_size=7, num_steps=4).run(fresh(data), data)
+        ML2(batch_size=7, max_steps=4).run(fresh(data), data)
     assert compiled_learn.num_traces == traces
 
 

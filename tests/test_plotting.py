@@ -52,7 +52,7 @@ def fitted_three(data):
 def learned(data):
     kernel = SquaredExponential(2.0, lengthscales=[1.0, 1.5])
     model = make_model(data, kernel=kernel, likelihood=Hinge(bound="exact"))
-    return VEM(max_rounds=4).run(model, data)
+    return VEM(max_steps=4).run(model, data)
 
 
 def test_all_names_are_there():

@@ -41,7 +41,7 @@ def test_what_was_learned_of_one_serves_the_next():
     for _ in range(4):
         optimizer.maximise(f, 10)
     root = np.sqrt(HESSIAN)
-    np.testing.assert_allclose(root @ optimizer._inverse @ root, np.eye(6), atol=0.05)
+    np.testing.assert_allclose(root @ optimizer.inverse @ root, np.eye(6), atol=0.05)
     f.best, f.calls = np.ones(6), 0
     optimizer.maximise(f, 5)
     np.testing.assert_allclose(f.x, 1, atol=1e-3)
@@ -58,7 +58,7 @@ def test_nothing_is_kept_of_too_many_values(monkeypatch):
     optimizer = QuasiNewton(f.variables)
     for _ in range(20):
         optimizer.maximise(f, 10)
-    assert optimizer._inverse is None
+    assert optimizer.inverse is None
     np.testing.assert_allclose(f.x, np.arange(6), atol=1e-3)
 
 
@@ -93,11 +93,11 @@ def test_where_nothing_is_better_it_stays_and_forgets():
     f = Quadratic(np.zeros(6), start=1.0)
     optimizer = QuasiNewton(f.variables)
     optimizer.maximise(f, 10)
-    assert optimizer._inverse is not None
+    assert optimizer.inverse is not None
     before = f.x
     optimizer.maximise(lambda: (np.nan, f()[1]), 10)
     np.testing.assert_array_equal(f.x, before)
-    assert optimizer._inverse is None
+    assert optimizer.inverse is None
 
 
 def test_directions_not_seen_yet_have_the_scale_of_the_others():
@@ -105,5 +105,5 @@ def test_directions_not_seen_yet_have_the_scale_of_the_others():
     f = Quadratic(np.full(6, 2.0))
     optimizer = QuasiNewton(f.variables)
     optimizer.maximise(f, 2)
-    curvatures = 1 / np.linalg.eigvalsh(optimizer._inverse)
+    curvatures = 1 / np.linalg.eigvalsh(optimizer.inverse)
     assert (curvatures > 100).all() and (curvatures < 2e4).all()

@@ -4,7 +4,7 @@ import gpflow
 import numpy as np
 import pytest
 import tensorflow as tf
-from conftest import make_data, make_model, randomise
+from conftest import make_data, make_model, projected, randomise
 
 from gpflow_bsvm.engine.natural import (
     Natural,
@@ -14,7 +14,7 @@ from gpflow_bsvm.engine.natural import (
     to_mean_and_root,
     to_natural,
 )
-from gpflow_bsvm.engine.statistics import Rows, accumulate, marginals, marginals_of_few
+from gpflow_bsvm.engine.statistics import Marginals, accumulate, marginals, marginals_of_few
 from gpflow_bsvm.likelihoods import Hinge, Probit
 from gpflow_bsvm.prediction.marginals import predict_marginals
 
@@ -56,7 +56,7 @@ def test_solution_and_its_divergence(rng, shape):
     )
     expected = gpflow.kullback_leiblers.gauss_kl(tf.transpose(mean), root)
     np.testing.assert_allclose(kl, expected, rtol=1e-10)
-    for one, two in zip(compiled_solve(*natural), (R, c, kl)):
+    for one, two in zip(compiled_solve(natural), (R, c, kl)):
         np.testing.assert_allclose(one, two, rtol=1e-12, atol=1e-14)
 
 
@@ -70,7 +70,7 @@ def test_blend_is_a_convex_combination_that_stays_positive_definite(rng, rho):
     features = rng.normal(size=(2, 5, 3))
     P = features @ np.swapaxes(features, -1, -2)  # of rank 3: singular without the prior
     h = rng.normal(size=(2, 5))
-    new = blend(old, h, tf.constant(P), tf.constant(rho, tf.float64))
+    new = blend(old, Natural(h, tf.constant(P)), tf.constant(rho, tf.float64))
     np.testing.assert_allclose(
         new.P, (1 - rho) * old.P.numpy() + rho * (P + np.eye(5)), rtol=1e-13, atol=1e-13
     )
@@ -114,10 +114,8 @@ def test_accumulate_is_the_sum_over_rows(rng):
     features = tf.constant(rng.normal(size=(1, 20, 4)))
     weight, residual = rng.random((20, 1)), rng.random((20, 1))
     prior_mean = rng.normal(size=(20, 1))
-    rows = Rows(
-        *map(tf.constant, (X, Y, weight)), features, *map(tf.constant, (residual, prior_mean))
-    )
-    f = (tf.constant(rng.normal(size=(20, 1))), tf.constant(rng.random((20, 1))))
+    rows = projected(X, Y, weight, features, residual, prior_mean)
+    f = Marginals(tf.constant(rng.normal(size=(20, 1))), tf.constant(rng.random((20, 1))))
     likelihood = Hinge(1.5, "exact")
     h, P, expectation = np.zeros((1, 4)), np.zeros((1, 4, 4)), 0.0
     for n in range(20):
@@ -128,15 +126,15 @@ def test_accumulate_is_the_sum_over_rows(rng):
         P[0] += weight[n] * w * np.outer(feature, feature)
         expectation += weight[n] * likelihood.variational_expectations(None, mean, variance, Y[n])
     found = accumulate(likelihood, rows, f)
-    np.testing.assert_allclose(found.h, h, rtol=1e-11)
-    np.testing.assert_allclose(found.P, P, rtol=1e-11)
+    np.testing.assert_allclose(found.sums.h, h, rtol=1e-11)
+    np.testing.assert_allclose(found.sums.P, P, rtol=1e-11)
     np.testing.assert_allclose(found.expectation, expectation[0], rtol=1e-12)
 
 
 def test_rounding_below_zero_does_not_reach_the_likelihood():
     tiny = tf.constant([[-1e-13]], tf.float64)
     one = tf.ones((1, 1), tf.float64)
-    rows = Rows(one, one, one, one[None], tiny, 0 * one)
+    rows = projected(one, one, one, one[None], tiny, 0 * one)
     for likelihood in (Hinge(bound="exact"), Probit()):  # a quadrature takes the square root
-        found = accumulate(likelihood, rows, (one, 0 * one))
-        assert all(np.isfinite(value).all() for value in found)
+        found = accumulate(likelihood, rows, Marginals(one, 0 * one))
+        assert all(np.isfinite(value).all() for value in tf.nest.flatten(found))

@@ -4,9 +4,10 @@ import gpflow
 import numpy as np
 import pytest
 import tensorflow as tf
-from conftest import assert_same_state, make_data, make_model, state
+from conftest import assert_same_state, make_data, make_model, source_of, state
 
 import gpflow_bsvm as gb
+from gpflow_bsvm.data.minibatches import blocks
 from gpflow_bsvm.engine.natural import Natural
 from gpflow_bsvm.inference import CAVI, SVI, Adaptive, Constant, RobbinsMonro
 from gpflow_bsvm.likelihoods import Hinge, Probit
@@ -29,8 +30,8 @@ def batches_of(data, sizes):
 @pytest.mark.parametrize("bound", ["augmented", "exact"])
 def test_full_batches_at_rate_one_are_sweeps(data, bound):
     one, two = (make_model(data, likelihood=Hinge(bound=bound)) for _ in range(2))
-    stochastic = SVI(batch_size=60, num_steps=4, learning_rate=1.0, record_every=1).run(one, data)
-    sweeps = CAVI(max_iter=4, tol=0).run(two, data)
+    stochastic = SVI(batch_size=60, max_steps=4, learning_rate=1.0, record_every=1).run(one, data)
+    sweeps = CAVI(max_steps=4, tol=0).run(two, data)
     assert sweeps.learning_rate == [1.0] * 4
     np.testing.assert_allclose(stochastic.elbo, sweeps.elbo, rtol=1e-10)
     assert_same_state(state(one), state(two), 1e-9)
@@ -48,7 +49,7 @@ def test_steps_are_natgrad_steps_on_the_same_batches(data, likelihood, size):
     )
     batches = batches_of(data, [size] * 4)
     schedule = RobbinsMonro(delay=2.0, forgetting=0.7)
-    SVI(num_steps=7, learning_rate=schedule, record_every=3).run(one, dataset_of(*batches))
+    SVI(max_steps=7, learning_rate=schedule, record_every=3).run(one, dataset_of(*batches))
     for step in range(7):
         two.natgrad_step(batches[step % 4], schedule(step))
     assert_same_state(state(one), state(two), 1e-10)
@@ -58,7 +59,7 @@ def test_steps_are_natgrad_steps_on_the_same_batches(data, likelihood, size):
 @pytest.mark.parametrize("record_every", [1, 4, 100])
 def test_any_number_of_steps_and_records(data, num_steps, record_every):
     model = make_model(data)
-    history = SVI(batch_size=7, num_steps=num_steps, record_every=record_every).run(model, data)
+    history = SVI(batch_size=7, max_steps=num_steps, record_every=record_every).run(model, data)
     expected = list(range(record_every, num_steps, record_every)) + [num_steps]
     assert history.step == sorted({min(step, num_steps) for step in expected})
     assert history.learning_rate[-1] == RobbinsMonro()(num_steps - 1)
@@ -68,7 +69,7 @@ def test_records_do_not_change_the_steps(data):
     states = []
     for record_every in (1, 4, 100):
         model = make_model(data)
-        SVI(batch_size=7, num_steps=20, record_every=record_every, seed=3).run(model, data)
+        SVI(batch_size=7, max_steps=20, record_every=record_every, seed=3).run(model, data)
         states.append(state(model))
     assert_same_state(states[0], states[1], 1e-12)
     assert_same_state(states[0], states[2], 1e-12)
@@ -78,9 +79,8 @@ def test_records_do_not_change_the_steps(data):
 
 
 def test_every_epoch_visits_every_row_once(data):
-    view = gb.engine.projected_data.View(make_model(data), *data, np.ones((60, 1)))
-    source = gb.inference.batches.ArraySource(view, 7, seed=0).blocks(5)
-    order = np.concatenate([next(source)[1].reshape(-1) for _ in range(12)])  # 7 epochs
+    source = blocks(source_of(data), 7, 5, seed=0)
+    order = np.concatenate([next(source).index.reshape(-1) for _ in range(12)])  # 7 epochs
     epochs = order.reshape(7, 60)
     np.testing.assert_array_equal(np.sort(epochs), np.tile(np.arange(60), (7, 1)))
     assert (epochs[0] != epochs[1]).any()
@@ -94,7 +94,7 @@ def test_with_or_without_features_in_memory(small_chunks):
         if cached is not None:
             small_chunks(cached)
         model = make_model(data)
-        history = SVI(batch_size=11, num_steps=25, seed=4, record_every=6).run(
+        history = SVI(batch_size=11, max_steps=25, seed=4, record_every=6).run(
             model, data, sample_weight=weight
         )
         states.append((*state(model), np.array(history.elbo)))
@@ -107,7 +107,7 @@ def test_the_seed_decides(data):
     states = []
     for seed in (0, 0, 1):
         model = make_model(data)
-        SVI(batch_size=7, num_steps=20, seed=seed).run(model, data)
+        SVI(batch_size=7, max_steps=20, seed=seed).run(model, data)
         states.append(state(model))
     assert_same_state(states[0], states[1], 0)
     assert np.abs(states[0][0] - states[2][0]).max() > 1e-6
@@ -116,7 +116,7 @@ def test_the_seed_decides(data):
 def test_uneven_batches_are_scaled_by_their_own_size(data):
     one, two = make_model(data, num_data=60), make_model(data, num_data=60)
     batches = batches_of(data, [25, 25, 10])
-    SVI(num_steps=8, learning_rate=0.3, record_every=5).run(one, dataset_of(*batches))
+    SVI(max_steps=8, learning_rate=0.3, record_every=5).run(one, dataset_of(*batches))
     for step in range(8):
         two.natgrad_step(batches[step % 3], 0.3)
     assert_same_state(state(one), state(two), 1e-10)
@@ -127,14 +127,14 @@ def test_weights_are_the_third_component_of_a_dataset(data):
     weight[20:40] = 0  # a whole batch without weight
     one, two = make_model(data, num_data=60), make_model(data)
     batches = batches_of((*data, weight), [20, 20, 20])
-    SVI(num_steps=3, learning_rate=0.5).run(one, dataset_of(*batches))
+    SVI(max_steps=3, learning_rate=0.5).run(one, dataset_of(*batches))
     flat = make_model(data, num_data=60)
-    SVI(num_steps=3, learning_rate=0.5).run(
+    SVI(max_steps=3, learning_rate=0.5).run(
         flat, dataset_of(*((X, Y, w[:, 0]) for X, Y, w in batches))
     )
     assert_same_state(state(one), state(flat), 1e-13)
     for X, Y, w in batches:
-        scaled = CAVI(max_iter=1, learning_rate=0.5)
+        scaled = CAVI(max_steps=1, learning_rate=0.5)
         if w.any():
             scaled.run(two, (X, Y), sample_weight=3 * w)
         else:
@@ -147,7 +147,7 @@ def test_weights_are_the_third_component_of_a_dataset(data):
 def test_an_endless_dataset(data):
     model = make_model(data, num_data=60)
     dataset = tf.data.Dataset.from_tensor_slices(data).repeat().shuffle(60, seed=0).batch(13)
-    history = SVI(num_steps=30, record_every=10).run(model, dataset)
+    history = SVI(max_steps=30, record_every=10).run(model, dataset)
     assert history.step == [10, 20, 30]
     assert np.isfinite(model.elbo(data))
 
@@ -161,7 +161,7 @@ def test_it_comes_near_the_optimum_of_coordinate_ascent(bound):
     best, model = (make_model(data, likelihood=Hinge(bound=bound)) for _ in range(2))
     CAVI(tol=1e-9).run(best, data)
     start = model.elbo(data).numpy()
-    SVI(batch_size=30, num_steps=3000).run(model, data)
+    SVI(batch_size=30, max_steps=3000).run(model, data)
     optimum = best.elbo(data).numpy()
     gap = optimum - model.elbo(data).numpy()
     # The last rates are some thousandths: a little noise is left.
@@ -174,7 +174,7 @@ def test_every_rate_stays_finite(data, rate, bound):
     model = make_model(
         data, kernel=gpflow.kernels.SquaredExponential(30.0), likelihood=Hinge(bound=bound)
     )
-    history = SVI(batch_size=5, num_steps=300, learning_rate=rate, record_every=50).run(model, data)
+    history = SVI(batch_size=5, max_steps=300, learning_rate=rate, record_every=50).run(model, data)
     assert np.isfinite(history.elbo).all()
     assert np.isfinite(model.elbo(data))
     assert (np.diagonal(model.q_sqrt.numpy()[0]) > 0).all()
@@ -184,7 +184,7 @@ def test_the_recorded_elbo_is_an_estimate_of_the_models(data):
     batches = batches_of(data, [60])
     for model in (make_model(data, num_data=60), make_model(data, num_data=180)):
         # Two batches make a block, and both are looked at: the data twice.
-        history = SVI(num_steps=2, learning_rate=0.3).run(model, dataset_of(*batches))
+        history = SVI(max_steps=2, learning_rate=0.3).run(model, dataset_of(*batches))
         np.testing.assert_allclose(history.elbo, [model.elbo(data).numpy()], rtol=1e-10)
 
 
@@ -199,8 +199,8 @@ def test_an_interrupt_keeps_the_latest_record(data):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        SVI(batch_size=7, num_steps=100, record_every=10).run(one, data, callback=callback)
-    SVI(batch_size=7, num_steps=20, record_every=10).run(two, data)
+        SVI(batch_size=7, max_steps=100, record_every=10).run(one, data, callback=callback)
+    SVI(batch_size=7, max_steps=20, record_every=10).run(two, data)
     assert_same_state(state(one), state(two), 1e-12)
 
 
@@ -209,8 +209,8 @@ def test_an_error_in_the_data_keeps_the_latest_record(data):
     bad = (np.full((20, 2), np.nan), data[1][:20])
     one, two = make_model(data, num_data=60), make_model(data, num_data=60)
     with pytest.raises(ValueError, match="X holds nan"):
-        SVI(num_steps=10, record_every=2).run(one, dataset_of(*good, good[0], bad))
-    SVI(num_steps=4, record_every=2).run(two, dataset_of(*good, good[0]))
+        SVI(max_steps=10, record_every=2).run(one, dataset_of(*good, good[0], bad))
+    SVI(max_steps=4, record_every=2).run(two, dataset_of(*good, good[0]))
     assert_same_state(state(one), state(two), 1e-12)
 
 
@@ -225,14 +225,14 @@ def test_a_schedule_of_nonsense_is_an_error(data, rate):
 
 def test_monitor_is_called_at_every_record(data):
     model, steps = make_model(data), []
-    SVI(num_steps=25, record_every=10).run(model, data, monitor=steps.append)
+    SVI(max_steps=25, record_every=10).run(model, data, monitor=steps.append)
     assert steps == [10, 20, 25]
 
 
 def test_a_number_is_a_constant_schedule(data):
     one, two = make_model(data), make_model(data)
-    SVI(num_steps=10, learning_rate=0.2).run(one, data)
-    SVI(num_steps=10, learning_rate=Constant(0.2)).run(two, data)
+    SVI(max_steps=10, learning_rate=0.2).run(one, data)
+    SVI(max_steps=10, learning_rate=Constant(0.2)).run(two, data)
     assert_same_state(state(one), state(two), 0)
 
 
@@ -248,7 +248,7 @@ def test_several_latent_functions(data):
         gb.models.BSVM(separate, Hinge(), variable, num_latent_gps=2, num_data=60) for _ in range(2)
     )
     batches = batches_of((X, Y), [4, 4, 4])
-    SVI(num_steps=5, learning_rate=0.4).run(one, dataset_of(*batches))
+    SVI(max_steps=5, learning_rate=0.4).run(one, dataset_of(*batches))
     for step in range(5):
         two.natgrad_step(batches[step % 3], 0.4)
     assert_same_state(state(one), state(two), 1e-10)
@@ -259,7 +259,9 @@ def test_several_latent_functions(data):
 
 def run_with(data, products=None, size=20):
     model = make_model(data)
-    SVI(batch_size=size, num_steps=20, learning_rate=0.3, products=products).run(model, data)
+    SVI(batch_size=size, max_steps=20, learning_rate=0.3, matmul_precision=products).run(
+        model, data
+    )
     return np.concatenate([part.ravel() for part in map(np.asarray, state(model))])
 
 
@@ -280,8 +282,8 @@ def test_when_products_are_in_single_precision(data, monkeypatch):
 
 
 def test_products_of_unknown_precision():
-    with pytest.raises(ValueError, match="products must be None or one of"):
-        SVI(products="mixed")
+    with pytest.raises(ValueError, match="matmul_precision must be one of"):
+        SVI(matmul_precision="mixed")
 
 
 # --- adaptive rates and averaging ----------------------------------------------------------------
@@ -292,7 +294,7 @@ def test_adaptive_rates_are_those_of_the_paper(data):
     batches = batches_of(data, [20, 20, 20])
     schedule = Adaptive(warm_up=3, first=0.1)
     one, two = (make_model(data, likelihood=Hinge(bound="exact"), num_data=60) for _ in range(2))
-    svi = SVI(num_steps=11, learning_rate=schedule, record_every=1)
+    svi = SVI(max_steps=11, learning_rate=schedule, record_every=1)
     history = svi.run(one, dataset_of(*batches))
 
     def flat(natural):
@@ -319,7 +321,7 @@ def test_adaptive_rates_do_not_depend_on_records(data):
     for record_every in (1, 7, 100):
         models.append(make_model(data))
         svi = SVI(
-            batch_size=10, num_steps=40, learning_rate=Adaptive(), record_every=record_every, seed=3
+            batch_size=10, max_steps=40, learning_rate=Adaptive(), record_every=record_every, seed=3
         )
         svi.run(models[-1], data)
     for model in models[1:]:
@@ -329,7 +331,7 @@ def test_adaptive_rates_do_not_depend_on_records(data):
 def test_adaptive_rates_fall_from_signal_to_noise():
     data = make_data(2000)
     model = make_model(data, likelihood=Hinge(bound="exact"))
-    svi = SVI(batch_size=50, num_steps=400, learning_rate=Adaptive(), record_every=20)
+    svi = SVI(batch_size=50, max_steps=400, learning_rate=Adaptive(), record_every=20)
     rates = svi.run(model, data).learning_rate
     assert rates[2] > 3 * rates[-1]
     best = make_model(data, likelihood=Hinge(bound="exact"))
@@ -340,7 +342,7 @@ def test_adaptive_rates_fall_from_signal_to_noise():
 def test_the_average_is_that_of_the_second_half(data, record_every):
     batches = batches_of(data, [20, 20, 20])
     one, two = (make_model(data, num_data=60) for _ in range(2))
-    svi = SVI(num_steps=8, learning_rate=0.4, record_every=record_every, average=True)
+    svi = SVI(max_steps=8, learning_rate=0.4, record_every=record_every, average=True)
     svi.run(one, dataset_of(*batches))
     states = []
     for step in range(8):
@@ -359,7 +361,7 @@ def test_averaging_beats_the_last_state():
     ends = []
     for average in (False, True):
         model = make_model(data, likelihood=Hinge(bound="exact"))
-        svi = SVI(batch_size=20, num_steps=1000, learning_rate=0.1, average=average)
+        svi = SVI(batch_size=20, max_steps=1000, learning_rate=0.1, average=average)
         svi.run(model, data)
         ends.append(float(model.elbo(data)))
     best = CAVI().run(make_model(data, likelihood=Hinge(bound="exact")), data).elbo[-1]

@@ -1,7 +1,12 @@
-"""Where minibatches come from: arrays in memory, or a `tf.data.Dataset`."""
+"""Where rows come from: arrays, SciPy's sparse matrices, a `tf.data.Dataset`.
+
+To the passes and the algorithms all sources are alike (`Source`): another kind of data is another
+class here, and nothing changes elsewhere.
+"""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
@@ -9,127 +14,180 @@ import numpy as np
 import tensorflow as tf
 from gpflow.base import AnyNDArray
 
-from ..checks import check_data, check_weights, check_width, data_of
-from ..engine.projected_data import EngineModel
+from .batch import Batch
+from .checks import check_weights
+from .sparse import SparseRows
 
-#: An ELBO is estimated from so many rows at least.
-_ELBO_ROWS = 500
-
-#: A block of consecutive minibatches: rows that hold them, and index [T, B] into these rows.
-Block = tuple[Any, AnyNDArray]
-
-
-class Rowwise(Protocol):
-    """Data that can be had by row numbers, as a `View`."""
-
-    def __len__(self) -> int:
-        """:return: the number of rows."""
-
-    def take(self, index: AnyNDArray) -> tuple[Any, AnyNDArray]:
-        """:return: rows that hold those of `index`, and where in them each stands."""
-
-
-#: X [N, D], Y [N, P] and weight [N, 1] -> these rows as an algorithm wants them.
-Viewer = Callable[[AnyNDArray, AnyNDArray, AnyNDArray], Rowwise]
-
-
-def source_of(
-    model: EngineModel, data: Any, sample_weight: Any, batch_size: int, seed: int, viewer: Viewer
-) -> tuple[Source, float]:
-    """
-    :param data: X and Y, or a batched `tf.data.Dataset`.
-    :return: where minibatches come from, and how many data there are in all.
-    :raise ValueError: for bad data, or a dataset without `num_data`.
-    """
-    data = data_of(model, data)
-    if isinstance(data, tf.data.Dataset):
-        if model.num_data is None:
-            raise ValueError("for a tf.data.Dataset the model needs num_data, the rows in all")
-        if sample_weight is not None:
-            raise ValueError("with a tf.data.Dataset, weights are its third component")
-        return DatasetSource(model, data, viewer), float(model.num_data)
-    X, Y = check_data(model.likelihood, *data)
-    check_width(model, X, Y)
-    weight = check_weights(sample_weight, len(X))
-    num_data = len(X) if model.num_data is None else float(model.num_data)
-    return ArraySource(viewer(X, Y, weight), batch_size, seed), num_data
+#: Rows X [n, D] and Y [n, P] as given, and the number of the first -> the same, checked.
+Check = Callable[[Any, Any, int], tuple[AnyNDArray, AnyNDArray]]
 
 
 class Source(Protocol):
-    """Yields minibatches without end."""
+    """
+    :ivar indexed: whether rows can be had by number, in an order that does not change; if not,
+        minibatches are those that the source gives (`stream`).
+    """
 
-    def blocks(self, num_batches: int) -> Iterator[Block]:
-        """:return: blocks of at most `num_batches` batches of equal size."""
+    indexed: bool
+
+    @property
+    def num_rows(self) -> int:
+        """:return: N, of one pass."""
+
+    def chunks(self) -> Iterator[Batch]:
+        """:return: an iterator over all rows, chunk by chunk."""
+
+    def scaled(self, factor: float) -> Source:
+        """:return: the same rows, their weights times `factor`."""
+
+    def gather(self, index: AnyNDArray) -> tuple[Batch, AnyNDArray]:
+        """
+        :param index: row numbers, of any shape.
+        :return: rows that hold these, and where among them each stands (same shape as `index`).
+        """
+
+    def stream(self, position: int) -> Iterator[Batch]:
+        """:return: minibatches without end, from number `position` on."""
+
+    def see(self, batch: Batch) -> Batch:
+        """:return: the rows, as algorithms look at them: here as they are."""
 
 
 class ArraySource:
-    """Minibatches from arrays: each epoch is a fresh permutation of the rows."""
+    """Rows in memory."""
 
-    def __init__(self, view: Rowwise, batch_size: int, seed: int) -> None:
-        self._view, self._batch_size = view, min(batch_size, len(view))
-        self._random = np.random.default_rng(seed)
-        self._waiting = np.empty(0, dtype=np.int64)
+    indexed = True
 
-    def blocks(self, num_batches: int) -> Iterator[Block]:
-        """Yield blocks without end."""
-        while True:
-            needed = num_batches * self._batch_size
-            parts = [self._waiting]
-            while sum(map(len, parts)) < needed:
-                parts.append(self._random.permutation(len(self._view)))
-            order = np.concatenate(parts)
-            self._waiting = order[needed:]
-            yield self._view.take(order[:needed].reshape(num_batches, self._batch_size))
+    def __init__(self, X: Any, Y: AnyNDArray, weight: AnyNDArray, chunk_rows: int) -> None:
+        """
+        :param X: [N, D], an array or `SparseRows`; Y: [N, P]; weight: [N, 1].
+        :param chunk_rows: rows of a chunk.
+        """
+        self._columns, self.chunk_rows = (X, Y, weight), chunk_rows
+
+    @property
+    def num_rows(self) -> int:
+        """:return: N."""
+        return len(self._columns[1])
+
+    def chunks(self) -> Iterator[Batch]:
+        """:return: an iterator over all rows, chunk by chunk."""
+        if self.num_rows <= self.chunk_rows:
+            return iter([self._whole])
+        starts = range(0, self.num_rows, self.chunk_rows)
+        return (self.take(slice(start, start + self.chunk_rows)) for start in starts)
+
+    def scaled(self, factor: float) -> ArraySource:
+        """:return: the same rows, their weights times `factor`."""
+        X, Y, weight = self._columns
+        return ArraySource(X, Y, weight * factor, self.chunk_rows)
+
+    def take(self, index: Any) -> Batch:
+        """:return: the rows of these numbers."""
+        return Batch(*(tf.convert_to_tensor(column[index]) for column in self._columns))
+
+    @functools.cached_property
+    def _whole(self) -> Batch:
+        return self.take(slice(None))
+
+    def gather(self, index: AnyNDArray) -> tuple[Batch, AnyNDArray]:
+        """See `Source`; all rows where they are dense."""
+        if isinstance(self._columns[0], SparseRows):
+            return self.take(index.reshape(-1)), np.arange(index.size).reshape(index.shape)
+        return self._whole, index
+
+    def stream(self, position: int) -> Iterator[Batch]:
+        """Not needed: rows are indexed."""
+        raise NotImplementedError
+
+    def see(self, batch: Batch) -> Batch:
+        """:return: `batch`."""
+        return batch
 
 
 class DatasetSource:
     """
-    Minibatches (X, Y) or (X, Y, sample_weight) as a batched `tf.data.Dataset` gives them, started
-    anew when it ends. Consecutive batches of equal size make a block, which is projected at once.
+    Batches (X, Y) or (X, Y, sample_weight) of a `tf.data.Dataset`, checked as they come. It is read
+    anew in each pass, and started again where minibatches go on.
     """
 
-    def __init__(self, model: EngineModel, dataset: tf.data.Dataset, viewer: Viewer) -> None:
-        self._model, self._dataset, self._viewer = model, dataset, viewer
+    indexed = False
 
-    def blocks(self, num_batches: int) -> Iterator[Block]:
-        """Yield blocks without end; raise ValueError for a dataset without batches."""
-        group: list[tuple[AnyNDArray, ...]] = []
-        for batch in self._batches():
-            if group and len(batch[0]) != len(group[0][0]):
-                yield self._block(group)
-                group = []
+    def __init__(
+        self, dataset: tf.data.Dataset, check: Check, chunk_rows: int, factor: float = 1.0
+    ) -> None:
+        """
+        :param check: of the rows of a batch.
+        :param chunk_rows: batches are put together to chunks of so many rows, or a little more.
+        :param factor: of the weights.
+        """
+        self._dataset, self._check = dataset, check
+        self.chunk_rows, self._factor = chunk_rows, factor
+
+    @functools.cached_property
+    def num_rows(self) -> int:
+        """:return: N, by a pass over the data."""
+        return sum(len(batch.Y) for batch in self._one_pass())
+
+    def chunks(self) -> Iterator[Batch]:
+        """:return: an iterator over all rows, chunk by chunk."""
+        group: list[Batch] = []
+        for batch in self._one_pass():
             group.append(batch)
-            if len(group) == num_batches:
-                yield self._block(group)
+            if sum(len(one.Y) for one in group) >= self.chunk_rows:
+                yield joined(group)
                 group = []
+        if group:
+            yield joined(group)
 
-    def _batches(self) -> Iterator[tuple[AnyNDArray, ...]]:
+    def scaled(self, factor: float) -> DatasetSource:
+        """:return: the same rows, their weights times `factor`."""
+        return DatasetSource(self._dataset, self._check, self.chunk_rows, self._factor * factor)
+
+    def gather(self, index: AnyNDArray) -> tuple[Batch, AnyNDArray]:
+        """Not possible: rows have no numbers."""
+        raise NotImplementedError
+
+    def stream(self, position: int) -> Iterator[Batch]:
+        """:return: the batches, the dataset started again where it ends."""
         while True:
             count = 0
-            for element in self._dataset.as_numpy_iterator():
-                count += 1
-                yield self._checked(element)
+            for count, batch in enumerate(self._batches(), 1):
+                if count > position:
+                    yield batch
             if count == 0:
                 raise ValueError("the dataset is empty: it must yield batches (X, Y)")
+            position = max(0, position - count)
 
-    def _checked(self, element: Any) -> tuple[AnyNDArray, ...]:
-        if not isinstance(element, tuple) or len(element) not in (2, 3):
-            raise ValueError("a dataset must yield (X, Y) or (X, Y, sample_weight), in batches")
-        X, Y = check_data(self._model.likelihood, *element[:2], minibatch=True)
-        check_width(self._model, X, Y)
-        weight = element[2] if len(element) == 3 else None
-        return X, Y, check_weights(weight, len(X), minibatch=True)
+    def see(self, batch: Batch) -> Batch:
+        """:return: `batch`."""
+        return batch
 
-    def _block(self, group: list[tuple[AnyNDArray, ...]]) -> Block:
-        X, Y, weight = (np.concatenate(column) for column in zip(*group))
-        index = np.arange(len(X)).reshape(len(group), -1)
-        return self._viewer(X, Y, weight).take(index)
+    def _one_pass(self) -> Iterator[Batch]:
+        if self._dataset.cardinality() == tf.data.INFINITE_CARDINALITY:
+            raise ValueError(
+                "the dataset repeats without end, and all the data are needed: leave out "
+                "repeat(), or use SVI or ML2"
+            )
+        empty = True
+        for batch in self._batches():
+            empty = False
+            yield batch
+        if empty:
+            raise ValueError("the dataset is empty: it must yield batches (X, Y)")
+
+    def _batches(self) -> Iterator[Batch]:
+        row = 0
+        for element in self._dataset.as_numpy_iterator():
+            if not isinstance(element, tuple) or len(element) not in (2, 3):
+                raise ValueError("a dataset must yield (X, Y) or (X, Y, sample_weight), in batches")
+            X, Y = self._check(element[0], element[1], row)
+            given = element[2] if len(element) == 3 else None
+            weight = check_weights(given, len(X), minibatch=True, first_row=row) * self._factor
+            row += len(X)
+            yield Batch(*map(tf.convert_to_tensor, (X, Y, weight)))
 
 
-def latest(index: AnyNDArray) -> AnyNDArray:
-    """
-    :param index: [T, B], row numbers of minibatches.
-    :return: those of the last batches, of some 500 rows: what an ELBO is estimated from.
-    """
-    number = -(-_ELBO_ROWS // index.shape[1])
-    return np.asarray(index[-number:].reshape(-1))
+def joined(batches: list[Batch]) -> Batch:
+    """:return: the rows of all, one after the other."""
+    return batches[0] if len(batches) == 1 else Batch(*(tf.concat(c, 0) for c in zip(*batches)))

@@ -40,12 +40,6 @@ def _sparse_keys(X: Any, y: AnyNDArray) -> AnyNDArray:
     return keys
 
 
-def for_likelihood(X: Any) -> Any:
-    """:return: X; where it is sparse, rows without columns: no likelihood here looks at them."""
-    is_sparse = scipy.sparse.issparse(X) or isinstance(X, SparseRows)
-    return np.zeros((X.shape[0], 0), X.dtype) if is_sparse else X
-
-
 class SparseRows:
     """A SciPy sparse matrix whose rows come out dense: `rows[100:200]` is an ndarray."""
 

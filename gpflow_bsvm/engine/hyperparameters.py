@@ -1,20 +1,22 @@
-"""What is trainable in a model beside q, and its log prior density."""
+"""What is trainable in a model beside q: its values, its log prior density, gradients in it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import gpflow
 import numpy as np
 import tensorflow as tf
 from gpflow.base import AnyNDArray, PriorOn
 from gpflow.config import default_float
+from gpflow.optimizers import Scipy
 
-from .shared_graph import Compiled, parameters_of
+from .contracts import Model
+from .shared_graph import Compiled
+from .structure import parameters_of
 
 
-def log_density(prior: Any, transform: Any, on: Any, unconstrained: tf.Tensor) -> tf.Tensor:
+def log_prior_density(prior: Any, transform: Any, on: Any, unconstrained: tf.Tensor) -> tf.Tensor:
     """As `gpflow.Parameter.log_prior_density`: the density of the constrained value, summed."""
     if prior is None:
         return tf.zeros([], unconstrained.dtype)
@@ -34,18 +36,22 @@ class Plan(NamedTuple):
 
     :ivar learned: of each parameter, in the order of `parameters_of`, whether it is.
     :ivar priors: prior, transform and `prior_on` of each that is learned.
+    :ivar variables: references to what is learned instead, where modules hold other state than
+        parameters, such as a Keras layer: then the graph has captured all variables as they are.
     """
 
     learned: tuple[bool, ...]
     priors: tuple[Any, ...]
+    variables: tuple[Any, ...] = ()
 
-    def mine(self, values: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+    def trainable(self, values: Sequence[tf.Tensor]) -> list[Any]:
         """
         :param values: unconstrained, of all parameters.
-        :return: copies of those that are learned. (TFP's bijectors remember what they made of a
-            tensor, and a tape would not see it.)
+        :return: what a tape is to watch: copies of those that are learned (TFP's bijectors remember
+            what they made of a tensor, and a tape would not see it), or the variables.
         """
-        return [tf.identity(value) for value, learned in zip(values, self.learned) if learned]
+        chosen = [tf.identity(value) for value, learned in zip(values, self.learned) if learned]
+        return chosen or [reference.deref() for reference in self.variables]
 
     def merge(self, values: Sequence[tf.Tensor], mine: list[tf.Tensor]) -> tuple[tf.Tensor, ...]:
         """:return: all values, `mine` in their places."""
@@ -54,13 +60,36 @@ class Plan(NamedTuple):
             next(moved) if learned else value for value, learned in zip(values, self.learned)
         )
 
-    def log_prior(self, mine: list[tf.Tensor]) -> tf.Tensor:
+    def log_prior(self, mine: list[Any]) -> tf.Tensor:
         """:return: [], log prior density of what is learned."""
-        pairs = zip(self.priors, mine)
-        return tf.add_n([log_density(prior, how, on, v) for (prior, how, on), v in pairs])
+        pairs = zip(self.priors, map(tf.convert_to_tensor, mine))
+        return tf.add_n([log_prior_density(*how, value) for (*how,), value in pairs])
 
 
-_compiled_log_density = Compiled(log_density)
+def differentiable(function: Callable[..., tf.Tensor], with_prior: bool = False) -> Compiled:
+    """
+    :param function: of modules, of tensors to differentiate by beside what is learned (a tuple),
+        and of other tensors; returns a number.
+    :param with_prior: add the log prior density of what is learned.
+    :return: to be bound to the modules and a `Plan`, a function of the tensors that returns the
+        number, its gradient in what is learned, and in the tensors of the tuple.
+    """
+
+    def graph(rebuild: Any, values: list[tf.Tensor], at: Any, *rest: Any) -> Any:
+        *_, plan = rebuild(values)
+        mine = plan.trainable(values)
+        at = tf.nest.map_structure(tf.identity, at)
+        with tf.GradientTape(watch_accessed_variables=False) as tape:
+            tape.watch((mine, at))
+            *modules, _ = rebuild(list(plan.merge(values, mine)))
+            value = function(*modules, at, *rest)
+            if with_prior:
+                value += plan.log_prior(mine)
+        zero = tf.UnconnectedGradients.ZERO
+        d_mine, d_at = tape.gradient(value, (mine, at), unconnected_gradients=zero)
+        return value, tuple(d_mine), d_at
+
+    return Compiled(graph, rebuilds=True)
 
 
 class Hyperparameters:
@@ -69,41 +98,48 @@ class Hyperparameters:
     Keras layer in a kernel.
 
     :ivar named: by their names in GPflow, such as ".kernel.lengthscales".
-    :ivar variables: their unconstrained variables.
+    :ivar variables: their unconstrained variables, in the order of the gradients.
+    :ivar plan: of what is learned, for graphs of `modules`.
     """
 
-    def __init__(self, model: Any) -> None:
-        """
-        :param model: a `gpflow.Module`, whose q, if it has parameters, are `q_mu` and `q_sqrt`.
-        """
-        self._likelihood = model.likelihood
-        of_q = {id(getattr(model, name, None)) for name in ("q_mu", "q_sqrt")}
-        named = gpflow.utilities.parameter_dict(model).items()
-        once = {id(p): (name, p) for name, p in named if p.trainable and id(p) not in of_q}
-        self.named: dict[str, gpflow.Parameter | tf.Variable] = dict(once.values())
-        self.variables: list[tf.Variable] = [
-            getattr(p, "unconstrained_variable", p) for p in self.named.values()
-        ]
-
-    def plan(self, modules: tuple[Any, ...]) -> tuple[Plan, list[gpflow.Parameter]]:
-        """:return: what is learned in `modules`: for a graph, and as parameters in its order."""
-        parameters = parameters_of(*modules)
-        learned = {id(p) for p in self.named.values()}
-        mine = [p for p in parameters if id(p) in learned]
-        priors = tuple((p.prior, p.transform, p.prior_on) for p in mine)
-        return Plan(tuple(id(p) in learned for p in parameters), priors), mine
+    def __init__(self, model: Model) -> None:
+        self.modules = (model.likelihood, model.prior)
+        self.named = model.hyperparameters()
+        parameters = parameters_of(*self.modules)
+        wanted = {id(p) for p in self.named.values()}
+        found = [p for p in parameters if id(p) in wanted]
+        self.in_parameters = len(found) == len(self.named)
+        chosen: list[Any] = found if self.in_parameters else list(self.named.values())
+        self.variables = [getattr(p, "unconstrained_variable", p) for p in chosen]
+        priors = tuple(
+            (getattr(p, "prior", None), getattr(p, "transform", None), getattr(p, "prior_on", None))
+            for p in chosen
+        )
+        if self.in_parameters:
+            self.plan = Plan(tuple(id(p) in wanted for p in parameters), priors)
+        else:
+            self.plan = Plan((), priors, tuple(variable.ref() for variable in self.variables))
 
     def values(self) -> dict[str, AnyNDArray]:
         """:return: the present values of the hyperparameters by name."""
         return {name: np.array(p.numpy()) for name, p in self.named.items()}
+
+    def state(self) -> tuple[AnyNDArray, ...]:
+        """:return: the unconstrained values of `variables`."""
+        return tuple(variable.numpy() for variable in self.variables)
+
+    def assign(self, state: Sequence[Any]) -> None:
+        """Back to the values of `state`."""
+        Scipy.assign_tensors(self.variables, state)
 
     def check_start(self) -> None:
         """
         :raise ValueError: if a hyperparameter, or the density of its prior there, is not finite,
             or the likelihood's own `check_learnable`, where it has one, objects.
         """
-        if hasattr(self._likelihood, "check_learnable"):
-            self._likelihood.check_learnable()
+        likelihood: Any = self.modules[0]
+        if hasattr(likelihood, "check_learnable"):
+            likelihood.check_learnable()
         for name, value in self.values().items():
             if not np.isfinite(value).all():
                 raise ValueError(f"{name} is {value}: learning needs finite values to start from")
@@ -116,9 +152,13 @@ class Hyperparameters:
 
     def log_prior(self) -> tf.Tensor:
         """:return: [], log prior density of the hyperparameters, as `model.log_prior_density`."""
+        pairs = zip(self.plan.priors, self.variables)
         densities = [
-            _compiled_log_density.bind(p.prior, p.transform, p.prior_on)(p.unconstrained_variable)
-            for p in self.named.values()
-            if getattr(p, "prior", None) is not None
+            _compiled_log_prior_density.bind(*how)(variable)
+            for how, variable in pairs
+            if how[0] is not None
         ]
         return tf.add_n(densities) if densities else tf.zeros([], default_float())
+
+
+_compiled_log_prior_density = Compiled(log_prior_density)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import tensorflow as tf
+from check_shapes import check_shapes
 
 from .shared_graph import Compiled
 
@@ -16,29 +17,6 @@ class Natural(NamedTuple):
     P: tf.Tensor  #: [L, M, M]
 
 
-class RunningMean:
-    """The mean of the states after some step on; before, the latest block's."""
-
-    _total: Natural
-    _count: int
-
-    def __init__(self, first: int) -> None:
-        self._first, self._late = first, False
-
-    def add(self, step: int, number: int, total: Natural) -> Natural:
-        """
-        :param total: sum over the `number` states up to `step`.
-        :return: the mean so far.
-        """
-        if self._late:
-            self._total = Natural(*map(tf.add, self._total, total))
-            self._count += number
-        else:
-            self._total, self._count = total, number
-        self._late = step - number >= self._first
-        return Natural(*(part / self._count for part in self._total))
-
-
 class Gaussian(NamedTuple):
     """q(s_l) = N(R_l^T c_l, R_l^T R_l), with its divergence from the prior N(0, I)."""
 
@@ -47,6 +25,13 @@ class Gaussian(NamedTuple):
     kl: tf.Tensor  #: [], summed over l
 
 
+@check_shapes(
+    "natural.h: [L, M]",
+    "natural.P: [L, M, M]",
+    "return.R: [L, M, M]",
+    "return.c: [L, M]",
+    "return.kl: []",
+)
 def solve(natural: Natural) -> Gaussian:
     """
     P = L L^T:  R = L^-1,  c = R h,  KL = (|R^T c|^2 + |R|_F^2 - M - log|R|^2) / 2.
@@ -60,6 +45,7 @@ def solve(natural: Natural) -> Gaussian:
     return Gaussian(R, c, kl)
 
 
+@check_shapes("natural.h: [L, M]", "q.c: [L, M]", "share: []", "return[0].h: [L, M]")
 def centre(natural: Natural, q: Gaussian, share: tf.Tensor) -> tuple[Natural, Gaussian]:
     """
     Take from the mean of every latent function their mean over all of them, m.
@@ -80,14 +66,34 @@ def centre(natural: Natural, q: Gaussian, share: tf.Tensor) -> tuple[Natural, Ga
     return Natural(h, natural.P), Gaussian(q.R, tf.linalg.matvec(q.R, h), kl)
 
 
-def blend(old: Natural, h: tf.Tensor, P: tf.Tensor, rho: tf.Tensor) -> Natural:
+@check_shapes("old.h: [L, M]", "old.P: [L, M, M]", "sums.h: [L, M]", "sums.P: [L, M, M]", "rho: []")
+def blend(old: Natural, sums: Natural, rho: tf.Tensor) -> Natural:
     """
     (1 - rho) (h, P)_old + rho (h, I + P), the natural-gradient step of size rho: a convex
     combination of positive definite precisions for 0 < rho <= 1, so positive definite itself.
+
+    :param sums: over the sites of all data, without the prior's I.
     """
-    P = (1 - rho) * old.P + rho * P
+    P = (1 - rho) * old.P + rho * sums.P
     P = tf.linalg.set_diag(P, tf.linalg.diag_part(P) + rho)
-    return Natural((1 - rho) * old.h + rho * h, P)
+    return Natural((1 - rho) * old.h + rho * sums.h, P)
+
+
+def gaussian(sums: Natural, share: tf.Tensor) -> tuple[Natural, Gaussian]:
+    """:return: q(s) of `sums` over the sites of all data, centred with `share`, see `centre`."""
+    natural = Natural(sums.h, sums.P + tf.eye(tf.shape(sums.P)[-1], dtype=sums.P.dtype))
+    return centre(natural, solve(natural), share)
+
+
+def whiten(Lz: tf.Tensor, mean: tf.Tensor, root: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """
+    :param Lz: [G, M, M], Cholesky factor of the prior's covariance of u.
+    :param mean: [L, M], and root: [L, M, M], of q(u).
+    :return: those of q(Lz^-1 u).
+    """
+    Lz = tf.broadcast_to(Lz, tf.shape(root))
+    mean = tf.linalg.triangular_solve(Lz, mean[..., None])[..., 0]
+    return mean, tf.linalg.triangular_solve(Lz, root)
 
 
 def to_mean_and_root(natural: Natural) -> tuple[tf.Tensor, tf.Tensor]:
@@ -116,14 +122,10 @@ def _inverse_of_lower(L: tf.Tensor) -> tf.Tensor:
     return tf.linalg.triangular_solve(L, identity)
 
 
-@Compiled
-def compiled_solve(h: tf.Tensor, P: tf.Tensor) -> Gaussian:
-    """`solve` for eager callers."""
-    return solve(Natural(h, P))
+compiled_solve, compiled_gaussian = Compiled(solve), Compiled(gaussian)
 
 
 @Compiled
-def compiled_centre(h: tf.Tensor, P: tf.Tensor) -> Natural:
+def compiled_centre(natural: Natural) -> Natural:
     """`centre` for eager callers."""
-    natural = Natural(h, P)
-    return centre(natural, solve(natural), tf.ones([], h.dtype))[0]
+    return centre(natural, solve(natural), tf.ones([], natural.h.dtype))[0]

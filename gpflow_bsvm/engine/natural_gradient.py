@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import numbers
-
 import tensorflow as tf
 from gpflow.base import RegressionData
 
+from ..checks import check_rate
+from ..data.batch import Batch
+from .contracts import Model
 from .natural import Natural, blend, solve
-from .projected_data import EngineModel
-from .statistics import Marginals, Rows, accumulate, marginals, marginals_of_few
+from .projection import Projected
+from .statistics import Marginals, accumulate, marginals, marginals_of_few
 
 
 def natural_gradient_step(
-    model: EngineModel, data: RegressionData, learning_rate: float | tf.Tensor
+    model: Model, data: RegressionData, learning_rate: float | tf.Tensor
 ) -> Natural:
     """
     (h, P) <- (1 - rho) (h, P) + rho (s sum_n r_n Phi_n, I + s sum_n w_n Phi_n Phi_n^T) with
@@ -26,25 +27,23 @@ def natural_gradient_step(
     :raise ValueError: for a number outside (0, 1].
     """
     X, Y = (tf.convert_to_tensor(array) for array in data)
-    if isinstance(learning_rate, numbers.Real):
-        learning_rate = float(learning_rate)
-        if not 0 < learning_rate <= 1:
-            raise ValueError(f"learning_rate must be in (0, 1], got {learning_rate}")
-        learning_rate = tf.constant(learning_rate, X.dtype)  # tf.cast would go through float32
+    if not tf.is_tensor(learning_rate) and not isinstance(learning_rate, tf.Variable):
+        # tf.cast would go through float32
+        learning_rate = tf.constant(check_rate(learning_rate=learning_rate), X.dtype)
     old = model.natural()
     q = solve(old)
     weight = tf.ones_like(X[:, :1])
     if model.num_data is not None:
         weight *= tf.cast(model.num_data, X.dtype) / tf.cast(tf.shape(X)[0], X.dtype)
-    rows = Rows(X, Y, weight, *model.projector()(X))
-    sums = accumulate(model.likelihood, rows, marginals(rows.features, q.R, q.c))
-    return blend(old, sums.h, sums.P, tf.cast(learning_rate, X.dtype))
+    rows = Projected(Batch(X, Y, weight), model.projector()(X))
+    sums = accumulate(model.likelihood, rows, marginals(rows.features.phi, q.R, q.c)).sums
+    return blend(old, sums, tf.cast(learning_rate, X.dtype))
 
 
-def batch_marginals(features: tf.Tensor, q: Natural) -> Marginals:
+def batch_marginals(phi: tf.Tensor, q: Natural) -> Marginals:
     """:return: `marginals` of a minibatch under q, by the cheaper of two ways."""
-    num_rows, num_features = features.shape[1], q.P.shape[-1]
+    num_rows, num_features = phi.shape[1], q.P.shape[-1]
     if num_rows is not None and num_rows < num_features:
-        return marginals_of_few(tf.cast(features, q.h.dtype), tf.linalg.cholesky(q.P), q.h)
+        return marginals_of_few(tf.cast(phi, q.h.dtype), tf.linalg.cholesky(q.P), q.h)
     solution = solve(q)
-    return marginals(features, solution.R, solution.c)
+    return marginals(phi, solution.R, solution.c)

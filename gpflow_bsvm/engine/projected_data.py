@@ -2,140 +2,85 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from collections.abc import Iterator
 
 import numpy as np
 import tensorflow as tf
 from gpflow.base import AnyNDArray
-from gpflow.likelihoods import Likelihood
+from gpflow.config import default_float
 
-from .natural import Natural
-from .statistics import Rows
+from ..data.batch import Batch
+from ..data.sources import Source
+from .contracts import Model
+from .projection import Projected
 
 #: Projected features up to this size stay in memory (bytes).
 CACHE_BYTES = 2**28
-#: Feature entries of a chunk: large enough for fast products, small enough for any machine.
-CHUNK_ENTRIES = 2**21
 
 
-class EngineModel(Protocol):
-    """What the algorithms ask of a model."""
-
-    likelihood: Likelihood
-    num_data: Any
-
-    @property
-    def num_features(self) -> tuple[int, int]:
-        """:return: number of latent functions L and of features M of each."""
-
-    @property
-    def num_feature_groups(self) -> int:
-        """:return: 1 where all latent functions share their features, else L."""
-
-    @property
-    def jitter(self) -> float:
-        """:return: what is added to the diagonal of the prior's covariance."""
-
-    def projector(self) -> Callable[[tf.Tensor], tuple[tf.Tensor, tf.Tensor, tf.Tensor]]:
-        """:return: X [N, D] -> features [G, N, M], residual [N, .], prior mean [N, .]."""
-
-    def natural(self) -> Natural:
-        """:return: q in natural parameters."""
-
-    def assign_natural(self, natural: Natural) -> None:
-        """Store q."""
-
-
-def shares_shifts(model: EngineModel) -> bool:
-    """:return: whether adding one function to all latent ones costs prior and nothing else."""
-    invariant = getattr(model.likelihood, "shift_invariant", False)
-    return bool(invariant) and model.num_feature_groups == 1
-
-
-def chunk_rows(model: EngineModel) -> int:
-    """:return: rows to look at together, so that a chunk takes some 16 MB an array."""
-    num_latents, num_features = model.num_features
-    # A chunk also holds what a likelihood makes of it: some 100 quadrature nodes per latent.
-    width = num_latents * max(num_features, 128)
-    return int(np.clip(CHUNK_ENTRIES // width, 64, 2**14))
-
-
-class View:
+class ProjectedData:
     """
-    The rows of a data set as `Rows`, in chunks or by index, at the hyperparameters that the model
-    had when the view was made.
+    The rows of a source as `Projected`, in chunks or as minibatches, at the hyperparameters that
+    the model had when this was made.
+
+    :ivar dtype: of the features in `chunks`, and hence of the large products.
+    :ivar cached: whether features are kept.
     """
 
-    def __init__(
-        self,
-        model: EngineModel,
-        X: AnyNDArray,
-        Y: AnyNDArray,
-        weight: AnyNDArray,
-    ) -> None:
-        """
-        :param X: [N, D], Y: [N, P], weight: [N, 1].
-        """
+    def __init__(self, model: Model, source: Source) -> None:
+        self.source, self.indexed = source, source.indexed
+        self.dtype = tf.as_dtype(default_float())
         self._project = model.projector()
-        self._data = (X, Y, weight)
-        self.chunk_rows = chunk_rows(model)
         entries = model.num_feature_groups * model.num_features[1]
-        self._cached = len(X) * entries * X.dtype.itemsize <= CACHE_BYTES
-        self._chunks: dict[tf.DType, list[Rows]] = {}
-
-    def __len__(self) -> int:
-        return len(self._data[0])
-
-    def chunks(self, dtype: tf.DType) -> Iterator[Rows]:
-        """
-        Iterate over all rows, chunk by chunk.
-
-        :param dtype: of the features, and hence of the large products.
-        """
-        if self._cached:
-            if dtype not in self._chunks:
-                self._chunks[dtype] = [self._cast(rows, dtype) for rows in self._projected()]
-            yield from self._chunks[dtype]
-        else:
-            yield from (self._cast(rows, dtype) for rows in self._projected())
-
-    def take(self, index: AnyNDArray) -> tuple[Rows, AnyNDArray]:
-        """
-        :param index: row numbers, of any shape.
-        :return: rows that hold them, and where in these rows each stands (same shape as `index`).
-        """
-        if not self._cached:
-            return self._rows(index.reshape(-1)), np.arange(index.size).reshape(index.shape)
-        chunks = list(self._projected())
-        if len(chunks) > 1:
-            self._store([Rows.concatenate(chunks)])
-        return self._chunks[self._dtype][0], index
+        self._row_bytes = entries * self.dtype.size
+        self._kept: dict[tf.DType, list[Projected]] = {}
 
     @property
-    def _dtype(self) -> tf.DType:
-        return tf.as_dtype(self._data[0].dtype)
+    def num_rows(self) -> int:
+        """:return: N."""
+        return self.source.num_rows
 
-    def _store(self, chunks: list[Rows]) -> None:
-        self._chunks[self._dtype] = chunks
+    @property
+    def cached(self) -> bool:
+        """:return: whether features are kept."""
+        return bool(self.num_rows * self._row_bytes <= CACHE_BYTES)
 
-    def _projected(self) -> Iterator[Rows]:
-        """Chunks in the dtype of the data, from memory where they are kept."""
-        if self._dtype in self._chunks:
-            yield from self._chunks[self._dtype]
-            return
-        starts = range(0, len(self), self.chunk_rows)
-        chunks = (self._rows(slice(start, start + self.chunk_rows)) for start in starts)
-        if not self._cached:
-            yield from chunks
-            return
-        self._store(list(chunks))
-        yield from self._chunks[self._dtype]
+    def see(self, batch: Batch) -> Projected:
+        """:return: the rows projected, in GPflow's default float."""
+        return Projected(batch, self._project(batch.X))
 
-    def _rows(self, index: Any) -> Rows:
-        X, Y, weight = (tf.convert_to_tensor(array[index]) for array in self._data)
-        return Rows(X, Y, weight, *self._project(X))
+    def chunks(self) -> Iterator[Projected]:
+        """:return: an iterator over all rows, with features in `dtype`."""
+        if not self.cached:
+            return (self.see(batch).in_precision(self.dtype) for batch in self.source.chunks())
+        return iter(self._in(self.dtype))
 
-    @staticmethod
-    def _cast(rows: Rows, dtype: tf.DType) -> Rows:
-        return rows._replace(features=tf.cast(rows.features, dtype))
+    def everything(self) -> Projected:
+        """:return: all rows, in memory."""
+        parts = self._in(tf.as_dtype(default_float()))
+        if len(parts) > 1:
+            parts[:] = [Projected.joined(parts)]
+        return parts[0]
+
+    def _in(self, dtype: tf.DType) -> list[Projected]:
+        if not self._kept:
+            first = [self.see(batch) for batch in self.source.chunks()]
+            self._kept[tf.as_dtype(default_float())] = first
+        if dtype not in self._kept:
+            first = self._kept[tf.as_dtype(default_float())]
+            self._kept[dtype] = [rows.in_precision(dtype) for rows in first]
+        return self._kept[dtype]
+
+    def gather(self, index: AnyNDArray) -> tuple[Projected, AnyNDArray]:
+        """See `gpflow_bsvm.data.sources.Source.gather`: all rows where features are kept."""
+        if self.cached:
+            return self.everything(), index
+        rows, index = self.source.gather(index)
+        if len(rows.Y) != index.size:
+            rows = Batch(*(tf.gather(column, index.reshape(-1)) for column in rows))
+            index = np.arange(index.size).reshape(index.shape)
+        return self.see(rows), index
+
+    def stream(self, position: int) -> Iterator[Batch]:
+        """See `gpflow_bsvm.data.sources.Source.stream`."""
+        return self.source.stream(position)

@@ -23,11 +23,12 @@ class QuasiNewton:
     """
     Raises functions of `variables` that resemble each other, one after the other: the curvature
     that was learned of one is where the next begins, if there are not too many values.
+
+    :ivar inverse: of the Hessian that was learned, or None.
     """
 
-    def __init__(self, variables: list[tf.Variable]) -> None:
-        self._variables = variables
-        self._inverse: AnyNDArray | None = None
+    def __init__(self, variables: list[tf.Variable], inverse: AnyNDArray | None = None) -> None:
+        self._variables, self.inverse = variables, inverse
 
     def maximise(
         self, value_and_gradient: ValueAndGradient, max_iter: int, least_gain: float = -math.inf
@@ -49,17 +50,17 @@ class QuasiNewton:
         better = bool(loss.seen) and best.fun <= loss.seen[0]
         _assign(self._variables, best.x if better else start)
         if better and best.nit:
-            self._inverse = self._learned(best)
+            self.inverse = self._learned(best)
         elif not (better and best.success):  # no step was found, though it is no maximum
-            self._inverse = None
+            self.inverse = None
 
     def _minimise(self, loss: _Loss, start: AnyNDArray, max_iter: int) -> OptimizeResult:
         options: dict[str, Any] = {"maxiter": max_iter}
-        if self._inverse is None:
+        if self.inverse is None:
             return minimize(
                 loss, start, jac=True, method="L-BFGS-B", options=options, callback=loss.stop
             )
-        options["hess_inv0"] = self._inverse
+        options["hess_inv0"] = self.inverse
         with warnings.catch_warnings():  # a line search that fails ends the iterations, and says so
             warnings.simplefilter("ignore", RuntimeWarning)
             return minimize(

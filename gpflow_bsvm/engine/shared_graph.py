@@ -4,128 +4,25 @@
 thousand models keeps a thousand graphs. Here a function of GPflow modules (kernels, likelihoods)
 is traced once per *structure* - classes, shapes, active dimensions, transforms - and the values
 of the parameters come in as tensors. Two models that differ only in their numbers share a graph.
+(A deepcopy with a memo puts tensors in the place of parameters, as `gpflow.utilities.freeze` does.)
 """
 
 from __future__ import annotations
 
-import contextlib
 import copy
-import enum
-import functools
 import threading
-import types
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import gpflow
-import numpy as np
 import tensorflow as tf
 import tensorflow_probability as tfp
 
-#: Attributes in which TensorFlow keeps its own books: they differ between equal modules.
-_BOOKKEEPING = frozenset({"_name", "_name_scope", "_scope_name", "_obj_reference_counts_dict"})
-
-#: Told apart by what they are, not by their attributes.
-_FUNCTIONS = (
-    type,
-    types.FunctionType,
-    types.MethodType,
-    types.BuiltinFunctionType,
-    functools.partial,
-)
+from .structure import open_shape, structure_of
 
 #: Graphs kept per function; the least recently used one goes first.
 _CACHE_SIZE = 64
-
-
-class _Unshareable(Exception):
-    """The module holds state that cannot be passed in as a parameter (raw variables, layers)."""
-
-
-class _Structure:
-    """
-    Walk a module: its hashable structure, and its parameters in the order of the walk. Other state
-    (raw variables, Keras layers) raises `_Unshareable`, or with `by_identity` stands for itself.
-    """
-
-    def __init__(self, by_identity: bool = False) -> None:
-        self._by_identity = by_identity
-        self.parameters: list[gpflow.Parameter] = []
-        self._seen: dict[int, int] = {}
-
-    def of(self, value: Any) -> Hashable:
-        if value is None or isinstance(value, (bool, int, float, complex, str, bytes, enum.Enum)):
-            return (type(value), value)
-        if isinstance(value, (np.dtype, tf.DType, tf.TensorShape)):
-            return (type(value).__name__, str(value))
-        if isinstance(value, slice):
-            return ("slice", value.start, value.stop, value.step)
-        if isinstance(value, tf.Tensor) and hasattr(value, "numpy"):
-            value = value.numpy()  # a constant, such as the nodes of a quadrature rule
-        if isinstance(value, (np.ndarray, np.generic)) and not value.dtype.hasobject:
-            return ("array", value.shape, value.dtype.str, value.tobytes())
-        if id(value) in self._seen:  # a parameter or module used twice is part of the structure
-            return ("again", self._seen[id(value)])
-        return self._of_object(value)
-
-    def _of_object(self, value: Any) -> Hashable:
-        if isinstance(value, (list, tuple)):
-            return ("sequence", *(self.of(item) for item in value))
-        if isinstance(value, Mapping):
-            return ("mapping", *((str(key), self.of(value[key])) for key in sorted(value, key=str)))
-        self._seen[id(value)] = len(self._seen)
-        if isinstance(value, gpflow.Parameter):
-            self.parameters.append(value)
-            if self._by_identity:
-                return self._opaque(value)
-            shape = tuple(_open(value.unconstrained_variable.shape))
-            return ("parameter", shape, value.dtype.name, self.of(value.transform))
-        if isinstance(value, (tfp.bijectors.Bijector, tfp.distributions.Distribution)):
-            return (type(value), self.of(value.parameters))
-        if isinstance(value, (tf.Variable, tf.Tensor)):
-            return self._opaque(value)
-        if isinstance(value, _FUNCTIONS):
-            return ("function", value)
-        keras = any("keras" in base.__module__ for base in type(value).__mro__)
-        if keras or not hasattr(value, "__dict__"):
-            return self._opaque(value)
-        return (type(value), self._of_attributes(value))
-
-    def _opaque(self, value: Any) -> Hashable:
-        if not self._by_identity:
-            raise _Unshareable
-        return ("identity", id(value))
-
-    def _of_attributes(self, value: Any) -> Hashable:
-        names = sorted(
-            name
-            for name in vars(value)
-            if name not in _BOOKKEEPING and not name.startswith("_self_")
-        )
-        return tuple((name, self.of(vars(value)[name])) for name in names)
-
-
-def _key(modules: tuple[Any, ...]) -> tuple[Hashable, list[gpflow.Parameter]]:
-    """
-    :return: the structure of `modules` and their parameters; modules with other state (a Keras
-        layer, a raw variable) share with no others, and their variables are captured as they are.
-    """
-    for by_identity in (False, True):
-        walk = _Structure(by_identity)
-        with contextlib.suppress(_Unshareable, TypeError, RecursionError):
-            key = walk.of(modules)
-            hash(key)
-            return (("identity", *modules, key), []) if by_identity else (key, walk.parameters)
-    return ("identity", *modules), []
-
-
-def parameters_of(*modules: Any) -> list[gpflow.Parameter]:
-    """
-    :return: the parameters of `modules` in the order in which a `Compiled` function passes them;
-        none for modules with other state, which no function can move.
-    """
-    return _key(modules)[1]
 
 
 def _distributions(value: Any) -> list[Any]:
@@ -143,11 +40,6 @@ def _raw(parameter: gpflow.Parameter) -> tf.Tensor:
     return tf.convert_to_tensor(parameter.unconstrained_variable)
 
 
-def _open(shape: tf.TensorShape) -> list[int | None]:
-    """The first dimension of matrices stays open: another number of inducing points, same graph."""
-    return [None, *shape[1:]] if len(shape) == 2 else list(shape)
-
-
 def _spec(tensor: tf.Tensor) -> tf.TensorSpec:
     """The last dimension (inputs, latents, inducing points) stays fixed, all others are open."""
     rank = len(tensor.shape)
@@ -161,8 +53,10 @@ class Compiled:
     Use as a decorator at module level; `bind` gives the callable for some modules. The parameters
     are read at every call, so that a bound function follows their values::
 
-        project = Compiled(_project).bind(kernel, inducing_variable)
-        A = project(X)
+        project = Compiled(_project).bind(prior)
+        features = project(X, Lz)
+
+    Arguments and results are tensors in any structure of tuples, such as NamedTuples.
     """
 
     def __init__(self, function: Callable[..., Any], *, rebuilds: bool = False) -> None:
@@ -182,33 +76,28 @@ class Compiled:
     def bind(self, *modules: Any) -> Callable[..., Any]:
         """
         :param modules: GPflow modules (or any object) that come first in the function's arguments.
-        :return: a callable of the remaining arguments, all tensors.
+        :return: a callable of the remaining arguments, all tensors in structures of tuples.
         """
-        structure, parameters = _key(modules)
+        structure, parameters = structure_of(modules)
         structure = (structure, gpflow.config.default_float())
 
-        def call(*tensors: Any) -> Any:
-            tensors = tuple(tf.convert_to_tensor(tensor) for tensor in tensors)
+        def call(*arguments: Any) -> Any:
+            tensors = [tf.convert_to_tensor(leaf) for leaf in tf.nest.flatten(arguments)]
             key = (structure, *((len(t.shape), t.shape[-1:], t.dtype) for t in tensors))
-            graph = self._graph(key, modules, parameters, tensors)
-            return graph([_raw(parameter) for parameter in parameters], *tensors)
+            graph, result = self._graph(key, modules, parameters, arguments, tensors)
+            flat = graph([_raw(parameter) for parameter in parameters], *tensors)
+            return tf.nest.pack_sequence_as(result, flat)
 
         return call
 
-    def __call__(self, *tensors: Any) -> Any:
+    def __call__(self, *arguments: Any) -> Any:
         """Call a function that takes no modules."""
-        return self.bind()(*tensors)
+        return self.bind()(*arguments)
 
-    def _graph(
-        self,
-        key: Hashable,
-        modules: tuple[Any, ...],
-        parameters: list[gpflow.Parameter],
-        tensors: tuple[tf.Tensor, ...],
-    ) -> Any:
+    def _graph(self, key: Hashable, *what: Any) -> Any:
         with self._lock:
             if key not in self._graphs:
-                self._graphs[key] = self._trace(modules, parameters, tensors)
+                self._graphs[key] = self._trace(*what)
             self._graphs.move_to_end(key)
             while len(self._graphs) > _CACHE_SIZE:
                 self._graphs.popitem(last=False)
@@ -218,27 +107,41 @@ class Compiled:
         self,
         modules: tuple[Any, ...],
         parameters: list[gpflow.Parameter],
-        tensors: tuple[tf.Tensor, ...],
-    ) -> Any:
-        def rebuild(values: list[tf.Tensor]) -> tuple[Any, ...]:
-            constrained = {
-                id(parameter): value
-                if parameter.transform is None
-                else parameter.transform.forward(value)
-                for parameter, value in zip(parameters, values)
-            }
-            # deepcopy takes what the memo has: here tensors in the place of the parameters, and
-            # distributions as they are (TFP's `TransformedDistribution` cannot be copied).
-            memo = {**constrained, **{id(prior): prior for prior in _distributions(modules)}}
-            return copy.deepcopy(modules, memo) if parameters else modules
+        arguments: tuple[Any, ...],
+        tensors: list[tf.Tensor],
+    ) -> tuple[Any, Any]:
+        """:return: a concrete function of flat lists, and the structure of its result."""
+        rebuild, structure = _rebuilder(modules, parameters), []
 
         def traced(values: list[tf.Tensor], *tensors: tf.Tensor) -> Any:
             self.num_traces += 1
+            packed = tf.nest.pack_sequence_as(arguments, tensors)
             if self._rebuilds:
-                return self._function(rebuild, values, *tensors)
-            return self._function(*rebuild(values), *tensors)
+                result = self._function(rebuild, values, *packed)
+            else:
+                result = self._function(*rebuild(values), *packed)
+            structure.append(tf.nest.map_structure(lambda _: None, result))
+            return tf.nest.flatten(result)
 
         raw = [parameter.unconstrained_variable for parameter in parameters]
-        raw_specs = [tf.TensorSpec(_open(variable.shape), variable.dtype) for variable in raw]
+        raw_specs = [tf.TensorSpec(open_shape(variable.shape), variable.dtype) for variable in raw]
         specs = [_spec(tensor) for tensor in tensors]
-        return tf.function(traced).get_concrete_function(raw_specs, *specs)
+        return tf.function(traced).get_concrete_function(raw_specs, *specs), structure[-1]
+
+
+def _rebuilder(
+    modules: tuple[Any, ...], parameters: list[gpflow.Parameter]
+) -> Callable[[list[tf.Tensor]], Any]:
+    def rebuild(values: list[tf.Tensor]) -> tuple[Any, ...]:
+        constrained = {
+            id(parameter): value
+            if parameter.transform is None
+            else parameter.transform.forward(value)
+            for parameter, value in zip(parameters, values)
+        }
+        # deepcopy takes what the memo has: here tensors in the place of the parameters, and
+        # distributions as they are (TFP's `TransformedDistribution` cannot be copied).
+        memo = {**constrained, **{id(prior): prior for prior in _distributions(modules)}}
+        return copy.deepcopy(modules, memo) if parameters else modules
+
+    return rebuild

@@ -1,213 +1,150 @@
-"""project -> localise -> accumulate: pure functions of tensors, compiled once per structure.
-
-Every model is Gaussian in whitened features: f(x) = Phi(x) s + m(x) + residual, s ~ N(0, I). Rows
-of `features` are data, its leading dimension G is 1 where all latent functions share kernel and
-inducing variable, else L. Sums over data are additive, so that a pass may go chunk by chunk.
-"""
+"""localise -> accumulate: pure functions of tensors. Sums are additive over rows."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import tensorflow as tf
-from gpflow.covariances import Kuf, Kuu
-from gpflow.functions import MeanFunction
-from gpflow.inducing_variables import InducingVariables
-from gpflow.kernels import Kernel, MultioutputKernel
+from check_shapes import check_shapes
 from gpflow.likelihoods import Likelihood
 
 from ..likelihoods import sites
-from ..likelihoods.base import VARIANCE_FLOOR
+from ..likelihoods.base import VARIANCE_FLOOR, Sites
+from .natural import Gaussian, Natural
+from .projection import Features, Projected
 from .shared_graph import Compiled
 
 #: A cavity has at most this many times the variance of its marginal.
 _MOST_GROWTH = 1e6
 
 
-class Rows(NamedTuple):
-    """Some rows of the data, as the engine sees them."""
+class Marginals(NamedTuple):
+    """Of f at some rows, or of Phi s, its part that q knows of."""
 
-    X: tf.Tensor  #: [N, D]
-    Y: tf.Tensor  #: [N, P]
-    weight: tf.Tensor  #: [N, 1], powers of the likelihood (sample weights times minibatch scale)
-    features: tf.Tensor  #: [G, N, M], projections on the whitened inducing variables
-    residual: tf.Tensor  #: [N, L] or [N, 1], k(x, x) - |features|^2
-    prior_mean: tf.Tensor  #: [N, L] or [N, 1]
-
-    def take(self, index: tf.Tensor) -> Rows:
-        """:return: the rows of these numbers, in this order."""
-        return Rows(*(tf.gather(column, index, axis=n) for column, n in zip(self, _ROW_AXES)))
-
-    @staticmethod
-    def concatenate(parts: Sequence[Rows]) -> Rows:
-        """:return: the rows of all parts, one after the other."""
-        return Rows(*(tf.concat(column, n) for column, n in zip(zip(*parts), _ROW_AXES)))
+    mean: tf.Tensor  #: [N, L]
+    variance: tf.Tensor  #: [N, L]
 
 
-_ROW_AXES = (0, 0, 0, 1, 0, 0)  # which axis of each field counts the rows
+class Local(NamedTuple):
+    """What the labels of some rows say."""
 
-
-Marginals = tuple[tf.Tensor, tf.Tensor]  #: mean and variance, both [N, L]
+    sites: Sites  #: of f(x), [N, L]
+    expectation: tf.Tensor  #: [N], weighted E_q log p(y_n | f_n)
 
 
 class Statistics(NamedTuple):
-    """What one pass over data leaves: additive over rows."""
+    """What one pass over data leaves."""
 
-    h: tf.Tensor  #: [L, M], sum of r_n Phi_n
-    P: tf.Tensor  #: [L, M, M], sum of w_n Phi_n Phi_n^T
+    sums: Natural  #: sum of r_n Phi_n, and of w_n Phi_n Phi_n^T
     expectation: tf.Tensor  #: [], sum of E_q log p(y_n | f_n)
 
 
-def prior_factor(
-    kernel: Kernel, inducing_variable: InducingVariables, jitter: tf.Tensor
-) -> tf.Tensor:
-    """:return: Cholesky factor Lz of Kuu + jitter I, [G, M, M]."""
-    Kuu_ = Kuu(inducing_variable, kernel, jitter=jitter)
-    return tf.linalg.cholesky(Kuu_[None] if len(Kuu_.shape) == 2 else Kuu_)
-
-
-def project(
-    kernel: Kernel,
-    inducing_variable: InducingVariables,
-    mean_function: MeanFunction,
-    X: tf.Tensor,
-    Lz: tf.Tensor,
-) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-    """
-    :param X: [N, D] inputs.
-    :param Lz: [G, M, M], Cholesky factor of Kuu.
-    :return: features (Lz^-1 Kuf)^T [G, N, M], residual variance [N, G] and prior mean [N, L].
-    """
-    Kuf_ = Kuf(inducing_variable, kernel, X)
-    Kuf_ = Kuf_[None] if len(Kuf_.shape) == 2 else Kuf_  # [G, M, N]
-    A = tf.linalg.triangular_solve(Lz, Kuf_)
-    if isinstance(kernel, MultioutputKernel):
-        Kff = kernel(X, full_cov=False, full_output_cov=False)  # [N, L]
-    else:
-        Kff = kernel(X, full_cov=False)[:, None]
-    explained = tf.linalg.matrix_transpose(tf.reduce_sum(tf.square(A), axis=-2))  # [N, G]
-    return tf.linalg.matrix_transpose(A), Kff - explained, mean_function(X)
-
-
-def marginals(features: tf.Tensor, R: tf.Tensor, c: tf.Tensor) -> Marginals:
+@check_shapes(
+    "phi: [G, N, M]",
+    "R: [L, M, M]",
+    "c: [L, M]",
+    "return.mean: [N, L]",
+    "return.variance: [N, L]",
+)
+def marginals(phi: tf.Tensor, R: tf.Tensor, c: tf.Tensor) -> Marginals:
     """
     Marginals of Phi s under q(s_l) = N(R_l^T c_l, R_l^T R_l), for many rows: W = Phi R^T,
     mean W c, variance the squared norms of the rows of W.
 
-    :param features: [G, N, M]; products run in their dtype.
-    :param R: [L, M, M], and c: [L, M], see `gpflow_bsvm.engine.natural.Gaussian`.
-    :return: mean and variance, both [N, L].
+    :param phi: products run in its dtype.
+    :param R: and c: see `gpflow_bsvm.engine.natural.Gaussian`.
     """
-    W = tf.matmul(features, tf.cast(R, features.dtype), transpose_b=True)  # [L, N, M]
-    mean = tf.linalg.matvec(W, tf.cast(c, features.dtype))
+    W = tf.matmul(phi, tf.cast(R, phi.dtype), transpose_b=True)  # [L, N, M]
+    mean = tf.linalg.matvec(W, tf.cast(c, phi.dtype))
     variance = tf.reduce_sum(tf.square(W), axis=-1)
-    return tf.cast(tf.transpose(mean), c.dtype), tf.cast(tf.transpose(variance), c.dtype)
+    return Marginals(*(tf.cast(tf.transpose(part), c.dtype) for part in (mean, variance)))
 
 
-def marginals_of_few(features: tf.Tensor, L: tf.Tensor, h: tf.Tensor) -> Marginals:
+@check_shapes(
+    "phi: [G, N, M]",
+    "L: [L, M, M]",
+    "h: [L, M]",
+    "return.mean: [N, L]",
+    "return.variance: [N, L]",
+)
+def marginals_of_few(phi: tf.Tensor, L: tf.Tensor, h: tf.Tensor) -> Marginals:
     """
     As `marginals`, from precision P = L L^T and precision-mean h, without inverting L: the
     cheaper way where there are fewer rows than inducing points.
     """
-    columns = tf.linalg.matrix_transpose(tf.broadcast_to(features, _latent_shape(features, h)))
+    shape = tf.concat([tf.shape(h)[:1], tf.shape(phi)[1:]], axis=0)
+    columns = tf.linalg.matrix_transpose(tf.broadcast_to(phi, shape))
     W = tf.linalg.triangular_solve(L, tf.concat([columns, h[..., None]], axis=-1))
     A, c = W[..., :-1], W[..., -1]
     mean = tf.linalg.matvec(A, c, transpose_a=True)
-    return tf.transpose(mean), tf.transpose(tf.reduce_sum(tf.square(A), axis=-2))
+    return Marginals(tf.transpose(mean), tf.transpose(tf.reduce_sum(tf.square(A), axis=-2)))
 
 
-def _latent_shape(features: tf.Tensor, h: tf.Tensor) -> tf.Tensor:
-    return tf.concat([tf.shape(h)[:1], tf.shape(features)[1:]], axis=0)
+def total(features: Features, f: Marginals) -> Marginals:
+    """:return: marginals of f(x): prior mean and residual added to those of Phi s."""
+    # Rounding can leave a vanishing variance below 0, and at 0 a square root has no gradient.
+    variance = tf.maximum(f.variance + features.residual, VARIANCE_FLOOR)
+    return Marginals(f.mean + features.mean, variance)
 
 
-def accumulate(likelihood: Likelihood, rows: Rows, f: Marginals) -> Statistics:
+@check_shapes("f.mean: [N, L]", "return.sites.w: [N, L]", "return.expectation: [N]")
+def localise(likelihood: Likelihood, rows: Projected, f: Marginals) -> Local:
+    """:return: sites of f(x) and expectations at the marginals `f` of Phi s."""
+    X, Y, weight = rows.batch
+    mean, variance = total(rows.features, f)
+    expectation = likelihood.variational_expectations(X, mean, variance, Y)
+    return Local(Sites(*sites(likelihood, X, mean, variance, Y)), weight[:, 0] * expectation)
+
+
+@check_shapes("sites.w: [N, L]", "sites.r: [N, L]", "return.h: [L, M]", "return.P: [L, M, M]")
+def sum_sites(rows: Projected, sites: Sites) -> Natural:
     """
-    Localise the sites at the marginals `f` of Phi s and sum them up:
-
-        h = Phi^T r,    P = Phi^T diag(w) Phi.
-
-    A mean function m(x) is taken out: the site of f - m has precision-mean r - w m. Products run
-    in the dtype of the features, everything else in that of `f`.
+    h = Phi^T r and P = Phi^T diag(w) Phi, without the prior's I. A mean function m(x) is taken out:
+    the site of f - m has precision-mean r - w m. Products run in the dtype of the features.
     """
-    w, r, expectation = localise(likelihood, rows, f)
-    return Statistics(*sum_sites(rows, w, r), expectation)
+    phi, weight, dtype = rows.features.phi, rows.batch.weight, sites.w.dtype
+    r = sites.r - sites.w * rows.features.mean
+    w = tf.cast(tf.transpose(weight * sites.w), phi.dtype)[..., None]  # [L, N, 1]
+    r = tf.cast(tf.transpose(weight * r), phi.dtype)[..., None]
+    P = tf.matmul(phi * w, phi, transpose_a=True)
+    h = tf.matmul(phi, r, transpose_a=True)[..., 0]
+    return Natural(tf.cast(h, dtype), tf.cast(P, dtype))
 
 
-def localise(
-    likelihood: Likelihood, rows: Rows, f: Marginals
-) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-    """
-    :return: sites w and r of f(x) at the marginals `f` of Phi s, both [N, L], and the weighted sum
-        of E_q log p(y_n | f_n).
-    """
-    mean, variance = total(rows, f)
-    w, r = sites(likelihood, rows.X, mean, variance, rows.Y)
-    expectation = likelihood.variational_expectations(rows.X, mean, variance, rows.Y)
-    return w, r, tf.reduce_sum(rows.weight[:, 0] * expectation)
+def accumulate(likelihood: Likelihood, rows: Projected, f: Marginals) -> Statistics:
+    """:return: the statistics of the sites at the marginals `f` of Phi s."""
+    local = localise(likelihood, rows, f)
+    return Statistics(sum_sites(rows, local.sites), tf.reduce_sum(local.expectation))
 
 
-def sum_sites(rows: Rows, w: tf.Tensor, r: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """
-    :param w: [N, L] precisions, and r: [N, L] precision-means, of sites of f.
-    :return: h [L, M] and P [L, M, M], see `accumulate`.
-    """
-    features, dtype = rows.features, w.dtype
-    r = r - w * rows.prior_mean
-    w = tf.cast(tf.transpose(rows.weight * w), features.dtype)[..., None]  # [L, N, 1]
-    r = tf.cast(tf.transpose(rows.weight * r), features.dtype)[..., None]
-    P = tf.matmul(features * w, features, transpose_a=True)
-    h = tf.matmul(features, r, transpose_a=True)[..., 0]
-    return tf.cast(h, dtype), tf.cast(P, dtype)
-
-
-def cavity(rows: Rows, f: Marginals, w: tf.Tensor, r: tf.Tensor) -> Marginals:
+def cavity(rows: Projected, f: Marginals, sites: Sites) -> Marginals:
     """
     :param f: marginals of Phi s.
-    :param w: [N, L], and r: [N, L], the sites of f(x) that are in them.
-    :return: mean and variance of f(x_n) without site n, both [N, L].
+    :param sites: of f(x), those that are in `f`.
+    :return: marginals of f(x_n) without site n.
     """
-    mean, variance = f
-    w, r = rows.weight * w, rows.weight * (r - w * rows.prior_mean)
-    left = variance / tf.maximum(1 - w * variance, 1 / _MOST_GROWTH)
-    return total(rows, (left * (mean / variance - r), left))
-
-
-def total(rows: Rows, f: Marginals) -> Marginals:
-    """:return: mean and variance of f(x): prior mean and residual added to those of Phi s."""
-    mean, variance = f
-    # Rounding can leave a vanishing variance below 0, and at 0 a square root has no gradient.
-    return mean + rows.prior_mean, tf.maximum(variance + rows.residual, VARIANCE_FLOOR)
+    w = rows.batch.weight * sites.w
+    r = rows.batch.weight * (sites.r - sites.w * rows.features.mean)
+    left = f.variance / tf.maximum(1 - w * f.variance, 1 / _MOST_GROWTH)
+    return total(rows.features, Marginals(left * (f.mean / f.variance - r), left))
 
 
 @Compiled
-def compiled_sum_sites(w: tf.Tensor, r: tf.Tensor, *rows: tf.Tensor) -> Any:
-    """`sum_sites` for eager callers."""
-    return sum_sites(Rows(*rows), w, r)
+def compiled_localise(likelihood: Likelihood, q: Gaussian, rows: Projected) -> Local:
+    """`localise` under q(s), for eager callers."""
+    return localise(likelihood, rows, marginals(rows.features.phi, q.R, q.c))
 
 
 @Compiled
-def compiled_localise(likelihood: Likelihood, R: tf.Tensor, c: tf.Tensor, *rows: tf.Tensor) -> Any:
-    """`localise` at q(s) = N(R^T c, R^T R), for eager callers."""
-    seen = Rows(*rows)
-    return localise(likelihood, seen, marginals(seen.features, R, c))
-
-
-compiled_prior_factor = Compiled(prior_factor)
-compiled_project = Compiled(project)
+def compiled_accumulate(likelihood: Likelihood, q: Gaussian, rows: Projected) -> Statistics:
+    """`accumulate` under q(s), for eager callers."""
+    return accumulate(likelihood, rows, marginals(rows.features.phi, q.R, q.c))
 
 
 @Compiled
-def compiled_accumulate(
-    likelihood: Likelihood, R: tf.Tensor, c: tf.Tensor, *rows: tf.Tensor
-) -> Statistics:
-    """`accumulate` at q(s) = N(R^T c, R^T R), for eager callers."""
-    seen = Rows(*rows)
-    return accumulate(likelihood, seen, marginals(seen.features, R, c))
+def compiled_marginals(q: Gaussian, features: Features) -> Marginals:
+    """Marginals of f(x) under q(s), for eager callers."""
+    return total(features, marginals(features.phi, q.R, q.c))
 
 
-@Compiled
-def compiled_marginals(R: tf.Tensor, c: tf.Tensor, *rows: tf.Tensor) -> Marginals:
-    """Mean and variance of f(x), both [N, L], for eager callers."""
-    seen = Rows(*rows)
-    return total(seen, marginals(seen.features, R, c))
+compiled_sum_sites = Compiled(sum_sites)

@@ -17,7 +17,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from ..checks import warn_of_constants
+from ..data.checks import warn_of_constants
 from ..data.sparse import SparseRows, merge_equal
 from ..inference import CAVI, SVI
 from ..likelihoods import CrammerSinger, Hinge, OneVsRest

@@ -12,7 +12,7 @@ from gpflow.config import default_float
 from sklearn.cluster import KMeans, kmeans_plusplus
 from sklearn.metrics import pairwise_distances
 
-from ..checks import as_matrix, check_weights
+from ..data.checks import as_matrix, check_weights
 
 #: Rows that k-means looks at: beyond some 20 000 the centres hardly move any more.
 SUBSAMPLE = 20_000

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gpflow
 import numpy as np
 import tensorflow as tf
 from gpflow.base import AnyNDArray
-from gpflow.config import default_float
 
-from ..checks import check_fit, check_inputs, check_width, duplicate_rows
-from ..engine.natural import compiled_solve
-from ..engine.projected_data import View
+from ..checks import check_whole
+from ..data.batch import Batch
+from ..data.checks import check_inputs, duplicate_rows
+from ..data.passes import map_over
+from ..data.sources import ArraySource
+from ..engine.contracts import check_width, chunk_rows, open_all
+from ..engine.natural import compiled_solve, whiten
+from ..engine.projected_data import ProjectedData
 from ..engine.statistics import compiled_localise
 from .initial import SUBSAMPLE, greedy_variance
 
+if TYPE_CHECKING:
+    from ..models import BSVM
 
-def exchange(model: Any, Z: Any) -> None:
+
+def exchange(model: BSVM, Z: Any) -> None:
     """
     Give a `BSVM` other inducing points, in another number if need be. q(u) of the new ones is what
     the model says of f there: its predictions at Z stay as they are, and elsewhere as far as Z can
@@ -36,21 +43,20 @@ def exchange(model: Any, Z: Any) -> None:
     for first, again in duplicate_rows(Z):
         raise ValueError(f"rows {first} and {again} of Z are equal: remove duplicates")
     mean, covariance = model.predict_f(Z, full_cov=True)  # [M, L], [L, M, M]
-    trainable = model.inducing_variable.Z.trainable
+    trainable = [p.trainable for p in (model.inducing_variable.Z, model.q_mu, model.q_sqrt)]
     model.inducing_variable = gpflow.inducing_variables.InducingPoints(Z)
-    gpflow.set_trainable(model.inducing_variable, trainable)
     Lz, mean = model.prior_factor(), tf.transpose(mean - model.mean_function(Z))
     root = tf.linalg.cholesky(covariance + model.jitter * tf.eye(len(Z), dtype=mean.dtype))
     if model.whiten:
-        Lz = tf.broadcast_to(Lz, tf.shape(root))
-        mean = tf.linalg.triangular_solve(Lz, mean[..., None])[..., 0]
-        root = tf.linalg.triangular_solve(Lz, root)
+        mean, root = whiten(Lz, mean, root)
     model.q_mu = gpflow.Parameter(tf.transpose(mean))
     model.q_sqrt = gpflow.Parameter(root, transform=gpflow.utilities.triangular())
+    for part, flag in zip((model.inducing_variable.Z, model.q_mu, model.q_sqrt), trainable):
+        gpflow.set_trainable(part, flag)
 
 
 def reselect(
-    model: Any,
+    model: BSVM,
     data: tuple[Any, Any],
     max_inducing: int | None = None,
     *,
@@ -76,21 +82,32 @@ def reselect(
     :return: Z [M, D].
     :raise ValueError: for bad data, and as `exchange`.
     """
-    X, Y, weight = check_fit(model, data, sample_weight)
-    rows = np.arange(len(X))
-    if len(X) > subsample:
-        rows = np.random.default_rng(seed).choice(len(X), subsample, replace=False)
-        X, Y, weight = X[rows], Y[rows], weight[rows]
-    importance = weight[:, 0] * _precisions(model, X, Y, weight) if margin else None
-    number = max_inducing or model.num_features[1]
+    number = model.num_features[1] if max_inducing is None else max_inducing
+    check_whole(1, max_inducing=number)
+    rows = _some_rows(model, data, sample_weight, seed, subsample)
+    weight = rows.weight.numpy()
+    importance = weight[:, 0] * _precisions(model, rows) if margin else None
+    X = rows.X.numpy()
     Z = greedy_variance(X, min(number, len(X)), model.kernel, tol=tol, weight=importance)
     exchange(model, Z)
     return Z
 
 
-def _precisions(model: Any, X: AnyNDArray, Y: AnyNDArray, weight: AnyNDArray) -> AnyNDArray:
+def _some_rows(model: BSVM, data: Any, weight: Any, seed: int | None, number: int) -> Batch:
+    """:return: so many rows at random, if there are more."""
+    source = open_all(model, data, weight)
+    index = np.arange(source.num_rows)
+    if len(index) > number:
+        index = np.random.default_rng(seed).choice(len(index), number, replace=False)
+    rows, index = source.gather(index)
+    return Batch(*(tf.gather(column, index) for column in rows))
+
+
+def _precisions(model: BSVM, rows: Batch) -> AnyNDArray:
     """:return: precisions of the sites, summed over latent functions, [N]."""
-    q = compiled_solve(*model.natural())
-    localise = compiled_localise.bind(model.likelihood)
-    chunks = View(model, X, Y, weight).chunks(tf.as_dtype(default_float()))
-    return np.concatenate([np.sum(localise(q.R, q.c, *rows)[0], axis=1) for rows in chunks])
+    q, localise = compiled_solve(model.natural()), compiled_localise.bind(model.likelihood)
+    X, Y, weight = (column.numpy() for column in rows)
+    source = ArraySource(X, Y, weight, chunk_rows(model))
+    data = ProjectedData(model, source)
+    w: AnyNDArray = map_over(data, lambda part: localise(q, part).sites.w).numpy()
+    return np.sum(w, axis=1)

@@ -7,7 +7,7 @@ from .gibbs import Gibbs
 from .history import History
 from .hmc import HMC
 from .ml2 import ML2
-from .samples import Draws
+from .samples import Interrupted, Samples
 from .schedules import Adaptive, Constant, RobbinsMonro
 from .svi import SVI
 from .vem import VEM
@@ -21,9 +21,10 @@ __all__ = [
     "VEM",
     "Adaptive",
     "Constant",
-    "Draws",
+    "Interrupted",
     "Gibbs",
     "History",
     "RobbinsMonro",
+    "Samples",
     "fit",
 ]

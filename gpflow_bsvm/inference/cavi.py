@@ -2,36 +2,36 @@
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Callable
+import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
-from gpflow.base import RegressionData
 from gpflow.config import default_float
-from gpflow.likelihoods import Likelihood
 
-from ..checks import check_elbo, check_fit, check_least
-from ..engine.line_search import grown, halved
+from ..checks import check_choice, check_elbo, check_number, check_rate, check_whole
+from ..data.passes import sum_over
+from ..data.sources import Source
+from ..engine.contracts import Model, shares_shifts
+from ..engine.line_search import Ascent
 from ..engine.natural import Gaussian, Natural, blend, centre, solve
-from ..engine.projected_data import EngineModel, View, shares_shifts
+from ..engine.projected_data import ProjectedData
 from ..engine.shared_graph import Compiled
-from ..engine.statistics import Rows, Statistics, accumulate, compiled_accumulate, marginals
-from .history import Callback, History, Recorder
+from ..engine.statistics import compiled_accumulate
+from .algorithm import Algorithm, Run, Step
 
 #: From this many feature entries (N times L M) on, the first sweeps run in single precision ...
 _BIG_PASS = 2e5
 #: ... until the ELBO rises by less than this, relatively.
 _SINGLE_TOL = 1e-4
 
-PRODUCTS = ("float64", "float32", "mixed")
+PRECISIONS = (None, "float64", "float32", "mixed")
 
 
 @dataclass(frozen=True)
-class CAVI:
+class CAVI(Algorithm):
     """
     Coordinate ascent variational inference (Wenzel et al. 2017, section 4.1) for q, at fixed
     hyperparameters: one sweep is a natural-gradient step of size rho on all the data, rho = 1
@@ -40,148 +40,123 @@ class CAVI:
     is a function of differences between latent functions (`shift_invariant`), a sweep ends by
     taking out of their means what they have in common, for which steps alone need many sweeps.
 
-    :ivar max_iter: most sweeps.
+    :ivar max_steps: most sweeps.
     :ivar tol: stop when the ELBO rises by less than `tol` times its absolute value, if a step had
         to be halved also with half the step.
     :ivar learning_rate: first rho to try, in (0, 1].
-    :ivar products: precision of the large products; sums, sites and factorisations are always in
+    :ivar matmul_precision: of the large products; sums, sites and factorisations are always in
         GPflow's default float. "float64", "float32" or "mixed": float32 far from the fixed point,
         where only the direction matters, float64 for the last sweeps, so that the result is that
-        of float64. None: "mixed" from 2e5 feature entries (N times M) on, else "float64".
+        of float64. None: "mixed" from 2e5 feature entries (N times L M) on, else the default float.
     """
 
-    max_iter: int = 200
+    max_steps: int = 200
     tol: float = 1e-5
     learning_rate: float = 1.0
-    products: str | None = None
+    matmul_precision: str | None = None
 
     def __post_init__(self) -> None:
-        check_least(1, max_iter=self.max_iter)
-        check_least(0, tol=self.tol)
-        if not 0 < self.learning_rate <= 1:
-            raise ValueError(f"learning_rate must be in (0, 1], got {self.learning_rate}")
-        if self.products is not None and self.products not in PRODUCTS:
-            raise ValueError(f"products must be None or one of {PRODUCTS}, got {self.products!r}")
+        check_whole(1, max_steps=self.max_steps)
+        check_number(0, tol=self.tol)
+        check_rate(learning_rate=self.learning_rate)
+        check_choice(PRECISIONS, matmul_precision=self.matmul_precision)
 
-    def run(
-        self,
-        model: EngineModel,
-        data: RegressionData | None = None,
-        *,
-        sample_weight: Any = None,
-        callback: Callback | None = None,
-        monitor: Callable[[int], Any] | None = None,
-        progress: bool | None = None,
-    ) -> History:
-        """
-        Fit q; the model's `q_mu` and `q_sqrt` are set at the end, also after an interrupt.
+    def _begin(self, model: Model, source: Source) -> Run:
+        return _Sweeps(self, model, ProjectedData(model, source))
 
-        :param data: X [N, D] and Y [N, P], all the data (if the model's `num_data` differs from N,
-            the data count as a sample of it, as in `model.elbo`); None: those that the model holds.
-        :param sample_weight: [N], powers of the likelihood; ones if None.
-        :param callback: called after each sweep with its number and the history.
-        :param monitor: a `gpflow.monitor.Monitor`, called after each sweep.
-        :param progress: show a progress bar; None: on a terminal only.
-        :raise ValueError: for bad data, see `gpflow_bsvm.checks`.
-        """
-        X, Y, weight = check_fit(model, data, sample_weight)
-        with Recorder(model, self.max_iter, callback, monitor, progress) as recorder:
-            view = View(model, X, Y, weight)
-            ascent = _Ascent(model, view)
-            for dtype, tol in self._phases(len(X) * math.prod(model.num_features)):
-                ascent.start(dtype)
-                recorder.history.converged = self._climb(ascent, recorder, tol)
-            check_elbo(ascent.elbo, "at the start")
-        return recorder.history
-
-    def _phases(self, num_entries: int) -> list[tuple[tf.DType, float]]:
+    def phases(self, num_entries: int) -> list[tuple[tf.DType, float]]:
         """:return: dtype of the products and tolerance, phase after phase."""
         exact = tf.as_dtype(default_float()).name
-        products = self.products or ("mixed" if num_entries >= _BIG_PASS else exact)
-        if products == "mixed":
+        precision = self.matmul_precision or ("mixed" if num_entries >= _BIG_PASS else exact)
+        if precision == "mixed":
             return [(tf.float32, max(self.tol, _SINGLE_TOL)), (tf.as_dtype(exact), self.tol)]
-        return [(tf.as_dtype(products), self.tol)]
+        return [(tf.as_dtype(precision), self.tol)]
 
-    def _climb(self, ascent: _Ascent, recorder: Recorder, tol: float) -> bool:
-        """:return: whether the ELBO rose by less than `tol` before the sweeps were used up."""
-        rho, settled = self.learning_rate, False
-        if not math.isfinite(ascent.elbo):  # single precision may overflow where double does not
-            return False
-        for step in range(len(recorder.history) + 1, self.max_iter + 1):
-            before = ascent.elbo
-            rho = ascent.step(rho)
-            if rho == 0:
-                return True
-            recorder.record(step, ascent.elbo, rho, ascent.natural)
-            little = ascent.elbo - before <= tol * abs(ascent.elbo)
-            # A step that just does not overshoot gains little far from the top: half of it tells.
-            if little and (settled or not ascent.overshoots):
-                return True
-            settled, rho = little, rho / 2 if little else grown(rho)
-        return False
+
+class Point(NamedTuple):
+    """q, its ELBO, and the sums of the sites as they are seen from there."""
+
+    natural: Natural
+    value: float
+    sums: Natural
+
+
+class State(NamedTuple):
+    """Where `CAVI` stands."""
+
+    ascent: Ascent  #: of a `Point`
+    phase: int = 0
+    steps: int = 0
 
 
 @Compiled
-def compiled_sweep(
-    likelihood: Likelihood,
-    h: tf.Tensor,
-    P: tf.Tensor,
-    target_h: tf.Tensor,
-    target_P: tf.Tensor,
-    rho: tf.Tensor,
-    share: tf.Tensor,
-    *rows: tf.Tensor,
-) -> tuple[Natural, Gaussian, Statistics]:
-    """
-    A step of size rho towards the target, then `centre` with `share`, and the statistics of `rows`
-    where that arrives.
-    """
-    natural = blend(Natural(h, P), target_h, target_P, rho)
-    natural, q = centre(natural, solve(natural), share)
-    seen = Rows(*rows)
-    return natural, q, accumulate(likelihood, seen, marginals(seen.features, q.R, q.c))
+def compiled_blend(
+    natural: Natural, sums: Natural, rho: tf.Tensor, share: tf.Tensor
+) -> tuple[Natural, Gaussian]:
+    """A step of size rho towards the sites' sums, then `centre` with `share`."""
+    natural = blend(natural, sums, rho)
+    return centre(natural, solve(natural), share)
 
 
-class _Ascent:
-    """A point of the climb: natural parameters, their ELBO and the target of the next step."""
+class _Sweeps(Run):
+    state: State
 
-    natural: Natural
-    elbo: float
-    overshoots: bool = False  #: whether a step had to be halved
-    _target: Natural
-
-    def __init__(self, model: EngineModel, view: View) -> None:
-        self._sweep = compiled_sweep.bind(model.likelihood)
+    def __init__(self, options: CAVI, model: Model, data: ProjectedData) -> None:
+        self._options, self._model, self._data = options, model, data
+        self.max_steps = options.max_steps
         self._accumulate = compiled_accumulate.bind(model.likelihood)
-        self._view = view
-        self.natural = model.natural()
-        self._share = tf.constant(float(shares_shifts(model)), self.natural.h.dtype)
+        self._share = shares_shifts(model)
+        self._phases = options.phases(data.num_rows * math.prod(model.num_features))
+        natural = model.natural()
+        self.state = self._enter(0, State(Ascent(Point(natural, math.nan, natural))))
 
-    def start(self, dtype: tf.DType) -> None:
-        """Look at the present point with products in `dtype`."""
-        self._dtype, self._target = dtype, self.natural
-        self.natural, elbo, self._target = self._move(0.0)
-        self.elbo = elbo if np.isfinite(self._target.h).all() else math.nan
+    def _enter(self, phase: int, state: State) -> State:
+        """Look at the present point with products in this phase's dtype."""
+        self._data.dtype = self._phases[phase][0]
+        point = state.ascent.point
+        point = self._move(point._replace(sums=point.natural), 0.0)
+        if not np.isfinite(point.sums.h).all():
+            point = point._replace(value=math.nan)
+        overshoots = state.ascent.overshoots
+        ascent = Ascent(point, self._options.learning_rate, overshoots=overshoots)
+        return State(ascent, phase, state.steps)
 
-    def step(self, rho: float) -> float:
-        """
-        Move by rho, halved until the ELBO does not fall by more than rounding.
+    def advance(self) -> Step | None:
+        """A sweep that was accepted; a phase ends where it gains little."""
+        while True:
+            ascent, phase, steps = self.state
+            last = phase + 1 == len(self._phases)
+            if math.isfinite(ascent.point.value):
+                dtype, tol = self._phases[phase]
+                ascent = ascent if ascent.ended else ascent.step(self._move, tol, dtype)
+                if ascent.taken and not self.state.ascent.ended:
+                    self.state = State(ascent, phase, steps + 1)
+                    self.converged = last and ascent.ended
+                    return Step(steps + 1, ascent.point.value, ascent.taken)
+            elif last:  # single precision may overflow where double does not
+                check_elbo(ascent.point.value, "at the start")
+            if last:
+                self._stop(steps)
+                return None
+            self.state = self._enter(phase + 1, self.state)
 
-        :return: the rho that was taken, 0 if none was found.
-        """
-        taken, point = halved(self._move, self.elbo, rho, self._dtype)
-        self.overshoots |= taken < rho
-        if point is not None:
-            self.natural, self.elbo, self._target = point
-        return taken
+    def _stop(self, steps: int) -> None:
+        self.converged = steps > 0
+        if not steps:
+            warnings.warn(
+                "no step was found that raises the bound: q is as it was, and nothing has "
+                "converged; a smaller learning_rate or another bound may help",
+                stacklevel=4,
+            )
 
-    def _move(self, rho: float) -> tuple[Natural, float, Natural]:
-        """One pass over the data: the point at rho, its ELBO and the target seen from there."""
-        chunks = self._view.chunks(self._dtype)
-        rate = tf.constant(rho, self.natural.h.dtype)
-        natural, q, first = self._sweep(
-            *self.natural, *self._target, rate, self._share, *next(chunks)
-        )
-        rest = (self._accumulate(q.R, q.c, *rows) for rows in chunks)
-        sums = functools.reduce(lambda one, two: Statistics(*map(tf.add, one, two)), rest, first)
-        return natural, float(sums.expectation - q.kl), Natural(sums.h, sums.P)
+    def _move(self, start: Point, rho: float) -> Point:
+        """One pass over the data: the point at rho, its ELBO and the sums seen from there."""
+        rate = tf.constant(rho, start.natural.h.dtype)
+        natural, q = compiled_blend(start.natural, start.sums, rate, self._share)
+        sums, expectation = sum_over(self._data, lambda rows: self._accumulate(q, rows))
+        return Point(natural, float(expectation - q.kl), sums)
+
+    def restore(self) -> None:
+        """See `Run`."""
+        if self.state.steps:
+            self._model.assign_natural(self.state.ascent.point.natural)

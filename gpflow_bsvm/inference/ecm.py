@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import tensorflow as tf
-from gpflow.base import RegressionData
 from gpflow.config import default_float
 from gpflow.likelihoods import Likelihood
 
-from ..checks import check_fit, check_least, check_point_sites
-from ..engine.line_search import grown, halved
+from ..checks import check_number, check_whole
+from ..data.passes import sum_over
+from ..data.sources import Source
+from ..engine.contracts import Model
+from ..engine.line_search import Ascent
 from ..engine.natural import Natural, compiled_solve
-from ..engine.projected_data import EngineModel, View
+from ..engine.projected_data import ProjectedData
+from ..engine.projection import Projected
 from ..engine.shared_graph import Compiled
-from ..engine.statistics import Rows, localise, sum_sites
-from .history import Callback, History, Recorder
+from ..engine.statistics import Marginals, Statistics, localise, sum_sites
+from ..likelihoods.hooks import Hook
+from .algorithm import Algorithm, Run, Step
 
 #: A point is stored as a Gaussian of this precision (of the whitened features).
 POINT_PRECISION = 1e12
 
 
 @dataclass(frozen=True)
-class ECM:
+class ECM(Algorithm):
     """
     Expectation conditional maximisation (Henao et al. 2014; for the linear model Polson & Scott
     2011, whose M step it is): the sites of `CAVI` at variance 0, and the mean alone,
@@ -37,100 +40,83 @@ class ECM:
     prior variance of the bias of `LinearBSVM`). Where a point comes onto the margin its weight is
     bounded by the variance floor of the likelihoods, 1e-14.
 
-    The residual variance of a sparse model plays no part: f = Phi s + m.
+    The residual variance of a sparse model plays no part: f = Phi s + m. The model's q is at the
+    end a point, with a standard deviation of 1e-6: predictions know nothing of the uncertainty of
+    s. The history's `elbo` is the log posterior, without its constant.
 
-    :ivar max_iter: most steps.
+    :ivar max_steps: most steps.
     :ivar tol: stop when a step raises the log posterior by less than `tol` times its absolute
-        value.
+        value, as `CAVI` does.
     """
 
-    max_iter: int = 1000
+    needs = (Hook.POINT_SITES,)
+
+    max_steps: int = 1000
     tol: float = 1e-9
 
     def __post_init__(self) -> None:
-        check_least(1, max_iter=self.max_iter)
-        check_least(0, tol=self.tol)
+        check_whole(1, max_steps=self.max_steps)
+        check_number(0, tol=self.tol)
 
-    def run(
-        self,
-        model: EngineModel,
-        data: RegressionData | None = None,
-        *,
-        sample_weight: Any = None,
-        callback: Callback | None = None,
-        monitor: Callable[[int], Any] | None = None,
-        progress: bool | None = None,
-    ) -> History:
-        """
-        Find the mode. The model's q is then a point there, with a standard deviation of 1e-6:
-        predictions know nothing of the uncertainty of s. The history's `elbo` is the log posterior,
-        without its constant.
+    def _begin(self, model: Model, source: Source) -> Run:
+        return _Mode(self, model, ProjectedData(model, source))
 
-        Arguments and errors as in `CAVI.run`.
 
-        :raise ValueError: also for a likelihood whose sites at a point are no lower bound.
-        """
-        X, Y, weight = check_fit(model, data, sample_weight)
-        check_point_sites(model.likelihood)
-        climb = _Climb(model, View(model, X, Y, weight))
-        with Recorder(model, self.max_iter, callback, monitor, progress) as recorder:
-            rho = 1.0
-            for step in range(1, self.max_iter + 1):
-                before = climb.value
-                rho = climb.step(rho)
-                recorder.record(step, climb.value, rho, climb.natural)
-                if climb.value - before <= self.tol * abs(climb.value):
-                    recorder.history.converged = True
-                    break
-                rho = grown(rho)
-        return recorder.history
+class Point(NamedTuple):
+    """s, its log posterior, and where the next step leads."""
+
+    s: tf.Tensor  #: [L, M]
+    value: float
+    target: tf.Tensor  #: [L, M]
+
+
+class State(NamedTuple):
+    """Where `ECM` stands."""
+
+    ascent: Ascent  #: of a `Point`
+    steps: int = 0
 
 
 @Compiled
-def _statistics(likelihood: Likelihood, mean: tf.Tensor, *rows: tf.Tensor) -> Any:
-    """:return: h, P and log-likelihood of some rows at s = mean [L, M]."""
-    seen = Rows(*rows)
-    f = tf.transpose(tf.linalg.matvec(seen.features, mean))
-    seen = seen._replace(residual=tf.zeros_like(seen.residual))
-    w, r, log_likelihood = localise(likelihood, seen, (f, tf.zeros_like(f)))
-    return *sum_sites(seen, w, r), log_likelihood
+def _statistics(likelihood: Likelihood, s: tf.Tensor, rows: Projected) -> Statistics:
+    """:return: sums of the sites at s [L, M], and the log-likelihood."""
+    f = tf.transpose(tf.linalg.matvec(rows.features.phi, s))
+    features = rows.features._replace(residual=tf.zeros_like(rows.features.residual))
+    rows = rows._replace(features=features)
+    local = localise(likelihood, rows, Marginals(f, tf.zeros_like(f)))
+    return Statistics(sum_sites(rows, local.sites), tf.reduce_sum(local.expectation))
 
 
-class _Climb:
-    """A point s, its log posterior, and where the next step leads."""
+class _Mode(Run):
+    state: State
 
-    def __init__(self, model: EngineModel, view: View) -> None:
-        self._look = _statistics.bind(model.likelihood)
-        self._view, self._dtype = view, tf.as_dtype(default_float())
-        self._mean = tf.zeros(model.num_features, self._dtype)
-        self.value, self._target = self._at(self._mean)
+    def __init__(self, options: ECM, model: Model, data: ProjectedData) -> None:
+        self._options, self._model, self._data = options, model, data
+        self.max_steps = options.max_steps
+        self._statistics = _statistics.bind(model.likelihood)
+        self.state = State(Ascent(self._at(tf.zeros(model.num_features, default_float()))))
 
-    @property
-    def natural(self) -> Natural:
-        """:return: the point as a narrow Gaussian."""
-        eye = tf.eye(self._mean.shape[1], batch_shape=[self._mean.shape[0]], dtype=self._dtype)
-        return Natural(POINT_PRECISION * self._mean, POINT_PRECISION * eye)
+    def advance(self) -> Step | None:
+        """A step that does not lower the log posterior."""
+        ascent = self.state.ascent.step(self._move, self._options.tol, self._data.dtype)
+        self.converged = ascent.ended
+        if not ascent.taken:
+            return None
+        self.state = State(ascent, self.state.steps + 1)
+        return Step(self.state.steps, ascent.point.value, ascent.taken)
 
-    def step(self, rho: float) -> float:
-        """
-        Go by rho towards the target, by less where the log posterior would fall.
+    def _move(self, start: Point, rho: float) -> Point:
+        return self._at((1 - rho) * start.s + rho * start.target)
 
-        :return: the rho that was taken, 0 if none was found.
-        """
-        start, target = self._mean, self._target
+    def _at(self, s: tf.Tensor) -> Point:
+        sums, log_likelihood = sum_over(self._data, lambda rows: self._statistics(s, rows))
+        q = compiled_solve(Natural(sums.h, sums.P + tf.eye(s.shape[1], dtype=s.dtype)))
+        value = log_likelihood - 0.5 * tf.reduce_sum(tf.square(s))
+        return Point(s, float(value), tf.linalg.matvec(q.R, q.c, transpose_a=True))
 
-        def move(rate: float) -> tuple[tf.Tensor, float, tf.Tensor]:
-            mean = (1 - rate) * start + rate * target
-            return mean, *self._at(mean)
-
-        taken, point = halved(move, self.value, rho, self._dtype)
-        if point is not None:
-            self._mean, self.value, self._target = point
-        return taken
-
-    def _at(self, mean: tf.Tensor) -> tuple[float, tf.Tensor]:
-        sums = [self._look(mean, *rows) for rows in self._view.chunks(self._dtype)]
-        h, P, log_likelihood = (tf.add_n(column) for column in zip(*sums))
-        q = compiled_solve(h, P + tf.eye(h.shape[1], dtype=h.dtype))
-        value = log_likelihood - 0.5 * tf.reduce_sum(tf.square(mean))
-        return float(value), tf.linalg.matvec(q.R, q.c, transpose_a=True)
+    def restore(self) -> None:
+        """See `Run`."""
+        s: Any = self.state.ascent.point.s
+        eye = tf.eye(s.shape[1], batch_shape=[s.shape[0]], dtype=s.dtype)
+        if self.state.steps:
+            self._model.assign_natural(Natural(POINT_PRECISION * s, POINT_PRECISION * eye))

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
 from gpflow.base import RegressionData
 
-from ..checks import check_model, data_of
-from ..engine.projected_data import EngineModel
+from ..engine.contracts import Model, open_data
 from .cavi import CAVI
-from .history import Callback, History
+from .history import History
 from .svi import SVI
 
 #: Up to this many rows times latent functions times inducing points squared, whole sweeps are
@@ -20,35 +18,23 @@ _SWEEP_LIMIT = 5e10
 
 
 def fit(
-    model: EngineModel,
-    data: RegressionData | tf.data.Dataset | None = None,
-    *,
-    sample_weight: Any = None,
-    callback: Callback | None = None,
-    monitor: Callable[[int], Any] | None = None,
-    progress: bool | None = None,
+    model: Model, data: RegressionData | tf.data.Dataset | None = None, **options: Any
 ) -> History:
     """
     Fit q of a model at its present hyperparameters: `CAVI` where a sweep over the data is
     affordable (N L M^2 up to 5e10), else `SVI` in batches of 1000, for one epoch and 1000 steps at
     least. A `tf.data.Dataset` gets `SVI`'s default number of steps.
 
-    Arguments as in `gpflow_bsvm.inference.CAVI.run`.
+    :param options: `sample_weight`, `callback`, `monitor` and `progress`, as all arguments and
+        errors, are those of `gpflow_bsvm.inference.CAVI.run`.
     """
-    check_model(model)
-    data = data_of(model, data)
-    algorithm: CAVI | SVI = CAVI()
+    source = open_data(model, data, options.pop("sample_weight", None))
     num_latents, num_inducing = model.num_features
-    if isinstance(data, tf.data.Dataset):
+    algorithm: CAVI | SVI = CAVI()
+    if not source.indexed:
         algorithm = SVI()
-    elif data[0].shape[0] * float(num_latents) * num_inducing**2 > _SWEEP_LIMIT:
+    elif source.num_rows * float(num_latents) * num_inducing**2 > _SWEEP_LIMIT:
         batch_size = 1000
-        algorithm = SVI(batch_size=batch_size, num_steps=max(1000, len(data[0]) // batch_size))
-    return algorithm.run(
-        model,
-        data,
-        sample_weight=sample_weight,
-        callback=callback,
-        monitor=monitor,
-        progress=progress,
-    )
+        steps = max(1000, source.num_rows // batch_size)
+        algorithm = SVI(batch_size=batch_size, max_steps=steps)
+    return algorithm.run(model, source, **options)

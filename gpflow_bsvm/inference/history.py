@@ -5,15 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gpflow.base import AnyNDArray
 from tqdm.auto import tqdm
 
 from ..checks import check_elbo
-from ..engine.natural import Natural
-from ..engine.projected_data import EngineModel
+
+if TYPE_CHECKING:
+    from .algorithm import Run, Step
 
 #: Called with the step and the history so far; the model holds the state of that step.
 Callback = Callable[[int, "History"], Any]
@@ -54,15 +54,14 @@ class History:
 
 class Recorder:
     """
-    Keeps the history and the latest state of a fit, feeds the progress bar, callback and monitor.
-    On leaving the `with` block, whether by the end of the fit, an error or an interrupt, the model
-    holds the latest state.
+    Keeps the history of a run, feeds the progress bar, callback and monitor. On leaving the `with`
+    block, whether by the end of the fit, an error or an interrupt, the model holds the latest
+    accepted state.
     """
 
     def __init__(
         self,
-        model: EngineModel,
-        num_steps: int,
+        run: Run,
         callback: Callback | None = None,
         monitor: Callable[[int], Any] | None = None,
         progress: bool | None = None,
@@ -72,64 +71,50 @@ class Recorder:
         :param progress: show a bar; None shows it on a terminal only.
         """
         self.history = History()
-        self.state: Natural | None = None
-        self._model, self._callback, self._monitor = model, callback, monitor
-        self._bar = tqdm(
-            total=num_steps,
-            desc="fit",
-            unit="step",
-            delay=0.5,
-            disable=None if progress is None else not progress,
-        )
+        self._run, self._callback, self._monitor = run, callback, monitor
+        self._bar = progress_bar(run.max_steps, "fit", progress)
         self._start = time.perf_counter()
 
     def __enter__(self) -> Recorder:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._bar.close()
-        if self.state is not None:
-            self._model.assign_natural(self.state)
+        self.history.converged = self._run.converged
+        self._run.restore()
 
-    def record(
-        self,
-        step: int,
-        elbo: float,
-        learning_rate: float,
-        state: Natural,
-        hyperparameters: dict[str, AnyNDArray] | None = None,
-    ) -> None:
+    def record(self, step: Step) -> None:
         """
         Take note of an accepted step.
 
-        :param hyperparameters: those that are learned, by name.
-        :raise ValueError: if the ELBO is not finite; the model then keeps the state before it.
+        :raise ValueError: if the ELBO is not finite.
         """
-        check_elbo(elbo, f"after step {step}")
-        done = step - (self.history.step[-1] if self.history.step else 0)
-        self.state = state
-        self.history.step.append(step)
-        self.history.elbo.append(elbo)
-        self.history.seconds.append(time.perf_counter() - self._start)
-        self.history.learning_rate.append(learning_rate)
-        for name, value in (hyperparameters or {}).items():
-            self.history.hyperparameters.setdefault(name, []).append(value)
+        check_elbo(step.elbo, f"after step {step.number}")
+        history = self.history
+        done = step.number - (history.step[-1] if history.step else 0)
+        history.step.append(step.number)
+        history.elbo.append(step.elbo)
+        history.seconds.append(time.perf_counter() - self._start)
+        history.learning_rate.append(step.learning_rate)
+        for name, value in step.hyperparameters.items():
+            history.hyperparameters.setdefault(name, []).append(value)
         if not self._bar.disable:
-            self._bar.set_postfix_str(f"ELBO {elbo:.6g}", refresh=False)
+            self._bar.set_postfix_str(f"ELBO {step.elbo:.6g}", refresh=False)
             self._bar.update(done)
         if self._callback is not None or self._monitor is not None:
-            self._report(step, state)
+            self._report(step.number)
 
-    def _report(self, step: int, state: Natural) -> None:
+    def _report(self, step: int) -> None:
         paused = time.perf_counter()
-        self._model.assign_natural(state)
+        self._run.restore()
         if self._callback is not None:
             self._callback(step, self.history)
         if self._monitor is not None:
             self._monitor(step)
         self._start += time.perf_counter() - paused
+
+
+def progress_bar(total: int, what: str, progress: bool | None) -> Any:
+    """:return: a tqdm bar; for None on a terminal only, and not for what takes no time."""
+    hide = None if progress is None else not progress
+    return tqdm(total=total, desc=what, unit="step", delay=0.5, disable=hide)

@@ -7,16 +7,19 @@ every set that was tried: its sums are those of the old features.)
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import tensorflow as tf
+from gpflow.likelihoods import Likelihood
 
+from ..data.batch import Batch, take
 from ..engine.hyperparameters import Plan
 from ..engine.natural import Gaussian, Natural, blend, solve
 from ..engine.natural_gradient import batch_marginals
+from ..engine.projection import Projected, prior_factor, project
 from ..engine.shared_graph import Compiled
-from ..engine.statistics import Rows, accumulate, localise, marginals, prior_factor, project
+from ..engine.statistics import accumulate, localise, marginals
 
 #: Adam's own constants (Kingma & Ba 2015).
 _BETA_1, _BETA_2, _EPSILON = 0.9, 0.999, 1e-8
@@ -30,7 +33,7 @@ class Adam(NamedTuple):
     square: tuple[tf.Tensor, ...]  #: of squared gradients
 
     @staticmethod
-    def start(values: list[tf.Tensor]) -> Adam:
+    def start(values: Sequence[Any]) -> Adam:
         """:return: nothing remembered."""
         zeros = tuple(tf.zeros_like(value) for value in values)
         return Adam(tf.zeros([], values[0].dtype), zeros, zeros)
@@ -47,121 +50,99 @@ class Adam(NamedTuple):
         return moved, Adam(step, mean, square)
 
 
-class Point(NamedTuple):
+class Loop(NamedTuple):
     """Where the loop stands."""
 
     natural: Natural
     values: tuple[tf.Tensor, ...]  #: unconstrained, of all parameters of the modules
     adam: Adam
 
-    @staticmethod
-    def of(natural: Any, values: Any, adam: Any) -> Point:
-        """:return: a point of what a graph returned."""
-        return Point(Natural(*natural), tuple(values), Adam(*adam))
-
 
 def _learn(
     rebuild: Callable[..., Any],
     values: list[tf.Tensor],
-    h: tf.Tensor,
-    P: tf.Tensor,
-    scale: tf.Tensor,
-    jitter: tf.Tensor,
-    adam_rate: tf.Tensor,
+    natural: Natural,
+    adam: Adam,
+    constants: Constants,
     rates: tf.Tensor,
     moves: tf.Tensor,
     index: tf.Tensor,
-    X: tf.Tensor,
-    Y: tf.Tensor,
-    weight: tf.Tensor,
-    adam_step: tf.Tensor,
-    *adam: tf.Tensor,
-) -> Point:
+    rows: Batch,
+) -> Loop:
     """
     For t = 0..T-1 a natural-gradient step on the minibatch of rows index[t], and where moves[t]
     a step of Adam on the same rows.
 
-    :param scale: num_data / B.
     :param rates: [T], of the natural-gradient steps.
     :param moves: [T], booleans.
-    :param index: [T, B], row numbers in X [n, D], Y [n, P] and weight [n, 1].
-    :param adam: what it remembers, means and then squares.
+    :param index: [T, B].
     """
-    *_, plan = rebuild(values)
-    half = len(adam) // 2
-    machine = _Machine(rebuild, plan, scale, jitter, adam_rate)
-    point = Point(
-        Natural(h, P), tuple(values), Adam(adam_step, tuple(adam[:half]), tuple(adam[half:]))
-    )
+    stepper = _Stepper(rebuild, values, constants)
 
-    def body(t: tf.Tensor, point: Point, Lz: tf.Tensor) -> Any:
-        batch = tuple(tf.gather(column, index[t]) for column in (X, Y, weight))
-        point = machine.step(point, Lz, batch, rates[t])
-        point, Lz = tf.cond(moves[t], lambda: machine.learn(point, batch), lambda: (point, Lz))
-        return t + 1, point, Lz
+    def body(t: tf.Tensor, loop: Loop, Lz: tf.Tensor) -> Any:
+        batch = take(rows, index[t])
+        loop = stepper.step(loop, Lz, batch, rates[t])
+        loop, Lz = tf.cond(moves[t], lambda: stepper.learn(loop, batch), lambda: (loop, Lz))
+        return t + 1, loop, Lz
 
-    start = (0, point, machine.factor(point.values))
+    loop = Loop(natural, tuple(values), adam)
+    start = (0, loop, stepper.factor(loop.values))
     num_steps = tf.shape(index)[0]
-    _, point, _ = tf.while_loop(lambda t, *_: t < num_steps, body, start, parallel_iterations=1)
-    return Point.of(*point)
+    _, loop, _ = tf.while_loop(lambda t, *_: t < num_steps, body, start, parallel_iterations=1)
+    return Loop(*loop)
+
+
+class Constants(NamedTuple):
+    """What does not change in a block."""
+
+    scale: tf.Tensor  #: [], num_data / B
+    jitter: tf.Tensor  #: [], of Kuu
+    adam_rate: tf.Tensor  #: []
 
 
 compiled_learn = Compiled(_learn, rebuilds=True)
 
 
-class _Machine:
+class _Stepper:
     """The two kinds of step, for modules that `rebuild` makes of values."""
 
     def __init__(
-        self,
-        rebuild: Callable[..., Any],
-        plan: Plan,
-        scale: tf.Tensor,
-        jitter: tf.Tensor,
-        adam_rate: tf.Tensor,
+        self, rebuild: Callable[..., Any], values: list[tf.Tensor], constants: Constants
     ) -> None:
-        self._rebuild, self._plan = rebuild, plan
-        self._scale, self._jitter, self._adam_rate = scale, jitter, adam_rate
+        self._rebuild, self._constants = rebuild, constants
+        self._plan: Plan = rebuild(values)[-1]
 
     def factor(self, values: tuple[tf.Tensor, ...]) -> tf.Tensor:
         """:return: Lz [G, M, M]."""
-        _, kernel, inducing_variable, *_ = self._rebuild(list(values))
-        return prior_factor(kernel, inducing_variable, self._jitter)
+        return prior_factor(self._rebuild(list(values))[1], self._constants.jitter)
 
-    def step(
-        self, point: Point, Lz: tf.Tensor, batch: tuple[tf.Tensor, ...], rho: tf.Tensor
-    ) -> Point:
-        """:return: the point after a natural-gradient step of size rho."""
-        likelihood, rows = self._project(point.values, Lz, batch)
-        sums = accumulate(likelihood, rows, batch_marginals(rows.features, point.natural))
-        natural = blend(point.natural, self._scale * sums.h, self._scale * sums.P, rho)
-        return point._replace(natural=natural)
+    def step(self, loop: Loop, Lz: tf.Tensor, batch: Batch, rho: tf.Tensor) -> Loop:
+        """:return: the loop after a natural-gradient step of size rho."""
+        likelihood, rows = self._project(loop.values, Lz, batch)
+        sums = accumulate(likelihood, rows, batch_marginals(rows.features.phi, loop.natural)).sums
+        sums = Natural(*(self._constants.scale * part for part in sums))
+        return loop._replace(natural=blend(loop.natural, sums, rho))
 
-    def learn(self, point: Point, batch: tuple[tf.Tensor, ...]) -> tuple[Point, tf.Tensor]:
-        """:return: the point after a step of Adam, and Lz there."""
-        # TFP's bijectors remember what they made of a tensor, which no tape would see: copies.
-        mine = [tf.identity(value) for value in self._plan.mine(point.values)]
-        q = solve(point.natural)
+    def learn(self, loop: Loop, batch: Batch) -> tuple[Loop, tf.Tensor]:
+        """:return: the loop after a step of Adam, and Lz there."""
+        mine, q = self._plan.trainable(loop.values), solve(loop.natural)
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(mine)
-            bound = self._expectation(self._plan.merge(point.values, mine), q, batch)
+            bound = self._expectation(self._plan.merge(loop.values, mine), q, batch)
             bound += self._plan.log_prior(mine)
         gradient = tape.gradient(bound, mine, unconnected_gradients=tf.UnconnectedGradients.ZERO)
-        mine, adam = point.adam.move(mine, gradient, self._adam_rate)
-        values = self._plan.merge(point.values, mine)
-        return Point(point.natural, values, adam), self.factor(values)
+        mine, adam = loop.adam.move(mine, gradient, self._constants.adam_rate)
+        values = self._plan.merge(loop.values, mine)
+        return Loop(loop.natural, values, adam), self.factor(values)
 
-    def _expectation(
-        self, values: tuple[tf.Tensor, ...], q: Gaussian, batch: tuple[tf.Tensor, ...]
-    ) -> tf.Tensor:
+    def _expectation(self, values: tuple[tf.Tensor, ...], q: Gaussian, batch: Batch) -> tf.Tensor:
         """:return: the part of the bound that depends on the hyperparameters."""
         likelihood, rows = self._project(values, self.factor(values), batch)
-        return self._scale * localise(likelihood, rows, marginals(rows.features, q.R, q.c))[-1]
+        local = localise(likelihood, rows, marginals(rows.features.phi, q.R, q.c))
+        return self._constants.scale * tf.reduce_sum(local.expectation)
 
     def _project(
-        self, values: tuple[tf.Tensor, ...], Lz: tf.Tensor, batch: tuple[tf.Tensor, ...]
-    ) -> tuple[Any, Rows]:
-        likelihood, kernel, inducing_variable, mean_function, _ = self._rebuild(list(values))
-        features = project(kernel, inducing_variable, mean_function, batch[0], Lz)
-        X, Y, weight = batch
-        return likelihood, Rows(X, Y, weight, *features)
+        self, values: tuple[tf.Tensor, ...], Lz: tf.Tensor, batch: Batch
+    ) -> tuple[Likelihood, Projected]:
+        likelihood, prior, _ = self._rebuild(list(values))
+        return likelihood, Projected(batch, project(prior, batch.X, Lz))

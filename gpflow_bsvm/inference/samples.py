@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import tensorflow as tf
 from gpflow.base import AnyNDArray, RegressionData
 
-from ..checks import check_fit, check_inputs, check_width
-from ..engine.projected_data import EngineModel, View, chunk_rows
-from ..engine.statistics import Rows
+from ..data.passes import map_over
+from ..engine.contracts import Model, chunk_rows, open_all, open_inputs
+from ..engine.projected_data import ProjectedData
+from ..engine.projection import Projected
+from ..likelihoods.hooks import Hook
+from ..optional import require
 from ..prediction.marginals import compiled_mean
+from .algorithm import check_hooks
+from .history import progress_bar
 
 
 @dataclass(frozen=True)
-class Draws:
+class Samples:
     """
     Draws of the whitened features' weights s, f(x) = Phi(x) s + m(x) + residual.
 
@@ -27,16 +33,20 @@ class Draws:
     """
 
     s: AnyNDArray
-    model: Any
+    model: Model
 
     def predict_f(self, X: Any) -> tuple[AnyNDArray, AnyNDArray]:
         """
         :param X: [N, D].
         :return: mean and variance of f(x) over all draws, both [N, L], the residual's included.
         """
-        parts = [(f.mean(0), f.var(0) + residual) for _, f, residual in self._chunks(X)]
-        mean, variance = zip(*parts)
-        return np.concatenate(mean), np.concatenate(variance)
+
+        def moments(rows: Projected) -> tuple[AnyNDArray, AnyNDArray]:
+            f = self._draws_of_f(rows)
+            return f.mean(0), f.var(0) + rows.features.residual.numpy()
+
+        mean, variance = self._map(moments, X)
+        return mean.numpy(), variance.numpy()
 
     def predict_y(self, X: Any) -> tuple[AnyNDArray, AnyNDArray]:
         """
@@ -44,24 +54,25 @@ class Draws:
         :return: mean of y averaged over all draws, and p - p^2, both as `model.predict_y`.
         """
         predict = compiled_mean.bind(self.model.likelihood)
-        parts = []
-        for chunk, f, residual in self._chunks(X):
-            variance = np.maximum(residual, 0) * np.ones_like(f[0])
-            parts.append(np.mean([predict(chunk, one, variance) for one in f], axis=0))
-        p = np.concatenate(parts)
+
+        def mean(rows: Projected) -> AnyNDArray:
+            f = self._draws_of_f(rows)
+            variance = np.maximum(rows.features.residual, 0) * np.ones_like(f[0])
+            means: AnyNDArray = np.mean([predict(rows.batch.X, one, variance) for one in f], axis=0)
+            return means
+
+        p = self._map(mean, X).numpy()
         return p, p - p**2
 
-    def _chunks(self, X: Any) -> Any:
-        """Yield X [n, D], f without residual [chains * draws, n, L] and residual of some rows."""
-        X = check_inputs(X)
-        check_width(self.model, X)
-        project, s = self.model.projector(), self.s.reshape(-1, *self.s.shape[2:])
+    def _map(self, function: Callable[[Projected], Any], X: Any) -> Any:
         size = max(1, chunk_rows(self.model) // 16)  # thousands of draws are more than M features
-        for start in range(0, len(X), size):
-            chunk = tf.convert_to_tensor(X[start : start + size])
-            features, residual, prior_mean = project(chunk)
-            f = np.einsum("gnm,sgm->sng" if len(features) > 1 else "gnm,slm->snl", features, s)
-            yield chunk, f + prior_mean.numpy(), residual.numpy()
+        return map_over(ProjectedData(self.model, open_inputs(self.model, X, size)), function)
+
+    def _draws_of_f(self, rows: Projected) -> AnyNDArray:
+        """:return: [chains * draws, N, L], without residual."""
+        phi, s = rows.features.phi.numpy(), self.s.reshape(-1, *self.s.shape[2:])
+        f = np.einsum("gnm,sgm->sng" if len(phi) > 1 else "gnm,slm->snl", phi, s)
+        return np.asarray(f + rows.features.mean.numpy())
 
     def to_arviz(self) -> Any:
         """
@@ -69,24 +80,75 @@ class Draws:
             sample sizes), `arviz.plot_trace` and so on.
         :raise ImportError: if ArviZ is not installed.
         """
-        try:
-            import arviz
-        except ImportError:
-            raise ImportError(
-                "diagnostics need ArviZ: pip install 'gpflow_bsvm[diagnostics]'"
-            ) from None
+        arviz = require("arviz", extra="diagnostics")
         return arviz.from_dict(posterior={"s": self.s}, dims={"s": ["latent", "feature"]})
 
 
-def rows_of_all(model: EngineModel, data: RegressionData | None, sample_weight: Any) -> Rows:
+class Interrupted(KeyboardInterrupt):
     """
-    :return: all rows, projected, in memory.
-    :raise ValueError: for bad data.
+    Ctrl-C during sampling.
+
+    :ivar samples: those that were kept until then; None in the burn-in.
     """
-    X, Y, weight = check_fit(model, data, sample_weight)
-    return View(model, X, Y, weight).take(np.arange(len(X)))[0]
+
+    samples: Samples | None = None
 
 
-def blocks_of(total: int, size: int) -> list[int]:
-    """:return: `total` cut into parts of at most `size`."""
-    return [min(size, total - size * n) for n in range(math.ceil(total / size))]
+class Sampler(ABC):
+    """What `Gibbs` and `HMC` have in common: blocks of draws, bar, interrupt."""
+
+    needs: ClassVar[tuple[Hook, ...]] = ()
+    #: Draws between two looks at the progress bar.
+    block: ClassVar[int] = 50
+
+    num_draws: int
+    burn_in: int
+    num_chains: int
+    seed: int
+    thin: int = 1
+
+    @abstractmethod
+    def _begin(self, model: Model, rows: Projected) -> Any:
+        """:return: the state of all chains, tensors in any structure, and a function `advance`."""
+
+    def run(
+        self,
+        model: Model,
+        data: RegressionData | None = None,
+        *,
+        sample_weight: Any = None,
+        progress: bool | None = None,
+    ) -> Samples:
+        """
+        :param data: X [N, D] and Y [N, P]; None: those that the model holds.
+        :param sample_weight: [N], powers of the likelihood; ones if None.
+        :param progress: show a progress bar; None: on a terminal only.
+        :return: the draws; the model's q stays as it is.
+        :raise ValueError: for bad data, or a likelihood that lacks what the sampler needs.
+        :raise Interrupted: (a KeyboardInterrupt) after Ctrl-C; its `samples` are those so far.
+        """
+        source = open_all(model, data, sample_weight)
+        check_hooks(self, model)
+        state, advance = self._begin(model, ProjectedData(model, source).everything())
+        total, parts = self.burn_in + self.num_draws * self.thin, list[AnyNDArray]()
+        with progress_bar(total, "draws", progress) as bar:
+            try:
+                for start in range(0, total, self.block):
+                    number = min(self.block, total - start)
+                    state, draws = advance(state, tf.constant(number), start)
+                    parts.append(draws.numpy())
+                    bar.update(number)
+            except KeyboardInterrupt as stop:
+                raise self._interrupted(parts, model) from stop
+        return self._samples(parts, model)
+
+    def _samples(self, parts: list[AnyNDArray], model: Model) -> Samples:
+        draws = np.concatenate(parts)[self.burn_in :: self.thin]
+        return Samples(np.moveaxis(draws, 0, 1), model)
+
+    def _interrupted(self, parts: list[AnyNDArray], model: Model) -> Interrupted:
+        if sum(map(len, parts)) <= self.burn_in:
+            return Interrupted("interrupted in the burn-in")
+        error = Interrupted("interrupted: the draws so far are in this exception's `samples`")
+        error.samples = self._samples(parts, model)
+        return error

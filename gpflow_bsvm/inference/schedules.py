@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import tensorflow as tf
+
+from ..checks import check_number, check_rate, check_whole
+from ..engine.natural import Natural
 
 #: Step number, from 0, to learning rate in (0, 1].
 Schedule = Callable[[int], float]
@@ -26,8 +31,7 @@ class RobbinsMonro:
     forgetting: float = 0.7
 
     def __post_init__(self) -> None:
-        if not self.delay >= 1:
-            raise ValueError(f"delay must be at least 1, got {self.delay}")
+        check_number(1, delay=self.delay)
         if not 0.5 < self.forgetting <= 1:
             raise ValueError(f"forgetting must be in (0.5, 1], got {self.forgetting}")
 
@@ -47,8 +51,7 @@ class Constant:
     rate: float
 
     def __post_init__(self) -> None:
-        if not 0 < self.rate <= 1:
-            raise ValueError(f"rate must be in (0, 1], got {self.rate}")
+        check_rate(rate=self.rate)
 
     def __call__(self, step: int) -> float:
         """:return: the rate, whatever the step."""
@@ -77,28 +80,26 @@ class Adaptive:
     first: float = 0.03
 
     def __post_init__(self) -> None:
-        if self.warm_up < 1:
-            raise ValueError(f"warm_up must be at least 1, got {self.warm_up}")
-        if not 0 < self.first <= 1:
-            raise ValueError(f"first must be in (0, 1], got {self.first}")
+        check_whole(1, warm_up=self.warm_up)
+        check_rate(first=self.first)
 
-    def memory(self, h: tf.Tensor, P: tf.Tensor) -> tuple[tf.Tensor, ...]:
+    def memory(self, natural: Natural) -> tuple[tf.Tensor, ...]:
         """:return: gbar (as h and P), sbar, tau and the number of steps, before the first."""
-        zero = tf.zeros([], h.dtype)
-        return tf.zeros_like(h), tf.zeros_like(P), zero, zero + 1, zero
+        zero = tf.zeros([], natural.h.dtype)
+        return tf.zeros_like(natural.h), tf.zeros_like(natural.P), zero, zero + 1, zero
 
     def rate(
-        self, given: tf.Tensor, g_h: tf.Tensor, g_P: tf.Tensor, memory: tuple[tf.Tensor, ...]
+        self, given: tf.Tensor, residual: Natural, memory: tuple[tf.Tensor, ...]
     ) -> tuple[tf.Tensor, tuple[tf.Tensor, ...]]:
         """
         :param given: `first`.
-        :param g_h: [L, M], and g_P: [L, M, M]: the residual.
+        :param residual: g.
         :return: rho, and the memory after the step.
         """
         mean_h, mean_P, mean_square, tau, count = memory
-        square = tf.reduce_sum(tf.square(g_h)) + tf.reduce_sum(tf.square(g_P))
-        mean_h += (g_h - mean_h) / tau
-        mean_P += (g_P - mean_P) / tau
+        square = sum(tf.reduce_sum(tf.square(part)) for part in residual)
+        mean_h += (residual.h - mean_h) / tau
+        mean_P += (residual.P - mean_P) / tau
         mean_square += (square - mean_square) / tau
         signal = tf.reduce_sum(tf.square(mean_h)) + tf.reduce_sum(tf.square(mean_P))
         warm = count < self.warm_up
@@ -107,18 +108,31 @@ class Adaptive:
         return rho, (mean_h, mean_P, mean_square, tau, count + 1)
 
 
-class Given:
+class Precomputed:
     """In `SVI`'s loop: the rates that a function of the step number gave."""
 
-    def memory(self, h: tf.Tensor, P: tf.Tensor) -> tuple[tf.Tensor, ...]:
+    def memory(self, natural: Natural) -> tuple[tf.Tensor, ...]:
         """:return: nothing."""
         return ()
 
     def rate(
-        self, given: tf.Tensor, g_h: tf.Tensor, g_P: tf.Tensor, memory: tuple[tf.Tensor, ...]
+        self, given: tf.Tensor, residual: Natural, memory: tuple[tf.Tensor, ...]
     ) -> tuple[tf.Tensor, tuple[tf.Tensor, ...]]:
         """:return: `given`."""
         return given, memory
+
+
+def check_schedule(learning_rate: Any) -> None:
+    """
+    :raise ValueError: unless it is a schedule, or a number in (0, 1].
+    """
+    if isinstance(learning_rate, numbers.Real):
+        check_rate(learning_rate=learning_rate)
+    elif not (callable(learning_rate) or isinstance(learning_rate, Adaptive)):
+        raise ValueError(
+            "learning_rate must be a number in (0, 1], a schedule such as RobbinsMonro(), or a "
+            f"function of the step number, got {learning_rate!r}"
+        )
 
 
 def rates(schedule: Schedule | Adaptive | float, step: int, number: int) -> list[float]:
@@ -130,7 +144,7 @@ def rates(schedule: Schedule | Adaptive | float, step: int, number: int) -> list
     if isinstance(schedule, Adaptive):
         return [schedule.first] * number
     if not callable(schedule):
-        return [schedule] * number
+        return [float(schedule)] * number
     values = [schedule(step + t) for t in range(number)]
     for t, rate in enumerate(values):
         if not 0 < rate <= 1:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import tensorflow as tf
 from check_shapes import check_shapes
 from gpflow.base import TensorType
 from gpflow.likelihoods import Likelihood
 
-Sites = tuple[tf.Tensor, tf.Tensor]
+
+class Sites(NamedTuple):
+    """Gaussian sites of f."""
+
+    w: tf.Tensor  #: [..., L], precisions
+    r: tf.Tensor  #: [..., L], precision-means
+
 
 #: Variances below are taken as this: the square root has no gradient at 0. It also bounds every
 #: site precision (by about penalty / sqrt(floor)), far below where a Cholesky factor would fail.
@@ -52,7 +58,7 @@ def sites(
     """
     if isinstance(likelihood, HasSites):
         precision, precision_mean = likelihood.sites(X, Fmu, Fvar, Y)
-        return precision, precision_mean
+        return Sites(precision, precision_mean)
     return sites_by_autodiff(likelihood, X, Fmu, Fvar, Y)
 
 
@@ -68,4 +74,4 @@ def sites_by_autodiff(
         expectations, (Fmu, Fvar), unconnected_gradients=tf.UnconnectedGradients.ZERO
     )
     precision = tf.maximum(-2 * d_var, 0)
-    return precision, d_mean + precision * Fmu
+    return Sites(precision, d_mean + precision * Fmu)

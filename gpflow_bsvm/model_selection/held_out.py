@@ -16,7 +16,7 @@ import numpy as np
 from gpflow.base import AnyNDArray
 from sklearn.model_selection import StratifiedKFold
 
-from ..checks import check_weights
+from ..data.checks import check_weights
 from ..prediction.marginals import predict_log_density
 
 #: Where a penalty is chosen from, and where the search starts.

@@ -11,7 +11,7 @@ from gpflow.base import RegressionData
 from gpflow.config import default_float
 from gpflow.kernels import Kernel
 
-from ..checks import check_data
+from ..data.checks import check_data
 from .sparse import BSVM
 
 #: Matrices of the size of the Gram matrix that a fit holds at once, one set for each latent.

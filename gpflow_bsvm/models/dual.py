@@ -12,13 +12,19 @@ from gpflow.conditionals import conditional
 from gpflow.inducing_variables import InducingVariables
 from gpflow.kernels import Kernel
 from gpflow.models.util import inducingpoint_wrapper
+from gpflow.posteriors import BasePosterior, PrecomputeCacheType
 
-from ..checks import check_data, check_width
+from ..checks import check_whole
+from ..data.batch import Batch
+from ..data.checks import check_data
+from ..data.sources import ArraySource
+from ..engine.contracts import check_width, chunk_rows, jitter_of, shares_shifts
 from ..engine.e_step import SiteAscent
-from ..engine.m_step import Sites, gaussian, site_bound
-from ..engine.natural import Natural, to_mean_and_root
-from ..engine.projected_data import View, shares_shifts
-from ..engine.statistics import Rows, prior_factor, project, sum_sites
+from ..engine.m_step import site_bound
+from ..engine.natural import Natural, gaussian, to_mean_and_root
+from ..engine.projection import look_at
+from ..engine.statistics import sum_sites
+from ..likelihoods.base import Sites
 from .features import SparseFeatures
 from .sparse import BSVM
 
@@ -76,8 +82,9 @@ class DualBSVM(SparseFeatures, gpflow.models.GPModel, gpflow.models.InternalData
 
     def elbo(self) -> tf.Tensor:
         """:return: F, [], without the priors of the hyperparameters."""
-        modules = (self.likelihood, self.kernel, self.inducing_variable, self.mean_function)
-        return site_bound(*modules, *self._constants(), *self.data, self._weight(), *self.sites)
+        sites = Sites(*map(tf.convert_to_tensor, self.sites))
+        jitter, share = jitter_of(self), shares_shifts(self)
+        return site_bound(self.likelihood, self.prior, (), self._batch(), sites, jitter, share)
 
     def update_sites(self, sweeps: int = 3) -> float:
         """
@@ -87,23 +94,20 @@ class DualBSVM(SparseFeatures, gpflow.models.GPModel, gpflow.models.InternalData
         :param sweeps: number of moves, at least 1.
         :return: F.
         """
-        if sweeps < 1:
-            raise ValueError(f"sweeps must be at least 1, got {sweeps}")
-        X, Y = self.data
-        view = View(self, X.numpy(), Y.numpy(), self._weight().numpy())
-        ascent = SiteAscent(self, view, Sites(*map(tf.convert_to_tensor, self.sites)))
-        ascent.climb(sweeps)
-        for variable, value in zip(self.sites, ascent.sites):
-            variable.assign(value)
-        return ascent.elbo
+        check_whole(1, sweeps=sweeps)
+        sites = Sites(*map(tf.convert_to_tensor, self.sites))
+        ascent = SiteAscent(self, self._source(), sites)
+        try:
+            ascent.climb(sweeps)
+        finally:  # after an interrupt: the best so far
+            for variable, value in zip(self.sites, ascent.point.sites):
+                variable.assign(value)
+        return ascent.point.value
 
     def natural(self) -> Natural:
         """:return: q in natural parameters, in the whitened space of the features."""
-        jitter, share = self._constants()
-        Lz = prior_factor(self.kernel, self.inducing_variable, jitter)
-        X, Y = self.data
-        features = project(self.kernel, self.inducing_variable, self.mean_function, X, Lz)
-        return gaussian(*sum_sites(Rows(X, Y, self._weight(), *features), *self.sites), share)[0]
+        rows = look_at(self.prior, self._batch(), jitter_of(self))
+        return gaussian(sum_sites(rows, Sites(*self.sites)), shares_shifts(self))[0]
 
     def to_bsvm(self) -> BSVM:
         """:return: a `BSVM` of the same kernel, likelihood and so on, with the present q."""
@@ -136,10 +140,14 @@ class DualBSVM(SparseFeatures, gpflow.models.GPModel, gpflow.models.InternalData
             )
         return f_mean + self.mean_function(Xnew), f_var
 
-    def _constants(self) -> tuple[tf.Tensor, tf.Tensor]:
-        """:return: the jitter, and whether to centre."""
-        dtype = gpflow.config.default_float()
-        return tf.constant(self.jitter, dtype), tf.constant(float(shares_shifts(self)), dtype)
+    def posterior(self, precompute_cache: Any = PrecomputeCacheType.TENSOR) -> BasePosterior:
+        """As in `gpflow.models.SVGP`: of the present sites, for many fast predictions."""
+        return self.to_bsvm().posterior(precompute_cache)
 
-    def _weight(self) -> tf.Tensor:
-        return tf.ones_like(self.data[0][:, :1])
+    def _batch(self) -> Batch:
+        X, Y = self.data
+        return Batch(X, Y, tf.ones_like(X[:, :1]))
+
+    def _source(self) -> ArraySource:
+        X, Y, weight = (column.numpy() for column in self._batch())
+        return ArraySource(X, Y, weight, chunk_rows(self))

@@ -11,15 +11,18 @@ from typing import Any
 import gpflow
 import numpy as np
 import tensorflow as tf
+from gpflow.covariances import Kuu
 from gpflow.kernels import MultioutputKernel
 from gpflow.posteriors import (
     IndependentPosteriorMultiOutput,
     IndependentPosteriorSingleOutput,
     get_posterior_class,
 )
+from gpflow.utilities import parameter_dict
 
-from ..checks import duplicate_rows, explain_cholesky_failure, inducing_points
-from ..engine.statistics import compiled_prior_factor, compiled_project
+from ..data.checks import duplicate_rows
+from ..engine.contracts import plain_points
+from ..engine.projection import Features, Prior, compiled_prior_factor, compiled_project
 
 #: Escalated jitter stops here: beyond it the model would no longer be the one asked for.
 MAX_JITTER = 1e-2
@@ -62,7 +65,7 @@ class SparseFeatures:
             )
 
     def _refuse_duplicates(self) -> None:
-        for pairs in map(duplicate_rows, inducing_points(self.inducing_variable)):
+        for pairs in map(duplicate_rows, plain_points(self.inducing_variable)):
             if not pairs:
                 continue
             first, again = pairs[0]
@@ -88,7 +91,7 @@ class SparseFeatures:
 
         :raise ValueError: if 1e-2 fails too; names the likely cause.
         """
-        factor = compiled_prior_factor.bind(self.kernel, self.inducing_variable)
+        factor = compiled_prior_factor.bind(self.prior)
         jitter = gpflow.config.default_jitter()
         dtype = gpflow.config.default_float()
         if not tf.executing_eagerly():
@@ -106,7 +109,7 @@ class SparseFeatures:
                         if jitter != before:
                             warnings.warn(f"Kuu needed a jitter of {jitter:.0e}", stacklevel=2)
                     return Lz
-        reason = explain_cholesky_failure(self.kernel, self.inducing_variable, jitters[-1])
+        reason = _why_no_factor(self.prior, jitters[-1])
         raise ValueError(
             f"Kuu has no Cholesky factor, even with jitter {jitters[-1]:.0e}: {reason}"
         )
@@ -126,13 +129,21 @@ class SparseFeatures:
         """:return: 1 where all latent functions share kernel and inducing variable, else L."""
         return self.num_features[0] if isinstance(self.kernel, MultioutputKernel) else 1
 
-    def projector(self) -> Callable[[tf.Tensor], tuple[tf.Tensor, tf.Tensor, tf.Tensor]]:
-        """
-        :return: a function of X [N, D] that returns whitened features [G, N, M], residual variance
-            [N, L or 1] and prior mean [N, L or 1], at the present hyperparameters.
-        """
-        project = compiled_project.bind(self.kernel, self.inducing_variable, self.mean_function)
-        Lz = self.prior_factor()
+    @property
+    def prior(self) -> Prior:
+        """:return: kernel, inducing variable and mean function."""
+        return Prior(self.kernel, self.inducing_variable, self.mean_function)
+
+    def hyperparameters(self) -> dict[str, gpflow.Parameter | tf.Variable]:
+        """:return: what is trainable beside q, by GPflow's names."""
+        of_q = {id(getattr(self, name, None)) for name in ("q_mu", "q_sqrt")}
+        named = parameter_dict(self).items()
+        once = {id(p): (name, p) for name, p in named if p.trainable and id(p) not in of_q}
+        return dict(once.values())
+
+    def projector(self) -> Callable[[tf.Tensor], Features]:
+        """:return: X [N, D] -> features, at the present hyperparameters."""
+        project, Lz = compiled_project.bind(self.prior), self.prior_factor()
         return lambda X: project(X, Lz)
 
     @contextlib.contextmanager
@@ -143,3 +154,26 @@ class SparseFeatures:
         config = dataclasses.replace(gpflow.config.config(), jitter=self._jitter)
         with gpflow.config.as_context(config):
             yield
+
+
+def _why_no_factor(prior: Prior, jitter: float) -> str:
+    """:return: the likely reason why Kuu has no Cholesky factor, and what to do about it."""
+    values = {name: np.asarray(p) for name, p in parameter_dict(prior.kernel).items()}
+    for pairs in map(duplicate_rows, plain_points(prior.inducing_variable)):
+        if pairs:
+            first, again = pairs[0]
+            return f"inducing points {first} and {again} are equal: remove duplicates"
+    shown = ", ".join(
+        f"kernel{name} = {np.array2string(v, precision=3, threshold=4)}"
+        for name, v in values.items()
+    )
+    if not np.isfinite(np.asarray(Kuu(prior.inducing_variable, prior.kernel))).all():
+        return (
+            f"the kernel is not finite at the inducing points, with {shown}: standardise X, and "
+            "restart from moderate kernel values"
+        )
+    return (
+        f"inducing points are too close for the kernel values {shown}: standardise X, use a "
+        "smaller lengthscale or variance, fewer inducing points, float64, or a jitter above "
+        f"{jitter:.0e}"
+    )

@@ -11,21 +11,20 @@ from gpflow.base import InputData, MeanAndVariance, RegressionData
 from gpflow.kernels import Kernel
 from gpflow.posteriors import BasePosterior, PrecomputeCacheType
 
-from ..checks import check_data, check_width
-from ..engine.natural import Natural, to_mean_and_root, to_natural
+from ..data.checks import check_data
+from ..engine.contracts import check_width
+from ..engine.natural import Natural, to_mean_and_root, to_natural, whiten
 from ..engine.natural_gradient import natural_gradient_step
 from ..engine.shared_graph import Compiled
 from .features import SparseFeatures
 
 
 @Compiled
-def _natural(q_mu: tf.Tensor, q_sqrt: tf.Tensor, *prior_factor: tf.Tensor) -> Natural:
+def _natural(q_mu: tf.Tensor, q_sqrt: tf.Tensor, prior_factor: tuple[tf.Tensor, ...]) -> Natural:
     """:return: q(u) in natural parameters of the whitened Lz^-1 u, Lz given unless whitened."""
     mean, root = tf.transpose(q_mu), q_sqrt
     for Lz in prior_factor:
-        Lz = tf.broadcast_to(Lz, tf.shape(root))
-        mean = tf.linalg.triangular_solve(Lz, mean[..., None])[..., 0]
-        root = tf.linalg.triangular_solve(Lz, root)
+        mean, root = whiten(Lz, mean, root)
     return to_natural(mean, root)
 
 
@@ -75,8 +74,9 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
 
     def natural(self) -> Natural:
         """:return: q in natural parameters, in the whitened space of the features."""
-        natural = _natural.bind(self.q_mu, self.q_sqrt)
-        return Natural(*(natural() if self.whiten else natural(self.prior_factor())))
+        factor = () if self.whiten else (self.prior_factor(),)
+        natural: Natural = _natural.bind(self.q_mu, self.q_sqrt)(factor)
+        return natural
 
     def assign_natural(self, natural: Natural) -> None:
         """Set `q_mu` and `q_sqrt` from natural parameters in the whitened space."""

@@ -13,8 +13,8 @@ from gpflow.likelihoods import ScalarLikelihood
 from scipy.stats import entropy
 from sklearn.utils.validation import check_is_fitted
 
-from .. import checks
-from ..engine.projected_data import EngineModel
+from ..data import checks
+from ..engine.contracts import Model, check_model, plain_points
 from ..estimators.classifier import BSVMClassifier
 from ..prediction.marginals import predict_marginals, predict_probabilities
 
@@ -34,7 +34,7 @@ _Dots = tuple[str | None, int | None, AnyNDArray]
 
 def decision_boundary(
     ax: Axes,
-    model: EngineModel | BSVMClassifier,
+    model: Model | BSVMClassifier,
     X: Any = None,
     y: Any = None,
     *,
@@ -90,7 +90,7 @@ class _Seen:
             check_is_fitted(model)
             names = getattr(model, "feature_names_in_", cls.names)
             return cls(model.model_, model.scaler_, model.classes_, model.chunk_rows, names)
-        checks.check_model(model)
+        check_model(model)
         if isinstance(model.likelihood, ScalarLikelihood) and model.num_latent_gps > 1:
             raise ValueError(f"a row has {model.num_latent_gps} binary labels here; one is needed")
         return cls(model)
@@ -105,7 +105,7 @@ class _Seen:
         return f"p(y = {one})" if self.binary else "Most probable class"
 
     def inducing_points(self) -> list[AnyNDArray]:
-        Z = checks.inducing_points(self.model.inducing_variable)
+        Z = plain_points(self.model.inducing_variable)
         return Z if self.scaler is None else [self.scaler.inverse_transform(part) for part in Z]
 
     def predict(self, X: AnyNDArray) -> tuple[AnyNDArray, AnyNDArray]:

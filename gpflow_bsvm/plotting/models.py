@@ -11,8 +11,7 @@ from gpflow.base import AnyNDArray
 from gpflow.kernels import Kernel, SharedIndependent, Static, Sum
 from gpflow.likelihoods import Likelihood, ScalarLikelihood
 
-from ..checks import check_model
-from ..engine.projected_data import EngineModel
+from ..engine.contracts import Model, check_model
 from ..inference.history import History
 from ..metrics import nll
 from ..prediction.calibration import leave_one_out
@@ -183,7 +182,7 @@ def _described(kernel: Any) -> str:
 # --- what calibration does -----------------------------------------------------------------------
 
 
-def calibration_before_after(ax: Axes, model: EngineModel, data: tuple[Any, Any]) -> Axes:
+def calibration_before_after(ax: Axes, model: Model, data: tuple[Any, Any]) -> Axes:
     """
     Reliability of the leave-one-out probabilities of the training data (`gpflow_bsvm.prediction`)
     by the neutral link, slope 1 and offset 0 ("before"), and by the model's present one ("after"),
@@ -209,7 +208,7 @@ def calibration_before_after(ax: Axes, model: EngineModel, data: tuple[Any, Any]
     return ax
 
 
-def _check_link(model: EngineModel) -> None:
+def _check_link(model: Model) -> None:
     likelihood = model.likelihood
     if not set(getattr(likelihood, "link_parameters", {"no link": 0})) <= set(_NEUTRAL):
         raise ValueError(

@@ -9,68 +9,88 @@ plus residual variance and prior mean: the leave-one-out marginal, exact for Gau
 would not change without datum n. The link is then fitted to the labels by maximum likelihood: for
 two classes p(y = 1) = Phi((g f + d) ...), for more the class probabilities of g f.
 
-Hyperparameters that were fitted to the same data are not left out; see the README for what that
+Hyperparameters that were fitted to the same data are not left out; see the docs for what that
 does.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
 from gpflow.base import AnyNDArray
-from gpflow.config import default_float
 from gpflow.likelihoods import Likelihood
 
-from ..checks import check_fit
-from ..data.sparse import for_likelihood
-from ..engine.natural import compiled_solve
-from ..engine.projected_data import EngineModel, View
+from ..data.batch import Batch
+from ..data.passes import map_over, sum_over
+from ..data.sources import ArraySource
+from ..engine.contracts import Model, chunk_rows, open_all
+from ..engine.natural import Gaussian, compiled_solve
+from ..engine.projected_data import ProjectedData
+from ..engine.projection import Projected
 from ..engine.quasi_newton import QuasiNewton
 from ..engine.shared_graph import Compiled
-from ..engine.statistics import Rows, cavity, localise, marginals
-from .marginals import compiled_log_density
+from ..engine.statistics import Marginals, cavity, localise, marginals
+from ..likelihoods.hooks import Hook, check_hooks
 
 #: Of the optimiser; two parameters need some ten.
 _ITERATIONS = 100
 
 
+class _LeftOut(NamedTuple):
+    """What all other rows say of f at each row; a chunk of it has a length, as rows have."""
+
+    f: Marginals
+    Y: tf.Tensor
+    weight: tf.Tensor
+
+
 def leave_one_out(
-    model: EngineModel, data: tuple[Any, Any], *, sample_weight: Any = None
+    model: Model, data: Any = None, *, sample_weight: Any = None
 ) -> tuple[AnyNDArray, AnyNDArray]:
     """
     :param model: fitted to `data`.
-    :param data: X [N, D] and Y [N, P].
+    :param data: X [N, D] and Y [N, P], as in the fit.
     :param sample_weight: [N], as in the fit.
     :return: mean and variance of f(x_n) without datum n, both [N, L].
     :raise ValueError: for bad data.
     """
-    return _without(model, *check_fit(model, data, sample_weight))
+    left_out = _leave_out(model, data, sample_weight)
+    return left_out.f.mean.numpy(), left_out.f.variance.numpy()
 
 
-def _without(
-    model: EngineModel, X: AnyNDArray, Y: AnyNDArray, weight: AnyNDArray
-) -> tuple[AnyNDArray, AnyNDArray]:
-    q = compiled_solve(*model.natural())
-    without = _without_one.bind(model.likelihood)
-    chunks = View(model, X, Y, weight).chunks(tf.as_dtype(default_float()))
-    means, variances = zip(*(without(q.R, q.c, *rows) for rows in chunks))
-    return np.concatenate(means), np.concatenate(variances)
+def _leave_out(model: Model, data: Any, sample_weight: Any) -> _LeftOut:
+    rows = ProjectedData(model, open_all(model, data, sample_weight))
+    q, cavities = compiled_solve(model.natural()), _cavities.bind(model.likelihood)
+    return _LeftOut(*map_over(rows, lambda part: cavities(q, part)))
 
 
 @Compiled
-def _without_one(
-    likelihood: Likelihood, R: tf.Tensor, c: tf.Tensor, *rows: tf.Tensor
-) -> tuple[tf.Tensor, tf.Tensor]:
-    seen = Rows(*rows)
-    f = marginals(seen.features, R, c)
-    return cavity(seen, f, *localise(likelihood, seen, f)[:2])
+def _cavities(likelihood: Likelihood, q: Gaussian, rows: Projected) -> _LeftOut:
+    return _LeftOut(_cavity(likelihood, q, rows), rows.batch.Y, rows.batch.weight)
 
 
-def leave_one_out_density(
-    model: EngineModel, data: tuple[Any, Any], *, sample_weight: Any = None
-) -> float:
+def _cavity(likelihood: Likelihood, q: Gaussian, rows: Projected) -> Marginals:
+    f = marginals(rows.features.phi, q.R, q.c)
+    return cavity(rows, f, localise(likelihood, rows, f).sites)
+
+
+def _log_density(likelihood: Likelihood, batch: Batch, f: Marginals) -> tuple[tf.Tensor, tf.Tensor]:
+    """:return: sums of weighted log p(y_n | f_n), and of the weights."""
+    log_p = likelihood.predict_log_density(batch.X, f.mean, f.variance, batch.Y)
+    return tf.reduce_sum(batch.weight[:, 0] * log_p), tf.reduce_sum(batch.weight)
+
+
+_density = Compiled(_log_density)
+
+
+@Compiled
+def _density_left_out(likelihood: Likelihood, q: Gaussian, rows: Projected) -> Any:
+    return _log_density(likelihood, rows.batch, _cavity(likelihood, q, rows))
+
+
+def leave_one_out_density(model: Model, data: Any = None, *, sample_weight: Any = None) -> float:
     """
     A criterion for whatever is to be chosen: the mean of log p(y_n | all other data), with the
     likelihood's present link.
@@ -79,41 +99,38 @@ def leave_one_out_density(
 
     :return: in nats per row (of weight 1), at most 0; greater is better.
     """
-    X, Y, weight = check_fit(model, data, sample_weight)
-    f = _without(model, X, Y, weight)
-    log_p = compiled_log_density.bind(model.likelihood)(for_likelihood(X), *f, Y)
-    return float(np.sum(weight[:, 0] * log_p) / np.sum(weight))
+    rows = ProjectedData(model, open_all(model, data, sample_weight))
+    q, density = compiled_solve(model.natural()), _density_left_out.bind(model.likelihood)
+    log_p, weight = sum_over(rows, lambda part: density(q, part))
+    return float(log_p / weight)
 
 
-def calibrate(
-    model: EngineModel, data: tuple[Any, Any], *, sample_weight: Any = None
-) -> dict[str, float]:
+def calibrate(model: Model, data: Any = None, *, sample_weight: Any = None) -> dict[str, float]:
     """
     Set the link's parameters of `model.likelihood` to those that maximise
-    `leave_one_out_density`: slope and offset for two classes, slope for more.
+    `leave_one_out_density`: scale and offset for two classes, scale for more.
 
     Arguments and errors as in `leave_one_out`.
 
     :return: the values by name.
-    :raise ValueError: for a likelihood without `link_parameters`.
+    :raise ValueError: for a likelihood without `link_parameters`, or a q that is the prior still.
     """
-    likelihood = model.likelihood
-    if not hasattr(likelihood, "link_parameters"):
-        raise ValueError(
-            f"{type(likelihood).__name__} has no link to calibrate: it needs `link_parameters`, "
-            "as the likelihoods of gpflow_bsvm have"
-        )
-    X, Y, weight = check_fit(model, data, sample_weight)
-    f = _without(model, X, Y, weight)
-    log_density = compiled_log_density.bind(likelihood)
-    X = for_likelihood(X)
-    variables = [p.unconstrained_variable for p in likelihood.link_parameters.values()]
+    check_hooks(model.likelihood, [Hook.LINK])
+    link: Any = model.likelihood
+    if not np.any(model.natural().h):
+        raise ValueError("the model's q is the prior: fit it before its link is calibrated")
+    f, Y, weight = _leave_out(model, data, sample_weight)
+    nothing: AnyNDArray = np.zeros((len(Y), 0), Y.dtype.as_numpy_dtype)  # a link looks at no X
+    table = ArraySource(nothing, Y.numpy(), weight.numpy(), chunk_rows(model))
+    density = _density.bind(model.likelihood)
+    variables = [p.unconstrained_variable for p in link.link_parameters.values()]
 
     def value_and_gradient() -> tuple[tf.Tensor, list[tf.Tensor]]:
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(variables)
-            value = tf.reduce_sum(weight[:, 0] * log_density(X, *f, Y)) / np.sum(weight)
+            log_p, total = sum_over(table, density, f)
+            value = log_p / total
         return value, tape.gradient(value, variables)
 
     QuasiNewton(variables).maximise(value_and_gradient, _ITERATIONS)
-    return {name: float(p.numpy()) for name, p in likelihood.link_parameters.items()}
+    return {name: float(p.numpy()) for name, p in link.link_parameters.items()}

@@ -20,9 +20,10 @@ import tensorflow_probability as tfp
 from gpflow.base import AnyNDArray, TensorType
 from gpflow.utilities import to_default_float
 
-from ..checks import check_data
-from ..engine.projected_data import EngineModel
-from .marginals import predict_marginals
+from ..data.checks import check_data
+from ..engine.contracts import Model
+from ..likelihoods.hooks import Hook, check_hooks
+from .marginals import map_f
 
 
 def local_distribution(alpha: TensorType, penalty: TensorType) -> tfp.distributions.Distribution:
@@ -54,7 +55,7 @@ def local_moments(alpha: TensorType, penalty: TensorType) -> tuple[tf.Tensor, tf
     return tf.sqrt(alpha) / a + 1 / tf.square(a), a / tf.sqrt(alpha)
 
 
-def alpha(model: EngineModel, data: tuple[Any, Any]) -> AnyNDArray:
+def alpha(model: Model, data: tuple[Any, Any]) -> AnyNDArray:
     """
     alpha_n = (1 - y_n mu_n)^2 + v_n at the model's present q (Wenzel et al. 2017, section 4.1).
 
@@ -63,19 +64,15 @@ def alpha(model: EngineModel, data: tuple[Any, Any]) -> AnyNDArray:
     :return: [N, L].
     :raise ValueError: for bad data, or a likelihood without local variables.
     """
-    if not hasattr(model.likelihood, "alpha"):
-        raise ValueError(
-            f"{type(model.likelihood).__name__} has no local variables; use a model with "
-            "gpflow_bsvm.likelihoods.Hinge"
-        )
+    check_hooks(model.likelihood, [Hook.ALPHA])
     X, Y = check_data(model.likelihood, *data)
-    mean, variance = predict_marginals(model, X)
-    return np.asarray(model.likelihood.alpha(mean, variance, Y))
+    likelihood: Any = model.likelihood
+    look = lambda X, Fmu, Fvar, Y: likelihood.alpha(Fmu, Fvar, Y)  # noqa: E731
+    values: AnyNDArray = map_f(model, X, look, None, tf.convert_to_tensor(Y)).numpy()
+    return values
 
 
-def soft_support_vectors(
-    model: EngineModel, data: tuple[Any, Any], num: int | None = None
-) -> AnyNDArray:
+def soft_support_vectors(model: Model, data: tuple[Any, Any], num: int | None = None) -> AnyNDArray:
     """
     The rows nearest to the margin y f = 1, by their alpha.
 

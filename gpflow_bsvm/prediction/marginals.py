@@ -5,22 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
 from gpflow.base import AnyNDArray
 from gpflow.likelihoods import Likelihood
 
-from ..checks import check_inputs, check_width
-from ..data.sparse import for_likelihood
+from ..data.passes import map_over
+from ..engine.contracts import Model, open_inputs
 from ..engine.natural import compiled_solve
-from ..engine.projected_data import EngineModel
-from ..engine.projected_data import chunk_rows as default_chunk_rows
+from ..engine.projected_data import ProjectedData
+from ..engine.projection import Projected
 from ..engine.shared_graph import Compiled
-from ..engine.statistics import Rows, compiled_marginals
+from ..engine.statistics import compiled_marginals
 
 
 def predict_marginals(
-    model: EngineModel, X: Any, *, chunk_rows: int | None = None
+    model: Model, X: Any, *, chunk_rows: int | None = None
 ) -> tuple[AnyNDArray, AnyNDArray]:
     """
     Mean and variance of f(x) under q, as `model.predict_f`, chunk by chunk.
@@ -31,13 +30,11 @@ def predict_marginals(
     :raise ValueError: for X that is not finite or of another width than the training data, or
         `chunk_rows` below 1.
     """
-    mean, variance = in_chunks(model, X, chunk_rows, lambda _, *f: f)
-    return mean, variance
+    mean, variance = map_f(model, X, lambda X, *f: f, chunk_rows)
+    return mean.numpy(), variance.numpy()
 
 
-def predict_probabilities(
-    model: EngineModel, X: Any, *, chunk_rows: int | None = None
-) -> AnyNDArray:
+def predict_probabilities(model: Model, X: Any, *, chunk_rows: int | None = None) -> AnyNDArray:
     """
     The mean of y, as `model.predict_y`: for classification likelihoods, probabilities.
 
@@ -45,13 +42,12 @@ def predict_probabilities(
 
     :return: [N, P].
     """
-    predict = compiled_mean.bind(model.likelihood)
-    (p,) = in_chunks(model, X, chunk_rows, lambda *row: (predict(*row),))
+    p: AnyNDArray = map_f(model, X, compiled_mean.bind(model.likelihood), chunk_rows).numpy()
     return p
 
 
 def predict_log_density(
-    model: EngineModel, data: tuple[Any, Any], *, chunk_rows: int | None = None
+    model: Model, data: tuple[Any, Any], *, chunk_rows: int | None = None
 ) -> AnyNDArray:
     """
     log p(y | x) of every row, as `model.predict_log_density`.
@@ -63,17 +59,16 @@ def predict_log_density(
     """
     X, Y = data
     log_density = compiled_log_density.bind(model.likelihood)
-    f = predict_marginals(model, X, chunk_rows=chunk_rows)
-    return np.asarray(log_density(for_likelihood(X), *f, Y))
+    log_p: AnyNDArray = map_f(model, X, log_density, chunk_rows, tf.convert_to_tensor(Y)).numpy()
+    return log_p
 
 
 @Compiled
-def compiled_log_density(likelihood: Likelihood, X: tf.Tensor, *f_and_Y: tf.Tensor) -> tf.Tensor:
-    """
-    :param f_and_Y: mean and variance of f, and labels.
-    :return: log p(y | f), [N], by the likelihood's present link.
-    """
-    return likelihood.predict_log_density(X, *f_and_Y)
+def compiled_log_density(
+    likelihood: Likelihood, X: tf.Tensor, Fmu: tf.Tensor, Fvar: tf.Tensor, Y: tf.Tensor
+) -> tf.Tensor:
+    """:return: log p(y | f), [N], by the likelihood's present link."""
+    return likelihood.predict_log_density(X, Fmu, Fvar, Y)
 
 
 @Compiled
@@ -82,25 +77,25 @@ def compiled_mean(likelihood: Likelihood, X: tf.Tensor, Fmu: tf.Tensor, Fvar: tf
     return likelihood.predict_mean_and_var(X, Fmu, Fvar)[0]
 
 
-def in_chunks(
-    model: EngineModel, X: Any, chunk_rows: int | None, finish: Callable[..., Any]
-) -> list[AnyNDArray]:
+def map_f(
+    model: Model,
+    X: Any,
+    function: Callable[..., Any],
+    chunk_rows: int | None = None,
+    *along: tf.Tensor,
+) -> Any:
     """
     Arguments and errors as in `predict_marginals`.
 
-    :param finish: a function of X, mean and variance of f, of the rows of a chunk.
-    :return: what `finish` returns, column by column, the chunks put together.
+    :param function: of X, mean and variance of f, and of `along`, of the rows of a chunk.
+    :param along: tensors with a row for every row of X.
+    :return: the rows that `function` returns, as tensors.
     """
-    if chunk_rows is not None and chunk_rows < 1:
-        raise ValueError(f"chunk_rows must be at least 1, got {chunk_rows}")
-    X = check_inputs(X)
-    check_width(model, X)
-    chunk_rows = chunk_rows or default_chunk_rows(model)
-    q = compiled_solve(*model.natural())
-    project = model.projector()
-    parts = []
-    for start in range(0, len(X), chunk_rows):
-        chunk = tf.convert_to_tensor(X[start : start + chunk_rows])
-        rows = Rows(chunk, chunk, chunk, *project(chunk))  # labels and weights play no part
-        parts.append(finish(chunk, *compiled_marginals(q.R, q.c, *rows)))
-    return [np.concatenate(column) for column in zip(*parts)]
+    data = ProjectedData(model, open_inputs(model, X, chunk_rows))
+    q = compiled_solve(model.natural())
+
+    def look(rows: Projected, *along: tf.Tensor) -> Any:
+        f = compiled_marginals(q, rows.features)
+        return function(rows.batch.X, f.mean, f.variance, *along)
+
+    return map_over(data, look, *along)

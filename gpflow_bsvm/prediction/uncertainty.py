@@ -21,15 +21,15 @@ from gpflow.base import AnyNDArray
 from gpflow.likelihoods import Likelihood, ScalarLikelihood
 from scipy.stats import entropy, norm, qmc
 
-from ..engine.projected_data import EngineModel
-from ..engine.projected_data import chunk_rows as default_chunk_rows
+from ..engine.contracts import Model
+from ..engine.contracts import chunk_rows as default_chunk_rows
 from ..engine.shared_graph import Compiled
 from ..likelihoods.maximum import maximum
-from .marginals import in_chunks, predict_marginals, predict_probabilities
+from .marginals import map_f, predict_marginals, predict_probabilities
 
 
 def variation_ratio(
-    model: EngineModel,
+    model: Model,
     X: Any,
     *,
     num_samples: int | None = None,
@@ -51,17 +51,17 @@ def variation_ratio(
     _check(model, num_samples)
     if num_samples is not None:
         normals = _normals(model, num_samples, seed)
-        finish = lambda _, *f: (_shares(*f, normals),)  # noqa: E731
+        finish = lambda _, *f: _shares(*f, normals)  # noqa: E731
     elif model.num_features[0] == 1:
         mean, variance = predict_marginals(model, X, chunk_rows=chunk_rows)
         return np.asarray(norm.cdf(-abs(mean) / np.sqrt(variance))[:, 0])
     else:
-        finish = lambda _, *f: (_largest(*f),)  # noqa: E731
-    (shares,) = in_chunks(model, X, chunk_rows, finish)
-    return np.asarray(1 - shares.max(axis=-1))
+        finish = lambda _, *f: _largest(*f)  # noqa: E731
+    shares = map_f(model, X, finish, chunk_rows)
+    return np.asarray(1 - shares.numpy().max(axis=-1))
 
 
-def predictive_entropy(model: EngineModel, X: Any, *, chunk_rows: int | None = None) -> AnyNDArray:
+def predictive_entropy(model: Model, X: Any, *, chunk_rows: int | None = None) -> AnyNDArray:
     """
     H[p(y | x)] of the probabilities that `model.predict_y` gives.
 
@@ -75,7 +75,7 @@ def predictive_entropy(model: EngineModel, X: Any, *, chunk_rows: int | None = N
 
 
 def mutual_information(
-    model: EngineModel,
+    model: Model,
     X: Any,
     *,
     num_samples: int = 256,
@@ -94,13 +94,12 @@ def mutual_information(
     _check(model, num_samples)
     normals, conditional = _normals(model, num_samples, seed), _conditional.bind(model.likelihood)
 
-    def finish(X: tf.Tensor, mean: tf.Tensor, variance: tf.Tensor) -> tuple[AnyNDArray]:
+    def finish(X: tf.Tensor, mean: tf.Tensor, variance: tf.Tensor) -> AnyNDArray:
         p = _with_other_class(np.asarray(conditional(X, mean, variance, normals)))
-        return (entropy(p.mean(axis=0), axis=-1) - entropy(p, axis=-1).mean(axis=0),)
+        return np.asarray(entropy(p.mean(axis=0), axis=-1) - entropy(p, axis=-1).mean(axis=0))
 
     rows = chunk_rows or max(1, default_chunk_rows(model) // num_samples)
-    (information,) = in_chunks(model, X, rows, finish)
-    return np.maximum(information, 0)
+    return np.maximum(map_f(model, X, finish, rows).numpy(), 0)
 
 
 @Compiled
@@ -128,7 +127,7 @@ def _shares(Fmu: tf.Tensor, Fvar: tf.Tensor, normals: tf.Tensor) -> tf.Tensor:
     return tf.reduce_mean(hot, axis=0)
 
 
-def _normals(model: EngineModel, num_samples: int, seed: int) -> tf.Tensor:
+def _normals(model: Model, num_samples: int, seed: int) -> tf.Tensor:
     """:return: quasi-random standard normals [S, L]."""
     num_latents, dtype = model.num_features[0], model.natural().h.dtype
     draws = qmc.MultivariateNormalQMC(np.zeros(num_latents), seed=seed).random(num_samples)
@@ -139,7 +138,7 @@ def _with_other_class(p: AnyNDArray) -> AnyNDArray:
     return np.concatenate([1 - p, p], axis=-1) if p.shape[-1] == 1 else p
 
 
-def _check(model: EngineModel, num_samples: int | None = None) -> None:
+def _check(model: Model, num_samples: int | None = None) -> None:
     if num_samples is not None and num_samples < 1:
         raise ValueError(f"num_samples must be at least 1, got {num_samples}")
     if isinstance(model.likelihood, ScalarLikelihood) and model.num_features[0] > 1:

@@ -1,0 +1,128 @@
+"""Checks of rows: what was expected, what came, what would work, and in which row."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import gpflow
+import numpy as np
+import scipy.sparse
+from gpflow.base import AnyNDArray
+
+from .sparse import SparseRows
+
+
+def as_matrix(values: Any, name: str, first_row: int = 0) -> Any:
+    """
+    :param first_row: its number, where `values` are a part of the data.
+    :return: `values` as a finite two-dimensional array, or as `SparseRows`.
+    :raise ValueError: for any other shape, no rows, NaN or infinity.
+    """
+    if scipy.sparse.issparse(values) or isinstance(values, SparseRows):
+        return _as_sparse_rows(values, name)
+    array = np.asarray(values)
+    if array.ndim != 2:
+        hint = f"; use {name}[:, None]" if array.ndim == 1 else ""
+        raise ValueError(f"{name} must have shape [N, .], got shape {array.shape}{hint}")
+    if len(array) == 0:
+        raise ValueError(f"{name} has no rows; at least one is needed")
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        row, column = np.argwhere(~np.isfinite(array))[0]
+        raise ValueError(
+            f"{name} holds {array[row, column]} (row {first_row + row}, column {column}); "
+            "drop or impute such rows first"
+        )
+    return array
+
+
+def _as_sparse_rows(values: Any, name: str) -> SparseRows:
+    rows = values if isinstance(values, SparseRows) else SparseRows(values)
+    if len(rows) == 0:
+        raise ValueError(f"{name} has no rows; at least one is needed")
+    if rows.dtype.kind == "f" and not np.isfinite(rows.values).all():
+        raise ValueError(f"{name} holds NaN or infinity; drop or impute such rows first")
+    return rows
+
+
+def check_inputs(X: Any, first_row: int = 0) -> Any:
+    """
+    :return: X [N, D] as an array, or as `SparseRows` if it is a SciPy sparse matrix.
+    :raise ValueError: if it is not finite, two-dimensional, and of GPflow's default float type.
+    """
+    array = as_matrix(X, "X", first_row)
+    expected: np.dtype[Any] = np.dtype(gpflow.config.default_float())
+    if array.dtype != expected:
+        raise ValueError(
+            f"X has dtype {array.dtype}, but gpflow.config.default_float() is {expected}; use "
+            "gpflow.utilities.to_default_float(X), or gpflow.config.set_default_float"
+        )
+    return array
+
+
+def check_data(
+    likelihood: Any, X: Any, Y: Any, *, minibatch: bool = False, first_row: int = 0
+) -> tuple[AnyNDArray, AnyNDArray]:
+    """
+    Check a training set, or a part of it: that may hold one class only.
+
+    :return: X [N, D] and Y [N, P] as arrays.
+    :raise ValueError: for bad inputs, for X and Y of different length, or if the likelihood's own
+        `check_labels`, where it has one, objects to Y.
+    """
+    X, Y = check_inputs(X, first_row), as_matrix(Y, "Y", first_row)
+    if len(X) != len(Y):
+        raise ValueError(f"X has {len(X)} rows and Y has {len(Y)}; they must be equal")
+    if hasattr(likelihood, "check_labels"):
+        likelihood.check_labels(Y, minibatch=minibatch)
+    return X, Y
+
+
+def check_weights(
+    sample_weight: Any, num_rows: int, *, minibatch: bool = False, first_row: int = 0
+) -> AnyNDArray:
+    """
+    :return: weights as a column [N, 1], ones for None.
+    :raise ValueError: if they are not N finite non-negative numbers, or all zero (which those of a
+        minibatch may be).
+    """
+    dtype = gpflow.config.default_float()
+    if sample_weight is None:
+        return np.ones((num_rows, 1), dtype)
+    weights: AnyNDArray = np.asarray(sample_weight, dtype).reshape(-1, 1)
+    if len(weights) != num_rows:
+        raise ValueError(f"sample_weight has {len(weights)} entries for {num_rows} rows")
+    wrong = np.flatnonzero(~np.isfinite(weights) | (weights < 0))
+    if len(wrong):
+        raise ValueError(
+            f"sample_weight must be finite and non-negative, got {weights[wrong[0], 0]} "
+            f"(row {first_row + wrong[0]})"
+        )
+    if not weights.any() and not minibatch:
+        raise ValueError("sample_weight must not be all zero")
+    return weights
+
+
+def warn_of_constants(X: AnyNDArray, names: Any = None) -> None:
+    """
+    Warn the caller's caller of columns that say nothing; they do no harm.
+
+    :param names: of the columns; None: numbers.
+    """
+    constant = np.flatnonzero(np.ptp(X, axis=0) == 0)
+    if len(constant) == 0:
+        return
+    shown = ", ".join(str(c if names is None else names[c]) for c in constant[:5])
+    more = ", ..." if len(constant) > 5 else ""
+    warnings.warn(
+        f"{len(constant)} of {X.shape[1]} columns are constant and carry no information: "
+        f"{shown}{more}",
+        stacklevel=3,
+    )
+
+
+def duplicate_rows(Z: Any) -> list[tuple[int, int]]:
+    """:return: pairs (first, again) of equal rows."""
+    _, first, inverse = np.unique(np.asarray(Z), axis=0, return_index=True, return_inverse=True)
+    firsts = first[inverse.reshape(-1)]
+    return [(int(f), n) for n, f in enumerate(firsts) if f != n]

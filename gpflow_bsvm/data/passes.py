@@ -1,0 +1,52 @@
+"""The only two loops over data: every fit, bound, gradient and prediction goes through them."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+import tensorflow as tf
+
+
+class Chunked(Protocol):
+    """Data that can be had in chunks: rows, or what is made of them."""
+
+    def chunks(self) -> Iterator[Any]:
+        """:return: an iterator over all rows, chunk by chunk; a chunk has a length."""
+
+
+def sum_over(source: Chunked, function: Callable[..., Any], *along: Any) -> Any:
+    """
+    :param function: of a chunk, and of its part of each of `along`; returns tensors in any
+        structure of tuples.
+    :param along: tensors with a row for every row of the source, in any structure.
+    :return: the sum over all chunks, in the structure that `function` returns.
+    """
+    total = None
+    for part in _each(source, function, along):
+        total = part if total is None else tf.nest.map_structure(tf.add, total, part)
+    return total
+
+
+def map_over(source: Chunked, function: Callable[..., Any], *along: Any) -> Any:
+    """
+    As `sum_over`, for a `function` that returns rows.
+
+    :return: the rows of all chunks, one after the other.
+    """
+    parts = list(_each(source, function, along))
+    return tf.nest.map_structure(lambda *rows: tf.concat(rows, 0), *parts)
+
+
+def _each(source: Chunked, function: Callable[..., Any], along: tuple[Any, ...]) -> Iterator[Any]:
+    start = 0
+    for chunk in source.chunks():
+        part = slice(start, start + num_rows(chunk))
+        yield function(chunk, *tf.nest.map_structure(operator.itemgetter(part), along))
+        start = part.stop
+
+
+def num_rows(chunk: Any) -> int:
+    """:return: rows of a chunk: those of its first column."""
+    return int(tf.nest.flatten(chunk)[0].shape[0])

@@ -1,0 +1,190 @@
+"""What the engine asks of a model, and how it opens data for one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Protocol
+
+import gpflow
+import numpy as np
+import tensorflow as tf
+from gpflow.base import AnyNDArray
+from gpflow.inducing_variables import InducingPoints
+from gpflow.likelihoods import Likelihood
+
+from ..data.checks import check_data, check_inputs, check_weights
+from ..data.sources import ArraySource, DatasetSource, Source
+from .natural import Natural
+from .projection import Features, Prior
+
+#: Feature entries of a chunk: large enough for fast products, small enough for any machine.
+CHUNK_ENTRIES = 2**21
+
+
+class Model(Protocol):
+    """
+    All that an algorithm or a prediction asks of a model. Those of `gpflow_bsvm.models` have it; so
+    has anything else that is Gaussian in whitened features.
+
+    :ivar likelihood: any of GPflow's or of this package's; see `gpflow_bsvm.likelihoods.hooks` for
+        what an algorithm may ask of it.
+    :ivar num_data: rows in all, where a fit sees a part of them; None: those that it sees.
+    """
+
+    likelihood: Likelihood
+    num_data: Any
+
+    @property
+    def prior(self) -> Prior:
+        """:return: kernel, inducing variable and mean function."""
+
+    @property
+    def num_features(self) -> tuple[int, int]:
+        """:return: number of latent functions L and of features M of each."""
+
+    @property
+    def num_feature_groups(self) -> int:
+        """:return: 1 where all latent functions share their features, else L."""
+
+    @property
+    def jitter(self) -> float:
+        """:return: what is added to the diagonal of the prior's covariance."""
+
+    def projector(self) -> Callable[[tf.Tensor], Features]:
+        """:return: X [N, D] -> features, at the present hyperparameters."""
+
+    def natural(self) -> Natural:
+        """:return: q in natural parameters."""
+
+    def assign_natural(self, natural: Natural) -> None:
+        """Store q."""
+
+    def hyperparameters(self) -> dict[str, gpflow.Parameter | tf.Variable]:
+        """:return: what is trainable beside q, by GPflow's names."""
+
+
+def check_model(model: Any) -> None:
+    """
+    :raise TypeError: if `model` is none that the package's algorithms can fit.
+    """
+    if not all(hasattr(model, name) for name in ("projector", "natural", "assign_natural")):
+        own = "its to_bsvm()" if hasattr(model, "to_bsvm") else "gpflow_bsvm.models.BSVM"
+        raise TypeError(
+            f"{type(model).__name__} has no closed-form steps: use {own} in its place, or one of "
+            "GPflow's optimisers"
+        )
+    if model.num_data is not None and not float(model.num_data) > 0:
+        raise ValueError(f"the model's num_data must be positive or None, got {model.num_data}")
+
+
+def shares_shifts(model: Model) -> tf.Tensor:
+    """:return: 1. where adding one function to all latent ones costs prior and nothing else."""
+    invariant = bool(getattr(model.likelihood, "shift_invariant", False))
+    shared = invariant and model.num_feature_groups == 1
+    return tf.constant(float(shared), gpflow.config.default_float())
+
+
+def jitter_of(model: Model) -> tf.Tensor:
+    """:return: the model's jitter, []."""
+    return tf.constant(model.jitter, gpflow.config.default_float())
+
+
+def chunk_rows(model: Model) -> int:
+    """:return: rows to look at together, so that a chunk takes some 16 MB an array."""
+    num_latents, num_features = model.num_features
+    # A chunk also holds what a likelihood makes of it: some 100 quadrature nodes per latent.
+    width = num_latents * max(num_features, 128)
+    return int(np.clip(CHUNK_ENTRIES // width, 64, 2**14))
+
+
+def open_data(model: Model, data: Any, sample_weight: Any = None) -> Source:
+    """
+    Everything that a fit can be told beforehand, checked.
+
+    :param data: X [N, D] and Y [N, P]; a batched `tf.data.Dataset` of (X, Y) or (X, Y,
+        sample_weight), whose rows are checked as they come; a `Source`; None: those that the model
+        holds.
+    :param sample_weight: [N], with arrays; ones if None.
+    :raise ValueError: for bad data or weights.
+    :raise TypeError: see `check_model`, or if there are no data.
+    """
+    check_model(model)
+    data = _data_of(model, data)
+    if hasattr(data, "chunks") and hasattr(data, "indexed"):
+        return data  # type: ignore[no-any-return]
+    size = chunk_rows(model)
+    if isinstance(data, tf.data.Dataset):
+        if sample_weight is not None:
+            raise ValueError("with a tf.data.Dataset, weights are its third component")
+        return DatasetSource(data, partial(_check_part, model), size)
+    X, Y = check_data(model.likelihood, *data)
+    check_width(model, X, Y)
+    return ArraySource(X, Y, check_weights(sample_weight, len(X)), size)
+
+
+def open_all(model: Model, data: Any, sample_weight: Any = None) -> Source:
+    """
+    As `open_data`, for passes over all the data: if the model's `num_data` differs from N, the data
+    count as a sample of it.
+    """
+    source = open_data(model, data, sample_weight)
+    if model.num_data is None:
+        return source
+    return source.scaled(float(model.num_data) / source.num_rows)
+
+
+def open_inputs(model: Model, X: Any, size: int | None = None) -> ArraySource:
+    """
+    :param X: [N, D].
+    :param size: rows to look at together; None: see `chunk_rows`.
+    :return: rows without labels.
+    :raise ValueError: for X that is not finite or of another width than the training data, or a
+        `size` below 1.
+    """
+    if size is not None and size < 1:
+        raise ValueError(f"chunk_rows must be at least 1, got {size}")
+    X = check_inputs(X)
+    check_width(model, X)
+    nothing, ones = np.zeros((len(X), 0), X.dtype), np.ones((len(X), 1), X.dtype)
+    return ArraySource(X, nothing, ones, size or chunk_rows(model))
+
+
+def _data_of(model: Any, data: Any) -> Any:
+    if data is not None:
+        return data
+    if not hasattr(model, "data"):
+        raise TypeError(f"{type(model).__name__} holds no data: give (X, Y) as the second argument")
+    return tuple(part.numpy() for part in model.data)
+
+
+def _check_part(model: Model, X: Any, Y: Any, first_row: int) -> tuple[AnyNDArray, AnyNDArray]:
+    X, Y = check_data(model.likelihood, X, Y, minibatch=True, first_row=first_row)
+    check_width(model, X, Y)
+    return X, Y
+
+
+def check_width(model: Model, X: Any, Y: Any = None) -> None:
+    """
+    :raise ValueError: if X has another number of columns than the inducing points of `model`, or
+        Y another number than it has latent functions (for likelihoods with one label per latent).
+    """
+    variable = model.prior.inducing_variable
+    points = plain_points(variable)
+    widths = [("the inducing points have", Z.shape[-1]) for Z in points]
+    widths += [("the model has", getattr(variable, "num_inputs", X.shape[-1]))]
+    for what, width in widths:
+        if width != X.shape[-1]:
+            raise ValueError(f"X has {X.shape[-1]} columns, {what} {width}; they must agree")
+    scalar = isinstance(model.likelihood, gpflow.likelihoods.ScalarLikelihood)
+    if scalar and Y is not None and Y.shape[-1] != model.num_features[0]:
+        raise ValueError(
+            f"Y has {Y.shape[-1]} columns and the model {model.num_features[0]} latent functions; "
+            "this likelihood needs one label per latent function (shape [N, num_latent_gps])"
+        )
+
+
+def plain_points(inducing_variable: Any) -> list[AnyNDArray]:
+    """:return: every Z [M, D] that is made of nothing but inputs (no patches, no scales)."""
+    parts = getattr(inducing_variable, "inducing_variables", (inducing_variable,))
+    return [np.asarray(part.Z) for part in parts if type(part) is InducingPoints]

@@ -1,0 +1,98 @@
+"""project: every model is Gaussian in whitened features, f(x) = Phi(x) s + m(x) + residual."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, cast
+
+import tensorflow as tf
+from check_shapes import check_shapes
+from gpflow.covariances import Kuf, Kuu
+from gpflow.functions import MeanFunction
+from gpflow.inducing_variables import InducingVariables
+from gpflow.kernels import Kernel, MultioutputKernel
+
+from ..data.batch import Batch
+from .shared_graph import Compiled
+
+
+class Prior(NamedTuple):
+    """The process f, and what it is looked at through: with hyperparameters, without q."""
+
+    kernel: Kernel
+    inducing_variable: InducingVariables
+    mean_function: MeanFunction
+
+
+class Features(NamedTuple):
+    """What a model makes of x. G is 1 where all latent functions share their features, else L."""
+
+    phi: tf.Tensor  #: [G, N, M], projections on the whitened inducing variables
+    residual: tf.Tensor  #: [N, L] or [N, 1], k(x, x) - |phi|^2
+    mean: tf.Tensor  #: [N, L] or [N, 1], of the prior
+
+
+class Projected(NamedTuple):
+    """Rows, seen through a model."""
+
+    batch: Batch
+    features: Features
+
+    def take(self, index: tf.Tensor) -> Projected:
+        """:return: the rows of these numbers, in this order."""
+        taken = tf.nest.map_structure(lambda c, n: tf.gather(c, index, axis=n), self, _ROW_AXES)
+        return cast(Projected, taken)
+
+    def in_precision(self, dtype: tf.DType) -> Projected:
+        """:return: the same with phi, and hence the large products, in `dtype`."""
+        phi = tf.cast(self.features.phi, dtype)
+        return self._replace(features=self.features._replace(phi=phi))
+
+    @staticmethod
+    def joined(parts: list[Projected]) -> Projected:
+        """:return: the rows of all parts, one after the other."""
+        rows = tf.nest.map_structure(lambda n, *c: tf.concat(c, n), _ROW_AXES, *parts)
+        return cast(Projected, rows)
+
+
+#: Which axis of each column counts the rows.
+_ROW_AXES = Projected(Batch(0, 0, 0), Features(1, 0, 0))
+
+
+@check_shapes("jitter: []", "return: [G, M, M]")
+def prior_factor(prior: Prior, jitter: tf.Tensor) -> tf.Tensor:
+    """:return: Cholesky factor Lz of Kuu + jitter I, [G, M, M]."""
+    Kuu_ = Kuu(prior.inducing_variable, prior.kernel, jitter=jitter)
+    return tf.linalg.cholesky(Kuu_[None] if len(Kuu_.shape) == 2 else Kuu_)
+
+
+@check_shapes(
+    "X: [N, D]",
+    "Lz: [G, M, M]",
+    "return.phi: [G, N, M]",
+    "return.residual: [N, L_or_1]",
+    "return.mean: [N, .]",
+)
+def project(prior: Prior, X: tf.Tensor, Lz: tf.Tensor) -> Features:
+    """
+    :param X: [N, D].
+    :param Lz: [G, M, M], see `prior_factor`.
+    :return: phi = (Lz^-1 Kuf)^T and what it leaves of the prior variance.
+    """
+    kernel = prior.kernel
+    Kuf_ = Kuf(prior.inducing_variable, kernel, X)
+    Kuf_ = Kuf_[None] if len(Kuf_.shape) == 2 else Kuf_  # [G, M, N]
+    A = tf.linalg.triangular_solve(Lz, Kuf_)
+    if isinstance(kernel, MultioutputKernel):
+        Kff = kernel(X, full_cov=False, full_output_cov=False)  # [N, L]
+    else:
+        Kff = kernel(X, full_cov=False)[:, None]
+    explained = tf.linalg.matrix_transpose(tf.reduce_sum(tf.square(A), axis=-2))  # [N, G]
+    return Features(tf.linalg.matrix_transpose(A), Kff - explained, prior.mean_function(X))
+
+
+def look_at(prior: Prior, batch: Batch, jitter: tf.Tensor) -> Projected:
+    """:return: rows projected at the present hyperparameters, inside of a graph."""
+    return Projected(batch, project(prior, batch.X, prior_factor(prior, jitter)))
+
+
+compiled_prior_factor, compiled_project = Compiled(prior_factor), Compiled(project)

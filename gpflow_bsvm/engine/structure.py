@@ -1,0 +1,134 @@
+"""The structure of GPflow modules: what a graph depends on beside the values of parameters."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import enum
+import functools
+import types
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+import gpflow
+import numpy as np
+import tensorflow as tf
+import tensorflow_probability as tfp
+
+#: Told apart by what they are, not by their attributes.
+_FUNCTIONS = (
+    type,
+    types.FunctionType,
+    types.MethodType,
+    types.BuiltinFunctionType,
+    functools.partial,
+)
+
+
+def _bookkeeping() -> frozenset[str]:
+    """:return: attributes in which TensorFlow keeps its own books: those of an empty module."""
+    module = gpflow.Module()
+    module.part = gpflow.Module()  # to be tracked leaves marks too
+    return frozenset(vars(module)) - {"part"}
+
+
+_BOOKKEEPING = _bookkeeping()
+
+
+class _Unshareable(Exception):
+    """The module holds state that cannot be passed in as a parameter (raw variables, layers)."""
+
+
+class _Structure:
+    """
+    Walk a module: its hashable structure, and its parameters in the order of the walk. Other state
+    (raw variables, Keras layers) raises `_Unshareable`, or with `by_identity` stands for itself.
+    """
+
+    def __init__(self, by_identity: bool = False) -> None:
+        self._by_identity = by_identity
+        self.parameters: list[gpflow.Parameter] = []
+        self._seen: dict[int, int] = {}
+
+    def of(self, value: Any) -> Hashable:
+        if value is None or isinstance(value, (bool, int, float, complex, str, bytes, enum.Enum)):
+            return (type(value), value)
+        if isinstance(value, (np.dtype, tf.DType, tf.TensorShape)):
+            return (type(value).__name__, str(value))
+        if isinstance(value, slice):
+            return ("slice", value.start, value.stop, value.step)
+        if isinstance(value, tf.Tensor) and hasattr(value, "numpy"):
+            value = value.numpy()  # a constant, such as the nodes of a quadrature rule
+        if isinstance(value, (np.ndarray, np.generic)) and not value.dtype.hasobject:
+            return ("array", value.shape, value.dtype.str, value.tobytes())
+        if id(value) in self._seen:  # a parameter or module used twice is part of the structure
+            return ("again", self._seen[id(value)])
+        return self._of_object(value)
+
+    def _of_object(self, value: Any) -> Hashable:
+        if isinstance(value, (list, tuple)):
+            return ("sequence", *(self.of(item) for item in value))
+        if isinstance(value, Mapping):
+            return ("mapping", *((str(key), self.of(value[key])) for key in sorted(value, key=str)))
+        self._seen[id(value)] = len(self._seen)
+        if isinstance(value, gpflow.Parameter):
+            self.parameters.append(value)
+            if self._by_identity:
+                return self._opaque(value)
+            shape = tuple(open_shape(value.unconstrained_variable.shape))
+            return ("parameter", shape, value.dtype.name, self.of(value.transform))
+        if isinstance(value, (tfp.bijectors.Bijector, tfp.distributions.Distribution)):
+            return (type(value), self.of(value.parameters))
+        if isinstance(value, (tf.Variable, tf.Tensor)):
+            return self._opaque(value)
+        if isinstance(value, _FUNCTIONS):
+            return ("function", value)
+        if _is_transparent(value):
+            return (type(value), self._of_attributes(value))
+        return self._opaque(value)
+
+    def _opaque(self, value: Any) -> Hashable:
+        if not self._by_identity:
+            raise _Unshareable
+        return ("identity", id(value))
+
+    def _of_attributes(self, value: Any) -> Hashable:
+        names = sorted(
+            name
+            for name in vars(value)
+            if name not in _BOOKKEEPING and not name.startswith("_self_")
+        )
+        return tuple((name, self.of(vars(value)[name])) for name in names)
+
+
+def open_shape(shape: tf.TensorShape) -> list[int | None]:
+    """The first dimension of matrices stays open: another number of inducing points, same graph."""
+    return [None, *shape[1:]] if len(shape) == 2 else list(shape)
+
+
+def _is_transparent(value: Any) -> bool:
+    """:return: whether all that a module knows is in its attributes; anybody's layer may not be."""
+    ours = type(value).__module__.partition(".")[0] in ("gpflow", __name__.partition(".")[0])
+    return isinstance(value, gpflow.Module) or ours or dataclasses.is_dataclass(value)
+
+
+def structure_of(modules: tuple[Any, ...]) -> tuple[Hashable, list[gpflow.Parameter]]:
+    """
+    :return: the structure of `modules` and their parameters; modules with other state (a Keras
+        layer, a raw variable) share with no others, and their variables are captured as they are.
+    """
+    for by_identity in (False, True):
+        walk = _Structure(by_identity)
+        with contextlib.suppress(_Unshareable, TypeError, RecursionError):
+            key = walk.of(modules)
+            hash(key)
+            return (("identity", *modules, key), []) if by_identity else (key, walk.parameters)
+    return ("identity", *modules), []
+
+
+def parameters_of(*modules: Any) -> list[gpflow.Parameter]:
+    """
+    :return: the parameters of `modules` in the order in which a `Compiled` function passes them;
+        none for modules with other state, which no function can move.
+    """
+    return structure_of(modules)[1]

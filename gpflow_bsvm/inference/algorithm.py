@@ -1,0 +1,125 @@
+"""What all algorithms have in common: checks, records, progress bar, interrupt, restoring."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple
+
+import tensorflow as tf
+from gpflow.base import AnyNDArray, RegressionData
+
+from ..data.sources import Source
+from ..engine.contracts import Model, open_all
+from ..likelihoods.hooks import Hook, has_hook
+from .history import Callback, History, Recorder
+
+
+class Step(NamedTuple):
+    """What is recorded of an accepted step."""
+
+    number: int  #: from 1
+    elbo: float
+    learning_rate: float
+    hyperparameters: dict[str, AnyNDArray] = {}  # noqa: RUF012 - never changed
+
+
+class Run(ABC):
+    """
+    A fit under way. All that it is going to do follows from its `state`, a structure of tuples of
+    numbers and tensors, so that a fit can be stored and go on elsewhere.
+
+    :ivar max_steps: most steps.
+    :ivar converged: whether the stopping rule was met.
+    """
+
+    state: Any
+    max_steps: int
+    converged: bool = False
+
+    @abstractmethod
+    def advance(self) -> Step | None:
+        """Go on from `state`: to the next accepted step, or None if there is none."""
+
+    @abstractmethod
+    def restore(self) -> None:
+        """Give the model what `state` says, whatever an unfinished step has left in it."""
+
+
+class Algorithm(ABC):
+    """
+    How a model is fitted. A subclass holds options, says by `needs` which hooks of
+    `gpflow_bsvm.likelihoods` it cannot do without, and brings a `Run`.
+    """
+
+    needs: ClassVar[tuple[Hook, ...]] = ()
+
+    @abstractmethod
+    def _begin(self, model: Model, source: Source) -> Run:
+        """:return: a fit at its start; bad input raises here."""
+
+    def _open(self, model: Model, data: Any, sample_weight: Any) -> Source:
+        return open_all(model, data, sample_weight)
+
+    def run(
+        self,
+        model: Model,
+        data: RegressionData | tf.data.Dataset | None = None,
+        *,
+        sample_weight: Any = None,
+        callback: Callback | None = None,
+        monitor: Callable[[int], Any] | None = None,
+        progress: bool | None = None,
+    ) -> History:
+        """
+        Fit the model; it holds the latest accepted step at the end, also after an interrupt or an
+        error, which are passed on.
+
+        :param data: X [N, D] and Y [N, P], or a batched `tf.data.Dataset` of (X, Y) or
+            (X, Y, sample_weight), read anew in each pass; None: those that the model holds. If the
+            model's `num_data` differs from N, the data count as a sample of it, as in `model.elbo`.
+        :param sample_weight: [N], powers of the likelihood, with arrays; ones if None.
+        :param callback: called at every record with the step and the history.
+        :param monitor: a `gpflow.monitor.Monitor`, called at every record.
+        :param progress: show a progress bar; None: on a terminal only.
+        :raise ValueError: for bad data, see `gpflow_bsvm.data.checks`, or a likelihood that lacks
+            what the algorithm needs.
+        :raise TypeError: for a model that is none of this package's.
+        """
+        source = self._open(model, data, sample_weight)
+        check_hooks(self, model)
+        fit = self._begin(model, source)
+        with Recorder(fit, callback, monitor, progress) as recorder:
+            while len(recorder.history) == 0 or recorder.history.step[-1] < fit.max_steps:
+                step = fit.advance()
+                if step is None:
+                    break
+                recorder.record(step)
+                if fit.converged:
+                    break
+        return recorder.history
+
+
+def check_hooks(algorithm: Algorithm | Any, model: Model) -> None:
+    """
+    :raise ValueError: if the model's likelihood lacks a hook that the algorithm needs.
+    """
+    likelihood = model.likelihood
+    for hook in algorithm.needs:
+        if not has_hook(likelihood, hook):
+            would_do = [
+                cls.__name__
+                for cls in _concrete(Algorithm)
+                if all(has_hook(likelihood, needed) for needed in cls.needs)
+            ]
+            raise ValueError(
+                f"{type(likelihood).__name__} as it is has no {hook.what}, which "
+                f"{type(algorithm).__name__} needs (`{hook.attribute}`): use {hook.owners}, or "
+                f"one of {', '.join(sorted(would_do))}"
+            )
+
+
+def _concrete(base: Any) -> list[Any]:
+    """:return: all classes below that have none below themselves."""
+    found = [deeper for cls in base.__subclasses__() for deeper in _concrete(cls)]
+    return found or [base]

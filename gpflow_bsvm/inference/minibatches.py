@@ -1,0 +1,132 @@
+"""The one driver of fits on minibatches: blocks of compiled steps, undone where they fail."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from typing import Any, NamedTuple
+
+import numpy as np
+import tensorflow as tf
+from gpflow.base import AnyNDArray
+
+from ..checks import check_elbo
+from ..data.minibatches import Block, Rowwise, blocks
+from ..data.sources import Source
+from ..engine.contracts import Model, open_data, shares_shifts
+from ..engine.natural import Natural, compiled_centre
+from .algorithm import Algorithm, Run, Step
+
+#: An ELBO is estimated from so many rows at least.
+_ELBO_ROWS = 500
+#: Steps are damped by a half this often before a fit gives up.
+_MOST_HALVINGS = 20
+
+
+class State(NamedTuple):
+    """Where a fit on minibatches stands."""
+
+    natural: Natural
+    memory: Any  #: of the algorithm's own, tensors in any structure
+    steps: int = 0
+    position: int = 0  #: in the order of the rows
+    damping: float = 1.0  #: of its rate: halved where a block ends in no finite bound
+
+
+class MinibatchAlgorithm(Algorithm):
+    """Options and data of a fit on minibatches."""
+
+    batch_size: int
+    max_steps: int
+    seed: int
+    record_every: int
+
+    def _open(self, model: Model, data: Any, sample_weight: Any) -> Source:
+        source = open_data(model, data, sample_weight)
+        if not source.indexed and model.num_data is None:
+            raise ValueError("for a tf.data.Dataset the model needs num_data, the rows in all")
+        return source
+
+
+class MinibatchRun(Run):
+    """Blocks of steps; one that ends in no finite ELBO is undone, and the rate halved."""
+
+    state: State
+
+    def __init__(
+        self, options: MinibatchAlgorithm, model: Model, data: Rowwise, memory: Any
+    ) -> None:
+        """
+        :param data: a source, or one seen through the model.
+        :param memory: of the algorithm's own, at the start.
+        """
+        self._model, self.max_steps = model, options.max_steps
+        self._num_data = float(data.num_rows if model.num_data is None else model.num_data)
+        self._centres = bool(shares_shifts(model) > 0)
+        self.state = State(model.natural(), memory)
+        number = min(options.record_every, options.max_steps)
+        self._blocks = blocks(data, options.batch_size, self._most_batches(number), options.seed)
+
+    def _most_batches(self, number: int) -> int:
+        """:return: of a block: `number`, or fewer if they would not fit into memory."""
+        return number
+
+    @abstractmethod
+    def _steps(self, state: State, block: Block, scale: float) -> tuple[Natural, Any, float]:
+        """
+        :param scale: rows in all over rows of a minibatch.
+        :return: natural parameters and memory after the block's steps, and the last rate.
+        """
+
+    @abstractmethod
+    def _elbo(self, state: State, rows: Any, index: AnyNDArray) -> float:
+        """:return: an estimate of the ELBO from the rows of these numbers."""
+
+    def _record(self, state: State, elbo: float, rate: float) -> Step:
+        return Step(state.steps, elbo, rate)
+
+    def advance(self) -> Step:
+        """A block of steps."""
+        state = self.state
+        for block in self._blocks:
+            block = block._replace(index=block.index[: self.max_steps - state.steps])
+            after, elbo, rate = self._try(state, block)
+            if after is not None:
+                self.state = after
+                return self._record(after, elbo, rate)
+            self.restore()
+            check_elbo(self._elbo(state, block.rows, latest(block.index)), "at the start")
+            state = state._replace(damping=state.damping / 2, position=block.position)
+            if state.damping < 0.5**_MOST_HALVINGS:
+                raise FloatingPointError(
+                    f"no finite q after a block of steps, even at {state.damping:.1e} times the "
+                    "rate: standardise X, and start from moderate kernel values"
+                )
+        raise AssertionError("blocks have no end")
+
+    def _try(self, state: State, block: Block) -> tuple[State | None, float, float]:
+        """:return: the state after a block and an estimate of its ELBO; None for none finite."""
+        num_steps, batch_size = block.index.shape
+        try:
+            natural, memory, rate = self._steps(state, block, self._num_data / batch_size)
+            if self._centres:
+                natural = compiled_centre(natural)
+            after = State(natural, memory, state.steps + num_steps, block.position, state.damping)
+            elbo = self._elbo(after, block.rows, latest(block.index))
+        except tf.errors.InvalidArgumentError:  # a matrix without a Cholesky factor
+            return None, math.nan, math.nan
+        return after if math.isfinite(elbo) else None, elbo, rate
+
+    def restore(self) -> None:
+        """See `Run`."""
+        if self.state.steps:
+            self._model.assign_natural(self.state.natural)
+
+
+def latest(index: AnyNDArray) -> AnyNDArray:
+    """
+    :param index: [T, B], row numbers of minibatches.
+    :return: those of the last batches, of some 500 rows: what an ELBO is estimated from.
+    """
+    number = -(-_ELBO_ROWS // index.shape[1])
+    return np.asarray(index[-number:].reshape(-1))
