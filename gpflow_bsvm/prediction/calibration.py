@@ -90,7 +90,7 @@ def calibrate(
 ) -> dict[str, float]:
     """
     Set the link's parameters of `model.likelihood` to those that maximise
-    `leave_one_out_density`: slope and offset for two classes, slope for more.
+    `leave_one_out_density`: scale and offset for two classes, scale for more.
 
     Arguments and errors as in `leave_one_out`.
 
