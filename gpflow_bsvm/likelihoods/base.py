@@ -82,7 +82,8 @@ class Classification(Likelihood):
     """
     Base of the package's likelihoods: what is predicted are probabilities p, by a link that has
     parameters of its own, of the prediction only and never trained with the model.
-    `predict_mean_and_var` returns p and p - p^2, mean and variance of y in {0, 1}.
+    `predict_mean_and_var` returns p and p - p^2: mean and variance of y in {0, 1}, or of each
+    column of one-hot labels.
 
     :cvar neutral_link: the parameters' values unless `gpflow_bsvm.prediction.calibrate` set them.
     """

@@ -53,16 +53,12 @@ class BinaryLikelihood(Classification, ScalarLikelihood):
 
         "probit":      p(y=1) = Phi(Fmu / sqrt(1 + Fvar)),
         "wenzel2017":  p(y=1) = Phi(Fmu / (1 + Fvar)), as eq. 13 of Wenzel et al. (2017) prints it,
-                       without the root; only for reproducing that paper's tables.
+                       without the root; only for reproducing that paper's tables,
 
-    `predict_mean_and_var` returns p and p - p^2, the mean and variance of y in {0, 1}, whichever
-    encoding the labels have.
+    whichever encoding the labels have. Both are of g f + d in the place of f.
 
-    Both links are of g f + d in the place of f, with scale g = 1 and offset d = 0 unless
-    `gpflow_bsvm.prediction.calibrate` has set them.
-
-    :ivar scale: g, and
-    :ivar offset: d: of the prediction only, never trained with the model.
+    :ivar scale: g of the link, and
+    :ivar offset: d, see `Classification`.
     """
 
     neutral_link: ClassVar = {"scale": 1.0, "offset": 0.0}
@@ -100,10 +96,7 @@ class BinaryLikelihood(Classification, ScalarLikelihood):
             )
 
     def probit_argument(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:
-        """
-        :param Fmu: [..., L], and Fvar: [..., L].
-        :return: z [..., L] with p(y = 1) = Phi(z).
-        """
+        """:return: z with p(y = 1) = Phi(z), as Fmu [..., L]."""
         variance = 1 + tf.square(self.scale) * Fvar
         deviation = variance if self.link == "wenzel2017" else tf.sqrt(variance)
         return (self.scale * Fmu + self.offset) / deviation

@@ -27,14 +27,10 @@ class CategoricalLikelihood(Classification):
 
     Training maximises a pseudo-likelihood that is not normalised, as with `BinaryLikelihood`;
     prediction is a proper categorical distribution, which a subclass states by
-    `class_probabilities`. `predict_mean_and_var` returns p and p - p^2, mean and variance of each
-    column of the one-hot label.
-
-    The probabilities are those of g f in the place of f, with scale (inverse temperature) g = 1
-    unless `gpflow_bsvm.prediction.calibrate` has set it.
+    `class_probabilities`, of g f in the place of f.
 
     :ivar num_classes: C.
-    :ivar scale: g, of the prediction only, never trained with the model.
+    :ivar scale: g of the link (an inverse temperature), see `Classification`.
     """
 
     def __init__(self, num_classes: int, **kwargs: Any) -> None:
@@ -101,7 +97,7 @@ class CategoricalLikelihood(Classification):
         return tf.where(known, hot, np.nan * tf.ones_like(hot))
 
     def probabilities(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:
-        """:return: P(y = c) at q(f) = N(Fmu, Fvar) by the scaled link, [..., C]."""
+        """:return: P(y = c) at q(f) = N(Fmu, Fvar), [..., C]: `class_probabilities` of g f."""
         Fmu, Fvar = self.scale * self.latents(Fmu), tf.square(self.scale) * self.latents(Fvar)
         return self.class_probabilities(Fmu, Fvar)
 
