@@ -103,7 +103,9 @@ def _fits(parts: tuple, fold: int) -> Iterator[dict]:
 
 def _fit(parts: tuple, Z: np.ndarray, kernel: str) -> dict:
     X, Y, X_test, y_test = parts
-    model = gb.models.BSVM(_kernel(X.shape[1]), gb.likelihoods.Hinge(), Z.copy(), num_data=len(X))
+    model = gb.models.BSVM(
+        _kernel(X.shape[1]), gb.likelihoods.Hinge(bound="augmented"), Z.copy(), num_data=len(X)
+    )
     gpflow.set_trainable(model.inducing_variable, False)
     algorithm = gb.inference.VEM(tol=1e-3).run if kernel == "learned" else gb.fit
     start = time.process_time()

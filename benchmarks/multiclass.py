@@ -64,7 +64,7 @@ def _traces(X, Y, Z, X_test, y_test) -> Iterator[tuple[tuple[str, str], Trace]]:
         for method, likelihood in {
             "exact": ours.CrammerSinger(C),
             "exact, penalty 8": ours.CrammerSinger(C, penalty=8.0),
-            "published": ours.CrammerSinger(C, bound="published"),
+            "published": ours.CrammerSinger(C, bound="wistuba2018"),
             "one-vs-rest": ours.OneVsRest(C),
         }.items():
             model = _model(gb.models.BSVM, likelihood, Z, X)

@@ -19,6 +19,7 @@ from gpflow_bsvm.likelihoods import CrammerSinger
 CLASSES = (3, 10, 100)
 DEVIATIONS = np.geomspace(0.05, 3, 25)
 SWEEPS = 25
+BOUNDS = {"exact": "exact", "augmented": "augmented", "published": "wistuba2018"}
 
 
 def run() -> list[dict]:
@@ -32,10 +33,10 @@ def _gaps() -> Iterator[dict]:
         variance = np.repeat(DEVIATIONS[:, None] ** 2, num_classes, axis=1)
         Y = np.zeros((len(DEVIATIONS), 1))
         values = {
-            bound: CrammerSinger(num_classes, bound=bound).variational_expectations(
+            bound: CrammerSinger(num_classes, bound=name).variational_expectations(
                 Y, mean, variance, Y
             )
-            for bound in ("exact", "augmented", "published")
+            for bound, name in BOUNDS.items()
         }
         for bound in ("augmented", "published"):
             gap = values[bound] - values["exact"]
@@ -49,7 +50,7 @@ def _sweeps() -> Iterator[dict]:
     Z = gb.inducing_points.kmeans(X, 100)
     for bound, rho in (("published", 1.0), ("published", 0.5), ("exact", 1.0), ("exact", None)):
         kernel = gpflow.kernels.SquaredExponential(1.0, lengthscales=4.0)
-        likelihood = CrammerSinger(10, bound=bound)
+        likelihood = CrammerSinger(10, bound=BOUNDS[bound])
         model = gb.models.BSVM(kernel, likelihood, Z.copy(), num_latent_gps=10)
         start = float(model.elbo((X, Y)))
         if rho is None:

@@ -90,7 +90,11 @@ def _learn(split: Split, priors: str, seed: int, ard: bool) -> dict:
     lengthscales = np.full(X.shape[1], scale) if ard else scale
     kernel = gpflow.kernels.SquaredExponential(4.0, lengthscales=lengthscales)
     multiclass = num_classes > 2
-    likelihood = gb.likelihoods.CrammerSinger(num_classes) if multiclass else gb.likelihoods.Hinge()
+    likelihood = (
+        gb.likelihoods.CrammerSinger(num_classes)
+        if multiclass
+        else gb.likelihoods.Hinge(bound="augmented")
+    )
     if priors == "default":
         penalty = float(likelihood.penalty.numpy())
         gb.priors.set_default_priors(kernel, X.shape[1], penalty=penalty)

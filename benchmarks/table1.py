@@ -43,8 +43,8 @@ def _fit(name: str, X, Y, X_test, Y_test) -> list[dict]:
         hinge = gb.likelihoods.Hinge(bound=bound)
         model = gb.models.BSVM(paper_kernel(THETA), hinge, Z.copy(), num_data=len(X))
         gb.inference.CAVI(max_iter=1000).run(model, (X, Y), progress=False)
-        for link in ("probit", "published"):
-            hinge.link = link
+        for link, name in {"probit": "probit", "published": "wenzel2017"}.items():
+            hinge.link = name
             p = model.predict_y(X_test)[0].numpy()
             error, brier = np.mean((p > 0.5) != (Y_test > 0.5)), np.mean((p - Y_test) ** 2)
             rows.append({"bound": bound, "link": link, "error": error, "brier": brier})

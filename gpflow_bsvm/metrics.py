@@ -10,6 +10,8 @@ import tensorflow_probability as tfp
 from gpflow.base import AnyNDArray
 from sklearn.metrics import log_loss, roc_auc_score
 
+from .likelihoods.labels import with_both_classes
+
 #: Probabilities are kept this far from 0 and 1 where a logarithm is taken.
 CLIP = 1e-15
 #: Bins of the expected calibration error, of equal width.
@@ -102,7 +104,7 @@ def evaluate(y: AnyNDArray, p: AnyNDArray) -> dict[str, float]:
 
 def _checked(y: AnyNDArray, p: AnyNDArray) -> tuple[AnyNDArray, AnyNDArray]:
     """:return: y as integers, and P [N, C]."""
-    P = np.stack([1 - p, p], axis=1) if p.ndim == 1 else p
+    P = with_both_classes(p[:, None]) if p.ndim == 1 else p
     if y.ndim != 1 or P.ndim != 2 or P.shape[1] < 2 or len(y) != len(P) or len(y) == 0:
         raise ValueError(f"expected y [N] and p [N] or [N, C], C > 1; got {y.shape} and {p.shape}")
     if not ((P >= 0) & (P <= 1)).all():  # NaN fails too

@@ -31,7 +31,7 @@ from check_shapes import inherit_check_shapes
 from sklearn.datasets import make_moons
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.likelihoods.binary import signs
+from gpflow_bsvm.likelihoods import Sites, signs
 
 # %% [markdown]
 # ## 1. One method is enough
@@ -46,7 +46,7 @@ class Logit(gb.likelihoods.BinaryLikelihood):
 
     @inherit_check_shapes
     def _scalar_log_prob(self, X, F, Y):
-        return tf.math.log_sigmoid(signs(Y) * F)
+        return tf.math.log_sigmoid(signs(Y, F) * F)
 
 
 X, y = make_moons(300, noise=0.3, random_state=0)
@@ -83,12 +83,12 @@ class LogitByPolyaGamma(Logit):
     @inherit_check_shapes
     def _variational_expectations(self, X, Fmu, Fvar, Y):
         c = tf.sqrt(tf.square(Fmu) + Fvar)
-        return tf.reduce_sum((signs(Y) * Fmu - c) / 2 - tf.math.softplus(-c), axis=-1)
+        return tf.reduce_sum((signs(Y, Fmu) * Fmu - c) / 2 - tf.math.softplus(-c), axis=-1)
 
     def sites(self, X, Fmu, Fvar, Y):
         """Precision and precision-mean of the site of each label."""
         c = tf.sqrt(tf.square(Fmu) + Fvar)
-        return tf.tanh(c / 2) / (2 * c), signs(Y) / 2
+        return Sites(tf.tanh(c / 2) / (2 * c), signs(Y, Fmu) / 2)
 
 
 augmented, augmented_history = fitted(LogitByPolyaGamma())

@@ -60,7 +60,7 @@ def make_model(
 ) -> gb.models.BSVM:
     return gb.models.BSVM(
         gpflow.kernels.SquaredExponential(variance=2.0) if kernel is None else kernel,
-        gb.likelihoods.Hinge() if likelihood is None else likelihood,
+        gb.likelihoods.Hinge(bound="augmented") if likelihood is None else likelihood,
         data[0][:num_inducing].copy(),
         **kwargs,
     )

@@ -56,7 +56,10 @@ def fit():
     X = random.normal(size=(80, 2))
     Y = np.sign(X[:, :1] + 0.2 * random.normal(size=(80, 1)))
     model = gb.models.BSVM(
-        gpflow.kernels.SquaredExponential(4.0), gb.likelihoods.Hinge(), X[:12], num_data=80
+        gpflow.kernels.SquaredExponential(4.0),
+        gb.likelihoods.Hinge(bound="augmented"),
+        X[:12],
+        num_data=80,
     )
     gb.fit(model, (X, Y), progress=False)
     return model, X, Y

@@ -14,7 +14,7 @@ import gpflow_bsvm as gb
 from gpflow_bsvm.likelihoods import CrammerSinger, Hinge, OneVsRest, sites_by_autodiff
 from gpflow_bsvm.likelihoods.maximum import maximum, moments_of_maximum
 
-BOUNDS = ["exact", "augmented", "published"]
+BOUNDS = ["exact", "augmented", "wistuba2018"]
 
 
 def draw(num_classes, num_rows=4, spread=1.0, seed=0):
@@ -178,7 +178,7 @@ def test_sites_are_those_of_the_bound(num_classes, bound):
 
 def test_published_sites_are_the_papers():
     X, Fmu, Fvar, Y = draw(4)
-    w, r = CrammerSinger(4, bound="published").sites(X, Fmu, Fvar, Y)
+    w, r = CrammerSinger(4, bound="wistuba2018").sites(X, Fmu, Fvar, Y)
     for n, y in enumerate(Y[:, 0].astype(int)):
         t = max((c for c in range(4) if c != y), key=lambda c: Fmu[n, c])
         omega = 1 / np.sqrt((1 + Fmu[n, t] - Fmu[n, y]) ** 2 + Fvar[n, t] + Fvar[n, y])
@@ -198,7 +198,7 @@ def test_the_published_objective_is_no_bound_and_the_augmented_one_is():
         for bound in BOUNDS
     }
     assert (values["augmented"] <= values["exact"] + 1e-10).all()
-    assert (values["published"] > values["exact"] + 0.1).mean() > 0.1
+    assert (values["wistuba2018"] > values["exact"] + 0.1).mean() > 0.1
 
 
 def test_no_variance_and_far_apart():
@@ -269,7 +269,7 @@ def make(model_class, bound, num_data=90):
 
 
 # Not for the augmented bound, which is not concave: negative precisions are set to 0 here only.
-@pytest.mark.parametrize("bound", ["exact", "published"])
+@pytest.mark.parametrize("bound", ["exact", "wistuba2018"])
 def test_a_step_is_gpflows(bound):
     data = three_blobs()
     ours, theirs = make(gb.models.BSVM, bound), make(gpflow.models.SVGP, bound)

@@ -22,7 +22,7 @@ def data():
 @pytest.mark.parametrize("penalty, variance", [(1.0, 1.0), (0.3, 4.0), (5.0, 0.5)])
 def test_linear_model_is_linear_svc(data, penalty, variance):
     X, Y = data
-    model = LinearBSVM(2, Hinge(penalty), variance, bias=False)
+    model = LinearBSVM(2, Hinge(penalty, "augmented"), variance, bias=False)
     history = TIGHT.run(model, data)
     assert (np.diff(history.elbo) >= -1e-9).all()
     svc = LinearSVC(
@@ -35,7 +35,7 @@ def test_linear_model_is_linear_svc(data, penalty, variance):
 
 def test_bias_of_large_prior_variance_costs_nothing(data):
     X, Y = data
-    model = LinearBSVM(2, Hinge(1.0), [1.0, 1.0, 1e6])
+    model = LinearBSVM(2, Hinge(1.0, "augmented"), [1.0, 1.0, 1e6])
     TIGHT.run(model, data)
     svc = SVC(kernel="linear", C=1.0, tol=1e-10).fit(X, Y[:, 0])
     f = model.predict_f(X)[0].numpy()[:, 0]
@@ -46,7 +46,7 @@ def test_batch_model_is_svc_on_its_gram_matrix(data):
     X, Y = data
     kernel = gpflow.kernels.SquaredExponential(2.0, lengthscales=0.7)
     free = kernel + gpflow.kernels.Constant(1e5)
-    model = BatchBSVM(data, free, Hinge(1.5))
+    model = BatchBSVM(data, free, Hinge(1.5, "augmented"))
     TIGHT.run(model)
     gram = kernel(X).numpy() + model.jitter * np.eye(60)
     svc = SVC(kernel="precomputed", C=1.5, tol=1e-10).fit(gram, Y[:, 0])
@@ -83,7 +83,7 @@ def test_one_vs_rest_is_one_machine_a_class(data):
     model = LinearBSVM(2, OneVsRest(3, bound="augmented"))
     TIGHT.run(model, (X, Y))
     for c in range(3):
-        one = LinearBSVM(2, Hinge(2.0))
+        one = LinearBSVM(2, Hinge(2.0, "augmented"))
         TIGHT.run(one, (X, (c == Y).astype(float)))
         np.testing.assert_allclose(model.weights()[0][:, c], one.weights()[0][:, 0], atol=1e-5)
 
@@ -91,7 +91,7 @@ def test_one_vs_rest_is_one_machine_a_class(data):
 def test_it_is_where_cavi_goes_as_variance_vanishes(data):
     """A likelihood of weight 1000 leaves q no variance to speak of."""
     weight = np.full(60, 1000.0)
-    one, two = (LinearBSVM(2, Hinge(), 1e-3) for _ in range(2))
+    one, two = (LinearBSVM(2, Hinge(bound="augmented"), 1e-3) for _ in range(2))
     CAVI(tol=1e-12, max_steps=5000).run(one, data, sample_weight=weight)
     TIGHT.run(two, data, sample_weight=weight)
     np.testing.assert_allclose(one.weights()[0], two.weights()[0], atol=2e-3)

@@ -158,10 +158,10 @@ def test_by_default_everything_is_learned(moons, learned):
     assert lengthscales[0].shape == (2,) and len(lengthscales) == len(learned.history_)
     np.testing.assert_array_equal(lengthscales[-1], model.kernel.lengthscales)
     data = (learned.scaler_.transform(X), Y)
-    slope = float(model.likelihood.slope.numpy())
-    assert slope != 1.0
+    scale = float(model.likelihood.scale.numpy())
+    assert scale != 1.0
     again = gb.prediction.calibrate(model, data)  # it is the link's maximum already
-    assert again["slope"] == pytest.approx(slope, rel=1e-3)
+    assert again["scale"] == pytest.approx(scale, rel=1e-3)
     assert float(model.likelihood.penalty.numpy()) in gb.model_selection.PENALTIES
 
 

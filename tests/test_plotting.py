@@ -431,7 +431,7 @@ def everything(model):
 
 def neutralise(likelihood):
     for name, parameter in likelihood.link_parameters.items():
-        parameter.assign({"slope": 1.0, "offset": 0.0}[name])
+        parameter.assign({"scale": 1.0, "offset": 0.0}[name])
 
 
 def drawn_alone(y, P):
@@ -498,7 +498,7 @@ def test_the_model_is_unchanged_after_an_error(ax, calibrated, monkeypatch):
 
 def test_nothing_to_calibrate(ax, data, fitted):
     bernoulli = make_model(data, likelihood=gpflow.likelihoods.Bernoulli())
-    with pytest.raises(ValueError, match="Bernoulli has no link of slope and offset"):
+    with pytest.raises(ValueError, match="Bernoulli as it is has no link to calibrate"):
         plotting.calibration_before_after(ax, bernoulli, data)
     with pytest.raises(ValueError, match="2 binary labels here"):
         two = make_model(data, num_latent_gps=2)

@@ -61,7 +61,7 @@ def test_the_estimator_learns_and_calibrates(classes):
     kernel, data = full.model_.kernel, (full.scaler_.transform(X), y[:, None].astype(float))
     assert kernel.lengthscales.shape == (4,)
     assert kernel.lengthscales.numpy()[0] < kernel.lengthscales.numpy()[1:3].min()
-    assert float(full.model_.likelihood.slope.numpy()) != 1.0
+    assert float(full.model_.likelihood.scale.numpy()) != 1.0
     density = gb.prediction.leave_one_out_density
     full.model_.num_data = plain.model_.num_data = None
     assert density(full.model_, data) > density(plain.model_, data)

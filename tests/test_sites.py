@@ -7,7 +7,7 @@ import reference
 import tensorflow as tf
 from gpflow.likelihoods import ScalarLikelihood
 
-from gpflow_bsvm.likelihoods import HasSites, Hinge, Probit, sites, sites_by_autodiff
+from gpflow_bsvm.likelihoods import Hinge, Hook, Probit, has_hook, sites, sites_by_autodiff
 
 PENALTIES = (0.3, 2.0, 7.5)
 
@@ -35,7 +35,7 @@ def test_closed_sites_are_the_formulas(bound, penalty):
 def test_closed_sites_are_those_of_automatic_differentiation(bound, penalty):
     mu, v, y = grid()
     likelihood = Hinge(penalty, bound)
-    assert isinstance(likelihood, HasSites)
+    assert has_hook(likelihood, Hook.SITES)
     w, r = (site.numpy() for site in sites(likelihood, None, mu, v, y))
     w_auto, r_auto = (site.numpy() for site in sites_by_autodiff(likelihood, None, mu, v, y))
     assert (w >= 0).all() and np.isfinite(w).all() and np.isfinite(r).all()
@@ -63,7 +63,7 @@ def finite_difference_sites(likelihood: ScalarLikelihood, mu, v, Y):
     "likelihood",
     [
         Probit(),
-        Hinge(3.0),
+        Hinge(3.0, "augmented"),
         Hinge(3.0, "exact"),
         gpflow.likelihoods.Bernoulli(),
         gpflow.likelihoods.StudentT(),
@@ -111,7 +111,9 @@ def test_precisions_of_the_floored_bernoulli_are_clipped_at_zero():
 
 
 @pytest.mark.parametrize(
-    "likelihood", [Hinge(), Hinge(bound="exact"), Probit()], ids=["augmented", "exact", "probit"]
+    "likelihood",
+    [Hinge(bound="augmented"), Hinge(), Probit()],
+    ids=["augmented", "exact", "probit"],
 )
 def test_sites_work_in_a_graph_and_for_several_latents(likelihood, rng):
     mu, v = rng.normal(size=(7, 3)), rng.gamma(1.0, size=(7, 3))

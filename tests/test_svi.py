@@ -38,7 +38,9 @@ def test_full_batches_at_rate_one_are_sweeps(data, bound):
 
 
 @pytest.mark.parametrize(
-    "likelihood", [Hinge(), Hinge(bound="exact"), Probit()], ids=["augmented", "exact", "probit"]
+    "likelihood",
+    [Hinge(bound="augmented"), Hinge(), Probit()],
+    ids=["augmented", "exact", "probit"],
 )
 @pytest.mark.parametrize("size", [3, 15], ids=["fewer rows than points", "more"])
 def test_steps_are_natgrad_steps_on_the_same_batches(data, likelihood, size):

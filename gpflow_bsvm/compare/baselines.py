@@ -180,7 +180,7 @@ class Entry:
 PEERS = {
     "bsvm": Entry(_hinge("exact")),
     "bsvm-augmented": Entry(_hinge("augmented")),
-    "bsvm-published": Entry(_hinge("published"), MORE),
+    "bsvm-published": Entry(_hinge("wistuba2018"), MORE),
     "one-vs-rest": Entry(lambda C: BSVMPeer(likelihoods.OneVsRest(C)), MORE),
     "probit-engine": Entry(lambda _: BSVMPeer(likelihoods.Probit()), TWO),
     "svgp": Entry(_svgp),

@@ -9,7 +9,9 @@ import gpflow
 import numpy as np
 import scipy.sparse
 from gpflow.base import AnyNDArray
+from gpflow.likelihoods import Likelihood
 
+from ..likelihoods.hooks import check_labels
 from .sparse import SparseRows
 
 
@@ -61,7 +63,7 @@ def check_inputs(X: Any, first_row: int = 0) -> Any:
 
 
 def check_data(
-    likelihood: Any, X: Any, Y: Any, *, minibatch: bool = False, first_row: int = 0
+    likelihood: Likelihood, X: Any, Y: Any, *, minibatch: bool = False, first_row: int = 0
 ) -> tuple[AnyNDArray, AnyNDArray]:
     """
     Check a training set, or a part of it: that may hold one class only.
@@ -73,8 +75,7 @@ def check_data(
     X, Y = check_inputs(X, first_row), as_matrix(Y, "Y", first_row)
     if len(X) != len(Y):
         raise ValueError(f"X has {len(X)} rows and Y has {len(Y)}; they must be equal")
-    if hasattr(likelihood, "check_labels"):
-        likelihood.check_labels(Y, minibatch=minibatch)
+    check_labels(likelihood, Y, minibatch=minibatch)
     return X, Y
 
 

@@ -15,6 +15,8 @@ from gpflow.likelihoods import Likelihood
 
 from ..data.checks import check_data, check_inputs, check_weights
 from ..data.sources import ArraySource, DatasetSource, Source
+from ..likelihoods.hooks import is_shift_invariant
+from ..likelihoods.labels import is_scalar
 from .natural import Natural
 from .projection import Features, Prior
 
@@ -80,8 +82,7 @@ def check_model(model: Any) -> None:
 
 def shares_shifts(model: Model) -> tf.Tensor:
     """:return: 1. where adding one function to all latent ones costs prior and nothing else."""
-    invariant = bool(getattr(model.likelihood, "shift_invariant", False))
-    shared = invariant and model.num_feature_groups == 1
+    shared = is_shift_invariant(model.likelihood) and model.num_feature_groups == 1
     return tf.constant(float(shared), gpflow.config.default_float())
 
 
@@ -176,8 +177,7 @@ def check_width(model: Model, X: Any, Y: Any = None) -> None:
     for what, width in widths:
         if width != X.shape[-1]:
             raise ValueError(f"X has {X.shape[-1]} columns, {what} {width}; they must agree")
-    scalar = isinstance(model.likelihood, gpflow.likelihoods.ScalarLikelihood)
-    if scalar and Y is not None and Y.shape[-1] != model.num_features[0]:
+    if is_scalar(model.likelihood) and Y is not None and Y.shape[-1] != model.num_features[0]:
         raise ValueError(
             f"Y has {Y.shape[-1]} columns and the model {model.num_features[0]} latent functions; "
             "this likelihood needs one label per latent function (shape [N, num_latent_gps])"

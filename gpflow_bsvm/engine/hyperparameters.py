@@ -11,6 +11,7 @@ from gpflow.base import AnyNDArray, PriorOn
 from gpflow.config import default_float
 from gpflow.optimizers import Scipy
 
+from ..likelihoods.hooks import check_learnable
 from .contracts import Model
 from .shared_graph import Compiled
 from .structure import parameters_of
@@ -63,7 +64,7 @@ class Plan(NamedTuple):
     def log_prior(self, mine: list[Any]) -> tf.Tensor:
         """:return: [], log prior density of what is learned."""
         pairs = zip(self.priors, map(tf.convert_to_tensor, mine))
-        return tf.add_n([log_prior_density(*how, value) for (*how,), value in pairs])
+        return tf.add_n([log_prior_density(*how[:3], value) for how, value in pairs])
 
 
 def differentiable(function: Callable[..., tf.Tensor], with_prior: bool = False) -> Compiled:
@@ -137,9 +138,7 @@ class Hyperparameters:
         :raise ValueError: if a hyperparameter, or the density of its prior there, is not finite,
             or the likelihood's own `check_learnable`, where it has one, objects.
         """
-        likelihood: Any = self.modules[0]
-        if hasattr(likelihood, "check_learnable"):
-            likelihood.check_learnable()
+        check_learnable(self.modules[0])
         for name, value in self.values().items():
             if not np.isfinite(value).all():
                 raise ValueError(f"{name} is {value}: learning needs finite values to start from")

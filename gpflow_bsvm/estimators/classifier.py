@@ -78,7 +78,7 @@ class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             (fewer with many classes).
             False: it is used as it is; the default one is then a squared exponential of variance 4
             whose lengthscale is 0.75 times the median distance between inducing points.
-        :param calibrate: fit slope and offset of the link (several classes: a temperature) to
+        :param calibrate: fit scale and offset of the link (several classes: a temperature) to
             leave-one-out marginals, see `gpflow_bsvm.prediction`.
         :param num_inducing: M, at most; fewer where there are fewer distinct rows.
         :param inference: how to fit; None: as `gpflow_bsvm.fit` chooses.

@@ -11,7 +11,7 @@ from gpflow.base import AnyNDArray, RegressionData
 
 from ..data.sources import Source
 from ..engine.contracts import Model, open_all
-from ..likelihoods.hooks import Hook, has_hook
+from ..likelihoods.hooks import Hook, check_hooks, has_hook
 from .history import Callback, History, Recorder
 
 
@@ -87,7 +87,7 @@ class Algorithm(ABC):
         :raise TypeError: for a model that is none of this package's.
         """
         source = self._open(model, data, sample_weight)
-        check_hooks(self, model)
+        check_needs(self, model)
         fit = self._begin(model, source)
         with Recorder(fit, callback, monitor, progress) as recorder:
             while len(recorder.history) == 0 or recorder.history.step[-1] < fit.max_steps:
@@ -100,23 +100,18 @@ class Algorithm(ABC):
         return recorder.history
 
 
-def check_hooks(algorithm: Algorithm | Any, model: Model) -> None:
+def check_needs(algorithm: Any, model: Model) -> None:
     """
-    :raise ValueError: if the model's likelihood lacks a hook that the algorithm needs.
+    :raise ValueError: if the model's likelihood lacks a hook that the algorithm needs; says which
+        algorithms would do.
     """
     likelihood = model.likelihood
-    for hook in algorithm.needs:
-        if not has_hook(likelihood, hook):
-            would_do = [
-                cls.__name__
-                for cls in _concrete(Algorithm)
-                if all(has_hook(likelihood, needed) for needed in cls.needs)
-            ]
-            raise ValueError(
-                f"{type(likelihood).__name__} as it is has no {hook.what}, which "
-                f"{type(algorithm).__name__} needs (`{hook.attribute}`): use {hook.owners}, or "
-                f"one of {', '.join(sorted(would_do))}"
-            )
+    would_do = [
+        cls.__name__
+        for cls in _concrete(Algorithm)
+        if all(has_hook(likelihood, hook) for hook in cls.needs)
+    ]
+    check_hooks(likelihood, algorithm.needs, f"one of {', '.join(sorted(would_do))}")
 
 
 def _concrete(base: Any) -> list[Any]:

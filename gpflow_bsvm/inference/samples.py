@@ -18,7 +18,7 @@ from ..engine.projection import Projected
 from ..likelihoods.hooks import Hook
 from ..optional import require
 from ..prediction.marginals import compiled_mean
-from .algorithm import check_hooks
+from .algorithm import check_needs
 from .history import progress_bar
 
 
@@ -128,7 +128,7 @@ class Sampler(ABC):
         :raise Interrupted: (a KeyboardInterrupt) after Ctrl-C; its `samples` are those so far.
         """
         source = open_all(model, data, sample_weight)
-        check_hooks(self, model)
+        check_needs(self, model)
         state, advance = self._begin(model, ProjectedData(model, source).everything())
         total, parts = self.burn_in + self.num_draws * self.thin, list[AnyNDArray]()
         with progress_bar(total, "draws", progress) as bar:

@@ -1,27 +1,32 @@
 """What one label says about f. A likelihood never knows a model."""
 
-from .base import HasSites, sites, sites_by_autodiff
-from .binary import BinaryLikelihood
+from .base import Classification, Sites, sites, sites_by_autodiff
+from .binary import BinaryLikelihood, PolyaGammaLogistic, Probit
 from .categorical import CategoricalLikelihood
 from .crammer_singer import CrammerSinger
-from .hinge import Hinge
+from .hinge import Hinge, SquaredHinge
+from .hooks import Hook, has_hook
+from .labels import signs
 from .normalized_hinge import NormalizedHinge
 from .one_vs_rest import OneVsRest
-from .polya_gamma import PolyaGammaLogistic
-from .probit import Probit
-from .squared_hinge import SquaredHinge
+from .penalty import Bound
 
 __all__ = [
     "BinaryLikelihood",
+    "Bound",
     "CategoricalLikelihood",
+    "Classification",
     "CrammerSinger",
-    "HasSites",
     "Hinge",
+    "Hook",
     "NormalizedHinge",
     "OneVsRest",
     "PolyaGammaLogistic",
     "Probit",
+    "Sites",
     "SquaredHinge",
+    "has_hook",
+    "signs",
     "sites",
     "sites_by_autodiff",
 ]

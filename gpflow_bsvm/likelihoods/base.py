@@ -1,33 +1,29 @@
-"""What one label says about f: a Gaussian site, for any GPflow likelihood."""
+"""What one label says about f: Gaussian sites, for any GPflow likelihood, and a class."""
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol, runtime_checkable
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, NamedTuple
 
 import tensorflow as tf
-from check_shapes import check_shapes
-from gpflow.base import TensorType
+from check_shapes import check_shapes, inherit_check_shapes
+from gpflow import Parameter
+from gpflow.base import MeanAndVariance, TensorType
 from gpflow.likelihoods import Likelihood
+from gpflow.utilities import positive
 
-
-class Sites(NamedTuple):
-    """Gaussian sites of f."""
-
-    w: tf.Tensor  #: [..., L], precisions
-    r: tf.Tensor  #: [..., L], precision-means
-
+from .hooks import Hook, has_hook
 
 #: Variances below are taken as this: the square root has no gradient at 0. It also bounds every
 #: site precision (by about penalty / sqrt(floor)), far below where a Cholesky factor would fail.
 VARIANCE_FLOOR = 1e-14
 
 
-@runtime_checkable
-class HasSites(Protocol):
-    """A likelihood that knows its sites in closed form."""
+class Sites(NamedTuple):
+    """Gaussian sites of f."""
 
-    def sites(self, X: TensorType, Fmu: TensorType, Fvar: TensorType, Y: TensorType) -> Sites:
-        """:return: precision w and precision-mean r, each `[batch..., L]`."""
+    w: tf.Tensor  #: [..., L], precisions, not negative
+    r: tf.Tensor  #: [..., L], precision-means
 
 
 @check_shapes(
@@ -54,11 +50,9 @@ def sites(
     definite.
 
     :param likelihood: any GPflow likelihood.
-    :return: precisions `w >= 0` and precision-means `r`.
     """
-    if isinstance(likelihood, HasSites):
-        precision, precision_mean = likelihood.sites(X, Fmu, Fvar, Y)
-        return Sites(precision, precision_mean)
+    if has_hook(likelihood, Hook.SITES):
+        return Sites(*likelihood.sites(X, Fmu, Fvar, Y))
     return sites_by_autodiff(likelihood, X, Fmu, Fvar, Y)
 
 
@@ -66,12 +60,60 @@ def sites_by_autodiff(
     likelihood: Likelihood, X: TensorType, Fmu: TensorType, Fvar: TensorType, Y: TensorType
 ) -> Sites:
     """`sites` by automatic differentiation, whether or not the likelihood has a closed form."""
+    return differentiate(
+        lambda Fmu, Fvar: likelihood.variational_expectations(X, Fmu, Fvar, Y), Fmu, Fvar
+    )
+
+
+def differentiate(expectation: Callable[..., Any], Fmu: TensorType, Fvar: TensorType) -> Sites:
+    """:return: the sites of an expectation, a function of Fmu and Fvar."""
     Fmu, Fvar = tf.convert_to_tensor(Fmu), tf.convert_to_tensor(Fvar)
     with tf.GradientTape(watch_accessed_variables=False) as tape:
         tape.watch((Fmu, Fvar))
-        expectations = likelihood.variational_expectations(X, Fmu, Fvar, Y)
+        expectations = expectation(Fmu, Fvar)
     d_mean, d_var = tape.gradient(
         expectations, (Fmu, Fvar), unconnected_gradients=tf.UnconnectedGradients.ZERO
     )
     precision = tf.maximum(-2 * d_var, 0)
     return Sites(precision, d_mean + precision * Fmu)
+
+
+class Classification(Likelihood):
+    """
+    Base of the package's likelihoods: what is predicted are probabilities p, by a link that has
+    parameters of its own, of the prediction only and never trained with the model.
+    `predict_mean_and_var` returns p and p - p^2: mean and variance of y in {0, 1}, or of each
+    column of one-hot labels.
+
+    :cvar neutral_link: the parameters' values unless `gpflow_bsvm.prediction.calibrate` set them.
+    """
+
+    neutral_link: ClassVar[Mapping[str, float]] = {"scale": 1.0}
+
+    def _make_link(self) -> None:
+        self.scale = Parameter(self.neutral_link["scale"], transform=positive(), trainable=False)
+
+    @property
+    def link_parameters(self) -> dict[str, Parameter]:
+        """:return: what calibration may set, by name."""
+        return {name: getattr(self, name) for name in self.neutral_link}
+
+    def probabilities(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:
+        """:return: p at q(f) = N(Fmu, Fvar) by the link as it is: P(y = 1), or those of classes."""
+        raise NotImplementedError
+
+    @inherit_check_shapes
+    def _conditional_mean(self, X: TensorType, F: TensorType) -> tf.Tensor:
+        return self.probabilities(F, tf.zeros_like(F))
+
+    @inherit_check_shapes
+    def _conditional_variance(self, X: TensorType, F: TensorType) -> tf.Tensor:
+        p = self._conditional_mean(X, F)
+        return p - tf.square(p)
+
+    @inherit_check_shapes
+    def _predict_mean_and_var(
+        self, X: TensorType, Fmu: TensorType, Fvar: TensorType
+    ) -> MeanAndVariance:
+        p = self.probabilities(Fmu, Fvar)
+        return p, p - tf.square(p)

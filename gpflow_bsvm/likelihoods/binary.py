@@ -1,22 +1,25 @@
-"""Labels, link and prediction that all binary likelihoods of the package share."""
+"""What all binary likelihoods share: labels, link, prediction; and two that are no hinges."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, ClassVar
 
 import numpy as np
 import tensorflow as tf
 import tensorflow_probability as tfp
-from check_shapes import check_shapes, inherit_check_shapes
+from check_shapes import inherit_check_shapes
 from gpflow import Parameter
-from gpflow.base import MeanAndVariance, TensorType
+from gpflow.base import TensorType
 from gpflow.likelihoods import ScalarLikelihood
-from gpflow.utilities import positive, to_default_float
 
-LINKS = ("probit", "published")
+from .base import Classification, Sites
+from .labels import signs
 
-_Sites = TypeVar("_Sites", bound=Callable[..., Any])
+LINKS = ("probit", "wenzel2017")
+#: Phi(x / 1.702) is within .0095 of the logistic function (Camilli 1994).
+LOGISTIC_SCALE = 1.702
+#: Of a logistic's c: below, tanh(c / 2) / (2 c) is 1/4 to rounding.
+_SMALL = 1e-6
 
 
 def normal_log_cdf(x: tf.Tensor) -> tf.Tensor:
@@ -34,34 +37,12 @@ def normal_pdf(x: tf.Tensor) -> tf.Tensor:
     return tf.exp(-0.5 * tf.square(x)) / np.sqrt(2 * np.pi)
 
 
-def signs(Y: TensorType) -> tf.Tensor:
-    """
-    Labels in {0, 1} or {-1, +1} as y in {-1, +1}. Any other label becomes NaN: inside a graph
-    nothing can be raised cheaply, and a NaN objective is better than a silent wrong answer.
-    """
-    Y = to_default_float(Y)
-    one = tf.ones_like(Y)
-    negative = tf.where((Y == 0) | (Y == -1), -one, np.nan * one)
-    return tf.where(Y == 1, one, negative)
-
-
 def expected_ramp(m: tf.Tensor, s: tf.Tensor) -> tf.Tensor:
     """:return: E max(0, b), b ~ N(m, s^2)."""
     return m * normal_cdf(m / s) + s * normal_pdf(m / s)
 
 
-def check_site_shapes(sites: _Sites) -> _Sites:
-    """:return: a method `sites` of one label per latent function, with its shapes checked."""
-    return check_shapes(
-        "Fmu: [batch..., L]",
-        "Fvar: [batch..., L]",
-        "Y: [batch..., L]",
-        "return[0]: [batch..., L]",
-        "return[1]: [batch..., L]",
-    )(sites)
-
-
-class BinaryLikelihood(ScalarLikelihood):
+class BinaryLikelihood(Classification, ScalarLikelihood):
     r"""
     Base of the binary likelihoods: one latent function per column of Y, labels in {0, 1} (as
     GPflow's `Bernoulli`) or {-1, +1}.
@@ -71,35 +52,28 @@ class BinaryLikelihood(ScalarLikelihood):
     is what training maximises, while prediction is a proper Bernoulli distribution by a link:
 
         "probit":      p(y=1) = Phi(Fmu / sqrt(1 + Fvar)),
-        "published":   p(y=1) = Phi(Fmu / (1 + Fvar)), as eq. 13 of Wenzel et al. (2017) prints it,
-                       without the root; only for reproducing that paper's tables.
+        "wenzel2017":  p(y=1) = Phi(Fmu / (1 + Fvar)), as eq. 13 of Wenzel et al. (2017) prints it,
+                       without the root; only for reproducing that paper's tables,
 
-    `predict_mean_and_var` returns p and p - p^2, the mean and variance of y in {0, 1}, whichever
-    encoding the labels have.
+    whichever encoding the labels have. Both are of g f + d in the place of f.
 
-    Both links are of g f + d in the place of f, with slope g = 1 and offset d = 0 unless
-    `gpflow_bsvm.prediction.calibrate` has set them.
-
-    :ivar slope: g, and
-    :ivar offset: d: of the prediction only, never trained with the model.
+    :ivar scale: g of the link, and
+    :ivar offset: d, see `Classification`.
     """
+
+    neutral_link: ClassVar = {"scale": 1.0, "offset": 0.0}
 
     def __init__(self, link: str = "probit", **kwargs: Any) -> None:
         """
-        :param link: "probit" or "published".
+        :param link: "probit" or "wenzel2017".
         :raise ValueError: for any other link.
         """
         super().__init__(**kwargs)
         if link not in LINKS:
             raise ValueError(f"link must be one of {LINKS}, got {link!r}")
         self.link = link
-        self.slope = Parameter(1.0, transform=positive(), trainable=False)
-        self.offset = Parameter(0.0, trainable=False)
-
-    @property
-    def link_parameters(self) -> dict[str, Parameter]:
-        """:return: what calibration may set, by name."""
-        return {"slope": self.slope, "offset": self.offset}
+        self._make_link()
+        self.offset = Parameter(self.neutral_link["offset"], trainable=False)
 
     def check_labels(self, Y: Any, *, minibatch: bool = False) -> None:
         """
@@ -122,33 +96,79 @@ class BinaryLikelihood(ScalarLikelihood):
             )
 
     def probit_argument(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:
-        """
-        :param Fmu: [..., L], and Fvar: [..., L].
-        :return: z [..., L] with p(y = 1) = Phi(z).
-        """
-        variance = tf.square(self.slope) * Fvar
-        scale = 1 + variance if self.link == "published" else tf.sqrt(1 + variance)
-        return (self.slope * Fmu + self.offset) / scale
+        """:return: z with p(y = 1) = Phi(z), as Fmu [..., L]."""
+        variance = 1 + tf.square(self.scale) * Fvar
+        deviation = variance if self.link == "wenzel2017" else tf.sqrt(variance)
+        return (self.scale * Fmu + self.offset) / deviation
 
-    @inherit_check_shapes
-    def _conditional_mean(self, X: TensorType, F: TensorType) -> tf.Tensor:
-        return normal_cdf(self.slope * F + self.offset)
+    def probabilities(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:
+        """:return: p(y = 1) at q(f) = N(Fmu, Fvar), as Fmu."""
+        return normal_cdf(self.probit_argument(Fmu, Fvar))
 
-    @inherit_check_shapes
-    def _conditional_variance(self, X: TensorType, F: TensorType) -> tf.Tensor:
-        p = self._conditional_mean(X, F)
-        return p - tf.square(p)
-
-    @inherit_check_shapes
-    def _predict_mean_and_var(
-        self, X: TensorType, Fmu: TensorType, Fvar: TensorType
-    ) -> MeanAndVariance:
-        p = normal_cdf(self.probit_argument(Fmu, Fvar))
-        return p, p - tf.square(p)
+    def invlink(self, F: TensorType) -> tf.Tensor:
+        """:return: p(y = 1 | F) = Phi(g F + d), as F."""
+        return self.probabilities(F, tf.zeros_like(F))
 
     @inherit_check_shapes
     def _predict_log_density(
         self, X: TensorType, Fmu: TensorType, Fvar: TensorType, Y: TensorType
     ) -> tf.Tensor:
-        log_p = normal_log_cdf(signs(Y) * self.probit_argument(Fmu, Fvar))
+        log_p = normal_log_cdf(signs(Y, Fmu) * self.probit_argument(Fmu, Fvar))
         return tf.reduce_sum(log_p, axis=-1)
+
+
+class Probit(BinaryLikelihood):
+    r"""
+    p(y | f) = Phi(y f): what `gpflow.likelihoods.Bernoulli` computes, without its floor of 1e-3
+    on the probability. The floor makes the log-likelihood non-concave, so that natural gradients
+    can leave the cone of positive definite precisions; without it they cannot.
+
+    Expectations by GPflow's Gauss-Hermite quadrature, sites by automatic differentiation: this
+    likelihood shows what the package's engine does for a likelihood that it knows nothing about.
+    """
+
+    @inherit_check_shapes
+    def _scalar_log_prob(self, X: TensorType, F: TensorType, Y: TensorType) -> tf.Tensor:
+        return normal_log_cdf(signs(Y, F) * F)
+
+
+class PolyaGammaLogistic(BinaryLikelihood):
+    r"""
+    p(y | f) = 1 / (1 + exp(-y f)), trained by the bound of its Polya-Gamma augmentation (Polson,
+    Scott & Windle 2013; Wenzel et al. 2019; the bound itself is Jaakkola & Jordan's of 2000). Its
+    local variables maximised out, with c = sqrt(Fmu^2 + Fvar),
+
+        E log p >= y Fmu / 2 - c / 2 - log(1 + exp(-c)).
+
+    A comparator: to the engine it is one more pair of sites.
+
+    Prediction is by the probit link of `BinaryLikelihood` with scale 1 / 1.702, the normal
+    distribution function nearest to the logistic one.
+    """
+
+    #: Sites at variance 0 are those of expectation maximisation.
+    has_point_sites = True
+    neutral_link: ClassVar = {"scale": 1 / LOGISTIC_SCALE, "offset": 0.0}
+
+    @inherit_check_shapes
+    def _scalar_log_prob(self, X: TensorType, F: TensorType, Y: TensorType) -> tf.Tensor:
+        return -tf.nn.softplus(-signs(Y, F) * F)
+
+    @inherit_check_shapes
+    def _variational_expectations(
+        self, X: TensorType, Fmu: TensorType, Fvar: TensorType, Y: TensorType
+    ) -> tf.Tensor:
+        c = self._root(Fmu, Fvar)
+        return tf.reduce_sum(0.5 * (signs(Y, Fmu) * Fmu - c) - tf.nn.softplus(-c), axis=-1)
+
+    def sites(self, X: TensorType, Fmu: TensorType, Fvar: TensorType, Y: TensorType) -> Sites:
+        """
+        The Gaussian sites (`gpflow_bsvm.likelihoods.sites`) in closed form:
+
+            w = tanh(c / 2) / (2 c) = E omega, omega ~ PG(1, c),    r = y / 2.
+        """
+        c = self._root(Fmu, Fvar)
+        return Sites(tf.tanh(c / 2) / (2 * c), signs(Y, Fmu) / 2)
+
+    def _root(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:
+        return tf.sqrt(tf.maximum(tf.square(Fmu) + Fvar, _SMALL**2))

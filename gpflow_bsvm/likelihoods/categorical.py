@@ -7,48 +7,42 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 from check_shapes import inherit_check_shapes
-from gpflow import Parameter
-from gpflow.base import MeanAndVariance, TensorType
-from gpflow.likelihoods import Likelihood
-from gpflow.utilities import positive
+from gpflow.base import TensorType
+
+from .base import Classification
+from .labels import check_columns
+from .penalty import Bound, Penalized
+
+#: What labels must be, and what to do with those that are something else.
+_COLUMN = (
+    "class labels must be one column of integers",
+    "for one-hot rows use Y.argmax(axis=1)[:, None]",
+)
 
 
-class CategoricalLikelihood(Likelihood):
+class CategoricalLikelihood(Classification):
     """
     Base of the multi-class likelihoods: one latent function per class, `num_latent_gps=C`, and
     labels 0..C-1 in one column, of any dtype.
 
     Training maximises a pseudo-likelihood that is not normalised, as with `BinaryLikelihood`;
     prediction is a proper categorical distribution, which a subclass states by
-    `class_probabilities`. `predict_mean_and_var` returns p and p - p^2, mean and variance of each
-    column of the one-hot label.
-
-    The probabilities are those of g f in the place of f, with slope (inverse temperature) g = 1
-    unless `gpflow_bsvm.prediction.calibrate` has set it.
+    `class_probabilities`, of g f in the place of f.
 
     :ivar num_classes: C.
-    :ivar slope: g, of the prediction only, never trained with the model.
-    :cvar shift_invariant: whether adding the same to all latent functions changes nothing; fits
-        are faster for knowing it. Any likelihood may have this attribute.
+    :ivar scale: g of the link (an inverse temperature), see `Classification`.
     """
-
-    shift_invariant = False
 
     def __init__(self, num_classes: int, **kwargs: Any) -> None:
         """
         :param num_classes: C, at least 2.
-        :raise ValueError: for less.
+        :raise ValueError: for less, or no integer.
         """
-        if num_classes < 2:
-            raise ValueError(f"num_classes must be at least 2, got {num_classes}")
+        if not isinstance(num_classes, (int, np.integer)) or num_classes < 2:
+            raise ValueError(f"num_classes must be at least 2, and an integer, got {num_classes!r}")
         super().__init__(input_dim=None, latent_dim=num_classes, observation_dim=None, **kwargs)
         self.num_classes = num_classes
-        self.slope = Parameter(1.0, transform=positive(), trainable=False)
-
-    @property
-    def link_parameters(self) -> dict[str, Parameter]:
-        """:return: what calibration may set, by name."""
-        return {"slope": self.slope}
+        self._make_link()
 
     def class_probabilities(self, Fmu: tf.Tensor, Fvar: tf.Tensor) -> tf.Tensor:
         """
@@ -63,11 +57,7 @@ class CategoricalLikelihood(Likelihood):
         :raise ValueError: unless Y is one column of integers 0..C-1 with a row of every class.
         """
         labels = np.asarray(Y)
-        if labels.ndim != 2 or labels.shape[1] != 1:
-            raise ValueError(
-                f"class labels must be one column of integers, got shape {labels.shape}; for "
-                "one-hot rows use Y.argmax(axis=1)[:, None]"
-            )
+        check_columns(labels, 1, *_COLUMN)
         found, last = np.unique(labels), self.num_classes - 1
         wrong = found[(found != np.round(found)) | (found < 0) | (found > last)]
         if len(wrong):
@@ -92,36 +82,49 @@ class CategoricalLikelihood(Likelihood):
             )
         return tf.ensure_shape(F, [*F.shape[:-1], self.num_classes])
 
-    def one_hot(self, Y: TensorType, like: tf.Tensor) -> tf.Tensor:
-        """:return: [..., C]; a label that is none gives NaN, never a silent wrong answer."""
-        column = tf.cast(tf.convert_to_tensor(Y), like.dtype)
+    def one_hot(self, Y: TensorType, F: TensorType) -> tf.Tensor:
+        """
+        :param F: [..., C], what the labels belong to.
+        :return: [..., C], of F's dtype; NaN for a label that is none: never a silent wrong answer.
+        :raise ValueError: unless Y is one column, and see `latents`.
+        """
+        like, column = self.latents(F), tf.convert_to_tensor(Y)
+        check_columns(column, 1, *_COLUMN)
+        column = tf.cast(column, like.dtype)
         classes = tf.range(self.num_classes, dtype=like.dtype)
         hot = tf.cast(tf.equal(column, classes), like.dtype)
         known = tf.reduce_any(tf.equal(column, classes), axis=-1, keepdims=True)
         return tf.where(known, hot, np.nan * tf.ones_like(hot))
 
-    @inherit_check_shapes
-    def _conditional_mean(self, X: TensorType, F: TensorType) -> tf.Tensor:
-        F = self.slope * self.latents(F)
-        return self.class_probabilities(F, tf.zeros_like(F))
-
-    @inherit_check_shapes
-    def _conditional_variance(self, X: TensorType, F: TensorType) -> tf.Tensor:
-        p = self._conditional_mean(X, F)
-        return p - tf.square(p)
-
-    @inherit_check_shapes
-    def _predict_mean_and_var(
-        self, X: TensorType, Fmu: TensorType, Fvar: TensorType
-    ) -> MeanAndVariance:
-        Fmu, Fvar = self.slope * self.latents(Fmu), tf.square(self.slope) * self.latents(Fvar)
-        p = self.class_probabilities(Fmu, Fvar)
-        return p, p - tf.square(p)
+    def probabilities(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:
+        """:return: P(y = c) at q(f) = N(Fmu, Fvar), [..., C]: `class_probabilities` of g f."""
+        Fmu, Fvar = self.scale * self.latents(Fmu), tf.square(self.scale) * self.latents(Fvar)
+        return self.class_probabilities(Fmu, Fvar)
 
     @inherit_check_shapes
     def _predict_log_density(
         self, X: TensorType, Fmu: TensorType, Fvar: TensorType, Y: TensorType
     ) -> tf.Tensor:
-        p, _ = self._predict_mean_and_var(X, Fmu, Fvar)
+        p = self.probabilities(Fmu, Fvar)
         tiny = np.finfo(p.dtype.as_numpy_dtype).tiny
         return tf.math.log(tf.reduce_sum(self.one_hot(Y, p) * p, axis=-1) + tiny)
+
+
+class CategoricalHinge(Penalized, CategoricalLikelihood):
+    """What `CrammerSinger` and `OneVsRest` have in common."""
+
+    def __init__(
+        self, num_classes: int, penalty: float = 2.0, bound: str | Bound = "exact", **kwargs: Any
+    ) -> None:
+        """
+        :param num_classes: C, at least 2.
+        :param penalty: slope of the loss, positive.
+        :param bound: a name or a `Bound`.
+        :param kwargs: `normalizer`, see `Penalized`.
+        :raise ValueError: for other values.
+        """
+        super().__init__(penalty, bound, num_classes=num_classes, **kwargs)
+
+    def targets(self, Y: TensorType, F: TensorType) -> tf.Tensor:
+        """:return: [c = y], as F."""
+        return self.one_hot(Y, F)

@@ -60,7 +60,8 @@ def grid(mean: tf.Tensor, scale: tf.Tensor) -> Grid:
     sharp = tf.where(top > low[..., None], scale, np.inf * tf.ones_like(scale))
     unit = REACH * tf.reduce_min(sharp, axis=-1)[..., None]
     growth = tf.math.log1p((tf.reduce_max(top, axis=-1) - low)[..., None] / unit)
-    most = tf.reduce_max(tf.where(growth > 0, growth, 0))  # not that of a datum which is NaN
+    # Not that of a datum which is NaN, and 0 where there is no datum at all.
+    most = tf.maximum(tf.reduce_max(tf.where(growth > 0, growth, 0)), 0)
     num_nodes = tf.math.ceil(tf.minimum(NODES + NODES_PER_GROWTH * most, MOST_NODES))
     midpoints = (tf.range(num_nodes, dtype=mean.dtype) + 0.5) / num_nodes
     above = unit * tf.math.expm1(growth * midpoints)

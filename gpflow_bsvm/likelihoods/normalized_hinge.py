@@ -10,8 +10,9 @@ from gpflow.base import TensorType
 from scipy.special import roots_legendre
 
 from .base import VARIANCE_FLOOR
-from .binary import BinaryLikelihood, expected_ramp, normal_pdf, signs
-from .penalty import Penalized
+from .binary import BinaryLikelihood, expected_ramp, normal_pdf
+from .labels import signs
+from .penalty import make_penalty
 
 #: Standard deviations beyond which a normal tail does not count, and nodes of each smooth part.
 _REACH, _NODES = 8.5, 40
@@ -20,7 +21,7 @@ _POINTS, _WEIGHTS = roots_legendre(_NODES)
 _FAR = 37.0
 
 
-class NormalizedHinge(Penalized, BinaryLikelihood):
+class NormalizedHinge(BinaryLikelihood):
     r"""
     The hinge as a distribution of y for every f (Seeger 2000; Sollich 2002):
 
@@ -38,21 +39,23 @@ class NormalizedHinge(Penalized, BinaryLikelihood):
 
     The link of the prediction is that of `BinaryLikelihood`, calibrated or not, so that models with
     either hinge differ in what they learn only. Evidence can learn the penalty as it stands.
+
+    :ivar penalty: a parameter, not trainable by default.
     """
 
     def __init__(self, penalty: float = 2.0, *, link: str = "probit", **kwargs: Any) -> None:
         """
         :param penalty: slope of the loss, positive.
-        :param link: "probit" or "published", see `BinaryLikelihood`.
+        :param link: "probit" or "wenzel2017", see `BinaryLikelihood`.
         :raise ValueError: for another link, or a penalty that is not positive and finite.
         """
         super().__init__(link=link, **kwargs)
-        self._set_penalty(penalty, True, 2)
+        self.penalty = make_penalty(penalty)
 
     @inherit_check_shapes
     def _scalar_log_prob(self, X: TensorType, F: TensorType, Y: TensorType) -> tf.Tensor:
         both = -self.penalty * tf.nn.relu(1 - tf.abs(F)) + self._rest(F)
-        return -self.penalty * tf.nn.relu(1 - signs(Y) * F) - both
+        return -self.penalty * tf.nn.relu(1 - signs(Y, F) * F) - both
 
     def _rest(self, F: tf.Tensor) -> tf.Tensor:
         """:return: h."""
@@ -66,7 +69,7 @@ class NormalizedHinge(Penalized, BinaryLikelihood):
         s = tf.sqrt(tf.maximum(Fvar, VARIANCE_FLOOR))
         left, middle, right = (expected_ramp(Fmu + kink, s) for kink in (1, 0, -1))
         triangle = left - 2 * middle + right  # E max(0, 1 - |f|)
-        gain = self.penalty * (triangle - expected_ramp(1 - signs(Y) * Fmu, s))
+        gain = self.penalty * (triangle - expected_ramp(1 - signs(Y, Fmu) * Fmu, s))
         return tf.reduce_sum(gain - self._expected_rest(Fmu, s), axis=-1)
 
     def _expected_rest(self, Fmu: tf.Tensor, s: tf.Tensor) -> tf.Tensor:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import tensorflow as tf
-from check_shapes import check_shapes, inherit_check_shapes
 from gpflow.base import TensorType
 
-from .base import Sites
 from .binary import normal_log_cdf
-from .categorical import CategoricalLikelihood
-from .hinge import Hinge
+from .categorical import CategoricalHinge
+from .hinge import BinaryHinges
 
 
-class OneVsRest(CategoricalLikelihood):
+class OneVsRest(BinaryHinges, CategoricalHinge):
     r"""
     C binary hinges, one per class against all others,
 
@@ -26,67 +22,17 @@ class OneVsRest(CategoricalLikelihood):
 
         P(y = c) = p_c / sum_j p_j,   p_c = Phi(Fmu_c / sqrt(1 + Fvar_c)).
 
-    See `CategoricalLikelihood` for labels and what is normalised.
+    The machines know nothing of each other, so that there is no p(y | f) of which this would be
+    the mean over f: `conditional_mean`, and with it means over draws and the mutual information,
+    divide before they average. The two differ by up to .08.
 
-    :ivar hinge: the binary likelihood, with the penalty.
+    See `CategoricalLikelihood` for labels and what is normalised, `Penalized` for `penalty` and
+    `normalizer`, of which kappa is that of `Hinge` for each class.
     """
 
-    def __init__(
-        self,
-        num_classes: int,
-        penalty: float = 2.0,
-        bound: str = "exact",
-        *,
-        normalizer: bool = False,
-        **kwargs: Any,
-    ) -> None:
-        """
-        :param num_classes: C, at least 2.
-        :param penalty: slope of the loss, positive.
-        :param bound: "exact" or "augmented", see `Hinge`.
-        :param normalizer: whether training counts kappa, see `Hinge`.
-        :raise ValueError: for other values.
-        """
-        super().__init__(num_classes, **kwargs)
-        self.hinge = Hinge(penalty, bound, normalizer=normalizer)
-
-    @property
-    def has_point_sites(self) -> bool:
-        """:return: as `Hinge`."""
-        return self.hinge.has_point_sites
-
-    @inherit_check_shapes
-    def _log_prob(self, X: TensorType, F: TensorType, Y: TensorType) -> tf.Tensor:
-        F = self.latents(F)
-        return self.hinge.log_prob(X, F, self.one_hot(Y, F))
-
-    @inherit_check_shapes
-    def _variational_expectations(
-        self, X: TensorType, Fmu: TensorType, Fvar: TensorType, Y: TensorType
-    ) -> tf.Tensor:
-        Fmu = self.latents(Fmu)
-        return self.hinge.variational_expectations(X, Fmu, Fvar, self.one_hot(Y, Fmu))
-
-    @check_shapes(
-        "Fmu: [batch..., C]",
-        "Fvar: [batch..., C]",
-        "return[0]: [batch..., C]",
-        "return[1]: [batch..., C]",
-    )
-    def sites(self, X: TensorType, Fmu: TensorType, Fvar: TensorType, Y: TensorType) -> Sites:
-        """The Gaussian sites (`gpflow_bsvm.likelihoods.sites`) of `Hinge`, class by class."""
-        Fmu = self.latents(Fmu)
-        return self.hinge.sites(X, Fmu, Fvar, self.one_hot(Y, Fmu))
-
-    def draw_sites(self, F: tf.Tensor, Y: tf.Tensor, seed: tf.Tensor) -> Sites:
-        """As `Hinge.draw_sites`, class by class."""
-        return self.hinge.draw_sites(F, self.one_hot(Y, F), seed)
-
-    def check_learnable(self) -> None:
-        """
-        :raise ValueError: if the penalty is trainable without its normaliser.
-        """
-        self.hinge.check_learnable()
+    def targets(self, Y: TensorType, F: TensorType) -> tf.Tensor:
+        """:return: t, as F."""
+        return 2 * self.one_hot(Y, F) - 1
 
     def class_probabilities(self, Fmu: tf.Tensor, Fvar: tf.Tensor) -> tf.Tensor:
         """

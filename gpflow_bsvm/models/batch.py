@@ -12,6 +12,7 @@ from gpflow.config import default_float
 from gpflow.kernels import Kernel
 
 from ..data.checks import check_data
+from ..likelihoods.labels import num_latents
 from .sparse import BSVM
 
 #: Matrices of the size of the Gram matrix that a fit holds at once, one set for each latent.
@@ -48,15 +49,15 @@ class BatchBSVM(gpflow.models.InternalDataTrainingLossMixin, BSVM):  # type: ign
         :raise ValueError: for bad data, as `BSVM`, and if N is too large for this machine's memory.
         """
         X, Y = check_data(likelihood, *data)
-        num_latents = num_latent_gps or likelihood.latent_dim or Y.shape[1]
-        _check_memory(len(X), num_latents)
+        num_latent_gps = num_latent_gps or num_latents(likelihood, Y.shape[1])
+        _check_memory(len(X), num_latent_gps)
         X = tf.convert_to_tensor(X)
         super().__init__(
             kernel,
             likelihood,
             X.numpy(),
             mean_function=mean_function,
-            num_latent_gps=num_latents,
+            num_latent_gps=num_latent_gps,
         )
         gpflow.set_trainable(self.inducing_variable, False)
         self.data = X, tf.convert_to_tensor(Y)

@@ -25,6 +25,7 @@ from ..engine.natural import Natural, gaussian, to_mean_and_root
 from ..engine.projection import look_at
 from ..engine.statistics import sum_sites
 from ..likelihoods.base import Sites
+from ..likelihoods.labels import num_latents
 from .features import SparseFeatures
 from .sparse import BSVM
 
@@ -65,7 +66,7 @@ class DualBSVM(SparseFeatures, gpflow.models.GPModel, gpflow.models.InternalData
         :raise ValueError: for bad data, and as `BSVM`.
         """
         X, Y = check_data(likelihood, *data)
-        num_latent_gps = num_latent_gps or likelihood.latent_dim or Y.shape[1]
+        num_latent_gps = num_latent_gps or num_latents(likelihood, Y.shape[1])
         super().__init__(kernel, likelihood, mean_function, num_latent_gps)
         self.inducing_variable = inducingpoint_wrapper(inducing_variable)
         self._check_features()

@@ -15,6 +15,7 @@ from gpflow.kernels import Kernel
 from gpflow.utilities import positive, triangular
 from scipy.stats import norm
 
+from ..likelihoods.labels import num_latents
 from .sparse import BSVM
 
 
@@ -159,7 +160,7 @@ class LinearBSVM(BSVM):
         if num_features < 1:
             raise ValueError(f"num_features must be at least 1, got {num_features}")
         kernel = WeightKernel(num_features, prior_covariance, bias)
-        kwargs.setdefault("num_latent_gps", likelihood.latent_dim or 1)
+        kwargs.setdefault("num_latent_gps", num_latents(likelihood))
         super().__init__(kernel, likelihood, Weights(kernel), **kwargs)
 
     def weights(self) -> tuple[AnyNDArray, AnyNDArray]:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from gpflow.base import AnyNDArray
 from gpflow.config import default_float
-from gpflow.likelihoods import ScalarLikelihood
 from scipy.stats import entropy
 from sklearn.utils.validation import check_is_fitted
 
 from ..data import checks
 from ..engine.contracts import Model, check_model, plain_points
 from ..estimators.classifier import BSVMClassifier
+from ..likelihoods.labels import check_one_label
 from ..prediction.marginals import predict_marginals, predict_probabilities
 
 if TYPE_CHECKING:
@@ -91,8 +91,7 @@ class _Seen:
             names = getattr(model, "feature_names_in_", cls.names)
             return cls(model.model_, model.scaler_, model.classes_, model.chunk_rows, names)
         check_model(model)
-        if isinstance(model.likelihood, ScalarLikelihood) and model.num_latent_gps > 1:
-            raise ValueError(f"a row has {model.num_latent_gps} binary labels here; one is needed")
+        check_one_label(model.likelihood, model.num_latent_gps)
         return cls(model)
 
     @property

@@ -9,10 +9,12 @@ import gpflow
 import numpy as np
 from gpflow.base import AnyNDArray
 from gpflow.kernels import Kernel, SharedIndependent, Static, Sum
-from gpflow.likelihoods import Likelihood, ScalarLikelihood
+from gpflow.likelihoods import Likelihood
 
 from ..engine.contracts import Model, check_model
 from ..inference.history import History
+from ..likelihoods.hooks import Hook, check_hooks
+from ..likelihoods.labels import check_one_label, with_both_classes
 from ..metrics import nll
 from ..prediction.calibration import leave_one_out
 from .figures import LINE
@@ -20,10 +22,6 @@ from .scores import reliability_diagram
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-#: Link parameters that change nothing.
-_NEUTRAL = {"slope": 1.0, "offset": 0.0}
-
 
 # --- the way of a fit ----------------------------------------------------------------------------
 
@@ -185,18 +183,19 @@ def _described(kernel: Any) -> str:
 def calibration_before_after(ax: Axes, model: Model, data: tuple[Any, Any]) -> Axes:
     """
     Reliability of the leave-one-out probabilities of the training data (`gpflow_bsvm.prediction`)
-    by the neutral link, slope 1 and offset 0 ("before"), and by the model's present one ("after"),
-    with their negative log-likelihoods. The model stays as it is.
+    by the likelihood's `neutral_link` ("before"), and by the model's present one ("after"), with
+    their negative log-likelihoods. The model stays as it is.
 
     :param model: fitted to `data`, without weights, and calibrated.
     :param data: X [N, D] and Y [N, P].
     :raise ValueError: for a likelihood without such a link, or bad data.
     """
     check_model(model)
-    _check_link(model)
+    check_hooks(model.likelihood, [Hook.LINK])
+    check_one_label(model.likelihood, model.num_features[0])
     neutral = gpflow.utilities.deepcopy(model.likelihood)
     for name, parameter in neutral.link_parameters.items():
-        parameter.assign(_NEUTRAL[name])
+        parameter.assign(neutral.neutral_link[name])
     f = leave_one_out(model, data)
     y = np.asarray(data[1])[:, 0]
     y = (y > 0).astype(int) if model.num_features[0] == 1 else y.astype(int)
@@ -208,20 +207,8 @@ def calibration_before_after(ax: Axes, model: Model, data: tuple[Any, Any]) -> A
     return ax
 
 
-def _check_link(model: Model) -> None:
-    likelihood = model.likelihood
-    if not set(getattr(likelihood, "link_parameters", {"no link": 0})) <= set(_NEUTRAL):
-        raise ValueError(
-            f"{type(likelihood).__name__} has no link of slope and offset to calibrate: it needs "
-            "`link_parameters`, as the likelihoods of gpflow_bsvm have"
-        )
-    if isinstance(likelihood, ScalarLikelihood) and model.num_features[0] > 1:
-        raise ValueError(f"a row has {model.num_features[0]} binary labels here; one is needed")
-
-
 def _probabilities(
     likelihood: Likelihood, X: AnyNDArray, f: tuple[AnyNDArray, AnyNDArray]
 ) -> AnyNDArray:
     """:return: [N, C], also for two classes."""
-    p = np.asarray(likelihood.predict_mean_and_var(X, *f)[0])
-    return np.hstack([1 - p, p]) if p.shape[1] == 1 else p
+    return with_both_classes(np.asarray(likelihood.predict_mean_and_var(X, *f)[0]))

@@ -18,12 +18,13 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 from gpflow.base import AnyNDArray
-from gpflow.likelihoods import Likelihood, ScalarLikelihood
+from gpflow.likelihoods import Likelihood
 from scipy.stats import entropy, norm, qmc
 
 from ..engine.contracts import Model
 from ..engine.contracts import chunk_rows as default_chunk_rows
 from ..engine.shared_graph import Compiled
+from ..likelihoods.labels import check_one_label, with_both_classes
 from ..likelihoods.maximum import maximum
 from .marginals import map_f, predict_marginals, predict_probabilities
 
@@ -71,7 +72,7 @@ def predictive_entropy(model: Model, X: Any, *, chunk_rows: int | None = None) -
     """
     _check(model)
     p = predict_probabilities(model, X, chunk_rows=chunk_rows)
-    return np.asarray(entropy(_with_other_class(p), axis=-1))
+    return np.asarray(entropy(with_both_classes(p), axis=-1))
 
 
 def mutual_information(
@@ -95,7 +96,7 @@ def mutual_information(
     normals, conditional = _normals(model, num_samples, seed), _conditional.bind(model.likelihood)
 
     def finish(X: tf.Tensor, mean: tf.Tensor, variance: tf.Tensor) -> AnyNDArray:
-        p = _with_other_class(np.asarray(conditional(X, mean, variance, normals)))
+        p = with_both_classes(np.asarray(conditional(X, mean, variance, normals)))
         return np.asarray(entropy(p.mean(axis=0), axis=-1) - entropy(p, axis=-1).mean(axis=0))
 
     rows = chunk_rows or max(1, default_chunk_rows(model) // num_samples)
@@ -134,15 +135,7 @@ def _normals(model: Model, num_samples: int, seed: int) -> tf.Tensor:
     return tf.constant(draws, dtype)
 
 
-def _with_other_class(p: AnyNDArray) -> AnyNDArray:
-    return np.concatenate([1 - p, p], axis=-1) if p.shape[-1] == 1 else p
-
-
 def _check(model: Model, num_samples: int | None = None) -> None:
     if num_samples is not None and num_samples < 1:
         raise ValueError(f"num_samples must be at least 1, got {num_samples}")
-    if isinstance(model.likelihood, ScalarLikelihood) and model.num_features[0] > 1:
-        raise ValueError(
-            f"a row has {model.num_features[0]} binary labels here, and an uncertainty of each; "
-            "for C classes use CrammerSinger or OneVsRest"
-        )
+    check_one_label(model.likelihood, model.num_features[0])

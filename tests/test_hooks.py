@@ -1,0 +1,259 @@
+"""What is asked of a likelihood, bounds as objects, and labels of a wrong shape."""
+
+from dataclasses import dataclass
+
+import gpflow
+import numpy as np
+import pytest
+import tensorflow as tf
+from conftest import make_data, make_model
+from scipy.stats import norm
+
+import gpflow_bsvm as gb
+from gpflow_bsvm.engine.shared_graph import Compiled
+from gpflow_bsvm.likelihoods import (
+    Bound,
+    CrammerSinger,
+    Hinge,
+    Hook,
+    NormalizedHinge,
+    OneVsRest,
+    PolyaGammaLogistic,
+    Probit,
+    Sites,
+    SquaredHinge,
+    has_hook,
+    sites,
+)
+from gpflow_bsvm.likelihoods.hooks import (
+    check_hooks,
+    check_labels,
+    check_learnable,
+    is_shift_invariant,
+)
+from gpflow_bsvm.likelihoods.labels import check_one_label, num_latents, with_both_classes
+
+ONE_LABEL = [Hinge(), SquaredHinge(), NormalizedHinge(), PolyaGammaLogistic(), Probit()]
+CLASSES = [CrammerSinger(3), OneVsRest(3)]
+
+
+def rows(likelihood, num_rows=5):
+    """:return: X, Fmu, Fvar, Y."""
+    L = num_latents(likelihood)
+    random = np.random.default_rng(0)
+    Y = random.integers(0, max(L, 2), (num_rows, 1)).astype(float)
+    X, Fmu = random.normal(size=(num_rows, 2)), random.normal(size=(num_rows, L))
+    return X, Fmu, np.exp(random.normal(size=Fmu.shape)), Y
+
+
+# --- hooks ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "likelihood, hooks",
+    [
+        (gpflow.likelihoods.Bernoulli(), "link"),
+        (Probit(), "LINK CHECK_LABELS"),
+        (Hinge(), "SITES DRAW_SITES ALPHA LINK CHECK_LABELS CHECK_LEARNABLE"),
+        (
+            Hinge(bound="augmented"),
+            "SITES POINT_SITES DRAW_SITES ALPHA LINK CHECK_LABELS CHECK_LEARNABLE",
+        ),
+        (NormalizedHinge(), "LINK CHECK_LABELS"),
+        (PolyaGammaLogistic(), "SITES POINT_SITES LINK CHECK_LABELS"),
+        (CrammerSinger(3), "SITES LINK CHECK_LABELS CHECK_LEARNABLE SHIFT_INVARIANT"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_who_has_which_hook(likelihood, hooks):
+    found = {hook.name for hook in Hook if has_hook(likelihood, hook)}
+    assert found == set(hooks.split()) - {"link"}
+
+
+def test_a_parameter_of_that_name_is_no_hook():
+    likelihood = gpflow.likelihoods.Poisson()
+    likelihood.alpha = gpflow.Parameter(2.0)
+    assert not has_hook(likelihood, Hook.ALPHA)
+
+
+def test_the_missing_hook_is_named_with_who_has_it():
+    needs = (Hook.LINK, Hook.POINT_SITES)
+    check_hooks(Hinge(bound="augmented"), needs)
+    message = (
+        r"^Hinge as it is has no sites at a point \(`has_point_sites`\); use Hinge or OneVsRest, "
+        r'bound="augmented", or CAVI, which takes any$'
+    )
+    with pytest.raises(ValueError, match=message):
+        check_hooks(Hinge(), needs, "CAVI, which takes any")
+
+
+def test_what_is_optional_is_asked_through_functions():
+    with pytest.raises(ValueError, match="binary labels must be in"):
+        check_labels(Hinge(), np.array([[3.0]]))
+    check_labels(Hinge(), np.ones((2, 1)), minibatch=True)
+    check_labels(gpflow.likelihoods.Bernoulli(), np.array([[3.0]]))
+    hinge = Hinge()
+    gpflow.set_trainable(hinge.penalty, True)
+    with pytest.raises(ValueError, match="runs to 0"):
+        check_learnable(hinge)
+    check_learnable(NormalizedHinge())
+    assert is_shift_invariant(CrammerSinger(3)) and not is_shift_invariant(OneVsRest(3))
+
+
+def test_one_spelling_of_counts_and_classes():
+    likelihoods = (Hinge(), CrammerSinger(3), gpflow.likelihoods.MultiClass(4))
+    assert [num_latents(likelihood) for likelihood in likelihoods] == [1, 3, 4]
+    assert num_latents(Hinge(), 2) == 2
+    np.testing.assert_array_equal(with_both_classes(np.array([[0.25]])), [[0.75, 0.25]])
+    np.testing.assert_array_equal(with_both_classes(np.eye(3)), np.eye(3))
+    check_one_label(CrammerSinger(3), 3)
+    with pytest.raises(ValueError, match="a row has 3 binary labels here"):
+        check_one_label(Hinge(), 3)
+
+
+# --- bounds --------------------------------------------------------------------------------------
+
+
+def test_names_stand_for_objects():
+    for make in (Hinge, lambda **kw: OneVsRest(3, **kw), lambda **kw: CrammerSinger(3, **kw)):
+        assert make().bound.name == "exact"  # the default everywhere
+        assert make(bound="augmented").bound == make(bound=make(bound="augmented").bound).bound
+    assert repr(Hinge().bound) == "ExactHinge()"
+    assert Hinge().bound != OneVsRest(3, bound="augmented").bound
+    assert Hinge().bound == OneVsRest(3).bound and hash(Hinge().bound) == hash(OneVsRest(3).bound)
+
+
+@dataclass(frozen=True)
+class Loose(Bound):
+    """The augmented bound less a constant that may differ."""
+
+    name = "loose"
+    lost: float = 0.0
+
+    def expectation(self, seen):
+        m = 1 - seen.y * seen.Fmu
+        return -seen.penalty / 2 * (m + tf.sqrt(tf.square(m) + seen.Fvar)) - self.lost
+
+
+def test_a_bound_of_ones_own():
+    X, Fmu, Fvar, Y = rows(Hinge())
+    known, own = Hinge(1.5, "augmented"), Hinge(1.5, Loose(0.25))
+    assert own.bound.name == "loose" and not has_hook(own, Hook.POINT_SITES)
+    np.testing.assert_allclose(
+        own.variational_expectations(X, Fmu, Fvar, Y),
+        known.variational_expectations(X, Fmu, Fvar, Y) - 0.25,
+        rtol=1e-13,
+    )
+    for one, other in zip(sites(own, X, Fmu, Fvar, Y), sites(known, X, Fmu, Fvar, Y)):
+        np.testing.assert_allclose(one, other, rtol=1e-8)
+    data = make_data(40)
+    ends = [
+        gb.inference.CAVI(tol=1e-10).run(make_model(data, likelihood=likelihood), data).elbo[-1]
+        for likelihood in (known, own)
+    ]
+    np.testing.assert_allclose(ends[0] - ends[1], 0.25 * 40, rtol=1e-8)
+
+
+def test_equal_bounds_share_a_graph_and_others_do_not():
+    expectation = Compiled(lambda likelihood, *f: likelihood.variational_expectations(*f))
+    traces = []
+    for bound in ("exact", "exact", "augmented", Loose(1.0), Loose(1.0), Loose(2.0)):
+        likelihood = Hinge(1.0 + len(traces), bound)
+        X, Fmu, Fvar, Y = rows(likelihood)
+        np.testing.assert_allclose(
+            expectation.bind(likelihood)(X, Fmu, Fvar, Y),
+            likelihood.variational_expectations(X, Fmu, Fvar, Y),
+            rtol=1e-13,
+        )
+        traces.append(expectation.num_traces)
+    assert traces == [1, 1, 2, 3, 3, 4]
+
+
+# --- labels and options --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("likelihood", [*ONE_LABEL, *CLASSES], ids=lambda one: type(one).__name__)
+def test_labels_of_another_shape_are_refused_everywhere(likelihood):
+    X, Fmu, Fvar, Y = rows(likelihood)
+    methods = [
+        lambda Y: likelihood.log_prob(X, Fmu, Y),
+        lambda Y: likelihood.variational_expectations(X, Fmu, Fvar, Y),
+        lambda Y: likelihood.predict_log_density(X, Fmu, Fvar, Y),
+        lambda Y: sites(likelihood, X, Fmu, Fvar, Y),
+    ]
+    one_hot = (np.arange(3) == Y).astype(float)
+    for method in methods:
+        method(Y)
+        with pytest.raises(ValueError, match=r"got shape \(5,\); use Y\[:, None\]"):
+            method(Y[:, 0])
+        with pytest.raises(ValueError, match=r"got shape \(5, 3\)"):
+            method(one_hot)
+        of_any_length = tf.function(method, input_signature=[tf.TensorSpec([None], tf.float64)])
+        with pytest.raises(ValueError, match=r"got shape \(None,\); use Y"):
+            of_any_length(tf.constant(Y[:, 0]))
+
+
+@pytest.mark.parametrize("likelihood", [*ONE_LABEL, *CLASSES], ids=lambda one: type(one).__name__)
+def test_an_empty_batch(likelihood):
+    X, Fmu, Fvar, Y = rows(likelihood, 0)
+    assert likelihood.variational_expectations(X, Fmu, Fvar, Y).shape == [0]
+    found = sites(likelihood, X, Fmu, Fvar, Y)
+    assert isinstance(found, Sites) and found.w.shape == found.r.shape == Fmu.shape
+    assert likelihood.predict_mean_and_var(X, Fmu, Fvar)[0].shape == Fmu.shape
+
+
+@pytest.mark.parametrize("penalty", ["2", None, True, [2.0], 0, -1.0, np.inf, np.nan])
+def test_a_penalty_is_a_number(penalty):
+    for make in (Hinge, SquaredHinge, NormalizedHinge):
+        with pytest.raises(ValueError, match="penalty must be positive and finite, a number"):
+            make(penalty)
+    for two in (2, np.float32(2), np.array(2.0), tf.constant(2.0)):
+        assert Hinge(two).penalty.numpy() == 2 and Hinge(two).penalty.dtype == tf.float64
+
+
+@pytest.mark.parametrize("num_classes", [2.5, 3.0, "3", None, 1, True])
+def test_a_number_of_classes_is_an_integer(num_classes):
+    for make in (CrammerSinger, OneVsRest):
+        with pytest.raises(ValueError, match="num_classes must be at least 2, and an integer"):
+            make(num_classes)
+    assert CrammerSinger(np.int64(3)).num_classes == 3
+
+
+@pytest.mark.parametrize("bound", ["tight", 3, None, ["exact"], "wistuba2018"])
+def test_bounds_are_named_in_the_error(bound):
+    with pytest.raises(ValueError, match=r"bound must be one of \('exact', 'augmented'\) or a Bou"):
+        Hinge(bound=bound)
+
+
+# --- links ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("likelihood", [*ONE_LABEL, *CLASSES], ids=lambda one: type(one).__name__)
+def test_a_new_link_is_the_neutral_one(likelihood):
+    values = {name: float(p.numpy()) for name, p in likelihood.link_parameters.items()}
+    assert values == pytest.approx(likelihood.neutral_link, rel=1e-12)
+
+
+def test_one_vs_rest_has_its_penalty_and_one_link():
+    likelihood = OneVsRest(3, 1.5)
+    assert float(likelihood.penalty.numpy()) == 1.5
+    assert set(gpflow.utilities.parameter_dict(likelihood)) == {".penalty", ".scale"}
+
+
+def test_invlink_is_p_given_f():
+    likelihood, F = Hinge(), np.linspace(-2, 2, 5)[:, None]
+    likelihood.scale.assign(1.7)
+    likelihood.offset.assign(0.3)
+    z = 1.7 * F + 0.3
+    np.testing.assert_allclose(likelihood.invlink(F), norm.cdf(z), rtol=1e-12)
+    np.testing.assert_array_equal(likelihood.invlink(F), likelihood.conditional_mean(None, F))
+
+
+def test_what_one_vs_rest_predicts_is_no_mean_over_f():
+    """Its docstring says by how much at most it was seen to differ."""
+    likelihood = OneVsRest(3)
+    Fmu, Fvar = np.array([[2.0, -1.0, -2.0]]), np.array([[9.0, 9.0, 9.0]])
+    F = Fmu + 3 * np.random.default_rng(0).normal(size=(100_000, 3))
+    mean = likelihood.conditional_mean(None, F).numpy().mean(axis=0)
+    p = likelihood.predict_mean_and_var(None, Fmu, Fvar)[0].numpy()[0]
+    assert 0.005 < np.abs(mean - p).max() < 0.08
