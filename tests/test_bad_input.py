@@ -291,15 +291,6 @@ def test_duplicate_rows():
     assert duplicate_rows([[1.0], [2.0]]) == []
 
 
-def test_cavi_refuses_a_dataset():
-    dataset = tf.data.Dataset.from_tensors((np.zeros((2, 1)), np.array([[0.0], [1.0]])))
-    model = gb.models.BSVM(
-        gpflow.kernels.SquaredExponential(), gb.likelihoods.Hinge(), np.zeros((1, 1)), num_data=2
-    )
-    with pytest.raises(ValueError, match=r"all the data are needed as arrays .* use SVI"):
-        gb.inference.CAVI().run(model, dataset)
-
-
 @pytest.mark.parametrize("run", [gb.fit, CAVI().run, SVI().run])
 def test_a_model_without_closed_form_steps(run):
     model = gpflow.models.SVGP(gpflow.kernels.SquaredExponential(), Hinge(), np.zeros((1, 1)))

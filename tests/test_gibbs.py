@@ -8,7 +8,7 @@ from scipy.integrate import trapezoid
 from scipy.stats import invgauss, kstest
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.inference import CAVI, HMC, Gibbs, gibbs
+from gpflow_bsvm.inference import CAVI, HMC, Gibbs, Interrupted, gibbs
 from gpflow_bsvm.likelihoods import Hinge, OneVsRest, PolyaGammaLogistic
 from gpflow_bsvm.models import BSVM, BatchBSVM, LinearBSVM
 
@@ -173,7 +173,7 @@ def test_diagnostics(data):
 def test_interrupt_keeps_what_was_drawn(data, monkeypatch):
     real, calls = gibbs._sweep.bind, []
 
-    class Interrupted:
+    class Counted:
         @staticmethod
         def bind(likelihood):
             def sweep(*arguments):
@@ -184,12 +184,14 @@ def test_interrupt_keeps_what_was_drawn(data, monkeypatch):
 
             return sweep
 
-    monkeypatch.setattr(gibbs, "_sweep", Interrupted)
-    with pytest.warns(UserWarning, match="interrupted: these are the draws so far"):
-        assert Gibbs(1000, 30).run(make_model(data), data).s.shape == (4, 70, 1, 8)
+    monkeypatch.setattr(gibbs, "_sweep", Counted)
+    with pytest.raises(KeyboardInterrupt, match="the draws so far are in this") as stop:
+        Gibbs(1000, 30).run(make_model(data), data)
+    assert stop.value.samples.s.shape == (4, 70, 1, 8)
     calls.clear()
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(Interrupted, match="in the burn-in") as stop:
         Gibbs(1000, 100).run(make_model(data), data)
+    assert stop.value.samples is None
 
 
 @pytest.mark.parametrize("sampler", [Gibbs, HMC])
@@ -207,7 +209,7 @@ def test_bad_options():
 
 
 def test_what_does_not_go_together(data):
-    with pytest.raises(ValueError, match=r"PolyaGammaLogistic has no augmentation.*or HMC"):
+    with pytest.raises(ValueError, match=r"no augmentation to draw from .*or one of HMC"):
         Gibbs().run(make_model(data, likelihood=PolyaGammaLogistic()), data)
     with pytest.raises(ValueError, match="weights of 0 and 1 only"):
         Gibbs().run(make_model(data), data, sample_weight=np.full(40, 0.5))

@@ -17,8 +17,13 @@ from .shared_graph import Compiled
 from .structure import parameters_of
 
 
-def log_prior_density(prior: Any, transform: Any, on: Any, unconstrained: tf.Tensor) -> tf.Tensor:
-    """As `gpflow.Parameter.log_prior_density`: the density of the constrained value, summed."""
+def log_prior_density(of: tuple[Any, Any, Any], unconstrained: tf.Tensor) -> tf.Tensor:
+    """
+    As `gpflow.Parameter.log_prior_density`: the density of the constrained value, summed.
+
+    :param of: prior, transform and `prior_on` of a parameter.
+    """
+    prior, transform, on = of
     if prior is None:
         return tf.zeros([], unconstrained.dtype)
     value = unconstrained if transform is None else transform.forward(unconstrained)
@@ -64,7 +69,7 @@ class Plan(NamedTuple):
     def log_prior(self, mine: list[Any]) -> tf.Tensor:
         """:return: [], log prior density of what is learned."""
         pairs = zip(self.priors, map(tf.convert_to_tensor, mine))
-        return tf.add_n([log_prior_density(*how[:3], value) for how, value in pairs])
+        return tf.add_n([log_prior_density(how, value) for how, value in pairs])
 
 
 def differentiable(function: Callable[..., tf.Tensor], with_prior: bool = False) -> Compiled:
@@ -153,7 +158,7 @@ class Hyperparameters:
         """:return: [], log prior density of the hyperparameters, as `model.log_prior_density`."""
         pairs = zip(self.plan.priors, self.variables)
         densities = [
-            _compiled_log_prior_density.bind(*how)(variable)
+            _compiled_log_prior_density.bind(how)(variable)
             for how, variable in pairs
             if how[0] is not None
         ]

@@ -106,9 +106,10 @@ def check_needs(algorithm: Any, model: Model) -> None:
         algorithms would do.
     """
     likelihood = model.likelihood
+    family = next(cls for cls in type(algorithm).__mro__ if ABC in cls.__bases__)
     would_do = [
         cls.__name__
-        for cls in _concrete(Algorithm)
+        for cls in _concrete(family)
         if all(has_hook(likelihood, hook) for hook in cls.needs)
     ]
     check_hooks(likelihood, algorithm.needs, f"one of {', '.join(sorted(would_do))}")
