@@ -92,7 +92,7 @@ def _folds(
     return [(np.flatnonzero(~test), np.flatnonzero(test)) for test in tests]
 
 
-def climb(score: Callable[[float], float], values: Sequence[float], start: float) -> float:
+def find_peak(score: Callable[[float], float], values: Sequence[float], start: float) -> float:
     """
     The best of some ordered values, if there is but one peak: up from `start` as long as the score
     rises, else down.
