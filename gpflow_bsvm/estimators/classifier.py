@@ -170,7 +170,7 @@ class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X = X if self.scaler_ is None else self.scaler_.transform(X)
         if scipy.sparse.issparse(X):
             return SparseRows(X)
-        _refuse_overflow(X, _TOO_LARGE)
+        _refuse_overflow(X)
         return np.asarray(X, dtype=gpflow.config.default_float())
 
     @property
@@ -192,10 +192,10 @@ class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X = self._scale(X)
         if len(self.classes_) > 2:
             p = predict_probabilities(self.model_, X, chunk_rows=self.chunk_rows)
-            _refuse_overflow(p, _TOO_LARGE)
+            _refuse_overflow(p)
             return p
         f = predict_marginals(self.model_, X, chunk_rows=self.chunk_rows)
-        _refuse_overflow(np.hstack(f), _TOO_LARGE)
+        _refuse_overflow(np.hstack(f))
         return np.asarray(self.model_.likelihood.probit_argument(*f))[:, 0]
 
     def decision_function(self, X: Any) -> AnyNDArray:
@@ -230,7 +230,8 @@ class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         :param X: [N, D].
         :return: [N] labels, the most probable class of `predict_proba`.
         """
-        return np.asarray(self.classes_[np.argmax(self.predict_proba(X), axis=-1)])
+        best = np.argmax(self.predict_proba(X), axis=-1)
+        return np.asarray(self.classes_[best])
 
 
 def _make_scaler(X: Any, weight: AnyNDArray) -> StandardScaler:
@@ -239,10 +240,7 @@ def _make_scaler(X: Any, weight: AnyNDArray) -> StandardScaler:
     return scaler
 
 
-_TOO_LARGE = "row {} of X is so large that f"
-
-
-def _refuse_overflow(values: AnyNDArray, what: str) -> None:
+def _refuse_overflow(values: AnyNDArray, what: str = "row {} of X is so large that f") -> None:
     overflown = np.flatnonzero(~np.isfinite(values).all(axis=1))
     if len(overflown):
         raise ValueError(f"{what.format(overflown[0])} overflows: check the units")

@@ -26,8 +26,7 @@ MULTI_CLASS = {"crammer_singer": CrammerSinger, "ovr": OneVsRest}
 
 #: The default kernel where none is learned: prior variance in squared margins, and lengthscale in
 #: median distances between inducing points. The best of a coarse grid on twelve binary data sets.
-DEFAULT_VARIANCE = 4.0
-DEFAULT_LENGTHSCALE = 0.75
+DEFAULT_VARIANCE, DEFAULT_LENGTHSCALE = 4.0, 0.75
 
 #: Of the logarithm of the variance of linear weights: hardly a prior, but it excludes infinity.
 WEIGHT_DEVIATION = 2.0
@@ -48,9 +47,8 @@ Data = tuple[AnyNDArray, AnyNDArray, AnyNDArray]
 
 class Specification(NamedTuple):
     """
-    What is to be trained, but for the penalty; names as in `BSVMClassifier`.
+    What is to be trained of C classes, but for the penalty; names as in `BSVMClassifier`.
 
-    :ivar num_classes: C.
     :ivar linear: f is linear, and exact: `num_inducing` plays no part.
     :ivar kernel: prior covariance of f, from which learning starts; copied; None: a default one.
     :ivar inference: has `run`; None: `gpflow_bsvm.fit`.
@@ -120,8 +118,7 @@ def learn(spec: Specification, model: BSVM, data: Data) -> History:
     set_trainable(model.inducing_variable, False)
     num_latents, num_inducing = model.num_features
     affordable = LEARN_WORK / (num_latents * num_inducing**2)
-    number = int(np.clip(affordable, FEWEST_LEARN_ROWS, LEARN_ROWS))
-    X, Y, weight = at_most(number, data, spec.seed)
+    X, Y, weight = at_most(int(np.clip(affordable, FEWEST_LEARN_ROWS, LEARN_ROWS)), data, spec.seed)
     return VEM().run(model, (X, Y), sample_weight=weight, progress=spec.progress)
 
 
