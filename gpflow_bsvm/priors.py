@@ -13,7 +13,6 @@ the priors are too, so that their weight against the data does not depend on it.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import gpflow
 import numpy as np
@@ -45,16 +44,19 @@ def set_default_priors(
     if not 0 < penalty < math.inf:
         raise ValueError(f"penalty must be positive and finite, got {penalty}")
     root = math.sqrt(penalty)
-    for part in _parts(kernel):
-        for name in ("lengthscales", "variance"):
+    for part in (kernel, *kernel.submodules):
+        if not isinstance(part, gpflow.kernels.Kernel):
+            continue
+        dims = part.active_dims
+        number = len(range(num_features)[dims]) if isinstance(dims, slice) else np.size(dims)
+        defaults = {
+            "lengthscales": (LENGTHSCALE * math.sqrt(number), LENGTHSCALE_DEVIATION / root),
+            "variance": (VARIANCE, VARIANCE_DEVIATION / root),
+        }
+        for name, prior in defaults.items():
             parameter = getattr(part, name, None)
-            if not isinstance(parameter, gpflow.Parameter) or parameter.prior is not None:
-                continue
-            if name == "lengthscales":
-                median = LENGTHSCALE * math.sqrt(_num_inputs(part, num_features))
-                parameter.prior = log_normal(median, LENGTHSCALE_DEVIATION / root)
-            else:
-                parameter.prior = log_normal(VARIANCE, VARIANCE_DEVIATION / root)
+            if isinstance(parameter, gpflow.Parameter) and parameter.prior is None:
+                parameter.prior = log_normal(*prior)
 
 
 def ard_kernel(num_features: int, *, penalty: float = 1.0) -> gpflow.kernels.Kernel:
@@ -63,17 +65,3 @@ def ard_kernel(num_features: int, *, penalty: float = 1.0) -> gpflow.kernels.Ker
     kernel = gpflow.kernels.SquaredExponential(VARIANCE, lengthscales=lengthscales)
     set_default_priors(kernel, num_features, penalty=penalty)
     return kernel
-
-
-def _parts(kernel: gpflow.kernels.Kernel) -> list[Any]:
-    """:return: `kernel` and all kernels inside it."""
-    return [part for part in kernel.submodules if isinstance(part, gpflow.kernels.Kernel)] + [
-        kernel
-    ]
-
-
-def _num_inputs(kernel: Any, num_features: int) -> int:
-    dims = kernel.active_dims
-    if isinstance(dims, slice):
-        return len(range(*dims.indices(num_features)))
-    return int(np.size(dims))

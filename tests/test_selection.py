@@ -1,4 +1,4 @@
-"""A penalty chosen by held-out folds: folds, density, climb, and what the estimator makes of it."""
+"""A penalty chosen by held-out folds: folds, density, peak, and what the estimator makes of it."""
 
 import gpflow
 import numpy as np
@@ -6,8 +6,8 @@ import pytest
 from conftest import make_data, make_model
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.estimators.training import Recipe
-from gpflow_bsvm.likelihoods import CrammerSinger, Hinge
+from gpflow_bsvm.estimators import training
+from gpflow_bsvm.likelihoods import Hinge
 from gpflow_bsvm.model_selection import held_out as selection
 from gpflow_bsvm.prediction.marginals import predict_log_density
 
@@ -17,21 +17,19 @@ def data():
     return make_data()
 
 
-def recipe(**options):
+def specify(**options):
     defaults = {
-        "make_likelihood": lambda penalty: Hinge(penalty, "exact"),
-        "num_latents": 1,
-        "penalty": 2.0,
+        "num_classes": 2,
         "kernel": gpflow.kernels.SquaredExponential(2.0),
         "learn_kernel": False,
         "calibrate": False,
         "num_inducing": 8,
     }
-    return Recipe(**(defaults | options))
+    return training.Specification(**(defaults | options))
 
 
 def fit(X, Y, weight):
-    return recipe().fit(X, Y, weight)[0]
+    return training.train(specify(), (X, Y, weight), 2.0)[0]
 
 
 # --- folds ---------------------------------------------------------------------------------------
@@ -110,27 +108,27 @@ def test_log_density_of_a_model_is_gpflows(data):
     np.testing.assert_allclose(predict_log_density(model, data), expected, rtol=1e-9)
 
 
-# --- climb ---------------------------------------------------------------------------------------
+# --- peak ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("best", [1, 2, 3, 4, 5])
 @pytest.mark.parametrize("start", [1, 3, 5])
-def test_the_climb_finds_the_peak(best, start):
+def test_the_peak_is_found(best, start):
     seen = []
 
     def score(value):
         seen.append(value)
         return -abs(value - best)
 
-    assert selection.climb(score, (1, 2, 3, 4, 5), start) == best
+    assert selection.find_peak(score, (1, 2, 3, 4, 5), start) == best
     assert len(seen) == len(set(seen))  # nothing is evaluated twice
 
 
 def test_a_score_that_is_not_a_number_is_no_peak():
-    assert selection.climb(lambda v: np.nan if v > 1 else 0.0, (1.0, 2.0, 4.0), 1.0) == 1.0
+    assert selection.find_peak(lambda v: np.nan if v > 1 else 0.0, (1.0, 2.0, 4.0), 1.0) == 1.0
 
 
-# --- the recipe ----------------------------------------------------------------------------------
+# --- training ------------------------------------------------------------------------------------
 
 
 def clean(num_rows=120):
@@ -144,8 +142,7 @@ def test_clean_labels_get_a_larger_penalty_than_noisy_ones():
     flipped = np.where(np.random.default_rng(4).uniform(size=Y.shape) < 0.3, 1 - Y, Y)
     ones = np.ones(len(X))
     chosen = [
-        recipe(penalty=None, calibrate=True)._choose(X, labels, ones).penalty
-        for labels in (Y, flipped)
+        training.choose(specify(calibrate=True), (X, labels, ones)) for labels in (Y, flipped)
     ]
     assert chosen[0] > chosen[1] == 1.0
 
@@ -155,11 +152,11 @@ def test_the_choice_is_the_best_of_held_out_densities():
     ones = np.ones(len(X))
     scores = {
         penalty: selection.held_out_density(
-            lambda *rows, p=penalty: recipe(penalty=p).fit(*rows)[0], (X, Y)
+            lambda *part, p=penalty: training.train(specify(), part, p)[0], (X, Y)
         )
         for penalty in selection.PENALTIES
     }
-    assert recipe(penalty=None)._choose(X, Y, ones).penalty == max(scores, key=scores.get)
+    assert training.choose(specify(), (X, Y, ones)) == max(scores, key=scores.get)
 
 
 def test_all_penalties_see_the_kernel_that_the_first_one_learned(monkeypatch):
@@ -171,9 +168,10 @@ def test_all_penalties_see_the_kernel_that_the_first_one_learned(monkeypatch):
         return float(len(seen))
 
     monkeypatch.setattr(selection, "held_out_density", density)
-    auto = recipe(penalty=None, learn_kernel=True)
-    auto._choose(X, Y, ones)
-    first, _ = recipe(penalty=selection.FIRST_PENALTY, learn_kernel=True).fit(X, Y, ones)
+    auto = specify(learn_kernel=True)
+    training.choose(auto, (X, Y, ones))
+    first = training.make_model(auto, X, selection.FIRST_PENALTY)
+    training.learn(auto, first, (X, Y, ones))
     assert len(seen) == 3
     assert abs(first.kernel.lengthscales.numpy() - auto.kernel.lengthscales.numpy()).max() > 0.1
     for lengthscales in seen:
@@ -182,26 +180,24 @@ def test_all_penalties_see_the_kernel_that_the_first_one_learned(monkeypatch):
 
 def test_few_rows_get_the_first_penalty(data):
     X, Y = data
-    auto = recipe(penalty=None)
-    model, _ = auto.fit(X, Y, np.ones(len(X)))  # fewer than 100 rows
-    assert float(model.likelihood.penalty.numpy()) == 1.0
+    assert training.choose(specify(), (X, Y, np.ones(len(X)))) == 1.0  # fewer than 100 rows
     X, Y = clean()
     Y[:] = 0
     Y[0] = 1  # a class with a single row cannot be in two folds
-    assert auto._choose(X, Y, np.ones(len(X))).penalty == 1.0
+    assert training.choose(specify(), (X, Y, np.ones(len(X)))) == 1.0
 
 
 def test_parts_of_the_data_hold_rows_of_rare_classes():
     X = np.random.default_rng(0).normal(size=(1000, 2))
     Y = (np.arange(1000) < 3).astype(float)[:, None]
     weight = np.arange(1000.0)
-    part, labels, weights = recipe()._at_most(50, X, Y, weight)
+    part, labels, weights = training.at_most(50, (X, Y, weight), 0)
     assert part.shape == (50, 2) and labels.sum() == 3
     rows = weights.astype(int)
     assert len(set(rows)) == 50
     np.testing.assert_array_equal(part, X[rows])
     np.testing.assert_array_equal(labels, Y[rows])
-    assert recipe()._at_most(1000, X, Y, weight)[0] is X
+    assert training.at_most(1000, (X, Y, weight), 0)[0] is X
 
 
 def test_a_kernel_is_learned_from_as_many_rows_as_are_affordable(data, monkeypatch):
@@ -213,18 +209,14 @@ def test_a_kernel_is_learned_from_as_many_rows_as_are_affordable(data, monkeypat
     X, Y = (np.repeat(column, 40, axis=0) for column in data)  # 2400 rows
     for number, work in ((2400, 1e9), (1000, 1.0), (2000, 2000 * 8**2)):
         monkeypatch.setattr("gpflow_bsvm.estimators.training.LEARN_WORK", work)
-        recipe(learn_kernel=True).fit(X, Y, np.ones(len(X)))
+        training.train(specify(learn_kernel=True), (X, Y, np.ones(len(X))), 2.0)
         assert seen[-1] == number
 
 
 def test_several_classes():
     X, _ = clean()
     Y = np.digitize(X[:, :1], [-0.5, 0.5]).astype(float)
-    several = recipe(
-        make_likelihood=lambda penalty: CrammerSinger(3, penalty), num_latents=3, penalty=None
-    )
-    model, _ = several.fit(X, Y, np.ones(len(X)))
-    assert float(model.likelihood.penalty.numpy()) > 1.0
+    assert training.choose(specify(num_classes=3), (X, Y, np.ones(len(X)))) > 1.0
 
 
 def test_the_estimator_takes_numbers_or_auto(data):

@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import gpflow
 import numpy as np
 import scipy.sparse
 from gpflow.base import AnyNDArray
-from gpflow.likelihoods import Likelihood
 from scipy.stats import norm
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.preprocessing import LabelEncoder, StandardScaler
 from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..data.checks import warn_of_constants
+from ..data.checks import check_weights, warn_of_constants
 from ..data.sparse import SparseRows, merge_equal
-from ..inference import CAVI, SVI
-from ..likelihoods import CrammerSinger, Hinge, OneVsRest
+from ..inference import History
+from ..models import BSVM
 from ..prediction.marginals import predict_marginals, predict_probabilities
-from .training import Recipe
-
-#: What more than two classes are trained by; the names are those of scikit-learn's `LinearSVC`.
-MULTI_CLASS = {"crammer_singer": CrammerSinger, "ovr": OneVsRest}
+from .parameters import check_parameters
+from .training import Specification, choose, train
 
 
 class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -48,6 +46,11 @@ class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     :ivar history_: the `gpflow_bsvm.inference.History` of the fit.
     """
 
+    classes_: AnyNDArray
+    model_: BSVM
+    scaler_: StandardScaler | None
+    history_: History
+
     def __init__(
         self,
         kernel: gpflow.kernels.Kernel | str | None = None,
@@ -58,7 +61,7 @@ class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         learn_kernel: bool = True,
         calibrate: bool = True,
         num_inducing: int = 200,
-        inference: CAVI | SVI | None = None,
+        inference: Any = None,
         standardize: bool = True,
         class_weight: dict[Any, float] | str | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -68,20 +71,23 @@ class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         :param kernel: any GPflow kernel (it is copied); None: `gpflow_bsvm.priors.ard_kernel`, a
             lengthscale for every feature, with priors; "linear": a `LinearBSVM` with one learned
-            prior variance, which takes SciPy's sparse matrices too.
+            prior variance, for SciPy's sparse matrices too (the same as a `BSVM` whose inducing
+            points are the rows, if there are no more than columns). A grid search takes kernels,
+            [Matern32(lengthscales=s) for s in (0.5, 1, 2)], with learn_kernel=False, not their
+            parameters.
         :param penalty: slope of the hinge loss; "auto": what predicts held-out folds best of 1, 4
             and 16, see `gpflow_bsvm.model_selection` (below 100 rows 1).
         :param bound: "exact" or "augmented", see `gpflow_bsvm.likelihoods.Hinge`.
         :param multi_class: for more than two classes, "crammer_singer" (one model of all) or "ovr"
             (one-vs-rest).
         :param learn_kernel: learn what is trainable in the kernel by `VEM`, on 10 000 rows at most
-            (fewer with many classes).
-            False: it is used as it is; the default one is then a squared exponential of variance 4
-            whose lengthscale is 0.75 times the median distance between inducing points.
+            (fewer with many classes). False: it is used as it is; the default one is then a squared
+            exponential of variance 4 whose lengthscale is 0.75 times the median distance between
+            inducing points.
         :param calibrate: fit scale and offset of the link (several classes: a temperature) to
             leave-one-out marginals, see `gpflow_bsvm.prediction`.
         :param num_inducing: M, at most; fewer where there are fewer distinct rows.
-        :param inference: how to fit; None: as `gpflow_bsvm.fit` chooses.
+        :param inference: such as `CAVI()`, how to fit; None: as `gpflow_bsvm.fit` chooses.
         :param standardize: shift and scale every feature to mean 0 and variance 1; sparse ones are
             scaled only.
         :param class_weight: as in scikit-learn: {label: weight} or "balanced".
@@ -105,70 +111,57 @@ class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> BSVMClassifier:
         """
+        A fit that fails or is interrupted leaves the classifier as it was before.
+
         :param X: [N, D] numbers, an array or a data frame; for kernel="linear" also sparse.
         :param y: [N] labels, of any type, of two classes or more.
         :param sample_weight: [N], powers of the likelihood: an integer is a repeated row.
-        :raise ValueError: for NaN or infinity, a single class, weights that are negative or leave
-            a class without rows, and whatever scikit-learn's own validation refuses.
+        :raise TypeError: for parameters of a wrong type.
+        :raise ValueError: for NaN, infinity or overflow, a single class, weights that are negative
+            or leave a class without rows, and whatever scikit-learn's own validation refuses.
         """
-        X, targets, weight = self._validate(X, y, sample_weight)
-        X, targets, weight = merge_equal(X, targets, weight)
+        check_parameters(self)
+        new = copy.copy(self)
+        X, targets, weight = merge_equal(*new._validate(X, y, sample_weight))
         if not scipy.sparse.issparse(X):
-            warn_of_constants(X, getattr(self, "feature_names_in_", None))
-        self.scaler_ = None
-        if self.standardize:
-            scaler = StandardScaler(with_mean=not scipy.sparse.issparse(X))
-            self.scaler_ = scaler.fit(X, sample_weight=weight)
-        X = self._scale(X)
-        self.model_, self.history_ = self._recipe().fit(X, targets[:, None], weight)
+            warn_of_constants(X, getattr(new, "feature_names_in_", None))
+        scaler = _make_scaler(X, weight)
+        new.scaler_ = scaler if self.standardize else None
+        data = new._scale(X), targets[:, None], weight
+        spec = new._specification()
+        penalty = choose(spec, data) if self.penalty == "auto" else float(self.penalty)
+        new.model_, new.history_ = train(spec, data, penalty)
+        self.__dict__ = new.__dict__  # all at once
         return self
 
-    def _recipe(self) -> Recipe:
-        return Recipe(
-            make_likelihood=self._make_likelihood,
-            num_latents=self._num_latents,
-            penalty=self._fixed_penalty(),
-            kernel=self.kernel,
-            learn_kernel=self.learn_kernel,
-            calibrate=self.calibrate,
-            num_inducing=self.num_inducing,
-            inference=self.inference,
+    def _specification(self) -> Specification:
+        shared = ("bound", "multi_class", "learn_kernel", "calibrate", "num_inducing", "inference")
+        return Specification(
+            **{name: getattr(self, name) for name in shared},
+            num_classes=len(self.classes_),
+            linear=self.kernel == "linear",
+            kernel=None if isinstance(self.kernel, str) else self.kernel,
             seed=int(check_random_state(self.random_state).randint(2**31)),
-            progress=self.verbose,
+            progress=bool(self.verbose),
         )
-
-    def _check_kernel(self) -> None:
-        if isinstance(self.kernel, str) and self.kernel != "linear":
-            raise ValueError(
-                f'kernel must be a GPflow kernel, None or "linear", got {self.kernel!r}; for '
-                'scikit-learn\'s "rbf" use None or gpflow.kernels.SquaredExponential()'
-            )
-
-    def _fixed_penalty(self) -> float | None:
-        if self.penalty == "auto":
-            return None
-        if isinstance(self.penalty, str):
-            raise ValueError(f'penalty must be a positive number or "auto", got {self.penalty!r}')
-        return self.penalty
 
     def _validate(
         self, X: Any, y: Any, sample_weight: Any
     ) -> tuple[AnyNDArray, AnyNDArray, AnyNDArray]:
         """:return: X, labels 0..C-1 and weights of the rows that count."""
         dtype = gpflow.config.default_float()
-        self._check_kernel()
         X, y = validate_data(self, X, y, dtype=dtype, accept_sparse=self._formats)
         check_classification_targets(y)
         encoder = LabelEncoder().fit(y)
         self.classes_ = encoder.classes_
-        weight = _check_sample_weight(sample_weight, X, dtype=dtype, ensure_non_negative=True)
+        weight = check_weights(sample_weight, X.shape[0])[:, 0]
         weight = weight * compute_sample_weight(self.class_weight, y)
         used = weight > 0
         targets = encoder.transform(y).astype(dtype)
         counted = np.unique(targets[used])
         if len(counted) < len(self.classes_):  # columns of predict_proba would have no data
             lost = np.setdiff1d(np.arange(len(self.classes_)), counted)[0]
-            raise ValueError(f"every row of class {self.classes_[lost]!r} has weight 0")
+            raise ValueError(f"every row of class {self.classes_[lost]!r} has weight 0 or less")
         if len(counted) < 2:
             raise ValueError("BSVMClassifier needs rows of two classes, got one class only")
         return X[used], targets[used], weight[used].astype(dtype)
@@ -177,6 +170,7 @@ class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X = X if self.scaler_ is None else self.scaler_.transform(X)
         if scipy.sparse.issparse(X):
             return SparseRows(X)
+        _refuse_overflow(X)
         return np.asarray(X, dtype=gpflow.config.default_float())
 
     @property
@@ -190,28 +184,18 @@ class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.sparse = bool(self._formats)
         return tags
 
-    @property
-    def _num_latents(self) -> int:
-        return 1 if len(self.classes_) == 2 else len(self.classes_)
-
-    def _make_likelihood(self, penalty: float) -> Likelihood:
-        if self.multi_class not in MULTI_CLASS:
-            raise ValueError(
-                f"multi_class must be one of {tuple(MULTI_CLASS)}, got {self.multi_class!r}"
-            )
-        if self._num_latents == 1:
-            return Hinge(penalty, self.bound)
-        return MULTI_CLASS[self.multi_class](len(self.classes_), penalty, self.bound)
-
-    def _prepared(self, X: Any) -> AnyNDArray:
+    def _predicted(self, X: Any) -> AnyNDArray:
+        """:return: two classes: what Phi makes probabilities of, [N]; more: those, [N, C]."""
         check_is_fitted(self)
         dtype = gpflow.config.default_float()
         X = validate_data(self, X, reset=False, dtype=dtype, accept_sparse=self._formats)
-        return self._scale(X)
-
-    def _probit_argument(self, X: Any) -> AnyNDArray:
-        X = self._prepared(X)
+        X = self._scale(X)
+        if len(self.classes_) > 2:
+            p = predict_probabilities(self.model_, X, chunk_rows=self.chunk_rows)
+            _refuse_overflow(p)
+            return p
         f = predict_marginals(self.model_, X, chunk_rows=self.chunk_rows)
+        _refuse_overflow(np.hstack(f))
         return np.asarray(self.model_.likelihood.probit_argument(*f))[:, 0]
 
     def decision_function(self, X: Any) -> AnyNDArray:
@@ -220,29 +204,43 @@ class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         :return: two classes: [N], mu / sqrt(1 + v) (by the calibrated link, if there is one),
             positive for `classes_[1]`, and Phi of it is the probability of that class. More:
             [N, C], logarithms of the probabilities.
+        :raise ValueError: as all predictions, for an X so large that f overflows.
         """
-        check_is_fitted(self)
-        if self._num_latents == 1:
-            return self._probit_argument(X)
-        p = self.predict_proba(X)
-        return np.log(p + np.finfo(p.dtype).tiny)
+        values = self._predicted(X)
+        return values if values.ndim == 1 else np.log(values + np.finfo(values.dtype).tiny)
 
     def predict_proba(self, X: Any) -> AnyNDArray:
         """
         :param X: [N, D].
         :return: [N, C], probabilities in the order of `classes_`.
         """
-        check_is_fitted(self)
-        if self._num_latents == 1:
-            scores = self._probit_argument(X)
-            return norm.cdf(np.stack([-scores, scores], axis=-1))
-        X = self._prepared(X)
-        return predict_probabilities(self.model_, X, chunk_rows=self.chunk_rows)
+        values = self._predicted(X)
+        return values if values.ndim == 2 else norm.cdf(np.stack([-values, values], axis=-1))
+
+    def predict_log_proba(self, X: Any) -> AnyNDArray:
+        """
+        :param X: [N, D].
+        :return: [N, C], logarithms of `predict_proba`, finite also where that is 0.
+        """
+        scores = self.decision_function(X)
+        return scores if scores.ndim == 2 else norm.logcdf(np.stack([-scores, scores], axis=-1))
 
     def predict(self, X: Any) -> AnyNDArray:
         """
         :param X: [N, D].
         :return: [N] labels, the most probable class of `predict_proba`.
         """
-        probabilities = self.predict_proba(X)
-        return np.asarray(self.classes_[np.argmax(probabilities, axis=-1)])
+        best = np.argmax(self.predict_proba(X), axis=-1)
+        return np.asarray(self.classes_[best])
+
+
+def _make_scaler(X: Any, weight: AnyNDArray) -> StandardScaler:
+    scaler = StandardScaler(with_mean=not scipy.sparse.issparse(X)).fit(X, sample_weight=weight)
+    _refuse_overflow(scaler.var_[:, None], "column {} of X is so large that its variance")
+    return scaler
+
+
+def _refuse_overflow(values: AnyNDArray, what: str = "row {} of X is so large that f") -> None:
+    overflown = np.flatnonzero(~np.isfinite(values).all(axis=1))
+    if len(overflown):
+        raise ValueError(f"{what.format(overflown[0])} overflows: check the units")

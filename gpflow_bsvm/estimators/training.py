@@ -1,30 +1,32 @@
-"""From rows to a fitted model: what `BSVMClassifier` does between its checks."""
+"""What `BSVMClassifier` does between its checks: `choose` a penalty, then `train` a model."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
-import gpflow
 import numpy as np
+from gpflow import set_trainable
 from gpflow.base import AnyNDArray
+from gpflow.kernels import Kernel, SquaredExponential
 from gpflow.likelihoods import Likelihood
 from sklearn.metrics import pairwise_distances
 
 from ..inducing_points import initial as inducing_points
 from ..inference import VEM, History, fit
-from ..model_selection import held_out as selection
+from ..likelihoods import CrammerSinger, Hinge, OneVsRest
+from ..model_selection import held_out
 from ..models import BSVM, LinearBSVM
-from ..models.linear import WeightKernel, Weights
+from ..models.linear import WeightKernel
 from ..prediction.calibration import calibrate
 from ..priors import VARIANCE, ard_kernel, log_normal
 
+#: What more than two classes are trained by; the names are those of scikit-learn's `LinearSVC`.
+MULTI_CLASS = {"crammer_singer": CrammerSinger, "ovr": OneVsRest}
+
 #: The default kernel where none is learned: prior variance in squared margins, and lengthscale in
 #: median distances between inducing points. The best of a coarse grid on twelve binary data sets.
-DEFAULT_VARIANCE = 4.0
-DEFAULT_LENGTHSCALE = 0.75
+DEFAULT_VARIANCE, DEFAULT_LENGTHSCALE = 4.0, 0.75
 
 #: Of the logarithm of the variance of linear weights: hardly a prior, but it excludes infinity.
 WEIGHT_DEVIATION = 2.0
@@ -39,139 +41,139 @@ CHOICE_ROWS, FEWEST_CHOICE_ROWS = 2_000, 100
 #: ... with this many inducing points at most: it is looked for in steps of 4.
 CHOICE_INDUCING = 50
 
+#: X [N, D], standardised; Y [N, 1], labels 0..C-1; weights [N], positive.
+Data = tuple[AnyNDArray, AnyNDArray, AnyNDArray]
 
-@dataclass(frozen=True)
-class Recipe:
+
+class Specification(NamedTuple):
     """
-    :ivar make_likelihood: of a penalty.
-    :ivar num_latents: L.
-    :ivar penalty: or None: to be chosen, see `gpflow_bsvm.model_selection`.
-    :ivar kernel: copied; None: a default one; "linear": a `LinearBSVM`.
-    :ivar learn_kernel: learn what is trainable in the kernel.
-    :ivar calibrate: fit the link to leave-one-out marginals.
-    :ivar num_inducing: most inducing points.
+    What is to be trained of C classes, but for the penalty; names as in `BSVMClassifier`.
+
+    :ivar linear: f is linear, and exact: `num_inducing` plays no part.
+    :ivar kernel: prior covariance of f, from which learning starts; copied; None: a default one.
     :ivar inference: has `run`; None: `gpflow_bsvm.fit`.
+    :ivar seed: of inducing points, parts of the data, and folds.
     """
 
-    make_likelihood: Callable[[float], Likelihood]
-    num_latents: int
-    penalty: float | None
-    kernel: gpflow.kernels.Kernel | str | None
-    learn_kernel: bool
-    calibrate: bool
-    num_inducing: int
+    num_classes: int
+    multi_class: str = "crammer_singer"
+    bound: str = "exact"
+    linear: bool = False
+    kernel: Kernel | None = None
+    learn_kernel: bool = True
+    calibrate: bool = True
+    num_inducing: int = 200
     inference: Any = None
     seed: int = 0
-    progress: bool | None = False
+    progress: bool = False
 
-    def fit(self, X: AnyNDArray, Y: AnyNDArray, weight: AnyNDArray) -> tuple[BSVM, History]:
-        """
-        :param X: [N, D], standardised.
-        :param Y: [N, 1], labels that the likelihood takes.
-        :param weight: [N], positive.
-        :return: the model, and the history of the learning of its kernel if that was asked for,
-            else of the fit of q.
-        """
-        if self.penalty is None:
-            return self._choose(X, Y, weight).fit(X, Y, weight)
-        model = self._make_model(X)
-        learned = self._learn(model, X, Y, weight) if self.learn_kernel else None
-        run = fit if self.inference is None else self.inference.run
-        history = run(model, (X, Y), sample_weight=weight, progress=self.progress)
-        if self.calibrate:
-            calibrate(model, (X, Y), sample_weight=weight)
-        return model, learned or history
 
-    def _make_model(self, X: AnyNDArray) -> BSVM:
-        assert self.penalty is not None
-        likelihood = self.make_likelihood(self.penalty)
-        about: dict[str, Any] = {"num_latent_gps": self.num_latents, "num_data": len(X)}
-        if self.kernel == "linear":
-            return self._make_linear(X.shape[1], likelihood, **about)
-        Z = self._inducing_variable(X)
-        return BSVM(self._make_kernel(Z), likelihood, Z, **about)
+def choose(spec: Specification, data: Data) -> float:
+    """
+    :return: the penalty of the greatest density of held-out rows, see
+        `gpflow_bsvm.model_selection`. All penalties and folds see one kernel, that which the first
+        penalty learns from all these rows: to learn it anew in every fold chose no better. The
+        final learning is not to start from it: fewer points can lead to another optimum.
+    """
+    data = X, Y, weight = at_most(CHOICE_ROWS, data, spec.seed)
+    num_folds = min(held_out.NUM_FOLDS, held_out.most_folds((X, Y)))
+    if num_folds < 2 or len(X) < FEWEST_CHOICE_ROWS:  # folds would say nothing
+        return held_out.FIRST_PENALTY
+    spec = spec._replace(num_inducing=min(spec.num_inducing, CHOICE_INDUCING), progress=False)
+    if spec.learn_kernel:
+        model = make_model(spec, X, held_out.FIRST_PENALTY)
+        learn(spec, model, data)
+        spec = spec._replace(kernel=model.kernel, learn_kernel=False)
 
-    def _make_linear(self, num_features: int, likelihood: Likelihood, **about: Any) -> LinearBSVM:
-        """:return: the variance of f is at first that of the default kernel."""
-        assert self.penalty is not None
-        variance = VARIANCE / (num_features + 1)
-        model = LinearBSVM(num_features, likelihood, variance, **about)
-        model.kernel.variance.prior = log_normal(variance, WEIGHT_DEVIATION / self.penalty**0.5)
-        return model
-
-    def _learn(self, model: BSVM, X: AnyNDArray, Y: AnyNDArray, weight: AnyNDArray) -> History:
-        """Learn the kernel, at fixed inducing points, from as many rows as tell it all."""
-        gpflow.set_trainable(model.inducing_variable, False)
-        num_latents, num_inducing = model.num_features
-        affordable = int(LEARN_WORK / (num_latents * num_inducing**2))
-        number = int(np.clip(affordable, FEWEST_LEARN_ROWS, LEARN_ROWS))
-        X, Y, weight = self._at_most(number, X, Y, weight)
-        num_data, model.num_data = model.num_data, None
-        history = VEM().run(model, (X, Y), sample_weight=weight, progress=self.progress)
-        model.num_data = num_data
-        return history
-
-    def _choose(self, X: AnyNDArray, Y: AnyNDArray, weight: AnyNDArray) -> Recipe:
-        """
-        :return: this, with the penalty of the greatest density of held-out rows. All penalties and
-            folds see one kernel, that which the first penalty learns from all these rows: to learn
-            it anew in every fold chose no better. The final learning does not start from it: fewer
-            inducing points can lead to another optimum.
-        """
-        X, Y, weight = self._at_most(CHOICE_ROWS, X, Y, weight)
-        num_folds = min(selection.NUM_FOLDS, selection.most_folds((X, Y)))
-        first = replace(self, penalty=selection.FIRST_PENALTY)
-        if num_folds < 2 or len(X) < FEWEST_CHOICE_ROWS:  # folds would say nothing
-            return first
-        few = min(self.num_inducing, CHOICE_INDUCING)
-        kernel = self.kernel
-        if self.learn_kernel:
-            plain = replace(first, num_inducing=few, calibrate=False, progress=False)
-            kernel = plain.fit(X, Y, weight)[0].kernel
-        quiet = replace(self, kernel=kernel, learn_kernel=False, num_inducing=few, progress=False)
-
-        def score(penalty: float) -> float:
-            return selection.held_out_density(
-                lambda *rows: replace(quiet, penalty=penalty).fit(*rows)[0],
-                (X, Y),
-                sample_weight=weight,
-                num_folds=num_folds,
-                seed=self.seed,
-            )
-
-        chosen = selection.climb(score, selection.PENALTIES, selection.FIRST_PENALTY)
-        return replace(self, penalty=chosen)
-
-    def _at_most(
-        self, number: int, X: AnyNDArray, Y: AnyNDArray, weight: AnyNDArray
-    ) -> tuple[AnyNDArray, AnyNDArray, AnyNDArray]:
-        """:return: so many rows, at random but for those of rare classes, if there are more."""
-        if len(X) <= number:
-            return X, Y, weight
-        order = np.random.default_rng(self.seed).permutation(len(X))
-        labels, place = Y[order, 0], np.empty(len(X), dtype=int)
-        for label in np.unique(labels):
-            members = np.flatnonzero(labels == label)
-            place[members] = np.arange(len(members))
-        first = np.argsort(place >= RARE_ROWS, kind="stable")  # some of each class, then the others
-        rows = np.sort(order[first[:number]])
-        return X[rows], Y[rows], weight[rows]
-
-    def _inducing_variable(self, X: AnyNDArray) -> Any:
-        if isinstance(self.kernel, WeightKernel):  # what `_choose` has learned of "linear"
-            return Weights(self.kernel)
-        if len(X) <= inducing_points.SUBSAMPLE:
-            X = np.unique(X, axis=0)  # neither order nor repetition of rows may matter
-        return inducing_points.kmeans(X, min(self.num_inducing, len(X)), seed=self.seed)
-
-    def _make_kernel(self, Z: AnyNDArray) -> gpflow.kernels.Kernel:
-        if isinstance(self.kernel, gpflow.kernels.Kernel):
-            return copy.deepcopy(self.kernel)
-        if self.learn_kernel:
-            assert self.penalty is not None
-            return ard_kernel(Z.shape[1], penalty=self.penalty)
-        distances = pairwise_distances(Z)[np.triu_indices(len(Z), 1)]
-        scale = np.median(distances) if len(distances) else 1.0
-        return gpflow.kernels.SquaredExponential(
-            DEFAULT_VARIANCE, lengthscales=DEFAULT_LENGTHSCALE * scale
+    def score(penalty: float) -> float:
+        return held_out.held_out_density(
+            lambda *part: train(spec, part, penalty)[0],
+            (X, Y),
+            sample_weight=weight,
+            num_folds=num_folds,
+            seed=spec.seed,
         )
+
+    return held_out.find_peak(score, held_out.PENALTIES, held_out.FIRST_PENALTY)
+
+
+def train(spec: Specification, data: Data, penalty: float) -> tuple[BSVM, History]:
+    """
+    :return: the model, and the history of the learning of its kernel if that was asked for, else
+        of the fit of q.
+    """
+    X, Y, weight = data
+    model = make_model(spec, X, penalty)
+    learned = learn(spec, model, data) if spec.learn_kernel else None
+    run = fit if spec.inference is None else spec.inference.run
+    history = run(model, (X, Y), sample_weight=weight, progress=spec.progress)
+    if spec.calibrate:
+        calibrate(model, (X, Y), sample_weight=weight)
+    model.num_data = len(X)
+    return model, learned or history
+
+
+def learn(spec: Specification, model: BSVM, data: Data) -> History:
+    """Learn the kernel, at fixed inducing points, from as many rows as tell it all."""
+    set_trainable(model.inducing_variable, False)
+    num_latents, num_inducing = model.num_features
+    affordable = LEARN_WORK / (num_latents * num_inducing**2)
+    X, Y, weight = at_most(int(np.clip(affordable, FEWEST_LEARN_ROWS, LEARN_ROWS)), data, spec.seed)
+    return VEM().run(model, (X, Y), sample_weight=weight, progress=spec.progress)
+
+
+def at_most(number: int, data: Data, seed: int) -> Data:
+    """:return: so many rows, at random but for those of rare classes, if there are more."""
+    X, Y, weight = data
+    if len(X) <= number:
+        return data
+    order = np.random.default_rng(seed).permutation(len(X))
+    labels, place = Y[order, 0], np.empty(len(X), dtype=int)
+    for label in np.unique(labels):
+        members = np.flatnonzero(labels == label)
+        place[members] = np.arange(len(members))
+    first = np.argsort(place >= RARE_ROWS, kind="stable")  # some of each class, then the others
+    chosen = np.sort(order[first[:number]])
+    return X[chosen], Y[chosen], weight[chosen]
+
+
+def make_likelihood(spec: Specification, penalty: float) -> Likelihood:
+    """:return: the hinge of two classes, or that of more."""
+    if spec.num_classes == 2:
+        return Hinge(penalty, spec.bound)
+    return MULTI_CLASS[spec.multi_class](spec.num_classes, penalty, spec.bound)
+
+
+def make_model(spec: Specification, X: AnyNDArray, penalty: float) -> BSVM:
+    """:return: a model at its prior, with a kernel of its own."""
+    likelihood = make_likelihood(spec, penalty)
+    Z, kernel = _inducing_points(spec, X), copy.deepcopy(spec.kernel)
+    if kernel is None:
+        kernel = _default_kernel(spec, X.shape[1], Z, penalty)
+    if Z is None:
+        model = LinearBSVM(X.shape[1], likelihood)
+        model.kernel = kernel
+        return model
+    return BSVM(kernel, likelihood, Z, num_latent_gps=likelihood.latent_dim or 1)
+
+
+def _inducing_points(spec: Specification, X: AnyNDArray) -> AnyNDArray | None:
+    """:return: for a linear f the rows, which tell it, or None, if they outnumber its weights."""
+    if spec.linear:
+        return np.unique(X, axis=0) if len(X) <= X.shape[1] else None
+    if len(X) <= inducing_points.SUBSAMPLE:
+        X = np.unique(X, axis=0)  # neither order nor repetition of rows may matter
+    return inducing_points.kmeans(X, min(spec.num_inducing, len(X)), seed=spec.seed)
+
+
+def _default_kernel(spec: Specification, num_features: int, Z: Any, penalty: float) -> Kernel:
+    if spec.linear:  # the variance of f is at first that of the other default
+        variance = VARIANCE / (num_features + 1)
+        kernel = WeightKernel(num_features, variance)
+        kernel.variance.prior = log_normal(variance, WEIGHT_DEVIATION / penalty**0.5)
+        return kernel
+    if spec.learn_kernel:
+        return ard_kernel(num_features, penalty=penalty)
+    distances = pairwise_distances(Z)[np.triu_indices(len(Z), 1)]
+    scale = np.median(distances) if len(distances) else 1.0
+    return SquaredExponential(DEFAULT_VARIANCE, lengthscales=DEFAULT_LENGTHSCALE * scale)

@@ -16,6 +16,7 @@ import numpy as np
 from gpflow.base import AnyNDArray
 from sklearn.model_selection import StratifiedKFold
 
+from ..checks import check_whole
 from ..data.checks import check_weights
 from ..prediction.marginals import predict_log_density
 
@@ -77,22 +78,20 @@ def most_folds(data: tuple[AnyNDArray, AnyNDArray]) -> int:
 def _folds(
     X: AnyNDArray, Y: AnyNDArray, num_folds: int, seed: int
 ) -> list[tuple[AnyNDArray, AnyNDArray]]:
-    if num_folds < 2:
-        raise ValueError(f"num_folds must be at least 2, got {num_folds}")
+    check_whole(2, num_folds=num_folds)
     most = most_folds((X, Y))
     if most < num_folds:
         raise ValueError(
             f"{num_folds} folds need that many distinct rows of every class, and one has {most}"
         )
     distinct, member = np.unique(np.column_stack([X, Y]), axis=0, return_inverse=True)
-    splits = StratifiedKFold(num_folds, shuffle=True, random_state=seed).split(
-        distinct, distinct[:, -1]
-    )
+    folds = StratifiedKFold(num_folds, shuffle=True, random_state=seed)
+    splits = folds.split(distinct, distinct[:, -1])
     tests = [np.isin(member.reshape(-1), test) for _, test in splits]
     return [(np.flatnonzero(~test), np.flatnonzero(test)) for test in tests]
 
 
-def climb(score: Callable[[float], float], values: Sequence[float], start: float) -> float:
+def find_peak(score: Callable[[float], float], values: Sequence[float], start: float) -> float:
     """
     The best of some ordered values, if there is but one peak: up from `start` as long as the score
     rises, else down.

@@ -1,0 +1,44 @@
+"""What the parameters of `BSVMClassifier` may be; scikit-learn wants them checked by `fit`."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from types import NoneType
+from typing import Any
+
+import numpy as np
+from gpflow.kernels import Kernel
+
+from .training import MULTI_CLASS
+
+#: Types and strings that each may be, and in words. Values are checked where they are used.
+_CHOICES: dict[str, tuple[tuple[Any, ...], str]] = {
+    "kernel": ((NoneType, Kernel, "linear"), 'a GPflow kernel, None or "linear"'),
+    "penalty": ((Real, "auto"), 'a positive number or "auto"'),
+    "multi_class": (tuple(MULTI_CLASS), f"one of {tuple(MULTI_CLASS)}"),
+    "learn_kernel": ((bool, np.bool_), "True or False"),
+    "calibrate": ((bool, np.bool_), "True or False"),
+    "standardize": ((bool, np.bool_), "True or False"),
+    "num_inducing": ((Integral,), "a whole number"),
+    "chunk_rows": ((Integral, NoneType), "a whole number or None"),
+    "inference": ((NoneType,), "an algorithm such as gpflow_bsvm.inference.CAVI(), or None"),
+}
+
+
+def check_parameters(estimator: Any) -> None:
+    """
+    :raise TypeError: for a parameter of another type, such as a class where an object is meant.
+    :raise ValueError: for an unknown string where there are known ones.
+    """
+    for name, (choices, expected) in _CHOICES.items():
+        value = getattr(estimator, name)
+        types = tuple(choice for choice in choices if isinstance(choice, type))
+        fits = isinstance(value, types) and (bool in types or not isinstance(value, bool))
+        fits |= isinstance(value, str) and value in choices
+        fits |= name == "inference" and hasattr(value, "run") and not isinstance(value, type)
+        if not fits:
+            unknown = isinstance(value, str) and len(types) < len(choices)
+            hint = '; for scikit-learn\'s "rbf" use None' * (unknown and name == "kernel")
+            hint += f"; write {value.__name__}()" if isinstance(value, type) else ""
+            error = ValueError if unknown else TypeError
+            raise error(f"{name} must be {expected}, got {value!r}{hint}")
