@@ -1,4 +1,4 @@
-"""The Gaussian-process peers: GPflow's SVGP and BSVM, one `Trainer` for both."""
+"""The Gaussian processes that are compared: GPflow's SVGP and BSVM, and their likelihoods."""
 
 from __future__ import annotations
 
@@ -10,29 +10,28 @@ import tensorflow as tf
 from gpflow.base import AnyNDArray
 from gpflow.likelihoods import Likelihood
 
-from .. import inference, models
-from .training import Climb, KernelSettings, Stopwatch, Trainer, Watch, ascend, learn_kernel
+from .. import inference, likelihoods, models
+from .registry import KernelSettings
+from .training import NaturalGradientSteps, Stopwatch, Trainer, Watch, ascend, learn_kernel
 
-#: Sizes of the natural-gradient step where the kernel is learnt, the next where one fails.
-LEARNT_KERNEL_STEPS = (0.5, 0.1)
+#: For GPflow's Softmax. Its ELBO is a mean of 100 draws, so that single ones say nothing about
+#: convergence; steps of 1 overshoot to NaN within ten.
+MONTE_CARLO = NaturalGradientSteps(sizes=(0.5, 0.1), window=5)
+#: For GPflow's RobustMax. It is far from log-concave: from the prior, steps of a hundredth already
+#: leave the positive definite matrices.
+RAMP = NaturalGradientSteps(sizes=(0.5, 0.1, 0.02), ramp=True)
 
 
 class _GaussianProcess:
-    """Sparse models: trainer, start, and kernel learning, common to SVGP and BSVM."""
+    """Sparse models: trainer, start, and smaller steps, common to SVGP and BSVM."""
 
     has_trace = True
-    note = ""
+    model_class: type[gpflow.models.SVGP]
 
-    def __init__(
-        self,
-        model_class: type[gpflow.models.SVGP],
-        likelihood: Likelihood,
-        climb: Climb,
-        ard: bool = False,
-    ) -> None:
-        self._model_class, self._likelihood, self._climb = model_class, likelihood, climb
-        self._ard = ard
-        self._trainer: Trainer | None = None
+    def __init__(self, likelihood: Likelihood, steps: NaturalGradientSteps | None = None) -> None:
+        self.note = ""
+        self._likelihood, self._steps = likelihood, steps or NaturalGradientSteps()
+        self._trainers: dict[tuple[Any, ...], Trainer] = {}
 
     def fit(
         self,
@@ -43,16 +42,14 @@ class _GaussianProcess:
         seed: int,
         watch: Watch | None = None,
     ) -> None:
-        """See `Peer`. A step size that fails is followed by a smaller one, and noted."""
+        """See `Baseline`. A step size that fails is followed by a smaller one, and noted."""
         clock, self.note = Stopwatch(), ""
-        sizes = LEARNT_KERNEL_STEPS if kernel.learn else self._climb.sizes
+        sizes = self._steps.learning if kernel.learn else self._steps.sizes
         for gamma, smaller in zip(sizes, (*sizes[1:], None)):
-            trainer = self._start(Z, kernel)
-            data = trainer.data(X, y)
+            self._trainer = self._start(Z, kernel)
             try:
-                if kernel.learn:
-                    learn_kernel(trainer, data, gamma, clock, watch)
-                self._fit_posterior(trainer, data, gamma, clock, watch)
+                if not self._train(self._trainer.data(X, y), gamma, kernel.learn, clock, watch):
+                    self.note = "; ".join(filter(None, [self.note, "not converged"]))
                 return
             except (tf.errors.InvalidArgumentError, FloatingPointError):
                 if smaller is None:
@@ -60,60 +57,79 @@ class _GaussianProcess:
                 self.note = f"step size {gamma} failed, {smaller} used"
 
     def _start(self, Z: AnyNDArray, kernel: KernelSettings) -> Trainer:
-        if self._trainer is None or self._trainer.model.inducing_variable.Z.shape != Z.shape:
-            self._trainer = Trainer(self._model_class, self._likelihood, Z, self._climb, self._ard)
-        self._trainer.reset(Z, kernel)
-        return self._trainer
+        key = (Z.shape, kernel.learn)
+        if key not in self._trainers:  # one at a time: a fold can have another number of points
+            make = (self.model_class, self._likelihood, Z, self._steps, kernel.learn)
+            self._trainers = {key: Trainer(*make)}
+        self._trainers[key].reset(Z, kernel)
+        return self._trainers[key]
 
-    def _fit_posterior(
-        self, trainer: Trainer, data: Any, gamma: float, clock: Stopwatch, watch: Watch | None
-    ) -> None:
+    def _train(
+        self, data: Any, gamma: float, learn: bool, clock: Stopwatch, watch: Watch | None
+    ) -> bool:
+        """:return: whether it has converged."""
         raise NotImplementedError
 
     def predict_proba(self, X: AnyNDArray) -> AnyNDArray:
-        """See `Peer`."""
-        assert self._trainer is not None
+        """See `Baseline`."""
         p = np.asarray(self._trainer.predict(X))
         if p.shape[1] == 1:
             return np.concatenate([1 - p, p], axis=1)
         return p / p.sum(axis=1, keepdims=True)  # RobustMax's quadrature is off by some 1e-4
 
 
-class SVGPPeer(_GaussianProcess):
-    """`gpflow.models.SVGP` with GPflow's compiled `NaturalGradient` on all the data."""
+class SVGPBaseline(_GaussianProcess):
+    """
+    `gpflow.models.SVGP` with GPflow's compiled `NaturalGradient` on all the data; a kernel is
+    learnt by Adam, a step of each in turn.
+    """
 
-    def __init__(
-        self, likelihood: Likelihood, climb: Climb | None = None, *, ard: bool = False
-    ) -> None:
-        """
-        :param ard: whether every input has its own lengthscale.
-        """
-        super().__init__(gpflow.models.SVGP, likelihood, climb or Climb(), ard)
+    model_class = gpflow.models.SVGP
 
-    def _fit_posterior(
-        self, trainer: Trainer, data: Any, gamma: float, clock: Stopwatch, watch: Watch | None
-    ) -> None:
-        if not ascend(trainer, data, gamma, clock, watch):
-            self.note = "; ".join(filter(None, [self.note, "not converged"]))
+    def _train(
+        self, data: Any, gamma: float, learn: bool, clock: Stopwatch, watch: Watch | None
+    ) -> bool:
+        if learn:
+            learn_kernel(self._trainer, data, gamma, clock, watch)
+        return ascend(self._trainer, data, gamma, clock, watch)
 
 
-class BSVMPeer(_GaussianProcess):
-    """`gpflow_bsvm.models.BSVM` with `gpflow_bsvm.fit`: the package's engine."""
+class BSVMBaseline(_GaussianProcess):
+    """`gpflow_bsvm.models.BSVM` by `gpflow_bsvm.fit`; a kernel is learnt by `VEM`."""
+
+    model_class = models.BSVM
 
     def __init__(self, likelihood: Likelihood) -> None:
-        super().__init__(models.BSVM, likelihood, Climb())
+        super().__init__(likelihood, NaturalGradientSteps((1.0,), (1.0,)))
 
-    def _fit_posterior(
-        self, trainer: Trainer, data: Any, gamma: float, clock: Stopwatch, watch: Watch | None
-    ) -> None:
-        before = clock.seconds
-
+    def _train(
+        self, data: Any, gamma: float, learn: bool, clock: Stopwatch, watch: Watch | None
+    ) -> bool:
         def callback(step: int, history: inference.History) -> None:
             assert watch is not None
-            watch(before + history.seconds[-1], history.elbo[-1])
+            watch(history.seconds[-1], history.elbo[-1])
 
-        history = inference.fit(
-            trainer.model, data, progress=False, callback=callback if watch else None
+        run = inference.VEM().run if learn else inference.fit
+        history = run(
+            self._trainer.model, data, progress=False, callback=callback if watch else None
         )
-        if not history.converged:
-            self.note = "; ".join(filter(None, [self.note, "not converged"]))
+        return bool(history.converged)
+
+
+def hinge(num_classes: int, bound: str) -> BSVMBaseline:
+    """:return: the hinge, for more than two classes Crammer and Singer's, with this bound."""
+    if num_classes == 2:
+        return BSVMBaseline(likelihoods.Hinge(bound=bound))
+    return BSVMBaseline(likelihoods.CrammerSinger(num_classes, bound=bound))
+
+
+def svgp(num_classes: int) -> SVGPBaseline:
+    """:return: GPflow's Bernoulli, for more than two classes Softmax."""
+    if num_classes == 2:
+        return SVGPBaseline(gpflow.likelihoods.Bernoulli())
+    return SVGPBaseline(gpflow.likelihoods.Softmax(num_classes), MONTE_CARLO)
+
+
+def robustmax(num_classes: int) -> SVGPBaseline:
+    """:return: GPflow's `MultiClass`."""
+    return SVGPBaseline(gpflow.likelihoods.MultiClass(num_classes), RAMP)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import json
 import math
-import platform
 import re
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -19,16 +17,9 @@ from .. import plotting
 from ..datasets import DataError
 from ..metrics import METRICS
 from ..optional import require
-from .protocol import Comparison, Row
+from .machine import provenance
+from .protocol import Comparison, FoldScore
 
-_PACKAGES = (
-    "gpflow_bsvm",
-    "gpflow",
-    "tensorflow",
-    "tensorflow-probability",
-    "numpy",
-    "scikit-learn",
-)
 #: Columns beside the metrics: heading and digits.
 _TIMES = {"train_seconds": ("train s", 3), "predict_us": ("pred us/row", 0)}
 
@@ -48,7 +39,7 @@ def prepare_output(directory: Path) -> None:
         raise DataError(f"cannot write to {directory}: {error.strerror or error}") from error
 
 
-def frame(rows: Sequence[Row]) -> Any:
+def frame(rows: Sequence[FoldScore]) -> Any:
     """:return: a pandas data frame, one row per data set, peer and fold."""
     pandas = require("pandas")
     records = []
@@ -61,7 +52,7 @@ def frame(rows: Sequence[Row]) -> Any:
     return pandas.DataFrame(records, columns=columns)
 
 
-def summary(rows: Sequence[Row]) -> list[dict[str, Any]]:
+def summary(rows: Sequence[FoldScore]) -> list[dict[str, Any]]:
     """
     :return: one record per data set and peer, in the order of their first rows: how many folds
         went well of how many, mean, standard deviation and median over these, and how often
@@ -155,21 +146,10 @@ def write(comparisons: Sequence[Comparison], directory: Path) -> None:
     frame(rows).to_csv(directory / "results.csv", index=False)
     record = {
         "settings": asdict(comparisons[0].settings) if comparisons else {},
-        "versions": versions(),
+        "provenance": provenance(),
         "summary": summary(rows),
     }
     (directory / "results.json").write_text(json.dumps(record, indent=2) + "\n")
-
-
-def versions() -> dict[str, str]:
-    """:return: version by package, and Python's."""
-    found = {"python": platform.python_version()}
-    for package in _PACKAGES:
-        try:
-            found[package] = importlib.metadata.version(package)
-        except importlib.metadata.PackageNotFoundError:  # run from a source tree
-            found[package] = "unknown"
-    return found
 
 
 def draw(comparison: Comparison, path: Path) -> None:

@@ -1,7 +1,7 @@
-"""How the Gaussian-process peers are trained: one loop for GPflow's SVGP and for BSVM.
+"""How GPflow's SVGP is trained, and what it shares with BSVM.
 
 A `Trainer` keeps one model and its compiled steps for all folds, so that tracing them is paid for
-once, in the warm-up fit, by every peer alike.
+once.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import tensorflow as tf
 from gpflow.base import AnyNDArray
 from gpflow.config import default_float
 
-from .. import models
+from .registry import KernelSettings
 
 #: Told training seconds so far and the ELBO; called while the model holds that state.
 Watch = Callable[[float, float], None]
@@ -36,29 +36,18 @@ GROWTH = 1.2
 
 
 @dataclass(frozen=True)
-class KernelSettings:
-    """
-    :ivar lengthscale: of the squared exponential kernel, on standardised features.
-    :ivar variance: of the kernel.
-    :ivar learn: whether they are where learning starts, or fixed.
-    """
-
-    lengthscale: float
-    variance: float
-    learn: bool = False
-
-
-@dataclass(frozen=True)
-class Climb:
+class NaturalGradientSteps:
     """
     What a likelihood asks of natural gradients.
 
     :ivar sizes: of the step at a fixed kernel, in (0, 1], the next where one fails.
+    :ivar learning: the same where Adam learns the kernel in between.
     :ivar ramp: whether steps start at a single row's worth, 1 / N, and grow from there.
     :ivar window: so many ELBOs make a mean for the stopping rule; 1 where they have no noise.
     """
 
     sizes: tuple[float, ...] = (1.0, 0.1)
+    learning: tuple[float, ...] = (0.5, 0.1)
     ramp: bool = False
     window: int = 1
 
@@ -90,7 +79,7 @@ class Trainer:
         model_class: type[gpflow.models.SVGP],
         likelihood: Any,
         Z: AnyNDArray,
-        climb: Climb,
+        steps: NaturalGradientSteps,
         ard: bool = False,
     ) -> None:
         """
@@ -101,7 +90,7 @@ class Trainer:
         kernel = gpflow.kernels.SquaredExponential(lengthscales=lengthscales)
         num_latents = likelihood.latent_dim or 1
         self.model = model_class(kernel, likelihood, Z, num_latent_gps=num_latents)
-        self.climb = climb
+        self.steps = steps
         # GPflow's Bernoulli takes only floats for labels, its Softmax only integers.
         self._label_dtype = default_float() if num_latents == 1 else np.int64
         # Folds differ by a row: without signatures each new length would be traced anew.
@@ -112,7 +101,7 @@ class Trainer:
         self.predict = tf.function(lambda X: self.model.predict_y(X)[0], input_signature=[X])
         self._adam = gpflow.keras.tf_keras.optimizers.Adam(ADAM_RATE)
         self._adam.build(kernel.trainable_variables)
-        self._steps: dict[bool, Callable[..., tf.Tensor]] = {}
+        self._compiled: dict[bool, Callable[..., tf.Tensor]] = {}
 
     def data(self, X: AnyNDArray, y: AnyNDArray) -> tuple[AnyNDArray, AnyNDArray]:
         """:return: X [N, D] and Y [N, 1], in the dtypes that the likelihood takes."""
@@ -141,48 +130,31 @@ class Trainer:
             the step, or, with `learn`, that between its two halves.
         """
         self._gamma.assign(gamma)
-        if learn not in self._steps:
-            self._steps[learn] = self._compile(learn)
-        return self._steps[learn]
+        if learn not in self._compiled:
+            self._compiled[learn] = self._compile(learn)
+        return self._compiled[learn]
 
     def _compile(self, learn: bool) -> Callable[..., tf.Tensor]:
-        model, natural_step = self.model, self._natural_step()
+        model, optimizer = self.model, gpflow.optimizers.NaturalGradient(self._gamma)
 
         def step(X: tf.Tensor, Y: tf.Tensor) -> tf.Tensor:
-            before = natural_step((X, Y))
-            if not learn:
-                return before
-            variables = model.kernel.trainable_variables
-            with tf.GradientTape(watch_accessed_variables=False) as tape:
-                tape.watch(variables)
-                loss = model.training_loss((X, Y))
-            self._adam.apply_gradients(zip(tape.gradient(loss, variables), variables))
-            return -loss
-
-        compiled: Callable[..., tf.Tensor] = tf.function(step, input_signature=self._data)
-        return compiled
-
-    def _natural_step(self) -> Callable[[Any], tf.Tensor]:
-        model, gamma = self.model, self._gamma
-
-        def engine(data: Any) -> tf.Tensor:
-            elbo = model.elbo(data)  # left out of the graph where nobody asks for it
-            model.natgrad_step(data, gamma)
-            return elbo
-
-        optimizer = gpflow.optimizers.NaturalGradient(gamma)
-
-        def gpflows(data: Any) -> tf.Tensor:
             seen: list[tf.Tensor] = []
 
             def loss() -> tf.Tensor:
-                seen.append(model.training_loss(data))
+                seen.append(model.training_loss((X, Y)))
                 return seen[-1]
 
             optimizer.minimize(loss, [(model.q_mu, model.q_sqrt)])
-            return -seen[0]
+            if learn:
+                variables = model.kernel.trainable_variables
+                with tf.GradientTape(watch_accessed_variables=False) as tape:
+                    tape.watch(variables)
+                    loss()
+                self._adam.apply_gradients(zip(tape.gradient(seen[-1], variables), variables))
+            return -seen[-1]
 
-        return engine if isinstance(model, models.BSVM) else gpflows
+        compiled: Callable[..., tf.Tensor] = tf.function(step, input_signature=self._data)
+        return compiled
 
 
 def ascend(
@@ -198,7 +170,7 @@ def ascend(
     elbos: list[float] = []
     for elbo in _steps(trainer, gamma, False, MAX_STEPS, data, clock, watch):
         elbos.append(elbo)
-        if _settled(elbos, trainer.climb.window):
+        if _settled(elbos, trainer.steps.window):
             return True
     if elbos[-1] < elbos[0]:
         raise FloatingPointError(f"ELBO fell from {elbos[0]:.6g} to {elbos[-1]:.6g}")
@@ -243,7 +215,7 @@ def _steps(
 ) -> Iterator[float]:
     """Yield the ELBO that each step reports."""
     for number in range(num_steps):
-        size = min(gamma, GROWTH**number / len(data[0])) if trainer.climb.ramp else gamma
+        size = min(gamma, GROWTH**number / len(data[0])) if trainer.steps.ramp else gamma
         try:
             elbo = float(trainer.step(size, learn)(*data))
         except tf.errors.InvalidArgumentError as error:  # GPflow: not a positive definite q
