@@ -10,7 +10,7 @@ help:
 	@echo "make compare      Bayesian SVM against SVGP and SVC (ARGS='heart german' for other data)"
 	@echo "make test         all tests, notebooks included (ARGS='-m \"not slow\"' for the fast ones)"
 	@echo "make lint types   ruff and mypy"
-	@echo "make benchmarks   the measurements behind the README's tables"
+	@echo "make benchmarks   the measurements behind all tables and pictures (ARGS='step quality')"
 
 compare: $(BIN)/.installed
 	$(BIN)/gpflow-bsvm compare $(ARGS)
@@ -30,7 +30,7 @@ notebooks: $(BIN)/.installed
 
 benchmarks: $(BIN)/.installed
 	$(BIN)/python benchmarks/run.py $(ARGS)
-	$(BIN)/python benchmarks/tables.py
+	$(BIN)/python benchmarks/draw.py
 
 $(BIN)/.installed: setup.cfg pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 12))' || \
