@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import gpflow
 import numpy as np
 import tensorflow as tf
@@ -11,8 +9,9 @@ from gpflow.base import AnyNDArray
 from gpflow.likelihoods import Likelihood
 
 from .. import inference, likelihoods, models
+from ..prediction.marginals import predict_probabilities
 from .registry import KernelSettings
-from .training import NaturalGradientSteps, Stopwatch, Trainer, Watch, ascend, learn_kernel
+from .training import NaturalGradientSteps, Trainer, Watch, make_kernel, without_watching
 
 #: For GPflow's Softmax. Its ELBO is a mean of 100 draws, so that single ones say nothing about
 #: convergence; steps of 1 overshoot to NaN within ten.
@@ -22,16 +21,18 @@ MONTE_CARLO = NaturalGradientSteps(sizes=(0.5, 0.1), window=5)
 RAMP = NaturalGradientSteps(sizes=(0.5, 0.1, 0.02), ramp=True)
 
 
-class _GaussianProcess:
-    """Sparse models: trainer, start, and smaller steps, common to SVGP and BSVM."""
+class SVGPBaseline:
+    """
+    `gpflow.models.SVGP` with GPflow's compiled `NaturalGradient` on all the data; a kernel is
+    learnt by Adam, a step of each in turn.
+    """
 
     has_trace = True
-    model_class: type[gpflow.models.SVGP]
+    note = ""
 
     def __init__(self, likelihood: Likelihood, steps: NaturalGradientSteps | None = None) -> None:
-        self.note = ""
         self._likelihood, self._steps = likelihood, steps or NaturalGradientSteps()
-        self._trainers: dict[tuple[Any, ...], Trainer] = {}
+        self._trainer: Trainer | None = None
 
     def fit(
         self,
@@ -43,12 +44,15 @@ class _GaussianProcess:
         watch: Watch | None = None,
     ) -> None:
         """See `Baseline`. A step size that fails is followed by a smaller one, and noted."""
-        clock, self.note = Stopwatch(), ""
+        if self._trainer is None or not self._trainer.suits(Z, kernel):
+            self._trainer = Trainer(self._likelihood, Z, kernel, self._steps)
+            self.model = self._trainer.model
+        self.note, watch = "", watch and without_watching(watch)
         sizes = self._steps.learning if kernel.learn else self._steps.sizes
         for gamma, smaller in zip(sizes, (*sizes[1:], None)):
-            self._trainer = self._start(Z, kernel)
+            self._trainer.reset(Z, kernel)
             try:
-                if not self._train(self._trainer.data(X, y), gamma, kernel.learn, clock, watch):
+                if not self._trainer.train(X, y, gamma, watch):
                     self.note = "; ".join(filter(None, [self.note, "not converged"]))
                 return
             except (tf.errors.InvalidArgumentError, FloatingPointError):
@@ -56,64 +60,53 @@ class _GaussianProcess:
                     raise
                 self.note = f"step size {gamma} failed, {smaller} used"
 
-    def _start(self, Z: AnyNDArray, kernel: KernelSettings) -> Trainer:
-        key = (Z.shape, kernel.learn)
-        if key not in self._trainers:  # one at a time: a fold can have another number of points
-            make = (self.model_class, self._likelihood, Z, self._steps, kernel.learn)
-            self._trainers = {key: Trainer(*make)}
-        self._trainers[key].reset(Z, kernel)
-        return self._trainers[key]
-
-    def _train(
-        self, data: Any, gamma: float, learn: bool, clock: Stopwatch, watch: Watch | None
-    ) -> bool:
-        """:return: whether it has converged."""
-        raise NotImplementedError
-
     def predict_proba(self, X: AnyNDArray) -> AnyNDArray:
         """See `Baseline`."""
-        p = np.asarray(self._trainer.predict(X))
-        if p.shape[1] == 1:
-            return np.concatenate([1 - p, p], axis=1)
-        return p / p.sum(axis=1, keepdims=True)  # RobustMax's quadrature is off by some 1e-4
+        assert self._trainer is not None
+        return _all_classes(np.asarray(self._trainer.predict(X)))
 
 
-class SVGPBaseline(_GaussianProcess):
-    """
-    `gpflow.models.SVGP` with GPflow's compiled `NaturalGradient` on all the data; a kernel is
-    learnt by Adam, a step of each in turn.
-    """
-
-    model_class = gpflow.models.SVGP
-
-    def _train(
-        self, data: Any, gamma: float, learn: bool, clock: Stopwatch, watch: Watch | None
-    ) -> bool:
-        if learn:
-            learn_kernel(self._trainer, data, gamma, clock, watch)
-        return ascend(self._trainer, data, gamma, clock, watch)
-
-
-class BSVMBaseline(_GaussianProcess):
+class BSVMBaseline:
     """`gpflow_bsvm.models.BSVM` by `gpflow_bsvm.fit`; a kernel is learnt by `VEM`."""
 
-    model_class = models.BSVM
+    has_trace = True
+    note = ""
 
     def __init__(self, likelihood: Likelihood) -> None:
-        super().__init__(likelihood, NaturalGradientSteps((1.0,), (1.0,)))
+        self._likelihood = likelihood
 
-    def _train(
-        self, data: Any, gamma: float, learn: bool, clock: Stopwatch, watch: Watch | None
-    ) -> bool:
+    def fit(
+        self,
+        X: AnyNDArray,
+        y: AnyNDArray,
+        Z: AnyNDArray,
+        kernel: KernelSettings,
+        seed: int,
+        watch: Watch | None = None,
+    ) -> None:
+        """See `Baseline`."""
+        about = (make_kernel(kernel, X.shape[1]), self._likelihood, Z)
+        self.model = models.BSVM(*about, num_latent_gps=self._likelihood.latent_dim or 1)
+        gpflow.set_trainable(self.model.inducing_variable, False)
+
         def callback(step: int, history: inference.History) -> None:
             assert watch is not None
             watch(history.seconds[-1], history.elbo[-1])
 
-        run = inference.VEM().run if learn else inference.fit
-        history = run(
-            self._trainer.model, data, progress=False, callback=callback if watch else None
-        )
-        return bool(history.converged)
+        run, data = (inference.VEM().run if kernel.learn else inference.fit), (X, y[:, None] * 1.0)
+        history = run(self.model, data, progress=False, callback=callback if watch else None)
+        self.note = "" if history.converged else "not converged"
+
+    def predict_proba(self, X: AnyNDArray) -> AnyNDArray:
+        """See `Baseline`."""
+        return _all_classes(predict_probabilities(self.model, X))
+
+
+def _all_classes(p: AnyNDArray) -> AnyNDArray:
+    """:return: [N, C] of p(y = 1) [N, 1], or of p [N, C] whose rows sum to 1 almost."""
+    if p.shape[1] == 1:
+        return np.concatenate([1 - p, p], axis=1)
+    return p / p.sum(axis=1, keepdims=True)  # RobustMax's quadrature is off by some 1e-4
 
 
 def hinge(num_classes: int, bound: str) -> BSVMBaseline:

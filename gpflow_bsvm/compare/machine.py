@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import os
 import platform
+import re
 import subprocess
 from pathlib import Path
 
-_PACKAGES = (
-    "gpflow_bsvm",
-    "gpflow",
-    "tensorflow",
-    "tensorflow-probability",
-    "numpy",
-    "scikit-learn",
-)
+from ..version import __version__
+
+_PACKAGES = ("gpflow", "tensorflow", "tensorflow-probability", "numpy", "scikit-learn")
 
 
 def provenance() -> dict[str, str | int]:
@@ -24,38 +21,31 @@ def provenance() -> dict[str, str | int]:
         "commit" of the package's own repository if it runs from one, with "-dirty" after changes.
     """
     found: dict[str, str | int] = {"python": platform.python_version()}
-    for package in _PACKAGES:
-        try:
-            found[package] = importlib.metadata.version(package)
-        except importlib.metadata.PackageNotFoundError:  # run from a source tree
-            found[package] = "unknown"
-    found |= {"processor": _processor(), "cores": _cores()}
-    return found | ({"commit": commit} if (commit := _commit()) else {})
-
-
-def _cores() -> int:
+    found |= {"gpflow_bsvm": __version__}
+    found |= {package: importlib.metadata.version(package) for package in _PACKAGES}
     affinity = getattr(os, "sched_getaffinity", None)  # Linux only
-    return len(affinity(0)) if affinity else os.cpu_count() or 1
+    cores = len(affinity(0)) if affinity else os.cpu_count() or 1
+    commit = _commit()
+    return (
+        found | {"processor": _processor(), "cores": cores} | ({"commit": commit} if commit else {})
+    )
 
 
 def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        lines = []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor() or platform.machine()
+    cpuinfo = Path("/proc/cpuinfo")
+    text = cpuinfo.read_text() if cpuinfo.is_file() else ""
+    named = re.search(r"model name\s*: (.+)", text)
+    return named[1] if named else platform.processor() or platform.machine()
 
 
 def _commit() -> str:
-    try:  # a virtual environment can lie in somebody else's repository: is this file tracked?
-        _git("ls-files", "--error-unmatch", Path(__file__).name)
-        return _git("describe", "--always", "--abbrev=40", "--exclude=*", "--dirty")
-    except (OSError, subprocess.SubprocessError):
-        return ""
-
-
-def _git(*arguments: str) -> str:
-    command, here = ["git", *arguments], Path(__file__).parent
-    done = subprocess.run(command, cwd=here, capture_output=True, text=True, check=True, timeout=10)
-    return done.stdout.strip()
+    """:return: nothing where this file is not tracked: the repository may be somebody else's."""
+    here, commit = Path(__file__), ""
+    tracked = ["ls-files", "--error-unmatch", here.name]
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
+        for arguments in tracked, ["describe", "--always", "--abbrev=40", "--exclude=*", "--dirty"]:
+            commit = subprocess.check_output(
+                ["git", *arguments], cwd=here.parent, stderr=subprocess.DEVNULL, text=True
+            ).strip()
+        return commit
+    return ""

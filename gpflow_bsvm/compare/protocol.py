@@ -107,6 +107,7 @@ class Comparison:
         self.fold_scores: list[FoldScore] = []
         self.held_out: dict[str, list[tuple[AnyNDArray, AnyNDArray]]] = {}
         self.traces: dict[str, Trace] = {}
+        self._made: dict[str, Baseline] = {}
 
     def run(
         self,
@@ -121,8 +122,8 @@ class Comparison:
             the timed part.
         :param progress: show a progress bar; None: on a terminal only.
         """
-        names, made = list(dict.fromkeys(models)), dict[str, Baseline]()
-        settings, disable = self.settings, None if progress is None else not progress
+        names, settings = list(dict.fromkeys(models)), self.settings
+        disable = None if progress is None else not progress
         total = settings.folds * len(names)
         bar = tqdm(total=total, desc=self.dataset.name, unit="fit", disable=disable)
         with contextlib.ExitStack() as stack:
@@ -135,10 +136,10 @@ class Comparison:
                 # the clock of what runs next.
                 for name in map(str, np.random.default_rng(fold.number).permutation(names)):
                     bar.set_postfix_str(name)
-                    self.fold_scores.append(self._one(name, made, fold))
+                    self.fold_scores.append(self._one(name, fold))
                     traced = with_traces and settings.fixed_kernel and fold.number == 0
-                    if traced and self.fold_scores[-1].ok and made[name].has_trace:
-                        self._trace(name, made[name], fold)
+                    if traced and self.fold_scores[-1].ok and self._made[name].has_trace:
+                        self._trace(name, fold)
                     bar.update()
 
     def _sort(self, names: list[str]) -> None:
@@ -147,28 +148,28 @@ class Comparison:
         self.held_out = {name: self.held_out[name] for name in names if name in self.held_out}
         self.traces = {name: self.traces[name] for name in names if name in self.traces}
 
-    def _one(self, name: str, made: dict[str, Baseline], fold: Fold) -> FoldScore:
+    def _one(self, name: str, fold: Fold) -> FoldScore:
         about = (self.dataset.name, name, fold.number)
         try:
-            if name not in made:
-                made[name] = make_baseline(name, len(self.labels))
+            if name not in self._made:
+                self._made[name] = make_baseline(name, len(self.labels))
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                train_seconds, _ = _timed(lambda: self._fit(made[name], fold))
-                predict_seconds, p = _timed(lambda: made[name].predict_proba(fold.X_test))
+                train_seconds, _ = _timed(lambda: self._fit(self._made[name], fold))
+                predict_seconds, p = _timed(lambda: self._made[name].predict_proba(fold.X_test))
             scores = metrics.evaluate(fold.y_test, p)
         except Exception as error:  # whatever it is: one model must not end the comparison
             return FoldScore(*about, _reason(error), dict.fromkeys(metrics.METRICS, _NAN))
         self.held_out.setdefault(name, []).append((fold.y_test, p))
-        status = f"ok: {made[name].note}" if made[name].note else "ok"
+        status = f"ok: {self._made[name].note}" if self._made[name].note else "ok"
         return FoldScore(*about, status, scores, train_seconds, 1e6 * predict_seconds / len(p))
 
     def _fit(self, model: Baseline, fold: Fold, watch: Watch | None = None) -> None:
         kernel = self.settings.kernel(fold.X.shape[1])
         model.fit(fold.X, fold.y, fold.Z, kernel, self.settings.seed + fold.number, watch)
 
-    def _trace(self, name: str, model: Baseline, fold: Fold) -> None:
-        trace = Trace()
+    def _trace(self, name: str, fold: Fold) -> None:
+        trace, model = Trace(), self._made[name]
 
         def watch(seconds: float, elbo: float) -> None:
             p = model.predict_proba(fold.X_test)

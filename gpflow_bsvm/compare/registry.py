@@ -9,12 +9,14 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .baselines import Baseline
 
 TWO, MORE = "two classes", "more than two classes"
+LEARNT, FIXED = ("learnt",), ("fixed",)
 
 
 class Skipped(Exception):
@@ -41,15 +43,13 @@ class Entry:
     :ivar description: one line, for the help.
     :ivar factory: of a model for so many classes.
     :ivar only: `TWO` or `MORE`, the number of classes that it takes; None: any.
-    :ivar learnt: whether it takes part without being named where kernels are learnt.
-    :ivar fixed: the same where the kernel is fixed.
+    :ivar default: where it takes part without being named: kernels are `LEARNT`, or one is `FIXED`.
     """
 
     description: str
     factory: Callable[[int], Baseline]
     only: str | None = None
-    learnt: bool = False
-    fixed: bool = True
+    default: tuple[str, ...] = FIXED
 
     def suits(self, num_classes: int) -> bool:
         """:return: whether it takes so many classes."""
@@ -58,64 +58,66 @@ class Entry:
 
 def _from(module: str, make: Callable[[Any, int], Baseline]) -> Callable[[int], Baseline]:
     """:return: a factory that imports the module when it is called."""
-    return lambda num_classes: make(importlib.import_module(f".{module}", __package__), num_classes)
+    return lambda C: make(importlib.import_module(f".{module}", __package__), C)
 
+
+_scikit = partial(_from, "baselines")
+_gp = partial(_from, "gp_baselines")
 
 #: Name on the command line and in tables -> what it is and how to make it. C: number of classes.
 BASELINES = {
     "classifier": Entry(
         "BSVMClassifier as it is: learns kernel and penalty, calibrates",
-        _from("baselines", lambda here, C: here.Estimator(here.classifier)),
-        learnt=True,
-        fixed=False,
+        _scikit(lambda module, C: module.Estimator(module.classifier)),
+        default=LEARNT,
     ),
     "bsvm": Entry(
         "Bayesian SVM, exact bound; Crammer and Singer's loss for C > 2",
-        _from("gp_baselines", lambda here, C: here.hinge(C, "exact")),
+        _gp(lambda module, C: module.hinge(C, "exact")),
     ),
     "bsvm-augmented": Entry(
         "the same with the binary papers' bound and coordinate ascent",
-        _from("gp_baselines", lambda here, C: here.hinge(C, "augmented")),
+        _gp(lambda module, C: module.hinge(C, "augmented")),
     ),
     "bsvm-published": Entry(
         "the multi-class paper's objective, which is no bound (C > 2)",
-        _from("gp_baselines", lambda here, C: here.hinge(C, "published")),
+        _gp(lambda module, C: module.hinge(C, "published")),
         MORE,
     ),
     "one-vs-rest": Entry(
         "a binary Bayesian SVM per class, normalised (C > 2)",
-        _from("gp_baselines", lambda here, C: here.BSVMBaseline(here.likelihoods.OneVsRest(C))),
+        _gp(lambda module, C: module.BSVMBaseline(module.likelihoods.OneVsRest(C))),
         MORE,
     ),
     "probit-engine": Entry(
         "probit likelihood in the same engine as bsvm (C = 2)",
-        _from("gp_baselines", lambda here, C: here.BSVMBaseline(here.likelihoods.Probit())),
+        _gp(lambda module, C: module.BSVMBaseline(module.likelihoods.Probit())),
         TWO,
     ),
     "svgp": Entry(
         "GPflow's SVGP, natural gradients; Bernoulli, Softmax for C > 2",
-        _from("gp_baselines", lambda here, C: here.svgp(C)),
-        learnt=True,
+        _gp(lambda module, C: module.svgp(C)),
+        default=LEARNT + FIXED,
     ),
     "svgp-probit": Entry(
         "the same without Bernoulli's floor on p (C = 2)",
-        _from("gp_baselines", lambda here, C: here.SVGPBaseline(here.likelihoods.Probit())),
+        _gp(lambda module, C: module.SVGPBaseline(module.likelihoods.Probit())),
         TWO,
     ),
     "svgp-robustmax": Entry(
         "the same with RobustMax, GPflow's MultiClass (C > 2)",
-        _from("gp_baselines", lambda here, C: here.robustmax(C)),
+        _gp(lambda module, C: module.robustmax(C)),
         MORE,
     ),
     "svc": Entry(
         "scikit-learn's SVC by grid search, Platt-scaled",
-        _from("baselines", lambda here, C: here.Estimator(here.svc)),
-        learnt=True,
+        _scikit(lambda module, C: module.Estimator(module.svc)),
+        default=LEARNT + FIXED,
     ),
     "gpc": Entry(
         "scikit-learn's GaussianProcessClassifier, at most 2000 rows; never by default",
-        _from("baselines", lambda here, C: here.Estimator(here.gpc)),
-        fixed=False,
+        _scikit(lambda module, C: module.Estimator(module.gpc)),
+        default=(),
     ),
 }
 
@@ -134,8 +136,6 @@ def make_baseline(name: str, num_classes: int) -> Baseline:
 
 def default_baselines(num_classes: int, fixed_kernel: bool = False) -> list[str]:
     """:return: names of those that take part in a comparison unless some are named."""
-    return [
-        name
-        for name, entry in BASELINES.items()
-        if (entry.fixed if fixed_kernel else entry.learnt) and entry.suits(num_classes)
-    ]
+    (table,) = FIXED if fixed_kernel else LEARNT
+    named = BASELINES.items()
+    return [name for name, one in named if table in one.default and one.suits(num_classes)]
