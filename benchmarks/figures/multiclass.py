@@ -42,6 +42,7 @@ def _sweeps(ax: Axes, rows: pd.DataFrame) -> None:
         ax.plot(curve["x"], -curve["y"], style, ms=4, label=name.replace(" (Algorithm 1)", ""))
     ax.set(
         yscale="log",
+        ylim=(None, 500 * -rows["y"].min()),  # room for the legend
         xlabel="sweeps",
         ylabel="- objective",
         title="its ascent falls, and so do undamped steps (digits)",
