@@ -19,13 +19,7 @@ from typing import Any
 
 import numpy as np
 from gpflow.base import AnyNDArray
-from sklearn.datasets import (
-    fetch_openml,
-    load_breast_cancer,
-    load_digits,
-    load_iris,
-    make_moons,
-)
+from sklearn.datasets import fetch_openml, load_breast_cancer, load_digits, load_iris, make_moons
 
 from .optional import require
 
@@ -151,7 +145,8 @@ def _read_csv(path: Path, target: str | None) -> Dataset:
         style: dict[str, Any] = {"sep": _separator(path)}
         header = pandas.read_csv(path, header=None, nrows=1, dtype=str, **style).iloc[0]
         frame = pandas.read_csv(path, low_memory=False, **style)
-        if style["sep"] != "," and _has_decimal_commas(frame):
+        words = frame.select_dtypes(exclude=["number", "bool"]).astype(str)
+        if style["sep"] != "," and any(words[x].str.fullmatch(r"-?\d+,\d+").any() for x in words):
             frame = pandas.read_csv(path, low_memory=False, decimal=",", **style)
     except pandas.errors.EmptyDataError:
         raise DataError(f"{path} is empty; expected a header line and rows") from None
@@ -180,18 +175,14 @@ def _separator(path: Path) -> str:
     return max(",;\t|", key=header.count)
 
 
-def _has_decimal_commas(frame: Any) -> bool:
-    words = frame.select_dtypes(exclude=["number", "bool"])
-    return any(words[name].astype(str).str.fullmatch(r"-?\d+,\d+").any() for name in words)
-
-
 def _target_column(path: Path, columns: list[str], target: str | None) -> str:
     if target is not None and target not in columns:
         raise DataError(f"{path} has no column {target!r}; it has {_listed(columns)}")
     found = [target] if target is not None else [name for name in _TARGETS if name in columns]
     if len(found) == 1:
         return found[0]
-    hint = "; is the header line missing?" if all(_is_number(name) for name in columns) else ""
+    numbers = all(re.fullmatch(r"[-+.\de]+", name) for name in columns)
+    hint = "; is the header line missing?" if numbers else ""
     raise DataError(
         f"which column of {path} holds the labels? Name it with target (--target COL); "
         f"there is {'more than one' if found else 'none'} of {', '.join(_TARGETS)} among "
@@ -253,11 +244,3 @@ def _refuse_missing(missing: Any, source: str, what: str) -> None:
 def _listed(names: list[str], most: int = 8) -> str:
     shown = ", ".join(names[:most])
     return shown if len(names) <= most else f"{shown}, ... ({len(names)} in all)"
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

@@ -155,7 +155,7 @@ def draw(comparison: Comparison, path: Path) -> None:
     """
     Write a picture: on all held-out rows the reliability, and for more than two classes the
     confusion matrix of the first model; error and negative log-likelihood against training time.
-    Where a model was traced on fold 0 that is a curve, and for two classes its ELBO is another;
+    Where models were traced on fold 0 these are curves, and for two classes their ELBOs are, too;
     else small marks are folds and a large one their mean.
 
     :raise ImportError: without matplotlib.
@@ -164,49 +164,43 @@ def draw(comparison: Comparison, path: Path) -> None:
     fig, axes = plotting.figure(*((2, 2) if traced or C > 2 else (1, 3)))
     models = list(comparison.held_out)
     for number, model in enumerate(models):
-        # Curves that cover each other: the first are the widest, and shine through.
         style: dict[str, Any] = {"label": model, "color": f"C{number}"}
         style |= {"linestyle": ("-", "--", ":")[number % 3]}
+        # Curves that cover each other: the first are the widest, and shine through.
         style |= {"linewidth": 1.4 + 0.6 * (len(models) - 1 - number)}
         y, P = (np.concatenate(column) for column in zip(*comparison.held_out[model]))
         plotting.reliability_diagram(axes[0], y, P, **style)
         if number == 0 and C > 2:
             plotting.confusion_matrix(axes[1], y, P, comparison.labels)
             axes[1].set_title(f"{axes[1].get_title()}: {model}")
-        if traced and C == 2 and model in comparison.traces:
-            trace = comparison.traces[model]
+        if C == 2 and (trace := comparison.traces.get(model)):
             plotting.elbo_trace(axes[1], trace.seconds, trace.elbo, _num_train(comparison), **style)
-        for ax, name in zip(axes[-2:], ("error", "nll")):
-            _draw_times(ax, comparison, model, name, style)
-    for ax in axes[-2:]:
+        _draw_times(dict(zip(("error", "nll"), axes[-2:])), comparison, model, style)
+    for ax in axes[-2:] if traced else []:
         _show_ends(ax)
     handles, labels = axes[0].get_legend_handles_labels()
     fig.legend(handles, labels, loc="outside lower center", ncols=5, frameon=False)
-    what = "curves over time on the first" if traced else "small marks: one fold"
+    what = "curves over time on the first" if traced else "small marks are single folds"
     fig.suptitle(f"{comparison.dataset.name}: {comparison.settings.folds} folds; {what}")
     fig.savefig(path, dpi=130)
 
 
 def _draw_times(
-    ax: Any, comparison: Comparison, model: str, name: str, style: dict[str, Any]
+    axes: dict[str, Any], comparison: Comparison, model: str, style: dict[str, Any]
 ) -> None:
-    def draw(seconds: list[float], values: list[float]) -> None:
-        plotting.error_against_time(ax, seconds, values, what=METRICS[name].label, **style)
-
     good = [score for score in comparison.fold_scores if score.model == model and score.ok]
-    if model in comparison.traces:
-        trace = comparison.traces[model]
-        draw(trace.seconds, getattr(trace, name))
-        return
     seconds = [score.train_seconds for score in good]
-    values = [score.scores[name] for score in good]
-    typical = float(np.median(seconds[1:] or seconds))  # fold 0 is slow: TensorFlow traces
-    if comparison.traces:
-        draw([typical], values[:1])
-        return
-    for pair in zip(seconds[1:], values[1:]):
-        ax.plot(*pair, ".", color=style["color"], alpha=0.5)
-    draw([typical], [float(np.mean(values))])
+    typical = [float(np.median(seconds[1:] or seconds))]  # fold 0 is slow: TensorFlow traces
+    for name, ax in axes.items():
+        values = [score.scores[name] for score in good]
+        way: tuple[list[float], list[float]] = (typical, [float(np.mean(values))])
+        if trace := comparison.traces.get(model):
+            way = (trace.seconds, getattr(trace, name))
+        elif comparison.traces:  # beside the curves of others
+            way = (typical, values[:1])
+        else:
+            ax.plot(seconds[1:], values[1:], ".", color=style["color"], alpha=0.5)
+        plotting.error_against_time(ax, *way, what=METRICS[name].label, **style)
 
 
 def _show_ends(ax: Any) -> None:

@@ -81,6 +81,7 @@ class Trainer:
         X = tf.TensorSpec([None, Z.shape[1]], default_float())
         data = (X, tf.TensorSpec([None, 1], self._label_dtype))
         self._gamma = tf.Variable(1.0, dtype=default_float())  # it may grow from step to step
+        self._natural_gradient = gpflow.optimizers.NaturalGradient(self._gamma)
         self._adam = gpflow.keras.tf_keras.optimizers.Adam(ADAM_RATE)
         self._adam.build(self.model.kernel.trainable_variables)
         self.elbo = tf.function(lambda X, Y: self.model.elbo((X, Y)), input_signature=data)
@@ -165,7 +166,7 @@ class Trainer:
             return seen[-1]
 
         q = (self.model.q_mu, self.model.q_sqrt)
-        gpflow.optimizers.NaturalGradient(self._gamma).minimize(loss, [q])
+        self._natural_gradient.minimize(loss, [q])
         return -seen[0]
 
     def _step_both(self, X: tf.Tensor, Y: tf.Tensor) -> tf.Tensor:
