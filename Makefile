@@ -10,34 +10,35 @@ help:
 	@echo "make compare      Bayesian SVM against SVGP and SVC (ARGS='heart german' for other data)"
 	@echo "make test         all tests, notebooks included (ARGS='-m \"not slow\"' for the fast ones)"
 	@echo "make lint types   ruff and mypy"
-	@echo "make benchmarks   the measurements behind the README's tables"
+	@echo "make benchmarks   the measurements behind all tables and pictures (ARGS='step quality')"
 
-compare: $(BIN)/.installed
+compare: $(VENV)/.compare-installed
 	$(BIN)/gpflow-bsvm compare $(ARGS)
 
-test: $(BIN)/.installed
+test: $(VENV)/.dev-installed
 	$(BIN)/python -m pytest $(ARGS)
 
-lint: $(BIN)/.installed
+lint: $(VENV)/.dev-installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: $(BIN)/.installed
+types: $(VENV)/.dev-installed
 	$(BIN)/mypy
 
-notebooks: $(BIN)/.installed
+notebooks: $(VENV)/.dev-installed
 	$(BIN)/python -m pytest -m notebook
 
-benchmarks: $(BIN)/.installed
+benchmarks: $(VENV)/.dev-installed
 	$(BIN)/python benchmarks/run.py $(ARGS)
-	$(BIN)/python benchmarks/tables.py
+	$(BIN)/python benchmarks/draw.py
 
-$(BIN)/.installed: setup.cfg pyproject.toml
+# The extra of that name, and nothing else.
+$(VENV)/.%-installed: setup.cfg pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 12))' || \
 	  { echo "Python 3.10 to 3.12 is needed; try: make PYTHON=python3.11 $(MAKECMDGOALS)"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	$(BIN)/python -m pip install --quiet --editable ".[$*]"
 	@touch $@
 
 clean:

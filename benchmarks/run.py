@@ -1,8 +1,9 @@
-"""Run measurements and write their rows to `benchmarks/results`; `tables.py` only reads them.
+"""Run measurements: rows go to `benchmarks/results`, which `draw.py` reads.
 
     GPFLOW_BSVM_DATA=... python benchmarks/run.py [NAME ...]
 
-Ratios between methods of the same run are what counts: an absolute time is one of this machine.
+A name is that of a module in `measurements`; without one, all run. Ratios between methods of the
+same run are what counts: an absolute time is one of the machine that `results/NAME.json` names.
 """
 
 from __future__ import annotations
@@ -10,41 +11,22 @@ from __future__ import annotations
 import importlib
 import sys
 import time
+from pathlib import Path
 
-from common import write_rows
+import store
 
-NAMES = (
-    "step",
-    "sweeps",
-    "failure",
-    "memory",
-    "monotone",
-    "table1",
-    "compare",
-    "classes",
-    "multiclass",
-    "published",
-    "learning",
-    "robust",
-    "lengthscale",
-    "inducing",
-    "relevance",
-    "quality",
-    "linear",
-    "kernel",
-    "runtime",
-    "draws",
-)
+from gpflow_bsvm.compare import provenance
+
+NAMES = sorted(path.stem for path in Path(__file__).parent.glob("measurements/[a-z]*.py"))
 
 
 def main(names: list[str]) -> None:
-    unknown = set(names) - set(NAMES)
-    if unknown:
+    if unknown := set(names) - set(NAMES):
         sys.exit(f"unknown measurement {sorted(unknown)}; there are: {' '.join(NAMES)}")
     for name in names or NAMES:
-        start = time.perf_counter()
-        rows = importlib.import_module(name).run()
-        write_rows(name, rows)
+        start, origin = time.perf_counter(), provenance()
+        rows = list(importlib.import_module(f"measurements.{name}").run())
+        store.write(name, rows, origin)
         print(f"{name}: {len(rows)} rows in {time.perf_counter() - start:.0f} s", flush=True)
 
 

@@ -16,30 +16,31 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from .compare import BASELINES, default_baselines
 from .version import __version__
 
 if TYPE_CHECKING:
     from .compare import Comparison
 
 PROGRAM = "gpflow-bsvm"
-DEFAULT_DATA = ("breast-cancer", "banana-like", "digits")
+DEFAULT_DATA = ("breast-cancer", "banana-like", "iris")
 
-#: The peers, as `gpflow_bsvm.compare.PEERS` has them, for a help that needs no TensorFlow.
-MODELS = {
-    "bsvm": "Bayesian SVM, exact bound; Crammer and Singer's loss for C > 2",
-    "bsvm-augmented": "the same with the binary papers' bound and coordinate ascent",
-    "bsvm-published": "the multi-class paper's objective, which is no bound (C > 2)",
-    "one-vs-rest": "a binary Bayesian SVM per class, normalised (C > 2)",
-    "probit-engine": "probit likelihood in the same engine as bsvm (C = 2)",
-    "svgp": "GPflow's SVGP, natural gradients; Bernoulli, Softmax for C > 2",
-    "svgp-probit": "the same without Bernoulli's floor on p (C = 2)",
-    "svgp-robustmax": "the same with RobustMax, GPflow's MultiClass (C > 2)",
-    "svc": "scikit-learn's SVC, C by grid search, Platt-scaled",
-    "gpc": "scikit-learn's GaussianProcessClassifier, at most 2000 rows; off by default",
-}
+#: Folds by default: of learnt kernels, which take longer, and of a fixed one.
+DEFAULT_FOLDS, FIXED_KERNEL_FOLDS = 3, 10
 
-_EPILOG = """models (C: number of classes; those that suit the data take part):
-""" + "\n".join(f"  {name:<16}{what}" for name, what in MODELS.items())
+_EPILOG = """models (C: number of classes; by default classifier, svgp and svc take part, and with
+--fixed-kernel all but classifier and gpc that suit the data):
+""" + "\n".join(f"  {name:<16}{entry.description}" for name, entry in BASELINES.items())
+
+
+#: What a reader of the tables has to know.
+_TIMES = """\
+Scores: mean±standard deviation over the held-out parts, * best. Times: median, to set up and fit,
+of the folds after the first, in which TensorFlow traces; without scaling and k-means."""
+_LEARNT = """\
+Each model learns its kernel from the training rows: classifier as BSVMClassifier does, but for M
+inducing points; svgp, with M too, by natural gradients and Adam in turn; svc by a grid.
+"""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -69,9 +70,9 @@ def _parser() -> argparse.ArgumentParser:
     compare = commands.add_parser(
         "compare",
         help="cross-validate Bayesian SVMs, SVGP and SVC on the same folds",
-        description="Cross-validate classifiers: same folds, same scaling, same kernel, same "
-        "inducing points. Prints a table per data set and writes results.csv, "
-        "results.json and pictures.",
+        description="Cross-validate classifiers: same folds, same scaling, same number of inducing "
+        "points. Each\nlearns its kernel, or all use one (--fixed-kernel). Prints a table per data "
+        "set and writes\nresults.csv, results.json and pictures.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -85,30 +86,28 @@ def _add_arguments(add: Callable[..., Any]) -> None:
         nargs="*",
         metavar="DATA",
         default=list(DEFAULT_DATA),
-        help=f"bundled set ({', '.join(DEFAULT_DATA)}: the default), CSV file, or name of a set "
-        "in the directory GPFLOW_BSVM_DATA or on OpenML (heart, german, sonar, ...)",
+        help=f"bundled set ({', '.join(DEFAULT_DATA)}: the default; digits), CSV file, or name of "
+        "a set in the directory GPFLOW_BSVM_DATA or on OpenML (heart, german, sonar, ...)",
     )
-    add("--target", metavar="COL", help="label column of CSV files (default: y, target or class)")
-    add("--folds", type=_integer(2), default=10, metavar="K", help="default: %(default)s")
+    target = "label column of CSV files (default: y, target, class or label)"
+    add("--target", metavar="COL", help=target)
+    folds = f"default: {DEFAULT_FOLDS}, with --fixed-kernel {FIXED_KERNEL_FOLDS}"
+    add("--folds", type=_integer(2), metavar="K", help=folds)
     inducing = "inducing points, by k-means on each training part (default: %(default)s)"
     add("--num-inducing", type=_integer(1), default=100, metavar="M", help=inducing)
     add("--models", type=_models, metavar="A,B", help="some of the models below")
     add("--with-gpc", action="store_true", help="add gpc")
-    lengthscale = "of the kernel, on standardised features (default: the square root of D)"
+    fixed = "one kernel for all models, which compares their bounds and likelihoods"
+    add("--fixed-kernel", action="store_true", help=fixed)
+    lengthscale = "of the kernel, or where it starts (default: the square root of D)"
     add("--lengthscale", type=_positive, metavar="L", help=lengthscale)
-    variance = "of the kernel (default: %(default)s)"
+    variance = "of the kernel, or where it starts (default: %(default)s)"
     add("--variance", type=_positive, default=4.0, metavar="V", help=variance)
-    add(
-        "--learn-kernel",
-        action="store_true",
-        help="let every model learn its kernel from there: natural gradients and Adam in turn, for "
-        "svc a grid. By default the kernel is fixed, and there is nothing for Adam to learn",
-    )
     add("--seed", type=_integer(0), default=0, metavar="S", help="default: %(default)s")
     output = Path("compare-results")
     add("--output", type=Path, default=output, metavar="DIR", help="default: ./%(default)s")
     add("--no-progress", action="store_true", help="no progress bar (a log never has one)")
-    add("--no-plots", action="store_true", help="no pictures, and no traced fits for them")
+    add("--no-plots", action="store_true", help="no pictures, nor the fits for their curves")
 
 
 def _integer(least: int) -> Callable[[str], int]:
@@ -129,9 +128,9 @@ def _positive(text: str) -> float:
 
 def _models(text: str) -> list[str]:
     names = [name.strip() for name in text.split(",") if name.strip()]
-    unknown = [name for name in names if name not in MODELS]
+    unknown = [name for name in names if name not in BASELINES]
     if unknown or not names:
-        raise argparse.ArgumentTypeError(f"{text!r}: choose from {','.join(MODELS)}")
+        raise argparse.ArgumentTypeError(f"{text!r}: choose from {','.join(BASELINES)}")
     return list(dict.fromkeys(names))
 
 
@@ -183,11 +182,11 @@ def _prepare(args: argparse.Namespace) -> list[Comparison]:
     for module in ["pandas"] if args.no_plots else ["pandas", "matplotlib"]:
         require(module)
     settings = Settings(
-        folds=args.folds,
+        folds=args.folds or (FIXED_KERNEL_FOLDS if args.fixed_kernel else DEFAULT_FOLDS),
         num_inducing=args.num_inducing,
         lengthscale=args.lengthscale,
         variance=args.variance,
-        learn_kernel=args.learn_kernel,
+        fixed_kernel=args.fixed_kernel,
         seed=args.seed,
     )
     comparisons: list[Comparison] = []
@@ -201,34 +200,35 @@ def _prepare(args: argparse.Namespace) -> list[Comparison]:
 
 
 def _run(args: argparse.Namespace, comparisons: list[Comparison]) -> int:
-    from .compare import default_peers
-
-    _print(
-        "Scores: mean±standard deviation over the held-out parts, * best. Times: median, to set "
-        "up and fit, after a\nwarm-up fit of each model (TensorFlow traces there) that is not "
-        "counted; scaling and inducing points are shared."
-    )
+    _print(_TIMES if args.fixed_kernel else _LEARNT + _TIMES)
     for number, comparison in enumerate(comparisons):
-        done = comparisons[: number + 1]
-        peers = args.models or default_peers(len(comparison.labels))
-        peers = list(dict.fromkeys([*peers, "gpc"] if args.with_gpc else peers))
+        for note in comparison.dataset.notes:
+            _print(f"{comparison.dataset.name}: {note}")
         try:
             comparison.run(
-                peers,
+                _chosen(args, len(comparison.labels)),
                 with_traces=not args.no_plots,
                 progress=False if args.no_progress else None,
             )
         finally:  # also after an interrupt: what is done is kept
-            _report(args, done)
-    print(f"\nwritten to {args.output}")
-    return 0 if any(row.ok for done in comparisons for row in done.rows) else 1
+            _report(args, comparisons[: number + 1])
+    if any(score.ok for done in comparisons for score in done.fold_scores):
+        print(f"\nwritten to {args.output}")
+        return 0
+    print(f"{PROGRAM}: error: no model could be fitted, see {args.output}", file=sys.stderr)
+    return 1
+
+
+def _chosen(args: argparse.Namespace, num_classes: int) -> list[str]:
+    names = args.models or default_baselines(num_classes, args.fixed_kernel)
+    return list(dict.fromkeys([*names, "gpc"] if args.with_gpc else names))
 
 
 def _report(args: argparse.Namespace, done: list[Comparison]) -> None:
     """Print the latest table and write all results so far."""
     from .compare import report
 
-    if done[-1].rows:
+    if done[-1].fold_scores:
         _print("\n" + report.table(done[-1]))
     report.write(done, args.output)
     if done[-1].held_out and not args.no_plots:

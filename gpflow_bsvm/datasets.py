@@ -6,50 +6,42 @@ GPFLOW_BSVM_DATA, else `gpflow_bsvm` in the user's cache directory), then on Ope
 
 from __future__ import annotations
 
+import gzip
 import http.client
 import os
+import re
 import warnings
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from gpflow.base import AnyNDArray
-from sklearn.datasets import fetch_openml, load_breast_cancer, load_digits, make_moons
+from sklearn.datasets import fetch_openml, load_breast_cancer, load_digits, load_iris, make_moons
 
 from .optional import require
 
 #: Need no network and no files.
-BUNDLED = ("breast-cancer", "banana-like", "digits")
+BUNDLED = ("breast-cancer", "banana-like", "iris", "digits")
 
-#: Names of the benchmark literature and where OpenML has the set: name and version.
+#: Names of the benchmark literature and what OpenML calls the set, in version 1.
 OPENML = {
-    "banana": ("banana", 1),
-    "diabetis": ("diabetes", 1),
-    "eeg_eye_state": ("eeg-eye-state", 1),
-    "electricity": ("electricity", 1),
-    "german": ("credit-g", 1),
-    "heart": ("heart-statlog", 1),
-    "letter": ("letter", 1),
-    "magic": ("MagicTelescope", 1),
-    "optdigits": ("optdigits", 1),
-    "pendigits": ("pendigits", 1),
-    "phoneme": ("phoneme", 1),
-    "ringnorm": ("ringnorm", 1),
-    "satimage": ("satimage", 1),
-    "segment": ("segment", 1),
-    "sonar": ("sonar", 1),
-    "spambase": ("spambase", 1),
-    "twonorm": ("twonorm", 1),
-    "vehicle": ("vehicle", 1),
+    **{"diabetis": "diabetes", "eeg_eye_state": "eeg-eye-state", "german": "credit-g"},
+    **{"heart": "heart-statlog", "magic": "MagicTelescope"},
+    **{name: name for name in ("banana", "electricity", "letter", "optdigits", "pendigits")},
+    **{name: name for name in ("phoneme", "ringnorm", "satimage", "segment", "sonar")},
+    **{name: name for name in ("spambase", "twonorm", "vehicle")},
 }
 
 DATA_VARIABLE = "GPFLOW_BSVM_DATA"
 _UNREADABLE = (OSError, EOFError, UnicodeDecodeError, zlib.error)
 _FOLDERS = ("", "binary", "multiclass")
 _SUFFIXES = (".csv", ".csv.gz")
-_TARGETS = ("y", "target", "class")
+_TARGETS = ("y", "target", "class", "label")
+#: Text of more different values than this is no category.
+_MOST_CATEGORIES = 50
 
 
 class DataError(ValueError):
@@ -63,21 +55,25 @@ class Dataset:
     :ivar X: [N, D], float64, finite, as the source has it: not scaled, not shuffled.
     :ivar y: [N], the labels of the source.
     :ivar feature_names: D names.
+    :ivar notes: what was done to the columns of the source.
     """
 
     name: str
     X: AnyNDArray
     y: AnyNDArray
     feature_names: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
 
 def load(name_or_path: str, target: str | None = None) -> Dataset:
     """
-    :param name_or_path: one of `BUNDLED`; a CSV file with a header; the name of a file
-        `<name>.csv` or `<name>.csv.gz` in the data directory or its folders `binary` and
-        `multiclass` ("heart", "binary/heart"); or a name of `OPENML`.
-    :param target: label column, for CSV files given by path; None: "y", "target" or "class",
-        whichever is there.
+    :param name_or_path: one of `BUNDLED`; a CSV file with a header, separated by commas,
+        semicolons, tabs or bars; the name of a file `<name>.csv` or `<name>.csv.gz` in the data
+        directory or its folders `binary` and `multiclass` ("heart", "binary/heart"); or a name of
+        `OPENML`. A column without a name, as pandas writes its index, is dropped, and one of words
+        becomes a column of zeros and ones for each of them; the data set's `notes` say so.
+    :param target: label column, for CSV files given by path; None: "y", "target", "class" or
+        "label", whichever is there.
     :raise DataError: if there is no such set, or it cannot be used.
     """
     if name_or_path in BUNDLED:
@@ -89,6 +85,8 @@ def load(name_or_path: str, target: str | None = None) -> Dataset:
         return _read_csv(found[0], None)
     if name_or_path in OPENML:
         return _from_openml(name_or_path)
+    if Path(name_or_path).is_dir():
+        raise DataError(f"{name_or_path} is a directory; expected a CSV file or the name of a set")
     raise DataError(
         f"no data set {name_or_path!r}: it is not bundled ({', '.join(BUNDLED)}), no file, not on "
         f"the list of OpenML names ({', '.join(OPENML)}), and {_not_found(name_or_path)}"
@@ -99,7 +97,8 @@ def _bundled(name: str) -> Dataset:
     if name == "banana-like":
         X, y = make_moons(n_samples=1000, noise=0.33, random_state=0)  # some 10 % overlap
         return Dataset(name, X, y, ("x1", "x2"))
-    bunch = load_digits() if name == "digits" else load_breast_cancer()
+    loader = {"breast-cancer": load_breast_cancer, "iris": load_iris, "digits": load_digits}
+    bunch = loader[name]()
     names = tuple(str(feature) for feature in bunch.feature_names)
     return Dataset(name, np.asarray(bunch.data, np.float64), bunch.target, names)
 
@@ -128,26 +127,27 @@ def _not_found(name: str) -> str:
 
 def _from_openml(name: str) -> Dataset:
     require("pandas")
-    twin, version = OPENML[name]
+    twin = OPENML[name]
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # one error below says it all
-            bunch = fetch_openml(twin, version=version, as_frame=True, parser="auto", n_retries=1)
+            bunch = fetch_openml(twin, version=1, as_frame=True, parser="auto", n_retries=1)
     except (OSError, ValueError, http.client.HTTPException) as error:
         raise DataError(
             f"OpenML did not deliver {name!r} (there {twin!r}: {error}), and {_not_found(name)}"
         ) from error
-    frame = bunch.data.copy()
-    for column in frame.columns[[dtype.name == "category" for dtype in frame.dtypes]]:
-        codes = frame[column].cat.codes
-        frame[column] = codes.where(codes >= 0).astype(float)  # -1 stands for a missing value
-    return _checked(name, frame, bunch.target, f"OpenML's {twin!r}")
+    return _checked(name, bunch.data, bunch.target, f"OpenML's {twin!r}")
 
 
 def _read_csv(path: Path, target: str | None) -> Dataset:
     pandas = require("pandas")
     try:
-        frame = pandas.read_csv(path, low_memory=False)
+        style: dict[str, Any] = {"sep": _separator(path)}
+        header = pandas.read_csv(path, header=None, nrows=1, dtype=str, **style).iloc[0]
+        frame = pandas.read_csv(path, low_memory=False, **style)
+        words = frame.select_dtypes(exclude=["number", "bool"]).astype(str)
+        if style["sep"] != "," and any(words[x].str.fullmatch(r"-?\d+,\d+").any() for x in words):
+            frame = pandas.read_csv(path, low_memory=False, decimal=",", **style)
     except pandas.errors.EmptyDataError:
         raise DataError(f"{path} is empty; expected a header line and rows") from None
     except _UNREADABLE + (pandas.errors.ParserError,) as error:
@@ -157,9 +157,22 @@ def _read_csv(path: Path, target: str | None) -> Dataset:
         raise DataError(f"{path} has rows with more fields than its header")
     if len(frame) == 0:
         raise DataError(f"{path} has a header but no rows")
+    if twice := header[header.notna() & header.duplicated()].tolist():
+        raise DataError(f"{path} has more than one column {twice[0]!r}; rename or drop them")
+    nameless = [name for name in frame.columns if re.fullmatch(r"Unnamed: [\d.]+", str(name))]
+    frame = frame.drop(columns=nameless)
+    notes = [f"column {name!r} dropped: it has no name" for name in nameless]
     column = _target_column(path, [str(name) for name in frame.columns], target)
     name = path.name.removesuffix(".gz").removesuffix(".csv")
-    return _checked(name, frame.drop(columns=column), frame[column], str(path))
+    return _checked(name, frame.drop(columns=column), frame[column], str(path), notes)
+
+
+def _separator(path: Path) -> str:
+    """:return: what stands most often in the header, outside of quotes."""
+    opened = gzip.open if path.name.endswith(".gz") else open
+    with opened(path, "rt", encoding="utf-8") as file:
+        header = re.sub(r'"[^"]*"', "", str(file.readline()))
+    return max(",;\t|", key=header.count)
 
 
 def _target_column(path: Path, columns: list[str], target: str | None) -> str:
@@ -168,11 +181,8 @@ def _target_column(path: Path, columns: list[str], target: str | None) -> str:
     found = [target] if target is not None else [name for name in _TARGETS if name in columns]
     if len(found) == 1:
         return found[0]
-    hint = ""
-    if len(columns) == 1 and any(separator in columns[0] for separator in ";\t"):
-        hint = "; columns must be separated by commas"
-    elif all(_is_number(name) for name in columns):
-        hint = "; is the header line missing?"
+    numbers = all(re.fullmatch(r"[-+.\de]+", name) for name in columns)
+    hint = "; is the header line missing?" if numbers else ""
     raise DataError(
         f"which column of {path} holds the labels? Name it with target (--target COL); "
         f"there is {'more than one' if found else 'none'} of {', '.join(_TARGETS)} among "
@@ -180,30 +190,45 @@ def _target_column(path: Path, columns: list[str], target: str | None) -> str:
     )
 
 
-def _checked(name: str, features: Any, labels: Any, source: str) -> Dataset:
+def _checked(
+    name: str, features: Any, labels: Any, source: str, notes: Sequence[str] = ()
+) -> Dataset:
     """Turn a frame of features and a series of labels into a `Dataset`, or say why not."""
     if features.shape[1] == 0:
         raise DataError(f"{source} has no feature columns beside {labels.name!r}")
-    pandas = require("pandas")
-    numbers = features.apply(pandas.to_numeric, errors="coerce")
-    words = features.notna() & numbers.isna()
-    if words.any(axis=None):
-        bad = [
-            f"{column!r} (such as {str(features.loc[words[column], column].iloc[0])!r})"
-            for column in features.columns[words.any()]
-        ]
-        raise DataError(
-            f"{source} has columns that are not numeric: {_listed(bad)}; encode or drop them"
-        )
     _refuse_missing(features.isna(), source, "missing values")
     _refuse_missing(labels.isna().to_frame(labels.name), source, "missing labels")
-    X = numbers.to_numpy(np.float64)
-    _refuse_missing(pandas.DataFrame(~np.isfinite(X), columns=features.columns), source, "infinity")
+    numbers, encoded = _one_hot(features.astype(object), source)
+    _refuse_missing(~np.isfinite(numbers), source, "infinity")
     y = labels.to_numpy()
     y = y.astype(str) if y.dtype.kind == "O" else y
     if len(np.unique(y)) < 2:
         raise DataError(f"{source} has one class only ({y[0]!s}) in column {labels.name!r}")
-    return Dataset(name, X, y, tuple(str(column) for column in features.columns))
+    names = tuple(str(column) for column in numbers.columns)
+    return Dataset(name, numbers.to_numpy(), y, names, (*notes, *encoded))
+
+
+def _one_hot(features: Any, source: str) -> tuple[Any, list[str]]:
+    """:return: floats, with a column for each word of a column of words; what was encoded."""
+    pandas = require("pandas")
+    numbers = features.apply(pandas.to_numeric, errors="coerce").astype(np.float64)
+    words, most = numbers.isna(), max(2, min(_MOST_CATEGORIES, len(features) // 2))
+    found = {name: sorted(set(features[name].map(str))) for name in features if words[name].any()}
+    bad = [
+        f"{name!r} (such as {str(features.loc[words[name], name].iloc[0])!r})"
+        for name, values in found.items()
+        if not words[name].all() or len(values) > most
+    ]
+    if bad:
+        raise DataError(
+            f"{source} has columns that are not numeric: {_listed(bad)}; encode or drop them (a "
+            f"column of at most {most} different words, no numbers among them, is encoded here)"
+        )
+    for name, values in found.items():
+        for value in values[len(values) == 2 :]:  # of two words one column says it all
+            numbers[f"{name}={value}"] = np.where(features[name].map(str) == value, 1.0, 0.0)
+    notes = [f"column {name!r} of {len(values)} words encoded" for name, values in found.items()]
+    return numbers.drop(columns=list(found)), notes
 
 
 def _refuse_missing(missing: Any, source: str, what: str) -> None:
@@ -219,11 +244,3 @@ def _refuse_missing(missing: Any, source: str, what: str) -> None:
 def _listed(names: list[str], most: int = 8) -> str:
     shown = ", ".join(names[:most])
     return shown if len(names) <= most else f"{shown}, ... ({len(names)} in all)"
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import tensorflow_probability as tfp
@@ -98,12 +99,16 @@ def evaluate(y: AnyNDArray, p: AnyNDArray) -> dict[str, float]:
     :return: value by name, for all of `METRICS`.
     :raise ValueError: if y and p do not fit together, or p are not probabilities.
     """
-    y, P = _checked(np.asarray(y), np.asarray(p, np.float64))
+    y, P = check_probabilities(y, p)
     return {name: metric.function(y, P) for name, metric in METRICS.items()}
 
 
-def _checked(y: AnyNDArray, p: AnyNDArray) -> tuple[AnyNDArray, AnyNDArray]:
-    """:return: y as integers, and P [N, C]."""
+def check_probabilities(y: Any, p: Any) -> tuple[AnyNDArray, AnyNDArray]:
+    """
+    :return: y as integers, and P [N, C].
+    :raise ValueError: as `evaluate`.
+    """
+    y, p = np.asarray(y), np.asarray(p, np.float64)
     P = with_both_classes(p[:, None]) if p.ndim == 1 else p
     if y.ndim != 1 or P.ndim != 2 or P.shape[1] < 2 or len(y) != len(P) or len(y) == 0:
         raise ValueError(f"expected y [N] and p [N] or [N, C], C > 1; got {y.shape} and {p.shape}")

@@ -6,6 +6,7 @@ import os
 import pathlib
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -14,9 +15,9 @@ from sklearn.datasets import make_moons
 
 import gpflow_bsvm
 from gpflow_bsvm import cli
-from gpflow_bsvm.compare import PEERS, Comparison, Entry, default_peers, report
+from gpflow_bsvm.compare import BASELINES, Comparison, Settings, default_baselines, report
 
-FAST = ["--folds", "2", "--num-inducing", "10", "--no-progress"]
+FAST = ["--folds", "2", "--num-inducing", "10", "--no-progress", "--fixed-kernel"]
 
 
 class BaseRate:
@@ -40,10 +41,11 @@ class Interrupt(BaseRate):
 
 
 @pytest.fixture
-def peers(monkeypatch):
+def models(monkeypatch):
     """Quick stand-ins under the names that the command line knows."""
-    for name, peer in {"bsvm": BaseRate, "svgp": Crash, "svc": Interrupt}.items():
-        monkeypatch.setitem(PEERS, name, Entry(lambda C, peer=peer: peer()))
+    for name, model in {"bsvm": BaseRate, "svgp": Crash, "svc": Interrupt}.items():
+        entry = replace(BASELINES[name], factory=lambda C, model=model: model())
+        monkeypatch.setitem(BASELINES, name, entry)
 
 
 @pytest.fixture
@@ -86,7 +88,7 @@ def test_end_to_end(table, tmp_path, capsys):
         "results.json",
     ]
     rows = pd.read_csv(output / "results.csv")
-    assert list(rows.peer) == ["bsvm", "svc"] * 2
+    assert list(rows.model) == ["bsvm", "svc"] * 2
     assert set(rows.status) == {"ok"}
 
 
@@ -102,14 +104,14 @@ def test_three_classes_with_words_for_labels(tmp_path, capsys):
     out = capsys.readouterr().out
     assert "shapes: N = 60, D = 2, C = 3, 2 folds, M = 10" in out
     assert "probit-engine   skipped: for two classes only" in out
-    rows = pd.read_csv(tmp_path / "out" / "results.csv").set_index("peer")
+    rows = pd.read_csv(tmp_path / "out" / "results.csv").set_index("model")
     assert set(rows.loc["probit-engine"].status) == {"skipped: for two classes only"}
     assert (rows.loc[["bsvm", "svc"]].error < 0.3).all()  # at random: 2/3
     assert (tmp_path / "out" / "shapes.png").is_file()
 
 
-def test_options_arrive(peers, table, tmp_path):
-    options = ["--lengthscale", "3", "--variance", "2", "--seed", "7", "--learn-kernel"]
+def test_options_arrive(models, table, tmp_path):
+    options = ["--lengthscale", "3", "--variance", "2", "--seed", "7"]
     arguments = [table, "--target", "kind", "--models", "bsvm", "--no-plots", *options, *FAST]
     assert run("compare", *arguments, "--output", tmp_path) == 0
     settings = json.loads((tmp_path / "results.json").read_text())["settings"]
@@ -118,26 +120,41 @@ def test_options_arrive(peers, table, tmp_path):
         "num_inducing": 10,
         "lengthscale": 3.0,
         "variance": 2.0,
-        "learn_kernel": True,
+        "fixed_kernel": True,
         "seed": 7,
     }
     assert not list(tmp_path.glob("*.png"))
 
 
-def test_default_data_and_all_models(peers, tmp_path, monkeypatch):
+def test_default_data_and_all_models(models, tmp_path, monkeypatch):
     seen = []
     monkeypatch.setattr(Comparison, "run", lambda self, peers, **kw: seen.append((self, peers)))
     run("compare", "--output", tmp_path)
     names = [comparison.dataset.name for comparison, _ in seen]
-    assert names == ["breast-cancer", "banana-like", "digits"]
-    assert [models for _, models in seen] == [default_peers(2), default_peers(2), default_peers(10)]
+    assert names == ["breast-cancer", "banana-like", "iris"]
+    assert [models for _, models in seen] == [["classifier", "svgp", "svc"]] * 3
+    assert seen[-1][0].settings == Settings(folds=3)
+    run("compare", "digits", "--fixed-kernel", "--output", tmp_path)
+    assert seen[-1][1] == default_baselines(10, fixed_kernel=True)
+    assert seen[-1][0].settings == Settings(folds=10, fixed_kernel=True)
     run("compare", "--with-gpc", "--output", tmp_path)
-    assert seen[-1][1] == [*default_peers(10), "gpc"]
+    assert seen[-1][1] == ["classifier", "svgp", "svc", "gpc"]
     run("compare", "digits", "--with-gpc", "--models", "gpc,svc", "--output", tmp_path)
     assert seen[-1][1] == ["gpc", "svc"]
 
 
-def test_two_files_of_one_name_are_kept_apart(peers, table, tmp_path):
+def test_what_was_done_to_the_columns_is_told(models, table, tmp_path, capsys):
+    frame = pd.read_csv(table).assign(colour=["red", "green", "blue"] * 20)
+    frame.to_csv(tmp_path / "moons.csv", sep=";")  # and an index without a name
+    arguments = [tmp_path / "moons.csv", "--target", "kind", "--models", "bsvm", *FAST]
+    assert run("compare", *arguments, "--output", tmp_path / "out") == 0
+    out = capsys.readouterr().out
+    assert "moons: column 'Unnamed: 0' dropped: it has no name\n" in out
+    assert "moons: column 'colour' of 3 words encoded\n" in out
+    assert "moons: N = 60, D = 5" in out
+
+
+def test_two_files_of_one_name_are_kept_apart(models, table, tmp_path):
     arguments = [table, table, "--target", "kind", "--models", "bsvm", *FAST]
     assert run("compare", *arguments, "--output", tmp_path / "out") == 0
     rows = pd.read_csv(tmp_path / "out" / "results.csv")
@@ -146,10 +163,9 @@ def test_two_files_of_one_name_are_kept_apart(peers, table, tmp_path):
 
 
 def test_help_knows_all_models(capsys):
-    assert set(cli.MODELS) == set(PEERS)
     assert run("compare", "--help") == 0
     out = capsys.readouterr().out
-    assert all(f"  {name} " in out for name in PEERS)
+    assert all(f"  {name} " in out for name in BASELINES)
 
 
 def test_version(capsys):
@@ -210,8 +226,8 @@ def test_what_is_written_while_importing_is_shown_if_it_fails(capfd):
         (["compare", "--seed", "-1"], "an integer from 0"),
         (["compare", "--lengthscale", "-1"], "positive number, got '-1'"),
         (["compare", "--variance", "nan"], "positive number, got 'nan'"),
-        (["compare", "--models", "bsvm,foo"], "'bsvm,foo': choose from bsvm,"),
-        (["compare", "--models", ","], "choose from bsvm,"),
+        (["compare", "--models", "bsvm,foo"], "'bsvm,foo': choose from classifier,"),
+        (["compare", "--models", ","], "choose from classifier,"),
     ],
 )
 def test_bad_arguments(argv, message, capsys):
@@ -224,7 +240,7 @@ def test_bad_arguments(argv, message, capsys):
     [
         ("a,y\n1,0.5\n2,1.5\n3,2.5\n", "3 different labels in 3 rows, as numbers to be regressed"),
         ("a,y\n1,x\n2,z\n3,z\n", "1 row(s) of class x"),
-        ("a,y\nmale,0\nfemale,1\n", "'a' (such as 'male')"),
+        ("a,y\n1,0\nfemale,1\n", "'a' (such as 'female')"),
         ("a,b\n1,0\n", "--target"),
     ],
 )
@@ -249,35 +265,38 @@ def test_a_missing_extra_is_named(tmp_path, capsys, monkeypatch):
     assert 'pip install "gpflow_bsvm[compare]"' in error_line(capsys)
 
 
-def test_a_crashing_model_among_others(peers, table, tmp_path, capsys):
+def test_a_crashing_model_among_others(models, table, tmp_path, capsys):
     arguments = [table, "--target", "kind", "--models", "svgp,bsvm", *FAST]
     assert run("compare", *arguments, "--output", tmp_path / "out") == 0
     assert "failed: RuntimeError: out of luck" in capsys.readouterr().out
     assert (tmp_path / "out" / "moons.png").is_file()
 
 
-def test_all_models_crash(peers, table, tmp_path):
+def test_all_models_crash(models, table, tmp_path, capsys):
     arguments = [table, "--target", "kind", "--models", "svgp", *FAST]
     assert run("compare", *arguments, "--output", tmp_path / "out") == 1
+    out, err = capsys.readouterr()
+    assert "written to" not in out
+    assert err == f"gpflow-bsvm: error: no model could be fitted, see {tmp_path / 'out'}\n"
     assert len(pd.read_csv(tmp_path / "out" / "results.csv")) == 2
     assert not list((tmp_path / "out").glob("*.png"))  # there is nothing to draw
 
 
-def test_an_interrupt_leaves_what_is_done(peers, table, tmp_path, capsys):
+def test_an_interrupt_leaves_what_is_done(models, table, tmp_path, capsys):
     arguments = [table, "--target", "kind", "--models", "bsvm,svc", *FAST]
     assert run("compare", *arguments, "--output", tmp_path / "out") == 130
     out, err = capsys.readouterr()
     assert "gpflow-bsvm: interrupted" in err
     assert "bsvm " in out
-    assert list(pd.read_csv(tmp_path / "out" / "results.csv").peer) == ["bsvm"]
+    assert list(pd.read_csv(tmp_path / "out" / "results.csv").model) == ["bsvm"]
 
 
-def test_an_interrupt_before_the_first_row(peers, table, tmp_path):
+def test_an_interrupt_before_the_first_row(models, table, tmp_path):
     arguments = [table, "--target", "kind", "--models", "svc", *FAST]
     assert run("compare", *arguments, "--output", tmp_path / "out") == 130
 
 
-def test_a_disk_that_fills_up(peers, table, tmp_path, capsys, monkeypatch):
+def test_a_disk_that_fills_up(models, table, tmp_path, capsys, monkeypatch):
     def full(*args):
         raise OSError(28, "No space left on device")
 

@@ -1,4 +1,4 @@
-"""The protocol is fair, a failing peer does no harm, and the report says what happened."""
+"""The protocol is fair, a failing model does no harm, and the report says what happened."""
 
 import json
 import os
@@ -15,31 +15,31 @@ import tensorflow as tf
 from sklearn.datasets import load_iris, make_moons
 from sklearn.metrics import confusion_matrix
 
-from gpflow_bsvm import plotting
+import gpflow_bsvm
+from gpflow_bsvm import BSVMClassifier, plotting
 from gpflow_bsvm.compare import (
-    PEERS,
+    BASELINES,
     Comparison,
     Entry,
+    FoldScore,
     KernelSettings,
-    Row,
     Settings,
     Skipped,
+    baselines,
     class_labels,
-    default_peers,
+    default_baselines,
+    folds,
+    gp_baselines,
+    make_baseline,
+    provenance,
     report,
     training,
-)
-from gpflow_bsvm.compare import (
-    baselines as peers,
-)
-from gpflow_bsvm.compare import (
-    gp_baselines as processes,
 )
 from gpflow_bsvm.datasets import DataError, Dataset
 from gpflow_bsvm.metrics import METRICS
 
 KERNEL = KernelSettings(lengthscale=1.0, variance=4.0)
-DEFAULT_PEERS = default_peers(2)
+DEFAULT = default_baselines(2, fixed_kernel=True)
 TWO_ONLY = {"probit-engine", "svgp-probit"}
 MORE_ONLY = {"bsvm-published", "one-vs-rest", "svgp-robustmax"}
 
@@ -82,51 +82,53 @@ class Spy:
 
 
 @pytest.fixture
-def extra_peers(monkeypatch):
-    for name, peer in {"crash": Crash, "spy": Spy, "spy2": Spy}.items():
-        monkeypatch.setitem(PEERS, name, Entry(lambda C, peer=peer: peer()))
+def extra_models(monkeypatch):
+    for name, model in {"crash": Crash, "spy": Spy, "spy2": Spy}.items():
+        monkeypatch.setitem(BASELINES, name, Entry("", lambda C, model=model: model()))
     monkeypatch.setattr(Spy, "made", [])
 
 
 @pytest.fixture(scope="module")
 def everything():
-    """All peers and one that crashes, on two folds."""
-    PEERS["crash"] = Entry(lambda C: Crash())
-    comparison = Comparison(moons(), Settings(folds=2, num_inducing=10, lengthscale=0.7))
-    names = ["crash", *DEFAULT_PEERS, "gpc"]
+    """All models and one that crashes, on two folds."""
+    BASELINES["crash"] = Entry("", lambda C: Crash())
+    comparison = Comparison(
+        moons(), Settings(folds=2, num_inducing=10, lengthscale=0.7, fixed_kernel=True)
+    )
+    names = ["crash", *DEFAULT, "gpc"]
     try:
         comparison.run(names, progress=False)
     finally:
-        del PEERS["crash"]
+        del BASELINES["crash"]
     return comparison
 
 
 @pytest.fixture(scope="module")
 def three_classes():
-    """All peers on two folds of three classes."""
-    comparison = Comparison(iris(), Settings(folds=2, num_inducing=10))
-    comparison.run(list(PEERS), progress=False)
+    """All models on two folds of three classes."""
+    comparison = Comparison(iris(), Settings(folds=2, num_inducing=10, fixed_kernel=True))
+    comparison.run(list(BASELINES), progress=False)
     return comparison
 
 
-# --- all peers, end to end -----------------------------------------------------------------------
+# --- all models, end to end -----------------------------------------------------------------------
 
 
-def test_a_row_per_fold_and_peer(everything):
-    assert [(row.fold, row.peer) for row in everything.rows] == [
-        (fold, peer) for fold in (0, 1) for peer in ["crash", *DEFAULT_PEERS, "gpc"]
+def test_a_row_per_fold_and_model(everything):
+    assert [(row.fold, row.model) for row in everything.fold_scores] == [
+        (fold, model) for fold in (0, 1) for model in ["crash", *DEFAULT, "gpc"]
     ]
 
 
 def test_a_crash_is_a_row_and_the_run_goes_on(everything):
-    crashed = [row for row in everything.rows if row.peer == "crash"]
+    crashed = [row for row in everything.fold_scores if row.model == "crash"]
     assert {row.status for row in crashed} == {"failed: RuntimeError: out of luck"}
     assert all(np.isnan([*row.scores.values(), row.train_seconds]).all() for row in crashed)
-    assert all(row.ok for row in everything.rows if row.peer != "crash")
+    assert all(row.ok for row in everything.fold_scores if row.model != "crash")
 
 
-def test_every_peer_learns(everything):
-    for row in everything.rows:
+def test_every_model_learns(everything):
+    for row in everything.fold_scores:
         if row.ok:
             assert row.scores["error"] < 0.25, row  # at random: 0.5
             assert row.scores["auc"] > 0.8, row
@@ -141,8 +143,8 @@ def test_same_likelihood_same_answer_by_either_engine(everything):
 
 
 def test_traces_rise_and_end_at_the_scores(everything):
-    assert set(everything.traces) == set(DEFAULT_PEERS) - {"svc"}
-    first = {row.peer: row for row in everything.rows if row.fold == 0}
+    assert set(everything.traces) == set(DEFAULT) - {"svc"}
+    first = {row.model: row for row in everything.fold_scores if row.fold == 0}
     for name, trace in everything.traces.items():
         assert trace.elbo[-1] > trace.elbo[0]
         assert trace.seconds == sorted(trace.seconds)
@@ -153,9 +155,9 @@ def test_traces_rise_and_end_at_the_scores(everything):
 # --- three classes, end to end -------------------------------------------------------------------
 
 
-def test_every_peer_for_three_classes_learns(three_classes):
-    good = [row for row in three_classes.rows if row.peer not in TWO_ONLY]
-    assert len(good) == 2 * (len(PEERS) - len(TWO_ONLY))
+def test_every_model_for_three_classes_learns(three_classes):
+    good = [row for row in three_classes.fold_scores if row.model not in TWO_ONLY]
+    assert len(good) == 2 * (len(BASELINES) - len(TWO_ONLY))
     for row in good:
         assert row.ok, row
         assert row.scores["error"] < 0.15, row  # at random: 2/3
@@ -163,19 +165,19 @@ def test_every_peer_for_three_classes_learns(three_classes):
         assert row.scores["auc"] > 0.95, row
 
 
-def test_peers_that_do_not_suit_are_skipped(three_classes, monkeypatch):
-    skipped = {row.peer: row.status for row in three_classes.rows if not row.ok}
+def test_models_that_do_not_suit_are_skipped(three_classes, monkeypatch):
+    skipped = {row.model: row.status for row in three_classes.fold_scores if not row.ok}
     assert skipped == dict.fromkeys(TWO_ONLY, "skipped: for two classes only")
-    for name in default_peers(2):
-        monkeypatch.setitem(PEERS, name, replace(PEERS[name], factory=lambda C: Spy()))
+    for name in default_baselines(2, fixed_kernel=True):
+        monkeypatch.setitem(BASELINES, name, replace(BASELINES[name], factory=lambda C: Spy()))
     comparison = Comparison(moons(), Settings(folds=2))
-    comparison.run(list(PEERS), progress=False)
-    skipped = {row.peer: row.status for row in comparison.rows if not row.ok}
+    comparison.run(list(BASELINES), progress=False)
+    skipped = {row.model: row.status for row in comparison.fold_scores if not row.ok}
     assert skipped == dict.fromkeys(MORE_ONLY, "skipped: for more than two classes only")
 
 
 def test_predictions_are_of_all_classes(three_classes):
-    for name in default_peers(3):
+    for name in default_baselines(3, fixed_kernel=True):
         parts = three_classes.held_out[name]
         assert [P.shape for _, P in parts] == [(75, 3)] * 2
         for y, P in parts:
@@ -184,9 +186,9 @@ def test_predictions_are_of_all_classes(three_classes):
 
 
 def test_defaults_suit():
-    assert {*PEERS} - {*default_peers(2)} == {*MORE_ONLY, "gpc"}
-    assert {*PEERS} - {*default_peers(3)} == {*TWO_ONLY, "gpc"}
-    assert default_peers(3) == default_peers(26)
+    assert {*BASELINES} - {*default_baselines(2, fixed_kernel=True)} == {*MORE_ONLY, "gpc"}
+    assert {*BASELINES} - {*default_baselines(3, fixed_kernel=True)} == {*TWO_ONLY, "gpc"}
+    assert default_baselines(3, fixed_kernel=True) == default_baselines(26, fixed_kernel=True)
 
 
 def test_title_and_files_of_three_classes(three_classes, tmp_path):
@@ -194,7 +196,7 @@ def test_title_and_files_of_three_classes(three_classes, tmp_path):
     assert "N = 150, D = 4, C = 3, 2 folds, M = 10" in lines[0]
     assert all(len(line) <= 110 for line in lines)
     report.write([three_classes], tmp_path)
-    assert len(pd.read_csv(tmp_path / "results.csv")) == 2 * len(PEERS)
+    assert len(pd.read_csv(tmp_path / "results.csv")) == 2 * len(BASELINES)
 
 
 def test_picture_of_three_classes(three_classes, tmp_path, monkeypatch):
@@ -258,11 +260,13 @@ def test_reliability_of_two_columns_is_that_of_one():
 # --- the protocol --------------------------------------------------------------------------------
 
 
-def test_all_peers_get_the_same_scaled_folds(extra_peers):
-    comparison = Comparison(moons(), Settings(folds=3, num_inducing=7, seed=5, variance=2.0))
+def test_all_models_get_the_same_scaled_folds(extra_models):
+    comparison = Comparison(
+        moons(), Settings(folds=3, num_inducing=7, seed=5, variance=2.0, fixed_kernel=True)
+    )
     comparison.run(["spy", "crash", "spy2"], progress=False)
     one, two = Spy.made
-    assert len(one.fits) == 3 + 1  # a warm-up on the first fold
+    assert len(one.fits) == 3
     for (X, y, Z, kernel, seed), (X2, y2, Z2, kernel2, seed2) in zip(one.fits, two.fits):
         np.testing.assert_array_equal(X, X2)
         np.testing.assert_array_equal(y, y2)
@@ -276,7 +280,20 @@ def test_all_peers_get_the_same_scaled_folds(extra_peers):
         assert abs(X.mean(0)).max() > 1e-3
 
 
-def test_each_row_is_held_out_once_and_classes_stay_balanced(extra_peers):
+def test_folds():
+    X, y = load_iris(return_X_y=True)
+    parts = list(folds(np.repeat(X[:60], 2, axis=0), np.repeat(y[:60], 2), 5, 3, 100))
+    assert [part.number for part in parts] == list(range(5))
+    np.testing.assert_array_equal(
+        np.sort(np.concatenate([part.test for part in parts])), range(120)
+    )
+    for part in parts:
+        np.testing.assert_array_equal(np.repeat(y[:60], 2)[part.test], part.y_test)
+        assert len(part.X) == len(part.y) == 96 and len(part.X_test) == 24
+        assert len(part.Z) == len(np.unique(part.X, axis=0)) < 61  # no more than distinct rows
+
+
+def test_each_row_is_held_out_once_and_classes_stay_balanced(extra_models):
     comparison = Comparison(moons(), Settings(folds=7))
     comparison.run(["spy"], progress=False)
     parts = [y for y, _ in comparison.held_out["spy"]]
@@ -284,7 +301,7 @@ def test_each_row_is_held_out_once_and_classes_stay_balanced(extra_peers):
     assert all(y.sum() == 5 and len(y) == 10 for y in parts)
 
 
-def test_seed_decides_the_folds(extra_peers):
+def test_seed_decides_the_folds(extra_models):
     def first_fold(seed):
         Comparison(moons(), Settings(folds=2, seed=seed)).run(["spy"], progress=False)
         return Spy.made[-1].fits[0][0]
@@ -295,45 +312,47 @@ def test_seed_decides_the_folds(extra_peers):
 
 def test_seed_decides_the_draws():
     def scores(seed):
-        comparison = Comparison(iris(), Settings(folds=2, num_inducing=5, seed=seed))
+        comparison = Comparison(
+            iris(), Settings(folds=2, num_inducing=5, seed=seed, fixed_kernel=True)
+        )
         comparison.run(["svgp"], with_traces=False, progress=False)
-        return [row.scores for row in comparison.rows]
+        return [row.scores for row in comparison.fold_scores]
 
     assert scores(1) == scores(1) != scores(2)
 
 
-def test_no_more_inducing_points_than_rows(extra_peers):
+def test_no_more_inducing_points_than_rows(extra_models):
     Comparison(moons(20), Settings(folds=2)).run(["spy"], progress=False)
     assert Spy.made[0].fits[0][2].shape == (10, 2)
 
 
-def test_an_interrupt_keeps_what_is_done(extra_peers, monkeypatch):
+def test_an_interrupt_keeps_what_is_done(extra_models, monkeypatch):
     class Interrupt(Crash):
         def fit(self, *args):
             raise KeyboardInterrupt
 
-    monkeypatch.setitem(PEERS, "interrupt", Entry(lambda C: Interrupt()))
+    monkeypatch.setitem(BASELINES, "interrupt", Entry("", lambda C: Interrupt()))
     comparison = Comparison(moons(), Settings(folds=2))
     with pytest.raises(KeyboardInterrupt):
         comparison.run(["spy", "interrupt"], progress=False)
-    assert [row.peer for row in comparison.rows] == ["spy"]
+    assert [row.model for row in comparison.fold_scores] == ["spy"]
 
 
-def test_skipping_is_no_failure(extra_peers, monkeypatch):
-    monkeypatch.setattr(peers, "GPC_MAX_ROWS", 10)
+def test_skipping_is_no_failure(extra_models, monkeypatch):
+    monkeypatch.setattr(baselines, "GPC_MAX_ROWS", 10)
     comparison = Comparison(moons(), Settings(folds=2))
     comparison.run(["gpc"], progress=False)
-    assert comparison.rows[0].status.startswith("skipped: 35 training rows")
-    assert not comparison.rows[0].ok
+    assert comparison.fold_scores[0].status.startswith("skipped: 35 training rows")
+    assert not comparison.fold_scores[0].ok
     with pytest.raises(Skipped):
-        peers.GPCPeer().fit(np.zeros((11, 1)), np.zeros(11), np.zeros((1, 1)), KERNEL, 0)
+        make_baseline("gpc", 2).fit(np.zeros((11, 1)), np.zeros(11), np.zeros((1, 1)), KERNEL, 0)
 
 
-def test_predictions_that_are_no_probabilities_fail(extra_peers, monkeypatch):
+def test_predictions_that_are_no_probabilities_fail(extra_models, monkeypatch):
     monkeypatch.setattr(Spy, "predict_proba", lambda self, X: np.full((len(X), 2), np.nan))
     comparison = Comparison(moons(), Settings(folds=2))
     comparison.run(["spy"], progress=False)
-    assert comparison.rows[0].status.startswith("failed: ValueError: predictions must be")
+    assert comparison.fold_scores[0].status.startswith("failed: ValueError: predictions must be")
 
 
 def test_labels_by_sorted_order():
@@ -373,7 +392,7 @@ def test_too_few_rows_for_the_folds(counts, message):
         Comparison(Dataset("few", np.zeros((len(y), 1)), y, ("x1",)), Settings())
 
 
-# --- the peers -----------------------------------------------------------------------------------
+# --- the models ----------------------------------------------------------------------------------
 
 
 def fold(seed, num_rows=60):
@@ -386,11 +405,11 @@ def fold(seed, num_rows=60):
 def test_a_refit_forgets_the_last_one(name, learn, monkeypatch):
     monkeypatch.setattr(training, "KERNEL_ROUNDS", 5)
     kernel = KernelSettings(1.0, 4.0, learn)
-    peer, X = PEERS[name].make(2), fold(0)[0]
+    model, X = make_baseline(name, 2), fold(0)[0]
     answers = []
     for seed, num_rows in [(0, 60), (1, 50), (0, 60)]:
-        peer.fit(*fold(seed, num_rows), kernel, 0)
-        answers.append(peer.predict_proba(X))
+        model.fit(*fold(seed, num_rows), kernel, 0)
+        answers.append(model.predict_proba(X))
     np.testing.assert_allclose(answers[0], answers[2], rtol=1e-9)
     assert abs(answers[0] - answers[1]).max() > 1e-3
 
@@ -401,37 +420,38 @@ def test_learning_the_kernel_raises_the_elbo(name, monkeypatch):
     X, y, Z = fold(0)
     ends = []
     for learn in (False, True):
-        peer = PEERS[name].make(2)
-        peer.fit(X, y, Z, KernelSettings(1.0, 4.0, learn), 0)
-        ends.append(float(peer._trainer.elbo(*peer._trainer.data(X, y))))
-        assert (float(peer._trainer.model.kernel.variance.numpy()) == 4.0) == (not learn)
-        np.testing.assert_array_equal(peer._trainer.model.inducing_variable.Z, Z)
+        model = make_baseline(name, 2)
+        model.fit(X, y, Z, KernelSettings(1.0, 4.0, learn), 0)
+        ends.append(float(model.model.elbo((X, y[:, None].astype(float)))))
+        assert (float(model.model.kernel.variance.numpy()) == 4.0) == (not learn)
+        assert model.model.kernel.lengthscales.shape == ((2,) if learn else ())
+        np.testing.assert_array_equal(model.model.inducing_variable.Z, Z)
     assert ends[1] > ends[0] + 0.1
 
 
 def test_a_step_that_fails_is_followed_by_a_smaller_one(monkeypatch):
-    steps, ascend = [], training.ascend
+    steps, train = [], training.Trainer.train
 
-    def fails_at_1(trainer, data, gamma, clock, watch):
+    def fails_at_1(trainer, X, y, gamma, watch):
         steps.append(gamma)
         if gamma == 1.0:
             trainer.model.q_mu.assign(np.full((10, 1), 1e3))
             raise FloatingPointError
-        return ascend(trainer, data, gamma, clock, watch)
+        return train(trainer, X, y, gamma, watch)
 
-    monkeypatch.setattr(processes, "ascend", fails_at_1)
+    monkeypatch.setattr(training.Trainer, "train", fails_at_1)
     X, y, Z = fold(0)
-    peer = PEERS["svgp"].make(2)
-    peer.fit(X, y, Z, KERNEL, 0)
+    model = make_baseline("svgp", 2)
+    model.fit(X, y, Z, KERNEL, 0)
     assert steps == [1.0, 0.1]
-    assert peer.note == "step size 1.0 failed, 0.1 used"
-    assert np.mean(peer.predict_proba(X).argmax(1) == y) > 0.9
+    assert model.note == "step size 1.0 failed, 0.1 used"
+    assert np.mean(model.predict_proba(X).argmax(1) == y) > 0.9
 
 
 def test_what_is_not_finite_is_one_plain_error():
     X, _, Z = fold(0)
     with pytest.raises(FloatingPointError, match="no finite q after step 1"):
-        PEERS["svgp-probit"].make(2).fit(X, np.full(60, np.nan), Z, KERNEL, 0)
+        make_baseline("svgp-probit", 2).fit(X, np.full(60, np.nan), Z, KERNEL, 0)
 
 
 def three_blobs():
@@ -444,13 +464,13 @@ def three_blobs():
 @pytest.mark.parametrize("name", ["bsvm", "one-vs-rest", "svgp", "svgp-robustmax"])
 def test_a_refit_on_three_classes_forgets_the_last_one(name, monkeypatch):
     monkeypatch.setattr(training, "KERNEL_ROUNDS", 20)
-    (X, y, Z), peer = three_blobs(), PEERS[name].make(3)
+    (X, y, Z), model = three_blobs(), make_baseline(name, 3)
     answers = []
     for learn in (False, True, False):
         tf.random.set_seed(0)  # of the draws of Softmax
-        peer.fit(X, y, Z, KernelSettings(1.0, 4.0, learn), 0)
-        answers.append(peer.predict_proba(X))
-        assert peer._trainer.model.q_sqrt.shape == (3, 9, 9)
+        model.fit(X, y, Z, KernelSettings(1.0, 4.0, learn), 0)
+        answers.append(model.predict_proba(X))
+        assert model.model.q_sqrt.shape == (3, 9, 9)
     np.testing.assert_allclose(answers[0], answers[2], rtol=1e-9)
     assert abs(answers[0] - answers[1]).max() > 1e-3
 
@@ -471,30 +491,61 @@ def test_an_exact_elbo_settles_by_its_last_change():
 
 
 def test_robustmax_starts_with_small_steps(monkeypatch):
-    sizes, step = [], training.Trainer.step
-    monkeypatch.setattr(
-        training.Trainer, "step", lambda self, *args: sizes.append(args[0]) or step(self, *args)
-    )
-    peer = PEERS["svgp-robustmax"].make(3)
-    peer.fit(*three_blobs(), KERNEL, 0)
+    sizes = []
+
+    class Step(training.Trainer):
+        def __init__(self, *args):
+            super().__init__(*args)
+            self._natural_step = self._spied(self._natural_step)
+
+        def _spied(self, step):
+            return lambda *data: sizes.append(float(self._gamma)) or step(*data)
+
+    monkeypatch.setattr(gp_baselines, "Trainer", Step)
+    model = make_baseline("svgp-robustmax", 3)
+    model.fit(*three_blobs(), KERNEL, 0)
     np.testing.assert_allclose(sizes[:3], [1 / 60, 1.2 / 60, 1.44 / 60])
     assert max(sizes) == 0.5
-    assert "failed" not in peer.note
+    assert "failed" not in model.note
 
 
 @pytest.mark.parametrize("name", ["bsvm", "svgp-probit"])
 def test_the_watch_does_not_count(name):
     X, y, Z = fold(0)
-    seen, peer = [], PEERS[name].make(2)
-    peer.fit(X, y, Z, KERNEL, 0)
+    seen, model = [], make_baseline(name, 2)
+    model.fit(X, y, Z, KERNEL, 0)
 
     def watch(seconds, elbo):
         seen.append(seconds)
         time.sleep(0.2)
 
-    peer.fit(X, y, Z, KERNEL, 0, watch)
+    model.fit(X, y, Z, KERNEL, 0, watch)
     assert len(seen) > 2
     assert seen[-1] < 0.1 * len(seen)
+
+
+@pytest.mark.parametrize("dataset", [moons(), iris()], ids=["two", "three"])
+def test_the_default_table(dataset, monkeypatch, tmp_path):
+    """Kernels are learnt: the classifier as it is beside SVGP and SVC, and no curves."""
+    monkeypatch.setattr(training, "KERNEL_ROUNDS", 30)
+    comparison = Comparison(dataset, Settings(folds=2, num_inducing=10))
+    names = default_baselines(len(comparison.labels))
+    comparison.run(names, progress=False)
+    assert names == ["classifier", "svgp", "svc"]
+    for score in comparison.fold_scores:
+        assert score.ok and score.scores["error"] < 0.2, score
+    assert not comparison.traces
+    assert "M = 10, kernel learnt" in report.table(comparison)
+    first = next(folds(dataset.X, comparison._y, 2, 0, 10))
+    expected = BSVMClassifier(num_inducing=10, random_state=0).fit(first.X, first.y)
+    P = comparison.held_out["classifier"][0][1]
+    np.testing.assert_allclose(P, expected.predict_proba(first.X_test), rtol=1e-8)
+    check_picture(comparison, tmp_path / "learnt.png", panels=3 if len(P[0]) == 2 else 4)
+
+
+def test_the_classifier_learns_its_kernel():
+    with pytest.raises(Skipped, match="learns its kernel, which is fixed here"):
+        make_baseline("classifier", 2).fit(*fold(0), KERNEL, 0)
 
 
 # --- the report ----------------------------------------------------------------------------------
@@ -503,19 +554,19 @@ def test_the_watch_does_not_count(name):
 def test_files(everything, tmp_path):
     report.write([everything], tmp_path)
     rows = pd.read_csv(tmp_path / "results.csv", float_precision="round_trip")
-    assert len(rows) == 2 * (len(DEFAULT_PEERS) + 2)
-    assert list(rows.columns)[:4] == ["dataset", "peer", "fold", "status"]
-    best = rows[(rows.peer == "bsvm") & (rows.fold == 1)].iloc[0]
-    assert best.error == [r for r in everything.rows if r.peer == "bsvm"][1].scores["error"]
+    assert len(rows) == 2 * (len(DEFAULT) + 2)
+    assert list(rows.columns)[:4] == ["dataset", "model", "fold", "status"]
+    best = rows[(rows.model == "bsvm") & (rows.fold == 1)].iloc[0]
+    assert best.error == [r for r in everything.fold_scores if r.model == "bsvm"][1].scores["error"]
     text = (tmp_path / "results.json").read_text()
     record = json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
     assert record["settings"]["folds"] == 2
-    assert "gpflow" in record["versions"]
-    by_peer = {entry["peer"]: entry for entry in record["summary"]}
-    assert by_peer["crash"]["mean"]["error"] is None
-    assert by_peer["crash"]["notes"] == {"failed: RuntimeError: out of luck": 2}
-    mean = rows[rows.peer == "svc"].nll.mean()
-    np.testing.assert_allclose(by_peer["svc"]["mean"]["nll"], mean)
+    assert "gpflow" in record["provenance"]
+    by_model = {entry["model"]: entry for entry in record["summary"]}
+    assert by_model["crash"]["mean"]["error"] is None
+    assert by_model["crash"]["notes"] == {"failed: RuntimeError: out of luck": 2}
+    mean = rows[rows.model == "svc"].nll.mean()
+    np.testing.assert_allclose(by_model["svc"]["mean"]["nll"], mean)
 
 
 def test_table(everything):
@@ -524,18 +575,18 @@ def test_table(everything):
     assert all(len(line) <= 110 for line in lines)
     shown = {line.split()[0]: line for line in lines[2:]}
     assert "failed: RuntimeError: out of luck" in shown["crash"]
-    for name in [*DEFAULT_PEERS, "gpc"]:
-        errors = [row.scores["error"] for row in everything.rows if row.peer == name]
+    for name in [*DEFAULT, "gpc"]:
+        errors = [row.scores["error"] for row in everything.fold_scores if row.model == name]
         assert f"{np.mean(errors):.3f}±{np.std(errors):.3f}" in shown[name]
 
 
-def made_up(peer, fold, value, status="ok"):
-    return Row("moons", peer, fold, status, dict.fromkeys(METRICS, value), 0.5, 3.0)
+def made_up(model, fold, value, status="ok"):
+    return FoldScore("moons", model, fold, status, dict.fromkeys(METRICS, value), 0.5, 3.0)
 
 
 def test_stars_follow_the_orientation():
     comparison = Comparison(moons(), Settings(folds=2))
-    comparison.rows = [made_up("low", 0, 0.1), made_up("high", 0, 0.9)]
+    comparison.fold_scores = [made_up("low", 0, 0.1), made_up("high", 0, 0.9)]
     low, high = report.table(comparison).splitlines()[2:]
     assert low.split()[1:6] == ["0.100±0.000*"] * 4 + ["0.100±0.000"]
     assert high.split()[1:6] == ["0.900±0.000"] * 4 + ["0.900±0.000*"]
@@ -544,26 +595,67 @@ def test_stars_follow_the_orientation():
 def test_notes_and_partial_failures_are_told():
     comparison = Comparison(moons(), Settings(folds=2))
     nan = float("nan")
-    comparison.rows = [made_up("a", 0, 0.1, "ok: slow"), made_up("a", 1, nan, "failed: Oh: no")]
+    comparison.fold_scores = [
+        made_up("a", 0, 0.1, "ok: slow"),
+        made_up("a", 1, nan, "failed: Oh: no"),
+    ]
     lines = report.table(comparison).splitlines()
     assert "0.100±0.000" in lines[2]
     assert "  a, 1 of 2 folds: slow" in lines
     assert "  a, 1 of 2 folds: failed: Oh: no" in lines
 
 
-def check_picture(comparison, path):
+def check_picture(comparison, path, panels=4):
     report.draw(comparison, path)
     width, height = struct.unpack(">II", path.read_bytes()[16:24])
-    assert width > 1000 and height > 700
+    assert width > 1000 and height > 400
     image = matplotlib.image.imread(path)[..., :3]
-    quarters = [half for part in np.array_split(image, 2) for half in np.array_split(part, 2, 1)]
-    for quarter in quarters:  # curves in all four panels: many colours, not only black and white
-        colours = np.unique(quarter.reshape(-1, 3), axis=0)
+    halves = np.array_split(image, 2) if panels == 4 else [image]
+    parts = [part for half in halves for part in np.array_split(half, 2 + panels % 2, 1)]
+    for part in parts:  # curves in all panels: many colours, not only black and white
+        colours = np.unique(part.reshape(-1, 3), axis=0)
         assert np.count_nonzero(np.ptp(colours, axis=1) > 0.3) > 30
 
 
 def test_picture(everything, tmp_path):
     check_picture(everything, tmp_path / report.picture_name(everything))
+
+
+def test_a_fit_without_steps_has_no_curve(monkeypatch, tmp_path):
+    """Some likelihoods find no first step: the trace is empty, the picture has a mark."""
+    monkeypatch.setattr(Spy, "has_trace", True)
+    monkeypatch.setitem(BASELINES, "spy", Entry("", lambda C: Spy()))
+    comparison = Comparison(iris(), Settings(folds=2, num_inducing=10, fixed_kernel=True))
+    comparison.run(["spy", "bsvm"], progress=False)
+    assert list(comparison.traces) == ["bsvm"]
+    check_picture(comparison, tmp_path / "picture.png")
+
+
+def test_long_and_short_curves_are_shown_to_their_ends():
+    _, (ax,) = plotting.figure(1, 1)
+    for values in ([9.0, 0.3, 0.2], [4.0, 0.4]):
+        plotting.error_against_time(ax, [0.1 * n for n in range(1, 1 + len(values))], values)
+    report._show_ends(ax)
+    low, high = ax.get_ylim()
+    assert 0 < low < 0.2 and 0.4 < high < 0.6
+    ax.figure.canvas.draw()
+    assert [tick.get_text() for tick in ax.get_xticklabels()][1:4] == ["0.1", "0.2", "0.3"]
+
+
+def test_times_are_of_the_folds_after_the_first():
+    scores = [replace(made_up("a", n, 0.1), train_seconds=s) for n, s in enumerate([9.0, 1.0, 3.0])]
+    (record,) = report.summary(scores)
+    assert record["median"]["train_seconds"] == record["mean"]["train_seconds"] == 2
+    assert report.summary(scores[:1])[0]["median"]["train_seconds"] == 9
+    assert report.frame(scores).train_seconds.tolist() == [9, 1, 3]
+
+
+def test_provenance(monkeypatch):
+    found = provenance()
+    assert found["gpflow_bsvm"] == gpflow_bsvm.__version__
+    assert found["cores"] >= 1 and found["processor"] and found["tensorflow"]
+    monkeypatch.setenv("PATH", "")  # without git
+    assert "commit" not in provenance()
 
 
 def test_picture_names_are_safe():

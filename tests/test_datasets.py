@@ -36,7 +36,7 @@ def test_bundled(name):
     assert dataset.name == name
     assert dataset.X.dtype == np.float64
     assert dataset.X.shape == (len(dataset.y), len(dataset.feature_names))
-    assert set(dataset.y) == set(range(10 if name == "digits" else 2))
+    assert set(dataset.y) == set(range({"digits": 10, "iris": 3}.get(name, 2)))
     assert len(set(dataset.feature_names)) == dataset.X.shape[1]
     np.testing.assert_array_equal(dataset.X, load(name).X)
 
@@ -113,7 +113,7 @@ def test_target_is_for_paths_only(directory):
     check_table(load("some", target="label"))
 
 
-@pytest.mark.parametrize("name", ["y", "target", "class"])
+@pytest.mark.parametrize("name", ["y", "target", "class", "label"])
 def test_usual_names_of_the_target(tmp_path, name):
     path = tmp_path / "some.csv"
     path.write_text(TABLE.replace("y", name))
@@ -128,6 +128,49 @@ def test_named_target_and_words_as_labels(tmp_path):
     assert list(dataset.y) == ["low", "high"]
 
 
+@pytest.mark.parametrize("separator", [";", "\t", "|"])
+def test_other_separators(tmp_path, separator):
+    path = tmp_path / "some.csv"
+    path.write_text(TABLE.replace(",", separator))
+    check_table(load(str(path)))
+    if separator == ";":
+        path.write_text('"x1";"x2, in m";"y"\n1;2,5;-1\n3;4;1\n5;6;1\n')
+        dataset = load(str(path))
+        assert dataset.feature_names == ("x1", "x2, in m")
+        np.testing.assert_array_equal(dataset.X, [[1, 2.5], [3, 4], [5, 6]])
+
+
+def test_a_column_without_a_name_is_dropped(tmp_path):
+    """As pandas writes its index: a feature that knows the order of the rows."""
+    path = tmp_path / "some.csv"
+    (tmp_path / "plain.csv").write_text(TABLE)
+    frame = pd.read_csv(tmp_path / "plain.csv")
+    frame.to_csv(path)
+    pd.read_csv(path).to_csv(path)  # twice
+    dataset = load(str(path))
+    check_table(dataset)
+    assert len(dataset.notes) == 2
+    assert dataset.notes[-1] == "column 'Unnamed: 0' dropped: it has no name"
+    assert load(str(tmp_path / "plain.csv")).notes == ()
+
+
+def test_words_become_columns(tmp_path):
+    path = tmp_path / "some.csv"
+    path.write_text("a,b,c,y\nu,1,yes,0\nv,2,no,1\nw,3,no,0\nu,4,yes,1\nu,4,yes,1\nu,4,yes,1\n")
+    dataset = load(str(path))
+    assert dataset.feature_names == ("b", "a=u", "a=v", "a=w", "c=yes")
+    np.testing.assert_array_equal(
+        dataset.X[:3], [[1, 1, 0, 0, 1], [2, 0, 1, 0, 0], [3, 0, 0, 1, 0]]
+    )
+    assert dataset.notes == ("column 'a' of 3 words encoded", "column 'c' of 2 words encoded")
+
+
+def test_a_directory_is_no_data(directory, monkeypatch):
+    monkeypatch.chdir(directory)
+    with pytest.raises(DataError, match=r"^\. is a directory; expected a CSV file"):
+        load(".")
+
+
 def test_booleans_are_numbers(tmp_path):
     path = tmp_path / "some.csv"
     path.write_text("x1,y\nTrue,0\nFalse,1\n")
@@ -140,9 +183,10 @@ def test_booleans_are_numbers(tmp_path):
         (b"", "is empty"),
         (b"a,y\n", "no rows"),
         (b"a,y\n1,2\n2,2\n", "one class only .2. in column 'y'"),
-        (b"a,b\n1,2\n2,2\n", "none of y, target, class among a, b$"),
-        (b"a,y,class\n1,2,3\n2,2,3\n", "more than one of y, target, class"),
-        (b"a;y\n1;2\n2;2\n", "separated by commas"),
+        (b"a,b\n1,2\n2,2\n", "none of y, target, class, label among a, b$"),
+        (b"a,y,class\n1,2,3\n2,2,3\n", "more than one of y, target, class, label"),
+        (b"a,b,a,y\n1,2,3,0\n2,2,3,1\n", "more than one column 'a'"),
+        (b"a,y\nu,0\nv,1\nw,0\n", "'a' .such as 'u'.; .*at most 2 different words"),
         (b"1,2\n1,2\n2,2\n", "header line"),
         (b"y\n0\n1\n", "no feature columns"),
         (b"a,b,y\n1,2,0\n3,wood,1\n", "not numeric: 'b' .such as 'wood'"),
@@ -212,7 +256,7 @@ def fake_openml(monkeypatch, data, target):
     return asked
 
 
-def test_openml_categories_become_codes(directory, monkeypatch):
+def test_openml_categories_become_columns(directory, monkeypatch):
     data = pd.DataFrame({"a": [1, 2, 3], "b": pd.Categorical(["u", "v", "u"])})
     target = pd.Series(pd.Categorical(["good", "bad", "good"]), name="class")
     asked = fake_openml(monkeypatch, data, target)

@@ -71,7 +71,7 @@ def test_bound_trace(ax, learned):
 
 
 def test_hyperparameter_trace(ax, learned):
-    """A line for each entry, a colour and a label for each parameter, and no inducing points."""
+    """A line, a colour and a label for each entry, and no inducing points."""
     assert plotting.hyperparameter_trace(ax, learned, linestyle=":") is ax
     values = learned.hyperparameters
     assert values[".inducing_variable.Z"][0].shape == (8, 2)
@@ -81,11 +81,22 @@ def test_hyperparameter_trace(ax, learned):
     for line, column in zip(ax.lines, expected.T):
         np.testing.assert_array_equal(line.get_xydata(), np.c_[learned.step, column])
         assert line.get_linestyle() == ":"
-    variance, *lengthscales = (line.get_color() for line in ax.lines)
-    assert lengthscales[0] == lengthscales[1] != variance
+    assert len({line.get_color() for line in ax.lines}) == 3
     labels = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert labels == ["kernel.variance", "kernel.lengthscales"]
+    assert labels == ["kernel.variance", "kernel.lengthscales[0]", "kernel.lengthscales[1]"]
     assert ax.get_yscale() == "log"
+
+
+def test_entries_have_names_or_one_colour(ax, learned):
+    lengthscales = [".kernel.lengthscales"]
+    plotting.hyperparameter_trace(ax, learned, lengthscales, ["age", "weight"])
+    labels = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert labels == ["kernel.lengthscales[age]", "kernel.lengthscales[weight]"]
+    many = History(step=[1, 2], elbo=[0, 0], hyperparameters={".many": [np.arange(1.0, 8)] * 2})
+    _, (ax,) = plotting.figure(1, 1)
+    plotting.hyperparameter_trace(ax, many)
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["many"]
+    assert len(ax.lines) == 7 and len({line.get_color() for line in ax.lines}) == 1
 
 
 def test_named_hyperparameters_only(ax, learned):
@@ -104,6 +115,26 @@ def test_hyperparameters_that_are_not_there(ax, data, learned):
     only_Z = History(step=[1], hyperparameters={".Z": [np.zeros((3, 2))]})
     with pytest.raises(ValueError, match=r"names must be some of \['.Z'\], got \[\]"):
         plotting.hyperparameter_trace(ax, only_Z)
+
+
+# --- held-out predictions ------------------------------------------------------------------------
+
+
+def test_what_are_no_probabilities_of_these_classes(ax):
+    y, P = np.array([0, 1, 2] * 5), np.full((15, 3), 1 / 3)
+    with pytest.raises(ValueError, match="must be probabilities"):
+        plotting.reliability_diagram(ax, y > 1, np.full(15, 3.0))
+    with pytest.raises(ValueError, match=r"integers in 0\.\.2, got 3"):
+        plotting.confusion_matrix(ax, y + 1, P, list("abc"))
+    with pytest.raises(ValueError, match="expected 3 labels, one for each column of P, got 2"):
+        plotting.confusion_matrix(ax, y, P, ["a", "b"])
+    assert not ax.lines and not ax.images
+
+
+def test_long_names_of_classes_are_cut(ax):
+    plotting.confusion_matrix(ax, np.array([0, 1]), np.eye(2), ["a" * 60, "b"])
+    names = [tick.get_text() for tick in ax.get_yticklabels()]
+    assert len(names[0]) == 16 and names[0].startswith("aaa") and names[1] == "b"
 
 
 # --- what a kernel looks at ----------------------------------------------------------------------
@@ -280,6 +311,17 @@ def test_dots_and_crosses(ax, data, fitted, negative):
         assert dots.get_label() == f"y = {label}"
     assert zero.get_facecolor()[0, 2] > zero.get_facecolor()[0, 0]  # blue, as the surface
     np.testing.assert_array_equal(*crosses(ax), fitted.inducing_variable.Z)
+
+
+def test_names_of_the_axes(ax, data, fitted):
+    frame = pd.DataFrame(data[0], columns=["age", "weight"])
+    for given, expected in [
+        ({"X": frame}, "age"),
+        ({"feature_names": ("a", "b")}, "a"),
+        ({}, "x1"),
+    ]:
+        plotting.decision_boundary(ax, fitted, resolution=5, **given)
+        assert ax.get_xlabel() == expected
 
 
 def test_without_labels_or_data(ax, data, fitted):

@@ -1,20 +1,48 @@
-"""Bayesian SVMs and their peers by one protocol: same folds, scaling, kernel, inducing points."""
+"""Bayesian SVMs and other classifiers by one protocol: same folds, scaling, inducing points."""
 
-from .baselines import PEERS, Entry, Peer, Skipped, default_peers
-from .labels import class_labels
-from .protocol import Comparison, Row, Settings, Trace
-from .training import KernelSettings
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from .registry import (
+    BASELINES,
+    Entry,
+    KernelSettings,
+    Skipped,
+    default_baselines,
+    make_baseline,
+)
+
+if TYPE_CHECKING:
+    from .machine import provenance
+    from .protocol import Comparison, FoldScore, Settings, Trace
+    from .splits import Fold, class_labels, folds
 
 __all__ = [
-    "PEERS",
+    "BASELINES",
     "Comparison",
     "Entry",
+    "Fold",
+    "FoldScore",
     "KernelSettings",
-    "Peer",
-    "Row",
     "Settings",
     "Skipped",
     "Trace",
     "class_labels",
-    "default_peers",
+    "default_baselines",
+    "folds",
+    "make_baseline",
+    "provenance",
 ]
+
+#: Where names come from that need more than the standard library.
+_HOMES = dict.fromkeys(["Comparison", "FoldScore", "Settings", "Trace"], "protocol")
+_HOMES |= dict.fromkeys(["Fold", "class_labels", "folds"], "splits") | {"provenance": "machine"}
+
+
+def __getattr__(name: str) -> Any:
+    """Import at first use, so that `gpflow-bsvm --help` does not wait for TensorFlow."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f".{_HOMES[name]}", __name__), name)

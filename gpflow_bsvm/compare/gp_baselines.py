@@ -1,8 +1,6 @@
-"""The Gaussian-process peers: GPflow's SVGP and BSVM, one `Trainer` for both."""
+"""The Gaussian processes that are compared: GPflow's SVGP and BSVM, and their likelihoods."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import gpflow
 import numpy as np
@@ -10,28 +8,30 @@ import tensorflow as tf
 from gpflow.base import AnyNDArray
 from gpflow.likelihoods import Likelihood
 
-from .. import inference, models
-from .training import Climb, KernelSettings, Stopwatch, Trainer, Watch, ascend, learn_kernel
+from .. import inference, likelihoods, models
+from ..prediction.marginals import predict_probabilities
+from .registry import KernelSettings
+from .training import NaturalGradientSteps, Trainer, Watch, make_kernel, without_watching
 
-#: Sizes of the natural-gradient step where the kernel is learnt, the next where one fails.
-LEARNT_KERNEL_STEPS = (0.5, 0.1)
+#: For GPflow's Softmax. Its ELBO is a mean of 100 draws, so that single ones say nothing about
+#: convergence; steps of 1 overshoot to NaN within ten.
+MONTE_CARLO = NaturalGradientSteps(sizes=(0.5, 0.1), window=5)
+#: For GPflow's RobustMax. It is far from log-concave: from the prior, steps of a hundredth already
+#: leave the positive definite matrices.
+RAMP = NaturalGradientSteps(sizes=(0.5, 0.1, 0.02), ramp=True)
 
 
-class _GaussianProcess:
-    """Sparse models: trainer, start, and kernel learning, common to SVGP and BSVM."""
+class SVGPBaseline:
+    """
+    `gpflow.models.SVGP` with GPflow's compiled `NaturalGradient` on all the data; a kernel is
+    learnt by Adam, a step of each in turn.
+    """
 
     has_trace = True
     note = ""
 
-    def __init__(
-        self,
-        model_class: type[gpflow.models.SVGP],
-        likelihood: Likelihood,
-        climb: Climb,
-        ard: bool = False,
-    ) -> None:
-        self._model_class, self._likelihood, self._climb = model_class, likelihood, climb
-        self._ard = ard
+    def __init__(self, likelihood: Likelihood, steps: NaturalGradientSteps | None = None) -> None:
+        self._likelihood, self._steps = likelihood, steps or NaturalGradientSteps()
         self._trainer: Trainer | None = None
 
     def fit(
@@ -43,77 +43,86 @@ class _GaussianProcess:
         seed: int,
         watch: Watch | None = None,
     ) -> None:
-        """See `Peer`. A step size that fails is followed by a smaller one, and noted."""
-        clock, self.note = Stopwatch(), ""
-        sizes = LEARNT_KERNEL_STEPS if kernel.learn else self._climb.sizes
+        """See `Baseline`. A step size that fails is followed by a smaller one, and noted."""
+        if self._trainer is None or not self._trainer.suits(Z, kernel):
+            self._trainer = Trainer(self._likelihood, Z, kernel, self._steps)
+            self.model = self._trainer.model
+        self.note, watch = "", watch and without_watching(watch)
+        sizes = self._steps.learning if kernel.learn else self._steps.sizes
         for gamma, smaller in zip(sizes, (*sizes[1:], None)):
-            trainer = self._start(Z, kernel)
-            data = trainer.data(X, y)
+            self._trainer.reset(Z, kernel)
             try:
-                if kernel.learn:
-                    learn_kernel(trainer, data, gamma, clock, watch)
-                self._fit_posterior(trainer, data, gamma, clock, watch)
+                if not self._trainer.train(X, y, gamma, watch):
+                    self.note = "; ".join(filter(None, [self.note, "not converged"]))
                 return
             except (tf.errors.InvalidArgumentError, FloatingPointError):
                 if smaller is None:
                     raise
                 self.note = f"step size {gamma} failed, {smaller} used"
 
-    def _start(self, Z: AnyNDArray, kernel: KernelSettings) -> Trainer:
-        if self._trainer is None or self._trainer.model.inducing_variable.Z.shape != Z.shape:
-            self._trainer = Trainer(self._model_class, self._likelihood, Z, self._climb, self._ard)
-        self._trainer.reset(Z, kernel)
-        return self._trainer
-
-    def _fit_posterior(
-        self, trainer: Trainer, data: Any, gamma: float, clock: Stopwatch, watch: Watch | None
-    ) -> None:
-        raise NotImplementedError
-
     def predict_proba(self, X: AnyNDArray) -> AnyNDArray:
-        """See `Peer`."""
+        """See `Baseline`."""
         assert self._trainer is not None
-        p = np.asarray(self._trainer.predict(X))
-        if p.shape[1] == 1:
-            return np.concatenate([1 - p, p], axis=1)
-        return p / p.sum(axis=1, keepdims=True)  # RobustMax's quadrature is off by some 1e-4
+        return _all_classes(np.asarray(self._trainer.predict(X)))
 
 
-class SVGPPeer(_GaussianProcess):
-    """`gpflow.models.SVGP` with GPflow's compiled `NaturalGradient` on all the data."""
+class BSVMBaseline:
+    """`gpflow_bsvm.models.BSVM` by `gpflow_bsvm.fit`; a kernel is learnt by `VEM`."""
 
-    def __init__(
-        self, likelihood: Likelihood, climb: Climb | None = None, *, ard: bool = False
-    ) -> None:
-        """
-        :param ard: whether every input has its own lengthscale.
-        """
-        super().__init__(gpflow.models.SVGP, likelihood, climb or Climb(), ard)
-
-    def _fit_posterior(
-        self, trainer: Trainer, data: Any, gamma: float, clock: Stopwatch, watch: Watch | None
-    ) -> None:
-        if not ascend(trainer, data, gamma, clock, watch):
-            self.note = "; ".join(filter(None, [self.note, "not converged"]))
-
-
-class BSVMPeer(_GaussianProcess):
-    """`gpflow_bsvm.models.BSVM` with `gpflow_bsvm.fit`: the package's engine."""
+    has_trace = True
+    note = ""
 
     def __init__(self, likelihood: Likelihood) -> None:
-        super().__init__(models.BSVM, likelihood, Climb())
+        self._likelihood = likelihood
 
-    def _fit_posterior(
-        self, trainer: Trainer, data: Any, gamma: float, clock: Stopwatch, watch: Watch | None
+    def fit(
+        self,
+        X: AnyNDArray,
+        y: AnyNDArray,
+        Z: AnyNDArray,
+        kernel: KernelSettings,
+        seed: int,
+        watch: Watch | None = None,
     ) -> None:
-        before = clock.seconds
+        """See `Baseline`."""
+        about = (make_kernel(kernel, X.shape[1]), self._likelihood, Z)
+        self.model = models.BSVM(*about, num_latent_gps=self._likelihood.latent_dim or 1)
+        gpflow.set_trainable(self.model.inducing_variable, False)
 
         def callback(step: int, history: inference.History) -> None:
             assert watch is not None
-            watch(before + history.seconds[-1], history.elbo[-1])
+            watch(history.seconds[-1], history.elbo[-1])
 
-        history = inference.fit(
-            trainer.model, data, progress=False, callback=callback if watch else None
-        )
-        if not history.converged:
-            self.note = "; ".join(filter(None, [self.note, "not converged"]))
+        run, data = (inference.VEM().run if kernel.learn else inference.fit), (X, y[:, None] * 1.0)
+        history = run(self.model, data, progress=False, callback=callback if watch else None)
+        self.note = "" if history.converged else "not converged"
+
+    def predict_proba(self, X: AnyNDArray) -> AnyNDArray:
+        """See `Baseline`."""
+        return _all_classes(predict_probabilities(self.model, X))
+
+
+def _all_classes(p: AnyNDArray) -> AnyNDArray:
+    """:return: [N, C] of p(y = 1) [N, 1], or of p [N, C] whose rows sum to 1 almost."""
+    if p.shape[1] == 1:
+        return np.concatenate([1 - p, p], axis=1)
+    return p / p.sum(axis=1, keepdims=True)  # RobustMax's quadrature is off by some 1e-4
+
+
+def hinge(num_classes: int, bound: str) -> BSVMBaseline:
+    """:return: the hinge, for more than two classes Crammer and Singer's, with this bound."""
+    if num_classes == 2:
+        return BSVMBaseline(likelihoods.Hinge(bound=bound))
+    return BSVMBaseline(likelihoods.CrammerSinger(num_classes, bound=bound))
+
+
+def svgp(num_classes: int) -> SVGPBaseline:
+    """:return: GPflow's Bernoulli, for more than two classes Softmax."""
+    if num_classes == 2:
+        return SVGPBaseline(gpflow.likelihoods.Bernoulli())
+    return SVGPBaseline(gpflow.likelihoods.Softmax(num_classes), MONTE_CARLO)
+
+
+def robustmax(num_classes: int) -> SVGPBaseline:
+    """:return: GPflow's `MultiClass`."""
+    return SVGPBaseline(gpflow.likelihoods.MultiClass(num_classes), RAMP)

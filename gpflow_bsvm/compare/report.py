@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import json
 import math
-import platform
 import re
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -13,22 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from gpflow.base import AnyNDArray
 
 from .. import plotting
 from ..datasets import DataError
 from ..metrics import METRICS
 from ..optional import require
-from .protocol import Comparison, Row
+from .machine import provenance
+from .protocol import Comparison, FoldScore
 
-_PACKAGES = (
-    "gpflow_bsvm",
-    "gpflow",
-    "tensorflow",
-    "tensorflow-probability",
-    "numpy",
-    "scikit-learn",
-)
 #: Columns beside the metrics: heading and digits.
 _TIMES = {"train_seconds": ("train s", 3), "predict_us": ("pred us/row", 0)}
 
@@ -48,34 +38,33 @@ def prepare_output(directory: Path) -> None:
         raise DataError(f"cannot write to {directory}: {error.strerror or error}") from error
 
 
-def frame(rows: Sequence[Row]) -> Any:
-    """:return: a pandas data frame, one row per data set, peer and fold."""
+def frame(scores: Sequence[FoldScore]) -> Any:
+    """:return: a pandas data frame, one row per data set, model and fold."""
     pandas = require("pandas")
-    records = []
-    for row in rows:
-        record = asdict(row)
-        scores = record.pop("scores")
-        times = {name: record.pop(name) for name in _TIMES}
-        records.append(record | scores | times)
-    columns = ["dataset", "peer", "fold", "status", *METRICS, *_TIMES]
+    records = [asdict(score) | score.scores for score in scores]
+    columns = ["dataset", "model", "fold", "status", *METRICS, *_TIMES]
     return pandas.DataFrame(records, columns=columns)
 
 
-def summary(rows: Sequence[Row]) -> list[dict[str, Any]]:
+def summary(scores: Sequence[FoldScore]) -> list[dict[str, Any]]:
     """
-    :return: one record per data set and peer, in the order of their first rows: how many folds
-        went well of how many, mean, standard deviation and median over these, and how often
-        each status other than "ok" was met.
+    :return: one record per data set and model, in the order of their first folds: how many folds
+        went well of how many, mean, standard deviation and median over these (times: without fold
+        0, in which TensorFlow traces, if there are others), and how often each status other than
+        "ok" was met.
     """
     records = []
     values = [*METRICS, *_TIMES]
-    for (dataset, peer), group in frame(rows).groupby(["dataset", "peer"], sort=False):
+    for (dataset, model), group in frame(scores).groupby(["dataset", "model"], sort=False):
         good = group[group.status.str.startswith("ok")]
+        if len(good) > 1:
+            good = good.astype(dict.fromkeys(_TIMES, float))
+            good.loc[good.fold == 0, list(_TIMES)] = math.nan
         mean, std, median = good[values].mean(), good[values].std(ddof=0), good[values].median()
         records.append(
             {
                 "dataset": dataset,
-                "peer": peer,
+                "model": model,
                 "folds": len(group),
                 "folds_ok": len(good),
                 "notes": {k: int(v) for k, v in group.status.value_counts().items() if k != "ok"},
@@ -89,12 +78,12 @@ def summary(rows: Sequence[Row]) -> list[dict[str, Any]]:
 
 def table(comparison: Comparison) -> str:
     """:return: the comparison as lines of at most 110 characters; "*" marks the best mean."""
-    records = summary(comparison.rows)
+    records = summary(comparison.fold_scores)
     metric_cells = {name: _column(name, records) for name in METRICS}
     heading = f"{'model':<15}" + "".join(f"{metric.label:>13}" for metric in METRICS.values())
     lines = [_title(comparison), heading + "".join(f"{label:>12}" for label, _ in _TIMES.values())]
     for number, record in enumerate(records):
-        line = f"{record['peer']:<15}"
+        line = f"{record['model']:<15}"
         if record["folds_ok"] == 0:
             lines.append(f"{line} {next(iter(record['notes']))}"[:110])
             continue
@@ -108,13 +97,12 @@ def table(comparison: Comparison) -> str:
 def _title(comparison: Comparison) -> str:
     dataset, settings = comparison.dataset, comparison.settings
     kernel = settings.kernel(dataset.X.shape[1])
-    how = "learnt from" if kernel.learn else "fixed at"
+    how = f"fixed at lengthscale {kernel.lengthscale:.3g}, variance {kernel.variance:.3g}"
     num_inducing, C = min(settings.num_inducing, _num_train(comparison)), len(comparison.labels)
     classes = f"C = {C}, " if C > 2 else ""
     return (
         f"{dataset.name}: N = {len(dataset.y)}, D = {dataset.X.shape[1]}, {classes}"
-        f"{settings.folds} folds, M = {num_inducing}, kernel {how} lengthscale "
-        f"{kernel.lengthscale:.3g}, variance {kernel.variance:.3g}"
+        f"{settings.folds} folds, M = {num_inducing}, kernel {'learnt' if kernel.learn else how}"
     )
 
 
@@ -137,7 +125,9 @@ def _column(name: str, records: list[dict[str, Any]]) -> list[str]:
 
 def _footnotes(records: list[dict[str, Any]]) -> list[str]:
     return [
-        f"  {record['peer']}, {count} of {record['folds']} folds: {note.removeprefix('ok: ')}"[:110]
+        f"  {record['model']}, {count} of {record['folds']} folds: {note.removeprefix('ok: ')}"[
+            :110
+        ]
         for record in records
         for note, count in record["notes"].items()
         if record["folds_ok"]
@@ -146,88 +136,79 @@ def _footnotes(records: list[dict[str, Any]]) -> list[str]:
 
 def write(comparisons: Sequence[Comparison], directory: Path) -> None:
     """
-    Write results.csv (one row per data set, peer and fold) and results.json (summary, settings and
-    versions).
+    Write results.csv (one row per data set, model and fold) and results.json (summary, settings and
+    provenance).
 
     :raise OSError: if the directory went away or is full.
     """
-    rows = [row for comparison in comparisons for row in comparison.rows]
-    frame(rows).to_csv(directory / "results.csv", index=False)
+    scores = [score for comparison in comparisons for score in comparison.fold_scores]
+    frame(scores).to_csv(directory / "results.csv", index=False)
     record = {
         "settings": asdict(comparisons[0].settings) if comparisons else {},
-        "versions": versions(),
-        "summary": summary(rows),
+        "provenance": provenance(),
+        "summary": summary(scores),
     }
     (directory / "results.json").write_text(json.dumps(record, indent=2) + "\n")
-
-
-def versions() -> dict[str, str]:
-    """:return: version by package, and Python's."""
-    found = {"python": platform.python_version()}
-    for package in _PACKAGES:
-        try:
-            found[package] = importlib.metadata.version(package)
-        except importlib.metadata.PackageNotFoundError:  # run from a source tree
-            found[package] = "unknown"
-    return found
 
 
 def draw(comparison: Comparison, path: Path) -> None:
     """
     Write a picture: on all held-out rows the reliability, and for more than two classes the
-    confusion matrix of `bsvm` (else of the first model); on fold 0 the way of the error, the
-    negative log-likelihood and, for two classes, the ELBO against training time.
+    confusion matrix of the first model; error and negative log-likelihood against training time.
+    Where models were traced on fold 0 these are curves, and for two classes their ELBOs are, too;
+    else small marks are folds and a large one their mean.
 
     :raise ImportError: without matplotlib.
     """
-    fig, axes = plotting.figure(2, 2)
-    for number, peer in enumerate(dict.fromkeys(row.peer for row in comparison.rows)):
-        dash = ("-", "--", ":")[number % 3]
-        style: dict[str, Any] = {"label": peer, "color": f"C{number}", "linestyle": dash}
-        if peer in comparison.held_out:
-            plotting.reliability_diagram(axes[0], *_held_out(comparison, peer), **style)
-        _draw_times(axes, comparison, peer, style)
-    if len(comparison.labels) > 2:
-        _draw_confusion(axes[1], comparison)
-        for ax in axes[2:]:  # first steps can be tenfold worse: show where the curves end
-            ends = [float(np.asarray(line.get_ydata())[-1]) for line in ax.lines]
-            ax.set_ylim(0, 3 * max(ends, default=0) or 1)
-    folds = comparison.settings.folds
-    fig.suptitle(f"{comparison.dataset.name}: {folds} folds; curves over time on the first")
-    axes[0].legend(frameon=False, fontsize="small")
+    traced, C = bool(comparison.traces), len(comparison.labels)
+    fig, axes = plotting.figure(*((2, 2) if traced or C > 2 else (1, 3)))
+    models = list(comparison.held_out)
+    for number, model in enumerate(models):
+        style: dict[str, Any] = {"label": model, "color": f"C{number}"}
+        style |= {"linestyle": ("-", "--", ":")[number % 3]}
+        # Curves that cover each other: the first are the widest, and shine through.
+        style |= {"linewidth": 1.4 + 0.6 * (len(models) - 1 - number)}
+        y, P = (np.concatenate(column) for column in zip(*comparison.held_out[model]))
+        plotting.reliability_diagram(axes[0], y, P, **style)
+        if number == 0 and C > 2:
+            plotting.confusion_matrix(axes[1], y, P, comparison.labels)
+            axes[1].set_title(f"{axes[1].get_title()}: {model}")
+        if C == 2 and (trace := comparison.traces.get(model)):
+            plotting.elbo_trace(axes[1], trace.seconds, trace.elbo, _num_train(comparison), **style)
+        _draw_times(dict(zip(("error", "nll"), axes[-2:])), comparison, model, style)
+    for ax in axes[-2:] if traced else []:
+        _show_ends(ax)
+    handles, labels = axes[0].get_legend_handles_labels()
+    fig.legend(handles, labels, loc="outside lower center", ncols=5, frameon=False)
+    what = "curves over time on the first" if traced else "small marks are single folds"
+    fig.suptitle(f"{comparison.dataset.name}: {comparison.settings.folds} folds; {what}")
     fig.savefig(path, dpi=130)
 
 
-def _held_out(comparison: Comparison, peer: str) -> list[AnyNDArray]:
-    """:return: y [N] and P [N, C] over all folds."""
-    return [np.concatenate(column) for column in zip(*comparison.held_out[peer])]
-
-
-def _draw_confusion(ax: Any, comparison: Comparison) -> None:
-    peers = list(comparison.held_out)
-    if peers:
-        peer = "bsvm" if "bsvm" in peers else peers[0]
-        y, P = _held_out(comparison, peer)
-        plotting.confusion_matrix(ax, y, P, comparison.labels)
-        ax.set_title(f"{ax.get_title()}: {peer}")
-
-
 def _draw_times(
-    axes: Sequence[Any], comparison: Comparison, peer: str, style: dict[str, Any]
+    axes: dict[str, Any], comparison: Comparison, model: str, style: dict[str, Any]
 ) -> None:
-    trace = comparison.traces.get(peer)
-    if trace is not None:
-        if len(comparison.labels) == 2:
-            num_train = _num_train(comparison)
-            plotting.elbo_trace(axes[1], trace.seconds, trace.elbo, num_train, **style)
-        plotting.error_against_time(axes[2], trace.seconds, trace.error, **style)
-        plotting.error_against_time(axes[3], trace.seconds, trace.nll, what="NLL", **style)
-        return
-    for row in comparison.rows:
-        if row.peer == peer and row.fold == 0 and row.ok:
-            seconds, scores = [row.train_seconds], row.scores
-            plotting.error_against_time(axes[2], seconds, [scores["error"]], **style)
-            plotting.error_against_time(axes[3], seconds, [scores["nll"]], what="NLL", **style)
+    good = [score for score in comparison.fold_scores if score.model == model and score.ok]
+    seconds = [score.train_seconds for score in good]
+    typical = [float(np.median(seconds[1:] or seconds))]  # fold 0 is slow: TensorFlow traces
+    for name, ax in axes.items():
+        values = [score.scores[name] for score in good]
+        way: tuple[list[float], list[float]] = (typical, [float(np.mean(values))])
+        if trace := comparison.traces.get(model):
+            way = (trace.seconds, getattr(trace, name))
+        elif comparison.traces:  # beside the curves of others
+            way = (typical, values[:1])
+        else:
+            ax.plot(seconds[1:], values[1:], ".", color=style["color"], alpha=0.5)
+        plotting.error_against_time(ax, *way, what=METRICS[name].label, **style)
+
+
+def _show_ends(ax: Any) -> None:
+    """First steps can be tenfold worse: show where the curves end."""
+    values = [np.asarray(line.get_ydata(), float) for line in ax.lines]
+    low, high = min(map(np.min, values)), max(value[-1] for value in values)
+    room = 0.3 * (high - low) or 0.5 * high or 1.0
+    ax.set_ylim(max(0.0, low - room) if low > 0 else -0.1 * (high + room), high + room)
 
 
 def picture_name(comparison: Comparison) -> str:

@@ -1,25 +1,25 @@
-"""How the Gaussian-process peers are trained: one loop for GPflow's SVGP and for BSVM.
+"""How GPflow's SVGP is trained.
 
 A `Trainer` keeps one model and its compiled steps for all folds, so that tracing them is paid for
-once, in the warm-up fit, by every peer alike.
+once.
 """
 
 from __future__ import annotations
 
-import contextlib
 import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import gpflow
 import numpy as np
 import tensorflow as tf
 from gpflow.base import AnyNDArray
 from gpflow.config import default_float
+from gpflow.kernels import SquaredExponential
+from gpflow.likelihoods import Likelihood
 
-from .. import models
+from .registry import KernelSettings
 
 #: Told training seconds so far and the ELBO; called while the model holds that state.
 Watch = Callable[[float, float], None]
@@ -36,50 +36,26 @@ GROWTH = 1.2
 
 
 @dataclass(frozen=True)
-class KernelSettings:
-    """
-    :ivar lengthscale: of the squared exponential kernel, on standardised features.
-    :ivar variance: of the kernel.
-    :ivar learn: whether they are where learning starts, or fixed.
-    """
-
-    lengthscale: float
-    variance: float
-    learn: bool = False
-
-
-@dataclass(frozen=True)
-class Climb:
+class NaturalGradientSteps:
     """
     What a likelihood asks of natural gradients.
 
     :ivar sizes: of the step at a fixed kernel, in (0, 1], the next where one fails.
+    :ivar learning: the same where Adam learns the kernel in between.
     :ivar ramp: whether steps start at a single row's worth, 1 / N, and grow from there.
     :ivar window: so many ELBOs make a mean for the stopping rule; 1 where they have no noise.
     """
 
     sizes: tuple[float, ...] = (1.0, 0.1)
+    learning: tuple[float, ...] = (0.5, 0.1)
     ramp: bool = False
     window: int = 1
 
 
-class Stopwatch:
-    """Seconds since it was made, without those in `paused` blocks."""
-
-    def __init__(self) -> None:
-        self._start = time.perf_counter()
-
-    @property
-    def seconds(self) -> float:
-        """:return: seconds that count."""
-        return time.perf_counter() - self._start
-
-    @contextlib.contextmanager
-    def paused(self) -> Iterator[None]:
-        """Stop the watch for the length of the block."""
-        begin = time.perf_counter()
-        yield
-        self._start += time.perf_counter() - begin
+def make_kernel(settings: KernelSettings, num_features: int) -> SquaredExponential:
+    """:return: with a lengthscale for every feature where it is to be learnt."""
+    shape = (num_features,) if settings.learn else ()
+    return SquaredExponential(settings.variance, np.full(shape, settings.lengthscale))
 
 
 class Trainer:
@@ -87,36 +63,35 @@ class Trainer:
 
     def __init__(
         self,
-        model_class: type[gpflow.models.SVGP],
-        likelihood: Any,
+        likelihood: Likelihood,
         Z: AnyNDArray,
-        climb: Climb,
-        ard: bool = False,
+        kernel: KernelSettings,
+        steps: NaturalGradientSteps,
     ) -> None:
         """
-        :param Z: [M, D], for the shape; `reset` sets the values.
-        :param ard: whether every input has its own lengthscale.
+        :param Z: [M, D], for the shape, as `kernel` is; `reset` sets the values.
         """
-        lengthscales = np.ones(Z.shape[1]) if ard else 1.0
-        kernel = gpflow.kernels.SquaredExponential(lengthscales=lengthscales)
         num_latents = likelihood.latent_dim or 1
-        self.model = model_class(kernel, likelihood, Z, num_latent_gps=num_latents)
-        self.climb = climb
+        about = (make_kernel(kernel, Z.shape[1]), likelihood, Z)
+        self.model = gpflow.models.SVGP(*about, num_latent_gps=num_latents)
+        self._steps, self._learn = steps, kernel.learn
         # GPflow's Bernoulli takes only floats for labels, its Softmax only integers.
         self._label_dtype = default_float() if num_latents == 1 else np.int64
         # Folds differ by a row: without signatures each new length would be traced anew.
         X = tf.TensorSpec([None, Z.shape[1]], default_float())
-        self._data = (X, tf.TensorSpec([None, 1], self._label_dtype))
+        data = (X, tf.TensorSpec([None, 1], self._label_dtype))
         self._gamma = tf.Variable(1.0, dtype=default_float())  # it may grow from step to step
-        self.elbo = tf.function(lambda X, Y: self.model.elbo((X, Y)), input_signature=self._data)
-        self.predict = tf.function(lambda X: self.model.predict_y(X)[0], input_signature=[X])
+        self._natural_gradient = gpflow.optimizers.NaturalGradient(self._gamma)
         self._adam = gpflow.keras.tf_keras.optimizers.Adam(ADAM_RATE)
-        self._adam.build(kernel.trainable_variables)
-        self._steps: dict[bool, Callable[..., tf.Tensor]] = {}
+        self._adam.build(self.model.kernel.trainable_variables)
+        self.elbo = tf.function(lambda X, Y: self.model.elbo((X, Y)), input_signature=data)
+        self.predict = tf.function(lambda X: self.model.predict_y(X)[0], input_signature=[X])
+        self._natural_step = tf.function(self._step_q, input_signature=data)
+        self._learning_step = tf.function(self._step_both, input_signature=data)
 
-    def data(self, X: AnyNDArray, y: AnyNDArray) -> tuple[AnyNDArray, AnyNDArray]:
-        """:return: X [N, D] and Y [N, 1], in the dtypes that the likelihood takes."""
-        return X, y[:, None].astype(self._label_dtype)
+    def suits(self, Z: AnyNDArray, kernel: KernelSettings) -> bool:
+        """:return: whether a model of this size and kind of kernel is the one here."""
+        return self.model.inducing_variable.Z.shape == Z.shape and self._learn == kernel.learn
 
     def reset(self, Z: AnyNDArray, kernel: KernelSettings) -> None:
         """Back to the prior, at these inducing points and hyperparameters."""
@@ -132,77 +107,93 @@ class Trainer:
             if variable is not self._adam.learning_rate:
                 variable.assign(tf.zeros_like(variable))
 
-    def step(self, gamma: float, learn: bool = False) -> Callable[..., tf.Tensor]:
+    def train(self, X: AnyNDArray, y: AnyNDArray, gamma: float, watch: Watch | None = None) -> bool:
         """
-        :param gamma: size of the natural-gradient step, in (0, 1].
-        :param learn: whether a step of Adam on the kernel follows.
-        :return: a compiled function of X [N, D] and Y [N, 1] that steps and returns an ELBO that
-            it meets on its way, so that the stopping rule costs no pass over the data: that before
-            the step, or, with `learn`, that between its two halves.
+        Learn the kernel, if that is wanted, by `KERNEL_ROUNDS` rounds of a natural-gradient step on
+        q and an Adam step on the kernel at fixed inducing points; then natural-gradient steps until
+        the ELBO changes no more, see `_settled`.
+
+        :param gamma: size of the steps.
+        :return: whether it did before `MAX_STEPS` were used up.
+        :raise FloatingPointError: if q or ELBO is not finite, or the ELBO ends lower than it began.
         """
-        self._gamma.assign(gamma)
-        if learn not in self._steps:
-            self._steps[learn] = self._compile(learn)
-        return self._steps[learn]
+        data = (X, y[:, None].astype(self._label_dtype))
+        if self._learn:
+            for _ in self._elbos(self._learning_step, KERNEL_ROUNDS, data, gamma, watch):
+                pass
+        elbos: list[float] = []
+        for elbo in self._elbos(self._natural_step, MAX_STEPS, data, gamma, watch):
+            elbos.append(elbo)
+            if _settled(elbos, self._steps.window):
+                return True
+        if elbos[-1] < elbos[0]:
+            raise FloatingPointError(f"ELBO fell from {elbos[0]:.6g} to {elbos[-1]:.6g}")
+        return False
 
-    def _compile(self, learn: bool) -> Callable[..., tf.Tensor]:
-        model, natural_step = self.model, self._natural_step()
+    def _elbos(
+        self,
+        step: Callable[..., tf.Tensor],
+        num_steps: int,
+        data: tuple[AnyNDArray, AnyNDArray],
+        gamma: float,
+        watch: Watch | None,
+    ) -> Iterator[float]:
+        """Yield the ELBO that each step reports."""
+        for number in range(num_steps):
+            ramp = GROWTH**number / len(data[0]) if self._steps.ramp else 1.0
+            self._gamma.assign(min(gamma, ramp))
+            try:
+                elbo = float(step(*data))
+            except tf.errors.InvalidArgumentError as error:  # GPflow: not a positive definite q
+                raise FloatingPointError(f"no finite q after step {number + 1}") from error
+            if not math.isfinite(elbo):
+                raise FloatingPointError(f"the ELBO is {elbo} at step {number + 1}")
+            if watch is not None:
+                watch(time.perf_counter(), float(self.elbo(*data)))
+            yield elbo
 
-        def step(X: tf.Tensor, Y: tf.Tensor) -> tf.Tensor:
-            before = natural_step((X, Y))
-            if not learn:
-                return before
-            variables = model.kernel.trainable_variables
-            with tf.GradientTape(watch_accessed_variables=False) as tape:
-                tape.watch(variables)
-                loss = model.training_loss((X, Y))
-            self._adam.apply_gradients(zip(tape.gradient(loss, variables), variables))
-            return -loss
+    def _step_q(self, X: tf.Tensor, Y: tf.Tensor) -> tf.Tensor:
+        """
+        A natural-gradient step.
 
-        compiled: Callable[..., tf.Tensor] = tf.function(step, input_signature=self._data)
-        return compiled
+        :return: the ELBO before it, which it meets on its way: the stopping rule costs no pass over
+            the data.
+        """
+        seen: list[tf.Tensor] = []
 
-    def _natural_step(self) -> Callable[[Any], tf.Tensor]:
-        model, gamma = self.model, self._gamma
+        def loss() -> tf.Tensor:
+            seen.append(self.model.training_loss((X, Y)))
+            return seen[-1]
 
-        def engine(data: Any) -> tf.Tensor:
-            elbo = model.elbo(data)  # left out of the graph where nobody asks for it
-            model.natgrad_step(data, gamma)
-            return elbo
+        q = (self.model.q_mu, self.model.q_sqrt)
+        self._natural_gradient.minimize(loss, [q])
+        return -seen[0]
 
-        optimizer = gpflow.optimizers.NaturalGradient(gamma)
+    def _step_both(self, X: tf.Tensor, Y: tf.Tensor) -> tf.Tensor:
+        """
+        The same, and then one of Adam on the kernel.
 
-        def gpflows(data: Any) -> tf.Tensor:
-            seen: list[tf.Tensor] = []
-
-            def loss() -> tf.Tensor:
-                seen.append(model.training_loss(data))
-                return seen[-1]
-
-            optimizer.minimize(loss, [(model.q_mu, model.q_sqrt)])
-            return -seen[0]
-
-        return engine if isinstance(model, models.BSVM) else gpflows
+        :return: the ELBO between the two.
+        """
+        self._step_q(X, Y)
+        variables = self.model.kernel.trainable_variables
+        with tf.GradientTape(watch_accessed_variables=False) as tape:
+            tape.watch(variables)
+            loss = self.model.training_loss((X, Y))
+        self._adam.apply_gradients(zip(tape.gradient(loss, variables), variables))
+        return -loss
 
 
-def ascend(
-    trainer: Trainer, data: Any, gamma: float, clock: Stopwatch, watch: Watch | None
-) -> bool:
-    """
-    Natural-gradient steps on all the data until the ELBO changes no more, see `_settled`.
+def without_watching(watch: Watch) -> Watch:
+    """:return: the same, told seconds from now on that do not count its own, of moments."""
+    start = time.perf_counter()
 
-    :param gamma: size of the steps.
-    :return: whether it did before `MAX_STEPS` were used up.
-    :raise FloatingPointError: if q or ELBO is not finite, or the ELBO ends lower than it began.
-    """
-    elbos: list[float] = []
-    for elbo in _steps(trainer, gamma, False, MAX_STEPS, data, clock, watch):
-        elbos.append(elbo)
-        if _settled(elbos, trainer.climb.window):
-            return True
-    if elbos[-1] < elbos[0]:
-        raise FloatingPointError(f"ELBO fell from {elbos[0]:.6g} to {elbos[-1]:.6g}")
-    return False
+    def told(moment: float, elbo: float) -> None:
+        nonlocal start
+        watch(moment - start, elbo)
+        start += time.perf_counter() - moment
+
+    return told
 
 
 def _settled(elbos: list[float], window: int) -> bool:
@@ -217,40 +208,3 @@ def _settled(elbos: list[float], window: int) -> bool:
     noise = math.sqrt((before.var() + last.var()) / window)  # 0 for a window of 1
     change = abs(last.mean() - before.mean())
     return bool(change <= max(TOLERANCE * abs(last.mean()), noise))
-
-
-def learn_kernel(
-    trainer: Trainer, data: Any, gamma: float, clock: Stopwatch, watch: Watch | None
-) -> None:
-    """
-    `KERNEL_ROUNDS` rounds of a natural-gradient step on q and an Adam step on the kernel, at fixed
-    inducing points.
-
-    :raise FloatingPointError: if q or ELBO is not finite.
-    """
-    for _ in _steps(trainer, gamma, True, KERNEL_ROUNDS, data, clock, watch):
-        pass
-
-
-def _steps(
-    trainer: Trainer,
-    gamma: float,
-    learn: bool,
-    num_steps: int,
-    data: Any,
-    clock: Stopwatch,
-    watch: Watch | None,
-) -> Iterator[float]:
-    """Yield the ELBO that each step reports."""
-    for number in range(num_steps):
-        size = min(gamma, GROWTH**number / len(data[0])) if trainer.climb.ramp else gamma
-        try:
-            elbo = float(trainer.step(size, learn)(*data))
-        except tf.errors.InvalidArgumentError as error:  # GPflow: not a positive definite q
-            raise FloatingPointError(f"no finite q after step {number + 1}") from error
-        if not math.isfinite(elbo):
-            raise FloatingPointError(f"the ELBO is {elbo} at step {number + 1}")
-        if watch is not None:
-            with clock.paused():
-                watch(clock.seconds, float(trainer.elbo(*data)))
-        yield elbo

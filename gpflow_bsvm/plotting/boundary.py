@@ -40,6 +40,7 @@ def decision_boundary(
     *,
     resolution: int = 100,
     uncertainty: bool = True,
+    feature_names: Sequence[str] | None = None,
 ) -> Axes:
     """
     The probabilities over a plane of two features: p(y = 1) as colour and a line where it is 1/2;
@@ -52,9 +53,11 @@ def decision_boundary(
     :param resolution: points along each side of the grid.
     :param uncertainty: dashed lines of equal standard deviation of f, or, of several classes, of
         equal predictive entropy.
+    :param feature_names: of the axes; None: those of the data frame X, or of the classifier's fit.
     :raise ValueError: for another number of features, several binary labels in a row, or bad data.
     """
     seen = _Seen.of(model)
+    x1, x2 = getattr(X, "columns", seen.names) if feature_names is None else feature_names
     Z = seen.inducing_points()
     X = None if X is None else checks.as_matrix(np.asarray(X, default_float()), "X")
     _check_points([*Z, *([] if X is None else [X])], resolution)
@@ -66,7 +69,7 @@ def decision_boundary(
         _draw_doubt(ax, sides, doubt.reshape(resolution, resolution))
     _draw_points(ax, Z, dots, _colours(max(2, P.shape[1])))
     ax.set(xlim=sides[0][[0, -1]], ylim=sides[1][[0, -1]], title=seen.title)
-    ax.set(xlabel=seen.names[0], ylabel=seen.names[1])
+    ax.set(xlabel=str(x1), ylabel=str(x2))
     return ax
 
 

@@ -23,6 +23,10 @@ from .scores import reliability_diagram
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+#: A vector of at most this many entries has a colour for each.
+_MOST_COLOURS = 6
+
+
 # --- the way of a fit ----------------------------------------------------------------------------
 
 
@@ -39,29 +43,46 @@ def bound_trace(ax: Axes, history: History, **style: Any) -> Axes:
 
 
 def hyperparameter_trace(
-    ax: Axes, history: History, names: Sequence[str] | None = None, **style: Any
+    ax: Axes,
+    history: History,
+    names: Sequence[str] | None = None,
+    feature_names: Sequence[str] | None = None,
+    **style: Any,
 ) -> Axes:
     """
-    The hyperparameters after each recorded step: a colour and a legend entry for each, a line for
-    each of its entries. The axis is logarithmic where all values are positive.
+    The hyperparameters after each recorded step: a line for each entry, with its own colour and
+    legend entry, those of more than 6 entries with one for all. The axis is logarithmic where all
+    values are positive.
 
     :param names: as in `history.hyperparameters`; None: all but matrices such as inducing points.
+    :param feature_names: of D features, for the D entries of lengthscales; None: their numbers.
     :param style: of the lines, such as `linestyle`.
     :raise ValueError: for a fit that learned none, or names that are not among them.
     """
     for name in _learned(history, names):
         values = np.reshape(history.hyperparameters[name], (len(history), -1))
         thin = {"linewidth": 0.7, "markersize": 1.5} if values.shape[1] > 1 else {}
-        look = LINE | thin | {"label": name.removeprefix(".")} | style
-        (line,) = ax.plot(history.step, values[:, 0], **look)
-        look |= {"label": None, "color": line.get_color()}
-        if values.shape[1] > 1:
-            ax.plot(history.step, values[:, 1:], **look)
+        look = LINE | thin
+        for label, column in zip(_entries(name, values.shape[1], feature_names), values.T):
+            look |= (
+                {"label": label} if label else {"label": None, "color": ax.lines[-1].get_color()}
+            )
+            ax.plot(history.step, column, **look | style)
     positive = all(np.min(line.get_ydata()) > 0 for line in ax.lines)
     ax.set(xlabel="step", ylabel="value", yscale="log" if positive else "linear")
     ax.set(title="Hyperparameters")
     ax.legend(frameon=False, fontsize="small")
     return ax
+
+
+def _entries(name: str, count: int, feature_names: Sequence[str] | None) -> list[str | None]:
+    """:return: the label of each entry, None for those that have that of the first."""
+    name = name.removeprefix(".")
+    if count == 1 or count > _MOST_COLOURS:
+        return [name] + [None] * (count - 1)
+    if feature_names is None or len(feature_names) != count:
+        feature_names = [str(entry) for entry in range(count)]
+    return [f"{name}[{entry}]" for entry in feature_names]
 
 
 def _learned(history: History, names: Sequence[str] | None) -> list[str]:

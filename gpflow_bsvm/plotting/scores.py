@@ -8,6 +8,7 @@ import numpy as np
 from gpflow.base import AnyNDArray
 from sklearn import metrics
 
+from ..metrics import check_probabilities
 from .figures import LINE
 
 if TYPE_CHECKING:
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 RELIABILITY_BINS = 10
 #: A confusion matrix of at most this many classes has room for numbers.
 MOST_NUMBERS = 12
+#: Letters of a class's name that a confusion matrix shows.
+_LONGEST_NAME = 16
 #: A bin with fewer rows than this says too little to be drawn.
 _FEWEST_ROWS = 5
 
@@ -32,13 +35,12 @@ def reliability_diagram(
 
     :param y: [N] in 0..C-1; p: [N, C], or [N] for two classes: p(y = 1).
     :param style: of the line, such as `label`.
+    :raise ValueError: as `gpflow_bsvm.metrics.evaluate`.
     """
-    y, p = np.asarray(y), np.asarray(p)
-    names = ("predicted p(y = 1)", "observed frequency of y = 1")
-    if p.ndim == 2 and p.shape[1] > 2:
-        y, p, names = p.argmax(axis=1) == y, p.max(axis=1), ("confidence, max p", "accuracy")
-    elif p.ndim == 2:
-        p = p[:, 1]
+    y, P = check_probabilities(y, p)
+    p, names = P[:, 1], ("predicted p(y = 1)", "observed frequency of y = 1")
+    if P.shape[1] > 2:
+        y, p, names = P.argmax(axis=1) == y, P.max(axis=1), ("confidence, max p", "accuracy")
     bin_of = np.minimum((p * bins).astype(int), bins - 1)
     count = np.bincount(bin_of, minlength=bins)
     kept = np.flatnonzero(count >= _FEWEST_ROWS)
@@ -59,13 +61,17 @@ def confusion_matrix(ax: Axes, y: AnyNDArray, P: AnyNDArray, labels: AnyNDArray)
     How often rows of a true class (from top to bottom) are taken for each class (from left to
     right), as fractions of the true class; in per cent where there are at most 12 classes.
 
-    :param y: [N] in 0..C-1; P: [N, C]; labels: [C], their names.
+    :param y: [N] in 0..C-1; P: [N, C]; labels: [C], their names, of which 16 letters are shown.
+    :raise ValueError: as `gpflow_bsvm.metrics.evaluate`, or for another number of labels.
     """
-    C = len(labels)
+    y, P = check_probabilities(y, P)
+    C = P.shape[1]
+    if len(labels) != C:
+        raise ValueError(f"expected {C} labels, one for each column of P, got {len(labels)}")
     rates = metrics.confusion_matrix(y, P.argmax(axis=1), labels=np.arange(C), normalize="true")
     ax.imshow(np.sqrt(rates), cmap="Blues", vmin=0, vmax=1)  # by the root 1 % can be seen
     ticks = np.arange(0, C, 1 + C // 30)  # so many names have room
-    names = [str(labels[tick]) for tick in ticks]
+    names = [_short(str(labels[tick])) for tick in ticks]
     ax.set_xticks(ticks, names, rotation=90 if max(map(len, names)) > 3 else 0)
     ax.set_yticks(ticks, names)
     ax.set(xlabel="predicted", ylabel="true", title="Confusion, % of the true class")
@@ -75,6 +81,14 @@ def confusion_matrix(ax: Axes, y: AnyNDArray, P: AnyNDArray, labels: AnyNDArray)
             color = "white" if rate > 0.3 else "black"
             ax.text(column, row, text, ha="center", va="center", color=color, size=7)
     return ax
+
+
+def _short(name: str) -> str:
+    return (
+        name
+        if len(name) <= _LONGEST_NAME
+        else name[: _LONGEST_NAME - 1] + "\N{HORIZONTAL ELLIPSIS}"
+    )
 
 
 def error_against_time(
@@ -95,8 +109,8 @@ def error_against_time(
     """
     point = {"marker": "D", "markersize": 7} if len(seconds) == 1 else {}
     ax.plot(seconds, error, **LINE | point | style)
-    ax.set(xscale="log", xlabel="training time [s]", ylabel=f"held-out {what}")
-    ax.set(title=f"Held-out {what} against training time")
+    _time_axis(ax)
+    ax.set(ylabel=f"held-out {what}", title=f"Held-out {what} against training time")
     return ax
 
 
@@ -119,6 +133,19 @@ def elbo_trace(
     gap = (elbo.max() - elbo) / num_data
     shown = gap > 0
     ax.plot(np.asarray(seconds)[shown], gap[shown], **LINE | style)
-    ax.set(xscale="log", yscale="log", xlabel="training time [s]")
-    ax.set(title="ELBO: what is left to gain", ylabel="best ELBO - ELBO [nats per row]")
+    _time_axis(ax)
+    ax.set(yscale="log", ylabel="best ELBO - ELBO [nats per row]")
+    ax.set(title="ELBO: what is left to gain")
     return ax
+
+
+def _time_axis(ax: Axes) -> None:
+    """Logarithmic, with plain numbers, as many as the range has room for."""
+    from matplotlib.ticker import LogLocator, NullLocator
+
+    ax.set(xscale="log", xlabel="training time [s]")
+    low, high = ax.get_xlim()
+    subs = range(1, 10) if high < 8 * low else (1, 2, 5) if high < 300 * low else (1,)
+    ax.xaxis.set_major_locator(LogLocator(subs=subs))
+    ax.xaxis.set_major_formatter("{x:g}")
+    ax.xaxis.set_minor_locator(NullLocator())

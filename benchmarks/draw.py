@@ -1,0 +1,79 @@
+"""Draw the tables and pictures of README.md and docs/ from the rows in `benchmarks/results`.
+
+    python benchmarks/draw.py            rewrites marked tables, draws pictures that are out of date
+    python benchmarks/draw.py --check    fails where a table or a picture does not show these rows
+
+A page marks the place of a table by `<!-- table NAME -->` and `<!-- end -->`: NAME is a public
+function in `tables`. `docs/NAME.png` is drawn by `figures/NAME.py`; the PNG carries the digest of
+its rows and of that file.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import matplotlib
+import store
+from PIL import Image
+from tables import engine, family, learned, scores
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
+TABLE = re.compile(r"(?<=<!-- table )(\w+)( -->\n).*?(?=<!-- end -->)", re.S)
+#: Tables that are a second look at the rows of another.
+ROWS = {"quality_sets": "quality", **dict.fromkeys(("weights", "constant", "large"), "linear")}
+
+
+def main(arguments: list[str]) -> None:
+    check = "--check" in arguments
+    stale = [*_pages(check), *_pictures(check)]
+    missing = [f"results/{name} has no origin" for name in store.without_origin()]
+    print("\n".join([*stale, *missing]) or "all tables and pictures show the rows on disk")
+    if missing or (check and stale):
+        sys.exit("run python benchmarks/draw.py" if stale else 1)
+
+
+def _pages(check: bool) -> Iterator[str]:
+    tables = _tables()
+    old = {page: page.read_text(encoding="utf-8") for page in PAGES}
+    shown = {name for text in old.values() for name, _ in TABLE.findall(text)}
+    if shown != set(tables):
+        sys.exit(f"tables without a place or a function: {sorted(shown ^ set(tables))}")
+    drawn = {name: draw(store.read(ROWS.get(name, name))) for name, draw in tables.items()}
+    for page, text in old.items():
+        new = TABLE.sub(lambda match: f"{match[1]}{match[2]}{drawn[match[1]]}\n", text)
+        if new != text:
+            yield f"{page.relative_to(ROOT)}: tables"
+            if not check:
+                page.write_text(new, encoding="utf-8")
+
+
+def _tables() -> dict[str, Callable]:
+    """:return: the functions that the modules of `tables` define and do not hide."""
+    return {
+        name: function
+        for module in (engine, scores, learned, family)
+        for name, function in inspect.getmembers(module, inspect.isfunction)
+        if function.__module__ == module.__name__ and not name.startswith("_")
+    }
+
+
+def _pictures(check: bool) -> Iterator[str]:
+    matplotlib.use("Agg")
+    for script in sorted(Path(__file__).parent.glob("figures/[a-z]*.py")):
+        figure = importlib.import_module(f"figures.{script.stem}")
+        wanted = store.digest(script, *(store.RESULTS / f"{name}.csv" for name in figure.ROWS))
+        path = ROOT / "docs" / f"{script.stem}.png"
+        if not path.is_file() or Image.open(path).info.get("Rows") != wanted:
+            yield f"{path.relative_to(ROOT)}"
+            if not check:
+                figure.draw().savefig(path, dpi=110, metadata={"Rows": wanted})
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

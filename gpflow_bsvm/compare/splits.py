@@ -1,0 +1,82 @@
+"""Labels as classes 0..C-1, or why they are none, and the folds that all models share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from gpflow.base import AnyNDArray
+from sklearn.model_selection import StratifiedKFold
+from sklearn.preprocessing import StandardScaler
+
+from ..datasets import DataError, Dataset
+from ..inducing_points.initial import kmeans
+
+
+@dataclass(frozen=True)
+class Fold:
+    """
+    :ivar X: [n, D], training rows, of mean 0 and variance 1; y: [n]; Z: [M, D].
+    :ivar X_test: [N - n, D], scaled as X; y_test: [N - n].
+    :ivar test: [N - n], the numbers of these rows in the data.
+    """
+
+    number: int
+    X: AnyNDArray
+    y: AnyNDArray
+    Z: AnyNDArray
+    X_test: AnyNDArray
+    y_test: AnyNDArray
+    test: AnyNDArray
+
+
+def folds(
+    X: AnyNDArray, y: AnyNDArray, num_folds: int = 10, seed: int = 0, num_inducing: int = 100
+) -> Iterator[Fold]:
+    """
+    Stratified folds of shuffled rows, scaled by their training part.
+
+    :param X: [N, D]; y: [N] in 0..C-1, see `class_labels`.
+    :param seed: of the shuffle; that of the inducing points of fold k is seed + k.
+    :param num_inducing: M, at most: by k-means on the training part, no more than distinct rows.
+    """
+    splits = StratifiedKFold(num_folds, shuffle=True, random_state=seed).split(X, y)
+    for number, (train, test) in enumerate(splits):
+        scaler = StandardScaler().fit(X[train])
+        X_train = scaler.transform(X[train])
+        most = min(num_inducing, len(np.unique(X_train, axis=0)))
+        Z = kmeans(X_train, most, seed=seed + number)
+        yield Fold(number, X_train, y[train], Z, scaler.transform(X[test]), y[test], test)
+
+
+def class_labels(dataset: Dataset) -> tuple[AnyNDArray, AnyNDArray]:
+    """
+    :return: labels [C] in sorted order, and y [N] in 0..C-1 by that order.
+    :raise DataError: for a single label, or so many that they look like numbers to be regressed.
+    """
+    labels, y = np.unique(dataset.y, return_inverse=True)
+    if len(labels) < 2:
+        raise DataError(f"{dataset.name} has one class only ({labels[0]!s})")
+    if len(labels) > max(2, len(y) / 2):
+        raise DataError(
+            f"{dataset.name} has {len(labels)} different labels in {len(y)} rows, as numbers to be "
+            "regressed have; the comparison is of classifiers"
+        )
+    return labels, np.asarray(y.reshape(-1))
+
+
+def check_counts(name: str, labels: AnyNDArray, counts: AnyNDArray, folds: int) -> None:
+    """
+    :param labels: [C]; counts: [C] rows.
+    :raise DataError: unless every class has a row for every fold.
+    """
+    few, fewest = np.count_nonzero(counts < folds), counts.min()
+    if few == 0:
+        return
+    others = f" (one of {few} such classes)" if few > 1 else ""
+    advice = f"at most {fewest} folds are possible" if fewest > 1 else "2 are needed"
+    raise DataError(
+        f"{name} has {fewest} row(s) of class {labels[counts.argmin()]!s}{others}, too few for "
+        f"{folds} folds; {advice}"
+    )
