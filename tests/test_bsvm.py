@@ -308,7 +308,7 @@ def test_mixed_latent_functions_are_refused(data, name):
         gb.models.BSVM(kernel, Hinge(), variable, num_latent_gps=2)
 
 
-def test_duplicate_inducing_points_are_refused(data):
+def test_duplicate_inducing_points_get_a_warning_and_say_nothing(data):
     Z = np.concatenate([data[0][:4], data[0][2:3]])
     for variable in (
         Z,
@@ -316,10 +316,24 @@ def test_duplicate_inducing_points_are_refused(data):
         iv.SharedIndependentInducingVariables(iv.InducingPoints(Z)),
     ):
         kernel = SE() if not isinstance(variable, iv.SharedIndependentInducingVariables) else None
-        with pytest.raises(ValueError, match="row 4 equals row 2"):
-            gb.models.BSVM(
+        with pytest.warns(UserWarning, match="row 4 equals row 2"):
+            model = gb.models.BSVM(
                 kernel or k.SharedIndependent(SE(), 1), Hinge(), variable, num_latent_gps=1
             )
+        gb.fit(model, data)
+        without = gb.models.BSVM(SE(), Hinge(), data[0][:4].copy())
+        gb.fit(without, data)
+        for one, two in zip(model.predict_f(data[0]), without.predict_f(data[0])):
+            np.testing.assert_allclose(one, two, atol=1e-4)  # the jitter, 1e-6 of variance 1
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int64])
+def test_inputs_of_another_dtype_are_refused_in_predictions(data, dtype):
+    model = make_model(data)
+    X = (10 * data[0]).astype(dtype)
+    for predict in (model.predict_f, model.predict_y):
+        with pytest.raises(ValueError, match=r"X has dtype .* use .*to_default_float"):
+            predict(X)
 
 
 def test_a_wrong_number_of_latent_functions_is_refused(data):

@@ -159,6 +159,15 @@ def test_chunks_change_nothing(data, fitted, small_chunks):
         np.testing.assert_allclose(one, other, atol=1e-10)
 
 
+def test_a_model_that_was_not_fitted_is_refused(data):
+    model = make_model(data)
+    with pytest.raises(ValueError, match="q is the prior: fit it before"):
+        calibrate(model, data)
+    assert {n: float(p) for n, p in model.likelihood.link_parameters.items()} == (
+        model.likelihood.neutral_link
+    )
+
+
 def test_bad_input(data, fitted):
     with pytest.raises(ValueError, match="Bernoulli as it is has no link to calibrate"):
         calibrate(make_model(data, likelihood=gpflow.likelihoods.Bernoulli()), data)

@@ -6,6 +6,7 @@ import pytest
 import tensorflow as tf
 from conftest import ard, bound_of, log_normal, make_data, some_sites, three_classes
 
+from gpflow_bsvm.engine.e_step import SiteAscent
 from gpflow_bsvm.inference import CAVI, VEM
 from gpflow_bsvm.likelihoods import CrammerSinger, Hinge, Probit
 from gpflow_bsvm.likelihoods.base import Sites
@@ -85,11 +86,35 @@ def test_gpflows_scipy_and_vem_learn_the_same(data):
     np.testing.assert_allclose(model.kernel.lengthscales, same.kernel.lengthscales, rtol=1e-2)
 
 
+def test_its_posterior_predicts_as_it_does(data):
+    model = make_dual(data)
+    model.update_sites()
+    for one, two in zip(model.posterior().predict_f(data[0]), model.predict_f(data[0])):
+        np.testing.assert_allclose(one, two, rtol=1e-8, atol=1e-10)
+
+
+def test_an_interrupt_keeps_the_best_sites(data, monkeypatch):
+    model, same = make_dual(data), make_dual(data)
+    elbo = same.update_sites(2)
+    move, calls = SiteAscent._move, []
+
+    def interrupted(self, *arguments):
+        calls.append(1)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return move(self, *arguments)
+
+    monkeypatch.setattr(SiteAscent, "_move", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        model.update_sites(10)
+    np.testing.assert_allclose(model.elbo(), elbo, rtol=1e-10)
+
+
 def test_bad_input(data):
     X, Y = data
     with pytest.raises(ValueError, match="X has 3 columns, the inducing points have 2"):
         DualBSVM((X[:, [0, 1, 1]], Y), ard(), Hinge(), X[:5].copy())
-    with pytest.raises(ValueError, match="duplicates"):
+    with pytest.warns(UserWarning, match="duplicates"):
         DualBSVM(data, ard(), Hinge(), X[[0, 0]])
     with pytest.raises(ValueError, match="binary labels"):
         DualBSVM((X, Y + 5), ard(), Hinge(), X[:5].copy())

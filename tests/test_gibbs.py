@@ -8,7 +8,7 @@ from scipy.integrate import trapezoid
 from scipy.stats import invgauss, kstest
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.inference import CAVI, HMC, Gibbs, Interrupted, gibbs
+from gpflow_bsvm.inference import CAVI, HMC, Gibbs, Interrupted, gibbs, hmc
 from gpflow_bsvm.likelihoods import Hinge, OneVsRest, PolyaGammaLogistic
 from gpflow_bsvm.models import BSVM, BatchBSVM, LinearBSVM
 
@@ -192,6 +192,27 @@ def test_interrupt_keeps_what_was_drawn(data, monkeypatch):
     with pytest.raises(Interrupted, match="in the burn-in") as stop:
         Gibbs(1000, 100).run(make_model(data), data)
     assert stop.value.samples is None
+
+
+def test_hmc_can_be_interrupted_and_shows_its_progress(data, monkeypatch, capsys):
+    sampler = HMC(60, 20, num_chains=2)
+    whole = sampler.run(make_model(data), data, progress=True)
+    assert "draws" in capsys.readouterr().err
+    real, calls = hmc._some.bind, []
+
+    def counted(likelihood):
+        def some(*arguments):
+            calls.append(1)
+            if len(calls) == 2:
+                raise KeyboardInterrupt
+            return real(likelihood)(*arguments)
+
+        return some
+
+    monkeypatch.setattr(hmc._some, "bind", counted)
+    with pytest.raises(Interrupted) as stop:
+        sampler.run(make_model(data), data)
+    np.testing.assert_array_equal(stop.value.samples.s, whole.s[:, :30])
 
 
 @pytest.mark.parametrize("sampler", [Gibbs, HMC])

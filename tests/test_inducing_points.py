@@ -219,6 +219,19 @@ def test_exchange_by_more_points_changes_no_prediction():
         np.testing.assert_allclose(one, other, atol=1e-4)
 
 
+def test_exchange_keeps_what_is_not_trainable():
+    X, Y = make_data()
+    model = gb.models.BSVM(gpflow.kernels.Matern32(), gb.likelihoods.Hinge(), X[:8].copy())
+    gb.fit(model, (X, Y))
+    gpflow.set_trainable(model.q_mu, False)
+    gpflow.set_trainable(model.inducing_variable, False)
+    gb.inducing_points.exchange(model, X[:10])
+    flags = [p.trainable for p in (model.q_mu, model.q_sqrt, model.inducing_variable.Z)]
+    assert flags == [False, True, False]
+    with pytest.raises(ValueError, match="max_inducing must be at least 1, got 0"):
+        gb.inducing_points.reselect(model, (X, Y), 0)
+
+
 def test_exchange_refuses():
     X, _ = make_data()
     model = gb.models.BSVM(gpflow.kernels.SquaredExponential(), gb.likelihoods.Hinge(), X[:8])

@@ -115,6 +115,12 @@ def test_the_bound_rises(data, likelihood):
     assert before < history.elbo[0] < history.elbo[1] < history.elbo[2]
 
 
+def test_a_single_inducing_point(data):
+    model = fresh(data, num_inducing=1)
+    history = ML2(batch_size=7, max_steps=6).run(model, data)
+    assert np.isfinite(history.elbo).all()
+
+
 def test_datasets(data):
     model = fresh(data, num_data=len(data[0]))
     batches = tf.data.Dataset.from_tensor_slices(data).batch(7, drop_remainder=True)

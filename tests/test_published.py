@@ -95,6 +95,17 @@ def test_the_published_ascent_falls_and_ours_rises():
         assert (np.diff(elbo) >= -1e-9 * abs(elbo[-1])).all()
 
 
+def test_a_fit_that_finds_no_step_has_not_converged(monkeypatch):
+    X, y = digits()
+    model = make("wistuba2018", variance=4.0, lengthscale=8.0)
+    before = state(model)
+    monkeypatch.setattr(gb.engine.line_search, "backtrack", lambda *_: (0.0, None))
+    with pytest.warns(UserWarning, match="no step was found that raises the bound"):
+        history = gb.inference.CAVI().run(model, (X, y[:, None].astype(float)))
+    assert len(history) == 0 and not history.converged
+    assert_same_state(before, state(model), 0)
+
+
 @pytest.mark.parametrize("num_classes", [3, 10])
 def test_the_published_objective_exceeds_what_it_bounds(num_classes):
     """Classes alike: the largest rival is far above the one of largest mean."""

@@ -8,6 +8,7 @@ from typing import Any
 import gpflow
 import numpy as np
 import scipy.sparse
+import tensorflow as tf
 from gpflow.base import AnyNDArray
 from gpflow.likelihoods import Likelihood
 
@@ -53,13 +54,21 @@ def check_inputs(X: Any, first_row: int = 0) -> Any:
     :raise ValueError: if it is not finite, two-dimensional, and of GPflow's default float type.
     """
     array = as_matrix(X, "X", first_row)
-    expected: np.dtype[Any] = np.dtype(gpflow.config.default_float())
-    if array.dtype != expected:
-        raise ValueError(
-            f"X has dtype {array.dtype}, but gpflow.config.default_float() is {expected}; use "
-            "gpflow.utilities.to_default_float(X), or gpflow.config.set_default_float"
-        )
+    check_dtype(array)
     return array
+
+
+def check_dtype(X: Any) -> None:
+    """
+    :raise ValueError: for an array or tensor of another dtype than GPflow's default float.
+    """
+    expected, found = tf.as_dtype(gpflow.config.default_float()), getattr(X, "dtype", None)
+    if found is not None and tf.as_dtype(found) != expected:
+        raise ValueError(
+            f"X has dtype {tf.as_dtype(found).name}, but gpflow.config.default_float() is "
+            f"{expected.name}; use gpflow.utilities.to_default_float(X), or "
+            "gpflow.config.set_default_float"
+        )
 
 
 def check_data(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from gpflow.base import AnyNDArray
 
 from .batch import Batch
-from .sources import joined
+from .sources import Source, joined
 
 
 class Block(NamedTuple):
@@ -21,27 +21,8 @@ class Block(NamedTuple):
     position: int  #: where the next block begins
 
 
-class Rowwise(Protocol):
-    """A `Source`, or one seen through a model."""
-
-    indexed: bool
-
-    @property
-    def num_rows(self) -> int:
-        """:return: N."""
-
-    def gather(self, index: AnyNDArray) -> tuple[Any, AnyNDArray]:
-        """See `Source.gather`."""
-
-    def stream(self, position: int) -> Iterator[Batch]:
-        """See `Source.stream`."""
-
-    def see(self, batch: Batch) -> Any:
-        """:return: the rows, as algorithms look at them."""
-
-
 def blocks(
-    data: Rowwise, batch_size: int, num_batches: int, seed: int, position: int = 0
+    data: Source, batch_size: int, num_batches: int, seed: int, position: int = 0
 ) -> Iterator[Block]:
     """
     :param batch_size: B, no more than there are rows; a source without numbers brings its own.
@@ -56,7 +37,7 @@ def blocks(
 
 
 def _in_order(
-    data: Rowwise, batch_size: int, num_batches: int, seed: int, position: int
+    data: Source, batch_size: int, num_batches: int, seed: int, position: int
 ) -> Iterator[Block]:
     permutation = functools.lru_cache(maxsize=2)(
         lambda epoch: np.random.default_rng([seed, epoch]).permutation(data.num_rows)
@@ -71,7 +52,7 @@ def _in_order(
         yield Block(*data.gather(index), position)
 
 
-def _as_they_come(data: Rowwise, num_batches: int, position: int) -> Iterator[Block]:
+def _as_they_come(data: Source, num_batches: int, position: int) -> Iterator[Block]:
     group: list[Batch] = []
     for batch in data.stream(position):
         if group and len(batch.Y) != len(group[0].Y):
@@ -85,7 +66,7 @@ def _as_they_come(data: Rowwise, num_batches: int, position: int) -> Iterator[Bl
             group = []
 
 
-def _block(data: Rowwise, group: list[Batch], position: int) -> Block:
+def _block(data: Source, group: list[Batch], position: int) -> Block:
     rows = joined(group)
     index = np.arange(len(rows.Y)).reshape(len(group), -1)
     return Block(data.see(rows), index, position)

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from typing import Any
 
 import tensorflow as tf
 
-
-class Chunked(Protocol):
-    """Data that can be had in chunks: rows, or what is made of them."""
-
-    def chunks(self) -> Iterator[Any]:
-        """:return: an iterator over all rows, chunk by chunk; a chunk has a length."""
+from .sources import Source
 
 
-def sum_over(source: Chunked, function: Callable[..., Any], *along: Any) -> Any:
+def sum_over(source: Source, function: Callable[..., Any], *along: Any) -> Any:
     """
     :param function: of a chunk, and of its part of each of `along`; returns tensors in any
         structure of tuples.
@@ -29,7 +24,7 @@ def sum_over(source: Chunked, function: Callable[..., Any], *along: Any) -> Any:
     return total
 
 
-def map_over(source: Chunked, function: Callable[..., Any], *along: Any) -> Any:
+def map_over(source: Source, function: Callable[..., Any], *along: Any) -> Any:
     """
     As `sum_over`, for a `function` that returns rows.
 
@@ -39,7 +34,7 @@ def map_over(source: Chunked, function: Callable[..., Any], *along: Any) -> Any:
     return tf.nest.map_structure(lambda *rows: tf.concat(rows, 0), *parts)
 
 
-def _each(source: Chunked, function: Callable[..., Any], along: tuple[Any, ...]) -> Iterator[Any]:
+def _each(source: Source, function: Callable[..., Any], along: tuple[Any, ...]) -> Iterator[Any]:
     start = 0
     for chunk in source.chunks():
         part = slice(start, start + num_rows(chunk))

@@ -7,8 +7,9 @@ class here, and nothing changes elsewhere.
 from __future__ import annotations
 
 import functools
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -22,41 +23,43 @@ from .sparse import SparseRows
 Check = Callable[[Any, Any, int], tuple[AnyNDArray, AnyNDArray]]
 
 
-class Source(Protocol):
+class Source(ABC):
     """
-    :ivar indexed: whether rows can be had by number, in an order that does not change; if not,
-        minibatches are those that the source gives (`stream`).
+    Rows, or what is made of them, in the same order each time.
+
+    :ivar indexed: whether rows can be had by number (`gather`), in an order that does not change;
+        if not, minibatches are those that the source gives (`stream`).
     """
 
-    indexed: bool
+    indexed = True
+    num_rows: int  #: N, of one pass
 
-    @property
-    def num_rows(self) -> int:
-        """:return: N, of one pass."""
-
-    def chunks(self) -> Iterator[Batch]:
+    @abstractmethod
+    def chunks(self) -> Iterator[Any]:
         """:return: an iterator over all rows, chunk by chunk."""
 
     def scaled(self, factor: float) -> Source:
         """:return: the same rows, their weights times `factor`."""
+        raise NotImplementedError
 
-    def gather(self, index: AnyNDArray) -> tuple[Batch, AnyNDArray]:
+    def gather(self, index: AnyNDArray) -> tuple[Any, AnyNDArray]:
         """
         :param index: row numbers, of any shape.
         :return: rows that hold these, and where among them each stands (same shape as `index`).
         """
+        raise NotImplementedError
 
     def stream(self, position: int) -> Iterator[Batch]:
         """:return: minibatches without end, from number `position` on."""
+        raise NotImplementedError
 
-    def see(self, batch: Batch) -> Batch:
-        """:return: the rows, as algorithms look at them: here as they are."""
+    def see(self, batch: Batch) -> Any:
+        """:return: rows as `chunks` has them."""
+        return batch
 
 
-class ArraySource:
+class ArraySource(Source):
     """Rows in memory."""
-
-    indexed = True
 
     def __init__(self, X: Any, Y: AnyNDArray, weight: AnyNDArray, chunk_rows: int) -> None:
         """
@@ -64,21 +67,17 @@ class ArraySource:
         :param chunk_rows: rows of a chunk.
         """
         self._columns, self.chunk_rows = (X, Y, weight), chunk_rows
-
-    @property
-    def num_rows(self) -> int:
-        """:return: N."""
-        return len(self._columns[1])
+        self.num_rows = len(Y)
 
     def chunks(self) -> Iterator[Batch]:
-        """:return: an iterator over all rows, chunk by chunk."""
+        """See `Source`."""
         if self.num_rows <= self.chunk_rows:
             return iter([self._whole])
         starts = range(0, self.num_rows, self.chunk_rows)
         return (self.take(slice(start, start + self.chunk_rows)) for start in starts)
 
     def scaled(self, factor: float) -> ArraySource:
-        """:return: the same rows, their weights times `factor`."""
+        """See `Source`."""
         X, Y, weight = self._columns
         return ArraySource(X, Y, weight * factor, self.chunk_rows)
 
@@ -96,16 +95,8 @@ class ArraySource:
             return self.take(index.reshape(-1)), np.arange(index.size).reshape(index.shape)
         return self._whole, index
 
-    def stream(self, position: int) -> Iterator[Batch]:
-        """Not needed: rows are indexed."""
-        raise NotImplementedError
 
-    def see(self, batch: Batch) -> Batch:
-        """:return: `batch`."""
-        return batch
-
-
-class DatasetSource:
+class DatasetSource(Source):
     """
     Batches (X, Y) or (X, Y, sample_weight) of a `tf.data.Dataset`, checked as they come. It is read
     anew in each pass, and started again where minibatches go on.
@@ -125,12 +116,12 @@ class DatasetSource:
         self.chunk_rows, self._factor = chunk_rows, factor
 
     @functools.cached_property
-    def num_rows(self) -> int:
+    def num_rows(self) -> int:  # type: ignore[override]
         """:return: N, by a pass over the data."""
         return sum(len(batch.Y) for batch in self._one_pass())
 
     def chunks(self) -> Iterator[Batch]:
-        """:return: an iterator over all rows, chunk by chunk."""
+        """See `Source`."""
         group: list[Batch] = []
         for batch in self._one_pass():
             group.append(batch)
@@ -141,12 +132,8 @@ class DatasetSource:
             yield joined(group)
 
     def scaled(self, factor: float) -> DatasetSource:
-        """:return: the same rows, their weights times `factor`."""
+        """See `Source`."""
         return DatasetSource(self._dataset, self._check, self.chunk_rows, self._factor * factor)
-
-    def gather(self, index: AnyNDArray) -> tuple[Batch, AnyNDArray]:
-        """Not possible: rows have no numbers."""
-        raise NotImplementedError
 
     def stream(self, position: int) -> Iterator[Batch]:
         """:return: the batches, the dataset started again where it ends."""
@@ -158,10 +145,6 @@ class DatasetSource:
             if count == 0:
                 raise ValueError("the dataset is empty: it must yield batches (X, Y)")
             position = max(0, position - count)
-
-    def see(self, batch: Batch) -> Batch:
-        """:return: `batch`."""
-        return batch
 
     def _one_pass(self) -> Iterator[Batch]:
         if self._dataset.cardinality() == tf.data.INFINITE_CARDINALITY:

@@ -112,8 +112,8 @@ def open_data(model: Model, data: Any, sample_weight: Any = None) -> Source:
     """
     check_model(model)
     data = _data_of(model, data)
-    if hasattr(data, "chunks") and hasattr(data, "indexed"):
-        return data  # type: ignore[no-any-return]
+    if isinstance(data, Source):
+        return data
     size = chunk_rows(model)
     if isinstance(data, tf.data.Dataset):
         if sample_weight is not None:

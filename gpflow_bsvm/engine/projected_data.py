@@ -18,7 +18,7 @@ from .projection import Projected
 CACHE_BYTES = 2**28
 
 
-class ProjectedData:
+class ProjectedData(Source):
     """
     The rows of a source as `Projected`, in chunks or as minibatches, at the hyperparameters that
     the model had when this was made.
@@ -36,7 +36,7 @@ class ProjectedData:
         self._kept: dict[tf.DType, list[Projected]] = {}
 
     @property
-    def num_rows(self) -> int:
+    def num_rows(self) -> int:  # type: ignore[override]
         """:return: N."""
         return self.source.num_rows
 

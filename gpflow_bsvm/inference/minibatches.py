@@ -11,7 +11,7 @@ import tensorflow as tf
 from gpflow.base import AnyNDArray
 
 from ..checks import check_elbo
-from ..data.minibatches import Block, Rowwise, blocks
+from ..data.minibatches import Block, blocks
 from ..data.sources import Source
 from ..engine.contracts import Model, open_data, shares_shifts
 from ..engine.natural import Natural, compiled_centre
@@ -54,7 +54,7 @@ class MinibatchRun(Run):
     state: State
 
     def __init__(
-        self, options: MinibatchAlgorithm, model: Model, data: Rowwise, memory: Any
+        self, options: MinibatchAlgorithm, model: Model, data: Source, memory: Any
     ) -> None:
         """
         :param data: a source, or one seen through the model.

@@ -62,7 +62,7 @@ class BatchBSVM(gpflow.models.InternalDataTrainingLossMixin, BSVM):  # type: ign
         gpflow.set_trainable(self.inducing_variable, False)
         self.data = X, tf.convert_to_tensor(Y)
 
-    def _refuse_duplicates(self) -> None:
+    def _warn_of_duplicates(self) -> None:
         """Equal rows are two data; the jitter tells them apart."""
 
     @inherit_check_shapes

@@ -44,12 +44,11 @@ class SparseFeatures:
     def _check_features(self) -> None:
         """
         :raise ValueError: for kernels and inducing variables whose latent functions are mixed or
-            correlated under q; for duplicate inducing points; if the likelihood needs another
-            number of latent functions.
+            correlated under q; if the likelihood needs another number of latent functions.
         """
         self._jitter = None
         self._refuse_mixed_latents()
-        self._refuse_duplicates()
+        self._warn_of_duplicates()
         self._refuse_wrong_latents()
 
     def _refuse_mixed_latents(self) -> None:
@@ -64,15 +63,14 @@ class SparseFeatures:
                 "SharedIndependentInducingVariables or SeparateIndependentInducingVariables"
             )
 
-    def _refuse_duplicates(self) -> None:
+    def _warn_of_duplicates(self) -> None:
         for pairs in map(duplicate_rows, plain_points(self.inducing_variable)):
-            if not pairs:
-                continue
-            first, again = pairs[0]
-            raise ValueError(
-                f"{len(pairs)} inducing points are duplicates (row {again} equals row {first}); "
-                "use gpflow_bsvm.inducing_points, which never returns any, or np.unique(Z, axis=0)"
-            )
+            for first, again in pairs[:1]:
+                warnings.warn(
+                    f"{len(pairs)} inducing points are duplicates (row {again} equals row {first}) "
+                    "and tell nothing; use np.unique(Z, axis=0)",
+                    stacklevel=4,
+                )
 
     def _refuse_wrong_latents(self) -> None:
         needed = self.likelihood.latent_dim

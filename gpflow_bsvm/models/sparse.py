@@ -11,7 +11,7 @@ from gpflow.base import InputData, MeanAndVariance, RegressionData
 from gpflow.kernels import Kernel
 from gpflow.posteriors import BasePosterior, PrecomputeCacheType
 
-from ..data.checks import check_data
+from ..data.checks import check_data, check_dtype
 from ..engine.contracts import check_width
 from ..engine.natural import Natural, to_mean_and_root, to_natural, whiten
 from ..engine.natural_gradient import natural_gradient_step
@@ -53,8 +53,8 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
         Arguments as in `gpflow.models.SVGP`.
 
         :raise ValueError: for `q_diag=True`; for kernels and inducing variables whose latent
-            functions are mixed or correlated under q (closed-form steps treat each by itself); for
-            duplicate inducing points; if the likelihood needs another number of latent functions.
+            functions are mixed or correlated under q (closed-form steps treat each by itself); if
+            the likelihood needs another number of latent functions.
         """
         if q_diag:
             raise ValueError(
@@ -116,6 +116,7 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
         self, Xnew: InputData, full_cov: bool = False, full_output_cov: bool = False
     ) -> MeanAndVariance:
         """As in `gpflow.models.SVGP`."""
+        check_dtype(Xnew)
         with self._own_jitter():
             return super().predict_f(Xnew, full_cov, full_output_cov)
 
