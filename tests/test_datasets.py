@@ -215,7 +215,9 @@ def test_missing_target_lists_the_columns(tmp_path):
         load(str(path), target="label")
 
 
-@pytest.mark.parametrize("content", [b"no gzip", gzip.compress(TABLE.encode() * 99)[:60]])
+@pytest.mark.parametrize(
+    "content", [b"no gzip", gzip.compress(TABLE.encode() * 99)[:60]], ids=["none", "cut off"]
+)
 def test_broken_gzip(tmp_path, content):
     path = tmp_path / "some.csv.gz"
     path.write_bytes(content)

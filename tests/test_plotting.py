@@ -134,7 +134,7 @@ def test_what_are_no_probabilities_of_these_classes(ax):
 def test_long_names_of_classes_are_cut(ax):
     plotting.confusion_matrix(ax, np.array([0, 1]), np.eye(2), ["a" * 60, "b"])
     names = [tick.get_text() for tick in ax.get_yticklabels()]
-    assert len(names[0]) == 16 and names[0].startswith("aaa") and names[1] == "b"
+    assert len(names[0]) == 12 and names[0].startswith("aaa") and names[1] == "b"
 
 
 # --- what a kernel looks at ----------------------------------------------------------------------

@@ -110,7 +110,7 @@ def svi_timer(make_model: Callable, data: tuple, svi: gb.inference.SVI) -> Calla
 
     def timer() -> float:
         model = make_model()
-        return seconds(lambda: svi.run(model, data, progress=False)) / svi.num_steps
+        return seconds(lambda: svi.run(model, data, progress=False)) / svi.max_steps
 
     return timer
 

@@ -166,8 +166,6 @@ def draw(comparison: Comparison, path: Path) -> None:
     for number, model in enumerate(models):
         style: dict[str, Any] = {"label": model, "color": f"C{number}"}
         style |= {"linestyle": ("-", "--", ":")[number % 3]}
-        # Curves that cover each other: the first are the widest, and shine through.
-        style |= {"linewidth": 1.4 + 0.6 * (len(models) - 1 - number)}
         y, P = (np.concatenate(column) for column in zip(*comparison.held_out[model]))
         plotting.reliability_diagram(axes[0], y, P, **style)
         if number == 0 and C > 2:
@@ -175,6 +173,8 @@ def draw(comparison: Comparison, path: Path) -> None:
             axes[1].set_title(f"{axes[1].get_title()}: {model}")
         if C == 2 and (trace := comparison.traces.get(model)):
             plotting.elbo_trace(axes[1], trace.seconds, trace.elbo, _num_train(comparison), **style)
+        # Curves that cover each other: the first are the widest, and shine through.
+        style |= {"linewidth": 1.4 + 0.6 * (len(models) - 1 - number)}
         _draw_times(dict(zip(("error", "nll"), axes[-2:])), comparison, model, style)
     for ax in axes[-2:] if traced else []:
         _show_ends(ax)
@@ -199,7 +199,7 @@ def _draw_times(
         elif comparison.traces:  # beside the curves of others
             way = (typical, values[:1])
         else:
-            ax.plot(seconds[1:], values[1:], ".", color=style["color"], alpha=0.5)
+            ax.plot(typical * len(values), values, ".", color=style["color"], alpha=0.5)
         plotting.error_against_time(ax, *way, what=METRICS[name].label, **style)
 
 

@@ -19,7 +19,7 @@ RELIABILITY_BINS = 10
 #: A confusion matrix of at most this many classes has room for numbers.
 MOST_NUMBERS = 12
 #: Letters of a class's name that a confusion matrix shows.
-_LONGEST_NAME = 16
+_LONGEST_NAME = 12
 #: A bin with fewer rows than this says too little to be drawn.
 _FEWEST_ROWS = 5
 
@@ -61,7 +61,7 @@ def confusion_matrix(ax: Axes, y: AnyNDArray, P: AnyNDArray, labels: AnyNDArray)
     How often rows of a true class (from top to bottom) are taken for each class (from left to
     right), as fractions of the true class; in per cent where there are at most 12 classes.
 
-    :param y: [N] in 0..C-1; P: [N, C]; labels: [C], their names, of which 16 letters are shown.
+    :param y: [N] in 0..C-1; P: [N, C]; labels: [C], their names, of which 12 letters are shown.
     :raise ValueError: as `gpflow_bsvm.metrics.evaluate`, or for another number of labels.
     """
     y, P = check_probabilities(y, P)
@@ -72,7 +72,8 @@ def confusion_matrix(ax: Axes, y: AnyNDArray, P: AnyNDArray, labels: AnyNDArray)
     ax.imshow(np.sqrt(rates), cmap="Blues", vmin=0, vmax=1)  # by the root 1 % can be seen
     ticks = np.arange(0, C, 1 + C // 30)  # so many names have room
     names = [_short(str(labels[tick])) for tick in ticks]
-    ax.set_xticks(ticks, names, rotation=90 if max(map(len, names)) > 3 else 0)
+    slanted = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
+    ax.set_xticks(ticks, names, **(slanted if max(map(len, names)) > 3 else {}))
     ax.set_yticks(ticks, names)
     ax.set(xlabel="predicted", ylabel="true", title="Confusion, % of the true class")
     for (row, column), rate in np.ndenumerate(rates if C <= MOST_NUMBERS else rates[:0]):
@@ -145,7 +146,7 @@ def _time_axis(ax: Axes) -> None:
 
     ax.set(xscale="log", xlabel="training time [s]")
     low, high = ax.get_xlim()
-    subs = range(1, 10) if high < 8 * low else (1, 2, 5) if high < 300 * low else (1,)
+    subs = (1, 1.5, 2, 3, 5, 7) if high < 8 * low else (1, 2, 5) if high < 300 * low else (1,)
     ax.xaxis.set_major_locator(LogLocator(subs=subs))
     ax.xaxis.set_major_formatter("{x:g}")
     ax.xaxis.set_minor_locator(NullLocator())
