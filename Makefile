@@ -4,19 +4,26 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 ARGS ?=
 
-.PHONY: compare test lint types notebooks benchmarks clean help
+.PHONY: compare test slow lint types notebooks benchmarks clean help
 
 help:
 	@echo "make compare      Bayesian SVM against SVGP and SVC (ARGS='heart german' for other data)"
-	@echo "make test         all tests, notebooks included (ARGS='-m \"not slow\"' for the fast ones)"
+	@echo "make test         the tests, on all cores (ARGS='tests/test_cavi.py' for some)"
+	@echo "make slow         those that are slow by nature, notebooks among them"
 	@echo "make lint types   ruff and mypy"
 	@echo "make benchmarks   the measurements behind all tables and pictures (ARGS='step quality')"
 
 compare: $(VENV)/.compare-installed
 	$(BIN)/gpflow-bsvm compare $(ARGS)
 
+# A file stays on one core: its tests share their graphs.
+PYTEST = $(BIN)/python -m pytest -n auto --dist loadfile
+
 test: $(VENV)/.dev-installed
-	$(BIN)/python -m pytest $(ARGS)
+	$(PYTEST) -m "not slow" $(ARGS)
+
+slow: $(VENV)/.dev-installed
+	$(PYTEST) -m slow $(ARGS)
 
 lint: $(VENV)/.dev-installed
 	$(BIN)/ruff check .
@@ -26,7 +33,7 @@ types: $(VENV)/.dev-installed
 	$(BIN)/mypy
 
 notebooks: $(VENV)/.dev-installed
-	$(BIN)/python -m pytest -m notebook
+	$(BIN)/python -m pytest -m notebook $(ARGS)
 
 benchmarks: $(VENV)/.dev-installed
 	$(BIN)/python benchmarks/run.py $(ARGS)

@@ -4,13 +4,18 @@ import os
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
+import functools
 import pathlib
 from collections.abc import Callable, Iterator
+
+import tensorflow as tf
+
+# GPflow's own graphs need no AutoGraph, and to rewrite its sources takes half of the time.
+tf.function = functools.partial(tf.function, autograph=False)
 
 import gpflow
 import numpy as np
 import pytest
-import tensorflow as tf
 import tensorflow_probability as tfp
 
 import gpflow_bsvm as gb

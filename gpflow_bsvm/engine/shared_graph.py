@@ -134,7 +134,8 @@ class Compiled:
         try:
             graph = tf.function(traced, autograph=False).get_concrete_function(raw_specs, *specs)
         except tf.errors.OperatorNotAllowedInGraphError:  # a kernel that branches on a tensor
-            graph = tf.function(traced).get_concrete_function(raw_specs, *specs)
+            rewritten = tf.function(traced, autograph=True)
+            graph = rewritten.get_concrete_function(raw_specs, *specs)
         return graph, structure[-1]
 
 
