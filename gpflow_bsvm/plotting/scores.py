@@ -72,7 +72,7 @@ def confusion_matrix(ax: Axes, y: AnyNDArray, P: AnyNDArray, labels: AnyNDArray)
     ax.imshow(np.sqrt(rates), cmap="Blues", vmin=0, vmax=1)  # by the root 1 % can be seen
     ticks = np.arange(0, C, 1 + C // 30)  # so many names have room
     names = [_short(str(labels[tick])) for tick in ticks]
-    slanted = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
+    slanted: dict[str, Any] = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
     ax.set_xticks(ticks, names, **(slanted if max(map(len, names)) > 3 else {}))
     ax.set_yticks(ticks, names)
     ax.set(xlabel="predicted", ylabel="true", title="Confusion, % of the true class")
