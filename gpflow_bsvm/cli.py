@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 PROGRAM = "gpflow-bsvm"
 DEFAULT_DATA = ("breast-cancer", "banana-like", "iris")
 
-#: Folds by default: of learnt kernels, which take longer, and of a fixed one.
-DEFAULT_FOLDS, FIXED_KERNEL_FOLDS = 3, 10
+#: Folds and inducing points by default: of learnt kernels, which take longer, and of a fixed one.
+DEFAULTS, FIXED_KERNEL_DEFAULTS = (3, 50), (10, 100)
 
 _EPILOG = """models (C: number of classes; by default classifier, svgp and svc take part, and with
 --fixed-kernel all but classifier and gpc that suit the data):
@@ -91,10 +91,13 @@ def _add_arguments(add: Callable[..., Any]) -> None:
     )
     target = "label column of CSV files (default: y, target, class or label)"
     add("--target", metavar="COL", help=target)
-    folds = f"default: {DEFAULT_FOLDS}, with --fixed-kernel {FIXED_KERNEL_FOLDS}"
+    folds, inducing = (
+        f"default: {learnt}, with --fixed-kernel {fixed}"
+        for learnt, fixed in zip(DEFAULTS, FIXED_KERNEL_DEFAULTS)
+    )
     add("--folds", type=_integer(2), metavar="K", help=folds)
-    inducing = "inducing points, by k-means on each training part (default: %(default)s)"
-    add("--num-inducing", type=_integer(1), default=100, metavar="M", help=inducing)
+    inducing = f"inducing points, by k-means on each training part ({inducing})"
+    add("--num-inducing", type=_integer(1), metavar="M", help=inducing)
     add("--models", type=_models, metavar="A,B", help="some of the models below")
     add("--with-gpc", action="store_true", help="add gpc")
     fixed = "one kernel for all models, which compares their bounds and likelihoods"
@@ -181,9 +184,10 @@ def _prepare(args: argparse.Namespace) -> list[Comparison]:
 
     for module in ["pandas"] if args.no_plots else ["pandas", "matplotlib"]:
         require(module)
+    folds, num_inducing = FIXED_KERNEL_DEFAULTS if args.fixed_kernel else DEFAULTS
     settings = Settings(
-        folds=args.folds or (FIXED_KERNEL_FOLDS if args.fixed_kernel else DEFAULT_FOLDS),
-        num_inducing=args.num_inducing,
+        folds=args.folds or folds,
+        num_inducing=args.num_inducing or num_inducing,
         lengthscale=args.lengthscale,
         variance=args.variance,
         fixed_kernel=args.fixed_kernel,

@@ -133,7 +133,7 @@ def test_default_data_and_all_models(models, tmp_path, monkeypatch):
     names = [comparison.dataset.name for comparison, _ in seen]
     assert names == ["breast-cancer", "banana-like", "iris"]
     assert [models for _, models in seen] == [["classifier", "svgp", "svc"]] * 3
-    assert seen[-1][0].settings == Settings(folds=3)
+    assert seen[-1][0].settings == Settings(folds=3, num_inducing=50)
     run("compare", "digits", "--fixed-kernel", "--output", tmp_path)
     assert seen[-1][1] == default_baselines(10, fixed_kernel=True)
     assert seen[-1][0].settings == Settings(folds=10, fixed_kernel=True)

@@ -535,7 +535,7 @@ def test_the_default_table(dataset, monkeypatch, tmp_path):
     comparison.run(names, progress=False)
     assert names == ["classifier", "svgp", "svc"]
     for score in comparison.fold_scores:
-        assert score.ok and score.scores["error"] < 0.2, score
+        assert score.ok and score.scores["error"] < 0.25, score
     assert not comparison.traces
     assert "M = 10, kernel learnt" in report.table(comparison)
     first = next(folds(dataset.X, comparison._y, 2, 0, 10))
@@ -616,7 +616,8 @@ def check_picture(comparison, path, panels=4):
     parts = [part for half in halves for part in np.array_split(half, 2 + panels % 2, 1)]
     for part in parts:  # curves in all panels: many colours, not only black and white
         colours = np.unique(part.reshape(-1, 3), axis=0)
-        assert np.count_nonzero(np.ptp(colours, axis=1) > 0.3) > 30
+        most = 30 if comparison.traces else 10  # marks have fewer than curves
+        assert np.count_nonzero(np.ptp(colours, axis=1) > 0.3) > most
 
 
 def test_picture(everything, tmp_path):
@@ -628,7 +629,7 @@ def test_a_fit_without_steps_has_no_curve(monkeypatch, tmp_path):
     monkeypatch.setattr(Spy, "has_trace", True)
     monkeypatch.setitem(BASELINES, "spy", Entry("", lambda C: Spy()))
     comparison = Comparison(iris(), Settings(folds=2, num_inducing=10, fixed_kernel=True))
-    comparison.run(["spy", "bsvm"], progress=False)
+    comparison.run(["bsvm", "spy"], progress=False)
     assert list(comparison.traces) == ["bsvm"]
     check_picture(comparison, tmp_path / "picture.png")
 
@@ -641,7 +642,8 @@ def test_long_and_short_curves_are_shown_to_their_ends():
     low, high = ax.get_ylim()
     assert 0 < low < 0.2 and 0.4 < high < 0.6
     ax.figure.canvas.draw()
-    assert [tick.get_text() for tick in ax.get_xticklabels()][1:4] == ["0.1", "0.2", "0.3"]
+    ticks = {tick.get_text() for tick in ax.get_xticklabels(which="both")}
+    assert {"0.1", "0.2", "0.3"} < ticks and not any("10^" in tick for tick in ticks)
 
 
 def test_times_are_of_the_folds_after_the_first():

@@ -207,7 +207,7 @@ def _show_ends(ax: Any) -> None:
     """First steps can be tenfold worse: show where the curves end."""
     values = [np.asarray(line.get_ydata(), float) for line in ax.lines]
     low, high = min(map(np.min, values)), max(value[-1] for value in values)
-    room = 0.3 * (high - low) or 0.5 * high or 1.0
+    room = max(0.3 * (high - low), 0.2 * high) or 1.0
     ax.set_ylim(max(0.0, low - room) if low > 0 else -0.1 * (high + room), high + room)
 
 
