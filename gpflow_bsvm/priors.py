@@ -19,6 +19,8 @@ import numpy as np
 import tensorflow_probability as tfp
 from gpflow.config import default_float
 
+from .checks import check_whole
+
 #: Medians: of a lengthscale over sqrt(D), and of a variance. Deviations: of their logarithms.
 LENGTHSCALE, LENGTHSCALE_DEVIATION = 1.0, 0.4
 VARIANCE, VARIANCE_DEVIATION = 4.0, 1.0
@@ -61,6 +63,7 @@ def set_default_priors(
 
 def ard_kernel(num_features: int, *, penalty: float = 1.0) -> gpflow.kernels.Kernel:
     """:return: squared exponential, a lengthscale for every input, where its default priors are."""
+    check_whole(1, num_features=num_features)
     lengthscales = np.full(num_features, LENGTHSCALE * math.sqrt(num_features))
     kernel = gpflow.kernels.SquaredExponential(VARIANCE, lengthscales=lengthscales)
     set_default_priors(kernel, num_features, penalty=penalty)

@@ -296,3 +296,18 @@ def test_a_model_without_closed_form_steps(run):
     model = gpflow.models.SVGP(gpflow.kernels.SquaredExponential(), Hinge(), np.zeros((1, 1)))
     with pytest.raises(TypeError, match=r"SVGP has no closed-form steps: use .*BSVM in its place"):
         run(model, (np.zeros((2, 1)), np.array([[0.0], [1.0]])))
+
+
+def test_what_is_no_likelihood(data):
+    for make in (
+        lambda: make_model(data, likelihood="hinge"),
+        lambda: gb.models.LinearBSVM(2, "hinge"),
+        lambda: gb.models.BSVM(gpflow.kernels.Matern32(), Hinge, data[0][:5].copy()),
+    ):
+        with pytest.raises(TypeError, match="expected a likelihood, such as .*Hinge"):
+            make()
+
+
+def test_a_kernel_of_no_inputs():
+    with pytest.raises(ValueError, match="num_features must be at least 1, got 0"):
+        gb.priors.ard_kernel(0)

@@ -42,6 +42,7 @@ def test_it_is_the_sparse_model_at_the_data(data, fitted):
         np.testing.assert_allclose(one, two, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_gpflows_vgp_has_the_same_optimum(data, fitted):
     mean_function = gpflow.functions.Constant(0.2)
     other = gpflow.models.VGP(data, kernel(), hinge(), mean_function=mean_function)
@@ -66,6 +67,7 @@ def test_a_linear_kernel_is_the_linear_model(data):
         np.testing.assert_allclose(one, two, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_it_holds_its_data(data, fitted):
     np.testing.assert_allclose(fitted.training_loss(), -fitted.elbo(data), rtol=1e-14)
     np.testing.assert_allclose(fitted.training_loss_closure()(), fitted.training_loss())

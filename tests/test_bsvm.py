@@ -127,6 +127,7 @@ def three_outputs(data):
     return data[0], np.hstack([data[1], (rng.random((len(data[0]), 2)) > 0.5).astype(float)])
 
 
+@pytest.mark.slow
 @LATENTS
 @pytest.mark.parametrize("whiten", [True, False])
 def test_step_with_several_latent_functions(data, latents, whiten):
@@ -143,6 +144,7 @@ def test_step_with_several_latent_functions(data, latents, whiten):
     assert_step_is_gpflows(model, three_outputs(data), rates=(0.6,))
 
 
+@pytest.mark.slow
 @LATENTS
 def test_whole_fit_with_several_latent_functions(data, latents):
     kernel, inducing_variable = several_latents(latents, data[0][:6].copy())
@@ -248,6 +250,7 @@ def test_step_is_the_dense_formula(data):
     np.testing.assert_allclose(state(model)[1][0], expected[1], rtol=1e-8, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_no_step_leaves_the_cone(data):
     model = make_model(data, kernel=SE(1e4), num_data=10_000)
     for n in range(50):
@@ -361,6 +364,7 @@ def pair(data):
     return model, as_svgp(model)
 
 
+@pytest.mark.slow
 def test_everything_inherited_is_that_of_svgp(pair, data):
     model, plain = pair
     X_new = np.random.default_rng(5).normal(size=(9, 2))
@@ -429,6 +433,7 @@ def test_parameters_are_those_of_svgp(pair, capsys):
     assert not frozen.trainable_variables
 
 
+@pytest.mark.slow
 def test_hyperparameters_train_beside_the_step(data):
     model = make_model(data)
     gpflow.set_trainable((model.q_mu, model.q_sqrt), False)

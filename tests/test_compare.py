@@ -157,6 +157,7 @@ def test_traces_rise_and_end_at_the_scores(everything):
 # --- three classes, end to end -------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_every_model_for_three_classes_learns(three_classes):
     good = [row for row in three_classes.fold_scores if row.model not in TWO_ONLY]
     assert len(good) == 2 * (len(ALL) - len(TWO_ONLY))
@@ -312,6 +313,7 @@ def test_seed_decides_the_folds(extra_models):
     assert not np.array_equal(first_fold(1), first_fold(2))
 
 
+@pytest.mark.slow
 def test_seed_decides_the_draws():
     def scores(seed):
         comparison = Comparison(
@@ -402,6 +404,7 @@ def fold(seed, num_rows=60):
     return X, y, X[:10].copy()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("learn", [False, True])
 @pytest.mark.parametrize("name", ["bsvm", "svgp-probit"])
 def test_a_refit_forgets_the_last_one(name, learn, monkeypatch):
@@ -416,6 +419,7 @@ def test_a_refit_forgets_the_last_one(name, learn, monkeypatch):
     assert abs(answers[0] - answers[1]).max() > 1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["bsvm", "bsvm-augmented", "svgp"])
 def test_learning_the_kernel_raises_the_elbo(name, monkeypatch):
     monkeypatch.setattr(training, "KERNEL_ROUNDS", 40)
@@ -463,6 +467,7 @@ def three_blobs():
     return X, y, X[:9].copy()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["bsvm", "one-vs-rest", "svgp", "svgp-robustmax"])
 def test_a_refit_on_three_classes_forgets_the_last_one(name, monkeypatch):
     monkeypatch.setattr(training, "KERNEL_ROUNDS", 20)
@@ -526,6 +531,7 @@ def test_the_watch_does_not_count(name):
     assert seen[-1] < 0.1 * len(seen)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dataset", [moons(), iris()], ids=["two", "three"])
 def test_the_default_table(dataset, monkeypatch, tmp_path):
     """Kernels are learnt: the classifier as it is beside SVGP and SVC, and no curves."""

@@ -26,6 +26,7 @@ def fixed(**options):
     )
 
 
+@pytest.mark.slow
 @parametrize_with_checks([fixed(num_inducing=10)])
 def test_sklearn_checks(estimator, check):
     """None is skipped, but for that which needs an environment variable."""
@@ -47,6 +48,7 @@ AT_THE_DEFAULTS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", AT_THE_DEFAULTS)
 def test_sklearn_checks_at_the_defaults(name):
     checks = {check.func.__name__: (estimator, check) for estimator, check in all_checks()}
@@ -183,6 +185,7 @@ def test_by_default_everything_is_learned(moons, learned):
     assert float(model.likelihood.penalty.numpy()) in gb.model_selection.held_out.PENALTIES
 
 
+@pytest.mark.slow
 def test_learned_fits_depend_on_no_order_and_on_no_repetition(moons):
     """Exactly: L-BFGS would enlarge rounding."""
     X, y = moons
@@ -474,6 +477,7 @@ def test_weights_and_classes_of_one_vs_rest(digits):
     )
 
 
+@pytest.mark.slow
 def test_many_small_classes_do_not_collapse():
     random = np.random.default_rng(0)
     centres = random.normal(size=(50, 20))

@@ -131,6 +131,7 @@ def test_afkmc2_gives_distinct_rows_far_apart():
     np.testing.assert_array_equal(Z, afkmc2(X, 20, seed=1))
 
 
+@pytest.mark.slow
 def test_chains_of_afkmc2_draw_by_squared_distance():
     """A long chain has the distribution of k-means++: of the second point, given the first."""
     X = np.array([[0.0], [1.0], [3.0]])

@@ -26,6 +26,7 @@ def fitted(cancer):
     return gb.BSVMClassifier(kernel="linear").fit(*cancer)
 
 
+@pytest.mark.slow
 @parametrize_with_checks([gb.BSVMClassifier(kernel="linear", penalty=1.0, learn_kernel=False)])
 def test_sklearn_checks(estimator, check):
     check(estimator)
@@ -53,6 +54,7 @@ def test_as_good_as_logistic_regression(cancer):
     assert scores[0] > scores[1] - 0.02
 
 
+@pytest.mark.slow
 def test_sparse_rows_are_dense_rows(cancer):
     """Without a shift of the features, everything that follows is the same but for rounding."""
     X, y = cancer[0] / cancer[0].std(axis=0), cancer[1]
@@ -107,6 +109,7 @@ def test_sparse_rows_are_scaled(cancer):
     np.testing.assert_allclose(one, two, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_several_classes():
     X, y = load_iris(return_X_y=True)
     for rows, penalty in ((X, "auto"), (scipy.sparse.csr_matrix(X), 16.0)):
@@ -116,6 +119,7 @@ def test_several_classes():
         assert (classifier.predict(rows) == y).mean() > 0.95
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("classes", [2, 3])
 def test_more_columns_than_rows(classes, monkeypatch):
     """The rows in the place of the weights tell the same f, wherever it is looked at."""

@@ -11,6 +11,7 @@ def test_notebooks_are_found():
     assert {path.stem for path in NOTEBOOKS} >= {"getting_started", "add_a_likelihood"}
 
 
+@pytest.mark.slow
 @pytest.mark.notebook
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_notebook(path, tmp_path, monkeypatch):

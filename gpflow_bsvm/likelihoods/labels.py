@@ -17,7 +17,14 @@ def is_scalar(likelihood: Likelihood) -> bool:
 
 
 def num_latents(likelihood: Likelihood, num_columns: int = 1) -> int:
-    """:return: L of a model for labels Y [N, num_columns]."""
+    """
+    :return: L of a model for labels Y [N, num_columns].
+    :raise TypeError: for what is no likelihood, such as its name.
+    """
+    if not isinstance(likelihood, Likelihood):
+        raise TypeError(
+            f"expected a likelihood, such as gpflow_bsvm.likelihoods.Hinge(), got {likelihood!r}"
+        )
     return likelihood.latent_dim or num_columns
 
 

@@ -23,6 +23,7 @@ from gpflow.utilities import parameter_dict
 from ..data.checks import duplicate_rows
 from ..engine.contracts import plain_points
 from ..engine.projection import Features, Prior, compiled_prior_factor, compiled_project
+from ..likelihoods.labels import num_latents
 
 #: Escalated jitter stops here: beyond it the model would no longer be the one asked for.
 MAX_JITTER = 1e-2
@@ -73,8 +74,8 @@ class SparseFeatures:
                 )
 
     def _refuse_wrong_latents(self) -> None:
-        needed = self.likelihood.latent_dim
-        if needed is not None and needed != self.num_latent_gps:
+        needed = num_latents(self.likelihood, self.num_latent_gps)
+        if needed != self.num_latent_gps:
             raise ValueError(
                 f"{type(self.likelihood).__name__} needs num_latent_gps={needed}, "
                 f"got {self.num_latent_gps}"
