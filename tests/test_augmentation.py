@@ -21,6 +21,7 @@ def test_distribution_is_the_generalised_inverse_gaussian(penalty, alpha):
     np.testing.assert_allclose(ours.log_prob(lam), theirs.logpdf(lam), atol=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("penalty", PENALTIES)
 @pytest.mark.parametrize("alpha", [0.01, 1.0, 30.0])
 def test_moments_by_quadrature(penalty, alpha):
@@ -85,7 +86,7 @@ def test_soft_support_vectors(fit):
 
 def test_no_local_variables():
     model = gb.models.BSVM(gpflow.kernels.SquaredExponential(), gb.likelihoods.Probit(), np.eye(2))
-    with pytest.raises(ValueError, match="Probit has no local variables"):
+    with pytest.raises(ValueError, match="Probit as it is has no local variables"):
         gb.prediction.alpha(model, (np.eye(2), np.array([[0.0], [1.0]])))
 
 

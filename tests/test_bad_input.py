@@ -304,7 +304,7 @@ def test_what_is_no_likelihood(data):
         lambda: gb.models.LinearBSVM(2, "hinge"),
         lambda: gb.models.BSVM(gpflow.kernels.Matern32(), Hinge, data[0][:5].copy()),
     ):
-        with pytest.raises(TypeError, match="expected a likelihood, such as .*Hinge"):
+        with pytest.raises(TypeError, match=r"expected a likelihood, such as .*Hinge"):
             make()
 
 

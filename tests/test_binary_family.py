@@ -137,6 +137,7 @@ def test_normaliser_of_the_squared_hinge(penalty):
     assert SquaredHinge(penalty).log_kappa() == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "likelihood",
     [SquaredHinge(), NormalizedHinge(), PolyaGammaLogistic()],

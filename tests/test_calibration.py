@@ -163,7 +163,7 @@ def test_a_model_that_was_not_fitted_is_refused(data):
     model = make_model(data)
     with pytest.raises(ValueError, match="q is the prior: fit it before"):
         calibrate(model, data)
-    assert {n: float(p) for n, p in model.likelihood.link_parameters.items()} == (
+    assert {n: p.numpy() for n, p in model.likelihood.link_parameters.items()} == (
         model.likelihood.neutral_link
     )
 

@@ -74,6 +74,7 @@ def error_line(capsys):
 # --- good input ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_end_to_end(table, tmp_path, capsys):
     output = tmp_path / "out"
     models = "bsvm,svc"
@@ -92,6 +93,7 @@ def test_end_to_end(table, tmp_path, capsys):
     assert set(rows.status) == {"ok"}
 
 
+@pytest.mark.slow
 def test_three_classes_with_words_for_labels(tmp_path, capsys):
     random = np.random.default_rng(0)
     kind = np.repeat(["circle", "line", "square"], 20)

@@ -168,6 +168,7 @@ def test_every_model_for_three_classes_learns(three_classes):
         assert row.scores["auc"] > 0.95, row
 
 
+@pytest.mark.slow
 def test_models_that_do_not_suit_are_skipped(three_classes, monkeypatch):
     skipped = {row.model: row.status for row in three_classes.fold_scores if not row.ok}
     assert skipped == dict.fromkeys(TWO_ONLY, "skipped: for two classes only")
@@ -202,6 +203,7 @@ def test_title_and_files_of_three_classes(three_classes, tmp_path):
     assert len(pd.read_csv(tmp_path / "results.csv")) == 2 * len(ALL)
 
 
+@pytest.mark.slow
 def test_picture_of_three_classes(three_classes, tmp_path, monkeypatch):
     seen, draw = [], plotting.confusion_matrix
 
@@ -516,6 +518,7 @@ def test_robustmax_starts_with_small_steps(monkeypatch):
     assert "failed" not in model.note
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["bsvm", "svgp-probit"])
 def test_the_watch_does_not_count(name):
     X, y, Z = fold(0)
@@ -626,10 +629,12 @@ def check_picture(comparison, path, panels=4):
         assert np.count_nonzero(np.ptp(colours, axis=1) > 0.3) > most
 
 
+@pytest.mark.slow
 def test_picture(everything, tmp_path):
     check_picture(everything, tmp_path / report.picture_name(everything))
 
 
+@pytest.mark.slow
 def test_a_fit_without_steps_has_no_curve(monkeypatch, tmp_path):
     """Some likelihoods find no first step: the trace is empty, the picture has a mark."""
     monkeypatch.setattr(Spy, "has_trace", True)

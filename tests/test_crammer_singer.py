@@ -295,6 +295,7 @@ def test_cavi_climbs_and_separates(bound):
     assert np.mean(p.argmax(axis=1) != Y_new[:, 0]) < 0.15
 
 
+@pytest.mark.slow
 def test_svi_takes_batches_without_some_class():
     X, Y = three_blobs()
     order = np.argsort(Y[:, 0], kind="stable")  # every batch of 10 is of one class

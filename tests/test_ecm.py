@@ -42,6 +42,7 @@ def test_bias_of_large_prior_variance_costs_nothing(data):
     np.testing.assert_allclose(f, svc.decision_function(X), atol=1e-5)
 
 
+@pytest.mark.slow
 def test_batch_model_is_svc_on_its_gram_matrix(data):
     X, Y = data
     kernel = gpflow.kernels.SquaredExponential(2.0, lengthscales=0.7)

@@ -171,6 +171,7 @@ def learned(moons):
     return gb.BSVMClassifier(num_inducing=15, random_state=0).fit(*moons)
 
 
+@pytest.mark.slow
 def test_by_default_everything_is_learned(moons, learned):
     X, y = moons
     model, Y = learned.model_, y[:, None].astype(float)
@@ -197,6 +198,7 @@ def test_learned_fits_depend_on_no_order_and_on_no_repetition(moons):
     np.testing.assert_array_equal(weighted.decision_function(X), repeated.decision_function(X))
 
 
+@pytest.mark.slow
 def test_a_kernel_of_ones_own_is_learned_too(moons):
     kernel = gpflow.kernels.Matern32(2.0, lengthscales=[1.0, 2.0])
     gpflow.set_trainable(kernel.variance, False)
@@ -219,6 +221,7 @@ def test_a_kernel_without_trainable_parameters_is_used_as_it_is(moons):
     )  # CAVI runs once more from where it had stopped, at a gain of 1e-5 of the ELBO
 
 
+@pytest.mark.slow
 def test_real_data_beats_the_base_rate():
     X, y = load_breast_cancer(return_X_y=True)
     assert (
@@ -379,6 +382,7 @@ def test_wrong_number_of_columns_at_prediction(fitted):
         fitted.predict(np.zeros((4, 3)))
 
 
+@pytest.mark.slow
 def test_fits_in_threads(moons):
     X, y = moons
     make = lambda: fixed(num_inducing=7, random_state=0)  # noqa: E731
@@ -439,6 +443,7 @@ def test_integer_weights_are_repeated_rows_of_several_classes(digits):
     np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-4)
 
 
+@pytest.mark.slow
 def test_one_vs_rest_is_an_option(digits):
     X, y = digits
     cavi = gb.inference.CAVI(tol=1e-12)

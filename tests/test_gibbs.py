@@ -38,6 +38,7 @@ def agree(s, mean, variance):
     np.testing.assert_allclose(s.var(), variance, rtol=VARIANCE_TOLERANCE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sampler", SAMPLERS)
 def test_one_weight_against_quadrature(data, sampler):
     X, Y = data[0][:6, :1], data[1][:6]
@@ -46,6 +47,7 @@ def test_one_weight_against_quadrature(data, sampler):
     agree(draws.s, *moments_by_quadrature(X[:, 0], 2 * Y[:, 0] - 1, 3.0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sampler", SAMPLERS)
 def test_mean_function_and_weights(data, sampler):
     X, Y = data[0][:6, :1], data[1][:6]
@@ -75,6 +77,7 @@ def test_precisions_have_their_distribution():
     np.testing.assert_allclose(r, a + w, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_samplers_agree_and_q_is_too_narrow(data):
     """The exact bound gives away a tenth of the variance, mean-field between f and lambda half."""
     X, q = data[0][::4], {}
@@ -92,6 +95,7 @@ def test_samplers_agree_and_q_is_too_narrow(data):
     np.testing.assert_array_less(abs(q["exact"][0] - by_gibbs[0]), 0.1 * spread)
 
 
+@pytest.mark.slow
 def test_one_vs_rest_is_one_machine_a_class(data):
     X = data[0]
     Y = np.digitize(X[:, :1], [-0.5, 0.5]).astype(float)

@@ -249,6 +249,7 @@ def test_exchange_refuses():
         gb.inducing_points.exchange(other, X[:3])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("margin", [True, False])
 def test_reselect_keeps_predictions_and_training_goes_on(margin):
     X, Y = make_data(200)

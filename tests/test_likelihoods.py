@@ -64,6 +64,7 @@ def test_augmented_bound_is_the_bound_maximised_over_the_local_variable(mu, v, y
     np.testing.assert_allclose(found, [[alpha]], rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_exact_expectation_is_the_integral():
     mu, v, y = grid()
     expected = np.array([reference.hinge_expectation(*row, 1.0) for row in np.hstack([mu, v, y])])
@@ -293,6 +294,7 @@ def plain_svgp(data, bound):
     return model
 
 
+@pytest.mark.slow
 def test_svgp_with_scipy_finds_the_optimum_of_cavi(optimum):
     data, bound, ours = optimum
     model = plain_svgp(data, bound)
@@ -308,6 +310,7 @@ def test_svgp_with_scipy_finds_the_optimum_of_cavi(optimum):
     np.testing.assert_allclose(state(model)[0], state(ours)[0], atol=1e-3)
 
 
+@pytest.mark.slow
 def test_svgp_with_natural_gradients_finds_the_optimum_of_cavi(optimum):
     data, bound, ours = optimum
     model = plain_svgp(data, bound)

@@ -42,6 +42,7 @@ def sparse(data):
 # --- the posterior of the weights ----------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bound", ["augmented", "exact"])
 def test_weights_are_those_of_the_papers_update(data, bound):
     """q(beta) = N(P^-1 X^T r, P^-1), P = Sigma^-1 + X^T W X, at the fixed point; in NumPy."""
@@ -144,6 +145,7 @@ def test_several_classes(data):
     assert (p.argmax(axis=1) == Y[:, 0]).mean() > 0.9
 
 
+@pytest.mark.slow
 def test_the_regularisation_constant_is_learned(data):
     model = LinearBSVM(3, Hinge(bound="exact"))
     VEM(tol=1e-9, sweeps=10).run(model, data)

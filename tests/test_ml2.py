@@ -42,6 +42,7 @@ def batches_of(data, batch_size, seed):
             yield tuple(column[rows] for column in data)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mean", [None, gpflow.functions.Linear(np.ones((2, 1)), [0.1])])
 def test_steps_are_those_of_gpflow(data, mean):
     """natgrad_step and GPflow's Adam on GPflow's own training loss, one after the other."""

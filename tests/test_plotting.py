@@ -63,6 +63,7 @@ def test_all_names_are_there():
 # --- the way of a fit ----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_bound_trace(ax, learned):
     assert plotting.bound_trace(ax, learned, label="VEM") is ax
     (line,) = ax.lines
@@ -398,6 +399,7 @@ def test_any_number_of_classes(ax, num_classes):
     assert len(colours) == num_classes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("standardize", [True, False])
 @pytest.mark.parametrize("frame", [True, False])
 def test_a_classifier_in_its_own_units(ax, data, standardize, frame, recwarn):
@@ -421,6 +423,7 @@ def test_a_classifier_in_its_own_units(ax, data, standardize, frame, recwarn):
     assert ax.get_xlabel() == ("size" if frame else "x1")
 
 
+@pytest.mark.slow
 def test_a_classifier_of_three_classes(ax, data):
     X = 5 + 100 * data[0]
     y = np.array(["a", "b", "c"])[np.digitize(data[0][:, 0], [-0.5, 0.5])]
@@ -431,6 +434,7 @@ def test_a_classifier_of_three_classes(ax, data):
     np.testing.assert_allclose(np.median(P[:, 2] - P[:, 1]), 0, atol=5e-3)  # as above
 
 
+@pytest.mark.slow
 def test_pictures_of_anything_else(ax, data, fitted):
     X, Y = data
     wide = make_model(make_data(num_columns=5))

@@ -39,6 +39,7 @@ def test_readme_is_short_and_its_code_runs():
     assert found["classifier"].predict_proba(found["X_new"]).shape == (5, 2)
 
 
+@pytest.mark.slow
 def test_the_guides_code_runs():
     found = run("docs/guide.md")
     np.testing.assert_allclose(found["p"].numpy().sum(axis=1), 1)

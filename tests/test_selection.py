@@ -137,6 +137,7 @@ def clean(num_rows=120):
     return X, (X[:, :1] + X[:, 1:] > 0).astype(float)
 
 
+@pytest.mark.slow
 def test_clean_labels_get_a_larger_penalty_than_noisy_ones():
     X, Y = clean()
     flipped = np.where(np.random.default_rng(4).uniform(size=Y.shape) < 0.3, 1 - Y, Y)
@@ -147,6 +148,7 @@ def test_clean_labels_get_a_larger_penalty_than_noisy_ones():
     assert chosen[0] > chosen[1] == 1.0
 
 
+@pytest.mark.slow
 def test_the_choice_is_the_best_of_held_out_densities():
     X, Y = clean()
     ones = np.ones(len(X))
@@ -159,6 +161,7 @@ def test_the_choice_is_the_best_of_held_out_densities():
     assert training.choose(specify(), (X, Y, ones)) == max(scores, key=scores.get)
 
 
+@pytest.mark.slow
 def test_all_penalties_see_the_kernel_that_the_first_one_learned(monkeypatch):
     X, Y = clean()
     ones, seen = np.ones(len(X)), []

@@ -37,6 +37,7 @@ def test_full_batches_at_rate_one_are_sweeps(data, bound):
     assert_same_state(state(one), state(two), 1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "likelihood",
     [Hinge(bound="augmented"), Hinge(), Probit()],
@@ -115,6 +116,7 @@ def test_the_seed_decides(data):
     assert np.abs(states[0][0] - states[2][0]).max() > 1e-6
 
 
+@pytest.mark.slow
 def test_uneven_batches_are_scaled_by_their_own_size(data):
     one, two = make_model(data, num_data=60), make_model(data, num_data=60)
     batches = batches_of(data, [25, 25, 10])
@@ -267,6 +269,7 @@ def run_with(data, products=None, size=20):
     return np.concatenate([part.ravel() for part in map(np.asarray, state(model))])
 
 
+@pytest.mark.slow
 def test_single_precision_products_change_the_steps_by_rounding(data):
     difference = abs(run_with(data, "float32") - run_with(data, "float64")).max()
     assert 1e-10 < difference < 1e-5  # single precision has 6e-8, N = 60
@@ -291,6 +294,7 @@ def test_products_of_unknown_precision():
 # --- adaptive rates and averaging ----------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_adaptive_rates_are_those_of_the_paper(data):
     """Ranganath et al. (2013), eq. 9, in NumPy beside `natgrad_step`."""
     batches = batches_of(data, [20, 20, 20])

@@ -85,6 +85,7 @@ def test_gradient_by_differences(data, classes):
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("classes", [2, 3])
 def test_chunks_change_nothing(data, classes):
     model, data = three_classes(data) if classes == 3 else (make_model(data, kernel=ard()), data)
@@ -114,6 +115,7 @@ def test_priors_are_gpflows(data, on):
     )
 
 
+@pytest.mark.slow
 def test_a_prior_that_ties_lengthscales(data):
     """TFP's `TransformedDistribution` cannot be copied, and need not be."""
     tfd = tfp.distributions
@@ -157,6 +159,7 @@ def test_values_have_the_names_of_gpflow(data):
         np.testing.assert_array_equal(values[-1], gpflow.utilities.parameter_dict(model)[name])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("likelihood", [Hinge, CrammerSinger, OneVsRest])
 def test_a_penalty_is_learned_with_its_normaliser(data, likelihood):
     """Without, the evidence always prefers a smaller one."""
@@ -193,6 +196,7 @@ def test_starts_that_cannot_be_learned_from(data):
         VEM().run(model, data)
 
 
+@pytest.mark.slow
 def test_weights_of_several_kernels():
     """Multiple kernel learning (Wenzel et al. 2017, A.3): a sum, its variances the weights."""
     X = np.random.default_rng(0).normal(size=(150, 2))
@@ -230,6 +234,7 @@ class WarpedKernel(gpflow.kernels.SquaredExponential):
         return super().K(self.stretch * X, None if X2 is None else self.stretch * X2)
 
 
+@pytest.mark.slow
 def test_bare_variables_are_learned_too(data):
     model = make_model(data, kernel=WarpedKernel(), likelihood=Hinge(bound="exact"))
     gpflow.set_trainable(model.inducing_variable, False)
@@ -256,6 +261,7 @@ def test_with_nothing_to_learn_it_is_coordinate_ascent(data, likelihood):
     assert_same_state(state(one), state(two), 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("train_Z", [True, False])
 @pytest.mark.parametrize("classes", [2, 3])
 def test_the_bound_never_falls_and_is_the_models(data, classes, train_Z):
@@ -274,6 +280,7 @@ def test_the_bound_never_falls_and_is_the_models(data, classes, train_Z):
     assert (abs(before[1] - model.inducing_variable.Z.numpy()).max() > 1e-3) == train_Z
 
 
+@pytest.mark.slow
 def test_it_ends_where_gradients_vanish(data):
     """Of the ELBO itself, whose q is free: at a fixed point of the sites both are the same."""
     model = make_model(data, likelihood=Hinge(bound="exact"))
@@ -298,6 +305,7 @@ KERNELS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", KERNELS)
 def test_any_kernel(data, name):
     model = make_model(data, kernel=KERNELS[name](), likelihood=Hinge(bound="exact"))
@@ -306,6 +314,7 @@ def test_any_kernel(data, name):
     assert history.elbo[-1] > history.elbo[0]
 
 
+@pytest.mark.slow
 def test_separate_kernels_and_no_whitening(data):
     X, Y = data[0], np.hstack([data[1], 1 - data[1]])
     kernel = gpflow.kernels.SeparateIndependent([ard(), gpflow.kernels.Matern32()])
@@ -318,6 +327,7 @@ def test_separate_kernels_and_no_whitening(data):
     assert history.elbo[-1] > history.elbo[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factor", [0.01, 100.0])
 def test_from_a_bad_start(data, factor):
     model = make_model(data, likelihood=Hinge(bound="exact"))
@@ -393,6 +403,7 @@ def test_sample_weights_are_repeated_rows(data):
     np.testing.assert_allclose(one.kernel.lengthscales, two.kernel.lengthscales, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_thousand_fits_share_their_graphs(data):
     from gpflow_bsvm.engine import m_step as bound
 
