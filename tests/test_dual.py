@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 from conftest import ard, bound_of, log_normal, make_data, some_sites, three_classes
 
-from gpflow_bsvm.engine.e_step import SiteAscent
+from gpflow_bsvm.engine.line_search import Ascent
 from gpflow_bsvm.inference import CAVI, VEM
 from gpflow_bsvm.likelihoods import CrammerSinger, Hinge, Probit
 from gpflow_bsvm.likelihoods.base import Sites
@@ -96,15 +96,15 @@ def test_its_posterior_predicts_as_it_does(data):
 def test_an_interrupt_keeps_the_best_sites(data, monkeypatch):
     model, same = make_dual(data), make_dual(data)
     elbo = same.update_sites(2)
-    move, calls = SiteAscent._move, []
+    step, calls = Ascent.step, []
 
     def interrupted(self, *arguments):
         calls.append(1)
         if len(calls) == 3:
             raise KeyboardInterrupt
-        return move(self, *arguments)
+        return step(self, *arguments)
 
-    monkeypatch.setattr(SiteAscent, "_move", interrupted)
+    monkeypatch.setattr(Ascent, "step", interrupted)
     with pytest.raises(KeyboardInterrupt):
         model.update_sites(10)
     np.testing.assert_allclose(model.elbo(), elbo, rtol=1e-10)

@@ -76,7 +76,9 @@ def blend(old: Natural, sums: Natural, rho: tf.Tensor) -> Natural:
     """
     P = (1 - rho) * old.P + rho * sums.P
     P = tf.linalg.set_diag(P, tf.linalg.diag_part(P) + rho)
-    return Natural((1 - rho) * old.h + rho * sums.h, P)
+    new = Natural((1 - rho) * old.h + rho * sums.h, P)
+    # A loop wants the shape that it began with, where broadcasting of M = 1 leaves it open.
+    return Natural(*(tf.ensure_shape(one, other.shape) for one, other in zip(new, old)))
 
 
 def gaussian(sums: Natural, share: tf.Tensor) -> tuple[Natural, Gaussian]:
