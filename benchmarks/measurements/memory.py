@@ -9,7 +9,8 @@ import gpflow
 import numpy as np
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.engine import projection, statistics
+from gpflow_bsvm.engine import projection
+from gpflow_bsvm.inference import cavi
 
 
 def run(num_fits: int = 1000) -> list[dict]:
@@ -22,7 +23,7 @@ def run(num_fits: int = 1000) -> list[dict]:
                 {
                     "fits": number,
                     "resident_mb": _resident_mb(),
-                    "traces_sweep": statistics.compiled_accumulate.num_traces,
+                    "traces_sweep": cavi.compiled_sweep.num_traces,
                     "traces_project": projection.compiled_project.num_traces,
                 }
             )

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
 from gpflow.config import default_float
+from gpflow.likelihoods import Likelihood
 
 from ..checks import check_choice, check_elbo, check_number, check_rate, check_whole
 from ..data.passes import sum_over
@@ -18,8 +19,9 @@ from ..engine.contracts import Model, shares_shifts
 from ..engine.line_search import Ascent
 from ..engine.natural import Gaussian, Natural, blend, centre, solve
 from ..engine.projected_data import ProjectedData
+from ..engine.projection import Projected
 from ..engine.shared_graph import Compiled
-from ..engine.statistics import compiled_accumulate
+from ..engine.statistics import Statistics, accumulate, compiled_accumulate, marginals
 from .algorithm import Algorithm, Run, Step
 
 #: From this many feature entries (N times L M) on, the first sweeps run in single precision ...
@@ -90,12 +92,21 @@ class State(NamedTuple):
 
 
 @Compiled
-def compiled_blend(
-    natural: Natural, sums: Natural, rho: tf.Tensor, share: tf.Tensor
-) -> tuple[Natural, Gaussian]:
-    """A step of size rho towards the sites' sums, then `centre` with `share`."""
+def compiled_sweep(
+    likelihood: Likelihood,
+    natural: Natural,
+    sums: Natural,
+    rho: tf.Tensor,
+    share: tf.Tensor,
+    rows: Projected,
+) -> tuple[Natural, Gaussian, Statistics]:
+    """
+    A step of size rho towards the sites' sums, then `centre` with `share`, and the statistics of
+    `rows` where that arrives.
+    """
     natural = blend(natural, sums, rho)
-    return centre(natural, solve(natural), share)
+    natural, q = centre(natural, solve(natural), share)
+    return natural, q, accumulate(likelihood, rows, marginals(rows.features.phi, q.R, q.c))
 
 
 class _Sweeps(Run):
@@ -104,6 +115,7 @@ class _Sweeps(Run):
     def __init__(self, options: CAVI, model: Model, data: ProjectedData) -> None:
         self._options, self._model, self._data = options, model, data
         self.max_steps = options.max_steps
+        self._sweep = compiled_sweep.bind(model.likelihood)
         self._accumulate = compiled_accumulate.bind(model.likelihood)
         self._share = shares_shifts(model)
         self._phases = options.phases(data.num_rows * math.prod(model.num_features))
@@ -151,9 +163,17 @@ class _Sweeps(Run):
 
     def _move(self, start: Point, rho: float) -> Point:
         """One pass over the data: the point at rho, its ELBO and the sums seen from there."""
-        rate = tf.constant(rho, start.natural.h.dtype)
-        natural, q = compiled_blend(start.natural, start.sums, rate, self._share)
-        sums, expectation = sum_over(self._data, lambda rows: self._accumulate(q, rows))
+        rate, arrived = tf.constant(rho, start.natural.h.dtype), list[Any]()
+
+        def look(rows: Projected) -> Statistics:
+            if arrived:
+                return Statistics(*self._accumulate(arrived[1], rows))
+            # The graph of the first chunk takes the step too: a call less in each sweep.
+            *arrived[:], seen = self._sweep(start.natural, start.sums, rate, self._share, rows)
+            return Statistics(*seen)
+
+        sums, expectation = sum_over(self._data, look)
+        natural, q = arrived
         return Point(natural, float(expectation - q.kl), sums)
 
     def restore(self) -> None:
