@@ -91,12 +91,10 @@ def _add_arguments(add: Callable[..., Any]) -> None:
     )
     target = "label column of CSV files (default: y, target, class or label)"
     add("--target", metavar="COL", help=target)
-    folds, inducing = (
-        f"default: {learnt}, with --fixed-kernel {fixed}"
-        for learnt, fixed in zip(DEFAULTS, FIXED_KERNEL_DEFAULTS)
-    )
+    folds = f"default: {DEFAULTS[0]}, with --fixed-kernel {FIXED_KERNEL_DEFAULTS[0]}"
     add("--folds", type=_integer(2), metavar="K", help=folds)
-    inducing = f"inducing points, by k-means on each training part ({inducing})"
+    most = f"{DEFAULTS[1]}, with --fixed-kernel {FIXED_KERNEL_DEFAULTS[1]}"
+    inducing = f"inducing points, by k-means on each training part (default: {most})"
     add("--num-inducing", type=_integer(1), metavar="M", help=inducing)
     add("--models", type=_models, metavar="A,B", help="some of the models below")
     add("--with-gpc", action="store_true", help="add gpc")
