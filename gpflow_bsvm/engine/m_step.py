@@ -22,7 +22,7 @@ from ..data.sources import Source
 from ..likelihoods.base import Sites
 from .contracts import Model, jitter_of, shares_shifts
 from .hyperparameters import Hyperparameters, differentiable
-from .natural import Gaussian, Natural, gaussian
+from .natural import Gaussian, Natural, compiled_gaussian, gaussian
 from .projection import Prior, look_at
 from .shared_graph import Compiled
 from .statistics import localise, marginals, sum_sites
@@ -88,7 +88,7 @@ _bound = differentiable(site_bound, with_prior=True)
 _expectation = differentiable(expectation)
 _of_sums, _of_q = differentiable(_weighted_sums), differentiable(_through_q)
 _log_prior = differentiable(lambda *_: tf.zeros([], default_float()), with_prior=True)
-_compiled_sums, _compiled_gaussian = Compiled(_sums), Compiled(gaussian)
+_compiled_sums = Compiled(_sums)
 compiled_expectation = Compiled(expectation)
 
 
@@ -123,7 +123,7 @@ class SiteBound:
         """By the chain rule through q, h and P, in three passes."""
         data, share = self._source, self._share
         sums = sum_over(data, lambda batch, part: self._sums(batch, part, jitter), sites)
-        _, q = _compiled_gaussian(sums, share)
+        _, q = compiled_gaussian(sums, share)
         value, gradient, slope = sum_over(data, lambda batch: self._expected(q, batch, jitter))
         _, _, weights = self._of_q(sums, slope, share)
         rest = sum_over(
