@@ -7,6 +7,8 @@ from .crammer_singer import CrammerSinger
 from .hinge import Hinge, SquaredHinge
 from .hooks import Hook, has_hook
 from .labels import signs
+from .level_hinge import LevelHinge, OneVsRestLevelHinge
+from .levels import Levels, independent, location, location_spread, smooth
 from .normalized_hinge import NormalizedHinge
 from .one_vs_rest import OneVsRest
 from .penalty import Bound
@@ -19,14 +21,21 @@ __all__ = [
     "CrammerSinger",
     "Hinge",
     "Hook",
+    "LevelHinge",
+    "Levels",
     "NormalizedHinge",
     "OneVsRest",
+    "OneVsRestLevelHinge",
     "PolyaGammaLogistic",
     "Probit",
     "Sites",
     "SquaredHinge",
     "has_hook",
+    "independent",
+    "location",
+    "location_spread",
     "signs",
+    "smooth",
     "sites",
     "sites_by_autodiff",
 ]

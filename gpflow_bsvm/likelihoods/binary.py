@@ -13,7 +13,7 @@ from gpflow.base import TensorType
 from gpflow.likelihoods import ScalarLikelihood
 
 from .base import Classification, Sites
-from .labels import signs
+from .labels import check_binary_labels, signs
 
 LINKS = ("probit", "wenzel2017")
 #: Phi(x / 1.702) is within .0095 of the logistic function (Camilli 1994).
@@ -81,19 +81,7 @@ class BinaryLikelihood(Classification, ScalarLikelihood):
 
         :raise ValueError: unless Y holds both classes, in one encoding: {0, 1} or {-1, +1}.
         """
-        labels = np.unique(np.asarray(Y))
-        if not any(np.isin(labels, encoding).all() for encoding in ((0, 1), (-1, 1))):
-            shown = ", ".join(str(label) for label in labels[:5])
-            raise ValueError(
-                f"binary labels must be in {{0, 1}} or in {{-1, +1}}, got {{{shown}"
-                f"{', ...' if len(labels) > 5 else ''}}}; recode Y, or use "
-                "gpflow_bsvm.BSVMClassifier, which takes any labels, or CrammerSinger for "
-                "several classes"
-            )
-        if len(labels) < 2 and not minibatch:
-            raise ValueError(
-                f"Y holds one class only ({labels[0]}); a classifier needs rows of both classes"
-            )
+        check_binary_labels(Y, minibatch=minibatch)
 
     def probit_argument(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:
         """:return: z with p(y = 1) = Phi(z), as Fmu [..., L]."""

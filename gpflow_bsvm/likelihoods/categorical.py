@@ -71,20 +71,20 @@ class CategoricalLikelihood(Classification):
 
     def latents(self, F: TensorType) -> tf.Tensor:
         """
-        :return: [..., C], with C known while a graph is built.
+        :return: [..., L], with L known while a graph is built.
         :raise ValueError: for another number of latent functions.
         """
         F = tf.convert_to_tensor(F)
-        if F.shape[-1] not in (None, self.num_classes):
+        if F.shape[-1] not in (None, self.latent_dim):
             raise ValueError(
                 f"{type(self).__name__}({self.num_classes}) needs a model with num_latent_gps="
-                f"{self.num_classes}, got {F.shape[-1]} latent functions"
+                f"{self.latent_dim}, got {F.shape[-1]} latent functions"
             )
-        return tf.ensure_shape(F, [*F.shape[:-1], self.num_classes])
+        return tf.ensure_shape(F, [*F.shape[:-1], self.latent_dim])
 
     def one_hot(self, Y: TensorType, F: TensorType) -> tf.Tensor:
         """
-        :param F: [..., C], what the labels belong to.
+        :param F: [..., L], what the labels belong to.
         :return: [..., C], of F's dtype; NaN for a label that is none: never a silent wrong answer.
         :raise ValueError: unless Y is one column, and see `latents`.
         """
@@ -107,7 +107,7 @@ class CategoricalLikelihood(Classification):
     ) -> tf.Tensor:
         p = self.probabilities(Fmu, Fvar)
         tiny = np.finfo(p.dtype.as_numpy_dtype).tiny
-        return tf.math.log(tf.reduce_sum(self.one_hot(Y, p) * p, axis=-1) + tiny)
+        return tf.math.log(tf.reduce_sum(self.one_hot(Y, Fmu) * p, axis=-1) + tiny)
 
 
 class CategoricalHinge(Penalized, CategoricalLikelihood):

@@ -61,6 +61,25 @@ def check_columns(Y: Any, columns: int | None, what: str, otherwise: str = "") -
         raise ValueError(f"{what}, got shape {shape}{hint and f'; {hint}'}")
 
 
+def check_binary_labels(Y: Any, *, minibatch: bool = False) -> None:
+    """
+    :param minibatch: whether a class may be absent.
+    :raise ValueError: unless Y holds both classes, in one encoding: {0, 1} or {-1, +1}.
+    """
+    labels = np.unique(np.asarray(Y))
+    if not any(np.isin(labels, encoding).all() for encoding in ((0, 1), (-1, 1))):
+        shown = ", ".join(str(label) for label in labels[:5])
+        raise ValueError(
+            f"binary labels must be in {{0, 1}} or in {{-1, +1}}, got {{{shown}"
+            f"{', ...' if len(labels) > 5 else ''}}}; recode Y, or use gpflow_bsvm.BSVMClassifier, "
+            "which takes any labels, or CrammerSinger for several classes"
+        )
+    if len(labels) < 2 and not minibatch:
+        raise ValueError(
+            f"Y holds one class only ({labels[0]}); a classifier needs rows of both classes"
+        )
+
+
 def signs(Y: TensorType, F: TensorType) -> tf.Tensor:
     """
     Labels in {0, 1} or {-1, +1} as y in {-1, +1}. Any other label becomes NaN: inside a graph

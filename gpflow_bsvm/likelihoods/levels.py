@@ -1,0 +1,230 @@
+r"""Levels of probability, the functions at them, and the probability that they make together.
+
+The function at level t is to be positive where P(y = 1 | x) > t. So for t uniform on (0, 1)
+
+    P(y = 1 | x) = int_0^1 P(f_t(x) > 0) dt,
+
+whatever the functions are made of: f_t = b_t + sum_q W_tq g_q of latent g_1..g_Q.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+from gpflow.base import AnyNDArray
+from scipy.special import expit, logit
+
+from ..checks import check_whole
+from .base import VARIANCE_FLOOR
+from .binary import expected_ramp, normal_cdf
+
+#: Levels that are not given end here, in logit t.
+_OUTERMOST = 4.0
+#: The integral over t has knots so far out in logit t, and so near to each other.
+_REACH, _SPACING = 16.0, 0.125
+#: Between values of z as near as this Phi is taken to be linear, to some 1e-9.
+_NEAR = 1e-4
+
+
+class Knots(NamedTuple):
+    """Mean and variance of f_t, linear in those of the latent functions, at J values of t."""
+
+    t: AnyNDArray  #: [J], from 0 to 1
+    b: AnyNDArray  #: [J]
+    W: AnyNDArray  #: [J, Q], of the means
+    W2: AnyNDArray  #: [J, Q], of the variances
+
+
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """
+    Functions f_k = b_k + sum_q W_kq g_q, one for each of T levels t_k. Between levels mean and
+    variance of f_t are linear in logit t, beyond the first and the last they are theirs.
+
+    :ivar t: [T], increasing, in (0, 1).
+    :ivar W: [T, Q], of rank Q.
+    :ivar b: [T].
+    """
+
+    t: AnyNDArray
+    W: AnyNDArray
+    b: AnyNDArray
+
+    def __post_init__(self) -> None:
+        """
+        :raise ValueError: for levels that do not increase within (0, 1), or a W or b of another
+            shape.
+        """
+        t, W, b = (np.asarray(part, np.float64) for part in (self.t, self.W, self.b))
+        check_levels(t)
+        if W.ndim != 2 or len(W) != len(t) or b.shape != t.shape:
+            raise ValueError(
+                f"{len(t)} levels need W of shape [{len(t)}, Q] and b of shape [{len(t)}], got "
+                f"{W.shape} and {b.shape}"
+            )
+        if not np.isfinite(W).all() or np.linalg.matrix_rank(W) < W.shape[1]:
+            raise ValueError(
+                f"W must be finite and of rank Q = {W.shape[1]}: else data tell only some "
+                "combinations of the latent functions"
+            )
+        for name, part in {"t": t, "W": W, "b": b}.items():
+            object.__setattr__(self, name, part)
+
+    @property
+    def num_latents(self) -> int:
+        """:return: Q."""
+        return int(self.W.shape[1])
+
+    def at(self, s: AnyNDArray) -> tuple[AnyNDArray, AnyNDArray, AnyNDArray]:
+        """
+        :param s: [J], logit t.
+        :return: b [J], W [J, Q] and W^2 [J, Q] there.
+        """
+        known = logit(self.t)
+        columns = np.column_stack([self.b, self.W, np.square(self.W)])
+        b, *rest = (np.interp(s, known, column) for column in columns.T)
+        Q = self.num_latents
+        return b, np.stack(rest[:Q], axis=-1), np.stack(rest[Q:], axis=-1)
+
+    def knots(self) -> Knots:
+        """:return: between which z(t) = mean / deviation of f_t is taken to be linear in t."""
+        even = np.arange(-_REACH, _REACH + _SPACING / 2, _SPACING)
+        s = np.union1d(even, logit(self.t))
+        s = np.concatenate([s[:1], s, s[-1:]])  # constant from the outermost knots to 0 and 1
+        t = expit(s)
+        t[0], t[-1] = 0.0, 1.0
+        return Knots(t, *self.at(s))
+
+
+@dataclass(frozen=True, eq=False)
+class LocationSpread(Levels):
+    """See `location_spread`; exact between levels and beyond."""
+
+    def at(self, s: AnyNDArray) -> tuple[AnyNDArray, AnyNDArray, AnyNDArray]:
+        """See `Levels`."""
+        slope, base = np.polyfit(logit(self.t), np.column_stack([self.b, self.W]), 1)
+        columns = base + slope * s[:, None]
+        return columns[:, 0], columns[:, 1:], np.square(columns[:, 1:])
+
+
+def location_spread(levels: int | Sequence[float] = 17, spread: float = 0.4) -> Levels:
+    """
+    f_t = g_0 - logit(t) (1 + spread g_1): location and spread, Q = 2. With both known logit P is
+    g_0 / (1 + spread g_1).
+
+    :param levels: T, at least 2, evenly from -4 to 4 in logit t, or the levels themselves.
+    :param spread: prior deviation of the spread in deviations of f; 0: `location`.
+    """
+    s = logit(as_levels(levels, 2))
+    W = np.stack([np.ones_like(s), -spread * s], axis=-1)
+    return LocationSpread(expit(s), W if spread else W[:, :1], -s)
+
+
+def location(levels: int | Sequence[float] = 17) -> Levels:
+    """f_t = g - logit(t), Q = 1: one convex and decreasing piecewise-linear loss of g."""
+    return location_spread(levels, spread=0.0)
+
+
+def independent(levels: int | Sequence[float] = (0.1, 0.3, 0.5, 0.7, 0.9)) -> Levels:
+    """f_k = g_k, Q = T: functions that have nothing but their prior in common."""
+    t = as_levels(levels, 1)
+    return Levels(t, np.eye(len(t)), np.zeros(len(t)))
+
+
+def smooth(
+    levels: int | Sequence[float] = 17, num_latents: int = 3, lengthscale: float = 2.0
+) -> Levels:
+    """
+    The level as one more input: f(x, t) a Gaussian process of x and logit t, whose covariance is
+    that of x times a squared exponential of logit t, reduced to its Q largest eigenfunctions.
+
+    :param lengthscale: of logit t.
+    :raise ValueError: also for Q that is not in 1..T, or a lengthscale that is not positive.
+    """
+    t = as_levels(levels, 1)
+    check_whole(1, num_latents=num_latents)
+    if num_latents > len(t) or not lengthscale > 0:
+        raise ValueError(
+            f"num_latents must be at most the {len(t)} levels, and lengthscale positive, got "
+            f"{num_latents} and {lengthscale}"
+        )
+    values, vectors = np.linalg.eigh(_covariance(logit(t), logit(t), lengthscale))
+    values, vectors = values[-num_latents:], vectors[:, -num_latents:]
+    return Smooth(t, vectors * np.sqrt(values), np.zeros(len(t)), lengthscale)
+
+
+@dataclass(frozen=True, eq=False)
+class Smooth(Levels):
+    """See `smooth`; between levels and beyond by the same process."""
+
+    lengthscale: float = 2.0
+
+    def at(self, s: AnyNDArray) -> tuple[AnyNDArray, AnyNDArray, AnyNDArray]:
+        """See `Levels`."""
+        values = np.square(self.W).sum(axis=0)
+        W = _covariance(s, logit(self.t), self.lengthscale) @ (self.W / values)
+        return np.zeros(len(s)), W, np.square(W)
+
+
+def _covariance(s: AnyNDArray, other: AnyNDArray, lengthscale: float) -> AnyNDArray:
+    squares = np.square((s[:, None] - other) / lengthscale)
+    return np.asarray(np.exp(-0.5 * squares))
+
+
+def as_levels(levels: int | Sequence[float], least: int) -> AnyNDArray:
+    """
+    :return: [T].
+    :raise ValueError: see `Levels`, or for fewer than `least`.
+    """
+    if isinstance(levels, (int, np.integer)):
+        check_whole(least, levels=levels)
+        return np.asarray(
+            expit(np.linspace(-_OUTERMOST, _OUTERMOST, levels)) if levels > 1 else [0.5]
+        )
+    t = np.asarray(levels, np.float64)
+    check_levels(t)
+    check_whole(least, levels=t.size)
+    return t
+
+
+def check_levels(t: AnyNDArray) -> None:
+    """:raise ValueError: unless they increase within (0, 1)."""
+    if t.ndim != 1 or len(t) < 1 or not (t[0] > 0 and t[-1] < 1 and (np.diff(t) > 0).all()):
+        raise ValueError(f"levels must increase within (0, 1), got {t.tolist()}")
+
+
+def log_probabilities(knots: Knots, Fmu: tf.Tensor, Fvar: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """
+    :param Fmu: [..., Q], and Fvar: [..., Q], of the latent functions.
+    :return: log P(y = 1) and log P(y = 0), [...], both accurate where they are small.
+    """
+    t, b, W, W2 = (tf.constant(part, Fmu.dtype) for part in knots)
+    mean = b + tf.einsum("...q,jq->...j", Fmu, W)
+    variance = tf.maximum(tf.einsum("...q,jq->...j", Fvar, W2), VARIANCE_FLOOR)
+    z, dt = mean / tf.sqrt(variance), t[1:] - t[:-1]
+    yes, no = (tf.reduce_sum(dt * part, axis=-1) for part in mean_normal_cdf(z))
+    return tf.math.log(yes), tf.math.log(no)
+
+
+def mean_normal_cdf(z: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """
+    :param z: [..., J].
+    :return: the means of Phi(z) and of Phi(-z) from each z to the next, [..., J - 1]: difference
+        quotients of R(z) = z Phi(z) + phi(z).
+    """
+    below = expected_ramp(-tf.abs(z), tf.ones_like(z))  # R(-|z|), accurate where it is small
+    width, near = z[..., 1:] - z[..., :-1], tf.abs(z[..., 1:] - z[..., :-1]) < _NEAR
+    means = []
+    for sign in (1.0, -1.0):
+        ramp, cdf = below + tf.nn.relu(sign * z), normal_cdf(sign * z)
+        rise = (
+            sign
+            * (ramp[..., 1:] - ramp[..., :-1])
+            / tf.where(near, tf.ones_like(z[..., 1:]), width)
+        )
+        means.append(tf.where(near, (cdf[..., 1:] + cdf[..., :-1]) / 2, rise))
+    return means[0], means[1]
