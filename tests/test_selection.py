@@ -1,12 +1,17 @@
 """A penalty chosen by held-out folds: folds, density, peak, and what the estimator makes of it."""
 
+import itertools
+
 import gpflow
 import numpy as np
 import pytest
 from conftest import make_data, make_model
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.estimators import training
+from gpflow_bsvm.estimators import choice, training
+from gpflow_bsvm.estimators.choice import HINGES, Candidate, candidates
+from gpflow_bsvm.estimators.specification import Specification
+from gpflow_bsvm.estimators.specification import make_model as at_prior
 from gpflow_bsvm.likelihoods import Hinge
 from gpflow_bsvm.model_selection import held_out as selection
 from gpflow_bsvm.prediction.marginals import predict_log_density
@@ -24,12 +29,13 @@ def specify(**options):
         "learn_kernel": False,
         "calibrate": False,
         "num_inducing": 8,
+        "penalty": 2.0,
     }
-    return training.Specification(**(defaults | options))
+    return Specification(**(defaults | options))
 
 
 def fit(X, Y, weight):
-    return training.train(specify(), (X, Y, weight), 2.0)[0]
+    return training.train(specify(), (X, Y, weight))[0]
 
 
 # --- folds ---------------------------------------------------------------------------------------
@@ -143,22 +149,56 @@ def test_clean_labels_get_a_larger_penalty_than_noisy_ones():
     flipped = np.where(np.random.default_rng(4).uniform(size=Y.shape) < 0.3, 1 - Y, Y)
     ones = np.ones(len(X))
     chosen = [
-        training.choose(specify(calibrate=True), (X, labels, ones)) for labels in (Y, flipped)
+        choice.choose(specify(calibrate=True), HINGES, (X, labels, ones)).penalty
+        for labels in (Y, flipped)
     ]
     assert chosen[0] > chosen[1] == 1.0
 
 
 @pytest.mark.slow
-def test_the_choice_is_the_best_of_held_out_densities():
+def test_the_choice_leaves_its_start_for_what_is_better_by_a_standard_error():
     X, Y = clean()
-    ones = np.ones(len(X))
-    scores = {
-        penalty: selection.held_out_density(
-            lambda *part, p=penalty: training.train(specify(), part, p)[0], (X, Y)
+    among = candidates("auto", "auto", linear=False)
+    scores = [
+        selection.held_out(
+            lambda *part, c=candidate: training.train(specify(**c._asdict()), part)[0], (X, Y)
         )
-        for penalty in selection.PENALTIES
-    }
-    assert training.choose(specify(), (X, Y, ones)) == max(scores, key=scores.get)
+        for candidate in among
+    ]
+    start = among.index(Candidate("levels", 2.0))
+    chosen = among.index(Candidate(*choice.choose(specify(), among, (X, Y, np.ones(len(X))))[1:3]))
+    path = scores[start : chosen + 1] if chosen >= start else scores[chosen : start + 1][::-1]
+    assert all(new.beats(old) for old, new in itertools.pairwise(path))
+    after = scores[chosen + 1 : chosen + 2] if chosen >= start else scores[:chosen][-1:]
+    assert not any(new.beats(path[-1]) for new in after)
+
+
+def test_better_by_a_standard_error():
+    """As SciPy's standard error of the mean of paired differences."""
+    rng = np.random.default_rng(0)
+    first = rng.normal(size=50)
+    second = first + rng.normal(size=50)
+    ones = np.ones(50)
+    error = np.std(second - first) / np.sqrt(50)
+    for shift in (0.9, 1.1):
+        moved = second - (second - first).mean() + shift * error
+        better = selection.HeldOut(moved, ones).beats(selection.HeldOut(first, ones))
+        assert better == (shift > 1)
+    twice = selection.HeldOut(np.r_[second, second], np.r_[ones, ones])
+    assert twice.mean == pytest.approx(selection.HeldOut(second, 2 * ones).mean)
+
+
+def test_what_is_looked_at():
+    def found(*options):
+        return [f"{loss} {penalty:g}" for loss, penalty in candidates(*options)]
+
+    everything = ["levels 1", "levels 2", "levels 8", "hinge 16"]
+    assert found("auto", "auto", False) == everything
+    assert found("levels", "auto", True) == everything[:3]
+    assert found("auto", "auto", True) == found("hinge", "auto", False)
+    assert found("hinge", "auto", False) == ["hinge 1", "hinge 4", "hinge 16"]
+    assert found("auto", 3, False) == ["levels 3", "hinge 3"]
+    assert found("hinge", 3, False) == ["hinge 3"]
 
 
 @pytest.mark.slow
@@ -170,10 +210,11 @@ def test_all_penalties_see_the_kernel_that_the_first_one_learned(monkeypatch):
         seen.append(fit(X, Y, ones).kernel.lengthscales.numpy())
         return float(len(seen))
 
-    monkeypatch.setattr(selection, "held_out_density", density)
+    monkeypatch.setattr(selection, "held_out", density)
     auto = specify(learn_kernel=True)
-    training.choose(auto, (X, Y, ones))
-    first = training.make_model(auto, X, selection.FIRST_PENALTY)
+    choice.choose(auto, HINGES, (X, Y, ones))
+    auto = auto._replace(penalty=selection.FIRST_PENALTY)
+    first = at_prior(auto, X)
     training.learn(auto, first, (X, Y, ones))
     assert len(seen) == 3
     assert abs(first.kernel.lengthscales.numpy() - auto.kernel.lengthscales.numpy()).max() > 0.1
@@ -183,11 +224,12 @@ def test_all_penalties_see_the_kernel_that_the_first_one_learned(monkeypatch):
 
 def test_few_rows_get_the_first_penalty(data):
     X, Y = data
-    assert training.choose(specify(), (X, Y, np.ones(len(X)))) == 1.0  # fewer than 100 rows
+    few = choice.choose(specify(), HINGES, (X, Y, np.ones(len(X))))  # fewer than 100 rows
+    assert few.penalty == 1.0
     X, Y = clean()
     Y[:] = 0
     Y[0] = 1  # a class with a single row cannot be in two folds
-    assert training.choose(specify(), (X, Y, np.ones(len(X)))) == 1.0
+    assert choice.choose(specify(), HINGES, (X, Y, np.ones(len(X)))).penalty == 1.0
 
 
 def test_parts_of_the_data_hold_rows_of_rare_classes():
@@ -210,16 +252,17 @@ def test_a_kernel_is_learned_from_as_many_rows_as_are_affordable(data, monkeypat
         lambda self, model, rows, **_: seen.append(len(rows[0])),
     )
     X, Y = (np.repeat(column, 40, axis=0) for column in data)  # 2400 rows
-    for number, work in ((2400, 1e9), (1000, 1.0), (2000, 2000 * 8**2)):
+    for number, work in ((2000, 1e9), (1000, 1.0), (1500, 1500 * 8**2)):
         monkeypatch.setattr("gpflow_bsvm.estimators.training.LEARN_WORK", work)
-        training.train(specify(learn_kernel=True), (X, Y, np.ones(len(X))), 2.0)
+        training.train(specify(learn_kernel=True), (X, Y, np.ones(len(X))))
         assert seen[-1] == number
 
 
 def test_several_classes():
     X, _ = clean()
     Y = np.digitize(X[:, :1], [-0.5, 0.5]).astype(float)
-    assert training.choose(specify(num_classes=3), (X, Y, np.ones(len(X)))) > 1.0
+    chosen = choice.choose(specify(num_classes=3), HINGES, (X, Y, np.ones(len(X))))
+    assert chosen.penalty > 1.0
 
 
 def test_the_estimator_takes_numbers_or_auto(data):
@@ -227,4 +270,35 @@ def test_the_estimator_takes_numbers_or_auto(data):
     with pytest.raises(ValueError, match="positive number or \"auto\", got 'best'"):
         gb.BSVMClassifier(penalty="best").fit(X, Y[:, 0])
     fixed = gb.BSVMClassifier(penalty=3.0, learn_kernel=False).fit(X, Y[:, 0])
-    assert float(fixed.model_.likelihood.penalty.numpy()) == 3.0
+    assert float(fixed.model_.likelihood.penalty.numpy()) == fixed.penalty_ == 3.0
+    assert fixed.loss_ == "levels"  # fewer than 100 rows
+
+
+# --- as many inducing points as pay --------------------------------------------------------------
+
+
+def test_inducing_points_grow_while_left_out_rows_gain(monkeypatch):
+    """Each size is looked at once; the one before the first that gains little stays."""
+    densities, sizes = iter([-0.5, -0.4, -0.399]), []
+
+    def density(model, *_, **__):
+        sizes.append(model.num_features[1])
+        return next(densities)
+
+    monkeypatch.setattr(training, "leave_one_out_density", density)
+    X, Y = make_data(120)
+    spec = specify(grow=True, num_inducing=4)
+    model, _ = training.train(spec, (X, Y, np.ones(len(X))))
+    assert sizes == [4, 12, 36] and model.num_features[1] == 12
+    alone = at_prior(spec._replace(num_inducing=12), X)
+    gb.fit(alone, (X, Y))
+    assert alone.elbo((X, Y)) <= model.elbo((X, Y)) + 0.5  # other centres, the same quality
+
+
+def test_growth_ends_where_rows_or_work_do(data, monkeypatch):
+    X, _ = data
+    model = at_prior(specify(), X)
+    assert training._next_size(model, X) == 24
+    assert training._next_size(model, X[:9]) is None
+    monkeypatch.setattr(training, "GROWTH_WORK", len(X) * 15.0**2)
+    assert training._next_size(model, X) == 15

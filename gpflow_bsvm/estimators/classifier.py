@@ -21,9 +21,14 @@ from ..data.checks import check_weights, warn_of_constants
 from ..data.sparse import SparseRows, merge_equal
 from ..inference import History
 from ..models import BSVM
-from ..prediction.marginals import predict_marginals, predict_probabilities
+from ..prediction.marginals import predict_probabilities, predict_probits
+from .choice import candidates, choose
 from .parameters import check_parameters
-from .training import Specification, choose, train
+from .specification import Specification
+from .training import train
+
+#: Where M starts if it is to grow.
+FIRST_INDUCING = 100
 
 
 class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -55,12 +60,13 @@ class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self,
         kernel: gpflow.kernels.Kernel | str | None = None,
         *,
+        loss: str = "auto",
         penalty: float | str = "auto",
         bound: str = "exact",
         multi_class: str = "crammer_singer",
         learn_kernel: bool = True,
-        calibrate: bool = True,
-        num_inducing: int = 200,
+        calibrate: bool | str = "auto",
+        num_inducing: int | str = "auto",
         inference: Any = None,
         standardize: bool = True,
         class_weight: dict[Any, float] | str | None = None,
@@ -96,6 +102,7 @@ class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         :param verbose: show a progress bar.
         """
         self.kernel = kernel
+        self.loss = loss
         self.penalty = penalty
         self.bound = bound
         self.multi_class = multi_class
@@ -129,16 +136,20 @@ class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         new.scaler_ = scaler if self.standardize else None
         data = new._scale(X), targets[:, None], weight
         spec = new._specification()
-        penalty = choose(spec, data) if self.penalty == "auto" else float(self.penalty)
-        new.model_, new.history_ = train(spec, data, penalty)
+        among = candidates(self.loss, self.penalty, spec.linear)
+        spec = choose(spec, among, data)
+        new.loss_, new.penalty_ = spec.loss, spec.penalty
+        new.model_, new.history_ = train(spec, data)
         self.__dict__ = new.__dict__  # all at once
         return self
 
     def _specification(self) -> Specification:
-        shared = ("bound", "multi_class", "learn_kernel", "calibrate", "num_inducing", "inference")
+        shared = ("bound", "multi_class", "learn_kernel", "calibrate", "inference")
         return Specification(
             **{name: getattr(self, name) for name in shared},
             num_classes=len(self.classes_),
+            num_inducing=FIRST_INDUCING if self.num_inducing == "auto" else int(self.num_inducing),
+            grow=self.num_inducing == "auto",
             linear=self.kernel == "linear",
             kernel=None if isinstance(self.kernel, str) else self.kernel,
             seed=int(check_random_state(self.random_state).randint(2**31)),
@@ -194,9 +205,9 @@ class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             p = predict_probabilities(self.model_, X, chunk_rows=self.chunk_rows)
             _refuse_overflow(p)
             return p
-        f = predict_marginals(self.model_, X, chunk_rows=self.chunk_rows)
-        _refuse_overflow(np.hstack(f))
-        return np.asarray(self.model_.likelihood.probit_argument(*f))[:, 0]
+        z = predict_probits(self.model_, X, chunk_rows=self.chunk_rows)
+        _refuse_overflow(z)
+        return z[:, 0]
 
     def decision_function(self, X: Any) -> AnyNDArray:
         """

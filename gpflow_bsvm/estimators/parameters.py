@@ -9,17 +9,18 @@ from typing import Any
 import numpy as np
 from gpflow.kernels import Kernel
 
-from .training import MULTI_CLASS
+from .specification import LOSSES, MULTI_CLASS
 
 #: Types and strings that each may be, and in words. Values are checked where they are used.
 _CHOICES: dict[str, tuple[tuple[Any, ...], str]] = {
     "kernel": ((NoneType, Kernel, "linear"), 'a GPflow kernel, None or "linear"'),
+    "loss": (("auto", *LOSSES), '"auto", "levels" or "hinge"'),
     "penalty": ((Real, "auto"), 'a positive number or "auto"'),
     "multi_class": (tuple(MULTI_CLASS), f"one of {tuple(MULTI_CLASS)}"),
     "learn_kernel": ((bool, np.bool_), "True or False"),
-    "calibrate": ((bool, np.bool_), "True or False"),
+    "calibrate": ((bool, np.bool_, "auto"), 'True, False or "auto"'),
     "standardize": ((bool, np.bool_), "True or False"),
-    "num_inducing": ((Integral,), "a whole number"),
+    "num_inducing": ((Integral, "auto"), 'a whole number or "auto"'),
     "chunk_rows": ((Integral, NoneType), "a whole number or None"),
     "inference": ((NoneType,), "an algorithm such as gpflow_bsvm.inference.CAVI(), or None"),
 }

@@ -10,7 +10,7 @@ On many a part of them is enough. (To learn the kernel anew for each fold choose
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from gpflow.base import AnyNDArray
@@ -27,11 +27,35 @@ FIRST_PENALTY = 1.0
 NUM_FOLDS = 3
 ENOUGH_ROWS = 1000
 
+T = TypeVar("T")
+
 #: X [N, D], Y [N, 1] and weights [N] -> a fitted model.
 Fit = Callable[[AnyNDArray, AnyNDArray, AnyNDArray], Any]
 
 
-def held_out_density(
+class HeldOut(NamedTuple):
+    """What models said of rows that they had not seen, row by row."""
+
+    log_density: AnyNDArray  #: [n], log p(y_n | rows of the other folds)
+    weight: AnyNDArray  #: [n]
+
+    @property
+    def mean(self) -> float:
+        """:return: in nats per row (of weight 1); greater is better."""
+        return float(self.weight @ self.log_density / self.weight.sum())
+
+    def beats(self, other: HeldOut) -> bool:
+        """
+        :param other: of the same rows.
+        :return: whether the mean is greater by more than the standard error of the difference.
+        """
+        difference = self.log_density - other.log_density
+        gain = self.weight @ difference / self.weight.sum()
+        squares = np.square(self.weight * (difference - gain))
+        return bool(gain > np.sqrt(squares.sum()) / self.weight.sum())
+
+
+def held_out(
     fit: Fit,
     data: tuple[AnyNDArray, AnyNDArray],
     *,
@@ -39,9 +63,9 @@ def held_out_density(
     num_folds: int = NUM_FOLDS,
     enough_rows: int = ENOUGH_ROWS,
     seed: int = 0,
-) -> float:
+) -> HeldOut:
     """
-    The mean of log p(y_n | rows of the other folds), stratified by class.
+    log p(y_n | rows of the other folds), folds stratified by class.
 
     Folds do not depend on the order of the rows, and equal rows are never separated.
 
@@ -50,23 +74,30 @@ def held_out_density(
     :param sample_weight: [N], ones if None.
     :param enough_rows: leave out no further fold once so many rows have been predicted.
     :param seed: of the folds.
-    :return: in nats per row (of weight 1); greater is better.
+    :return: of the rows that were left out.
     :raise ValueError: if a class has fewer distinct rows than there are folds, or `num_folds` is
         less than 2.
     """
     X, Y = data
     weight = check_weights(sample_weight, len(X))[:, 0]
-    total = count = 0.0
-    rows = 0
+    parts: list[tuple[AnyNDArray, AnyNDArray]] = []
     for train, test in _folds(X, Y, num_folds, seed):
         model = fit(X[train], Y[train], weight[train])
-        log_p = predict_log_density(model, (X[test], Y[test]))
-        total += float(weight[test] @ log_p)
-        count += float(weight[test].sum())
-        rows += len(test)
-        if rows >= enough_rows:
+        parts.append((predict_log_density(model, (X[test], Y[test])), weight[test]))
+        if sum(len(log_p) for log_p, _ in parts) >= enough_rows:
             break
-    return total / count
+    return HeldOut(*(np.concatenate(part) for part in zip(*parts)))
+
+
+def held_out_density(fit: Fit, data: tuple[AnyNDArray, AnyNDArray], **options: Any) -> float:
+    """
+    The mean of `held_out`: a criterion for whatever is to be chosen.
+
+    Arguments and errors as there.
+
+    :return: in nats per row (of weight 1); greater is better.
+    """
+    return held_out(fit, data, **options).mean
 
 
 def most_folds(data: tuple[AnyNDArray, AnyNDArray]) -> int:
@@ -91,11 +122,12 @@ def _folds(
     return [(np.flatnonzero(~test), np.flatnonzero(test)) for test in tests]
 
 
-def find_peak(score: Callable[[float], float], values: Sequence[float], start: float) -> float:
+def find_peak(score: Callable[[T], Any], values: Sequence[T], start: T) -> T:
     """
     The best of some ordered values, if there is but one peak: up from `start` as long as the score
     rises, else down.
 
+    :param score: a number, or what else has `beats`, such as `HeldOut`.
     :param start: one of `values`.
     """
     best, best_score = values.index(start), score(start)
@@ -103,7 +135,7 @@ def find_peak(score: Callable[[float], float], values: Sequence[float], start: f
         first = best
         while 0 <= best + way < len(values):
             new = score(values[best + way])
-            if not new > best_score:
+            if not (new.beats(best_score) if hasattr(new, "beats") else new > best_score):
                 break
             best, best_score = best + way, new
         if best != first:

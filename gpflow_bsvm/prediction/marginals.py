@@ -46,6 +46,18 @@ def predict_probabilities(model: Model, X: Any, *, chunk_rows: int | None = None
     return p
 
 
+def predict_probits(model: Model, X: Any, *, chunk_rows: int | None = None) -> AnyNDArray:
+    """
+    z(x) with p(y = 1 | x) = Phi(z(x)), of a likelihood of two classes of this package.
+
+    Arguments and errors as in `predict_marginals`.
+
+    :return: [N, L].
+    """
+    z: AnyNDArray = map_f(model, X, compiled_probits.bind(model.likelihood), chunk_rows).numpy()
+    return z
+
+
 def predict_log_density(
     model: Model, data: tuple[Any, Any], *, chunk_rows: int | None = None
 ) -> AnyNDArray:
@@ -61,6 +73,12 @@ def predict_log_density(
     log_density = compiled_log_density.bind(model.likelihood)
     log_p: AnyNDArray = map_f(model, X, log_density, chunk_rows, tf.convert_to_tensor(Y)).numpy()
     return log_p
+
+
+@Compiled
+def compiled_probits(likelihood: Any, X: tf.Tensor, Fmu: tf.Tensor, Fvar: tf.Tensor) -> tf.Tensor:
+    """:return: what Phi makes p(y = 1) of, [N, L]."""
+    return likelihood.probit_argument(Fmu, Fvar)
 
 
 @Compiled

@@ -1,0 +1,74 @@
+"""Loss and penalty by what they say of rows that they have not seen."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..model_selection import held_out
+from .specification import LOSSES, Data, Specification, make_model
+from .training import at_most, learn, train
+
+#: Loss and penalty are chosen on this many rows at most, and not on fewer than so many,
+CHOICE_ROWS, FEWEST_CHOICE_ROWS = 2_000, 100
+#: ... with this many inducing points at most: penalties are looked for in steps of 4.
+CHOICE_INDUCING = 50
+
+
+class Candidate(NamedTuple):
+    """A loss and its penalty."""
+
+    loss: str
+    penalty: float
+
+
+#: What is looked at, from soft to sharp, and where the search starts. Levels know probabilities; a
+#: steep hinge is better where classes hardly overlap.
+HINGES = tuple(Candidate("hinge", penalty) for penalty in held_out.PENALTIES)
+LEVELS = tuple(Candidate("levels", penalty) for penalty in (1.0, 2.0, 8.0))
+STARTS = (Candidate("levels", 2.0), Candidate("hinge", held_out.FIRST_PENALTY))
+
+
+def candidates(loss: str, penalty: float | str, linear: bool) -> tuple[Candidate, ...]:
+    """
+    :param loss: "hinge", "levels" or "auto": both, but for a linear f, which is a hinge's.
+    :param penalty: a number or "auto".
+    :return: what suits these options, from soft to sharp.
+    """
+    losses = ("hinge",) if loss == "auto" and linear else LOSSES if loss == "auto" else (loss,)
+    if penalty != "auto":
+        return tuple(Candidate(loss, float(penalty)) for loss in reversed(losses))
+    if len(losses) > 1:
+        return (*LEVELS, HINGES[-1])
+    return LEVELS if losses == ("levels",) else HINGES
+
+
+def choose(spec: Specification, among: tuple[Candidate, ...], data: Data) -> Specification:
+    """
+    :return: `spec` with loss and penalty of the greatest density of held-out rows, see
+        `gpflow_bsvm.model_selection`; the search leaves its start only for what is better by a
+        standard error. All candidates and folds see one kernel, that which the first
+        learns from all these rows: to learn it anew in every fold chose no better. The final
+        learning is not to start from it: fewer points can lead to another optimum.
+    """
+    first = next((start for start in STARTS if start in among), among[0])
+    data = X, Y, weight = at_most(CHOICE_ROWS, data, spec.seed)
+    num_folds = min(held_out.NUM_FOLDS, held_out.most_folds((X, Y)))
+    if len(among) == 1 or num_folds < 2 or len(X) < FEWEST_CHOICE_ROWS:  # folds would say nothing
+        return spec._replace(**first._asdict())
+    small = spec._replace(num_inducing=min(spec.num_inducing, CHOICE_INDUCING), grow=False)
+    small = small._replace(progress=False, **first._asdict())
+    if spec.learn_kernel:
+        model = make_model(small, X)
+        learn(small, model, data)
+        small = small._replace(kernel=model.kernel, learn_kernel=False)
+
+    def score(candidate: Candidate) -> held_out.HeldOut:
+        return held_out.held_out(
+            lambda *part: train(small._replace(**candidate._asdict()), part)[0],
+            (X, Y),
+            sample_weight=weight,
+            num_folds=num_folds,
+            seed=spec.seed,
+        )
+
+    return spec._replace(**held_out.find_peak(score, among, first)._asdict())

@@ -1,0 +1,108 @@
+"""What `BSVMClassifier` trains, and the model of it at its prior."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, NamedTuple
+
+import numpy as np
+from gpflow.base import AnyNDArray
+from gpflow.kernels import Kernel, SquaredExponential
+from gpflow.likelihoods import Likelihood
+from sklearn.metrics import pairwise_distances
+
+from ..inducing_points import initial as inducing_points
+from ..likelihoods import CrammerSinger, Hinge, LevelHinge, OneVsRest, OneVsRestLevelHinge
+from ..models import BSVM, LinearBSVM
+from ..models.linear import WeightKernel
+from ..priors import VARIANCE, ard_kernel, log_normal
+
+#: The hinges of more than two classes; the names are those of scikit-learn's `LinearSVC`.
+MULTI_CLASS = {"crammer_singer": CrammerSinger, "ovr": OneVsRest}
+LOSSES = ("hinge", "levels")
+
+#: The default kernel where none is learned: prior variance in squared margins, and lengthscale in
+#: median distances between inducing points. The best of a coarse grid on twelve binary data sets.
+DEFAULT_VARIANCE, DEFAULT_LENGTHSCALE = 4.0, 0.75
+
+#: Of the logarithm of the variance of linear weights: hardly a prior, but it excludes infinity.
+WEIGHT_DEVIATION = 2.0
+
+#: X [N, D], standardised; Y [N, 1], labels 0..C-1; weights [N], positive.
+Data = tuple[AnyNDArray, AnyNDArray, AnyNDArray]
+
+
+class Specification(NamedTuple):
+    """
+    What is to be trained of C classes; names as in `BSVMClassifier`.
+
+    :ivar linear: f is linear, and exact: `num_inducing` plays no part.
+    :ivar kernel: prior covariance of f, from which learning starts; copied; None: a default one.
+    :ivar grow: whether `num_inducing` is where M starts, and not its end.
+    :ivar inference: has `run`; None: `gpflow_bsvm.fit`.
+    :ivar seed: of inducing points, parts of the data, and folds.
+    """
+
+    num_classes: int
+    loss: str = "hinge"
+    penalty: float = 1.0
+    multi_class: str = "crammer_singer"
+    bound: str = "exact"
+    linear: bool = False
+    kernel: Kernel | None = None
+    learn_kernel: bool = True
+    calibrate: bool | str = "auto"
+    num_inducing: int = 200
+    grow: bool = False
+    inference: Any = None
+    seed: int = 0
+    progress: bool = False
+
+    @property
+    def calibrates(self) -> bool:
+        """:return: whether the link is calibrated: by itself only that of a hinge needs it."""
+        return self.loss == "hinge" if self.calibrate == "auto" else bool(self.calibrate)
+
+
+def make_likelihood(spec: Specification) -> Likelihood:
+    """:return: of two classes, or of more."""
+    about: tuple[Any, ...] = (spec.penalty, spec.bound)
+    if spec.num_classes == 2:
+        return LevelHinge(*about) if spec.loss == "levels" else Hinge(*about)
+    several = OneVsRestLevelHinge if spec.loss == "levels" else MULTI_CLASS[spec.multi_class]
+    return several(spec.num_classes, *about)
+
+
+def make_model(spec: Specification, X: AnyNDArray) -> BSVM:
+    """:return: a model at its prior, with a kernel of its own."""
+    likelihood, Z = make_likelihood(spec), _inducing_points(spec, X)
+    kernel = copy.deepcopy(spec.kernel)
+    if kernel is None:
+        kernel = _default_kernel(spec, X.shape[1], Z)
+    if Z is None:
+        model = LinearBSVM(X.shape[1], likelihood)
+        model.kernel = kernel
+        return model
+    return BSVM(kernel, likelihood, Z, num_latent_gps=likelihood.latent_dim or 1)
+
+
+def _inducing_points(spec: Specification, X: AnyNDArray) -> AnyNDArray | None:
+    """:return: for a linear f the rows, which tell it, or None, if they outnumber its weights."""
+    if spec.linear:
+        return np.unique(X, axis=0) if len(X) <= X.shape[1] else None
+    if len(X) <= inducing_points.SUBSAMPLE:
+        X = np.unique(X, axis=0)  # neither order nor repetition of rows may matter
+    return inducing_points.kmeans(X, min(spec.num_inducing, len(X)), seed=spec.seed)
+
+
+def _default_kernel(spec: Specification, num_features: int, Z: Any) -> Kernel:
+    if spec.linear:  # the variance of f is at first that of the other default
+        variance = VARIANCE / (num_features + 1)
+        kernel = WeightKernel(num_features, variance)
+        kernel.variance.prior = log_normal(variance, WEIGHT_DEVIATION / spec.penalty**0.5)
+        return kernel
+    if spec.learn_kernel:
+        return ard_kernel(num_features, penalty=spec.penalty)
+    distances = pairwise_distances(Z)[np.triu_indices(len(Z), 1)]
+    scale = np.median(distances) if len(distances) else 1.0
+    return SquaredExponential(DEFAULT_VARIANCE, lengthscales=DEFAULT_LENGTHSCALE * scale)
