@@ -3,6 +3,14 @@
 import os
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+# Small matrices, and a worker for every core: more threads would only wait for each other.
+for threads in (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "TF_NUM_INTEROP_THREADS",
+    "TF_NUM_INTRAOP_THREADS",
+):
+    os.environ.setdefault(threads, "1")
 
 import functools
 import pathlib

@@ -3,6 +3,7 @@
 Nothing here is clever, and nothing is imported from the package or from GPflow. y is in {-1, +1}.
 """
 
+import functools
 import itertools
 
 import numpy as np
@@ -70,12 +71,16 @@ def augmented_bound_by_maximisation(mu, v, y, penalty):
     return -found.fun, np.exp(found.x)
 
 
+#: Nodes and weights; to find them takes longer than to use them.
+legendre = functools.cache(np.polynomial.legendre.leggauss)
+
+
 def normal_expectation(function, mu, v, split=None):
     """E function(f), f ~ N(mu, v), by Gauss-Legendre on 12 standard deviations, cut at a kink."""
     s = np.sqrt(v)
     low, high = mu - 12 * s, mu + 12 * s
     cuts = [low, high] if split is None or not low < split < high else [low, split, high]
-    nodes, weights = np.polynomial.legendre.leggauss(200)
+    nodes, weights = legendre(200)
     total = 0.0
     for left, right in itertools.pairwise(cuts):
         f = (right - left) / 2 * nodes + (right + left) / 2

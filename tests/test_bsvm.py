@@ -62,7 +62,7 @@ def test_step_is_gpflows_natural_gradient(data, whiten, bound):
 @pytest.mark.parametrize("whiten", [True, False])
 def test_step_on_a_minibatch(data, whiten):
     model = make_model(data, whiten=whiten, num_data=1234)
-    assert_step_is_gpflows(model, (data[0][:11], data[1][:11]))
+    assert_step_is_gpflows(model, (data[0][:11], data[1][:11]), rates=(0.6,))
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,8 @@ def test_step_on_a_minibatch(data, whiten):
 )
 @pytest.mark.parametrize("whiten", [True, False])
 def test_step_with_a_mean_function(data, mean_function, whiten):
-    assert_step_is_gpflows(make_model(data, mean_function=mean_function, whiten=whiten), data)
+    model = make_model(data, mean_function=mean_function, whiten=whiten)
+    assert_step_is_gpflows(model, data, rates=(0.6,))
 
 
 @pytest.mark.parametrize(
@@ -82,7 +83,7 @@ def test_step_with_a_mean_function(data, mean_function, whiten):
 )
 def test_step_with_another_likelihood(data, likelihood):
     # Student's t is not log-concave; with a scale of 5 no precision here is negative and clipped.
-    assert_step_is_gpflows(make_model(data, likelihood=likelihood), data)
+    assert_step_is_gpflows(make_model(data, likelihood=likelihood), data, rates=(0.6,))
 
 
 def several_latents(name: str, Z: np.ndarray):
@@ -183,7 +184,17 @@ def shared_lengthscale() -> k.Kernel:
     return one + two
 
 
-@pytest.mark.parametrize("name", KERNELS)
+#: One for every way in which a kernel can be made of others, and see a part of the inputs.
+SOME_KERNELS = {"ard", "active_dims", "slice", "periodic", "change points", "shared parameter"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[] if name in SOME_KERNELS else pytest.mark.slow)
+        for name in KERNELS
+    ],
+)
 def test_step_with_any_kernel(data, name):
     kernel = KERNELS[name]()
     X = data[0][:, :1] if name == "change points" else data[0]

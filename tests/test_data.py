@@ -17,7 +17,7 @@ from gpflow_bsvm.data.sparse import SparseRows
 from gpflow_bsvm.engine.contracts import open_data
 from gpflow_bsvm.engine.projected_data import ProjectedData
 from gpflow_bsvm.inference import CAVI, ECM, ML2, SVI, VEM
-from gpflow_bsvm.likelihoods import Hinge, Probit
+from gpflow_bsvm.likelihoods import Hinge
 
 
 def unchecked(X, Y, first_row):
@@ -106,7 +106,7 @@ def test_batches_of_a_dataset_go_on_from_a_position(data):
     source = DatasetSource(dataset_of(data, [20, 7, 23]), unchecked, 100)
     whole = first_index(source, 1, 4, 8)
     assert [len(b.rows.Y) for b in whole] == [20, 7, 23, 20, 7, 23, 20, 7]
-    for start in range(1, 7):
+    for start in (2, 3, 4):  # within, at the end of and after an epoch
         rest = first_index(source, 1, 4, 2, position=whole[start - 1].position)
         for one, two in zip(whole[start:], rest):
             np.testing.assert_array_equal(one.rows.X, two.rows.X)
@@ -211,7 +211,7 @@ def test_num_data_must_be_positive(data, num_data):
 
 
 def test_a_source_is_taken_as_it_is(data):
-    one, two = (make_model(data, likelihood=Probit()) for _ in range(2))
+    one, two = (make_model(data) for _ in range(2))
     CAVI(max_steps=3).run(one, open_data(one, data))
     CAVI(max_steps=3).run(two, data)
     assert_same_state(state(one), state(two), 0)

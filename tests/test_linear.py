@@ -89,7 +89,7 @@ def test_equals_svgp_of_a_linear_kernel_at_unit_vectors(data):
         np.testing.assert_allclose(one, two, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("bias", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_forms_of_the_prior(data, bias):
     number = 3 + bias
     same = [0.7, np.full(number, 0.7), 0.7 * np.eye(number)]

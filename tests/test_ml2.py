@@ -20,6 +20,7 @@ def data():
     return make_data()
 
 
+# A block of another length is another graph: most tests take 2 or 4 steps at a time.
 def fresh(data, likelihood=None, **kwargs):
     model = make_model(data, likelihood=likelihood or Hinge(bound="exact"), **kwargs)
     prior = tfp.distributions.LogNormal(np.float64(0.3), np.float64(0.5))
@@ -74,16 +75,16 @@ def test_steps_are_those_of_gpflow(data, mean):
 
 def test_before_the_first_step_of_adam_it_is_svi(data):
     one, two = (fresh(data) for _ in range(2))
-    ML2(batch_size=7, max_steps=9, every=10, seed=1).run(one, data)
-    SVI(batch_size=7, max_steps=9, seed=1).run(two, data)
+    ML2(batch_size=7, max_steps=4, every=5, seed=1).run(one, data)
+    SVI(batch_size=7, max_steps=4, seed=1).run(two, data)
     assert_same_state(state(one), state(two), 1e-9)
 
 
 def test_blocks_change_nothing(data):
     one, two = (fresh(data) for _ in range(2))
-    history = ML2(batch_size=7, max_steps=10, every=3, record_every=4).run(one, data)
-    ML2(batch_size=7, max_steps=10, every=3, record_every=10).run(two, data)
-    assert history.step == [4, 8, 10]
+    history = ML2(batch_size=7, max_steps=6, every=3, record_every=4).run(one, data)
+    ML2(batch_size=7, max_steps=6, every=3, record_every=2).run(two, data)
+    assert history.step == [4, 6]
     for name, value in parameters(one).items():
         np.testing.assert_allclose(value, parameters(two)[name], rtol=1e-9, atol=1e-9)
 
@@ -100,7 +101,9 @@ def test_only_what_is_trainable_moves(data):
     assert set(history.hyperparameters) == {".kernel.lengthscales"}
 
 
-@pytest.mark.parametrize("likelihood", [Probit(), Hinge(), CrammerSinger(3)])
+@pytest.mark.parametrize(
+    "likelihood", [pytest.param(Probit(), marks=pytest.mark.slow), Hinge(), CrammerSinger(3)]
+)
 def test_the_bound_rises(data, likelihood):
     X, Y = data
     if isinstance(likelihood, CrammerSinger):
@@ -125,17 +128,17 @@ def test_a_single_inducing_point(data):
 def test_datasets(data):
     model = fresh(data, num_data=len(data[0]))
     batches = tf.data.Dataset.from_tensor_slices(data).batch(7, drop_remainder=True)
-    history = ML2(max_steps=6, every=2, record_every=3).run(model, batches)
-    assert history.step == [3, 6] and np.isfinite(history.elbo).all()
+    history = ML2(max_steps=8, every=3, record_every=4).run(model, batches)
+    assert history.step == [4, 8] and np.isfinite(history.elbo).all()
 
 
 def test_a_block_without_finite_q_is_undone(data):
     """Adam's rate is halved until the steps are small enough."""
     model = fresh(data)
-    history = ML2(batch_size=7, max_steps=20, every=1, adam_rate=1e8, record_every=10).run(
+    history = ML2(batch_size=7, max_steps=8, every=1, adam_rate=1e8, record_every=4).run(
         model, data
     )
-    assert history.step == [10, 20] and np.isfinite(history.elbo).all()
+    assert history.step == [4, 8] and np.isfinite(history.elbo).all()
     assert all(np.isfinite(value).all() for value in parameters(model).values())
 
 

@@ -50,13 +50,13 @@ def test_every_part_of_a_kernel_gets_its_own():
 
 @pytest.mark.parametrize("classes", [2, 3])
 def test_the_estimator_learns_and_calibrates(classes):
-    X, y = make_data(150, 4)
+    X, y = make_data(80, 4)
     y = y[:, 0] if classes == 2 else np.digitize(X[:, 0], [-0.5, 0.5])
     plain = gb.BSVMClassifier(
-        num_inducing=20, random_state=0, learn_kernel=False, calibrate=False, penalty=2.0
+        num_inducing=10, random_state=0, learn_kernel=False, calibrate=False, penalty=2.0
     ).fit(X, y)
     full = gb.BSVMClassifier(
-        num_inducing=20, random_state=0, learn_kernel=True, calibrate=True, penalty=1.0
+        num_inducing=10, random_state=0, learn_kernel=True, calibrate=True, penalty=1.0
     ).fit(X, y)
     kernel, data = full.model_.kernel, (full.scaler_.transform(X), y[:, None].astype(float))
     assert kernel.lengthscales.shape == (4,)
@@ -73,8 +73,8 @@ def test_the_estimator_learns_and_calibrates(classes):
 def test_many_rows_are_learned_from_some(monkeypatch):
     monkeypatch.setattr("gpflow_bsvm.estimators.training.LEARN_ROWS", 60)
     monkeypatch.setattr("gpflow_bsvm.estimators.training.FEWEST_LEARN_ROWS", 60)
-    X, y = make_data(150)
-    make = lambda: gb.BSVMClassifier(num_inducing=20, random_state=0, penalty=1.0)  # noqa: E731
+    X, y = make_data(150, 4)  # four columns: the graphs of the test before
+    make = lambda: gb.BSVMClassifier(num_inducing=10, random_state=0, penalty=1.0)  # noqa: E731
     few = make().fit(X, y[:, 0])
     assert few.model_.num_data == 150 and few.history_.converged
     again = make().fit(X, y[:, 0])
@@ -85,7 +85,7 @@ def test_a_users_kernel_is_learned_without_our_priors():
     X, y = make_data(100)
     kernel = gpflow.kernels.Matern32(lengthscales=5.0)
     gpflow.set_trainable(kernel.variance, False)
-    fitted = gb.BSVMClassifier(kernel, num_inducing=20, penalty=1.0).fit(X, y[:, 0])
+    fitted = gb.BSVMClassifier(kernel, num_inducing=10, penalty=1.0).fit(X, y[:, 0])
     learned = fitted.model_.kernel
     assert learned.lengthscales.prior is None
     assert abs(float(learned.lengthscales.numpy()) - 5) > 0.1
