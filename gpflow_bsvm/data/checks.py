@@ -59,9 +59,7 @@ def check_inputs(X: Any, first_row: int = 0) -> Any:
 
 
 def check_dtype(X: Any) -> None:
-    """
-    :raise ValueError: for an array or tensor of another dtype than GPflow's default float.
-    """
+    """:raise ValueError: for an array or tensor of another dtype than GPflow's default float."""
     expected, found = tf.as_dtype(gpflow.config.default_float()), getattr(X, "dtype", None)
     if found is not None and tf.as_dtype(found) != expected:
         raise ValueError(

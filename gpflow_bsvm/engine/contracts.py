@@ -69,6 +69,7 @@ class Model(Protocol):
 def check_model(model: Any) -> None:
     """
     :raise TypeError: if `model` is none that the package's algorithms can fit.
+    :raise ValueError: for a `num_data` that is not positive.
     """
     if not all(hasattr(model, name) for name in ("projector", "natural", "assign_natural")):
         own = "its to_bsvm()" if hasattr(model, "to_bsvm") else "gpflow_bsvm.models.BSVM"

@@ -123,9 +123,7 @@ class Precomputed:
 
 
 def check_schedule(learning_rate: Any) -> None:
-    """
-    :raise ValueError: unless it is a schedule, or a number in (0, 1].
-    """
+    """:raise ValueError: unless it is a schedule, or a number in (0, 1]."""
     if isinstance(learning_rate, numbers.Real):
         check_rate(learning_rate=learning_rate)
     elif not (callable(learning_rate) or isinstance(learning_rate, Adaptive)):
