@@ -56,12 +56,10 @@ def held_out_density(
     """
     X, Y = data
     weight = check_weights(sample_weight, len(X))[:, 0]
-    total = count = 0.0
-    rows = 0
+    total = count = rows = 0.0
     for train, test in _folds(X, Y, num_folds, seed):
         model = fit(X[train], Y[train], weight[train])
-        log_p = predict_log_density(model, (X[test], Y[test]))
-        total += float(weight[test] @ log_p)
+        total += float(weight[test] @ predict_log_density(model, (X[test], Y[test])))
         count += float(weight[test].sum())
         rows += len(test)
         if rows >= enough_rows:
