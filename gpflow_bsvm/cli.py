@@ -132,7 +132,7 @@ def _models(text: str) -> list[str]:
     unknown = [name for name in names if name not in BASELINES]
     if unknown or not names:
         raise argparse.ArgumentTypeError(f"{text!r}: choose from {','.join(BASELINES)}")
-    return list(dict.fromkeys(names))
+    return names
 
 
 @contextlib.contextmanager
@@ -207,23 +207,17 @@ def _run(args: argparse.Namespace, comparisons: list[Comparison]) -> int:
     for number, comparison in enumerate(comparisons):
         for note in comparison.dataset.notes:
             _print(f"{comparison.dataset.name}: {note}")
+        names = args.models or default_baselines(len(comparison.labels), args.fixed_kernel)
+        names = list(dict.fromkeys([*names, "gpc"] if args.with_gpc else names))
+        progress = False if args.no_progress else None
         try:
-            comparison.run(
-                _chosen(args, len(comparison.labels)),
-                with_traces=not args.no_plots,
-                progress=False if args.no_progress else None,
-            )
+            comparison.run(names, with_traces=not args.no_plots, progress=progress)
         finally:  # also after an interrupt: what is done is kept
             _report(args, comparisons[: number + 1])
     if any(score.ok for done in comparisons for score in done.fold_scores):
         print(f"\nwritten to {args.output}")
         return 0
     return _fail(1, f"no model could be fitted, see {args.output}")
-
-
-def _chosen(args: argparse.Namespace, num_classes: int) -> list[str]:
-    names = args.models or default_baselines(num_classes, args.fixed_kernel)
-    return list(dict.fromkeys([*names, "gpc"] if args.with_gpc else names))
 
 
 def _report(args: argparse.Namespace, done: list[Comparison]) -> None:

@@ -15,6 +15,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.svm import SVC
 
 from ..estimators import BSVMClassifier
+from ..likelihoods.labels import with_both_classes
 from .registry import KernelSettings, Skipped
 from .training import Watch
 
@@ -64,9 +65,14 @@ class Baseline(ABC):
     def _fit(self, task: Task, watch: Watch | None) -> str:
         """:return: the note."""
 
-    @abstractmethod
     def predict_proba(self, X: AnyNDArray) -> AnyNDArray:
         """:return: p(y = c) of each row, [N, C]; rows sum to 1."""
+        p = with_both_classes(np.asarray(self._predict(X)))
+        return p / p.sum(axis=1, keepdims=True)  # RobustMax's quadrature is off by some 1e-4
+
+    @abstractmethod
+    def _predict(self, X: AnyNDArray) -> Any:
+        """:return: p(y = 1) [N, 1], or [N, C] whose rows sum to 1 almost."""
 
 
 class Estimator(Baseline):
@@ -80,9 +86,8 @@ class Estimator(Baseline):
         self._model = self._fitted(task)
         return ""
 
-    def predict_proba(self, X: AnyNDArray) -> AnyNDArray:
-        """See `Baseline`."""
-        return np.asarray(self._model.predict_proba(X))
+    def _predict(self, X: AnyNDArray) -> Any:
+        return self._model.predict_proba(X)
 
 
 def classifier(task: Task) -> BSVMClassifier:

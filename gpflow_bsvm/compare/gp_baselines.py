@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import gpflow
-import numpy as np
 import tensorflow as tf
 from gpflow.base import AnyNDArray
 from gpflow.likelihoods import Likelihood
 
 from .. import inference, likelihoods, models
-from ..likelihoods.labels import with_both_classes
 from ..prediction.marginals import predict_probabilities
 from .baselines import Baseline, Task
 from .training import NaturalGradientSteps, Trainer, Watch, make_kernel, without_watching
@@ -53,10 +53,9 @@ class SVGPBaseline(Baseline):
                 notes = [f"step size {gamma} failed, {smaller} used"]
         raise AssertionError("the last size returns or raises")
 
-    def predict_proba(self, X: AnyNDArray) -> AnyNDArray:
-        """See `Baseline`."""
+    def _predict(self, X: AnyNDArray) -> Any:
         assert self._trainer is not None
-        return _all_classes(np.asarray(self._trainer.predict(X)))
+        return self._trainer.predict(X)
 
 
 class BSVMBaseline(Baseline):
@@ -81,15 +80,8 @@ class BSVMBaseline(Baseline):
         history = run(self.model, data, progress=False, callback=callback if watch else None)
         return "" if history.converged else "not converged"
 
-    def predict_proba(self, X: AnyNDArray) -> AnyNDArray:
-        """See `Baseline`."""
-        return _all_classes(predict_probabilities(self.model, X))
-
-
-def _all_classes(p: AnyNDArray) -> AnyNDArray:
-    """:return: [N, C] of p(y = 1) [N, 1], or of p [N, C] whose rows sum to 1 almost."""
-    p = with_both_classes(p)
-    return p / p.sum(axis=1, keepdims=True)  # RobustMax's quadrature is off by some 1e-4
+    def _predict(self, X: AnyNDArray) -> Any:
+        return predict_probabilities(self.model, X)
 
 
 def hinge(num_classes: int, bound: str) -> BSVMBaseline:

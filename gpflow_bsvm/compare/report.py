@@ -181,8 +181,8 @@ def _draw_times(
     axes: dict[str, Any], comparison: Comparison, model: str, style: dict[str, Any]
 ) -> None:
     good = [score for score in comparison.fold_scores if score.model == model and score.ok]
-    seconds = [score.train_seconds for score in good]
-    typical = [float(np.median(seconds[1:] or seconds))]  # fold 0 is slow: TensorFlow traces
+    later = [score.train_seconds for score in good if score.fold > 0]  # in fold 0 TensorFlow traces
+    typical = [float(np.median(later or good[0].train_seconds))]
     for name, ax in axes.items():
         values = [score.scores[name] for score in good]
         way: tuple[list[float], list[float]] = (typical, [float(np.mean(values))])
