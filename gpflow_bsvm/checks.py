@@ -9,9 +9,7 @@ import numpy as np
 
 
 def check_whole(least: int, **values: Any) -> None:
-    """
-    :raise ValueError: for an option that is no whole number, or below its least value.
-    """
+    """:raise ValueError: for an option that is no whole number, or below its least value."""
     for name, value in values.items():
         if not isinstance(value, numbers.Integral) or isinstance(value, bool):
             raise ValueError(f"{name} must be a whole number, got {value!r}")
@@ -20,9 +18,7 @@ def check_whole(least: int, **values: Any) -> None:
 
 
 def check_number(least: float, **values: Any) -> None:
-    """
-    :raise ValueError: for an option that is no number, below its least value, or NaN.
-    """
+    """:raise ValueError: for an option that is no number, below its least value, or NaN."""
     for name, value in values.items():
         if not isinstance(value, numbers.Real):
             raise ValueError(f"{name} must be a number, got {value!r}")
@@ -42,9 +38,7 @@ def check_rate(**values: Any) -> float:
 
 
 def check_choice(choices: tuple[Any, ...], **values: Any) -> None:
-    """
-    :raise ValueError: for an option that is none of its choices.
-    """
+    """:raise ValueError: for an option that is none of its choices."""
     for name, value in values.items():
         if value not in choices:
             shown = ", ".join(map(repr, choices))
@@ -52,9 +46,7 @@ def check_choice(choices: tuple[Any, ...], **values: Any) -> None:
 
 
 def check_elbo(elbo: float, when: str) -> None:
-    """
-    :raise ValueError: if the ELBO is not finite.
-    """
+    """:raise ValueError: if the ELBO is not finite."""
     if not np.isfinite(elbo):
         raise ValueError(
             f"the ELBO or its gradient is not finite {when}: the kernel or the mean function "

@@ -113,7 +113,7 @@ def _add_arguments(add: Callable[..., Any]) -> None:
 
 def _integer(least: int) -> Callable[[str], int]:
     def parse(text: str) -> int:
-        if not text.removeprefix("-").isdigit() or int(text) < least:
+        if not text.removeprefix("-").isdecimal() or int(text) < least:
             raise argparse.ArgumentTypeError(f"expected an integer from {least}, got {text!r}")
         return int(text)
 
@@ -132,7 +132,7 @@ def _models(text: str) -> list[str]:
     unknown = [name for name in names if name not in BASELINES]
     if unknown or not names:
         raise argparse.ArgumentTypeError(f"{text!r}: choose from {','.join(BASELINES)}")
-    return list(dict.fromkeys(names))
+    return names
 
 
 @contextlib.contextmanager
@@ -165,13 +165,16 @@ def _compare(args: argparse.Namespace) -> int:
         report.prepare_output(args.output)
         comparisons = _prepare(args)
     except (DataError, ImportError) as error:
-        print(f"{PROGRAM}: error: {error}", file=sys.stderr)
-        return 2
+        return _fail(2, error)
     try:
         return _run(args, comparisons)
     except OSError as error:
-        print(f"{PROGRAM}: error: cannot write results: {error}", file=sys.stderr)
-        return 1
+        return _fail(1, f"cannot write results: {error}")
+
+
+def _fail(code: int, message: object) -> int:
+    print(f"{PROGRAM}: error: {message}", file=sys.stderr)
+    return code
 
 
 def _prepare(args: argparse.Namespace) -> list[Comparison]:
@@ -191,14 +194,12 @@ def _prepare(args: argparse.Namespace) -> list[Comparison]:
         fixed_kernel=args.fixed_kernel,
         seed=args.seed,
     )
-    comparisons: list[Comparison] = []
-    for name in args.data:
-        dataset = load(name, args.target)
-        again = sum(other.dataset.name.split("#")[0] == dataset.name for other in comparisons)
-        if again:  # two files of one name: keep their results apart
-            dataset = dataclasses.replace(dataset, name=f"{dataset.name}#{again + 1}")
-        comparisons.append(Comparison(dataset, settings))
-    return comparisons
+    datasets = [load(name, args.target) for name in args.data]
+    names = [dataset.name for dataset in datasets]
+    for number, name in enumerate(names):
+        if again := names[:number].count(name):  # two files of one name: keep their results apart
+            datasets[number] = dataclasses.replace(datasets[number], name=f"{name}#{again + 1}")
+    return [Comparison(dataset, settings) for dataset in datasets]
 
 
 def _run(args: argparse.Namespace, comparisons: list[Comparison]) -> int:
@@ -206,24 +207,17 @@ def _run(args: argparse.Namespace, comparisons: list[Comparison]) -> int:
     for number, comparison in enumerate(comparisons):
         for note in comparison.dataset.notes:
             _print(f"{comparison.dataset.name}: {note}")
+        names = args.models or default_baselines(len(comparison.labels), args.fixed_kernel)
+        names = list(dict.fromkeys([*names, "gpc"] if args.with_gpc else names))
+        progress = False if args.no_progress else None
         try:
-            comparison.run(
-                _chosen(args, len(comparison.labels)),
-                with_traces=not args.no_plots,
-                progress=False if args.no_progress else None,
-            )
+            comparison.run(names, with_traces=not args.no_plots, progress=progress)
         finally:  # also after an interrupt: what is done is kept
             _report(args, comparisons[: number + 1])
     if any(score.ok for done in comparisons for score in done.fold_scores):
         print(f"\nwritten to {args.output}")
         return 0
-    print(f"{PROGRAM}: error: no model could be fitted, see {args.output}", file=sys.stderr)
-    return 1
-
-
-def _chosen(args: argparse.Namespace, num_classes: int) -> list[str]:
-    names = args.models or default_baselines(num_classes, args.fixed_kernel)
-    return list(dict.fromkeys([*names, "gpc"] if args.with_gpc else names))
+    return _fail(1, f"no model could be fitted, see {args.output}")
 
 
 def _report(args: argparse.Namespace, done: list[Comparison]) -> None:

@@ -97,8 +97,8 @@ def _bundled(name: str) -> Dataset:
     if name == "banana-like":
         X, y = make_moons(n_samples=1000, noise=0.33, random_state=0)  # some 10 % overlap
         return Dataset(name, X, y, ("x1", "x2"))
-    loader = {"breast-cancer": load_breast_cancer, "iris": load_iris, "digits": load_digits}
-    bunch = loader[name]()
+    loaders = {"breast-cancer": load_breast_cancer, "iris": load_iris, "digits": load_digits}
+    bunch = loaders[name]()
     names = tuple(str(feature) for feature in bunch.feature_names)
     return Dataset(name, np.asarray(bunch.data, np.float64), bunch.target, names)
 
@@ -226,17 +226,14 @@ def _one_hot(features: Any, source: str) -> tuple[Any, list[str]]:
         )
     for name, values in found.items():
         for value in values[len(values) == 2 :]:  # of two words one column says it all
-            numbers[f"{name}={value}"] = np.where(features[name].map(str) == value, 1.0, 0.0)
+            numbers[f"{name}={value}"] = (features[name].map(str) == value).astype(float)
     notes = [f"column {name!r} of {len(values)} words encoded" for name, values in found.items()]
     return numbers.drop(columns=list(found)), notes
 
 
 def _refuse_missing(missing: Any, source: str, what: str) -> None:
     counts = missing.sum()
-    bad = [
-        f"{column!r} ({count} of {len(missing)} rows)"
-        for column, count in counts[counts > 0].items()
-    ]
+    bad = [f"{name!r} ({n} of {len(missing)} rows)" for name, n in counts[counts > 0].items()]
     if bad:
         raise DataError(f"{source} has {what} in {_listed(bad)}; drop or impute them")
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from gpflow.base import AnyNDArray
@@ -14,6 +15,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.svm import SVC
 
 from ..estimators import BSVMClassifier
+from ..likelihoods.labels import with_both_classes
 from .registry import KernelSettings, Skipped
 from .training import Watch
 
@@ -24,48 +26,25 @@ SVC_GAMMAS = (0.1, 0.3, 1.0, 3.0, 10.0)
 GPC_MAX_ROWS = 2000
 
 
-class Baseline(Protocol):
+class Task(NamedTuple):
+    """What a model is fitted to."""
+
+    X: AnyNDArray  #: [N, D], standardised
+    y: AnyNDArray  #: [N] in 0..C-1, with rows of every class
+    Z: AnyNDArray  #: [M, D] inducing points, for those that use them
+    kernel: KernelSettings
+    seed: int  #: of own splits and draws
+
+
+class Baseline(ABC):
     """
     :ivar has_trace: whether `fit` calls `watch`.
     :ivar note: what a reader should know about the latest fit, or nothing.
     """
 
-    has_trace: bool
-    note: str
-
-    def fit(
-        self,
-        X: AnyNDArray,
-        y: AnyNDArray,
-        Z: AnyNDArray,
-        kernel: KernelSettings,
-        seed: int,
-        watch: Watch | None = None,
-    ) -> None:
-        """
-        :param X: [N, D], standardised.
-        :param y: [N] in 0..C-1, with rows of every class.
-        :param Z: [M, D] inducing points, for those that use them.
-        :param seed: of own splits and draws.
-        :param watch: called between steps, while `predict_proba` uses the state of that moment.
-        """
-
-    def predict_proba(self, X: AnyNDArray) -> AnyNDArray:
-        """:return: p(y = c) of each row, [N, C]; rows sum to 1."""
-
-
-class Estimator:
-    """A scikit-learn classifier."""
-
     has_trace = False
     note = ""
 
-    def __init__(self, fitted: Callable[..., Any]) -> None:
-        """
-        :param fitted: of X, y, Z, kernel and seed, such as `svc`: a fitted classifier.
-        """
-        self._fitted = fitted
-
     def fit(
         self,
         X: AnyNDArray,
@@ -75,50 +54,72 @@ class Estimator:
         seed: int,
         watch: Watch | None = None,
     ) -> None:
-        """See `Baseline`."""
-        self._model = self._fitted(X, y, Z, kernel, seed)
+        """
+        Arguments as in `Task`.
+
+        :param watch: called between steps, while `predict_proba` uses the state of that moment.
+        """
+        self.note = self._fit(Task(X, y, Z, kernel, seed), watch)
+
+    @abstractmethod
+    def _fit(self, task: Task, watch: Watch | None) -> str:
+        """:return: the note."""
 
     def predict_proba(self, X: AnyNDArray) -> AnyNDArray:
-        """See `Baseline`."""
-        return np.asarray(self._model.predict_proba(X))
+        """:return: p(y = c) of each row, [N, C]; rows sum to 1."""
+        p = with_both_classes(np.asarray(self._predict(X)))
+        return p / p.sum(axis=1, keepdims=True)  # RobustMax's quadrature is off by some 1e-4
+
+    @abstractmethod
+    def _predict(self, X: AnyNDArray) -> Any:
+        """:return: p(y = 1) [N, 1], or [N, C] whose rows sum to 1 almost."""
 
 
-def classifier(
-    X: AnyNDArray, y: AnyNDArray, Z: AnyNDArray, kernel: KernelSettings, seed: int
-) -> BSVMClassifier:
+class Estimator(Baseline):
+    """A scikit-learn classifier."""
+
+    def __init__(self, fitted: Callable[[Task], Any]) -> None:
+        """:param fitted: such as `svc`, returns a fitted classifier."""
+        self._fitted = fitted
+
+    def _fit(self, task: Task, watch: Watch | None) -> str:
+        self._model = self._fitted(task)
+        return ""
+
+    def _predict(self, X: AnyNDArray) -> Any:
+        return self._model.predict_proba(X)
+
+
+def classifier(task: Task) -> BSVMClassifier:
     """`BSVMClassifier` as it is, with M inducing points of its own (those of others have Z)."""
-    if not kernel.learn:
+    if not task.kernel.learn:
         raise Skipped("it learns its kernel, which is fixed here")
-    return BSVMClassifier(num_inducing=len(Z), random_state=seed).fit(X, y)
+    return BSVMClassifier(num_inducing=len(task.Z), random_state=task.seed).fit(task.X, task.y)
 
 
-def svc(
-    X: AnyNDArray, y: AnyNDArray, Z: AnyNDArray, kernel: KernelSettings, seed: int
-) -> CalibratedClassifierCV:
+def svc(task: Task) -> CalibratedClassifierCV:
     """
     scikit-learn's `SVC`; C by 3-fold grid search (it holds the kernel's variance), and gamma where
     the kernel is learnt; probabilities by Platt scaling on 5 folds. For more than two classes
     one-vs-one, scaled class by class, then divided by the sum.
     """
+    X, y, _, kernel, seed = task
     gamma = 0.5 / kernel.lengthscale**2
     factors = SVC_GAMMAS if kernel.learn else (1.0,)
     grid = {"C": SVC_PENALTIES, "gamma": [gamma * factor for factor in factors]}
-    folds = [StratifiedKFold(k, shuffle=True, random_state=seed) for k in (3, 5)]
-    best = GridSearchCV(SVC(), grid, cv=folds[0], refit=False).fit(X, y).best_params_
-    return CalibratedClassifierCV(SVC(**best), method="sigmoid", cv=folds[1], ensemble=False).fit(
-        X, y
-    )
+    three, five = (StratifiedKFold(k, shuffle=True, random_state=seed) for k in (3, 5))
+    best = SVC(**GridSearchCV(SVC(), grid, cv=three, refit=False).fit(X, y).best_params_)
+    return CalibratedClassifierCV(best, method="sigmoid", cv=five, ensemble=False).fit(X, y)
 
 
-def gpc(
-    X: AnyNDArray, y: AnyNDArray, Z: AnyNDArray, kernel: KernelSettings, seed: int
-) -> GaussianProcessClassifier:
+def gpc(task: Task) -> GaussianProcessClassifier:
     """
     scikit-learn's `GaussianProcessClassifier`: Laplace's method on all rows, in O(N^3);
     one-vs-rest for more than two classes.
 
     :raise Skipped: for more than 2000 rows.
     """
+    X, y, _, kernel, _ = task
     if len(X) > GPC_MAX_ROWS:
         raise Skipped(f"{len(X)} training rows, its O(N^3) is kept to {GPC_MAX_ROWS}")
     lengthscales = np.full(X.shape[1], kernel.lengthscale) if kernel.learn else kernel.lengthscale

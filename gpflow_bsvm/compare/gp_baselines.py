@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import gpflow
-import numpy as np
 import tensorflow as tf
 from gpflow.base import AnyNDArray
 from gpflow.likelihoods import Likelihood
 
 from .. import inference, likelihoods, models
 from ..prediction.marginals import predict_probabilities
-from .registry import KernelSettings
+from .baselines import Baseline, Task
 from .training import NaturalGradientSteps, Trainer, Watch, make_kernel, without_watching
 
 #: For GPflow's Softmax. Its ELBO is a mean of 100 draws, so that single ones say nothing about
@@ -21,92 +22,66 @@ MONTE_CARLO = NaturalGradientSteps(sizes=(0.5, 0.1), window=5)
 RAMP = NaturalGradientSteps(sizes=(0.5, 0.1, 0.02), ramp=True)
 
 
-class SVGPBaseline:
+class SVGPBaseline(Baseline):
     """
     `gpflow.models.SVGP` with GPflow's compiled `NaturalGradient` on all the data; a kernel is
     learnt by Adam, a step of each in turn.
     """
 
     has_trace = True
-    note = ""
 
     def __init__(self, likelihood: Likelihood, steps: NaturalGradientSteps | None = None) -> None:
         self._likelihood, self._steps = likelihood, steps or NaturalGradientSteps()
         self._trainer: Trainer | None = None
 
-    def fit(
-        self,
-        X: AnyNDArray,
-        y: AnyNDArray,
-        Z: AnyNDArray,
-        kernel: KernelSettings,
-        seed: int,
-        watch: Watch | None = None,
-    ) -> None:
-        """See `Baseline`. A step size that fails is followed by a smaller one, and noted."""
+    def _fit(self, task: Task, watch: Watch | None) -> str:
+        """A step size that fails is followed by a smaller one, and noted."""
+        X, y, Z, kernel, _ = task
         if self._trainer is None or not self._trainer.suits(Z, kernel):
             self._trainer = Trainer(self._likelihood, Z, kernel, self._steps)
             self.model = self._trainer.model
-        self.note, watch = "", watch and without_watching(watch)
+        notes, watch = list[str](), watch and without_watching(watch)
         sizes = self._steps.learning if kernel.learn else self._steps.sizes
         for gamma, smaller in zip(sizes, (*sizes[1:], None)):
             self._trainer.reset(Z, kernel)
             try:
-                if not self._trainer.train(X, y, gamma, watch):
-                    self.note = "; ".join(filter(None, [self.note, "not converged"]))
-                return
+                converged = self._trainer.train(X, y, gamma, watch)
+                return "; ".join(notes if converged else [*notes, "not converged"])
             except (tf.errors.InvalidArgumentError, FloatingPointError):
                 if smaller is None:
                     raise
-                self.note = f"step size {gamma} failed, {smaller} used"
+                notes = [f"step size {gamma} failed, {smaller} used"]
+        raise AssertionError("the last size returns or raises")
 
-    def predict_proba(self, X: AnyNDArray) -> AnyNDArray:
-        """See `Baseline`."""
+    def _predict(self, X: AnyNDArray) -> Any:
         assert self._trainer is not None
-        return _all_classes(np.asarray(self._trainer.predict(X)))
+        return self._trainer.predict(X)
 
 
-class BSVMBaseline:
+class BSVMBaseline(Baseline):
     """`gpflow_bsvm.models.BSVM` by `gpflow_bsvm.fit`; a kernel is learnt by `VEM`."""
 
     has_trace = True
-    note = ""
 
     def __init__(self, likelihood: Likelihood) -> None:
         self._likelihood = likelihood
 
-    def fit(
-        self,
-        X: AnyNDArray,
-        y: AnyNDArray,
-        Z: AnyNDArray,
-        kernel: KernelSettings,
-        seed: int,
-        watch: Watch | None = None,
-    ) -> None:
-        """See `Baseline`."""
+    def _fit(self, task: Task, watch: Watch | None) -> str:
+        X, y, Z, kernel, _ = task
         about = (make_kernel(kernel, X.shape[1]), self._likelihood, Z)
         self.model = models.BSVM(*about, num_latent_gps=self._likelihood.latent_dim or 1)
         gpflow.set_trainable(self.model.inducing_variable, False)
 
         def callback(step: int, history: inference.History) -> None:
-            assert watch is not None
-            watch(history.seconds[-1], history.elbo[-1])
+            if watch:
+                watch(history.seconds[-1], history.elbo[-1])
 
         run, data = (inference.VEM().run if kernel.learn else inference.fit), (X, y[:, None] * 1.0)
         history = run(self.model, data, progress=False, callback=callback if watch else None)
-        self.note = "" if history.converged else "not converged"
+        return "" if history.converged else "not converged"
 
-    def predict_proba(self, X: AnyNDArray) -> AnyNDArray:
-        """See `Baseline`."""
-        return _all_classes(predict_probabilities(self.model, X))
-
-
-def _all_classes(p: AnyNDArray) -> AnyNDArray:
-    """:return: [N, C] of p(y = 1) [N, 1], or of p [N, C] whose rows sum to 1 almost."""
-    if p.shape[1] == 1:
-        return np.concatenate([1 - p, p], axis=1)
-    return p / p.sum(axis=1, keepdims=True)  # RobustMax's quadrature is off by some 1e-4
+    def _predict(self, X: AnyNDArray) -> Any:
+        return predict_probabilities(self.model, X)
 
 
 def hinge(num_classes: int, bound: str) -> BSVMBaseline:

@@ -20,15 +20,12 @@ def provenance() -> dict[str, str | int]:
     :return: version by package, and Python's; "processor", and "cores" that this process may use;
         "commit" of the package's own repository if it runs from one, with "-dirty" after changes.
     """
-    found: dict[str, str | int] = {"python": platform.python_version()}
-    found |= {"gpflow_bsvm": __version__}
-    found |= {package: importlib.metadata.version(package) for package in _PACKAGES}
+    versions = {package: importlib.metadata.version(package) for package in _PACKAGES}
+    versions = {"python": platform.python_version(), "gpflow_bsvm": __version__} | versions
     affinity = getattr(os, "sched_getaffinity", None)  # Linux only
     cores = len(affinity(0)) if affinity else os.cpu_count() or 1
-    commit = _commit()
-    return (
-        found | {"processor": _processor(), "cores": cores} | ({"commit": commit} if commit else {})
-    )
+    commit = {"commit": found} if (found := _commit()) else {}
+    return {**versions, "processor": _processor(), "cores": cores, **commit}
 
 
 def _processor() -> str:

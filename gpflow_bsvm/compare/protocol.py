@@ -6,7 +6,7 @@ import contextlib
 import math
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -23,8 +23,6 @@ from .splits import Fold, check_counts, class_labels, folds
 if TYPE_CHECKING:
     from .baselines import Baseline
     from .training import Watch
-
-_NAN = float("nan")
 
 
 @dataclass(frozen=True)
@@ -67,8 +65,8 @@ class FoldScore:
     fold: int
     status: str
     scores: dict[str, float]
-    train_seconds: float = _NAN
-    predict_us: float = _NAN
+    train_seconds: float = math.nan
+    predict_us: float = math.nan
 
     @property
     def ok(self) -> bool:
@@ -98,9 +96,7 @@ class Comparison:
     """
 
     def __init__(self, dataset: Dataset, settings: Settings) -> None:
-        """
-        :raise DataError: unless there are two classes or more, each with a row for every fold.
-        """
+        """:raise DataError: unless there are two classes or more, each with a row in every fold."""
         self.dataset, self.settings = dataset, settings
         self.labels, self._y = class_labels(dataset)
         check_counts(dataset.name, self.labels, np.bincount(self._y), settings.folds)
@@ -110,11 +106,7 @@ class Comparison:
         self._made: dict[str, Baseline] = {}
 
     def run(
-        self,
-        models: Sequence[str],
-        *,
-        with_traces: bool = True,
-        progress: bool | None = None,
+        self, models: Sequence[str], *, with_traces: bool = True, progress: bool | None = None
     ) -> None:
         """
         :param models: names in `BASELINES`.
@@ -126,8 +118,7 @@ class Comparison:
         disable = None if progress is None else not progress
         total = settings.folds * len(names)
         bar = tqdm(total=total, desc=self.dataset.name, unit="fit", disable=disable)
-        with contextlib.ExitStack() as stack:
-            stack.enter_context(bar)
+        with bar, contextlib.ExitStack() as stack:
             stack.callback(self._sort, names)
             tf.random.set_seed(settings.seed)  # for GPflow's Softmax; here as it is slow
             shared = (settings.folds, settings.seed, settings.num_inducing)
@@ -155,14 +146,17 @@ class Comparison:
                 self._made[name] = make_baseline(name, len(self.labels))
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                train_seconds, _ = _timed(lambda: self._fit(self._made[name], fold))
-                predict_seconds, p = _timed(lambda: self._made[name].predict_proba(fold.X_test))
+                start = time.perf_counter()
+                self._fit(self._made[name], fold)
+                trained = time.perf_counter()
+                p = np.asarray(self._made[name].predict_proba(fold.X_test))
+                predict_us = 1e6 * (time.perf_counter() - trained) / len(p)
             scores = metrics.evaluate(fold.y_test, p)
         except Exception as error:  # whatever it is: one model must not end the comparison
-            return FoldScore(*about, _reason(error), dict.fromkeys(metrics.METRICS, _NAN))
+            return FoldScore(*about, _reason(error), dict.fromkeys(metrics.METRICS, math.nan))
         self.held_out.setdefault(name, []).append((fold.y_test, p))
         status = f"ok: {self._made[name].note}" if self._made[name].note else "ok"
-        return FoldScore(*about, status, scores, train_seconds, 1e6 * predict_seconds / len(p))
+        return FoldScore(*about, status, scores, trained - start, predict_us)
 
     def _fit(self, model: Baseline, fold: Fold, watch: Watch | None = None) -> None:
         kernel = self.settings.kernel(fold.X.shape[1])
@@ -190,9 +184,3 @@ def _reason(error: Exception) -> str:
     if isinstance(error, Skipped):
         return f"skipped: {first}"
     return f"failed: {type(error).__name__}: {first}"
-
-
-def _timed(function: Callable[[], AnyNDArray | None]) -> tuple[float, AnyNDArray]:
-    start = time.perf_counter()
-    value = function()
-    return time.perf_counter() - start, np.asarray(value)

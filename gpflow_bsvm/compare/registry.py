@@ -1,7 +1,6 @@
 """The models that are compared, by name. TensorFlow is imported where one is made, not here.
 
-To add one, write a class with the methods of `gpflow_bsvm.compare.baselines.Baseline` and enter it
-in `BASELINES`.
+To add one, write a `gpflow_bsvm.compare.baselines.Baseline` and enter it in `BASELINES`.
 """
 
 from __future__ import annotations

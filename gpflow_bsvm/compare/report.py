@@ -53,26 +53,19 @@ def summary(scores: Sequence[FoldScore]) -> list[dict[str, Any]]:
         0, in which TensorFlow traces, if there are others), and how often each status other than
         "ok" was met.
     """
-    records = []
-    values = [*METRICS, *_TIMES]
+    records, values = [], [*METRICS, *_TIMES]
     for (dataset, model), group in frame(scores).groupby(["dataset", "model"], sort=False):
         good = group[group.status.str.startswith("ok")]
         if len(good) > 1:
             good = good.astype(dict.fromkeys(_TIMES, float))
             good.loc[good.fold == 0, list(_TIMES)] = math.nan
-        mean, std, median = good[values].mean(), good[values].std(ddof=0), good[values].median()
-        records.append(
-            {
-                "dataset": dataset,
-                "model": model,
-                "folds": len(group),
-                "folds_ok": len(good),
-                "notes": {k: int(v) for k, v in group.status.value_counts().items() if k != "ok"},
-                "mean": {name: _finite(mean[name]) for name in values},
-                "std": {name: _finite(std[name]) for name in values},
-                "median": {name: _finite(median[name]) for name in values},
-            }
-        )
+        good, counts = good[values], group.status.value_counts()
+        moments = {"mean": good.mean(), "std": good.std(ddof=0), "median": good.median()}
+        record = {"dataset": dataset, "model": model, "folds": len(group), "folds_ok": len(good)}
+        record["notes"] = {k: int(v) for k, v in counts.items() if k != "ok"}
+        for what, row in moments.items():
+            record[what] = {name: _finite(row[name]) for name in values}
+        records.append(record)
     return records
 
 
@@ -124,14 +117,13 @@ def _column(name: str, records: list[dict[str, Any]]) -> list[str]:
 
 
 def _footnotes(records: list[dict[str, Any]]) -> list[str]:
-    return [
-        f"  {record['model']}, {count} of {record['folds']} folds: {note.removeprefix('ok: ')}"[
-            :110
-        ]
+    lines = [
+        f"  {record['model']}, {count} of {record['folds']} folds: {note.removeprefix('ok: ')}"
         for record in records
         for note, count in record["notes"].items()
         if record["folds_ok"]
     ]
+    return [line[:110] for line in lines]
 
 
 def write(comparisons: Sequence[Comparison], directory: Path) -> None:
@@ -189,8 +181,8 @@ def _draw_times(
     axes: dict[str, Any], comparison: Comparison, model: str, style: dict[str, Any]
 ) -> None:
     good = [score for score in comparison.fold_scores if score.model == model and score.ok]
-    seconds = [score.train_seconds for score in good]
-    typical = [float(np.median(seconds[1:] or seconds))]  # fold 0 is slow: TensorFlow traces
+    later = [score.train_seconds for score in good if score.fold > 0]  # in fold 0 TensorFlow traces
+    typical = [float(np.median(later or good[0].train_seconds))]
     for name, ax in axes.items():
         values = [score.scores[name] for score in good]
         way: tuple[list[float], list[float]] = (typical, [float(np.mean(values))])

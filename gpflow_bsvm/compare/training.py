@@ -68,9 +68,7 @@ class Trainer:
         kernel: KernelSettings,
         steps: NaturalGradientSteps,
     ) -> None:
-        """
-        :param Z: [M, D], for the shape, as `kernel` is; `reset` sets the values.
-        """
+        """:param Z: [M, D], for the shape, as `kernel` is; `reset` sets the values."""
         num_latents = likelihood.latent_dim or 1
         about = (make_kernel(kernel, Z.shape[1]), likelihood, Z)
         self.model = gpflow.models.SVGP(*about, num_latent_gps=num_latents)
@@ -101,8 +99,7 @@ class Trainer:
         lengthscales.assign(np.full(lengthscales.shape, kernel.lengthscale))
         model.kernel.variance.assign(kernel.variance)
         model.q_mu.assign(tf.zeros_like(model.q_mu))
-        num_latents = model.q_sqrt.shape[0]
-        model.q_sqrt.assign(tf.eye(len(Z), batch_shape=[num_latents], dtype=model.q_sqrt.dtype))
+        model.q_sqrt.assign(np.broadcast_to(np.eye(len(Z)), model.q_sqrt.shape))
         for variable in self._adam.variables:  # its moments and its step number
             if variable is not self._adam.learning_rate:
                 variable.assign(tf.zeros_like(variable))
@@ -117,11 +114,9 @@ class Trainer:
         :return: whether it did before `MAX_STEPS` were used up.
         :raise FloatingPointError: if q or ELBO is not finite, or the ELBO ends lower than it began.
         """
-        data = (X, y[:, None].astype(self._label_dtype))
+        data, elbos = (X, y[:, None].astype(self._label_dtype)), list[float]()
         if self._learn:
-            for _ in self._elbos(self._learning_step, KERNEL_ROUNDS, data, gamma, watch):
-                pass
-        elbos: list[float] = []
+            list(self._elbos(self._learning_step, KERNEL_ROUNDS, data, gamma, watch))
         for elbo in self._elbos(self._natural_step, MAX_STEPS, data, gamma, watch):
             elbos.append(elbo)
             if _settled(elbos, self._steps.window):
@@ -165,8 +160,7 @@ class Trainer:
             seen.append(self.model.training_loss((X, Y)))
             return seen[-1]
 
-        q = (self.model.q_mu, self.model.q_sqrt)
-        self._natural_gradient.minimize(loss, [q])
+        self._natural_gradient.minimize(loss, [(self.model.q_mu, self.model.q_sqrt)])
         return -seen[0]
 
     def _step_both(self, X: tf.Tensor, Y: tf.Tensor) -> tf.Tensor:

@@ -22,30 +22,21 @@ def as_matrix(values: Any, name: str, first_row: int = 0) -> Any:
     :return: `values` as a finite two-dimensional array, or as `SparseRows`.
     :raise ValueError: for any other shape, no rows, NaN or infinity.
     """
-    if scipy.sparse.issparse(values) or isinstance(values, SparseRows):
-        return _as_sparse_rows(values, name)
-    array = np.asarray(values)
+    values = SparseRows(values) if scipy.sparse.issparse(values) else values
+    array = values if isinstance(values, SparseRows) else np.asarray(values)
     if array.ndim != 2:
         hint = f"; use {name}[:, None]" if array.ndim == 1 else ""
         raise ValueError(f"{name} must have shape [N, .], got shape {array.shape}{hint}")
     if len(array) == 0:
         raise ValueError(f"{name} has no rows; at least one is needed")
-    if array.dtype.kind == "f" and not np.isfinite(array).all():
-        row, column = np.argwhere(~np.isfinite(array))[0]
-        raise ValueError(
-            f"{name} holds {array[row, column]} (row {first_row + row}, column {column}); "
-            "drop or impute such rows first"
-        )
+    stored = array.values if isinstance(array, SparseRows) else array
+    if array.dtype.kind == "f" and not np.isfinite(stored).all():
+        what = "NaN or infinity"
+        if stored is array:
+            row, column = np.argwhere(~np.isfinite(array))[0]
+            what = f"{array[row, column]} (row {first_row + row}, column {column})"
+        raise ValueError(f"{name} holds {what}; drop or impute such rows first")
     return array
-
-
-def _as_sparse_rows(values: Any, name: str) -> SparseRows:
-    rows = values if isinstance(values, SparseRows) else SparseRows(values)
-    if len(rows) == 0:
-        raise ValueError(f"{name} has no rows; at least one is needed")
-    if rows.dtype.kind == "f" and not np.isfinite(rows.values).all():
-        raise ValueError(f"{name} holds NaN or infinity; drop or impute such rows first")
-    return rows
 
 
 def check_inputs(X: Any, first_row: int = 0) -> Any:
@@ -59,9 +50,7 @@ def check_inputs(X: Any, first_row: int = 0) -> Any:
 
 
 def check_dtype(X: Any) -> None:
-    """
-    :raise ValueError: for an array or tensor of another dtype than GPflow's default float.
-    """
+    """:raise ValueError: for an array or tensor of another dtype than GPflow's default float."""
     expected, found = tf.as_dtype(gpflow.config.default_float()), getattr(X, "dtype", None)
     if found is not None and tf.as_dtype(found) != expected:
         raise ValueError(

@@ -55,18 +55,12 @@ def _in_order(
 def _as_they_come(data: Source, num_batches: int, position: int) -> Iterator[Block]:
     group: list[Batch] = []
     for batch in data.stream(position):
-        if group and len(batch.Y) != len(group[0].Y):
+        fits = not group or len(batch.Y) == len(group[0].Y)
+        if fits:
+            group.append(batch)
+        if not fits or len(group) == num_batches:
             position += len(group)
-            yield _block(data, group, position)
-            group = []
-        group.append(batch)
-        if len(group) == num_batches:
-            position += len(group)
-            yield _block(data, group, position)
-            group = []
-
-
-def _block(data: Source, group: list[Batch], position: int) -> Block:
-    rows = joined(group)
-    index = np.arange(len(rows.Y)).reshape(len(group), -1)
-    return Block(data.see(rows), index, position)
+            rows = joined(group)
+            index = np.arange(len(rows.Y)).reshape(len(group), -1)
+            yield Block(data.see(rows), index, position)
+            group = [] if fits else [batch]

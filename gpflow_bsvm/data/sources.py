@@ -138,12 +138,9 @@ class DatasetSource(Source):
     def stream(self, position: int) -> Iterator[Batch]:
         """:return: the batches, the dataset started again where it ends."""
         while True:
-            count = 0
             for count, batch in enumerate(self._batches(), 1):
                 if count > position:
                     yield batch
-            if count == 0:
-                raise ValueError("the dataset is empty: it must yield batches (X, Y)")
             position = max(0, position - count)
 
     def _one_pass(self) -> Iterator[Batch]:
@@ -152,12 +149,7 @@ class DatasetSource(Source):
                 "the dataset repeats without end, and all the data are needed: leave out "
                 "repeat(), or use SVI or ML2"
             )
-        empty = True
-        for batch in self._batches():
-            empty = False
-            yield batch
-        if empty:
-            raise ValueError("the dataset is empty: it must yield batches (X, Y)")
+        return self._batches()
 
     def _batches(self) -> Iterator[Batch]:
         row = 0
@@ -169,6 +161,8 @@ class DatasetSource(Source):
             weight = check_weights(given, len(X), minibatch=True, first_row=row) * self._factor
             row += len(X)
             yield Batch(*map(tf.convert_to_tensor, (X, Y, weight)))
+        if row == 0:
+            raise ValueError("the dataset is empty: it must yield batches (X, Y)")
 
 
 def joined(batches: list[Batch]) -> Batch:

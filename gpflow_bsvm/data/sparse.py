@@ -54,8 +54,7 @@ class SparseRows:
         return self.shape[0]
 
     def __getitem__(self, index: Any) -> AnyNDArray:
-        dense: AnyNDArray = self._matrix[index].toarray()
-        return dense
+        return np.asarray(self._matrix[index].toarray())
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyNDArray:
         return np.asarray(self._matrix.toarray(), dtype)
@@ -63,5 +62,4 @@ class SparseRows:
     @property
     def values(self) -> AnyNDArray:
         """:return: the entries that are stored."""
-        stored: AnyNDArray = self._matrix.data
-        return stored
+        return np.asarray(self._matrix.data)

@@ -13,6 +13,7 @@ from gpflow.base import AnyNDArray
 from gpflow.inducing_variables import InducingPoints
 from gpflow.likelihoods import Likelihood
 
+from ..checks import check_whole
 from ..data.checks import check_data, check_inputs, check_weights
 from ..data.sources import ArraySource, DatasetSource, Source
 from ..likelihoods.hooks import is_shift_invariant
@@ -69,6 +70,7 @@ class Model(Protocol):
 def check_model(model: Any) -> None:
     """
     :raise TypeError: if `model` is none that the package's algorithms can fit.
+    :raise ValueError: for a `num_data` that is not positive.
     """
     if not all(hasattr(model, name) for name in ("projector", "natural", "assign_natural")):
         own = "its to_bsvm()" if hasattr(model, "to_bsvm") else "gpflow_bsvm.models.BSVM"
@@ -111,7 +113,11 @@ def open_data(model: Model, data: Any, sample_weight: Any = None) -> Source:
     :raise TypeError: see `check_model`, or if there are no data.
     """
     check_model(model)
-    data = _data_of(model, data)
+    if data is None:
+        if not hasattr(model, "data"):
+            kind = type(model).__name__
+            raise TypeError(f"{kind} holds no data: give (X, Y) as the second argument")
+        data = tuple(part.numpy() for part in model.data)
     if isinstance(data, Source):
         return data
     size = chunk_rows(model)
@@ -143,20 +149,12 @@ def open_inputs(model: Model, X: Any, size: int | None = None) -> ArraySource:
     :raise ValueError: for X that is not finite or of another width than the training data, or a
         `size` below 1.
     """
-    if size is not None and size < 1:
-        raise ValueError(f"chunk_rows must be at least 1, got {size}")
+    if size is not None:
+        check_whole(1, chunk_rows=size)
     X = check_inputs(X)
     check_width(model, X)
     nothing, ones = np.zeros((len(X), 0), X.dtype), np.ones((len(X), 1), X.dtype)
     return ArraySource(X, nothing, ones, size or chunk_rows(model))
-
-
-def _data_of(model: Any, data: Any) -> Any:
-    if data is not None:
-        return data
-    if not hasattr(model, "data"):
-        raise TypeError(f"{type(model).__name__} holds no data: give (X, Y) as the second argument")
-    return tuple(part.numpy() for part in model.data)
 
 
 def _check_part(model: Model, X: Any, Y: Any, first_row: int) -> tuple[AnyNDArray, AnyNDArray]:
@@ -171,8 +169,7 @@ def check_width(model: Model, X: Any, Y: Any = None) -> None:
         Y another number than it has latent functions (for likelihoods with one label per latent).
     """
     variable = model.prior.inducing_variable
-    points = plain_points(variable)
-    widths = [("the inducing points have", Z.shape[-1]) for Z in points]
+    widths = [("the inducing points have", Z.shape[-1]) for Z in plain_points(variable)]
     widths += [("the model has", getattr(variable, "num_inputs", X.shape[-1]))]
     for what, width in widths:
         if width != X.shape[-1]:

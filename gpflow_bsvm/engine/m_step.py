@@ -13,7 +13,6 @@ Gradients go through the features chunk by chunk: memory does not grow with N.
 from __future__ import annotations
 
 import tensorflow as tf
-from gpflow.config import default_float
 from gpflow.likelihoods import Likelihood
 
 from ..data.batch import Batch
@@ -79,15 +78,15 @@ def _weighted_sums(
 def _through_q(
     likelihood: Likelihood, prior: Prior, sums: Natural, slope: Gaussian, share: tf.Tensor
 ) -> tf.Tensor:
-    """:return: of which the gradient in h and P is that of F: by `slope` through q, and -KL."""
+    """:return: -KL, with the gradient of F in h and P: that of KL, and by `slope` through q."""
     _, q = gaussian(sums, share)
-    return tf.reduce_sum(slope.R * q.R) + tf.reduce_sum(slope.c * q.c) - q.kl
+    R, c = (part - tf.stop_gradient(part) for part in (q.R, q.c))  # 0, but for the gradient
+    return tf.reduce_sum(slope.R * R) + tf.reduce_sum(slope.c * c) - q.kl
 
 
 _bound = differentiable(site_bound, with_prior=True)
 _expectation = differentiable(expectation)
-_of_sums, _of_q = differentiable(_weighted_sums), differentiable(_through_q)
-_log_prior = differentiable(lambda *_: tf.zeros([], default_float()), with_prior=True)
+_of_sums, _of_q = differentiable(_weighted_sums), differentiable(_through_q, with_prior=True)
 _compiled_sums = Compiled(_sums)
 compiled_expectation = Compiled(expectation)
 
@@ -102,9 +101,8 @@ class SiteBound:
         self.hyperparameters = Hyperparameters(model)
         modules, plan = self.hyperparameters.modules, self.hyperparameters.plan
         self._model, self._source, self._share = model, source, shares_shifts(model)
-        graphs = (_bound, _expectation, _of_sums, _of_q, _log_prior)
-        self._at_once, self._expected, self._of_sums, self._of_q, self._log_prior = (
-            graph.bind(*modules, plan) for graph in graphs
+        self._at_once, self._expected, self._of_sums, self._of_q = (
+            graph.bind(*modules, plan) for graph in (_bound, _expectation, _of_sums, _of_q)
         )
         self._sums = _compiled_sums.bind(modules[1])
 
@@ -125,9 +123,9 @@ class SiteBound:
         sums = sum_over(data, lambda batch, part: self._sums(batch, part, jitter), sites)
         _, q = compiled_gaussian(sums, share)
         value, gradient, slope = sum_over(data, lambda batch: self._expected(q, batch, jitter))
-        _, _, weights = self._of_q(sums, slope, share)
+        others, of_prior, weights = self._of_q(sums, slope, share)
         rest = sum_over(
             data, lambda batch, part: self._of_sums((), batch, part, jitter, weights)[1], sites
         )
-        log_prior, of_prior, _ = self._log_prior(())
-        return value - q.kl + log_prior, list(map(tf.add, map(tf.add, gradient, rest), of_prior))
+        gradients = zip(gradient, rest, of_prior)
+        return value + others, [tf.add_n(parts) for parts in gradients]

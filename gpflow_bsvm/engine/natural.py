@@ -33,9 +33,7 @@ class Gaussian(NamedTuple):
     "return.kl: []",
 )
 def solve(natural: Natural) -> Gaussian:
-    """
-    P = L L^T:  R = L^-1,  c = R h,  KL = (|R^T c|^2 + |R|_F^2 - M - log|R|^2) / 2.
-    """
+    """P = L L^T:  R = L^-1,  c = R h,  KL = (|R^T c|^2 + |R|_F^2 - M - log|R|^2) / 2."""
     R = _inverse_of_lower(tf.linalg.cholesky(natural.P))
     c = tf.linalg.matvec(R, natural.h)
     mean = tf.linalg.matvec(R, c, transpose_a=True)

@@ -9,7 +9,7 @@ import tensorflow as tf
 from gpflow.base import AnyNDArray
 from gpflow.config import default_float
 
-from ..data.batch import Batch
+from ..data.batch import Batch, take
 from ..data.sources import Source
 from .contracts import Model
 from .projection import Projected
@@ -24,7 +24,6 @@ class ProjectedData(Source):
     the model had when this was made.
 
     :ivar dtype: of the features in `chunks`, and hence of the large products.
-    :ivar cached: whether features are kept.
     """
 
     def __init__(self, model: Model, source: Source) -> None:
@@ -77,7 +76,7 @@ class ProjectedData(Source):
             return self.everything(), index
         rows, index = self.source.gather(index)
         if len(rows.Y) != index.size:
-            rows = Batch(*(tf.gather(column, index.reshape(-1)) for column in rows))
+            rows = take(rows, index.reshape(-1))
             index = np.arange(index.size).reshape(index.shape)
         return self.see(rows), index
 

@@ -55,17 +55,12 @@ class QuasiNewton:
             self.inverse = None
 
     def _minimise(self, loss: _Loss, start: AnyNDArray, max_iter: int) -> OptimizeResult:
-        options: dict[str, Any] = {"maxiter": max_iter}
-        if self.inverse is None:
-            return minimize(
-                loss, start, jac=True, method="L-BFGS-B", options=options, callback=loss.stop
-            )
-        options["hess_inv0"] = self.inverse
+        how: dict[str, Any] = {"method": "L-BFGS-B", "options": {"maxiter": max_iter}}
+        if self.inverse is not None:
+            how = {"method": "BFGS", "options": {"maxiter": max_iter, "hess_inv0": self.inverse}}
         with warnings.catch_warnings():  # a line search that fails ends the iterations, and says so
             warnings.simplefilter("ignore", RuntimeWarning)
-            return minimize(
-                loss, start, jac=True, method="BFGS", options=options, callback=loss.stop
-            )
+            return minimize(loss, start, jac=True, callback=loss.stop, **how)
 
     @staticmethod
     def _learned(best: OptimizeResult) -> AnyNDArray | None:

@@ -25,21 +25,6 @@ from .structure import open_shape, structure_of
 _CACHE_SIZE = 64
 
 
-def _distributions(value: Any) -> list[Any]:
-    """:return: the distributions in a plan: a tuple of tuples, all the way down."""
-    if isinstance(value, tfp.distributions.Distribution):
-        return [value]
-    return (
-        [found for item in value for found in _distributions(item)]
-        if isinstance(value, tuple)
-        else []
-    )
-
-
-def _raw(parameter: gpflow.Parameter) -> tf.Tensor:
-    return tf.convert_to_tensor(parameter.unconstrained_variable)
-
-
 def _spec(tensor: tf.Tensor) -> tf.TensorSpec:
     """The last dimension (inputs, latents, inducing points) stays fixed, all others are open."""
     rank = len(tensor.shape)
@@ -85,8 +70,8 @@ class Compiled:
             tensors = [tf.convert_to_tensor(leaf) for leaf in tf.nest.flatten(arguments)]
             key = (structure, *((len(t.shape), t.shape[-1:], t.dtype) for t in tensors))
             graph, result = self._graph(key, modules, parameters, arguments, tensors)
-            flat = graph([_raw(parameter) for parameter in parameters], *tensors)
-            return tf.nest.pack_sequence_as(result, flat)
+            values = [tf.convert_to_tensor(p.unconstrained_variable) for p in parameters]
+            return tf.nest.pack_sequence_as(result, graph(values, *tensors))
 
         return call
 
@@ -143,15 +128,13 @@ def _rebuilder(
     modules: tuple[Any, ...], parameters: list[gpflow.Parameter]
 ) -> Callable[[list[tf.Tensor]], Any]:
     def rebuild(values: list[tf.Tensor]) -> tuple[Any, ...]:
-        constrained = {
-            id(parameter): value
-            if parameter.transform is None
-            else parameter.transform.forward(value)
-            for parameter, value in zip(parameters, values)
-        }
         # deepcopy takes what the memo has: here tensors in the place of the parameters, and
         # distributions as they are (TFP's `TransformedDistribution` cannot be copied).
-        memo = {**constrained, **{id(prior): prior for prior in _distributions(modules)}}
+        parts = tf.nest.flatten(modules)
+        memo = {id(p): p for p in parts if isinstance(p, tfp.distributions.Distribution)}
+        for parameter, value in zip(parameters, values):
+            transform = parameter.transform
+            memo[id(parameter)] = value if transform is None else transform.forward(value)
         return copy.deepcopy(modules, memo) if parameters else modules
 
     return rebuild

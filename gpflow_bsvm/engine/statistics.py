@@ -125,8 +125,9 @@ def cavity(rows: Projected, f: Marginals, sites: Sites) -> Marginals:
     """
     w = rows.batch.weight * sites.w
     r = rows.batch.weight * (sites.r - sites.w * rows.features.mean)
-    left = f.variance / tf.maximum(1 - w * f.variance, 1 / _MOST_GROWTH)
-    return total(rows.features, Marginals(left * (f.mean / f.variance - r), left))
+    left = tf.maximum(1 - w * f.variance, 1 / _MOST_GROWTH)
+    # The mean is not divided by its variance: far from all inducing points both are 0.
+    return total(rows.features, Marginals((f.mean - f.variance * r) / left, f.variance / left))
 
 
 @Compiled

@@ -28,9 +28,8 @@ def random_subset(X: Any, num_inducing: int, *, seed: int | None = 0) -> AnyNDAr
     :raise ValueError: if X is not finite and two-dimensional, or M is not in 1..N.
     """
     X = _checked(X, num_inducing)
-    rows = _distinct(X)
-    generator = np.random.default_rng(seed)
-    return _at_most(rows[generator.permutation(len(rows))[:num_inducing]], num_inducing)
+    rows = np.random.default_rng(seed).permutation(_distinct(X))
+    return _at_most(rows[:num_inducing], num_inducing)
 
 
 def kmeans(
@@ -43,14 +42,11 @@ def kmeans(
 ) -> AnyNDArray:
     """
     Centres of k-means, started by k-means++ (Wenzel et al. 2017, section 5.5), on a random
-    subsample of the rows, by scikit-learn.
+    subsample of the rows, by scikit-learn. Arguments and errors as in `random_subset`.
 
     :param X: [N, D], scaled as the kernel will see it.
-    :param num_inducing: M.
     :param subsample: look at this many rows at most.
     :param max_iter: Lloyd iterations; 0 gives the k-means++ seeding itself: rows of X.
-    :return: Z [M, D].
-    :raise ValueError: if X is not finite and two-dimensional, or M is not in 1..N.
     """
     X = _checked(X, num_inducing)
     generator = np.random.default_rng(seed)
@@ -63,11 +59,8 @@ def kmeans(
     if max_iter == 0:
         centres, _ = kmeans_plusplus(X, num_inducing, random_state=state)
     else:
-        centres = (
-            KMeans(num_inducing, n_init=1, max_iter=max_iter, random_state=state)
-            .fit(X)
-            .cluster_centers_
-        )
+        model = KMeans(num_inducing, n_init=1, max_iter=max_iter, random_state=state)
+        centres = model.fit(X).cluster_centers_
     return _at_most(_distinct(centres.astype(X.dtype)), num_inducing)
 
 
@@ -132,9 +125,8 @@ def greedy_variance(
     Rows of X by greedy conditional variance (Burt et al. 2020): each is the row of which those
     before say least, until they say enough of all. So it chooses M too.
 
-    In O(N M^2), on a random subsample of the rows.
+    In O(N M^2), on a random subsample of the rows. Arguments as in `random_subset`.
 
-    :param X: [N, D].
     :param max_inducing: most points.
     :param kernel: with a single output.
     :param tol: stop where the sum of the conditional variances is below `tol` times that of the
@@ -142,9 +134,7 @@ def greedy_variance(
     :param weight: [N], not negative, of the rows' variances: with the precisions w of sites, points
         go where the classes meet.
     :param subsample: look at this many rows at most.
-    :return: Z [M, D].
-    :raise ValueError: if X is not finite and two-dimensional, M is not in 1..N, or weights are not
-        N non-negative numbers.
+    :raise ValueError: as `random_subset`, or if weights are not N non-negative numbers.
     """
     X = _checked(X, max_inducing)
     weight = check_weights(weight, len(X))[:, 0]
@@ -158,8 +148,8 @@ def greedy_variance(
     chosen: list[int] = []
     L = np.zeros((max_inducing, len(X)))  # pivoted Cholesky factor of the kernel matrix
     while len(chosen) < min(max_inducing, len(X)):
-        pivot = int(np.argmax(weight * residual))
         left = weight * residual
+        pivot = int(np.argmax(left))
         if left[pivot] <= 0 or left.sum() <= enough:
             break
         column = np.asarray(kernel(X[pivot : pivot + 1], X), np.float64)[0]

@@ -10,7 +10,7 @@ import tensorflow as tf
 from gpflow.base import AnyNDArray
 
 from ..checks import check_whole
-from ..data.batch import Batch
+from ..data.batch import Batch, take
 from ..data.checks import check_inputs, duplicate_rows
 from ..data.passes import map_over
 from ..data.sources import ArraySource
@@ -85,9 +85,8 @@ def reselect(
     number = model.num_features[1] if max_inducing is None else max_inducing
     check_whole(1, max_inducing=number)
     rows = _some_rows(model, data, sample_weight, seed, subsample)
-    weight = rows.weight.numpy()
-    importance = weight[:, 0] * _precisions(model, rows) if margin else None
-    X = rows.X.numpy()
+    X, weight = rows.X.numpy(), rows.weight.numpy()[:, 0]
+    importance = weight * _precisions(model, rows) if margin else None
     Z = greedy_variance(X, min(number, len(X)), model.kernel, tol=tol, weight=importance)
     exchange(model, Z)
     return Z
@@ -100,14 +99,11 @@ def _some_rows(model: BSVM, data: Any, weight: Any, seed: int | None, number: in
     if len(index) > number:
         index = np.random.default_rng(seed).choice(len(index), number, replace=False)
     rows, index = source.gather(index)
-    return Batch(*(tf.gather(column, index) for column in rows))
+    return take(rows, index)
 
 
 def _precisions(model: BSVM, rows: Batch) -> AnyNDArray:
     """:return: precisions of the sites, summed over latent functions, [N]."""
     q, localise = compiled_solve(model.natural()), compiled_localise.bind(model.likelihood)
-    X, Y, weight = (column.numpy() for column in rows)
-    source = ArraySource(X, Y, weight, chunk_rows(model))
-    data = ProjectedData(model, source)
-    w: AnyNDArray = map_over(data, lambda part: localise(q, part).sites.w).numpy()
-    return np.sum(w, axis=1)
+    data = ProjectedData(model, ArraySource(*rows, chunk_rows(model)))
+    return np.sum(map_over(data, lambda part: localise(q, part).sites.w), axis=1)

@@ -148,18 +148,16 @@ class _Sweeps(Run):
             elif last:  # single precision may overflow where double does not
                 check_elbo(ascent.point.value, "at the start")
             if last:
-                self._stop(steps)
-                return None
+                break
             self.state = self._enter(phase + 1, self.state)
-
-    def _stop(self, steps: int) -> None:
         self.converged = steps > 0
         if not steps:
             warnings.warn(
                 "no step was found that raises the bound: q is as it was, and nothing has "
                 "converged; a smaller learning_rate or another bound may help",
-                stacklevel=4,
+                stacklevel=3,
             )
+        return None
 
     def _move(self, start: Point, rho: float) -> Point:
         """One pass over the data: the point at rho, its ELBO and the sums seen from there."""
@@ -177,6 +175,5 @@ class _Sweeps(Run):
         return Point(natural, float(expectation - q.kl), sums)
 
     def restore(self) -> None:
-        """See `Run`."""
         if self.state.steps:
             self._model.assign_natural(self.state.ascent.point.natural)

@@ -18,7 +18,7 @@ from ..engine.natural import Natural, compiled_solve
 from ..engine.projected_data import ProjectedData
 from ..engine.projection import Projected
 from ..engine.shared_graph import Compiled
-from ..engine.statistics import Marginals, Statistics, localise, sum_sites
+from ..engine.statistics import Marginals, Statistics, accumulate
 from ..likelihoods.hooks import Hook
 from .algorithm import Algorithm, Run, Step
 
@@ -83,8 +83,7 @@ def _statistics(likelihood: Likelihood, s: tf.Tensor, rows: Projected) -> Statis
     f = tf.transpose(tf.linalg.matvec(rows.features.phi, s))
     features = rows.features._replace(residual=tf.zeros_like(rows.features.residual))
     rows = rows._replace(features=features)
-    local = localise(likelihood, rows, Marginals(f, tf.zeros_like(f)))
-    return Statistics(sum_sites(rows, local.sites), tf.reduce_sum(local.expectation))
+    return accumulate(likelihood, rows, Marginals(f, tf.zeros_like(f)))
 
 
 class _Mode(Run):
@@ -115,7 +114,6 @@ class _Mode(Run):
         return Point(s, float(value), tf.linalg.matvec(q.R, q.c, transpose_a=True))
 
     def restore(self) -> None:
-        """See `Run`."""
         s: Any = self.state.ascent.point.s
         eye = tf.eye(s.shape[1], batch_shape=[s.shape[0]], dtype=s.dtype)
         if self.state.steps:

@@ -60,16 +60,9 @@ class Recorder:
     """
 
     def __init__(
-        self,
-        run: Run,
-        callback: Callback | None = None,
-        monitor: Callable[[int], Any] | None = None,
-        progress: bool | None = None,
+        self, run: Run, callback: Callback | None, monitor: Any, progress: bool | None
     ) -> None:
-        """
-        :param monitor: a `gpflow.monitor.Monitor`, called with the step.
-        :param progress: show a bar; None shows it on a terminal only.
-        """
+        """Arguments as in `Algorithm.run`."""
         self.history = History()
         self._run, self._callback, self._monitor = run, callback, monitor
         self._bar = progress_bar(run.max_steps, "fit", progress)

@@ -25,10 +25,8 @@ class HMC(Sampler):
     adapted during the burn-in, for any likelihood: what `Gibbs` and q are compared with. As there,
     the residual variance of a sparse model plays no part, and rows are all in memory.
 
-    :ivar num_draws: kept of each chain.
+    :ivar num_draws: and `num_chains`, `seed`: as in `Gibbs`.
     :ivar burn_in: first draws of each chain, not kept; the step size adapts in four fifths of it.
-    :ivar num_chains: started from draws of the prior.
-    :ivar seed: of all draws.
     """
 
     num_draws: int = 1000

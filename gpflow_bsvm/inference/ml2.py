@@ -40,15 +40,13 @@ class ML2(MinibatchAlgorithm):
     density of its prior is not finite, or the kernel has state that is no `gpflow.Parameter`, and a
     FloatingPointError if not even the smallest step of Adam leaves a finite q.
 
-    :ivar batch_size: rows of a minibatch (for arrays; a `tf.data.Dataset` brings its own batches).
+    :ivar batch_size: and `seed`, `record_every`: as in `SVI`.
     :ivar max_steps: natural-gradient steps in all.
     :ivar learning_rate: of these: a function of the step number from 0, or a number in (0, 1]. It
         need not go to 0: hyperparameters move on.
     :ivar every: natural-gradient steps from one step of Adam to the next.
     :ivar adam_rate: of Adam, in GPflow's unconstrained parameters; halved after a block of steps
         that ends in no finite bound, which is undone.
-    :ivar seed: of the order of the rows (for arrays).
-    :ivar record_every: steps between records (history, callback, monitor, progress bar).
     """
 
     batch_size: int = 100
@@ -81,14 +79,6 @@ class _Learning(MinibatchRun):
     def __init__(self, options: ML2, model: Model, source: Source) -> None:
         self._options, self._hyper = options, Hyperparameters(model)
         self._hyper.check_start()
-        self._check_learned()
-        modules = self._hyper.modules
-        self._learn = compiled_learn.bind(*modules, self._hyper.plan)
-        self._expectation = compiled_expectation.bind(*modules)
-        values = self._hyper.state()
-        super().__init__(options, model, source, Memory(values, Adam.start(values)))
-
-    def _check_learned(self) -> None:
         if not self._hyper.named:
             raise ValueError("nothing but q is trainable: use SVI")
         if not self._hyper.in_parameters:
@@ -96,6 +86,11 @@ class _Learning(MinibatchRun):
                 "kernel, mean function and likelihood must hold their state in gpflow.Parameters: "
                 "nothing else can be moved in a compiled loop"
             )
+        modules = self._hyper.modules
+        self._learn = compiled_learn.bind(*modules, self._hyper.plan)
+        self._expectation = compiled_expectation.bind(*modules)
+        values = self._hyper.state()
+        super().__init__(options, model, source, Memory(values, Adam.start(values)))
 
     def _steps(self, state: State, block: Block, scale: float) -> tuple[Natural, Any, float]:
         options, number, dtype = self._options, len(block.index), state.natural.h.dtype
@@ -126,6 +121,5 @@ class _Learning(MinibatchRun):
         return Step(state.steps, elbo, rate, self._hyper.values())
 
     def restore(self) -> None:
-        """See `Run`."""
         self._hyper.assign(self.state.memory.values)
         super().restore()

@@ -49,17 +49,13 @@ class Samples:
         return mean.numpy(), variance.numpy()
 
     def predict_y(self, X: Any) -> tuple[AnyNDArray, AnyNDArray]:
-        """
-        :param X: [N, D].
-        :return: mean of y averaged over all draws, and p - p^2, both as `model.predict_y`.
-        """
+        """:return: mean of y averaged over all draws, and p - p^2, both as `model.predict_y`."""
         predict = compiled_mean.bind(self.model.likelihood)
 
         def mean(rows: Projected) -> AnyNDArray:
             f = self._draws_of_f(rows)
             variance = np.maximum(rows.features.residual, 0) * np.ones_like(f[0])
-            means: AnyNDArray = np.mean([predict(rows.batch.X, one, variance) for one in f], axis=0)
-            return means
+            return np.asarray(np.mean([predict(rows.batch.X, one, variance) for one in f], axis=0))
 
         p = self._map(mean, X).numpy()
         return p, p - p**2

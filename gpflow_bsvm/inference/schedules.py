@@ -108,24 +108,8 @@ class Adaptive:
         return rho, (mean_h, mean_P, mean_square, tau, count + 1)
 
 
-class Precomputed:
-    """In `SVI`'s loop: the rates that a function of the step number gave."""
-
-    def memory(self, natural: Natural) -> tuple[tf.Tensor, ...]:
-        """:return: nothing."""
-        return ()
-
-    def rate(
-        self, given: tf.Tensor, residual: Natural, memory: tuple[tf.Tensor, ...]
-    ) -> tuple[tf.Tensor, tuple[tf.Tensor, ...]]:
-        """:return: `given`."""
-        return given, memory
-
-
 def check_schedule(learning_rate: Any) -> None:
-    """
-    :raise ValueError: unless it is a schedule, or a number in (0, 1].
-    """
+    """:raise ValueError: unless it is a schedule, or a number in (0, 1]."""
     if isinstance(learning_rate, numbers.Real):
         check_rate(learning_rate=learning_rate)
     elif not (callable(learning_rate) or isinstance(learning_rate, Adaptive)):

@@ -21,7 +21,7 @@ from ..engine.shared_graph import Compiled
 from ..engine.statistics import accumulate, compiled_accumulate
 from .algorithm import Run
 from .minibatches import MinibatchAlgorithm, MinibatchRun, State
-from .schedules import Adaptive, Precomputed, RobbinsMonro, Schedule, check_schedule, rates
+from .schedules import Adaptive, RobbinsMonro, Schedule, check_schedule, rates
 
 #: From this many entries (B times L M) on, products run in single precision, ...
 _BIG_BATCH = 1e5
@@ -73,7 +73,7 @@ class SVI(MinibatchAlgorithm):
 class Memory(NamedTuple):
     """What `SVI` remembers beside q."""
 
-    schedule: tuple[tf.Tensor, ...]  #: of the learning rate
+    schedule: tuple[tf.Tensor, ...]  #: of an `Adaptive` learning rate
     total: Natural  #: of the states that are averaged
     number: int  #: of these
     late: bool  #: whether the first half is over
@@ -83,13 +83,14 @@ class Memory(NamedTuple):
 class _Steps(MinibatchRun):
     def __init__(self, options: SVI, model: Model, data: ProjectedData) -> None:
         self._options, rate = options, options.learning_rate
-        self._schedule = rate if isinstance(rate, Adaptive) else Precomputed()
-        self._loop = compiled_steps.bind(model.likelihood, self._schedule, options.average)
+        adaptive = rate if isinstance(rate, Adaptive) else None
+        self._loop = compiled_steps.bind(model.likelihood, adaptive, options.average)
         self._accumulate = compiled_accumulate.bind(model.likelihood)
         natural = model.natural()
         zeros = Natural(*map(tf.zeros_like, natural))
         self._shape = natural.h.shape
-        memory = Memory(self._schedule.memory(natural), zeros, 0, False, natural)
+        schedule = adaptive.memory(natural) if adaptive else ()
+        memory = Memory(schedule, zeros, 0, False, natural)
         super().__init__(options, model, data, memory)
 
     def _most_batches(self, number: int) -> int:
@@ -141,7 +142,6 @@ class _Steps(MinibatchRun):
         return float(expectation * (self._num_data / len(index)) - q.kl)
 
     def restore(self) -> None:
-        """See `Run`."""
         if self.state.steps:
             self._model.assign_natural(self._shown(self.state))
 
@@ -149,7 +149,7 @@ class _Steps(MinibatchRun):
 @Compiled
 def compiled_steps(
     likelihood: Likelihood,
-    schedule: Adaptive | Precomputed,
+    adaptive: Adaptive | None,
     average: bool,
     natural: Natural,
     scale: tf.Tensor,
@@ -161,21 +161,23 @@ def compiled_steps(
     """
     Natural-gradient steps over minibatches rows[index[t]], t = 0..T-1.
 
+    :param adaptive: what makes other rates of `rates`, if anything.
     :param average: whether the states are summed up.
     :param scale: num_data / B.
-    :param rates: [T], what `schedule` is given.
+    :param rates: [T].
     :param index: [T, B].
     :return: the last state, the sum of all (or nothing but zeros), the last rate, and the memory
-        of `schedule`.
+        of `adaptive`.
     """
 
     def body(t: Any, old: Natural, total: Natural, rho: Any, memory: Any) -> Any:
         batch = rows.take(index[t])
         sums = accumulate(likelihood, batch, batch_marginals(batch.features.phi, old)).sums
         sums = Natural(scale * sums.h, scale * sums.P)
-        target = blend(old, sums, tf.ones_like(scale))
-        residual = Natural(target.h - old.h, target.P - old.P)
-        rho, memory = schedule.rate(rates[t], residual, memory)
+        rho = rates[t]
+        if adaptive:
+            target = blend(old, sums, tf.ones_like(scale))
+            rho, memory = adaptive.rate(rho, Natural(*map(tf.subtract, target, old)), memory)
         new = blend(old, sums, rho)
         total = Natural(*map(tf.add, total, new)) if average else total
         return t + 1, new, total, rho, memory

@@ -110,7 +110,6 @@ class _Rounds(Run):
         return optimizer.inverse
 
     def restore(self) -> None:
-        """See `Run`."""
         self._hyper.assign(self.state.values)
         if self.state.natural is not None:
             self._model.assign_natural(self.state.natural)

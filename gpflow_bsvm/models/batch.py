@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import gpflow
 import tensorflow as tf
@@ -30,8 +31,6 @@ class BatchBSVM(gpflow.models.InternalDataTrainingLossMixin, BSVM):  # type: ign
 
     It is a `BSVM` with Z = X and its data inside, as `gpflow.models.VGP`: `model.elbo()`,
     `model.training_loss()`, `gpflow_bsvm.fit(model)`, `CAVI().run(model)`, `VEM().run(model)`.
-
-    :ivar data: X [N, D] and Y [N, P].
     """
 
     def __init__(
@@ -51,16 +50,11 @@ class BatchBSVM(gpflow.models.InternalDataTrainingLossMixin, BSVM):  # type: ign
         X, Y = check_data(likelihood, *data)
         num_latent_gps = num_latent_gps or num_latents(likelihood, Y.shape[1])
         _check_memory(len(X), num_latent_gps)
-        X = tf.convert_to_tensor(X)
-        super().__init__(
-            kernel,
-            likelihood,
-            X.numpy(),
-            mean_function=mean_function,
-            num_latent_gps=num_latent_gps,
-        )
+        data = tf.convert_to_tensor(X), tf.convert_to_tensor(Y)
+        how: dict[str, Any] = {"mean_function": mean_function, "num_latent_gps": num_latent_gps}
+        super().__init__(kernel, likelihood, data[0].numpy(), **how)
         gpflow.set_trainable(self.inducing_variable, False)
-        self.data = X, tf.convert_to_tensor(Y)
+        self.data = data
 
     def _warn_of_duplicates(self) -> None:
         """Equal rows are two data; the jitter tells them apart."""

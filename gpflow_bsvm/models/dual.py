@@ -112,13 +112,8 @@ class DualBSVM(SparseFeatures, gpflow.models.GPModel, gpflow.models.InternalData
 
     def to_bsvm(self) -> BSVM:
         """:return: a `BSVM` of the same kernel, likelihood and so on, with the present q."""
-        model = BSVM(
-            self.kernel,
-            self.likelihood,
-            self.inducing_variable,
-            mean_function=self.mean_function,
-            num_latent_gps=self.num_latent_gps,
-        )
+        how = {"mean_function": self.mean_function, "num_latent_gps": self.num_latent_gps}
+        model = BSVM(self.kernel, self.likelihood, self.inducing_variable, **how)
         model.assign_natural(self.natural())
         return model
 
@@ -129,16 +124,9 @@ class DualBSVM(SparseFeatures, gpflow.models.GPModel, gpflow.models.InternalData
         """As in `gpflow.models.SGPR`: a pass over the data finds q first."""
         mean, root = to_mean_and_root(self.natural())
         with self._own_jitter():
-            f_mean, f_var = conditional(
-                Xnew,
-                self.inducing_variable,
-                self.kernel,
-                tf.transpose(mean),
-                q_sqrt=root,
-                full_cov=full_cov,
-                full_output_cov=full_output_cov,
-                white=True,
-            )
+            how = {"full_cov": full_cov, "full_output_cov": full_output_cov, "white": True}
+            prior = (self.inducing_variable, self.kernel)
+            f_mean, f_var = conditional(Xnew, *prior, tf.transpose(mean), q_sqrt=root, **how)
         return f_mean + self.mean_function(Xnew), f_var
 
     def posterior(self, precompute_cache: Any = PrecomputeCacheType.TENSOR) -> BasePosterior:
@@ -150,5 +138,4 @@ class DualBSVM(SparseFeatures, gpflow.models.GPModel, gpflow.models.InternalData
         return Batch(X, Y, tf.ones_like(X[:, :1]))
 
     def _source(self) -> ArraySource:
-        X, Y, weight = (column.numpy() for column in self._batch())
-        return ArraySource(X, Y, weight, chunk_rows(self))
+        return ArraySource(*self._batch(), chunk_rows(self))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -50,7 +51,12 @@ class SparseFeatures:
         self._jitter = None
         self._refuse_mixed_latents()
         self._warn_of_duplicates()
-        self._refuse_wrong_latents()
+        needed = num_latents(self.likelihood, self.num_latent_gps)
+        if needed != self.num_latent_gps:
+            raise ValueError(
+                f"{type(self.likelihood).__name__} needs num_latent_gps={needed}, "
+                f"got {self.num_latent_gps}"
+            )
 
     def _refuse_mixed_latents(self) -> None:
         posterior = get_posterior_class(self.kernel, self.inducing_variable)
@@ -72,14 +78,6 @@ class SparseFeatures:
                     "and tell nothing; use np.unique(Z, axis=0)",
                     stacklevel=4,
                 )
-
-    def _refuse_wrong_latents(self) -> None:
-        needed = num_latents(self.likelihood, self.num_latent_gps)
-        if needed != self.num_latent_gps:
-            raise ValueError(
-                f"{type(self.likelihood).__name__} needs num_latent_gps={needed}, "
-                f"got {self.num_latent_gps}"
-            )
 
     def prior_factor(self) -> tf.Tensor:
         """
@@ -108,10 +106,8 @@ class SparseFeatures:
                         if jitter != before:
                             warnings.warn(f"Kuu needed a jitter of {jitter:.0e}", stacklevel=2)
                     return Lz
-        reason = _why_no_factor(self.prior, jitters[-1])
-        raise ValueError(
-            f"Kuu has no Cholesky factor, even with jitter {jitters[-1]:.0e}: {reason}"
-        )
+        reason = _why_no_factor(self.prior, jitter)
+        raise ValueError(f"Kuu has no Cholesky factor, even with jitter {jitter:.0e}: {reason}")
 
     @property
     def jitter(self) -> float:
@@ -162,10 +158,8 @@ def _why_no_factor(prior: Prior, jitter: float) -> str:
         if pairs:
             first, again = pairs[0]
             return f"inducing points {first} and {again} are equal: remove duplicates"
-    shown = ", ".join(
-        f"kernel{name} = {np.array2string(v, precision=3, threshold=4)}"
-        for name, v in values.items()
-    )
+    show = functools.partial(np.array2string, precision=3, threshold=4)
+    shown = ", ".join(f"kernel{name} = {show(value)}" for name, value in values.items())
     if not np.isfinite(np.asarray(Kuu(prior.inducing_variable, prior.kernel))).all():
         return (
             f"the kernel is not finite at the inducing points, with {shown}: standardise X, and "

@@ -15,6 +15,7 @@ from gpflow.kernels import Kernel
 from gpflow.utilities import positive, triangular
 from scipy.stats import norm
 
+from ..checks import check_whole
 from ..likelihoods.labels import num_latents
 from .sparse import BSVM
 
@@ -84,12 +85,12 @@ class WeightKernel(Kernel):
 
 
 def _root(covariance: AnyNDArray) -> AnyNDArray:
-    if not np.allclose(covariance, covariance.T):
-        raise ValueError("prior_covariance is not symmetric")
+    if not (np.isfinite(covariance).all() and np.allclose(covariance, covariance.T)):
+        raise ValueError("prior_covariance is not symmetric and finite")
     try:
         return np.linalg.cholesky(covariance)
     except np.linalg.LinAlgError:
-        least = np.linalg.eigvalsh(covariance).min() if np.isfinite(covariance).all() else np.nan
+        least = np.linalg.eigvalsh(covariance).min()
         raise ValueError(
             f"prior_covariance is not positive definite: its smallest eigenvalue is {least:.3g}"
         ) from None
@@ -150,15 +151,13 @@ class LinearBSVM(BSVM):
         """
         :param num_features: D, columns of X.
         :param likelihood: any of GPflow's or of this package's.
-        :param prior_covariance: Sigma of the D' = D + `bias` weights, the bias last: a number, a
-            diagonal [D'] or a matrix [D', D'].
+        :param prior_covariance: Sigma, see `WeightKernel`.
         :param bias: whether there is one.
         :param kwargs: `num_latent_gps` and so on, as in `gpflow.models.SVGP`; several classes get
             as many latent functions as they need.
         :raise ValueError: for a Sigma of another shape, or not positive definite.
         """
-        if num_features < 1:
-            raise ValueError(f"num_features must be at least 1, got {num_features}")
+        check_whole(1, num_features=num_features)
         kernel = WeightKernel(num_features, prior_covariance, bias)
         kwargs.setdefault("num_latent_gps", num_latents(likelihood))
         super().__init__(kernel, likelihood, Weights(kernel), **kwargs)

@@ -12,6 +12,7 @@ from gpflow.config import default_float
 from scipy.stats import entropy
 from sklearn.utils.validation import check_is_fitted
 
+from ..checks import check_whole
 from ..data import checks
 from ..engine.contracts import Model, check_model, plain_points
 from ..estimators.classifier import BSVMClassifier
@@ -60,7 +61,7 @@ def decision_boundary(
     x1, x2 = getattr(X, "columns", seen.names) if feature_names is None else feature_names
     Z = seen.inducing_points()
     X = None if X is None else checks.as_matrix(np.asarray(X, default_float()), "X")
-    _check_points([*Z, *([] if X is None else [X])], resolution)
+    _check_points(Z if X is None else [*Z, X], resolution)
     dots = seen.dots(X, y)
     sides = _sides(np.concatenate(Z) if X is None else X, resolution)
     P, doubt = seen.predict(np.stack(np.meshgrid(*sides), axis=-1).reshape(-1, 2))
@@ -121,10 +122,12 @@ class _Seen:
 
     def dots(self, X: AnyNDArray | None, y: Any) -> list[_Dots]:
         """:return: of every class in y; all in one without y."""
-        if X is None or y is None:
+        if X is None:
             if y is not None:
                 raise ValueError("y needs the X that it belongs to")
-            return [] if X is None else [(None, None, X)]
+            return []
+        if y is None:
+            return [(None, None, X)]
         y = np.asarray(y).reshape(-1)
         number = self._numbers(X, y)
         names = y.astype(int) if self.classes is None else y
@@ -147,8 +150,7 @@ def _check_points(points: list[AnyNDArray], resolution: int) -> None:
     for part in points:
         if part.shape[1] != 2:
             raise ValueError(f"a picture needs inputs of 2 columns, got {part.shape[1]}")
-    if resolution < 2:
-        raise ValueError(f"resolution must be at least 2, got {resolution}")
+    check_whole(2, resolution=resolution)
 
 
 def _sides(points: AnyNDArray, resolution: int) -> AnyNDArray:

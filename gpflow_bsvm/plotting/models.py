@@ -9,8 +9,8 @@ import gpflow
 import numpy as np
 from gpflow.base import AnyNDArray
 from gpflow.kernels import Kernel, SharedIndependent, Static, Sum
-from gpflow.likelihoods import Likelihood
 
+from ..checks import check_whole
 from ..engine.contracts import Model, check_model
 from ..inference.history import History
 from ..likelihoods.hooks import Hook, check_hooks
@@ -61,12 +61,11 @@ def hyperparameter_trace(
     """
     for name in _learned(history, names):
         values = np.reshape(history.hyperparameters[name], (len(history), -1))
-        thin = {"linewidth": 0.7, "markersize": 1.5} if values.shape[1] > 1 else {}
-        look = LINE | thin
+        look = LINE | ({"linewidth": 0.7, "markersize": 1.5} if values.shape[1] > 1 else {})
         for label, column in zip(_entries(name, values.shape[1], feature_names), values.T):
-            look |= (
-                {"label": label} if label else {"label": None, "color": ax.lines[-1].get_color()}
-            )
+            look["label"] = label
+            if label is None:
+                look["color"] = ax.lines[-1].get_color()
             ax.plot(history.step, column, **look | style)
     positive = all(np.min(line.get_ydata()) > 0 for line in ax.lines)
     ax.set(xlabel="step", ylabel="value", yscale="log" if positive else "linear")
@@ -139,7 +138,7 @@ def _parts(kernel: Any) -> list[Any]:
 
 def _columns(active_dims: Any, count: int, num_features: int | None) -> AnyNDArray:
     """:return: [count], the columns of X that a kernel looks at."""
-    columns: AnyNDArray = np.asarray([] if isinstance(active_dims, slice) else active_dims, int)
+    columns: AnyNDArray = np.asarray(active_dims)
     if isinstance(active_dims, slice):
         start, step = active_dims.start or 0, active_dims.step or 1
         columns = np.arange(num_features or start + step * count)[active_dims]
@@ -165,8 +164,7 @@ def relevance_bars(
     values, names, what = _weights(kernel, feature_names)
     if len(names) != len(values):
         raise ValueError(f"expected {len(values)} feature_names, got {len(names)}")
-    if most < 1:
-        raise ValueError(f"most must be at least 1, got {most}")
+    check_whole(1, most=most)
     order = np.argsort(-values, kind="stable")[:most]
     left = len(values) - len(order)
     ax.barh(np.arange(len(order)), values[order], alpha=LINE["alpha"])
@@ -221,15 +219,8 @@ def calibration_before_after(ax: Axes, model: Model, data: tuple[Any, Any]) -> A
     y = np.asarray(data[1])[:, 0]
     y = (y > 0).astype(int) if model.num_features[0] == 1 else y.astype(int)
     for label, likelihood in {"before": neutral, "after": model.likelihood}.items():
-        P = _probabilities(likelihood, data[0], f)
+        P = with_both_classes(np.asarray(likelihood.predict_mean_and_var(data[0], *f)[0]))
         reliability_diagram(ax, y, P, label=f"{label}, NLL {nll(y, P):.3f}")
     ax.set_title("Reliability, leave-one-out")
     ax.legend(frameon=False, fontsize="small", loc="upper left")
     return ax
-
-
-def _probabilities(
-    likelihood: Likelihood, X: AnyNDArray, f: tuple[AnyNDArray, AnyNDArray]
-) -> AnyNDArray:
-    """:return: [N, C], also for two classes."""
-    return with_both_classes(np.asarray(likelihood.predict_mean_and_var(X, *f)[0]))

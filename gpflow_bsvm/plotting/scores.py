@@ -85,11 +85,7 @@ def confusion_matrix(ax: Axes, y: AnyNDArray, P: AnyNDArray, labels: AnyNDArray)
 
 
 def _short(name: str) -> str:
-    return (
-        name
-        if len(name) <= _LONGEST_NAME
-        else name[: _LONGEST_NAME - 1] + "\N{HORIZONTAL ELLIPSIS}"
-    )
+    return name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"
 
 
 def error_against_time(
@@ -130,8 +126,7 @@ def elbo_trace(
     :param seconds: [T]; elbo: [T]; num_data: N.
     :param style: of the line, such as `label`.
     """
-    elbo = np.asarray(elbo, float)
-    gap = (elbo.max() - elbo) / num_data
+    gap = (np.max(elbo) - np.asarray(elbo)) / num_data
     shown = gap > 0
     ax.plot(np.asarray(seconds)[shown], gap[shown], **LINE | style)
     _time_axis(ax)

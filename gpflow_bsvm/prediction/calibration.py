@@ -68,26 +68,16 @@ def _leave_out(model: Model, data: Any, sample_weight: Any) -> _LeftOut:
 
 @Compiled
 def _cavities(likelihood: Likelihood, q: Gaussian, rows: Projected) -> _LeftOut:
-    return _LeftOut(_cavity(likelihood, q, rows), rows.batch.Y, rows.batch.weight)
-
-
-def _cavity(likelihood: Likelihood, q: Gaussian, rows: Projected) -> Marginals:
     f = marginals(rows.features.phi, q.R, q.c)
-    return cavity(rows, f, localise(likelihood, rows, f).sites)
-
-
-def _log_density(likelihood: Likelihood, batch: Batch, f: Marginals) -> tuple[tf.Tensor, tf.Tensor]:
-    """:return: sums of weighted log p(y_n | f_n), and of the weights."""
-    log_p = likelihood.predict_log_density(batch.X, f.mean, f.variance, batch.Y)
-    return tf.reduce_sum(batch.weight[:, 0] * log_p), tf.reduce_sum(batch.weight)
-
-
-_density = Compiled(_log_density)
+    left_out = cavity(rows, f, localise(likelihood, rows, f).sites)
+    return _LeftOut(left_out, rows.batch.Y, rows.batch.weight)
 
 
 @Compiled
-def _density_left_out(likelihood: Likelihood, q: Gaussian, rows: Projected) -> Any:
-    return _log_density(likelihood, rows.batch, _cavity(likelihood, q, rows))
+def _density(likelihood: Likelihood, batch: Batch, f: Marginals) -> tuple[tf.Tensor, tf.Tensor]:
+    """:return: sums of weighted log p(y_n | f_n), and of the weights."""
+    log_p = likelihood.predict_log_density(batch.X, f.mean, f.variance, batch.Y)
+    return tf.reduce_sum(batch.weight[:, 0] * log_p), tf.reduce_sum(batch.weight)
 
 
 def leave_one_out_density(model: Model, data: Any = None, *, sample_weight: Any = None) -> float:
@@ -100,8 +90,9 @@ def leave_one_out_density(model: Model, data: Any = None, *, sample_weight: Any 
     :return: in nats per row (of weight 1), at most 0; greater is better.
     """
     rows = ProjectedData(model, open_all(model, data, sample_weight))
-    q, density = compiled_solve(model.natural()), _density_left_out.bind(model.likelihood)
-    log_p, weight = sum_over(rows, lambda part: density(q, part))
+    q = compiled_solve(model.natural())
+    cavities, density = (graph.bind(model.likelihood) for graph in (_cavities, _density))
+    log_p, weight = sum_over(rows, lambda part: density(part.batch, cavities(q, part).f))
     return float(log_p / weight)
 
 
@@ -121,7 +112,7 @@ def calibrate(model: Model, data: Any = None, *, sample_weight: Any = None) -> d
         raise ValueError("the model's q is the prior: fit it before its link is calibrated")
     f, Y, weight = _leave_out(model, data, sample_weight)
     nothing: AnyNDArray = np.zeros((len(Y), 0), Y.dtype.as_numpy_dtype)  # a link looks at no X
-    table = ArraySource(nothing, Y.numpy(), weight.numpy(), chunk_rows(model))
+    table = ArraySource(nothing, Y, weight, chunk_rows(model))
     density = _density.bind(model.likelihood)
     variables = [p.unconstrained_variable for p in link.link_parameters.values()]
 

@@ -46,9 +46,8 @@ def local_distribution(alpha: TensorType, penalty: TensorType) -> tfp.distributi
 
 def local_moments(alpha: TensorType, penalty: TensorType) -> tuple[tf.Tensor, tf.Tensor]:
     """
-    :param alpha: positive, any shape.
-    :param penalty: of the hinge, positive.
-    :return: E lambda = sqrt(alpha) / a + 1 / a^2 and E 1/lambda = a / sqrt(alpha) under q(lambda).
+    :return: E lambda = sqrt(alpha) / a + 1 / a^2 and E 1/lambda = a / sqrt(alpha) under the
+        `local_distribution` of these arguments.
     """
     alpha = to_default_float(alpha)
     a = to_default_float(penalty) / 2
@@ -68,8 +67,7 @@ def alpha(model: Model, data: tuple[Any, Any]) -> AnyNDArray:
     X, Y = check_data(model.likelihood, *data)
     likelihood: Any = model.likelihood
     look = lambda X, Fmu, Fvar, Y: likelihood.alpha(Fmu, Fvar, Y)  # noqa: E731
-    values: AnyNDArray = map_f(model, X, look, None, tf.convert_to_tensor(Y)).numpy()
-    return values
+    return np.asarray(map_f(model, X, look, None, tf.convert_to_tensor(Y)))
 
 
 def soft_support_vectors(model: Model, data: tuple[Any, Any], num: int | None = None) -> AnyNDArray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 from gpflow.base import AnyNDArray
 from gpflow.likelihoods import Likelihood
@@ -42,8 +43,7 @@ def predict_probabilities(model: Model, X: Any, *, chunk_rows: int | None = None
 
     :return: [N, P].
     """
-    p: AnyNDArray = map_f(model, X, compiled_mean.bind(model.likelihood), chunk_rows).numpy()
-    return p
+    return np.asarray(map_f(model, X, compiled_mean.bind(model.likelihood), chunk_rows))
 
 
 def predict_probits(model: Model, X: Any, *, chunk_rows: int | None = None) -> AnyNDArray:
@@ -71,8 +71,7 @@ def predict_log_density(
     """
     X, Y = data
     log_density = compiled_log_density.bind(model.likelihood)
-    log_p: AnyNDArray = map_f(model, X, log_density, chunk_rows, tf.convert_to_tensor(Y)).numpy()
-    return log_p
+    return np.asarray(map_f(model, X, log_density, chunk_rows, tf.convert_to_tensor(Y)))
 
 
 @Compiled

@@ -21,6 +21,7 @@ from gpflow.base import AnyNDArray
 from gpflow.likelihoods import Likelihood
 from scipy.stats import entropy, norm, qmc
 
+from ..checks import check_whole
 from ..engine.contracts import Model
 from ..engine.contracts import chunk_rows as default_chunk_rows
 from ..engine.shared_graph import Compiled
@@ -50,15 +51,13 @@ def variation_ratio(
     :raise ValueError: as `predict_marginals`, or if rows have several binary labels.
     """
     _check(model, num_samples)
-    if num_samples is not None:
-        normals = _normals(model, num_samples, seed)
-        finish = lambda _, *f: _shares(*f, normals)  # noqa: E731
-    elif model.num_features[0] == 1:
+    if num_samples is None and model.num_features[0] == 1:
         mean, variance = predict_marginals(model, X, chunk_rows=chunk_rows)
         return np.asarray(norm.cdf(-abs(mean) / np.sqrt(variance))[:, 0])
-    else:
-        finish = lambda _, *f: _largest(*f)  # noqa: E731
-    shares = map_f(model, X, finish, chunk_rows)
+    find, normals = _largest, tuple[tf.Tensor, ...]()
+    if num_samples is not None:
+        find, normals = _shares, (_normals(model, num_samples, seed),)
+    shares = map_f(model, X, lambda _, *f: find(*f, *normals), chunk_rows)
     return np.asarray(1 - shares.numpy().max(axis=-1))
 
 
@@ -99,8 +98,9 @@ def mutual_information(
         p = with_both_classes(np.asarray(conditional(X, mean, variance, normals)))
         return np.asarray(entropy(p.mean(axis=0), axis=-1) - entropy(p, axis=-1).mean(axis=0))
 
-    rows = chunk_rows or max(1, default_chunk_rows(model) // num_samples)
-    return np.maximum(map_f(model, X, finish, rows).numpy(), 0)
+    if chunk_rows is None:
+        chunk_rows = max(1, default_chunk_rows(model) // num_samples)
+    return np.maximum(map_f(model, X, finish, chunk_rows).numpy(), 0)
 
 
 @Compiled
@@ -112,10 +112,8 @@ def _conditional(
     return likelihood.conditional_mean(X, F)
 
 
-@Compiled
-def _largest(Fmu: tf.Tensor, Fvar: tf.Tensor) -> tf.Tensor:
-    """:return: [N, C], P(argmax_j f_j = c)."""
-    return maximum(Fmu, Fvar).probability
+#: [N, C], P(argmax_j f_j = c).
+_largest = Compiled(lambda Fmu, Fvar: maximum(Fmu, Fvar).probability)
 
 
 @Compiled
@@ -136,6 +134,6 @@ def _normals(model: Model, num_samples: int, seed: int) -> tf.Tensor:
 
 
 def _check(model: Model, num_samples: int | None = None) -> None:
-    if num_samples is not None and num_samples < 1:
-        raise ValueError(f"num_samples must be at least 1, got {num_samples}")
+    if num_samples is not None:
+        check_whole(1, num_samples=num_samples)
     check_one_label(model.likelihood, model.num_features[0])
