@@ -149,7 +149,7 @@ def test_clean_labels_get_a_larger_penalty_than_noisy_ones():
     flipped = np.where(np.random.default_rng(4).uniform(size=Y.shape) < 0.3, 1 - Y, Y)
     ones = np.ones(len(X))
     chosen = [
-        choice.choose(specify(calibrate=True), HINGES, (X, labels, ones)).penalty
+        choice.choose(specify(calibrate=True), HINGES, (X, labels, ones))[0].penalty
         for labels in (Y, flipped)
     ]
     assert chosen[0] > chosen[1] == 1.0
@@ -166,7 +166,9 @@ def test_the_choice_leaves_its_start_for_what_is_better_by_a_standard_error():
         for candidate in among
     ]
     start = among.index(Candidate("levels", 2.0))
-    chosen = among.index(Candidate(*choice.choose(specify(), among, (X, Y, np.ones(len(X))))[1:3]))
+    chosen = among.index(
+        Candidate(*choice.choose(specify(), among, (X, Y, np.ones(len(X))))[0][1:3])
+    )
     path = scores[start : chosen + 1] if chosen >= start else scores[chosen : start + 1][::-1]
     assert all(new.beats(old) for old, new in itertools.pairwise(path))
     after = scores[chosen + 1 : chosen + 2] if chosen >= start else scores[:chosen][-1:]
@@ -224,12 +226,12 @@ def test_all_penalties_see_the_kernel_that_the_first_one_learned(monkeypatch):
 
 def test_few_rows_get_the_first_penalty(data):
     X, Y = data
-    few = choice.choose(specify(), HINGES, (X, Y, np.ones(len(X))))  # fewer than 100 rows
+    few, _ = choice.choose(specify(), HINGES, (X, Y, np.ones(len(X))))  # fewer than 100 rows
     assert few.penalty == 1.0
     X, Y = clean()
     Y[:] = 0
     Y[0] = 1  # a class with a single row cannot be in two folds
-    assert choice.choose(specify(), HINGES, (X, Y, np.ones(len(X)))).penalty == 1.0
+    assert choice.choose(specify(), HINGES, (X, Y, np.ones(len(X))))[0].penalty == 1.0
 
 
 def test_parts_of_the_data_hold_rows_of_rare_classes():
@@ -261,7 +263,7 @@ def test_a_kernel_is_learned_from_as_many_rows_as_are_affordable(data, monkeypat
 def test_several_classes():
     X, _ = clean()
     Y = np.digitize(X[:, :1], [-0.5, 0.5]).astype(float)
-    chosen = choice.choose(specify(num_classes=3), HINGES, (X, Y, np.ones(len(X))))
+    chosen, _ = choice.choose(specify(num_classes=3), HINGES, (X, Y, np.ones(len(X))))
     assert chosen.penalty > 1.0
 
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..model_selection import held_out
-from .specification import LOSSES, Data, Specification, make_model
-from .training import at_most, learn, train
+from gpflow.base import AnyNDArray
 
-#: Loss and penalty are chosen on this many rows at most, and not on fewer than so many,
+from ..engine.contracts import plain_points
+from ..model_selection import held_out
+from ..models import BSVM
+from .specification import LOSSES, Data, Specification
+from .training import Start, at_most, begin, train
+
+#: Loss and penalty are chosen on this many rows at most, and not on fewer than so many.
 CHOICE_ROWS, FEWEST_CHOICE_ROWS = 2_000, 100
-#: ... with this many inducing points at most: penalties are looked for in steps of 4.
-CHOICE_INDUCING = 50
 
 
 class Candidate(NamedTuple):
@@ -42,33 +44,41 @@ def candidates(loss: str, penalty: float | str, linear: bool) -> tuple[Candidate
     return LEVELS if losses == ("levels",) else HINGES
 
 
-def choose(spec: Specification, among: tuple[Candidate, ...], data: Data) -> Specification:
+def choose(
+    spec: Specification, among: tuple[Candidate, ...], data: Data
+) -> tuple[Specification, Start | None]:
     """
     :return: `spec` with loss and penalty of the greatest density of held-out rows, see
         `gpflow_bsvm.model_selection`; the search leaves its start only for what is better by a
-        standard error. All candidates and folds see one kernel, that which the first
-        learns from all these rows: to learn it anew in every fold chose no better. The final
-        learning is not to start from it: fewer points can lead to another optimum.
+        standard error. All candidates and folds see one kernel, that which the first learns from
+        all rows: to learn it anew in every fold chose no better. And what was learned, if it is the
+        first that is chosen.
     """
     first = next((start for start in STARTS if start in among), among[0])
-    data = X, Y, weight = at_most(CHOICE_ROWS, data, spec.seed)
+    spec = spec._replace(**first._asdict())
+    X, Y, weight = at_most(CHOICE_ROWS, data, spec.seed)
     num_folds = min(held_out.NUM_FOLDS, held_out.most_folds((X, Y)))
     if len(among) == 1 or num_folds < 2 or len(X) < FEWEST_CHOICE_ROWS:  # folds would say nothing
-        return spec._replace(**first._asdict())
-    small = spec._replace(num_inducing=min(spec.num_inducing, CHOICE_INDUCING), grow=False)
-    small = small._replace(progress=False, **first._asdict())
+        return spec, None
+    start = begin(spec, data)
+    of_fold = spec._replace(grow=False, progress=False, Z=_inducing_points(start.model))
     if spec.learn_kernel:
-        model = make_model(small, X)
-        learn(small, model, data)
-        small = small._replace(kernel=model.kernel, learn_kernel=False)
+        of_fold = of_fold._replace(kernel=start.model.kernel, learn_kernel=False)
 
     def score(candidate: Candidate) -> held_out.HeldOut:
         return held_out.held_out(
-            lambda *part: train(small._replace(**candidate._asdict()), part)[0],
+            lambda *part: train(of_fold._replace(**candidate._asdict()), part)[0],
             (X, Y),
             sample_weight=weight,
             num_folds=num_folds,
             seed=spec.seed,
         )
 
-    return spec._replace(**held_out.find_peak(score, among, first)._asdict())
+    best = held_out.find_peak(score, among, first)
+    return spec._replace(**best._asdict()), start if best == first else None
+
+
+def _inducing_points(model: BSVM) -> AnyNDArray | None:
+    """:return: [M, D], None for a linear model."""
+    points = plain_points(model.inducing_variable)
+    return points[0] if points else None

@@ -13,15 +13,15 @@ from scipy.stats import norm
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.preprocessing import LabelEncoder, StandardScaler
 from sklearn.utils import check_random_state
-from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..data.checks import check_weights, warn_of_constants
-from ..data.sparse import SparseRows, merge_equal
+from ..data.checks import warn_of_constants
+from ..data.sparse import merge_equal
 from ..inference import History
 from ..models import BSVM
 from ..prediction.marginals import predict_probabilities, predict_probits
+from . import inputs
 from .choice import candidates, choose
 from .parameters import check_parameters
 from .specification import Specification
@@ -35,24 +35,33 @@ class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     r"""
     Bayesian support vector machine with probabilities.
 
-    A sparse Bayesian SVM (`gpflow_bsvm.models.BSVM`) on standardised features. For two classes,
-    `Hinge` (Wenzel et al. 2017): p(y = 1 | x) = Phi(mu(x) / sqrt(1 + v(x))), with mean mu and
-    variance v of the latent function. For more, `CrammerSinger` (Wistuba & Rawat 2018) with one
-    latent function per class: P(argmax_j f_j + e_j = c), e_j ~ N(0, 1/2); or, as an option, one
-    binary model per class (`OneVsRest`). No held-out data and no second model are needed for the
-    probabilities.
+    A sparse Bayesian SVM (`gpflow_bsvm.models.BSVM`) on standardised features, of one of two
+    losses, chosen by held-out rows unless it is given:
+
+    "levels"    cost-weighted hinges at every level of probability, `LevelHinge`, for more than two
+                classes one-vs-rest, `OneVsRestLevelHinge`: P(y = 1 | x) = int P(f_t(x) > 0) dt, a
+                proper predictive distribution that needs no calibration;
+    "hinge"     for two classes `Hinge` (Wenzel et al. 2017), P(y = 1 | x) = Phi(mu / sqrt(1 + v))
+                of the calibrated latent function; for more `CrammerSinger` (Wistuba & Rawat 2018)
+                or `OneVsRest`. Sharper where classes hardly overlap.
+
+    No held-out data are lost: the final model is trained on all rows.
 
     Rows may come in any order, repeated or weighted: the fit is the same (up to 20 000 rows, beyond
     which equal rows are not looked for, and inducing points come from a random subsample).
 
     :ivar classes_: the labels; the columns of `predict_proba` are in this order.
     :ivar model_: the fitted `BSVM`, on standardised features and labels 0..C-1.
+    :ivar loss_: "levels" or "hinge", and
+    :ivar penalty_: its slope: as chosen.
     :ivar scaler_: the fitted `StandardScaler`, or None.
     :ivar history_: the `gpflow_bsvm.inference.History` of the fit.
     """
 
     classes_: AnyNDArray
     model_: BSVM
+    loss_: str
+    penalty_: float
     scaler_: StandardScaler | None
     history_: History
 
@@ -81,18 +90,23 @@ class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             points are the rows, if there are no more than columns). A grid search takes kernels,
             [Matern32(lengthscales=s) for s in (0.5, 1, 2)], with learn_kernel=False, not their
             parameters.
-        :param penalty: slope of the hinge loss; "auto": what predicts held-out folds best of 1, 4
-            and 16, see `gpflow_bsvm.model_selection` (below 100 rows 1).
+        :param loss: "levels", "hinge" or "auto": what predicts held-out folds best, see
+            `gpflow_bsvm.model_selection` (below 100 rows levels). For kernel="linear" "auto" is the
+            hinge.
+        :param penalty: slope of the loss; "auto": chosen with it, of 1, 2 and 8 for levels, 16 for
+            a hinge beside them, and 1, 4 and 16 for loss="hinge".
         :param bound: "exact" or "augmented", see `gpflow_bsvm.likelihoods.Hinge`.
-        :param multi_class: for more than two classes, "crammer_singer" (one model of all) or "ovr"
-            (one-vs-rest).
-        :param learn_kernel: learn what is trainable in the kernel by `VEM`, on 10 000 rows at most
+        :param multi_class: the hinge of more than two classes, "crammer_singer" (one model of all)
+            or "ovr" (one-vs-rest).
+        :param learn_kernel: learn what is trainable in the kernel by `VEM`, on 2000 rows at most
             (fewer with many classes). False: it is used as it is; the default one is then a squared
             exponential of variance 4 whose lengthscale is 0.75 times the median distance between
             inducing points.
         :param calibrate: fit scale and offset of the link (several classes: a temperature) to
-            leave-one-out marginals, see `gpflow_bsvm.prediction`.
-        :param num_inducing: M, at most; fewer where there are fewer distinct rows.
+            leave-one-out marginals, see `gpflow_bsvm.prediction`; "auto": of a hinge only.
+        :param num_inducing: M, at most; fewer where there are fewer distinct rows. "auto": 100, by
+            which the kernel is learned, then threefold, q projected on the new ones, as long as
+            left-out rows gain a hundredth of their log density, up to 1000 or a bound on the work.
         :param inference: such as `CAVI()`, how to fit; None: as `gpflow_bsvm.fit` chooses.
         :param standardize: shift and scale every feature to mean 0 and variance 1; sparse ones are
             scaled only.
@@ -132,14 +146,14 @@ class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X, targets, weight = merge_equal(*new._validate(X, y, sample_weight))
         if not scipy.sparse.issparse(X):
             warn_of_constants(X, getattr(new, "feature_names_in_", None))
-        scaler = _make_scaler(X, weight)
+        scaler = inputs.make_scaler(X, weight)
         new.scaler_ = scaler if self.standardize else None
-        data = new._scale(X), targets[:, None], weight
+        data = inputs.scale(new.scaler_, X), targets[:, None], weight
         spec = new._specification()
         among = candidates(self.loss, self.penalty, spec.linear)
-        spec = choose(spec, among, data)
+        spec, start = choose(spec, among, data)
         new.loss_, new.penalty_ = spec.loss, spec.penalty
-        new.model_, new.history_ = train(spec, data)
+        new.model_, new.history_ = train(spec, data, start)
         self.__dict__ = new.__dict__  # all at once
         return self
 
@@ -165,24 +179,10 @@ class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_classification_targets(y)
         encoder = LabelEncoder().fit(y)
         self.classes_ = encoder.classes_
-        weight = check_weights(sample_weight, X.shape[0])[:, 0]
-        weight = weight * compute_sample_weight(self.class_weight, y)
-        used = weight > 0
-        targets = encoder.transform(y).astype(dtype)
-        counted = np.unique(targets[used])
-        if len(counted) < len(self.classes_):  # columns of predict_proba would have no data
-            lost = np.setdiff1d(np.arange(len(self.classes_)), counted)[0]
-            raise ValueError(f"every row of class {self.classes_[lost]!r} has weight 0 or less")
-        if len(counted) < 2:
-            raise ValueError("BSVMClassifier needs rows of two classes, got one class only")
-        return X[used], targets[used], weight[used].astype(dtype)
-
-    def _scale(self, X: Any) -> Any:
-        X = X if self.scaler_ is None else self.scaler_.transform(X)
-        if scipy.sparse.issparse(X):
-            return SparseRows(X)
-        _refuse_overflow(X)
-        return np.asarray(X, dtype=gpflow.config.default_float())
+        weight = inputs.weigh(y, sample_weight, self.class_weight)
+        used, targets = weight > 0, encoder.transform(y).astype(dtype)
+        inputs.check_classes(targets[used], self.classes_)
+        return X[used], targets[used], weight[used]
 
     @property
     def _formats(self) -> str | bool:
@@ -200,20 +200,20 @@ class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         dtype = gpflow.config.default_float()
         X = validate_data(self, X, reset=False, dtype=dtype, accept_sparse=self._formats)
-        X = self._scale(X)
+        X = inputs.scale(self.scaler_, X)
         if len(self.classes_) > 2:
             p = predict_probabilities(self.model_, X, chunk_rows=self.chunk_rows)
-            _refuse_overflow(p)
+            inputs.refuse_overflow(p)
             return p
         z = predict_probits(self.model_, X, chunk_rows=self.chunk_rows)
-        _refuse_overflow(z)
+        inputs.refuse_overflow(z)
         return z[:, 0]
 
     def decision_function(self, X: Any) -> AnyNDArray:
         """
         :param X: [N, D].
-        :return: two classes: [N], mu / sqrt(1 + v) (by the calibrated link, if there is one),
-            positive for `classes_[1]`, and Phi of it is the probability of that class. More:
+        :return: two classes: [N], Phi^-1 of the probability of `classes_[1]`, for a hinge that is
+            mu / sqrt(1 + v) by its calibrated link; positive where that class is chosen. More:
             [N, C], logarithms of the probabilities.
         :raise ValueError: as all predictions, for an X so large that f overflows.
         """
@@ -243,15 +243,3 @@ class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         best = np.argmax(self.predict_proba(X), axis=-1)
         return np.asarray(self.classes_[best])
-
-
-def _make_scaler(X: Any, weight: AnyNDArray) -> StandardScaler:
-    scaler = StandardScaler(with_mean=not scipy.sparse.issparse(X)).fit(X, sample_weight=weight)
-    _refuse_overflow(scaler.var_[:, None], "column {} of X is so large that its variance")
-    return scaler
-
-
-def _refuse_overflow(values: AnyNDArray, what: str = "row {} of X is so large that f") -> None:
-    overflown = np.flatnonzero(~np.isfinite(values).all(axis=1))
-    if len(overflown):
-        raise ValueError(f"{what.format(overflown[0])} overflows: check the units")

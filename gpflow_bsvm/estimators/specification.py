@@ -38,6 +38,7 @@ class Specification(NamedTuple):
 
     :ivar linear: f is linear, and exact: `num_inducing` plays no part.
     :ivar kernel: prior covariance of f, from which learning starts; copied; None: a default one.
+    :ivar Z: inducing points [M, D], not to be looked for then.
     :ivar grow: whether `num_inducing` is where M starts, and not its end.
     :ivar inference: has `run`; None: `gpflow_bsvm.fit`.
     :ivar seed: of inducing points, parts of the data, and folds.
@@ -53,6 +54,7 @@ class Specification(NamedTuple):
     learn_kernel: bool = True
     calibrate: bool | str = "auto"
     num_inducing: int = 200
+    Z: AnyNDArray | None = None
     grow: bool = False
     inference: Any = None
     seed: int = 0
@@ -90,6 +92,8 @@ def _inducing_points(spec: Specification, X: AnyNDArray) -> AnyNDArray | None:
     """:return: for a linear f the rows, which tell it, or None, if they outnumber its weights."""
     if spec.linear:
         return np.unique(X, axis=0) if len(X) <= X.shape[1] else None
+    if spec.Z is not None:
+        return spec.Z
     if len(X) <= inducing_points.SUBSAMPLE:
         X = np.unique(X, axis=0)  # neither order nor repetition of rows may matter
     return inducing_points.kmeans(X, min(spec.num_inducing, len(X)), seed=spec.seed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import gpflow
 import numpy as np
@@ -27,13 +27,26 @@ GROWTH, LEAST_GAIN, MOST_INDUCING, GROWTH_WORK = 3, 0.01, 1000, 5e9
 _ITERATIONS = 5
 
 
-def train(spec: Specification, data: Data) -> tuple[BSVM, History]:
+class Start(NamedTuple):
+    """A model before its q is fitted to all rows."""
+
+    model: BSVM
+    history: History | None  #: of the learning of its kernel, if that was asked for
+
+
+def begin(spec: Specification, data: Data) -> Start:
+    """:return: a model with its kernel as it will be."""
+    model = make_model(spec, data[0])
+    return Start(model, learn(spec, model, data) if spec.learn_kernel else None)
+
+
+def train(spec: Specification, data: Data, start: Start | None = None) -> tuple[BSVM, History]:
     """
+    :param start: what `begin` says of `spec`, where that is known.
     :return: the model, and the history of the learning of its kernel if that was asked for, else
         of the fit of q.
     """
-    model = make_model(spec, data[0])
-    learned = learn(spec, model, data) if spec.learn_kernel else None
+    model, learned = start or begin(spec, data)
     history = _finish(spec, model, data)
     if spec.grow and not spec.linear:
         model = grow(spec, model, data)

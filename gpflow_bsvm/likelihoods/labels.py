@@ -16,6 +16,11 @@ def is_scalar(likelihood: Likelihood) -> bool:
     return isinstance(likelihood, ScalarLikelihood)
 
 
+def is_binary(likelihood: Likelihood, num_latents: int) -> bool:
+    """:return: whether a row's label is one of two classes, so that p(y = 1) tells both."""
+    return num_latents == 1 or likelihood.observation_dim == 1
+
+
 def num_latents(likelihood: Likelihood, num_columns: int = 1) -> int:
     """
     :return: L of a model for labels Y [N, num_columns].

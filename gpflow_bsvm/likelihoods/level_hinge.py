@@ -11,6 +11,7 @@ import tensorflow as tf
 from check_shapes import inherit_check_shapes
 from gpflow import Parameter
 from gpflow.base import AnyNDArray, TensorType
+from gpflow.config import default_float
 
 from .base import Classification, Sites
 from .categorical import CategoricalLikelihood
@@ -129,6 +130,12 @@ class LevelHinges(Penalized):
         """
         yes, no = log_probabilities(self._knots, self.by_target(Fmu), self.by_target(Fvar))
         return self.scale * (yes - no) + self.offset
+
+    def decisions(self, Fmu: TensorType, Fvar: TensorType) -> tuple[tf.Tensor, tf.Tensor]:
+        """:return: mean and variance of f_t at t = 1/2, which decides, [..., K]."""
+        b, W, W2 = (tf.constant(part[0], default_float()) for part in self.levels.at(np.zeros(1)))
+        mean = b + tf.linalg.matvec(self.by_target(Fmu), W)
+        return mean, tf.linalg.matvec(self.by_target(Fvar), W2)
 
 
 class LevelHinge(LevelHinges, Classification):

@@ -16,7 +16,7 @@ from ..checks import check_whole
 from ..data import checks
 from ..engine.contracts import Model, check_model, plain_points
 from ..estimators.classifier import BSVMClassifier
-from ..likelihoods.labels import check_one_label
+from ..likelihoods.labels import check_one_label, is_binary, with_both_classes
 from ..prediction.marginals import predict_marginals, predict_probabilities
 
 if TYPE_CHECKING:
@@ -52,8 +52,8 @@ def decision_boundary(
     :param X: [N, 2], drawn as dots; None: the surroundings of the inducing points are shown.
     :param y: [N] or [N, 1], labels as in the fit: colour and `label` of the dots.
     :param resolution: points along each side of the grid.
-    :param uncertainty: dashed lines of equal standard deviation of f, or, of several classes, of
-        equal predictive entropy.
+    :param uncertainty: dashed lines of equal standard deviation of f, or, of several latent
+        functions, of equal predictive entropy.
     :param feature_names: of the axes; None: those of the data frame X, or of the classifier's fit.
     :raise ValueError: for another number of features, several binary labels in a row, or bad data.
     """
@@ -100,7 +100,7 @@ class _Seen:
 
     @property
     def binary(self) -> bool:
-        return bool(self.model.num_features[0] == 1)
+        return is_binary(self.model.likelihood, self.model.num_features[0])
 
     @property
     def title(self) -> str:
@@ -115,8 +115,8 @@ class _Seen:
         """:return: p(y = 1) [N, 1] or P [N, C], and what is unsure [N]."""
         X = np.asarray(X if self.scaler is None else self.scaler.transform(X), default_float())
         P = predict_probabilities(self.model, X, chunk_rows=self.chunk_rows)
-        if not self.binary:
-            return P, np.asarray(entropy(P, axis=1))
+        if self.model.num_features[0] > 1:
+            return P, np.asarray(entropy(with_both_classes(P), axis=1))
         _, variance = predict_marginals(self.model, X, chunk_rows=self.chunk_rows)
         return P, np.sqrt(variance[:, 0])
 

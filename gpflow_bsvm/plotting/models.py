@@ -14,7 +14,7 @@ from ..checks import check_whole
 from ..engine.contracts import Model, check_model
 from ..inference.history import History
 from ..likelihoods.hooks import Hook, check_hooks
-from ..likelihoods.labels import check_one_label, with_both_classes
+from ..likelihoods.labels import check_one_label, is_binary, with_both_classes
 from ..metrics import nll
 from ..prediction.calibration import leave_one_out
 from .figures import LINE
@@ -217,7 +217,8 @@ def calibration_before_after(ax: Axes, model: Model, data: tuple[Any, Any]) -> A
         parameter.assign(neutral.neutral_link[name])
     f = leave_one_out(model, data)
     y = np.asarray(data[1])[:, 0]
-    y = (y > 0).astype(int) if model.num_features[0] == 1 else y.astype(int)
+    binary = is_binary(model.likelihood, model.num_features[0])
+    y = (y > 0).astype(int) if binary else y.astype(int)
     for label, likelihood in {"before": neutral, "after": model.likelihood}.items():
         P = with_both_classes(np.asarray(likelihood.predict_mean_and_var(data[0], *f)[0]))
         reliability_diagram(ax, y, P, label=f"{label}, NLL {nll(y, P):.3f}")

@@ -27,7 +27,7 @@ from ..engine.contracts import chunk_rows as default_chunk_rows
 from ..engine.shared_graph import Compiled
 from ..likelihoods.labels import check_one_label, with_both_classes
 from ..likelihoods.maximum import maximum
-from .marginals import map_f, predict_marginals, predict_probabilities
+from .marginals import map_f, predict_probabilities
 
 
 def variation_ratio(
@@ -51,14 +51,23 @@ def variation_ratio(
     :raise ValueError: as `predict_marginals`, or if rows have several binary labels.
     """
     _check(model, num_samples)
-    if num_samples is None and model.num_features[0] == 1:
-        mean, variance = predict_marginals(model, X, chunk_rows=chunk_rows)
+    normals = None if num_samples is None else _normals(model, num_samples, seed)
+    decide = getattr(model.likelihood, "decisions", lambda *f: f)
+
+    def look(_: tf.Tensor, *f: tf.Tensor) -> AnyNDArray:
+        mean, variance = decide(*f)
+        return _ratio(mean, variance, normals)
+
+    return np.asarray(map_f(model, X, look, chunk_rows))
+
+
+def _ratio(mean: tf.Tensor, variance: tf.Tensor, normals: tf.Tensor | None) -> AnyNDArray:
+    """:return: [N], of functions [N, L] of which the largest decides, or of one its sign."""
+    if normals is not None:
+        return 1 - _shares(mean, variance, normals[:, : mean.shape[1]]).numpy().max(axis=-1)
+    if mean.shape[1] == 1:
         return np.asarray(norm.cdf(-abs(mean) / np.sqrt(variance))[:, 0])
-    find, normals = _largest, tuple[tf.Tensor, ...]()
-    if num_samples is not None:
-        find, normals = _shares, (_normals(model, num_samples, seed),)
-    shares = map_f(model, X, lambda _, *f: find(*f, *normals), chunk_rows)
-    return np.asarray(1 - shares.numpy().max(axis=-1))
+    return 1 - _largest(mean, variance).numpy().max(axis=-1)
 
 
 def predictive_entropy(model: Model, X: Any, *, chunk_rows: int | None = None) -> AnyNDArray:

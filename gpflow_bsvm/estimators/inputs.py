@@ -1,0 +1,61 @@
+"""What the estimator makes of a user's rows: weights, classes, scaled columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gpflow
+import numpy as np
+import scipy.sparse
+from gpflow.base import AnyNDArray
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.class_weight import compute_sample_weight
+
+from ..data.checks import check_weights
+from ..data.sparse import SparseRows
+
+
+def weigh(y: AnyNDArray, sample_weight: Any, class_weight: Any) -> AnyNDArray:
+    """:return: [N], weight of the row times that of its class."""
+    weight = check_weights(sample_weight, len(y))[:, 0]
+    return np.asarray(weight * compute_sample_weight(class_weight, y), weight.dtype)
+
+
+def check_classes(targets: AnyNDArray, classes: AnyNDArray) -> None:
+    """
+    :param targets: 0..C-1, of the rows that count; classes: [C].
+    :raise ValueError: unless these are two classes or more, and all of them: columns of
+        probabilities would have no data.
+    """
+    counted = np.unique(targets)
+    if len(counted) < len(classes):
+        lost = np.setdiff1d(np.arange(len(classes)), counted)[0]
+        raise ValueError(f"every row of class {classes[lost]!r} has weight 0 or less")
+    if len(counted) < 2:
+        raise ValueError("BSVMClassifier needs rows of two classes, got one class only")
+
+
+def make_scaler(X: Any, weight: AnyNDArray) -> StandardScaler:
+    """:raise ValueError: if a column overflows."""
+    scaler = StandardScaler(with_mean=not scipy.sparse.issparse(X)).fit(X, sample_weight=weight)
+    refuse_overflow(scaler.var_[:, None], "column {} of X is so large that its variance")
+    return scaler
+
+
+def scale(scaler: StandardScaler | None, X: Any) -> Any:
+    """
+    :return: X as the model sees it.
+    :raise ValueError: if a row overflows.
+    """
+    X = X if scaler is None else scaler.transform(X)
+    if scipy.sparse.issparse(X):
+        return SparseRows(X)
+    refuse_overflow(X)
+    return np.asarray(X, dtype=gpflow.config.default_float())
+
+
+def refuse_overflow(values: AnyNDArray, what: str = "row {} of X is so large that f") -> None:
+    """:raise ValueError: for a row that is not finite."""
+    overflown = np.flatnonzero(~np.isfinite(values).all(axis=1))
+    if len(overflown):
+        raise ValueError(f"{what.format(overflown[0])} overflows: check the units")
