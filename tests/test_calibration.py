@@ -159,6 +159,19 @@ def test_chunks_change_nothing(data, fitted, small_chunks):
         np.testing.assert_allclose(one, other, atol=1e-10)
 
 
+def test_a_row_far_from_all_inducing_points_is_its_prior(data):
+    """Its features underflow to 0, where mean over variance would be 0 / 0."""
+    X, Y = data
+    X = np.concatenate([X, [[100.0, 100.0]]])
+    Y = np.concatenate([Y, [[1.0]]])
+    model = make_model((X[:10], Y), likelihood=Hinge())
+    gb.fit(model, (X, Y))
+    mean, variance = gb.prediction.leave_one_out(model, (X, Y))
+    prior = float(model.kernel(X[-1:], full_cov=False)[0])
+    np.testing.assert_allclose([mean[-1, 0], variance[-1, 0]], [0, prior], atol=1e-8)
+    assert np.isfinite(gb.prediction.leave_one_out_density(model, (X, Y)))
+
+
 def test_a_model_that_was_not_fitted_is_refused(data):
     model = make_model(data)
     with pytest.raises(ValueError, match="q is the prior: fit it before"):

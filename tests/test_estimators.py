@@ -289,6 +289,7 @@ def test_bad_parameters(moons, parameters, message):
         ({"learn_kernel": "no"}, "learn_kernel must be True or False, got 'no'"),
         ({"calibrate": 1}, 'True, False or "auto", got 1'),
         ({"standardize": None}, "True or False, got None"),
+        ({"verbose": "yes"}, "True or False, got 'yes'"),
         ({"num_inducing": 2.5}, 'a whole number or "auto", got 2.5'),
         ({"chunk_rows": 2.5}, "a whole number or None, got 2.5"),
         ({"inference": "CAVI"}, "an algorithm such as .*, got 'CAVI'"),

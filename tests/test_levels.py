@@ -204,6 +204,55 @@ def test_fits_and_calibrates():
     assert gb.prediction.leave_one_out_density(model, (X, Y), sample_weight=weight) >= before
 
 
+@pytest.fixture(scope="module")
+def binary():
+    X, Y = make_data(24)
+    model = gb.models.BSVM(
+        gpflow.kernels.SquaredExponential(), LevelHinge(), X[:8].copy(), num_latent_gps=2
+    )
+    gb.fit(model, (X, Y))
+    return model, X, Y
+
+
+def test_who_decides_is_the_level_one_half(binary):
+    """f_t at t = 1/2 is g_0, as logit 1/2 is 0; draws of it agree with the closed form."""
+    model, X, _ = binary
+    mean, variance = (part.numpy()[:, 0] for part in model.predict_f(X))
+    ratio = gb.prediction.variation_ratio(model, X)
+    np.testing.assert_allclose(ratio, norm.cdf(-abs(mean) / np.sqrt(variance)), rtol=1e-8)
+    drawn = gb.prediction.variation_ratio(model, X, num_samples=4096)
+    np.testing.assert_allclose(drawn, ratio, atol=0.01)  # quasi-random draws
+    information = gb.prediction.mutual_information(model, X)
+    entropy = gb.prediction.predictive_entropy(model, X)
+    assert (information >= 0).all() and (information < entropy).all()
+
+
+def test_a_picture_of_levels(binary):
+    pytest.importorskip("matplotlib")
+    model, X, Y = binary
+    axes = gb.plotting.figure(1, 2)[1]
+    gb.plotting.decision_boundary(axes[0], model, X, Y, resolution=5)
+    assert "p(y = 1)" in axes[0].get_title()
+    gb.prediction.calibrate(model, (X, Y))
+    gb.plotting.calibration_before_after(axes[1], model, (X, Y))
+
+
+def test_the_classifier_of_levels():
+    """Columns, decisions and probabilities are one; two classes and three."""
+    X, Y = make_data(24)
+    for y in (Y[:, 0], np.digitize(X[:, 0], [-0.5, 0.5])):
+        classifier = gb.BSVMClassifier(loss="levels", penalty=2.0, learn_kernel=False).fit(X, y)
+        p = classifier.predict_proba(X)
+        np.testing.assert_allclose(p.sum(axis=1), 1, rtol=1e-12)
+        np.testing.assert_array_equal(classifier.predict(X), p.argmax(axis=1))
+        direct = classifier.model_.predict_y(classifier.scaler_.transform(X))[0]
+        np.testing.assert_allclose(p[:, -direct.shape[1] :], direct, atol=1e-10)
+        assert classifier.loss_ == "levels" and classifier.penalty_ == 2.0
+        scores = classifier.decision_function(X)
+        if scores.ndim == 1:
+            np.testing.assert_allclose(norm.cdf(scores), p[:, 1], rtol=1e-10)
+
+
 def test_levels_that_are_none():
     for levels in ([0.5, 0.5], [0.0, 0.5], [0.2, 1.0], [0.7, 0.2], [], [[0.1, 0.2]]):
         with pytest.raises(ValueError, match="levels must increase within"):

@@ -88,7 +88,10 @@ def check_weights(
     dtype = gpflow.config.default_float()
     if sample_weight is None:
         return np.ones((num_rows, 1), dtype)
-    weights: AnyNDArray = np.asarray(sample_weight, dtype).reshape(-1, 1)
+    try:
+        weights: AnyNDArray = np.asarray(sample_weight, dtype).reshape(-1, 1)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"sample_weight must be {num_rows} numbers, got others") from error
     if len(weights) != num_rows:
         raise ValueError(f"sample_weight has {len(weights)} entries for {num_rows} rows")
     wrong = np.flatnonzero(~np.isfinite(weights) | (weights < 0))
