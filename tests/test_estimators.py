@@ -17,6 +17,7 @@ from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
 
 import gpflow_bsvm as gb
+from gpflow_bsvm.estimators.choice import candidates
 
 
 def fixed(**options):
@@ -178,12 +179,16 @@ def test_by_default_everything_is_learned(moons, learned):
     lengthscales = learned.history_.hyperparameters[".kernel.lengthscales"]
     assert lengthscales[0].shape == (2,) and len(lengthscales) == len(learned.history_)
     np.testing.assert_array_equal(lengthscales[-1], model.kernel.lengthscales)
-    data = (learned.scaler_.transform(X), Y)
-    scale = float(model.likelihood.scale.numpy())
+    assert (learned.loss_, learned.penalty_) in candidates("auto", "auto", linear=False)
+    assert float(model.likelihood.penalty.numpy()) == learned.penalty_
+    hinge = gb.BSVMClassifier(loss="hinge", penalty=4.0, num_inducing=15).fit(X, y)
+    scale = float(hinge.model_.likelihood.scale.numpy())
     assert scale != 1.0
-    again = gb.prediction.calibrate(model, data)  # it is the link's maximum already
+    data = (hinge.scaler_.transform(X), Y)
+    again = gb.prediction.calibrate(hinge.model_, data)  # it is the link's maximum already
     assert again["scale"] == pytest.approx(scale, rel=1e-3)
-    assert float(model.likelihood.penalty.numpy()) in gb.model_selection.held_out.PENALTIES
+    levels = gb.BSVMClassifier(loss="levels", penalty=4.0, num_inducing=15).fit(X, y)
+    assert float(levels.model_.likelihood.scale.numpy()) == 1.0  # they need none
 
 
 @pytest.mark.slow

@@ -278,6 +278,8 @@ def test_labels_and_latents_that_do_not_fit():
     kernel = gpflow.kernels.SquaredExponential()
     with pytest.raises(ValueError, match="needs num_latent_gps=2, got 1"):
         gb.models.BSVM(kernel, LevelHinge(), X[:4])
+    with pytest.raises(ValueError, match="num_latent_gps=2, got 4 latent functions"):
+        LevelHinge().variational_expectations(X, np.zeros((20, 4)), np.ones((20, 4)), Y)
     model = gb.models.BSVM(kernel, LevelHinge(), X[:4], num_latent_gps=2)
     with pytest.raises(ValueError, match="binary labels must be in"):
         gb.fit(model, (X, 3 * Y))

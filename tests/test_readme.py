@@ -49,10 +49,17 @@ def test_the_guides_code_runs():
         assert found[name].predict_proba(found["X_new"]).shape == (5, 2)
 
 
+@pytest.mark.slow
+def test_the_code_on_probabilities_runs():
+    p = run("docs/probabilities.md")["p"].numpy()
+    assert ((p > 0) & (p < 1)).all()
+
+
 def test_no_other_page_has_code_that_nothing_runs():
     assert {page for page, text in PAGES.items() if "```python" in text} == {
         "README.md",
         "docs/guide.md",
+        "docs/probabilities.md",
     }
 
 

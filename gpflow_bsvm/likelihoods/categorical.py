@@ -10,7 +10,7 @@ from check_shapes import inherit_check_shapes
 from gpflow.base import TensorType
 
 from .base import Classification
-from .labels import check_columns
+from .labels import check_columns, check_latents
 from .penalty import Bound, Penalized
 
 #: What labels must be, and what to do with those that are something else.
@@ -75,11 +75,7 @@ class CategoricalLikelihood(Classification):
         :raise ValueError: for another number of latent functions.
         """
         F = tf.convert_to_tensor(F)
-        if F.shape[-1] not in (None, self.latent_dim):
-            raise ValueError(
-                f"{type(self).__name__}({self.num_classes}) needs a model with num_latent_gps="
-                f"{self.latent_dim}, got {F.shape[-1]} latent functions"
-            )
+        check_latents(self, F)
         return tf.ensure_shape(F, [*F.shape[:-1], self.latent_dim])
 
     def one_hot(self, Y: TensorType, F: TensorType) -> tf.Tensor:

@@ -33,6 +33,15 @@ def num_latents(likelihood: Likelihood, num_columns: int = 1) -> int:
     return likelihood.latent_dim or num_columns
 
 
+def check_latents(likelihood: Likelihood, F: tf.Tensor) -> None:
+    """:raise ValueError: if F [..., L] is of another number of latent functions."""
+    if F.shape[-1] not in (None, likelihood.latent_dim):
+        raise ValueError(
+            f"{type(likelihood).__name__} needs a model with num_latent_gps="
+            f"{likelihood.latent_dim}, got {F.shape[-1]} latent functions"
+        )
+
+
 def check_one_label(likelihood: Likelihood, num_latents: int) -> None:
     """
     :raise ValueError: if a row has several binary labels.

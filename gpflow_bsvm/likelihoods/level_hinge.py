@@ -16,7 +16,7 @@ from gpflow.config import default_float
 from .base import Classification, Sites
 from .categorical import CategoricalLikelihood
 from .hinge import BinaryHinges
-from .labels import check_binary_labels, check_columns, signs
+from .labels import check_binary_labels, check_columns, check_latents, signs
 from .levels import Levels, location_spread, log_probabilities
 from .penalty import Bound, Penalized, Seen
 
@@ -65,8 +65,12 @@ class LevelHinges(Penalized):
         return bool(alone and self.bound.has_point_sites)
 
     def by_target(self, F: TensorType) -> tf.Tensor:
-        """:return: latent functions [..., K Q] as [..., K, Q]."""
+        """
+        :return: latent functions [..., K Q] as [..., K, Q].
+        :raise ValueError: for another number of them.
+        """
         F = tf.convert_to_tensor(F)
+        check_latents(self, F)
         shape = tf.concat([tf.shape(F)[:-1], [-1, self.levels.num_latents]], axis=0)
         return tf.reshape(F, shape)
 
