@@ -13,7 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.data.sparse import merge_equal
-from gpflow_bsvm.estimators import training
+from gpflow_bsvm.estimators import specification
 
 
 @pytest.fixture(scope="module")
@@ -134,7 +134,7 @@ def test_more_columns_than_rows(classes, monkeypatch):
     )
     rows = [make(learn_kernel=learn).fit(X, y) for learn in (False, True)]
     sparse = make().fit(scipy.sparse.csr_matrix(X), y)
-    monkeypatch.setattr(training, "_inducing_points", lambda spec, X: None)
+    monkeypatch.setattr(specification, "_inducing_points", lambda spec, X: None)
     weights = [make(learn_kernel=learn).fit(X, y) for learn in (False, True)]
     for one, two, tolerance in zip(rows, weights, (1e-5, 1e-3)):  # jitter; where learning stops
         assert one.model_.num_features[1] == 20 and two.model_.num_features[1] == 41

@@ -48,6 +48,21 @@ def quality(rows: pd.DataFrame) -> str:
     return markdown(["mean rank (sets won)", *rows["method"].unique(), "p (Friedman)"], lines)
 
 
+def consistency(rows: pd.DataFrame) -> str:
+    sizes = rows["n"].unique()
+    lines = []
+    for (inputs, classes), group in rows.groupby(["inputs", "classes"]):
+        errors = group.pivot(index="method", columns="n", values="rmse")
+        for number, name in enumerate(rows["method"].unique()):
+            cells = (_three(errors.loc[name, n]) for n in sizes)
+            lines.append([f"{inputs}, {classes}" if number == 0 else "", name, *cells])
+    return markdown(["inputs, classes", "method", *sizes], lines)
+
+
+def _three(value: float) -> str:
+    return f"{value:.3f}".removeprefix("0") if pd.notna(value) else "-"
+
+
 def quality_sets(rows: pd.DataFrame) -> str:
     lines = []
     for name, group in rows.groupby("data", sort=False):
