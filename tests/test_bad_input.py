@@ -311,3 +311,20 @@ def test_what_is_no_likelihood(data):
 def test_a_kernel_of_no_inputs():
     with pytest.raises(ValueError, match="num_features must be at least 1, got 0"):
         gb.priors.ard_kernel(0)
+
+
+@pytest.mark.parametrize("dims", [[0, 5], [2]])
+def test_active_dims_beyond_the_columns(dims):
+    X, Y = make_data(20)
+    part = gpflow.kernels.Matern32(active_dims=dims)
+    model = gb.models.BSVM(
+        gpflow.kernels.SquaredExponential() + part, gb.likelihoods.Hinge(), X[:5]
+    )
+    with pytest.raises(ValueError, match=f"active_dims up to {dims[-1]}, X has columns 0 to 1"):
+        gb.fit(model, (X, Y))
+
+
+def test_weights_that_are_no_numbers():
+    X, Y = make_data(20)
+    with pytest.raises(ValueError, match="sample_weight must be 20 numbers"):
+        gb.BSVMClassifier(learn_kernel=False).fit(X, Y[:, 0], sample_weight=["a"] * 20)

@@ -127,6 +127,7 @@ def open_data(model: Model, data: Any, sample_weight: Any = None) -> Source:
         return DatasetSource(data, partial(_check_part, model), size)
     X, Y = check_data(model.likelihood, *data)
     check_width(model, X, Y)
+    _check_active_dims(model, X.shape[-1])
     return ArraySource(X, Y, check_weights(sample_weight, len(X)), size)
 
 
@@ -179,6 +180,18 @@ def check_width(model: Model, X: Any, Y: Any = None) -> None:
             f"Y has {Y.shape[-1]} columns and the model {model.num_features[0]} latent functions; "
             "this likelihood needs one label per latent function (shape [N, num_latent_gps])"
         )
+
+
+def _check_active_dims(model: Model, num_columns: int) -> None:
+    """:raise ValueError: if a part of the kernel looks at a column that X does not have."""
+    for part in (model.prior.kernel, *model.prior.kernel.submodules):
+        dims = getattr(part, "active_dims", slice(None))
+        last = -1 if isinstance(dims, slice) else int(np.max(dims))
+        if last >= num_columns:
+            raise ValueError(
+                f"{type(part).__name__} has active_dims up to {last}, X has columns 0 to "
+                f"{num_columns - 1}"
+            )
 
 
 def plain_points(inducing_variable: Any) -> list[AnyNDArray]:
