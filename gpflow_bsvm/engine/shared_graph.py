@@ -26,12 +26,9 @@ _CACHE_SIZE = 64
 
 
 def _spec(tensor: tf.Tensor) -> tf.TensorSpec:
-    """
-    The last dimension (inputs, latents, inducing points) stays fixed, all others are open; that of
-    a vector too, which counts steps or rows.
-    """
+    """The last dimension (inputs, latents, inducing points) stays fixed, all others are open."""
     rank = len(tensor.shape)
-    shape = [None] * (rank - 1) + [tensor.shape[-1]] if rank > 1 else [None] * rank
+    shape = [None] * (rank - 1) + [tensor.shape[-1]] if rank else []
     return tf.TensorSpec(shape, tensor.dtype)
 
 
@@ -71,7 +68,7 @@ class Compiled:
 
         def call(*arguments: Any) -> Any:
             tensors = [tf.convert_to_tensor(leaf) for leaf in tf.nest.flatten(arguments)]
-            key = (structure, *((len(t.shape), t.shape[1:][-1:], t.dtype) for t in tensors))
+            key = (structure, *((len(t.shape), t.shape[-1:], t.dtype) for t in tensors))
             graph, result = self._graph(key, modules, parameters, arguments, tensors)
             values = [tf.convert_to_tensor(p.unconstrained_variable) for p in parameters]
             return tf.nest.pack_sequence_as(result, graph(values, *tensors))
