@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 from gpflow_bsvm.plotting import figure
 
 ROWS = ("consistency",)
+TICKS = (0.03, 0.05, 0.1, 0.2)
 
 
 def draw() -> Figure:
@@ -22,6 +23,11 @@ def draw() -> Figure:
         ax.set(
             xscale="log", yscale="log", xlabel="rows", title=f"{inputs} inputs, {classes} classes"
         )
+    for ax in axes:
+        ax.set_xticks(rows["n"].unique(), rows["n"].unique())
+        ax.set_yticks(TICKS, TICKS)
+        ax.set_ylim(0.9 * rows["rmse"].min(), 1.1 * rows["rmse"].max())
+        ax.minorticks_off()
     axes[0].set(ylabel="root mean square error of p")
     handles, labels = axes[0].get_legend_handles_labels()
     fig.legend(handles, labels, loc="outside lower center", ncols=6, frameon=False)
