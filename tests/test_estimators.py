@@ -217,10 +217,9 @@ def test_a_kernel_of_ones_own_is_learned_too(moons):
 def test_a_kernel_without_trainable_parameters_is_used_as_it_is(moons):
     kernel = gpflow.kernels.SquaredExponential(2.0)
     gpflow.set_trainable(kernel, False)
-    one = gb.BSVMClassifier(kernel, num_inducing=15, penalty=2.0, random_state=0).fit(*moons)
-    two = gb.BSVMClassifier(
-        kernel, num_inducing=15, penalty=2.0, random_state=0, learn_kernel=False
-    ).fit(*moons)
+    options = {"loss": "hinge", "penalty": 2.0, "num_inducing": 15, "random_state": 0}
+    one = gb.BSVMClassifier(kernel, **options).fit(*moons)
+    two = gb.BSVMClassifier(kernel, learn_kernel=False, **options).fit(*moons)
     np.testing.assert_allclose(
         one.decision_function(moons[0]), two.decision_function(moons[0]), atol=2e-2
     )  # CAVI runs once more from where it had stopped, at a gain of 1e-5 of the ELBO
