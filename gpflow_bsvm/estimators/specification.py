@@ -94,9 +94,13 @@ def _inducing_points(spec: Specification, X: AnyNDArray) -> AnyNDArray | None:
         return np.unique(X, axis=0) if len(X) <= X.shape[1] else None
     if spec.Z is not None:
         return spec.Z
-    if len(X) <= inducing_points.SUBSAMPLE:
-        X = np.unique(X, axis=0)  # neither order nor repetition of rows may matter
+    X = distinct(X)
     return inducing_points.kmeans(X, min(spec.num_inducing, len(X)), seed=spec.seed)
+
+
+def distinct(X: AnyNDArray) -> AnyNDArray:
+    """:return: where inducing points are looked for: neither order nor repetition may matter."""
+    return np.unique(X, axis=0) if len(X) <= inducing_points.SUBSAMPLE else X
 
 
 def _default_kernel(spec: Specification, num_features: int, Z: Any) -> Kernel:

@@ -12,7 +12,7 @@ from ..inducing_points.update import exchange
 from ..inference import VEM, History, fit
 from ..models import BSVM
 from ..prediction.calibration import calibrate, leave_one_out_density
-from .specification import Data, Specification, make_model
+from .specification import Data, Specification, distinct, make_model
 
 #: The kernel is learned from this many rows at most, of fewer where there are many classes or
 #: inducing points: rows times L M^2 stay below `LEARN_WORK`, down to the fewest.
@@ -80,8 +80,9 @@ def grow(spec: Specification, model: BSVM, data: Data) -> BSVM:
     """
     X, Y, weight = data
     density = leave_one_out_density(model, (X, Y), sample_weight=weight)
-    while (number := _next_size(model, X)) is not None:
-        Z = inducing_points.kmeans(X, number, seed=spec.seed, max_iter=_ITERATIONS)
+    places = distinct(X)
+    while (number := _next_size(model, places)) is not None:
+        Z = inducing_points.kmeans(places, number, seed=spec.seed, max_iter=_ITERATIONS)
         larger: Any = gpflow.utilities.deepcopy(model)
         exchange(larger, Z)
         _finish(spec, larger, data)

@@ -175,9 +175,9 @@ class LevelHinge(LevelHinges, Classification):
         **kwargs: Any,
     ) -> None:
         """As `LevelHinges`."""
-        num_latents = (levels if isinstance(levels, Levels) else location_spread()).num_latents
-        kwargs |= {"input_dim": None, "latent_dim": num_latents, "observation_dim": 1}
+        kwargs |= {"input_dim": None, "latent_dim": None, "observation_dim": 1}
         super().__init__(penalty, bound, levels, **kwargs)
+        self.latent_dim = self.levels.num_latents
         self._make_link()
         self.offset = Parameter(self.neutral_link["offset"], trainable=False)
 
