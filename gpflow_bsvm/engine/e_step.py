@@ -34,13 +34,17 @@ class SiteAscent:
     :ivar point: the best so far.
     """
 
-    def __init__(self, model: Model, source: Source, sites: Sites | None) -> None:
+    def __init__(
+        self, model: Model, source: Source, sites: Sites | None, dtype: tf.DType | None = None
+    ) -> None:
         """
         :param sites: where to start; None: those of the model's q, or none at all if these are
             better.
+        :param dtype: of the large products, None: GPflow's default float.
         """
         self._localise = compiled_localise.bind(model.likelihood)
         self._data, self._share = ProjectedData(model, source), shares_shifts(model)
+        self._data.dtype = dtype or self._data.dtype
         starts = [sites] if sites is not None else self._first_guesses(model)
         points = [self._at(guess) for guess in starts]
         self.point: SitePoint = max(
@@ -60,7 +64,7 @@ class SiteAscent:
         """
         ascent = Ascent(self.point)
         for _ in range(sweeps):
-            ascent = ascent.step(self._move, -math.inf, tf.as_dtype(default_float()))
+            ascent = ascent.step(self._move, -math.inf, self._data.dtype)
             self.point = ascent.point
             if ascent.ended:
                 break

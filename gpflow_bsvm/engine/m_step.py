@@ -12,7 +12,11 @@ Gradients go through the features chunk by chunk: memory does not grow with N.
 
 from __future__ import annotations
 
+import functools
+from typing import NamedTuple
+
 import tensorflow as tf
+from gpflow.config import default_float
 from gpflow.likelihoods import Likelihood
 
 from ..data.batch import Batch
@@ -35,30 +39,41 @@ def site_bound(
     sites: Sites,
     jitter: tf.Tensor,
     share: tf.Tensor,
+    *,
+    dtype: tf.DType | None = None,
 ) -> tf.Tensor:
     """
     F without the prior, of data that fit into memory at once.
 
     :param jitter: [], of Kuu.
     :param share: [], see `gpflow_bsvm.engine.natural.centre`.
+    :param dtype: of the large products.
     """
-    rows = look_at(prior, batch, jitter)
+    rows = look_at(prior, batch, jitter, dtype)
     q = gaussian(sum_sites(rows, sites), share)[1]
     local = localise(likelihood, rows, marginals(rows.features.phi, q.R, q.c))
     return tf.reduce_sum(local.expectation) - q.kl
 
 
 def expectation(
-    likelihood: Likelihood, prior: Prior, q: Gaussian, batch: Batch, jitter: tf.Tensor
+    likelihood: Likelihood,
+    prior: Prior,
+    q: Gaussian,
+    batch: Batch,
+    jitter: tf.Tensor,
+    *,
+    dtype: tf.DType | None = None,
 ) -> tf.Tensor:
     """:return: sum of E_q log p(y_n | f_n) under q(s)."""
-    rows = look_at(prior, batch, jitter)
+    rows = look_at(prior, batch, jitter, dtype)
     local = localise(likelihood, rows, marginals(rows.features.phi, q.R, q.c))
     return tf.reduce_sum(local.expectation)
 
 
-def _sums(prior: Prior, batch: Batch, sites: Sites, jitter: tf.Tensor) -> Natural:
-    return sum_sites(look_at(prior, batch, jitter), sites)
+def _sums(
+    prior: Prior, batch: Batch, sites: Sites, jitter: tf.Tensor, *, dtype: tf.DType
+) -> Natural:
+    return sum_sites(look_at(prior, batch, jitter, dtype), sites)
 
 
 def _weighted_sums(
@@ -69,9 +84,11 @@ def _weighted_sums(
     sites: Sites,
     jitter: tf.Tensor,
     weights: Natural,
+    *,
+    dtype: tf.DType,
 ) -> tf.Tensor:
     """:return: of which the gradient is that of `_sums`, weighted (a vector-Jacobian product)."""
-    h, P = _sums(prior, batch, sites, jitter)
+    h, P = _sums(prior, batch, sites, jitter, dtype=dtype)
     return tf.reduce_sum(weights.h * h) + tf.reduce_sum(weights.P * P)
 
 
@@ -84,10 +101,28 @@ def _through_q(
     return tf.reduce_sum(slope.R * R) + tf.reduce_sum(slope.c * c) - q.kl
 
 
-_bound = differentiable(site_bound, with_prior=True)
-_expectation = differentiable(expectation)
-_of_sums, _of_q = differentiable(_weighted_sums), differentiable(_through_q, with_prior=True)
-_compiled_sums = Compiled(_sums)
+class _Graphs(NamedTuple):
+    """What `SiteBound` calls; all but the last return gradients, too."""
+
+    at_once: Compiled
+    expected: Compiled
+    of_sums: Compiled
+    sums: Compiled
+
+
+@functools.cache
+def _graphs(dtype: tf.DType) -> _Graphs:
+    """:return: with the large products in this dtype."""
+    with_dtype = functools.partial(functools.partial, dtype=dtype)
+    return _Graphs(
+        differentiable(with_dtype(site_bound), with_prior=True),
+        differentiable(with_dtype(expectation)),
+        differentiable(with_dtype(_weighted_sums)),
+        Compiled(with_dtype(_sums)),
+    )
+
+
+_of_q = differentiable(_through_q, with_prior=True)
 compiled_expectation = Compiled(expectation)
 
 
@@ -97,14 +132,16 @@ class SiteBound:
     of TensorFlow means that a matrix had no Cholesky factor.
     """
 
-    def __init__(self, model: Model, source: Source) -> None:
+    def __init__(self, model: Model, source: Source, dtype: tf.DType | None = None) -> None:
+        """:param dtype: of the large products, None: GPflow's default float."""
         self.hyperparameters = Hyperparameters(model)
         modules, plan = self.hyperparameters.modules, self.hyperparameters.plan
         self._model, self._source, self._share = model, source, shares_shifts(model)
+        *gradients, sums = _graphs(dtype or tf.as_dtype(default_float()))
         self._at_once, self._expected, self._of_sums, self._of_q = (
-            graph.bind(*modules, plan) for graph in (_bound, _expectation, _of_sums, _of_q)
+            graph.bind(*modules, plan) for graph in (*gradients, _of_q)
         )
-        self._sums = _compiled_sums.bind(modules[1])
+        self._sums = sums.bind(modules[1])
 
     def value_and_gradient(self, sites: Sites) -> tuple[tf.Tensor, list[tf.Tensor]]:
         """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -16,6 +17,24 @@ from .projection import Projected
 
 #: Projected features up to this size stay in memory (bytes).
 CACHE_BYTES = 2**28
+
+#: From this many feature entries (N times L M) on, products may run in single precision, which can
+#: tell gains of this part of a bound.
+BIG_PASS, FINEST_SINGLE_TOL = 2e5, 1e-6
+
+
+def num_entries(model: Model, source: Source) -> int:
+    """:return: N times L M, the size of all features."""
+    return source.num_rows * math.prod(model.num_features)
+
+
+def product_dtype(entries: int, tol: float) -> tf.DType:
+    """
+    :param tol: gains of this part of the bound matter.
+    :return: single precision where products are large and that is enough, else the default float.
+    """
+    single = entries >= BIG_PASS and tol >= FINEST_SINGLE_TOL
+    return tf.float32 if single else tf.as_dtype(default_float())
 
 
 class ProjectedData(Source):

@@ -90,9 +90,15 @@ def project(prior: Prior, X: tf.Tensor, Lz: tf.Tensor) -> Features:
     return Features(tf.linalg.matrix_transpose(A), Kff - explained, prior.mean_function(X))
 
 
-def look_at(prior: Prior, batch: Batch, jitter: tf.Tensor) -> Projected:
-    """:return: rows projected at the present hyperparameters, inside of a graph."""
-    return Projected(batch, project(prior, batch.X, prior_factor(prior, jitter)))
+def look_at(
+    prior: Prior, batch: Batch, jitter: tf.Tensor, dtype: tf.DType | None = None
+) -> Projected:
+    """
+    :param dtype: of the large products to come.
+    :return: rows projected at the present hyperparameters, inside of a graph.
+    """
+    rows = Projected(batch, project(prior, batch.X, prior_factor(prior, jitter)))
+    return rows if dtype is None else rows.in_precision(dtype)
 
 
 compiled_prior_factor, compiled_project = Compiled(prior_factor), Compiled(project)

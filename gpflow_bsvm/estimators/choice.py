@@ -51,8 +51,8 @@ def choose(
     :return: `spec` with loss and penalty of the greatest density of held-out rows, see
         `gpflow_bsvm.model_selection`; the search leaves its start only for what is better by a
         standard error. All candidates and folds see one kernel, that which the first learns from
-        all rows: to learn it anew in every fold chose no better. And what was learned, if it is the
-        first that is chosen.
+        all rows: to learn it anew in every fold chose no better. And a model with the kernel of
+        what was chosen, if there was a choice.
     """
     first = next((start for start in STARTS if start in among), among[0])
     spec = spec._replace(**first._asdict())
@@ -66,8 +66,11 @@ def choose(
         of_fold = of_fold._replace(kernel=start.model.kernel, learn_kernel=False)
 
     def score(candidate: Candidate) -> held_out.HeldOut:
+        """A model serves all folds: each fit begins where the one before has ended."""
+        this = of_fold._replace(**candidate._asdict())
+        model = begin(this, data, start.model)
         return held_out.held_out(
-            lambda *part: train(of_fold._replace(**candidate._asdict()), part)[0],
+            lambda *part: train(this, part, model)[0],
             (X, Y),
             sample_weight=weight,
             num_folds=num_folds,
@@ -75,7 +78,8 @@ def choose(
         )
 
     best = held_out.find_peak(score, among, first)
-    return spec._replace(**best._asdict()), start if best == first else None
+    spec = spec._replace(**best._asdict())
+    return spec, start if best == first else begin(spec, data, start.model)
 
 
 def _inducing_points(model: BSVM) -> AnyNDArray | None:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import gpflow
 import numpy as np
+from gpflow.utilities import multiple_assign, parameter_dict
 
 from ..inducing_points import initial as inducing_points
 from ..inducing_points.update import exchange
@@ -34,9 +35,17 @@ class Start(NamedTuple):
     history: History | None  #: of the learning of its kernel, if that was asked for
 
 
-def begin(spec: Specification, data: Data) -> Start:
-    """:return: a model with its kernel as it will be."""
+def begin(spec: Specification, data: Data, like: BSVM | None = None) -> Start:
+    """
+    :param like: of the same structure of kernel: where learning and fits begin, in the place of the
+        prior.
+    :return: a model with its kernel as it will be.
+    """
     model = make_model(spec, data[0])
+    if like is not None:
+        multiple_assign(model.kernel, parameter_dict(like.kernel))
+        if model.num_features == like.num_features:
+            model.assign_natural(like.natural())
     return Start(model, learn(spec, model, data) if spec.learn_kernel else None)
 
 
@@ -47,6 +56,7 @@ def train(spec: Specification, data: Data, start: Start | None = None) -> tuple[
         of the fit of q.
     """
     model, learned = start or begin(spec, data)
+    model.num_data = None  # these rows are all, whatever it saw before
     history = _finish(spec, model, data)
     if spec.grow and not spec.linear:
         model = grow(spec, model, data)

@@ -18,15 +18,13 @@ from ..data.sources import Source
 from ..engine.contracts import Model, shares_shifts
 from ..engine.line_search import Ascent
 from ..engine.natural import Gaussian, Natural, blend, centre, solve
-from ..engine.projected_data import ProjectedData
+from ..engine.projected_data import ProjectedData, num_entries, product_dtype
 from ..engine.projection import Projected
 from ..engine.shared_graph import Compiled
 from ..engine.statistics import Statistics, accumulate, compiled_accumulate, marginals
 from .algorithm import Algorithm, Run, Step
 
-#: From this many feature entries (N times L M) on, the first sweeps run in single precision ...
-_BIG_PASS = 2e5
-#: ... until the ELBO rises by less than this, relatively.
+#: "mixed" goes on in double precision once the ELBO rises by less than this, relatively.
 _SINGLE_TOL = 1e-4
 
 PRECISIONS = (None, "float64", "float32", "mixed")
@@ -46,10 +44,13 @@ class CAVI(Algorithm):
     :ivar tol: stop when the ELBO rises by less than `tol` times its absolute value, if a step had
         to be halved also with half the step.
     :ivar learning_rate: first rho to try, in (0, 1].
-    :ivar matmul_precision: of the large products; sums, sites and factorisations are always in
-        GPflow's default float. "float64", "float32" or "mixed": float32 far from the fixed point,
-        where only the direction matters, float64 for the last sweeps, so that the result is that
-        of float64. None: "mixed" from 2e5 feature entries (N times L M) on, else the default float.
+    :ivar matmul_precision: of the large products; sums over chunks, sites and factorisations are
+        always in GPflow's default float. "float64", "float32" or "mixed": float32 far from the
+        fixed point, where only the direction matters, float64 for the last sweeps, so that the
+        result is that of float64. None: from 2e5 feature entries (N times L M) on "float32", unless
+        it overflows or `tol` is below 1e-6 ("mixed" then), else the default float. What single
+        precision changes is a hundredth of what the default `tol` leaves: means by less than 1e-3
+        standard deviations, the ELBO by 1e-8 of itself.
     """
 
     max_steps: int = 200
@@ -66,13 +67,25 @@ class CAVI(Algorithm):
     def _begin(self, model: Model, source: Source) -> Run:
         return _Sweeps(self, model, ProjectedData(model, source))
 
-    def phases(self, num_entries: int) -> list[tuple[tf.DType, float]]:
-        """:return: dtype of the products and tolerance, phase after phase."""
-        exact = tf.as_dtype(default_float()).name
-        precision = self.matmul_precision or ("mixed" if num_entries >= _BIG_PASS else exact)
+    def phases(self, entries: int) -> list[Phase]:
+        """:return: how the sweeps go, phase after phase, with so many entries of features."""
+        exact, precision = tf.as_dtype(default_float()), self.matmul_precision
+        if precision is None:
+            if product_dtype(entries, self.tol) != exact:
+                return [Phase(tf.float32, self.tol), Phase(exact, self.tol)]
+            precision = exact.name if product_dtype(entries, math.inf) == exact else "mixed"
         if precision == "mixed":
-            return [(tf.float32, max(self.tol, _SINGLE_TOL)), (tf.as_dtype(exact), self.tol)]
-        return [(tf.as_dtype(precision), self.tol)]
+            rough = Phase(tf.float32, max(self.tol, _SINGLE_TOL), enough=False)
+            return [rough, Phase(exact, self.tol)]
+        return [Phase(tf.as_dtype(precision), self.tol)]
+
+
+class Phase(NamedTuple):
+    """Some sweeps of a fit."""
+
+    dtype: tf.DType  #: of the large products
+    tol: float
+    enough: bool = True  #: whether it ends the fit, if the bound is finite
 
 
 class Point(NamedTuple):
@@ -118,13 +131,13 @@ class _Sweeps(Run):
         self._sweep = compiled_sweep.bind(model.likelihood)
         self._accumulate = compiled_accumulate.bind(model.likelihood)
         self._share = shares_shifts(model)
-        self._phases = options.phases(data.num_rows * math.prod(model.num_features))
+        self._phases = options.phases(num_entries(model, data))
         natural = model.natural()
         self.state = self._enter(0, State(Ascent(Point(natural, math.nan, natural))))
 
     def _enter(self, phase: int, state: State) -> State:
         """Look at the present point with products in this phase's dtype."""
-        self._data.dtype = self._phases[phase][0]
+        self._data.dtype = self._phases[phase].dtype
         point = state.ascent.point
         point = self._move(point._replace(sums=point.natural), 0.0)
         if not np.isfinite(point.sums.h).all():
@@ -137,14 +150,15 @@ class _Sweeps(Run):
         """A sweep that was accepted; a phase ends where it gains little."""
         while True:
             ascent, phase, steps = self.state
+            dtype, tol, enough = self._phases[phase]
             last = phase + 1 == len(self._phases)
             if math.isfinite(ascent.point.value):
-                dtype, tol = self._phases[phase]
                 ascent = ascent if ascent.ended else ascent.step(self._move, tol, dtype)
                 if ascent.taken and not self.state.ascent.ended:
                     self.state = State(ascent, phase, steps + 1)
-                    self.converged = last and ascent.ended
+                    self.converged = ascent.ended and (last or enough)
                     return Step(steps + 1, ascent.point.value, ascent.taken)
+                last = last or (enough and steps > 0)
             elif last:  # single precision may overflow where double does not
                 check_elbo(ascent.point.value, "at the start")
             if last:

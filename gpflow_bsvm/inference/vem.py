@@ -16,6 +16,7 @@ from ..engine.contracts import Model
 from ..engine.e_step import SiteAscent
 from ..engine.m_step import SiteBound
 from ..engine.natural import Natural
+from ..engine.projected_data import num_entries, product_dtype
 from ..engine.quasi_newton import QuasiNewton
 from ..likelihoods.base import Sites
 from .algorithm import Algorithm, Run, Step
@@ -37,10 +38,11 @@ class VEM(Algorithm):
            before) on the bound F as a function of the hyperparameters, q following them at fixed
            sites; it ends early where an iteration gains less than a tenth of what new sites do.
 
-    Neither lets F, the ELBO plus the log prior density of the hyperparameters, fall: it is the
-    `elbo` of a record, which holds the hyperparameters too. GPflow's priors and `trainable` flags
-    are honoured; where nothing is trainable, `CAVI` does the work. There is an error if a
-    hyperparameter or the density of its prior is not finite.
+    Neither lets F, the ELBO plus the log prior density of the hyperparameters, fall by more than
+    rounding: it is the `elbo` of a record, which holds the hyperparameters too. From 2e5 feature
+    entries (N times L M) on products are in single precision, unless `tol` is below 1e-6.
+    GPflow's priors and `trainable` flags are honoured; where nothing is trainable, `CAVI` does the
+    work. There is an error if a hyperparameter or the density of its prior is not finite.
 
     :ivar max_steps: most rounds.
     :ivar sweeps: updates of the sites in a round.
@@ -85,7 +87,8 @@ class _Rounds(Run):
     def __init__(self, options: VEM, model: Model, source: Source) -> None:
         self._options, self._model, self._source = options, model, source
         self.max_steps = options.max_steps
-        self._bound = SiteBound(model, source)
+        self._dtype = product_dtype(num_entries(model, source), options.tol)
+        self._bound = SiteBound(model, source, self._dtype)
         self._hyper = self._bound.hyperparameters
         self._hyper.check_start()
         self.state = State(self._hyper.state())
@@ -94,7 +97,7 @@ class _Rounds(Run):
         """A round."""
         state, options = self.state, self._options
         curvature = self._m_step(state) if state.sites is not None else None
-        ascent = SiteAscent(self._model, self._source, state.sites)
+        ascent = SiteAscent(self._model, self._source, state.sites, self._dtype)
         before = math.inf if state.sites is None else ascent.point.value
         rho = ascent.climb(options.sweeps)
         sites, value, natural, _ = ascent.point
