@@ -101,7 +101,7 @@ def chunk_rows(model: Model) -> int:
     return int(np.clip(CHUNK_ENTRIES // width, 64, 2**14))
 
 
-def open_data(model: Model, data: Any, sample_weight: Any = None) -> Source:
+def open_data(model: Model, data: Any, sample_weight: Any = None, *, part: bool = False) -> Source:
     """
     Everything that a fit can be told beforehand, checked.
 
@@ -109,6 +109,7 @@ def open_data(model: Model, data: Any, sample_weight: Any = None) -> Source:
         sample_weight), whose rows are checked as they come; a `Source`; None: those that the model
         holds.
     :param sample_weight: [N], with arrays; ones if None.
+    :param part: whether these are some of the rows: arrays may then hold one class only.
     :raise ValueError: for bad data or weights.
     :raise TypeError: see `check_model`, or if there are no data.
     """
@@ -125,7 +126,7 @@ def open_data(model: Model, data: Any, sample_weight: Any = None) -> Source:
         if sample_weight is not None:
             raise ValueError("with a tf.data.Dataset, weights are its third component")
         return DatasetSource(data, partial(_check_part, model), size)
-    X, Y = check_data(model.likelihood, *data)
+    X, Y = check_data(model.likelihood, *data, minibatch=part)
     check_width(model, X, Y)
     _check_active_dims(model, X.shape[-1])
     return ArraySource(X, Y, check_weights(sample_weight, len(X)), size)

@@ -46,7 +46,7 @@ class Streaming(CAVI):
             raise ValueError(f"forget must be in [0, 1], got {self.forget}")
 
     def _open(self, model: Model, data: Any, sample_weight: Any) -> Source:
-        return open_data(model, data, sample_weight)
+        return open_data(model, data, sample_weight, part=True)
 
     def _begin(self, model: Model, source: Source) -> Run:
         return Sweeps(self, model, ProjectedData(model, source), self._known(model))
