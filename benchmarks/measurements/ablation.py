@@ -44,7 +44,7 @@ from gpflow_bsvm.priors import ard_kernel
 
 from ._common import numbered
 
-SETS = ("heart", "breast_cancer", "diabetis", "flare", "banana", "splice", "waveform", "phoneme")
+SETS = ("heart", "breast_cancer", "diabetis", "flare", "banana", "splice", "sonar")
 NUM_FOLDS, LEARN_ROWS, PENALTY = 3, 2000, 2.0
 
 
