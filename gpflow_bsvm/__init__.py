@@ -9,6 +9,7 @@ from .version import __version__
 
 if TYPE_CHECKING:
     from . import (
+        data,
         inducing_points,
         inference,
         likelihoods,
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BSVMClassifier",
     "__version__",
+    "data",
     "fit",
     "inducing_points",
     "inference",

@@ -45,6 +45,10 @@ class Run(ABC):
     def restore(self) -> None:
         """Give the model what `state` says, whatever an unfinished step has left in it."""
 
+    def close(self) -> None:
+        """Let go of the data; nothing where none are held open."""
+        return
+
 
 class Algorithm(ABC):
     """
@@ -75,9 +79,10 @@ class Algorithm(ABC):
         Fit the model; it holds the latest accepted step at the end, also after an interrupt or an
         error, which are passed on.
 
-        :param data: X [N, D] and Y [N, P], or a batched `tf.data.Dataset` of (X, Y) or
-            (X, Y, sample_weight), read anew in each pass; None: those that the model holds. If the
-            model's `num_data` differs from N, the data count as a sample of it, as in `model.elbo`.
+        :param data: X [N, D] and Y [N, P], in memory or np.memmap; files, a batched
+            `tf.data.Dataset` or blocks of (X, Y) or (X, Y, sample_weight), read anew in each pass,
+            see `gpflow_bsvm.data.open_source`; None: those that the model holds. If the model's
+            `num_data` differs from N, the data count as a sample of it, as in `model.elbo`.
         :param sample_weight: [N], powers of the likelihood, with arrays; ones if None.
         :param callback: called at every record with the step and the history.
         :param monitor: a `gpflow.monitor.Monitor`, called at every record.

@@ -74,7 +74,10 @@ class Recorder:
     def __exit__(self, *error: object) -> None:
         self._bar.close()
         self.history.converged = self._run.converged
-        self._run.restore()
+        try:
+            self._run.restore()
+        finally:
+            self._run.close()
 
     def record(self, step: Step) -> None:
         """
