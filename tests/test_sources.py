@@ -2,7 +2,6 @@
 
 import itertools
 import threading
-import weakref
 
 import gpflow
 import numpy as np
@@ -17,9 +16,7 @@ from conftest import assert_same_state, make_data, make_model, state
 import gpflow_bsvm as gb
 from gpflow_bsvm.data import Blocks, CSVFiles, ParquetFiles
 from gpflow_bsvm.data.minibatches import blocks
-from gpflow_bsvm.data.passes import map_over, sum_over
-from gpflow_bsvm.data.prefetch import prefetched
-from gpflow_bsvm.data.streams import MappedSource, StreamSource
+from gpflow_bsvm.data.passes import map_over
 from gpflow_bsvm.engine.contracts import open_data
 from gpflow_bsvm.inference import CAVI, ECM, ML2, SVI, VEM
 from gpflow_bsvm.likelihoods import CrammerSinger

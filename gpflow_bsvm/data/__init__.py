@@ -3,7 +3,7 @@
 from .csv_files import CSVFiles
 from .opening import open_source
 from .parquet_files import ParquetFiles
-from .readers import Blocks, Reader
+from .readers import Blocks, MappedArrays, Reader
 from .sources import Source
 
-__all__ = ["Blocks", "CSVFiles", "ParquetFiles", "Reader", "Source", "open_source"]
+__all__ = ["Blocks", "CSVFiles", "MappedArrays", "ParquetFiles", "Reader", "Source", "open_source"]

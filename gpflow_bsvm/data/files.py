@@ -67,6 +67,11 @@ class Files(Reader):
         self._check(self.paths[0], schema)
 
     @property
+    def classes(self) -> list[Any] | None:
+        """:return: the label of each class 0..C-1, if labels become numbers."""
+        return None if self._numbers is None else self._numbers.names
+
+    @property
     def columns(self) -> list[str]:
         """:return: names of all columns that are read."""
         return [*self.features, *(n for n in (self._target, self._weight) if n is not None)]

@@ -38,6 +38,12 @@ class ClassNumbers:
             raise ValueError(f"classes must be labels of one type, got {classes!r}") from error
 
     @property
+    def names(self) -> list[Any]:
+        """:return: a label of each class 0..C-1; of several the first."""
+        numbers = self._numbers.astype(int).tolist()
+        return [self._labels[numbers.index(n)] for n in range(max(numbers) + 1)]
+
+    @property
     def arrow_type(self) -> Any:
         """:return: pyarrow's type of the labels."""
         return self._values.type

@@ -21,9 +21,11 @@ from ..inference import History, Streaming
 from ..models import BSVM
 from . import inputs
 from .choice import candidates, choose
+from .large import open_large, train_large
 from .parameters import check_parameters
 from .predictions import Predictions
 from .specification import Specification
+from .survey import is_source
 from .training import train
 
 #: Where M starts if it is to grow.
@@ -129,12 +131,17 @@ class BSVMClassifier(Predictions, ClassifierMixin, BaseEstimator):  # type: igno
         self.chunk_rows = chunk_rows
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> BSVMClassifier:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> BSVMClassifier:
         """
         A fit that fails or is interrupted leaves the classifier as it was before.
 
-        :param X: [N, D] numbers, an array or a data frame; for kernel="linear" also sparse.
-        :param y: [N] labels, of any type, of two classes or more.
+        Of rows that are not in memory one pass draws 20 000 at random, from which all but q is
+        learned and chosen, and a few more fit q to all of them.
+
+        :param X: [N, D] numbers, an array or a data frame; for kernel="linear" also sparse. Or rows
+            with their labels that are read piece by piece: `gpflow_bsvm.data.ParquetFiles`,
+            `CSVFiles`, `Blocks`, or a `tf.data.Dataset`.
+        :param y: [N] labels, of any type, of two classes or more; None with rows of the latter.
         :param sample_weight: [N], powers of the likelihood: an integer is a repeated row.
         :raise TypeError: for parameters of a wrong type.
         :raise ValueError: for NaN, infinity or overflow, a single class, weights that are negative
@@ -142,19 +149,33 @@ class BSVMClassifier(Predictions, ClassifierMixin, BaseEstimator):  # type: igno
         """
         check_parameters(self)
         new = copy.copy(self)
+        if is_source(X):
+            inputs.refuse_beside_source(y, sample_weight)
+            new._fit_source(X)
+            self.__dict__ = new.__dict__
+            return self
         X, targets, weight = merge_equal(*new._validate(X, y, sample_weight))
         if not scipy.sparse.issparse(X):
             warn_of_constants(X, getattr(new, "feature_names_in_", None))
         scaler = inputs.make_scaler(X, weight)
         new.scaler_ = scaler if self.standardize else None
         data = inputs.scale(new.scaler_, X), targets[:, None], weight
-        spec = new._specification()
+        spec = new._specification(self._seed())
         among = candidates(self.loss, self.penalty, spec.linear)
         spec, start = choose(spec, among, data)
         new.loss_, new.penalty_ = spec.loss, spec.penalty
         new.model_, new.history_ = train(spec, data, start)
         self.__dict__ = new.__dict__  # all at once
         return self
+
+    def _fit_source(self, rows: Any) -> None:
+        seed = self._seed()
+        opened = open_large(rows, seed, self.standardize, self.class_weight)
+        self.__dict__.update(opened.attributes)
+        spec = self._specification(seed)
+        among = candidates(self.loss, self.penalty, spec.linear)
+        spec, self.model_, self.history_ = train_large(spec, among, opened)
+        self.loss_, self.penalty_ = spec.loss, spec.penalty
 
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, forget: float = 1.0
@@ -188,7 +209,10 @@ class BSVMClassifier(Predictions, ClassifierMixin, BaseEstimator):  # type: igno
         self.__dict__ = new.__dict__
         return self
 
-    def _specification(self) -> Specification:
+    def _seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(2**31))
+
+    def _specification(self, seed: int) -> Specification:
         shared = ("bound", "multi_class", "learn_kernel", "calibrate", "inference")
         return Specification(
             **{name: getattr(self, name) for name in shared},
@@ -197,7 +221,7 @@ class BSVMClassifier(Predictions, ClassifierMixin, BaseEstimator):  # type: igno
             grow=self.num_inducing == "auto",
             linear=self.kernel == "linear",
             kernel=None if isinstance(self.kernel, str) else self.kernel,
-            seed=int(check_random_state(self.random_state).randint(2**31)),
+            seed=seed,
             progress=bool(self.verbose),
         )
 

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..prediction.marginals import predict_probabilities, predict_probits
 from . import inputs
+from .survey import Prepared, Rows, is_source, open_rows
 
 
 class Predictions:
@@ -20,6 +21,7 @@ class Predictions:
     classes_: AnyNDArray
     model_: Any
     scaler_: Any
+    n_features_in_: int
     chunk_rows: int | None
     kernel: Any
 
@@ -31,9 +33,7 @@ class Predictions:
     def _predicted(self, X: Any) -> AnyNDArray:
         """:return: two classes: what Phi makes probabilities of, [N]; more: those, [N, C]."""
         check_is_fitted(self)
-        dtype = gpflow.config.default_float()
-        X = validate_data(self, X, reset=False, dtype=dtype, accept_sparse=self._formats)
-        X = inputs.scale(self.scaler_, X)
+        X = self._seen(X)
         if len(self.classes_) > 2:
             p = predict_probabilities(self.model_, X, chunk_rows=self.chunk_rows)
             inputs.refuse_overflow(p)
@@ -42,9 +42,17 @@ class Predictions:
         inputs.refuse_overflow(z)
         return z[:, 0]
 
+    def _seen(self, X: Any) -> Any:
+        if is_source(X):
+            rows = Rows(labelled=False, num_columns=self.n_features_in_)
+            return Prepared(open_rows(X, rows), self.scaler_)
+        dtype = gpflow.config.default_float()
+        X = validate_data(self, X, reset=False, dtype=dtype, accept_sparse=self._formats)
+        return inputs.scale(self.scaler_, X)
+
     def decision_function(self, X: Any) -> AnyNDArray:
         """
-        :param X: [N, D].
+        :param X: [N, D], or rows that are read piece by piece, as in `fit`.
         :return: two classes: [N], Phi^-1 of the probability of `classes_[1]`, for a hinge that is
             mu / sqrt(1 + v) by its calibrated link; positive where that class is chosen. More:
             [N, C], logarithms of the probabilities.
