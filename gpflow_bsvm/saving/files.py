@@ -18,7 +18,7 @@ import tensorflow as tf
 from gpflow.base import AnyNDArray
 
 from ..version import __version__
-from .read import Reader
+from .read import UNFIT, Reader
 from .write import Writer
 
 #: Of files; `load` reads no other.
@@ -27,8 +27,6 @@ _DESCRIPTION = "description"
 
 #: What NumPy and zip say of a file that is none of ours, or a part of one.
 _UNREADABLE = (ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error)
-#: What becomes of a description that fits nothing.
-_UNFIT = (ValueError, KeyError, IndexError, TypeError, AttributeError, tf.errors.OpError)
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
@@ -78,7 +76,7 @@ def load(path: str | os.PathLike[str]) -> Any:
         warnings.simplefilter("ignore")
         try:
             return Reader(arrays).read(header["content"])
-        except _UNFIT as error:
+        except UNFIT as error:
             raise ValueError(f"{path} cannot be loaded: {error}") from error
 
 

@@ -13,6 +13,13 @@ from gpflow.base import AnyNDArray
 from .known import FUNCTIONS, PRIORS, TRANSFORMS
 from .registry import find, is_estimator
 
+#: What constructors get in the place of the values of parameters, which may be such that they would
+#: not take them back: positive, and a probability.
+START = 0.5
+
+#: What becomes of a description that fits nothing.
+UNFIT = (ValueError, KeyError, IndexError, TypeError, AttributeError, tf.errors.OpError)
+
 
 class Reader:
     """
@@ -30,13 +37,13 @@ class Reader:
             "list": lambda node: [self.read(item) for item in node["items"]],
             "object": self._object,
             "objects": self._labels,
-            "ones": lambda node: np.ones(node["shape"], node["dtype"]),
             "parameter": self._parameter,
             "prior": lambda node: PRIORS[node["class"]](**self._arguments(node)),
             "random state": self._random_state,
             "rows": lambda node: [np.asarray(row) for row in self._array(node)],
             "scalar": lambda node: self._array(node)[()],
             "slice": lambda node: slice(*(self.read(end) for end in node["ends"])),
+            "start": lambda node: np.full(node["shape"], START, node["dtype"]),
             "tensor": lambda node: tf.constant(self._array(node)),
             "transform": lambda node: TRANSFORMS[node["class"]](**self._arguments(node)),
             "tuple": lambda node: tuple(self.read(item) for item in node["items"]),

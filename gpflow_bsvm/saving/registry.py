@@ -20,7 +20,7 @@ def register(cls: type, **arguments: Source) -> type:
     file tells of it are the arguments of its constructor, and the parameters that it holds; its
     code is not in the file, so that the process that loads has to call this too.
 
-    The constructor is called with ones in the place of the values of parameters, which are set
+    The constructor is called with 0.5 in the place of the values of parameters, which are set
     afterwards. An object that this does not bring back as it was is refused by `save`.
 
     :param cls: a class; also as a decorator.

@@ -128,9 +128,10 @@ def _of_model(model: Any) -> tuple[Exported, dict[str, Any]]:
 def _of_classifier(classifier: BSVMClassifier) -> tuple[Exported, dict[str, Any]]:
     check_is_fitted(classifier)
     model, scaler, width = classifier.model_, classifier.scaler_, classifier.n_features_in_
-    centre = getattr(scaler, "mean_", None)  # sparse columns are scaled only
-    centre = np.zeros(width) if centre is None else centre
-    scale = np.ones(width) if scaler is None else scaler.scale_
+    centre, scale = np.zeros(width), np.ones(width)
+    if scaler is not None:
+        centre = scaler.mean_ if scaler.with_mean else centre  # sparse columns are scaled only
+        scale = scaler.scale_
     dtype = gpflow.config.default_float()
 
     def standardise(X: tf.Tensor) -> tf.Tensor:

@@ -14,7 +14,7 @@ from gpflow.base import AnyNDArray
 
 from ..engine.structure import BOOKKEEPING, structure_of
 from .known import FUNCTIONS, PRIORS, TRANSFORMS, Recipe
-from .read import Reader
+from .read import UNFIT, Reader
 from .registry import is_estimator, name_of, recipe_of
 
 #: What JSON tells as it is, floats to the last bit.
@@ -41,7 +41,10 @@ class Writer:
         with warnings.catch_warnings():  # of what it is made of, once is enough
             warnings.simplefilter("ignore")
             reader = Reader(self.arrays)
-            reader.read(description)
+            try:
+                reader.read(description)
+            except UNFIT as error:
+                raise TypeError(f"{path} would not be made again by load: {error}") from error
         for (place, original), copy in zip(self._objects, reader.objects):
             if recipe_of(original.__class__):
                 _check_same(original, copy, place)
@@ -92,7 +95,7 @@ class Writer:
             if isinstance(value, tf.Module) and isinstance(
                 argument, tf.Variable | gpflow.Parameter
             ):
-                arguments[name] = self._ones(argument)  # the state holds it
+                arguments[name] = _start(argument)  # the state holds it
             else:
                 arguments[name] = self.describe(argument, place)
         state = {
@@ -101,9 +104,6 @@ class Writer:
         }
         name = name_of(recipe.cls)
         return {"kind": "object", "class": name, "arguments": arguments, "state": state}
-
-    def _ones(self, parameter: Any) -> Any:
-        return {"kind": "ones", "shape": list(parameter.shape), "dtype": parameter.dtype.name}
 
     def _parameter(self, value: gpflow.Parameter, path: str) -> Any:
         return {
@@ -161,6 +161,12 @@ class Writer:
     def _store(self, value: Any) -> int:
         self.arrays.append(np.asarray(value))
         return len(self.arrays) - 1
+
+
+def _start(parameter: Any) -> Any:
+    """:return: what a constructor is given in its place."""
+    shape = tf.convert_to_tensor(parameter).shape
+    return {"kind": "start", "shape": list(shape), "dtype": parameter.dtype.name}
 
 
 def _state(value: Any, recipe: Recipe) -> list[str]:
