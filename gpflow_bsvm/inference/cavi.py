@@ -188,6 +188,11 @@ class _Sweeps(Run):
         natural, q = arrived
         return Point(natural, float(expectation - q.kl), sums)
 
+    def resume(self, state: State) -> None:
+        """See `Run`."""
+        super().resume(state)
+        self._data.dtype = self._phases[state.phase].dtype
+
     def restore(self) -> None:
         if self.state.steps:
             self._model.assign_natural(self.state.ascent.point.natural)
