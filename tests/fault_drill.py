@@ -40,9 +40,10 @@ def drill(directory: Path, kills: int, seed: int) -> tuple[int, int]:
     :return: processes that were killed, and checkpoints that were there at the kills, summed up.
     """
     random, killed, seen = np.random.default_rng(seed), 0, 0
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parent.parent)}
     while not (directory / "ends.npz").exists():
         command = [sys.executable, __file__, str(directory)]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, env=os.environ)
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, env=environment)
         assert process.stdout is not None
         assert process.stdout.readline() == b"begins\n"
         if killed == kills:

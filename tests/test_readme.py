@@ -55,9 +55,17 @@ def test_the_code_on_probabilities_runs():
     assert ((p > 0) & (p < 1)).all()
 
 
+@pytest.mark.slow
+def test_the_code_on_checkpoints_runs():
+    found = run("docs/checkpoints.md")
+    assert len(found["history"]) == 5
+    assert len(found["longer"]) == 8
+
+
 def test_no_other_page_has_code_that_nothing_runs():
     assert {page for page, text in PAGES.items() if "```python" in text} == {
         "README.md",
+        "docs/checkpoints.md",
         "docs/guide.md",
         "docs/probabilities.md",
     }

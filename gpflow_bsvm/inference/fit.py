@@ -25,8 +25,8 @@ def fit(
     affordable (N L M^2 up to 5e10), else `SVI` in batches of 1000, for one epoch and 1000 steps at
     least. A `tf.data.Dataset` gets `SVI`'s default number of steps.
 
-    :param options: `sample_weight`, `callback`, `monitor` and `progress`, as all arguments and
-        errors, are those of `gpflow_bsvm.inference.CAVI.run`.
+    :param options: `sample_weight`, `callback`, `monitor`, `progress`, `checkpoint` and `every`, as
+        all arguments and errors, are those of `gpflow_bsvm.inference.CAVI.run`.
     """
     source = open_data(model, data, options.pop("sample_weight", None))
     num_latents, num_inducing = model.num_features
