@@ -64,9 +64,17 @@ def test_the_code_on_saving_runs(tmp_path, monkeypatch):
     assert found["about"]["classes"] == [0, 1]
 
 
+@pytest.mark.slow
+def test_the_code_on_checkpoints_runs():
+    found = run("docs/checkpoints.md")
+    assert len(found["history"]) == 5
+    assert len(found["longer"]) == 8
+
+
 def test_no_other_page_has_code_that_nothing_runs():
     assert {page for page, text in PAGES.items() if "```python" in text} == {
         "README.md",
+        "docs/checkpoints.md",
         "docs/guide.md",
         "docs/probabilities.md",
         "docs/saving.md",

@@ -21,6 +21,15 @@ class Block(NamedTuple):
     index: AnyNDArray  #: [T, B], of minibatches into these rows
     position: int  #: where the next block begins
 
+    def first(self, number: int, begin: int) -> Block:
+        """
+        :param begin: the position at which this block began.
+        :return: no more than its first `number` minibatches.
+        """
+        whole, used = len(self.index), min(number, len(self.index))
+        position = begin + (self.position - begin) * used // whole
+        return Block(self.rows, self.index[:used], position)
+
 
 def blocks(
     data: Source, batch_size: int, num_batches: int, seed: int, position: int = 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import tensorflow as tf
@@ -12,7 +13,9 @@ from gpflow.base import AnyNDArray, RegressionData
 from ..data.sources import Source
 from ..engine.contracts import Model, open_all
 from ..likelihoods.hooks import Hook, check_hooks, has_hook
+from .checkpoint import Checkpoints, Directory
 from .history import Callback, History, Recorder
+from .identity import identify
 
 
 class Step(NamedTuple):
@@ -31,7 +34,10 @@ class Run(ABC):
 
     :ivar max_steps: most steps.
     :ivar converged: whether the stopping rule was met.
+    :ivar later: NamedTuples that a state may have, and the first does not.
     """
+
+    later: ClassVar[tuple[Any, ...]] = ()
 
     state: Any
     max_steps: int
@@ -49,6 +55,11 @@ class Run(ABC):
         """Let go of the data; nothing where none are held open."""
         return
 
+    def resume(self, state: Any) -> None:
+        """Go on from the `state` of another run of the same fit."""
+        self.state = state
+        self.restore()
+
 
 class Algorithm(ABC):
     """
@@ -57,6 +68,10 @@ class Algorithm(ABC):
     """
 
     needs: ClassVar[tuple[Hook, ...]] = ()
+    #: Whether it learns what is trainable beside q.
+    learns: ClassVar[bool] = False
+    #: Options that only make a fit longer.
+    grows: ClassVar[tuple[str, ...]] = ("max_steps",)
 
     @abstractmethod
     def _begin(self, model: Model, source: Source) -> Run:
@@ -74,6 +89,8 @@ class Algorithm(ABC):
         callback: Callback | None = None,
         monitor: Callable[[int], Any] | None = None,
         progress: bool | None = None,
+        checkpoint: Directory | None = None,
+        every: int = 1,
     ) -> History:
         """
         Fit the model; it holds the latest accepted step at the end, also after an interrupt or an
@@ -87,21 +104,25 @@ class Algorithm(ABC):
         :param callback: called at every record with the step and the history.
         :param monitor: a `gpflow.monitor.Monitor`, called at every record.
         :param progress: show a progress bar; None: on a terminal only.
-        :raise ValueError: for bad data, see `gpflow_bsvm.data.checks`, or a likelihood that lacks
-            what the algorithm needs.
+        :param checkpoint: a directory of this fit's own: the same call, in another process after
+            this one has died, goes on from there and ends where this one would have; a greater
+            `max_steps` goes on longer. None: nothing is stored.
+        :param every: so many records are from one checkpoint to the next; there is one at the end,
+            too, also after an interrupt or an error.
+        :raise ValueError: for bad data, see `gpflow_bsvm.data.checks`, a likelihood that lacks
+            what the algorithm needs, or a checkpoint of another fit.
         :raise TypeError: for a model that is none of this package's.
         """
         source = self._open(model, data, sample_weight)
         check_needs(self, model)
         fit = self._begin(model, source)
-        with Recorder(fit, callback, monitor, progress) as recorder:
-            while len(recorder.history) == 0 or recorder.history.step[-1] < fit.max_steps:
+        checkpoints = Checkpoints(checkpoint, every, partial(identify, self, model, source))
+        with Recorder(fit, callback, monitor, progress, checkpoints) as recorder:
+            while not recorder.ended:
                 step = fit.advance()
                 if step is None:
                     break
                 recorder.record(step)
-                if fit.converged:
-                    break
         return recorder.history
 
 

@@ -102,6 +102,7 @@ class State(NamedTuple):
     ascent: Ascent  #: of a `Point`
     phase: int = 0
     steps: int = 0
+    known: Natural | None = None  #: a Gaussian factor of the target beside prior and data
 
 
 @Compiled
@@ -130,7 +131,7 @@ class Sweeps(Run):
     def __init__(
         self, options: CAVI, model: Model, data: ProjectedData, known: Natural | None = None
     ) -> None:
-        """:param known: a Gaussian factor of the target beside prior and data, if there is one."""
+        """:param known: see `State`."""
         self._options, self._model, self._data, self._known = options, model, data, known
         self.max_steps = options.max_steps
         self._sweep = compiled_sweep.bind(model.likelihood)
@@ -150,18 +151,18 @@ class Sweeps(Run):
             point = point._replace(value=math.nan)
         overshoots = state.ascent.overshoots
         ascent = Ascent(point, self._options.learning_rate, overshoots=overshoots)
-        return State(ascent, phase, state.steps)
+        return State(ascent, phase, state.steps, self._known)
 
     def advance(self) -> Step | None:
         """A sweep that was accepted; a phase ends where it gains little."""
         while True:
-            ascent, phase, steps = self.state
+            ascent, phase, steps, _ = self.state
             dtype, tol, enough = self._phases[phase]
             last = phase + 1 == len(self._phases)
             if math.isfinite(ascent.point.value):
                 ascent = ascent if ascent.ended else ascent.step(self._move, tol, dtype)
                 if ascent.taken and not self.state.ascent.ended:
-                    self.state = State(ascent, phase, steps + 1)
+                    self.state = self.state._replace(ascent=ascent, steps=steps + 1)
                     self.converged = ascent.ended and (last or enough)
                     return Step(steps + 1, ascent.point.value, ascent.taken)
                 last = last or (enough and steps > 0)
@@ -196,6 +197,12 @@ class Sweeps(Run):
             sums = Natural(*map(tf.add, sums, self._known))
             expectation += compiled_expected_factor(self._known, q)
         return Point(natural, float(expectation - q.kl), sums)
+
+    def resume(self, state: State) -> None:
+        """See `Run`."""
+        super().resume(state)
+        self._known = state.known
+        self._data.dtype = self._phases[state.phase].dtype
 
     def restore(self) -> None:
         """See `Run`."""

@@ -28,8 +28,8 @@ def fit(
     a sweep reads all of them. What may have no end, a `tf.data.Dataset` or blocks without
     `num_rows`, gets `SVI` with its default options, and the model must know `num_data`.
 
-    :param options: `sample_weight`, `callback`, `monitor` and `progress`, as all arguments and
-        errors, are those of `gpflow_bsvm.inference.CAVI.run`.
+    :param options: `sample_weight`, `callback`, `monitor`, `progress`, `checkpoint` and `every`, as
+        all arguments and errors, are those of `gpflow_bsvm.inference.CAVI.run`.
     """
     source = open_data(model, data, options.pop("sample_weight", None))
     num_latents, num_inducing = model.num_features

@@ -61,11 +61,13 @@ class Gibbs(Sampler):
         random, sweep = tf.random.Generator.from_seed(self.seed), _sweep.bind(model.likelihood)
         s = random.normal([self.num_chains, *model.num_features], dtype=default_float())
 
-        def advance(s: tf.Tensor, number: tf.Tensor, done: int) -> Any:
+        def advance(state: Any, number: tf.Tensor, done: int) -> Any:
+            s, place = state
+            random.reset(place)
             draws = sweep(s, number, random.make_seeds(1)[:, 0], rows)
-            return draws[-1], draws
+            return (draws[-1], tf.identity(random.state)), draws
 
-        return s, advance
+        return (s, tf.identity(random.state)), advance
 
 
 @Compiled

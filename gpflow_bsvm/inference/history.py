@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from gpflow.base import AnyNDArray
 from tqdm.auto import tqdm
 
@@ -14,6 +16,7 @@ from ..checks import check_elbo
 
 if TYPE_CHECKING:
     from .algorithm import Run, Step
+    from .checkpoint import Checkpoints
 
 #: Called with the step and the history so far; the model holds the state of that step.
 Callback = Callable[[int, "History"], Any]
@@ -40,6 +43,19 @@ class History:
     converged: bool = False
     hyperparameters: dict[str, list[AnyNDArray]] = field(default_factory=dict)
 
+    def columns(self, number: int) -> dict[str, Any]:
+        """:return: the first `number` records, as arrays by name."""
+        lists = {name: getattr(self, name)[:number] for name in _COLUMNS}
+        learned = {name: np.stack(list_[:number]) for name, list_ in self.hyperparameters.items()}
+        return {name: np.array(list_) for name, list_ in lists.items()} | {"learned": learned}
+
+    @staticmethod
+    def from_columns(columns: dict[str, Any]) -> History:
+        """:return: a history of these records."""
+        learned = {name: list(values) for name, values in columns["learned"].items()}
+        lists = {name: columns[name].tolist() for name in _COLUMNS}
+        return History(**lists, hyperparameters=learned)
+
     def __len__(self) -> int:
         return len(self.step)
 
@@ -52,32 +68,80 @@ class History:
         )
 
 
+_COLUMNS = ("step", "elbo", "seconds", "learning_rate")
+
+
 class Recorder:
     """
-    Keeps the history of a run, feeds the progress bar, callback and monitor. On leaving the `with`
-    block, whether by the end of the fit, an error or an interrupt, the model holds the latest
-    accepted state.
+    Keeps the history of a run, feeds the progress bar, callback, monitor and checkpoints. On
+    leaving the `with` block, whether by the end of the fit, an error or an interrupt, the model
+    holds the latest accepted state.
     """
 
     def __init__(
-        self, run: Run, callback: Callback | None, monitor: Any, progress: bool | None
+        self,
+        run: Run,
+        callback: Callback | None,
+        monitor: Any,
+        progress: bool | None,
+        checkpoints: Checkpoints,
     ) -> None:
-        """Arguments as in `Algorithm.run`."""
+        """Arguments as in `Algorithm.run`; the run goes on from a checkpoint, if there is one."""
         self.history = History()
         self._run, self._callback, self._monitor = run, callback, monitor
+        self._checkpoints, self._offered = checkpoints, (run.state, False)
+        self._resume()
         self._bar = progress_bar(run.max_steps, "fit", progress)
-        self._start = time.perf_counter()
+        if len(self.history):
+            self._bar.update(self.history.step[-1])
+        self._start = time.perf_counter() - sum(self.history.seconds[-1:])
 
     def __enter__(self) -> Recorder:
         return self
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(self, error: object, *_: object) -> None:
         self._bar.close()
         self.history.converged = self._run.converged
         try:
             self._run.restore()
         finally:
             self._run.close()
+        if error is None and len(self.history):
+            self._offer()
+        self._checkpoints.flush()
+
+    @property
+    def ended(self) -> bool:
+        """:return: whether the run has converged, or has made all its steps."""
+        enough = len(self.history) > 0 and self.history.step[-1] >= self._run.max_steps
+        return self._run.converged or enough
+
+    def _resume(self) -> None:
+        saved = self._checkpoints.latest(self._run.state, self._run.later)
+        if saved is None:
+            return
+        self.history = History.from_columns(saved["history"])
+        if self.history.step[-1] > self._run.max_steps:
+            raise ValueError(
+                f"the checkpoint is of step {self.history.step[-1]}, and max_steps is "
+                f"{self._run.max_steps}: give as many steps, or another directory"
+            )
+        self._run.converged = saved["converged"]
+        self._run.resume(saved["state"])
+        self._offered = (self._run.state, self._run.converged)
+
+    def _offer(self) -> None:
+        """To the checkpoints, if there is something new."""
+        run, last = self._run, self._offered
+        if run.state is last[0] and run.converged == last[1]:
+            return
+        self._offered = (run.state, run.converged)
+        content = partial(self._content, *self._offered, len(self.history))
+        self._checkpoints.offer(self.history.step[-1], content)
+
+    def _content(self, state: Any, converged: bool, number: int) -> dict[str, Any]:
+        history = self.history.columns(number)
+        return {"state": state, "converged": converged, "history": history}
 
     def record(self, step: Step) -> None:
         """
@@ -98,16 +162,17 @@ class Recorder:
             self._bar.set_postfix_str(f"ELBO {step.elbo:.6g}", refresh=False)
             self._bar.update(done)
         if self._callback is not None or self._monitor is not None:
-            self._report(step.number)
+            self._run.restore()
+        paused = time.perf_counter()
+        self._report(step.number)
+        self._offer()
+        self._start += time.perf_counter() - paused
 
     def _report(self, step: int) -> None:
-        paused = time.perf_counter()
-        self._run.restore()
         if self._callback is not None:
             self._callback(step, self.history)
         if self._monitor is not None:
             self._monitor(step)
-        self._start += time.perf_counter() - paused
 
 
 def progress_bar(total: int, what: str, progress: bool | None) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -68,7 +69,14 @@ class MinibatchRun(Run):
         self._centres = bool(shares_shifts(model) > 0)
         self.state = State(model.natural(), memory)
         number = min(options.record_every, options.max_steps)
-        self._blocks = blocks(data, options.batch_size, self._most_batches(number), options.seed)
+        most = self._most_batches(number)
+        self._blocks_from = partial(blocks, data, options.batch_size, most, options.seed)
+        self._blocks = self._blocks_from(0)
+
+    def resume(self, state: State) -> None:
+        """See `Run`; the order of the rows goes on, too."""
+        super().resume(state)
+        self._blocks = self._blocks_from(state.position)
 
     def _most_batches(self, number: int) -> int:
         """:return: of a block: `number`, or fewer if they would not fit into memory."""
@@ -92,7 +100,7 @@ class MinibatchRun(Run):
         """A block of steps."""
         state = self.state
         for block in self._blocks:
-            block = block._replace(index=block.index[: self.max_steps - state.steps])
+            block = block.first(self.max_steps - state.steps, state.position)
             after, elbo, rate = self._try(state, block)
             if after is not None:
                 self.state = after

@@ -49,6 +49,8 @@ class ML2(MinibatchAlgorithm):
         that ends in no finite bound, which is undone.
     """
 
+    learns = True
+
     batch_size: int = 100
     max_steps: int = 5000
     learning_rate: Schedule | float = field(default_factory=RobbinsMonro)

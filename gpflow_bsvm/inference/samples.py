@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,7 +20,9 @@ from ..likelihoods.hooks import Hook
 from ..optional import require
 from ..prediction.marginals import compiled_mean
 from .algorithm import check_needs
+from .checkpoint import Checkpoints, Directory
 from .history import progress_bar
+from .identity import identify
 
 
 @dataclass(frozen=True)
@@ -94,6 +97,9 @@ class Sampler(ABC):
     """What `Gibbs` and `HMC` have in common: blocks of draws, bar, interrupt."""
 
     needs: ClassVar[tuple[Hook, ...]] = ()
+    #: As in `Algorithm`.
+    learns: ClassVar[bool] = False
+    grows: ClassVar[tuple[str, ...]] = ("num_draws",)
     #: Draws between two looks at the progress bar.
     block: ClassVar[int] = 50
 
@@ -105,7 +111,11 @@ class Sampler(ABC):
 
     @abstractmethod
     def _begin(self, model: Model, rows: Projected) -> Any:
-        """:return: the state of all chains, tensors in any structure, and a function `advance`."""
+        """
+        :return: the state of all chains, tensors in any structure, and a function `advance` of
+            such a state, the number of draws that are to follow, and that of those before, which
+            returns the state after them and the draws.
+        """
 
     def run(
         self,
@@ -114,29 +124,52 @@ class Sampler(ABC):
         *,
         sample_weight: Any = None,
         progress: bool | None = None,
+        checkpoint: Directory | None = None,
+        every: int = 1,
     ) -> Samples:
         """
         :param data: X [N, D] and Y [N, P]; None: those that the model holds.
         :param sample_weight: [N], powers of the likelihood; ones if None.
         :param progress: show a progress bar; None: on a terminal only.
+        :param checkpoint: and `every`, in blocks of 50 draws: as in `Algorithm.run`; a greater
+            `num_draws` goes on longer.
         :return: the draws; the model's q stays as it is.
-        :raise ValueError: for bad data, or a likelihood that lacks what the sampler needs.
+        :raise ValueError: for bad data, a likelihood that lacks what the sampler needs, or a
+            checkpoint of another fit.
         :raise Interrupted: (a KeyboardInterrupt) after Ctrl-C; its `samples` are those so far.
         """
         source = open_all(model, data, sample_weight)
         check_needs(self, model)
         state, advance = self._begin(model, ProjectedData(model, source).everything())
-        total, parts = self.burn_in + self.num_draws * self.thin, list[AnyNDArray]()
-        with progress_bar(total, "draws", progress) as bar:
+        checkpoints = Checkpoints(checkpoint, every, partial(identify, self, model, source))
+        state, parts = self._resume(state, checkpoints)
+        done, total = sum(map(len, parts)), self.burn_in + self.num_draws * self.thin
+        with progress_bar(total, "draws", progress) as bar, checkpoints:
+            bar.update(done)
             try:
-                for start in range(0, total, self.block):
-                    number = min(self.block, total - start)
-                    state, draws = advance(state, tf.constant(number), start)
+                while done < total:
+                    number = min(self.block, total - done)
+                    state, draws = advance(state, tf.constant(number), done)
                     parts.append(draws.numpy())
+                    done += number
+                    checkpoints.offer(done, partial(_content, state, parts, len(parts)))
                     bar.update(number)
             except KeyboardInterrupt as stop:
                 raise self._interrupted(parts, model) from stop
         return self._samples(parts, model)
+
+    def _resume(self, state: Any, checkpoints: Checkpoints) -> tuple[Any, list[AnyNDArray]]:
+        """:return: state and draws of the latest checkpoint; without one, `state` and none."""
+        saved = checkpoints.latest(state)
+        if saved is None:
+            return state, []
+        done, total = len(saved["draws"]), self.burn_in + self.num_draws * self.thin
+        if done > total:
+            raise ValueError(
+                f"the checkpoint has {done} draws of each chain, and {total} are asked for: give "
+                "as many num_draws, or another directory"
+            )
+        return saved["state"], [saved["draws"]]
 
     def _samples(self, parts: list[AnyNDArray], model: Model) -> Samples:
         draws = np.concatenate(parts)[self.burn_in :: self.thin]
@@ -148,3 +181,8 @@ class Sampler(ABC):
         error = Interrupted("interrupted: the draws so far are in this exception's `samples`")
         error.samples = self._samples(parts, model)
         return error
+
+
+def _content(state: Any, parts: list[AnyNDArray], number: int) -> dict[str, Any]:
+    """:return: what a checkpoint holds: the state after the first `number` parts."""
+    return {"state": state, "draws": np.concatenate(parts[:number])}

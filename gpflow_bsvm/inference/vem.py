@@ -50,6 +50,8 @@ class VEM(Algorithm):
     :ivar tol: stop when two rounds in turn raise F by less than `tol` times its absolute value.
     """
 
+    learns = True
+
     max_steps: int = 50
     sweeps: int = 3
     iterations: int = 8
@@ -82,6 +84,8 @@ class State(NamedTuple):
 
 
 class _Rounds(Run):
+    later = (Sites, Natural)
+
     state: State
 
     def __init__(self, options: VEM, model: Model, source: Source) -> None:

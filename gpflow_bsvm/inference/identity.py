@@ -1,0 +1,150 @@
+"""What tells one fit from another: so that none goes on from a checkpoint that is not its own."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import types
+from collections.abc import Mapping
+from typing import Any
+
+import gpflow
+import numpy as np
+import tensorflow as tf
+from gpflow.utilities import parameter_dict
+
+from ..data.batch import Batch
+from ..data.sources import ArraySource, Source
+from ..engine.contracts import Model
+from ..engine.structure import structure_of
+from ..version import __version__
+from .encoding import name_of
+
+#: Rows of an array that are looked at, from the first to the last.
+_SOME_ROWS = 4096
+#: Values that an error shows; of more it says that they differ.
+_SHOWN = 4
+
+#: What is compared, by a name that an error can show.
+Identity = dict[str, str]
+
+
+def identify(algorithm: Any, model: Model, source: Source) -> Identity:
+    """
+    :return: what must be equal where a fit goes on: options (but those that make it longer), the
+        model's structure, values that the algorithm does not learn, data, and versions.
+    """
+    options = {k: v for k, v in vars(algorithm).items() if k not in algorithm.grows}
+    identity = {"version of gpflow_bsvm": __version__, "algorithm": type(algorithm).__name__}
+    identity |= {f"option {name}": _text_of(value) for name, value in options.items()}
+    identity |= _of_model(model, model.hyperparameters() if algorithm.learns else {})
+    return identity | _of_data(source)
+
+
+def differences(stored: Mapping[str, str], present: Identity) -> list[str]:
+    """:return: sentences on all that differs."""
+    names = sorted({*stored, *present}, key=list({**present, **stored}).index)
+    pairs = [(name, stored.get(name, "nothing"), present.get(name, "nothing")) for name in names]
+    return [f"{name} was {old}, is {new}" for name, old, new in pairs if old != new]
+
+
+def _of_model(model: Model, learned: Mapping[str, Any]) -> Identity:
+    num_data = None if model.num_data is None else float(model.num_data)
+    about = {
+        "model": name_of(type(model)),
+        "latent functions and features": str(tuple(map(int, model.num_features))),
+        "jitter": repr(float(model.jitter)),
+        "num_data": str(num_data),
+        "default float": tf.as_dtype(gpflow.config.default_float()).name,
+    }
+    for name, module in [("likelihood", model.likelihood), *model.prior._asdict().items()]:
+        about[name] = f"{type(module).__name__} ({_digest(_describe(structure_of((module,))[0]))})"
+        about |= _values(f".{name}", module, {id(value) for value in learned.values()})
+    return about
+
+
+def _values(name: str, module: Any, learned: set[int]) -> Identity:
+    """:return: values of a module's parameters and bare variables; of those learned the shape."""
+    named: dict[str, Any] = parameter_dict(module) if isinstance(module, tf.Module) else {}
+    inside = {id(parameter.unconstrained_variable) for parameter in named.values()}
+    bare = [v for v in getattr(module, "variables", ()) if id(v) not in inside]
+    named |= {f" variable {number}": variable for number, variable in enumerate(bare)}
+    return {
+        name + part: _learned(value) if id(value) in learned else _text_of(value.numpy())
+        for part, value in named.items()
+    }
+
+
+def _learned(parameter: Any) -> str:
+    prior = getattr(parameter, "prior", None)
+    how = "" if prior is None else f", prior {prior.name} ({_digest(_text_of(prior))})"
+    return f"learned, shape {tuple(parameter.shape)}{how}"
+
+
+def _of_data(source: Source) -> Identity:
+    """Without a pass over the data."""
+    if not source.indexed:
+        first, again = (next(source.stream(0, _SOME_ROWS)) for _ in range(2))
+        known = all(map(_equal, first, again))  # else it is shuffled anew each time
+        widths = [tuple(column.shape[1:]) for column in first]
+        return {"columns": str(widths), "first batch": _text_of(first) if known else "any"}
+    some = next(iter(source.chunks())) if not isinstance(source, ArraySource) else _some(source)
+    return {"rows": str(source.num_rows)} | {
+        f"data {name}": _text_of(column.numpy()) for name, column in some._asdict().items()
+    }
+
+
+def _some(source: ArraySource) -> Batch:
+    """:return: rows from the first to the last, no more than a chunk has."""
+    number = min(source.num_rows, source.chunk_rows, _SOME_ROWS)
+    return source.take(np.linspace(0, source.num_rows - 1, number).astype(int))
+
+
+def _equal(one: tf.Tensor, two: tf.Tensor) -> bool:
+    return one.shape == two.shape and bool(np.array_equal(one, two))
+
+
+def _text_of(value: Any) -> str:
+    """:return: the same text in every process, of what an error can show."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return repr(value)
+    if isinstance(value, (np.ndarray, np.generic)) and value.size <= _SHOWN:
+        return str(value.tolist())
+    if isinstance(value, np.ndarray):
+        return f"{list(value.shape)} {value.dtype.name} ({_digest(value.tobytes())})"
+    shown = repr(value)
+    shown = type(value).__name__ if len(shown) > 60 or " at 0x" in shown else shown
+    return f"{shown} ({_digest(_describe(structure_of((value,))[0]))})"
+
+
+def _digest(text: str | bytes) -> str:
+    data = text.encode() if isinstance(text, str) else text
+    return hashlib.sha256(data).hexdigest()[:12]
+
+
+def _describe(structure: Any) -> str:
+    """:return: a structure of `structure_of` as text, without what differs between processes."""
+    if isinstance(structure, tuple):
+        own = structure[:1] == ("identity",)  # numbers in it are those of objects in memory
+        parts = [part for part in structure if not (own and isinstance(part, int))]
+        return f"({', '.join(map(_describe, parts))})"
+    if isinstance(structure, bytes):
+        return _digest(structure)
+    if structure is None or isinstance(structure, (bool, int, float, complex, str)):
+        return repr(structure)
+    if isinstance(structure, functools.partial):
+        given = (structure.args, tuple(sorted(structure.keywords.items())))
+        return f"partial({_describe(structure.func)}, {_describe(given)})"
+    function = getattr(structure, "__func__", structure)
+    if isinstance(function, types.FunctionType):
+        return _function(function)
+    return name_of(structure if isinstance(structure, type) else type(structure))
+
+
+def _function(function: types.FunctionType) -> str:
+    """:return: its name, code, defaults and what it has closed over."""
+    code = function.__code__
+    closed = (cell.cell_contents for cell in function.__closure__ or ())
+    values = [_text_of(value) for value in (*closed, *(function.__defaults__ or ()))]
+    what = _describe((code.co_code, code.co_consts, code.co_names, *values))
+    return f"{name_of(function)} {what}"

@@ -1,0 +1,360 @@
+"""A fit that dies and is called again ends where it would have, and trusts no other's file."""
+
+import dataclasses
+import os
+import warnings
+
+import gpflow
+import numpy as np
+import pytest
+import tensorflow as tf
+from conftest import log_normal, make_data, make_model, state
+
+import gpflow_bsvm as gb
+from gpflow_bsvm.inference import CAVI, ECM, HMC, ML2, SVI, VEM, Adaptive, Gibbs, cavi, samples
+from gpflow_bsvm.inference.encoding import decode, encode, types_of
+from gpflow_bsvm.likelihoods import Hinge
+from gpflow_bsvm.likelihoods.base import Sites
+
+MINIBATCHES = {"batch_size": 7, "max_steps": 50, "record_every": 10}
+ALGORITHMS = {
+    "CAVI": CAVI(max_steps=12, tol=1e-9),
+    "CAVI, two phases": CAVI(max_steps=12, tol=1e-9, matmul_precision="mixed"),
+    "SVI": SVI(**MINIBATCHES),
+    "SVI, adaptive": SVI(learning_rate=Adaptive(5), average=True, **MINIBATCHES),
+    "VEM": VEM(max_steps=5, tol=0),
+    "ML2": ML2(**MINIBATCHES),
+    "ECM": ECM(max_steps=12),
+}
+SAMPLERS = {"Gibbs": Gibbs(60, 25, 2, thin=2), "HMC": HMC(60, 25, 2)}
+
+
+class Death(Exception):
+    """Of a process: what was not stored is lost."""
+
+
+def die_at(record):
+    def callback(step, history):
+        if len(history) == record:
+            raise Death
+
+    return callback
+
+
+def everything(model, history):
+    """What a fit leaves behind, but for the time that it took."""
+    values = [p.numpy() for p in model.parameters]
+    learned = [np.stack(v) for v in history.hyperparameters.values()]
+    records = (history.step, history.elbo, history.learning_rate, history.converged)
+    return [*values, *map(np.array, records), *learned]
+
+
+def assert_equal(one, two):
+    for a, b in zip(one, two, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_a_fit_that_dies_ends_where_it_would_have(data, tmp_path, name, late):
+    algorithm, whole, dead, model = ALGORITHMS[name], *(make_model(data) for _ in range(3))
+    undisturbed = algorithm.run(whole, data)
+    death = len(undisturbed) if late else 2
+    with pytest.raises(Death):
+        algorithm.run(dead, data, callback=die_at(death), checkpoint=tmp_path)
+    seen = []
+    history = algorithm.run(
+        model, data, checkpoint=tmp_path, callback=lambda step, _: seen.append(step)
+    )
+    assert_equal(everything(model, history), everything(whole, undisturbed))
+    assert seen == history.step[death - 1 :]
+    assert (np.diff(history.seconds) > 0).all()
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    monkeypatch.setattr(samples.Sampler, "block", 10)
+
+
+def interrupt_at(monkeypatch, update):
+    """Ctrl-C at the so-manieth update of the progress bar."""
+    bar = samples.progress_bar(100, "", False)
+    calls = iter(range(1000))
+
+    def updated(number):
+        if next(calls) == update:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(bar, "update", updated)
+    monkeypatch.setattr(samples, "progress_bar", lambda *_: bar)
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("every", [1, 3])
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_draws_go_on(data, tmp_path, monkeypatch, name, every):
+    sampler, model = SAMPLERS[name], make_model(data)
+    expected = sampler.run(model, data).s
+    for update in (2, 3):  # once in the burn-in, once after it
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            interrupt_at(patch, update)
+            sampler.run(model, data, checkpoint=tmp_path, every=every)
+    assert len(list(tmp_path.iterdir())) == 2
+    np.testing.assert_array_equal(sampler.run(model, data, checkpoint=tmp_path).s, expected)
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_finished_draws_come_back_and_more_can_be_had(data, tmp_path, monkeypatch):
+    model, short, long = make_model(data), Gibbs(20, 10, 2), Gibbs(40, 10, 2)
+    first = short.run(model, data, checkpoint=tmp_path).s
+    with monkeypatch.context() as patch:
+        patch.setattr(samples.Checkpoints, "offer", None)  # nothing is drawn
+        np.testing.assert_array_equal(short.run(model, data, checkpoint=tmp_path).s, first)
+    more = long.run(model, data, checkpoint=tmp_path).s
+    np.testing.assert_array_equal(more, long.run(model, data).s)
+    with pytest.raises(ValueError, match="50 draws of each chain, and 30 are asked for"):
+        short.run(model, data, checkpoint=tmp_path)
+
+
+@pytest.mark.parametrize("name", ["CAVI", "VEM", "SVI"])
+def test_a_finished_fit_returns_at_once(data, tmp_path, name):
+    model, again = make_model(data), make_model(data)
+    history = ALGORITHMS[name].run(model, data, checkpoint=tmp_path)
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
+    found = ALGORITHMS[name].run(again, data, checkpoint=tmp_path, callback=die_at(1))
+    assert found.seconds == history.seconds
+    assert_equal(everything(again, found), everything(model, history))
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == before
+
+
+@pytest.mark.parametrize("name", ["VEM", "ML2", "SVI"])
+def test_more_steps_go_on(data, tmp_path, name):
+    """From steps that end within a block, too."""
+    longer, few = ALGORITHMS[name], {"VEM": 3, "ML2": 25, "SVI": 25}[name]
+    model, whole = make_model(data), make_model(data)
+    dataclasses.replace(longer, max_steps=few).run(model, data, checkpoint=tmp_path)
+    history = longer.run(model, data, checkpoint=tmp_path)
+    expected = longer.run(whole, data)
+    for a, b in zip(state(model), state(whole)):
+        np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-10)
+    assert history.step[-1] == expected.step[-1]
+    with pytest.raises(ValueError, match=f"step {longer.max_steps}, and max_steps is {few}"):
+        dataclasses.replace(longer, max_steps=few).run(model, data, checkpoint=tmp_path)
+
+
+def test_an_interrupt_keeps_the_latest_state(data, tmp_path, monkeypatch):
+    """Between two checkpoints, in the middle of a sweep."""
+    calls, sum_over = iter(range(100)), cavi.sum_over
+
+    def interrupted(*arguments):
+        if next(calls) == 4:  # the first looks at the start
+            raise KeyboardInterrupt
+        return sum_over(*arguments)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(cavi, "sum_over", interrupted)
+        ALGORITHMS["CAVI"].run(make_model(data), data, checkpoint=tmp_path, every=100)
+    assert [path.name for path in tmp_path.iterdir()] == ["checkpoint-000000003.npz"]
+    assert resumed(data, tmp_path) == 4
+
+
+@pytest.fixture
+def stored(data, tmp_path):
+    """:return: a directory with the checkpoints of steps 3 and 4 of a fit that died."""
+    with pytest.raises(Death):
+        ALGORITHMS["CAVI"].run(make_model(data), data, callback=die_at(5), checkpoint=tmp_path)
+    return tmp_path
+
+
+def resumed(data, directory):
+    """:return: number of the first record that was not stored."""
+    seen, model = [], make_model(data)
+    ALGORITHMS["CAVI"].run(
+        model, data, checkpoint=directory, callback=lambda step, _: seen.append(step)
+    )
+    expected = make_model(data)
+    ALGORITHMS["CAVI"].run(expected, data)
+    assert_equal(state(model), state(expected))
+    return seen[0]
+
+
+def test_nothing_is_pickled(stored):
+    for path in stored.iterdir():
+        with np.load(path, allow_pickle=False) as arrays:
+            assert all(arrays[name].dtype.kind in "biuf" for name in arrays.files)
+
+
+def truncate(path):
+    path.write_bytes(path.read_bytes()[:-200])
+
+
+def flip(path):
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 255
+    path.write_bytes(bytes(content))
+
+
+def foreign(path):
+    np.savez(path, weights=np.ones(3))
+
+
+def pickled(path):
+    with open(path, "wb") as file:
+        np.savez(file, header=np.array([print], dtype=object))
+
+
+def empty(path):
+    path.write_bytes(b"")
+
+
+@pytest.mark.parametrize("spoil", [truncate, flip, foreign, pickled, empty])
+def test_a_bad_file_is_refused_by_name(data, stored, spoil):
+    path = stored / "checkpoint-000000004.npz"
+    spoil(path)
+    with pytest.warns(UserWarning, match=f"{path} is no whole checkpoint") as warned:
+        assert resumed(data, stored) == 4
+    assert len(warned) == 1
+
+
+def test_a_fit_begins_anew_where_no_file_is_whole(data, stored):
+    for path in stored.iterdir():
+        truncate(path)
+    with pytest.warns(UserWarning, match="no whole checkpoint") as warned:
+        assert resumed(data, stored) == 1
+    assert len(warned) == 2
+
+
+def test_a_file_half_written_is_swept_away(data, stored):
+    (stored / ".checkpoint-000000005.npz.part").write_bytes(b"half")
+    assert resumed(data, stored) == 5
+    assert len(list(stored.iterdir())) == 2
+
+
+OTHER_KERNEL = gpflow.kernels.Matern32(variance=2.0)
+OTHER_VALUE = gpflow.kernels.SquaredExponential(variance=2.5)
+
+
+@pytest.mark.parametrize(
+    ("what", "given"),
+    [
+        (r"kernel was SquaredExponential.*, is Matern32", {"kernel": OTHER_KERNEL}),
+        (r"\.kernel\.variance was 2\.0, is 2\.5\.", {"kernel": OTHER_VALUE}),
+        (
+            r"likelihood was Hinge .*, is Hinge ",
+            {"likelihood": Hinge(bound="exact")},
+        ),
+        (r"features was \(1, 8\), is \(1, 5\)", {"num_inducing": 5}),
+        (r"num_data was None, is 100\.0", {"num_data": 100}),
+        (r"option tol was 1e-09, is 1e-08", {"algorithm": CAVI(tol=1e-8)}),
+        (r"algorithm was 'CAVI', is 'ECM'|algorithm was CAVI, is ECM", {"algorithm": ECM()}),
+        (r"rows was 60, is 59", {"data": lambda X, Y: (X[:59], Y[:59])}),
+        (r"data X was", {"data": lambda X, Y: (X + 1e-15, Y)}),
+        (r"data Y was", {"data": lambda X, Y: (X, 1 - Y)}),
+    ],
+)
+def test_a_checkpoint_of_another_fit_is_refused(data, stored, what, given):
+    given = dict(given)
+    algorithm = given.pop("algorithm", ALGORITHMS["CAVI"])
+    others = given.pop("data", lambda *same: same)(*data)
+    before = sorted(stored.iterdir())
+    with pytest.raises(ValueError, match=what) as error:
+        algorithm.run(make_model(data, **given), others, checkpoint=stored)
+    assert "Give another directory, or delete this one" in str(error.value)
+    assert sorted(stored.iterdir()) == before
+
+
+def test_another_version_is_refused(data, stored, monkeypatch):
+    monkeypatch.setattr(gb.inference.identity, "__version__", "9.9")
+    with pytest.raises(ValueError, match=r"version of gpflow_bsvm was .*, is 9\.9"):
+        ALGORITHMS["CAVI"].run(make_model(data), data, checkpoint=stored)
+
+
+def schedule(rate):
+    return lambda step: rate
+
+
+def test_functions_are_told_apart_by_what_they_do(data, tmp_path):
+    one, two = (SVI(learning_rate=schedule(rate), **MINIBATCHES) for rate in (0.1, 0.2))
+    one.run(make_model(data), data, checkpoint=tmp_path)
+    again = SVI(learning_rate=schedule(0.1), **MINIBATCHES)
+    assert len(again.run(make_model(data), data, checkpoint=tmp_path)) == 5
+    with pytest.raises(ValueError, match="option learning_rate was"):
+        two.run(make_model(data), data, checkpoint=tmp_path)
+
+
+def test_what_is_learned_may_start_elsewhere_and_priors_may_not(data, tmp_path):
+    """The second call in a notebook has the model as the first one left it."""
+    model, other = make_model(data), make_model(data)
+    with pytest.raises(Death):
+        ALGORITHMS["VEM"].run(model, data, callback=die_at(3), checkpoint=tmp_path)
+    assert len(ALGORITHMS["VEM"].run(model, data, checkpoint=tmp_path)) == 5
+    other.kernel.variance.prior = log_normal(1, 1)
+    with pytest.raises(ValueError, match=r"\.kernel\.variance was learned"):
+        ALGORITHMS["VEM"].run(other, data, checkpoint=tmp_path)
+
+
+def test_a_full_disk_costs_a_warning(data, stored, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    before, model, expected = sorted(stored.iterdir()), make_model(data), make_model(data)
+    ALGORITHMS["CAVI"].run(expected, data)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        with pytest.warns(UserWarning, match="No space left on device.*the fit goes on") as warned:
+            ALGORITHMS["CAVI"].run(model, data, checkpoint=stored)
+    assert len(warned) == 1
+    assert_equal(state(model), state(expected))
+    assert sorted(stored.iterdir()) == before
+    assert resumed(data, stored) == 5
+
+
+def test_bad_places_and_numbers(data, tmp_path):
+    path = tmp_path / "file"
+    path.write_text("")
+    with pytest.raises(ValueError, match="checkpoint must be a directory"):
+        CAVI().run(make_model(data), data, checkpoint=path)
+    with pytest.raises(ValueError, match="every must be at least 1"):
+        CAVI().run(make_model(data), data, checkpoint=tmp_path, every=0)
+
+
+@pytest.mark.parametrize("seed", [None, 3])
+def test_a_dataset_goes_on(data, tmp_path, seed):
+    def dataset():
+        rows = tf.data.Dataset.from_tensor_slices(data)
+        return (rows if seed is None else rows.shuffle(60, seed=seed)).batch(10).repeat()
+
+    algorithm = SVI(max_steps=40, record_every=5)
+    whole, model = (make_model(data, num_data=60) for _ in range(2))
+    algorithm.run(whole, dataset(), checkpoint=tmp_path / "whole")
+    with pytest.raises(Death):
+        algorithm.run(model, dataset(), callback=die_at(3), checkpoint=tmp_path / "dead")
+    algorithm.run(model, dataset(), checkpoint=tmp_path / "dead")
+    assert_equal(state(model), state(whole))
+    with pytest.raises(ValueError, match="first batch was"):
+        other = tf.data.Dataset.from_tensor_slices((data[0] + 1, data[1])).batch(10)
+        algorithm.run(make_model(data, num_data=60), other, checkpoint=tmp_path / "whole")
+
+
+def test_every_kind_of_leaf_comes_back():
+    value = (
+        *(None, True, 3, -np.inf, "text", np.float32(0.1), np.arange(3), tf.constant([0.1])),
+        [Sites(tf.ones([2, 0]), {"a": (), "b": np.array(2.0)})],
+    )
+    arrays = []
+    found = decode(encode(value, arrays), arrays, types_of(value))
+    assert repr(found) == repr(value)
+    with pytest.raises(KeyError, match="Sites"):
+        decode(encode(value, arrays), arrays, {})
+    for bad in (object(), np.array([print]), {1, 2}):
+        with pytest.raises(TypeError, match="cannot be stored"):
+            encode(bad, arrays)
+
+
+def test_without_a_checkpoint_nothing_is_written(data, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        CAVI().run(make_model(make_data(20)), make_data(20))
+    assert not list(tmp_path.iterdir())
