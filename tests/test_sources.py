@@ -1,5 +1,6 @@
 """Rows that are not in memory: the same fits from all sources, one clear error for bad ones."""
 
+import importlib
 import itertools
 import threading
 import weakref
@@ -19,7 +20,6 @@ from gpflow_bsvm.data import Blocks, CSVFiles, ParquetFiles
 from gpflow_bsvm.data.minibatches import blocks
 from gpflow_bsvm.data.passes import map_over, sum_over
 from gpflow_bsvm.data.prefetch import prefetched
-from gpflow_bsvm.data.streams import MappedSource, StreamSource
 from gpflow_bsvm.engine.contracts import open_data
 from gpflow_bsvm.inference import CAVI, ECM, ML2, SVI, VEM
 from gpflow_bsvm.likelihoods import CrammerSinger
@@ -287,7 +287,9 @@ def test_fit_sweeps_where_the_end_is_known(data, given, monkeypatch):
         for kind, (rows, beside) in given.items():
             ran, model = [], make_model(data, num_data=N)
             with monkeypatch.context() as patch:
-                patch.setattr("gpflow_bsvm.inference.fit._SWEEP_LIMIT", limit)
+                patch.setattr(
+                    importlib.import_module("gpflow_bsvm.inference.fit"), "_SWEEP_LIMIT", limit
+                )
                 for cls in (CAVI, SVI):
                     patch.setattr(cls, "run", lambda self, *_, **__: ran.append(type(self)))  # noqa: B023
                 gb.fit(model, rows, sample_weight=beside)
@@ -472,6 +474,11 @@ BAD_TABLES = {
         {"target": "y", "weight": "w"},
         r"part-3.*sample_weight must be finite and non-negative, got -1.0 \(row 49\)",
     ),
+    "no weight at all": (
+        lambda t: t.append_column("w", pa.array(np.zeros(N))),
+        {"target": "y", "weight": "w"},
+        "sample_weight must not be all zero",
+    ),
     "too few columns": (
         lambda t: t,
         {"target": "y", "features": ["x0"]},
@@ -516,10 +523,10 @@ def test_empty_files(data, tmp_path):
         folder = make(tmp_path, table_of(data))
         last = next(path for path in folder.iterdir() if "part-3" in path.name)
         write(table_of(data)[:0], last)
-        with pytest.raises(ValueError, match="file .*part-3.* has no rows; leave it out"):
+        with pytest.raises(ValueError, match=r"file .*part-3.* has no rows; leave it out"):
             CAVI().run(make_model(data), reader(folder, target="y"))
         last.write_bytes(b"")
-        with pytest.raises(ValueError, match="file .*part-3.* (is no Parquet|cannot be read)"):
+        with pytest.raises(ValueError, match=r"file .*part-3.* (is no Parquet|cannot be read)"):
             CAVI().run(make_model(data), reader(folder, target="y"))
         (tmp_path / "empty").mkdir(exist_ok=True)
         for path, message in (("empty", "has no files"), ("nowhere", "there is no file .*nowhere")):

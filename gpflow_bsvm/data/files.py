@@ -64,7 +64,8 @@ class Files(Reader):
         self.features = tuple(others if features is None else features)
         if not self.features:
             raise ValueError(f"{self.paths[0]} has no columns for X beside target and weight")
-        self._check(self.paths[0], schema)
+        self._check_names(self.paths[0], schema)
+        self._check_types(self.paths[0], schema)
 
     @property
     def columns(self) -> list[str]:
@@ -79,9 +80,9 @@ class Files(Reader):
     def _tables(self, path: str, size: int) -> Iterator[Any]:
         """:return: pyarrow's record batches, of at least the columns that are read."""
 
-    def _check(self, path: str, schema: Any) -> None:
-        """:raise ValueError: if a file lacks a column, has others, or one that is no numbers."""
-        names, types = schema.names, require("pyarrow", extra="files").types
+    def _check_names(self, path: str, schema: Any) -> None:
+        """:raise ValueError: if a file lacks a column, or has others or one twice."""
+        names = schema.names
         doubled = sorted({name for name in names if names.count(name) > 1})
         missing = [name for name in self.columns if name not in names]
         more = [] if self._given else [name for name in names if name not in self.columns]
@@ -93,11 +94,15 @@ class Files(Reader):
                 )
         if doubled:
             raise ValueError(f"file {path} has several columns of the name {_listed(doubled)}")
+
+    def _check_types(self, path: str, schema: Any) -> None:
+        """:raise ValueError: for a column that is no numbers."""
+        types = require("pyarrow", extra="files").types
+        tests = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal)
         for name in self.columns:
             kind, is_target = schema.field(name).type, name == self._target
             if is_target and self._numbers is not None:
                 continue
-            tests = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal)
             if not any(test(kind) for test in (*tests, types.is_null)):
                 advice = (
                     "give classes=[...], the labels in the order of 0..C-1"
@@ -122,7 +127,7 @@ class Files(Reader):
     def _guarded(self, path: str, size: int) -> Iterator[Any]:
         arrow = require("pyarrow", extra="files")
         try:
-            self._check(path, self._schema(path))
+            self._check_names(path, self._schema(path))
             yield from self._tables(path, size)
         except (arrow.ArrowInvalid, arrow.ArrowKeyError, OSError) as error:
             raise ValueError(f"file {path} cannot be read: {self._why(path, error)}") from error

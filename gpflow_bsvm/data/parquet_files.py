@@ -27,7 +27,8 @@ class ParquetFiles(Files):
 
     def _count(self, path: str) -> int:
         with self._open(path) as file:
-            self._check(path, file.schema_arrow)
+            self._check_names(path, file.schema_arrow)
+            self._check_types(path, file.schema_arrow)
             number = int(file.metadata.num_rows)
         if number == 0:
             raise ValueError(f"file {path} has no rows; leave it out")
