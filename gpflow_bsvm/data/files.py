@@ -92,6 +92,11 @@ class Files(Reader):
                     f"file {path} {what} {_listed(wrong)}; it has {_listed(names)}, and "
                     f"{_listed(self.columns)} are read: choose them by features, target and weight"
                 )
+        if len(set(self.columns)) != len(self.columns):
+            raise ValueError(
+                f"features {_listed(self.features)}, target {self._target!r} and weight "
+                f"{self._weight!r} must be different columns"
+            )
         if doubled:
             raise ValueError(f"file {path} has several columns of the name {_listed(doubled)}")
 
