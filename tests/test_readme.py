@@ -71,11 +71,18 @@ def test_the_code_on_checkpoints_runs():
     assert len(found["longer"]) == 8
 
 
+@pytest.mark.slow
+def test_the_code_on_large_data_runs():
+    p = run("docs/large-data.md")["p"]
+    assert ((p > 0) & (p < 1)).all()
+
+
 def test_no_other_page_has_code_that_nothing_runs():
     assert {page for page, text in PAGES.items() if "```python" in text} == {
         "README.md",
         "docs/checkpoints.md",
         "docs/guide.md",
+        "docs/large-data.md",
         "docs/probabilities.md",
         "docs/saving.md",
     }

@@ -18,15 +18,21 @@ class CSVFiles(Files):
     endings = (".csv", ".csv.gz", ".csv.bz2", ".csv.zst")
 
     def _open(self, path: str, **convert: Any) -> Any:
-        arrow, csv = (require(m, extra="files") for m in ("pyarrow", "pyarrow.csv"))
-        try:
-            return csv.open_csv(path, convert_options=csv.ConvertOptions(**convert))
-        except arrow.ArrowInvalid as error:
-            raise ValueError(f"file {path} cannot be read: {error}") from error
+        csv = require("pyarrow.csv", extra="files")
+        return csv.open_csv(path, convert_options=csv.ConvertOptions(**convert))
 
     def _schema(self, path: str) -> Any:
-        with self._open(path) as file:
-            return file.schema
+        try:
+            with self._open(path) as file:
+                return file.schema
+        except require("pyarrow", extra="files").ArrowInvalid as error:
+            raise ValueError(f"file {path} cannot be read: {error}") from error
+
+    def _column(self, path: str, name: str) -> Iterator[Any]:
+        if name not in self._schema(path).names:
+            raise ValueError(f"file {path} lacks {name!r}")
+        with self._open(path, include_columns=[name]) as file:
+            yield from file
 
     def _types(self) -> dict[str, Any]:
         """:return: of all columns: a later block might look like another type than the first."""
@@ -54,8 +60,8 @@ class CSVFiles(Files):
                             value = table.column(name)[wrong].as_py()
                             return f"{value!r} is no number (row {row + wrong}, column {name!r})"
                     row += table.num_rows
-        except (arrow.ArrowInvalid, ValueError):
-            pass
+        except arrow.ArrowInvalid:
+            pass  # no table at all
         return str(error)
 
 

@@ -17,6 +17,9 @@ from .labels import ClassNumbers
 from .pieces import Origin, Piece
 from .readers import Reader
 
+#: More kinds of labels are no classes.
+_MOST_CLASSES = 1000
+
 
 class Files(Reader):
     """
@@ -36,7 +39,7 @@ class Files(Reader):
         *,
         weight: str | None = None,
         features: Sequence[str] | None = None,
-        classes: Sequence[Any] | Mapping[Any, int] | None = None,
+        classes: Sequence[Any] | Mapping[Any, int] | str | None = None,
     ) -> None:
         """
         :param path: of a file, of a directory, whose files are read in the order of their names, or
@@ -46,7 +49,7 @@ class Files(Reader):
         :param weight: name of the column of weights; None: ones.
         :param features: names of the columns of X, in this order; None: all others.
         :param classes: labels of any type become numbers: a sequence, in the order of 0..C-1, or a
-            mapping from labels to 0..C-1.
+            mapping from labels to 0..C-1; "auto": a pass finds them, and sorts them.
         :raise ImportError: without pyarrow.
         :raise FileNotFoundError: if there is no such file.
         :raise ValueError: for columns that are missing or no numbers, and for a file without rows.
@@ -55,8 +58,9 @@ class Files(Reader):
         if classes is not None and target is None:
             raise ValueError("classes are of the labels: give target=..., the name of their column")
         self._target, self._weight = target, weight
-        self._numbers = None if classes is None else ClassNumbers(classes)
         self.paths, self._given = _paths(path, self.endings), features is not None
+        classes = self._distinct(str(target)) if isinstance(classes, str) else classes
+        self._numbers = None if classes is None else ClassNumbers(classes)
         if isinstance(features, str):
             raise ValueError(f"features must be a list of names, got the string {features!r}")
         schema = self._schema(self.paths[0])
@@ -64,7 +68,23 @@ class Files(Reader):
         self.features = tuple(others if features is None else features)
         if not self.features:
             raise ValueError(f"{self.paths[0]} has no columns for X beside target and weight")
-        self._check(self.paths[0], schema)
+        self._check_names(self.paths[0], schema)
+        self._check_types(self.paths[0], schema)
+
+    def _distinct(self, name: str) -> list[Any]:
+        """:return: what there is in a column, sorted."""
+        found: set[Any] = set()
+        for path in self.paths:
+            for table in self._column(path, name):
+                found |= set(table.column(name).unique().to_pylist())
+                if len(found) > _MOST_CLASSES:
+                    raise ValueError(
+                        f"column {name!r} of {path} holds more than {_MOST_CLASSES} different "
+                        "values: classes are expected"
+                    )
+        if None in found:
+            raise ValueError(f"column {name!r} holds empty labels; drop such rows first")
+        return sorted(found)
 
     @property
     def classes(self) -> list[Any] | None:
@@ -84,9 +104,13 @@ class Files(Reader):
     def _tables(self, path: str, size: int) -> Iterator[Any]:
         """:return: pyarrow's record batches, of at least the columns that are read."""
 
-    def _check(self, path: str, schema: Any) -> None:
-        """:raise ValueError: if a file lacks a column, has others, or one that is no numbers."""
-        names, types = schema.names, require("pyarrow", extra="files").types
+    @abstractmethod
+    def _column(self, path: str, name: str) -> Iterator[Any]:
+        """:return: pyarrow's record batches of one column."""
+
+    def _check_names(self, path: str, schema: Any) -> None:
+        """:raise ValueError: if a file lacks a column, or has others or one twice."""
+        names = schema.names
         doubled = sorted({name for name in names if names.count(name) > 1})
         missing = [name for name in self.columns if name not in names]
         more = [] if self._given else [name for name in names if name not in self.columns]
@@ -96,13 +120,22 @@ class Files(Reader):
                     f"file {path} {what} {_listed(wrong)}; it has {_listed(names)}, and "
                     f"{_listed(self.columns)} are read: choose them by features, target and weight"
                 )
+        if len(set(self.columns)) != len(self.columns):
+            raise ValueError(
+                f"features {_listed(self.features)}, target {self._target!r} and weight "
+                f"{self._weight!r} must be different columns"
+            )
         if doubled:
             raise ValueError(f"file {path} has several columns of the name {_listed(doubled)}")
+
+    def _check_types(self, path: str, schema: Any) -> None:
+        """:raise ValueError: for a column that is no numbers."""
+        types = require("pyarrow", extra="files").types
+        tests = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal)
         for name in self.columns:
             kind, is_target = schema.field(name).type, name == self._target
             if is_target and self._numbers is not None:
                 continue
-            tests = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal)
             if not any(test(kind) for test in (*tests, types.is_null)):
                 advice = (
                     "give classes=[...], the labels in the order of 0..C-1"
@@ -127,7 +160,7 @@ class Files(Reader):
     def _guarded(self, path: str, size: int) -> Iterator[Any]:
         arrow = require("pyarrow", extra="files")
         try:
-            self._check(path, self._schema(path))
+            self._check_names(path, self._schema(path))
             yield from self._tables(path, size)
         except (arrow.ArrowInvalid, arrow.ArrowKeyError, OSError) as error:
             raise ValueError(f"file {path} cannot be read: {self._why(path, error)}") from error

@@ -27,7 +27,8 @@ class ParquetFiles(Files):
 
     def _count(self, path: str) -> int:
         with self._open(path) as file:
-            self._check(path, file.schema_arrow)
+            self._check_names(path, file.schema_arrow)
+            self._check_types(path, file.schema_arrow)
             number = int(file.metadata.num_rows)
         if number == 0:
             raise ValueError(f"file {path} has no rows; leave it out")
@@ -47,3 +48,9 @@ class ParquetFiles(Files):
     def _tables(self, path: str, size: int) -> Iterator[Any]:
         with self._open(path) as file:
             yield from file.iter_batches(batch_size=size, columns=self.columns)
+
+    def _column(self, path: str, name: str) -> Iterator[Any]:
+        with self._open(path) as file:
+            if name not in file.schema_arrow.names:
+                raise ValueError(f"file {path} lacks {name!r}")
+            yield from file.iter_batches(columns=[name])

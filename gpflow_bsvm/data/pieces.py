@@ -48,8 +48,23 @@ class Piece(NamedTuple):
         X, Y, weight = columns
         return Piece(X, Y, weight, origin)
 
+    def check_lengths(self) -> None:
+        """:raise ValueError: for columns of different length, which a cut would hide."""
+        number = np.shape(self.X)[0]
+        for name, column in (("Y", self.Y), ("sample_weight", self.weight)):
+            found = number if column is None else len(np.atleast_1d(column))
+            if found != number:
+                raise ValueError(
+                    f"{self.origin.rows(number)}: X has {number} rows and {name} has {found}; they "
+                    "must be equal"
+                )
+
     def cut(self, size: int) -> Iterator[Piece]:
-        """:return: the rows in consecutive pieces of at most `size`."""
+        """
+        :return: the rows in consecutive pieces of at most `size`.
+        :raise ValueError: see `check_lengths`.
+        """
+        self.check_lengths()
         number, (*columns, origin) = np.shape(self.X)[0], self
         for start in range(0, max(number, 1), size):
             parts = (None if c is None else c[start : start + size] for c in columns)

@@ -110,20 +110,16 @@ class MappedArrays(Reader):
     def __init__(self, X: Any, Y: Any = None, weight: Any = None) -> None:
         """
         :param X: [N, D]; Y: [N, P]; weight: [N].
-        :raise ValueError: for arrays of different length, or no rows.
+        :raise ValueError: for arrays of different length.
         """
         self.columns = tuple(None if c is None else np.asanyarray(c) for c in (X, Y, weight))
+        self._rows = Piece.of(self.columns, Origin())
+        self._rows.check_lengths()
         self.num_rows = len(X)
-        for name, column in zip(("Y", "sample_weight"), self.columns[1:]):
-            if column is not None and len(np.atleast_1d(column)) != len(X):
-                raise ValueError(
-                    f"X has {len(X)} rows and {name} has {len(np.atleast_1d(column))}; they must "
-                    "be equal"
-                )
 
     def pieces(self, size: int) -> Iterator[Piece]:
         """See `Reader`."""
-        return Piece.of(self.columns, Origin()).cut(size)
+        return self._rows.cut(size)
 
 
 def is_mapped(array: Any) -> bool:

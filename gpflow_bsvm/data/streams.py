@@ -6,7 +6,7 @@ import copy
 import functools
 import itertools
 from collections.abc import Iterator
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import gpflow
 import numpy as np
@@ -34,13 +34,6 @@ class Check(Protocol):
         """:raise ValueError: if these are not the distinct labels of all the data."""
 
 
-class Shape(NamedTuple):
-    """What a pass over all rows has found."""
-
-    num_rows: int
-    num_columns: int
-
-
 class StreamSource(Source):
     """
     The rows of a `Reader`, read anew in each pass and started again where minibatches go on; a
@@ -58,7 +51,7 @@ class StreamSource(Source):
         """
         self._reader, self._check = reader, check
         self.chunk_rows, self._factor = chunk_rows, 1.0
-        self._found: Shape | None = None
+        self._found: int | None = None
 
     @property
     def counted(self) -> bool:  # type: ignore[override]
@@ -68,23 +61,16 @@ class StreamSource(Source):
     @functools.cached_property
     def num_rows(self) -> int:  # type: ignore[override]
         """:return: N, if need be by a pass over the data."""
-        return self._shape.num_rows if self._reader.num_rows is None else self._reader.num_rows
+        if self._reader.num_rows is not None:
+            return self._reader.num_rows
+        return sum(len(piece.X) for piece in self._one_pass())
 
-    @property
+    @functools.cached_property
     def row_bytes(self) -> int:  # type: ignore[override]
-        """:return: see `Source`."""
-        return (self._shape.num_columns + 2) * int(tf.as_dtype(gpflow.default_float()).size)
-
-    @property
-    def _shape(self) -> Shape:
-        if self._found is None and self._reader.num_rows is not None:
-            with closed_at_end(self._checked()) as pieces:
-                return Shape(self._reader.num_rows, next(pieces).X.shape[1])
-        if self._found is None:
-            for _ in self._one_pass():
-                pass
-        assert self._found is not None
-        return self._found
+        """:return: see `Source`; of X, of the first label and of the weight."""
+        with closed_at_end(self._checked()) as pieces:
+            num_columns = next(pieces).X.shape[1]
+        return int((num_columns + 2) * tf.as_dtype(gpflow.default_float()).size)
 
     def scaled(self, factor: float) -> StreamSource:
         """See `Source`."""
@@ -101,7 +87,7 @@ class StreamSource(Source):
     def stream(self, position: int, batch_size: int) -> Iterator[Batch]:
         """See `Source`; the reader's own batches where they are meant to be minibatches."""
         with closed_at_end(prefetched(self._without_end())) as pieces:
-            known = self._reader.num_rows if self._found is None else self._found.num_rows
+            known = self._reader.num_rows if self._found is None else self._found
             size = batch_size if known is None else min(batch_size, known)
             batches = pieces if self._reader.own_batches else regrouped(pieces, size)
             for piece in itertools.islice(batches, position, None):
@@ -116,22 +102,26 @@ class StreamSource(Source):
             yield from self._checked()
 
     def _one_pass(self) -> Iterator[Piece]:
-        """All rows; the first such pass looks at the labels of all of them together."""
+        """All rows; the first such pass looks at labels and weights of all of them together."""
         if self._reader.endless:
             raise ValueError(
                 "the dataset repeats without end, and all the data are needed: leave out "
                 "repeat(), or use SVI or ML2"
             )
-        return self._checked() if self._found else self._with_labels()
+        return self._checked() if self._found else self._first_pass()
 
-    def _with_labels(self) -> Iterator[Piece]:
+    def _first_pass(self) -> Iterator[Piece]:
         labels: AnyNDArray | None = None
+        weighs = False
         for piece in self._checked():
+            weighs = weighs or bool(piece.weight.any())
             if labels is None or len(labels) <= _MOST_LABELS:
                 found = np.unique(piece.Y)
                 labels = found if labels is None else np.union1d(labels, found)
             one_column = piece.Y.shape[1] == 1
             yield piece
+        if not weighs:
+            raise ValueError("sample_weight must not be all zero")
         if labels is not None and len(labels) <= _MOST_LABELS and one_column:
             self._check.labels(labels[:, None])
 
@@ -149,11 +139,10 @@ class StreamSource(Source):
             row += len(piece.X)
             yield piece
         self._check_end(row)
-        if width is not None:
-            self._found = Shape(row, width)
+        self._found = row
 
     def _check_end(self, row: int) -> None:
-        expected = self._reader.num_rows if self._found is None else self._found.num_rows
+        expected = self._reader.num_rows if self._found is None else self._found
         if row == 0 and not expected:
             raise ValueError("the dataset is empty: it must yield batches (X, Y)")
         if expected is not None and row != expected:
