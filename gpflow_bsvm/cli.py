@@ -1,4 +1,4 @@
-"""The command line: `gpflow-bsvm compare`.
+"""The command line: `gpflow-bsvm compare`, and `train` and `predict` of `commands`.
 
 TensorFlow is imported only after the arguments were read, so that help and errors are instant.
 """
@@ -6,23 +6,21 @@ TensorFlow is imported only after the arguments were read, so that help and erro
 from __future__ import annotations
 
 import argparse
-import contextlib
 import dataclasses
 import logging
-import os
 import sys
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
+from . import commands
 from .compare import BASELINES, default_baselines
+from .terminal import PROGRAM, Parser, fail, integer, positive, quiet_import
 from .version import __version__
 
 if TYPE_CHECKING:
     from .compare import Comparison
 
-PROGRAM = "gpflow-bsvm"
 DEFAULT_DATA = ("breast-cancer", "banana-like", "iris")
 
 #: Folds and inducing points by default: of learnt kernels, which take longer, and of a fixed one.
@@ -43,13 +41,6 @@ inducing points; svgp, with M too, by natural gradients and Adam in turn; svc by
 """
 
 
-class _Parser(argparse.ArgumentParser):
-    """Errors as one line."""
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{PROGRAM}: error: {message} (see {self.prog} --help)\n")
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """
     :param argv: arguments, without the name of the program; None: those of the process.
@@ -57,17 +48,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     args = _parser().parse_args(argv)
     try:
-        return _compare(args)
+        return int(args.run(args))
     except KeyboardInterrupt:
         print(f"{PROGRAM}: interrupted", file=sys.stderr)
         return 130
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog=PROGRAM, description="Bayesian support vector machines for GPflow.")
+    parser = Parser(prog=PROGRAM, description="Bayesian support vector machines for GPflow.")
     parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    compare = commands.add_parser(
+    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    compare = subparsers.add_parser(
         "compare",
         help="cross-validate Bayesian SVMs, SVGP and SVC on the same folds",
         description="Cross-validate classifiers: same folds, same scaling, same number of inducing "
@@ -77,6 +68,8 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     _add_arguments(compare.add_argument)
+    compare.set_defaults(run=_compare)
+    commands.add_to(subparsers)
     return parser
 
 
@@ -92,39 +85,23 @@ def _add_arguments(add: Callable[..., Any]) -> None:
     target = "label column of CSV files (default: y, target, class or label)"
     add("--target", metavar="COL", help=target)
     folds = f"default: {DEFAULTS[0]}, with --fixed-kernel {FIXED_KERNEL_DEFAULTS[0]}"
-    add("--folds", type=_integer(2), metavar="K", help=folds)
+    add("--folds", type=integer(2), metavar="K", help=folds)
     most = f"{DEFAULTS[1]}, with --fixed-kernel {FIXED_KERNEL_DEFAULTS[1]}"
     inducing = f"inducing points, by k-means on each training part (default: {most})"
-    add("--num-inducing", type=_integer(1), metavar="M", help=inducing)
+    add("--num-inducing", type=integer(1), metavar="M", help=inducing)
     add("--models", type=_models, metavar="A,B", help="some of the models below")
     add("--with-gpc", action="store_true", help="add gpc")
     fixed = "one kernel for all models, which compares their bounds and likelihoods"
     add("--fixed-kernel", action="store_true", help=fixed)
     lengthscale = "of the kernel, or where it starts (default: the square root of D)"
-    add("--lengthscale", type=_positive, metavar="L", help=lengthscale)
+    add("--lengthscale", type=positive, metavar="L", help=lengthscale)
     variance = "of the kernel, or where it starts (default: %(default)s)"
-    add("--variance", type=_positive, default=4.0, metavar="V", help=variance)
-    add("--seed", type=_integer(0), default=0, metavar="S", help="default: %(default)s")
+    add("--variance", type=positive, default=4.0, metavar="V", help=variance)
+    add("--seed", type=integer(0), default=0, metavar="S", help="default: %(default)s")
     output = Path("compare-results")
     add("--output", type=Path, default=output, metavar="DIR", help="default: ./%(default)s")
     add("--no-progress", action="store_true", help="no progress bar (a log never has one)")
     add("--no-plots", action="store_true", help="no pictures, nor the fits for their curves")
-
-
-def _integer(least: int) -> Callable[[str], int]:
-    def parse(text: str) -> int:
-        if not text.removeprefix("-").isdecimal() or int(text) < least:
-            raise argparse.ArgumentTypeError(f"expected an integer from {least}, got {text!r}")
-        return int(text)
-
-    return parse
-
-
-def _positive(text: str) -> float:
-    with contextlib.suppress(ValueError):
-        if 0 < float(text) < float("inf"):
-            return float(text)
-    raise argparse.ArgumentTypeError(f"expected a positive number, got {text!r}")
 
 
 def _models(text: str) -> list[str]:
@@ -135,27 +112,8 @@ def _models(text: str) -> list[str]:
     return names
 
 
-@contextlib.contextmanager
-def _quiet_import() -> Iterator[None]:
-    """Keep TensorFlow's start-up messages, which it writes past Python, unless it fails."""
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    sys.stderr.flush()
-    with tempfile.TemporaryFile() as kept:
-        stderr = os.dup(2)
-        os.dup2(kept.fileno(), 2)
-        try:
-            yield
-        except BaseException:
-            kept.seek(0)
-            os.write(stderr, kept.read())
-            raise
-        finally:
-            os.dup2(stderr, 2)
-            os.close(stderr)
-
-
 def _compare(args: argparse.Namespace) -> int:
-    with _quiet_import():
+    with quiet_import():
         import gpflow_bsvm.compare.report
 
         from .datasets import DataError
@@ -165,16 +123,11 @@ def _compare(args: argparse.Namespace) -> int:
         report.prepare_output(args.output)
         comparisons = _prepare(args)
     except (DataError, ImportError) as error:
-        return _fail(2, error)
+        return fail(2, error)
     try:
         return _run(args, comparisons)
     except OSError as error:
-        return _fail(1, f"cannot write results: {error}")
-
-
-def _fail(code: int, message: object) -> int:
-    print(f"{PROGRAM}: error: {message}", file=sys.stderr)
-    return code
+        return fail(1, f"cannot write results: {error}")
 
 
 def _prepare(args: argparse.Namespace) -> list[Comparison]:
@@ -217,7 +170,7 @@ def _run(args: argparse.Namespace, comparisons: list[Comparison]) -> int:
     if any(score.ok for done in comparisons for score in done.fold_scores):
         print(f"\nwritten to {args.output}")
         return 0
-    return _fail(1, f"no model could be fitted, see {args.output}")
+    return fail(1, f"no model could be fitted, see {args.output}")
 
 
 def _report(args: argparse.Namespace, done: list[Comparison]) -> None:

@@ -14,7 +14,7 @@ import pytest
 from sklearn.datasets import make_moons
 
 import gpflow_bsvm
-from gpflow_bsvm import cli
+from gpflow_bsvm import cli, terminal
 from gpflow_bsvm.compare import BASELINES, Comparison, Settings, default_baselines, report
 
 FAST = ["--folds", "2", "--num-inducing", "10", "--no-progress", "--fixed-kernel"]
@@ -184,7 +184,7 @@ import sys, types
 package = types.ModuleType("gpflow_bsvm")
 package.__path__ = [{str(folder)!r}]
 sys.modules["gpflow_bsvm"] = package
-from gpflow_bsvm import cli
+from gpflow_bsvm import cli, terminal
 try:
     cli.main(["compare", {argument!r}])
 finally:
@@ -204,10 +204,10 @@ def test_ascii_terminals_get_ascii(monkeypatch):
 
 
 def test_what_is_written_while_importing_is_shown_if_it_fails(capfd):
-    with cli._quiet_import():
+    with terminal.quiet_import():
         os.write(2, b"chatter\n")  # past Python, as TensorFlow does
     assert capfd.readouterr().err == ""
-    with pytest.raises(ImportError), cli._quiet_import():
+    with pytest.raises(ImportError), terminal.quiet_import():
         os.write(2, b"the reason\n")
         raise ImportError
     assert capfd.readouterr().err == "the reason\n"

@@ -3,6 +3,7 @@
 import importlib
 import itertools
 import threading
+import weakref
 
 import gpflow
 import numpy as np

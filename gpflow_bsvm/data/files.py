@@ -59,7 +59,7 @@ class Files(Reader):
             raise ValueError("classes are of the labels: give target=..., the name of their column")
         self._target, self._weight = target, weight
         self.paths, self._given = _paths(path, self.endings), features is not None
-        classes = self._distinct(str(target)) if isinstance(classes, str) else classes
+        classes = self._distinct(str(target)) if classes == "auto" else classes
         self._numbers = None if classes is None else ClassNumbers(classes)
         if isinstance(features, str):
             raise ValueError(f"features must be a list of names, got the string {features!r}")

@@ -1,0 +1,122 @@
+"""`gpflow-bsvm train` and `gpflow-bsvm predict`: tables in files, also larger than memory."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+from pathlib import Path
+from typing import Any
+
+from .terminal import fail, integer, quiet_import
+
+#: Rows that a prediction reads, and writes, at a time.
+_ROWS = 100_000
+_FILES = "a Parquet or CSV file with a header (.parquet, .csv, .csv.gz), or a directory of such"
+
+
+def add_to(subparsers: Any) -> None:
+    """Add both commands to a parser."""
+    train = subparsers.add_parser(
+        "train",
+        help="train a BSVMClassifier on a table",
+        description="Train a BSVMClassifier on a table, which need not fit into memory: all but q "
+        "is learned from 20 000 rows at random. The model goes into a file.",
+    )
+    add = train.add_argument
+    add("data", metavar="DATA", help=_FILES)
+    add("--target", metavar="COL", required=True, help="column of labels, of any type")
+    add("--output", metavar="MODEL", type=Path, required=True, help="file for the model")
+    add("--features", metavar="A,B", help="columns to learn from (default: all others)")
+    add("--weight", metavar="COL", help="column of the rows' weights")
+    add("--num-inducing", type=integer(1), metavar="M", help="default: as many as pay")
+    add("--seed", type=integer(0), default=0, metavar="S", help="default: %(default)s")
+    add("--no-progress", action="store_true", help="no progress bar")
+    train.set_defaults(run=_train)
+    predict = subparsers.add_parser(
+        "predict",
+        help="probabilities and labels of the rows of a table",
+        description="Write a CSV with a column for the probability of each class, and the label.",
+    )
+    add = predict.add_argument
+    add("model", metavar="MODEL", type=Path, help="file that train has written")
+    add("data", metavar="DATA", help=_FILES)
+    out = "CSV file (default: %(default)s)"
+    add("--output", metavar="FILE", type=Path, default=Path("predictions.csv"), help=out)
+    predict.set_defaults(run=_predict)
+
+
+def _train(args: argparse.Namespace) -> int:
+    with quiet_import():
+        from . import BSVMClassifier, save
+    logging.getLogger("tensorflow").setLevel(logging.ERROR)
+    try:
+        if not args.output.absolute().parent.is_dir():
+            raise ValueError(f"there is no directory {args.output.absolute().parent}")
+        features = None if args.features is None else args.features.split(",")
+        how = {"target": args.target, "weight": args.weight, "features": features}
+        rows = _files(args.data, classes="auto", **how)
+        classifier = BSVMClassifier(
+            num_inducing=args.num_inducing or "auto",
+            random_state=args.seed,
+            verbose=not args.no_progress,
+        ).fit(rows)
+        save(classifier, args.output)
+    except (ValueError, ImportError, OSError) as error:
+        return fail(2, error)
+    print(
+        f"{classifier.model_.num_data:.0f} rows, {classifier.n_features_in_} columns, classes "
+        f"{', '.join(map(str, classifier.classes_))}: {classifier.loss_} with penalty "
+        f"{classifier.penalty_:g}, {classifier.model_.num_features[1]} inducing points; written "
+        f"to {args.output}"
+    )
+    return 0
+
+
+def _predict(args: argparse.Namespace) -> int:
+    with quiet_import():
+        from . import BSVMClassifier, load
+    logging.getLogger("tensorflow").setLevel(logging.ERROR)
+    try:
+        classifier = load(args.model)
+        if not isinstance(classifier, BSVMClassifier):
+            raise ValueError(f"{args.model} holds a {type(classifier).__name__}, no classifier")
+        names = getattr(classifier, "feature_names_in_", None)
+        rows = _files(args.data, features=None if names is None else list(names))
+        number = _write(classifier, rows, args.output)
+    except (ValueError, ImportError, OSError) as error:
+        return fail(2, error)
+    print(f"{number} rows written to {args.output}")
+    return 0
+
+
+def _files(path: str, **how: Any) -> Any:
+    """:return: a reader of what the path's ending, or that of the files in it, says."""
+    from .data import CSVFiles, ParquetFiles
+
+    where = Path(path)
+    inside = [where] if not where.is_dir() else sorted(where.rglob("*"))
+    parquet = any(one.name.endswith(ParquetFiles.endings) for one in inside)
+    return (ParquetFiles if parquet else CSVFiles)(path, **how)
+
+
+def _write(classifier: Any, rows: Any, output: Path) -> int:
+    """Chunk by chunk, into a file that has its name only when it is whole."""
+    import numpy as np
+
+    from .optional import require
+
+    pandas, number = require("pandas"), 0
+    part = output.with_name(output.name + ".part")
+    names = [f"p({label})" for label in classifier.classes_]
+    try:
+        for piece in rows.pieces(_ROWS):
+            p = classifier.predict_proba(pandas.DataFrame(piece.X, columns=list(rows.features)))
+            table = pandas.DataFrame(p, columns=names)
+            table["label"] = classifier.classes_[np.argmax(p, axis=1)]
+            how = {"mode": "a" if number else "w", "header": not number}
+            table.to_csv(part, index=False, float_format="%.10g", **how)
+            number += len(p)
+        part.replace(output)
+    finally:
+        part.unlink(missing_ok=True)
+    return number

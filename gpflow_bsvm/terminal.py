@@ -1,0 +1,65 @@
+"""What the commands share: options, one line for an error, TensorFlow kept quiet."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from typing import NoReturn
+
+PROGRAM = "gpflow-bsvm"
+
+
+class Parser(argparse.ArgumentParser):
+    """Errors as one line."""
+
+    def error(self, message: str) -> NoReturn:
+        """End the process."""
+        self.exit(2, f"{PROGRAM}: error: {message} (see {self.prog} --help)\n")
+
+
+def integer(least: int) -> Callable[[str], int]:
+    """:return: what reads an integer from `least` on."""
+
+    def parse(text: str) -> int:
+        if not text.removeprefix("-").isdecimal() or int(text) < least:
+            raise argparse.ArgumentTypeError(f"expected an integer from {least}, got {text!r}")
+        return int(text)
+
+    return parse
+
+
+def positive(text: str) -> float:
+    """:return: a positive number."""
+    with contextlib.suppress(ValueError):
+        if 0 < float(text) < float("inf"):
+            return float(text)
+    raise argparse.ArgumentTypeError(f"expected a positive number, got {text!r}")
+
+
+@contextlib.contextmanager
+def quiet_import() -> Iterator[None]:
+    """Keep TensorFlow's start-up messages, which it writes past Python, unless it fails."""
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    sys.stderr.flush()
+    with tempfile.TemporaryFile() as kept:
+        stderr = os.dup(2)
+        os.dup2(kept.fileno(), 2)
+        try:
+            yield
+        except BaseException:
+            kept.seek(0)
+            os.write(stderr, kept.read())
+            raise
+        finally:
+            os.dup2(stderr, 2)
+            os.close(stderr)
+
+
+def fail(code: int, message: object) -> int:
+    """:return: the code, after one line on what was wrong."""
+    print(f"{PROGRAM}: error: {message}", file=sys.stderr)
+    return code
