@@ -199,6 +199,11 @@ def foreign(path):
     np.savez(path, weights=np.ones(3))
 
 
+def of_another_program(path):
+    text = b'{"format": "theirs", "identity": {}, "content": {}}'
+    np.savez(path, header=np.frombuffer(text, np.uint8))
+
+
 def pickled(path):
     with open(path, "wb") as file:
         np.savez(file, header=np.array([print], dtype=object))
@@ -208,7 +213,7 @@ def empty(path):
     path.write_bytes(b"")
 
 
-@pytest.mark.parametrize("spoil", [truncate, flip, foreign, pickled, empty])
+@pytest.mark.parametrize("spoil", [truncate, flip, foreign, of_another_program, pickled, empty])
 def test_a_bad_file_is_refused_by_name(data, stored, spoil):
     path = stored / "checkpoint-000000004.npz"
     spoil(path)
@@ -226,7 +231,7 @@ def test_a_fit_begins_anew_where_no_file_is_whole(data, stored):
 
 
 def test_a_file_half_written_is_swept_away(data, stored):
-    (stored / ".checkpoint-000000005.npz.part").write_bytes(b"half")
+    (stored / ".checkpoint-000000099.npz.part").write_bytes(b"half")
     assert resumed(data, stored) == 5
     assert len(list(stored.iterdir())) == 2
 
@@ -266,8 +271,19 @@ def test_a_checkpoint_of_another_fit_is_refused(data, stored, what, given):
 
 def test_another_version_is_refused(data, stored, monkeypatch):
     monkeypatch.setattr(gb.inference.identity, "__version__", "9.9")
-    with pytest.raises(ValueError, match=r"version of gpflow_bsvm was .*, is 9\.9"):
+    monkeypatch.setitem(gb.inference.checkpoint._LAYOUT, "layout of checkpoints", "2")
+    what = r"layout of checkpoints was 1, is 2; version of gpflow_bsvm was .*, is 9\.9"
+    with pytest.raises(ValueError, match=what):
         ALGORITHMS["CAVI"].run(make_model(data), data, checkpoint=stored)
+
+
+def test_one_record_of_so_many_is_written_and_the_last(data, tmp_path):
+    with pytest.raises(Death):
+        ALGORITHMS["CAVI"].run(
+            make_model(data), data, callback=die_at(8), checkpoint=tmp_path, every=3
+        )
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == ["checkpoint-000000006.npz", "checkpoint-000000007.npz"]
 
 
 def schedule(rate):

@@ -158,14 +158,14 @@ class Recorder:
         if not self._bar.disable:
             self._bar.set_postfix_str(f"ELBO {step.elbo:.6g}", refresh=False)
             self._bar.update(done)
-        if self._callback is not None or self._monitor is not None:
-            self._run.restore()
         paused = time.perf_counter()
         self._report(step.number)
         self._offer()
         self._start += time.perf_counter() - paused
 
     def _report(self, step: int) -> None:
+        if self._callback is not None or self._monitor is not None:
+            self._run.restore()
         if self._callback is not None:
             self._callback(step, self.history)
         if self._monitor is not None:
