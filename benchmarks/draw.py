@@ -26,7 +26,11 @@ ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
 TABLE = re.compile(r"(?<=<!-- table )(\w+)( -->\n).*?(?=<!-- end -->)", re.S)
 #: Tables that are a second look at the rows of another.
-ROWS = {"quality_sets": "quality", **dict.fromkeys(("weights", "constant", "large"), "linear")}
+ROWS = {
+    **dict.fromkeys(("quality_sets", "unfloored"), "quality"),
+    "fit_sizes": "fit_time",
+    **dict.fromkeys(("weights", "constant", "large"), "linear"),
+}
 
 
 def main(arguments: list[str]) -> None:

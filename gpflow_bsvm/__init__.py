@@ -9,6 +9,7 @@ from .version import __version__
 
 if TYPE_CHECKING:
     from . import (
+        data,
         inducing_points,
         inference,
         likelihoods,
@@ -17,26 +18,39 @@ if TYPE_CHECKING:
         plotting,
         prediction,
         priors,
+        saving,
     )
     from .estimators import BSVMClassifier
     from .inference import fit
+    from .saving import export, load, save
 
 __all__ = [
     "BSVMClassifier",
     "__version__",
+    "data",
+    "export",
     "fit",
     "inducing_points",
     "inference",
     "likelihoods",
+    "load",
     "model_selection",
     "models",
     "plotting",
     "prediction",
     "priors",
+    "save",
+    "saving",
 ]
 
 #: Where names come from that are not modules of this package.
-_HOMES = {"BSVMClassifier": "estimators", "fit": "inference"}
+_HOMES = {
+    "BSVMClassifier": "estimators",
+    "export": "saving",
+    "fit": "inference",
+    "load": "saving",
+    "save": "saving",
+}
 
 
 def __getattr__(name: str) -> Any:

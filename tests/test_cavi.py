@@ -307,14 +307,14 @@ def test_an_interrupt_keeps_the_state_and_goes_on(data, error):
 def test_an_interrupt_between_sweeps_keeps_the_last_one(data, monkeypatch):
     model = make_model(data)
     calls = iter(range(100))
-    move = gb.inference.cavi._Sweeps._move
+    move = gb.inference.cavi.Sweeps._move
 
     def interrupted(self, start, rho):
         if next(calls) == 3:
             raise KeyboardInterrupt
         return move(self, start, rho)
 
-    monkeypatch.setattr(gb.inference.cavi._Sweeps, "_move", interrupted)
+    monkeypatch.setattr(gb.inference.cavi.Sweeps, "_move", interrupted)
     with pytest.raises(KeyboardInterrupt):
         CAVI(tol=0).run(model, data)
     monkeypatch.undo()

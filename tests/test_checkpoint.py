@@ -11,7 +11,20 @@ import tensorflow as tf
 from conftest import log_normal, make_data, make_model, state
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.inference import CAVI, ECM, HMC, ML2, SVI, VEM, Adaptive, Gibbs, cavi, samples
+from gpflow_bsvm.inference import (
+    CAVI,
+    ECM,
+    HMC,
+    ML2,
+    SVI,
+    VEM,
+    Adaptive,
+    Gibbs,
+    Streaming,
+    cavi,
+    samples,
+)
+from gpflow_bsvm.inference.checkpoint import Checkpoints
 from gpflow_bsvm.inference.encoding import decode, encode, types_of
 from gpflow_bsvm.likelihoods import Hinge
 from gpflow_bsvm.likelihoods.base import Sites
@@ -297,6 +310,28 @@ def test_functions_are_told_apart_by_what_they_do(data, tmp_path):
     assert len(again.run(make_model(data), data, checkpoint=tmp_path)) == 5
     with pytest.raises(ValueError, match="option learning_rate was"):
         two.run(make_model(data), data, checkpoint=tmp_path)
+
+
+def test_streaming_wants_the_q_that_it_began_with(data, tmp_path):
+    new, model, expected = make_data(seed=1), make_model(data), make_model(data)
+    for one in (model, expected):
+        CAVI().run(one, data)
+    with pytest.raises(Death):
+        Streaming(tol=0).run(model, new, callback=die_at(3), checkpoint=tmp_path)
+    with pytest.raises(ValueError, match="q at the start was"):
+        Streaming(tol=0).run(model, new, checkpoint=tmp_path)
+    again = make_model(data)
+    CAVI().run(again, data)
+    Streaming(tol=0).run(again, new, checkpoint=tmp_path)
+    Streaming(tol=0).run(expected, new)
+    assert_equal(state(again), state(expected))
+
+
+def test_the_latest_two_stay_also_where_one_is_written_again(tmp_path):
+    with Checkpoints(tmp_path, 1, dict) as checkpoints:
+        for number in (1, 2, 2, 2):
+            checkpoints.offer(number, lambda: {})
+    assert {path.name[-5] for path in tmp_path.iterdir()} == {"1", "2"}
 
 
 def test_what_is_learned_may_start_elsewhere_and_priors_may_not(data, tmp_path):

@@ -12,16 +12,26 @@ import gpflow_bsvm as gb
 from gpflow_bsvm.data.batch import Batch
 from gpflow_bsvm.data.minibatches import blocks
 from gpflow_bsvm.data.passes import map_over, sum_over
-from gpflow_bsvm.data.sources import ArraySource, DatasetSource
+from gpflow_bsvm.data.readers import DatasetBatches
+from gpflow_bsvm.data.sources import ArraySource
 from gpflow_bsvm.data.sparse import SparseRows
+from gpflow_bsvm.data.streams import StreamSource
 from gpflow_bsvm.engine.contracts import open_data
 from gpflow_bsvm.engine.projected_data import ProjectedData
 from gpflow_bsvm.inference import CAVI, ECM, ML2, SVI, VEM
 from gpflow_bsvm.likelihoods import Hinge
 
 
-def unchecked(X, Y, first_row):
-    return X, Y
+class Unchecked:
+    def rows(self, X, Y, origin):
+        return X, Y
+
+    def labels(self, Y):
+        pass
+
+
+def stream_of(dataset, chunk_rows):
+    return StreamSource(DatasetBatches(dataset), Unchecked(), chunk_rows)
 
 
 def dataset_of(data, sizes, weight=None):
@@ -43,7 +53,7 @@ def sources(data, chunk_rows):
     yield source_of(data, weight, chunk_rows)
     sparse = SparseRows(scipy.sparse.csr_matrix(data[0]))
     yield ArraySource(sparse, data[1], weight, chunk_rows)
-    yield DatasetSource(dataset_of(data, [20, 7, 23], weight), unchecked, chunk_rows)
+    yield stream_of(dataset_of(data, [20, 7, 23], weight), chunk_rows)
 
 
 @pytest.mark.parametrize("chunk_rows", [1, 8, 50, 1000])
@@ -103,7 +113,7 @@ def test_blocks_of_any_length_are_the_same_order(data):
 
 
 def test_batches_of_a_dataset_go_on_from_a_position(data):
-    source = DatasetSource(dataset_of(data, [20, 7, 23]), unchecked, 100)
+    source = stream_of(dataset_of(data, [20, 7, 23]), 100)
     whole = first_index(source, 1, 4, 8)
     assert [len(b.rows.Y) for b in whole] == [20, 7, 23, 20, 7, 23, 20, 7]
     for start in (2, 3, 4):  # within, at the end of and after an epoch
@@ -114,7 +124,7 @@ def test_batches_of_a_dataset_go_on_from_a_position(data):
 
 
 def test_equal_batches_of_a_dataset_make_a_block(data):
-    source = DatasetSource(dataset_of(data, [10, 10, 10, 20]), unchecked, 100)
+    source = stream_of(dataset_of(data, [10, 10, 10, 20]), 100)
     found = first_index(source, 1, 2, 4)
     assert [b.index.shape for b in found] == [(2, 10), (1, 10), (1, 20), (2, 10)]
 

@@ -62,12 +62,22 @@ def test_the_code_on_checkpoints_runs():
     assert len(found["longer"]) == 8
 
 
+@pytest.mark.slow
+def test_the_code_on_saving_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    found = run("docs/saving.md")
+    p = found["p"].numpy()
+    np.testing.assert_allclose(p, found["again"].predict_proba(found["X_new"]), atol=1e-10)
+    assert found["about"]["classes"] == [0, 1]
+
+
 def test_no_other_page_has_code_that_nothing_runs():
     assert {page for page, text in PAGES.items() if "```python" in text} == {
         "README.md",
         "docs/checkpoints.md",
         "docs/guide.md",
         "docs/probabilities.md",
+        "docs/saving.md",
     }
 
 

@@ -13,6 +13,12 @@ ROWS = ("quality",)
 SCORES = {"nll": "NLL", "error": "error", "brier": "Brier score", "ece": "ECE"}
 
 
+def everywhere(rows: pd.DataFrame) -> pd.DataFrame:
+    """:return: the rows of those methods that were fitted to every set."""
+    sets = rows.groupby("method")["data"].transform("nunique")
+    return rows[sets == rows["data"].nunique()]
+
+
 def wide(rows: pd.DataFrame, score: str) -> pd.DataFrame:
     """:return: means over folds, a row for each data set and a column for each method."""
     return rows.pivot(index="data", columns="method", values=score)[rows["method"].unique()]
@@ -28,7 +34,7 @@ def ranks(rows: pd.DataFrame, score: str) -> tuple[pd.Series, float]:
 def draw() -> Figure:
     from scikit_posthocs import critical_difference_diagram, posthoc_nemenyi_friedman
 
-    rows = store.read("quality")
+    rows = everywhere(store.read("quality"))
     fig, axes = figure(2, 2, height=2.1)
     for ax, (score, label) in zip(axes, SCORES.items()):
         each = wide(rows, score).round(6).rank(axis=1)

@@ -28,7 +28,7 @@ from gpflow_bsvm import BSVMClassifier
 from gpflow_bsvm.compare import KernelSettings, make_baseline
 from gpflow_bsvm.inducing_points import kmeans
 
-SIZES, SVC_ROWS, GRID_ROWS = (500, 2000, 8000), 8000, 1000
+SIZES, SVC_ROWS, GRID_ROWS = (500, 2000, 8000, 32_000), 8000, 1000
 #: Few rows are looked at more often.
 SEEDS = {500: 2}
 SETTINGS = [(inputs, classes) for inputs in (2, 5) for classes in (2, 4)]

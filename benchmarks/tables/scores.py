@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 from figures.multiclass import end
-from figures.quality import SCORES, ranks, wide
+from figures.quality import SCORES, everywhere, ranks, wide
 
 from .markdown import longer, markdown, scores
 
@@ -39,6 +39,68 @@ def compare(rows: pd.DataFrame) -> str:
 
 def quality(rows: pd.DataFrame) -> str:
     """Mean ranks, and in how many sets a method is the best."""
+    return _ranked(everywhere(rows))
+
+
+def unfloored(rows: pd.DataFrame) -> str:
+    """The same among the Gaussian processes, on the sets to which all of these were fitted."""
+    rows = rows[rows["method"].isin(("bsvm", "svgp", "svgp, no floor"))]
+    sets = rows.loc[rows["method"] == "svgp, no floor", "data"]
+    return _ranked(rows[rows["data"].isin(sets)])
+
+
+def ablation(rows: pd.DataFrame) -> str:
+    """NLL of each set, the mean, and on how many sets the variant is better than "levels"."""
+    table = rows.pivot(index="variant", columns="data", values="nll")
+    table = table.loc[rows["variant"].unique(), rows["data"].unique()]
+    lines = [
+        [name, *(f"{value:.3f}" for value in row), f"{row.mean():.4f}", _better(table, row)]
+        for name, row in table.iterrows()
+    ]
+    return markdown(["variant", *table.columns, "mean", "better on"], lines)
+
+
+def _better(table: pd.DataFrame, row: pd.Series) -> int:
+    return int((row.round(4) < table.loc["levels"].round(4)).sum())
+
+
+def fit_time(rows: pd.DataFrame) -> str:
+    """Ratios of the second fit's time, over sets: median, least and greatest."""
+    times = rows.pivot_table(index=["data", "n"], columns="method", values="again")
+    lines = []
+    for label, low, high in (("below 1000", 0, 1000), ("to 3000", 1000, 3000), ("more", 3000, 1e9)):
+        sizes = times.index.get_level_values("n")
+        part = times[(sizes >= low) & (sizes < high) & times["svgp"].notna().to_numpy()]
+        cells = (_ratios(part["bsvm"] / part[peer]) for peer in ("svgp", "svc, platt"))
+        lines.append([label, len(part), *cells])
+    return markdown(["rows", "sets", "bsvm / svgp", "bsvm / (svc, platt)"], lines)
+
+
+def _ratios(ratios: pd.Series) -> str:
+    return f"{ratios.median():.1f} ({ratios.min():.1f} to {ratios.max():.1f})"
+
+
+def fit_sizes(rows: pd.DataFrame) -> str:
+    """Ratios on generated data of 20 inputs, by size."""
+    rows = rows[rows["data"] == "make_classification"]
+    times = rows.pivot(index="n", columns="method", values="again")
+    first = rows.pivot(index="n", columns="method", values="first")["bsvm"]
+    lines = [
+        [
+            n,
+            *(_ratio(row["bsvm"] / row[peer]) for peer in ("svc, no grid", "boosting")),
+            _ratio(first[n] / row["bsvm"]),
+        ]
+        for n, row in times.iterrows()
+    ]
+    return markdown(["rows", "bsvm / (svc, no grid)", "bsvm / boosting", "first / again"], lines)
+
+
+def _ratio(value: float) -> str:
+    return f"{value:.2g}" if pd.notna(value) else "-"
+
+
+def _ranked(rows: pd.DataFrame) -> str:
     lines = []
     for score, label in SCORES.items():
         means, p_value = ranks(rows, score)
@@ -64,7 +126,7 @@ def _three(value: float) -> str:
 
 
 def quality_sets(rows: pd.DataFrame) -> str:
-    lines = []
+    rows, lines = everywhere(rows), []
     for name, group in rows.groupby("data", sort=False):
         about = group.iloc[0]
         cells = (scores(row) for _, row in group.iterrows())

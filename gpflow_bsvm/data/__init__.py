@@ -1,1 +1,9 @@
-"""The one door to the data: sources of rows, and the two loops over them."""
+"""The one door to the data: what rows come from, their checks, and the two loops over them."""
+
+from .csv_files import CSVFiles
+from .opening import open_source
+from .parquet_files import ParquetFiles
+from .readers import Blocks, MappedArrays, Reader
+from .sources import Source
+
+__all__ = ["Blocks", "CSVFiles", "MappedArrays", "ParquetFiles", "Reader", "Source", "open_source"]

@@ -13,12 +13,16 @@ from gpflow.base import AnyNDArray
 from gpflow.likelihoods import Likelihood
 
 from ..likelihoods.hooks import check_labels
+from .pieces import Origin
 from .sparse import SparseRows
 
+#: Of rows that are all there are.
+_WHOLE = Origin()
 
-def as_matrix(values: Any, name: str, first_row: int = 0) -> Any:
+
+def as_matrix(values: Any, name: str, origin: Origin = _WHOLE) -> Any:
     """
-    :param first_row: its number, where `values` are a part of the data.
+    :param origin: where the rows stand, if `values` are a part of the data.
     :return: `values` as a finite two-dimensional array, or as `SparseRows`.
     :raise ValueError: for any other shape, no rows, NaN or infinity.
     """
@@ -34,17 +38,21 @@ def as_matrix(values: Any, name: str, first_row: int = 0) -> Any:
         what = "NaN or infinity"
         if stored is array:
             row, column = np.argwhere(~np.isfinite(array))[0]
-            what = f"{array[row, column]} (row {first_row + row}, column {column})"
+            what = f"{array[row, column]} ({origin.row(row)}, {_column(origin, name, column)})"
         raise ValueError(f"{name} holds {what}; drop or impute such rows first")
     return array
 
 
-def check_inputs(X: Any, first_row: int = 0) -> Any:
+def _column(origin: Origin, name: str, index: int) -> str:
+    return origin.column(index) if name == "X" else f"column {index}"
+
+
+def check_inputs(X: Any, origin: Origin = _WHOLE) -> Any:
     """
     :return: X [N, D] as an array, or as `SparseRows` if it is a SciPy sparse matrix.
     :raise ValueError: if it is not finite, two-dimensional, and of GPflow's default float type.
     """
-    array = as_matrix(X, "X", first_row)
+    array = as_matrix(X, "X", origin)
     check_dtype(array)
     return array
 
@@ -61,7 +69,7 @@ def check_dtype(X: Any) -> None:
 
 
 def check_data(
-    likelihood: Likelihood, X: Any, Y: Any, *, minibatch: bool = False, first_row: int = 0
+    likelihood: Likelihood, X: Any, Y: Any, *, minibatch: bool = False, origin: Origin = _WHOLE
 ) -> tuple[AnyNDArray, AnyNDArray]:
     """
     Check a training set, or a part of it: that may hold one class only.
@@ -70,7 +78,7 @@ def check_data(
     :raise ValueError: for bad inputs, for X and Y of different length, or if the likelihood's own
         `check_labels`, where it has one, objects to Y.
     """
-    X, Y = check_inputs(X, first_row), as_matrix(Y, "Y", first_row)
+    X, Y = check_inputs(X, origin), as_matrix(Y, "Y", origin)
     if len(X) != len(Y):
         raise ValueError(f"X has {len(X)} rows and Y has {len(Y)}; they must be equal")
     check_labels(likelihood, Y, minibatch=minibatch)
@@ -78,7 +86,7 @@ def check_data(
 
 
 def check_weights(
-    sample_weight: Any, num_rows: int, *, minibatch: bool = False, first_row: int = 0
+    sample_weight: Any, num_rows: int, *, minibatch: bool = False, origin: Origin = _WHOLE
 ) -> AnyNDArray:
     """
     :return: weights as a column [N, 1], ones for None.
@@ -98,7 +106,7 @@ def check_weights(
     if len(wrong):
         raise ValueError(
             f"sample_weight must be finite and non-negative, got {weights[wrong[0], 0]} "
-            f"(row {first_row + wrong[0]})"
+            f"({origin.row(wrong[0])})"
         )
     if not weights.any() and not minibatch:
         raise ValueError("sample_weight must not be all zero")

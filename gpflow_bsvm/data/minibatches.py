@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import Any, NamedTuple
 
 import numpy as np
 from gpflow.base import AnyNDArray
 
 from .batch import Batch
+from .prefetch import closed_at_end
 from .sources import Source, joined
 
 
@@ -32,9 +33,9 @@ class Block(NamedTuple):
 
 def blocks(
     data: Source, batch_size: int, num_batches: int, seed: int, position: int = 0
-) -> Iterator[Block]:
+) -> Generator[Block, None, None]:
     """
-    :param batch_size: B, no more than there are rows; a source without numbers brings its own.
+    :param batch_size: B, no more than there are rows; a `tf.data.Dataset` brings its own.
     :param num_batches: most minibatches of a block.
     :param seed: of the order: each epoch is a fresh permutation of the rows.
     :param position: 0, or that of the block before.
@@ -42,34 +43,40 @@ def blocks(
     """
     if data.indexed:
         return _in_order(data, min(batch_size, data.num_rows), num_batches, seed, position)
-    return _as_they_come(data, num_batches, position)
+    return _as_they_come(data, batch_size, num_batches, position)
 
 
 def _in_order(
     data: Source, batch_size: int, num_batches: int, seed: int, position: int
-) -> Iterator[Block]:
+) -> Generator[Block, None, None]:
     permutation = functools.lru_cache(maxsize=2)(
         lambda epoch: np.random.default_rng([seed, epoch]).permutation(data.num_rows)
     )
     while True:
         end = position + batch_size * num_batches
         epochs = range(position // data.num_rows, -(-end // data.num_rows))
-        numbers = np.concatenate([permutation(epoch) for epoch in epochs])
-        start = position % data.num_rows
-        index = numbers[start : start + end - position].reshape(num_batches, batch_size)
+        starts = [epoch * data.num_rows for epoch in epochs]
+        numbers = [
+            permutation(epoch)[max(0, position - start) : end - start]
+            for epoch, start in zip(epochs, starts)
+        ]
+        index = np.concatenate(numbers).reshape(num_batches, batch_size)
         position = end
         yield Block(*data.gather(index), position)
 
 
-def _as_they_come(data: Source, num_batches: int, position: int) -> Iterator[Block]:
+def _as_they_come(
+    data: Source, batch_size: int, num_batches: int, position: int
+) -> Generator[Block, None, None]:
     group: list[Batch] = []
-    for batch in data.stream(position):
-        fits = not group or len(batch.Y) == len(group[0].Y)
-        if fits:
-            group.append(batch)
-        if not fits or len(group) == num_batches:
-            position += len(group)
-            rows = joined(group)
-            index = np.arange(len(rows.Y)).reshape(len(group), -1)
-            yield Block(data.see(rows), index, position)
-            group = [] if fits else [batch]
+    with closed_at_end(data.stream(position, batch_size)) as batches:
+        for batch in batches:
+            fits = not group or len(batch.Y) == len(group[0].Y)
+            if fits:
+                group.append(batch)
+            if not fits or len(group) == num_batches:
+                position += len(group)
+                rows = joined(group)
+                index = np.arange(len(rows.Y)).reshape(len(group), -1)
+                yield Block(data.see(rows), index, position)
+                group = [] if fits else [batch]

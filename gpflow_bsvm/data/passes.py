@@ -8,6 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from .prefetch import closed_at_end
 from .sources import Source
 
 
@@ -19,8 +20,9 @@ def sum_over(source: Source, function: Callable[..., Any], *along: Any) -> Any:
     :return: the sum over all chunks, in the structure that `function` returns.
     """
     total = None
-    for part in _each(source, function, along):
-        total = part if total is None else tf.nest.map_structure(tf.add, total, part)
+    with closed_at_end(_each(source, function, along)) as parts:
+        for part in parts:
+            total = part if total is None else tf.nest.map_structure(tf.add, total, part)
     return total
 
 
@@ -30,16 +32,18 @@ def map_over(source: Source, function: Callable[..., Any], *along: Any) -> Any:
 
     :return: the rows of all chunks, one after the other.
     """
-    parts = list(_each(source, function, along))
+    with closed_at_end(_each(source, function, along)) as found:
+        parts = list(found)
     return tf.nest.map_structure(lambda *rows: tf.concat(rows, 0), *parts)
 
 
 def _each(source: Source, function: Callable[..., Any], along: tuple[Any, ...]) -> Iterator[Any]:
     start = 0
-    for chunk in source.chunks():
-        part = slice(start, start + num_rows(chunk))
-        yield function(chunk, *tf.nest.map_structure(operator.itemgetter(part), along))
-        start = part.stop
+    with closed_at_end(source.chunks()) as chunks:
+        for chunk in chunks:
+            part = slice(start, start + num_rows(chunk))
+            yield function(chunk, *tf.nest.map_structure(operator.itemgetter(part), along))
+            start = part.stop
 
 
 def num_rows(chunk: Any) -> int:

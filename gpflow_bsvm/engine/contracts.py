@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import gpflow
@@ -14,9 +14,12 @@ from gpflow.inducing_variables import InducingPoints
 from gpflow.likelihoods import Likelihood
 
 from ..checks import check_whole
-from ..data.checks import check_data, check_inputs, check_weights
-from ..data.sources import ArraySource, DatasetSource, Source
-from ..likelihoods.hooks import is_shift_invariant
+from ..data.checks import check_data, check_inputs
+from ..data.opening import open_source
+from ..data.pieces import Origin
+from ..data.readers import Reader
+from ..data.sources import Source
+from ..likelihoods.hooks import check_labels, is_shift_invariant
 from ..likelihoods.labels import is_scalar
 from .natural import Natural
 from .projection import Features, Prior
@@ -101,16 +104,15 @@ def chunk_rows(model: Model) -> int:
     return int(np.clip(CHUNK_ENTRIES // width, 64, 2**14))
 
 
-def open_data(model: Model, data: Any, sample_weight: Any = None) -> Source:
+def open_data(model: Model, data: Any, sample_weight: Any = None, *, part: bool = False) -> Source:
     """
     Everything that a fit can be told beforehand, checked.
 
-    :param data: X [N, D] and Y [N, P]; a batched `tf.data.Dataset` of (X, Y) or (X, Y,
-        sample_weight), whose rows are checked as they come; a `Source`; None: those that the model
-        holds.
+    :param data: whatever `gpflow_bsvm.data.open_source` takes; None: those that the model holds.
     :param sample_weight: [N], with arrays; ones if None.
+    :param part: whether these are some of the rows: arrays may then hold one class only.
     :raise ValueError: for bad data or weights.
-    :raise TypeError: see `check_model`, or if there are no data.
+    :raise TypeError: see `check_model` and `open_source`, or if there are no data.
     """
     check_model(model)
     if data is None:
@@ -118,17 +120,7 @@ def open_data(model: Model, data: Any, sample_weight: Any = None) -> Source:
             kind = type(model).__name__
             raise TypeError(f"{kind} holds no data: give (X, Y) as the second argument")
         data = tuple(part.numpy() for part in model.data)
-    if isinstance(data, Source):
-        return data
-    size = chunk_rows(model)
-    if isinstance(data, tf.data.Dataset):
-        if sample_weight is not None:
-            raise ValueError("with a tf.data.Dataset, weights are its third component")
-        return DatasetSource(data, partial(_check_part, model), size)
-    X, Y = check_data(model.likelihood, *data)
-    check_width(model, X, Y)
-    _check_active_dims(model, X.shape[-1])
-    return ArraySource(X, Y, check_weights(sample_weight, len(X)), size)
+    return open_source(data, _Labelled(model, part), chunk_rows(model), sample_weight)
 
 
 def open_all(model: Model, data: Any, sample_weight: Any = None) -> Source:
@@ -142,9 +134,10 @@ def open_all(model: Model, data: Any, sample_weight: Any = None) -> Source:
     return source.scaled(float(model.num_data) / source.num_rows)
 
 
-def open_inputs(model: Model, X: Any, size: int | None = None) -> ArraySource:
+def open_inputs(model: Model, X: Any, size: int | None = None) -> Source:
     """
-    :param X: [N, D].
+    :param X: [N, D], in memory, sparse or np.memmap; or a `Reader`, `tf.data.Dataset` or `Source`,
+        whose labels, if it has any, are not looked at.
     :param size: rows to look at together; None: see `chunk_rows`.
     :return: rows without labels.
     :raise ValueError: for X that is not finite or of another width than the training data, or a
@@ -152,16 +145,49 @@ def open_inputs(model: Model, X: Any, size: int | None = None) -> ArraySource:
     """
     if size is not None:
         check_whole(1, chunk_rows=size)
-    X = check_inputs(X)
-    check_width(model, X)
-    nothing, ones = np.zeros((len(X), 0), X.dtype), np.ones((len(X), 1), X.dtype)
-    return ArraySource(X, nothing, ones, size or chunk_rows(model))
+    data = X if isinstance(X, (Reader, Source, tf.data.Dataset)) else (X, None)
+    return open_source(data, _Inputs(model), size or chunk_rows(model))
 
 
-def _check_part(model: Model, X: Any, Y: Any, first_row: int) -> tuple[AnyNDArray, AnyNDArray]:
-    X, Y = check_data(model.likelihood, X, Y, minibatch=True, first_row=first_row)
-    check_width(model, X, Y)
-    return X, Y
+@dataclass(frozen=True)
+class _Labelled:
+    """What a model has to say of the rows of a fit; of a part, one class may be all there is."""
+
+    model: Model
+    part: bool = False
+
+    def rows(self, X: Any, Y: Any, origin: Origin | None) -> tuple[Any, AnyNDArray]:
+        """:return: X [n, D] and Y [n, P]; `origin` is None for all the data."""
+        if origin is not None and Y is None:
+            raise ValueError(
+                "there are no labels: data must yield (X, Y) or (X, Y, sample_weight); files need "
+                "target=..., the name of a column"
+            )
+        part, origin = self.part or origin is not None, origin or Origin()
+        X, Y = check_data(self.model.likelihood, X, Y, minibatch=part, origin=origin)
+        check_width(self.model, X, Y)
+        _check_active_dims(self.model, X.shape[-1])
+        return X, Y
+
+    def labels(self, Y: AnyNDArray) -> None:
+        """:raise ValueError: unless these may be the distinct labels of all the data."""
+        check_labels(self.model.likelihood, Y, minibatch=self.part)
+
+
+@dataclass(frozen=True)
+class _Inputs:
+    """What a model has to say of the rows of a prediction."""
+
+    model: Model
+
+    def rows(self, X: Any, Y: Any, origin: Origin | None) -> tuple[Any, AnyNDArray]:
+        """:return: X [n, D], and labels of no columns."""
+        X = check_inputs(X, Origin() if origin is None else origin)
+        check_width(self.model, X)
+        return X, np.zeros((len(X), 0), X.dtype)
+
+    def labels(self, Y: AnyNDArray) -> None:
+        """Nothing: no label is looked at."""
 
 
 def check_width(model: Model, X: Any, Y: Any = None) -> None:

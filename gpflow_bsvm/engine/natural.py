@@ -85,6 +85,14 @@ def gaussian(sums: Natural, share: tf.Tensor) -> tuple[Natural, Gaussian]:
     return centre(natural, solve(natural), share)
 
 
+def expected_factor(factor: Natural, q: Gaussian) -> tf.Tensor:
+    """:return: [], sum_l E_q (h_l^T s_l - s_l^T P_l s_l / 2): of the log of a Gaussian factor."""
+    mean = tf.linalg.matvec(q.R, q.c, transpose_a=True)
+    moments = tf.reduce_sum(tf.matmul(q.R, factor.P) * q.R)
+    moments += tf.reduce_sum(mean * tf.linalg.matvec(factor.P, mean))
+    return tf.reduce_sum(factor.h * mean) - moments / 2
+
+
 def whiten(Lz: tf.Tensor, mean: tf.Tensor, root: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """
     :param Lz: [G, M, M], Cholesky factor of the prior's covariance of u.
@@ -123,6 +131,7 @@ def _inverse_of_lower(L: tf.Tensor) -> tf.Tensor:
 
 
 compiled_solve, compiled_gaussian = Compiled(solve), Compiled(gaussian)
+compiled_expected_factor = Compiled(expected_factor)
 
 
 @Compiled

@@ -11,6 +11,7 @@ from gpflow.base import AnyNDArray
 from gpflow.config import default_float
 
 from ..data.batch import Batch, take
+from ..data.prefetch import closed_at_end
 from ..data.sources import Source
 from .contracts import Model
 from .projection import Projected
@@ -46,7 +47,7 @@ class ProjectedData(Source):
     """
 
     def __init__(self, model: Model, source: Source) -> None:
-        self.source, self.indexed = source, source.indexed
+        self.source, self.indexed, self.counted = source, source.indexed, source.counted
         self.dtype = tf.as_dtype(default_float())
         self._project = model.projector()
         entries = model.num_feature_groups * model.num_features[1]
@@ -61,7 +62,8 @@ class ProjectedData(Source):
     @property
     def cached(self) -> bool:
         """:return: whether features are kept."""
-        return bool(self.num_rows * self._row_bytes <= CACHE_BYTES)
+        row_bytes = self._row_bytes + self.source.row_bytes
+        return bool(self.num_rows * row_bytes <= CACHE_BYTES)
 
     def see(self, batch: Batch) -> Projected:
         """:return: the rows projected, in GPflow's default float."""
@@ -70,8 +72,13 @@ class ProjectedData(Source):
     def chunks(self) -> Iterator[Projected]:
         """:return: an iterator over all rows, with features in `dtype`."""
         if not self.cached:
-            return (self.see(batch).in_precision(self.dtype) for batch in self.source.chunks())
+            return self._anew()
         return iter(self._in(self.dtype))
+
+    def _anew(self) -> Iterator[Projected]:
+        with closed_at_end(self.source.chunks()) as batches:
+            for batch in batches:
+                yield self.see(batch).in_precision(self.dtype)
 
     def everything(self) -> Projected:
         """:return: all rows, in memory."""
@@ -82,7 +89,8 @@ class ProjectedData(Source):
 
     def _in(self, dtype: tf.DType) -> list[Projected]:
         if not self._kept:
-            first = [self.see(batch) for batch in self.source.chunks()]
+            with closed_at_end(self.source.chunks()) as batches:
+                first = [self.see(batch) for batch in batches]
             self._kept[tf.as_dtype(default_float())] = first
         if dtype not in self._kept:
             first = self._kept[tf.as_dtype(default_float())]
@@ -99,6 +107,6 @@ class ProjectedData(Source):
             index = np.arange(index.size).reshape(index.shape)
         return self.see(rows), index
 
-    def stream(self, position: int) -> Iterator[Batch]:
+    def stream(self, position: int, batch_size: int) -> Iterator[Batch]:
         """See `gpflow_bsvm.data.sources.Source.stream`."""
-        return self.source.stream(position)
+        return self.source.stream(position, batch_size)

@@ -32,7 +32,7 @@ def _bookkeeping() -> frozenset[str]:
     return frozenset(vars(module)) - {"part"}
 
 
-_BOOKKEEPING = _bookkeeping()
+BOOKKEEPING = _bookkeeping()
 
 
 class _Unshareable(Exception):
@@ -96,7 +96,7 @@ class _Structure:
         names = sorted(
             name
             for name in vars(value)
-            if name not in _BOOKKEEPING and not name.startswith("_self_")
+            if name not in BOOKKEEPING and not name.startswith("_self_")
         )
         return tuple((name, self.of(vars(value)[name])) for name in names)
 

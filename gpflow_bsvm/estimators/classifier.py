@@ -9,29 +9,30 @@ import gpflow
 import numpy as np
 import scipy.sparse
 from gpflow.base import AnyNDArray
-from scipy.stats import norm
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.preprocessing import LabelEncoder, StandardScaler
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from ..data.checks import warn_of_constants
 from ..data.sparse import merge_equal
-from ..inference import History
+from ..inference import History, Streaming
 from ..models import BSVM
-from ..prediction.marginals import predict_probabilities, predict_probits
 from . import inputs
 from .choice import candidates, choose
+from .large import open_large, train_large
 from .parameters import check_parameters
+from .predictions import Predictions
 from .specification import Specification
+from .survey import is_source
 from .training import train
 
 #: Where M starts if it is to grow.
 FIRST_INDUCING = 100
 
 
-class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class BSVMClassifier(Predictions, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     r"""
     Bayesian support vector machine with probabilities.
 
@@ -130,12 +131,17 @@ class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.chunk_rows = chunk_rows
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> BSVMClassifier:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> BSVMClassifier:
         """
         A fit that fails or is interrupted leaves the classifier as it was before.
 
-        :param X: [N, D] numbers, an array or a data frame; for kernel="linear" also sparse.
-        :param y: [N] labels, of any type, of two classes or more.
+        Of rows that are not in memory one pass draws 20 000 at random, from which all but q is
+        learned and chosen, and a few more fit q to all of them.
+
+        :param X: [N, D] numbers, an array or a data frame; for kernel="linear" also sparse. Or rows
+            with their labels that are read piece by piece: `gpflow_bsvm.data.ParquetFiles`,
+            `CSVFiles`, `Blocks`, or a `tf.data.Dataset`.
+        :param y: [N] labels, of any type, of two classes or more; None with rows of the latter.
         :param sample_weight: [N], powers of the likelihood: an integer is a repeated row.
         :raise TypeError: for parameters of a wrong type.
         :raise ValueError: for NaN, infinity or overflow, a single class, weights that are negative
@@ -143,13 +149,18 @@ class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_parameters(self)
         new = copy.copy(self)
+        if is_source(X):
+            inputs.refuse_beside_source(y, sample_weight)
+            new._fit_source(X)
+            self.__dict__ = new.__dict__
+            return self
         X, targets, weight = merge_equal(*new._validate(X, y, sample_weight))
         if not scipy.sparse.issparse(X):
             warn_of_constants(X, getattr(new, "feature_names_in_", None))
         scaler = inputs.make_scaler(X, weight)
         new.scaler_ = scaler if self.standardize else None
         data = inputs.scale(new.scaler_, X), targets[:, None], weight
-        spec = new._specification()
+        spec = new._specification(self._seed())
         among = candidates(self.loss, self.penalty, spec.linear)
         spec, start = choose(spec, among, data)
         new.loss_, new.penalty_ = spec.loss, spec.penalty
@@ -157,7 +168,51 @@ class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.__dict__ = new.__dict__  # all at once
         return self
 
-    def _specification(self) -> Specification:
+    def _fit_source(self, rows: Any) -> None:
+        seed = self._seed()
+        opened = open_large(rows, seed, self.standardize, self.class_weight)
+        self.__dict__.update(opened.attributes)
+        spec = self._specification(seed)
+        among = candidates(self.loss, self.penalty, spec.linear)
+        spec, self.model_, self.history_ = train_large(spec, among, opened)
+        self.loss_, self.penalty_ = spec.loss, spec.penalty
+
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, forget: float = 1.0
+    ) -> BSVMClassifier:
+        """
+        More rows without the earlier ones, see `gpflow_bsvm.inference.Streaming`. The first call is
+        `fit`, and learns and chooses everything; later ones move q only, so that kernel, penalty,
+        link, scaling and inducing points are those of the first part: let it be representative.
+
+        :param classes: all labels; None: those of the first part. It must hold rows of each.
+        :param forget: in [0, 1], what earlier rows count now, for data that drift.
+        :raise ValueError: as `fit`; for labels or columns that the first part did not have; for
+            class_weight="balanced", which needs all rows.
+        """
+        if isinstance(self.class_weight, str):
+            raise ValueError(
+                'class_weight="balanced" needs all rows: give partial_fit weights of classes, '
+                "{label: weight}, or of rows"
+            )
+        if not hasattr(self, "model_"):
+            inputs.check_first_part(y, classes)
+            return self.fit(X, y, sample_weight)
+        algorithm = Streaming(forget=forget)
+        new = copy.copy(self)
+        X, targets, weight = new._validate(X, y, sample_weight, reset=False)
+        data = inputs.scale(self.scaler_, X), targets[:, None]
+        new.model_ = gpflow.utilities.deepcopy(self.model_)
+        how = {"sample_weight": weight, "progress": bool(self.verbose)}
+        new.history_ = algorithm.run(new.model_, data, **how)
+        new.model_.num_data = (self.model_.num_data or 0) + len(targets)
+        self.__dict__ = new.__dict__
+        return self
+
+    def _seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(2**31))
+
+    def _specification(self, seed: int) -> Specification:
         shared = ("bound", "multi_class", "learn_kernel", "calibrate", "inference")
         return Specification(
             **{name: getattr(self, name) for name in shared},
@@ -166,80 +221,30 @@ class BSVMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             grow=self.num_inducing == "auto",
             linear=self.kernel == "linear",
             kernel=None if isinstance(self.kernel, str) else self.kernel,
-            seed=int(check_random_state(self.random_state).randint(2**31)),
+            seed=seed,
             progress=bool(self.verbose),
         )
 
     def _validate(
-        self, X: Any, y: Any, sample_weight: Any
+        self, X: Any, y: Any, sample_weight: Any, reset: bool = True
     ) -> tuple[AnyNDArray, AnyNDArray, AnyNDArray]:
-        """:return: X, labels 0..C-1 and weights of the rows that count."""
+        """
+        :param reset: whether these are the first rows.
+        :return: X, labels 0..C-1 and weights of the rows that count.
+        """
         dtype = gpflow.config.default_float()
-        X, y = validate_data(self, X, y, dtype=dtype, accept_sparse=self._formats)
+        X, y = validate_data(self, X, y, reset=reset, dtype=dtype, accept_sparse=self._formats)
         check_classification_targets(y)
-        encoder = LabelEncoder().fit(y)
+        encoder = LabelEncoder().fit(y if reset else self.classes_)
         self.classes_ = encoder.classes_
         weight = inputs.weigh(y, sample_weight, self.class_weight)
         used, targets = weight > 0, encoder.transform(y).astype(dtype)
-        inputs.check_classes(targets[used], self.classes_)
+        if reset:
+            inputs.check_classes(targets[used], self.classes_)
         return X[used], targets[used], weight[used]
-
-    @property
-    def _formats(self) -> str | bool:
-        """:return: what `validate_data` may accept beside arrays."""
-        return self.kernel == "linear" and "csr"
 
     def __sklearn_tags__(self) -> Any:
         """:return: scikit-learn's tags."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = bool(self._formats)
         return tags
-
-    def _predicted(self, X: Any) -> AnyNDArray:
-        """:return: two classes: what Phi makes probabilities of, [N]; more: those, [N, C]."""
-        check_is_fitted(self)
-        dtype = gpflow.config.default_float()
-        X = validate_data(self, X, reset=False, dtype=dtype, accept_sparse=self._formats)
-        X = inputs.scale(self.scaler_, X)
-        if len(self.classes_) > 2:
-            p = predict_probabilities(self.model_, X, chunk_rows=self.chunk_rows)
-            inputs.refuse_overflow(p)
-            return p
-        z = predict_probits(self.model_, X, chunk_rows=self.chunk_rows)
-        inputs.refuse_overflow(z)
-        return z[:, 0]
-
-    def decision_function(self, X: Any) -> AnyNDArray:
-        """
-        :param X: [N, D].
-        :return: two classes: [N], Phi^-1 of the probability of `classes_[1]`, for a hinge that is
-            mu / sqrt(1 + v) by its calibrated link; positive where that class is chosen. More:
-            [N, C], logarithms of the probabilities.
-        :raise ValueError: as all predictions, for an X so large that f overflows.
-        """
-        values = self._predicted(X)
-        return values if values.ndim == 1 else np.log(values + np.finfo(values.dtype).tiny)
-
-    def predict_proba(self, X: Any) -> AnyNDArray:
-        """
-        :param X: [N, D].
-        :return: [N, C], probabilities in the order of `classes_`.
-        """
-        values = self._predicted(X)
-        return values if values.ndim == 2 else norm.cdf(np.stack([-values, values], axis=-1))
-
-    def predict_log_proba(self, X: Any) -> AnyNDArray:
-        """
-        :param X: [N, D].
-        :return: [N, C], logarithms of `predict_proba`, finite also where that is 0.
-        """
-        scores = self.decision_function(X)
-        return scores if scores.ndim == 2 else norm.logcdf(np.stack([-scores, scores], axis=-1))
-
-    def predict(self, X: Any) -> AnyNDArray:
-        """
-        :param X: [N, D].
-        :return: [N] labels, the most probable class of `predict_proba`.
-        """
-        best = np.argmax(self.predict_proba(X), axis=-1)
-        return np.asarray(self.classes_[best])

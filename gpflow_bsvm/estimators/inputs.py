@@ -35,6 +35,32 @@ def check_classes(targets: AnyNDArray, classes: AnyNDArray) -> None:
         raise ValueError("BSVMClassifier needs rows of two classes, got one class only")
 
 
+def refuse_beside_source(y: Any, sample_weight: Any) -> None:
+    """:raise ValueError: for labels or weights that are not the source's own."""
+    if y is not None or sample_weight is not None:
+        raise ValueError(
+            "rows that are read piece by piece bring their labels and weights with them (files by "
+            "target=... and weight=...): leave out y and sample_weight"
+        )
+
+
+def check_first_part(y: Any, classes: Any) -> None:
+    """
+    :param classes: all labels there will be, or None.
+    :raise ValueError: unless the first part of the data has rows of just these.
+    """
+    if classes is None:
+        return
+    found, wanted = np.unique(y), np.unique(classes)
+    if lost := np.setdiff1d(wanted, found).tolist():
+        raise ValueError(
+            f"the first part must hold rows of every class, and has none of {lost}: give a larger "
+            "first part"
+        )
+    if extra := np.setdiff1d(found, wanted).tolist():
+        raise ValueError(f"y holds {extra}, which are not among classes")
+
+
 def make_scaler(X: Any, weight: AnyNDArray) -> StandardScaler:
     """:raise ValueError: if a column overflows."""
     scaler = StandardScaler(with_mean=not scipy.sparse.issparse(X)).fit(X, sample_weight=weight)

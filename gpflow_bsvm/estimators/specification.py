@@ -40,6 +40,7 @@ class Specification(NamedTuple):
     :ivar kernel: prior covariance of f, from which learning starts; copied; None: a default one.
     :ivar Z: inducing points [M, D], not to be looked for then.
     :ivar grow: whether `num_inducing` is where M starts, and not its end.
+    :ivar num_rows: in all, where the data are a sample.
     :ivar inference: has `run`; None: `gpflow_bsvm.fit`.
     :ivar seed: of inducing points, parts of the data, and folds.
     """
@@ -56,6 +57,7 @@ class Specification(NamedTuple):
     num_inducing: int = 200
     Z: AnyNDArray | None = None
     grow: bool = False
+    num_rows: int | None = None
     inference: Any = None
     seed: int = 0
     progress: bool = False

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import gpflow
 import numpy as np
+from gpflow.base import AnyNDArray
 from gpflow.utilities import multiple_assign, parameter_dict
 
 from ..inducing_points import initial as inducing_points
@@ -91,7 +92,8 @@ def grow(spec: Specification, model: BSVM, data: Data) -> BSVM:
     X, Y, weight = data
     density = leave_one_out_density(model, (X, Y), sample_weight=weight)
     places = distinct(X)
-    while (number := _next_size(model, places)) is not None:
+    num_rows = max(len(X), spec.num_rows or 0)
+    while (number := _next_size(model, places, num_rows)) is not None:
         Z = inducing_points.kmeans(places, number, seed=spec.seed, max_iter=_ITERATIONS)
         larger: Any = gpflow.utilities.deepcopy(model)
         exchange(larger, Z)
@@ -104,10 +106,10 @@ def grow(spec: Specification, model: BSVM, data: Data) -> BSVM:
     return model
 
 
-def _next_size(model: BSVM, X: Any) -> int | None:
+def _next_size(model: BSVM, X: Any, num_rows: int) -> int | None:
     """:return: M of the next model, or None where it would be hardly larger."""
     num_latents, num_inducing = model.num_features
-    affordable = int((GROWTH_WORK / (len(X) * num_latents)) ** 0.5)
+    affordable = int((GROWTH_WORK / (num_rows * num_latents)) ** 0.5)
     number = min(GROWTH * num_inducing, MOST_INDUCING, affordable, len(X))
     return number if number > 1.25 * num_inducing else None
 
@@ -118,10 +120,14 @@ def at_most(number: int, data: Data, seed: int) -> Data:
     if len(X) <= number:
         return data
     order = np.random.default_rng(seed).permutation(len(X))
-    labels, place = Y[order, 0], np.empty(len(X), dtype=int)
+    chosen = np.sort(order[few_of_each_first(Y[order, 0])[:number]])
+    return X[chosen], Y[chosen], weight[chosen]
+
+
+def few_of_each_first(labels: AnyNDArray) -> AnyNDArray:
+    """:return: numbers of rows [N] in an order that begins with some of each label."""
+    place: AnyNDArray = np.empty(len(labels), dtype=int)
     for label in np.unique(labels):
         members = np.flatnonzero(labels == label)
         place[members] = np.arange(len(members))
-    first = np.argsort(place >= RARE_ROWS, kind="stable")  # some of each class, then the others
-    chosen = np.sort(order[first[:number]])
-    return X[chosen], Y[chosen], weight[chosen]
+    return np.argsort(place >= RARE_ROWS, kind="stable")

@@ -9,6 +9,7 @@ from .hmc import HMC
 from .ml2 import ML2
 from .samples import Interrupted, Samples
 from .schedules import Adaptive, Constant, RobbinsMonro
+from .streaming import Streaming
 from .svi import SVI
 from .vem import VEM
 
@@ -26,5 +27,6 @@ __all__ = [
     "History",
     "RobbinsMonro",
     "Samples",
+    "Streaming",
     "fit",
 ]

@@ -56,6 +56,10 @@ class Run(ABC):
         self.state = state
         self.restore()
 
+    def close(self) -> None:
+        """Let go of the data; nothing where none are held open."""
+        return
+
 
 class Algorithm(ABC):
     """
@@ -66,6 +70,8 @@ class Algorithm(ABC):
     needs: ClassVar[tuple[Hook, ...]] = ()
     #: Whether it learns what is trainable beside q.
     learns: ClassVar[bool] = False
+    #: Whether the end depends on the q of the beginning.
+    takes_q: ClassVar[bool] = False
     #: Options that only make a fit longer.
     grows: ClassVar[tuple[str, ...]] = ("max_steps",)
 
@@ -92,9 +98,10 @@ class Algorithm(ABC):
         Fit the model; it holds the latest accepted step at the end, also after an interrupt or an
         error, which are passed on.
 
-        :param data: X [N, D] and Y [N, P], or a batched `tf.data.Dataset` of (X, Y) or
-            (X, Y, sample_weight), read anew in each pass; None: those that the model holds. If the
-            model's `num_data` differs from N, the data count as a sample of it, as in `model.elbo`.
+        :param data: X [N, D] and Y [N, P], in memory or np.memmap; files, a batched
+            `tf.data.Dataset` or blocks of (X, Y) or (X, Y, sample_weight), read anew in each pass,
+            see `gpflow_bsvm.data.open_source`; None: those that the model holds. If the model's
+            `num_data` differs from N, the data count as a sample of it, as in `model.elbo`.
         :param sample_weight: [N], powers of the likelihood, with arrays; ones if None.
         :param callback: called at every record with the step and the history.
         :param monitor: a `gpflow.monitor.Monitor`, called at every record.

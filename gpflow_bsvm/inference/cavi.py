@@ -17,7 +17,7 @@ from ..data.passes import sum_over
 from ..data.sources import Source
 from ..engine.contracts import Model, shares_shifts
 from ..engine.line_search import Ascent
-from ..engine.natural import Gaussian, Natural, blend, centre, solve
+from ..engine.natural import Gaussian, Natural, blend, centre, compiled_expected_factor, solve
 from ..engine.projected_data import ProjectedData, num_entries, product_dtype
 from ..engine.projection import Projected
 from ..engine.shared_graph import Compiled
@@ -65,7 +65,7 @@ class CAVI(Algorithm):
         check_choice(PRECISIONS, matmul_precision=self.matmul_precision)
 
     def _begin(self, model: Model, source: Source) -> Run:
-        return _Sweeps(self, model, ProjectedData(model, source))
+        return Sweeps(self, model, ProjectedData(model, source))
 
     def phases(self, entries: int) -> list[Phase]:
         """:return: how the sweeps go, phase after phase, with so many entries of features."""
@@ -122,15 +122,21 @@ def compiled_sweep(
     return natural, q, accumulate(likelihood, rows, marginals(rows.features.phi, q.R, q.c))
 
 
-class _Sweeps(Run):
+class Sweeps(Run):
+    """Sweeps of `CAVI` under way."""
+
     state: State
 
-    def __init__(self, options: CAVI, model: Model, data: ProjectedData) -> None:
-        self._options, self._model, self._data = options, model, data
+    def __init__(
+        self, options: CAVI, model: Model, data: ProjectedData, known: Natural | None = None
+    ) -> None:
+        """:param known: a Gaussian factor of the target beside prior and data, if there is one."""
+        self._options, self._model, self._data, self._known = options, model, data, known
         self.max_steps = options.max_steps
         self._sweep = compiled_sweep.bind(model.likelihood)
         self._accumulate = compiled_accumulate.bind(model.likelihood)
-        self._share = shares_shifts(model)
+        # A factor of each latent function's own costs where all of them shift together.
+        self._share = shares_shifts(model) if known is None else tf.zeros([], default_float())
         self._phases = options.phases(num_entries(model, data))
         natural = model.natural()
         self.state = self._enter(0, State(Ascent(Point(natural, math.nan, natural))))
@@ -186,6 +192,9 @@ class _Sweeps(Run):
 
         sums, expectation = sum_over(self._data, look)
         natural, q = arrived
+        if self._known is not None:
+            sums = Natural(*map(tf.add, sums, self._known))
+            expectation += compiled_expected_factor(self._known, q)
         return Point(natural, float(expectation - q.kl), sums)
 
     def resume(self, state: State) -> None:
@@ -194,5 +203,6 @@ class _Sweeps(Run):
         self._data.dtype = self._phases[state.phase].dtype
 
     def restore(self) -> None:
+        """See `Run`."""
         if self.state.steps:
             self._model.assign_natural(self.state.ascent.point.natural)

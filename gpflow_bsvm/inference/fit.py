@@ -23,7 +23,10 @@ def fit(
     """
     Fit q of a model at its present hyperparameters: `CAVI` where a sweep over the data is
     affordable (N L M^2 up to 5e10), else `SVI` in batches of 1000, for one epoch and 1000 steps at
-    least. A `tf.data.Dataset` gets `SVI`'s default number of steps.
+    least. So too for data that are read piece by piece, as long as they have a known end: arrays on
+    disk and Parquet files say how many rows they have, those of CSV files are counted by a pass;
+    a sweep reads all of them. What may have no end, a `tf.data.Dataset` or blocks without
+    `num_rows`, gets `SVI` with its default options, and the model must know `num_data`.
 
     :param options: `sample_weight`, `callback`, `monitor`, `progress`, `checkpoint` and `every`, as
         all arguments and errors, are those of `gpflow_bsvm.inference.CAVI.run`.
@@ -31,7 +34,7 @@ def fit(
     source = open_data(model, data, options.pop("sample_weight", None))
     num_latents, num_inducing = model.num_features
     algorithm: CAVI | SVI = CAVI()
-    if not source.indexed:
+    if not source.counted:
         algorithm = SVI()
     elif source.num_rows * float(num_latents) * num_inducing**2 > _SWEEP_LIMIT:
         batch_size = 1000

@@ -102,10 +102,13 @@ class Recorder:
     def __exit__(self, error: object, *_: object) -> None:
         self._bar.close()
         self.history.converged = self._run.converged
-        self._run.restore()
-        if error is None and len(self.history):
-            self._offer()
-        self._checkpoints.flush()
+        try:
+            self._run.restore()
+            if error is None and len(self.history):
+                self._offer()
+            self._checkpoints.flush()
+        finally:
+            self._run.close()
 
     @property
     def ended(self) -> bool:

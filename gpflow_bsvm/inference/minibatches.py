@@ -44,8 +44,11 @@ class MinibatchAlgorithm(Algorithm):
 
     def _open(self, model: Model, data: Any, sample_weight: Any) -> Source:
         source = open_data(model, data, sample_weight)
-        if not source.indexed and model.num_data is None:
-            raise ValueError("for a tf.data.Dataset the model needs num_data, the rows in all")
+        if not source.counted and model.num_data is None:
+            raise ValueError(
+                "these data do not say how many rows they have, and may have no end: the model "
+                "needs num_data, the rows in all"
+            )
         return source
 
 
@@ -124,6 +127,10 @@ class MinibatchRun(Run):
         except tf.errors.InvalidArgumentError:  # a matrix without a Cholesky factor
             return None, math.nan, math.nan
         return after if math.isfinite(elbo) else None, elbo, rate
+
+    def close(self) -> None:
+        """See `Run`."""
+        self._blocks.close()
 
     def restore(self) -> None:
         """See `Run`."""

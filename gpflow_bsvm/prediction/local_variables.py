@@ -21,9 +21,10 @@ from gpflow.base import AnyNDArray, TensorType
 from gpflow.utilities import to_default_float
 
 from ..data.checks import check_data
+from ..data.opening import holds_arrays
 from ..engine.contracts import Model
 from ..likelihoods.hooks import Hook, check_hooks
-from .marginals import map_f
+from .marginals import map_labelled
 
 
 def local_distribution(alpha: TensorType, penalty: TensorType) -> tfp.distributions.Distribution:
@@ -54,23 +55,24 @@ def local_moments(alpha: TensorType, penalty: TensorType) -> tuple[tf.Tensor, tf
     return tf.sqrt(alpha) / a + 1 / tf.square(a), a / tf.sqrt(alpha)
 
 
-def alpha(model: Model, data: tuple[Any, Any]) -> AnyNDArray:
+def alpha(model: Model, data: Any) -> AnyNDArray:
     """
     alpha_n = (1 - y_n mu_n)^2 + v_n at the model's present q (Wenzel et al. 2017, section 4.1).
 
     :param model: with a likelihood that has local variables, such as `Hinge`.
-    :param data: X [N, D] and Y [N, L].
+    :param data: X [N, D] and Y [N, L], or any others that a fit takes.
     :return: [N, L].
     :raise ValueError: for bad data, or a likelihood without local variables.
     """
     check_hooks(model.likelihood, [Hook.ALPHA])
-    X, Y = check_data(model.likelihood, *data)
+    if holds_arrays(data):
+        data = check_data(model.likelihood, *data)
     likelihood: Any = model.likelihood
     look = lambda X, Fmu, Fvar, Y: likelihood.alpha(Fmu, Fvar, Y)  # noqa: E731
-    return np.asarray(map_f(model, X, look, None, tf.convert_to_tensor(Y)))
+    return np.asarray(map_labelled(model, data, look))
 
 
-def soft_support_vectors(model: Model, data: tuple[Any, Any], num: int | None = None) -> AnyNDArray:
+def soft_support_vectors(model: Model, data: Any, num: int | None = None) -> AnyNDArray:
     """
     The rows nearest to the margin y f = 1, by their alpha.
 

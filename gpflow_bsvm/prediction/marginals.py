@@ -10,8 +10,9 @@ import tensorflow as tf
 from gpflow.base import AnyNDArray
 from gpflow.likelihoods import Likelihood
 
+from ..data.opening import holds_arrays
 from ..data.passes import map_over
-from ..engine.contracts import Model, open_inputs
+from ..engine.contracts import Model, open_data, open_inputs
 from ..engine.natural import compiled_solve
 from ..engine.projected_data import ProjectedData
 from ..engine.projection import Projected
@@ -25,7 +26,8 @@ def predict_marginals(
     """
     Mean and variance of f(x) under q, as `model.predict_f`, chunk by chunk.
 
-    :param X: [N, D].
+    :param X: [N, D], in memory or np.memmap, or files, a `tf.data.Dataset` or blocks of which no
+        label is looked at, see `gpflow_bsvm.data`.
     :param chunk_rows: rows that are looked at together; None: as many as some 16 MB of features.
     :return: mean and variance, both [N, L].
     :raise ValueError: for X that is not finite or of another width than the training data, or
@@ -58,20 +60,17 @@ def predict_probits(model: Model, X: Any, *, chunk_rows: int | None = None) -> A
     return z
 
 
-def predict_log_density(
-    model: Model, data: tuple[Any, Any], *, chunk_rows: int | None = None
-) -> AnyNDArray:
+def predict_log_density(model: Model, data: Any, *, chunk_rows: int | None = None) -> AnyNDArray:
     """
     log p(y | x) of every row, as `model.predict_log_density`.
 
     Arguments and errors as in `predict_marginals`.
 
-    :param data: X [N, D] and Y [N, P].
+    :param data: X [N, D] and Y [N, P], or any others that a fit takes.
     :return: [N].
     """
-    X, Y = data
     log_density = compiled_log_density.bind(model.likelihood)
-    return np.asarray(map_f(model, X, log_density, chunk_rows, tf.convert_to_tensor(Y)))
+    return np.asarray(map_labelled(model, data, log_density, chunk_rows))
 
 
 @Compiled
@@ -108,11 +107,33 @@ def map_f(
     :param along: tensors with a row for every row of X.
     :return: the rows that `function` returns, as tensors.
     """
-    data = ProjectedData(model, open_inputs(model, X, chunk_rows))
+    look = _seen_from(model, lambda rows, *f_and_along: function(rows.batch.X, *f_and_along))
+    return map_over(ProjectedData(model, open_inputs(model, X, chunk_rows)), look, *along)
+
+
+def map_labelled(
+    model: Model, data: Any, function: Callable[..., Any], chunk_rows: int | None = None
+) -> Any:
+    """
+    As `map_f`.
+
+    :param data: X [N, D] and Y [N, P], or any others that a fit takes, whose chunks are as large as
+        in a fit.
+    :param function: of X, mean and variance of f, and Y, of the rows of a chunk.
+    """
+    if holds_arrays(data):
+        X, Y = data
+        return map_f(model, X, function, chunk_rows, tf.convert_to_tensor(Y))
+    look = _seen_from(model, lambda rows, *f: function(rows.batch.X, *f, rows.batch.Y))
+    return map_over(ProjectedData(model, open_data(model, data)), look)
+
+
+def _seen_from(model: Model, function: Callable[..., Any]) -> Callable[..., Any]:
+    """:return: `function` of projected rows, mean and variance of f there, and columns along."""
     q = compiled_solve(model.natural())
 
     def look(rows: Projected, *along: tf.Tensor) -> Any:
         f = compiled_marginals(q, rows.features)
-        return function(rows.batch.X, f.mean, f.variance, *along)
+        return function(rows, f.mean, f.variance, *along)
 
-    return map_over(data, look, *along)
+    return look

@@ -1,0 +1,177 @@
+"""Tables in files, read by pyarrow some rows at a time: what Parquet and CSV have in common."""
+
+from __future__ import annotations
+
+import glob
+import os
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+import gpflow
+import numpy as np
+from gpflow.base import AnyNDArray
+
+from ..optional import require
+from .labels import ClassNumbers
+from .pieces import Origin, Piece
+from .readers import Reader
+
+
+class Files(Reader):
+    """
+    Rows of files of equal columns, one file after the other.
+
+    :ivar paths: of the files, in the order in which they are read.
+    :ivar features: names of the columns of X.
+    """
+
+    finite = True
+    endings: ClassVar[tuple[str, ...]]
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+        target: str | None = None,
+        *,
+        weight: str | None = None,
+        features: Sequence[str] | None = None,
+        classes: Sequence[Any] | Mapping[Any, int] | None = None,
+    ) -> None:
+        """
+        :param path: of a file, of a directory, whose files are read in the order of their names, or
+            of several files, read in the order given.
+        :param target: name of the column of labels, numbers as the likelihood wants them; None: for
+            predictions.
+        :param weight: name of the column of weights; None: ones.
+        :param features: names of the columns of X, in this order; None: all others.
+        :param classes: labels of any type become numbers: a sequence, in the order of 0..C-1, or a
+            mapping from labels to 0..C-1.
+        :raise ImportError: without pyarrow.
+        :raise FileNotFoundError: if there is no such file.
+        :raise ValueError: for columns that are missing or no numbers, and for a file without rows.
+        """
+        require("pyarrow", extra="files")
+        if classes is not None and target is None:
+            raise ValueError("classes are of the labels: give target=..., the name of their column")
+        self._target, self._weight = target, weight
+        self._numbers = None if classes is None else ClassNumbers(classes)
+        self.paths, self._given = _paths(path, self.endings), features is not None
+        if isinstance(features, str):
+            raise ValueError(f"features must be a list of names, got the string {features!r}")
+        schema = self._schema(self.paths[0])
+        others = [name for name in schema.names if name not in (target, weight)]
+        self.features = tuple(others if features is None else features)
+        if not self.features:
+            raise ValueError(f"{self.paths[0]} has no columns for X beside target and weight")
+        self._check(self.paths[0], schema)
+
+    @property
+    def classes(self) -> list[Any] | None:
+        """:return: the label of each class 0..C-1, if labels become numbers."""
+        return None if self._numbers is None else self._numbers.names
+
+    @property
+    def columns(self) -> list[str]:
+        """:return: names of all columns that are read."""
+        return [*self.features, *(n for n in (self._target, self._weight) if n is not None)]
+
+    @abstractmethod
+    def _schema(self, path: str) -> Any:
+        """:return: pyarrow's, of a file."""
+
+    @abstractmethod
+    def _tables(self, path: str, size: int) -> Iterator[Any]:
+        """:return: pyarrow's record batches, of at least the columns that are read."""
+
+    def _check(self, path: str, schema: Any) -> None:
+        """:raise ValueError: if a file lacks a column, has others, or one that is no numbers."""
+        names, types = schema.names, require("pyarrow", extra="files").types
+        doubled = sorted({name for name in names if names.count(name) > 1})
+        missing = [name for name in self.columns if name not in names]
+        more = [] if self._given else [name for name in names if name not in self.columns]
+        for what, wrong in (("lacks", missing), ("has, beside the others,", more)):
+            if wrong:
+                raise ValueError(
+                    f"file {path} {what} {_listed(wrong)}; it has {_listed(names)}, and "
+                    f"{_listed(self.columns)} are read: choose them by features, target and weight"
+                )
+        if doubled:
+            raise ValueError(f"file {path} has several columns of the name {_listed(doubled)}")
+        for name in self.columns:
+            kind, is_target = schema.field(name).type, name == self._target
+            if is_target and self._numbers is not None:
+                continue
+            tests = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal)
+            if not any(test(kind) for test in (*tests, types.is_null)):
+                advice = (
+                    "give classes=[...], the labels in the order of 0..C-1"
+                    if is_target
+                    else "leave it out by features=[...], or encode it as numbers in the file"
+                )
+                raise ValueError(
+                    f"column {name!r} of file {path} holds {kind}, and numbers are needed: {advice}"
+                )
+
+    def pieces(self, size: int) -> Iterator[Piece]:
+        """See `Reader`."""
+        for path in self.paths:
+            row = 0
+            for table in self._guarded(path, size):
+                if table.num_rows:
+                    yield self._piece(table, Origin(row, path, self.features))
+                row += table.num_rows
+            if row == 0:
+                raise ValueError(f"file {path} has no rows; leave it out")
+
+    def _guarded(self, path: str, size: int) -> Iterator[Any]:
+        arrow = require("pyarrow", extra="files")
+        try:
+            self._check(path, self._schema(path))
+            yield from self._tables(path, size)
+        except (arrow.ArrowInvalid, arrow.ArrowKeyError, OSError) as error:
+            raise ValueError(f"file {path} cannot be read: {self._why(path, error)}") from error
+
+    def _why(self, path: str, error: Exception) -> str:
+        return str(error)
+
+    def _piece(self, table: Any, origin: Origin) -> Piece:
+        X: AnyNDArray = np.empty((table.num_rows, len(self.features)), gpflow.default_float())
+        for index, name in enumerate(self.features):
+            X[:, index] = _as_float(table.column(name))
+        Y = None if self._target is None else self._labels(table.column(self._target), origin)
+        weight = None if self._weight is None else _as_float(table.column(self._weight))
+        return Piece(X, Y, None if weight is None else weight[:, None], origin)
+
+    def _labels(self, column: Any, origin: Origin) -> AnyNDArray:
+        if self._numbers is None:
+            return _as_float(column)[:, None]
+        return self._numbers(column, origin)[:, None]
+
+
+def _as_float(column: Any) -> AnyNDArray:
+    """:return: a column of numbers; what is missing is NaN."""
+    arrow, compute = (require(m, extra="files") for m in ("pyarrow", "pyarrow.compute"))
+    numbers = compute.cast(column, arrow.float64(), safe=False)
+    return np.asarray(numbers.to_numpy(zero_copy_only=False), gpflow.default_float())
+
+
+def _paths(path: Any, endings: tuple[str, ...]) -> list[str]:
+    """:raise FileNotFoundError: if there is no such file."""
+    if not isinstance(path, (str, os.PathLike)):
+        return [found for one in path for found in _paths(one, endings)]
+    name = os.fspath(path)
+    if not os.path.isdir(name):
+        if not os.path.exists(name):
+            raise FileNotFoundError(f"there is no file {name}")
+        return [name]
+    inside = glob.glob(os.path.join(glob.escape(name), "**", "*"), recursive=True)
+    found = sorted(one for one in inside if one.endswith(endings) and os.path.isfile(one))
+    if not found:
+        raise FileNotFoundError(f"directory {name} has no files *{', *'.join(endings)}")
+    return found
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(map(repr, names[:8]))
+    return shown + (", ..." if len(names) > 8 else "")

@@ -1,0 +1,74 @@
+"""Labels of any type as the numbers of classes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import gpflow
+import numpy as np
+from gpflow.base import AnyNDArray
+
+from ..optional import require
+from .pieces import Origin
+
+
+class ClassNumbers:
+    """Labels -> 0..C-1, for columns of pyarrow."""
+
+    def __init__(self, classes: Any) -> None:
+        """
+        :param classes: labels in the order of 0..C-1, or a mapping from labels to these numbers.
+        :raise ValueError: for numbers with gaps, a label twice, or labels of several types.
+        """
+        if isinstance(classes, str):
+            raise ValueError(f"classes must be a list of labels, got the string {classes!r}")
+        pairs = classes if isinstance(classes, Mapping) else {c: n for n, c in enumerate(classes)}
+        self._labels, numbers = list(pairs), list(pairs.values())
+        if len(pairs) != len(classes) or set(numbers) != set(range(max(2, len(set(numbers))))):
+            raise ValueError(
+                "classes must be two or more different labels in the order of 0..C-1, or a mapping "
+                f"from labels to 0..C-1 without gaps, got {classes!r}"
+            )
+        self._numbers: AnyNDArray = np.array(numbers, gpflow.default_float())
+        arrow = require("pyarrow", extra="files")
+        try:
+            self._values = arrow.array(self._labels)
+        except arrow.ArrowException as error:
+            raise ValueError(f"classes must be labels of one type, got {classes!r}") from error
+
+    @property
+    def names(self) -> list[Any]:
+        """:return: a label of each class 0..C-1; of several the first."""
+        numbers = self._numbers.astype(int).tolist()
+        return [self._labels[numbers.index(n)] for n in range(max(numbers) + 1)]
+
+    @property
+    def arrow_type(self) -> Any:
+        """:return: pyarrow's type of the labels."""
+        return self._values.type
+
+    def __call__(self, column: Any, origin: Origin) -> AnyNDArray:
+        """
+        :return: numbers, one for each row of the column.
+        :raise ValueError: for a label that is none of the classes, with its file and row.
+        """
+        arrow, compute = (require(m, extra="files") for m in ("pyarrow", "pyarrow.compute"))
+        if arrow.types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        where = "" if origin.file is None else f"file {origin.file}, "
+        try:
+            known = self._values.cast(column.type)
+        except arrow.ArrowException as error:
+            raise ValueError(
+                f"{where}labels are of type {column.type}, and the classes {self._labels[:8]!r} "
+                "are not"
+            ) from error
+        found = compute.index_in(column, value_set=known)
+        if found.null_count:
+            row = int(np.flatnonzero(found.is_null().to_numpy(zero_copy_only=False))[0])
+            raise ValueError(
+                f"{where}{origin.row(row)}: label {column[row].as_py()!r} is none of the classes "
+                f"{self._labels[:8]!r}"
+            )
+        return np.asarray(self._numbers[found.to_numpy(zero_copy_only=False)])

@@ -1,0 +1,90 @@
+"""The one function that makes a source of what a user has."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from .checks import check_weights
+from .readers import Blocks, DatasetBatches, MappedArrays, Reader, is_mapped
+from .sources import ArraySource, Source
+from .streams import Check, MappedSource, StreamSource
+
+_KINDS = (
+    "arrays (X, Y), in memory or np.memmap, SciPy's sparse matrices, a tf.data.Dataset, "
+    "ParquetFiles or CSVFiles of gpflow_bsvm.data, or anything that can be iterated over again "
+    "and again and gives blocks (X, Y)"
+)
+
+
+def open_source(data: Any, check: Check, chunk_rows: int, sample_weight: Any = None) -> Source:
+    """
+    :param data: arrays X [N, D] and Y [N, P] in memory, mapped from files (`np.memmap`), or X one
+        of SciPy's sparse matrices; a `Reader`, such as `ParquetFiles`; a batched `tf.data.Dataset`;
+        anything that can be iterated over again and again and gives blocks (X, Y) or (X, Y,
+        sample_weight); or a `Source`, which is returned as it is.
+    :param check: what a model has to say of the rows: arrays in memory are checked now, all others
+        as they come.
+    :param chunk_rows: rows of a chunk.
+    :param sample_weight: [N], with arrays; ones if None.
+    :raise ValueError: for bad data or weights.
+    :raise TypeError: for anything else, and for an iterator, which can be read only once.
+    """
+    reader = reader_of(data, sample_weight)
+    if sample_weight is not None and not holds_arrays(data):
+        what = f"a {'tf.data.Dataset' if isinstance(data, tf.data.Dataset) else 'source'}"
+        raise ValueError(
+            f"with {what}, weights are its third component (of files: a column, weight=...)"
+        )
+    if isinstance(data, Source):
+        return data
+    if isinstance(reader, MappedArrays):
+        return MappedSource(reader, check, chunk_rows)
+    if reader is not None:
+        return StreamSource(reader, check, chunk_rows)
+    X, Y = data
+    X, Y = check.rows(X, Y, None)
+    return ArraySource(X, Y, check_weights(sample_weight, len(X)), chunk_rows)
+
+
+def reader_of(data: Any, sample_weight: Any = None) -> Reader | None:
+    """
+    Arguments and errors as in `open_source`.
+
+    :return: what reads the data piece by piece; None for a source, and for arrays in memory.
+    """
+    if isinstance(data, (Reader, Source)):
+        return data if isinstance(data, Reader) else None
+    if isinstance(data, tf.data.Dataset):
+        return DatasetBatches(data)
+    if holds_arrays(data):
+        if len(data) != 2:
+            raise ValueError(f"arrays must be a pair (X, Y), got {len(data)} parts; {_WEIGHTS}")
+        X, Y = data
+        return MappedArrays(X, Y, sample_weight) if is_mapped(X) else None
+    if isinstance(data, (str, os.PathLike)):
+        raise TypeError(
+            f"{str(data)!r} is a name: use gpflow_bsvm.data.ParquetFiles or CSVFiles, with the "
+            "path and target=..., the name of the column of labels"
+        )
+    if hasattr(data, "shape") or isinstance(data, dict) or not isinstance(data, Iterable):
+        raise TypeError(f"data must be {_KINDS}; got {type(data).__name__}")
+    return Blocks(data)
+
+
+_WEIGHTS = "weights are given as sample_weight=..."
+
+
+def holds_arrays(data: Any) -> bool:
+    """:return: whether this is a pair of arrays, and not a list of blocks (X, Y)."""
+    if isinstance(data, list):
+        return not (data and all(isinstance(part, tuple) and _is_block(part) for part in data))
+    return isinstance(data, tuple)
+
+
+def _is_block(part: tuple[Any, ...]) -> bool:
+    return len(part) in (2, 3) and all(np.ndim(column) > 0 for column in part)

@@ -1,0 +1,49 @@
+"""Parquet files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..optional import require
+from .files import Files
+
+
+class ParquetFiles(Files):
+    """
+    Rows of Parquet files, within a row group some chunks at a time; their number is known from the
+    files' metadata::
+
+        rows = gpflow_bsvm.data.ParquetFiles("rows/", target="clicked", classes=["no", "yes"])
+        gpflow_bsvm.fit(model, rows)
+    """
+
+    endings = (".parquet", ".pq")
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        """See `Files`."""
+        super().__init__(*arguments, **options)
+        self.num_rows = sum(map(self._count, self.paths))
+
+    def _count(self, path: str) -> int:
+        with self._open(path) as file:
+            self._check(path, file.schema_arrow)
+            number = int(file.metadata.num_rows)
+        if number == 0:
+            raise ValueError(f"file {path} has no rows; leave it out")
+        return number
+
+    def _open(self, path: str) -> Any:
+        arrow, parquet = (require(m, extra="files") for m in ("pyarrow", "pyarrow.parquet"))
+        try:  # a buffer, so that a row group need not be in memory as a whole
+            return parquet.ParquetFile(path, buffer_size=2**20, pre_buffer=False)
+        except arrow.ArrowInvalid as error:
+            raise ValueError(f"file {path} is no Parquet file: {error}") from error
+
+    def _schema(self, path: str) -> Any:
+        with self._open(path) as file:
+            return file.schema_arrow
+
+    def _tables(self, path: str, size: int) -> Iterator[Any]:
+        with self._open(path) as file:
+            yield from file.iter_batches(batch_size=size, columns=self.columns)

@@ -1,0 +1,83 @@
+"""Rows as they are read, in NumPy, with what is known of where they stand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from gpflow.base import AnyNDArray
+
+
+class Origin(NamedTuple):
+    """Where some rows stand, for errors."""
+
+    first_row: int = 0  #: number of the first
+    file: str | None = None  #: rows are counted from its start
+    columns: tuple[str, ...] | None = None  #: names of those of X
+    numbers: AnyNDArray | None = None  #: of all rows, where they are not consecutive
+
+    def row(self, index: int) -> str:
+        """:return: what the row of this index is called."""
+        number = self.first_row + index if self.numbers is None else self.numbers[index]
+        return f"row {number}"
+
+    def column(self, index: int) -> str:
+        """:return: what the column of this index is called."""
+        return f"column {index if self.columns is None else repr(self.columns[index])}"
+
+    def rows(self, number: int) -> str:
+        """:return: what so many rows are called together."""
+        where = "" if self.file is None else f"file {self.file}, "
+        if self.numbers is not None:
+            return f"{where}a minibatch of {number} rows"
+        return f"{where}rows {self.first_row} to {self.first_row + max(number, 1) - 1}"
+
+
+class Piece(NamedTuple):
+    """Some rows."""
+
+    X: Any  #: [n, D]
+    Y: Any  #: [n, P]; None where there are no labels
+    weight: Any  #: [n, 1]; None for ones
+    origin: Origin
+
+    @staticmethod
+    def of(columns: Iterable[Any], origin: Origin) -> Piece:
+        """:return: rows of these three columns."""
+        X, Y, weight = columns
+        return Piece(X, Y, weight, origin)
+
+    def cut(self, size: int) -> Iterator[Piece]:
+        """:return: the rows in consecutive pieces of at most `size`."""
+        number, (*columns, origin) = np.shape(self.X)[0], self
+        for start in range(0, max(number, 1), size):
+            parts = (None if c is None else c[start : start + size] for c in columns)
+            yield Piece.of(parts, origin._replace(first_row=origin.first_row + start))
+
+
+def regrouped(pieces: Iterable[Piece], size: int) -> Iterator[Piece]:
+    """
+    :param pieces: checked, of any sizes.
+    :return: the same rows in pieces of `size`; the last may be smaller.
+    """
+    group: list[Piece] = []
+    for piece in pieces:
+        start = 0
+        while start < len(piece.X):
+            missing = size - sum(len(one.X) for one in group)
+            part = (c[start : start + missing] for c in piece[:3])
+            group.append(Piece.of(part, piece.origin))
+            start += missing
+            if start <= len(piece.X):
+                yield _together(group)
+                group = []
+    if group:
+        yield _together(group)
+
+
+def _together(group: list[Piece]) -> Piece:
+    if len(group) == 1:
+        return group[0]
+    columns = list(zip(*group))[:3]
+    return Piece.of((np.concatenate(column) for column in columns), group[0].origin)

@@ -1,0 +1,147 @@
+"""
+What a user has that is not in memory, read piece by piece, and again in every pass.
+
+Another kind of data (files of another format, another library's tables) is another `Reader`, which
+has `pieces` and says what is known beforehand; `gpflow_bsvm.data.streams` does all the rest.
+"""
+
+from __future__ import annotations
+
+import mmap
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+import tensorflow as tf
+
+from .pieces import Origin, Piece
+
+
+class Reader(ABC):
+    """
+    Rows in the same order each time, unless it says otherwise.
+
+    :ivar num_rows: N, if it is known without a pass, else None.
+    :ivar finite: whether a pass has an end, so that rows may be counted.
+    :ivar endless: whether it is known to have none.
+    :ivar own_batches: whether its pieces are the minibatches that a user wants.
+    :ivar converts: whether numbers of any type become GPflow's default float; if not, X of another
+        type is an error, as it is for arrays in memory.
+    """
+
+    num_rows: int | None = None
+    finite = False
+    endless = False
+    own_batches = False
+    converts = True
+
+    @abstractmethod
+    def pieces(self, size: int) -> Iterator[Piece]:
+        """:return: all rows once, best some `size` at a time."""
+
+
+class Blocks(Reader):
+    """
+    Blocks (X, Y) or (X, Y, sample_weight) of anything that can be iterated over again and again,
+    such as a list or an object with `__iter__`, or a function that returns a new iterator::
+
+        gpflow_bsvm.fit(model, gpflow_bsvm.data.Blocks(my_generator_function, num_rows=10**8))
+
+    A block has any number of rows; it should fit into memory some three times. X may be one of
+    SciPy's sparse matrices. For predictions X alone will do.
+    """
+
+    def __init__(
+        self, blocks: Iterable[Any] | Callable[[], Iterable[Any]], num_rows: int | None = None
+    ) -> None:
+        """
+        :param num_rows: N, if you know it: a fit need not count.
+        :raise TypeError: for an iterator, such as a generator, which can be read only once.
+        """
+        if isinstance(blocks, Iterator):
+            raise TypeError(
+                f"a {type(blocks).__name__} can be read only once, and a fit takes several passes: "
+                "give a list of blocks, an object whose iter() starts anew, or the function that "
+                "makes the generator, as gpflow_bsvm.data.Blocks(function)"
+            )
+        self._blocks, self.num_rows = blocks, num_rows
+        self.finite = num_rows is not None
+
+    def pieces(self, size: int) -> Iterator[Piece]:
+        """See `Reader`."""
+        row = 0
+        for block in self._blocks() if callable(self._blocks) else self._blocks:
+            piece = _of_block(block, Origin(row), "a block")
+            if scipy.sparse.issparse(piece.X):
+                piece = piece._replace(X=piece.X.tocsr())
+            row += np.shape(piece.X)[0] if np.ndim(piece.X) else 0
+            yield from piece.cut(size) if np.ndim(piece.X) else [piece]
+
+
+class DatasetBatches(Reader):
+    """The batches (X, Y) or (X, Y, sample_weight) of a `tf.data.Dataset`."""
+
+    own_batches, converts = True, False
+
+    def __init__(self, dataset: tf.data.Dataset) -> None:
+        self._dataset = dataset
+
+    @property
+    def endless(self) -> bool:  # type: ignore[override]
+        """:return: whether the dataset repeats without end."""
+        return bool(self._dataset.cardinality() == tf.data.INFINITE_CARDINALITY)
+
+    def pieces(self, size: int) -> Iterator[Piece]:
+        """See `Reader`."""
+        row = 0
+        for element in self._dataset.as_numpy_iterator():
+            piece = _of_block(element, Origin(row), "a dataset", in_batches=True)
+            row += np.shape(piece.X)[0] if np.ndim(piece.X) else 0
+            yield piece
+
+
+class MappedArrays(Reader):
+    """Arrays of which at least one is mapped from a file (`np.memmap`), never read as a whole."""
+
+    finite = True
+
+    def __init__(self, X: Any, Y: Any = None, weight: Any = None) -> None:
+        """
+        :param X: [N, D]; Y: [N, P]; weight: [N].
+        :raise ValueError: for arrays of different length, or no rows.
+        """
+        self.columns = tuple(None if c is None else np.asanyarray(c) for c in (X, Y, weight))
+        self.num_rows = len(X)
+        for name, column in zip(("Y", "sample_weight"), self.columns[1:]):
+            if column is not None and len(np.atleast_1d(column)) != len(X):
+                raise ValueError(
+                    f"X has {len(X)} rows and {name} has {len(np.atleast_1d(column))}; they must "
+                    "be equal"
+                )
+
+    def pieces(self, size: int) -> Iterator[Piece]:
+        """See `Reader`."""
+        return Piece.of(self.columns, Origin()).cut(size)
+
+
+def is_mapped(array: Any) -> bool:
+    """:return: whether an array's memory is that of a file."""
+    while isinstance(array, np.ndarray):
+        if isinstance(array, np.memmap):
+            return True
+        array = array.base
+    return isinstance(array, mmap.mmap)
+
+
+def _of_block(block: Any, origin: Origin, what: str, in_batches: bool = False) -> Piece:
+    """:raise ValueError: for other than X, (X, Y) or (X, Y, weight)."""
+    if isinstance(block, (tuple, list)) and len(block) in (2, 3):
+        return Piece(block[0], block[1], block[2] if len(block) == 3 else None, origin)
+    if getattr(block, "ndim", None) == 2:
+        return Piece(block, None, None, origin)
+    raise ValueError(
+        f"{what} must {'yield' if in_batches else 'be'} (X, Y) or (X, Y, sample_weight)"
+        f"{', in batches' if in_batches else ''}, got {type(block).__name__}"
+    )

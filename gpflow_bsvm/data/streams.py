@@ -1,0 +1,210 @@
+"""Sources that are read piece by piece: checked as rows come, a few chunks alive at a time."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import itertools
+from collections.abc import Iterator
+from typing import Any, NamedTuple, Protocol
+
+import gpflow
+import numpy as np
+import tensorflow as tf
+from gpflow.base import AnyNDArray
+
+from .batch import Batch
+from .checks import check_weights
+from .pieces import Origin, Piece, regrouped
+from .prefetch import closed_at_end, prefetched
+from .readers import MappedArrays, Reader
+from .sources import Source
+
+#: Labels of more kinds than this are no classes, and are not looked at together.
+_MOST_LABELS = 1000
+
+
+class Check(Protocol):
+    """What a model has to say of rows."""
+
+    def rows(self, X: Any, Y: Any, origin: Origin | None, /) -> tuple[Any, AnyNDArray]:
+        """:return: X and Y of a part of the data, or with None of all of them, checked."""
+
+    def labels(self, Y: AnyNDArray) -> None:
+        """:raise ValueError: if these are not the distinct labels of all the data."""
+
+
+class Shape(NamedTuple):
+    """What a pass over all rows has found."""
+
+    num_rows: int
+    num_columns: int
+
+
+class StreamSource(Source):
+    """
+    The rows of a `Reader`, read anew in each pass and started again where minibatches go on; a
+    thread reads ahead. Every pass must have as many rows as the first.
+
+    Numbers of any type come out in GPflow's default float.
+    """
+
+    indexed = False
+
+    def __init__(self, reader: Reader, check: Check, chunk_rows: int) -> None:
+        """
+        :param check: of the rows of a piece.
+        :param chunk_rows: rows of a chunk.
+        """
+        self._reader, self._check = reader, check
+        self.chunk_rows, self._factor = chunk_rows, 1.0
+        self._found: Shape | None = None
+
+    @property
+    def counted(self) -> bool:  # type: ignore[override]
+        """:return: see `Source`."""
+        return self._reader.finite or self._found is not None
+
+    @functools.cached_property
+    def num_rows(self) -> int:  # type: ignore[override]
+        """:return: N, if need be by a pass over the data."""
+        return self._shape.num_rows if self._reader.num_rows is None else self._reader.num_rows
+
+    @property
+    def row_bytes(self) -> int:  # type: ignore[override]
+        """:return: see `Source`."""
+        return (self._shape.num_columns + 2) * int(tf.as_dtype(gpflow.default_float()).size)
+
+    @property
+    def _shape(self) -> Shape:
+        if self._found is None and self._reader.num_rows is not None:
+            with closed_at_end(self._checked()) as pieces:
+                return Shape(self._reader.num_rows, next(pieces).X.shape[1])
+        if self._found is None:
+            for _ in self._one_pass():
+                pass
+        assert self._found is not None
+        return self._found
+
+    def scaled(self, factor: float) -> StreamSource:
+        """See `Source`."""
+        other = copy.copy(self)
+        other._factor = self._factor * factor
+        return other
+
+    def chunks(self) -> Iterator[Batch]:
+        """See `Source`."""
+        with closed_at_end(prefetched(regrouped(self._one_pass(), self.chunk_rows))) as pieces:
+            for piece in pieces:
+                yield self._batch(piece)
+
+    def stream(self, position: int, batch_size: int) -> Iterator[Batch]:
+        """See `Source`; the reader's own batches where they are meant to be minibatches."""
+        with closed_at_end(prefetched(self._without_end())) as pieces:
+            known = self._reader.num_rows if self._found is None else self._found.num_rows
+            size = batch_size if known is None else min(batch_size, known)
+            batches = pieces if self._reader.own_batches else regrouped(pieces, size)
+            for piece in itertools.islice(batches, position, None):
+                yield self._batch(piece)
+
+    def _batch(self, piece: Piece) -> Batch:
+        weight = piece.weight if self._factor == 1 else piece.weight * self._factor
+        return Batch(*map(tf.convert_to_tensor, (piece.X, piece.Y, weight)))
+
+    def _without_end(self) -> Iterator[Piece]:
+        while True:
+            yield from self._checked()
+
+    def _one_pass(self) -> Iterator[Piece]:
+        """All rows; the first such pass looks at the labels of all of them together."""
+        if self._reader.endless:
+            raise ValueError(
+                "the dataset repeats without end, and all the data are needed: leave out "
+                "repeat(), or use SVI or ML2"
+            )
+        return self._checked() if self._found else self._with_labels()
+
+    def _with_labels(self) -> Iterator[Piece]:
+        labels: AnyNDArray | None = None
+        for piece in self._checked():
+            if labels is None or len(labels) <= _MOST_LABELS:
+                found = np.unique(piece.Y)
+                labels = found if labels is None else np.union1d(labels, found)
+            one_column = piece.Y.shape[1] == 1
+            yield piece
+        if labels is not None and len(labels) <= _MOST_LABELS and one_column:
+            self._check.labels(labels[:, None])
+
+    def _checked(self) -> Iterator[Piece]:
+        """One pass, whose number of rows must be that of the first."""
+        row, width = 0, None
+        for piece in self._reader.pieces(self.chunk_rows):
+            piece = self.checked(piece)
+            width = piece.X.shape[1] if width is None else width
+            if piece.X.shape[1] != width:
+                where = piece.origin.rows(len(piece.X))
+                raise ValueError(
+                    f"{where}: X has {piece.X.shape[1]} columns, and {width} in the rows before"
+                )
+            row += len(piece.X)
+            yield piece
+        self._check_end(row)
+        if width is not None:
+            self._found = Shape(row, width)
+
+    def _check_end(self, row: int) -> None:
+        expected = self._reader.num_rows if self._found is None else self._found.num_rows
+        if row == 0 and not expected:
+            raise ValueError("the dataset is empty: it must yield batches (X, Y)")
+        if expected is not None and row != expected:
+            whose = "it was said to have" if self._found is None else "an earlier pass had"
+            raise ValueError(
+                f"the data ended after {row} rows, {whose} {expected}: every pass must give all "
+                "rows again (an iterator or a generator is exhausted after the first; use an "
+                "object whose iter() starts anew)"
+            )
+
+    def checked(self, piece: Piece) -> Piece:
+        """
+        :return: the piece as arrays, with weights as a column.
+        :raise ValueError: which begins with where the rows stand.
+        """
+        X, Y, weight, origin = piece
+        try:
+            if self._reader.converts:
+                X, Y = as_numbers(X, "X"), None if Y is None else as_numbers(Y, "Y")
+            X, Y = self._check.rows(X, Y, origin)
+            weight = check_weights(weight, len(X), minibatch=True, origin=origin)
+        except ValueError as error:
+            number = np.shape(piece.X)[0] if np.ndim(piece.X) else 0
+            raise ValueError(f"{origin.rows(number)}: {error}") from error
+        return Piece(X, Y, weight, origin)
+
+
+class MappedSource(StreamSource):
+    """Rows of arrays on disk: chunk by chunk, and those of a minibatch by number."""
+
+    indexed = True
+
+    def __init__(self, reader: MappedArrays, check: Check, chunk_rows: int) -> None:
+        """See `StreamSource`."""
+        super().__init__(reader, check, chunk_rows)
+        self._columns = reader.columns
+
+    def gather(self, index: AnyNDArray) -> tuple[Batch, AnyNDArray]:
+        """See `Source`: these rows and no others."""
+        flat = index.reshape(-1)
+        columns = [None if c is None else np.asarray(c[flat]) for c in self._columns]
+        piece = self.checked(Piece.of(columns, Origin(numbers=flat)))
+        return self._batch(piece), np.arange(flat.size).reshape(index.shape)
+
+
+def as_numbers(values: Any, name: str) -> AnyNDArray:
+    """
+    :return: an array of GPflow's default float; sparse matrices come out dense.
+    :raise ValueError: for anything but numbers.
+    """
+    array = values.toarray() if hasattr(values, "toarray") else np.asarray(values)
+    if array.dtype.kind not in "fiub":
+        raise ValueError(f"{name} must hold numbers, got dtype {array.dtype}")
+    return np.asarray(array, gpflow.default_float())

@@ -1,0 +1,175 @@
+"""What a classifier wants to know of rows that are not in memory, and how its model sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import tensorflow as tf
+from gpflow.base import AnyNDArray
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.class_weight import compute_class_weight
+
+from ..data.batch import Batch
+from ..data.checks import as_matrix, check_inputs
+from ..data.opening import open_source
+from ..data.passes import sum_over
+from ..data.pieces import Origin
+from ..data.readers import Reader
+from ..data.sources import Source
+from .training import few_of_each_first
+
+#: Everything but q is learned from so many rows, drawn at random.
+SAMPLE_ROWS = 20_000
+CHUNK_ROWS = 2**14
+#: More kinds of labels are no classes.
+_MOST_CLASSES = 1000
+
+
+def is_source(X: Any) -> bool:
+    """:return: whether these are rows with their labels, to be read piece by piece."""
+    return isinstance(X, (Reader, Source, tf.data.Dataset))
+
+
+class Rows(NamedTuple):
+    """What is asked of rows before there is a model."""
+
+    labelled: bool = True
+    num_columns: int | None = None  #: that they must have, if that is known
+
+    def rows(self, X: Any, Y: Any, origin: Origin | None) -> tuple[Any, AnyNDArray]:
+        """:return: X [n, D] and Y [n, 1], or of no columns where labels play no part."""
+        where = origin or Origin()
+        X = check_inputs(X, where)
+        if self.num_columns not in (None, X.shape[1]):
+            raise ValueError(f"X has {X.shape[1]} columns, the training data {self.num_columns}")
+        if not self.labelled:
+            return X, np.zeros((len(X), 0), X.dtype)
+        if Y is None:
+            raise ValueError("there are no labels: files need target=..., the name of a column")
+        Y = as_matrix(Y, "Y", where)
+        if Y.shape != (len(X), 1):
+            raise ValueError(f"Y must be one column of {len(X)} labels, got shape {Y.shape}")
+        return X, Y
+
+    def labels(self, Y: AnyNDArray) -> None:
+        """Nothing: `survey` looks at all of them."""
+
+
+class Survey(NamedTuple):
+    """What one pass over all rows has found."""
+
+    values: AnyNDArray  #: [C], labels as the source has them, sorted
+    counts: AnyNDArray  #: [C]
+    scaler: StandardScaler
+    sample: tuple[AnyNDArray, AnyNDArray, AnyNDArray]  #: X, Y and weights of some rows
+    weight: float  #: of all rows
+
+    @property
+    def num_rows(self) -> int:
+        """:return: N."""
+        return int(self.counts.sum())
+
+
+def survey(source: Source, seed: int) -> Survey:
+    """
+    One pass: labels, means and deviations of columns, and rows at random, some of every class.
+
+    :raise ValueError: for one class only, or for more labels than classes can be.
+    """
+    rng, scaler = np.random.default_rng(seed), StandardScaler()
+    found: dict[float, int] = {}
+    kept: list[AnyNDArray] = []
+
+    def look(batch: Batch) -> tf.Tensor:
+        X, y, weight = batch.X.numpy(), batch.Y.numpy()[:, 0], batch.weight.numpy()[:, 0]
+        scaler.partial_fit(X, sample_weight=weight)
+        for value, count in zip(*np.unique(y, return_counts=True)):
+            found[value] = found.get(value, 0) + int(count)
+        if len(found) > _MOST_CLASSES:
+            raise ValueError(f"there are more than {_MOST_CLASSES} labels: classes are expected")
+        kept.append(np.column_stack([rng.random(len(y)), y, weight, X]))
+        kept[:] = [_smallest(np.concatenate(kept))]
+        return tf.reduce_sum(batch.weight)
+
+    total = float(sum_over(source, look))
+    if len(found) < 2:
+        raise ValueError("BSVMClassifier needs rows of two classes, got one class only")
+    values = np.sort(np.array(list(found)))
+    sample = kept[0][np.argsort(kept[0][:, 0])]
+    columns = np.ascontiguousarray(sample[:, 3:]), sample[:, 1:2], sample[:, 2]
+    return Survey(values, np.array([found[v] for v in values]), scaler, columns, total)
+
+
+def _smallest(rows: AnyNDArray) -> AnyNDArray:
+    """:return: those of the smallest numbers in their first column, some of every label."""
+    rows = rows[np.argsort(rows[:, 0])]
+    return rows[few_of_each_first(rows[:, 1])[:SAMPLE_ROWS]]
+
+
+def class_weights(found: Survey, classes: AnyNDArray, wanted: Any) -> AnyNDArray:
+    """:return: [C], as scikit-learn's `class_weight` says."""
+    if wanted is None:
+        return np.ones(len(classes))
+    if wanted == "balanced":
+        return np.asarray(found.num_rows / (len(classes) * found.counts))
+    return np.asarray(compute_class_weight(wanted, classes=classes, y=classes))
+
+
+class Prepared(Source):
+    """The rows of a source as a classifier's model sees them: scaled, with labels 0..C-1."""
+
+    def __init__(
+        self,
+        source: Source,
+        scaler: StandardScaler | None,
+        values: AnyNDArray | None = None,
+        weights: AnyNDArray | None = None,
+    ) -> None:
+        """
+        :param values: [C], labels as the source has them, sorted; None: no label is looked at.
+        :param weights: [C], of rows of these.
+        """
+        self.source, self._how = source, (scaler, values, weights)
+        self.indexed, self.counted = source.indexed, source.counted
+        self.row_bytes = source.row_bytes
+
+    @property
+    def num_rows(self) -> int:  # type: ignore[override]
+        """:return: N."""
+        return self.source.num_rows
+
+    def chunks(self) -> Iterator[Batch]:
+        """See `Source`."""
+        return map(self._prepare, self.source.chunks())
+
+    def scaled(self, factor: float) -> Prepared:
+        """See `Source`."""
+        return Prepared(self.source.scaled(factor), *self._how)
+
+    def gather(self, index: AnyNDArray) -> tuple[Batch, AnyNDArray]:
+        """See `Source`."""
+        rows, where = self.source.gather(index)
+        return self._prepare(rows), where
+
+    def stream(self, position: int, batch_size: int) -> Iterator[Batch]:
+        """See `Source`."""
+        return map(self._prepare, self.source.stream(position, batch_size))
+
+    def _prepare(self, batch: Batch) -> Batch:
+        scaler, values, weights = self._how
+        X = batch.X if scaler is None else tf.constant(scaler.transform(batch.X), batch.X.dtype)
+        if values is None:
+            return batch._replace(X=X)
+        index = np.minimum(np.searchsorted(values, batch.Y), len(values) - 1)
+        unknown = values[index] != batch.Y.numpy()
+        if unknown.any():
+            raise ValueError(f"label {batch.Y.numpy()[unknown][0]:g} was not there before")
+        weight = batch.weight if weights is None else batch.weight * weights[index]
+        return Batch(X, tf.constant(index, batch.Y.dtype), weight)
+
+
+def open_rows(data: Any, rows: Rows) -> Source:
+    """:return: a source of what `is_source` says to be one."""
+    return open_source(data, rows, CHUNK_ROWS)
