@@ -130,12 +130,18 @@ def test_finished_draws_come_back_and_more_can_be_had(data, tmp_path, monkeypatc
         short.run(model, data, checkpoint=tmp_path)
 
 
+def interrupt():
+    raise KeyboardInterrupt
+
+
 @pytest.mark.parametrize("name", ["CAVI", "VEM", "SVI"])
 def test_a_finished_fit_returns_at_once(data, tmp_path, name):
     model, again = make_model(data), make_model(data)
-    history = ALGORITHMS[name].run(model, data, checkpoint=tmp_path)
+    algorithm = CAVI() if name == "CAVI" else ALGORITHMS[name]  # the one that converges
+    history = algorithm.run(model, data, checkpoint=tmp_path)
+    assert history.converged == (name == "CAVI")
     before = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
-    found = ALGORITHMS[name].run(again, data, checkpoint=tmp_path, callback=die_at(1))
+    found = algorithm.run(again, data, checkpoint=tmp_path, callback=lambda *_: interrupt())
     assert found.seconds == history.seconds
     assert_equal(everything(again, found), everything(model, history))
     assert {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == before
@@ -217,9 +223,18 @@ def of_another_program(path):
     np.savez(path, header=np.frombuffer(text, np.uint8))
 
 
+class Executed:
+    """Its pickle makes a directory when it is loaded."""
+
+    def __init__(self, path):
+        self._path = str(path)
+
+    def __reduce__(self):
+        return os.mkdir, (self._path,)
+
+
 def pickled(path):
-    with open(path, "wb") as file:
-        np.savez(file, header=np.array([print], dtype=object))
+    np.savez(path, header=np.array([Executed(path.parent / "executed")], dtype=object))
 
 
 def empty(path):
@@ -233,6 +248,7 @@ def test_a_bad_file_is_refused_by_name(data, stored, spoil):
     with pytest.warns(UserWarning, match=f"{path} is no whole checkpoint") as warned:
         assert resumed(data, stored) == 4
     assert len(warned) == 1
+    assert not (stored / "executed").exists()
 
 
 def test_a_fit_begins_anew_where_no_file_is_whole(data, stored):
@@ -336,11 +352,12 @@ def test_the_latest_two_stay_also_where_one_is_written_again(tmp_path):
 
 def test_what_is_learned_may_start_elsewhere_and_priors_may_not(data, tmp_path):
     """The second call in a notebook has the model as the first one left it."""
-    model, other = make_model(data), make_model(data)
+    model, other = (make_model(data, kernel=gpflow.kernels.Matern32()) for _ in range(2))
+    model.kernel.variance.prior = log_normal(1, 1)
     with pytest.raises(Death):
         ALGORITHMS["VEM"].run(model, data, callback=die_at(3), checkpoint=tmp_path)
     assert len(ALGORITHMS["VEM"].run(model, data, checkpoint=tmp_path)) == 5
-    other.kernel.variance.prior = log_normal(1, 1)
+    other.kernel.variance.prior = log_normal(2, 1)
     with pytest.raises(ValueError, match=r"\.kernel\.variance was learned"):
         ALGORITHMS["VEM"].run(other, data, checkpoint=tmp_path)
 
@@ -386,6 +403,16 @@ def test_a_dataset_goes_on(data, tmp_path, seed):
     with pytest.raises(ValueError, match="first batch was"):
         other = tf.data.Dataset.from_tensor_slices((data[0] + 1, data[1])).batch(10)
         algorithm.run(make_model(data, num_data=60), other, checkpoint=tmp_path / "whole")
+
+
+def test_a_dataset_shuffled_without_a_seed_goes_on_in_an_order_of_its_own(data, tmp_path):
+    rows = tf.data.Dataset.from_tensor_slices(data).shuffle(60).batch(10).repeat()
+    model, algorithm = make_model(data, num_data=60), SVI(max_steps=20, record_every=5)
+    with pytest.raises(Death):
+        algorithm.run(model, rows, callback=die_at(3), checkpoint=tmp_path)
+    tf.random.set_seed(5)
+    again = tf.data.Dataset.from_tensor_slices(data).shuffle(60).batch(10).repeat()
+    assert algorithm.run(model, again, checkpoint=tmp_path).step == [5, 10, 15, 20]
 
 
 def test_every_kind_of_leaf_comes_back():
