@@ -137,9 +137,9 @@ def interrupt():
 @pytest.mark.parametrize("name", ["CAVI", "VEM", "SVI"])
 def test_a_finished_fit_returns_at_once(data, tmp_path, name):
     model, again = make_model(data), make_model(data)
-    algorithm = CAVI() if name == "CAVI" else ALGORITHMS[name]  # the one that converges
+    algorithm = VEM(tol=1) if name == "VEM" else ALGORITHMS[name]  # the one that converges
     history = algorithm.run(model, data, checkpoint=tmp_path)
-    assert history.converged == (name == "CAVI")
+    assert history.converged == (name == "VEM")
     before = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
     found = algorithm.run(again, data, checkpoint=tmp_path, callback=lambda *_: interrupt())
     assert found.seconds == history.seconds
