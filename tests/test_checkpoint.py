@@ -11,7 +11,20 @@ import tensorflow as tf
 from conftest import log_normal, make_data, make_model, state
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.inference import CAVI, ECM, HMC, ML2, SVI, VEM, Adaptive, Gibbs, cavi, samples
+from gpflow_bsvm.inference import (
+    CAVI,
+    ECM,
+    HMC,
+    ML2,
+    SVI,
+    VEM,
+    Adaptive,
+    Gibbs,
+    Streaming,
+    cavi,
+    samples,
+)
+from gpflow_bsvm.inference.checkpoint import Checkpoints
 from gpflow_bsvm.inference.encoding import decode, encode, types_of
 from gpflow_bsvm.likelihoods import Hinge
 from gpflow_bsvm.likelihoods.base import Sites
@@ -117,12 +130,18 @@ def test_finished_draws_come_back_and_more_can_be_had(data, tmp_path, monkeypatc
         short.run(model, data, checkpoint=tmp_path)
 
 
+def interrupt():
+    raise KeyboardInterrupt
+
+
 @pytest.mark.parametrize("name", ["CAVI", "VEM", "SVI"])
 def test_a_finished_fit_returns_at_once(data, tmp_path, name):
     model, again = make_model(data), make_model(data)
-    history = ALGORITHMS[name].run(model, data, checkpoint=tmp_path)
+    algorithm = VEM(tol=1) if name == "VEM" else ALGORITHMS[name]  # the one that converges
+    history = algorithm.run(model, data, checkpoint=tmp_path)
+    assert history.converged == (name == "VEM")
     before = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
-    found = ALGORITHMS[name].run(again, data, checkpoint=tmp_path, callback=die_at(1))
+    found = algorithm.run(again, data, checkpoint=tmp_path, callback=lambda *_: interrupt())
     assert found.seconds == history.seconds
     assert_equal(everything(again, found), everything(model, history))
     assert {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == before
@@ -199,22 +218,37 @@ def foreign(path):
     np.savez(path, weights=np.ones(3))
 
 
+def of_another_program(path):
+    text = b'{"format": "theirs", "identity": {}, "content": {}}'
+    np.savez(path, header=np.frombuffer(text, np.uint8))
+
+
+class Executed:
+    """Its pickle makes a directory when it is loaded."""
+
+    def __init__(self, path):
+        self._path = str(path)
+
+    def __reduce__(self):
+        return os.mkdir, (self._path,)
+
+
 def pickled(path):
-    with open(path, "wb") as file:
-        np.savez(file, header=np.array([print], dtype=object))
+    np.savez(path, header=np.array([Executed(path.parent / "executed")], dtype=object))
 
 
 def empty(path):
     path.write_bytes(b"")
 
 
-@pytest.mark.parametrize("spoil", [truncate, flip, foreign, pickled, empty])
+@pytest.mark.parametrize("spoil", [truncate, flip, foreign, of_another_program, pickled, empty])
 def test_a_bad_file_is_refused_by_name(data, stored, spoil):
     path = stored / "checkpoint-000000004.npz"
     spoil(path)
     with pytest.warns(UserWarning, match=f"{path} is no whole checkpoint") as warned:
         assert resumed(data, stored) == 4
     assert len(warned) == 1
+    assert not (stored / "executed").exists()
 
 
 def test_a_fit_begins_anew_where_no_file_is_whole(data, stored):
@@ -226,7 +260,7 @@ def test_a_fit_begins_anew_where_no_file_is_whole(data, stored):
 
 
 def test_a_file_half_written_is_swept_away(data, stored):
-    (stored / ".checkpoint-000000005.npz.part").write_bytes(b"half")
+    (stored / ".checkpoint-000000099.npz.part").write_bytes(b"half")
     assert resumed(data, stored) == 5
     assert len(list(stored.iterdir())) == 2
 
@@ -266,8 +300,19 @@ def test_a_checkpoint_of_another_fit_is_refused(data, stored, what, given):
 
 def test_another_version_is_refused(data, stored, monkeypatch):
     monkeypatch.setattr(gb.inference.identity, "__version__", "9.9")
-    with pytest.raises(ValueError, match=r"version of gpflow_bsvm was .*, is 9\.9"):
+    monkeypatch.setitem(gb.inference.checkpoint._LAYOUT, "layout of checkpoints", "2")
+    what = r"layout of checkpoints was 1, is 2; version of gpflow_bsvm was .*, is 9\.9"
+    with pytest.raises(ValueError, match=what):
         ALGORITHMS["CAVI"].run(make_model(data), data, checkpoint=stored)
+
+
+def test_one_record_of_so_many_is_written_and_the_last(data, tmp_path):
+    with pytest.raises(Death):
+        ALGORITHMS["CAVI"].run(
+            make_model(data), data, callback=die_at(8), checkpoint=tmp_path, every=3
+        )
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == ["checkpoint-000000006.npz", "checkpoint-000000007.npz"]
 
 
 def schedule(rate):
@@ -283,13 +328,36 @@ def test_functions_are_told_apart_by_what_they_do(data, tmp_path):
         two.run(make_model(data), data, checkpoint=tmp_path)
 
 
+def test_streaming_wants_the_q_that_it_began_with(data, tmp_path):
+    new, model, expected = make_data(seed=1), make_model(data), make_model(data)
+    for one in (model, expected):
+        CAVI().run(one, data)
+    with pytest.raises(Death):
+        Streaming(tol=0).run(model, new, callback=die_at(3), checkpoint=tmp_path)
+    with pytest.raises(ValueError, match="q at the start was"):
+        Streaming(tol=0).run(model, new, checkpoint=tmp_path)
+    again = make_model(data)
+    CAVI().run(again, data)
+    Streaming(tol=0).run(again, new, checkpoint=tmp_path)
+    Streaming(tol=0).run(expected, new)
+    assert_equal(state(again), state(expected))
+
+
+def test_the_latest_two_stay_also_where_one_is_written_again(tmp_path):
+    with Checkpoints(tmp_path, 1, dict) as checkpoints:
+        for number in (1, 2, 2, 2):
+            checkpoints.offer(number, lambda: {})
+    assert {path.name[-5] for path in tmp_path.iterdir()} == {"1", "2"}
+
+
 def test_what_is_learned_may_start_elsewhere_and_priors_may_not(data, tmp_path):
     """The second call in a notebook has the model as the first one left it."""
-    model, other = make_model(data), make_model(data)
+    model, other = (make_model(data, kernel=gpflow.kernels.Matern32()) for _ in range(2))
+    model.kernel.variance.prior = log_normal(1, 1)
     with pytest.raises(Death):
         ALGORITHMS["VEM"].run(model, data, callback=die_at(3), checkpoint=tmp_path)
     assert len(ALGORITHMS["VEM"].run(model, data, checkpoint=tmp_path)) == 5
-    other.kernel.variance.prior = log_normal(1, 1)
+    other.kernel.variance.prior = log_normal(2, 1)
     with pytest.raises(ValueError, match=r"\.kernel\.variance was learned"):
         ALGORITHMS["VEM"].run(other, data, checkpoint=tmp_path)
 
@@ -335,6 +403,16 @@ def test_a_dataset_goes_on(data, tmp_path, seed):
     with pytest.raises(ValueError, match="first batch was"):
         other = tf.data.Dataset.from_tensor_slices((data[0] + 1, data[1])).batch(10)
         algorithm.run(make_model(data, num_data=60), other, checkpoint=tmp_path / "whole")
+
+
+def test_a_dataset_shuffled_without_a_seed_goes_on_in_an_order_of_its_own(data, tmp_path):
+    rows = tf.data.Dataset.from_tensor_slices(data).shuffle(60).batch(10).repeat()
+    model, algorithm = make_model(data, num_data=60), SVI(max_steps=20, record_every=5)
+    with pytest.raises(Death):
+        algorithm.run(model, rows, callback=die_at(3), checkpoint=tmp_path)
+    tf.random.set_seed(5)
+    again = tf.data.Dataset.from_tensor_slices(data).shuffle(60).batch(10).repeat()
+    assert algorithm.run(model, again, checkpoint=tmp_path).step == [5, 10, 15, 20]
 
 
 def test_every_kind_of_leaf_comes_back():

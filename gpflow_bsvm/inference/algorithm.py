@@ -51,14 +51,14 @@ class Run(ABC):
     def restore(self) -> None:
         """Give the model what `state` says, whatever an unfinished step has left in it."""
 
-    def close(self) -> None:
-        """Let go of the data; nothing where none are held open."""
-        return
-
     def resume(self, state: Any) -> None:
         """Go on from the `state` of another run of the same fit."""
         self.state = state
         self.restore()
+
+    def close(self) -> None:
+        """Let go of the data; nothing where none are held open."""
+        return
 
 
 class Algorithm(ABC):
@@ -70,6 +70,8 @@ class Algorithm(ABC):
     needs: ClassVar[tuple[Hook, ...]] = ()
     #: Whether it learns what is trainable beside q.
     learns: ClassVar[bool] = False
+    #: Whether the end depends on the q of the beginning.
+    takes_q: ClassVar[bool] = False
     #: Options that only make a fit longer.
     grows: ClassVar[tuple[str, ...]] = ("max_steps",)
 

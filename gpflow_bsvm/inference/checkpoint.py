@@ -25,8 +25,8 @@ from ..checks import check_whole
 from .encoding import decode, encode, types_of
 from .identity import Identity, differences
 
-#: Of the layout of a file; the fit's identity tells what is in it.
-_FORMAT = "gpflow_bsvm checkpoint 1"
+#: By what a file is known, and what a reader must know of its content.
+_FORMAT, _LAYOUT = "gpflow_bsvm checkpoint", {"layout of checkpoints": "1"}
 #: So many whole files stay.
 _KEPT = 2
 #: What reading a file that is no whole checkpoint may raise.
@@ -55,7 +55,7 @@ class Checkpoints:
         check_whole(1, every=every)
         self._every, self._since, self._warned = every, 0, False
         self._directory = None if directory is None else Path(directory)
-        self._identity: Identity = {} if directory is None else identify()
+        self._identity: Identity = {} if directory is None else _LAYOUT | identify()
         self._pending: tuple[int, Callable[[], Any]] | None = None
         self._whole: list[Path] = []  # the latest is the last
         if self._directory is not None:

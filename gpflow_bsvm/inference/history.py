@@ -104,11 +104,11 @@ class Recorder:
         self.history.converged = self._run.converged
         try:
             self._run.restore()
+            if error is None and len(self.history):
+                self._offer()
+            self._checkpoints.flush()
         finally:
             self._run.close()
-        if error is None and len(self.history):
-            self._offer()
-        self._checkpoints.flush()
 
     @property
     def ended(self) -> bool:
@@ -161,14 +161,14 @@ class Recorder:
         if not self._bar.disable:
             self._bar.set_postfix_str(f"ELBO {step.elbo:.6g}", refresh=False)
             self._bar.update(done)
-        if self._callback is not None or self._monitor is not None:
-            self._run.restore()
         paused = time.perf_counter()
         self._report(step.number)
         self._offer()
         self._start += time.perf_counter() - paused
 
     def _report(self, step: int) -> None:
+        if self._callback is not None or self._monitor is not None:
+            self._run.restore()
         if self._callback is not None:
             self._callback(step, self.history)
         if self._monitor is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import types
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import gpflow
@@ -14,6 +14,7 @@ import tensorflow as tf
 from gpflow.utilities import parameter_dict
 
 from ..data.batch import Batch
+from ..data.prefetch import closed_at_end
 from ..data.sources import ArraySource, Source
 from ..engine.contracts import Model
 from ..engine.structure import structure_of
@@ -22,6 +23,8 @@ from .encoding import name_of
 
 #: Rows of an array that are looked at, from the first to the last.
 _SOME_ROWS = 4096
+#: The same of the first minibatch, where they can only be read in their order.
+_FEW_ROWS = 100
 #: Values that an error shows; of more it says that they differ.
 _SHOWN = 4
 
@@ -37,6 +40,8 @@ def identify(algorithm: Any, model: Model, source: Source) -> Identity:
     options = {k: v for k, v in vars(algorithm).items() if k not in algorithm.grows}
     identity = {"version of gpflow_bsvm": __version__, "algorithm": type(algorithm).__name__}
     identity |= {f"option {name}": _text_of(value) for name, value in options.items()}
+    if algorithm.takes_q:
+        identity["q at the start"] = _text_of(tuple(part.numpy() for part in model.natural()))
     identity |= _of_model(model, model.hyperparameters() if algorithm.learns else {})
     return identity | _of_data(source)
 
@@ -84,14 +89,19 @@ def _learned(parameter: Any) -> str:
 def _of_data(source: Source) -> Identity:
     """Without a pass over the data."""
     if not source.indexed:
-        first, again = (next(source.stream(0, _SOME_ROWS)) for _ in range(2))
+        first, again = (_first(source.stream(0, _FEW_ROWS)) for _ in range(2))
         known = all(map(_equal, first, again))  # else it is shuffled anew each time
         widths = [tuple(column.shape[1:]) for column in first]
         return {"columns": str(widths), "first batch": _text_of(first) if known else "any"}
-    some = next(iter(source.chunks())) if not isinstance(source, ArraySource) else _some(source)
+    some = _some(source) if isinstance(source, ArraySource) else _first(source.chunks())
     return {"rows": str(source.num_rows)} | {
         f"data {name}": _text_of(column.numpy()) for name, column in some._asdict().items()
     }
+
+
+def _first(batches: Iterator[Batch]) -> Batch:
+    with closed_at_end(batches):
+        return next(batches)
 
 
 def _some(source: ArraySource) -> Batch:

@@ -99,6 +99,7 @@ class Sampler(ABC):
     needs: ClassVar[tuple[Hook, ...]] = ()
     #: As in `Algorithm`.
     learns: ClassVar[bool] = False
+    takes_q: ClassVar[bool] = False
     grows: ClassVar[tuple[str, ...]] = ("num_draws",)
     #: Draws between two looks at the progress bar.
     block: ClassVar[int] = 50

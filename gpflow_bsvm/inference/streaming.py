@@ -37,6 +37,8 @@ class Streaming(CAVI):
     Options and errors as `CAVI`; if a `forget` of 0 leaves nothing, this is `CAVI`.
     """
 
+    takes_q = True
+
     forget: float = 1.0
 
     def __post_init__(self) -> None:
