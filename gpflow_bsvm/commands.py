@@ -7,6 +7,7 @@ import logging
 from pathlib import Path
 from typing import Any
 
+from .atomic import whole_file
 from .terminal import fail, integer, quiet_import
 
 #: Rows that a prediction reads, and writes, at a time.
@@ -100,23 +101,18 @@ def _files(path: str, **how: Any) -> Any:
 
 
 def _write(classifier: Any, rows: Any, output: Path) -> int:
-    """Chunk by chunk, into a file that has its name only when it is whole."""
+    """Chunk by chunk."""
     import numpy as np
 
     from .optional import require
 
     pandas, number = require("pandas"), 0
-    part = output.with_name(output.name + ".part")
     names = [f"p({label})" for label in classifier.classes_]
-    try:
+    with whole_file(output) as file:
         for piece in rows.pieces(_ROWS):
             p = classifier.predict_proba(pandas.DataFrame(piece.X, columns=list(rows.features)))
             table = pandas.DataFrame(p, columns=names)
             table["label"] = classifier.classes_[np.argmax(p, axis=1)]
-            how = {"mode": "a" if number else "w", "header": not number}
-            table.to_csv(part, index=False, float_format="%.10g", **how)
+            table.to_csv(file, index=False, float_format="%.10g", header=not number)
             number += len(p)
-        part.replace(output)
-    finally:
-        part.unlink(missing_ok=True)
     return number

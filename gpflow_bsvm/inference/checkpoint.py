@@ -6,7 +6,6 @@ others are and of which fit they are.
 
 from __future__ import annotations
 
-import contextlib
 import io
 import json
 import os
@@ -21,6 +20,7 @@ from typing import Any
 import numpy as np
 from gpflow.base import AnyNDArray
 
+from ..atomic import UNFINISHED, whole_file
 from ..checks import check_whole
 from .encoding import decode, encode, types_of
 from .identity import Identity, differences
@@ -160,7 +160,7 @@ class _OtherFit(ValueError):
 def _make(directory: Path) -> None:
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        for unfinished in directory.glob(".checkpoint-*.npz.part"):
+        for unfinished in directory.glob(f".checkpoint-*.npz{UNFINISHED}"):
             unfinished.unlink(missing_ok=True)
     except OSError as error:
         raise ValueError(
@@ -199,30 +199,9 @@ def _is_ours(path: Path) -> bool:
 
 
 def _write(path: Path, header: Any, arrays: list[AnyNDArray]) -> None:
-    """Into another file first: a process that dies leaves the old one, or the new one whole."""
-    temporary = path.with_name(f".{path.name}.part")
-    try:
-        with open(temporary, "wb") as file:
-            text = np.frombuffer(json.dumps(header).encode(), np.uint8)
-            np.savez(file, header=text, **{str(n): array for n, array in enumerate(arrays)})
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
-        raise
-    _sync(path.parent)
-
-
-def _sync(directory: Path) -> None:
-    """That the new name, too, outlives a loss of power; where directories can be opened."""
-    with contextlib.suppress(OSError):
-        descriptor = os.open(directory, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+    with whole_file(path) as file:
+        text = np.frombuffer(json.dumps(header).encode(), np.uint8)
+        np.savez(file, header=text, **{str(n): array for n, array in enumerate(arrays)})
 
 
 def _warn_of_bad(path: Path, error: BaseException) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import uuid
 import warnings
 import zipfile
 import zlib
@@ -17,6 +16,7 @@ import numpy as np
 import tensorflow as tf
 from gpflow.base import AnyNDArray
 
+from ..atomic import whole_file
 from ..version import __version__
 from .read import UNFIT, Reader
 from .write import Writer
@@ -135,13 +135,5 @@ def _numbered(arrays: list[Any]) -> dict[str, Any]:
 
 
 def _write(path: Path, arrays: Mapping[str, AnyNDArray]) -> None:
-    """Beside its place first, so that there is never half of a file in it."""
-    part = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-    try:
-        with part.open("xb") as file:
-            np.savez(file, **arrays)  # type: ignore[arg-type]
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
+    with whole_file(path) as file:
+        np.savez(file, **arrays)  # type: ignore[arg-type]
