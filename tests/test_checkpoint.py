@@ -39,6 +39,13 @@ ALGORITHMS = {
     "ML2": ML2(**MINIBATCHES),
     "ECM": ECM(max_steps=12),
 }
+
+
+def slow(names, *some):
+    """Those that trace long are seen in the slow tests only."""
+    return [pytest.param(n, marks=pytest.mark.slow) if n in some else n for n in names]
+
+
 SAMPLERS = {"Gibbs": Gibbs(60, 25, 2, thin=2), "HMC": HMC(60, 25, 2)}
 
 
@@ -68,7 +75,7 @@ def assert_equal(one, two):
 
 
 @pytest.mark.parametrize("late", [False, True])
-@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize("name", slow(ALGORITHMS, "VEM", "ML2"))
 def test_a_fit_that_dies_ends_where_it_would_have(data, tmp_path, name, late):
     algorithm, whole, dead, model = ALGORITHMS[name], *(make_model(data) for _ in range(3))
     undisturbed = algorithm.run(whole, data)
@@ -105,7 +112,7 @@ def interrupt_at(monkeypatch, update):
 
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("every", [1, 3])
-@pytest.mark.parametrize("name", SAMPLERS)
+@pytest.mark.parametrize("name", slow(SAMPLERS, "HMC"))
 def test_draws_go_on(data, tmp_path, monkeypatch, name, every):
     sampler, model = SAMPLERS[name], make_model(data)
     expected = sampler.run(model, data).s
@@ -147,7 +154,7 @@ def test_a_finished_fit_returns_at_once(data, tmp_path, name):
     assert {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == before
 
 
-@pytest.mark.parametrize("name", ["VEM", "ML2", "SVI"])
+@pytest.mark.parametrize("name", slow(["VEM", "ML2", "SVI"], "ML2"))
 def test_more_steps_go_on(data, tmp_path, name):
     """From steps that end within a block, too."""
     longer, few = ALGORITHMS[name], {"VEM": 3, "ML2": 25, "SVI": 25}[name]

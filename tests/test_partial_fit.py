@@ -76,6 +76,7 @@ def test_bad_calls_change_nothing(data):
         assert vars(model) == before
 
 
+@pytest.mark.slow
 def test_several_classes_and_a_linear_model(data):
     X, _ = data
     y = np.digitize(X[:, 0], [-0.5, 0.5])

@@ -329,6 +329,7 @@ def test_names_of_columns(rows, again):
     np.testing.assert_array_equal(other.predict_proba(X), model.predict_proba(X))
 
 
+@pytest.mark.slow
 def test_linear_classifier_of_sparse_rows(rows, again, tmp_path):
     X = csr_array(np.where(np.abs(rows[0]) > 0.3, rows[0], 0.0))
     model = gb.BSVMClassifier(**OPTIONS | {"kernel": "linear"}).fit(X, rows[1][:, 0])
@@ -566,7 +567,7 @@ def exported(model, folder):
     return tf.saved_model.load(str(folder))
 
 
-@pytest.mark.parametrize("name", ["bools", "strings"])
+@pytest.mark.parametrize("name", ["strings", pytest.param("bools", marks=pytest.mark.slow)])
 def test_exported_classifiers(rows, classifiers, tmp_path, name):
     model, X = classifiers[name], rows[0]
     found = exported(model, tmp_path / "out")
@@ -592,6 +593,7 @@ def test_exported_models(rows, tmp_path):
         np.testing.assert_allclose(p, one.predict_y(rows[0])[0], rtol=0, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_a_kernel_of_ones_own_is_exported(rows, scaled, tmp_path):
     found = exported(scaled, tmp_path / "out")
     p = found.predict_proba(rows[0])["probabilities"]
@@ -616,6 +618,7 @@ def in_a_fresh_process(code, folder):
     return np.load(folder / "p.npy")
 
 
+@pytest.mark.slow
 def test_an_exported_model_needs_tensorflow_only(rows, classifiers, tmp_path):
     model = classifiers["strings"]
     gb.export(model, tmp_path / "out")

@@ -153,6 +153,7 @@ def test_cavi_is_the_same(data, weight, given, cached, small_chunks):
         assert_same_state(state(one), state(two), 1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["memmap", "parquet"])
 def test_the_mode_and_what_follows_a_fit_are_the_same(data, weight, given, kind):
     found = []
@@ -235,7 +236,11 @@ def test_columns_are_taken_by_name(data, tmp_path):
 
 @pytest.mark.parametrize("cached", [True, False])
 @pytest.mark.parametrize(
-    "algorithm", [SVI(batch_size=30, max_steps=20, record_every=5), VEM(max_steps=2)]
+    "algorithm",
+    [
+        SVI(batch_size=30, max_steps=20, record_every=5),
+        pytest.param(VEM(max_steps=2), marks=pytest.mark.slow),
+    ],
 )
 def test_mapped_arrays_come_in_the_same_order(data, given, algorithm, cached, small_chunks):
     small_chunks(cached)
@@ -245,6 +250,7 @@ def test_mapped_arrays_come_in_the_same_order(data, given, algorithm, cached, sm
     assert_same_state(state(one), state(two), 1e-10)
 
 
+@pytest.mark.slow
 def test_learning_by_minibatches_of_mapped_arrays(data, given):
     values = []
     for rows in (data, given["memmap"][0]):
@@ -276,6 +282,7 @@ def test_who_knows_his_rows_is_not_asked_for_num_data(data, given, kind):
     assert_same_state(state(one), state(two), 0)
 
 
+@pytest.mark.slow
 def test_learning_by_minibatches_of_files(data, given):
     model = make_model(data)
     history = ML2(max_steps=4).run(model, given["parquet"][0])
