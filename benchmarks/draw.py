@@ -27,7 +27,7 @@ PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
 TABLE = re.compile(r"(?<=<!-- table )(\w+)( -->\n).*?(?=<!-- end -->)", re.S)
 #: Tables that are a second look at the rows of another.
 ROWS = {
-    **dict.fromkeys(("quality_sets", "unfloored"), "quality"),
+    "quality_sets": "quality",
     "fit_sizes": "fit_time",
     **dict.fromkeys(("weights", "constant", "large"), "linear"),
 }

@@ -86,6 +86,7 @@ def test_it_holds_its_data(data, fitted):
     np.testing.assert_allclose(scipy.elbo(), models[0].elbo(), rtol=1e-4)  # L-BFGS stops there
 
 
+@pytest.mark.slow
 def test_a_kernel_is_learned(data):
     model = BatchBSVM(data, kernel(), hinge())
     start = gb.fit(model).elbo[-1]

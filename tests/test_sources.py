@@ -168,6 +168,7 @@ def test_the_mode_and_what_follows_a_fit_are_the_same(data, weight, given, kind)
         np.testing.assert_allclose(one, two, rtol=1e-10)
 
 
+@pytest.mark.slow
 def test_predictions_look_at_no_labels(data, given):
     model = make_model(data)
     CAVI(max_steps=2).run(model, data)

@@ -42,13 +42,6 @@ def quality(rows: pd.DataFrame) -> str:
     return _ranked(everywhere(rows))
 
 
-def unfloored(rows: pd.DataFrame) -> str:
-    """The same among the Gaussian processes, on the sets to which all of these were fitted."""
-    rows = rows[rows["method"].isin(("bsvm", "svgp", "svgp, no floor"))]
-    sets = rows.loc[rows["method"] == "svgp, no floor", "data"]
-    return _ranked(rows[rows["data"].isin(sets)])
-
-
 def ablation(rows: pd.DataFrame) -> str:
     """NLL of each set, the mean, and on how many sets the variant is better than "levels"."""
     table = rows.pivot(index="variant", columns="data", values="nll")
