@@ -81,15 +81,15 @@ def fit_sizes(rows: pd.DataFrame) -> str:
     lines = [
         [
             n,
-            *(_ratio(row["bsvm"] / row[peer]) for peer in ("svc, no grid", "boosting")),
-            _ratio(first[n] / row["bsvm"]),
+            *(_times(row["bsvm"] / row[peer]) for peer in ("svc, no grid", "boosting")),
+            _times(first[n] / row["bsvm"]),
         ]
         for n, row in times.iterrows()
     ]
     return markdown(["rows", "bsvm / (svc, no grid)", "bsvm / boosting", "first / again"], lines)
 
 
-def _ratio(value: float) -> str:
+def _times(value: float) -> str:
     return f"{value:.2g}" if pd.notna(value) else "-"
 
 
