@@ -461,7 +461,7 @@ BAD_TABLES = {
     "labels that are strings": (
         lambda t: t.append_column("kind", pa.array(["a", "b"] * (N // 2))),
         {"target": "kind"},
-        r"column 'kind' of file .*part-0.* holds string, .*: give classes=\[...\]",
+        r"column 'kind' of file .*part-0.* holds string, .*: give classes=\"auto\"",
     ),
     "an unknown label": (
         lambda t: t.append_column("kind", pa.array(["a", "b"] * (N // 2 - 1) + ["a", "c"])),

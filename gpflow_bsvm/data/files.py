@@ -138,7 +138,7 @@ class Files(Reader):
                 continue
             if not any(test(kind) for test in (*tests, types.is_null)):
                 advice = (
-                    "give classes=[...], the labels in the order of 0..C-1"
+                    'give classes="auto", or classes=[...], the labels in the order of 0..C-1'
                     if is_target
                     else "leave it out by features=[...], or encode it as numbers in the file"
                 )
