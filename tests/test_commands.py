@@ -25,7 +25,7 @@ def folder(tmp_path_factory):
     X = np.random.default_rng(0).normal(size=(60, 2))
     table = pandas.DataFrame(X, columns=["a", "b"])
     table["kind"] = np.where(X[:, 0] + X[:, 1] ** 2 > 0.5, "good", "bad")
-    table.to_csv(folder / "rows.csv", index=False)
+    table.to_csv(folder / "rows.csv")  # with the index: it is no column of its own
     (folder / "parts").mkdir()
     table[:25].to_parquet(folder / "parts" / "0.parquet")
     table[25:].to_parquet(folder / "parts" / "1.parquet")
@@ -45,6 +45,7 @@ def test_predictions_are_those_of_the_classifier(folder, monkeypatch):
     assert run("predict", folder / "model.npz", folder / "rows.csv", "--output", output) == 0
     found, table = pandas.read_csv(output), pandas.read_csv(folder / "rows.csv")
     classifier = gb.load(folder / "model.npz")
+    assert classifier.feature_names_in_.tolist() == ["a", "b"]
     p = classifier.predict_proba(table[["a", "b"]])
     np.testing.assert_allclose(found[["p(bad)", "p(good)"]], p, rtol=1e-9)
     assert found["label"].tolist() == classifier.predict(table[["a", "b"]]).tolist()

@@ -151,9 +151,22 @@ def test_files_bring_names(data, tmp_path):
     X, Y = data
     table = pandas.DataFrame(X, columns=["a", "b"]).assign(y=np.where(Y[:, 0] == 4, "yes", "no"))
     table.to_parquet(tmp_path / "rows.parquet")
+    table.sample(frac=1, random_state=0).to_parquet(tmp_path / "shuffled.parquet")
     files = gb.data.ParquetFiles(tmp_path / "rows.parquet", target="y", classes=["no", "yes"])
     model = make().fit(files)
     assert model.classes_.tolist() == ["no", "yes"]
     assert model.feature_names_in_.tolist() == ["a", "b"]
     expected = make().fit(table[["a", "b"]], table["y"]).predict_proba(table[["a", "b"]])
     np.testing.assert_allclose(model.predict_proba(table[["a", "b"]]), expected, atol=1e-3)  # tol
+
+    # Given in another order than the sorted one, classes keep it, also where rows come later.
+    shuffled = gb.data.ParquetFiles(
+        tmp_path / "shuffled.parquet", target="y", classes=["yes", "no"]
+    )
+    assert shuffled.features == ("a", "b")  # without the index that pandas wrote
+    other = make().fit(shuffled)
+    for one in (model, other):
+        one.partial_fit(table[["a", "b"]], table["y"])
+    assert other.classes_.tolist() == ["yes", "no"]
+    found = other.predict_proba(table[["a", "b"]])[:, ::-1]
+    np.testing.assert_allclose(found, model.predict_proba(table[["a", "b"]]), atol=0.05)  # other Z

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
@@ -19,6 +20,8 @@ from .readers import Reader
 
 #: More kinds of labels are no classes.
 _MOST_CLASSES = 1000
+#: What pandas calls its index: it tells of the order of rows, and is no feature.
+_INDEX = re.compile(r"|Unnamed: [\d.]+|__index_level_\d+__")
 
 
 class Files(Reader):
@@ -47,7 +50,8 @@ class Files(Reader):
         :param target: name of the column of labels, numbers as the likelihood wants them; None: for
             predictions.
         :param weight: name of the column of weights; None: ones.
-        :param features: names of the columns of X, in this order; None: all others.
+        :param features: names of the columns of X, in this order; None: all others, but for those
+            without a name, as which pandas writes its index.
         :param classes: labels of any type become numbers: a sequence, in the order of 0..C-1, or a
             mapping from labels to 0..C-1; "auto": a pass finds them, and sorts them.
         :raise ImportError: without pyarrow.
@@ -64,12 +68,17 @@ class Files(Reader):
         if isinstance(features, str):
             raise ValueError(f"features must be a list of names, got the string {features!r}")
         schema = self._schema(self.paths[0])
-        others = [name for name in schema.names if name not in (target, weight)]
+        others = [name for name in self._own(schema) if name not in (target, weight)]
         self.features = tuple(others if features is None else features)
         if not self.features:
             raise ValueError(f"{self.paths[0]} has no columns for X beside target and weight")
         self._check_names(self.paths[0], schema)
         self._check_types(self.paths[0], schema)
+
+    @staticmethod
+    def _own(schema: Any) -> list[str]:
+        """:return: names of columns, but for the index that pandas writes beside them."""
+        return [name for name in schema.names if not _INDEX.fullmatch(name)]
 
     def _distinct(self, name: str) -> list[Any]:
         """:return: what there is in a column, sorted."""
@@ -113,7 +122,7 @@ class Files(Reader):
         names = schema.names
         doubled = sorted({name for name in names if names.count(name) > 1})
         missing = [name for name in self.columns if name not in names]
-        more = [] if self._given else [name for name in names if name not in self.columns]
+        more = [] if self._given else [n for n in self._own(schema) if n not in self.columns]
         for what, wrong in (("lacks", missing), ("has, beside the others,", more)):
             if wrong:
                 raise ValueError(

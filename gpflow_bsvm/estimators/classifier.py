@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse
 from gpflow.base import AnyNDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.preprocessing import LabelEncoder, StandardScaler
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
@@ -235,10 +235,10 @@ class BSVMClassifier(Predictions, ClassifierMixin, BaseEstimator):  # type: igno
         dtype = gpflow.config.default_float()
         X, y = validate_data(self, X, y, reset=reset, dtype=dtype, accept_sparse=self._formats)
         check_classification_targets(y)
-        encoder = LabelEncoder().fit(y if reset else self.classes_)
-        self.classes_ = encoder.classes_
+        if reset:
+            self.classes_ = np.unique(y)
         weight = inputs.weigh(y, sample_weight, self.class_weight)
-        used, targets = weight > 0, encoder.transform(y).astype(dtype)
+        used, targets = weight > 0, inputs.number(y, self.classes_).astype(dtype)
         if reset:
             inputs.check_classes(targets[used], self.classes_)
         return X[used], targets[used], weight[used]

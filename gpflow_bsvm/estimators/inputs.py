@@ -21,6 +21,22 @@ def weigh(y: AnyNDArray, sample_weight: Any, class_weight: Any) -> AnyNDArray:
     return np.asarray(weight * compute_sample_weight(class_weight, y), weight.dtype)
 
 
+def number(y: AnyNDArray, classes: AnyNDArray) -> AnyNDArray:
+    """
+    :param classes: [C], in any order.
+    :return: [N], the place of each label among them.
+    :raise ValueError: for a label that is none of these.
+    """
+    order = np.argsort(classes)
+    places = order[np.minimum(np.searchsorted(classes, y, sorter=order), len(classes) - 1)]
+    if (unseen := classes[places] != y).any():
+        raise ValueError(
+            f"y contains previously unseen labels: {np.unique(y[unseen]).tolist()}; the classes "
+            f"are {classes.tolist()}"
+        )
+    return places
+
+
 def check_classes(targets: AnyNDArray, classes: AnyNDArray) -> None:
     """
     :param targets: 0..C-1, of the rows that count; classes: [C].
