@@ -79,7 +79,7 @@ def test_prepared_rows_are_scaled_and_numbered(data):
         next(iter(prepared.scaled(2.0).chunks())).weight, 2 * batch.weight
     )
     np.testing.assert_array_equal(next(prepared.stream(1, 50)).X, batch.X[50:100])
-    with pytest.raises(ValueError, match="label 3 was not there before"):
+    with pytest.raises(ValueError, match=r"unseen labels: \[1.0, 3.0\]; the classes are"):
         list(Prepared(open_rows(blocks(X, Y - 1), Rows()), None, found.values).chunks())
 
 

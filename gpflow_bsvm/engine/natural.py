@@ -85,6 +85,13 @@ def gaussian(sums: Natural, share: tf.Tensor) -> tuple[Natural, Gaussian]:
     return centre(natural, solve(natural), share)
 
 
+def scaled_sites(natural: Natural, factor: float) -> Natural:
+    """:return: factor h and factor (P - I): the sums of q's sites, each counted so often."""
+    h, P = natural
+    identity = tf.eye(tf.shape(P)[-1], dtype=P.dtype)
+    return Natural(factor * h, factor * (P - identity))
+
+
 def expected_factor(factor: Natural, q: Gaussian) -> tf.Tensor:
     """:return: [], sum_l E_q (h_l^T s_l - s_l^T P_l s_l / 2): of the log of a Gaussian factor."""
     mean = tf.linalg.matvec(q.R, q.c, transpose_a=True)

@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 from gpflow.base import AnyNDArray
 
-from ..engine.natural import Natural
+from ..engine.natural import compiled_gaussian, scaled_sites
 from ..inference import History, fit
 from ..models import BSVM
 from ..prediction.calibration import calibrate
@@ -88,6 +88,5 @@ def train_large(
 
 def scale_up(model: BSVM, factor: float) -> None:
     """As if every row that q knows of had been there `factor` times, with the same site."""
-    h, P = model.natural()
-    prior = tf.eye(tf.shape(P)[-1], batch_shape=tf.shape(P)[:1], dtype=P.dtype)
-    model.assign_natural(Natural(factor * h, prior + factor * (P - prior)))
+    sums = scaled_sites(model.natural(), factor)
+    model.assign_natural(compiled_gaussian(sums, tf.zeros([], sums.h.dtype))[0])

@@ -16,8 +16,10 @@ from ..data.checks import as_matrix, check_inputs
 from ..data.opening import open_source
 from ..data.passes import sum_over
 from ..data.pieces import Origin
+from ..data.prefetch import closed_at_end
 from ..data.readers import Reader
 from ..data.sources import Source
+from .inputs import number
 from .training import few_of_each_first
 
 #: Everything but q is learned from so many rows, drawn at random.
@@ -142,7 +144,7 @@ class Prepared(Source):
 
     def chunks(self) -> Iterator[Batch]:
         """See `Source`."""
-        return map(self._prepare, self.source.chunks())
+        return self._each(self.source.chunks())
 
     def scaled(self, factor: float) -> Prepared:
         """See `Source`."""
@@ -155,17 +157,19 @@ class Prepared(Source):
 
     def stream(self, position: int, batch_size: int) -> Iterator[Batch]:
         """See `Source`."""
-        return map(self._prepare, self.source.stream(position, batch_size))
+        return self._each(self.source.stream(position, batch_size))
+
+    def _each(self, batches: Iterator[Batch]) -> Iterator[Batch]:
+        with closed_at_end(batches) as open_batches:
+            for batch in open_batches:
+                yield self._prepare(batch)
 
     def _prepare(self, batch: Batch) -> Batch:
         scaler, values, weights = self._how
         X = batch.X if scaler is None else tf.constant(scaler.transform(batch.X), batch.X.dtype)
         if values is None:
             return batch._replace(X=X)
-        index = np.minimum(np.searchsorted(values, batch.Y), len(values) - 1)
-        unknown = values[index] != batch.Y.numpy()
-        if unknown.any():
-            raise ValueError(f"label {batch.Y.numpy()[unknown][0]:g} was not there before")
+        index = number(batch.Y.numpy(), values)
         weight = batch.weight if weights is None else batch.weight * weights[index]
         return Batch(X, tf.constant(index, batch.Y.dtype), weight)
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import tensorflow as tf
-
 from ..checks import check_number
 from ..data.sources import Source
 from ..engine.contracts import Model, open_data
-from ..engine.natural import Natural
+from ..engine.natural import Natural, scaled_sites
 from ..engine.projected_data import ProjectedData
 from .algorithm import Run
 from .cavi import CAVI, Sweeps
@@ -55,6 +53,4 @@ class Streaming(CAVI):
 
     def _known(self, model: Model) -> Natural:
         """:return: what q says beyond the prior N(0, I), as far as it is not forgotten."""
-        h, P = model.natural()
-        sites = P - tf.eye(tf.shape(P)[-1], batch_shape=tf.shape(P)[:1], dtype=P.dtype)
-        return Natural(self.forget * h, self.forget * sites)
+        return scaled_sites(model.natural(), self.forget)
