@@ -56,6 +56,8 @@ def _train(args: argparse.Namespace) -> int:
         features = None if args.features is None else args.features.split(",")
         how = {"target": args.target, "weight": args.weight, "features": features}
         rows = _files(args.data, classes="auto", **how)
+        for name in rows.left_out:
+            print(f"column {name!r} left out: it looks like the index that pandas writes")
         classifier = BSVMClassifier(
             num_inducing=args.num_inducing or "auto",
             random_state=args.seed,

@@ -67,6 +67,13 @@ def test_columns_by_name_in_any_order(folder, capsys):
     assert "60 rows written to" in capsys.readouterr().out
 
 
+def test_what_is_left_out(folder):
+    rows = commands._files(str(folder / "rows.csv"), target="kind", classes="auto")
+    assert rows.left_out == ("",) and rows.features == ("a", "b")
+    asked = commands._files(str(folder / "rows.csv"), features=["", "a"])
+    assert asked.left_out == () and asked.features == ("", "a")
+
+
 BAD = {
     "lacks 'b'": ("predict", "model.npz", "short.csv"),
     "there is no file": ("predict", "model.npz", "nowhere.csv"),

@@ -30,6 +30,7 @@ class Files(Reader):
 
     :ivar paths: of the files, in the order in which they are read.
     :ivar features: names of the columns of X.
+    :ivar left_out: columns that nobody asked for or against: the index that pandas wrote.
     """
 
     finite = True
@@ -70,6 +71,8 @@ class Files(Reader):
         schema = self._schema(self.paths[0])
         others = [name for name in self._own(schema) if name not in (target, weight)]
         self.features = tuple(others if features is None else features)
+        named = {*self.features, target, weight, *self._own(schema)}
+        self.left_out = tuple(name for name in schema.names if name not in named)
         if not self.features:
             raise ValueError(f"{self.paths[0]} has no columns for X beside target and weight")
         self._check_names(self.paths[0], schema)
