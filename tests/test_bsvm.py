@@ -202,6 +202,7 @@ def test_step_with_any_kernel(data, name):
     assert_step_is_gpflows(model, (X, data[1]), rates=(0.6,))
 
 
+@pytest.mark.slow
 def test_step_with_images_and_patches(rng):
     X = rng.normal(size=(30, 16))
     data = X, (X[:, 5:6] > 0).astype(float)
@@ -220,6 +221,7 @@ def test_step_with_multiscale_inducing_variable(data):
     assert_step_is_gpflows(model, data, rates=(0.6,))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("whiten", [True, False])
 def test_step_inside_a_users_graph(data, whiten):
     model = make_model(data, whiten=whiten, num_data=200)
@@ -322,6 +324,7 @@ def test_mixed_latent_functions_are_refused(data, name):
         gb.models.BSVM(kernel, Hinge(), variable, num_latent_gps=2)
 
 
+@pytest.mark.slow
 def test_duplicate_inducing_points_get_a_warning_and_say_nothing(data):
     Z = np.concatenate([data[0][:4], data[0][2:3]])
     for variable in (
@@ -477,6 +480,7 @@ def near_singular(data):
         yield gb.models.BSVM(SE(10.0), Hinge(), Z, num_data=60)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Kuu needed a jitter")
 def test_jitter_is_raised_where_the_default_fails(near_singular, data):
     model = near_singular

@@ -93,6 +93,7 @@ def reset(likelihood):
         parameter.assign(1.0 if parameter is likelihood.scale else 0.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("likelihood", [Hinge(), Hinge(bound="augmented"), Probit()])
 def test_calibration_is_a_maximum(data, likelihood):
     model = make_model(data, likelihood=likelihood, num_inducing=20)

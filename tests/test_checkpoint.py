@@ -357,6 +357,7 @@ def test_the_latest_two_stay_also_where_one_is_written_again(tmp_path):
     assert {path.name[-5] for path in tmp_path.iterdir()} == {"1", "2"}
 
 
+@pytest.mark.slow
 def test_what_is_learned_may_start_elsewhere_and_priors_may_not(data, tmp_path):
     """The second call in a notebook has the model as the first one left it."""
     model, other = (make_model(data, kernel=gpflow.kernels.Matern32()) for _ in range(2))
@@ -394,6 +395,7 @@ def test_bad_places_and_numbers(data, tmp_path):
         CAVI().run(make_model(data), data, checkpoint=tmp_path, every=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [None, 3])
 def test_a_dataset_goes_on(data, tmp_path, seed):
     def dataset():
@@ -412,6 +414,7 @@ def test_a_dataset_goes_on(data, tmp_path, seed):
         algorithm.run(make_model(data, num_data=60), other, checkpoint=tmp_path / "whole")
 
 
+@pytest.mark.slow
 def test_a_dataset_shuffled_without_a_seed_goes_on_in_an_order_of_its_own(data, tmp_path):
     rows = tf.data.Dataset.from_tensor_slices(data).shuffle(60).batch(10).repeat()
     model, algorithm = make_model(data, num_data=60), SVI(max_steps=20, record_every=5)

@@ -51,6 +51,7 @@ def test_predictions_are_those_of_the_classifier(folder, monkeypatch):
     assert found["label"].tolist() == classifier.predict(table[["a", "b"]]).tolist()
 
 
+@pytest.mark.slow
 def test_parquet_gives_the_model_that_csv_does(folder):
     assert train(folder, "parts", "--output", folder / "same.npz") == 0
     table = pandas.read_csv(folder / "rows.csv")[["a", "b"]]

@@ -44,6 +44,7 @@ def test_bound_and_q_are_those_of_bsvm(data, case):
             np.testing.assert_allclose(one, two, rtol=1e-8, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_loss_and_gradient_are_those_of_the_bound_at_fixed_sites(data):
     model = with_some_sites(make_dual(data))
     model.kernel.variance.prior = log_normal(1.0, 1.0)
@@ -56,6 +57,7 @@ def test_loss_and_gradient_are_those_of_the_bound_at_fixed_sites(data):
         np.testing.assert_allclose(-one, two, rtol=1e-8, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_with_sites_alone_it_is_coordinate_ascent(data):
     model = make_dual(data)
     first = model.update_sites()
@@ -69,6 +71,7 @@ def test_with_sites_alone_it_is_coordinate_ascent(data):
         np.testing.assert_allclose(one, two, atol=1e-6)  # both have converged, not to rounding
 
 
+@pytest.mark.slow
 def test_gpflows_scipy_and_vem_learn_the_same(data):
     """The same hill, with SciPy's memory lost from round to round: it takes more of them."""
     model = make_dual(data)

@@ -33,6 +33,7 @@ def test_linear_model_is_linear_svc(data, penalty, variance):
     np.testing.assert_allclose(model.weights()[0][:, 0], svc.coef_[0], atol=1e-5)
 
 
+@pytest.mark.slow
 def test_bias_of_large_prior_variance_costs_nothing(data):
     X, Y = data
     model = LinearBSVM(2, Hinge(1.0, "augmented"), [1.0, 1.0, 1e6])
@@ -78,6 +79,7 @@ def test_logistic_regression(data):
     np.testing.assert_allclose(model.weights()[0][:, 0], best.x, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_one_vs_rest_is_one_machine_a_class(data):
     X = data[0]
     Y = np.digitize(X[:, :1], [-0.5, 0.5]).astype(float)

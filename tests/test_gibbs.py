@@ -110,6 +110,7 @@ def test_one_vs_rest_is_one_machine_a_class(data):
         np.testing.assert_allclose(here.var((0, 1)), there.var((0, 1)), rtol=0.2)
 
 
+@pytest.mark.slow
 def test_features_of_their_own_for_every_latent(data):
     """Equal kernels, once shared and once separate: the same draws."""
     X, Y = data
@@ -199,6 +200,7 @@ def test_interrupt_keeps_what_was_drawn(data, monkeypatch):
     assert stop.value.samples is None
 
 
+@pytest.mark.slow
 def test_hmc_can_be_interrupted_and_shows_its_progress(data, monkeypatch, capsys):
     sampler = HMC(60, 20, num_chains=2)
     whole = sampler.run(make_model(data), data, progress=True)

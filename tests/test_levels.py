@@ -234,6 +234,7 @@ def test_a_picture_of_levels(binary):
     gb.plotting.calibration_before_after(axes[1], model, (X, Y))
 
 
+@pytest.mark.slow
 def test_the_classifier_of_levels():
     """Columns, decisions and probabilities are one; two classes and three."""
     X, Y = make_data(24)

@@ -157,6 +157,7 @@ def test_the_regularisation_constant_is_learned(data):
 # --- sparse inputs -------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "algorithm",
     [CAVI(), SVI(batch_size=10, max_steps=30), VEM(max_steps=3), ML2(batch_size=10, max_steps=20)],

@@ -47,6 +47,7 @@ def test_the_model_is_a_linear_one_with_a_learned_variance(cancer, fitted):
     np.testing.assert_allclose(fitted.decision_function(cancer[0]), scores, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_as_good_as_logistic_regression(cancer):
     peer = make_pipeline(StandardScaler(), LogisticRegression())
     scores = [
@@ -72,6 +73,7 @@ def test_sparse_rows_are_dense_rows(cancer):
     )
 
 
+@pytest.mark.slow
 def test_repeated_sparse_rows_are_weights(cancer):
     X, y = scipy.sparse.csr_matrix(cancer[0][::3]), cancer[1][::3]
     X = X.multiply(X > 0.1).tocsr()
@@ -101,6 +103,7 @@ def test_a_kernel_that_is_not_learned(cancer):
     assert classifier.model_.kernel.variance.numpy() == pytest.approx(4 / 31, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_sparse_rows_are_scaled(cancer):
     X, y = cancer
     model = gb.BSVMClassifier(kernel="linear", penalty=1.0)
@@ -146,6 +149,7 @@ def test_more_columns_than_rows(classes, monkeypatch):
     assert sparse.predict_proba(scipy.sparse.csr_matrix(T)).shape == (50, classes)
 
 
+@pytest.mark.slow
 def test_overflow_is_named(cancer):
     X, y = cancer[0][:100], cancer[1][:100]
     linear = gb.BSVMClassifier(kernel="linear", penalty=1.0, learn_kernel=False).fit(X, y)

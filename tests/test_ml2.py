@@ -73,6 +73,7 @@ def test_steps_are_those_of_gpflow(data, mean):
         np.testing.assert_allclose(value, expected[name], rtol=1e-5, atol=1e-5, err_msg=name)
 
 
+@pytest.mark.slow
 def test_before_the_first_step_of_adam_it_is_svi(data):
     one, two = (fresh(data) for _ in range(2))
     ML2(batch_size=7, max_steps=4, every=5, seed=1).run(one, data)
@@ -90,6 +91,7 @@ def test_blocks_change_nothing(data):
         np.testing.assert_allclose(value, parameters(two)[name], rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_only_what_is_trainable_moves(data):
     model = fresh(data)
     gpflow.set_trainable(model.inducing_variable, False)
@@ -125,6 +127,7 @@ def test_the_bound_rises(data, likelihood):
     assert before < history.elbo[0] < history.elbo[1] < history.elbo[2]
 
 
+@pytest.mark.slow
 def test_a_single_inducing_point(data):
     model = fresh(data, num_inducing=1)
     history = ML2(batch_size=7, max_steps=6).run(model, data)
@@ -148,6 +151,7 @@ def test_a_block_without_finite_q_is_undone(data):
     assert all(np.isfinite(value).all() for value in parameters(model).values())
 
 
+@pytest.mark.slow
 def test_interrupts_leave_the_latest_record(data):
     model = fresh(data)
     seen = {}
@@ -163,6 +167,7 @@ def test_interrupts_leave_the_latest_record(data):
         np.testing.assert_allclose(value, seen[name], rtol=1e-12, err_msg=name)
 
 
+@pytest.mark.slow
 def test_models_share_the_graph(data):
     ML2(batch_size=7, max_steps=4).run(fresh(data), data)
     traces = compiled_learn.num_traces

@@ -274,6 +274,7 @@ def test_the_boundary_is_where_p_is_a_half(ax, data, fitted):
     assert ax.get_ylim() == pytest.approx((1.1 * Y_low - 0.1 * Y_high, 1.1 * Y_high - 0.1 * Y_low))
 
 
+@pytest.mark.slow
 def test_colours_are_probabilities(ax, fitted):
     plotting.decision_boundary(ax, fitted, resolution=40)
     (filled,) = (c for c in ax.collections if isinstance(c, QuadContourSet) and c.filled)

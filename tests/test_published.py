@@ -82,6 +82,7 @@ def test_published_steps_are_algorithm_1(rho):
     assert_same_state(state(model), (paper.mu.T, paper.Sigma), 1e-8)
 
 
+@pytest.mark.slow
 def test_the_published_ascent_falls_and_ours_rises():
     X, y = digits()
     data, kernel = (X, y[:, None].astype(float)), {"variance": 4.0, "lengthscale": 8.0}

@@ -30,6 +30,7 @@ def run(page):
     return found
 
 
+@pytest.mark.slow
 def test_readme_is_short_and_its_code_runs():
     assert len(PAGES["README.md"].splitlines()) <= 150
     assert len(CODE.findall(PAGES["README.md"])) == 3

@@ -77,6 +77,7 @@ def test_bad_folds(data):
 # --- density -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_density_is_the_mean_over_all_folds(data):
     X, Y = data
     weight = np.random.default_rng(0).uniform(0.5, 2, size=len(X))
@@ -260,6 +261,7 @@ def test_a_kernel_is_learned_from_as_many_rows_as_are_affordable(data, monkeypat
         assert seen[-1] == number
 
 
+@pytest.mark.slow
 def test_several_classes():
     X, _ = clean()
     Y = np.digitize(X[:, :1], [-0.5, 0.5]).astype(float)
@@ -279,6 +281,7 @@ def test_the_estimator_takes_numbers_or_auto(data):
 # --- as many inducing points as pay --------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_inducing_points_grow_while_left_out_rows_gain(monkeypatch):
     """Each size is looked at once; the one before the first that gains little stays."""
     densities, sizes = iter([-0.5, -0.4, -0.399]), []

@@ -322,6 +322,7 @@ def test_adaptive_rates_are_those_of_the_paper(data):
     assert min(rates) > 0 and max(rates) <= 1
 
 
+@pytest.mark.slow
 def test_adaptive_rates_do_not_depend_on_records(data):
     models = []
     for record_every in (1, 7, 100):
@@ -344,6 +345,7 @@ def test_adaptive_rates_fall_from_signal_to_noise():
     assert model.elbo(data) > 1.02 * CAVI().run(best, data).elbo[-1]  # both are negative
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("record_every", [1, 4, 100])
 def test_the_average_is_that_of_the_second_half(data, record_every):
     batches = batches_of(data, [20, 20, 20])
@@ -362,6 +364,7 @@ def test_the_average_is_that_of_the_second_half(data, record_every):
     assert_same_state(state(one), state(two), 1e-10)
 
 
+@pytest.mark.slow
 def test_averaging_beats_the_last_state():
     data = make_data(2000)
     ends = []

@@ -70,6 +70,7 @@ def test_entropy_is_that_of_the_prediction(binary, four):
     np.testing.assert_allclose(predictive_entropy(binary, X_NEW), expected, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_mutual_information_against_quadrature(binary):
     mean, variance = (part.numpy()[:, 0] for part in binary.predict_f(X_NEW))
 

@@ -65,6 +65,7 @@ def numerical_gradient(bound, sites):
     return gradients
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("classes", [2, 3])
 def test_gradient_by_differences(data, classes):
     """With respect to kernel, inducing points, mean function and penalty, priors included."""
@@ -146,6 +147,7 @@ def test_what_is_learned(data):
     }
 
 
+@pytest.mark.slow
 def test_values_have_the_names_of_gpflow(data):
     model = make_model(data, kernel=ard())
     history = VEM(max_steps=2, tol=0).run(model, data)
@@ -372,6 +374,7 @@ def test_where_nothing_can_be_evaluated_all_stays(data):
         np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.slow
 def test_an_interrupt_keeps_the_latest_round(data, monkeypatch):
     model = make_model(data, likelihood=Hinge(bound="exact"))
     seen = {}
@@ -393,6 +396,7 @@ def test_an_interrupt_keeps_the_latest_round(data, monkeypatch):
     assert_same_state(state(model), seen[2][1], 1e-10)
 
 
+@pytest.mark.slow
 def test_sample_weights_are_repeated_rows(data):
     weight = np.random.default_rng(0).integers(1, 4, 60)
     one, two = (make_model(data, likelihood=Hinge(bound="exact")) for _ in range(2))
