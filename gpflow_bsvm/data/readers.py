@@ -26,6 +26,7 @@ class Reader(ABC):
     :ivar num_rows: N, if it is known without a pass, else None.
     :ivar finite: whether a pass has an end, so that rows may be counted.
     :ivar endless: whether it is known to have none.
+    :ivar ordered: whether every pass surely has the rows in the same order.
     :ivar own_batches: whether its pieces are the minibatches that a user wants.
     :ivar converts: whether numbers of any type become GPflow's default float; if not, X of another
         type is an error, as it is for arrays in memory.
@@ -34,6 +35,7 @@ class Reader(ABC):
     num_rows: int | None = None
     finite = False
     endless = False
+    ordered = True
     own_batches = False
     converts = True
 
@@ -66,7 +68,7 @@ class Blocks(Reader):
                 "give a list of blocks, an object whose iter() starts anew, or the function that "
                 "makes the generator, as gpflow_bsvm.data.Blocks(function)"
             )
-        self._blocks, self.num_rows = blocks, num_rows
+        self._blocks, self.num_rows, self.ordered = blocks, num_rows, isinstance(blocks, list)
         self.finite = num_rows is not None
 
     def pieces(self, size: int) -> Iterator[Piece]:
@@ -83,7 +85,7 @@ class Blocks(Reader):
 class DatasetBatches(Reader):
     """The batches (X, Y) or (X, Y, sample_weight) of a `tf.data.Dataset`."""
 
-    own_batches, converts = True, False
+    ordered, own_batches, converts = False, True, False
 
     def __init__(self, dataset: tf.data.Dataset) -> None:
         self._dataset = dataset

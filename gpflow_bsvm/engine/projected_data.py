@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import tensorflow as tf
@@ -12,9 +13,9 @@ from gpflow.config import default_float
 
 from ..data.batch import Batch, take
 from ..data.prefetch import closed_at_end
-from ..data.sources import Source
+from ..data.sources import Remote, Source
 from .contracts import Model
-from .projection import Projected
+from .projection import Features, Projected
 
 #: Projected features up to this size stay in memory (bytes).
 CACHE_BYTES = 2**28
@@ -48,11 +49,13 @@ class ProjectedData(Source):
 
     def __init__(self, model: Model, source: Source) -> None:
         self.source, self.indexed, self.counted = source, source.indexed, source.counted
+        self.ordered = source.ordered
         self.dtype = tf.as_dtype(default_float())
         self._project = model.projector()
         entries = model.num_feature_groups * model.num_features[1]
         self._row_bytes = entries * self.dtype.size
         self._kept: dict[tf.DType, list[Projected]] = {}
+        self._remotes: dict[tf.DType, Remote] = {}
 
     @property
     def num_rows(self) -> int:  # type: ignore[override]
@@ -60,10 +63,23 @@ class ProjectedData(Source):
         return self.source.num_rows
 
     @property
+    def one_chunk(self) -> bool:
+        """See `gpflow_bsvm.data.sources.Source`."""
+        return self.source.one_chunk
+
+    @property
     def cached(self) -> bool:
         """:return: whether features are kept."""
         row_bytes = self._row_bytes + self.source.row_bytes
         return bool(self.num_rows * row_bytes <= CACHE_BYTES)
+
+    @property
+    def remote(self) -> Remote | None:  # type: ignore[override]
+        """See `gpflow_bsvm.data.sources.Source`; features in `dtype`."""
+        if self.source.remote is not None and self.dtype not in self._remotes:
+            view = functools.partial(_in_precision, self._project, self.dtype)
+            self._remotes = {self.dtype: self.source.remote.seen(view, self._row_bytes)}
+        return self._remotes.get(self.dtype)
 
     def see(self, batch: Batch) -> Projected:
         """:return: the rows projected, in GPflow's default float."""
@@ -78,7 +94,7 @@ class ProjectedData(Source):
     def _anew(self) -> Iterator[Projected]:
         with closed_at_end(self.source.chunks()) as batches:
             for batch in batches:
-                yield self.see(batch).in_precision(self.dtype)
+                yield _in_precision(self._project, self.dtype, batch)
 
     def everything(self) -> Projected:
         """:return: all rows, in memory."""
@@ -110,3 +126,9 @@ class ProjectedData(Source):
     def stream(self, position: int, batch_size: int) -> Iterator[Batch]:
         """See `gpflow_bsvm.data.sources.Source.stream`."""
         return self.source.stream(position, batch_size)
+
+
+def _in_precision(
+    project: Callable[[tf.Tensor], Features], dtype: tf.DType, batch: Batch
+) -> Projected:
+    return Projected(batch, project(batch.X)).in_precision(dtype)

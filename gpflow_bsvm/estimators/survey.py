@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from ..data.passes import sum_over
 from ..data.pieces import Origin
 from ..data.prefetch import closed_at_end
 from ..data.readers import Reader
-from ..data.sources import Source
+from ..data.sources import Remote, Source
 from .inputs import number
 from .training import few_of_each_first
 
@@ -95,7 +96,7 @@ def survey(source: Source, seed: int) -> Survey:
         kept[:] = [_smallest(np.concatenate(kept))]
         return tf.reduce_sum(batch.weight)
 
-    total = float(sum_over(source, look))
+    total = float(sum_over(source.here(), look))
     if len(found) < 2:
         raise ValueError("BSVMClassifier needs rows of two classes, got one class only")
     values = np.sort(np.array(list(found)))
@@ -135,7 +136,7 @@ class Prepared(Source):
         """
         self.source, self._how = source, (scaler, values, weights)
         self.indexed, self.counted = source.indexed, source.counted
-        self.row_bytes = source.row_bytes
+        self.row_bytes, self.ordered = source.row_bytes, source.ordered
 
     @property
     def num_rows(self) -> int:  # type: ignore[override]
@@ -164,14 +165,28 @@ class Prepared(Source):
             for batch in open_batches:
                 yield self._prepare(batch)
 
+    @property
+    def remote(self) -> Remote | None:  # type: ignore[override]
+        """See `Source`."""
+        remote = self.source.remote
+        return None if remote is None else remote.seen(partial(_prepared, *self._how))
+
     def _prepare(self, batch: Batch) -> Batch:
-        scaler, values, weights = self._how
-        X = batch.X if scaler is None else tf.constant(scaler.transform(batch.X), batch.X.dtype)
-        if values is None:
-            return batch._replace(X=X)
-        index = number(batch.Y.numpy(), values)
-        weight = batch.weight if weights is None else batch.weight * weights[index]
-        return Batch(X, tf.constant(index, batch.Y.dtype), weight)
+        return _prepared(*self._how, batch)
+
+
+def _prepared(
+    scaler: StandardScaler | None,
+    values: AnyNDArray | None,
+    weights: AnyNDArray | None,
+    batch: Batch,
+) -> Batch:
+    X = batch.X if scaler is None else tf.constant(scaler.transform(batch.X), batch.X.dtype)
+    if values is None:
+        return batch._replace(X=X)
+    index = number(batch.Y.numpy(), values)
+    weight = batch.weight if weights is None else batch.weight * weights[index]
+    return Batch(X, tf.constant(index, batch.Y.dtype), weight)
 
 
 def open_rows(data: Any, rows: Rows) -> Source:

@@ -1,0 +1,127 @@
+"""
+Rows on the workers of a Dask cluster: functions go to the partitions, sums of them come back.
+
+What is sent with a pass is the function, by its name where it has one, and the tensors that it
+holds (q and the hyperparameters: L M^2 numbers or so). What comes back are sums, added up as a tree
+of fixed shape, so that they are the same to the last bit on any number of workers. Rows that a pass
+makes for later ones, such as sites, stay where they were made. Nothing is kept that the scheduler
+could not have made again: a worker that dies costs time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from . import workers
+from .cluster import Cluster
+from .sources import Remote, RemoteRows
+from .workers import Job
+
+
+class Partitions(Remote):
+    """Rows on the workers, as some views of them show them."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        part: Callable[[int], Any],
+        rows: tuple[int, ...],
+        views: tuple[Callable[[Any], Any], ...] = (),
+        kept: float = 0.0,
+    ) -> None:
+        """
+        :param part: of a number, a future of the chunks of this partition.
+        :param rows: of each partition.
+        :param views: of a chunk.
+        :param kept: bytes that are kept already.
+        """
+        self.cluster, self._part, self._rows = cluster, part, rows
+        self._views, self._kept = views, kept
+
+    @property
+    def num_rows(self) -> int:
+        """:return: N."""
+        return sum(self._rows)
+
+    def seen(self, view: Callable[[Any], Any], row_bytes: int | None = None) -> Partitions:
+        """See `Remote`."""
+        cluster, views = self.cluster, (*self._views, view)
+        kept = self._kept + self.num_rows * (row_bytes or 0)
+        if row_bytes is None or kept > cluster.memory:
+            return Partitions(cluster, self._part, self._rows, views, self._kept)
+        how = cluster.send(Job(_nothing, views))
+        parts = [cluster.submit(workers.seen, how, self._part(n)) for n in range(len(self._rows))]
+        return Partitions(cluster, parts.__getitem__, self._rows, (), kept)
+
+    def sum(self, function: Callable[..., Any], along: tuple[Any, ...]) -> Any:
+        """See `Remote`."""
+        return self.cluster.tree(self._each(workers.summed, function, along))
+
+    def map(self, function: Callable[..., Any], along: tuple[Any, ...]) -> Any:
+        """See `Remote`."""
+        return columns_of(self, self._each(workers.mapped, function, along))
+
+    def _each(self, run: Any, function: Callable[..., Any], along: Any) -> list[Any]:
+        how, parts = self.job(function, along)
+        return [self.cluster.submit(run, how, self._part(n), *part) for n, part in enumerate(parts)]
+
+    def job(self, function: Callable[..., Any], along: Any) -> tuple[Any, list[list[Any]]]:
+        """:return: a future of what to do, and for each partition what goes along."""
+        leaves = tf.nest.flatten(along)
+        structure = tf.nest.map_structure(lambda _: None, along)
+        places = tuple(leaf.place if isinstance(leaf, Column) else None for leaf in leaves)
+        ends = np.cumsum(self._rows)
+        parts = [
+            [
+                leaf.parts[n] if isinstance(leaf, Column) else np.asarray(leaf[end - rows : end])
+                for leaf in leaves
+            ]
+            for n, (rows, end) in enumerate(zip(self._rows, ends))
+        ]
+        return self.cluster.send(Job(function, self._views, structure, places)), parts
+
+
+def _nothing() -> None:
+    return
+
+
+class Column(RemoteRows):
+    """One of the columns that a pass has made, in partitions."""
+
+    def __init__(self, source: Partitions, parts: list[Any], place: int) -> None:
+        self._source, self.parts, self.place = source, parts, place
+
+    def _ask(self, function: Callable[..., Any]) -> list[Any]:
+        cluster = self._source.cluster
+        return [cluster.submit(function, part, self.place) for part in self.parts]
+
+    def collect(self) -> tf.Tensor:
+        """See `RemoteRows`."""
+        return tf.concat(self._source.cluster.results(self._ask(workers.column)), 0)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return np.asarray(self.collect(), dtype)
+
+    def total(self) -> tf.Tensor:
+        """See `RemoteRows`."""
+        found: tf.Tensor = self._source.cluster.tree(self._ask(workers.column_sum))
+        return found
+
+    def combine(self, function: Callable[..., Any], rows: tuple[Any, ...]) -> Any:
+        """See `RemoteRows`."""
+        source = self._source
+        how, parts = source.job(function, rows)
+        submit = source.cluster.submit
+        return columns_of(source, [submit(workers.combined, how, *part) for part in parts])
+
+
+def columns_of(source: Partitions, parts: list[Any]) -> Any:
+    """:return: what was made, in its structure."""
+    first = source.cluster.submit(workers.structure, parts[0])
+    (structure,) = source.cluster.results([first])
+    columns = [Column(source, parts, place) for place in range(len(tf.nest.flatten(structure)))]
+    return tf.nest.pack_sequence_as(structure, columns)
