@@ -90,7 +90,8 @@ class Cluster:
     @contextlib.contextmanager
     def _named_errors(self) -> Iterator[None]:
         distributed = require("distributed", extra="dask")
-        lost = (OSError, TimeoutError, distributed.CancelledError, distributed.KilledWorker)
+        closed = getattr(distributed.client, "ClosedClientError", OSError)  # not in old versions
+        lost = (OSError, TimeoutError, distributed.CancelledError, distributed.KilledWorker, closed)
         try:
             yield
         except lost as error:
