@@ -46,13 +46,19 @@ class Cluster:
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """:return: a future of `function(*arguments)`, where futures are what they will be."""
-        with self._named_errors():
-            return self._client.submit(function, *arguments, pure=False)
+        return self.map(function, *([argument] for argument in arguments))[0]
 
-    def compute(self, delayed: Any) -> Any:
-        """:return: a future of what Dask is to compute."""
+    def map(self, function: Callable[..., Any], *arguments: Any) -> list[Any]:
+        """:return: as `submit`, for each of equally long lists of arguments, in one message."""
         with self._named_errors():
-            return self._client.compute(delayed)
+            futures: list[Any] = self._client.map(function, *arguments, pure=False)
+            return futures
+
+    def compute(self, delayed: list[Any]) -> list[Any]:
+        """:return: futures of what Dask is to compute."""
+        with self._named_errors():
+            futures: list[Any] = self._client.compute(delayed)
+            return futures
 
     def results(self, futures: list[Any]) -> list[Any]:
         """
@@ -75,10 +81,7 @@ class Cluster:
         """:return: the sum of all, in an order that depends on their number only."""
         while len(futures) > 1:
             groups = [futures[i : i + _FAN_IN] for i in range(0, len(futures), _FAN_IN)]
-            futures = [
-                group[0] if len(group) == 1 else self.submit(workers.added, *group)
-                for group in groups
-            ]
+            futures = self.map(workers.added, groups)
         return tf.nest.map_structure(tf.convert_to_tensor, self.results(futures)[0])
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -59,20 +60,22 @@ class ClusterSource(StreamSource):
         cluster, number = self._cluster, len(self._partitions)
         how = cluster.send((self._check, self.chunk_rows, self._reader.converts))
 
-        def read(part: int) -> Any:
-            return cluster.submit(workers.read, how, cluster.compute(self._partitions[part]))
+        def read(numbers: Sequence[int]) -> list[Any]:
+            pieces = cluster.compute([self._partitions[n] for n in numbers])
+            return cluster.map(workers.read, [how] * len(pieces), pieces)
 
-        first = read(0)
-        (some,) = cluster.results([cluster.submit(workers.facts, first)])
+        everything = range(number)
+        (some,) = cluster.results(cluster.map(workers.facts, read([0])))
         keeps = some.num_bytes * number < cluster.memory
-        parts = [first, *map(read, range(1, number))] if keeps else None
-        of = read if parts is None else parts.__getitem__
-        facts = cluster.results([cluster.submit(workers.facts, of(n)) for n in range(number)])
+        parts = read(everything) if keeps else None
+        facts = cluster.results(cluster.map(workers.facts, parts or read(everything)))
         self._check_facts(facts)
-        filled = [n for n in range(number) if facts[n].num_rows]
-        kept = sum(fact.num_bytes for fact in facts) if keeps else 0
+        filled = [n for n in everything if facts[n].num_rows]
         rows = tuple(facts[n].num_rows for n in filled)
-        return Partitions(cluster, lambda n: of(filled[n]), rows, kept=kept)
+        if parts is None:
+            return Partitions(cluster, lambda: read(filled), rows)
+        kept = sum(fact.num_bytes for fact in facts)
+        return Partitions(cluster, lambda: [parts[n] for n in filled], rows, kept=kept)
 
     def _check_facts(self, facts: list[Facts]) -> None:
         """:raise ValueError: for what is wrong with all partitions together."""

@@ -28,18 +28,18 @@ class Partitions(Remote):
     def __init__(
         self,
         cluster: Cluster,
-        part: Callable[[int], Any],
+        parts: Callable[[], list[Any]],
         rows: tuple[int, ...],
         views: tuple[Callable[[Any], Any], ...] = (),
         kept: float = 0.0,
     ) -> None:
         """
-        :param part: of a number, a future of the chunks of this partition.
+        :param parts: futures of the chunks of each partition.
         :param rows: of each partition.
         :param views: of a chunk.
         :param kept: bytes that are kept already.
         """
-        self.cluster, self._part, self._rows = cluster, part, rows
+        self.cluster, self._parts, self._rows = cluster, parts, rows
         self._views, self._kept = views, kept
 
     @property
@@ -52,10 +52,10 @@ class Partitions(Remote):
         cluster, views = self.cluster, (*self._views, view)
         kept = self._kept + self.num_rows * (row_bytes or 0)
         if row_bytes is None or kept > cluster.memory:
-            return Partitions(cluster, self._part, self._rows, views, self._kept)
+            return Partitions(cluster, self._parts, self._rows, views, self._kept)
         how = cluster.send(Job(_nothing, views))
-        parts = [cluster.submit(workers.seen, how, self._part(n)) for n in range(len(self._rows))]
-        return Partitions(cluster, parts.__getitem__, self._rows, (), kept)
+        parts = cluster.map(workers.seen, [how] * len(self._rows), self._parts())
+        return Partitions(cluster, lambda: parts, self._rows, (), kept)
 
     def sum(self, function: Callable[..., Any], along: tuple[Any, ...]) -> Any:
         """See `Remote`."""
@@ -66,23 +66,22 @@ class Partitions(Remote):
         return columns_of(self, self._each(workers.mapped, function, along))
 
     def _each(self, run: Any, function: Callable[..., Any], along: Any) -> list[Any]:
-        how, parts = self.job(function, along)
-        return [self.cluster.submit(run, how, self._part(n), *part) for n, part in enumerate(parts)]
+        how, columns = self.job(function, along)
+        return self.cluster.map(run, how, self._parts(), *columns)
 
-    def job(self, function: Callable[..., Any], along: Any) -> tuple[Any, list[list[Any]]]:
-        """:return: a future of what to do, and for each partition what goes along."""
+    def job(self, function: Callable[..., Any], along: Any) -> tuple[list[Any], list[list[Any]]]:
+        """:return: for each partition what to do, and what goes along."""
         leaves = tf.nest.flatten(along)
         structure = tf.nest.map_structure(lambda _: None, along)
         places = tuple(leaf.place if isinstance(leaf, Column) else None for leaf in leaves)
-        ends = np.cumsum(self._rows)
-        parts = [
-            [
-                leaf.parts[n] if isinstance(leaf, Column) else np.asarray(leaf[end - rows : end])
-                for leaf in leaves
-            ]
-            for n, (rows, end) in enumerate(zip(self._rows, ends))
-        ]
-        return self.cluster.send(Job(function, self._views, structure, places)), parts
+        how = self.cluster.send(Job(function, self._views, structure, places))
+        return [how] * len(self._rows), list(map(self._parts_of, leaves))
+
+    def _parts_of(self, leaf: Any) -> list[Any]:
+        """:return: the parts of a column, which is there, or here."""
+        if isinstance(leaf, Column):
+            return leaf.parts
+        return np.split(np.asarray(leaf), np.cumsum(self._rows)[:-1])
 
 
 def _nothing() -> None:
@@ -96,8 +95,7 @@ class Column(RemoteRows):
         self._source, self.parts, self.place = source, parts, place
 
     def _ask(self, function: Callable[..., Any]) -> list[Any]:
-        cluster = self._source.cluster
-        return [cluster.submit(function, part, self.place) for part in self.parts]
+        return self._source.cluster.map(function, self.parts, [self.place] * len(self.parts))
 
     def collect(self) -> tf.Tensor:
         """See `RemoteRows`."""
@@ -114,9 +112,8 @@ class Column(RemoteRows):
     def combine(self, function: Callable[..., Any], rows: tuple[Any, ...]) -> Any:
         """See `RemoteRows`."""
         source = self._source
-        how, parts = source.job(function, rows)
-        submit = source.cluster.submit
-        return columns_of(source, [submit(workers.combined, how, *part) for part in parts])
+        how, columns = source.job(function, rows)
+        return columns_of(source, source.cluster.map(workers.combined, how, *columns))
 
 
 def columns_of(source: Partitions, parts: list[Any]) -> Any:

@@ -137,7 +137,7 @@ def combined(sent: Sent, *along: Any) -> Made:
     return _made(job.function(*_packed(job, along)))
 
 
-def added(*parts: Any) -> Any:
+def added(parts: list[Any]) -> Any:
     """:return: the sum of structures of arrays."""
     return functools.reduce(functools.partial(tf.nest.map_structure, np.add), parts)
 
