@@ -37,6 +37,11 @@ class Reader(ABC):
     own_batches = False
     converts = True
 
+    @property
+    def marks(self) -> dict[str, str]:
+        """:return: what is known of the rows without a look at them, to tell data apart."""
+        return {} if self.num_rows is None else {"rows": str(self.num_rows)}
+
     @abstractmethod
     def pieces(self, size: int) -> Iterator[Piece]:
         """:return: all rows once, best some `size` at a time."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,20 @@ class Source(ABC):
     @abstractmethod
     def chunks(self) -> Iterator[Any]:
         """:return: an iterator over all rows, chunk by chunk."""
+
+    @property
+    def known_rows(self) -> int | None:
+        """:return: N, if that needs no pass."""
+        return None
+
+    @property
+    def marks(self) -> Mapping[str, str]:
+        """:return: what is known of the rows without a look at them, to tell data apart."""
+        return {}
+
+    def expect(self, num_rows: int) -> None:
+        """Be told N, which a pass has found in another process: every pass must have as many."""
+        return
 
     def scaled(self, factor: float) -> Source:
         """:return: the same rows, their weights times `factor`."""
