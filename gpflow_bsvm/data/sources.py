@@ -100,6 +100,12 @@ class ArraySource(Source):
         X, Y, weight = self._columns
         return ArraySource(X, Y, weight * factor, self.chunk_rows)
 
+    def part(self, index: AnyNDArray) -> ArraySource:
+        """:return: the rows of these numbers as a source."""
+        X, Y, weight = self._columns
+        some = X.part(index) if isinstance(X, SparseRows) else X[index]
+        return ArraySource(some, Y[index], weight[index], self.chunk_rows)
+
     def take(self, index: Any) -> Batch:
         """:return: the rows of these numbers."""
         return Batch(*(tf.convert_to_tensor(column[index]) for column in self._columns))
