@@ -13,6 +13,8 @@ from .terminal import fail, integer, quiet_import
 
 _FILES = "a Parquet or CSV file with a header (.parquet, .csv, .csv.gz), or a directory of such"
 
+_NAMES = "names of all columns of CSV files whose first line is a row"
+
 
 def add_to(subparsers: Any) -> None:
     """Add both commands to a parser."""
@@ -29,6 +31,7 @@ def add_to(subparsers: Any) -> None:
     add("--output", metavar="MODEL", type=Path, required=True, help="file for the model")
     add("--features", metavar="A,B", help="columns to learn from (default: all others)")
     add("--weight", metavar="COL", help="column of the rows' weights")
+    add("--names", metavar="A,B", help=_NAMES)
     add("--num-inducing", type=integer(1), metavar="M", help="default: as many as pay")
     add("--seed", type=integer(0), default=0, metavar="S", help="default: %(default)s")
     add("--no-progress", action="store_true", help="no progress bar")
@@ -42,6 +45,7 @@ def add_to(subparsers: Any) -> None:
     add = predict.add_argument
     add("model", metavar="MODEL", type=Path, help="file that train has written")
     add("data", metavar="DATA", help=_FILES)
+    add("--names", metavar="A,B", help=_NAMES)
     out = "CSV file (default: %(default)s)"
     add("--output", metavar="FILE", type=Path, default=Path("predictions.csv"), help=out)
     add("--no-progress", action="store_true", help="no progress bar")
@@ -55,9 +59,8 @@ def _train(args: argparse.Namespace) -> int:
     logging.getLogger("tensorflow").setLevel(logging.ERROR)
     try:
         _check_place(args.output)
-        features = None if args.features is None else args.features.split(",")
-        how = {"target": args.target, "weight": args.weight, "features": features}
-        rows = _files(args.data, classes="auto", **how)
+        how = {"target": args.target, "weight": args.weight, "features": _listed(args.features)}
+        rows = _files(args.data, _listed(args.names), classes="auto", **how)
         for name in rows.left_out:
             print(f"column {name!r} left out: it looks like the index that pandas writes")
         kept = unfinished(args.output)
@@ -91,7 +94,8 @@ def _predict(args: argparse.Namespace) -> int:
         if not isinstance(classifier, BSVMClassifier):
             raise ValueError(f"{args.model} holds a {type(classifier).__name__}, no classifier")
         names = getattr(classifier, "feature_names_in_", None)
-        rows = _files(args.data, features=None if names is None else list(names))
+        how = {"features": None if names is None else list(names)}
+        rows = _files(args.data, _listed(args.names), **how)
         _check_place(args.output)
         progress = False if args.no_progress else None
         known = digest_of(args.model)
@@ -111,11 +115,17 @@ def _check_place(output: Path) -> None:
         raise ValueError(f"{output} is a directory, and the name of a file is needed")
 
 
-def _files(path: str, **how: Any) -> Any:
+def _listed(names: str | None) -> list[str] | None:
+    return None if names is None else names.split(",")
+
+
+def _files(path: str, names: list[str] | None = None, **how: Any) -> Any:
     """:return: a reader of what the path's ending, or that of the files in it, says."""
     from .data import CSVFiles, ParquetFiles
 
     where = Path(path)
     inside = [where] if not where.is_dir() else sorted(where.rglob("*"))
     parquet = any(one.name.endswith(ParquetFiles.endings) for one in inside)
-    return (ParquetFiles if parquet else CSVFiles)(path, **how)
+    if parquet and names is not None:
+        raise ValueError(f"--names is for CSV files, and {path} is Parquet: it has names")
+    return ParquetFiles(path, **how) if parquet else CSVFiles(path, names=names, **how)

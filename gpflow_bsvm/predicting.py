@@ -5,15 +5,14 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from .data.pieces import Piece
 from .data.prefetch import closed_at_end
+from .data.readers import Part
 from .inference.checkpoint import Checkpoints
 from .inference.history import progress_bar
 from .optional import require
@@ -58,7 +57,7 @@ def predict_table(
         table = _Table(classifier, list(rows.features), file, start)
         bar.update(table.reached.rows)
         before = table.reached.rows
-        with closed_at_end(_from_row(rows.pieces(PART_ROWS), before)) as pieces:
+        with closed_at_end(Part(rows, before).pieces(PART_ROWS)) as pieces:
             for piece in pieces:
                 reached = table.write(piece.X)
                 checkpoints.offer(reached.rows, partial(Reached, *reached))
@@ -119,14 +118,3 @@ def digest_of(path: Path) -> str:
     """:return: what tells a file from others."""
     with open(path, "rb") as file:
         return str(_digest(file, path.stat().st_size).hexdigest()[:12])
-
-
-def _from_row(pieces: Iterator[Piece], start: int) -> Iterator[Piece]:
-    """:return: all rows but the first `start`."""
-    row = 0
-    with closed_at_end(pieces):
-        for piece in pieces:
-            number = len(piece.X)
-            if row + number > start:
-                yield piece._replace(X=piece.X[max(start - row, 0) :], Y=None, weight=None)
-            row += number

@@ -3,7 +3,16 @@
 from .csv_files import CSVFiles
 from .opening import open_source
 from .parquet_files import ParquetFiles
-from .readers import Blocks, MappedArrays, Reader
+from .readers import Blocks, MappedArrays, Part, Reader
 from .sources import Source
 
-__all__ = ["Blocks", "CSVFiles", "MappedArrays", "ParquetFiles", "Reader", "Source", "open_source"]
+__all__ = [
+    "Blocks",
+    "CSVFiles",
+    "MappedArrays",
+    "ParquetFiles",
+    "Part",
+    "Reader",
+    "Source",
+    "open_source",
+]
