@@ -1,10 +1,10 @@
 """How many passes over 500 000 rows q needs, from where, and what each is worth on held-out rows.
 
 `SusyLike`, M = 64, kernel and scaling as `BSVMClassifier` finds them in 20 000 rows. Then `CAVI` at
-its default tolerance over all rows: from the prior ("cold"), from the q of so many rows, each
-counted as often as it stands for, as `fit` begins, and from that of so many rows counted once, whose
-sites are scaled up, as `BSVMClassifier` does. 100 000 other rows are held out. "passes" counts those
-over all rows, the first look and halved steps among them.
+its default tolerance over all rows: from the prior ("cold"); from the q of so many rows, each
+counted as often as it stands for, as `fit` begins; and from that of rows counted once, whose sites
+are scaled up, as `BSVMClassifier` does. 100 000 other rows are held out. "passes" counts those over
+all rows, the first look and halved steps among them.
 """
 
 from __future__ import annotations
