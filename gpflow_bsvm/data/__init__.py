@@ -4,7 +4,7 @@ from .csv_files import CSVFiles
 from .dask_data import DaskArrays, DaskFrame
 from .opening import open_source
 from .parquet_files import ParquetFiles
-from .readers import Blocks, MappedArrays, Reader
+from .readers import Blocks, MappedArrays, Part, Reader
 from .sources import Source
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "DaskFrame",
     "MappedArrays",
     "ParquetFiles",
+    "Part",
     "Reader",
     "Source",
     "open_source",

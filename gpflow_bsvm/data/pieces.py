@@ -70,10 +70,15 @@ class Piece(NamedTuple):
         :raise ValueError: see `check_lengths`.
         """
         self.check_lengths()
-        number, (*columns, origin) = np.shape(self.X)[0], self
-        for start in range(0, max(number, 1), size):
-            parts = (None if c is None else c[start : start + size] for c in columns)
-            yield Piece.of(parts, origin._replace(first_row=origin.first_row + start))
+        for start in range(0, max(np.shape(self.X)[0], 1), size):
+            yield self.between(start, start + size)
+
+    def between(self, start: int, stop: int) -> Piece:
+        """:return: the rows from one index to before another."""
+        *columns, origin = self
+        numbers = None if origin.numbers is None else origin.numbers[start:stop]
+        origin = origin._replace(first_row=origin.first_row + start, numbers=numbers)
+        return Piece.of((None if c is None else c[start:stop] for c in columns), origin)
 
 
 def regrouped(pieces: Iterable[Piece], size: int) -> Iterator[Piece]:

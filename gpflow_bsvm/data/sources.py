@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -51,6 +51,20 @@ class Source(ABC):
     def here(self) -> Source:
         """:return: the same rows, to be read by this process."""
         return self
+
+    @property
+    def known_rows(self) -> int | None:
+        """:return: N, if that needs no pass."""
+        return None
+
+    @property
+    def marks(self) -> Mapping[str, str]:
+        """:return: what is known of the rows without a look at them, to tell data apart."""
+        return {}
+
+    def expect(self, num_rows: int) -> None:
+        """Be told N, which a pass has found in another process: every pass must have as many."""
+        return
 
     def scaled(self, factor: float) -> Source:
         """:return: the same rows, their weights times `factor`."""
@@ -103,6 +117,12 @@ class ArraySource(Source):
         """See `Source`."""
         X, Y, weight = self._columns
         return ArraySource(X, Y, weight * factor, self.chunk_rows)
+
+    def part(self, index: AnyNDArray) -> ArraySource:
+        """:return: the rows of these numbers as a source."""
+        X, Y, weight = self._columns
+        some = X.part(index) if isinstance(X, SparseRows) else X[index]
+        return ArraySource(some, Y[index], weight[index], self.chunk_rows)
 
     def take(self, index: Any) -> Batch:
         """:return: the rows of these numbers."""

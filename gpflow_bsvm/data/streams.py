@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
 import gpflow
@@ -63,12 +63,25 @@ class StreamSource(Source):
         """See `Source`."""
         return self.num_rows <= self.chunk_rows
 
+    @property
+    def known_rows(self) -> int | None:
+        """See `Source`."""
+        return self._reader.num_rows if self._found is None else self._found
+
+    @property
+    def marks(self) -> Mapping[str, str]:
+        """See `Source`."""
+        return self._reader.marks
+
+    def expect(self, num_rows: int) -> None:
+        """See `Source`."""
+        self._found = num_rows
+
     @functools.cached_property
     def num_rows(self) -> int:  # type: ignore[override]
         """:return: N, if need be by a pass over the data."""
-        if self._reader.num_rows is not None:
-            return self._reader.num_rows
-        return sum(len(piece.X) for piece in self._one_pass())
+        known = self.known_rows
+        return known if known is not None else sum(len(piece.X) for piece in self._one_pass())
 
     @functools.cached_property
     def row_bytes(self) -> int:  # type: ignore[override]
@@ -96,7 +109,7 @@ class StreamSource(Source):
     def stream(self, position: int, batch_size: int) -> Iterator[Batch]:
         """See `Source`; the reader's own batches where they are meant to be minibatches."""
         with closed_at_end(prefetched(self._without_end())) as pieces:
-            known = self._reader.num_rows if self._found is None else self._found
+            known = self.known_rows
             size = batch_size if known is None else min(batch_size, known)
             batches = pieces if self._reader.own_batches else regrouped(pieces, size)
             for piece in itertools.islice(batches, position, None):
@@ -151,7 +164,7 @@ class StreamSource(Source):
         self._found = row
 
     def _check_end(self, row: int) -> None:
-        expected = self._reader.num_rows if self._found is None else self._found
+        expected = self.known_rows
         if row == 0 and not expected:
             raise ValueError("the dataset is empty: it must yield batches (X, Y)")
         if expected is not None and row != expected:

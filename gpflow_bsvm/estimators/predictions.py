@@ -44,6 +44,7 @@ class Predictions:
 
     def _seen(self, X: Any) -> Any:
         if is_source(X):
+            inputs.check_names(X, getattr(self, "feature_names_in_", None))
             rows = Rows(labelled=False, num_columns=self.n_features_in_)
             return Prepared(open_rows(X, rows), self.scaler_)
         dtype = gpflow.config.default_float()

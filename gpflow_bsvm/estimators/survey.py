@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -19,8 +19,10 @@ from ..data.passes import sum_over
 from ..data.pieces import Origin
 from ..data.prefetch import closed_at_end
 from ..data.readers import Reader
-from ..data.sources import Remote, Source
-from .inputs import number
+from ..data.sources import ArraySource, Remote, Source
+from ..inference.history import progress_bar
+from .inputs import check_classes, number
+from .specification import Data
 from .training import few_of_each_first
 
 #: Everything but q is learned from so many rows, drawn at random.
@@ -74,35 +76,63 @@ class Survey(NamedTuple):
         """:return: N."""
         return int(self.counts.sum())
 
+    def content(self) -> dict[str, Any]:
+        """:return: all of it as numbers and arrays."""
+        return {**self._asdict(), "scaler": dict(vars(self.scaler))}
 
-def survey(source: Source, seed: int) -> Survey:
+    @staticmethod
+    def of(content: dict[str, Any]) -> Survey:
+        """:return: what `content` was made of."""
+        scaler = StandardScaler()
+        vars(scaler).update(content["scaler"])
+        return Survey(**{**content, "scaler": scaler})
+
+
+def survey(source: Source, seed: int, progress: bool | None = False) -> Survey:
     """
-    One pass: labels, means and deviations of columns, and rows at random, some of every class.
+    One pass: labels, means and deviations of columns, and rows at random, some of every class. A
+    row of weight 0 is counted, and has no part in anything else.
 
-    :raise ValueError: for one class only, or for more labels than classes can be.
+    :raise ValueError: for one class only, a class all of whose rows have weight 0, or more labels
+        than classes can be.
     """
-    rng, scaler = np.random.default_rng(seed), StandardScaler()
-    found: dict[float, int] = {}
-    kept: list[AnyNDArray] = []
+    seen = _Seen(seed)
+    with progress_bar(source.known_rows, "survey", progress, "row") as bar:
 
-    def look(batch: Batch) -> tf.Tensor:
-        X, y, weight = batch.X.numpy(), batch.Y.numpy()[:, 0], batch.weight.numpy()[:, 0]
-        scaler.partial_fit(X, sample_weight=weight)
-        for value, count in zip(*np.unique(y, return_counts=True)):
-            found[value] = found.get(value, 0) + int(count)
-        if len(found) > _MOST_CLASSES:
-            raise ValueError(f"there are more than {_MOST_CLASSES} labels: classes are expected")
-        kept.append(np.column_stack([rng.random(len(y)), y, weight, X]))
-        kept[:] = [_smallest(np.concatenate(kept))]
-        return tf.reduce_sum(batch.weight)
+        def look(batch: Batch) -> tf.Tensor:
+            seen.look(batch.X.numpy(), batch.Y.numpy()[:, 0], batch.weight.numpy()[:, 0])
+            bar.update(len(batch.Y))
+            return tf.reduce_sum(batch.weight)
 
-    total = float(sum_over(source.here(), look))
-    if len(found) < 2:
-        raise ValueError("BSVMClassifier needs rows of two classes, got one class only")
-    values = np.sort(np.array(list(found)))
-    sample = kept[0][np.argsort(kept[0][:, 0])]
+        total = float(sum_over(source.here(), look))
+    values = np.sort(np.array(list(seen.counts)))
+    check_classes(np.searchsorted(values, list(seen.weighed)), values)
+    sample = seen.kept[np.argsort(seen.kept[:, 0])]
     columns = np.ascontiguousarray(sample[:, 3:]), sample[:, 1:2], sample[:, 2]
-    return Survey(values, np.array([found[v] for v in values]), scaler, columns, total)
+    return Survey(values, np.array([seen.counts[v] for v in values]), seen.scaler, columns, total)
+
+
+class _Seen:
+    """What the rows until now say."""
+
+    def __init__(self, seed: int) -> None:
+        self._rng, self.scaler = np.random.default_rng(seed), StandardScaler()
+        self.counts: dict[float, int] = {}
+        self.weighed: set[float] = set()  #: labels of rows that count
+        self.kept: AnyNDArray = np.empty((0, 0))  #: random number, y, weight and X of some rows
+
+    def look(self, X: AnyNDArray, y: AnyNDArray, weight: AnyNDArray) -> None:
+        """See some more rows."""
+        for value, count in zip(*np.unique(y, return_counts=True)):
+            self.counts[value] = self.counts.get(value, 0) + int(count)
+        if len(self.counts) > _MOST_CLASSES:
+            raise ValueError(f"there are more than {_MOST_CLASSES} labels: classes are expected")
+        X, y, weight = (column[weight > 0] for column in (X, y, weight))
+        if len(y):
+            self.weighed |= set(y)
+            self.scaler.partial_fit(X, sample_weight=weight)
+            rows = np.column_stack([self._rng.random(len(y)), y, weight, X])
+            self.kept = _smallest(np.concatenate([self.kept, rows]) if len(self.kept) else rows)
 
 
 def _smallest(rows: AnyNDArray) -> AnyNDArray:
@@ -111,12 +141,15 @@ def _smallest(rows: AnyNDArray) -> AnyNDArray:
     return rows[few_of_each_first(rows[:, 1])[:SAMPLE_ROWS]]
 
 
-def class_weights(found: Survey, classes: AnyNDArray, wanted: Any) -> AnyNDArray:
-    """:return: [C], as scikit-learn's `class_weight` says."""
+def class_weights(counts: AnyNDArray | None, classes: AnyNDArray, wanted: Any) -> AnyNDArray:
+    """
+    :param counts: [C], rows of each class; None where `wanted` is not "balanced".
+    :return: [C], as scikit-learn's `class_weight` says.
+    """
     if wanted is None:
         return np.ones(len(classes))
-    if wanted == "balanced":
-        return np.asarray(found.num_rows / (len(classes) * found.counts))
+    if wanted == "balanced" and counts is not None:
+        return np.asarray(counts.sum() / (len(classes) * counts))
     return np.asarray(compute_class_weight(wanted, classes=classes, y=classes))
 
 
@@ -142,6 +175,11 @@ class Prepared(Source):
     def num_rows(self) -> int:  # type: ignore[override]
         """:return: N."""
         return self.source.num_rows
+
+    @property
+    def marks(self) -> Mapping[str, str]:
+        """See `Source`."""
+        return self.source.marks
 
     def chunks(self) -> Iterator[Batch]:
         """See `Source`."""
@@ -187,6 +225,12 @@ def _prepared(
     index = number(batch.Y.numpy(), values)
     weight = batch.weight if weights is None else batch.weight * weights[index]
     return Batch(X, tf.constant(index, batch.Y.dtype), weight)
+
+
+def in_memory(data: Data) -> Source:
+    """:return: a source of rows that are checked, scaled and numbered."""
+    X, Y, weight = data
+    return ArraySource(X, Y, weight[:, None], CHUNK_ROWS)
 
 
 def open_rows(data: Any, rows: Rows) -> Source:
