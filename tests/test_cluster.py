@@ -228,3 +228,19 @@ def test_bad_frames(client, arrays):
             model_of(arrays[0]),
             DaskFrame(frame, target="y", features=["a", "b"], classes=["si", "nada"]),
         )
+
+
+@pytest.mark.slow
+def test_the_classifier_is_that_of_blocks(client, arrays):
+    X, Y = arrays
+    blocks = [(X[:100], Y[:100]), (X[100:], Y[100:])]
+    options = {"num_inducing": 8, "random_state": 0, "learn_kernel": False}
+    here = gb.BSVMClassifier(**options).fit(Blocks(blocks))
+    there = gb.BSVMClassifier(**options).fit(*on_cluster(X, Y[:, 0]))
+    expected = here.predict_proba(X)
+    # Sums over chunks of other sizes, in single precision.
+    np.testing.assert_allclose(there.predict_proba(on_cluster(X)[0]), expected, atol=1e-5)
+    frame = dd.from_pandas(pd.DataFrame(X, columns=["a", "b"]), npartitions=3)
+    np.testing.assert_allclose(there.predict_proba(frame), expected, atol=1e-5)
+    with pytest.raises(ValueError, match="a Dask data frame brings its labels with it"):
+        gb.BSVMClassifier().fit(frame, on_cluster(Y)[0])

@@ -128,6 +128,21 @@ def is_dask(data: Any) -> bool:
     return hasattr(data, "__dask_graph__")
 
 
+def dask_reader(X: Any, Y: Any = None, weight: Any = None) -> DaskReader:
+    """
+    :param X: a Dask array, or for predictions a Dask data frame.
+    :raise ValueError: for a data frame with labels beside it.
+    """
+    if not hasattr(X, "columns"):
+        return DaskArrays(X, Y, weight)
+    if Y is None and weight is None:
+        return DaskFrame(X)
+    raise ValueError(
+        "a Dask data frame brings its labels with it: give "
+        "gpflow_bsvm.data.DaskFrame(frame, target=...), the name of their column"
+    )
+
+
 def _beside(X: Any, column: Any, name: str) -> Any:
     """:return: a column in the partitions of X."""
     if column is None:

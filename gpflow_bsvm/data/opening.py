@@ -12,7 +12,7 @@ import tensorflow as tf
 from .checks import check_weights
 from .cluster import present_client
 from .cluster_source import ClusterSource
-from .dask_data import DaskArrays, DaskReader, is_dask
+from .dask_data import DaskReader, dask_reader, is_dask
 from .readers import Blocks, DatasetBatches, MappedArrays, Reader, is_mapped
 from .sources import ArraySource, Source
 from .streams import Check, MappedSource, StreamSource
@@ -73,7 +73,7 @@ def reader_of(data: Any, sample_weight: Any = None) -> Reader | None:
             raise ValueError(f"arrays must be a pair (X, Y), got {len(data)} parts; {_WEIGHTS}")
         X, Y = data
         if is_dask(X):
-            return DaskArrays(X, Y, sample_weight)
+            return dask_reader(X, Y, sample_weight)
         return MappedArrays(X, Y, sample_weight) if is_mapped(X) else None
     if isinstance(data, (str, os.PathLike)):
         raise TypeError(

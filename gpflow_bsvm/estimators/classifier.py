@@ -28,7 +28,7 @@ from .parameters import check_parameters
 from .predictions import Predictions
 from .specification import specify
 from .stages import Stages, begin
-from .survey import in_memory, is_source
+from .survey import in_memory, source_of
 from .training import train
 
 
@@ -146,7 +146,7 @@ class BSVMClassifier(Predictions, ClassifierMixin, BaseEstimator):  # type: igno
 
         :param X: [N, D] numbers, an array or a data frame; for kernel="linear" also sparse. Or rows
             with their labels that are read piece by piece: `gpflow_bsvm.data.ParquetFiles`,
-            `CSVFiles`, `Blocks`, or a `tf.data.Dataset`.
+            `CSVFiles`, `Blocks`, `DaskFrame`, or a `tf.data.Dataset`; or a Dask array.
         :param y: [N] labels, of any type, of two classes or more; None with rows of the latter.
         :param sample_weight: [N], powers of the likelihood: an integer is a repeated row.
         :param checkpoint: a directory of this fit's own: the same call, in another process after
@@ -158,9 +158,9 @@ class BSVMClassifier(Predictions, ClassifierMixin, BaseEstimator):  # type: igno
         """
         check_parameters(self)
         new, stages = copy.copy(self), Stages(checkpoint)
-        if is_source(X):
-            inputs.refuse_beside_source(y, sample_weight)
-            new.__dict__.update(fit_large(self, X, stages))
+        rows = source_of(X, y, sample_weight)
+        if rows is not None:
+            new.__dict__.update(fit_large(self, rows, stages))
         else:
             new._fit_arrays(*new._validate(X, y, sample_weight), stages)
         self.__dict__ = new.__dict__  # all at once
@@ -219,9 +219,9 @@ class BSVMClassifier(Predictions, ClassifierMixin, BaseEstimator):  # type: igno
 
     def _later(self, X: Any, y: Any, sample_weight: Any) -> Source:
         """:return: rows as the model sees them."""
-        if is_source(X):
-            inputs.refuse_beside_source(y, sample_weight)
-            return open_later(X, self)
+        rows = source_of(X, y, sample_weight)
+        if rows is not None:
+            return open_later(rows, self)
         X, targets, weight = self._validate(X, y, sample_weight, reset=False)
         data = inputs.scale(self.scaler_, X), targets[:, None]
         return open_data(self.model_, data, weight, part=True)

@@ -32,7 +32,7 @@ class Opened(NamedTuple):
 
 def open_large(rows: Any, source: Source, estimator: Any, seed: int, stages: Stages) -> Opened:
     """
-    :param rows: see `is_source`.
+    :param rows: see `survey.source_of`.
     :param source: these, opened.
     :param estimator: a `BSVMClassifier`.
     :param stages: where the pass may have left what it has found.
@@ -112,7 +112,7 @@ def scale_up(model: BSVM, factor: float) -> None:
 
 def open_later(rows: Any, estimator: Any) -> Prepared:
     """
-    :param rows: see `is_source`; some of the classes may be all that they have.
+    :param rows: see `survey.source_of`; some of the classes may be all that they have.
     :param estimator: a fitted `BSVMClassifier`.
     :raise ValueError: for other columns, and for names of labels that it does not know.
     """

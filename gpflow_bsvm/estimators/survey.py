@@ -14,6 +14,7 @@ from sklearn.utils.class_weight import compute_class_weight
 
 from ..data.batch import Batch
 from ..data.checks import as_matrix, check_inputs
+from ..data.dask_data import dask_reader, is_dask
 from ..data.opening import open_source
 from ..data.passes import sum_over
 from ..data.pieces import Origin
@@ -21,7 +22,7 @@ from ..data.prefetch import closed_at_end
 from ..data.readers import Reader
 from ..data.sources import ArraySource, Remote, Source
 from ..inference.history import progress_bar
-from .inputs import check_classes, number
+from .inputs import check_classes, number, refuse_beside_source
 from .specification import Data
 from .training import few_of_each_first
 
@@ -32,9 +33,17 @@ CHUNK_ROWS = 2**14
 _MOST_CLASSES = 1000
 
 
-def is_source(X: Any) -> bool:
-    """:return: whether these are rows with their labels, to be read piece by piece."""
-    return isinstance(X, (Reader, Source, tf.data.Dataset))
+def source_of(X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+    """
+    :return: rows with their labels that are read piece by piece; None for arrays in memory.
+    :raise ValueError: for labels or weights beside such rows that have their own.
+    """
+    if is_dask(X):
+        return dask_reader(X, y, sample_weight)
+    if not isinstance(X, (Reader, Source, tf.data.Dataset)):
+        return None
+    refuse_beside_source(y, sample_weight)
+    return X
 
 
 class Rows(NamedTuple):
@@ -234,5 +243,5 @@ def in_memory(data: Data) -> Source:
 
 
 def open_rows(data: Any, rows: Rows) -> Source:
-    """:return: a source of what `is_source` says to be one."""
+    """:return: a source of what `source_of` has found."""
     return open_source(data, rows, CHUNK_ROWS)
