@@ -30,25 +30,25 @@ FITS = {
 def run(kills: int = KILLS) -> Iterator[dict]:
     os.environ.update(ONE_THREAD)
     random = np.random.default_rng(0)
-    with distributed.LocalCluster(2, threads_per_worker=1, dashboard_address=None) as cluster:
-        with distributed.Client(cluster) as client:
-            for name in FITS:
-                alone, long = _fit(name, client)
-                alone, long = _fit(name, client)  # the first traced
-                for number in range(kills):
-                    after = random.uniform(0.05, 0.95) * long
-                    killer = threading.Timer(after, _kill, (cluster, random))
-                    killer.start()
-                    found, seconds = _fit(name, client)
-                    killer.join()
-                    yield {
-                        "fit": name,
-                        "kill": number + 1,
-                        "after": after,
-                        "alone_seconds": long,
-                        "seconds": seconds,
-                        "equal": all(map(np.array_equal, alone, found)),
-                    }
+    options = {"threads_per_worker": 1, "dashboard_address": None}
+    with distributed.LocalCluster(2, **options) as cluster, distributed.Client(cluster) as client:
+        for name in FITS:
+            _fit(name, client)  # traces
+            alone, long = _fit(name, client)
+            for number in range(kills):
+                after = random.uniform(0.05, 0.95) * long
+                killer = threading.Timer(after, _kill, (cluster, random))
+                killer.start()
+                found, seconds = _fit(name, client)
+                killer.join()
+                yield {
+                    "fit": name,
+                    "kill": number + 1,
+                    "after": after,
+                    "alone_seconds": long,
+                    "seconds": seconds,
+                    "equal": all(map(np.array_equal, alone, found)),
+                }
 
 
 def _fit(name: str, client: distributed.Client) -> tuple[list, float]:
