@@ -29,6 +29,7 @@ TABLE = re.compile(r"(?<=<!-- table )(\w+)( -->\n).*?(?=<!-- end -->)", re.S)
 ROWS = {
     "quality_sets": "quality",
     "fit_sizes": "fit_time",
+    "cluster_growth": "cluster",
     **dict.fromkeys(("weights", "constant", "large"), "linear"),
 }
 
