@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import gpflow
-import tensorflow as tf
 
 from ..optional import require
 from . import workers
@@ -77,12 +76,15 @@ class Cluster:
                     if waited >= PATIENCE:
                         raise TimeoutError(f"no worker for {waited:.0f} seconds") from None
 
-    def tree(self, futures: list[Any]) -> Any:
-        """:return: the sum of all, in an order that depends on their number only."""
+    def tree(self, how: Any, futures: list[Any]) -> Any:
+        """
+        :param how: a `Job` that was sent.
+        :return: the sum of all, in an order that depends on their number only.
+        """
         while len(futures) > 1:
             groups = [futures[i : i + _FAN_IN] for i in range(0, len(futures), _FAN_IN)]
-            futures = self.map(workers.added, groups)
-        return tf.nest.map_structure(tf.convert_to_tensor, self.results(futures)[0])
+            futures = self.map(workers.added, [how] * len(groups), groups)
+        return self.results(futures)[0]
 
     @property
     def memory(self) -> float:

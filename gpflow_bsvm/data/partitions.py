@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from . import workers
+from . import passes, workers
 from .cluster import Cluster
 from .sources import Remote, RemoteRows
 from .workers import Job
@@ -57,24 +57,30 @@ class Partitions(Remote):
         parts = cluster.map(workers.seen, [how] * len(self._rows), self._parts())
         return Partitions(cluster, lambda: parts, self._rows, (), kept)
 
-    def sum(self, function: Callable[..., Any], along: tuple[Any, ...]) -> Any:
+    def sum(
+        self, function: Callable[..., Any], along: tuple[Any, ...], add: Callable[[Any, Any], Any]
+    ) -> Any:
         """See `Remote`."""
-        return self.cluster.tree(self._each(workers.summed, function, along))
+        how, columns = self.job(function, along, add)
+        parts = self.cluster.map(workers.summed, how, self._parts(), *columns)
+        return _tensors(self.cluster.tree(how[0], parts))
 
     def map(self, function: Callable[..., Any], along: tuple[Any, ...]) -> Any:
         """See `Remote`."""
-        return columns_of(self, self._each(workers.mapped, function, along))
-
-    def _each(self, run: Any, function: Callable[..., Any], along: Any) -> list[Any]:
         how, columns = self.job(function, along)
-        return self.cluster.map(run, how, self._parts(), *columns)
+        return columns_of(self, self.cluster.map(workers.mapped, how, self._parts(), *columns))
 
-    def job(self, function: Callable[..., Any], along: Any) -> tuple[list[Any], list[list[Any]]]:
+    def job(
+        self,
+        function: Callable[..., Any],
+        along: Any = (),
+        add: Callable[[Any, Any], Any] = passes.add,
+    ) -> tuple[list[Any], list[list[Any]]]:
         """:return: for each partition what to do, and what goes along."""
         leaves = tf.nest.flatten(along)
         structure = tf.nest.map_structure(lambda _: None, along)
         places = tuple(leaf.place if isinstance(leaf, Column) else None for leaf in leaves)
-        how = self.cluster.send(Job(function, self._views, structure, places))
+        how = self.cluster.send(Job(function, self._views, structure, places, add))
         return [how] * len(self._rows), list(map(self._parts_of, leaves))
 
     def _parts_of(self, leaf: Any) -> list[Any]:
@@ -82,6 +88,13 @@ class Partitions(Remote):
         if isinstance(leaf, Column):
             return leaf.parts
         return np.split(np.asarray(leaf), np.cumsum(self._rows)[:-1])
+
+
+def _tensors(found: Any) -> Any:
+    return tf.nest.map_structure(
+        lambda one: tf.convert_to_tensor(one) if isinstance(one, (np.ndarray, np.generic)) else one,
+        found,
+    )
 
 
 def _nothing() -> None:
@@ -106,8 +119,9 @@ class Column(RemoteRows):
 
     def total(self) -> tf.Tensor:
         """See `RemoteRows`."""
-        found: tf.Tensor = self._source.cluster.tree(self._ask(workers.column_sum))
-        return found
+        how, _ = self._source.job(_nothing)
+        found = self._source.cluster.tree(how[0], self._ask(workers.column_sum))
+        return tf.convert_to_tensor(found)
 
     def combine(self, function: Callable[..., Any], rows: tuple[Any, ...]) -> Any:
         """See `RemoteRows`."""

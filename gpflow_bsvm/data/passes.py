@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -12,22 +13,30 @@ from .prefetch import closed_at_end
 from .sources import RemoteRows, Source
 
 
-def sum_over(source: Source, function: Callable[..., Any], *along: Any) -> Any:
+def add(one: Any, other: Any) -> Any:
+    """:return: the sum of tensors in equal structures."""
+    return tf.nest.map_structure(tf.add, one, other)
+
+
+def sum_over(
+    source: Source,
+    function: Callable[..., Any],
+    *along: Any,
+    add: Callable[[Any, Any], Any] = add,
+) -> Any:
     """
     :param function: of a chunk, and of its part of each of `along`; returns tensors in any
         structure of tuples. Where rows are on a cluster it is sent to them: let it hold no more
         than it needs, and remember nothing.
     :param along: tensors with a row for every row of the source, or what `map_over` has left where
         it was made, in any structure.
+    :param add: of two results, where these are no tensors: in whatever order, one follows from all.
     :return: the sum over all chunks, in the structure that `function` returns.
     """
     if source.remote is not None:
-        return source.remote.sum(function, along)
-    total = None
+        return source.remote.sum(function, along, add)
     with closed_at_end(_each(source, function, along)) as parts:
-        for part in parts:
-            total = part if total is None else tf.nest.map_structure(tf.add, total, part)
-    return total
+        return functools.reduce(add, parts)
 
 
 def map_over(source: Source, function: Callable[..., Any], *along: Any, stay: bool = False) -> Any:

@@ -143,7 +143,9 @@ class Remote(ABC):
     """Rows on other machines, to which functions are sent. Arguments as in `passes`."""
 
     @abstractmethod
-    def sum(self, function: Callable[..., Any], along: tuple[Any, ...]) -> Any:
+    def sum(
+        self, function: Callable[..., Any], along: tuple[Any, ...], add: Callable[[Any, Any], Any]
+    ) -> Any:
         """See `passes.sum_over`."""
 
     @abstractmethod

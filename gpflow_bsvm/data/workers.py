@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 from gpflow.base import AnyNDArray
 
-from .passes import map_over, sum_over
+from .passes import add, map_over, sum_over
 from .pieces import Piece
 from .readers import Reader
 from .sources import Source
@@ -36,6 +36,7 @@ class Job(NamedTuple):
     views: tuple[Callable[[Any], Any], ...] = ()  #: of a chunk, before `function` sees it
     structure: Any = ()  #: of the rows that go along
     places: tuple[int | None, ...] = ()  #: of these where they come from a `Made`
+    add: Callable[[Any, Any], Any] = add  #: of results of `function`
 
 
 class Made(NamedTuple):
@@ -122,7 +123,8 @@ def seen(sent: Sent, chunks: list[Any]) -> list[Any]:
 def summed(sent: Sent, chunks: list[Any], *along: Any) -> Any:
     """See `passes.sum_over`."""
     job: Job = _open(sent)
-    return _arrays(sum_over(_Chunks(chunks, job.views), job.function, *_packed(job, along)))
+    rows = _Chunks(chunks, job.views)
+    return _arrays(sum_over(rows, job.function, *_packed(job, along), add=job.add))
 
 
 def mapped(sent: Sent, chunks: list[Any], *along: Any) -> Made:
@@ -137,9 +139,10 @@ def combined(sent: Sent, *along: Any) -> Made:
     return _made(job.function(*_packed(job, along)))
 
 
-def added(parts: list[Any]) -> Any:
-    """:return: the sum of structures of arrays."""
-    return functools.reduce(functools.partial(tf.nest.map_structure, np.add), parts)
+def added(sent: Sent, parts: list[Any]) -> Any:
+    """:return: the sum of what some partitions have sent."""
+    job: Job = _open(sent)
+    return _arrays(functools.reduce(job.add, parts))
 
 
 def column(made: Made, place: int) -> AnyNDArray:
@@ -170,4 +173,6 @@ def _made(rows: Any) -> Made:
 
 
 def _arrays(tensors: Any) -> Any:
-    return tf.nest.map_structure(np.asarray, tensors)
+    return tf.nest.map_structure(
+        lambda one: one.numpy() if isinstance(one, tf.Tensor) else one, tensors
+    )

@@ -26,9 +26,9 @@ from .choice import start
 from .large import fit_large, open_later
 from .parameters import check_parameters
 from .predictions import Predictions
+from .prepared import in_memory, source_of
 from .specification import specify
 from .stages import Stages, begin
-from .survey import in_memory, source_of
 from .training import train
 
 

@@ -15,9 +15,10 @@ from ..models import BSVM
 from ..prediction.calibration import calibrate
 from . import inputs
 from .choice import start
+from .prepared import Prepared, open_rows
 from .specification import Data, Specification, specify
 from .stages import Stages, begin
-from .survey import Prepared, Rows, Survey, class_weights, open_rows, survey
+from .survey import Rows, Survey, class_weights, survey
 from .training import Start, train
 
 
@@ -32,7 +33,7 @@ class Opened(NamedTuple):
 
 def open_large(rows: Any, source: Source, estimator: Any, seed: int, stages: Stages) -> Opened:
     """
-    :param rows: see `survey.source_of`.
+    :param rows: see `prepared.source_of`.
     :param source: these, opened.
     :param estimator: a `BSVMClassifier`.
     :param stages: where the pass may have left what it has found.
@@ -112,7 +113,7 @@ def scale_up(model: BSVM, factor: float) -> None:
 
 def open_later(rows: Any, estimator: Any) -> Prepared:
     """
-    :param rows: see `survey.source_of`; some of the classes may be all that they have.
+    :param rows: see `prepared.source_of`; some of the classes may be all that they have.
     :param estimator: a fitted `BSVMClassifier`.
     :raise ValueError: for other columns, and for names of labels that it does not know.
     """

@@ -12,7 +12,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..prediction.marginals import predict_probabilities, predict_probits
 from . import inputs
-from .survey import Prepared, Rows, open_rows, source_of
+from .prepared import Prepared, open_rows, source_of
+from .survey import Rows
 
 
 class Predictions:

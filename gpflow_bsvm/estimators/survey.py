@@ -1,49 +1,34 @@
-"""What a classifier wants to know of rows that are not in memory, and how its model sees them."""
+"""What a classifier wants to know of rows that are not in memory."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import copy
+import operator
+from collections import Counter
+from collections.abc import Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-import tensorflow as tf
 from gpflow.base import AnyNDArray
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.class_weight import compute_class_weight
 
 from ..data.batch import Batch
 from ..data.checks import as_matrix, check_inputs
-from ..data.dask_data import dask_reader, is_dask
-from ..data.opening import open_source
 from ..data.passes import sum_over
 from ..data.pieces import Origin
 from ..data.prefetch import closed_at_end
-from ..data.readers import Reader
-from ..data.sources import ArraySource, Remote, Source
+from ..data.sampling import random_keys
+from ..data.sources import Source
 from ..inference.history import progress_bar
-from .inputs import check_classes, number, refuse_beside_source
-from .specification import Data
+from .inputs import check_classes
 from .training import few_of_each_first
 
 #: Everything but q is learned from so many rows, drawn at random.
 SAMPLE_ROWS = 20_000
-CHUNK_ROWS = 2**14
 #: More kinds of labels are no classes.
 _MOST_CLASSES = 1000
-
-
-def source_of(X: Any, y: Any = None, sample_weight: Any = None) -> Any:
-    """
-    :return: rows with their labels that are read piece by piece; None for arrays in memory.
-    :raise ValueError: for labels or weights beside such rows that have their own.
-    """
-    if is_dask(X):
-        return dask_reader(X, y, sample_weight)
-    if not isinstance(X, (Reader, Source, tf.data.Dataset)):
-        return None
-    refuse_beside_source(y, sample_weight)
-    return X
 
 
 class Rows(NamedTuple):
@@ -105,43 +90,69 @@ def survey(source: Source, seed: int, progress: bool | None = False) -> Survey:
     :raise ValueError: for one class only, a class all of whose rows have weight 0, or more labels
         than classes can be.
     """
-    seen = _Seen(seed)
     with progress_bar(source.known_rows, "survey", progress, "row") as bar:
-
-        def look(batch: Batch) -> tf.Tensor:
-            seen.look(batch.X.numpy(), batch.Y.numpy()[:, 0], batch.weight.numpy()[:, 0])
-            bar.update(len(batch.Y))
-            return tf.reduce_sum(batch.weight)
-
-        total = float(sum_over(source.here(), look))
+        seen: _Seen = sum_over(_Watched(source, bar), partial(_Seen, seed), add=operator.add)
     values = np.sort(np.array(list(seen.counts)))
     check_classes(np.searchsorted(values, list(seen.weighed)), values)
     sample = seen.kept[np.argsort(seen.kept[:, 0])]
     columns = np.ascontiguousarray(sample[:, 3:]), sample[:, 1:2], sample[:, 2]
-    return Survey(values, np.array([seen.counts[v] for v in values]), seen.scaler, columns, total)
+    counts = np.array([seen.counts[value] for value in values])
+    return Survey(values, counts, seen.scaler, columns, seen.weight)
+
+
+class _Watched(Source):
+    """A source whose chunks a progress bar counts, where they are read here."""
+
+    def __init__(self, source: Source, bar: Any) -> None:
+        self._source, self._bar, self.remote = source, bar, source.remote
+
+    @property
+    def num_rows(self) -> int:  # type: ignore[override]
+        """:return: N."""
+        return self._source.num_rows
+
+    def chunks(self) -> Iterator[Batch]:
+        """See `Source`."""
+        with closed_at_end(self._source.chunks()) as batches:
+            for batch in batches:
+                yield batch
+                self._bar.update(len(batch.Y))
 
 
 class _Seen:
-    """What the rows until now say."""
+    """What some rows say."""
 
-    def __init__(self, seed: int) -> None:
-        self._rng, self.scaler = np.random.default_rng(seed), StandardScaler()
-        self.counts: dict[float, int] = {}
-        self.weighed: set[float] = set()  #: labels of rows that count
-        self.kept: AnyNDArray = np.empty((0, 0))  #: random number, y, weight and X of some rows
+    def __init__(self, seed: int, batch: Batch) -> None:
+        X, Y, weights = (np.asarray(column) for column in batch)
+        y, weight, keys = Y[:, 0], weights[:, 0], random_keys(batch, seed)
+        self.weight, self.scaler = float(weight.sum()), StandardScaler()
+        self.counts = Counter(dict(zip(*np.unique(y, return_counts=True))))
+        rows = np.column_stack([keys, y, weight, X])[weight > 0]
+        self.weighed = set(rows[:, 1])  #: labels of rows that count
+        if len(rows):
+            self.scaler.partial_fit(rows[:, 3:], sample_weight=rows[:, 2])
+        self.kept = _smallest(rows)  #: some of them
+        self._check()
 
-    def look(self, X: AnyNDArray, y: AnyNDArray, weight: AnyNDArray) -> None:
-        """See some more rows."""
-        for value, count in zip(*np.unique(y, return_counts=True)):
-            self.counts[value] = self.counts.get(value, 0) + int(count)
+    def _check(self) -> None:
         if len(self.counts) > _MOST_CLASSES:
             raise ValueError(f"there are more than {_MOST_CLASSES} labels: classes are expected")
-        X, y, weight = (column[weight > 0] for column in (X, y, weight))
-        if len(y):
-            self.weighed |= set(y)
-            self.scaler.partial_fit(X, sample_weight=weight)
-            rows = np.column_stack([self._rng.random(len(y)), y, weight, X])
-            self.kept = _smallest(np.concatenate([self.kept, rows]) if len(self.kept) else rows)
+
+    def __add__(self, other: _Seen) -> _Seen:
+        if not other.weighed or not self.weighed:
+            both = copy.copy(self if self.weighed else other)
+        else:
+            both = copy.copy(self)
+            both.kept = _smallest(np.concatenate([self.kept, other.kept]))
+            both.scaler = copy.deepcopy(self.scaler)
+            # Two rows with the mean and the deviations of all that the other has seen.
+            mean, deviation = other.scaler.mean_, np.sqrt(other.scaler.var_)
+            half = np.full(2, np.mean(other.scaler.n_samples_seen_) / 2)
+            both.scaler.partial_fit([mean - deviation, mean + deviation], sample_weight=half)
+        both.weight, both.counts = self.weight + other.weight, self.counts + other.counts
+        both.weighed = self.weighed | other.weighed
+        both._check()
+        return both
 
 
 def _smallest(rows: AnyNDArray) -> AnyNDArray:
@@ -160,88 +171,3 @@ def class_weights(counts: AnyNDArray | None, classes: AnyNDArray, wanted: Any) -
     if wanted == "balanced" and counts is not None:
         return np.asarray(counts.sum() / (len(classes) * counts))
     return np.asarray(compute_class_weight(wanted, classes=classes, y=classes))
-
-
-class Prepared(Source):
-    """The rows of a source as a classifier's model sees them: scaled, with labels 0..C-1."""
-
-    def __init__(
-        self,
-        source: Source,
-        scaler: StandardScaler | None,
-        values: AnyNDArray | None = None,
-        weights: AnyNDArray | None = None,
-    ) -> None:
-        """
-        :param values: [C], labels as the source has them, sorted; None: no label is looked at.
-        :param weights: [C], of rows of these.
-        """
-        self.source, self._how = source, (scaler, values, weights)
-        self.indexed, self.counted = source.indexed, source.counted
-        self.row_bytes, self.ordered = source.row_bytes, source.ordered
-
-    @property
-    def num_rows(self) -> int:  # type: ignore[override]
-        """:return: N."""
-        return self.source.num_rows
-
-    @property
-    def marks(self) -> Mapping[str, str]:
-        """See `Source`."""
-        return self.source.marks
-
-    def chunks(self) -> Iterator[Batch]:
-        """See `Source`."""
-        return self._each(self.source.chunks())
-
-    def scaled(self, factor: float) -> Prepared:
-        """See `Source`."""
-        return Prepared(self.source.scaled(factor), *self._how)
-
-    def gather(self, index: AnyNDArray) -> tuple[Batch, AnyNDArray]:
-        """See `Source`."""
-        rows, where = self.source.gather(index)
-        return self._prepare(rows), where
-
-    def stream(self, position: int, batch_size: int) -> Iterator[Batch]:
-        """See `Source`."""
-        return self._each(self.source.stream(position, batch_size))
-
-    def _each(self, batches: Iterator[Batch]) -> Iterator[Batch]:
-        with closed_at_end(batches) as open_batches:
-            for batch in open_batches:
-                yield self._prepare(batch)
-
-    @property
-    def remote(self) -> Remote | None:  # type: ignore[override]
-        """See `Source`."""
-        remote = self.source.remote
-        return None if remote is None else remote.seen(partial(_prepared, *self._how))
-
-    def _prepare(self, batch: Batch) -> Batch:
-        return _prepared(*self._how, batch)
-
-
-def _prepared(
-    scaler: StandardScaler | None,
-    values: AnyNDArray | None,
-    weights: AnyNDArray | None,
-    batch: Batch,
-) -> Batch:
-    X = batch.X if scaler is None else tf.constant(scaler.transform(batch.X), batch.X.dtype)
-    if values is None:
-        return batch._replace(X=X)
-    index = number(batch.Y.numpy(), values)
-    weight = batch.weight if weights is None else batch.weight * weights[index]
-    return Batch(X, tf.constant(index, batch.Y.dtype), weight)
-
-
-def in_memory(data: Data) -> Source:
-    """:return: a source of rows that are checked, scaled and numbered."""
-    X, Y, weight = data
-    return ArraySource(X, Y, weight[:, None], CHUNK_ROWS)
-
-
-def open_rows(data: Any, rows: Rows) -> Source:
-    """:return: a source of what `source_of` has found."""
-    return open_source(data, rows, CHUNK_ROWS)
