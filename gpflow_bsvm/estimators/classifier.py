@@ -206,8 +206,7 @@ class BSVMClassifier(Predictions, ClassifierMixin, BaseEstimator):  # type: igno
         if not hasattr(self, "model_"):
             inputs.check_first_part(y, classes)
             return self.fit(X, y, sample_weight, checkpoint)
-        algorithm = Streaming(forget=forget)
-        new = copy.copy(self)
+        algorithm, new = Streaming(forget=forget), copy.copy(self)
         source = new._later(X, y, sample_weight)
         new.model_ = gpflow.utilities.deepcopy(self.model_)
         new.history_ = algorithm.run(
