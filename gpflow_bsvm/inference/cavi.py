@@ -15,6 +15,7 @@ from gpflow.likelihoods import Likelihood
 from ..checks import check_choice, check_elbo, check_number, check_rate, check_whole
 from ..data.passes import sum_over
 from ..data.sources import Source
+from ..engine.blocks import compiled_block_statistics
 from ..engine.contracts import Model, shares_shifts
 from ..engine.line_search import Ascent
 from ..engine.natural import Gaussian, Natural, blend, centre, compiled_expected_factor, solve
@@ -105,6 +106,16 @@ class State(NamedTuple):
     known: Natural | None = None  #: a Gaussian factor of the target beside prior and data
 
 
+def _step(
+    natural: Natural, sums: Natural, rho: tf.Tensor, share: tf.Tensor
+) -> tuple[Natural, Gaussian]:
+    natural = blend(natural, sums, rho)
+    return centre(natural, solve(natural), share)
+
+
+_compiled_step = Compiled(_step)
+
+
 @Compiled
 def compiled_sweep(
     likelihood: Likelihood,
@@ -118,8 +129,7 @@ def compiled_sweep(
     A step of size rho towards the sites' sums, then `centre` with `share`, and the statistics of
     `rows` where that arrives.
     """
-    natural = blend(natural, sums, rho)
-    natural, q = centre(natural, solve(natural), share)
+    natural, q = _step(natural, sums, rho, share)
     return natural, q, accumulate(likelihood, rows, marginals(rows.features.phi, q.R, q.c))
 
 
@@ -134,8 +144,13 @@ class Sweeps(Run):
         """:param known: see `State`."""
         self._options, self._model, self._data, self._known = options, model, data, known
         self.max_steps = options.max_steps
-        self._sweep = compiled_sweep.bind(model.likelihood)
-        self._accumulate = compiled_accumulate.bind(model.likelihood)
+        self._rows, prior = data.blocks(), data.prior
+        if prior is None:
+            self._sweep = compiled_sweep.bind(model.likelihood)
+            self._accumulate = compiled_accumulate.bind(model.likelihood)
+        else:
+            self._sweep = self._sweep_blocks
+            self._accumulate = compiled_block_statistics.bind(model.likelihood, prior)
         # A factor of each latent function's own costs where all of them shift together.
         self._share = shares_shifts(model) if known is None else tf.zeros([], default_float())
         self._phases = options.phases(num_entries(model, data))
@@ -191,12 +206,18 @@ class Sweeps(Run):
             *arrived[:], seen = self._sweep(start.natural, start.sums, rate, self._share, rows)
             return Statistics(*seen)
 
-        sums, expectation = sum_over(self._data, look)
+        sums, expectation = sum_over(self._rows, look)
         natural, q = arrived
         if self._known is not None:
             sums = Natural(*map(tf.add, sums, self._known))
             expectation += compiled_expected_factor(self._known, q)
         return Point(natural, float(expectation - q.kl), sums)
+
+    def _sweep_blocks(self, *arguments: Any) -> tuple[Natural, Gaussian, Statistics]:
+        """As `compiled_sweep`, of a block."""
+        *step, block = arguments
+        natural, q = _compiled_step(*step)
+        return natural, q, self._accumulate(q, block)
 
     def resume(self, state: State) -> None:
         """See `Run`."""
