@@ -19,7 +19,7 @@ from .statistics import Statistics, accumulate, marginals
 
 #: Features may be made in single precision where at the inducing points, at which distances are 0
 #: and rounding is worst, no entry is off by more than this part of the prior's deviation.
-SINGLE_ERROR = 1e-5
+SINGLE_ERROR = 4e-6
 
 #: Parts that may be under way at once, so that all cores are busy.
 _PARALLEL = 4
