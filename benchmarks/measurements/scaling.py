@@ -15,7 +15,7 @@ from .passes import a_pass, standardised_rows, usual_model
 ROWS = (10**4, 10**5, 10**6, 5 * 10**6, 2 * 10**7)
 POINTS = (32, 64, 128, 256, 512, 1024)
 COLUMNS = (2, 8, 32, 128, 512)
-FEW, REPEATS = 2**16, 3
+FEW, REPEATS = 2**16, 2
 BASE = 10**6
 
 
