@@ -10,7 +10,7 @@ from .markdown import markdown
 NEAR = 1e-4
 
 
-def passes(rows: pd.DataFrame) -> str:
+def beginnings(rows: pd.DataFrame) -> str:
     lines = []
     for (loss, start, number), fit in rows.groupby(["loss", "start", "rows"], sort=False):
         name = "the prior" if start == "cold" else f"{number} rows, {start}"

@@ -47,15 +47,18 @@ class Partitions(Remote):
         """:return: N."""
         return sum(self._rows)
 
-    def seen(self, view: Callable[[Any], Any], row_bytes: int | None = None) -> Partitions:
+    def has_room(self, num_bytes: float) -> bool:
+        """See `Remote`."""
+        return self._kept + num_bytes <= self.cluster.memory
+
+    def seen(self, view: Callable[[Any], Any], keep: bool = False) -> Partitions:
         """See `Remote`."""
         cluster, views = self.cluster, (*self._views, view)
-        kept = self._kept + self.num_rows * (row_bytes or 0)
-        if row_bytes is None or kept > cluster.memory:
+        if not keep:
             return Partitions(cluster, self._parts, self._rows, views, self._kept)
         how = cluster.send(Job(_nothing, views))
         parts = cluster.map(workers.seen, [how] * len(self._rows), self._parts())
-        return Partitions(cluster, lambda: parts, self._rows, (), kept)
+        return Partitions(cluster, lambda: parts, self._rows, (), self._kept)
 
     def sum(
         self, function: Callable[..., Any], along: tuple[Any, ...], add: Callable[[Any, Any], Any]

@@ -153,12 +153,16 @@ class Remote(ABC):
         """:return: `RemoteRows`, in the structure that `function` returns."""
 
     @abstractmethod
-    def seen(self, view: Callable[[Any], Any], row_bytes: int | None = None) -> Remote:
+    def seen(self, view: Callable[[Any], Any], keep: bool = False) -> Remote:
         """
-        :param view: of each chunk, made anew in each pass.
-        :param row_bytes: what a row takes in it: it is kept where memory allows. None: it is not.
+        :param view: of each chunk.
+        :param keep: whether what it makes is kept there, or made anew in each pass.
         :return: the rows as `view` makes them.
         """
+
+    @abstractmethod
+    def has_room(self, num_bytes: float) -> bool:
+        """:return: whether so much may be kept beside what is kept already."""
 
 
 class RemoteRows(ABC):

@@ -57,7 +57,8 @@ class Compiled:
         :param function: to be compiled.
         :param rebuilds: call it as `function(rebuild, values, *tensors)`: `rebuild(values)` are the
             modules with the unconstrained `values`, in the order of `parameters_of`, so that the
-            function may move them, as a loop that learns does.
+            function may move them, as a loop that learns does; `rebuild(values, dtype)` casts what
+            the parameters come to.
         :param made_by: a function and arguments that give this object, where it has no name in the
             module of `function`: what another process needs to have the same.
         """
@@ -162,17 +163,16 @@ def _named(module: str, name: str) -> Any:
     return getattr(importlib.import_module(module), name)
 
 
-def _rebuilder(
-    modules: tuple[Any, ...], parameters: list[gpflow.Parameter]
-) -> Callable[[list[tf.Tensor]], Any]:
-    def rebuild(values: list[tf.Tensor]) -> tuple[Any, ...]:
+def _rebuilder(modules: tuple[Any, ...], parameters: list[gpflow.Parameter]) -> Callable[..., Any]:
+    def rebuild(values: list[tf.Tensor], dtype: tf.DType | None = None) -> tuple[Any, ...]:
         # deepcopy takes what the memo has: here tensors in the place of the parameters, and
         # distributions as they are (TFP's `TransformedDistribution` cannot be copied).
         parts = tf.nest.flatten(modules)
         memo = {id(p): p for p in parts if isinstance(p, tfp.distributions.Distribution)}
         for parameter, value in zip(parameters, values):
             transform = parameter.transform
-            memo[id(parameter)] = value if transform is None else transform.forward(value)
+            value = value if transform is None else transform.forward(value)
+            memo[id(parameter)] = value if dtype is None else tf.cast(value, dtype)
         return copy.deepcopy(modules, memo) if parameters else modules
 
     return rebuild

@@ -16,6 +16,7 @@ from gpflow.likelihoods import Likelihood
 from ..checks import check_choice, check_elbo, check_number, check_rate, check_whole
 from ..data.passes import sum_over
 from ..data.sources import Source
+from ..engine.blocks import compiled_block_statistics
 from ..engine.contracts import Model, shares_shifts
 from ..engine.line_search import Ascent
 from ..engine.natural import Gaussian, Natural, blend, centre, compiled_expected_factor, solve
@@ -142,8 +143,11 @@ class Sweeps(Run):
         """:param known: see `State`."""
         self._options, self._model, self._data, self._known = options, model, data, known
         self.max_steps = options.max_steps
+        self._rows, prior = data.blocks(), data.prior
         self._sweep = compiled_sweep.bind(model.likelihood)
         self._accumulate = compiled_accumulate.bind(model.likelihood)
+        if prior is not None:
+            self._accumulate = compiled_block_statistics.bind(model.likelihood, prior)
         # A factor of each latent function's own costs where all of them shift together.
         self._share = shares_shifts(model) if known is None else tf.zeros([], default_float())
         self._phases = options.phases(num_entries(model, data))
@@ -192,11 +196,11 @@ class Sweeps(Run):
         """One pass over the data: the point at rho, its ELBO and the sums seen from there."""
         rate = tf.constant(rho, start.natural.h.dtype)
         how = start.natural, start.sums, rate, self._share
-        if self._data.one_chunk:  # its graph takes the step too: a call less in each sweep
-            natural, q, (sums, expectation) = sum_over(self._data, partial(self._sweep, *how))
+        if self._rows.one_chunk:  # its graph takes the step too: a call less in each sweep
+            natural, q, (sums, expectation) = sum_over(self._rows, partial(self._sweep, *how))
         else:
             natural, q = compiled_step(*how)
-            sums, expectation = sum_over(self._data, partial(self._accumulate, q))
+            sums, expectation = sum_over(self._rows, partial(self._accumulate, q))
         if self._known is not None:
             sums = Natural(*map(tf.add, sums, self._known))
             expectation += compiled_expected_factor(self._known, q)
