@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import argparse
 import logging
+import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
-from .atomic import whole_file
 from .terminal import fail, integer, quiet_import
 
-#: Rows that a prediction reads, and writes, at a time.
-_ROWS = 100_000
 _FILES = "a Parquet or CSV file with a header (.parquet, .csv, .csv.gz), or a directory of such"
+
+_NAMES = "names of all columns of CSV files whose first line is a row"
 
 
 def add_to(subparsers: Any) -> None:
@@ -21,7 +22,8 @@ def add_to(subparsers: Any) -> None:
         "train",
         help="train a BSVMClassifier on a table",
         description="Train a BSVMClassifier on a table, which need not fit into memory: all but q "
-        "is learned from 20 000 rows at random. The model goes into a file.",
+        "is learned from 20 000 rows at random. The model goes into a file. Until then the "
+        "directory MODEL.partial keeps what is done: the same command goes on from there.",
     )
     add = train.add_argument
     add("data", metavar="DATA", help=_FILES)
@@ -29,6 +31,7 @@ def add_to(subparsers: Any) -> None:
     add("--output", metavar="MODEL", type=Path, required=True, help="file for the model")
     add("--features", metavar="A,B", help="columns to learn from (default: all others)")
     add("--weight", metavar="COL", help="column of the rows' weights")
+    add("--names", metavar="A,B", help=_NAMES)
     add("--num-inducing", type=integer(1), metavar="M", help="default: as many as pay")
     add("--seed", type=integer(0), default=0, metavar="S", help="default: %(default)s")
     add("--no-progress", action="store_true", help="no progress bar")
@@ -36,34 +39,40 @@ def add_to(subparsers: Any) -> None:
     predict = subparsers.add_parser(
         "predict",
         help="probabilities and labels of the rows of a table",
-        description="Write a CSV with a column for the probability of each class, and the label.",
+        description="Write a CSV with a column for the probability of each class, and the label. "
+        "Until it is whole it lies in FILE.partial: the same command goes on from there.",
     )
     add = predict.add_argument
     add("model", metavar="MODEL", type=Path, help="file that train has written")
     add("data", metavar="DATA", help=_FILES)
+    add("--names", metavar="A,B", help=_NAMES)
     out = "CSV file (default: %(default)s)"
     add("--output", metavar="FILE", type=Path, default=Path("predictions.csv"), help=out)
+    add("--no-progress", action="store_true", help="no progress bar")
     predict.set_defaults(run=_predict)
 
 
 def _train(args: argparse.Namespace) -> int:
     with quiet_import():
         from . import BSVMClassifier, save
+        from .predicting import unfinished
     logging.getLogger("tensorflow").setLevel(logging.ERROR)
     try:
-        if not args.output.absolute().parent.is_dir():
-            raise ValueError(f"there is no directory {args.output.absolute().parent}")
-        features = None if args.features is None else args.features.split(",")
-        how = {"target": args.target, "weight": args.weight, "features": features}
-        rows = _files(args.data, classes="auto", **how)
+        _check_place(args.output)
+        how = {"target": args.target, "weight": args.weight, "features": _listed(args.features)}
+        rows = _files(args.data, _listed(args.names), classes="auto", **how)
         for name in rows.left_out:
             print(f"column {name!r} left out: it looks like the index that pandas writes")
+        kept = unfinished(args.output)
+        if kept.is_dir():
+            print(f"goes on from {kept}")
         classifier = BSVMClassifier(
             num_inducing=args.num_inducing or "auto",
             random_state=args.seed,
-            verbose=not args.no_progress,
-        ).fit(rows)
+            verbose=not args.no_progress and sys.stderr.isatty(),
+        ).fit(rows, checkpoint=kept)
         save(classifier, args.output)
+        shutil.rmtree(kept, ignore_errors=True)
     except (ValueError, ImportError, OSError) as error:
         return fail(2, error)
     print(
@@ -78,43 +87,45 @@ def _train(args: argparse.Namespace) -> int:
 def _predict(args: argparse.Namespace) -> int:
     with quiet_import():
         from . import BSVMClassifier, load
+        from .predicting import digest_of, predict_table
     logging.getLogger("tensorflow").setLevel(logging.ERROR)
     try:
         classifier = load(args.model)
         if not isinstance(classifier, BSVMClassifier):
             raise ValueError(f"{args.model} holds a {type(classifier).__name__}, no classifier")
         names = getattr(classifier, "feature_names_in_", None)
-        rows = _files(args.data, features=None if names is None else list(names))
-        number = _write(classifier, rows, args.output)
+        how = {"features": None if names is None else list(names)}
+        rows = _files(args.data, _listed(args.names), **how)
+        _check_place(args.output)
+        progress = False if args.no_progress else None
+        known = digest_of(args.model)
+        number, before = predict_table(classifier, rows, args.output, known, progress)
     except (ValueError, ImportError, OSError) as error:
         return fail(2, error)
-    print(f"{number} rows written to {args.output}")
+    already = f", {before} of them by an earlier call" if before else ""
+    print(f"{number} rows written to {args.output}{already}")
     return 0
 
 
-def _files(path: str, **how: Any) -> Any:
+def _check_place(output: Path) -> None:
+    """:raise ValueError: if there can be no such file."""
+    if not output.absolute().parent.is_dir():
+        raise ValueError(f"there is no directory {output.absolute().parent}")
+    if output.is_dir():
+        raise ValueError(f"{output} is a directory, and the name of a file is needed")
+
+
+def _listed(names: str | None) -> list[str] | None:
+    return None if names is None else names.split(",")
+
+
+def _files(path: str, names: list[str] | None = None, **how: Any) -> Any:
     """:return: a reader of what the path's ending, or that of the files in it, says."""
     from .data import CSVFiles, ParquetFiles
 
     where = Path(path)
     inside = [where] if not where.is_dir() else sorted(where.rglob("*"))
     parquet = any(one.name.endswith(ParquetFiles.endings) for one in inside)
-    return (ParquetFiles if parquet else CSVFiles)(path, **how)
-
-
-def _write(classifier: Any, rows: Any, output: Path) -> int:
-    """Chunk by chunk."""
-    import numpy as np
-
-    from .optional import require
-
-    pandas, number = require("pandas"), 0
-    names = [f"p({label})" for label in classifier.classes_]
-    with whole_file(output) as file:
-        for piece in rows.pieces(_ROWS):
-            p = classifier.predict_proba(pandas.DataFrame(piece.X, columns=list(rows.features)))
-            table = pandas.DataFrame(p, columns=names)
-            table["label"] = classifier.classes_[np.argmax(p, axis=1)]
-            table.to_csv(file, index=False, float_format="%.10g", header=not number)
-            number += len(p)
-    return number
+    if parquet and names is not None:
+        raise ValueError(f"--names is for CSV files, and {path} is Parquet: it has names")
+    return ParquetFiles(path, **how) if parquet else CSVFiles(path, names=names, **how)

@@ -103,7 +103,8 @@ def _bundled(name: str) -> Dataset:
     return Dataset(name, np.asarray(bunch.data, np.float64), bunch.target, names)
 
 
-def _data_directory() -> Path:
+def data_directory() -> Path:
+    """:return: where sets of one's own are looked for, whether or not it is there."""
     if os.environ.get(DATA_VARIABLE):
         return Path(os.environ[DATA_VARIABLE]).expanduser()
     cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
@@ -111,13 +112,13 @@ def _data_directory() -> Path:
 
 
 def _candidates(name: str) -> list[Path]:
-    directory = _data_directory()
+    directory = data_directory()
     return [directory / folder / (name + suffix) for folder in _FOLDERS for suffix in _SUFFIXES]
 
 
 def _not_found(name: str) -> str:
     """:return: where was looked, and how to look elsewhere."""
-    directory = _data_directory()
+    directory = data_directory()
     state = "has no such file" if directory.is_dir() else "does not exist"
     return (
         f"the data directory {directory} {state}; set {DATA_VARIABLE} to a directory that holds "

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import gpflow_bsvm as gb
-from gpflow_bsvm import cli, commands
+from gpflow_bsvm import cli, commands, predicting
 
 pandas = pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")
@@ -40,7 +40,7 @@ def train(folder, data, *options):
 
 
 def test_predictions_are_those_of_the_classifier(folder, monkeypatch):
-    monkeypatch.setattr(commands, "_ROWS", 17)  # several parts
+    monkeypatch.setattr(predicting, "PART_ROWS", 17)  # several parts
     output = folder / "p.csv"
     assert run("predict", folder / "model.npz", folder / "rows.csv", "--output", output) == 0
     found, table = pandas.read_csv(output), pandas.read_csv(folder / "rows.csv")
@@ -98,11 +98,101 @@ def test_bad_input_is_one_line(folder, capfd, monkeypatch, message):
     assert re.search(message, error)
 
 
-def test_an_interrupted_prediction_leaves_no_file(folder, monkeypatch):
-    def interrupted(*_, **__):
-        raise KeyboardInterrupt
+class Death(BaseException):
+    """Of a process."""
 
-    monkeypatch.setattr("gpflow_bsvm.BSVMClassifier.predict_proba", interrupted)
-    output = folder / "never.csv"
-    assert run("predict", folder / "model.npz", folder / "rows.csv", "--output", output) == 130
-    assert not list(folder.glob("never*"))
+
+def dies_at(monkeypatch, home, name, call):
+    """The so-manieth call of a method is the end of the process."""
+    function, calls = getattr(home, name), iter(range(1000))
+
+    def dying(*arguments, **options):
+        if next(calls) == call:
+            raise Death
+        return function(*arguments, **options)
+
+    monkeypatch.setattr(home, name, dying)
+
+
+@pytest.fixture
+def small_parts(monkeypatch):
+    monkeypatch.setattr(predicting, "PART_ROWS", 7)  # 25 and 35 rows in two files: 9 parts
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_predictions_that_die_go_on(folder, capsys):
+    """Before a part, after it was written, and after that was noted; with a part half written."""
+    whole, output = folder / "whole.csv", folder / "died.csv"
+    given = ("predict", folder / "model.npz", folder / "parts", "--output")
+    assert run(*given, whole) == 0
+    kept = predicting.unfinished(output)
+    for home, name, call in [
+        (gb.BSVMClassifier, "predict_proba", 0),
+        (gb.BSVMClassifier, "predict_proba", 3),
+        (predicting.Checkpoints, "offer", 2),
+        (predicting.shutil, "rmtree", 0),
+    ]:
+        with pytest.MonkeyPatch.context() as patch, pytest.raises(Death):
+            dies_at(patch, home, name, call)
+            run(*given, output)
+        with open(kept / "rows.csv", "ab") as file:
+            file.write(b"0.5,0.")
+    assert whole.read_text() == output.read_text()  # died when it was whole already
+    output.unlink()
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(Death):
+        dies_at(patch, gb.BSVMClassifier, "predict_proba", 5)
+        run(*given, output)
+    capsys.readouterr()
+    assert run(*given, output) == 0
+    assert "60 rows written to" in (out := capsys.readouterr().out)
+    assert "32 of them by an earlier call" in out  # 25 of the first file, and 7
+    assert whole.read_text() == output.read_text()
+    assert not kept.exists()
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_a_table_that_was_touched_is_written_anew(folder):
+    output, given = folder / "touched.csv", ("predict", folder / "model.npz", folder / "parts")
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(Death):
+        dies_at(patch, gb.BSVMClassifier, "predict_proba", 2)
+        run(*given, "--output", output)
+    table = predicting.unfinished(output) / "rows.csv"
+    content = table.read_bytes()
+    table.write_bytes(content[:30] + b"9" + content[31:])
+    assert run(*given, "--output", output) == 0
+    assert run(*given, "--output", folder / "whole.csv") == 0
+    assert output.read_text() == (folder / "whole.csv").read_text()
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_predictions_of_others_are_refused(folder, capsys):
+    output = folder / "others.csv"
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(Death):
+        dies_at(patch, gb.BSVMClassifier, "predict_proba", 2)
+        run("predict", folder / "model.npz", folder / "parts", "--output", output)
+    gb.save(gb.load(folder / "model.npz").set_params(random_state=7), folder / "again.npz")
+    for model, data, what in [
+        ("again.npz", "parts", "model was"),
+        ("model.npz", "rows.csv", "fil"),
+    ]:
+        assert run("predict", folder / model, folder / data, "--output", output) == 2
+        error = capsys.readouterr().err
+        assert what in error and "of another fit" in error and error.count("\n") == 1
+
+
+def test_a_training_that_dies_goes_on(folder, capsys):
+    from gpflow_bsvm.inference import cavi
+
+    output = folder / "died.npz"
+    for call in (1, 3):
+        with pytest.MonkeyPatch.context() as patch, pytest.raises(Death):
+            dies_at(patch, cavi, "sum_over", call)
+            train(folder, "rows.csv", "--output", output)
+    assert train(folder, "rows.csv", "--output", output, "--seed", 1) == 2
+    assert "option random_state was 0, is 1" in capsys.readouterr().err
+    assert train(folder, "rows.csv", "--output", output) == 0
+    assert f"goes on from {output}.partial" in capsys.readouterr().out
+    assert not predicting.unfinished(output).exists()
+    one, two = (gb.load(folder / name).model_ for name in ("died.npz", "model.npz"))
+    for a, b in zip(one.parameters, two.parameters, strict=True):
+        np.testing.assert_array_equal(a, b)

@@ -239,8 +239,9 @@ def test_real_data_beats_the_base_rate():
 def test_constant_columns_are_reported(moons):
     X, y = moons
     frame = pd.DataFrame(X, columns=["north", "east"]).assign(height=3.0)
-    with pytest.warns(UserWarning, match=r"1 of 3 columns are constant .*: height"):
+    with pytest.warns(UserWarning, match=r"1 of 3 columns are constant .*: height") as warned:
         classifier = fixed(num_inducing=15).fit(frame, y)
+    assert warned[0].filename == __file__
     assert np.isfinite(classifier.predict_proba(frame)).all()
 
 

@@ -11,7 +11,8 @@ from gpflow_bsvm import BSVMClassifier
 from gpflow_bsvm.data import Blocks
 from gpflow_bsvm.engine.natural import Natural
 from gpflow_bsvm.estimators import large, survey
-from gpflow_bsvm.estimators.survey import Prepared, Rows, open_rows
+from gpflow_bsvm.estimators.prepared import Prepared, open_rows
+from gpflow_bsvm.estimators.survey import Rows
 
 N = 150
 
@@ -121,7 +122,7 @@ def test_scaling_up_is_repeating_rows_of_a_known_site():
 def test_classes_weigh_as_in_memory(data):
     found = look(data)
     for wanted in (None, "balanced", {2: 3.0, 4: 0.5}):
-        weights = survey.class_weights(found, np.array([2, 4]), wanted)
+        weights = survey.class_weights(found.counts, np.array([2, 4]), wanted)
         expected = compute_class_weight(wanted, classes=np.array([2, 4]), y=data[1][:, 0])
         np.testing.assert_allclose(weights, expected)
 
@@ -170,3 +171,52 @@ def test_files_bring_names(data, tmp_path):
     assert other.classes_.tolist() == ["yes", "no"]
     found = other.predict_proba(table[["a", "b"]])[:, ::-1]
     np.testing.assert_allclose(found, model.predict_proba(table[["a", "b"]]), atol=0.05)  # other Z
+
+
+def test_rows_of_weight_0_are_not_there(data):
+    X, Y = data
+    weight = np.arange(N) % 3.0
+    used = weight > 0
+    found, expected = look(data, weight), look((X[used], Y[used]), weight[used])
+    rows, wanted = (np.column_stack(seen.sample) for seen in (found, expected))
+    # Chunks of other rows are in another order.
+    np.testing.assert_array_equal(np.sort(rows, axis=0), np.sort(wanted, axis=0))
+    np.testing.assert_allclose(found.scaler.var_, expected.scaler.var_, rtol=1e-12)
+    assert found.weight == expected.weight and found.num_rows == N
+    assert look(data, np.repeat([0.0, 1.0], [120, N - 120])).scaler.mean_.shape == (2,)
+    with pytest.raises(ValueError, match=r"every row of class (np.float64\()?4.0\)? has weight 0"):
+        look(data, (Y[:, 0] == 2) * 1.0)
+
+
+def test_a_bad_row_late_in_a_file_changes_nothing(data, tmp_path):
+    """In the survey, in a later pass, and where rows come later."""
+    pandas, _ = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
+    X, Y = data
+    table = pandas.DataFrame(X, columns=["a", "b"]).assign(y=(Y[:, 0] == 4) * 1.0)
+    table.to_csv(tmp_path / "good.csv", index=False)
+    table.loc[137, "b"] = np.nan
+    table.to_csv(tmp_path / "bad.csv", index=False)
+    good, bad = (gb.data.CSVFiles(tmp_path / f"{name}.csv", target="y") for name in ("good", "bad"))
+    model = make().fit(good)
+    before = dict(vars(model))
+    where = r"file .*bad.csv, rows .* to .*: X holds nan \(row 137, column 'b'\)"
+    for call in (model.fit, model.partial_fit, model.predict):
+        with pytest.raises(ValueError, match=where):
+            call(bad)
+        assert vars(model) == before
+    passes, pieces = [], good.pieces
+
+    def spoilt(size):
+        passes.append(1)
+        return pieces(size) if len(passes) < 4 else bad.pieces(size)
+
+    good.pieces = spoilt
+    directory = tmp_path / "kept"
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(ValueError, match=where):
+        patch.setattr(gb.engine.projected_data, "CACHE_BYTES", 0)
+        model.fit(good, checkpoint=directory)
+    assert vars(model) == before and len(passes) > 3
+    del good.pieces
+    model.fit(good, checkpoint=directory)
+    for found, wanted in zip(state(model.model_), state(before["model_"])):
+        np.testing.assert_array_equal(found, wanted)

@@ -78,10 +78,17 @@ def test_the_code_on_large_data_runs():
     assert ((p > 0) & (p < 1)).all()
 
 
+@pytest.mark.slow
+def test_the_code_on_a_cluster_runs():
+    p = run("docs/cluster.md")["p"]
+    assert ((p > 0) & (p < 1)).all()
+
+
 def test_no_other_page_has_code_that_nothing_runs():
     assert {page for page, text in PAGES.items() if "```python" in text} == {
         "README.md",
         "docs/checkpoints.md",
+        "docs/cluster.md",
         "docs/guide.md",
         "docs/large-data.md",
         "docs/probabilities.md",

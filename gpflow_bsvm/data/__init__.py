@@ -1,9 +1,21 @@
 """The one door to the data: what rows come from, their checks, and the two loops over them."""
 
 from .csv_files import CSVFiles
+from .dask_data import DaskArrays, DaskFrame
 from .opening import open_source
 from .parquet_files import ParquetFiles
-from .readers import Blocks, MappedArrays, Reader
+from .readers import Blocks, MappedArrays, Part, Reader
 from .sources import Source
 
-__all__ = ["Blocks", "CSVFiles", "MappedArrays", "ParquetFiles", "Reader", "Source", "open_source"]
+__all__ = [
+    "Blocks",
+    "CSVFiles",
+    "DaskArrays",
+    "DaskFrame",
+    "MappedArrays",
+    "ParquetFiles",
+    "Part",
+    "Reader",
+    "Source",
+    "open_source",
+]

@@ -115,7 +115,7 @@ def check_weights(
 
 def warn_of_constants(X: AnyNDArray, names: Any = None) -> None:
     """
-    Warn the caller's caller of columns that say nothing; they do no harm.
+    Warn whoever calls an estimator's `fit` of columns that say nothing; they do no harm.
 
     :param names: of the columns; None: numbers.
     """
@@ -127,7 +127,7 @@ def warn_of_constants(X: AnyNDArray, names: Any = None) -> None:
     warnings.warn(
         f"{len(constant)} of {X.shape[1]} columns are constant and carry no information: "
         f"{shown}{more}",
-        stacklevel=3,
+        stacklevel=4,  # whose step it is lies between
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..optional import require
@@ -12,21 +12,48 @@ from .files import Files
 class CSVFiles(Files):
     """
     Rows of CSV files whose first line has the columns' names, also compressed. Their number is not
-    known beforehand: what needs it counts by a pass.
+    known beforehand: what needs it counts by a pass. A file without such a line needs `names`::
+
+        gpflow_bsvm.data.CSVFiles("rows.csv", target="y", names=["y", "x1", "x2"])
     """
 
     endings = (".csv", ".csv.gz", ".csv.bz2", ".csv.zst")
 
+    def __init__(self, *arguments: Any, names: Sequence[str] | None = None, **options: Any) -> None:
+        """
+        Other arguments and errors as `ParquetFiles`.
+
+        :param names: of all columns in their order, where the first line has a row already.
+        :raise ValueError: for a first line of numbers other than 0, 1, 2, ..., if names are not
+            given.
+        """
+        if isinstance(names, str):
+            raise ValueError(f"names must be a list of names, got the string {names!r}")
+        self._names = None if names is None else list(names)
+        super().__init__(*arguments, **options)
+
     def _open(self, path: str, **convert: Any) -> Any:
         csv = require("pyarrow.csv", extra="files")
-        return csv.open_csv(path, convert_options=csv.ConvertOptions(**convert))
+        return csv.open_csv(
+            path,
+            read_options=csv.ReadOptions(column_names=self._names),
+            convert_options=csv.ConvertOptions(**convert),
+        )
 
     def _schema(self, path: str) -> Any:
         try:
             with self._open(path) as file:
-                return file.schema
+                schema = file.schema
         except require("pyarrow", extra="files").ArrowInvalid as error:
             raise ValueError(f"file {path} cannot be read: {error}") from error
+        counted = [str(number) for number in range(len(schema.names))]  # as pandas may call them
+        if self._names is None and all(map(_is_number, schema.names)) and schema.names != counted:
+            raise ValueError(
+                f"the first line of {path} has numbers in the place of the columns' names "
+                f"({', '.join(schema.names[:4])}, ...): give names=[...], those of all "
+                f"{len(schema.names)} columns, if it is a row"
+            )
+        return schema
 
     def _column(self, path: str, name: str) -> Iterator[Any]:
         if name not in self._schema(path).names:
@@ -63,6 +90,15 @@ class CSVFiles(Files):
         except arrow.ArrowInvalid:
             pass  # no table at all
         return str(error)
+
+
+def _is_number(name: str) -> bool:
+    """:return: whether this is rather a value than a column's name."""
+    try:
+        float(name)
+    except ValueError:
+        return False
+    return True
 
 
 def _first_wrong(texts: Any, kind: Any, compute: Any) -> int | None:

@@ -104,6 +104,16 @@ class Files(Reader):
         return None if self._numbers is None else self._numbers.names
 
     @property
+    def marks(self) -> dict[str, str]:
+        """See `Reader`; wherever the files lie."""
+        size = sum(map(os.path.getsize, self.paths))
+        return {
+            "files": f"{len(self.paths)} of {size} bytes",
+            "columns of the files": str((*self.features, self._target, self._weight)),
+            "classes": repr(self.classes),
+        }
+
+    @property
     def columns(self) -> list[str]:
         """:return: names of all columns that are read."""
         return [*self.features, *(n for n in (self._target, self._weight) if n is not None)]

@@ -56,7 +56,7 @@ class ClassNumbers:
         arrow, compute = (require(m, extra="files") for m in ("pyarrow", "pyarrow.compute"))
         if arrow.types.is_dictionary(column.type):
             column = column.dictionary_decode()
-        where = "" if origin.file is None else f"file {origin.file}, "
+        where = origin.place
         try:
             known = self._values.cast(column.type)
         except arrow.ArrowException as error:

@@ -10,21 +10,26 @@ import numpy as np
 import tensorflow as tf
 
 from .checks import check_weights
+from .cluster import present_client
+from .cluster_source import ClusterSource
+from .dask_data import DaskReader, dask_reader, is_dask
 from .readers import Blocks, DatasetBatches, MappedArrays, Reader, is_mapped
 from .sources import ArraySource, Source
 from .streams import Check, MappedSource, StreamSource
 
 _KINDS = (
-    "arrays (X, Y), in memory or np.memmap, SciPy's sparse matrices, a tf.data.Dataset, "
-    "ParquetFiles or CSVFiles of gpflow_bsvm.data, or anything that can be iterated over again "
-    "and again and gives blocks (X, Y)"
+    "arrays (X, Y), in memory, np.memmap or of Dask, SciPy's sparse matrices, a tf.data.Dataset, "
+    "ParquetFiles, CSVFiles or DaskFrame of gpflow_bsvm.data, or anything that can be iterated "
+    "over again and again and gives blocks (X, Y)"
 )
 
 
 def open_source(data: Any, check: Check, chunk_rows: int, sample_weight: Any = None) -> Source:
     """
-    :param data: arrays X [N, D] and Y [N, P] in memory, mapped from files (`np.memmap`), or X one
-        of SciPy's sparse matrices; a `Reader`, such as `ParquetFiles`; a batched `tf.data.Dataset`;
+    :param data: arrays X [N, D] and Y [N, P] in memory, mapped from files (`np.memmap`) or of
+        Dask, or X one of SciPy's sparse matrices; a `Reader`, such as `ParquetFiles` or
+        `DaskFrame`, which stays on the cluster of the present `dask.distributed.Client`, if there
+        is one; a batched `tf.data.Dataset`;
         anything that can be iterated over again and again and gives blocks (X, Y) or (X, Y,
         sample_weight); or a `Source`, which is returned as it is.
     :param check: what a model has to say of the rows: arrays in memory are checked now, all others
@@ -44,6 +49,8 @@ def open_source(data: Any, check: Check, chunk_rows: int, sample_weight: Any = N
         return data
     if isinstance(reader, MappedArrays):
         return MappedSource(reader, check, chunk_rows)
+    if isinstance(reader, DaskReader) and (client := present_client()) is not None:
+        return ClusterSource(reader, check, chunk_rows, client)
     if reader is not None:
         return StreamSource(reader, check, chunk_rows)
     X, Y = data
@@ -65,6 +72,8 @@ def reader_of(data: Any, sample_weight: Any = None) -> Reader | None:
         if len(data) != 2:
             raise ValueError(f"arrays must be a pair (X, Y), got {len(data)} parts; {_WEIGHTS}")
         X, Y = data
+        if is_dask(X):
+            return dask_reader(X, Y, sample_weight)
         return MappedArrays(X, Y, sample_weight) if is_mapped(X) else None
     if isinstance(data, (str, os.PathLike)):
         raise TypeError(

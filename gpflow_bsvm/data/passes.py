@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -9,29 +10,45 @@ from typing import Any
 import tensorflow as tf
 
 from .prefetch import closed_at_end
-from .sources import Source
+from .sources import RemoteRows, Source
 
 
-def sum_over(source: Source, function: Callable[..., Any], *along: Any) -> Any:
+def add(one: Any, other: Any) -> Any:
+    """:return: the sum of tensors in equal structures."""
+    return tf.nest.map_structure(tf.add, one, other)
+
+
+def sum_over(
+    source: Source,
+    function: Callable[..., Any],
+    *along: Any,
+    add: Callable[[Any, Any], Any] = add,
+) -> Any:
     """
     :param function: of a chunk, and of its part of each of `along`; returns tensors in any
-        structure of tuples.
-    :param along: tensors with a row for every row of the source, in any structure.
+        structure of tuples. Where rows are on a cluster it is sent to them: let it hold no more
+        than it needs, and remember nothing.
+    :param along: tensors with a row for every row of the source, or what `map_over` has left where
+        it was made, in any structure.
+    :param add: of two results, where these are no tensors: in whatever order, one follows from all.
     :return: the sum over all chunks, in the structure that `function` returns.
     """
-    total = None
+    if source.remote is not None:
+        return source.remote.sum(function, along, add)
     with closed_at_end(_each(source, function, along)) as parts:
-        for part in parts:
-            total = part if total is None else tf.nest.map_structure(tf.add, total, part)
-    return total
+        return functools.reduce(add, parts)
 
 
-def map_over(source: Source, function: Callable[..., Any], *along: Any) -> Any:
+def map_over(source: Source, function: Callable[..., Any], *along: Any, stay: bool = False) -> Any:
     """
     As `sum_over`, for a `function` that returns rows.
 
+    :param stay: let rows that are made on a cluster stay there, as `RemoteRows`.
     :return: the rows of all chunks, one after the other.
     """
+    if source.remote is not None:
+        made = source.remote.map(function, along)
+        return made if stay else tf.nest.map_structure(lambda rows: rows.collect(), made)
     with closed_at_end(_each(source, function, along)) as found:
         parts = list(found)
     return tf.nest.map_structure(lambda *rows: tf.concat(rows, 0), *parts)
@@ -49,3 +66,18 @@ def _each(source: Source, function: Callable[..., Any], along: tuple[Any, ...]) 
 def num_rows(chunk: Any) -> int:
     """:return: rows of a chunk: those of its first column."""
     return int(tf.nest.flatten(chunk)[0].shape[0])
+
+
+def combine(function: Callable[..., Any], *rows: Any) -> Any:
+    """
+    :param function: of rows, row by row; returns a structure of rows.
+    :param rows: results of `map_over` for the same source, in structures of tuples.
+    :return: `function(*rows)`, made where the rows are.
+    """
+    first = tf.nest.flatten(rows)[0]
+    return first.combine(function, rows) if isinstance(first, RemoteRows) else function(*rows)
+
+
+def total(rows: Any) -> tf.Tensor:
+    """:return: [], the sum of a column, a result of `map_over`."""
+    return rows.total() if isinstance(rows, RemoteRows) else tf.reduce_sum(rows)

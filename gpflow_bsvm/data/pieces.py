@@ -16,6 +16,12 @@ class Origin(NamedTuple):
     file: str | None = None  #: rows are counted from its start
     columns: tuple[str, ...] | None = None  #: names of those of X
     numbers: AnyNDArray | None = None  #: of all rows, where they are not consecutive
+    kind: str = "file"  #: what `file` is the name of
+
+    @property
+    def place(self) -> str:
+        """:return: the beginning of a sentence."""
+        return "" if self.file is None else f"{self.kind} {self.file}, "
 
     def row(self, index: int) -> str:
         """:return: what the row of this index is called."""
@@ -28,10 +34,9 @@ class Origin(NamedTuple):
 
     def rows(self, number: int) -> str:
         """:return: what so many rows are called together."""
-        where = "" if self.file is None else f"file {self.file}, "
         if self.numbers is not None:
-            return f"{where}a minibatch of {number} rows"
-        return f"{where}rows {self.first_row} to {self.first_row + max(number, 1) - 1}"
+            return f"{self.place}a minibatch of {number} rows"
+        return f"{self.place}rows {self.first_row} to {self.first_row + max(number, 1) - 1}"
 
 
 class Piece(NamedTuple):
@@ -65,10 +70,15 @@ class Piece(NamedTuple):
         :raise ValueError: see `check_lengths`.
         """
         self.check_lengths()
-        number, (*columns, origin) = np.shape(self.X)[0], self
-        for start in range(0, max(number, 1), size):
-            parts = (None if c is None else c[start : start + size] for c in columns)
-            yield Piece.of(parts, origin._replace(first_row=origin.first_row + start))
+        for start in range(0, max(np.shape(self.X)[0], 1), size):
+            yield self.between(start, start + size)
+
+    def between(self, start: int, stop: int) -> Piece:
+        """:return: the rows from one index to before another."""
+        *columns, origin = self
+        numbers = None if origin.numbers is None else origin.numbers[start:stop]
+        origin = origin._replace(first_row=origin.first_row + start, numbers=numbers)
+        return Piece.of((None if c is None else c[start:stop] for c in columns), origin)
 
 
 def regrouped(pieces: Iterable[Piece], size: int) -> Iterator[Piece]:

@@ -17,6 +17,7 @@ import scipy.sparse
 import tensorflow as tf
 
 from .pieces import Origin, Piece
+from .prefetch import closed_at_end
 
 
 class Reader(ABC):
@@ -26,6 +27,7 @@ class Reader(ABC):
     :ivar num_rows: N, if it is known without a pass, else None.
     :ivar finite: whether a pass has an end, so that rows may be counted.
     :ivar endless: whether it is known to have none.
+    :ivar ordered: whether every pass surely has the rows in the same order.
     :ivar own_batches: whether its pieces are the minibatches that a user wants.
     :ivar converts: whether numbers of any type become GPflow's default float; if not, X of another
         type is an error, as it is for arrays in memory.
@@ -34,8 +36,14 @@ class Reader(ABC):
     num_rows: int | None = None
     finite = False
     endless = False
+    ordered = True
     own_batches = False
     converts = True
+
+    @property
+    def marks(self) -> dict[str, str]:
+        """:return: what is known of the rows without a look at them, to tell data apart."""
+        return {} if self.num_rows is None else {"rows": str(self.num_rows)}
 
     @abstractmethod
     def pieces(self, size: int) -> Iterator[Piece]:
@@ -66,7 +74,7 @@ class Blocks(Reader):
                 "give a list of blocks, an object whose iter() starts anew, or the function that "
                 "makes the generator, as gpflow_bsvm.data.Blocks(function)"
             )
-        self._blocks, self.num_rows = blocks, num_rows
+        self._blocks, self.num_rows, self.ordered = blocks, num_rows, isinstance(blocks, list)
         self.finite = num_rows is not None
 
     def pieces(self, size: int) -> Iterator[Piece]:
@@ -80,10 +88,48 @@ class Blocks(Reader):
             yield from piece.cut(size) if np.ndim(piece.X) else [piece]
 
 
+class Part(Reader):
+    """Some consecutive rows of what another reader reads, such as all but those to be held out."""
+
+    def __init__(self, reader: Reader, start: int = 0, stop: int | None = None) -> None:
+        """
+        :param start: number of the first row, from 0.
+        :param stop: that of the first that is left out again; None: none is.
+        :raise ValueError: unless 0 <= start < stop.
+        """
+        if not 0 <= start < (start + 1 if stop is None else stop):
+            raise ValueError(f"rows {start} to {stop} are none: 0 <= start < stop is needed")
+        self._reader, self._start, self._stop = reader, start, stop
+        last = reader.num_rows if stop is None else stop
+        self.num_rows = None if last is None else last - start
+        self.finite, self.converts = reader.finite or stop is not None, reader.converts
+        for name in {"features", "classes"} & {*dir(reader)}:
+            setattr(self, name, getattr(reader, name))
+
+    @property
+    def marks(self) -> dict[str, str]:
+        """See `Reader`."""
+        return self._reader.marks | {"part of the rows": f"{self._start} to {self._stop}"}
+
+    def pieces(self, size: int) -> Iterator[Piece]:
+        """See `Reader`."""
+        row = 0
+        with closed_at_end(self._reader.pieces(size)) as pieces:
+            for piece in pieces:
+                number = len(piece.X)
+                stop = number if self._stop is None else min(self._stop - row, number)
+                start = max(self._start - row, 0)
+                if start < stop:
+                    yield piece.between(start, stop)
+                row += number
+                if self._stop is not None and row >= self._stop:
+                    return
+
+
 class DatasetBatches(Reader):
     """The batches (X, Y) or (X, Y, sample_weight) of a `tf.data.Dataset`."""
 
-    own_batches, converts = True, False
+    ordered, own_batches, converts = False, True, False
 
     def __init__(self, dataset: tf.data.Dataset) -> None:
         self._dataset = dataset

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -26,18 +26,45 @@ class Source(ABC):
     :ivar indexed: whether rows can be had by number (`gather`), in an order that does not change;
         if not, minibatches are those that the source gives (`stream`).
     :ivar counted: whether the number of rows is known, or found by a pass that surely ends.
+    :ivar ordered: whether every pass surely has the rows in the same order.
+    :ivar remote: the rows where they are, if that is not in this process: passes go there.
     :ivar row_bytes: what a row takes that is kept beside its features; 0 where it is in memory
         anyway.
     """
 
     indexed = True
     counted = True
+    ordered = True
     row_bytes = 0
+    remote: Remote | None = None
     num_rows: int  #: N, of one pass
 
     @abstractmethod
     def chunks(self) -> Iterator[Any]:
         """:return: an iterator over all rows, chunk by chunk."""
+
+    @property
+    def one_chunk(self) -> bool:
+        """:return: whether all rows are in one chunk, so that a pass is one call."""
+        return False
+
+    def here(self) -> Source:
+        """:return: the same rows, to be read by this process."""
+        return self
+
+    @property
+    def known_rows(self) -> int | None:
+        """:return: N, if that needs no pass."""
+        return None
+
+    @property
+    def marks(self) -> Mapping[str, str]:
+        """:return: what is known of the rows without a look at them, to tell data apart."""
+        return {}
+
+    def expect(self, num_rows: int) -> None:
+        """Be told N, which a pass has found in another process: every pass must have as many."""
+        return
 
     def scaled(self, factor: float) -> Source:
         """:return: the same rows, their weights times `factor`."""
@@ -74,9 +101,14 @@ class ArraySource(Source):
         self._columns, self.chunk_rows = (X, Y, weight), chunk_rows
         self.num_rows = len(Y)
 
+    @property
+    def one_chunk(self) -> bool:
+        """See `Source`."""
+        return self.num_rows <= self.chunk_rows
+
     def chunks(self) -> Iterator[Batch]:
         """See `Source`."""
-        if self.num_rows <= self.chunk_rows:
+        if self.one_chunk:
             return iter([self._whole])
         starts = range(0, self.num_rows, self.chunk_rows)
         return (self.take(slice(start, start + self.chunk_rows)) for start in starts)
@@ -85,6 +117,12 @@ class ArraySource(Source):
         """See `Source`."""
         X, Y, weight = self._columns
         return ArraySource(X, Y, weight * factor, self.chunk_rows)
+
+    def part(self, index: AnyNDArray) -> ArraySource:
+        """:return: the rows of these numbers as a source."""
+        X, Y, weight = self._columns
+        some = X.part(index) if isinstance(X, SparseRows) else X[index]
+        return ArraySource(some, Y[index], weight[index], self.chunk_rows)
 
     def take(self, index: Any) -> Batch:
         """:return: the rows of these numbers."""
@@ -99,6 +137,48 @@ class ArraySource(Source):
         if isinstance(self._columns[0], SparseRows):
             return self.take(index.reshape(-1)), np.arange(index.size).reshape(index.shape)
         return self._whole, index
+
+
+class Remote(ABC):
+    """Rows on other machines, to which functions are sent. Arguments as in `passes`."""
+
+    @abstractmethod
+    def sum(
+        self, function: Callable[..., Any], along: tuple[Any, ...], add: Callable[[Any, Any], Any]
+    ) -> Any:
+        """See `passes.sum_over`."""
+
+    @abstractmethod
+    def map(self, function: Callable[..., Any], along: tuple[Any, ...]) -> Any:
+        """:return: `RemoteRows`, in the structure that `function` returns."""
+
+    @abstractmethod
+    def seen(self, view: Callable[[Any], Any], keep: bool = False) -> Remote:
+        """
+        :param view: of each chunk.
+        :param keep: whether what it makes is kept there, or made anew in each pass.
+        :return: the rows as `view` makes them.
+        """
+
+    @abstractmethod
+    def has_room(self, num_bytes: float) -> bool:
+        """:return: whether so much may be kept beside what is kept already."""
+
+
+class RemoteRows(ABC):
+    """A column that was made by `Remote.map`, and stays where it was made."""
+
+    @abstractmethod
+    def collect(self) -> tf.Tensor:
+        """:return: the column, here."""
+
+    @abstractmethod
+    def total(self) -> tf.Tensor:
+        """:return: [], its sum."""
+
+    @abstractmethod
+    def combine(self, function: Callable[..., Any], rows: tuple[Any, ...]) -> Any:
+        """See `passes.combine`."""
 
 
 def joined(batches: list[Batch]) -> Batch:

@@ -56,6 +56,10 @@ class SparseRows:
     def __getitem__(self, index: Any) -> AnyNDArray:
         return np.asarray(self._matrix[index].toarray())
 
+    def part(self, index: AnyNDArray) -> SparseRows:
+        """:return: the rows of these numbers, sparse as they are."""
+        return SparseRows(self._matrix[index])
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyNDArray:
         return np.asarray(self._matrix.toarray(), dtype)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
 import gpflow
@@ -50,7 +50,7 @@ class StreamSource(Source):
         :param chunk_rows: rows of a chunk.
         """
         self._reader, self._check = reader, check
-        self.chunk_rows, self._factor = chunk_rows, 1.0
+        self.chunk_rows, self.ordered, self._factor = chunk_rows, reader.ordered, 1.0
         self._found: int | None = None
 
     @property
@@ -58,17 +58,35 @@ class StreamSource(Source):
         """:return: see `Source`."""
         return self._reader.finite or self._found is not None
 
+    @property
+    def one_chunk(self) -> bool:
+        """See `Source`."""
+        return self.num_rows <= self.chunk_rows
+
+    @property
+    def known_rows(self) -> int | None:
+        """See `Source`."""
+        return self._reader.num_rows if self._found is None else self._found
+
+    @property
+    def marks(self) -> Mapping[str, str]:
+        """See `Source`."""
+        return self._reader.marks
+
+    def expect(self, num_rows: int) -> None:
+        """See `Source`."""
+        self._found = num_rows
+
     @functools.cached_property
     def num_rows(self) -> int:  # type: ignore[override]
         """:return: N, if need be by a pass over the data."""
-        if self._reader.num_rows is not None:
-            return self._reader.num_rows
-        return sum(len(piece.X) for piece in self._one_pass())
+        known = self.known_rows
+        return known if known is not None else sum(len(piece.X) for piece in self._one_pass())
 
     @functools.cached_property
     def row_bytes(self) -> int:  # type: ignore[override]
         """:return: see `Source`; of X, of the first label and of the weight."""
-        with closed_at_end(self._checked()) as pieces:
+        with closed_at_end(self.checked_pieces()) as pieces:
             num_columns = next(pieces).X.shape[1]
         return int((num_columns + 2) * tf.as_dtype(gpflow.default_float()).size)
 
@@ -84,10 +102,14 @@ class StreamSource(Source):
             for piece in pieces:
                 yield self._batch(piece)
 
+    def checked_chunks(self) -> Iterator[Batch]:
+        """:return: as `chunks`, of rows that may be any part of the data."""
+        return map(self._batch, regrouped(self.checked_pieces(), self.chunk_rows))
+
     def stream(self, position: int, batch_size: int) -> Iterator[Batch]:
         """See `Source`; the reader's own batches where they are meant to be minibatches."""
         with closed_at_end(prefetched(self._without_end())) as pieces:
-            known = self._reader.num_rows if self._found is None else self._found
+            known = self.known_rows
             size = batch_size if known is None else min(batch_size, known)
             batches = pieces if self._reader.own_batches else regrouped(pieces, size)
             for piece in itertools.islice(batches, position, None):
@@ -99,7 +121,7 @@ class StreamSource(Source):
 
     def _without_end(self) -> Iterator[Piece]:
         while True:
-            yield from self._checked()
+            yield from self.checked_pieces()
 
     def _one_pass(self) -> Iterator[Piece]:
         """All rows; the first such pass looks at labels and weights of all of them together."""
@@ -108,12 +130,12 @@ class StreamSource(Source):
                 "the dataset repeats without end, and all the data are needed: leave out "
                 "repeat(), or use SVI or ML2"
             )
-        return self._checked() if self._found else self._first_pass()
+        return self.checked_pieces() if self._found else self._first_pass()
 
     def _first_pass(self) -> Iterator[Piece]:
         labels: AnyNDArray | None = None
         weighs = False
-        for piece in self._checked():
+        for piece in self.checked_pieces():
             weighs = weighs or bool(piece.weight.any())
             if labels is None or len(labels) <= _MOST_LABELS:
                 found = np.unique(piece.Y)
@@ -125,7 +147,7 @@ class StreamSource(Source):
         if labels is not None and len(labels) <= _MOST_LABELS and one_column:
             self._check.labels(labels[:, None])
 
-    def _checked(self) -> Iterator[Piece]:
+    def checked_pieces(self) -> Iterator[Piece]:
         """One pass, whose number of rows must be that of the first."""
         row, width = 0, None
         for piece in self._reader.pieces(self.chunk_rows):
@@ -142,7 +164,7 @@ class StreamSource(Source):
         self._found = row
 
     def _check_end(self, row: int) -> None:
-        expected = self._reader.num_rows if self._found is None else self._found
+        expected = self.known_rows
         if row == 0 and not expected:
             raise ValueError("the dataset is empty: it must yield batches (X, Y)")
         if expected is not None and row != expected:

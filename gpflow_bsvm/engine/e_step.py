@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import NamedTuple
 
 import tensorflow as tf
-from gpflow.config import default_float
 
-from ..data.passes import map_over, sum_over
+from ..data.passes import combine, map_over, sum_over, total
 from ..data.sources import Source
 from ..likelihoods.base import Sites
 from .contracts import Model, shares_shifts
@@ -52,9 +52,8 @@ class SiteAscent:
         )
 
     def _first_guesses(self, model: Model) -> list[Sites]:
-        nothing = tf.zeros([self._data.num_rows, model.num_features[0]], default_float())
         seen = self._look(compiled_solve(model.natural())).sites
-        return [Sites(nothing, nothing), seen]
+        return [combine(_none, seen), seen]
 
     def climb(self, sweeps: int) -> float:
         """
@@ -71,15 +70,22 @@ class SiteAscent:
         return ascent.taken
 
     def _move(self, start: SitePoint, rho: float) -> SitePoint:
-        pairs = zip(start.sites, start.fresh)
-        return self._at(Sites(*((1 - rho) * old + rho * new for old, new in pairs)))
+        return self._at(combine(partial(_mixed, rho), start.sites, start.fresh))
 
     def _at(self, sites: Sites) -> SitePoint:
         sums = sum_over(self._data, compiled_sum_sites, sites)
         natural, q = compiled_gaussian(sums, self._share)
         fresh, expectation = self._look(q)
-        return SitePoint(sites, float(tf.reduce_sum(expectation) - q.kl), natural, fresh)
+        return SitePoint(sites, float(total(expectation) - q.kl), natural, fresh)
 
     def _look(self, q: Gaussian) -> Local:
         """:return: the sites of all rows under q(s), and the expectations."""
-        return Local(*map_over(self._data, lambda rows: self._localise(q, rows)))
+        return Local(*map_over(self._data, partial(self._localise, q), stay=True))
+
+
+def _none(like: Sites) -> Sites:
+    return Sites(tf.zeros_like(like.w), tf.zeros_like(like.r))
+
+
+def _mixed(rho: float, old: Sites, new: Sites) -> Sites:
+    return Sites(*((1 - rho) * one + rho * other for one, other in zip(old, new)))

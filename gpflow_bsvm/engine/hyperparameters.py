@@ -72,11 +72,14 @@ class Plan(NamedTuple):
         return tf.add_n([log_prior_density(how, value) for how, value in pairs])
 
 
-def differentiable(function: Callable[..., tf.Tensor], with_prior: bool = False) -> Compiled:
+def differentiable(
+    function: Callable[..., tf.Tensor], with_prior: bool = False, made_by: Any = None
+) -> Compiled:
     """
     :param function: of modules, of tensors to differentiate by beside what is learned (a tuple),
         and of other tensors; returns a number.
     :param with_prior: add the log prior density of what is learned.
+    :param made_by: see `Compiled`.
     :return: to be bound to the modules and a `Plan`, a function of the tensors that returns the
         number, its gradient in what is learned, and in the tensors of the tuple.
     """
@@ -95,7 +98,7 @@ def differentiable(function: Callable[..., tf.Tensor], with_prior: bool = False)
         d_mine, d_at = tape.gradient(value, (mine, at), unconnected_gradients=zero)
         return value, tuple(d_mine), d_at
 
-    return Compiled(graph, rebuilds=True)
+    return Compiled(graph, rebuilds=True, made_by=made_by)
 
 
 class Hyperparameters:

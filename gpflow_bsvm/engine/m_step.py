@@ -20,7 +20,7 @@ from gpflow.config import default_float
 from gpflow.likelihoods import Likelihood
 
 from ..data.batch import Batch
-from ..data.passes import num_rows, sum_over
+from ..data.passes import sum_over
 from ..data.sources import Source
 from ..likelihoods.base import Sites
 from .contracts import Model, jitter_of, shares_shifts
@@ -116,10 +116,16 @@ def _graphs(dtype: tf.DType) -> _Graphs:
     with_dtype = functools.partial(functools.partial, dtype=dtype)
     return _Graphs(
         differentiable(with_dtype(site_bound), with_prior=True),
-        differentiable(with_dtype(expectation)),
-        differentiable(with_dtype(_weighted_sums)),
-        Compiled(with_dtype(_sums)),
+        differentiable(with_dtype(expectation), made_by=(_graph, (dtype.name, "expected"))),
+        differentiable(with_dtype(_weighted_sums), made_by=(_graph, (dtype.name, "of_sums"))),
+        Compiled(with_dtype(_sums), made_by=(_graph, (dtype.name, "sums"))),
     )
+
+
+def _graph(dtype: str, name: str) -> Compiled:
+    """:return: the one of `_Graphs` of this name, in another process."""
+    graph: Compiled = getattr(_graphs(tf.as_dtype(dtype)), name)
+    return graph
 
 
 _of_q = differentiable(_through_q, with_prior=True)
@@ -148,21 +154,23 @@ class SiteBound:
         :param sites: of all rows.
         :return: F, and its gradient in each of the hyperparameters' variables.
         """
-        jitter, first = jitter_of(self._model), next(iter(self._source.chunks()))
-        if num_rows(first) < self._source.num_rows:
+        jitter = jitter_of(self._model)
+        if not self._source.one_chunk:
             return self._by_chunks(sites, jitter)
+        first = next(iter(self._source.chunks()))
         value, gradient, _ = self._at_once((), first, sites, jitter, self._share)
         return value, list(gradient)
 
     def _by_chunks(self, sites: Sites, jitter: tf.Tensor) -> tuple[tf.Tensor, list[tf.Tensor]]:
         """By the chain rule through q, h and P, in three passes."""
         data, share = self._source, self._share
-        sums = sum_over(data, lambda batch, part: self._sums(batch, part, jitter), sites)
+        sums_of, expected, of_sums = self._sums, self._expected, self._of_sums
+        sums = sum_over(data, lambda batch, part: sums_of(batch, part, jitter), sites)
         _, q = compiled_gaussian(sums, share)
-        value, gradient, slope = sum_over(data, lambda batch: self._expected(q, batch, jitter))
+        value, gradient, slope = sum_over(data, lambda batch: expected(q, batch, jitter))
         others, of_prior, weights = self._of_q(sums, slope, share)
         rest = sum_over(
-            data, lambda batch, part: self._of_sums((), batch, part, jitter, weights)[1], sites
+            data, lambda batch, part: of_sums((), batch, part, jitter, weights)[1], sites
         )
         gradients = zip(gradient, rest, of_prior)
         return value + others, [tf.add_n(parts) for parts in gradients]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import cast
 
 import numpy as np
 import tensorflow as tf
@@ -12,12 +14,17 @@ from gpflow.config import default_float
 
 from ..data.batch import Batch, take
 from ..data.prefetch import closed_at_end
-from ..data.sources import Source
-from .contracts import Model
-from .projection import Projected
+from ..data.sources import Remote, Source, joined
+from .blocks import Block, View, view_of
+from .contracts import Model, chunk_rows
+from .projection import Features, Prior, Projected, Projector
 
 #: Projected features up to this size stay in memory (bytes).
 CACHE_BYTES = 2**28
+
+#: Rows that are projected where they are looked at come in blocks of so much (bytes of X): large
+#: enough that calls from Python take no time to speak of.
+BLOCK_BYTES = 2**24
 
 #: From this many feature entries (N times L M) on, products may run in single precision, which can
 #: tell gains of this part of a bound.
@@ -48,11 +55,14 @@ class ProjectedData(Source):
 
     def __init__(self, model: Model, source: Source) -> None:
         self.source, self.indexed, self.counted = source, source.indexed, source.counted
+        self.ordered = source.ordered
         self.dtype = tf.as_dtype(default_float())
-        self._project = model.projector()
+        self._project, self._part_rows = model.projector(), chunk_rows(model)
         entries = model.num_feature_groups * model.num_features[1]
         self._row_bytes = entries * self.dtype.size
         self._kept: dict[tf.DType, list[Projected]] = {}
+        self._remotes: dict[tf.DType, Remote] = {}
+        self._views: dict[tf.DType, View] = {}
 
     @property
     def num_rows(self) -> int:  # type: ignore[override]
@@ -60,10 +70,26 @@ class ProjectedData(Source):
         return self.source.num_rows
 
     @property
+    def one_chunk(self) -> bool:
+        """See `gpflow_bsvm.data.sources.Source`."""
+        return self.source.one_chunk
+
+    @property
     def cached(self) -> bool:
         """:return: whether features are kept."""
+        if self.source.remote is not None:
+            return self.source.remote.has_room(self.num_rows * self._row_bytes)
         row_bytes = self._row_bytes + self.source.row_bytes
         return bool(self.num_rows * row_bytes <= CACHE_BYTES)
+
+    @property
+    def remote(self) -> Remote | None:  # type: ignore[override]
+        """See `gpflow_bsvm.data.sources.Source`; features in `dtype`."""
+        rows = self.source.remote
+        if rows is not None and self.dtype not in self._remotes:
+            view = functools.partial(_in_precision, self._project, self.dtype)
+            self._remotes = {self.dtype: rows.seen(view, keep=self.cached)}
+        return self._remotes.get(self.dtype)
 
     def see(self, batch: Batch) -> Projected:
         """:return: the rows projected, in GPflow's default float."""
@@ -78,7 +104,7 @@ class ProjectedData(Source):
     def _anew(self) -> Iterator[Projected]:
         with closed_at_end(self.source.chunks()) as batches:
             for batch in batches:
-                yield self.see(batch).in_precision(self.dtype)
+                yield _in_precision(self._project, self.dtype, batch)
 
     def everything(self) -> Projected:
         """:return: all rows, in memory."""
@@ -110,3 +136,63 @@ class ProjectedData(Source):
     def stream(self, position: int, batch_size: int) -> Iterator[Batch]:
         """See `gpflow_bsvm.data.sources.Source.stream`."""
         return self.source.stream(position, batch_size)
+
+    @property
+    def prior(self) -> Prior | None:
+        """:return: what `blocks` are to be seen through; None where features are kept."""
+        if self.cached or not isinstance(self._project, Projector):
+            return None
+        return self._project.prior
+
+    def blocks(self) -> Source:
+        """:return: rows of `Block`s, if there is a `prior`, else these `Projected` rows."""
+        return self if self.prior is None else _Blocks(self)
+
+    def view(self) -> View:
+        """:return: how to project a `Block`, for products in `dtype`."""
+        if self.dtype not in self._views:
+            project = cast(Projector, self._project)
+            view = view_of(project.prior, project.Lz, self.dtype, self._part_rows)
+            self._views[self.dtype] = view
+        return self._views[self.dtype]
+
+
+class _Blocks(Source):
+    """The rows of `ProjectedData` as `Block`s."""
+
+    def __init__(self, data: ProjectedData) -> None:
+        self._data = data
+
+    @property
+    def num_rows(self) -> int:  # type: ignore[override]
+        """:return: N."""
+        return self._data.num_rows
+
+    @property
+    def remote(self) -> Remote | None:  # type: ignore[override]
+        """See `Source`."""
+        rows = self._data.source.remote
+        return None if rows is None else rows.seen(functools.partial(Block, view=self._data.view()))
+
+    def chunks(self) -> Iterator[Block]:
+        """See `Source`: some chunks of the rows at a time, unprojected."""
+        view = self._data.view()
+        with closed_at_end(self._data.source.chunks()) as batches:
+            waiting: list[Batch] = []
+            for batch in batches:
+                waiting.append(batch)
+                if sum(_num_bytes(part) for part in waiting) >= BLOCK_BYTES:
+                    yield Block(joined(waiting), view)
+                    waiting = []
+            if waiting:
+                yield Block(joined(waiting), view)
+
+
+def _num_bytes(batch: Batch) -> int:
+    return int(math.prod(batch.X.shape) * batch.X.dtype.size)
+
+
+def _in_precision(
+    project: Callable[[tf.Tensor], Features], dtype: tf.DType, batch: Batch
+) -> Projected:
+    return Projected(batch, project(batch.X)).in_precision(dtype)

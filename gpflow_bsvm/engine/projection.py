@@ -102,3 +102,19 @@ def look_at(
 
 
 compiled_prior_factor, compiled_project = Compiled(prior_factor), Compiled(project)
+
+
+class Projector:
+    """
+    X [N, D] -> features, at the present hyperparameters.
+
+    :ivar prior: see `Prior`.
+    :ivar Lz: see `prior_factor`.
+    """
+
+    def __init__(self, prior: Prior, Lz: tf.Tensor) -> None:
+        self.prior, self.Lz, self._project = prior, Lz, compiled_project.bind(prior)
+
+    def __call__(self, X: tf.Tensor) -> Features:
+        """:return: the features of these rows."""
+        return cast(Features, self._project(X, self.Lz))

@@ -10,6 +10,8 @@ of the parameters come in as tensors. Two models that differ only in their numbe
 from __future__ import annotations
 
 import copy
+import importlib
+import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
@@ -44,14 +46,23 @@ class Compiled:
     Arguments and results are tensors in any structure of tuples, such as NamedTuples.
     """
 
-    def __init__(self, function: Callable[..., Any], *, rebuilds: bool = False) -> None:
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        *,
+        rebuilds: bool = False,
+        made_by: tuple[Callable[..., Compiled], tuple[Any, ...]] | None = None,
+    ) -> None:
         """
         :param function: to be compiled.
         :param rebuilds: call it as `function(rebuild, values, *tensors)`: `rebuild(values)` are the
             modules with the unconstrained `values`, in the order of `parameters_of`, so that the
-            function may move them, as a loop that learns does.
+            function may move them, as a loop that learns does; `rebuild(values, dtype)` casts what
+            the parameters come to.
+        :param made_by: a function and arguments that give this object, where it has no name in the
+            module of `function`: what another process needs to have the same.
         """
-        self._function, self._rebuilds = function, rebuilds
+        self._function, self._rebuilds, self._made_by = function, rebuilds, made_by
         self._graphs: OrderedDict[Hashable, Any] = OrderedDict()
         self._lock = threading.RLock()  # scikit-learn's users fit in threads
         #: How often the function was traced, for tests and for the curious.
@@ -63,23 +74,25 @@ class Compiled:
         :param modules: GPflow modules (or any object) that come first in the function's arguments.
         :return: a callable of the remaining arguments, all tensors in structures of tuples.
         """
-        structure, parameters = structure_of(modules)
-        structure = (structure, gpflow.config.default_float())
-
-        def call(*arguments: Any) -> Any:
-            tensors = [tf.convert_to_tensor(leaf) for leaf in tf.nest.flatten(arguments)]
-            key = (structure, *((len(t.shape), t.shape[-1:], t.dtype) for t in tensors))
-            graph, result = self._graph(key, modules, parameters, arguments, tensors)
-            values = [tf.convert_to_tensor(p.unconstrained_variable) for p in parameters]
-            return tf.nest.pack_sequence_as(result, graph(values, *tensors))
-
-        return call
+        return Bound(self, modules)
 
     def __call__(self, *arguments: Any) -> Any:
         """Call a function that takes no modules."""
         return self.bind()(*arguments)
 
-    def _graph(self, key: Hashable, *what: Any) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
+        """By name, so that another process uses its own graphs again and again."""
+        if self._made_by is not None:
+            maker, arguments = self._made_by
+            return maker, arguments
+        module = self._function.__module__
+        names = [name for name, value in vars(sys.modules[module]).items() if value is self]
+        if not names:
+            raise TypeError(f"{module}.{self._function.__name__} cannot be sent: it has no name")
+        return _named, (module, names[0])
+
+    def graph_of(self, key: Hashable, *what: Any) -> Any:
+        """:return: the graph of this key, traced of `what` where there is none, and its result."""
         with self._lock:
             if key not in self._graphs:
                 self._graphs[key] = self._trace(*what)
@@ -124,17 +137,42 @@ class Compiled:
         return graph, structure[-1]
 
 
-def _rebuilder(
-    modules: tuple[Any, ...], parameters: list[gpflow.Parameter]
-) -> Callable[[list[tf.Tensor]], Any]:
-    def rebuild(values: list[tf.Tensor]) -> tuple[Any, ...]:
+class Bound:
+    """A `Compiled` function with its modules; may be sent to another process."""
+
+    def __init__(self, compiled: Compiled, modules: tuple[Any, ...]) -> None:
+        self._compiled, self._modules = compiled, modules
+        structure, self._parameters = structure_of(modules)
+        self._structure = (structure, gpflow.config.default_float())
+
+    def __call__(self, *arguments: Any) -> Any:
+        """:param arguments: tensors in structures of tuples."""
+        tensors = [tf.convert_to_tensor(leaf) for leaf in tf.nest.flatten(arguments)]
+        key = (self._structure, *((len(t.shape), t.shape[-1:], t.dtype) for t in tensors))
+        what = (self._modules, self._parameters, arguments, tensors)
+        graph, result = self._compiled.graph_of(key, *what)
+        values = [tf.convert_to_tensor(p.unconstrained_variable) for p in self._parameters]
+        return tf.nest.pack_sequence_as(result, graph(values, *tensors))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Bound, (self._compiled, self._modules)
+
+
+def _named(module: str, name: str) -> Any:
+    """:return: what another process has under this name."""
+    return getattr(importlib.import_module(module), name)
+
+
+def _rebuilder(modules: tuple[Any, ...], parameters: list[gpflow.Parameter]) -> Callable[..., Any]:
+    def rebuild(values: list[tf.Tensor], dtype: tf.DType | None = None) -> tuple[Any, ...]:
         # deepcopy takes what the memo has: here tensors in the place of the parameters, and
         # distributions as they are (TFP's `TransformedDistribution` cannot be copied).
         parts = tf.nest.flatten(modules)
         memo = {id(p): p for p in parts if isinstance(p, tfp.distributions.Distribution)}
         for parameter, value in zip(parameters, values):
             transform = parameter.transform
-            memo[id(parameter)] = value if transform is None else transform.forward(value)
+            value = value if transform is None else transform.forward(value)
+            memo[id(parameter)] = value if dtype is None else tf.cast(value, dtype)
         return copy.deepcopy(modules, memo) if parameters else modules
 
     return rebuild

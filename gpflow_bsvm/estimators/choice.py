@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import gpflow
 from gpflow.base import AnyNDArray
 
 from ..engine.contracts import plain_points
+from ..inference import History
 from ..model_selection import held_out
 from ..models import BSVM
-from .specification import LOSSES, Data, Specification
+from .specification import LOSSES, Data, Specification, make_model
+from .stages import Stages
 from .training import Start, at_most, begin, train
 
 #: Loss and penalty are chosen on this many rows at most, and not on fewer than so many.
@@ -80,6 +83,51 @@ def choose(
     best = held_out.find_peak(score, among, first)
     spec = spec._replace(**best._asdict())
     return spec, start if best == first else begin(spec, data, start.model)
+
+
+def start(
+    estimator: Any, spec: Specification, data: Data, stages: Stages
+) -> tuple[Specification, Start]:
+    """
+    :param estimator: a `BSVMClassifier`, which says what there is to choose from.
+    :param stages: where this may have been found before.
+    :return: `spec` as chosen, and its model with the kernel as it will be.
+    """
+    among = candidates(estimator.loss, estimator.penalty, spec.linear)
+    found: list[tuple[Specification, Start]] = []
+
+    def find() -> dict[str, Any]:
+        chosen, start = choose(spec, among, data)
+        found.append((chosen, start or begin(chosen, data)))
+        return _content(*found[0])
+
+    content = stages.result("choice", find)
+    return found[0] if found else _again(spec, data, content)
+
+
+def _content(spec: Specification, start: Start) -> dict[str, Any]:
+    learned = start.history
+    return {
+        "loss": spec.loss,
+        "penalty": float(spec.penalty),
+        "Z": _inducing_points(start.model),
+        "variables": [variable.numpy() for variable in start.model.variables],
+        "learned": learned and {**learned.columns(len(learned)), "converged": learned.converged},
+    }
+
+
+def _again(spec: Specification, data: Data, content: dict[str, Any]) -> tuple[Specification, Start]:
+    """:return: what `_content` was made of."""
+    spec = spec._replace(loss=content["loss"], penalty=content["penalty"])
+    model = make_model(spec._replace(Z=content["Z"]), data[0])
+    for variable, value in zip(model.variables, content["variables"], strict=True):
+        variable.assign(value)
+    if not spec.learn_kernel:
+        return spec, Start(model, None)
+    gpflow.set_trainable(model.inducing_variable, False)
+    learned = History.from_columns(content["learned"])
+    learned.converged = content["learned"]["converged"]
+    return spec, Start(model, learned)
 
 
 def _inducing_points(model: BSVM) -> AnyNDArray | None:

@@ -11,25 +11,25 @@ import scipy.sparse
 from gpflow.base import AnyNDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from ..data.checks import warn_of_constants
+from ..data.sources import Source
 from ..data.sparse import merge_equal
+from ..engine.contracts import open_data
 from ..inference import History, Streaming
+from ..inference.checkpoint import Directory
 from ..models import BSVM
 from . import inputs
-from .choice import candidates, choose
-from .large import open_large, train_large
+from .choice import start
+from .large import fit_large, open_later
 from .parameters import check_parameters
 from .predictions import Predictions
-from .specification import Specification
-from .survey import is_source
+from .prepared import in_memory, source_of
+from .specification import specify
+from .stages import Stages, begin
 from .training import train
-
-#: Where M starts if it is to grow.
-FIRST_INDUCING = 100
 
 
 class BSVMClassifier(Predictions, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -131,7 +131,13 @@ class BSVMClassifier(Predictions, ClassifierMixin, BaseEstimator):  # type: igno
         self.chunk_rows = chunk_rows
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> BSVMClassifier:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        checkpoint: Directory | None = None,
+    ) -> BSVMClassifier:
         """
         A fit that fails or is interrupted leaves the classifier as it was before.
 
@@ -140,51 +146,53 @@ class BSVMClassifier(Predictions, ClassifierMixin, BaseEstimator):  # type: igno
 
         :param X: [N, D] numbers, an array or a data frame; for kernel="linear" also sparse. Or rows
             with their labels that are read piece by piece: `gpflow_bsvm.data.ParquetFiles`,
-            `CSVFiles`, `Blocks`, or a `tf.data.Dataset`.
+            `CSVFiles`, `Blocks`, `DaskFrame`, or a `tf.data.Dataset`; or a Dask array.
         :param y: [N] labels, of any type, of two classes or more; None with rows of the latter.
         :param sample_weight: [N], powers of the likelihood: an integer is a repeated row.
+        :param checkpoint: a directory of this fit's own: the same call, in another process after
+            this one has died, goes on from there, and ends with the same model.
         :raise TypeError: for parameters of a wrong type.
         :raise ValueError: for NaN, infinity or overflow, a single class, weights that are negative
-            or leave a class without rows, and whatever scikit-learn's own validation refuses.
+            or leave a class without rows, whatever scikit-learn's own validation refuses, and a
+            checkpoint of another fit.
         """
         check_parameters(self)
-        new = copy.copy(self)
-        if is_source(X):
-            inputs.refuse_beside_source(y, sample_weight)
-            new._fit_source(X)
-            self.__dict__ = new.__dict__
-            return self
-        X, targets, weight = merge_equal(*new._validate(X, y, sample_weight))
-        if not scipy.sparse.issparse(X):
-            warn_of_constants(X, getattr(new, "feature_names_in_", None))
-        scaler = inputs.make_scaler(X, weight)
-        new.scaler_ = scaler if self.standardize else None
-        data = inputs.scale(new.scaler_, X), targets[:, None], weight
-        spec = new._specification(self._seed())
-        among = candidates(self.loss, self.penalty, spec.linear)
-        spec, start = choose(spec, among, data)
-        new.loss_, new.penalty_ = spec.loss, spec.penalty
-        new.model_, new.history_ = train(spec, data, start)
+        new, stages = copy.copy(self), Stages(checkpoint)
+        rows = source_of(X, y, sample_weight)
+        if rows is not None:
+            new.__dict__.update(fit_large(self, rows, stages))
+        else:
+            new._fit_arrays(*new._validate(X, y, sample_weight), stages)
         self.__dict__ = new.__dict__  # all at once
         return self
 
-    def _fit_source(self, rows: Any) -> None:
-        seed = self._seed()
-        opened = open_large(rows, seed, self.standardize, self.class_weight)
-        self.__dict__.update(opened.attributes)
-        spec = self._specification(seed)
-        among = candidates(self.loss, self.penalty, spec.linear)
-        spec, self.model_, self.history_ = train_large(spec, among, opened)
+    def _fit_arrays(self, X: Any, targets: AnyNDArray, weight: AnyNDArray, stages: Stages) -> None:
+        X, targets, weight = merge_equal(X, targets, weight)
+        if not scipy.sparse.issparse(X):
+            warn_of_constants(X, getattr(self, "feature_names_in_", None))
+        scaler = inputs.make_scaler(X, weight)
+        self.scaler_ = scaler if self.standardize else None
+        data = inputs.scale(self.scaler_, X), targets[:, None], weight
+        seed = begin(stages, self, in_memory(data))
+        spec, begun = start(self, specify(self, len(self.classes_), seed), data, stages)
         self.loss_, self.penalty_ = spec.loss, spec.penalty
+        self.model_, self.history_ = train(spec, data, begun, stages)
 
     def partial_fit(
-        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, forget: float = 1.0
+        self,
+        X: Any,
+        y: Any = None,
+        classes: Any = None,
+        sample_weight: Any = None,
+        forget: float = 1.0,
+        checkpoint: Directory | None = None,
     ) -> BSVMClassifier:
         """
         More rows without the earlier ones, see `gpflow_bsvm.inference.Streaming`. The first call is
         `fit`, and learns and chooses everything; later ones move q only, so that kernel, penalty,
         link, scaling and inducing points are those of the first part: let it be representative.
 
+        :param X: [N, D], or rows that are read piece by piece, as in `fit`.
         :param classes: all labels; None: those of the first part. It must hold rows of each.
         :param forget: in [0, 1], what earlier rows count now, for data that drift.
         :raise ValueError: as `fit`; for labels or columns that the first part did not have; for
@@ -197,33 +205,25 @@ class BSVMClassifier(Predictions, ClassifierMixin, BaseEstimator):  # type: igno
             )
         if not hasattr(self, "model_"):
             inputs.check_first_part(y, classes)
-            return self.fit(X, y, sample_weight)
-        algorithm = Streaming(forget=forget)
-        new = copy.copy(self)
-        X, targets, weight = new._validate(X, y, sample_weight, reset=False)
-        data = inputs.scale(self.scaler_, X), targets[:, None]
+            return self.fit(X, y, sample_weight, checkpoint)
+        algorithm, new = Streaming(forget=forget), copy.copy(self)
+        source = new._later(X, y, sample_weight)
         new.model_ = gpflow.utilities.deepcopy(self.model_)
-        how = {"sample_weight": weight, "progress": bool(self.verbose)}
-        new.history_ = algorithm.run(new.model_, data, **how)
-        new.model_.num_data = (self.model_.num_data or 0) + len(targets)
+        new.history_ = algorithm.run(
+            new.model_, source, progress=bool(self.verbose), checkpoint=checkpoint
+        )
+        new.model_.num_data = (self.model_.num_data or 0) + source.num_rows
         self.__dict__ = new.__dict__
         return self
 
-    def _seed(self) -> int:
-        return int(check_random_state(self.random_state).randint(2**31))
-
-    def _specification(self, seed: int) -> Specification:
-        shared = ("bound", "multi_class", "learn_kernel", "calibrate", "inference")
-        return Specification(
-            **{name: getattr(self, name) for name in shared},
-            num_classes=len(self.classes_),
-            num_inducing=FIRST_INDUCING if self.num_inducing == "auto" else int(self.num_inducing),
-            grow=self.num_inducing == "auto",
-            linear=self.kernel == "linear",
-            kernel=None if isinstance(self.kernel, str) else self.kernel,
-            seed=seed,
-            progress=bool(self.verbose),
-        )
+    def _later(self, X: Any, y: Any, sample_weight: Any) -> Source:
+        """:return: rows as the model sees them."""
+        rows = source_of(X, y, sample_weight)
+        if rows is not None:
+            return open_later(rows, self)
+        X, targets, weight = self._validate(X, y, sample_weight, reset=False)
+        data = inputs.scale(self.scaler_, X), targets[:, None]
+        return open_data(self.model_, data, weight, part=True)
 
     def _validate(
         self, X: Any, y: Any, sample_weight: Any, reset: bool = True

@@ -60,6 +60,19 @@ def refuse_beside_source(y: Any, sample_weight: Any) -> None:
         )
 
 
+def check_names(rows: Any, expected: Any) -> None:
+    """
+    :param expected: names of the columns of the training data, or None.
+    :raise ValueError: if rows that know the names of their columns have others or another order.
+    """
+    names = getattr(rows, "features", None)
+    if names is not None and expected is not None and list(names) != list(expected):
+        raise ValueError(
+            f"the columns of X are {list(names)}, those of the training data {list(expected)}: "
+            "give the source features=[...], these names in this order"
+        )
+
+
 def check_first_part(y: Any, classes: Any) -> None:
     """
     :param classes: all labels there will be, or None.

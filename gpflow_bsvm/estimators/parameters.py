@@ -27,6 +27,19 @@ _CHOICES: dict[str, tuple[tuple[Any, ...], str]] = {
 }
 
 
+#: Where fits are alike whatever these are.
+_NEUTRAL = ("verbose", "chunk_rows")
+
+
+def what_matters(estimator: Any) -> dict[str, Any]:
+    """:return: parameters that a fit depends on."""
+    found = {k: v for k, v in estimator.get_params(deep=False).items() if k not in _NEUTRAL}
+    if isinstance(estimator.random_state, np.random.RandomState):
+        _, keys, position, *_ = estimator.random_state.get_state()
+        found["random_state"] = np.append(keys, position)
+    return found
+
+
 def check_parameters(estimator: Any) -> None:
     """
     :raise TypeError: for a parameter of another type, such as a class where an object is meant.

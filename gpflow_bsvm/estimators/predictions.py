@@ -12,7 +12,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..prediction.marginals import predict_probabilities, predict_probits
 from . import inputs
-from .survey import Prepared, Rows, is_source, open_rows
+from .prepared import Prepared, open_rows, source_of
+from .survey import Rows
 
 
 class Predictions:
@@ -43,9 +44,11 @@ class Predictions:
         return z[:, 0]
 
     def _seen(self, X: Any) -> Any:
-        if is_source(X):
+        source = source_of(X)
+        if source is not None:
+            inputs.check_names(source, getattr(self, "feature_names_in_", None))
             rows = Rows(labelled=False, num_columns=self.n_features_in_)
-            return Prepared(open_rows(X, rows), self.scaler_)
+            return Prepared(open_rows(source, rows), self.scaler_)
         dtype = gpflow.config.default_float()
         X = validate_data(self, X, reset=False, dtype=dtype, accept_sparse=self._formats)
         return inputs.scale(self.scaler_, X)

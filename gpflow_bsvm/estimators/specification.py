@@ -21,6 +21,9 @@ from ..priors import VARIANCE, ard_kernel, log_normal
 MULTI_CLASS = {"crammer_singer": CrammerSinger, "ovr": OneVsRest}
 LOSSES = ("hinge", "levels")
 
+#: Where M starts if it is to grow.
+FIRST_INDUCING = 100
+
 #: The default kernel where none is learned: prior variance in squared margins, and lengthscale in
 #: median distances between inducing points. The best of a coarse grid on twelve binary data sets.
 DEFAULT_VARIANCE, DEFAULT_LENGTHSCALE = 4.0, 0.75
@@ -66,6 +69,22 @@ class Specification(NamedTuple):
     def calibrates(self) -> bool:
         """:return: whether the link is calibrated: by itself only that of a hinge needs it."""
         return self.loss == "hinge" if self.calibrate == "auto" else bool(self.calibrate)
+
+
+def specify(estimator: Any, num_classes: int, seed: int) -> Specification:
+    """:return: what a `BSVMClassifier` is to train; loss and penalty are chosen later."""
+    shared = ("bound", "multi_class", "learn_kernel", "calibrate", "inference")
+    grow = estimator.num_inducing == "auto"
+    return Specification(
+        **{name: getattr(estimator, name) for name in shared},
+        num_classes=num_classes,
+        num_inducing=FIRST_INDUCING if grow else int(estimator.num_inducing),
+        grow=grow,
+        linear=estimator.kernel == "linear",
+        kernel=None if isinstance(estimator.kernel, str) else estimator.kernel,
+        seed=seed,
+        progress=bool(estimator.verbose),
+    )
 
 
 def make_likelihood(spec: Specification) -> Likelihood:

@@ -1,37 +1,34 @@
-"""What a classifier wants to know of rows that are not in memory, and how its model sees them."""
+"""What a classifier wants to know of rows that are not in memory."""
 
 from __future__ import annotations
 
+import copy
+import operator
+from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-import tensorflow as tf
 from gpflow.base import AnyNDArray
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.class_weight import compute_class_weight
 
 from ..data.batch import Batch
 from ..data.checks import as_matrix, check_inputs
-from ..data.opening import open_source
 from ..data.passes import sum_over
 from ..data.pieces import Origin
 from ..data.prefetch import closed_at_end
-from ..data.readers import Reader
+from ..data.sampling import random_keys
 from ..data.sources import Source
-from .inputs import number
+from ..inference.history import progress_bar
+from .inputs import check_classes
 from .training import few_of_each_first
 
 #: Everything but q is learned from so many rows, drawn at random.
 SAMPLE_ROWS = 20_000
-CHUNK_ROWS = 2**14
 #: More kinds of labels are no classes.
 _MOST_CLASSES = 1000
-
-
-def is_source(X: Any) -> bool:
-    """:return: whether these are rows with their labels, to be read piece by piece."""
-    return isinstance(X, (Reader, Source, tf.data.Dataset))
 
 
 class Rows(NamedTuple):
@@ -73,35 +70,89 @@ class Survey(NamedTuple):
         """:return: N."""
         return int(self.counts.sum())
 
+    def content(self) -> dict[str, Any]:
+        """:return: all of it as numbers and arrays."""
+        return {**self._asdict(), "scaler": dict(vars(self.scaler))}
 
-def survey(source: Source, seed: int) -> Survey:
+    @staticmethod
+    def of(content: dict[str, Any]) -> Survey:
+        """:return: what `content` was made of."""
+        scaler = StandardScaler()
+        vars(scaler).update(content["scaler"])
+        return Survey(**{**content, "scaler": scaler})
+
+
+def survey(source: Source, seed: int, progress: bool | None = False) -> Survey:
     """
-    One pass: labels, means and deviations of columns, and rows at random, some of every class.
+    One pass: labels, means and deviations of columns, and rows at random, some of every class. A
+    row of weight 0 is counted, and has no part in anything else.
 
-    :raise ValueError: for one class only, or for more labels than classes can be.
+    :raise ValueError: for one class only, a class all of whose rows have weight 0, or more labels
+        than classes can be.
     """
-    rng, scaler = np.random.default_rng(seed), StandardScaler()
-    found: dict[float, int] = {}
-    kept: list[AnyNDArray] = []
-
-    def look(batch: Batch) -> tf.Tensor:
-        X, y, weight = batch.X.numpy(), batch.Y.numpy()[:, 0], batch.weight.numpy()[:, 0]
-        scaler.partial_fit(X, sample_weight=weight)
-        for value, count in zip(*np.unique(y, return_counts=True)):
-            found[value] = found.get(value, 0) + int(count)
-        if len(found) > _MOST_CLASSES:
-            raise ValueError(f"there are more than {_MOST_CLASSES} labels: classes are expected")
-        kept.append(np.column_stack([rng.random(len(y)), y, weight, X]))
-        kept[:] = [_smallest(np.concatenate(kept))]
-        return tf.reduce_sum(batch.weight)
-
-    total = float(sum_over(source, look))
-    if len(found) < 2:
-        raise ValueError("BSVMClassifier needs rows of two classes, got one class only")
-    values = np.sort(np.array(list(found)))
-    sample = kept[0][np.argsort(kept[0][:, 0])]
+    with progress_bar(source.known_rows, "survey", progress, "row") as bar:
+        seen: _Seen = sum_over(_Watched(source, bar), partial(_Seen, seed), add=operator.add)
+    values = np.sort(np.array(list(seen.counts)))
+    check_classes(np.searchsorted(values, list(seen.weighed)), values)
+    sample = seen.kept[np.argsort(seen.kept[:, 0])]
     columns = np.ascontiguousarray(sample[:, 3:]), sample[:, 1:2], sample[:, 2]
-    return Survey(values, np.array([found[v] for v in values]), scaler, columns, total)
+    counts = np.array([seen.counts[value] for value in values])
+    return Survey(values, counts, seen.scaler, columns, seen.weight)
+
+
+class _Watched(Source):
+    """A source whose chunks a progress bar counts, where they are read here."""
+
+    def __init__(self, source: Source, bar: Any) -> None:
+        self._source, self._bar, self.remote = source, bar, source.remote
+
+    @property
+    def num_rows(self) -> int:  # type: ignore[override]
+        """:return: N."""
+        return self._source.num_rows
+
+    def chunks(self) -> Iterator[Batch]:
+        """See `Source`."""
+        with closed_at_end(self._source.chunks()) as batches:
+            for batch in batches:
+                yield batch
+                self._bar.update(len(batch.Y))
+
+
+class _Seen:
+    """What some rows say."""
+
+    def __init__(self, seed: int, batch: Batch) -> None:
+        X, Y, weights = (np.asarray(column) for column in batch)
+        y, weight, keys = Y[:, 0], weights[:, 0], random_keys(batch, seed)
+        self.weight, self.scaler = float(weight.sum()), StandardScaler()
+        self.counts = Counter(dict(zip(*np.unique(y, return_counts=True))))
+        rows = np.column_stack([keys, y, weight, X])[weight > 0]
+        self.weighed = set(rows[:, 1])  #: labels of rows that count
+        if len(rows):
+            self.scaler.partial_fit(rows[:, 3:], sample_weight=rows[:, 2])
+        self.kept = _smallest(rows)  #: some of them
+        self._check()
+
+    def _check(self) -> None:
+        if len(self.counts) > _MOST_CLASSES:
+            raise ValueError(f"there are more than {_MOST_CLASSES} labels: classes are expected")
+
+    def __add__(self, other: _Seen) -> _Seen:
+        if not other.weighed or not self.weighed:
+            both = copy.copy(self if self.weighed else other)
+        else:
+            both = copy.copy(self)
+            both.kept = _smallest(np.concatenate([self.kept, other.kept]))
+            both.scaler = copy.deepcopy(self.scaler)
+            # Two rows with the mean and the deviations of all that the other has seen.
+            mean, deviation = other.scaler.mean_, np.sqrt(other.scaler.var_)
+            half = np.full(2, np.mean(other.scaler.n_samples_seen_) / 2)
+            both.scaler.partial_fit([mean - deviation, mean + deviation], sample_weight=half)
+        both.weight, both.counts = self.weight + other.weight, self.counts + other.counts
+        both.weighed = self.weighed | other.weighed
+        both._check()
+        return both
 
 
 def _smallest(rows: AnyNDArray) -> AnyNDArray:
@@ -110,70 +161,13 @@ def _smallest(rows: AnyNDArray) -> AnyNDArray:
     return rows[few_of_each_first(rows[:, 1])[:SAMPLE_ROWS]]
 
 
-def class_weights(found: Survey, classes: AnyNDArray, wanted: Any) -> AnyNDArray:
-    """:return: [C], as scikit-learn's `class_weight` says."""
+def class_weights(counts: AnyNDArray | None, classes: AnyNDArray, wanted: Any) -> AnyNDArray:
+    """
+    :param counts: [C], rows of each class; None where `wanted` is not "balanced".
+    :return: [C], as scikit-learn's `class_weight` says.
+    """
     if wanted is None:
         return np.ones(len(classes))
-    if wanted == "balanced":
-        return np.asarray(found.num_rows / (len(classes) * found.counts))
+    if wanted == "balanced" and counts is not None:
+        return np.asarray(counts.sum() / (len(classes) * counts))
     return np.asarray(compute_class_weight(wanted, classes=classes, y=classes))
-
-
-class Prepared(Source):
-    """The rows of a source as a classifier's model sees them: scaled, with labels 0..C-1."""
-
-    def __init__(
-        self,
-        source: Source,
-        scaler: StandardScaler | None,
-        values: AnyNDArray | None = None,
-        weights: AnyNDArray | None = None,
-    ) -> None:
-        """
-        :param values: [C], labels as the source has them, sorted; None: no label is looked at.
-        :param weights: [C], of rows of these.
-        """
-        self.source, self._how = source, (scaler, values, weights)
-        self.indexed, self.counted = source.indexed, source.counted
-        self.row_bytes = source.row_bytes
-
-    @property
-    def num_rows(self) -> int:  # type: ignore[override]
-        """:return: N."""
-        return self.source.num_rows
-
-    def chunks(self) -> Iterator[Batch]:
-        """See `Source`."""
-        return self._each(self.source.chunks())
-
-    def scaled(self, factor: float) -> Prepared:
-        """See `Source`."""
-        return Prepared(self.source.scaled(factor), *self._how)
-
-    def gather(self, index: AnyNDArray) -> tuple[Batch, AnyNDArray]:
-        """See `Source`."""
-        rows, where = self.source.gather(index)
-        return self._prepare(rows), where
-
-    def stream(self, position: int, batch_size: int) -> Iterator[Batch]:
-        """See `Source`."""
-        return self._each(self.source.stream(position, batch_size))
-
-    def _each(self, batches: Iterator[Batch]) -> Iterator[Batch]:
-        with closed_at_end(batches) as open_batches:
-            for batch in open_batches:
-                yield self._prepare(batch)
-
-    def _prepare(self, batch: Batch) -> Batch:
-        scaler, values, weights = self._how
-        X = batch.X if scaler is None else tf.constant(scaler.transform(batch.X), batch.X.dtype)
-        if values is None:
-            return batch._replace(X=X)
-        index = number(batch.Y.numpy(), values)
-        weight = batch.weight if weights is None else batch.weight * weights[index]
-        return Batch(X, tf.constant(index, batch.Y.dtype), weight)
-
-
-def open_rows(data: Any, rows: Rows) -> Source:
-    """:return: a source of what `is_source` says to be one."""
-    return open_source(data, rows, CHUNK_ROWS)

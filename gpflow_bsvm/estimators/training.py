@@ -15,6 +15,7 @@ from ..inference import VEM, History, fit
 from ..models import BSVM
 from ..prediction.calibration import calibrate, leave_one_out_density
 from .specification import Data, Specification, distinct, make_model
+from .stages import NOWHERE, Stages
 
 #: The kernel is learned from this many rows at most, of fewer where there are many classes or
 #: inducing points: rows times L M^2 stay below `LEARN_WORK`, down to the fewest.
@@ -47,44 +48,50 @@ def begin(spec: Specification, data: Data, like: BSVM | None = None) -> Start:
         multiple_assign(model.kernel, parameter_dict(like.kernel))
         if model.num_features == like.num_features:
             model.assign_natural(like.natural())
-    return Start(model, learn(spec, model, data) if spec.learn_kernel else None)
+    if not spec.learn_kernel:
+        return Start(model, None)
+    gpflow.set_trainable(model.inducing_variable, False)
+    return Start(model, learn(spec, model, data))
 
 
-def train(spec: Specification, data: Data, start: Start | None = None) -> tuple[BSVM, History]:
+def train(
+    spec: Specification, data: Data, start: Start | None = None, stages: Stages = NOWHERE
+) -> tuple[BSVM, History]:
     """
     :param start: what `begin` says of `spec`, where that is known.
+    :param stages: where fits of q have their checkpoints.
     :return: the model, and the history of the learning of its kernel if that was asked for, else
         of the fit of q.
     """
     model, learned = start or begin(spec, data)
     model.num_data = None  # these rows are all, whatever it saw before
-    history = _finish(spec, model, data)
+    history = _finish(spec, model, data, stages)
     if spec.grow and not spec.linear:
-        model = grow(spec, model, data)
+        model = grow(spec, model, data, stages)
     model.num_data = len(data[0])
     return model, learned or history
 
 
 def learn(spec: Specification, model: BSVM, data: Data) -> History:
     """Learn the kernel, at fixed inducing points, from as many rows as tell it all."""
-    gpflow.set_trainable(model.inducing_variable, False)
     num_latents, num_inducing = model.num_features
     affordable = LEARN_WORK / (num_latents * num_inducing**2)
     X, Y, weight = at_most(int(np.clip(affordable, FEWEST_LEARN_ROWS, LEARN_ROWS)), data, spec.seed)
     return VEM().run(model, (X, Y), sample_weight=weight, progress=spec.progress)
 
 
-def _finish(spec: Specification, model: BSVM, data: Data) -> History:
+def _finish(spec: Specification, model: BSVM, data: Data, stages: Stages) -> History:
     """Fit q at the present kernel, and the link."""
     X, Y, weight = data
     run = fit if spec.inference is None else spec.inference.run
-    history: History = run(model, (X, Y), sample_weight=weight, progress=spec.progress)
+    kept = stages.fit(f"q of {model.num_features[1]} points")
+    history: History = run(model, (X, Y), sample_weight=weight, progress=spec.progress, **kept)
     if spec.calibrates:
         calibrate(model, (X, Y), sample_weight=weight)
     return history
 
 
-def grow(spec: Specification, model: BSVM, data: Data) -> BSVM:
+def grow(spec: Specification, model: BSVM, data: Data, stages: Stages = NOWHERE) -> BSVM:
     """
     :return: the model with as many inducing points as pay, its q projected on the new ones and
         fitted from there, at the same kernel.
@@ -97,7 +104,7 @@ def grow(spec: Specification, model: BSVM, data: Data) -> BSVM:
         Z = inducing_points.kmeans(places, number, seed=spec.seed, max_iter=_ITERATIONS)
         larger: Any = gpflow.utilities.deepcopy(model)
         exchange(larger, Z)
-        _finish(spec, larger, data)
+        _finish(spec, larger, data, stages)
         before = density
         density = leave_one_out_density(larger, (X, Y), sample_weight=weight)
         if density < before + LEAST_GAIN * abs(before):

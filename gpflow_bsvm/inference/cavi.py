@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -15,6 +16,7 @@ from gpflow.likelihoods import Likelihood
 from ..checks import check_choice, check_elbo, check_number, check_rate, check_whole
 from ..data.passes import sum_over
 from ..data.sources import Source
+from ..engine.blocks import compiled_block_statistics
 from ..engine.contracts import Model, shares_shifts
 from ..engine.line_search import Ascent
 from ..engine.natural import Gaussian, Natural, blend, centre, compiled_expected_factor, solve
@@ -105,6 +107,17 @@ class State(NamedTuple):
     known: Natural | None = None  #: a Gaussian factor of the target beside prior and data
 
 
+def step(
+    natural: Natural, sums: Natural, rho: tf.Tensor, share: tf.Tensor
+) -> tuple[Natural, Gaussian]:
+    """:return: q after a step of size rho towards the sites' sums and `centre` with `share`."""
+    natural = blend(natural, sums, rho)
+    return centre(natural, solve(natural), share)
+
+
+compiled_step = Compiled(step)
+
+
 @Compiled
 def compiled_sweep(
     likelihood: Likelihood,
@@ -114,12 +127,8 @@ def compiled_sweep(
     share: tf.Tensor,
     rows: Projected,
 ) -> tuple[Natural, Gaussian, Statistics]:
-    """
-    A step of size rho towards the sites' sums, then `centre` with `share`, and the statistics of
-    `rows` where that arrives.
-    """
-    natural = blend(natural, sums, rho)
-    natural, q = centre(natural, solve(natural), share)
+    """`step`, and the statistics of `rows` where that arrives."""
+    natural, q = step(natural, sums, rho, share)
     return natural, q, accumulate(likelihood, rows, marginals(rows.features.phi, q.R, q.c))
 
 
@@ -134,8 +143,11 @@ class Sweeps(Run):
         """:param known: see `State`."""
         self._options, self._model, self._data, self._known = options, model, data, known
         self.max_steps = options.max_steps
+        self._rows, prior = data.blocks(), data.prior
         self._sweep = compiled_sweep.bind(model.likelihood)
         self._accumulate = compiled_accumulate.bind(model.likelihood)
+        if prior is not None:
+            self._accumulate = compiled_block_statistics.bind(model.likelihood, prior)
         # A factor of each latent function's own costs where all of them shift together.
         self._share = shares_shifts(model) if known is None else tf.zeros([], default_float())
         self._phases = options.phases(num_entries(model, data))
@@ -182,17 +194,13 @@ class Sweeps(Run):
 
     def _move(self, start: Point, rho: float) -> Point:
         """One pass over the data: the point at rho, its ELBO and the sums seen from there."""
-        rate, arrived = tf.constant(rho, start.natural.h.dtype), list[Any]()
-
-        def look(rows: Projected) -> Statistics:
-            if arrived:
-                return Statistics(*self._accumulate(arrived[1], rows))
-            # The graph of the first chunk takes the step too: a call less in each sweep.
-            *arrived[:], seen = self._sweep(start.natural, start.sums, rate, self._share, rows)
-            return Statistics(*seen)
-
-        sums, expectation = sum_over(self._data, look)
-        natural, q = arrived
+        rate = tf.constant(rho, start.natural.h.dtype)
+        how = start.natural, start.sums, rate, self._share
+        if self._rows.one_chunk:  # its graph takes the step too: a call less in each sweep
+            natural, q, (sums, expectation) = sum_over(self._rows, partial(self._sweep, *how))
+        else:
+            natural, q = compiled_step(*how)
+            sums, expectation = sum_over(self._rows, partial(self._accumulate, q))
         if self._known is not None:
             sums = Natural(*map(tf.add, sums, self._known))
             expectation += compiled_expected_factor(self._known, q)

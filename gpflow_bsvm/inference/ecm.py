@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -108,7 +109,7 @@ class _Mode(Run):
         return self._at((1 - rho) * start.s + rho * start.target)
 
     def _at(self, s: tf.Tensor) -> Point:
-        sums, log_likelihood = sum_over(self._data, lambda rows: self._statistics(s, rows))
+        sums, log_likelihood = sum_over(self._data, partial(self._statistics, s))
         q = compiled_solve(Natural(sums.h, sums.P + tf.eye(s.shape[1], dtype=s.dtype)))
         value = log_likelihood - 0.5 * tf.reduce_sum(tf.square(s))
         return Point(s, float(value), tf.linalg.matvec(q.R, q.c, transpose_a=True))

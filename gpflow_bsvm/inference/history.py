@@ -175,7 +175,10 @@ class Recorder:
             self._monitor(step)
 
 
-def progress_bar(total: int, what: str, progress: bool | None) -> Any:
-    """:return: a tqdm bar; for None on a terminal only, and not for what takes no time."""
+def progress_bar(total: int | None, what: str, progress: bool | None, unit: str = "step") -> Any:
+    """
+    :param total: None where it is not known.
+    :return: a tqdm bar; for None on a terminal only, and not for what takes no time.
+    """
     hide = None if progress is None else not progress
-    return tqdm(total=total, desc=what, unit="step", delay=0.5, disable=hide)
+    return tqdm(total=total, desc=what, unit=unit, delay=0.5, disable=hide)

@@ -38,12 +38,27 @@ def identify(algorithm: Any, model: Model, source: Source) -> Identity:
         model's structure, values that the algorithm does not learn, data, and versions.
     """
     options = {k: v for k, v in vars(algorithm).items() if k not in algorithm.grows}
-    identity = {"version of gpflow_bsvm": __version__, "algorithm": type(algorithm).__name__}
-    identity |= {f"option {name}": _text_of(value) for name, value in options.items()}
+    identity = _of_options("algorithm", type(algorithm).__name__, options)
     if algorithm.takes_q:
         identity["q at the start"] = _text_of(tuple(part.numpy() for part in model.natural()))
     identity |= _of_model(model, model.hyperparameters() if algorithm.learns else {})
     return identity | _of_data(source)
+
+
+def identify_estimator(estimator: Any, options: Mapping[str, Any], source: Source) -> Identity:
+    """
+    :param options: those that matter to a fit.
+    :return: as `identify`, of what makes its model itself.
+    """
+    identity = _of_options("estimator", type(estimator).__name__, options)
+    for name, value in options.items():
+        identity |= _values(f"option {name}", value, set())
+    return identity | {"default float": _float()} | _of_data(source)
+
+
+def _of_options(kind: str, name: str, options: Mapping[str, Any]) -> Identity:
+    texts = {f"option {option}": _text_of(value) for option, value in options.items()}
+    return {"version of gpflow_bsvm": __version__, kind: name} | texts
 
 
 def differences(stored: Mapping[str, str], present: Identity) -> list[str]:
@@ -60,12 +75,16 @@ def _of_model(model: Model, learned: Mapping[str, Any]) -> Identity:
         "latent functions and features": str(tuple(map(int, model.num_features))),
         "jitter": repr(float(model.jitter)),
         "num_data": str(num_data),
-        "default float": tf.as_dtype(gpflow.config.default_float()).name,
+        "default float": _float(),
     }
     for name, module in [("likelihood", model.likelihood), *model.prior._asdict().items()]:
         about[name] = f"{type(module).__name__} ({_digest(_describe(structure_of((module,))[0]))})"
         about |= _values(f".{name}", module, {id(value) for value in learned.values()})
     return about
+
+
+def _float() -> str:
+    return str(tf.as_dtype(gpflow.config.default_float()).name)
 
 
 def _values(name: str, module: Any, learned: set[int]) -> Identity:
@@ -88,6 +107,10 @@ def _learned(parameter: Any) -> str:
 
 def _of_data(source: Source) -> Identity:
     """Without a pass over the data."""
+    return dict(source.marks) | _of_rows(source)
+
+
+def _of_rows(source: Source) -> Identity:
     if not source.indexed:
         first, again = (_first(source.stream(0, _FEW_ROWS)) for _ in range(2))
         known = all(map(_equal, first, again))  # else it is shuffled anew each time

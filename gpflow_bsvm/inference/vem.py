@@ -64,10 +64,10 @@ class VEM(Algorithm):
     def _begin(self, model: Model, source: Source) -> Run:
         if not model.hyperparameters():
             return CAVI()._begin(model, source)
-        if not source.indexed:
+        if not source.ordered:
             raise ValueError(
                 "VEM keeps a site of every row, and needs rows in an order that does not change: "
-                "give arrays (X, Y), or use ML2"
+                "give arrays (X, Y), files or a list of blocks, or use ML2"
             )
         return _Rounds(self, model, source)
 

@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import functools
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import gpflow
@@ -23,7 +23,7 @@ from gpflow.utilities import parameter_dict
 
 from ..data.checks import duplicate_rows
 from ..engine.contracts import plain_points
-from ..engine.projection import Features, Prior, compiled_prior_factor, compiled_project
+from ..engine.projection import Prior, Projector, compiled_prior_factor
 from ..likelihoods.labels import num_latents
 
 #: Escalated jitter stops here: beyond it the model would no longer be the one asked for.
@@ -136,10 +136,9 @@ class SparseFeatures:
         once = {id(p): (name, p) for name, p in named if p.trainable and id(p) not in of_q}
         return dict(once.values())
 
-    def projector(self) -> Callable[[tf.Tensor], Features]:
+    def projector(self) -> Projector:
         """:return: X [N, D] -> features, at the present hyperparameters."""
-        project, Lz = compiled_project.bind(self.prior), self.prior_factor()
-        return lambda X: project(X, Lz)
+        return Projector(self.prior, self.prior_factor())
 
     @contextlib.contextmanager
     def _own_jitter(self) -> Iterator[None]:

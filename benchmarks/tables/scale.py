@@ -1,0 +1,39 @@
+"""Tables of what it takes to fit many rows, and to be killed."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from .markdown import markdown
+
+#: Nearer than this a score is at its end.
+NEAR = 1e-4
+
+
+def beginnings(rows: pd.DataFrame) -> str:
+    lines = []
+    for (loss, start, number), fit in rows.groupby(["loss", "start", "rows"], sort=False):
+        name = "the prior" if start == "cold" else f"{number} rows, {start}"
+        end = fit.iloc[-1]
+        near = [_first_near(fit, score) for score in ("auc", "nll")]
+        scores = [f"{end['auc']:.4f}", f"{end['nll']:.4f}"]
+        lines.append([loss, name, end["passes"], *near, *scores])
+    near = [f"until {score} is within 1e-4 of its end" for score in ("AUC", "NLL")]
+    return markdown(["loss", "begins at", "passes", *near, "AUC", "NLL"], lines)
+
+
+def _first_near(fit: pd.DataFrame, score: str) -> int:
+    """:return: passes from which on the score stays near its end."""
+    far = ((fit[score] - fit[score].iloc[-1]).abs() > NEAR).to_numpy()
+    return int(fit["passes"].iloc[far.nonzero()[0][-1] + 1 if far.any() else 0])
+
+
+def kills(rows: pd.DataFrame) -> str:
+    lines = []
+    for name, fit in rows.groupby("fit", sort=False):
+        greatest = fit["difference"].max()
+        stored = (fit["checkpoints"] > 0).sum()
+        took = f"{fit['of'].iloc[0]:.1f}"
+        lines.append([name, len(fit), took, stored, "none" if greatest == 0 else f"{greatest:.1e}"])
+    header = ["", "kills", "seconds if left alone", "with a checkpoint there"]
+    return markdown([*header, "difference at the end"], lines)

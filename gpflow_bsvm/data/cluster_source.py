@@ -1,0 +1,101 @@
+"""Dask's data on a cluster, checked partition by partition where they are."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from . import workers
+from .cluster import Cluster
+from .dask_data import DaskReader
+from .partitions import Partitions
+from .sources import Remote, Source
+from .streams import Check, StreamSource
+from .workers import Facts
+
+
+class ClusterSource(StreamSource):
+    """
+    The rows of a `DaskReader` on the workers of a client; minibatches, and whatever else is read in
+    order, come to this process partition by partition.
+    """
+
+    def __init__(self, reader: DaskReader, check: Check, chunk_rows: int, client: Any) -> None:
+        """See `StreamSource`."""
+        super().__init__(reader, check, chunk_rows)
+        self._cluster, self._partitions = Cluster(client), reader.partitions
+        self._open = functools.cache(self._opened)  # also of copies with other weights
+
+    @property
+    def one_chunk(self) -> bool:
+        """See `Source`."""
+        return False
+
+    @property
+    def counted(self) -> bool:  # type: ignore[override]
+        """See `Source`."""
+        return True
+
+    @property
+    def num_rows(self) -> int:  # type: ignore[override]
+        """:return: N, if need be by a pass over the data."""
+        known = self._reader.num_rows
+        return self._open().num_rows if known is None else known
+
+    @property
+    def remote(self) -> Remote:  # type: ignore[override]
+        """See `Source`; the first time, all rows are checked."""
+        rows = self._open()
+        return rows if self._factor == 1 else rows.seen(functools.partial(_scaled, self._factor))
+
+    def here(self) -> Source:
+        """See `Source`."""
+        source = StreamSource(self._reader, self._check, self.chunk_rows)
+        return source if self._factor == 1 else source.scaled(self._factor)
+
+    def _opened(self) -> Partitions:
+        cluster, number = self._cluster, len(self._partitions)
+        how = cluster.send((self._check, self.chunk_rows, self._reader.converts))
+
+        def read(numbers: Sequence[int]) -> list[Any]:
+            pieces = cluster.compute([self._partitions[n] for n in numbers])
+            return cluster.map(workers.read, [how] * len(pieces), pieces)
+
+        everything = range(number)
+        (some,) = cluster.results(cluster.map(workers.facts, read([0])))
+        keeps = some.num_bytes * number < cluster.memory
+        parts = read(everything) if keeps else None
+        facts = cluster.results(cluster.map(workers.facts, parts or read(everything)))
+        self._check_facts(facts)
+        filled = [n for n in everything if facts[n].num_rows]
+        rows = tuple(facts[n].num_rows for n in filled)
+        if parts is None:
+            return Partitions(cluster, lambda: read(filled), rows)
+        kept = sum(fact.num_bytes for fact in facts)
+        return Partitions(cluster, lambda: [parts[n] for n in filled], rows, kept=kept)
+
+    def _check_facts(self, facts: list[Facts]) -> None:
+        """:raise ValueError: for what is wrong with all partitions together."""
+        some = [(number, fact) for number, fact in enumerate(facts) if fact.num_rows]
+        for number, fact in some:
+            if fact.width != some[0][1].width:
+                raise ValueError(
+                    f"partition {number}: X has {fact.width} columns, and {some[0][1].width} in "
+                    f"partition {some[0][0]}"
+                )
+        if not any(fact.weighs for _, fact in some):
+            raise ValueError(
+                "sample_weight must not be all zero" if some else "the Dask data have no rows"
+            )
+        labels = [fact.labels for _, fact in some]
+        if all(found is not None for found in labels):
+            distinct = np.unique(np.concatenate([found for found in labels if found is not None]))
+            if len(distinct) <= workers.MOST_LABELS:
+                self._check.labels(distinct[:, None])
+
+
+def _scaled(factor: float, batch: Any) -> Any:
+    return batch._replace(weight=batch.weight * factor)

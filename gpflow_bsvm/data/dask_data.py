@@ -1,0 +1,195 @@
+"""Dask's arrays and data frames, partition by partition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ..optional import require
+from .labels import ClassNumbers
+from .pieces import Origin, Piece
+from .readers import Reader
+
+
+class DaskReader(Reader):
+    """
+    What Dask computes partition by partition. With a `dask.distributed.Client` passes go to where
+    the partitions are, see `gpflow_bsvm.data.cluster`; without, they are read one after the other.
+
+    :ivar partitions: a Dask `Delayed` of a `Piece` for each, of all its rows.
+    """
+
+    finite = True
+
+    def __init__(self, partitions: Sequence[Any]) -> None:
+        self.partitions = list(partitions)
+
+    def pieces(self, size: int) -> Iterator[Piece]:
+        """See `Reader`."""
+        for partition in self.partitions:
+            yield from partition.compute().cut(size)
+
+
+class DaskArrays(DaskReader):
+    """Rows of Dask arrays."""
+
+    def __init__(self, X: Any, Y: Any = None, weight: Any = None) -> None:
+        """
+        :param X: [N, D], a `dask.array.Array`, whose chunks of rows are the partitions; Y: [N, P]
+            or [N], and weight: [N], Dask arrays too, or arrays in memory.
+        :raise ValueError: for columns of different length, or cut into different partitions where
+            Dask does not know how many rows these have.
+        """
+        array, delayed = require("dask.array", extra="dask"), require("dask", extra="dask").delayed
+        if not isinstance(X, array.Array) or X.ndim != 2:
+            what = f"shape {X.shape}" if isinstance(X, array.Array) else type(X).__name__
+            raise ValueError(f"X must be a Dask array [N, D], got {what}")
+        X = X.rechunk({1: -1})
+        columns = [X, *(_beside(X, c, name) for c, name in ((Y, "Y"), (weight, "sample_weight")))]
+        parts = [
+            [None] * X.numblocks[0] if c is None else c.to_delayed().reshape(-1) for c in columns
+        ]
+        super().__init__(
+            [delayed(_piece_of_arrays)(*one, part) for part, one in enumerate(zip(*parts))]
+        )
+        if np.isfinite(X.shape[0]):
+            self.num_rows = int(X.shape[0])
+
+
+class DaskFrame(DaskReader):
+    """
+    Rows of a Dask data frame, such as `dask.dataframe.read_parquet` returns::
+
+        rows = DaskFrame(dask.dataframe.read_parquet("s3://..."), target="label")
+
+    :ivar features: names of the columns of X.
+    """
+
+    def __init__(
+        self,
+        frame: Any,
+        target: str | None = None,
+        *,
+        weight: str | None = None,
+        features: Sequence[str] | None = None,
+        classes: Any = None,
+    ) -> None:
+        """
+        :param target: name of the column of labels, numbers as the likelihood wants them; None: for
+            predictions.
+        :param weight: name of the column of weights; None: ones.
+        :param features: names of the columns of X, in this order; None: all others.
+        :param classes: as of `ParquetFiles`: labels of any type become numbers; "auto": a pass
+            finds them, and sorts them.
+        :raise ValueError: for columns that are missing.
+        """
+        delayed = require("dask", extra="dask").delayed
+        names = list(frame.columns)
+        others = [name for name in names if name not in (target, weight)]
+        self.features = tuple(others if features is None else features)
+        columns = [*self.features, *(name for name in (target, weight) if name is not None)]
+        missing = [name for name in columns if name not in names]
+        if missing or not self.features or len(set(columns)) != len(columns):
+            raise ValueError(
+                f"features {list(self.features)}, target {target!r} and weight {weight!r} must be "
+                f"different columns of the data frame, which has {names}"
+            )
+        self._check_types(frame, self.features if classes is not None else columns)
+        if classes is not None and target is None:
+            raise ValueError("classes are of the labels: give target=..., the name of their column")
+        if isinstance(classes, str) and classes == "auto":
+            classes = sorted(frame[target].unique().compute().tolist())
+        self._numbers = None if classes is None else ClassNumbers(classes)
+        how = partial(_piece_of_frame, self.features, target, weight, self._numbers)
+        parts = frame[columns].to_delayed()
+        super().__init__([delayed(how)(one, part) for part, one in enumerate(parts)])
+
+    @staticmethod
+    def _check_types(frame: Any, columns: Sequence[str]) -> None:
+        types = require("pandas", extra="dask").api.types
+        for name in columns:
+            if not types.is_numeric_dtype(frame.dtypes[name]):
+                raise ValueError(
+                    f"column {name!r} holds {frame.dtypes[name]}, and numbers are needed: leave it "
+                    'out by features=[...], or encode it; of labels, give classes="auto"'
+                )
+
+    @property
+    def classes(self) -> list[Any] | None:
+        """:return: the label of each class 0..C-1, if labels become numbers."""
+        return None if self._numbers is None else self._numbers.names
+
+
+def is_dask(data: Any) -> bool:
+    """:return: whether this is a collection of Dask."""
+    return hasattr(data, "__dask_graph__")
+
+
+def dask_reader(X: Any, Y: Any = None, weight: Any = None) -> DaskReader:
+    """
+    :param X: a Dask array, or for predictions a Dask data frame.
+    :raise ValueError: for a data frame with labels beside it.
+    """
+    if not hasattr(X, "columns"):
+        return DaskArrays(X, Y, weight)
+    if Y is None and weight is None:
+        return DaskFrame(X)
+    raise ValueError(
+        "a Dask data frame brings its labels with it: give "
+        "gpflow_bsvm.data.DaskFrame(frame, target=...), the name of their column"
+    )
+
+
+def _beside(X: Any, column: Any, name: str) -> Any:
+    """:return: a column in the partitions of X."""
+    if column is None:
+        return None
+    array = require("dask.array", extra="dask")
+    if not is_dask(column):
+        column = array.from_array(np.asarray(column))
+    elif not isinstance(column, array.Array):
+        column = column.to_dask_array()
+    column = column if column.ndim == 1 else column.rechunk({1: -1})
+    known = np.isfinite(X.shape[0]) and np.isfinite(column.shape[0])
+    if known and len(column) != len(X):
+        raise ValueError(f"X has {len(X)} rows and {name} has {len(column)}; they must be equal")
+    if known:
+        return column.rechunk({0: X.chunks[0]})
+    if column.numblocks[0] != X.numblocks[0]:
+        raise ValueError(
+            f"X has {X.numblocks[0]} partitions and {name} has {column.numblocks[0]}, of unknown "
+            "lengths: cut both alike, or call compute_chunk_sizes() of both"
+        )
+    return column
+
+
+def _piece_of_arrays(X: Any, Y: Any, weight: Any, part: int) -> Piece:
+    Y = Y[:, None] if np.ndim(Y) == 1 else Y
+    return Piece(X, Y, weight, _origin(part))
+
+
+def _piece_of_frame(
+    features: tuple[str, ...],
+    target: str | None,
+    weight: str | None,
+    numbers: Any,
+    frame: Any,
+    part: int,
+) -> Piece:
+    origin = _origin(part)._replace(columns=features)
+    X = frame[list(features)].to_numpy(float, na_value=np.nan)
+    weights = None if weight is None else frame[weight].to_numpy(float, na_value=np.nan)
+    Y = None
+    if target is not None and numbers is not None:
+        column = require("pyarrow", extra="dask").array(frame[target], from_pandas=True)
+        Y = numbers(column, origin)[:, None]
+    elif target is not None:
+        Y = frame[[target]].to_numpy(float, na_value=np.nan)
+    return Piece(X, Y, weights, origin)
+
+
+def _origin(part: int) -> Origin:
+    return Origin(0, str(part), kind="partition")

@@ -1,0 +1,62 @@
+"""Some rows of a source, drawn at random."""
+
+from __future__ import annotations
+
+import zlib
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+from gpflow.base import AnyNDArray
+
+from .batch import Batch, take
+from .passes import sum_over
+from .sources import ArraySource, Source
+
+
+def random_keys(batch: Batch, seed: int) -> AnyNDArray:
+    """
+    :return: [N], numbers in [0, 1): the rows of the smallest are a sample. They follow from the
+        seed and the rows together, wherever and in whatever order chunks are looked at.
+    """
+    marks = [zlib.crc32(np.asarray(column).tobytes()) for column in (batch.X, batch.Y)]
+    return np.random.default_rng([seed, *marks]).random(len(batch.Y))
+
+
+def sample(source: Source, number: int, seed: int) -> ArraySource:
+    """
+    :param source: of more rows than `number`, which is known.
+    :return: so many of its rows without repetition, each as likely as any other; for rows that can
+        only be read in their order by a pass.
+    """
+    if source.indexed:
+        rng = np.random.default_rng(seed)
+        index = np.sort(rng.choice(source.num_rows, number, replace=False))
+        if isinstance(source, ArraySource):
+            return source.part(index)
+        rows, where = source.gather(index)
+        return _in_memory(take(rows, where))
+    keep = partial(_smallest, number)
+    return _in_memory(sum_over(source, partial(_keyed, seed), add=keep).rows)
+
+
+class _Kept(NamedTuple):
+    keys: AnyNDArray
+    rows: Batch
+
+
+def _keyed(seed: int, batch: Batch) -> _Kept:
+    return _Kept(random_keys(batch, seed), batch)
+
+
+def _smallest(number: int, one: _Kept, other: _Kept) -> _Kept:
+    keys = np.concatenate([one.keys, other.keys])
+    best = np.sort(np.argsort(keys)[:number])
+    rows = Batch(*(tf.concat(columns, 0) for columns in zip(one.rows, other.rows)))
+    return _Kept(keys[best], take(rows, best))
+
+
+def _in_memory(batch: Batch) -> ArraySource:
+    X, Y, weight = (np.asarray(column) for column in batch)
+    return ArraySource(X, Y, weight, len(Y))

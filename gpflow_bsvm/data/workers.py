@@ -1,0 +1,178 @@
+"""What the workers of a cluster run: functions of one partition, which is a list of chunks."""
+
+from __future__ import annotations
+
+import functools
+import pickle
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import gpflow
+import numpy as np
+import tensorflow as tf
+from gpflow.base import AnyNDArray
+
+from .passes import add, map_over, sum_over
+from .pieces import Piece
+from .readers import Reader
+from .sources import Source
+from .streams import StreamSource
+
+#: Labels of more kinds than this are no classes, and are not looked at together.
+MOST_LABELS = 1000
+
+
+class Sent(NamedTuple):
+    """What a pass sends, as it was packed, and GPflow's settings where it comes from."""
+
+    packed: bytes
+    settings: gpflow.config.Config
+
+
+class Job(NamedTuple):
+    """What is to be done with each partition."""
+
+    function: Callable[..., Any]
+    views: tuple[Callable[[Any], Any], ...] = ()  #: of a chunk, before `function` sees it
+    structure: Any = ()  #: of the rows that go along
+    places: tuple[int | None, ...] = ()  #: of these where they come from a `Made`
+    add: Callable[[Any, Any], Any] = add  #: of results of `function`
+
+
+class Made(NamedTuple):
+    """Rows that a pass has made of a partition."""
+
+    structure: Any
+    columns: list[AnyNDArray]
+
+
+class Facts(NamedTuple):
+    """What is asked of a partition before any pass."""
+
+    num_rows: int
+    width: int  #: columns of X
+    weighs: bool  #: whether any weight is positive
+    labels: AnyNDArray | None  #: distinct ones of one column, if they are few
+
+    @property
+    def num_bytes(self) -> int:
+        """:return: of X, a label and the weight."""
+        return int(self.num_rows * (self.width + 2) * tf.as_dtype(gpflow.default_float()).size)
+
+
+@functools.lru_cache(maxsize=16)
+def _unpacked(packed: bytes) -> Any:
+    return pickle.loads(packed)
+
+
+def _open(sent: Sent) -> Any:
+    """:return: what was packed, under the settings of the process that did."""
+    if gpflow.config.config() != sent.settings:
+        gpflow.config.set_config(sent.settings)
+    return _unpacked(sent.packed)
+
+
+class _Partition(Reader):
+    def __init__(self, piece: Piece, converts: bool) -> None:
+        self._piece, self.converts = piece, converts
+
+    def pieces(self, size: int) -> Iterator[Piece]:
+        return self._piece.cut(size)
+
+
+class _Chunks(Source):
+    def __init__(self, chunks: list[Any], views: tuple[Callable[[Any], Any], ...]) -> None:
+        self._chunks, self._views = chunks, views
+
+    def chunks(self) -> Iterator[Any]:
+        for arrays in self._chunks:
+            chunk = tf.nest.map_structure(tf.convert_to_tensor, arrays)
+            for view in self._views:
+                chunk = view(chunk)
+            yield chunk
+
+
+def read(sent: Sent, piece: Piece) -> list[Any]:
+    """
+    :param sent: a check, the rows of a chunk, and whether numbers are converted.
+    :return: the chunks of a partition, checked; none where it has no rows.
+    """
+    check, chunk_rows, converts = _open(sent)
+    if not np.shape(piece.X)[0]:
+        return []
+    source = StreamSource(_Partition(piece, converts), check, chunk_rows)
+    return [_arrays(batch) for batch in source.checked_chunks()]
+
+
+def facts(chunks: list[Any]) -> Facts:
+    """See `Facts`."""
+    if not chunks:
+        return Facts(0, 0, False, None)
+    X, Y, weight = (np.concatenate(column) for column in zip(*chunks))
+    labels = np.unique(Y) if Y.shape[1] == 1 else None
+    few = labels is not None and len(labels) <= MOST_LABELS
+    return Facts(len(X), X.shape[1], bool(weight.any()), labels if few else None)
+
+
+def seen(sent: Sent, chunks: list[Any]) -> list[Any]:
+    """:return: the chunks as a job's views make them."""
+    job: Job = _open(sent)
+    return [_arrays(chunk) for chunk in _Chunks(chunks, job.views).chunks()]
+
+
+def summed(sent: Sent, chunks: list[Any], *along: Any) -> Any:
+    """See `passes.sum_over`."""
+    job: Job = _open(sent)
+    rows = _Chunks(chunks, job.views)
+    return _arrays(sum_over(rows, job.function, *_packed(job, along), add=job.add))
+
+
+def mapped(sent: Sent, chunks: list[Any], *along: Any) -> Made:
+    """See `passes.map_over`."""
+    job: Job = _open(sent)
+    return _made(map_over(_Chunks(chunks, job.views), job.function, *_packed(job, along)))
+
+
+def combined(sent: Sent, *along: Any) -> Made:
+    """See `passes.combine`."""
+    job: Job = _open(sent)
+    return _made(job.function(*_packed(job, along)))
+
+
+def added(sent: Sent, parts: list[Any]) -> Any:
+    """:return: the sum of what some partitions have sent."""
+    job: Job = _open(sent)
+    return _arrays(functools.reduce(job.add, parts))
+
+
+def column(made: Made, place: int) -> AnyNDArray:
+    """:return: one of the columns."""
+    return made.columns[place]
+
+
+def column_sum(made: Made, place: int) -> AnyNDArray:
+    """:return: the sum of one."""
+    return np.asarray(np.sum(made.columns[place]))
+
+
+def structure(made: Made) -> Any:
+    """:return: in which structure rows were made."""
+    return made.structure
+
+
+def _packed(job: Job, along: tuple[Any, ...]) -> Any:
+    """:return: rows that go along, in the structure that they had."""
+    columns = (
+        one if place is None else one.columns[place] for one, place in zip(along, job.places)
+    )
+    return tf.nest.pack_sequence_as(job.structure, list(map(tf.convert_to_tensor, columns)))
+
+
+def _made(rows: Any) -> Made:
+    return Made(tf.nest.map_structure(lambda _: None, rows), tf.nest.flatten(_arrays(rows)))
+
+
+def _arrays(tensors: Any) -> Any:
+    return tf.nest.map_structure(
+        lambda one: one.numpy() if isinstance(one, tf.Tensor) else one, tensors
+    )

@@ -1,0 +1,148 @@
+"""Rows whose features are not kept: projected and summed up in one graph, part by part."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import gpflow
+import tensorflow as tf
+from gpflow.inducing_variables import InducingPoints
+from gpflow.kernels import Combination, Kernel, MultioutputKernel, Stationary
+
+from ..data.batch import Batch
+from .natural import Gaussian, Natural
+from .projection import Features, Prior, Projected, project
+from .shared_graph import Compiled
+from .statistics import Statistics, accumulate, marginals
+
+#: Features may be made in single precision where at the inducing points, at which distances are 0
+#: and rounding is worst, no entry is off by more than this part of the prior's deviation.
+SINGLE_ERROR = 4e-6
+
+#: Parts that may be under way at once, so that all cores are busy.
+_PARALLEL = 4
+
+
+class View(NamedTuple):
+    """Through what rows are seen that are yet to be projected."""
+
+    Lz: tf.Tensor  #: [G, M, M], see `prior_factor`
+    inverse: tf.Tensor  #: [G, M, M], Lz^-1 in the dtype of the large products
+    single: tf.Tensor  #: [], whether single precision is enough for the features themselves
+    part_rows: tf.Tensor  #: [], rows to project together
+
+
+class Block(NamedTuple):
+    """Rows as a source gives them, with what they are to be seen through."""
+
+    batch: Batch
+    view: View
+
+
+def view_of(prior: Prior, Lz: tf.Tensor, dtype: tf.DType, part_rows: int) -> View:
+    """
+    :param dtype: of the large products.
+    :return: at the present hyperparameters.
+    """
+    identity = tf.eye(tf.shape(Lz)[-1], batch_shape=tf.shape(Lz)[:-2], dtype=Lz.dtype)
+    inverse = tf.cast(tf.linalg.triangular_solve(Lz, identity), dtype)
+    single = tf.constant(False)
+    if dtype != Lz.dtype and has_single(prior):
+        single = _single_is_enough.bind(prior)(Lz, inverse)
+    return View(Lz, inverse, single, tf.constant(part_rows))
+
+
+def has_single(prior: Prior) -> bool:
+    """:return: whether features are defined in single precision and survive a shift of X and Z."""
+    points = isinstance(prior.inducing_variable, InducingPoints)
+    return points and _is_stationary(prior.kernel)
+
+
+def _is_stationary(kernel: Kernel) -> bool:
+    """Of GPflow's own: what another's computes in single precision is not known."""
+    if isinstance(kernel, MultioutputKernel) or not type(kernel).__module__.startswith("gpflow."):
+        return False
+    if isinstance(kernel, Combination):
+        return all(map(_is_stationary, kernel.kernels))
+    return isinstance(kernel, Stationary)
+
+
+def _phi_in_single(prior: Prior, single: Prior, X: tf.Tensor, inverse: tf.Tensor) -> tf.Tensor:
+    """
+    :param single: `prior` in single precision.
+    :return: phi [1, N, M] = Kfu Lz^-T. About the inducing points' mean, which is taken out before
+        anything is rounded: distances suffer from offsets.
+    """
+    Z = tf.convert_to_tensor(prior.inducing_variable.Z)
+    centre = tf.reduce_mean(Z, axis=0)
+    X, Z = (tf.cast(points - centre, inverse.dtype) for points in (X, Z))
+    config = gpflow.config.config()
+    with gpflow.config.as_context(
+        gpflow.config.Config(float=inverse.dtype.as_numpy_dtype, jitter=config.jitter)
+    ):
+        return tf.matmul(single.kernel(X, Z)[None], inverse, transpose_b=True)
+
+
+@partial(Compiled, rebuilds=True)
+def _single_is_enough(
+    rebuild: Callable[..., Any], values: list[tf.Tensor], Lz: tf.Tensor, inverse: tf.Tensor
+) -> tf.Tensor:
+    (prior,), (single,) = rebuild(values), rebuild(values, inverse.dtype)
+    Z = tf.convert_to_tensor(prior.inducing_variable.Z)
+    phi = project(prior, Z, Lz).phi
+    error = tf.reduce_max(
+        tf.abs(tf.cast(_phi_in_single(prior, single, Z, inverse), Lz.dtype) - phi)
+    )
+    # A NaN is no number below any bound.
+    return error <= SINGLE_ERROR * tf.sqrt(tf.reduce_max(prior.kernel(Z, full_cov=False)))
+
+
+def _look(prior: Prior, single: Prior, batch: Batch, view: View) -> Projected:
+    """:return: the rows projected, phi in the dtype of the large products."""
+    dtype = view.inverse.dtype
+
+    def double() -> Features:
+        return Projected(batch, project(prior, batch.X, view.Lz)).in_precision(dtype).features
+
+    def rounded() -> Features:
+        phi = _phi_in_single(prior, single, batch.X, view.inverse)
+        explained = tf.cast(tf.reduce_sum(tf.square(phi[0]), axis=-1), view.Lz.dtype)
+        Kff = prior.kernel(batch.X, full_cov=False)
+        return Features(phi, (Kff - explained)[:, None], prior.mean_function(batch.X))
+
+    if dtype == view.Lz.dtype or not has_single(prior):
+        return Projected(batch, double())
+    return Projected(batch, Features(*tf.cond(view.single, rounded, double)))
+
+
+@partial(Compiled, rebuilds=True)
+def compiled_block_statistics(
+    rebuild: Callable[..., Any], values: list[tf.Tensor], q: Gaussian, block: Block
+) -> Statistics:
+    """
+    Of modules likelihood and prior: `accumulate` under q(s) for rows yet to be projected, whose
+    features never leave the graph, and of which `part_rows` rows are alive at a time.
+    """
+    likelihood, prior = rebuild(values)
+    single = rebuild(values, block.view.inverse.dtype)[1]
+    batch, (_, _, _, size) = block
+    number = tf.shape(batch.Y)[0]
+
+    def add(start: tf.Tensor, total: Statistics) -> tuple[tf.Tensor, Statistics]:
+        part = Batch(*(column[start : start + size] for column in batch))
+        rows = _look(prior, single, part, block.view)
+        seen = accumulate(likelihood, rows, marginals(rows.features.phi, q.R, q.c))
+        return start + size, tf.nest.map_structure(_add, total, seen)
+
+    nothing = Statistics(Natural(tf.zeros_like(q.c), tf.zeros_like(q.R)), tf.zeros([], q.c.dtype))
+    _, total = tf.while_loop(
+        lambda start, _: start < number, add, (0, nothing), parallel_iterations=_PARALLEL
+    )
+    return Statistics(*total)
+
+
+def _add(total: tf.Tensor, part: tf.Tensor) -> tf.Tensor:
+    """A loop wants the shape that it began with, where a part leaves it open."""
+    return tf.ensure_shape(total + part, total.shape)

@@ -1,0 +1,121 @@
+"""Rows that are not in memory, as a classifier's model sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
+
+import tensorflow as tf
+from gpflow.base import AnyNDArray
+from sklearn.preprocessing import StandardScaler
+
+from ..data.batch import Batch
+from ..data.dask_data import dask_reader, is_dask
+from ..data.opening import open_source
+from ..data.prefetch import closed_at_end
+from ..data.readers import Reader
+from ..data.sources import ArraySource, Remote, Source
+from .inputs import number, refuse_beside_source
+from .specification import Data
+from .survey import Rows
+
+CHUNK_ROWS = 2**14
+
+
+def source_of(X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+    """
+    :return: rows with their labels that are read piece by piece; None for arrays in memory.
+    :raise ValueError: for labels or weights beside such rows that have their own.
+    """
+    if is_dask(X):
+        return dask_reader(X, y, sample_weight)
+    if not isinstance(X, (Reader, Source, tf.data.Dataset)):
+        return None
+    refuse_beside_source(y, sample_weight)
+    return X
+
+
+class Prepared(Source):
+    """The rows of a source as a classifier's model sees them: scaled, with labels 0..C-1."""
+
+    def __init__(
+        self,
+        source: Source,
+        scaler: StandardScaler | None,
+        values: AnyNDArray | None = None,
+        weights: AnyNDArray | None = None,
+    ) -> None:
+        """
+        :param values: [C], labels as the source has them, sorted; None: no label is looked at.
+        :param weights: [C], of rows of these.
+        """
+        self.source, self._how = source, (scaler, values, weights)
+        self.indexed, self.counted = source.indexed, source.counted
+        self.row_bytes, self.ordered = source.row_bytes, source.ordered
+
+    @property
+    def num_rows(self) -> int:  # type: ignore[override]
+        """:return: N."""
+        return self.source.num_rows
+
+    @property
+    def marks(self) -> Mapping[str, str]:
+        """See `Source`."""
+        return self.source.marks
+
+    def chunks(self) -> Iterator[Batch]:
+        """See `Source`."""
+        return self._each(self.source.chunks())
+
+    def scaled(self, factor: float) -> Prepared:
+        """See `Source`."""
+        return Prepared(self.source.scaled(factor), *self._how)
+
+    def gather(self, index: AnyNDArray) -> tuple[Batch, AnyNDArray]:
+        """See `Source`."""
+        rows, where = self.source.gather(index)
+        return self._prepare(rows), where
+
+    def stream(self, position: int, batch_size: int) -> Iterator[Batch]:
+        """See `Source`."""
+        return self._each(self.source.stream(position, batch_size))
+
+    def _each(self, batches: Iterator[Batch]) -> Iterator[Batch]:
+        with closed_at_end(batches) as open_batches:
+            for batch in open_batches:
+                yield self._prepare(batch)
+
+    @property
+    def remote(self) -> Remote | None:  # type: ignore[override]
+        """See `Source`."""
+        remote = self.source.remote
+        return None if remote is None else remote.seen(partial(_prepared, *self._how))
+
+    def _prepare(self, batch: Batch) -> Batch:
+        return _prepared(*self._how, batch)
+
+
+def _prepared(
+    scaler: StandardScaler | None,
+    values: AnyNDArray | None,
+    weights: AnyNDArray | None,
+    batch: Batch,
+) -> Batch:
+    X = batch.X if scaler is None else tf.constant(scaler.transform(batch.X), batch.X.dtype)
+    if values is None:
+        return batch._replace(X=X)
+    index = number(batch.Y.numpy(), values)
+    weight = batch.weight if weights is None else batch.weight * weights[index]
+    return Batch(X, tf.constant(index, batch.Y.dtype), weight)
+
+
+def in_memory(data: Data) -> Source:
+    """:return: a source of rows that are checked, scaled and numbered."""
+    X, Y, weight = data
+    return ArraySource(X, Y, weight[:, None], CHUNK_ROWS)
+
+
+def open_rows(data: Any, rows: Rows) -> Source:
+    """:return: a source of what `source_of` has found."""
+    return open_source(data, rows, CHUNK_ROWS)

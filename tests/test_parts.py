@@ -1,0 +1,107 @@
+"""CSV files without a header, parts of files, and the SUSY data, which are both."""
+
+import gzip
+
+import numpy as np
+import pytest
+
+from gpflow_bsvm import cli, susy
+from gpflow_bsvm.data import Blocks, CSVFiles, Part, open_source
+from gpflow_bsvm.datasets import DataError
+from gpflow_bsvm.estimators.survey import Rows
+
+pytest.importorskip("pyarrow")
+TABLE = "1.0,0.5,0.25\n0.0,1.5,2.5\n1.0,3,4\n"
+
+
+def rows_of(reader, size=100):
+    return np.concatenate([piece.X for piece in reader.pieces(size)])
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text(TABLE)
+    return path
+
+
+def test_names_for_files_that_have_none(path):
+    rows = CSVFiles(path, target="y", names=["y", "a", "b"])
+    assert rows.features == ("a", "b")
+    np.testing.assert_array_equal(rows_of(rows), [[0.5, 0.25], [1.5, 2.5], [3, 4]])
+    some = CSVFiles(path, target="y", names=["y", "a", "b"], features=["b"], classes="auto")
+    np.testing.assert_array_equal(rows_of(some), [[0.25], [2.5], [4]])
+    assert some.classes == [0.0, 1.0]
+
+
+def test_wrong_names(path):
+    for names, message in [
+        (None, r"numbers in the place of the columns' names \(1.0, 0.5, 0.25, .*all 3 columns"),
+        (["y", "a"], "Expected 2 columns, got 3"),
+        (["y", "a", "b", "c"], "Expected 4 columns, got 3"),
+        (["y", "a", "a"], "several columns of the name 'a'|must be different columns"),
+        ("y,a,b", "names must be a list of names"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            CSVFiles(path, target="y", names=names)
+    path.write_text("0,1,2\n" + TABLE)  # as pandas calls columns that have no names
+    assert CSVFiles(path, target="0").features == ("1", "2")
+
+
+def test_the_command_takes_names(path, capsys):
+    table = "".join(f"{n % 2},{n % 7 - 3 + n % 2},{n % 5}\n" for n in range(40))
+    path.write_text(table)
+    given = ("--names", "y,a,b", "--target", "y", "--num-inducing", "4", "--output")
+    model = str(path.with_name("m.npz"))
+    assert cli.main(["train", str(path), *given, model]) == 0
+    output = str(path.with_name("p.csv"))
+    assert cli.main(["predict", model, str(path), "--names", "y,a,b", "--output", output]) == 0
+    assert "40 rows written" in capsys.readouterr().out
+    assert cli.main(["predict", model, str(path), "--output", output]) == 2
+    assert "give names=[...]" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("size", [3, 100])
+def test_a_part_has_these_rows_and_no_others(size):
+    X = np.arange(20.0)[:, None]
+    whole = Blocks([(X[n : n + 7], X[n : n + 7] % 2) for n in range(0, 20, 7)], num_rows=20)
+    for start, stop in [(0, 20), (0, None), (5, None), (5, 16), (7, 14), (19, 20), (0, 1)]:
+        part = Part(whole, start, stop)
+        np.testing.assert_array_equal(rows_of(part, size), X[start:stop])
+        assert part.num_rows == len(X[start:stop])
+        source = open_source(part, Rows(), 4)
+        np.testing.assert_array_equal(
+            np.concatenate([batch.Y for batch in source.chunks()]), X[start:stop] % 2
+        )
+    (first, *_) = Part(whole, 9).pieces(size)
+    assert first.origin.row(0) == "row 9"  # as the whole counts
+    with pytest.raises(ValueError, match="ended after 15 rows, it was said to have 25"):
+        list(open_source(Part(whole, 5, 30), Rows(), 4).chunks())
+    for start, stop in [(-1, None), (4, 4), (6, 2)]:
+        with pytest.raises(ValueError, match="0 <= start < stop"):
+            Part(whole, start, stop)
+
+
+@pytest.mark.parametrize("name", ["SUSY.csv", "SUSY.csv.gz"])
+def test_susy(tmp_path, monkeypatch, name):
+    monkeypatch.setenv("GPFLOW_BSVM_DATA", str(tmp_path))
+    with pytest.raises(
+        DataError, match=r"SUSY.csv or .*SUSY.csv.gz: .* get SUSY.csv.gz from .*UCI"
+    ):
+        susy.susy()
+    table = np.random.default_rng(0).normal(size=(30, 19))
+    table[:, 0] = np.arange(30) % 2
+    lines = "".join(",".join(f"{x:.18e}" for x in row) + "\n" for row in table)
+    opened = gzip.open if name.endswith("gz") else open
+    with opened(tmp_path / name, "wt") as file:
+        file.write(lines)
+    train, test = susy.susy(num_rows=30, held_out=10)
+    np.testing.assert_array_equal(rows_of(train), table[:20, 1:])
+    np.testing.assert_array_equal(rows_of(test), table[20:, 1:])
+    (piece,) = test.pieces(100)
+    np.testing.assert_array_equal(piece.Y[:, 0], table[20:, 0])
+    assert train.num_rows == 20 and train.features == susy.FEATURES and len(susy.FEATURES) == 18
+    with pytest.raises(ValueError, match="from 1 to num_rows - 1, got 30 of 30"):
+        susy.susy(num_rows=30, held_out=30)
+    train, test = susy.susy(tmp_path / name)
+    assert (train.num_rows, test.num_rows) == (4_500_000, 500_000)
