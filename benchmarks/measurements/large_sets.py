@@ -2,8 +2,8 @@
 
 A tenth of the rows is held out, at random. `bsvm` is `BSVMClassifier()` as it is; `svgp` GPflow's
 SVGP with minibatches of 1000, 100 inducing points, Adam for the kernel and natural gradients for q
-in turn, five epochs but 20 000 steps at most (one latent function for each class, Softmax); `nystroem`
-300 components with averaged `SGDClassifier`, its gamma and alpha from three folds of 5000 rows;
+in turn, five epochs but 20 000 steps at most (one latent function for each class, Softmax);
+`nystroem` 300 components with averaged `SGDClassifier`, its gamma and alpha from three folds of 5000 rows;
 `boosting` scikit-learn's `HistGradientBoostingClassifier` with early stopping. All see standardised
 columns. covtype is the balanced part of 15 120 rows that is at hand.
 """
@@ -80,14 +80,14 @@ def _svgp(X: np.ndarray, y: np.ndarray) -> Callable:
     gpflow.set_trainable(model.q_sqrt, False)
     rows = tf.data.Dataset.from_tensor_slices((X, y[:, None].astype(float)))
     rows = iter(rows.shuffle(len(X), seed=0).repeat().batch(BATCH).prefetch(2))
+    loss = model.training_loss_closure(rows, compile=False)
     natural, adam = gpflow.optimizers.NaturalGradient(0.03), tf.optimizers.Adam(0.01)
 
     @tf.function
     def steps(number: tf.Tensor) -> None:
         for _ in tf.range(number):
-            batch = next(rows)
-            natural.minimize(lambda: model.training_loss(batch), [(model.q_mu, model.q_sqrt)])
-            adam.minimize(lambda: model.training_loss(batch), model.trainable_variables)
+            natural.minimize(loss, [(model.q_mu, model.q_sqrt)])
+            adam.minimize(loss, model.trainable_variables)
 
     steps(tf.constant(min(MOST_STEPS, EPOCHS * len(X) // BATCH)))
 
