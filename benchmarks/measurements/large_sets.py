@@ -3,9 +3,9 @@
 A tenth of the rows is held out, at random. `bsvm` is `BSVMClassifier()` as it is; `svgp` GPflow's
 SVGP with minibatches of 1000, 100 inducing points, Adam for the kernel and natural gradients for q
 in turn, five epochs but 20 000 steps at most (one latent function for each class, Softmax);
-`nystroem` 300 components with averaged `SGDClassifier`, its gamma and alpha from three folds of 5000 rows;
-`boosting` scikit-learn's `HistGradientBoostingClassifier` with early stopping. All see standardised
-columns. covtype is the balanced part of 15 120 rows that is at hand.
+`nystroem` 300 components with averaged `SGDClassifier`, gamma and alpha from three folds of 5000
+rows; `boosting` scikit-learn's `HistGradientBoostingClassifier` with early stopping. All see
+standardised columns. covtype is the balanced part of 15 120 rows that is at hand.
 """
 
 from __future__ import annotations
