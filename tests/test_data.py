@@ -158,6 +158,7 @@ def test_a_dataset_is_fitted_as_its_rows(data, algorithm):
     assert_same_state(state(one), state(two), 1e-9)
 
 
+@pytest.mark.slow
 def test_a_dataset_calibrates_as_its_rows(data):
     model = make_model(data)
     gb.fit(model, data)
