@@ -39,7 +39,7 @@ def kills(rows: pd.DataFrame) -> str:
     return markdown([*header, "difference at the end"], lines)
 
 
-def time_to_auc(rows: pd.DataFrame) -> str:
+def _time_to_auc(rows: pd.DataFrame) -> str:
     """The best is that of our fits and of SVGP."""
     best = rows[rows["method"].str.contains("fit|SVI|SVGP")]["auc"].max()
     lines = []
@@ -51,7 +51,7 @@ def time_to_auc(rows: pd.DataFrame) -> str:
     return markdown(["", *header, "seconds in all"], lines)
 
 
-def large_sets(rows: pd.DataFrame) -> str:
+def _large_sets(rows: pd.DataFrame) -> str:
     """Error / NLL, and seconds as multiples of the classifier's."""
     lines = []
     for (name, number), fits in rows.groupby(["data", "n"], sort=False):
