@@ -95,6 +95,7 @@ def test_a_kernel_is_learned(data):
     np.testing.assert_array_equal(model.inducing_variable.Z, data[0])
 
 
+@pytest.mark.slow
 def test_equal_rows_count_twice(data):
     """As a weight of 2: the jitter tells them apart, and is what they differ by."""
     X, Y = data

@@ -421,6 +421,7 @@ def test_samples_follow_the_posterior(pair):
     np.testing.assert_allclose(np.cov(samples.T), covariance[0], atol=0.1 * scale.max() ** 2)
 
 
+@pytest.mark.slow
 def test_copies_are_independent_and_pickles_come_back(pair, data):
     model, _ = pair
     for again in (

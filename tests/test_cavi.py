@@ -242,6 +242,7 @@ def test_single_precision_may_overflow_where_double_does_not(monkeypatch, data, 
     np.testing.assert_allclose(history.elbo[-1], model.elbo(data), rtol=1e-9)
 
 
+@pytest.mark.slow
 @BOUNDS
 def test_everything_in_single_precision(bound):
     with gpflow.config.as_context(gpflow.config.Config(float=np.float32, jitter=1e-4)):

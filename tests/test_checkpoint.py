@@ -74,6 +74,7 @@ def assert_equal(one, two):
         np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("late", [False, True])
 @pytest.mark.parametrize("name", slow(ALGORITHMS, "VEM", "ML2"))
 def test_a_fit_that_dies_ends_where_it_would_have(data, tmp_path, name, late):
@@ -141,6 +142,7 @@ def interrupt():
     raise KeyboardInterrupt
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["CAVI", "VEM", "SVI"])
 def test_a_finished_fit_returns_at_once(data, tmp_path, name):
     model, again = make_model(data), make_model(data)
@@ -154,6 +156,7 @@ def test_a_finished_fit_returns_at_once(data, tmp_path, name):
     assert {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", slow(["VEM", "ML2", "SVI"], "ML2"))
 def test_more_steps_go_on(data, tmp_path, name):
     """From steps that end within a block, too."""

@@ -156,6 +156,7 @@ def test_what_was_done_to_the_columns_is_told(models, table, tmp_path, capsys):
     assert "moons: N = 60, D = 5" in out
 
 
+@pytest.mark.slow
 def test_two_files_of_one_name_are_kept_apart(models, table, tmp_path):
     arguments = [table, table, "--target", "kind", "--models", "bsvm", *FAST]
     assert run("compare", *arguments, "--output", tmp_path / "out") == 0

@@ -119,6 +119,7 @@ def small_parts(monkeypatch):
     monkeypatch.setattr(predicting, "PART_ROWS", 7)  # 25 and 35 rows in two files: 9 parts
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_parts")
 def test_predictions_that_die_go_on(folder, capsys):
     """Before a part, after it was written, and after that was noted; with a part half written."""
@@ -180,6 +181,7 @@ def test_predictions_of_others_are_refused(folder, capsys):
         assert what in error and "of another fit" in error and error.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_a_training_that_dies_goes_on(folder, capsys):
     from gpflow_bsvm.inference import cavi
 

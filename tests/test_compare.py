@@ -460,6 +460,7 @@ def test_learning_the_kernel_raises_the_elbo(name, monkeypatch):
     assert ends[1] > ends[0] + 0.1
 
 
+@pytest.mark.slow
 def test_a_step_that_fails_is_followed_by_a_smaller_one(monkeypatch):
     steps, train = [], training.Trainer.train
 
@@ -479,6 +480,7 @@ def test_a_step_that_fails_is_followed_by_a_smaller_one(monkeypatch):
     assert np.mean(model.predict_proba(X).argmax(1) == y) > 0.9
 
 
+@pytest.mark.slow
 def test_what_is_not_finite_is_one_plain_error():
     X, _, Z = fold(0)
     with pytest.raises(FloatingPointError, match="no finite q after step 1"):
@@ -522,6 +524,7 @@ def test_an_exact_elbo_settles_by_its_last_change():
     assert not training._settled([-100.0], 1)
 
 
+@pytest.mark.slow
 def test_robustmax_starts_with_small_steps(monkeypatch):
     sizes = []
 

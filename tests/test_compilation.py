@@ -386,6 +386,7 @@ def test_inside_a_graph(compiled):
     assert compiled.num_traces == 1
 
 
+@pytest.mark.slow
 def test_a_kernel_may_branch_on_a_tensor(compiled):
     """Then, and only then, AutoGraph rewrites its source."""
 

@@ -299,6 +299,7 @@ def test_a_step_is_gpflows(bound):
     np.testing.assert_allclose(ours.q_sqrt, theirs.q_sqrt, atol=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bound", ["exact", "augmented"])
 def test_cavi_climbs_and_separates(bound):
     X, Y = three_blobs()
@@ -402,6 +403,7 @@ def test_one_vs_rest_is_binary_models_side_by_side(one_hot_labels):
         np.testing.assert_allclose(together.q_sqrt[c], alone.q_sqrt[0], atol=1e-10)
 
 
+@pytest.mark.slow
 def test_an_undamped_step_overshoots_and_cavi_does_not():
     X, Y = three_blobs()
     model = make(gb.models.BSVM, "exact")

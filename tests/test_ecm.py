@@ -91,6 +91,7 @@ def test_one_vs_rest_is_one_machine_a_class(data):
         np.testing.assert_allclose(model.weights()[0][:, c], one.weights()[0][:, 0], atol=1e-5)
 
 
+@pytest.mark.slow
 def test_it_is_where_cavi_goes_as_variance_vanishes(data):
     """A likelihood of weight 1000 leaves q no variance to speak of."""
     weight = np.full(60, 1000.0)
@@ -100,6 +101,7 @@ def test_it_is_where_cavi_goes_as_variance_vanishes(data):
     np.testing.assert_allclose(one.weights()[0], two.weights()[0], atol=2e-3)
 
 
+@pytest.mark.slow
 def test_q_is_a_point(data):
     model = make_model(data)
     history = ECM().run(model, data)

@@ -157,6 +157,7 @@ def test_order_of_rows_does_not_matter(moons, fitted):
     )  # summation order
 
 
+@pytest.mark.slow
 def test_in_a_pipeline_and_a_grid_search(moons):
     search = GridSearchCV(
         make_pipeline(MinMaxScaler(), fixed(num_inducing=15)),
@@ -214,6 +215,7 @@ def test_a_kernel_of_ones_own_is_learned_too(moons):
     np.testing.assert_array_equal(kernel.lengthscales, [1.0, 2.0])  # it was copied
 
 
+@pytest.mark.slow
 def test_a_kernel_without_trainable_parameters_is_used_as_it_is(moons):
     kernel = gpflow.kernels.SquaredExponential(2.0)
     gpflow.set_trainable(kernel, False)
@@ -367,6 +369,7 @@ def test_logarithms_of_probabilities(moons, fitted, digits, five):
     assert np.isfinite(far.predict_log_proba(moons[0])).all()
 
 
+@pytest.mark.slow
 def test_a_grid_of_kernels(moons):
     kernels = [gpflow.kernels.Matern32(2.0, lengthscales=s) for s in (0.01, 1.0)]
     search = GridSearchCV(fixed(num_inducing=15), {"kernel": kernels}, cv=2).fit(*moons)
@@ -436,6 +439,7 @@ def test_chunks_of_several_classes(digits, five):
     np.testing.assert_allclose(other.predict_proba(X), five.predict_proba(X), atol=1e-12)
 
 
+@pytest.mark.slow
 def test_integer_weights_are_repeated_rows_of_several_classes(digits):
     X, y = digits[0][:120], digits[1][:120]
     weight = np.random.default_rng(1).integers(1, 4, len(y))

@@ -141,6 +141,7 @@ def test_chains_thinning_and_seeds(data):
 
 
 # HMC's graph is one of the number of chains: two here as below.
+@pytest.mark.slow
 @pytest.mark.parametrize("sampler", [Gibbs(10, 5, num_chains=2), HMC(10, 5, num_chains=2)])
 def test_q_stays(data, sampler):
     model = make_model(data)
@@ -149,6 +150,7 @@ def test_q_stays(data, sampler):
     np.testing.assert_array_equal(model.q_mu, before)
 
 
+@pytest.mark.slow
 def test_predictions_are_averages_of_the_model_s(data):
     """A draw is a q without variance."""
     model = make_model(data)

@@ -165,6 +165,7 @@ def test_greedy_variance_step_by_step(weighted):
     np.testing.assert_array_equal(Z, greedy_by_hand(X, kernel, 12, weight))
 
 
+@pytest.mark.slow
 def test_greedy_variance_chooses_how_many():
     X, _ = make_data(200)
     kernel = gpflow.kernels.SquaredExponential(2.0, lengthscales=1.0)
@@ -190,6 +191,7 @@ def test_greedy_variance_goes_where_the_weight_is():
     assert abs(greedy_variance(X, 5, kernel)).mean() > 1.2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("whiten", [True, False])
 def test_exchange_keeps_predictions_at_the_new_points(whiten):
     X, Y = make_data()
@@ -272,6 +274,7 @@ def test_reselect_keeps_predictions_and_training_goes_on(margin):
     assert model.elbo((X, Y)) > before  # with two thirds of the points, but a learned kernel
 
 
+@pytest.mark.slow
 def test_reselect_goes_where_the_classes_meet():
     X = np.linspace(-3, 3, 301)[:, None]
     Y = (X > 0).astype(float)

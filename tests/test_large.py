@@ -84,6 +84,7 @@ def test_prepared_rows_are_scaled_and_numbered(data):
         list(Prepared(open_rows(blocks(X, Y - 1), Rows()), None, found.values).chunks())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"loss": "hinge"}])
 def test_a_sample_of_everything_gives_the_fit_in_memory(data, options):
     X, Y = data

@@ -181,6 +181,7 @@ def test_a_likelihood_in_plain_svgp_and_bsvm():
     np.testing.assert_allclose(models[0].predict_y(X)[0], models[1].predict_y(X)[0], atol=1e-8)
 
 
+@pytest.mark.slow
 def test_fits_and_calibrates():
     """CAVI never lets the bound fall; weights are rows; both encodings are one."""
     X, Y = make_data(24)
@@ -224,6 +225,7 @@ def test_who_decides_is_the_level_one_half(binary):
     assert (information >= 0).all() and (information < entropy).all()
 
 
+@pytest.mark.slow
 def test_a_picture_of_levels(binary):
     pytest.importorskip("matplotlib")
     model, X, Y = binary
@@ -287,6 +289,7 @@ def test_labels_and_latents_that_do_not_fit():
         gb.fit(model, (X, np.ones_like(Y)))
 
 
+@pytest.mark.slow
 def test_the_mode_is_the_svm_with_these_costs():
     """ECM at one level other than 1/2 is scikit-learn's `SVC` with class weights, but its bias."""
     X, Y = make_data(16)

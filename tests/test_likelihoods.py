@@ -158,6 +158,7 @@ def test_signs():
     np.testing.assert_array_equal(signs([[True], [False]], np.zeros((2, 1))), [[1.0], [-1.0]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("label", [2.0, 0.5, -2.0, np.nan, np.inf])
 @pytest.mark.parametrize(
     "likelihood",
@@ -325,6 +326,7 @@ def test_svgp_with_natural_gradients_finds_the_optimum_of_cavi(optimum):
     np.testing.assert_allclose(state(model)[0], state(ours)[0], atol=1e-5)
 
 
+@pytest.mark.slow
 def test_svgp_with_adam_comes_near_the_optimum_of_cavi(optimum):
     data, bound, ours = optimum
     model = plain_svgp(data, bound)

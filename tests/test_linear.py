@@ -75,6 +75,7 @@ def test_elbo_is_that_of_all_data(data):
     np.testing.assert_allclose(model.elbo(data), expectation - kl, rtol=1e-8)
 
 
+@pytest.mark.slow
 def test_equals_svgp_of_a_linear_kernel_at_unit_vectors(data):
     """u = f(I) are the weights themselves."""
     X = np.column_stack([data[0], np.ones(60)])
@@ -174,6 +175,7 @@ def test_sparse_rows_are_dense_rows(sparse, algorithm):
         np.testing.assert_array_equal(*(predict(models[0], x, chunk_rows=7) for x in (X, matrix)))
 
 
+@pytest.mark.slow
 def test_sparse_rows_of_a_sparse_model(sparse):
     X, matrix, Y = sparse
     models = [BSVM(gpflow.kernels.Matern32(), Hinge(), X[:5].copy()) for _ in range(2)]

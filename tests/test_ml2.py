@@ -134,6 +134,7 @@ def test_a_single_inducing_point(data):
     assert np.isfinite(history.elbo).all()
 
 
+@pytest.mark.slow
 def test_datasets(data):
     model = fresh(data, num_data=len(data[0]))
     batches = tf.data.Dataset.from_tensor_slices(data).batch(7, drop_remainder=True)

@@ -48,6 +48,7 @@ def test_wrong_names(path):
     assert CSVFiles(path, target="0").features == ("1", "2")
 
 
+@pytest.mark.slow
 def test_the_command_takes_names(path, capsys):
     table = "".join(f"{n % 2},{n % 7 - 3 + n % 2},{n % 5}\n" for n in range(40))
     path.write_text(table)

@@ -360,6 +360,7 @@ def test_boundaries_of_three_classes(ax, fitted_three):
     assert np.quantile(gap, 0.95) < 5e-3 and gap.max() < 0.05  # greater where three meet
 
 
+@pytest.mark.slow
 def test_colours_of_three_classes(ax, fitted_three):
     model, (X, Y) = fitted_three
     plotting.decision_boundary(ax, model, X, Y, resolution=20)

@@ -79,6 +79,7 @@ DEATHS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_sample")
 def test_deaths_at_every_stage_of_rows_in_a_source(data, tmp_path):
     whole = make().fit(blocks(*data))

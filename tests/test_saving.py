@@ -196,6 +196,7 @@ def test_models(rows, again, make):
         np.testing.assert_array_equal(model.elbo(), other.elbo())
 
 
+@pytest.mark.slow
 def test_dual_model(rows, again):
     model = gb.models.DualBSVM(rows, ard(), lik.Hinge(bound="augmented"), rows[0][:5].copy())
     model.update_sites(1)
@@ -319,6 +320,7 @@ def test_parameters_of_a_classifier(again):
     assert other == {name: model.get_params()[name] for name in other}
 
 
+@pytest.mark.slow
 def test_names_of_columns(rows, again):
     pandas = pytest.importorskip("pandas")
     X = pandas.DataFrame(rows[0], columns=["width", "height"])
@@ -583,6 +585,7 @@ def test_exported_classifiers(rows, classifiers, tmp_path, name):
     assert about["version"] == gb.__version__
 
 
+@pytest.mark.slow
 def test_exported_models(rows, tmp_path):
     model = unwhitened(rows)
     model.mean_function = gpflow.functions.Constant(0.3)

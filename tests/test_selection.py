@@ -89,6 +89,7 @@ def test_the_density_is_the_mean_over_all_folds(data):
     np.testing.assert_allclose(density, np.average(log_p, weights=weight), rtol=1e-10)
 
 
+@pytest.mark.slow
 def test_weights_are_repeated_rows(data):
     weight = np.where(np.arange(len(data[0])) < 20, 2.0, 1.0)
     repeated = tuple(np.concatenate([column, column[:20]]) for column in data)
@@ -269,6 +270,7 @@ def test_several_classes():
     assert chosen.penalty > 1.0
 
 
+@pytest.mark.slow
 def test_the_estimator_takes_numbers_or_auto(data):
     X, Y = data
     with pytest.raises(ValueError, match="positive number or \"auto\", got 'best'"):

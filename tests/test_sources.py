@@ -625,15 +625,23 @@ def test_bad_mapped_arrays(data, tmp_path):
 
 
 def test_what_needs_rows_by_number_says_so(data, given):
+    anew = Blocks(lambda: iter([data]), num_rows=N)  # nobody knows in which order
+    with pytest.raises(ValueError, match=r"a site of every row.*give arrays .* or use ML2"):
+        VEM().run(make_model(data), anew)
     for rows in (given["parquet"][0], given["list"][0]):
         model = make_model(data)
-        with pytest.raises(
-            ValueError, match=r"a site of every row.*give arrays .X, Y., or use ML2"
-        ):
-            VEM().run(model, rows)
         CAVI(max_steps=2).run(model, rows)
         with pytest.raises(ValueError, match=r"by number, .* give arrays \(X, Y\), in memory or"):
             gb.inducing_points.reselect(model, rows, 5)
+
+
+@pytest.mark.slow
+def test_learning_from_files_is_learning_from_arrays(data, weight, given):
+    here, there = make_model(data), make_model(data)
+    one = VEM(max_steps=2).run(here, data, sample_weight=weight)
+    two = VEM(max_steps=2).run(there, given["parquet"][0])
+    np.testing.assert_allclose(two.elbo, one.elbo, rtol=1e-9)
+    assert_same_state(state(here), state(there), 1e-7)  # of an optimiser
 
 
 def test_weights_are_part_of_what_is_read(data, given):

@@ -58,6 +58,7 @@ def test_every_row_is_as_likely_as_any_other():
     assert np.abs(number / 400 - 1 / 3).max() < 4.5 * np.sqrt(2 / 9 / 400)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("many")
 @pytest.mark.parametrize("num_data", [None, 2 * N])
 def test_many_rows_begin_with_some(tmp_path, num_data):

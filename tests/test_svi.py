@@ -68,6 +68,7 @@ def test_any_number_of_steps_and_records(data, num_steps, record_every):
     assert history.learning_rate[-1] == RobbinsMonro()(num_steps - 1)
 
 
+@pytest.mark.slow
 def test_records_do_not_change_the_steps(data):
     states = []
     for record_every in (1, 4, 100):
@@ -89,6 +90,7 @@ def test_every_epoch_visits_every_row_once(data):
     assert (epochs[0] != epochs[1]).any()
 
 
+@pytest.mark.slow
 def test_with_or_without_features_in_memory(small_chunks):
     data = make_data(150)
     weight = np.random.default_rng(0).random(150)
@@ -126,6 +128,7 @@ def test_uneven_batches_are_scaled_by_their_own_size(data):
     assert_same_state(state(one), state(two), 1e-10)
 
 
+@pytest.mark.slow
 def test_weights_are_the_third_component_of_a_dataset(data):
     weight = np.random.default_rng(1).random((60, 1))
     weight[20:40] = 0  # a whole batch without weight
@@ -148,6 +151,7 @@ def test_weights_are_the_third_component_of_a_dataset(data):
     assert_same_state(state(one), state(two), 1e-10)
 
 
+@pytest.mark.slow
 def test_an_endless_dataset(data):
     model = make_model(data, num_data=60)
     dataset = tf.data.Dataset.from_tensor_slices(data).repeat().shuffle(60, seed=0).batch(13)
@@ -159,6 +163,7 @@ def test_an_endless_dataset(data):
 # --- the answer ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bound", ["augmented", "exact"])
 def test_it_comes_near_the_optimum_of_coordinate_ascent(bound):
     data = make_data(300)
@@ -184,6 +189,7 @@ def test_every_rate_stays_finite(data, rate, bound):
     assert (np.diagonal(model.q_sqrt.numpy()[0]) > 0).all()
 
 
+@pytest.mark.slow
 def test_the_recorded_elbo_is_an_estimate_of_the_models(data):
     batches = batches_of(data, [60])
     for model in (make_model(data, num_data=60), make_model(data, num_data=180)):
@@ -208,6 +214,7 @@ def test_an_interrupt_keeps_the_latest_record(data):
     assert_same_state(state(one), state(two), 1e-12)
 
 
+@pytest.mark.slow
 def test_an_error_in_the_data_keeps_the_latest_record(data):
     good = batches_of(data, [20, 20, 20])
     bad = (np.full((20, 2), np.nan), data[1][:20])
@@ -227,6 +234,7 @@ def test_a_schedule_of_nonsense_is_an_error(data, rate):
     assert_same_state(state(model), before, 1e-12)
 
 
+@pytest.mark.slow
 def test_monitor_is_called_at_every_record(data):
     model, steps = make_model(data), []
     SVI(max_steps=25, record_every=10).run(model, data, monitor=steps.append)
@@ -240,6 +248,7 @@ def test_a_number_is_a_constant_schedule(data):
     assert_same_state(state(one), state(two), 0)
 
 
+@pytest.mark.slow
 def test_several_latent_functions(data):
     X, Y = data[0], np.hstack([data[1], 1 - data[1]])
     separate = gpflow.kernels.SeparateIndependent(
@@ -277,6 +286,7 @@ def test_single_precision_products_change_the_steps_by_rounding(data):
     assert 1e-10 < abs(run_with(data, "float32", 3) - run_with(data, "float64", 3)).max() < 1e-5
 
 
+@pytest.mark.slow
 def test_when_products_are_in_single_precision(data, monkeypatch):
     single, double = run_with(data, "float32"), run_with(data, "float64")
     np.testing.assert_array_equal(run_with(data), double)
@@ -335,6 +345,7 @@ def test_adaptive_rates_do_not_depend_on_records(data):
         assert_same_state(state(model), state(models[0]), 1e-10)
 
 
+@pytest.mark.slow
 def test_adaptive_rates_fall_from_signal_to_noise():
     data = make_data(2000)
     model = make_model(data, likelihood=Hinge(bound="exact"))

@@ -254,6 +254,7 @@ def fixed(model):
     return model
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("likelihood", [Hinge(bound="exact"), Probit()])
 def test_with_nothing_to_learn_it_is_coordinate_ascent(data, likelihood):
     one, two = (fixed(make_model(data, likelihood=likelihood)) for _ in range(2))
@@ -340,6 +341,7 @@ def test_from_a_bad_start(data, factor):
     assert 0.2 < model.kernel.lengthscales.numpy() < 5
 
 
+@pytest.mark.slow
 def test_a_value_that_is_not_finite_costs_a_shorter_step(data):
     model = make_model(data, kernel=ard())
     bound, sites = bound_of(model, data), some_sites(60)

@@ -143,6 +143,7 @@ class Sweeps(Run):
         """:param known: see `State`."""
         self._options, self._model, self._data, self._known = options, model, data, known
         self.max_steps = options.max_steps
+        self._phases = options.phases(num_entries(model, data))
         self._rows, prior = data.blocks(), data.prior
         self._sweep = compiled_sweep.bind(model.likelihood)
         self._accumulate = compiled_accumulate.bind(model.likelihood)
@@ -150,7 +151,6 @@ class Sweeps(Run):
             self._accumulate = compiled_block_statistics.bind(model.likelihood, prior)
         # A factor of each latent function's own costs where all of them shift together.
         self._share = shares_shifts(model) if known is None else tf.zeros([], default_float())
-        self._phases = options.phases(num_entries(model, data))
         natural = model.natural()
         self.state = self._enter(0, State(Ascent(Point(natural, math.nan, natural))))
 

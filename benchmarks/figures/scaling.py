@@ -19,8 +19,8 @@ def draw() -> Figure:
     fig, axes = figure(1, 3)
     for ax, (along, label) in zip(axes, LABELS.items()):
         part = rows[rows["along"] == along]
-        keys = ["rows", "points", "columns", "kept"]
-        _draw(ax, part.groupby(keys, as_index=False)["seconds"].median(), along)
+        sizes = ["rows", "points", "columns"]
+        _draw(ax, part.groupby(sizes, as_index=False)["seconds"].median(), along)
         ax.set(xscale="log", yscale="log", xlabel=label)
     axes[0].set(ylabel="seconds of a pass")
     axes[0].legend(fontsize=8)
@@ -30,10 +30,7 @@ def draw() -> Figure:
 def _draw(ax: Axes, line: pd.DataFrame, along: str) -> None:
     line = line.sort_values(along)
     x, seconds = line[along], line["seconds"]
-    ax.plot(x, seconds, "-", color="C0")
-    for kept, style, label in ((True, "s", "features kept"), (False, "o", "projected anew")):
-        if (chosen := line["kept"] == kept).any():
-            ax.plot(x[chosen], seconds[chosen], style, color="C0", label=label)
+    ax.plot(x, seconds, "o-", color="C0", label="measured")
     N, M, D = (line[name] for name in ("rows", "points", "columns"))
     # X Z^T, then Lz^-1 and R, both triangular but multiplied as they are, and the sum of P.
     theory = N * M * (D + 3 * M)
