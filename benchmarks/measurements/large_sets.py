@@ -2,7 +2,7 @@
 
 A tenth of the rows is held out, at random. `bsvm` is `BSVMClassifier()` as it is; `svgp` GPflow's
 SVGP with minibatches of 1000, 100 inducing points, Adam for the kernel and natural gradients for q
-in turn, five epochs but 20 000 steps at most (one latent function for each class, Softmax);
+in turn, five epochs but 3000 steps at most (one latent function for each class, Softmax);
 `nystroem` 300 components with averaged `SGDClassifier`, gamma and alpha from three folds of 5000
 rows; `boosting` scikit-learn's `HistGradientBoostingClassifier` with early stopping. All see
 standardised columns. covtype is the balanced part of 15 120 rows that is at hand.
@@ -30,7 +30,7 @@ from gpflow_bsvm import BSVMClassifier, metrics
 from ._common import numbered
 
 SETS = ("electricity", "adult", "a9a", "covtype_15k", "skin_nonskin", "poker")
-NUM_POINTS, BATCH, EPOCHS, MOST_STEPS = 100, 1000, 5, 20_000
+NUM_POINTS, BATCH, EPOCHS, MOST_STEPS = 100, 1000, 5, 3000
 GRID = {
     "nystroem__gamma": (0.01, 0.03, 0.1, 0.3, 1.0),
     "sgdclassifier__alpha": (1e-6, 1e-5, 1e-4),

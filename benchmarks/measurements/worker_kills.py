@@ -20,10 +20,10 @@ import gpflow_bsvm as gb
 
 from .cluster import ONE_THREAD, on_cluster
 
-NUM_ROWS, PARTITION, KILLS = 200_000, 10_000, 10
+NUM_ROWS, PARTITION, KILLS = 60_000, 6_000, 10
 FITS = {
-    "CAVI": gb.inference.CAVI(max_steps=30, tol=0),
-    "VEM": gb.inference.VEM(max_steps=3, tol=0),
+    "CAVI": gb.inference.CAVI(max_steps=12, tol=0),
+    "VEM": gb.inference.VEM(max_steps=2, tol=0),
 }
 
 
