@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 
 N = 2000
 X, Y = make_data(N)
-SWEEPS, ROUNDS = CAVI(max_steps=12, tol=0), VEM(max_steps=3, tol=0)
+SWEEPS, ROUNDS = CAVI(max_steps=12, tol=0), VEM(max_steps=2, tol=0)
 
 
 @pytest.fixture(scope="module")

@@ -48,10 +48,7 @@ def begin(spec: Specification, data: Data, like: BSVM | None = None) -> Start:
         multiple_assign(model.kernel, parameter_dict(like.kernel))
         if model.num_features == like.num_features:
             model.assign_natural(like.natural())
-    if not spec.learn_kernel:
-        return Start(model, None)
-    gpflow.set_trainable(model.inducing_variable, False)
-    return Start(model, learn(spec, model, data))
+    return Start(model, learn(spec, model, data) if spec.learn_kernel else None)
 
 
 def train(
@@ -74,6 +71,7 @@ def train(
 
 def learn(spec: Specification, model: BSVM, data: Data) -> History:
     """Learn the kernel, at fixed inducing points, from as many rows as tell it all."""
+    gpflow.set_trainable(model.inducing_variable, False)
     num_latents, num_inducing = model.num_features
     affordable = LEARN_WORK / (num_latents * num_inducing**2)
     X, Y, weight = at_most(int(np.clip(affordable, FEWEST_LEARN_ROWS, LEARN_ROWS)), data, spec.seed)
