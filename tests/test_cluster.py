@@ -1,6 +1,7 @@
 """Rows on a Dask cluster: the fits of one process, whatever happens to the workers."""
 
 import pickle
+import threading
 from functools import partial
 
 import dask.array as da
@@ -155,6 +156,20 @@ def test_what_is_sent_uses_the_graphs_of_the_worker(arrays):
     assert again.func._compiled is compiled_accumulate
     with pytest.raises(TypeError, match="has no name"):
         pickle.dumps(gb.engine.shared_graph.Compiled(lambda x: x))
+
+
+class Locked(gpflow.kernels.SquaredExponential):
+    """Holds what no process can send."""
+
+    def __init__(self):
+        super().__init__()
+        self.lock = threading.Lock()
+
+
+def test_a_model_that_cannot_be_sent(client, arrays):
+    model = make_model(arrays, kernel=Locked())
+    with pytest.raises(TypeError, match="the model cannot be sent to workers"):
+        EXACT.run(model, on_cluster(*arrays))
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import pickle
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -39,8 +40,17 @@ class Cluster:
         self._cloudpickle = require("cloudpickle", extra="dask")
 
     def send(self, content: Any) -> Any:
-        """:return: a future of what every task of a pass is told."""
-        packed = self._cloudpickle.dumps(content)
+        """
+        :return: a future of what every task of a pass is told.
+        :raise TypeError: for a model that holds what cannot be sent.
+        """
+        try:
+            packed = self._cloudpickle.dumps(content)
+        except (TypeError, AttributeError, pickle.PicklingError) as error:
+            raise TypeError(
+                f"the model cannot be sent to workers ({error}): kernels, mean functions and "
+                "likelihoods of GPflow and of this package can, and your own if pickle can"
+            ) from error
         return self.submit(Sent, packed, gpflow.config.config())
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
