@@ -48,7 +48,7 @@ def cluster_growth(rows: pd.DataFrame) -> str:
     return markdown([*header, "times faster than one", "of the ideal"], lines)
 
 
-def _worker_kills(rows: pd.DataFrame) -> str:
+def worker_kills(rows: pd.DataFrame) -> str:
     lines = []
     for name, fit in rows.groupby("fit", sort=False):
         longer = fit["seconds"].median() / fit["alone_seconds"].iloc[0]

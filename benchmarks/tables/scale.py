@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from .markdown import markdown, scores
+from .markdown import markdown
 
 #: Nearer than this a score is at its end.
 NEAR, AUC_NEAR = 1e-4, 1e-3
@@ -39,7 +39,7 @@ def kills(rows: pd.DataFrame) -> str:
     return markdown([*header, "difference at the end"], lines)
 
 
-def _time_to_auc(rows: pd.DataFrame) -> str:
+def time_to_auc(rows: pd.DataFrame) -> str:
     """The best is that of our fits and of SVGP."""
     best = rows[rows["method"].str.contains("fit|SVI|SVGP")]["auc"].max()
     lines = []
@@ -49,13 +49,3 @@ def _time_to_auc(rows: pd.DataFrame) -> str:
         lines.append([method, shown, f"{fit['auc'].max():.4f}", f"{fit['seconds'].iloc[-1]:.0f}"])
     header = [f"seconds until AUC is within {AUC_NEAR:g} of the best ({best:.4f})", "best AUC"]
     return markdown(["", *header, "seconds in all"], lines)
-
-
-def _large_sets(rows: pd.DataFrame) -> str:
-    """Error / NLL, and seconds as multiples of the classifier's."""
-    lines = []
-    for (name, number), fits in rows.groupby(["data", "n"], sort=False):
-        ours = fits.set_index("method").loc["bsvm", "seconds"]
-        cells = [f"{scores(fit)} ({fit['seconds'] / ours:.2g})" for _, fit in fits.iterrows()]
-        lines.append([name, number, f"{ours:.0f}", *cells])
-    return markdown(["", "rows", "seconds of bsvm", *rows["method"].unique()], lines)
