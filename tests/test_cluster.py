@@ -258,3 +258,10 @@ def test_the_classifier_is_that_of_blocks(client, arrays):
     np.testing.assert_allclose(there.predict_proba(frame), expected, atol=1e-5)
     with pytest.raises(ValueError, match="a Dask data frame brings its labels with it"):
         gb.BSVMClassifier().fit(frame, on_cluster(Y)[0])
+
+
+def test_what_pandas_writes_beside_a_table_is_no_feature(client, arrays):
+    frame = frame_of(arrays).assign(**{"Unnamed: 0": 1})
+    assert DaskFrame(frame, target="y", weight="w", classes="auto").features == ("a", "b")
+    with pytest.raises(ValueError, match="column 'y' holds empty labels"):
+        DaskFrame(frame.assign(y=frame.y.where(frame.a > 0)), target="y", classes="auto")

@@ -12,8 +12,8 @@ from . import workers
 from .cluster import Cluster
 from .dask_data import DaskReader
 from .partitions import Partitions
-from .sources import Remote, Source
-from .streams import Check, StreamSource
+from .sources import Remote
+from .streams import MOST_LABELS, Check, StreamSource
 from .workers import Facts
 
 
@@ -50,11 +50,6 @@ class ClusterSource(StreamSource):
         """See `Source`; the first time, all rows are checked."""
         rows = self._open()
         return rows if self._factor == 1 else rows.seen(functools.partial(_scaled, self._factor))
-
-    def here(self) -> Source:
-        """See `Source`."""
-        source = StreamSource(self._reader, self._check, self.chunk_rows)
-        return source if self._factor == 1 else source.scaled(self._factor)
 
     def _opened(self) -> Partitions:
         cluster, number = self._cluster, len(self._partitions)
@@ -93,7 +88,7 @@ class ClusterSource(StreamSource):
         labels = [fact.labels for _, fact in some]
         if all(found is not None for found in labels):
             distinct = np.unique(np.concatenate([found for found in labels if found is not None]))
-            if len(distinct) <= workers.MOST_LABELS:
+            if len(distinct) <= MOST_LABELS:
                 self._check.labels(distinct[:, None])
 
 

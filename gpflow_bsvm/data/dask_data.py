@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..optional import require
+from .files import own_columns
 from .labels import ClassNumbers
 from .pieces import Origin, Piece
 from .readers import Reader
@@ -81,14 +82,15 @@ class DaskFrame(DaskReader):
         :param target: name of the column of labels, numbers as the likelihood wants them; None: for
             predictions.
         :param weight: name of the column of weights; None: ones.
-        :param features: names of the columns of X, in this order; None: all others.
+        :param features: names of the columns of X, in this order; None: all others, but for the
+            index that pandas writes beside them.
         :param classes: as of `ParquetFiles`: labels of any type become numbers; "auto": a pass
             finds them, and sorts them.
         :raise ValueError: for columns that are missing.
         """
         delayed = require("dask", extra="dask").delayed
         names = list(frame.columns)
-        others = [name for name in names if name not in (target, weight)]
+        others = [name for name in own_columns(names) if name not in (target, weight)]
         self.features = tuple(others if features is None else features)
         columns = [*self.features, *(name for name in (target, weight) if name is not None)]
         missing = [name for name in columns if name not in names]
@@ -101,7 +103,10 @@ class DaskFrame(DaskReader):
         if classes is not None and target is None:
             raise ValueError("classes are of the labels: give target=..., the name of their column")
         if isinstance(classes, str) and classes == "auto":
-            classes = sorted(frame[target].unique().compute().tolist())
+            found = frame[target].unique().compute()
+            if found.isna().any():
+                raise ValueError(f"column {target!r} holds empty labels; drop such rows first")
+            classes = sorted(found.tolist())
         self._numbers = None if classes is None else ClassNumbers(classes)
         how = partial(_piece_of_frame, self.features, target, weight, self._numbers)
         parts = frame[columns].to_delayed()

@@ -69,19 +69,14 @@ class Files(Reader):
         if isinstance(features, str):
             raise ValueError(f"features must be a list of names, got the string {features!r}")
         schema = self._schema(self.paths[0])
-        others = [name for name in self._own(schema) if name not in (target, weight)]
+        others = [name for name in own_columns(schema.names) if name not in (target, weight)]
         self.features = tuple(others if features is None else features)
-        named = {*self.features, target, weight, *self._own(schema)}
+        named = {*self.features, target, weight, *own_columns(schema.names)}
         self.left_out = tuple(name for name in schema.names if name not in named)
         if not self.features:
             raise ValueError(f"{self.paths[0]} has no columns for X beside target and weight")
         self._check_names(self.paths[0], schema)
         self._check_types(self.paths[0], schema)
-
-    @staticmethod
-    def _own(schema: Any) -> list[str]:
-        """:return: names of columns, but for the index that pandas writes beside them."""
-        return [name for name in schema.names if not _INDEX.fullmatch(name)]
 
     def _distinct(self, name: str) -> list[Any]:
         """:return: what there is in a column, sorted."""
@@ -135,7 +130,9 @@ class Files(Reader):
         names = schema.names
         doubled = sorted({name for name in names if names.count(name) > 1})
         missing = [name for name in self.columns if name not in names]
-        more = [] if self._given else [n for n in self._own(schema) if n not in self.columns]
+        more = (
+            [] if self._given else [n for n in own_columns(schema.names) if n not in self.columns]
+        )
         for what, wrong in (("lacks", missing), ("has, beside the others,", more)):
             if wrong:
                 raise ValueError(
@@ -202,6 +199,11 @@ class Files(Reader):
         if self._numbers is None:
             return _as_float(column)[:, None]
         return self._numbers(column, origin)[:, None]
+
+
+def own_columns(names: Sequence[str]) -> list[str]:
+    """:return: those of columns, but for the index that pandas writes beside them."""
+    return [name for name in names if not _INDEX.fullmatch(str(name))]
 
 
 def _as_float(column: Any) -> AnyNDArray:

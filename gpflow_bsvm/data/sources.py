@@ -48,10 +48,6 @@ class Source(ABC):
         """:return: whether all rows are in one chunk, so that a pass is one call."""
         return False
 
-    def here(self) -> Source:
-        """:return: the same rows, to be read by this process."""
-        return self
-
     @property
     def known_rows(self) -> int | None:
         """:return: N, if that needs no pass."""

@@ -21,7 +21,7 @@ from .readers import MappedArrays, Reader
 from .sources import Source
 
 #: Labels of more kinds than this are no classes, and are not looked at together.
-_MOST_LABELS = 1000
+MOST_LABELS = 1000
 
 
 class Check(Protocol):
@@ -137,14 +137,14 @@ class StreamSource(Source):
         weighs = False
         for piece in self.checked_pieces():
             weighs = weighs or bool(piece.weight.any())
-            if labels is None or len(labels) <= _MOST_LABELS:
+            if labels is None or len(labels) <= MOST_LABELS:
                 found = np.unique(piece.Y)
                 labels = found if labels is None else np.union1d(labels, found)
             one_column = piece.Y.shape[1] == 1
             yield piece
         if not weighs:
             raise ValueError("sample_weight must not be all zero")
-        if labels is not None and len(labels) <= _MOST_LABELS and one_column:
+        if labels is not None and len(labels) <= MOST_LABELS and one_column:
             self._check.labels(labels[:, None])
 
     def checked_pieces(self) -> Iterator[Piece]:

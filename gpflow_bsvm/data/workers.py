@@ -16,10 +16,7 @@ from .passes import add, map_over, sum_over
 from .pieces import Piece
 from .readers import Reader
 from .sources import Source
-from .streams import StreamSource
-
-#: Labels of more kinds than this are no classes, and are not looked at together.
-MOST_LABELS = 1000
+from .streams import MOST_LABELS, StreamSource
 
 
 class Sent(NamedTuple):
