@@ -80,7 +80,7 @@ BAD = {
     "there is no file": ("predict", "model.npz", "nowhere.csv"),
     "no such file|No such file|there is no": ("predict", "nowhere.npz", "rows.csv"),
     "rows.csv": ("predict", "rows.csv", "rows.csv"),
-    "lacks 'colour'": ("train", "rows.csv", "--target", "colour", "--output", "m.npz"),
+    "lacks 'colour'; it has ": ("train", "rows.csv", "--target", "colour", "--output", "m.npz"),
     "column 'kind' of .* holds string": ("train", "rows.csv", "--target", "a", "--output", "m.npz"),
     "there is no directory": ("train", "rows.csv", "--target", "kind", "--output", "no/m.npz"),
 }

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..optional import require
-from .files import Files
+from .files import Files, listed
 
 
 class CSVFiles(Files):
@@ -56,8 +56,8 @@ class CSVFiles(Files):
         return schema
 
     def _column(self, path: str, name: str) -> Iterator[Any]:
-        if name not in self._schema(path).names:
-            raise ValueError(f"file {path} lacks {name!r}")
+        if name not in (names := self._schema(path).names):
+            raise ValueError(f"file {path} lacks {name!r}; it has {listed(names)}")
         with self._open(path, include_columns=[name]) as file:
             yield from file
 

@@ -136,16 +136,16 @@ class Files(Reader):
         for what, wrong in (("lacks", missing), ("has, beside the others,", more)):
             if wrong:
                 raise ValueError(
-                    f"file {path} {what} {_listed(wrong)}; it has {_listed(names)}, and "
-                    f"{_listed(self.columns)} are read: choose them by features, target and weight"
+                    f"file {path} {what} {listed(wrong)}; it has {listed(names)}, and "
+                    f"{listed(self.columns)} are read: choose them by features, target and weight"
                 )
         if len(set(self.columns)) != len(self.columns):
             raise ValueError(
-                f"features {_listed(self.features)}, target {self._target!r} and weight "
+                f"features {listed(self.features)}, target {self._target!r} and weight "
                 f"{self._weight!r} must be different columns"
             )
         if doubled:
-            raise ValueError(f"file {path} has several columns of the name {_listed(doubled)}")
+            raise ValueError(f"file {path} has several columns of the name {listed(doubled)}")
 
     def _check_types(self, path: str, schema: Any) -> None:
         """:raise ValueError: for a column that is no numbers."""
@@ -229,6 +229,7 @@ def _paths(path: Any, endings: tuple[str, ...]) -> list[str]:
     return found
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
+    """:return: some names, for an error."""
     shown = ", ".join(map(repr, names[:8]))
     return shown + (", ..." if len(names) > 8 else "")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..optional import require
-from .files import Files
+from .files import Files, listed
 
 
 class ParquetFiles(Files):
@@ -51,6 +51,6 @@ class ParquetFiles(Files):
 
     def _column(self, path: str, name: str) -> Iterator[Any]:
         with self._open(path) as file:
-            if name not in file.schema_arrow.names:
-                raise ValueError(f"file {path} lacks {name!r}")
+            if name not in (names := file.schema_arrow.names):
+                raise ValueError(f"file {path} lacks {name!r}; it has {listed(names)}")
             yield from file.iter_batches(columns=[name])
