@@ -13,6 +13,7 @@ from gpflow.optimizers import Scipy
 
 from ..likelihoods.hooks import check_learnable
 from .contracts import Model
+from .networks import Network, networks_in
 from .shared_graph import Compiled
 from .structure import parameters_of
 
@@ -69,7 +70,8 @@ class Plan(NamedTuple):
     def log_prior(self, mine: list[Any]) -> tf.Tensor:
         """:return: [], log prior density of what is learned."""
         pairs = zip(self.priors, map(tf.convert_to_tensor, mine))
-        return tf.add_n([log_prior_density(how, value) for how, value in pairs])
+        known = [log_prior_density(how, value) for how, value in pairs if how[0] is not None]
+        return tf.add_n(known) if known else tf.zeros([], default_float())
 
 
 def differentiable(
@@ -106,7 +108,9 @@ class Hyperparameters:
     The trainable parameters of a model beside those of q, and bare variables, such as those of a
     Keras layer in a kernel.
 
-    :ivar named: by their names in GPflow, such as ".kernel.lengthscales".
+    :ivar named: by their names in GPflow, such as ".kernel.lengthscales"; the weights of networks
+        are called ".weights[0]" and so on.
+    :ivar networks: that the model holds.
     :ivar variables: their unconstrained variables, in the order of the gradients.
     :ivar plan: of what is learned, for graphs of `modules`.
     """
@@ -114,6 +118,7 @@ class Hyperparameters:
     def __init__(self, model: Model) -> None:
         self.modules = (model.likelihood, model.prior)
         self.named = model.hyperparameters()
+        self.networks: list[Network] = networks_in(*model.prior)
         parameters = parameters_of(*self.modules)
         wanted = {id(p) for p in self.named.values()}
         found = [p for p in parameters if id(p) in wanted]
@@ -130,8 +135,9 @@ class Hyperparameters:
             self.plan = Plan((), priors, tuple(variable.ref() for variable in self.variables))
 
     def values(self) -> dict[str, AnyNDArray]:
-        """:return: the present values of the hyperparameters by name."""
-        return {name: np.array(p.numpy()) for name, p in self.named.items()}
+        """:return: the present values by name, without the weights of networks, which are many."""
+        weights = {id(v) for network in self.networks for v in network.all_weights()}
+        return {name: np.array(p.numpy()) for name, p in self.named.items() if id(p) not in weights}
 
     def state(self) -> tuple[AnyNDArray, ...]:
         """:return: the unconstrained values of `variables`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import json
 import types
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -17,6 +18,7 @@ from ..data.batch import Batch
 from ..data.prefetch import closed_at_end
 from ..data.sources import ArraySource, Source
 from ..engine.contracts import Model
+from ..engine.networks import networks_in
 from ..engine.structure import structure_of
 from ..version import __version__
 from .encoding import name_of
@@ -41,7 +43,7 @@ def identify(algorithm: Any, model: Model, source: Source) -> Identity:
     identity = _of_options("algorithm", type(algorithm).__name__, options)
     if algorithm.takes_q:
         identity["q at the start"] = _text_of(tuple(part.numpy() for part in model.natural()))
-    identity |= _of_model(model, model.hyperparameters() if algorithm.learns else {})
+    identity |= _of_model(model, algorithm.learns)
     return identity | _of_data(source)
 
 
@@ -68,7 +70,11 @@ def differences(stored: Mapping[str, str], present: Identity) -> list[str]:
     return [f"{name} was {old}, is {new}" for name, old, new in pairs if old != new]
 
 
-def _of_model(model: Model, learned: Mapping[str, Any]) -> Identity:
+def _of_model(model: Model, learns: bool) -> Identity:
+    """Of what is learned, as of all that networks remember, shapes only."""
+    learned = {id(value) for value in model.hyperparameters().values()} if learns else set()
+    for network in networks_in(*model.prior) if learns else []:
+        learned |= {id(value) for value in network.all_weights()}
     num_data = None if model.num_data is None else float(model.num_data)
     about = {
         "model": name_of(type(model)),
@@ -79,7 +85,7 @@ def _of_model(model: Model, learned: Mapping[str, Any]) -> Identity:
     }
     for name, module in [("likelihood", model.likelihood), *model.prior._asdict().items()]:
         about[name] = f"{type(module).__name__} ({_digest(_describe(structure_of((module,))[0]))})"
-        about |= _values(f".{name}", module, {id(value) for value in learned.values()})
+        about |= _values(f".{name}", module, learned)
     return about
 
 
@@ -145,6 +151,8 @@ def _text_of(value: Any) -> str:
         return str(value.tolist())
     if isinstance(value, np.ndarray):
         return f"{list(value.shape)} {value.dtype.name} ({_digest(value.tobytes())})"
+    if hasattr(value, "get_config"):  # an optimiser of Keras
+        return f"{type(value).__name__} ({_digest(_describe_config(value.get_config()))})"
     shown = repr(value)
     shown = type(value).__name__ if len(shown) > 60 or " at 0x" in shown else shown
     return f"{shown} ({_digest(_describe(structure_of((value,))[0]))})"
@@ -172,6 +180,10 @@ def _describe(structure: Any) -> str:
     if isinstance(function, types.FunctionType):
         return _function(function)
     return name_of(structure if isinstance(structure, type) else type(structure))
+
+
+def _describe_config(config: Any) -> str:
+    return json.dumps(config, sort_keys=True, default=str)
 
 
 def _function(function: types.FunctionType) -> str:

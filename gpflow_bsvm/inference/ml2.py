@@ -19,8 +19,8 @@ from ..engine.m_step import compiled_expectation
 from ..engine.natural import Natural, compiled_solve
 from .algorithm import Run, Step
 from .minibatches import MinibatchAlgorithm, MinibatchRun, State
-from .ml2_loop import Adam, Constants, compiled_learn
-from .schedules import RobbinsMonro, Schedule, check_schedule, rates
+from .ml2_loop import Constants, Learner
+from .schedules import RobbinsMonro, Schedule, check_optimizer, check_schedule, rates
 
 
 @dataclass(frozen=True)
@@ -28,25 +28,32 @@ class ML2(MinibatchAlgorithm):
     """
     Type-II maximum likelihood (ML-II) on minibatches (Wenzel et al. 2017, section 4.3): learns the
     trainable parameters of kernel, inducing variable, mean function and likelihood together with q,
-    by a step of Adam (Kingma & Ba 2015) after every `every` natural-gradient steps, in one compiled
-    loop. Where all the data can be looked at, `VEM` needs neither rates nor patience.
+    by a step of an optimiser of Keras in every `every`-th natural-gradient step, on the same rows,
+    in one compiled loop. The weights of a `gpflow_bsvm.deep.DeepKernel` are learned with them
+    (Wistuba & Rawat 2018, section 3.4); what its layers' regularisers say is taken off the bound.
+    Where all the data can be looked at, `VEM` needs neither rates nor patience.
 
-    In a step of Adam the whitened q(s), u = Lz s, stays where it is. The paper takes 10 steps on q
-    for one on the kernel; every other step got to a given bound in a quarter of the steps on
-    waveform, banana and splice.
+    In a step of the optimiser the whitened q(s), u = Lz s, stays where it is. The paper takes 10
+    steps on q for one on the kernel; every other step got to a given bound in a quarter of the
+    steps on waveform, banana and splice.
 
-    Records hold the hyperparameters; their `elbo` is an estimate, with the log prior density.
-    Beside the errors of `run`, there is one if nothing but q is trainable, a start value or the
-    density of its prior is not finite, or the kernel has state that is no `gpflow.Parameter`, and a
-    FloatingPointError if not even the smallest step of Adam leaves a finite q.
+    Records hold the hyperparameters but for the weights of networks; their `elbo` is an estimate,
+    with the log prior density. Beside the errors of `run`, there is one if nothing but q is
+    trainable, a start value or the density of its prior is not finite, and a FloatingPointError if
+    not even the smallest steps leave a finite q.
 
     :ivar batch_size: and `seed`, `record_every`: as in `SVI`.
     :ivar max_steps: natural-gradient steps in all.
     :ivar learning_rate: of these: a function of the step number from 0, or a number in (0, 1]. It
         need not go to 0: hyperparameters move on.
-    :ivar every: natural-gradient steps from one step of Adam to the next.
-    :ivar adam_rate: of Adam, in GPflow's unconstrained parameters; halved after a block of steps
-        that ends in no finite bound, which is undone.
+    :ivar every: natural-gradient steps from one step of the optimisers to the next.
+    :ivar optimizer: of all but the weights of networks, in GPflow's unconstrained parameters: a
+        number, the rate of Adam (Kingma & Ba 2015), or any optimiser of Keras, of which a fresh
+        copy is used. Its steps are halved after a block of steps that ends in no finite bound,
+        which is undone.
+    :ivar network_optimizer: of the weights of networks, likewise.
+    :ivar warm_up: so many steps at first are on q alone, so that a trained network is not moved by
+        the gradients of a q that knows nothing yet.
     """
 
     learns = True
@@ -55,16 +62,19 @@ class ML2(MinibatchAlgorithm):
     max_steps: int = 5000
     learning_rate: Schedule | float = field(default_factory=RobbinsMonro)
     every: int = 2
-    adam_rate: float = 0.05
+    optimizer: Any = 0.05
+    network_optimizer: Any = 1e-3
+    warm_up: int = 0
     seed: int = 0
     record_every: int = 250
 
     def __post_init__(self) -> None:
         names = ("batch_size", "max_steps", "every", "record_every")
         check_whole(1, **{name: getattr(self, name) for name in names})
+        check_whole(0, warm_up=self.warm_up)
         check_schedule(self.learning_rate)
-        if not self.adam_rate > 0:
-            raise ValueError(f"adam_rate must be positive, got {self.adam_rate}")
+        check_optimizer(optimizer=self.optimizer)
+        check_optimizer(network_optimizer=self.network_optimizer)
 
     def _begin(self, model: Model, source: Source) -> Run:
         return _Learning(self, model, source)
@@ -73,8 +83,7 @@ class ML2(MinibatchAlgorithm):
 class Memory(NamedTuple):
     """What `ML2` remembers beside q."""
 
-    values: tuple[Any, ...]  #: unconstrained, of what is learned
-    adam: Adam
+    values: tuple[Any, ...]  #: of what moves, and of what the optimisers remember
 
 
 class _Learning(MinibatchRun):
@@ -83,37 +92,28 @@ class _Learning(MinibatchRun):
         self._hyper.check_start()
         if not self._hyper.named:
             raise ValueError("nothing but q is trainable: use SVI")
-        if not self._hyper.in_parameters:
-            raise ValueError(
-                "kernel, mean function and likelihood must hold their state in gpflow.Parameters: "
-                "nothing else can be moved in a compiled loop"
-            )
-        modules = self._hyper.modules
-        self._learn = compiled_learn.bind(*modules, self._hyper.plan)
-        self._expectation = compiled_expectation.bind(*modules)
-        values = self._hyper.state()
-        super().__init__(options, model, source, Memory(values, Adam.start(values)))
+        self._learner = Learner(self._hyper, options.optimizer, options.network_optimizer)
+        self._expectation = compiled_expectation.bind(*self._hyper.modules)
+        super().__init__(options, model, source, Memory(self._learner.state()))
 
     def _steps(self, state: State, block: Block, scale: float) -> tuple[Natural, Any, float]:
         options, number, dtype = self._options, len(block.index), state.natural.h.dtype
-        moves = (state.steps + 1 + np.arange(number)) % options.every == 0
+        numbers = state.steps + 1 + np.arange(number)
+        moves = (numbers % options.every == 0) & (numbers > options.warm_up)
         given = rates(options.learning_rate, state.steps, number)
-        rate = state.damping * options.adam_rate
-        loop = self._learn(
+        scale, damping = tf.constant(scale, dtype), tf.constant(state.damping, dtype)
+        natural = self._learner(
             state.natural,
-            state.memory.adam,
-            Constants(tf.constant(scale, dtype), jitter_of(self._model), tf.constant(rate, dtype)),
+            Constants(scale, jitter_of(self._model), damping),
             tf.constant(given, dtype),
             tf.constant(moves),
             tf.constant(block.index),
             block.rows,
         )
-        values = tuple(self._hyper.plan.trainable(loop.values))
-        return loop.natural, Memory(values, loop.adam), given[-1]
+        return natural, Memory(self._learner.state()), given[-1]
 
     def _elbo(self, state: State, rows: Batch, index: AnyNDArray) -> float:
         """The ELBO, its expectation estimated from the latest rows, with the log prior density."""
-        self._hyper.assign(state.memory.values)
         q = compiled_solve(state.natural)
         expectation = self._expectation(q, take(rows, index), jitter_of(self._model))
         log_prior = self._hyper.log_prior()
@@ -123,5 +123,6 @@ class _Learning(MinibatchRun):
         return Step(state.steps, elbo, rate, self._hyper.values())
 
     def restore(self) -> None:
-        self._hyper.assign(self.state.memory.values)
+        """See `Run`."""
+        self._learner.assign(self.state.memory.values)
         super().restore()

@@ -1,4 +1,4 @@
-"""The loop of `ML2`: natural-gradient steps on q, and steps of Adam on the hyperparameters.
+"""The loop of `ML2`: natural-gradient steps on q, and steps of Keras optimisers on the rest.
 
 When the hyperparameters move, the whitened q(s) stays as it is. (To keep the sums of the sites in
 the space of u instead, so that q follows as in the dual view of Adam et al. 2021, was slower on
@@ -7,89 +7,21 @@ every set that was tried: its sums are those of the old features.)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import tensorflow as tf
-from gpflow.likelihoods import Likelihood
+from gpflow.base import AnyNDArray
+from gpflow.keras import tf_keras
 
 from ..data.batch import Batch, take
-from ..engine.hyperparameters import Plan
-from ..engine.natural import Gaussian, Natural, blend, solve
+from ..engine.hyperparameters import Hyperparameters
+from ..engine.natural import Natural, blend
 from ..engine.natural_gradient import batch_marginals
-from ..engine.projection import Projected, prior_factor, project
-from ..engine.shared_graph import Compiled
-from ..engine.statistics import accumulate, localise, marginals
-
-#: Adam's own constants (Kingma & Ba 2015).
-_BETA_1, _BETA_2, _EPSILON = 0.9, 0.999, 1e-8
-
-
-class Adam(NamedTuple):
-    """What Adam remembers of every learned value, and a step of it."""
-
-    step: tf.Tensor  #: [], steps so far
-    mean: tuple[tf.Tensor, ...]  #: of gradients
-    square: tuple[tf.Tensor, ...]  #: of squared gradients
-
-    @staticmethod
-    def start(values: Sequence[Any]) -> Adam:
-        """:return: nothing remembered."""
-        zeros = tuple(tf.zeros_like(value) for value in values)
-        return Adam(tf.zeros([], values[0].dtype), zeros, zeros)
-
-    def move(
-        self, values: list[tf.Tensor], gradient: list[tf.Tensor], rate: tf.Tensor
-    ) -> tuple[list[tf.Tensor], Adam]:
-        """:return: the values after a step uphill, and what to remember."""
-        step = self.step + 1
-        mean = tuple(_BETA_1 * m + (1 - _BETA_1) * g for m, g in zip(self.mean, gradient))
-        square = tuple(_BETA_2 * s + (1 - _BETA_2) * g * g for s, g in zip(self.square, gradient))
-        size = rate * tf.sqrt(1 - _BETA_2**step) / (1 - _BETA_1**step)
-        moved = [v + size * m / (tf.sqrt(s) + _EPSILON) for v, m, s in zip(values, mean, square)]
-        return moved, Adam(step, mean, square)
-
-
-class Loop(NamedTuple):
-    """Where the loop stands."""
-
-    natural: Natural
-    values: tuple[tf.Tensor, ...]  #: unconstrained, of all parameters of the modules
-    adam: Adam
-
-
-def _learn(
-    rebuild: Callable[..., Any],
-    values: list[tf.Tensor],
-    natural: Natural,
-    adam: Adam,
-    constants: Constants,
-    rates: tf.Tensor,
-    moves: tf.Tensor,
-    index: tf.Tensor,
-    rows: Batch,
-) -> Loop:
-    """
-    For t = 0..T-1 a natural-gradient step on the minibatch of rows index[t], and where moves[t]
-    a step of Adam on the same rows.
-
-    :param rates: [T], of the natural-gradient steps.
-    :param moves: [T], booleans.
-    :param index: [T, B].
-    """
-    stepper = _Stepper(rebuild, values, constants)
-
-    def body(t: tf.Tensor, loop: Loop, Lz: tf.Tensor) -> Any:
-        batch = take(rows, index[t])
-        loop = stepper.step(loop, Lz, batch, rates[t])
-        loop, Lz = tf.cond(moves[t], lambda: stepper.learn(loop, batch), lambda: (loop, Lz))
-        return t + 1, loop, Lz
-
-    loop = Loop(natural, tuple(values), adam)
-    start = (0, loop, stepper.factor(loop.values))
-    num_steps = tf.shape(index)[0]
-    _, loop, _ = tf.while_loop(lambda t, *_: t < num_steps, body, start, parallel_iterations=1)
-    return Loop(*loop)
+from ..engine.networks import as_variables, in_training
+from ..engine.projection import look_at
+from ..engine.shared_graph import concrete, spec_of
+from ..engine.statistics import accumulate, localise, sum_sites
 
 
 class Constants(NamedTuple):
@@ -97,52 +29,143 @@ class Constants(NamedTuple):
 
     scale: tf.Tensor  #: [], num_data / B
     jitter: tf.Tensor  #: [], of Kuu
-    adam_rate: tf.Tensor  #: []
+    damping: tf.Tensor  #: [], what is taken of each step of an optimiser
 
 
-compiled_learn = Compiled(_learn, rebuilds=True)
+def optimizer_of(option: Any) -> Any:
+    """
+    :param option: an optimiser of Keras, or a rate of Adam.
+    :return: an optimiser of its own, with nothing remembered yet.
+    """
+    if hasattr(option, "get_config"):
+        return type(option).from_config(option.get_config())
+    return tf_keras.optimizers.Adam(float(option), epsilon=1e-8)
 
 
-class _Stepper:
-    """The two kinds of step, for modules that `rebuild` makes of values."""
+class Learner:
+    """
+    The graphs of one fit: they move the model's variables where they are, so that an optimiser of
+    Keras, and layers that remember something, work as anywhere else.
+    """
 
-    def __init__(
-        self, rebuild: Callable[..., Any], values: list[tf.Tensor], constants: Constants
-    ) -> None:
-        self._rebuild, self._constants = rebuild, constants
-        self._plan: Plan = rebuild(values)[-1]
+    def __init__(self, hyper: Hyperparameters, optimizer: Any, network_optimizer: Any) -> None:
+        """
+        :param optimizer: of all but the weights of networks.
+        :param network_optimizer: of these.
+        """
+        self._hyper, (self._likelihood, self._prior) = hyper, hyper.modules
+        weights = {id(v) for network in hyper.networks for v in network.all_weights()}
+        parts = [
+            (optimizer, [v for v in hyper.variables if id(v) not in weights]),
+            (network_optimizer, [v for v in hyper.variables if id(v) in weights]),
+        ]
+        self._parts = [(optimizer_of(option), own) for option, own in parts if own]
+        for optimizer, own in self._parts:
+            optimizer.build(own)
+        everything = [v for network in hyper.networks for v in network.all_weights()]
+        everything += hyper.variables
+        everything += [v for optimizer, _ in self._parts for v in as_variables(_held(optimizer))]
+        self._variables = list({id(v): v for v in everything}.values())
+        self._graphs: dict[Any, Any] = {}
 
-    def factor(self, values: tuple[tf.Tensor, ...]) -> tf.Tensor:
-        """:return: Lz [G, M, M]."""
-        return prior_factor(self._rebuild(list(values))[1], self._constants.jitter)
+    def state(self) -> tuple[AnyNDArray, ...]:
+        """:return: values of all that moves, and of what the optimisers remember."""
+        return tuple(variable.numpy() for variable in self._variables)
 
-    def step(self, loop: Loop, Lz: tf.Tensor, batch: Batch, rho: tf.Tensor) -> Loop:
-        """:return: the loop after a natural-gradient step of size rho."""
-        likelihood, rows = self._project(loop.values, Lz, batch)
-        sums = accumulate(likelihood, rows, batch_marginals(rows.features.phi, loop.natural)).sums
-        sums = Natural(*(self._constants.scale * part for part in sums))
-        return loop._replace(natural=blend(loop.natural, sums, rho))
+    def assign(self, state: Sequence[AnyNDArray]) -> None:
+        """Back to the values of `state`."""
+        for variable, value in zip(self._variables, state):
+            variable.assign(value)
 
-    def learn(self, loop: Loop, batch: Batch) -> tuple[Loop, tf.Tensor]:
-        """:return: the loop after a step of Adam, and Lz there."""
-        mine, q = self._plan.trainable(loop.values), solve(loop.natural)
+    def __call__(
+        self,
+        natural: Natural,
+        constants: Constants,
+        rates: tf.Tensor,
+        moves: tf.Tensor,
+        index: tf.Tensor,
+        rows: Batch,
+    ) -> Natural:
+        """
+        For t = 0..T-1 a natural-gradient step on the minibatch of rows index[t], and where moves[t]
+        a step of the optimisers by the gradients at the same q, on the same rows.
+
+        :param rates: [T], of the natural-gradient steps.
+        :param moves: [T], booleans.
+        :param index: [T, B].
+        :return: q after the steps.
+        """
+        arguments = (natural, constants, rates, moves, index, rows)
+        specs = tf.nest.map_structure(spec_of, arguments)
+        key = tuple(tf.nest.flatten(specs))
+        if key not in self._graphs:
+            with in_training(self._hyper.networks):
+                self._graphs[key] = concrete(self._steps, *specs)
+        after = self._graphs[key](*arguments)
+        return Natural(*tf.nest.flatten(after))
+
+    def _steps(
+        self,
+        natural: Natural,
+        constants: Constants,
+        rates: tf.Tensor,
+        moves: tf.Tensor,
+        index: tf.Tensor,
+        rows: Batch,
+    ) -> Natural:
+        def body(t: tf.Tensor, natural: Natural) -> Any:
+            batch, rate = take(rows, index[t]), rates[t]
+            natural = tf.cond(
+                moves[t],
+                lambda: self._learn(natural, constants, batch, rate),
+                lambda: self._step(natural, constants, batch, rate),
+            )
+            return t + 1, natural
+
+        num_steps = tf.shape(index)[0]
+        _, natural = tf.while_loop(
+            lambda t, *_: t < num_steps, body, (0, natural), parallel_iterations=1
+        )
+        return natural
+
+    def _step(
+        self, natural: Natural, constants: Constants, batch: Batch, rate: tf.Tensor
+    ) -> Natural:
+        """:return: q after a natural-gradient step of size `rate`."""
+        rows = look_at(self._prior, batch, constants.jitter)
+        f = batch_marginals(rows.features.phi, natural)
+        return _blend(natural, accumulate(self._likelihood, rows, f).sums, constants, rate)
+
+    def _learn(
+        self, natural: Natural, constants: Constants, batch: Batch, rate: tf.Tensor
+    ) -> Natural:
+        """As `_step`, with a step of the optimisers; what the rows look like is computed once."""
+        mine = self._hyper.variables
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(mine)
-            bound = self._expectation(self._plan.merge(loop.values, mine), q, batch)
-            bound += self._plan.log_prior(mine)
-        gradient = tape.gradient(bound, mine, unconnected_gradients=tf.UnconnectedGradients.ZERO)
-        mine, adam = loop.adam.move(mine, gradient, self._constants.adam_rate)
-        values = self._plan.merge(loop.values, mine)
-        return Loop(loop.natural, values, adam), self.factor(values)
+            rows = look_at(self._prior, batch, constants.jitter)
+            f = batch_marginals(rows.features.phi, natural)
+            local = localise(self._likelihood, rows, f)
+            loss = -constants.scale * tf.reduce_sum(local.expectation)
+            loss -= self._hyper.plan.log_prior(mine)
+            loss += sum(part for network in self._hyper.networks for part in network.losses())
+        gradients = tape.gradient(loss, mine, unconnected_gradients=tf.UnconnectedGradients.ZERO)
+        self._move({id(v): gradient for v, gradient in zip(mine, gradients)}, constants.damping)
+        return _blend(natural, sum_sites(rows, local.sites), constants, rate)
 
-    def _expectation(self, values: tuple[tf.Tensor, ...], q: Gaussian, batch: Batch) -> tf.Tensor:
-        """:return: the part of the bound that depends on the hyperparameters."""
-        likelihood, rows = self._project(values, self.factor(values), batch)
-        local = localise(likelihood, rows, marginals(rows.features.phi, q.R, q.c))
-        return self._constants.scale * tf.reduce_sum(local.expectation)
+    def _move(self, gradients: dict[int, tf.Tensor], damping: tf.Tensor) -> None:
+        for optimizer, own in self._parts:
+            before = [tf.identity(variable) for variable in own]
+            optimizer.apply_gradients([(gradients[id(v)], v) for v in own])
+            for variable, old in zip(own, before):
+                step = tf.cast(damping, old.dtype) * (variable - old)
+                variable.assign(tf.where(damping < 1, old + step, variable))
 
-    def _project(
-        self, values: tuple[tf.Tensor, ...], Lz: tf.Tensor, batch: Batch
-    ) -> tuple[Likelihood, Projected]:
-        likelihood, prior, _ = self._rebuild(list(values))
-        return likelihood, Projected(batch, project(prior, batch.X, Lz))
+
+def _held(optimizer: Any) -> Any:
+    held = optimizer.variables
+    return held() if callable(held) and not isinstance(held, (list, tuple)) else held
+
+
+def _blend(old: Natural, sums: Natural, constants: Constants, rate: tf.Tensor) -> Natural:
+    return blend(old, Natural(*(constants.scale * part for part in sums)), rate)

@@ -23,6 +23,7 @@ from gpflow.utilities import parameter_dict
 
 from ..data.checks import duplicate_rows
 from ..engine.contracts import plain_points
+from ..engine.networks import networks_in
 from ..engine.projection import Prior, Projector, compiled_prior_factor
 from ..likelihoods.labels import num_latents
 
@@ -131,10 +132,13 @@ class SparseFeatures:
 
     def hyperparameters(self) -> dict[str, gpflow.Parameter | tf.Variable]:
         """:return: what is trainable beside q, by GPflow's names."""
-        of_q = {id(getattr(self, name, None)) for name in ("q_mu", "q_sqrt")}
+        networks = networks_in(self.kernel, self.mean_function)
+        known = {id(getattr(self, name, None)) for name in ("q_mu", "q_sqrt")}
+        known |= {id(v) for network in networks for v in network.all_weights()}
         named = parameter_dict(self).items()
-        once = {id(p): (name, p) for name, p in named if p.trainable and id(p) not in of_q}
-        return dict(once.values())
+        once = {id(p): (name, p) for name, p in named if p.trainable and id(p) not in known}
+        weights = [v for network in networks for v in network.learned_weights()]
+        return dict(once.values()) | {f".weights[{n}]": v for n, v in enumerate(weights)}
 
     def projector(self) -> Projector:
         """:return: X [N, D] -> features, at the present hyperparameters."""

@@ -1,0 +1,6 @@
+"""Kernels on networks: hybrids of a deep network and a Bayesian SVM."""
+
+from .hybrid import feature_points, head, hybrid
+from .kernel import DeepKernel, FeaturePoints
+
+__all__ = ["DeepKernel", "FeaturePoints", "feature_points", "head", "hybrid"]

@@ -1,0 +1,119 @@
+"""A Bayesian SVM on a network: where it starts, and its head on features that are frozen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gpflow
+import numpy as np
+from gpflow.base import AnyNDArray
+from gpflow.inducing_variables import InducingPoints
+from gpflow.kernels import Kernel, SquaredExponential
+from gpflow.likelihoods import Likelihood
+from sklearn.metrics import pairwise_distances
+
+from ..data.checks import as_matrix
+from ..inducing_points import kmeans
+from ..likelihoods.labels import num_latents
+from ..models import BSVM
+from .kernel import DeepKernel, FeaturePoints
+
+#: Rows whose features say where points go, and how far apart features are.
+_SOME_ROWS = 10_000
+#: Of these the distances between so many are looked at.
+_FEW_ROWS = 1000
+
+
+def hybrid(
+    features: Any,
+    likelihood: Likelihood,
+    X: Any,
+    num_inducing: int = 100,
+    *,
+    kernel: Kernel | None = None,
+    input_shape: Any = None,
+    seed: int = 0,
+    **kwargs: Any,
+) -> BSVM:
+    """
+    A Bayesian SVM on the outputs of a network (the hybrid of Wistuba & Rawat 2018, section 3.4),
+    ready for `ML2`: points by k-means of the features, N as `num_data`, and a kernel whose
+    lengthscale is the mean distance between features of different rows, so that gradients neither
+    vanish nor see single rows only.
+
+    A network that has been trained with a softmax layer (which is then left away) is a good start;
+    one that begins anew works too, and takes longer.
+
+    :param features: a layer or model of tf_keras or Keras 3 that gives a vector for each row.
+    :param likelihood: such as `Hinge()` or `CrammerSinger(10)`.
+    :param X: [N, D], the training rows, or some of them and `num_data=N`.
+    :param num_inducing: M.
+    :param kernel: on the features; None: `SquaredExponential` as above, of variance 4.
+    :param input_shape: see `DeepKernel`.
+    :param seed: of the rows that are looked at, and of k-means.
+    :param kwargs: of `BSVM`.
+    :raise ValueError: for bad X, see `DeepKernel.features_of`; M not between 1 and N.
+    """
+    X = as_matrix(X, "X")
+    deep = DeepKernel(features, kernel or SquaredExponential(4.0), input_shape)
+    F = deep.features_of(_some(X, max(_SOME_ROWS, num_inducing), seed))
+    if kernel is None:
+        deep.kernel.lengthscales.assign(_mean_distance(_some(F, _FEW_ROWS, seed)))
+    number = num_latents(likelihood, kwargs.pop("num_latent_gps", 1))
+    variable = FeaturePoints(kmeans(F, num_inducing, seed=seed))
+    given = {"num_data": len(X), "num_latent_gps": number} | kwargs
+    return BSVM(deep, likelihood, variable, **given)
+
+
+def feature_points(kernel: DeepKernel, X: Any, num_inducing: int, *, seed: int = 0) -> Any:
+    """
+    :param X: [N, D], rows of training, or some of them.
+    :param num_inducing: M.
+    :return: `FeaturePoints`, the centres of k-means in the features of X.
+    :raise ValueError: see `hybrid`.
+    """
+    F = kernel.features_of(_some(as_matrix(X, "X"), max(_SOME_ROWS, num_inducing), seed))
+    return FeaturePoints(kmeans(F, num_inducing, seed=seed))
+
+
+def head(model: BSVM) -> BSVM:
+    """
+    The same model as a function of the features g(x) [N, Q], in the place of x [N, D]: kernel,
+    points, likelihood and q are the very parameters of `model`. So CAVI, calibration, VEM of the
+    head fit `model` too, without a look through the network in each of their passes:
+
+        F = model.kernel.features_of(X)
+        CAVI().run(head(model), (F, Y))
+
+    :param model: with a `DeepKernel` and `FeaturePoints`, without a mean function.
+    :raise TypeError: for another model.
+    """
+    kernel, points = model.kernel, model.inducing_variable
+    if not isinstance(kernel, DeepKernel) or not isinstance(points, FeaturePoints):
+        raise TypeError(
+            "head takes a model with a DeepKernel and FeaturePoints, as hybrid makes it; this one "
+            f"has {type(kernel).__name__} and {type(points).__name__}"
+        )
+    if not isinstance(model.mean_function, gpflow.functions.Zero):
+        raise TypeError("the mean function is one of x, which a head does not see: use none")
+    made = BSVM(
+        kernel.kernel,
+        model.likelihood,
+        InducingPoints(points.Z),
+        num_latent_gps=model.num_latent_gps,
+        whiten=model.whiten,
+        num_data=model.num_data,
+    )
+    made.q_mu, made.q_sqrt = model.q_mu, model.q_sqrt
+    return made
+
+
+def _some(X: AnyNDArray, number: int, seed: int) -> AnyNDArray:
+    if len(X) <= number:
+        return X
+    return X[np.sort(np.random.default_rng(seed).choice(len(X), number, replace=False))]
+
+
+def _mean_distance(F: AnyNDArray) -> float:
+    distance = pairwise_distances(F).sum() / max(1, len(F) * (len(F) - 1))
+    return float(distance) or 1.0

@@ -1,0 +1,140 @@
+r"""A GPflow kernel on the outputs of a Keras network (deep kernel learning)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from check_shapes import inherit_check_shapes
+from gpflow.base import AnyNDArray, TensorLike, TensorType
+from gpflow.config import default_float
+from gpflow.covariances import Kuf, Kuu
+from gpflow.inducing_variables.inducing_variables import InducingPointsBase
+from gpflow.kernels import Kernel, MultioutputKernel, Stationary
+
+from ..data.checks import as_matrix
+from ..engine.networks import as_variables
+from .network import call, check_layer, check_width, input_shape_of, is_keras_3
+
+#: Rows that `features_of` gives the network at a time.
+_ROWS = 1000
+
+
+class DeepKernel(Kernel):  # type: ignore[misc]
+    r"""
+    k(x, x') = kernel(g(x), g(x')), g a Keras network (deep kernel learning, Wilson et al. 2016; the
+    hybrid of Wistuba & Rawat 2018, section 3.4).
+
+    An ordinary GPflow kernel: any model takes it. With `FeaturePoints` as inducing variable the
+    inducing points lie where g maps to, which is smaller and smoother than where images lie. The
+    weights of the network are variables of the model like others: `ML2` learns them together with
+    kernel and points, `features.trainable = False` (of a layer, or of all) leaves them as they are.
+
+    Networks compute in their own dtype, mostly single precision; what they give is cast to
+    GPflow's default float.
+
+    :ivar features: the network g.
+    :ivar kernel: on its outputs.
+    :ivar input_shape: of one row, as the network takes it.
+    """
+
+    def __init__(
+        self, features: Any, kernel: Kernel, input_shape: Sequence[int] | None = None
+    ) -> None:
+        """
+        :param features: a layer or model of tf_keras or Keras 3 (on TensorFlow) that gives a
+            vector for each row.
+        :param kernel: any GPflow kernel with a single output.
+        :param input_shape: such as (28, 28, 1) for images, which come as rows of X [N, 784]; None:
+            as the network says.
+        :raise TypeError: if `features` is no such layer, or `kernel` no such kernel.
+        :raise ValueError: for a network that gives no vectors, or does not take `input_shape`.
+        """
+        check_layer(features)
+        if not isinstance(kernel, Kernel) or isinstance(kernel, MultioutputKernel):
+            raise TypeError(
+                "DeepKernel takes a kernel with a single output, got "
+                f"{type(kernel).__name__}; for several outputs wrap the DeepKernel itself, as in "
+                "SharedIndependent(DeepKernel(...), L)"
+            )
+        super().__init__()
+        self.input_shape = input_shape_of(features, input_shape)
+        self.kernel, self.features, self.training = kernel, features, False
+        outputs = call(features, tf.zeros([1, int(np.prod(self.input_shape))]), self.input_shape)
+        self.num_features = int(outputs.shape[-1])
+        # Modules of TensorFlow do not see those of Keras 3.
+        self.weights = tuple(as_variables(features.weights)) if is_keras_3(features) else ()
+
+    def look(self, X: TensorType) -> tf.Tensor:
+        """:return: g(x) of X [..., D], [..., Q]; may be called in a graph."""
+        return call(self.features, tf.convert_to_tensor(X), self.input_shape, self.training)
+
+    def features_of(self, X: Any) -> AnyNDArray:
+        """
+        g(x), once and for all: what a model of frozen features is trained on.
+
+        :param X: [N, D].
+        :return: [N, Q].
+        :raise ValueError: for X that is not finite or of another width, or if the network gives
+            NaN or infinity.
+        """
+        X = as_matrix(X, "X")
+        check_width(X.shape[-1], self.input_shape)
+        parts = [self.look(X[n : n + _ROWS]).numpy() for n in range(0, len(X), _ROWS)]
+        F = np.concatenate(parts)
+        wrong = np.flatnonzero(~np.isfinite(F).all(axis=1))
+        if len(wrong):
+            raise ValueError(
+                f"the network gives NaN or infinity for {len(wrong)} of {len(F)} rows, the first "
+                f"is row {wrong[0]}: train it anew with a smaller learning rate, and scale X "
+                "(images to 0..1)"
+            )
+        return F
+
+    @inherit_check_shapes
+    def K(self, X: TensorType, X2: TensorType | None = None) -> tf.Tensor:
+        """As in `gpflow.kernels.Kernel`."""
+        return self.kernel(self.look(X), None if X2 is None else self.look(X2))
+
+    @inherit_check_shapes
+    def K_diag(self, X: TensorType) -> tf.Tensor:
+        """As in `gpflow.kernels.Kernel`; of a stationary kernel without a look at X."""
+        if isinstance(self.kernel, Stationary):
+            return self.kernel.K_diag(tf.convert_to_tensor(X))
+        return self.kernel(self.look(X), full_cov=False)
+
+    # --- see `gpflow_bsvm.engine.networks.Network` ----------------------------------------------
+
+    def learned_weights(self) -> list[tf.Variable]:
+        """:return: weights of the network but for those of frozen layers."""
+        return as_variables(self.features.trainable_variables)
+
+    def all_weights(self) -> list[tf.Variable]:
+        """:return: all that the network remembers, moving averages and seeds too."""
+        return as_variables(self.features.variables)
+
+    def losses(self) -> list[tf.Tensor]:
+        """:return: what the regularisers of its layers add to a loss, for the latest rows."""
+        return [tf.cast(loss, default_float()) for loss in self.features.losses]
+
+
+class FeaturePoints(InducingPointsBase):  # type: ignore[misc]
+    """
+    Inducing points of a `DeepKernel`, where its network maps to: u_m = f(x) for an x with
+    g(x) = z_m, whether or not there is one.
+
+    :ivar Z: [M, Q], a `gpflow.Parameter`; see `feature_points`.
+    """
+
+
+@Kuu.register(FeaturePoints, DeepKernel)
+def _Kuu(variable: FeaturePoints, kernel: DeepKernel, *, jitter: float = 0.0) -> tf.Tensor:
+    covariance = kernel.kernel(variable.Z)
+    return tf.linalg.set_diag(covariance, tf.linalg.diag_part(covariance) + jitter)
+
+
+@Kuf.register(FeaturePoints, DeepKernel, TensorLike)
+def _Kuf(variable: FeaturePoints, kernel: DeepKernel, Xnew: TensorType) -> tf.Tensor:
+    return kernel.kernel(variable.Z, kernel.look(Xnew))

@@ -1,0 +1,91 @@
+"""A Keras network as a function of rows [N, D], whichever Keras it comes from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+from gpflow.config import default_float
+from gpflow.keras import tf_keras
+
+
+def is_layer(value: Any) -> bool:
+    """:return: whether this is a layer or model of tf_keras, or of Keras 3."""
+    return isinstance(value, tf_keras.layers.Layer) or is_keras_3(value)
+
+
+def is_keras_3(value: Any) -> bool:
+    """:return: whether this is a layer or model of Keras 3; which is not imported for it."""
+    homes = {cls.__module__.partition(".")[0] for cls in type(value).__mro__}
+    return "keras" in homes and hasattr(value, "trainable_variables")
+
+
+def check_layer(features: Any) -> None:
+    """:raise TypeError: for what is no layer, or one that does not compute with TensorFlow."""
+    if not is_layer(features):
+        raise TypeError(
+            "features must be a layer or model of tf_keras or Keras 3, got "
+            f"{type(features).__name__}"
+        )
+    if is_keras_3(features):
+        import keras  # a user's layer has brought it
+
+        if keras.backend.backend() != "tensorflow":
+            raise TypeError(
+                f"features is a Keras layer on {keras.backend.backend()}; GPflow needs TensorFlow: "
+                "set the environment variable KERAS_BACKEND=tensorflow before the import of keras"
+            )
+
+
+def input_shape_of(features: Any, input_shape: Sequence[int] | None) -> tuple[int, ...]:
+    """
+    :param input_shape: of one row, as the network takes it; None: as the network says.
+    :return: the shape.
+    :raise ValueError: if neither says it, or they say different things.
+    """
+    own = getattr(features, "input_shape", None) if getattr(features, "built", False) else None
+    known = tuple(own[1:]) if isinstance(own, tuple) and None not in own[1:] else None
+    if input_shape is None and known is None:
+        raise ValueError(
+            "the network does not say what it takes: give input_shape, without the number of rows, "
+            "such as (28, 28, 1)"
+        )
+    shape = tuple(known or () if input_shape is None else input_shape)
+    if known is not None and shape != known:
+        raise ValueError(f"input_shape is {shape}, and the network takes {known}")
+    return shape
+
+
+def call(
+    features: Any, X: tf.Tensor, input_shape: tuple[int, ...], training: bool = False
+) -> tf.Tensor:
+    """
+    :param X: [..., D], D the product of `input_shape`.
+    :param training: whether dropout drops, and batch normalisation takes the batch's moments.
+    :return: [..., Q], in GPflow's default float; the network itself computes in its own.
+    :raise ValueError: for X of another width, or if the network does not give vectors.
+    """
+    check_width(X.shape[-1], input_shape)
+    dtype = tf.as_dtype(getattr(features, "compute_dtype", None) or tf.float32)
+    rows = tf.reshape(tf.cast(X, dtype), [-1, *input_shape])
+    F = tf.convert_to_tensor(features(rows, training=training))
+    if F.shape.rank != 2:
+        raise ValueError(
+            "features must give a vector for each row, [N, Q]; this network gives shape "
+            f"{list(F.shape)}: end it with Flatten() or GlobalAveragePooling2D()"
+        )
+    return tf.reshape(
+        tf.cast(F, default_float()), tf.concat([tf.shape(X)[:-1], [F.shape[-1]]], axis=0)
+    )
+
+
+def check_width(num_columns: int | None, input_shape: tuple[int, ...]) -> None:
+    """:raise ValueError: unless rows of so many columns can be given this shape."""
+    width = math.prod(input_shape)
+    if num_columns not in (None, width):
+        raise ValueError(
+            f"X has {num_columns} columns, and the network takes {list(input_shape)}, that is "
+            f"{width}: X must be [N, {width}], such as images.reshape(len(images), -1)"
+        )
