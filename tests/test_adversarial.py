@@ -21,6 +21,7 @@ from gpflow_bsvm.adversarial import (
     predict_probabilities,
     under_attack,
 )
+from gpflow_bsvm.deep import DeepKernel, FeaturePoints
 from gpflow_bsvm.likelihoods import CrammerSinger, Hinge, OneVsRest
 
 X, Y = make_data(20)
@@ -35,13 +36,17 @@ def binary():
     return model
 
 
-@pytest.fixture(scope="module", params=[CrammerSinger, OneVsRest])
-def several(request):
+def of_three(likelihood):
     model = gb.models.BSVM(
-        gpflow.kernels.SquaredExponential(2.0), request.param(3), X[:8].copy(), num_latent_gps=3
+        gpflow.kernels.SquaredExponential(2.0), likelihood(3), X[:8].copy(), num_latent_gps=3
     )
     randomise(model)
     return model
+
+
+@pytest.fixture(scope="module")
+def several():
+    return of_three(CrammerSinger)
 
 
 def three(seed=1):
@@ -77,8 +82,9 @@ def test_gradient_of_two_classes_is_that_of_differences(binary):
     )
 
 
-def test_gradient_of_several_classes_is_that_of_differences(several):
-    y = three()
+@pytest.mark.parametrize("likelihood", [CrammerSinger, OneVsRest])
+def test_gradient_of_several_classes_is_that_of_differences(likelihood):
+    several, y = of_three(likelihood), three()
     data = y[:, None].astype(float)
     log_density = lambda X: several.predict_log_density((X, data)).numpy()  # noqa: E731
     expected = by_differences(log_density, X)
@@ -98,6 +104,22 @@ def test_gradient_of_the_classifier_is_in_its_users_units():
     np.testing.assert_allclose(
         predict_probabilities(classifier, wide), classifier.predict_proba(wide), atol=1e-12
     )
+
+
+def test_gradient_through_a_network_in_the_kernel():
+    tf_keras.utils.set_random_seed(0)
+    # In double precision, for the differences.
+    layer = tf_keras.layers.Dense(3, "tanh", input_shape=(2,), dtype="float64")
+    kernel = DeepKernel(tf_keras.Sequential([layer]), gpflow.kernels.SquaredExponential(2.0))
+    points = FeaturePoints(kernel.features_of(X[:6]))
+    model = gb.models.BSVM(kernel, CrammerSinger(3), points, num_latent_gps=3)
+    randomise(model)
+    y = three()
+    data = y[:, None].astype(float)
+    log_density = lambda X: model.predict_log_density((X, data)).numpy()  # noqa: E731
+    gradient = loss_gradient(model, X, y)
+    np.testing.assert_allclose(gradient, by_differences(log_density, X), atol=1e-6)
+    assert np.abs(gradient).min() > 1e-6
 
 
 def test_gpflows_models_too():
