@@ -96,7 +96,7 @@ def _float() -> str:
 def _values(name: str, module: Any, learned: set[int]) -> Identity:
     """:return: values of a module's parameters and bare variables; of those learned the shape."""
     named: dict[str, Any] = parameter_dict(module) if isinstance(module, tf.Module) else {}
-    inside = {id(parameter.unconstrained_variable) for parameter in named.values()}
+    inside = {id(getattr(value, "unconstrained_variable", value)) for value in named.values()}
     bare = [v for v in getattr(module, "variables", ()) if id(v) not in inside]
     named |= {f" variable {number}": variable for number, variable in enumerate(bare)}
     return {

@@ -111,7 +111,8 @@ class MinibatchRun(Run):
             if state.damping < 0.5**_MOST_HALVINGS:
                 raise FloatingPointError(
                     f"no finite q after a block of steps, even at {state.damping:.1e} times the "
-                    "rate: standardise X, and start from moderate kernel values"
+                    "rate: standardise X, start from moderate kernel values, or take smaller "
+                    "rates of the optimisers"
                 )
         raise AssertionError("blocks have no end")
 

@@ -15,7 +15,7 @@ from gpflow import functions, inducing_variables, kernels
 from gpflow.likelihoods import utils as links
 from sklearn.preprocessing import StandardScaler
 
-from .. import inference, likelihoods, models
+from .. import deep, inference, likelihoods, models
 from ..estimators import BSVMClassifier
 from ..likelihoods import crammer_singer, hinge, levels
 from ..models import linear
@@ -77,6 +77,8 @@ def _table() -> dict[str, Recipe]:
     add(kernels, "SharedIndependent", same("kernel output_dim"))
     add(linear, "WeightKernel", same("num_inputs bias", prior_covariance=_covariance))
 
+    add(deep, "DeepKernel", same("features kernel input_shape"))
+
     add(functions, "Zero", same("output_dim"))
     add(functions, "Constant", same("c"))
     add(functions, "Linear", same("A b"))
@@ -91,6 +93,7 @@ def _table() -> dict[str, Recipe]:
     add(functions, "Polynomial", of_powers)
 
     add(inducing_variables, "InducingPoints", same("Z"))
+    add(deep, "FeaturePoints", same("Z"))
     add(inducing_variables, "Multiscale", same("Z scales"))
     shared = "SharedIndependentInducingVariables FallbackSharedIndependentInducingVariables"
     separate = shared.replace("Shared", "Separate")

@@ -10,6 +10,7 @@ import numpy as np
 import tensorflow as tf
 from gpflow.base import AnyNDArray
 
+from . import networks
 from .known import FUNCTIONS, PRIORS, TRANSFORMS
 from .registry import find, is_estimator
 
@@ -35,6 +36,7 @@ class Reader:
             "dict": lambda node: {self.read(k): self.read(v) for k, v in node["pairs"]},
             "function": lambda node: FUNCTIONS[node["name"]],
             "list": lambda node: [self.read(item) for item in node["items"]],
+            "network": self._network,
             "object": self._object,
             "objects": self._labels,
             "parameter": self._parameter,
@@ -82,6 +84,11 @@ class Reader:
             if is_estimator(recipe.cls) and (attribute[0] == "_" or attribute[-1] != "_"):
                 raise ValueError(f"{attribute!r} is nothing that a {name} learns")
             setattr(made, attribute, self.read(part))
+        return self._made(made)
+
+    def _network(self, node: Any) -> Any:
+        made = networks.make(node)
+        made.set_weights([self._arrays[number] for number in node["weights"]])
         return self._made(made)
 
     def _labels(self, node: Any) -> AnyNDArray:

@@ -12,7 +12,9 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 from gpflow.base import AnyNDArray
 
+from ..deep.network import is_layer
 from ..engine.structure import BOOKKEEPING, structure_of
+from . import networks
 from .known import FUNCTIONS, PRIORS, TRANSFORMS, Recipe
 from .read import UNFIT, Reader
 from .registry import is_estimator, name_of, recipe_of
@@ -76,6 +78,9 @@ class Writer:
             description = self._parameter(value, path)
         elif isinstance(value, tf.Variable):
             description = self._variable(value)
+        elif is_layer(value):
+            weights = [self._store(weight) for weight in value.get_weights()]
+            description = {"kind": "network", **networks.describe(value), "weights": weights}
         elif isinstance(value, np.random.RandomState):
             state = self.describe(value.get_state(legacy=False), path)
             description = {"kind": "random state", "state": state}
