@@ -109,8 +109,8 @@ def test_gradient_of_the_classifier_is_in_its_users_units():
 def test_gradient_through_a_network_in_the_kernel():
     tf_keras.utils.set_random_seed(0)
     # In double precision, for the differences.
-    layer = tf_keras.layers.Dense(3, "tanh", input_shape=(2,), dtype="float64")
-    kernel = DeepKernel(tf_keras.Sequential([layer]), gpflow.kernels.SquaredExponential(2.0))
+    layer = tf_keras.layers.Dense(3, "tanh", dtype="float64")
+    kernel = DeepKernel(layer, gpflow.kernels.SquaredExponential(2.0), input_shape=(2,))
     points = FeaturePoints(kernel.features_of(X[:6]))
     model = gb.models.BSVM(kernel, CrammerSinger(3), points, num_latent_gps=3)
     randomise(model)

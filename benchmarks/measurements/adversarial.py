@@ -51,9 +51,10 @@ def run(rows: int = ROWS, test_rows: int = TEST_ROWS) -> Iterator[dict]:
     data = {name: _some(images(name, rows), test_rows) for name in SETS}
     for name, other in zip(SETS, SETS[::-1]):
         for contender in _contenders(data[name]):
+            seen = {"data": name, "method": contender.name, "seed": contender.seed}
             for row in (*_attacked(contender, data[name]), *_foreign(contender, data, name, other)):
-                print(row, flush=True)
-                yield {"data": name, "method": contender.name, "seed": contender.seed, **row}
+                print(seen | row, flush=True)
+                yield seen | row
 
 
 def _some(data: Images, test_rows: int) -> Images:
