@@ -7,6 +7,7 @@ import tensorflow as tf
 from conftest import make_data, make_model, randomise
 from gpflow.keras import tf_keras
 from scipy import stats
+from scipy.sparse import csr_array
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.adversarial import (
@@ -369,6 +370,8 @@ def test_bad_input(binary, several):
         (logits, X, y, 0.1, NO_LIMITS, "are no probabilities"),
         (lambda X: softmax(X)[:, 0], X, y, 0.1, NO_LIMITS, r"must return \[N, C\]"),
         ([], X, y, 0.1, NO_LIMITS, "an ensemble needs a member"),
+        ([several, binary], X, y, 0.1, NO_LIMITS, r"an ensemble have \[2, 3\] classes"),
+        (several, csr_array(X), y, 0.1, NO_LIMITS, r"give X.toarray\(\)"),
         (lambda X: softmax(X) * tf.math.sqrt(X[:, :1] * 0) / 0, X, y, 0.1, NO_LIMITS, "no prob"),
     ]
     for target, inputs, labels, epsilon, options, match in cases:
@@ -393,5 +396,6 @@ def test_members_of_an_ensemble_have_the_same_classes():
         return classifier.fit(X, labels)
 
     one, other = fitted(Y[:, 0]), fitted(Y[:, 0] + 1)
+    assert Ensemble([lambda X: softmax(X)[:, :2], other]).classes is other.classes_
     with pytest.raises(ValueError, match="different classes"):
         Ensemble([one, other])

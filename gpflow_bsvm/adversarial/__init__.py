@@ -2,7 +2,9 @@
 
 from .attacks import fgsm, loss_gradient, pgd, predict_probabilities
 from .detection import UnderAttack, detection_auc, doubts, under_attack
-from .targets import Ensemble, NetworkTarget, Target
+from .ensembles import Ensemble
+from .networks import NetworkTarget
+from .targets import Target
 from .toolbox import art_classifier
 
 __all__ = [

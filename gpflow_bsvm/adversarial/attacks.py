@@ -24,7 +24,8 @@ from ..data.batch import Batch
 from ..data.passes import map_over
 from ..data.sources import ArraySource
 from .balls import Ball, Clip
-from .targets import Target, target_of
+from .ensembles import target_of
+from .targets import Target
 
 #: Rows that are looked at together: a gradient keeps all that was computed on the way to the loss.
 CHUNK_ROWS = 256
@@ -36,7 +37,7 @@ def loss_gradient(target: Any, X: Any, y: Any, *, chunk_rows: int = CHUNK_ROWS) 
     """
     The gradient of -log p(y | x) by x, row by row.
 
-    :param target: a model, a classifier, a network or several, see `targets.target_of`.
+    :param target: a model, a classifier, a network or several, see `ensembles.target_of`.
     :param X: [N, D], floats; for a network [N, ...] in any shape that it takes.
     :param y: [N] or [N, 1], labels: 0..C-1, of a `BSVMClassifier` its own.
     :param chunk_rows: rows that are looked at together.

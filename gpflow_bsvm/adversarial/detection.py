@@ -13,7 +13,7 @@ from sklearn.metrics import roc_auc_score
 from ..engine.contracts import check_model
 from ..prediction.uncertainty import predictive_entropy, variation_ratio
 from .attacks import fgsm, number_labels, predict_probabilities
-from .targets import target_of
+from .ensembles import target_of
 
 #: Of rows X, how much doubt there is of each, [N].
 Score = Callable[[AnyNDArray], AnyNDArray]

@@ -10,7 +10,7 @@ import tensorflow as tf
 from ..checks import check_whole
 from ..optional import require
 from .balls import Clip
-from .targets import target_of
+from .ensembles import target_of
 
 
 def art_classifier(

@@ -1,4 +1,4 @@
-"""Held-out predictions, and the way of a score over time."""
+"""Held-out predictions, under attack too, and the way of a score over time."""
 
 from __future__ import annotations
 
