@@ -12,7 +12,7 @@ Rawat (2018, section 4.2) with a twentieth of its products. Methods:
   are standardised by a last layer of batch normalisation: three epochs on the first 12 000 rows of
   MNIST, with "plain" beside them.
 
-Seconds are those of training until then, on all cores, with what else ran.
+Seconds are those of training until then, of processor time: it ran beside other work.
 """
 
 from __future__ import annotations
