@@ -1,8 +1,9 @@
 """Attacked and foreign images: accuracy, doubt, and whether doubt tells them from clean ones.
 
-A hybrid (DeepKernel, CrammerSinger), the softmax network that it starts from, and an ensemble of
-five such networks, each attacked through its own gradient, after Wistuba & Rawat (2018), section
-4.3. Smaller than there: two convolutions, half of the training images, and the first 1000 of test.
+A hybrid (network, kernel and q learned together from the start), the same network with a softmax
+layer, and an ensemble of five of these, each attacked through its own gradient, after Wistuba &
+Rawat (2018), section 4.3. Smaller than there: the network of `_networks`, half of the training
+images, and the first 1000 test images.
 """
 
 from __future__ import annotations
@@ -12,9 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
-from gpflow.keras import tf_keras
 
-import gpflow_bsvm as gb
 from gpflow_bsvm.adversarial import (
     NetworkTarget,
     detection_auc,
@@ -24,18 +23,15 @@ from gpflow_bsvm.adversarial import (
     predict_probabilities,
     under_attack,
 )
-from gpflow_bsvm.deep import head, hybrid
-from gpflow_bsvm.inference import CAVI, ML2
 from gpflow_bsvm.prediction import predict_marginals
 
-from ._networks import BATCH, NUM_CLASSES, PENALTY, Images, images, layers, network
+from ._networks import Hybrid, Images, Softmax, images, network
 
 SETS = ("mnist", "fashion_mnist")
-EPSILONS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)
+EPSILONS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5)
 #: Strengths of the iterated attack, ten times the work, of the first seed.
 ITERATED = (0.1, 0.2, 0.3)
-ROWS, TEST_ROWS, EPOCHS, MEMBERS, SEEDS = 30_000, 1000, 3, 5, 3
-NUM_INDUCING, STEPS, WARM_UP = 100, 600, 60
+ROWS, TEST_ROWS, EPOCHS, MEMBERS, SEEDS = 30_000, 1000, 4, 5, 3
 
 
 class Contender(NamedTuple):
@@ -62,36 +58,22 @@ def _some(data: Images, test_rows: int) -> Images:
 
 
 def _contenders(data: Images) -> Iterator[Contender]:
-    trained = [_softmax(data, seed) for seed in range(MEMBERS)]
-    targets = [_target(whole, data.shape) for _, whole in trained]
+    targets = [_softmax(data, seed) for seed in range(MEMBERS)]
     yield Contender("ensemble of 5", 0, targets, doubts(targets))
     for seed in range(SEEDS):
         yield Contender("softmax", seed, targets[seed], doubts(targets[seed]))
-        model = _hybrid(trained[seed][0], data)  # from here on the network is the hybrid's
+        trained = Hybrid(network(data.shape, seed), data.X, seed)
+        trained.train(data.X, data.y, EPOCHS)
+        trained.finish(data.X, data.y)
+        model = trained.model
         variance = {"latent variance": lambda X, m=model: predict_marginals(m, X)[1].mean(axis=1)}
         yield Contender("hybrid", seed, model, doubts(model) | variance)
 
 
-def _softmax(data: Images, seed: int) -> tuple:
-    """:return: the network, and what it was trained as: with a layer of logits."""
-    features = network(data.shape, seed)
-    whole = tf_keras.Sequential([features, layers.Dense(NUM_CLASSES)])
-    whole.compile("adam", tf_keras.losses.SparseCategoricalCrossentropy(from_logits=True))
-    X = data.X.reshape(-1, *data.shape).astype(np.float32)
-    whole.fit(X, data.y, batch_size=BATCH, epochs=EPOCHS, verbose=0)
-    return features, whole
-
-
-def _target(whole: tf_keras.Model, shape: tuple[int, int, int]) -> NetworkTarget:
-    return NetworkTarget(lambda X: whole(tf.reshape(X, (-1, *shape))), logits=True)
-
-
-def _hybrid(features: tf_keras.Model, data: Images) -> gb.models.BSVM:
-    likelihood = gb.likelihoods.CrammerSinger(NUM_CLASSES, PENALTY)
-    model, Y = hybrid(features, likelihood, data.X, NUM_INDUCING), data.y[:, None].astype(float)
-    ML2(batch_size=BATCH, max_steps=STEPS, warm_up=WARM_UP).run(model, (data.X, Y))
-    CAVI().run(head(model), (model.kernel.features_of(data.X), Y))
-    return model
+def _softmax(data: Images, seed: int) -> NetworkTarget:
+    trained = Softmax(data.shape, seed)
+    trained.train(data.X, data.y, EPOCHS)
+    return NetworkTarget(lambda X: trained.model(tf.reshape(X, (-1, *data.shape))), logits=True)
 
 
 def _attacked(contender: Contender, data: Images) -> Iterator[dict]:
