@@ -164,6 +164,19 @@ def test_dropout_and_moving_averages_are_those_of_training(rows, name):
 
 
 @pytest.mark.slow
+def test_spectral_normalisation_bounds_a_layer(rows):
+    layers = keras.layers
+    keras.utils.set_random_seed(0)
+    wide = layers.Dense(5, kernel_initializer=keras.initializers.RandomNormal(0, 3, seed=0))
+    features = keras.Sequential([layers.Input((D,)), layers.SpectralNormalization(wide, 20)])
+    model = hybrid(features, Hinge(), rows[0], 6)
+    assert np.linalg.norm(wide.kernel.numpy(), 2) > 3
+    ML2(batch_size=N, max_steps=4, every=1, network_optimizer=1e-6).run(model, rows)
+    # Twenty iterations a step find the largest singular value, from single precision on.
+    np.testing.assert_allclose(np.linalg.norm(wide.kernel.numpy(), 2), 1, rtol=1e-3)
+
+
+@pytest.mark.slow
 def test_frozen_layers_stay(rows):
     model = make(rows)
     first, *_, last = model.kernel.features.layers
