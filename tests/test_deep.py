@@ -44,7 +44,7 @@ def network(name="tf_keras", *, dropout=0.0, seed=1):
 
 
 def make(rows, name="tf_keras", likelihood=None, **kwargs):
-    return hybrid(network(name, **kwargs), likelihood or Hinge(), rows[0], 6)
+    return hybrid(network(name, **kwargs), likelihood or Hinge(), rows[0], 6, normalise=False)
 
 
 def weights(model):
@@ -98,6 +98,19 @@ def test_points_where_inputs_are(rows):
         svgp.training_loss_closure((X, Y), compile=False), [(svgp.q_mu, svgp.q_sqrt)]
     )
     assert_same_state(state(two), state(svgp), 1e-8)
+
+
+@pytest.mark.parametrize("name", KERAS)
+def test_features_can_be_normalised(rows, name):
+    X, Y = rows
+    features = network(name)
+    model = hybrid(features, Hinge(), X, 6)
+    F = np.asarray(features(X))
+    # Keras adds 1e-3 to the variance.
+    expected = (F - F.mean(axis=0)) / np.sqrt(F.var(axis=0) + 1e-3)
+    np.testing.assert_allclose(model.kernel.features_of(X), expected, rtol=1e-9)
+    assert len(model.kernel.learned_weights()) == len(features.trainable_variables)
+    assert CAVI().run(model, (X, Y)).converged
 
 
 def test_several_outputs_share_a_network(rows):
@@ -169,7 +182,7 @@ def test_spectral_normalisation_bounds_a_layer(rows):
     keras.utils.set_random_seed(0)
     wide = layers.Dense(5, kernel_initializer=keras.initializers.RandomNormal(0, 3, seed=0))
     features = keras.Sequential([layers.Input((D,)), layers.SpectralNormalization(wide, 20)])
-    model = hybrid(features, Hinge(), rows[0], 6)
+    model = hybrid(features, Hinge(), rows[0], 6, normalise=False)
     assert np.linalg.norm(wide.kernel.numpy(), 2) > 3
     ML2(batch_size=N, max_steps=4, every=1, network_optimizer=1e-6).run(model, rows)
     # Twenty iterations a step find the largest singular value, from single precision on.
