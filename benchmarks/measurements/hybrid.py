@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+
 from gpflow_bsvm import metrics
 
 from ._networks import BATCH, Hybrid, Images, Softmax, images, network
