@@ -230,6 +230,20 @@ def test_a_fit_goes_on_in_another_process(rows, tmp_path, name, dropout):
 
 
 @pytest.mark.slow
+def test_networks_in_single_precision_and_a_classifier_on_one(rows):
+    X, Y = rows
+    features = tf_keras.Sequential([tf_keras.layers.InputLayer((D,)), tf_keras.layers.Dense(2)])
+    kernel = DeepKernel(features, SE())
+    before = features.get_weights()[0]
+    options = {"kernel": kernel, "loss": "hinge", "penalty": 1.0, "num_inducing": 6}
+    classifier = gb.BSVMClassifier(**options).fit(X, Y[:, 0])
+    learned = classifier.model_.kernel.features.get_weights()[0]
+    assert not np.array_equal(before, learned)
+    np.testing.assert_array_equal(before, features.get_weights()[0])  # a copy was learned
+    assert classifier.predict_proba(X).shape == (N, 2)
+
+
+@pytest.mark.slow
 def test_other_algorithms_take_it(rows):
     X, _ = rows
     model = make(rows)
