@@ -113,6 +113,7 @@ def test_features_can_be_normalised(rows, name):
     assert CAVI().run(model, (X, Y)).converged
 
 
+@pytest.mark.slow
 def test_several_outputs_share_a_network(rows):
     X, Y = rows
     kernel = gpflow.kernels.SharedIndependent(DeepKernel(network(), SE()), 2)
@@ -262,6 +263,7 @@ def test_other_algorithms_take_it(rows):
 # --- files ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", KERAS)
 def test_saved_exported_and_copied(rows, tmp_path, name):
     X, _ = rows
