@@ -44,7 +44,7 @@ def network(name="tf_keras", *, dropout=0.0, seed=1):
 
 
 def make(rows, name="tf_keras", likelihood=None, **kwargs):
-    return hybrid(network(name, **kwargs), likelihood or Hinge(), rows[0], 6)
+    return hybrid(network(name, **kwargs), likelihood or Hinge(), rows[0], 6, normalise=False)
 
 
 def weights(model):
@@ -100,6 +100,20 @@ def test_points_where_inputs_are(rows):
     assert_same_state(state(two), state(svgp), 1e-8)
 
 
+@pytest.mark.parametrize("name", KERAS)
+def test_features_can_be_normalised(rows, name):
+    X, Y = rows
+    features = network(name)
+    model = hybrid(features, Hinge(), X, 6)
+    F = np.asarray(features(X))
+    # Keras adds 1e-3 to the variance, and the last layer is in single precision.
+    expected = (F - F.mean(axis=0)) / np.sqrt(F.var(axis=0) + 1e-3)
+    np.testing.assert_allclose(model.kernel.features_of(X), expected, rtol=1e-5, atol=1e-6)
+    assert len(model.kernel.learned_weights()) == len(features.trainable_variables)
+    assert CAVI().run(model, (X, Y)).converged
+
+
+@pytest.mark.slow
 def test_several_outputs_share_a_network(rows):
     X, Y = rows
     kernel = gpflow.kernels.SharedIndependent(DeepKernel(network(), SE()), 2)
@@ -164,6 +178,19 @@ def test_dropout_and_moving_averages_are_those_of_training(rows, name):
 
 
 @pytest.mark.slow
+def test_spectral_normalisation_bounds_a_layer(rows):
+    layers = keras.layers
+    keras.utils.set_random_seed(0)
+    wide = layers.Dense(5, kernel_initializer=keras.initializers.RandomNormal(0, 3, seed=0))
+    features = keras.Sequential([layers.Input((D,)), layers.SpectralNormalization(wide, 20)])
+    model = hybrid(features, Hinge(), rows[0], 6, normalise=False)
+    assert np.linalg.norm(wide.kernel.numpy(), 2) > 3
+    ML2(batch_size=N, max_steps=4, every=1, network_optimizer=1e-6).run(model, rows)
+    # Twenty iterations a step find the largest singular value, from single precision on.
+    np.testing.assert_allclose(np.linalg.norm(wide.kernel.numpy(), 2), 1, rtol=1e-3)
+
+
+@pytest.mark.slow
 def test_frozen_layers_stay(rows):
     model = make(rows)
     first, *_, last = model.kernel.features.layers
@@ -204,6 +231,20 @@ def test_a_fit_goes_on_in_another_process(rows, tmp_path, name, dropout):
 
 
 @pytest.mark.slow
+def test_networks_in_single_precision_and_a_classifier_on_one(rows):
+    X, Y = rows
+    features = tf_keras.Sequential([tf_keras.layers.InputLayer((D,)), tf_keras.layers.Dense(2)])
+    kernel = DeepKernel(features, SE())
+    before = features.get_weights()[0]
+    options = {"kernel": kernel, "loss": "hinge", "penalty": 1.0, "num_inducing": 6}
+    classifier = gb.BSVMClassifier(**options).fit(X, Y[:, 0])
+    learned = classifier.model_.kernel.features.get_weights()[0]
+    assert not np.array_equal(before, learned)
+    np.testing.assert_array_equal(before, features.get_weights()[0])  # a copy was learned
+    assert classifier.predict_proba(X).shape == (N, 2)
+
+
+@pytest.mark.slow
 def test_other_algorithms_take_it(rows):
     X, _ = rows
     model = make(rows)
@@ -222,6 +263,7 @@ def test_other_algorithms_take_it(rows):
 # --- files ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", KERAS)
 def test_saved_exported_and_copied(rows, tmp_path, name):
     X, _ = rows

@@ -73,6 +73,12 @@ def test_the_code_on_checkpoints_runs():
 
 
 @pytest.mark.slow
+def test_the_code_on_networks_runs():
+    p = run("docs/deep.md")["p"].numpy()
+    assert ((p > 0) & (p < 1)).all()
+
+
+@pytest.mark.slow
 def test_the_code_on_large_data_runs():
     p = run("docs/large-data.md")["p"]
     assert ((p > 0) & (p < 1)).all()

@@ -125,7 +125,13 @@ class Hybrid:
     """
 
     def __init__(
-        self, features: Any, X: np.ndarray, seed: int = 0, likelihood: Any = None, **options: Any
+        self,
+        features: Any,
+        X: np.ndarray,
+        seed: int = 0,
+        likelihood: Any = None,
+        normalise: bool = True,
+        **options: Any,
     ) -> None:
         """
         :param features: the network, new or trained.
@@ -133,7 +139,9 @@ class Hybrid:
         """
         likelihood = likelihood or CrammerSinger(NUM_CLASSES, penalty=PENALTY)
         start = time.process_time()
-        self.model: BSVM = hybrid(features, likelihood, X, NUM_POINTS, seed=seed)
+        self.model: BSVM = hybrid(
+            features, likelihood, X, NUM_POINTS, normalise=normalise, seed=seed
+        )
         self.seconds = time.process_time() - start
         rates = {"learning_rate": 0.1, "optimizer": 0.01, "network_optimizer": 1e-3}
         self._options = {"batch_size": BATCH, "every": 1, "seed": seed, **rates, **options}

@@ -17,6 +17,7 @@ from ..inducing_points import kmeans
 from ..likelihoods.labels import num_latents
 from ..models import BSVM
 from .kernel import DeepKernel, FeaturePoints
+from .network import normalised
 
 #: Rows whose features say where points go, and how far apart features are.
 _SOME_ROWS = 10_000
@@ -32,6 +33,7 @@ def hybrid(
     *,
     kernel: Kernel | None = None,
     input_shape: Any = None,
+    normalise: bool = True,
     seed: int = 0,
     **kwargs: Any,
 ) -> BSVM:
@@ -50,13 +52,21 @@ def hybrid(
     :param num_inducing: M.
     :param kernel: on the features; None: `SquaredExponential` as above, of variance 4.
     :param input_shape: see `DeepKernel`.
+    :param normalise: end the network with a layer of batch normalisation, without parameters of its
+        own: else a few steps can take the features of a new network, which are small, out of the
+        points' reach, and a kernel that is 0 everywhere has no gradient.
     :param seed: of the rows that are looked at, and of k-means.
     :param kwargs: of `BSVM`.
     :raise ValueError: for bad X, see `DeepKernel.features_of`; M not between 1 and N.
     """
     X = as_matrix(X, "X")
     deep = DeepKernel(features, kernel or SquaredExponential(4.0), input_shape)
-    F = deep.features_of(_some(X, max(_SOME_ROWS, num_inducing), seed))
+    some = _some(X, max(_SOME_ROWS, num_inducing), seed)
+    F = deep.features_of(some)
+    if normalise:
+        features = normalised(features, F, deep.input_shape)
+        deep = DeepKernel(features, deep.kernel, deep.input_shape)
+        F = deep.features_of(some)
     if kernel is None:
         deep.kernel.lengthscales.assign(_mean_distance(_some(F, _FEW_ROWS, seed)))
     number = num_latents(likelihood, kwargs.pop("num_latent_gps", 1))

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from types import ModuleType
 from typing import Any
 
 import tensorflow as tf
+from gpflow.base import AnyNDArray
 from gpflow.config import default_float
 from gpflow.keras import tf_keras
+
+#: Of moving averages of features: they follow within some ten steps.
+_MOMENTUM = 0.9
 
 
 def is_layer(value: Any) -> bool:
@@ -22,6 +27,15 @@ def is_keras_3(value: Any) -> bool:
     return "keras" in homes and hasattr(value, "trainable_variables")
 
 
+def keras_of(features: Any) -> ModuleType:
+    """:return: the Keras that a layer is of."""
+    if is_keras_3(features):
+        import keras  # a user's layer has brought it
+
+        return keras  # type: ignore[no-any-return]
+    return tf_keras  # type: ignore[no-any-return]
+
+
 def check_layer(features: Any) -> None:
     """:raise TypeError: for what is no layer, or one that does not compute with TensorFlow."""
     if not is_layer(features):
@@ -29,14 +43,12 @@ def check_layer(features: Any) -> None:
             "features must be a layer or model of tf_keras or Keras 3, got "
             f"{type(features).__name__}"
         )
-    if is_keras_3(features):
-        import keras  # a user's layer has brought it
-
-        if keras.backend.backend() != "tensorflow":
-            raise TypeError(
-                f"features is a Keras layer on {keras.backend.backend()}; GPflow needs TensorFlow: "
-                "set the environment variable KERAS_BACKEND=tensorflow before the import of keras"
-            )
+    backend = keras_of(features).backend.backend() if is_keras_3(features) else "tensorflow"
+    if backend != "tensorflow":
+        raise TypeError(
+            f"features is a Keras layer on {backend}; GPflow needs TensorFlow: set the environment "
+            "variable KERAS_BACKEND=tensorflow before the import of keras"
+        )
 
 
 def input_shape_of(features: Any, input_shape: Sequence[int] | None) -> tuple[int, ...]:
@@ -89,3 +101,17 @@ def check_width(num_columns: int | None, input_shape: tuple[int, ...]) -> None:
             f"X has {num_columns} columns, and the network takes {list(input_shape)}, that is "
             f"{width}: X must be [N, {width}], such as images.reshape(len(images), -1)"
         )
+
+
+def normalised(features: Any, F: AnyNDArray, input_shape: tuple[int, ...]) -> Any:
+    """
+    :param F: [N, Q], what the network gives.
+    :return: a network that ends with batch normalisation, whose moving averages are those of F.
+    """
+    last = keras_of(features).layers.BatchNormalization(
+        center=False, scale=False, momentum=_MOMENTUM, dtype=features.dtype
+    )
+    made = keras_of(features).Sequential([features, last])
+    made.build((None, *input_shape))
+    last.set_weights([F.mean(axis=0), F.var(axis=0)])
+    return made

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 from gpflow.base import AnyNDArray
-from gpflow.optimizers import Scipy
 from scipy.optimize import LbfgsInvHessProduct, OptimizeResult, minimize
 
 ValueAndGradient = Callable[[], tuple[Any, list[tf.Tensor]]]
@@ -44,7 +43,7 @@ class QuasiNewton:
         :param max_iter: most iterations, each of one evaluation or a few.
         :param least_gain: stop after an iteration that gains less.
         """
-        start = np.asarray(Scipy.initial_parameters(self._variables), np.float64)
+        start = _packed(self._variables)
         loss = _Loss(self._variables, value_and_gradient, least_gain)
         best = self._minimise(loss, start, max_iter)
         better = bool(loss.seen) and best.fun <= loss.seen[0]
@@ -98,7 +97,7 @@ class _Loss:
             value, gradient = self._what()
         except tf.errors.InvalidArgumentError:
             return self._large(), np.zeros_like(x)
-        slope = np.asarray(Scipy.pack_tensors(gradient), np.float64)
+        slope = _packed(gradient)
         if not (math.isfinite(value) and np.isfinite(slope).all()):
             return self._large(), np.zeros_like(x)
         self.seen.append(-float(value))
@@ -114,6 +113,12 @@ class _Loss:
         return self.seen[0] + 1e3 * (1 + abs(self.seen[0])) if self.seen else 1e100
 
 
+def _packed(values: Sequence[Any]) -> AnyNDArray:
+    """:return: one after the other; the weights of a network may be in single precision."""
+    return np.concatenate([np.ravel(value.numpy()).astype(np.float64) for value in values])
+
+
 def _assign(variables: list[tf.Variable], x: AnyNDArray) -> None:
-    packed = tf.constant(x, variables[0].dtype)
-    Scipy.assign_tensors(variables, Scipy.unpack_tensors(variables, packed))
+    ends = np.cumsum([math.prod(variable.shape) for variable in variables])
+    for variable, part in zip(variables, np.split(x, ends[:-1])):
+        variable.assign(part.reshape(variable.shape))
