@@ -20,11 +20,12 @@ from pathlib import Path
 import matplotlib
 import store
 from PIL import Image
-from tables import deep, distributed, engine, family, learned, passes, scale, scores
+from tables import adversarial, deep, distributed, engine, family, learned, passes, scale, scores
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
 TABLE = re.compile(r"(?<=<!-- table )(\w+)( -->\n).*?(?=<!-- end -->)", re.S)
+MODULES = (engine, scores, learned, family, scale, distributed, passes, deep, adversarial)
 #: Tables that are a second look at the rows of another.
 ROWS = {
     "quality_sets": "quality",
@@ -32,6 +33,7 @@ ROWS = {
     "cluster_growth": "cluster",
     "hybrid_trials": "hybrid",
     **dict.fromkeys(("weights", "constant", "large"), "linear"),
+    **dict.fromkeys(("attacked", "detected", "foreign"), "adversarial"),
 }
 
 
@@ -63,7 +65,7 @@ def _tables() -> dict[str, Callable]:
     """:return: the functions that the modules of `tables` define and do not hide."""
     return {
         name: function
-        for module in (engine, scores, learned, family, scale, distributed, passes, deep)
+        for module in MODULES
         for name, function in inspect.getmembers(module, inspect.isfunction)
         if function.__module__ == module.__name__ and not name.startswith("_")
     }

@@ -9,6 +9,7 @@ from .version import __version__
 
 if TYPE_CHECKING:
     from . import (
+        adversarial,
         data,
         inducing_points,
         inference,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BSVMClassifier",
     "__version__",
+    "adversarial",
     "data",
     "export",
     "fit",

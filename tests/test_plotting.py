@@ -557,3 +557,13 @@ def test_nothing_to_calibrate(ax, data, fitted):
     with pytest.raises(TypeError, match="SVGP has no closed-form steps"):
         svgp = gpflow.models.SVGP(SquaredExponential(), Hinge(), data[0][:5])
         plotting.calibration_before_after(ax, svgp, data)
+
+
+def test_attack_curve_shows_its_three_columns(ax):
+    epsilon, columns = [0, 0.1, 0.2], ([0.9, 0.5, 0.1], [0.1, 0.4, 0.3], [0.5, 0.8, 0.9])
+    plotting.attack_curve(ax, epsilon, *columns, what="entropy")
+    for line, values in zip(ax.lines, columns):
+        np.testing.assert_array_equal(line.get_xydata(), np.transpose([epsilon, values]))
+    assert [text.get_text() for text in ax.get_legend().texts][1] == "entropy"
+    with pytest.raises(ValueError, match="entropy has 2 values for 3 strengths"):
+        plotting.attack_curve(ax, epsilon, columns[0], [1, 2], columns[2], what="entropy")

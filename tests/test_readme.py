@@ -90,9 +90,19 @@ def test_the_code_on_a_cluster_runs():
     assert ((p > 0) & (p < 1)).all()
 
 
+@pytest.mark.slow
+def test_the_code_on_attacks_runs():
+    pytest.importorskip("art", reason="needs the extra `adversarial`")
+    found = run("docs/adversarial.md")
+    assert np.abs(found["moved"] - found["X"]).max() <= 0.3 + 1e-12
+    assert len(found["strengths"]) == 3
+    np.testing.assert_allclose(found["theirs"], found["moved"], atol=1e-6)
+
+
 def test_no_other_page_has_code_that_nothing_runs():
     assert {page for page, text in PAGES.items() if "```python" in text} == {
         "README.md",
+        "docs/adversarial.md",
         "docs/checkpoints.md",
         "docs/cluster.md",
         "docs/guide.md",

@@ -109,6 +109,17 @@ def scale(scaler: StandardScaler | None, X: Any) -> Any:
     return np.asarray(X, dtype=gpflow.config.default_float())
 
 
+def shift_and_scale(
+    scaler: StandardScaler | None, num_columns: int
+) -> tuple[AnyNDArray, AnyNDArray]:
+    """:return: [D] each, of which the model sees (X - shift) / scale."""
+    shift, factor = np.zeros(num_columns), np.ones(num_columns)
+    if scaler is not None:
+        shift = scaler.mean_ if scaler.with_mean else shift  # sparse columns are scaled only
+        factor = scaler.scale_
+    return shift, factor
+
+
 def refuse_overflow(values: AnyNDArray, what: str = "row {} of X is so large that f") -> None:
     """:raise ValueError: for a row that is not finite."""
     overflown = np.flatnonzero(~np.isfinite(values).all(axis=1))

@@ -12,6 +12,7 @@ from .models import (
 from .scores import (
     MOST_NUMBERS,
     RELIABILITY_BINS,
+    attack_curve,
     confusion_matrix,
     elbo_trace,
     error_against_time,
@@ -21,6 +22,7 @@ from .scores import (
 __all__ = [
     "MOST_NUMBERS",
     "RELIABILITY_BINS",
+    "attack_curve",
     "bound_trace",
     "calibration_before_after",
     "confusion_matrix",

@@ -1,4 +1,4 @@
-"""Held-out predictions, and the way of a score over time."""
+"""Held-out predictions, under attack too, and the way of a score over time."""
 
 from __future__ import annotations
 
@@ -86,6 +86,35 @@ def confusion_matrix(ax: Axes, y: AnyNDArray, P: AnyNDArray, labels: AnyNDArray)
 
 def _short(name: str) -> str:
     return name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"
+
+
+def attack_curve(
+    ax: Axes,
+    epsilon: AnyNDArray | list[float],
+    accuracy: AnyNDArray | list[float],
+    doubt: AnyNDArray | list[float],
+    auc: AnyNDArray | list[float],
+    *,
+    what: str = "mean variation ratio",
+) -> Axes:
+    """
+    Accuracy, mean doubt and detection against the strength of an attack (Wistuba & Rawat 2018, Fig.
+    6), see `gpflow_bsvm.adversarial.under_attack`. The line at 1/2 is a detector that guesses.
+
+    :param epsilon: [E], strengths; accuracy: [E]; doubt: [E], means; auc: [E].
+    :param what: the name of the doubt.
+    :raise ValueError: for columns of different lengths.
+    """
+    lines = {"accuracy": accuracy, what: doubt, "ROC-AUC of detection": auc}
+    for label, values in lines.items():
+        if len(values) != len(epsilon):
+            raise ValueError(f"{label} has {len(values)} values for {len(epsilon)} strengths")
+        ax.plot(epsilon, values, label=label, **LINE)
+    ax.axhline(0.5, color="0.7", linewidth=1, zorder=0)
+    ax.set(xlabel="strength of the attack, epsilon", title="Under attack")
+    ax.set_ylim(-0.03, max(1.03, 1.03 * np.max(doubt)))  # an entropy may be above 1
+    ax.legend(frameon=False, fontsize="small")
+    return ax
 
 
 def error_against_time(

@@ -20,6 +20,7 @@ from ..engine.natural import Gaussian, compiled_solve
 from ..engine.projection import project
 from ..engine.statistics import Marginals, marginals, total
 from ..estimators import BSVMClassifier
+from ..estimators.inputs import shift_and_scale
 from ..likelihoods.binary import normal_cdf
 from ..models import BSVM, DualBSVM
 from ..version import __version__
@@ -127,11 +128,8 @@ def _of_model(model: Any) -> tuple[Exported, dict[str, Any]]:
 
 def _of_classifier(classifier: BSVMClassifier) -> tuple[Exported, dict[str, Any]]:
     check_is_fitted(classifier)
-    model, scaler, width = classifier.model_, classifier.scaler_, classifier.n_features_in_
-    centre, scale = np.zeros(width), np.ones(width)
-    if scaler is not None:
-        centre = scaler.mean_ if scaler.with_mean else centre  # sparse columns are scaled only
-        scale = scaler.scale_
+    model, width = classifier.model_, classifier.n_features_in_
+    centre, scale = shift_and_scale(classifier.scaler_, width)
     dtype = gpflow.config.default_float()
 
     def standardise(X: tf.Tensor) -> tf.Tensor:

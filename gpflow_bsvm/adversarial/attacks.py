@@ -1,0 +1,208 @@
+r"""Attacks by the gradient: small moves of x that make its own label less probable.
+
+    fast gradient sign    x' = clip(x + epsilon sign grad_x l(x, y))    (Goodfellow et al. 2015)
+    projected gradient    x_0 = x, or a random point of the ball;
+                          x_{i+1} = Pi(x_i + step sign grad_x l(x_i, y))
+                          (Kurakin et al. 2017 without, Madry et al. 2018 with the random start)
+
+with l = -log p(y | x), the predictive log density of the whole model: through its latent functions,
+its kernel, and a network in it. In the norm 2 a step is along the gradient itself, of length 1.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import tensorflow as tf
+from gpflow.base import AnyNDArray
+
+from ..checks import check_number, check_whole
+from ..data.batch import Batch
+from ..data.passes import map_over
+from ..data.sources import ArraySource
+from .balls import Ball, Clip
+from .ensembles import target_of
+from .targets import Target
+
+#: Rows that are looked at together: a gradient keeps all that was computed on the way to the loss.
+CHUNK_ROWS = 256
+#: Of an iterated attack, the way that all steps could go together, in radii (Madry et al. 2018).
+_REACH = 2.5
+
+
+def loss_gradient(target: Any, X: Any, y: Any, *, chunk_rows: int = CHUNK_ROWS) -> AnyNDArray:
+    """
+    The gradient of -log p(y | x) by x, row by row.
+
+    :param target: a model, a classifier, a network or several, see `ensembles.target_of`.
+    :param X: [N, D], floats; for a network [N, ...] in any shape that it takes.
+    :param y: [N] or [N, 1], labels: 0..C-1, of a `BSVMClassifier` its own.
+    :param chunk_rows: rows that are looked at together.
+    :return: as X.
+    :raise ValueError: for bad X, labels that are unknown or of another length, and a gradient that
+        is not finite.
+    :raise TypeError: for a target that cannot be differentiated.
+    """
+    rows = _opened(target, X, y, chunk_rows)
+    return np.asarray(map_over(rows.source, lambda part: _gradient(rows.target, part.X, part.Y)))
+
+
+def fgsm(
+    target: Any,
+    X: Any,
+    y: Any,
+    epsilon: float,
+    *,
+    clip: Clip = (0.0, 1.0),
+    norm: float = np.inf,
+    chunk_rows: int = CHUNK_ROWS,
+) -> AnyNDArray:
+    """
+    The fast gradient sign method: one step of length epsilon.
+
+    Arguments and errors as in `loss_gradient`, and
+
+    :param epsilon: length of the step, in units of X.
+    :param clip: limits of X, numbers or [D] each; None: there are none.
+    :param norm: np.inf, or 2.
+    :return: the moved X. A row without a gradient stays where it is, and a warning tells.
+    :raise ValueError: for a negative epsilon, another norm, or X outside of `clip`.
+    """
+    ball = Ball(epsilon, norm, clip)
+    return _iterated(_opened(target, X, y, chunk_rows, ball), ball, epsilon, 1)
+
+
+def pgd(
+    target: Any,
+    X: Any,
+    y: Any,
+    epsilon: float,
+    *,
+    num_steps: int = 10,
+    step: float | None = None,
+    seed: int | None = None,
+    clip: Clip = (0.0, 1.0),
+    norm: float = np.inf,
+    chunk_rows: int = CHUNK_ROWS,
+) -> AnyNDArray:
+    """
+    Projected gradient ascent in the ball of radius epsilon: stronger than `fgsm`, and `num_steps`
+    times the work. One step from X itself is `fgsm`.
+
+    Arguments and errors as in `fgsm`, and
+
+    :param num_steps: at least 1.
+    :param step: length of a step; None: 2.5 epsilon / num_steps, at most epsilon.
+    :param seed: of a random start in the ball; None: start at X (the basic iterative method).
+    :return: the moved X.
+    """
+    check_whole(1, num_steps=num_steps)
+    ball = Ball(epsilon, norm, clip)
+    rows = _opened(target, X, y, chunk_rows, ball)
+    if step is None:
+        step = min(_REACH / num_steps, 1) * epsilon
+    check_number(0, step=step)
+    return _iterated(rows, ball, step, num_steps, seed)
+
+
+class _Rows(NamedTuple):
+    """What is attacked, checked."""
+
+    target: Target
+    source: ArraySource  #: Y [N, 1] has the numbers of the labels
+    shape: tuple[int, ...]  #: of X
+
+
+def _iterated(
+    rows: _Rows, ball: Ball, step: float, num_steps: int, seed: int | None = None
+) -> AnyNDArray:
+    def move(part: Batch, *starts: tf.Tensor) -> tf.Tensor:
+        moved = part.X
+        for start in starts:
+            moved = ball.project(part.X + tf.cast(start, part.X.dtype), part.X)
+        for _ in range(num_steps):
+            gradient = _gradient(rows.target, moved, part.Y)
+            moved = ball.project(ball.ascend(moved, gradient, step), part.X)
+        return moved
+
+    along = () if seed is None else (ball.draw(rows.shape, seed),)
+    return np.asarray(map_over(rows.source, move, *along))
+
+
+def predict_probabilities(target: Any, X: Any, *, chunk_rows: int = CHUNK_ROWS) -> AnyNDArray:
+    """
+    Arguments and errors as in `loss_gradient`.
+
+    :return: [N, C], of any target, so that models, networks and ensembles can be compared.
+    """
+    target = target_of(target)
+    X = target.check_inputs(X)
+    source = _source(X, np.zeros(len(X), int), chunk_rows)
+    return np.asarray(map_over(source, lambda part: target.probabilities(part.X)))
+
+
+def number_labels(target: Any, X: AnyNDArray, y: Any) -> AnyNDArray:
+    """
+    :return: [N], the place of each label among the columns of the target's probabilities.
+    :raise ValueError: for labels that are unknown or of another length.
+    """
+    target, y = target_of(target), np.asarray(y)
+    if y.shape not in ((len(X),), (len(X), 1)):
+        raise ValueError(
+            f"y must be {len(X)} labels, one for each row of X, got shape {y.shape}"
+            + "; of one-hot rows give y.argmax(axis=1)" * (y.ndim == 2 and len(y) == len(X))
+        )
+    num_classes = int(target.probabilities(tf.convert_to_tensor(X[:1])).shape[1])
+    return target.number(y.reshape(-1), num_classes)
+
+
+def _opened(target: Any, X: Any, y: Any, chunk_rows: int, ball: Ball | None = None) -> _Rows:
+    target = target_of(target)
+    X = target.check_inputs(X)
+    if ball is not None:
+        ball.check(X)
+    return _Rows(target, _source(X, number_labels(target, X, y), chunk_rows), X.shape)
+
+
+def _source(X: AnyNDArray, label: AnyNDArray, chunk_rows: int) -> ArraySource:
+    check_whole(1, chunk_rows=chunk_rows)
+    return ArraySource(X, label[:, None], np.ones((len(X), 1)), chunk_rows)
+
+
+def _gradient(target: Target, X: tf.Tensor, label: tf.Tensor) -> tf.Tensor:
+    """:return: of -log p by X, finite."""
+    gradient = differentiate(lambda X: -target.log_density(X, label[:, 0]), X)
+    largest = np.abs(gradient.numpy()).reshape(len(X), -1).max(axis=1)
+    if not np.isfinite(largest).all():
+        raise ValueError(
+            "the gradient of the log density is not finite at a row: the target overflows there"
+        )
+    if still := int((largest == 0).sum()):
+        warnings.warn(
+            f"{still} of {len(X)} rows have the gradient 0 and stay where they are: the target is "
+            "saturated there (its probability is 1 to rounding), not robust; of a network give the "
+            "logits",
+            stacklevel=2,
+        )
+    return gradient
+
+
+def differentiate(function: Callable[[tf.Tensor], tf.Tensor], X: tf.Tensor) -> tf.Tensor:
+    """
+    :param function: of X, row by row.
+    :return: its gradient by X, as X.
+    :raise TypeError: if it has none.
+    """
+    with tf.GradientTape(watch_accessed_variables=False) as tape:
+        tape.watch(X)
+        value = function(X)
+    gradient = tape.gradient(value, X)
+    if gradient is None:
+        raise TypeError(
+            "the target has no gradient by X: somewhere in it a tensor became a NumPy array or an "
+            "integer; it must be made of operations of TensorFlow alone"
+        )
+    return gradient

@@ -1,0 +1,98 @@
+"""Can doubt tell what is not as it should be: attacked rows, and rows of something else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from gpflow.base import AnyNDArray
+from scipy.stats import entropy
+from sklearn.metrics import roc_auc_score
+
+from ..engine.contracts import check_model
+from ..prediction.uncertainty import predictive_entropy, variation_ratio
+from .attacks import fgsm, number_labels, predict_probabilities
+from .ensembles import target_of
+
+#: Of rows X, how much doubt there is of each, [N].
+Score = Callable[[AnyNDArray], AnyNDArray]
+
+
+class UnderAttack(NamedTuple):
+    """How a classifier fares at one strength of an attack."""
+
+    epsilon: float
+    accuracy: float  #: on the attacked rows
+    mean: dict[str, float]  #: of each score, over the attacked rows
+    auc: dict[str, float]  #: of telling attacked rows from clean ones by each score
+
+
+def detection_auc(clean: Any, other: Any) -> float:
+    """
+    How well a score tells two sets of rows apart: the chance that a row of `other` has a greater
+    score than one of `clean`, ties counting half (the area under the ROC curve).
+
+    :param clean: [N], scores of rows that are as they should be.
+    :param other: [M], scores of attacked or foreign ones.
+    :return: 1/2 where the score tells nothing, 1 where it tells all.
+    :raise ValueError: for anything but two columns of finite numbers.
+    """
+    clean, other = (np.asarray(scores, float) for scores in (clean, other))
+    for name, scores in (("clean", clean), ("other", other)):
+        if scores.ndim != 1 or len(scores) == 0:
+            raise ValueError(f"scores of `{name}` must be [N], N > 0, got shape {scores.shape}")
+        if not np.isfinite(scores).all():
+            raise ValueError(f"scores of `{name}` hold NaN or infinity; leave such rows out")
+    labels = np.repeat([0, 1], [len(clean), len(other)])
+    return float(roc_auc_score(labels, np.concatenate([clean, other])))
+
+
+def under_attack(
+    target: Any,
+    X: Any,
+    y: Any,
+    epsilons: Iterable[float],
+    scores: Mapping[str, Score] | None = None,
+    *,
+    attack: Callable[..., AnyNDArray] = fgsm,
+    **options: Any,
+) -> list[UnderAttack]:
+    """
+    Accuracy, mean doubt and detection against the strength of an attack (Wistuba & Rawat 2018,
+    Fig. 6): one attacked row for every row of X at every strength.
+
+    :param target: X and y: as in `fgsm`; rows that it has not seen.
+    :param epsilons: strengths of the attack.
+    :param scores: functions of X by name; None: the `doubts` of the target.
+    :param attack: a function (target, X, y, epsilon, **options) of the moved X: `fgsm` or `pgd`.
+    :param options: of the attack.
+    :raise ValueError: and TypeError as `fgsm` and `detection_auc`.
+    """
+    X = target_of(target).check_inputs(X)
+    label = number_labels(target, X, y)
+    scores = doubts(target) if scores is None else scores
+    clean, found = {name: score(X) for name, score in scores.items()}, []
+    for epsilon in epsilons:
+        moved = attack(target, X, y, epsilon, **options)
+        right = predict_probabilities(target, moved).argmax(axis=1) == label
+        attacked = {name: score(moved) for name, score in scores.items()}
+        mean = {name: float(np.mean(values)) for name, values in attacked.items()}
+        auc = {name: detection_auc(clean[name], values) for name, values in attacked.items()}
+        found.append(UnderAttack(float(epsilon), float(right.mean()), mean, auc))
+    return found
+
+
+def doubts(target: Any) -> dict[str, Score]:
+    """
+    :return: scores of a target by name: of a model of this package "variation ratio" and "entropy"
+        as `gpflow_bsvm.prediction` has them, of all others "entropy", of the probabilities.
+    """
+    try:
+        check_model(target)
+    except TypeError:
+        return {"entropy": lambda X: entropy(predict_probabilities(target, X), axis=1)}
+    return {
+        "variation ratio": lambda X: variation_ratio(target, X),
+        "entropy": lambda X: predictive_entropy(target, X),
+    }
