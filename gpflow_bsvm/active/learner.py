@@ -136,8 +136,8 @@ class ActiveLearner:
 
         :param index: [B], rows of the pool, of which no label is known yet.
         :param Y: [B] or [B, P], their labels, as in a fit.
-        :raise ValueError: for a label that the likelihood does not know, with its row, or a row that
-            has one; nothing has changed then.
+        :raise ValueError: for a label that the likelihood does not know, with its row, or for a row
+            that has one; nothing has changed then.
         """
         index, Y = self._checked(index, Y)
         before = len(self.labelled)
@@ -158,18 +158,19 @@ class ActiveLearner:
         return open_data(self.model, (self.X[self.labelled], self.Y), part=True)
 
     def _checked(self, index: Any, Y: Any) -> tuple[AnyNDArray, AnyNDArray]:
-        index, labels = np.atleast_1d(index), np.asarray(Y, default_float())
-        labels = as_matrix(labels.reshape(len(index), -1) if labels.ndim < 2 else labels, "Y")
+        index = np.atleast_1d(index)
+        labels: AnyNDArray = np.asarray(Y, default_float())
+        labels = as_matrix(labels.reshape(-1, 1) if labels.ndim < 2 else labels, "Y")
         if len(labels) != len(index) or index.ndim != 1 or index.dtype.kind not in "iu":
             raise ValueError(
                 f"expected rows of the pool [B] and a label of each, got {index.shape} and "
                 f"{np.shape(Y)}"
             )
-        wrong = index[~np.isin(index, self.unlabelled)]
-        again = np.unique(index).size < index.size
-        if len(wrong) or again:
-            what = "is given twice" if again else "has a label, or is not in the pool"
-            raise ValueError(f"row {wrong[0] if len(wrong) else index[0]} {what}; see `unlabelled`")
+        known = index[~np.isin(index, self.unlabelled)]
+        if len(known):
+            raise ValueError(f"row {known[0]} has a label, or is not in the pool; see `unlabelled`")
+        if np.unique(index).size < index.size:
+            raise ValueError(f"a row is there twice: {index.tolist()}")
         for row, label in zip(index, labels):
             try:
                 check_labels(self.model.likelihood, label[None], minibatch=True)
@@ -179,10 +180,7 @@ class ActiveLearner:
 
     def refit(self) -> None:
         """q of all labelled rows by `CAVI`, from the prior, at the present kernel."""
-        L, M = self.model.num_features
-        one = tf.eye(M, batch_shape=[L], dtype=default_float())
-        self.model.assign_natural(Natural(tf.zeros([L, M], one.dtype), one))
-        CAVI().run(self.model, self._all(), progress=False)
+        fit_labelled(self.model, self.X[self.labelled], self.Y)
 
     def run(
         self,
@@ -209,3 +207,17 @@ class ActiveLearner:
             if callback is not None:
                 self.history[-1] = query._replace(value=callback(self))
         return self.history[begin:]
+
+
+def fit_labelled(model: Model, X: AnyNDArray, Y: AnyNDArray, sample_weight: Any = None) -> None:
+    """
+    q by `CAVI` from the prior, which it stays without rows; some classes may have none.
+
+    :param X: [n, D], and Y: [n, P].
+    """
+    L, M = model.num_features
+    one = tf.eye(M, batch_shape=[L], dtype=default_float())
+    model.assign_natural(Natural(tf.zeros([L, M], one.dtype), one))
+    if len(X):
+        data = open_data(model, (X, Y), sample_weight, part=True)
+        CAVI().run(model, data, progress=False)

@@ -16,8 +16,8 @@ from scipy.stats import entropy
 
 from ..checks import check_choice
 from ..engine.contracts import Model
+from ..prediction.batches import batch_bald
 from ..prediction.doubt import latent_variance, margin
-from ..prediction.joint import batch_bald
 from ..prediction.marginals import map_f
 from ..prediction.uncertainty import mutual_information, predictive_entropy, variation_ratio
 

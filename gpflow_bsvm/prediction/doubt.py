@@ -28,8 +28,8 @@ def margin(model: Model, X: Any, *, chunk_rows: int | None = None) -> AnyNDArray
 
 def latent_variance(model: Model, X: Any, *, chunk_rows: int | None = None) -> AnyNDArray:
     """
-    Variance of f(x) under q, the mean over latent functions: large where there are no data, whatever
-    the classes there.
+    Variance of f(x) under q, the mean over latent functions: large where there are no data,
+    whatever the classes there.
 
     Arguments and errors as in `gpflow_bsvm.prediction.predict_marginals`.
 
