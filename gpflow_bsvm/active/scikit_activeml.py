@@ -125,7 +125,8 @@ def num_classes(model: Model) -> int:
 def strategy(query_strategy: Any, **query: Any) -> Policy:
     """
     :param query_strategy: of `skactiveml.pool`, with NaN for its `missing_label`.
-    :param query: further arguments of its `query`, such as `ensemble`.
+    :param query: further arguments of its `query`, such as `ensemble`; fit_clf=True for one that
+        fits `clf` to labels that might be, as expected error reduction does.
     :return: a policy, for which `clf`, if the strategy wants one, is the loop's model as it is.
     """
     known = inspect.signature(query_strategy.query).parameters
