@@ -20,7 +20,7 @@ from pathlib import Path
 import matplotlib
 import store
 from PIL import Image
-from tables import distributed, engine, family, learned, passes, scale, scores
+from tables import asking, distributed, engine, family, learned, passes, scale, scores
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
@@ -30,6 +30,7 @@ ROWS = {
     "quality_sets": "quality",
     "fit_sizes": "fit_time",
     "cluster_growth": "cluster",
+    **dict.fromkeys(("active_errors", "active_sets", "active_updates"), "active"),
     **dict.fromkeys(("weights", "constant", "large"), "linear"),
 }
 
@@ -62,7 +63,7 @@ def _tables() -> dict[str, Callable]:
     """:return: the functions that the modules of `tables` define and do not hide."""
     return {
         name: function
-        for module in (engine, scores, learned, family, scale, distributed, passes)
+        for module in (engine, scores, learned, family, scale, distributed, passes, asking)
         for name, function in inspect.getmembers(module, inspect.isfunction)
         if function.__module__ == module.__name__ and not name.startswith("_")
     }

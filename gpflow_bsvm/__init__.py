@@ -9,10 +9,12 @@ from .version import __version__
 
 if TYPE_CHECKING:
     from . import (
+        active,
         data,
         inducing_points,
         inference,
         likelihoods,
+        metrics,
         model_selection,
         models,
         plotting,
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BSVMClassifier",
     "__version__",
+    "active",
     "data",
     "export",
     "fit",
@@ -34,6 +37,7 @@ __all__ = [
     "inference",
     "likelihoods",
     "load",
+    "metrics",
     "model_selection",
     "models",
     "plotting",
