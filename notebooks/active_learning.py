@@ -48,7 +48,7 @@ def error(model):
 # ## 1. A loop
 #
 # `oracle` is who knows: a function of row numbers of the pool. A new label is added to q by
-# `Streaming`, some milliseconds; with 20 labels the kernel is learned.
+# `Streaming`, in tens of milliseconds; with 20 labels the kernel is learned.
 
 
 # %%
@@ -70,7 +70,7 @@ assert [query.num_labelled for query in learner.history if query.relearned] == [
 # ## 2. How far updates lead from a refit
 #
 # Sites of earlier rows stay as they were when they were new. Where that matters, `refit` goes over
-# all labelled rows again.
+# all labelled rows again. (From here on with the last learner, that of random rows.)
 
 # %%
 distance, _ = distance_from_refit(learner, X_test)
@@ -95,13 +95,15 @@ assert (np.diff(together.information) >= 0).all()
 # %% [markdown]
 # ## 4. Declining to answer
 #
-# A classifier that knows its doubt may leave the rest to somebody else. What it expects of itself
-# on rows without labels is `expected_error`.
+# A classifier that knows its doubt may leave some rows to somebody else. What it expects of itself
+# on rows without labels is `expected_error`: as good as its probabilities, which are those of a hinge
+# and not calibrated here.
 
 # %%
 P_test = gb.prediction.predict_probabilities(learner.model, X_test)
 expected = gb.prediction.expected_error(learner.model, X_test, num_samples=64)
-print(f"expected error {expected.mean:.3f} +- {expected.deviation:.3f}, {error(learner.model):.3f}")
+print(f"expected error {expected.mean:.3f} +- {expected.deviation:.3f}")
+print(f"found          {error(learner.model):.3f}")
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
 for policy, errors in runs.items():
