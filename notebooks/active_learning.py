@@ -96,8 +96,8 @@ assert (np.diff(together.information) >= 0).all()
 # ## 4. Declining to answer
 #
 # A classifier that knows its doubt may leave some rows to somebody else. What it expects of itself
-# on rows without labels is `expected_error`: as good as its probabilities, which are those of a hinge
-# and not calibrated here.
+# on rows without labels is `expected_error`: as good as its probabilities, which are those of a
+# hinge and not calibrated here.
 
 # %%
 P_test = gb.prediction.predict_probabilities(learner.model, X_test)

@@ -286,6 +286,15 @@ def test_bad_answers():
 def test_bad_models_and_pools():
     with pytest.raises(ValueError, match="num_data is 40; it must be None"):
         never(binary(num_data=40))
+    known = binary()
+    never(known).tell([0, 1], [0, 1])
+    for how in ({}, {"relearn": None, "update": CAVI()}):
+        with pytest.raises(ValueError, match="q is not its prior"):
+            ActiveLearner(known, X, **how)
+    never(known).tell([2], [1])
+    for relearn in ((0,), (2.5,)):
+        with pytest.raises(ValueError, match="relearn must be"):
+            ActiveLearner(binary(), X, relearn=relearn)
     with pytest.raises(TypeError, match="no closed-form steps"):
         never(gpflow.models.SVGP(gpflow.kernels.Linear(), Hinge(), X[:3]))
     with pytest.raises(ValueError, match="X holds nan"):

@@ -71,35 +71,49 @@ class ActiveLearner:
         seed: int = 0,
     ) -> None:
         """
-        :param model: such as a `BSVM`, with q as earlier rows have left it, or its prior; its
-            `num_data` must be None: the labelled rows are all there are.
+        :param model: such as a `BSVM`, with q its prior; its `num_data` must be None: the labelled
+            rows are all there are. (Rows that have labels already: put them into the pool, and
+            `tell` it. A q that earlier rows have left is kept by `Streaming` alone.)
         :param X: [N, D], the pool.
         :param policy: a name in `gpflow_bsvm.active.POLICIES`, or a function, see there.
         :param batch_size: B, rows that are asked about together.
-        :param relearn: numbers of labelled rows, rising, at which the kernel is learned; None:
-            never.
+        :param relearn: numbers of labelled rows at which the kernel is learned; None: never.
         :param update: of new rows; None: `Streaming()`. Any other algorithm, such as `CAVI()`, sees
             all labelled rows.
         :param learn: None: `VEM()`.
         :param seed: of ties, and of what a policy draws.
-        :raise ValueError: for bad inputs, a pool smaller than a batch, or an unknown policy.
+        :raise ValueError: for bad inputs, a pool smaller than a batch, an unknown policy, or a q
+            that would be lost.
         :raise TypeError: for a model that is none of this package's.
         """
         check_model(model)
         check_whole(1, batch_size=batch_size)
-        if model.num_data is not None:
-            raise ValueError(
-                f"the model's num_data is {model.num_data}; it must be None, as the labelled rows "
-                "are all that are known: leave it out"
-            )
         self.model, self.X, self.policy = model, check_inputs(X), as_policy(policy)
         check_width(model, self.X)
-        self.batch_size, self._moments = batch_size, tuple(relearn or ())
-        self._update, self._learn, self._seed = update or Streaming(), learn or VEM(), seed
+        self._moments = tuple(np.ravel(() if relearn is None else relearn).tolist())
+        for moment in self._moments:
+            check_whole(1, relearn=moment)
+        self.batch_size, self._seed = batch_size, seed
+        self._update, self._learn = update or Streaming(), learn or VEM()
+        self._check_nothing_is_lost()
         self.labelled: AnyNDArray = np.zeros(0, int)
         self.Y: AnyNDArray = np.zeros((0, 1), default_float())
         self.history: list[Query] = []
         self._check_room(batch_size, "batch_size")
+
+    def _check_nothing_is_lost(self) -> None:
+        if self.model.num_data is not None:
+            raise ValueError(
+                f"the model's num_data is {self.model.num_data}; it must be None, as the labelled "
+                "rows are all that are known: leave it out"
+            )
+        warm = isinstance(self._update, Streaming) and not self._moments
+        if not warm and np.any(self.model.natural().h):
+            raise ValueError(
+                "the model's q is not its prior, and learning the kernel would forget what it "
+                "knows: put the rows that it has seen into the pool and `tell` their labels to a "
+                "new model, or use relearn=None with Streaming"
+            )
 
     @property
     def unlabelled(self) -> AnyNDArray:
