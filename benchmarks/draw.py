@@ -20,18 +20,30 @@ from pathlib import Path
 import matplotlib
 import store
 from PIL import Image
-from tables import adversarial, deep, distributed, engine, family, learned, passes, scale, scores
+from tables import (
+    adversarial,
+    asking,
+    deep,
+    distributed,
+    engine,
+    family,
+    learned,
+    passes,
+    scale,
+    scores,
+)
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
 TABLE = re.compile(r"(?<=<!-- table )(\w+)( -->\n).*?(?=<!-- end -->)", re.S)
-MODULES = (engine, scores, learned, family, scale, distributed, passes, deep, adversarial)
+MODULES = (engine, scores, learned, family, scale, distributed, passes, deep, adversarial, asking)
 #: Tables that are a second look at the rows of another.
 ROWS = {
     "quality_sets": "quality",
     "fit_sizes": "fit_time",
     "cluster_growth": "cluster",
     "hybrid_trials": "hybrid",
+    **dict.fromkeys(("active_errors", "active_sets", "active_updates"), "active"),
     **dict.fromkeys(("weights", "constant", "large"), "linear"),
     **dict.fromkeys(("attacked", "detected", "foreign"), "adversarial"),
 }

@@ -9,11 +9,14 @@ from .version import __version__
 
 if TYPE_CHECKING:
     from . import (
+        active,
         adversarial,
         data,
+        deep,
         inducing_points,
         inference,
         likelihoods,
+        metrics,
         model_selection,
         models,
         plotting,
@@ -28,14 +31,17 @@ if TYPE_CHECKING:
 __all__ = [
     "BSVMClassifier",
     "__version__",
+    "active",
     "adversarial",
     "data",
+    "deep",
     "export",
     "fit",
     "inducing_points",
     "inference",
     "likelihoods",
     "load",
+    "metrics",
     "model_selection",
     "models",
     "plotting",

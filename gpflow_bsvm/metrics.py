@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow_probability as tfp
@@ -101,6 +101,34 @@ def evaluate(y: AnyNDArray, p: AnyNDArray) -> dict[str, float]:
     """
     y, P = check_probabilities(y, p)
     return {name: metric.function(y, P) for name, metric in METRICS.items()}
+
+
+class Coverage(NamedTuple):
+    """What a classifier is worth that may decline to answer; row k: for its k least doubts."""
+
+    coverage: AnyNDArray  #: [K], share of the rows that are answered, rising to 1
+    accuracy: AnyNDArray  #: [K], share of these that are right
+    doubt: AnyNDArray  #: [K], the largest that is accepted
+
+
+def accuracy_against_coverage(y: AnyNDArray, p: AnyNDArray, doubt: Any = None) -> Coverage:
+    """
+    The reject option: rows are answered in the order of their doubt, of equal ones all or none.
+
+    :param y: [N] in 0..C-1.
+    :param p: [N, C], or [N] for two classes: p(y = 1).
+    :param doubt: [N], such as `gpflow_bsvm.prediction.mutual_information`; None: 1 - max_c p_c.
+    :raise ValueError: as `evaluate`, or if there is not one finite number of doubt for each row.
+    """
+    y, P = check_probabilities(y, p)
+    doubt = 1 - P.max(axis=1) if doubt is None else np.asarray(doubt, np.float64)
+    if doubt.shape != y.shape or not np.isfinite(doubt).all():
+        raise ValueError(f"doubt must be {len(y)} finite numbers, got shape {doubt.shape}")
+    order = np.argsort(doubt, kind="stable")
+    accepted, number = np.unique(doubt, return_counts=True)
+    answered = np.cumsum(number)
+    right = np.cumsum((P.argmax(axis=1) == y)[order])[answered - 1]
+    return Coverage(answered / len(y), right / answered, accepted)
 
 
 def check_probabilities(y: Any, p: Any) -> tuple[AnyNDArray, AnyNDArray]:

@@ -96,10 +96,11 @@ print("classifier on features", scores(P_classifier))
 #
 # `ML2` moves q by natural gradients, and network, kernel and points by optimisers of Keras, in one
 # compiled loop. Dropout drops, batch normalisation normalises as in training; predictions do as in
-# prediction. At the end CAVI takes q to its end.
+# prediction. At the end CAVI takes q to its end. The likelihood is that of all levels of
+# probability: a hinge of sides can get stuck where a new network tells no class from the others.
 
 # %%
-joint = deep.hybrid(network(), likelihood, X, num_inducing=50)
+joint = deep.hybrid(network(), gb.likelihoods.OneVsRestLevelHinge(10), X, num_inducing=50)
 epoch = len(X) // 50
 gb.inference.ML2(
     batch_size=50,

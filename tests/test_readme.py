@@ -99,12 +99,24 @@ def test_the_code_on_attacks_runs():
     np.testing.assert_allclose(found["theirs"], found["moved"], atol=1e-6)
 
 
+@pytest.mark.slow
+def test_the_code_on_active_learning_runs():
+    pytest.importorskip("skactiveml", reason="needs the extra `active`")
+    found = run("docs/active-learning.md")
+    assert len(found["learner"].labelled) == 3
+    assert found["doubt"].shape == (5,)
+    assert 0 < found["expected"].mean < 1
+    assert len(found["asked"]) == 2
+
+
 def test_no_other_page_has_code_that_nothing_runs():
     assert {page for page, text in PAGES.items() if "```python" in text} == {
         "README.md",
+        "docs/active-learning.md",
         "docs/adversarial.md",
         "docs/checkpoints.md",
         "docs/cluster.md",
+        "docs/deep.md",
         "docs/guide.md",
         "docs/large-data.md",
         "docs/probabilities.md",

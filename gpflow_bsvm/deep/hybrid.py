@@ -47,7 +47,10 @@ def hybrid(
     one that begins anew works too, and takes longer.
 
     :param features: a layer or model of tf_keras or Keras 3 that gives a vector for each row.
-    :param likelihood: such as `Hinge()` or `CrammerSinger(10)`.
+    :param likelihood: to learn the network from the start `LevelHinge()` or
+        `OneVsRestLevelHinge(C)`; on a trained one any will do. (Hinges of sides, `Hinge` and
+        `CrammerSinger`, are least where all rows are alike, as long as no class has a majority
+        there, and a new network can get stuck in that.)
     :param X: [N, D], the training rows, or some of them and `num_data=N`.
     :param num_inducing: M.
     :param kernel: on the features; None: `SquaredExponential` as above, of variance 4.

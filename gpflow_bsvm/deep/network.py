@@ -14,6 +14,8 @@ from gpflow.keras import tf_keras
 
 #: Of moving averages of features: they follow within some ten steps.
 _MOMENTUM = 0.9
+#: Added to variances. Keras adds 1e-3, more than features of a new network have.
+_EPSILON = 1e-8
 
 
 def is_layer(value: Any) -> bool:
@@ -109,7 +111,11 @@ def normalised(features: Any, F: AnyNDArray, input_shape: tuple[int, ...]) -> An
     :return: a network that ends with batch normalisation, whose moving averages are those of F.
     """
     last = keras_of(features).layers.BatchNormalization(
-        center=False, scale=False, momentum=_MOMENTUM, dtype=features.dtype
+        center=False,
+        scale=False,
+        momentum=_MOMENTUM,
+        epsilon=_EPSILON,
+        dtype=features.dtype,
     )
     made = keras_of(features).Sequential([features, last])
     made.build((None, *input_shape))

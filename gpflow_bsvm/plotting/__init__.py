@@ -9,6 +9,7 @@ from .models import (
     relevance,
     relevance_bars,
 )
+from .rejection import accuracy_against_coverage
 from .scores import (
     MOST_NUMBERS,
     RELIABILITY_BINS,
@@ -22,6 +23,7 @@ from .scores import (
 __all__ = [
     "MOST_NUMBERS",
     "RELIABILITY_BINS",
+    "accuracy_against_coverage",
     "attack_curve",
     "bound_trace",
     "calibration_before_after",

@@ -8,7 +8,8 @@ With p(y | x) = E_q p(y | f(x)), all for one row x, in nats where it is an entro
     mutual information    H[p(y | x)] - E_q H[p(y | f)], between y and f: the part of it that more
                           data can remove (Houlsby et al. 2011); the rest is overlap of the classes
 
-With a single latent function there are two classes, by the sign of f.
+With a single latent function there are two classes, by the sign of f. Several rows together:
+`joint`.
 """
 
 from __future__ import annotations

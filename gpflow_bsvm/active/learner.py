@@ -1,0 +1,237 @@
+"""Learning by asking: which rows of a pool to label next, and what their labels say at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import tensorflow as tf
+from gpflow.base import AnyNDArray
+from gpflow.config import default_float
+
+from ..checks import check_whole
+from ..data.checks import as_matrix, check_inputs
+from ..data.sources import Source
+from ..engine.contracts import Model, check_model, check_width, open_data
+from ..engine.natural import Natural
+from ..inference import CAVI, VEM, Streaming
+from ..inference.algorithm import Algorithm
+from ..likelihoods.hooks import check_labels
+from .policies import Policy, Request, as_policy, chosen
+
+
+def geometric(first: int = 10, factor: float = 2.0, last: int = 10**6) -> tuple[int, ...]:
+    """:return: first, first times factor, and so on up to `last`: when to learn the kernel."""
+    check_whole(1, first=first, last=last)
+    if not factor > 1:
+        raise ValueError(f"factor must be above 1, got {factor}")
+    moments = [first]
+    while factor * moments[-1] <= last:
+        moments.append(int(np.ceil(factor * moments[-1])))
+    return tuple(moments)
+
+
+class Query(NamedTuple):
+    """What is recorded of a batch."""
+
+    index: AnyNDArray  #: [B], rows of the pool
+    num_labelled: int  #: after it
+    relearned: bool  #: whether the kernel was learned anew
+    value: Any = None  #: what the callback has returned
+
+
+class ActiveLearner:
+    """
+    A model, a pool of rows without labels, and a policy that chooses which to ask about.
+
+    New labels are new sites: `Streaming` adds their statistics to q, and nothing is trained from
+    zero; sites of earlier rows stay as they were then. At the moments `relearn` the kernel is
+    learned (`VEM`) from all labelled rows, and with it q is that of a fit to all of them.
+
+    `ask` and `tell` are a step, `run` is a loop of them. Inducing points are not moved: choose them
+    in the pool, `inducing_points.kmeans(X, M)`, of which nothing but the labels is unknown.
+
+    :ivar model: which is changed.
+    :ivar labelled: [n], rows of the pool, in the order of their labels, and
+    :ivar Y: [n, P], their labels.
+    :ivar history: a `Query` for every batch.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        X: Any,
+        policy: str | Policy = "variation_ratio",
+        *,
+        batch_size: int = 1,
+        relearn: Sequence[int] | None = geometric(),
+        update: Algorithm | None = None,
+        learn: Algorithm | None = None,
+        seed: int = 0,
+    ) -> None:
+        """
+        :param model: such as a `BSVM`, with q its prior; its `num_data` must be None: the labelled
+            rows are all there are. (Rows that have labels already: put them into the pool, and
+            `tell` it. A q that earlier rows have left is kept by `Streaming` alone.)
+        :param X: [N, D], the pool.
+        :param policy: a name in `gpflow_bsvm.active.POLICIES`, or a function, see there.
+        :param batch_size: B, rows that are asked about together.
+        :param relearn: numbers of labelled rows at which the kernel is learned; None: never.
+        :param update: of new rows; None: `Streaming()`. Any other algorithm, such as `CAVI()`, sees
+            all labelled rows.
+        :param learn: None: `VEM()`.
+        :param seed: of ties, and of what a policy draws.
+        :raise ValueError: for bad inputs, a pool smaller than a batch, an unknown policy, or a q
+            that would be lost.
+        :raise TypeError: for a model that is none of this package's.
+        """
+        check_model(model)
+        check_whole(1, batch_size=batch_size)
+        self.model, self.X, self.policy = model, check_inputs(X), as_policy(policy)
+        check_width(model, self.X)
+        self._moments = tuple(np.ravel(() if relearn is None else relearn).tolist())
+        for moment in self._moments:
+            check_whole(1, relearn=moment)
+        self.batch_size, self._seed = batch_size, seed
+        self._update, self._learn = update or Streaming(), learn or VEM()
+        self._check_nothing_is_lost()
+        self.labelled: AnyNDArray = np.zeros(0, int)
+        self.Y: AnyNDArray = np.zeros((0, 1), default_float())
+        self.history: list[Query] = []
+        self._check_room(batch_size, "batch_size")
+
+    def _check_nothing_is_lost(self) -> None:
+        if self.model.num_data is not None:
+            raise ValueError(
+                f"the model's num_data is {self.model.num_data}; it must be None, as the labelled "
+                "rows are all that are known: leave it out"
+            )
+        warm = isinstance(self._update, Streaming) and not self._moments
+        if not warm and np.any(self.model.natural().h):
+            raise ValueError(
+                "the model's q is not its prior, and learning the kernel would forget what it "
+                "knows: put the rows that it has seen into the pool and `tell` their labels to a "
+                "new model, or use relearn=None with Streaming"
+            )
+
+    @property
+    def unlabelled(self) -> AnyNDArray:
+        """:return: rows of the pool that have no label, rising."""
+        return np.setdiff1d(np.arange(len(self.X)), self.labelled, assume_unique=True)
+
+    def _check_room(self, number: int, what: str) -> None:
+        left = len(self.X) - len(self.labelled)
+        if number > left:
+            raise ValueError(
+                f"{what} is {number}, and the pool has {left} rows without a label: give a larger "
+                f"pool, or {what} of at most {left}"
+            )
+
+    def ask(self, batch_size: int | None = None) -> AnyNDArray:
+        """
+        :param batch_size: None: that of the learner.
+        :return: [B], rows of the pool to be labelled next.
+        :raise ValueError: if the pool has fewer left, or for a policy's answer that is none.
+        """
+        size = self.batch_size if batch_size is None else batch_size
+        check_whole(1, batch_size=size)
+        self._check_room(size, "batch_size")
+        rows = self.unlabelled
+        seed = int(np.random.SeedSequence([self._seed, len(self.labelled)]).generate_state(1)[0])
+        request = Request(size, seed, self.X[self.labelled], self.Y)
+        X = self.X[rows]
+        return rows[chosen(self.policy(self.model, X, request), len(X), request)]
+
+    def tell(self, index: Any, Y: Any) -> Query:
+        """
+        Learn labels. They are kept before the model is moved: after an interrupt `refit` takes them
+        in.
+
+        :param index: [B], rows of the pool, of which no label is known yet.
+        :param Y: [B] or [B, P], their labels, as in a fit.
+        :raise ValueError: for a label that the likelihood does not know, with its row, or for a row
+            that has one; nothing has changed then.
+        """
+        index, Y = self._checked(index, Y)
+        before = len(self.labelled)
+        self.labelled = np.append(self.labelled, index)
+        self.Y = np.concatenate([self.Y.reshape(-1, Y.shape[1]), Y])
+        due = any(before < moment <= len(self.labelled) for moment in self._moments)
+        if due:
+            self._learn.run(self.model, self._all(), progress=False)
+        elif isinstance(self._update, Streaming):
+            self._update.run(self.model, (self.X[index], Y), progress=False)
+        else:
+            self._update.run(self.model, self._all(), progress=False)
+        self.history.append(Query(index, len(self.labelled), due))
+        return self.history[-1]
+
+    def _all(self) -> Source:
+        """:return: labelled rows, in which a class may be absent yet."""
+        return open_data(self.model, (self.X[self.labelled], self.Y), part=True)
+
+    def _checked(self, index: Any, Y: Any) -> tuple[AnyNDArray, AnyNDArray]:
+        index = np.atleast_1d(index)
+        labels: AnyNDArray = np.asarray(Y, default_float())
+        labels = as_matrix(labels.reshape(-1, 1) if labels.ndim < 2 else labels, "Y")
+        if len(labels) != len(index) or index.ndim != 1 or index.dtype.kind not in "iu":
+            raise ValueError(
+                f"expected rows of the pool [B] and a label of each, got {index.shape} and "
+                f"{np.shape(Y)}"
+            )
+        known = index[~np.isin(index, self.unlabelled)]
+        if len(known):
+            raise ValueError(f"row {known[0]} has a label, or is not in the pool; see `unlabelled`")
+        if np.unique(index).size < index.size:
+            raise ValueError(f"a row is there twice: {index.tolist()}")
+        for row, label in zip(index, labels):
+            try:
+                check_labels(self.model.likelihood, label[None], minibatch=True)
+            except ValueError as error:
+                raise ValueError(f"the label of row {row} of the pool: {error}") from error
+        return index.astype(int), labels
+
+    def refit(self) -> None:
+        """q of all labelled rows by `CAVI`, from the prior, at the present kernel."""
+        fit_labelled(self.model, self.X[self.labelled], self.Y)
+
+    def run(
+        self,
+        oracle: Callable[[AnyNDArray], Any],
+        budget: int,
+        *,
+        callback: Callable[[ActiveLearner], Any] | None = None,
+    ) -> list[Query]:
+        """
+        Ask and tell until `budget` more rows are labelled; the last batch may be smaller.
+
+        :param oracle: rows of the pool [B] to their labels.
+        :param callback: after each batch; what it returns is kept in `history`.
+        :return: the batches of this call.
+        :raise ValueError: if the pool has fewer rows left than the budget, and as `tell`; what was
+            told before is kept.
+        """
+        check_whole(1, budget=budget)
+        self._check_room(budget, "budget")
+        begin, end = len(self.history), len(self.labelled) + budget
+        while len(self.labelled) < end:
+            index = self.ask(min(self.batch_size, end - len(self.labelled)))
+            query = self.tell(index, oracle(index))
+            if callback is not None:
+                self.history[-1] = query._replace(value=callback(self))
+        return self.history[begin:]
+
+
+def fit_labelled(model: Model, X: AnyNDArray, Y: AnyNDArray, sample_weight: Any = None) -> None:
+    """
+    q by `CAVI` from the prior, which it stays without rows; some classes may have none.
+
+    :param X: [n, D], and Y: [n, P].
+    """
+    L, M = model.num_features
+    one = tf.eye(M, batch_shape=[L], dtype=default_float())
+    model.assign_natural(Natural(tf.zeros([L, M], one.dtype), one))
+    if len(X):
+        data = open_data(model, (X, Y), sample_weight, part=True)
+        CAVI().run(model, data, progress=False)

@@ -1,0 +1,116 @@
+"""Which rows to ask about: a policy is a plain function, and so may be yours.
+
+A policy is called with the model, the rows X [N, D] that have no label yet, and a `Request`. It
+returns either floats [N], of which the largest are asked about, or whole numbers: rows of X.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from gpflow.base import AnyNDArray
+from scipy.special import softmax
+from scipy.stats import entropy
+
+from ..checks import check_choice
+from ..engine.contracts import Model
+from ..prediction.batches import batch_bald
+from ..prediction.doubt import latent_variance, margin
+from ..prediction.marginals import map_f
+from ..prediction.uncertainty import mutual_information, predictive_entropy, variation_ratio
+
+#: Draws of f in the policies that need them.
+NUM_SAMPLES = 128
+
+
+class Request(NamedTuple):
+    """What a policy may want to know beside the model and the rows without labels."""
+
+    batch_size: int  #: B, rows that are asked about together
+    seed: int  #: of whatever is random, another one for every request
+    X: AnyNDArray  #: [n, D], rows that have labels
+    Y: AnyNDArray  #: [n, P], these
+
+
+#: Of model, X [N, D] and request: scores [N], or [B] whole numbers.
+Policy = Callable[[Model, AnyNDArray, Request], AnyNDArray]
+
+
+def softmax_entropy(model: Model, X: AnyNDArray, request: Request | None = None) -> AnyNDArray:
+    """
+    Entropy of the softmax of the means of f, which knows nothing of variances: the point-estimate
+    policy of Wistuba & Rawat (2018), section 4.3.1. Of one function f the softmax of (0, f).
+
+    :return: [N], in nats.
+    """
+    decide = getattr(model.likelihood, "decisions", lambda *f: f)
+    mean = map_f(model, X, lambda X, *f: decide(*f)[0]).numpy()
+    if mean.shape[1] == 1:
+        mean = np.hstack([np.zeros_like(mean), mean])
+    return np.asarray(entropy(softmax(mean, axis=1), axis=1))
+
+
+def _random(model: Model, X: AnyNDArray, request: Request) -> AnyNDArray:
+    return np.random.default_rng(request.seed).random(len(X))
+
+
+def _bald(model: Model, X: AnyNDArray, request: Request) -> AnyNDArray:
+    return mutual_information(model, X, num_samples=NUM_SAMPLES, seed=request.seed)
+
+
+def _batch_bald(model: Model, X: AnyNDArray, request: Request) -> AnyNDArray:
+    how: dict[str, Any] = {"num_samples": NUM_SAMPLES, "seed": request.seed}
+    return batch_bald(model, X, request.batch_size, **how).index
+
+
+#: By name; see `gpflow_bsvm.prediction` for what they compute.
+POLICIES: dict[str, Policy] = {
+    "variation_ratio": lambda model, X, request: variation_ratio(model, X),
+    "softmax_entropy": softmax_entropy,
+    "entropy": lambda model, X, request: predictive_entropy(model, X),
+    "margin": lambda model, X, request: -margin(model, X),
+    "latent_variance": lambda model, X, request: latent_variance(model, X),
+    "bald": _bald,
+    "batch_bald": _batch_bald,
+    "random": _random,
+}
+
+
+def as_policy(policy: str | Policy) -> Policy:
+    """
+    :param policy: a name in `POLICIES`, or a policy.
+    :raise ValueError: for an unknown name.
+    :raise TypeError: for what cannot be called.
+    """
+    if isinstance(policy, str):
+        check_choice(tuple(POLICIES), policy=policy)
+        return POLICIES[policy]
+    if not callable(policy):
+        raise TypeError(
+            f"policy must be one of {', '.join(POLICIES)}, or a function (model, X, request) of "
+            f"scores or rows; got {type(policy).__name__}"
+        )
+    return policy
+
+
+def chosen(answer: Any, num_rows: int, request: Request) -> AnyNDArray:
+    """
+    :param answer: of a policy.
+    :param num_rows: N.
+    :return: [B], rows; of equal scores random ones.
+    :raise ValueError: for an answer that is neither N scores nor B different rows.
+    """
+    values, size = np.asarray(answer), request.batch_size
+    if values.dtype.kind in "iu":
+        known = np.unique(values[(values >= 0) & (values < num_rows)]) if values.ndim == 1 else []
+        if len(known) == values.size == size:
+            return values.astype(int)
+    elif values.dtype.kind == "f" and values.shape == (num_rows,) and not np.isnan(values).any():
+        order = np.random.default_rng(request.seed).permutation(num_rows)
+        return order[np.argsort(-values[order], kind="stable")[:size]]
+    raise ValueError(
+        f"a policy must return {num_rows} scores (floats, no NaN), or {size} different rows "
+        f"(whole numbers in 0..{num_rows - 1}); got {values.dtype} of shape {values.shape}"
+    )
