@@ -17,6 +17,7 @@ def draw() -> Figure:
     rows = rows[rows["attack"] == "fgsm"]
     keys = ["data", "method", "score", "epsilon"]
     means = rows.groupby(keys, sort=False)[["accuracy", "mean", "auc"]].mean()
+    means = means.sort_index()
     fig, axes = figure(1, 3)
     for ax, (data, title) in zip(axes, (("mnist", "MNIST"), ("fashion_mnist", "Fashion-MNIST"))):
         one = means.loc[(data, "hybrid", "variation ratio")]
