@@ -3,8 +3,8 @@
 The network of `hybrid.py` is trained with a softmax layer on the first 30 000 rows, three epochs;
 classifiers see its 32 features of 10 000 other rows, and are tested on 10 000 more. `bsvm` is
 `BSVMClassifier()`; `bsvm, levels` a `BSVM` with `OneVsRestLevelHinge` and 50 points by CAVI, its
-lengthscale the mean distance, as `deep.hybrid` has it; logistic regression has C, k-NN k, SVC C and gamma from
-3 folds on 2000 rows; SVC has Platt's sigmoid by 5 folds. Seconds are processor time.
+lengthscale the mean distance, as `deep.hybrid` has it; logistic regression has C, k-NN k, SVC C
+and gamma from 3 folds on 2000 rows; SVC has Platt's sigmoid by 5 folds. Seconds are processor time.
 """
 
 from __future__ import annotations
