@@ -32,7 +32,7 @@ def _detectors(ax: Axes, auc: pd.Series) -> None:
         ax.plot(line.index.get_level_values("epsilon"), line, ".-", label=f"{method}: {score}")
     ax.axhline(0.5, color="0.7", lw=1, zorder=0)
     ax.set(
-        xlabel="strength of the attack, epsilon", ylabel="ROC-AUC of detection", ylim=(0.4, 1.03)
+        xlabel="strength of the attack, epsilon", ylabel="ROC-AUC of detection", ylim=(-0.03, 1.03)
     )
     ax.set(title="MNIST, FGSM: attacked against clean images")
     ax.legend(fontsize=8)
