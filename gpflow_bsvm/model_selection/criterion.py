@@ -97,11 +97,7 @@ class ModeCriterion(Criterion):
         :param mode: of the slack of this criterion.
         :raise ValueError: for another slack, or a free bias.
         """
-        self._check(mode)
-        gram, y, C, alpha = (
-            tf.constant(part, tf.float64) for part in (mode.gram, mode.y, mode.penalty, mode.alpha)
-        )
-        return float(self._of(Seen(gram, y, C, alpha, mode.marginal)))
+        return float(self._of(self._seen(mode)))
 
     def gradient(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> Gradient:
         """
@@ -126,6 +122,11 @@ class ModeCriterion(Criterion):
         pairs = zip(named.items(), slopes)
         by_kernel = {name: _by_value(parameter, slope) for (name, parameter), slope in pairs}
         return Gradient(float(value), by_kernel, float(by_penalty))
+
+    def _seen(self, mode: Mode) -> Seen:
+        self._check(mode)
+        parts = (mode.gram, mode.y, mode.penalty, mode.alpha)
+        return Seen(*(tf.constant(part, tf.float64) for part in parts), mode.marginal)
 
     def _check(self, mode: Mode) -> None:
         if mode.slack != self.slack:

@@ -63,10 +63,8 @@ class Span(ModeCriterion):
 
     def left_out_margins(self, mode: Mode) -> AnyNDArray:
         """:return: y_n f(x_n) without row n, as the span has it, [N]."""
-        self._check(mode)
-        gram, y, C, alpha = map(tf.constant, (mode.gram, mode.y, mode.penalty, mode.alpha))
+        spans = _spans(self._seen(mode), 0.0).numpy()
         margins = mode.y * mode.latent
-        spans = _spans(Seen(gram, y, C, alpha, mode.support), 0.0).numpy()
         margins[mode.support] = 1 - spans
         return margins
 

@@ -86,6 +86,8 @@ def _log_best(seen: Seen, loss: tf.Tensor) -> tf.Tensor:
 
 def _half_log_det(seen: Seen, curvature: tf.Tensor) -> tf.Tensor:
     """:return: 1/2 log det(I + curvature K) of `seen.rows`, []."""
+    if len(seen.rows) == 0:
+        return tf.zeros([], seen.gram.dtype)
     root = tf.sqrt(curvature)
     B = root[:, None] * seen.block() * root + tf.eye(len(seen.rows), dtype=root.dtype)
     return tf.reduce_sum(tf.math.log(tf.linalg.diag_part(tf.linalg.cholesky(B))))

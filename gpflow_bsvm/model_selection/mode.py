@@ -6,10 +6,12 @@ f ~ GP(0, k) under sum_n penalty l(y_n f_n) (Gold & Sollich 2003, eq. 3-5): f = 
 
 from __future__ import annotations
 
+import functools
 import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
+import tensorflow as tf
 from gpflow.base import AnyNDArray
 from gpflow.kernels import Kernel, MultioutputKernel
 from sklearn.exceptions import ConvergenceWarning
@@ -17,6 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ..checks import check_choice
 from ..data.checks import check_data
 from ..engine.natural import compiled_solve
+from ..engine.shared_graph import Compiled
 from ..likelihoods import Hinge
 from ..likelihoods.labels import check_binary_labels
 from ..likelihoods.penalty import check_penalty
@@ -129,7 +132,7 @@ def svm_mode(
     :param free_bias: add a bias that costs nothing, as LibSVM has it.
     :raise ValueError: for bad data, another slack or penalty, or a kernel that overflows.
     """
-    X, Y = check_data(Hinge(), *data)
+    X, Y = check_data(_two_classes(), *data)
     return mode_of_gram(gram_matrix(kernel, X), Y, penalty, slack=slack, free_bias=free_bias)
 
 
@@ -190,12 +193,23 @@ def gram_matrix(kernel: Kernel, X: Any, X2: Any = None) -> AnyNDArray:
         raise TypeError(
             f"expected a GPflow kernel of one latent function, got {type(kernel).__name__}"
         )
-    gram: AnyNDArray = kernel(X, X2).numpy()
+    gram: AnyNDArray = np.asarray(_gram.bind(kernel)(X) if X2 is None else kernel(X, X2))
     if not np.isfinite(gram).all():
         raise ValueError(
             "the kernel overflows or is NaN on X: standardise X and check the kernel's parameters"
         )
     return gram
+
+
+@Compiled
+def _gram(kernel: Kernel, X: tf.Tensor) -> tf.Tensor:
+    return kernel(X)
+
+
+@functools.cache
+def _two_classes() -> Hinge:
+    """:return: what checks labels; to make one takes longer than a small machine."""
+    return Hinge()
 
 
 def _unsolved(gram: Any, Y: Any, penalty: float, slack: str, free_bias: bool) -> Mode:
