@@ -29,6 +29,7 @@ from gpflow_bsvm.model_selection import (
     SmoothedSpan,
     Span,
     VariationalBound,
+    active_set,
     held_out_density,
     leave_one_out_density,
     left_out_margins,
@@ -677,9 +678,26 @@ def test_equal_rows(data):
 
 
 def test_a_gram_matrix_of_no_kernel_is_told():
-    gram = np.array([[0.1, 2.0], [2.0, 0.1]])  # one eigenvalue is negative
-    with pytest.warns(ConvergenceWarning, match="positive semidefinite"):
+    gram = np.array([[0.1, 2.0], [2.0, 0.1]])
+    with pytest.raises(ValueError, match=r"not positive semidefinite.*eigenvalue is -1\.9"):
         mode_of_gram(gram, [[1], [0]], 5.0)
+
+
+def test_what_is_not_solved_is_told(data, monkeypatch):
+    monkeypatch.setattr(active_set, "_ROUNDS", 1)
+    monkeypatch.setattr(active_set, "_ROWS", 0)
+    monkeypatch.setattr(active_set, "_MOST_STEPS", 1)
+    with pytest.warns(ConvergenceWarning, match="not solved: a margin is wrong by"):
+        svm_mode(make_kernel(), data, 5.0)
+
+
+@pytest.mark.parametrize("slack", SLACKS)
+def test_where_newton_goes_round_in_circles_rows_change_one_by_one(data, slack, monkeypatch):
+    expected = svm_mode(make_kernel(), data, 5.0, slack=slack)
+    monkeypatch.setattr(active_set, "_ROUNDS", 1)
+    monkeypatch.setattr(active_set, "_MOST_STEPS", 1)
+    mode = svm_mode(make_kernel(), data, 5.0, slack=slack)
+    np.testing.assert_allclose(mode.latent, expected.latent, atol=1e-11)
 
 
 def test_criteria_refuse_other_modes(data):

@@ -126,7 +126,8 @@ class ModeCriterion(Criterion):
     def _seen(self, mode: Mode) -> Seen:
         self._check(mode)
         parts = (mode.gram, mode.y, mode.penalty, mode.alpha)
-        return Seen(*(tf.constant(part, tf.float64) for part in parts), mode.marginal)
+        gram, y, C, alpha = (tf.constant(part, tf.float64) for part in parts)
+        return Seen(gram, y, C, alpha, mode.marginal)
 
     def _check(self, mode: Mode) -> None:
         if mode.slack != self.slack:

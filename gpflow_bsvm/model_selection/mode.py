@@ -133,7 +133,7 @@ def svm_mode(
     :raise ValueError: for bad data, another slack or penalty, or a kernel that overflows.
     """
     X, Y = check_data(_two_classes(), *data)
-    return mode_of_gram(gram_matrix(kernel, X), Y, penalty, slack=slack, free_bias=free_bias)
+    return _unsolved(gram_matrix(kernel, X), Y, penalty, slack, free_bias).solved()
 
 
 def mode_of_gram(
@@ -146,7 +146,9 @@ def mode_of_gram(
     :param Y: [N, 1].
     :raise ValueError: for another gram, too.
     """
-    return _unsolved(gram, Y, penalty, slack, free_bias).solved()
+    mode = _unsolved(gram, Y, penalty, slack, free_bias)
+    check_positive(mode.gram)
+    return mode.solved()
 
 
 def mode_of_model(model: BatchBSVM) -> Mode:
@@ -241,3 +243,16 @@ def check_gram(gram: Any, num_rows: int) -> AnyNDArray:
     if K.diagonal().min() < 0:
         raise ValueError("the Gram matrix has a negative diagonal, as no kernel has")
     return (K + K.T) / 2
+
+
+def check_positive(gram: AnyNDArray) -> None:
+    """:raise ValueError: for a Gram matrix that is not positive semidefinite, beyond rounding."""
+    jitter = 1e-8 * len(gram) * gram.diagonal().max()
+    try:
+        np.linalg.cholesky(gram + (jitter + np.finfo(float).tiny) * np.eye(len(gram)))
+    except np.linalg.LinAlgError:
+        least = np.linalg.eigvalsh(gram)[0]
+        raise ValueError(
+            f"the Gram matrix is not positive semidefinite, as a kernel's is: an eigenvalue is "
+            f"{least:.3g}"
+        ) from None
