@@ -356,6 +356,19 @@ def test_laplace_evidence_becomes_exact_as_the_posterior_narrows(size):
     assert errors[2] < errors[1] / 7 < errors[0] / 49  # as 1 / times, from I beside L K
 
 
+def test_laplace_evidences_are_deceived_by_rows_that_tell_nothing_of_each_other():
+    variance, penalty, Y = 1e4, 10.0, np.arange(6)[:, None] % 2
+    f, weights = axis(0.0, 1.0, 9 * variance**0.5, num=400)
+    density = np.exp(-np.square(f) / (2 * variance)) / (2 * np.pi * variance) ** 0.5
+    exact = np.log(np.sum(weights * density * np.exp(-penalty * np.maximum(1 - f, 0))))
+    assert abs(exact - np.log(0.5)) < 0.01  # a label is as likely as the other
+    linear = mode_of_gram(variance * np.eye(6), Y, penalty)
+    assert LaplaceEvidence().of_mode(linear) > -1e-3  # all but certain
+    quadratic = mode_of_gram(variance * np.eye(6), Y, penalty, slack="quadratic")
+    assert QuadraticLaplaceEvidence().of_mode(quadratic) > -0.1
+    assert QuadraticLaplaceEvidence(smoothing=0).of_mode(quadratic) < -5  # and too unlikely
+
+
 def test_laplace_evidence_by_hand():
     mode = mode_of_gram(*(np.diag([4.0, 0.5]), [[1], [0]]), 1.0)
     np.testing.assert_allclose(mode.alpha, [0.25, 1.0])  # on the margin, and bounded with z = 1/2

@@ -199,7 +199,7 @@ class _Search:
         limit = "maxfun" if method == "L-BFGS-B" else "maxfev"
         options: dict[str, Any] = {limit: most}
         if method == "Nelder-Mead":
-            simplex = np.concatenate([x[None], x + _STEP * np.eye(len(x))])
+            simplex = np.concatenate([x[None], x + min(_STEP, reach) * np.eye(len(x))])
             options |= {"initial_simplex": simplex, "xatol": 1e-3, "fatol": 1e-6}
         with_slope = method == "L-BFGS-B"
         function = self._cost_and_slope if with_slope else self._cost
