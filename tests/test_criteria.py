@@ -42,6 +42,7 @@ from gpflow_bsvm.model_selection import (
     svm_mode,
 )
 from gpflow_bsvm.model_selection.laplace import log_kappa_quadratic
+from gpflow_bsvm.model_selection.mode import _weights_of
 from gpflow_bsvm.models import BSVM, BatchBSVM
 
 SLACKS = ("linear", "quadratic")
@@ -141,6 +142,7 @@ def test_mode_predicts(data):
     np.testing.assert_allclose(mode.predict(kernel, data[0], data[0]), mode.latent, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_ecm_finds_the_same_mode(data):
     kernel = gpflow.kernels.Matern12(2.0)
     model = BatchBSVM(data, kernel, Hinge(1.5, "augmented"))
@@ -148,6 +150,7 @@ def test_ecm_finds_the_same_mode(data):
     mode = svm_mode(kernel, data, 1.5)
     f = model.predict_f(data[0])[0].numpy()[:, 0]
     np.testing.assert_allclose(f, mode.latent, atol=1e-5)  # the jitter of 1e-6 times alpha
+    np.testing.assert_allclose(_weights_of(model), mode.alpha * mode.y, atol=1e-4)  # unrefined
     of_model = mode_of_model(model)
     np.testing.assert_allclose(of_model.alpha, mode.alpha, atol=1e-10)
     for rows in ("marginal", "bounded", "support"):
@@ -482,7 +485,9 @@ def narrow_kernel():
     return gpflow.kernels.SquaredExponential(1.0, lengthscales=0.3)
 
 
-@pytest.mark.parametrize("method", ["Nelder-Mead", "Powell", "L-BFGS-B"])
+@pytest.mark.parametrize(
+    "method", ["Nelder-Mead", pytest.param("Powell", marks=pytest.mark.slow), "L-BFGS-B"]
+)
 def test_optimise_finds_a_best_place(data, method):
     kernel, criterion = narrow_kernel(), QuadraticLaplaceEvidence()
     before = criterion(kernel, data, 1.0)
@@ -714,12 +719,25 @@ def test_what_is_not_solved_is_told(data, monkeypatch):
 
 
 @pytest.mark.parametrize("slack", SLACKS)
-def test_where_newton_goes_round_in_circles_rows_change_one_by_one(data, slack, monkeypatch):
-    expected = svm_mode(make_kernel(), data, 5.0, slack=slack)
-    monkeypatch.setattr(active_set, "_ROUNDS", 1)
-    monkeypatch.setattr(active_set, "_MOST_STEPS", 1)
-    mode = svm_mode(make_kernel(), data, 5.0, slack=slack)
-    np.testing.assert_allclose(mode.latent, expected.latent, atol=1e-11)
+@pytest.mark.parametrize("free_bias", [False, True])
+def test_where_newton_goes_round_in_circles_rows_change_one_by_one(
+    data, slack, free_bias, monkeypatch
+):
+    how = {"slack": slack, "free_bias": free_bias}
+    expected = svm_mode(make_kernel(), data, 5.0, **how)
+    for rounds in (1, 20):
+        monkeypatch.setattr(active_set, "_ROUNDS", rounds)
+        monkeypatch.setattr(active_set, "_MOST_STEPS", 1)
+        mode = svm_mode(make_kernel(), data, 5.0, **how)
+        np.testing.assert_allclose(mode.latent, expected.latent, atol=1e-11)
+
+
+def test_newton_steps_mend_the_condition_of_a_free_bias(data):
+    mode = svm_mode(make_kernel(), data, 5.0, free_bias=True)
+    start = mode.alpha.copy()
+    start[mode.marginal] *= 1.01  # y^T alpha is no more 0
+    found = active_set.refine(mode._dual(), active_set.Point(start, mode.bias))
+    np.testing.assert_allclose(found.alpha, mode.alpha, atol=1e-10)
 
 
 def test_criteria_refuse_other_modes(data):
