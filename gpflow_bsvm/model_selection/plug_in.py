@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..data.checks import check_inputs
 from ..likelihoods import SquaredHinge
 from ..likelihoods.penalty import check_penalty
-from .mode import gram_matrix
+from .gram import gram_matrix
 
 
 @dataclass(frozen=True)
