@@ -68,6 +68,7 @@ def test_small_margins_are_asked_about():
     assert learner.ask().tolist() == [left[np.argmin(margin(learner.model, X[left]))]]
 
 
+@pytest.mark.slow
 def test_softmax_entropy_knows_means_only():
     model = three()
     ActiveLearner(model, X, relearn=None).tell(np.arange(10), CLASSES[:10])
@@ -81,6 +82,7 @@ def test_softmax_entropy_knows_means_only():
     np.testing.assert_allclose(softmax_entropy(learner.model, X), expected, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_batch_bald_policy_is_the_function():
     model = binary()
     never(model).tell(np.arange(10), labels(np.arange(10)))
@@ -89,6 +91,7 @@ def test_batch_bald_policy_is_the_function():
     assert POLICIES["batch_bald"](model, X, request).tolist() == expected.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", sorted(POLICIES))
 def test_every_policy_fills_the_budget(policy):
     learner = never(policy=policy, batch_size=2)
@@ -136,6 +139,7 @@ def test_new_rows_are_what_a_refit_makes_of_them_where_sites_do_not_depend_on_q(
     assert_same_state(state(whole), state(learner.model), 1e-9)
 
 
+@pytest.mark.slow
 def test_distance_is_that_of_the_refitted_model():
     learner = never()
     learner.run(labels, 12)
@@ -163,6 +167,7 @@ def test_an_update_that_sees_all_rows_is_a_refit():
     assert distance_from_refit(learner, X)[0].mean < 1e-3  # what the refit's own tol leaves
 
 
+@pytest.mark.slow
 def test_the_kernel_is_learned_at_its_moments_from_all_labels():
     how = {"batch_size": 4, "policy": "random", "learn": VEM(max_steps=3)}
     learner = ActiveLearner(binary(), X, relearn=(5, 12), **how)
@@ -180,6 +185,7 @@ def test_the_kernel_is_learned_at_its_moments_from_all_labels():
     assert_same_state(state(learner.model), state(expected), 1e-8)
 
 
+@pytest.mark.slow
 def test_a_class_may_be_absent_when_the_kernel_is_learned():
     learner = ActiveLearner(three(), X, relearn=(2,), learn=VEM(max_steps=1))
     rows = np.flatnonzero(CLASSES == 1)[:3]

@@ -83,6 +83,7 @@ def test_gradient_of_two_classes_is_that_of_differences(binary):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("likelihood", [CrammerSinger, OneVsRest])
 def test_gradient_of_several_classes_is_that_of_differences(likelihood):
     several, y = of_three(likelihood), three()
@@ -93,6 +94,7 @@ def test_gradient_of_several_classes_is_that_of_differences(likelihood):
     np.testing.assert_allclose(loss_gradient(several, X, y), expected, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_gradient_of_the_classifier_is_in_its_users_units():
     wide = 50 * X + 7
     labels = np.where(Y[:, 0] > 0, "yes", "no")
@@ -107,6 +109,7 @@ def test_gradient_of_the_classifier_is_in_its_users_units():
     )
 
 
+@pytest.mark.slow
 def test_gradient_through_a_network_in_the_kernel():
     tf_keras.utils.set_random_seed(0)
     # In double precision, for the differences.
@@ -123,6 +126,7 @@ def test_gradient_through_a_network_in_the_kernel():
     assert np.abs(gradient).min() > 1e-6
 
 
+@pytest.mark.slow
 def test_gpflows_models_too():
     for likelihood in (gpflow.likelihoods.Bernoulli(), Hinge()):
         model = gpflow.models.SVGP(gpflow.kernels.SquaredExponential(2.0), likelihood, X[:8].copy())
@@ -189,6 +193,7 @@ def test_one_iterated_step_is_the_fast_method(several, norm):
     np.testing.assert_array_equal(one, fgsm(several, X, y, 0.2, **options))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("norm", [np.inf, 2])
 @pytest.mark.parametrize("seed", [None, 3])
 def test_nothing_leaves_the_ball_or_the_box(several, norm, seed):
@@ -212,6 +217,7 @@ def test_no_radius_is_no_attack(binary, norm):
     np.testing.assert_array_equal(pgd(binary, X, Y, 0.0, seed=0, num_steps=2, **options), X)
 
 
+@pytest.mark.slow
 def test_attacks_mislead_and_more_steps_mislead_more(several):
     y = predict_probabilities(several, X).argmax(axis=1)
     loss = lambda X: -np.log(predict_probabilities(several, X)[np.arange(len(X)), y])  # noqa: E731
@@ -256,6 +262,7 @@ def test_a_keras_network_and_images():
 # --- the toolbox ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_arts_attacks_on_our_models_are_ours(several):
     evasion = pytest.importorskip("art.attacks.evasion", reason="needs the extra `adversarial`")
     y, clip = three(), (-3.0, 3.0)
@@ -281,6 +288,7 @@ def test_arts_attacks_on_our_models_are_ours(several):
     np.testing.assert_allclose(attack.generate(start, hot), iterated, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_art_and_the_classifier():
     evasion = pytest.importorskip("art.attacks.evasion", reason="needs the extra `adversarial`")
     labels = np.where(Y[:, 0] > 0, "yes", "no")

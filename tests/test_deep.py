@@ -83,6 +83,7 @@ def test_a_head_is_the_same_model(rows):
     assert_same_state(state(model), state(other), 1e-9)
 
 
+@pytest.mark.slow
 def test_points_where_inputs_are(rows):
     """Ordinary inducing points go through the network: where FeaturePoints are their outputs."""
     X, Y = rows

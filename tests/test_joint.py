@@ -109,6 +109,7 @@ def test_joint_draws_are_linear_in_what_is_drawn(three):
     assert F.shape == (500, 6, 3)
 
 
+@pytest.mark.slow
 def test_features_of_its_own_give_the_same_draws(three):
     one, two = (draw_f(model, X_NEW, num_samples=4) for model in (three, separate(three)))
     np.testing.assert_allclose(one, two, atol=1e-8)
@@ -169,6 +170,7 @@ def test_many_labels_are_sampled(monkeypatch):
     np.testing.assert_allclose(sampled, exact, rtol=1e-2)  # 1024 stratified draws
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["binary", "three"])
 def test_a_batch_of_one_is_mutual_information(name, request):
     model = request.getfixturevalue(name)

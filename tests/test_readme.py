@@ -109,6 +109,14 @@ def test_the_code_on_active_learning_runs():
     assert len(found["asked"]) == 2
 
 
+@pytest.mark.slow
+def test_the_code_on_criteria_runs():
+    found = run("docs/criteria.md")
+    assert found["found"].best.value >= max(o.value for o in found["found"].optima)
+    assert found["f"].shape == (5,)
+    assert found["svc"].score(found["X"], found["y"]) > 0.8
+
+
 def test_no_other_page_has_code_that_nothing_runs():
     assert {page for page, text in PAGES.items() if "```python" in text} == {
         "README.md",
@@ -116,6 +124,7 @@ def test_no_other_page_has_code_that_nothing_runs():
         "docs/adversarial.md",
         "docs/checkpoints.md",
         "docs/cluster.md",
+        "docs/criteria.md",
         "docs/deep.md",
         "docs/guide.md",
         "docs/large-data.md",

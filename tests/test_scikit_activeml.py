@@ -72,6 +72,7 @@ def test_copies_share_the_model_which_no_fit_changes():
     assert not hasattr(clone(clf.fit(X, Y[:, 0])), "model_")
 
 
+@pytest.mark.slow
 def test_their_strategy_asks_what_our_policy_asks():
     """Least confidence is 1 - max p, which for two classes is ordered as the margin."""
     least = pool.UncertaintySampling(method="least_confident", random_state=0)
@@ -84,6 +85,7 @@ def test_their_strategy_asks_what_our_policy_asks():
     assert runs[0] == runs[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("strategy", "how"),
     [

@@ -53,15 +53,23 @@ class Bound:
         )
 
 
-def make_penalty(penalty: float) -> Parameter:
+def check_penalty(penalty: float) -> float:
     """
-    :return: a parameter, not trainable.
+    :return: the number.
     :raise ValueError: for anything but a positive and finite number.
     """
     value = np.asarray(penalty)
     if value.ndim or value.dtype.kind not in "iuf" or not 0 < value < math.inf:
         raise ValueError(f"penalty must be positive and finite, a number, got {penalty!r}")
-    return Parameter(value, transform=positive(), trainable=False)
+    return float(value)
+
+
+def make_penalty(penalty: float) -> Parameter:
+    """
+    :return: a parameter, not trainable.
+    :raise ValueError: for anything but a positive and finite number.
+    """
+    return Parameter(check_penalty(penalty), transform=positive(), trainable=False)
 
 
 class Penalized(Likelihood):

@@ -1,6 +1,43 @@
-"""A choice between models by what they say of rows that they have not seen."""
+"""A choice between models: by rows that they have not seen, or by the training data alone."""
 
 from ..prediction import leave_one_out_density
+from .criterion import Criterion, Gradient, ModeCriterion
+from .error_estimates import GACV, LeaveOneOut, SmoothedSpan, Span, left_out_margins
+from .fitted import HeldOutDensity, LeaveOneOutDensity, VariationalBound
 from .held_out import HeldOut, find_peak, held_out_density, most_folds
+from .laplace import LaplaceEvidence, QuadraticLaplaceEvidence
+from .mode import Mode, mode_of_gram, mode_of_model, svm_mode
+from .optimise import Optimum, Selection, optimise, random_starts
+from .plug_in import Start, plug_in, start_from
 
-__all__ = ["HeldOut", "find_peak", "held_out_density", "leave_one_out_density", "most_folds"]
+__all__ = [
+    "Criterion",
+    "GACV",
+    "Gradient",
+    "HeldOut",
+    "HeldOutDensity",
+    "LaplaceEvidence",
+    "LeaveOneOut",
+    "LeaveOneOutDensity",
+    "Mode",
+    "ModeCriterion",
+    "Optimum",
+    "QuadraticLaplaceEvidence",
+    "Selection",
+    "SmoothedSpan",
+    "Span",
+    "Start",
+    "VariationalBound",
+    "find_peak",
+    "held_out_density",
+    "leave_one_out_density",
+    "left_out_margins",
+    "mode_of_gram",
+    "mode_of_model",
+    "most_folds",
+    "optimise",
+    "plug_in",
+    "random_starts",
+    "start_from",
+    "svm_mode",
+]

@@ -1,0 +1,172 @@
+"""What a criterion of kernel and penalty is, and those that look at a support vector machine."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import tensorflow as tf
+from gpflow.base import AnyNDArray
+from gpflow.kernels import Kernel
+from gpflow.utilities import parameter_dict
+
+from ..data.checks import check_inputs
+from .mode import Mode, svm_mode
+
+
+class Criterion(ABC):
+    """
+    A number that tells how good a kernel and a penalty are, from the training data alone.
+
+    :cvar greater_is_better: whether it is to be maximised; else minimised.
+    :cvar looks_at_penalty: False where only the product of penalty and kernel counts, so that one
+        of penalty and variance is to be fixed.
+    """
+
+    greater_is_better: ClassVar[bool]
+    looks_at_penalty: ClassVar[bool] = True
+
+    @abstractmethod
+    def __call__(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> float:
+        """
+        :param kernel: of one latent function, used as it is.
+        :param data: X [N, D] and Y [N, 1] of two classes.
+        :param penalty: C, positive and finite.
+        :raise ValueError: for bad data, penalty or kernel.
+        """
+
+    def cost(self, value: float) -> float:
+        """:return: the value, or its negative: always to be minimised."""
+        return -value if self.greater_is_better else value
+
+
+class Gradient(NamedTuple):
+    """A criterion and its derivatives, where the sets of support vectors stay what they are."""
+
+    value: float
+    kernel: dict[str, AnyNDArray]  #: by the (constrained) value of what is trainable in the kernel
+    penalty: float
+
+
+class Seen(NamedTuple):
+    """A support vector machine as tensors; `rows` are those that the criterion treats apart."""
+
+    gram: tf.Tensor  #: [N, N]
+    y: tf.Tensor  #: [N]
+    penalty: tf.Tensor  #: []
+    alpha: tf.Tensor  #: [N]
+    rows: AnyNDArray  #: support vectors that are not bounded
+
+    @property
+    def latent(self) -> tf.Tensor:
+        """:return: f, [N]."""
+        return tf.linalg.matvec(self.gram, self.alpha * self.y)
+
+    @property
+    def margins(self) -> tf.Tensor:
+        """:return: y f, [N]."""
+        return self.y * self.latent
+
+    def block(self) -> tf.Tensor:
+        """:return: the Gram matrix of `rows`."""
+        return tf.gather(tf.gather(self.gram, self.rows), self.rows, axis=1)
+
+
+class ModeCriterion(Criterion):
+    """
+    A criterion of a support vector machine whose bias, if any, is in the kernel.
+
+    :cvar slack: "linear" or "quadratic".
+    :cvar has_gradient: whether `gradient` is of use.
+    """
+
+    slack: ClassVar[str]
+    has_gradient: ClassVar[bool] = True
+
+    @abstractmethod
+    def _of(self, seen: Seen) -> tf.Tensor:
+        """:return: the criterion, []."""
+
+    def __call__(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> float:
+        """As in `Criterion`."""
+        return self.of_mode(svm_mode(kernel, data, penalty, slack=self.slack))
+
+    def of_mode(self, mode: Mode) -> float:
+        """
+        :param mode: of the slack of this criterion.
+        :raise ValueError: for another slack, or a free bias.
+        """
+        return float(self._of(self._seen(mode)))
+
+    def gradient(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> Gradient:
+        """
+        Derivatives by automatic differentiation, the sets of rows (no support vector, on the
+        margin, bounded) held fixed: true except where a row changes its set.
+
+        :return: of the criterion, in its trainable parameters and the penalty.
+        :raise ValueError: as the criterion; if it has none; if rows on the margin are equal.
+        """
+        if not self.has_gradient:
+            raise ValueError(f"{type(self).__name__} is a step function: it has no gradient")
+        mode = svm_mode(kernel, data, penalty, slack=self.slack)
+        named = {name: p for name, p in parameter_dict(kernel).items() if p.trainable}
+        X, C = check_inputs(data[0]), tf.Variable(mode.penalty, dtype=tf.float64)
+        variables = [p.unconstrained_variable for p in named.values()]
+        with tf.GradientTape() as tape:
+            gram = tf.cast(kernel(X), tf.float64)
+            value = self._of(_follow(mode, gram, C))
+        *slopes, by_penalty = tape.gradient(
+            value, [*variables, C], unconnected_gradients=tf.UnconnectedGradients.ZERO
+        )
+        pairs = zip(named.items(), slopes)
+        by_kernel = {name: _by_value(parameter, slope) for (name, parameter), slope in pairs}
+        return Gradient(float(value), by_kernel, float(by_penalty))
+
+    def _seen(self, mode: Mode) -> Seen:
+        self._check(mode)
+        parts = (mode.gram, mode.y, mode.penalty, mode.alpha)
+        gram, y, C, alpha = (tf.constant(part, tf.float64) for part in parts)
+        return Seen(gram, y, C, alpha, mode.marginal)
+
+    def _check(self, mode: Mode) -> None:
+        if mode.slack != self.slack:
+            raise ValueError(
+                f"{type(self).__name__} is of {self.slack} slack, got a mode of {mode.slack} slack"
+            )
+        if mode.free_bias:
+            raise ValueError(
+                f"{type(self).__name__} needs a bias with a prior: leave free_bias out, and add a "
+                "gpflow.kernels.Constant to the kernel"
+            )
+
+
+def _by_value(parameter: Any, slope: tf.Tensor) -> AnyNDArray:
+    """:return: the derivative by the value, from that by the unconstrained variable."""
+    if parameter.transform is None:
+        return np.asarray(slope)
+    log_rate = parameter.transform.forward_log_det_jacobian(parameter.unconstrained_variable, 0)
+    return np.asarray(slope * tf.exp(-log_rate))
+
+
+def _follow(mode: Mode, gram: tf.Tensor, penalty: tf.Variable) -> Seen:
+    """:return: the machine as a function of its Gram matrix and penalty, at fixed sets of rows."""
+    y, rows, C = tf.constant(mode.y), mode.marginal, tf.convert_to_tensor(penalty)
+    at_bound = np.zeros(len(mode.y))
+    at_bound[mode.bounded] = 1.0
+    fixed = Seen(gram, y, C, C * at_bound, rows)
+    if len(rows) == 0:
+        return fixed
+    lacking = tf.gather(y - fixed.latent, rows)
+    block = fixed.block()
+    if mode.slack == "quadratic":
+        block += tf.eye(len(rows), dtype=gram.dtype) / C
+    try:
+        weights = tf.linalg.solve(block, lacking[:, None])[:, 0]
+    except tf.errors.InvalidArgumentError as error:
+        raise ValueError(
+            "the kernel does not tell some rows on the margin apart: merge equal rows, or add a "
+            "small gpflow.kernels.White to the kernel"
+        ) from error
+    moving = tf.scatter_nd(rows[:, None], weights * tf.gather(y, rows), y.shape)
+    return fixed._replace(alpha=fixed.alpha + moving)

@@ -1,0 +1,157 @@
+r"""Estimates of the leave-one-out error, and that error itself (Gold & Sollich 2003, section 3.1).
+
+f is the support vector machine's, z_n = y_n f_n, l(z) = max(0, 1 - z), K^C = K + I / C, C the
+penalty, and H(a) = 1 for a >= 0.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from gpflow.base import AnyNDArray
+from gpflow.kernels import Kernel
+
+from ..checks import check_choice, check_number
+from .criterion import Criterion, ModeCriterion, Seen
+from .mode import SLACKS, Mode, svm_mode
+
+
+@dataclass(frozen=True)
+class GACV(ModeCriterion):
+    r"""
+    Wahba's generalised approximate cross-validation (eq. 13), of linear slack; smaller is better:
+
+        1/N sum_n l(z_n) + alpha_n K_nn F(z_n),    F = 2 for z < -1, 1 for -1 <= z <= 1, else 0.
+
+    It estimates the mean hinge loss of rows left out, and is never less: by Jaakkola and Haussler's
+    bound z_n falls by no more than alpha_n K_nn when row n is left out.
+    """
+
+    greater_is_better = False
+    looks_at_penalty = False
+    slack = "linear"
+
+    def _of(self, seen: Seen) -> tf.Tensor:
+        z = seen.margins
+        # Beyond the margin alpha is 0: rounding of a z of 1 must not decide.
+        factor = tf.where(z < -1, 2.0, tf.ones_like(z))
+        return tf.reduce_mean(
+            tf.nn.relu(1 - z) + seen.alpha * tf.linalg.diag_part(seen.gram) * factor
+        )
+
+
+@dataclass(frozen=True)
+class Span(ModeCriterion):
+    r"""
+    The span estimate of the leave-one-out error (eq. 12; Chapelle & Vapnik), of quadratic slack;
+    smaller is better:
+
+        1/N sum_n H(alpha_n S_n^2 - 1),    S_n^2 = 1 / [(K^C_SV)^-1]_nn.
+
+    1 - alpha_n S_n^2 is y_n f(x_n) without row n, exactly so if leaving it out neither makes nor
+    ends other support vectors. It is a step function: for optimisers there is `SmoothedSpan`.
+    """
+
+    greater_is_better = False
+    looks_at_penalty = False
+    slack = "quadratic"
+    has_gradient = False
+
+    def left_out_margins(self, mode: Mode) -> AnyNDArray:
+        """:return: y_n f(x_n) without row n, as the span has it, [N]."""
+        spans = _spans(self._seen(mode), 0.0).numpy()
+        margins = mode.y * mode.latent
+        margins[mode.support] = 1 - spans
+        return margins
+
+    def _of(self, seen: Seen) -> tf.Tensor:
+        wrong = tf.cast(_spans(seen, 0.0) >= 1, tf.float64)
+        return tf.reduce_sum(wrong) / len(seen.y)
+
+
+@dataclass(frozen=True)
+class SmoothedSpan(ModeCriterion):
+    r"""
+    The span estimate as a continuous function (section 3.1), of quadratic slack; smaller is better:
+
+        1/N sum_n 1 / (1 + exp(-c1 (alpha_n S_n^2 - 1) + c2)),
+        S_n^2 = 1 / [(K^C_SV + eta A_SV^-1)^-1]_nn - eta / alpha_n,    A = diag(alpha),
+
+    over all rows, where alpha_n S_n^2 = 0 for those that are no support vectors.
+
+    :ivar c1: slope of the step; the larger, the steeper.
+    :ivar c2: its shift.
+    :ivar eta: weight of the smoothing: 0 is `Span`'s S^2, infinity K^C_nn, Jaakkola and Haussler's.
+    """
+
+    greater_is_better = False
+    looks_at_penalty = False
+    slack = "quadratic"
+
+    c1: float = 5.0
+    c2: float = 0.0
+    eta: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_number(0, c1=self.c1, eta=self.eta)
+        check_number(-math.inf, c2=self.c2)
+
+    def _of(self, seen: Seen) -> tf.Tensor:
+        step = tf.sigmoid(self.c1 * (_spans(seen, self.eta) - 1) - self.c2)
+        others = (len(seen.y) - len(seen.rows)) * tf.sigmoid(
+            tf.constant(-self.c1 - self.c2, step.dtype)
+        )
+        return (tf.reduce_sum(step) + others) / len(seen.y)
+
+
+def _spans(seen: Seen, eta: float) -> tf.Tensor:
+    """
+    :return: alpha_n S_n^2 of support vectors: with G = (eta I + A^1/2 K^C A^1/2)^-1 it is 1 / G_nn
+        - eta, which divides by no small alpha.
+    """
+    root = tf.sqrt(tf.gather(seen.alpha, seen.rows))
+    eye = tf.eye(len(seen.rows), dtype=root.dtype)
+    inner = root[:, None] * (seen.block() + eye / seen.penalty) * root
+    G = tf.linalg.cholesky_solve(tf.linalg.cholesky(inner + eta * eye), eye)
+    return 1 / tf.linalg.diag_part(G) - eta
+
+
+@dataclass(frozen=True)
+class LeaveOneOut(Criterion):
+    r"""
+    The leave-one-out error itself (eq. 10), by a machine for every support vector; smaller is
+    better: 1/N sum_n H(-y_n f(x_n)), f without row n.
+
+    :ivar slack: "linear" or "quadratic".
+    """
+
+    greater_is_better = False
+    looks_at_penalty = False
+
+    slack: str = "linear"
+
+    def __post_init__(self) -> None:
+        check_choice(SLACKS, slack=self.slack)
+
+    def __call__(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> float:
+        """As in `Criterion`."""
+        margins = left_out_margins(svm_mode(kernel, data, penalty, slack=self.slack))
+        return float((margins <= 0).mean())
+
+
+def left_out_margins(mode: Mode) -> AnyNDArray:
+    """
+    :return: y_n f(x_n) of the machine without row n, [N]. Rows that are no support vectors do not
+        change it.
+    """
+    margins: AnyNDArray = mode.y * mode.latent
+    for n in mode.support:
+        rest = np.delete(np.arange(len(margins)), n)
+        part = mode._replace(gram=mode.gram[np.ix_(rest, rest)], y=mode.y[rest]).solved()
+        f = mode.gram[n, rest] @ (part.alpha * part.y) + part.bias
+        margins[n] = mode.y[n] * f
+    return margins

@@ -1,0 +1,71 @@
+"""Gram matrices: of a kernel, or given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from gpflow.base import AnyNDArray
+from gpflow.kernels import Kernel, MultioutputKernel
+
+from ..engine.shared_graph import Compiled
+
+
+@Compiled
+def _gram(kernel: Kernel, X: tf.Tensor) -> tf.Tensor:
+    return kernel(X)
+
+
+def gram_matrix(kernel: Kernel, X: Any, X2: Any = None) -> AnyNDArray:
+    """
+    :return: k(x, x2), [N, N2].
+    :raise TypeError: for what is no kernel of one latent function.
+    :raise ValueError: if it is not finite.
+    """
+    if not isinstance(kernel, Kernel) or isinstance(kernel, MultioutputKernel):
+        raise TypeError(
+            f"expected a GPflow kernel of one latent function, got {type(kernel).__name__}"
+        )
+    gram: AnyNDArray = np.asarray(_gram.bind(kernel)(X) if X2 is None else kernel(X, X2))
+    if not np.isfinite(gram).all():
+        raise ValueError(
+            "the kernel overflows or is NaN on X: standardise X and check the kernel's parameters"
+        )
+    return gram
+
+
+def check_gram(gram: Any, num_rows: int) -> AnyNDArray:
+    """
+    :return: the Gram matrix, [N, N], exactly symmetric.
+    :raise ValueError: for one of another size, not finite, not symmetric (beyond rounding), or with
+        a negative diagonal.
+    """
+    K: AnyNDArray = np.asarray(gram, dtype=np.float64)
+    if K.shape != (num_rows, num_rows):
+        raise ValueError(f"the Gram matrix of {num_rows} labels must be square, got {K.shape}")
+    if not np.isfinite(K).all():
+        raise ValueError("the Gram matrix holds NaN or infinity")
+    asymmetry = np.abs(K - K.T).max()
+    if asymmetry > 1e-6 * np.abs(K).max():
+        row, column = np.unravel_index(np.abs(K - K.T).argmax(), K.shape)
+        raise ValueError(
+            f"the Gram matrix is not symmetric: entries ({row}, {column}) and ({column}, {row}) "
+            f"differ by {asymmetry:.3g}; use (K + K.T) / 2 if that is rounding"
+        )
+    if K.diagonal().min() < 0:
+        raise ValueError("the Gram matrix has a negative diagonal, as no kernel has")
+    return (K + K.T) / 2
+
+
+def check_positive(gram: AnyNDArray) -> None:
+    """:raise ValueError: for a Gram matrix that is not positive semidefinite, beyond rounding."""
+    jitter = 1e-8 * len(gram) * gram.diagonal().max()
+    try:
+        np.linalg.cholesky(gram + (jitter + np.finfo(float).tiny) * np.eye(len(gram)))
+    except np.linalg.LinAlgError:
+        least = np.linalg.eigvalsh(gram)[0]
+        raise ValueError(
+            f"the Gram matrix is not positive semidefinite, as a kernel's is: an eigenvalue is "
+            f"{least:.3g}"
+        ) from None

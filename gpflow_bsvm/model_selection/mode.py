@@ -1,0 +1,198 @@
+r"""The support vector machine of a kernel, a data set and a penalty, as criteria look at it.
+
+With l(z) = max(0, 1 - z) (linear slack) or max(0, 1 - z)^2 / 2 (quadratic slack) it is the mode of
+f ~ GP(0, k) under sum_n penalty l(y_n f_n) (Gold & Sollich 2003, eq. 3-5): f = K (alpha * y).
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+from gpflow.base import AnyNDArray
+from gpflow.kernels import Kernel
+from sklearn.exceptions import ConvergenceWarning
+
+from ..checks import check_choice
+from ..data.checks import check_data
+from ..engine.natural import compiled_solve
+from ..likelihoods import Hinge
+from ..likelihoods.labels import check_binary_labels
+from ..likelihoods.penalty import check_penalty
+from ..models import BatchBSVM
+from .active_set import Dual, Point, refine, solve
+from .gram import check_gram, check_positive, gram_matrix
+
+SLACKS = ("linear", "quadratic")
+#: A violation of the conditions of optimality above this, in units of the margin, is told.
+_VIOLATION = 1e-6
+
+
+class Mode(NamedTuple):
+    """
+    A support vector machine: f(x) = sum_n alpha_n y_n k(x, x_n) + bias.
+
+    A row with alpha = 0 is no support vector. With linear slack one with 0 < alpha < penalty is on
+    the margin, y f = 1, and one with alpha = penalty is bounded, y f <= 1. With quadratic slack
+    none is bounded, and alpha = penalty (1 - y f) > 0 for all support vectors.
+    """
+
+    gram: AnyNDArray  #: [N, N], k(x_n, x_m)
+    y: AnyNDArray  #: [N], -1 or +1
+    penalty: float  #: C
+    slack: str  #: "linear" or "quadratic"
+    alpha: AnyNDArray  #: [N], dual variables
+    latent: AnyNDArray  #: [N], f(x_n)
+    bias: float = 0.0
+    free_bias: bool = False  #: whether it costs nothing; else it is in the kernel, or there is none
+
+    @property
+    def support(self) -> AnyNDArray:
+        """:return: rows with alpha > 0."""
+        return np.flatnonzero(self.alpha > 0)
+
+    @property
+    def bounded(self) -> AnyNDArray:
+        """:return: rows at the bound of linear slack."""
+        return np.flatnonzero(self.alpha >= self._upper)
+
+    @property
+    def marginal(self) -> AnyNDArray:
+        """:return: support vectors that are not bounded."""
+        return np.flatnonzero((self.alpha > 0) & (self.alpha < self._upper))
+
+    @property
+    def _upper(self) -> float:
+        return self.penalty if self.slack == "linear" else np.inf
+
+    @property
+    def objective(self) -> float:
+        """:return: 1/2 sum_n alpha_n y_n (f_n - bias) + penalty sum_n l(y_n f_n), the minimum."""
+        lacking = np.maximum(1 - self.y * self.latent, 0)
+        loss = lacking if self.slack == "linear" else lacking**2 / 2
+        norm = (self.alpha * self.y) @ (self.latent - self.bias)
+        return float(norm / 2 + self.penalty * loss.sum())
+
+    @property
+    def violation(self) -> float:
+        """:return: largest violation of the conditions of optimality, in units of the margin."""
+        return self._dual().violation(Point(self.alpha, self.bias))
+
+    def predict(self, kernel: Kernel, X: Any, Xnew: Any) -> AnyNDArray:
+        """
+        :param X: of the rows that this was made of.
+        :return: f(x), [Nnew].
+        """
+        f: AnyNDArray = gram_matrix(kernel, Xnew, X) @ (self.alpha * self.y) + self.bias
+        return f
+
+    def solved(self) -> Mode:
+        """:return: the machine of this Gram matrix, y, penalty and slack, by LibSVM."""
+        return self._at(solve(self._dual()))
+
+    def _dual(self) -> Dual:
+        y, C, linear = self.y, self.penalty, self.slack == "linear"
+        Q = self.gram * np.outer(y, y) + (0.0 if linear else np.eye(len(y)) / C)
+        # f = 0 costs C N / 2 with quadratic slack, and sum_n alpha_n^2 / 2 C is no more than that.
+        limit = C if linear else 1.01 * C * len(y) ** 0.5
+        return Dual(Q, y, self._upper, limit, self.free_bias)
+
+    def _at(self, point: Point) -> Mode:
+        latent = self.gram @ (point.alpha * self.y) + point.bias
+        mode = self._replace(alpha=point.alpha, bias=point.bias, latent=latent)
+        violation = mode.violation
+        if not violation <= _VIOLATION:
+            warnings.warn(
+                f"the support vector machine is not solved: a margin is wrong by {violation:.1e}; "
+                "is the Gram matrix positive semidefinite? Else use a smaller penalty or variance",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        return mode
+
+
+def svm_mode(
+    kernel: Kernel,
+    data: tuple[Any, Any],
+    penalty: float,
+    *,
+    slack: str = "linear",
+    free_bias: bool = False,
+) -> Mode:
+    """
+    The support vector machine by LibSVM (scikit-learn's SVC), to double precision.
+
+    :param kernel: of one latent function; a bias with a prior is a `Constant` kernel in it.
+    :param data: X [N, D] and Y [N, 1] of two classes, in {0, 1} or {-1, +1}.
+    :param penalty: C, positive and finite; for quadratic slack twice that of `SquaredHinge`.
+    :param slack: "linear" or "quadratic".
+    :param free_bias: add a bias that costs nothing, as LibSVM has it.
+    :raise ValueError: for bad data, another slack or penalty, or a kernel that overflows.
+    """
+    X, Y = check_data(_two_classes(), *data)
+    return _unsolved(gram_matrix(kernel, X), Y, penalty, slack, free_bias).solved()
+
+
+def mode_of_gram(
+    gram: Any, Y: Any, penalty: float, *, slack: str = "linear", free_bias: bool = False
+) -> Mode:
+    """
+    As `svm_mode`.
+
+    :param gram: [N, N], symmetric and positive semidefinite.
+    :param Y: [N, 1].
+    :raise ValueError: for another gram, too.
+    """
+    mode = _unsolved(gram, Y, penalty, slack, free_bias)
+    check_positive(mode.gram)
+    return mode.solved()
+
+
+def mode_of_model(model: BatchBSVM) -> Mode:
+    """
+    What criteria need of a mode that `ECM` has found: dual variables and the sets of rows.
+
+    They are refined by Newton steps on the sets, without the jitter of the model, which moves f by
+    some jitter times penalty.
+
+    :param model: whose q is the mode, with `Hinge`, one latent function and no mean function.
+    :raise TypeError: for another model.
+    :raise ValueError: for a q that is no point.
+    """
+    if not isinstance(model, BatchBSVM) or not isinstance(model.likelihood, Hinge):
+        raise TypeError(
+            "expected a BatchBSVM with likelihood Hinge, fitted by ECM, got "
+            f"{type(model).__name__}; for others use svm_mode(kernel, data, penalty)"
+        )
+    X, Y = (part.numpy() for part in model.data)
+    penalty = float(model.likelihood.penalty.numpy())
+    mode = _unsolved(gram_matrix(model.kernel, X), Y, penalty, "linear", False)
+    weights = _weights_of(model)
+    start = np.clip(weights * mode.y, 0, penalty)
+    return mode._at(refine(mode._dual(), Point(start, 0.0)))
+
+
+def _weights_of(model: BatchBSVM) -> AnyNDArray:
+    """:return: Lz^-T s, [N]: of f = K Lz^-T s."""
+    natural = model.natural()
+    if natural.P.numpy()[0].diagonal().min() < 1e6:
+        raise ValueError("the model's q is no point: run gpflow_bsvm.inference.ECM() first")
+    q = compiled_solve(natural)
+    s = q.R.numpy()[0].T @ q.c.numpy()[0]
+    return np.linalg.solve(model.prior_factor().numpy()[0].T, s)
+
+
+@functools.cache
+def _two_classes() -> Hinge:
+    """:return: what checks labels; to make one takes longer than a small machine."""
+    return Hinge()
+
+
+def _unsolved(gram: Any, Y: Any, penalty: float, slack: str, free_bias: bool) -> Mode:
+    check_choice(SLACKS, slack=slack)
+    C, Y = check_penalty(penalty), np.asarray(Y).reshape(-1)
+    check_binary_labels(Y)
+    y, zeros = np.where(Y == 1, 1.0, -1.0), np.zeros(len(Y))
+    return Mode(check_gram(gram, len(Y)), y, C, slack, zeros, zeros, free_bias=free_bias)

@@ -1,0 +1,162 @@
+"""Hyperparameters from evidence, predictions from scikit-learn's SVC; and an SVC's as a start."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import gpflow
+import numpy as np
+from gpflow.base import AnyNDArray
+from gpflow.functions import Zero
+from gpflow.kernels import Kernel, Linear, SharedIndependent, SquaredExponential
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.svm import SVC
+from sklearn.utils.validation import check_is_fitted
+
+from ..data.checks import check_inputs
+from ..likelihoods import SquaredHinge
+from ..likelihoods.penalty import check_penalty
+from .gram import gram_matrix
+
+
+@dataclass(frozen=True)
+class Gram:
+    """
+    A GPflow kernel as a function of two arrays, as scikit-learn takes kernels.
+
+    :ivar kernel: of one latent function.
+    :ivar scaler: through which it sees X; None: as it is.
+    """
+
+    kernel: Kernel
+    scaler: Any = None
+
+    def __call__(self, X: Any, X2: Any) -> AnyNDArray:
+        """:return: k(x, x2), [N, N2]."""
+        return gram_matrix(self.kernel, self._scale(X), self._scale(X2))
+
+    def _scale(self, X: Any) -> AnyNDArray:
+        X = X if self.scaler is None else self.scaler.transform(X)
+        return np.asarray(X, gpflow.config.default_float())
+
+
+def plug_in(fitted: Any, *, rbf: bool = False, **options: Any) -> SVC | Pipeline:
+    """
+    An SVC with the kernel and the penalty that a Bayesian SVM has learned, to be fitted by its
+    `fit(X, y)`: sparse in the rows, with LibSVM's free bias, which the Bayesian one has not.
+
+    Of `LevelHinge` it is the machine whose slope is the mean of those of the levels; of several
+    classes SVC's, one class against one.
+
+    :param fitted: a `BSVMClassifier`, whose scaling of X the SVC shares; or a `BSVM`, `BatchBSVM`,
+        `LinearBSVM` or other model of GPflow's with a kernel and a likelihood with a penalty. The
+        kernel is copied.
+    :param rbf: give LibSVM its own kernel, with gamma = 1 / (2 lengthscale^2) and C = penalty times
+        variance: faster, for `SquaredExponential` of one lengthscale only.
+    :param options: of SVC, such as `probability` or `cache_size`.
+    :return: an SVC, not fitted; a pipeline if `rbf` and X is scaled.
+    :raise TypeError: for what has no kernel and no likelihood with a penalty.
+    :raise ValueError: for quadratic slack or a mean function, which SVC has not, another kernel
+        with `rbf`, and scikit-learn's `NotFittedError` for a classifier that is not fitted.
+    """
+    if hasattr(fitted, "get_params"):
+        check_is_fitted(fitted)
+    model, scaler = getattr(fitted, "model_", fitted), getattr(fitted, "scaler_", None)
+    kernel, penalty = _parts(model)
+    if not rbf:
+        return SVC(kernel=Gram(gpflow.utilities.deepcopy(kernel), scaler), C=penalty, **options)
+    gamma, variance = _as_rbf(kernel)
+    svc = SVC(kernel="rbf", gamma=gamma, C=penalty * variance, **options)
+    return svc if scaler is None else make_pipeline(FrozenEstimator(scaler), svc)
+
+
+def _parts(model: Any) -> tuple[Kernel, float]:
+    """:return: kernel and penalty, if an SVC can have them."""
+    kernel: Any = getattr(model, "kernel", None)
+    likelihood: Any = getattr(model, "likelihood", None)
+    kernel = kernel.kernel if isinstance(kernel, SharedIndependent) else kernel
+    if not isinstance(kernel, Kernel) or not hasattr(likelihood, "penalty"):
+        raise TypeError(
+            "expected a BSVMClassifier, or a model with a kernel and a likelihood with a penalty, "
+            f"such as Hinge; got {type(model).__name__} with likelihood {type(likelihood).__name__}"
+        )
+    if isinstance(likelihood, SquaredHinge):
+        raise ValueError(
+            "SVC has linear slack: for SquaredHinge(penalty) use gpflow_bsvm.model_selection."
+            "svm_mode(kernel, data, 2 * penalty, slack='quadratic') and its predict"
+        )
+    mean_function = getattr(model, "mean_function", None)
+    if not (mean_function is None or isinstance(mean_function, Zero)):
+        raise ValueError(
+            f"SVC has no mean function, the model has {type(mean_function).__name__}; use a "
+            "Constant or Linear kernel in its place"
+        )
+    return kernel, float(likelihood.penalty.numpy())
+
+
+def _as_rbf(kernel: Kernel) -> tuple[float, float]:
+    """:return: gamma and variance."""
+    whole = kernel.active_dims == slice(None)
+    scales = np.unique(kernel.lengthscales.numpy()) if type(kernel) is SquaredExponential else []
+    if not whole or len(scales) != 1:
+        raise ValueError(
+            "rbf=True needs a SquaredExponential of one lengthscale for all columns, got "
+            f"{type(kernel).__name__}{' of several' if len(scales) > 1 else ''}; leave it out"
+        )
+    return float(0.5 / scales[0] ** 2), float(kernel.variance.numpy())
+
+
+class Start(NamedTuple):
+    """What a Bayesian SVM may begin with: `Hinge(penalty)`, and a kernel of its own."""
+
+    kernel: Kernel
+    penalty: float
+
+
+def start_from(svc: SVC, X: Any = None, *, penalty: float | None = None) -> Start:
+    """
+    An SVC's C and kernel as a start, such as those of a grid search: the machine, but for its free
+    bias, is the same.
+
+    :param svc: fitted or not, with kernel "rbf", "linear", or one of `plug_in`.
+    :param X: [N, D], needed where gamma is "scale" or "auto".
+    :param penalty: of the start; the variance makes up for it, as only the product of both counts.
+        None: C.
+    :raise TypeError: for what is no SVC.
+    :raise ValueError: for another kernel, or a gamma that needs X.
+    """
+    if not isinstance(svc, SVC):
+        raise TypeError(f"expected a scikit-learn SVC, got {type(svc).__name__}")
+    penalty = float(svc.C) if penalty is None else check_penalty(penalty)
+    variance = svc.C / penalty
+    if svc.kernel == "rbf":
+        lengthscale = (0.5 / _gamma(svc, X)) ** 0.5
+        return Start(SquaredExponential(variance, lengthscales=lengthscale), penalty)
+    if svc.kernel == "linear":
+        return Start(Linear(variance), penalty)
+    if isinstance(svc.kernel, Gram) and svc.kernel.scaler is None:
+        kernel = gpflow.utilities.deepcopy(svc.kernel.kernel)
+        scaled = kernel if variance == 1 else gpflow.kernels.Product([kernel, _fixed(variance)])
+        return Start(scaled, penalty)
+    raise ValueError(
+        'a start is made of an SVC of kernel "rbf", "linear" or one of plug_in(model), got '
+        f"{svc.kernel!r}"
+    )
+
+
+def _fixed(variance: float) -> Kernel:
+    factor = gpflow.kernels.Constant(variance)
+    gpflow.set_trainable(factor, False)  # the other factor has a variance of its own
+    return factor
+
+
+def _gamma(svc: SVC, X: Any) -> float:
+    """:return: gamma as a number, as SVC's `fit` makes it."""
+    if not isinstance(svc.gamma, str):
+        return float(svc.gamma)
+    if X is None:
+        raise ValueError(f'gamma="{svc.gamma}" depends on X: give start_from(svc, X)')
+    X = check_inputs(X)
+    return 1 / float(X.shape[1] * (X.var() if svc.gamma == "scale" else 1.0))
