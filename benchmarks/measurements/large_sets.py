@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 import gpflow
 import numpy as np
 import tensorflow as tf
+from gpflow.keras import tf_keras
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import SGDClassifier
@@ -78,10 +79,10 @@ def _svgp(X: np.ndarray, y: np.ndarray) -> Callable:
     )
     gpflow.set_trainable(model.q_mu, False)
     gpflow.set_trainable(model.q_sqrt, False)
-    rows = tf.data.Dataset.from_tensor_slices((X, y[:, None].astype(float)))
+    rows = tf.data.Dataset.from_tensor_slices((X, y[:, None].astype(float if binary else int)))
     rows = iter(rows.shuffle(len(X), seed=0).repeat().batch(BATCH).prefetch(2))
     loss = model.training_loss_closure(rows, compile=False)
-    natural, adam = gpflow.optimizers.NaturalGradient(0.03), tf.optimizers.Adam(0.01)
+    natural, adam = gpflow.optimizers.NaturalGradient(0.03), tf_keras.optimizers.Adam(0.01)
 
     @tf.function
     def steps(number: tf.Tensor) -> None:
