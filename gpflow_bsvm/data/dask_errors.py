@@ -38,8 +38,11 @@ def named(error: Exception, where: str, task: Any) -> Exception:
         return error
     files = sorted(set(_files(task)))
     place = f"{where} (file {listed(files)})" if files else where
-    kind = OSError if isinstance(error, OSError) else ValueError
-    found = kind(f"{place} cannot be read: {error}")
+    message = f"{place} cannot be read: {error}"
+    try:
+        found: Exception = type(error)(message)
+    except TypeError:  # of a kind that is made of something else
+        found = OSError(message) if isinstance(error, OSError) else ValueError(message)
     found.__cause__ = error
     return found
 
