@@ -1,4 +1,4 @@
-"""Six large sets at hand: accuracy, NLL and seconds of the classifier and of what is usual there.
+"""Five large sets at hand: accuracy, NLL and seconds of the classifier and of what is usual there.
 
 A tenth of the rows is held out, at random. `bsvm` is `BSVMClassifier()` as it is; `svgp` GPflow's
 SVGP with minibatches of 1000, 100 inducing points, Adam for the kernel and natural gradients for q
@@ -33,7 +33,7 @@ from gpflow_bsvm import BSVMClassifier, metrics
 
 from ._common import numbered
 
-SETS = ("electricity", "adult", "a9a", "covtype_15k", "skin_nonskin", "poker")
+SETS = ("electricity", "adult", "a9a", "covtype_15k", "skin_nonskin")
 #: A random part of larger sets (poker, which has 829 201) is taken.
 MOST_ROWS = 250_000
 NUM_POINTS, BATCH, EPOCHS, MOST_STEPS = 100, 1000, 5, 3000
