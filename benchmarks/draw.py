@@ -27,7 +27,7 @@ PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
 TABLE = re.compile(r"(?<=<!-- table )(\w+)( -->\n).*?(?=<!-- end -->)", re.S)
 #: Tables that are a second look at the rows of another.
 ROWS = {
-    "quality_sets": "quality",
+    **dict.fromkeys(("quality_sets", "unfloored"), "quality"),
     "fit_sizes": "fit_time",
     "cluster_growth": "cluster",
     **dict.fromkeys(("weights", "constant", "large"), "linear"),
