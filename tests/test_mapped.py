@@ -73,12 +73,22 @@ def test_what_a_pass_has_read_is_not_resident(data, saved, dtype, order):
 
 
 @needs_linux
-def test_nor_are_minibatches_by_number(data, saved, rng):
-    X = saved()
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_nor_are_those_of_a_sample(tmp_path, rng, order):
+    """The system brings up to 2 MB of pages with one, of these 16."""
+    values = rng.normal(size=(2**19, D))
+    np.save(tmp_path / "X.npy", np.asarray(values, order=order))
+    X = np.load(tmp_path / "X.npy", mmap_mode="r")
     assert float(X.sum()) != 0
+    index = np.sort(rng.choice(len(X), 500, replace=False))
+    rows, where = source(X, np.zeros((len(X), 1))).gather(index)
+    assert resident() < 0.3 * X.nbytes / 2**10
+    np.testing.assert_array_equal(np.asarray(rows.X)[where], values[index])
+
+
+def test_minibatches_by_number_in_any_order(data, saved, rng):
     index = rng.permutation(N).reshape(4, -1)
-    rows, where = source(X, data[1]).gather(index)
-    assert resident() == 0
+    rows, where = source(saved(), data[1]).gather(index)
     np.testing.assert_array_equal(np.asarray(rows.X)[where], data[0][index])
 
 

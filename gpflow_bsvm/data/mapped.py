@@ -39,10 +39,8 @@ class MappedArrays(Reader):
 
     def numbered(self, index: AnyNDArray) -> Piece:
         """:return: the rows of these numbers, [n]."""
-        rows = [None if c is None else np.asarray(c[index]) for c in self._columns]
-        for column in self._columns:
-            give_back(column)
-        return Piece.of(rows, Origin(numbers=index))
+        columns = [None if c is None else _numbered(c, index) for c in self._columns]
+        return Piece.of(columns, Origin(numbers=index))
 
 
 def is_mapped(array: Any) -> bool:
@@ -60,11 +58,13 @@ def give_back(rows: Any) -> None:
     mapping, advice = _read_only(rows), getattr(mmap, "MADV_DONTNEED", None)
     if mapping is None or advice is None or rows.size == 0:
         return
-    low, high = getattr(np.lib, "array_utils", np).byte_bounds(rows)  # NumPy from 2, and before
     begin = np.frombuffer(mapping, np.uint8).ctypes.data
-    start = max(low - begin - _AROUND, 0) // mmap.PAGESIZE * mmap.PAGESIZE
-    with contextlib.suppress(OSError):  # of pages that are locked, say: it is advice only
-        mapping.madvise(advice, start, high - begin - start)
+    by_column = rows.ndim == 2 and abs(rows.strides[0]) < abs(rows.strides[1])
+    for part in rows.T if by_column else [rows]:
+        low, high = getattr(np.lib, "array_utils", np).byte_bounds(part)  # NumPy from 2, and before
+        start = max(low - begin - _AROUND, 0) // mmap.PAGESIZE * mmap.PAGESIZE
+        with contextlib.suppress(OSError):  # of pages that are locked, say: it is advice only
+            mapping.madvise(advice, start, high - begin - start)
 
 
 def _taken(rows: AnyNDArray) -> AnyNDArray:
@@ -74,6 +74,22 @@ def _taken(rows: AnyNDArray) -> AnyNDArray:
     own = np.array(rows)
     give_back(rows)
     return own
+
+
+def _numbered(column: AnyNDArray, index: AnyNDArray) -> AnyNDArray:
+    """
+    :return: `column[index]`. Pages are given back on the way if numbers rise, as those of a sample
+        do. Minibatches are all over the file: to bring its pages anew for each of them would take
+        longer than their steps.
+    """
+    if _read_only(column) is None or (np.diff(index) <= 0).any():
+        return np.asarray(column[index])
+    place = index // max(_AROUND // max(column[:1].nbytes, 1), 1)
+    parts = []
+    for some in np.split(index, np.flatnonzero(np.diff(place)) + 1):
+        parts.append(np.asarray(column[some]))
+        give_back(column[some[0] : some[-1] + 1] if len(some) else column[:0])
+    return np.concatenate(parts)
 
 
 def _read_only(array: Any) -> mmap.mmap | None:
