@@ -39,7 +39,7 @@ TABLE = re.compile(r"(?<=<!-- table )(\w+)( -->\n).*?(?=<!-- end -->)", re.S)
 MODULES = (engine, scores, learned, family, scale, distributed, passes, deep, adversarial, asking)
 #: Tables that are a second look at the rows of another.
 ROWS = {
-    "quality_sets": "quality",
+    **dict.fromkeys(("quality_sets", "unfloored"), "quality"),
     "fit_sizes": "fit_time",
     "cluster_growth": "cluster",
     "hybrid_trials": "hybrid",

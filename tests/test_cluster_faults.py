@@ -1,15 +1,20 @@
-"""Workers of their own processes, which die."""
+"""Workers of their own processes, which die, and files that cannot be read there."""
 
 import os
 import signal
 
+import dask
 import dask.array as da
+import dask.dataframe as dd
 import distributed
 import numpy as np
+import pandas as pd
 import pytest
 from conftest import make_data, make_model, state
 
+from gpflow_bsvm.data import DaskFrame, dask_data
 from gpflow_bsvm.data import cluster as cluster_module
+from gpflow_bsvm.data.dask_data import DaskReader
 from gpflow_bsvm.inference import CAVI, VEM
 
 pytestmark = pytest.mark.slow
@@ -52,7 +57,79 @@ def test_a_worker_that_dies_changes_nothing(client):
         np.testing.assert_array_equal(one, other)
 
 
+@pytest.fixture
+def parts(tmp_path):
+    """Files of a Dask data frame, opened while all is well."""
+    for number in range(3):
+        rows = slice(100 * number, 100 * number + 100)
+        table = pd.DataFrame(X[rows], columns=["a", "b"]).assign(y=Y[rows, 0])
+        table.to_parquet(tmp_path / f"part-{number}.parquet")
+        table.to_csv(tmp_path / f"part-{number}.csv", index=False)
+    return tmp_path
+
+
+def read(folder, ending):
+    how = dd.read_parquet if ending == "parquet" else dd.read_csv
+    return DaskFrame(how(f"{folder}/*.{ending}"), target="y")
+
+
+@pytest.mark.parametrize("on_workers", [True, False])
+def test_a_file_that_is_damaged_is_named(client, parts, on_workers):
+    rows, model = read(parts, "parquet"), make()
+    (parts / "part-1.parquet").write_bytes(b"no such thing as a table")
+    before = state(model)
+    message = r"^partition 1.*file '.*part-1\.parquet'\) cannot be read: Parquet magic bytes"
+    with pytest.raises(ValueError, match=message):
+        if on_workers:
+            SWEEPS.run(model, rows)
+        else:
+            next(rows.pieces(50))
+            list(rows.pieces(50))
+    for one, other in zip(state(model), before):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_a_file_that_cannot_be_opened_is_named_by_the_system(client, parts):
+    rows = read(parts, "csv")
+    (parts / "part-1.csv").unlink()
+    (parts / "part-1.csv").mkdir()
+    with pytest.raises(IsADirectoryError, match=r"part-1\.csv"):
+        SWEEPS.run(make(), rows)
+
+
+class Vanishing:
+    """What Dask computes well so many times, and then no more."""
+
+    def __init__(self, error, counter, times):
+        self.error, self.counter, self.times = error, counter, times
+
+    def __call__(self, part):
+        with open(self.counter, "a") as file:
+            file.write("x")
+        if os.path.getsize(self.counter) > self.times:
+            raise self.error
+        rows = slice(100 * part, 100 * part + 100)
+        return dask_data._piece_of_arrays(X[rows], Y[rows], None, part)
+
+
+@pytest.mark.parametrize(
+    "error", [OSError("the disk is gone"), TimeoutError("the disk is slow"), KeyError("no key")]
+)
+def test_errors_of_a_later_pass_are_their_own(client, tmp_path, monkeypatch, error):
+    """Not kept by the workers, rows are read in each pass; the first takes the first twice."""
+    monkeypatch.setattr(cluster_module.Cluster, "memory", 0.0)
+    reads = dask.delayed(Vanishing(error, str(tmp_path / "reads"), 1 + 3 * 5))
+    rows, model = DaskReader([reads(part) for part in range(3)]), make()
+    rows.num_rows = 300
+    steps = []
+    with pytest.raises(type(error), match=str(error.args[0])) as caught:
+        SWEEPS.run(model, rows, callback=lambda step, history: steps.append(step))
+    assert steps
+    assert caught.type is type(error)  # and no ConnectionError, which is an OSError too
+
+
 def test_a_cluster_that_is_gone_leaves_a_checkpoint(client, tmp_path, monkeypatch):
+    """The last of them all: it closes the cluster."""
     monkeypatch.setattr(cluster_module, "PATIENCE", 0.5)
     monkeypatch.setattr(cluster_module, "_LOOK", 0.5)
     left_alone, broken, resumed = make(), make(), make()

@@ -74,16 +74,16 @@ def _variants(fold: Fold) -> Iterator[tuple[str, float, float]]:
         P = np.stack([1 - p, p], axis=1)
         return name, metrics.nll(fold.y_test, P), metrics.error(fold.y_test, P)
 
-    usual = _fit(LevelHinge(PENALTY), fold)
+    usual = fitted(LevelHinge(PENALTY), fold)
     yield seen("levels", _p(usual, fold))
     yield seen("no interpolation", _steps(usual, fold))
     for name, levels in STRUCTURES.items():
-        model = _fit(LevelHinge(PENALTY, levels=levels()), fold)
+        model = fitted(LevelHinge(PENALTY, levels=levels()), fold)
         if name == "independent":
             calibrate(model, (fold.X, _column(fold)))
         yield seen(name, _p(model, fold))
-    yield seen("hinge's kernel", _p(_fit(LevelHinge(PENALTY), fold, Hinge(PENALTY)), fold))
-    yield seen("penalty 8", _p(_fit(LevelHinge(8.0), fold), fold))
+    yield seen("hinge's kernel", _p(fitted(LevelHinge(PENALTY), fold, Hinge(PENALTY)), fold))
+    yield seen("penalty 8", _p(fitted(LevelHinge(8.0), fold), fold))
     for name, M in {"classifier": "auto", "classifier, M = 100": 100}.items():
         chosen = gb.BSVMClassifier(num_inducing=M, random_state=fold.number).fit(fold.X, fold.y)
         yield seen(name, chosen.predict_proba(fold.X_test)[:, 1])
@@ -97,7 +97,7 @@ STRUCTURES: dict[str, Callable[[], Levels]] = {
 }
 
 
-def _fit(likelihood: Likelihood, fold: Fold, learner: Likelihood | None = None) -> gb.models.BSVM:
+def fitted(likelihood: Likelihood, fold: Fold, learner: Likelihood | None = None) -> gb.models.BSVM:
     model = _model(likelihood, fold)
     first = model if learner is None else _model(learner, fold)
     part = np.random.default_rng(fold.number).permutation(len(fold.X))[:LEARN_ROWS]

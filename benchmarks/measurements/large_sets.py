@@ -1,11 +1,13 @@
-"""Six large sets at hand: accuracy, NLL and seconds of the classifier and of what is usual there.
+"""Five large sets at hand: accuracy, NLL and seconds of the classifier and of what is usual there.
 
 A tenth of the rows is held out, at random. `bsvm` is `BSVMClassifier()` as it is; `svgp` GPflow's
 SVGP with minibatches of 1000, 100 inducing points, Adam for the kernel and natural gradients for q
-in turn, five epochs but 3000 steps at most (one latent function for each class, Softmax);
+in turn, five epochs but 3000 steps at most (one latent function for each class, Softmax), begun
+anew with smaller steps of q where they end in NaN;
 `nystroem` 300 components with averaged `SGDClassifier`, gamma and alpha from three folds of 5000
 rows; `boosting` scikit-learn's `HistGradientBoostingClassifier` with early stopping. All see
-standardised columns. covtype is the balanced part of 15 120 rows that is at hand.
+standardised columns. covtype is the balanced part of 15 120 rows that is at hand. Seconds are those
+of a processor, of one thread each: what else the machine does does not count.
 """
 
 from __future__ import annotations
@@ -17,20 +19,26 @@ from collections.abc import Callable, Iterator
 import gpflow
 import numpy as np
 import tensorflow as tf
+from gpflow.keras import tf_keras
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import SGDClassifier
 from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from threadpoolctl import threadpool_limits
 
 import gpflow_bsvm as gb
 from gpflow_bsvm import BSVMClassifier, metrics
 
 from ._common import numbered
 
-SETS = ("electricity", "adult", "a9a", "covtype_15k", "skin_nonskin", "poker")
+SETS = ("electricity", "adult", "a9a", "covtype_15k", "skin_nonskin")
+#: A random part of larger sets (poker, which has 829 201) is taken.
+MOST_ROWS = 250_000
 NUM_POINTS, BATCH, EPOCHS, MOST_STEPS = 100, 1000, 5, 3000
+#: Of natural gradients.
+STEP_SIZES = (0.03, 0.01, 0.003, 0.001)
 GRID = {
     "nystroem__gamma": (0.01, 0.03, 0.1, 0.3, 1.0),
     "sgdclassifier__alpha": (1e-6, 1e-5, 1e-4),
@@ -39,16 +47,26 @@ GRID = {
 
 def run(names: tuple[str, ...] = SETS) -> Iterator[dict]:
     warnings.simplefilter("ignore")
+    tf.config.threading.set_intra_op_parallelism_threads(1)
+    tf.config.threading.set_inter_op_parallelism_threads(1)
+    with threadpool_limits(1):
+        yield from _rows(names)
+
+
+def _rows(names: tuple[str, ...]) -> Iterator[dict]:
     for name in names:
         X, y = numbered(name)
-        X, X_test, y, y_test = train_test_split(X, y, test_size=0.1, random_state=0)
+        some = (
+            np.random.default_rng(0).permutation(len(y))[:MOST_ROWS] if len(y) > MOST_ROWS else ...
+        )
+        X, X_test, y, y_test = train_test_split(X[some], y[some], test_size=0.1, random_state=0)
         scaler = StandardScaler().fit(X)
         X, X_test = scaler.transform(X), scaler.transform(X_test)
         known = np.isin(y_test, y)
         for method, fit in FITS.items():
-            start = time.perf_counter()
+            start = time.process_time()
             predict = fit(X, y)
-            seconds = time.perf_counter() - start
+            seconds = time.process_time() - start
             P = predict(X_test[known])
             scores = {
                 "error": metrics.error(y_test[known], P),
@@ -65,6 +83,15 @@ def _bsvm(X: np.ndarray, y: np.ndarray) -> Callable:
 
 
 def _svgp(X: np.ndarray, y: np.ndarray) -> Callable:
+    for size in STEP_SIZES:
+        try:
+            return _svgp_of(X, y, size)
+        except tf.errors.InvalidArgumentError:
+            print(f"svgp: NaN at step size {size}", flush=True)
+    raise RuntimeError("NaN at all step sizes")
+
+
+def _svgp_of(X: np.ndarray, y: np.ndarray, size: float) -> Callable:
     classes, D = int(y.max()) + 1, X.shape[1]
     kernel = gpflow.kernels.SquaredExponential(4.0, lengthscales=np.full(D, D**0.5))
     binary = classes == 2
@@ -78,10 +105,10 @@ def _svgp(X: np.ndarray, y: np.ndarray) -> Callable:
     )
     gpflow.set_trainable(model.q_mu, False)
     gpflow.set_trainable(model.q_sqrt, False)
-    rows = tf.data.Dataset.from_tensor_slices((X, y[:, None].astype(float)))
+    rows = tf.data.Dataset.from_tensor_slices((X, y[:, None].astype(float if binary else int)))
     rows = iter(rows.shuffle(len(X), seed=0).repeat().batch(BATCH).prefetch(2))
     loss = model.training_loss_closure(rows, compile=False)
-    natural, adam = gpflow.optimizers.NaturalGradient(0.03), tf.optimizers.Adam(0.01)
+    natural, adam = gpflow.optimizers.NaturalGradient(size), tf_keras.optimizers.Adam(0.01)
 
     @tf.function
     def steps(number: tf.Tensor) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from .markdown import markdown
+from .markdown import markdown, scores
 
 #: Nearer than this a score is at its end.
 NEAR, AUC_NEAR = 1e-4, 1e-3
@@ -49,3 +49,16 @@ def time_to_auc(rows: pd.DataFrame) -> str:
         lines.append([method, shown, f"{fit['auc'].max():.4f}", f"{fit['seconds'].iloc[-1]:.0f}"])
     header = [f"seconds until AUC is within {AUC_NEAR:g} of the best ({best:.4f})", "best AUC"]
     return markdown(["", *header, "seconds in all"], lines)
+
+
+def large_sets(rows: pd.DataFrame) -> str:
+    """Error / NLL, and in brackets our seconds, those of others in units of them."""
+    methods = rows["method"].unique()
+    lines = []
+    for name, group in rows.groupby("data", sort=False):
+        about, fits = group.iloc[0], group.set_index("method")
+        ours = fits.loc["bsvm", "seconds"]
+        times = [f"{ours:.0f} s", *(f"{s / ours:.2g}" for s in fits.loc[methods[1:], "seconds"])]
+        cells = (f"{scores(fits.loc[m], 4)} ({time})" for m, time in zip(methods, times))
+        lines.append([name, f"{about['n']} / {about['d']} / {about['classes']}", *cells])
+    return markdown(["data", "rows / columns / classes", *methods], lines)

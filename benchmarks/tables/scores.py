@@ -42,6 +42,17 @@ def quality(rows: pd.DataFrame) -> str:
     return _ranked(everywhere(rows))
 
 
+def unfloored(rows: pd.DataFrame) -> str:
+    """NLL of the Gaussian processes on the sets to which all of these were fitted, and means."""
+    methods = ["bsvm", "svgp", "svgp, no floor"]
+    table = rows.pivot(index="data", columns="method", values="nll")[methods].dropna()
+    lines = [[name, *(f"{nll:.3f}" for nll in row)] for name, row in table.iterrows()]
+    ranks = table.round(6).rank(axis=1).mean()
+    lines.append(["mean", *(f"{mean:.4f}" for mean in table.mean())])
+    lines.append(["mean rank", *(f"{rank:.2f}" for rank in ranks)])
+    return markdown(["NLL", *methods], lines)
+
+
 def ablation(rows: pd.DataFrame) -> str:
     """NLL of each set, the mean, and on how many sets the variant is better than "levels"."""
     table = rows.pivot(index="variant", columns="data", values="nll")

@@ -2,9 +2,10 @@
 
 from .csv_files import CSVFiles
 from .dask_data import DaskArrays, DaskFrame
+from .mapped import MappedArrays
 from .opening import open_source
 from .parquet_files import ParquetFiles
-from .readers import Blocks, MappedArrays, Part, Reader
+from .readers import Blocks, Part, Reader
 from .sources import Source
 
 __all__ = [

@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import pickle
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import gpflow
 
 from ..optional import require
 from . import workers
+from .dask_errors import failure
 from .workers import Sent
 
 #: Sums of so many partitions become one.
@@ -73,15 +74,18 @@ class Cluster:
         """
         :return: what futures will be.
         :raise ConnectionError: where the cluster is gone.
+        :raise Exception: of the data, or whatever else a task has raised.
         """
         distributed, waited = require("distributed", extra="dask"), 0.0
-        with self._named_errors():
+        with self._named_errors(futures):
             while True:
                 try:
                     distributed.wait(futures, timeout=_LOOK)
                     found: list[Any] = self._client.gather(futures)
                     return found
                 except distributed.TimeoutError:
+                    if any(future.status == "error" for future in futures):
+                        raise  # it is that of a task
                     waited = 0.0 if self._client.nthreads() else waited + _LOOK
                     if waited >= PATIENCE:
                         raise TimeoutError(f"no worker for {waited:.0f} seconds") from None
@@ -103,14 +107,17 @@ class Cluster:
         return _KEPT_PART * sum(worker["memory_limit"] or _NO_LIMIT for worker in info)
 
     @contextlib.contextmanager
-    def _named_errors(self) -> Iterator[None]:
+    def _named_errors(self, futures: Sequence[Any] = ()) -> Iterator[None]:
+        """:param futures: tasks whose own errors are no errors of the cluster."""
         distributed = require("distributed", extra="dask")
         closed = getattr(distributed.client, "ClosedClientError", OSError)  # not in old versions
         lost = (OSError, TimeoutError, distributed.CancelledError, distributed.KilledWorker, closed)
         try:
             yield
-        except lost as error:
-            if isinstance(error, FileNotFoundError):  # of the data, not of the cluster
+        except (*lost, ValueError) as error:
+            if (own := failure(self._client, futures)) is not None:
+                raise own from own.__cause__
+            if isinstance(error, (FileNotFoundError, ValueError)):  # of the data, read here
                 raise
             raise ConnectionError(
                 f"the Dask cluster of {self._client} is gone, or its workers die of a partition "

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..optional import require
+from .dask_errors import named
 from .files import own_columns
 from .labels import ClassNumbers
 from .pieces import Origin, Piece
@@ -30,8 +31,13 @@ class DaskReader(Reader):
 
     def pieces(self, size: int) -> Iterator[Piece]:
         """See `Reader`."""
-        for partition in self.partitions:
-            yield from partition.compute().cut(size)
+        for number, partition in enumerate(self.partitions):
+            try:
+                piece = partition.compute()
+            except (OSError, ValueError) as error:
+                own = named(error, f"partition {number}", partition.dask.cull({partition.key}))
+                raise own from own.__cause__
+            yield from piece.cut(size)
 
 
 class DaskArrays(DaskReader):

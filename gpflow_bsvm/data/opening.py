@@ -13,7 +13,8 @@ from .checks import check_weights
 from .cluster import present_client
 from .cluster_source import ClusterSource
 from .dask_data import DaskReader, dask_reader, is_dask
-from .readers import Blocks, DatasetBatches, MappedArrays, Reader, is_mapped
+from .mapped import MappedArrays, is_mapped
+from .readers import Blocks, DatasetBatches, Reader
 from .sources import ArraySource, Source
 from .streams import Check, MappedSource, StreamSource
 

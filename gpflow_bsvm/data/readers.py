@@ -7,7 +7,6 @@ has `pieces` and says what is known beforehand; `gpflow_bsvm.data.streams` does 
 
 from __future__ import annotations
 
-import mmap
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -146,35 +145,6 @@ class DatasetBatches(Reader):
             piece = _of_block(element, Origin(row), "a dataset", in_batches=True)
             row += np.shape(piece.X)[0] if np.ndim(piece.X) else 0
             yield piece
-
-
-class MappedArrays(Reader):
-    """Arrays of which at least one is mapped from a file (`np.memmap`), never read as a whole."""
-
-    finite = True
-
-    def __init__(self, X: Any, Y: Any = None, weight: Any = None) -> None:
-        """
-        :param X: [N, D]; Y: [N, P]; weight: [N].
-        :raise ValueError: for arrays of different length.
-        """
-        self.columns = tuple(None if c is None else np.asanyarray(c) for c in (X, Y, weight))
-        self._rows = Piece.of(self.columns, Origin())
-        self._rows.check_lengths()
-        self.num_rows = len(X)
-
-    def pieces(self, size: int) -> Iterator[Piece]:
-        """See `Reader`."""
-        return self._rows.cut(size)
-
-
-def is_mapped(array: Any) -> bool:
-    """:return: whether an array's memory is that of a file."""
-    while isinstance(array, np.ndarray):
-        if isinstance(array, np.memmap):
-            return True
-        array = array.base
-    return isinstance(array, mmap.mmap)
 
 
 def _of_block(block: Any, origin: Origin, what: str, in_batches: bool = False) -> Piece:

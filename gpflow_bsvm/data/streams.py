@@ -15,9 +15,10 @@ from gpflow.base import AnyNDArray
 
 from .batch import Batch
 from .checks import check_weights
+from .mapped import MappedArrays
 from .pieces import Origin, Piece, regrouped
 from .prefetch import closed_at_end, prefetched
-from .readers import MappedArrays, Reader
+from .readers import Reader
 from .sources import Source
 
 #: Labels of more kinds than this are no classes, and are not looked at together.
@@ -196,18 +197,12 @@ class MappedSource(StreamSource):
     """Rows of arrays on disk: chunk by chunk, and those of a minibatch by number."""
 
     indexed = True
-
-    def __init__(self, reader: MappedArrays, check: Check, chunk_rows: int) -> None:
-        """See `StreamSource`."""
-        super().__init__(reader, check, chunk_rows)
-        self._columns = reader.columns
+    _reader: MappedArrays
 
     def gather(self, index: AnyNDArray) -> tuple[Batch, AnyNDArray]:
         """See `Source`: these rows and no others."""
-        flat = index.reshape(-1)
-        columns = [None if c is None else np.asarray(c[flat]) for c in self._columns]
-        piece = self.checked(Piece.of(columns, Origin(numbers=flat)))
-        return self._batch(piece), np.arange(flat.size).reshape(index.shape)
+        rows = self._batch(self.checked(self._reader.numbered(index.reshape(-1))))
+        return rows, np.arange(index.size).reshape(index.shape)
 
 
 def as_numbers(values: Any, name: str) -> AnyNDArray:
