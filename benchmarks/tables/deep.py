@@ -27,10 +27,7 @@ def hybrid_trials(rows: pd.DataFrame) -> str:
     """From the start, with and without what is to help it; then CAVI."""
     rows = rows[rows["data"] == TRIALS].set_index("method")
     lines = [
-        [
-            method,
-            *(cell for name in (f"{method}, before CAVI", method) for cell in _two(rows, name)),
-        ]
+        [method, *_two(rows.loc[[f"{method}, before CAVI"]]), *_two(rows.loc[[method]])]
         for method in rows.index.unique()
         if "before" not in method
     ]
