@@ -29,13 +29,14 @@ def draw() -> Figure:
     fig, axes = figure(2, len(NAMES), width=3.4)
     for n, name in enumerate(NAMES):
         group = rows[rows["data"] == name]
-        for ax, score in zip(axes[:, n], ("error", "nll")):
-            _curves(ax, group, score)
-        axes[0, n].set_title(NAMES[name])
-        axes[1, n].set_xlabel("processor time; softmax is 1")
-    axes[0, 0].set_ylabel("error on test rows")
-    axes[1, 0].set_ylabel("NLL on test rows")
-    axes[0, 0].legend(fontsize=7)
+        top, bottom = axes[n], axes[n + len(NAMES)]
+        _curves(top, group, "error")
+        _curves(bottom, group, "nll")
+        top.set_title(NAMES[name])
+        bottom.set_xlabel("processor time; softmax is 1")
+    axes[0].set_ylabel("error on test rows")
+    axes[len(NAMES)].set_ylabel("NLL on test rows")
+    axes[0].legend(fontsize=7)
     return fig
 
 
