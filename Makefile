@@ -4,12 +4,13 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 ARGS ?=
 
-.PHONY: compare test slow lint types notebooks benchmarks clean help
+.PHONY: compare test slow drills lint types notebooks benchmarks clean help
 
 help:
 	@echo "make compare      Bayesian SVM against SVGP and SVC (ARGS='heart german' for other data)"
 	@echo "make test         the tests, on all cores (ARGS='tests/test_cavi.py' for some)"
 	@echo "make slow         those that are slow by nature, notebooks among them"
+	@echo "make drills       those that kill processes, or look for leaks in a hundred fits"
 	@echo "make lint types   ruff and mypy"
 	@echo "make benchmarks   the measurements behind all tables and pictures (ARGS='step quality')"
 
@@ -23,7 +24,10 @@ test: $(VENV)/.dev-installed
 	$(PYTEST) -m "not slow" $(ARGS)
 
 slow: $(VENV)/.dev-installed
-	$(PYTEST) -m slow $(ARGS)
+	$(PYTEST) -m "slow and not drill" $(ARGS)
+
+drills: $(VENV)/.dev-installed
+	$(PYTEST) -m drill $(ARGS)
 
 lint: $(VENV)/.dev-installed
 	$(BIN)/ruff check .

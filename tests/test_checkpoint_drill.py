@@ -10,6 +10,7 @@ PATH = Path(__file__).parent.parent / "benchmarks" / "measurements" / "kills.py"
 
 
 @pytest.mark.slow
+@pytest.mark.drill
 def test_what_is_killed_ends_where_it_would_have():
     """More fits, and more kills, in benchmarks/measurements/kills.py."""
     spec = importlib.util.spec_from_file_location("kills", PATH)

@@ -34,6 +34,7 @@ def make():
     return make_model((X, Y))
 
 
+@pytest.mark.drill
 def test_a_worker_that_dies_changes_nothing(client):
     left_alone, disturbed = make(), make()
     expected = ROUNDS.run(left_alone, on_cluster())

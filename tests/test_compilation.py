@@ -471,6 +471,7 @@ def resident_megabytes() -> float:
 
 
 @pytest.mark.slow
+@pytest.mark.drill
 @pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="needs /proc to read the memory")
 def test_memory_does_not_grow_with_the_number_of_fits():
     for seed in range(40):  # warm up

@@ -47,8 +47,9 @@ def active_sets(rows: pd.DataFrame) -> str:
     whole = 100 * rows[rows["policy"] == "all"].groupby("data")["error"].mean()
     lines = []
     for name, line in errors.iterrows():
-        least = line.min()
-        cells = (f"**{v:.1f}**" if v == least else f"{v:.1f}" for v in line[list(POLICIES)])
+        cells = [f"{value:.1f}" for value in line[list(POLICIES)]]
+        least = min(cells, key=float)
+        cells = [f"**{cell}**" if cell == least else cell for cell in cells]
         lines.append([name, *cells, f"{whole[name]:.1f}"])
     return markdown(["data", *POLICIES.values(), "all labels"], lines)
 
