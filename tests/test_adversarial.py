@@ -22,6 +22,7 @@ from gpflow_bsvm.adversarial import (
     predict_probabilities,
     under_attack,
 )
+from gpflow_bsvm.adversarial.balls import Ball
 from gpflow_bsvm.deep import DeepKernel, FeaturePoints
 from gpflow_bsvm.likelihoods import CrammerSinger, Hinge, OneVsRest
 
@@ -175,15 +176,26 @@ def test_a_step_against_a_linear_network_in_closed_form(target):
 
 def test_iterated_steps_one_by_one():
     """The projected ascent of a linear network, in NumPy."""
-    y, box = three(), (-1.5, 1.5)
-    start, moved = np.clip(X, *box), np.clip(X, *box)
+    y, box = three(), (-2.5, 2.5)
+    start, moved, signs = np.clip(X, *box), np.clip(X, *box), []
     for _ in range(7):
         p = np.exp(moved @ WEIGHTS)
         gradient = (p / p.sum(axis=1, keepdims=True) - np.eye(3)[y]) @ WEIGHTS.T
-        moved = np.clip(moved + 0.1 * np.sign(gradient), start - 0.4, start + 0.4)
+        signs.append(np.sign(gradient))
+        moved = np.clip(moved + 0.5 * signs[-1], start - 1.7, start + 1.7)
         moved = np.clip(moved, *box)
-    again = pgd(softmax, start, y, 0.4, step=0.1, num_steps=7, clip=box)
-    np.testing.assert_allclose(again, moved, rtol=1e-14)
+    assert (signs[0] != signs[-1]).any()  # the first gradient is not enough
+    again = pgd(softmax, start, y, 1.7, step=0.5, num_steps=7, clip=box)
+    np.testing.assert_allclose(again, moved, rtol=1e-13)
+
+
+@pytest.mark.parametrize("norm", [np.inf, 2])
+def test_random_starts_are_uniform_in_the_ball(norm):
+    moves = Ball(0.3, norm).draw((2000, 3), seed=0)
+    # Of points that are uniform by volume, the share of the volume within theirs is uniform.
+    share = (np.linalg.norm(moves, ord=norm, axis=1) / 0.3) ** 3
+    assert stats.kstest(share, "uniform").pvalue > 0.05
+    assert abs(moves.mean()) < 0.01
 
 
 @pytest.mark.parametrize("norm", [np.inf, 2])

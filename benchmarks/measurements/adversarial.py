@@ -23,15 +23,19 @@ from gpflow_bsvm.adversarial import (
     predict_probabilities,
     under_attack,
 )
+from gpflow_bsvm.likelihoods import CrammerSinger
 from gpflow_bsvm.prediction import predict_marginals
 
-from ._networks import Hybrid, Images, Softmax, images, network
+from ._networks import NUM_CLASSES, Hybrid, Images, Softmax, images, network
 
 SETS = ("mnist", "fashion_mnist")
 EPSILONS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5)
 #: Strengths of the iterated attack, ten times the work, of the first seed.
 ITERATED = (0.1, 0.2, 0.3)
 ROWS, TEST_ROWS, EPOCHS, MEMBERS, SEEDS = 30_000, 1000, 4, 5, 2
+
+#: The paper's likelihood; of 1 and 4 the better one on 12 000 rows of MNIST, features frozen.
+PENALTY = 4.0
 
 
 class Contender(NamedTuple):
@@ -62,7 +66,8 @@ def _contenders(data: Images) -> Iterator[Contender]:
     yield Contender("ensemble of 5", 0, targets, doubts(targets))
     for seed in range(SEEDS):
         yield Contender("softmax", seed, targets[seed], doubts(targets[seed]))
-        trained = Hybrid(network(data.shape, seed), data.X, seed)
+        likelihood = CrammerSinger(NUM_CLASSES, penalty=PENALTY)
+        trained = Hybrid(network(data.shape, seed), data.X, seed, likelihood)
         trained.train(data.X, data.y, EPOCHS)
         trained.finish(data.X, data.y)
         model = trained.model
