@@ -118,7 +118,7 @@ def consistency(rows: pd.DataFrame) -> str:
     sizes = rows["n"].unique()
     lines = []
     for (inputs, classes), group in rows.groupby(["inputs", "classes"]):
-        errors = group.pivot(index="method", columns="n", values="rmse")
+        errors = group.pivot(index="method", columns="n", values="rmse").reindex(columns=sizes)
         for number, name in enumerate(rows["method"].unique()):
             cells = (_three(errors.loc[name, n]) for n in sizes)
             lines.append([f"{inputs}, {classes}" if number == 0 else "", name, *cells])
