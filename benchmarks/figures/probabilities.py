@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from gpflow_bsvm.plotting import figure
 
 ROWS = ("consistency",)
-TICKS = (0.03, 0.05, 0.1, 0.2)
+TICKS = (0.02, 0.03, 0.05, 0.1, 0.2)
 
 
 def draw() -> Figure:

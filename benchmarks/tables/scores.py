@@ -53,6 +53,13 @@ def unfloored(rows: pd.DataFrame) -> str:
     return markdown(["NLL", *methods], lines)
 
 
+def joint(rows: pd.DataFrame) -> str:
+    """NLL, means over sets."""
+    table = rows.groupby(["fit", "form"], sort=False)["nll"].mean().unstack(sort=False)
+    lines = [[name, *(f"{nll:.3f}" for nll in row)] for name, row in table.iterrows()]
+    return markdown(["NLL", *table.columns], lines)
+
+
 def ablation(rows: pd.DataFrame) -> str:
     """NLL of each set, the mean, and on how many sets the variant is better than "levels"."""
     table = rows.pivot(index="variant", columns="data", values="nll")
@@ -118,7 +125,7 @@ def consistency(rows: pd.DataFrame) -> str:
     sizes = rows["n"].unique()
     lines = []
     for (inputs, classes), group in rows.groupby(["inputs", "classes"]):
-        errors = group.pivot(index="method", columns="n", values="rmse")
+        errors = group.pivot(index="method", columns="n", values="rmse").reindex(columns=sizes)
         for number, name in enumerate(rows["method"].unique()):
             cells = (_three(errors.loc[name, n]) for n in sizes)
             lines.append([f"{inputs}, {classes}" if number == 0 else "", name, *cells])
