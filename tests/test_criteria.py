@@ -337,6 +337,7 @@ def test_quadratic_laplace_evidence_is_exact_away_from_the_kink(size):
     np.testing.assert_allclose(found, log_evidence(mode), rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [2, 3])
 def test_quadratic_laplace_evidence_is_near(size):
     for penalty in (0.5, 1.5, 5.0):
@@ -347,6 +348,7 @@ def test_quadratic_laplace_evidence_is_near(size):
         assert -0.05 * penalty - 0.02 < found - log_evidence(mode) < 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [2, 3])
 def test_laplace_evidence_becomes_exact_as_the_posterior_narrows(size):
     errors = []
@@ -400,6 +402,7 @@ def test_kappa_is_that_of_the_likelihood(penalty):
     np.testing.assert_allclose(kappa, of_grid, atol=1e-6)  # what a grid of 1001 places finds
 
 
+@pytest.mark.slow
 def test_variational_bound_is_below_the_evidence():
     X = np.array([[0.0], [0.8], [2.0]])
     Y, kernel = np.array([[1.0], [0.0], [0.0]]), gpflow.kernels.SquaredExponential(2.0)
@@ -458,6 +461,7 @@ def test_gradient_is_by_what_is_trainable(data):
 # --- criteria of fitted models -------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_criteria_that_there_were_have_the_same_face(data):
     kernel, likelihood = gpflow.kernels.SquaredExponential(2.0), Hinge(1.5)
     model = BatchBSVM(data, kernel, likelihood)
@@ -518,6 +522,7 @@ def test_what_is_smaller_is_better_is_minimised(data):
     )
 
 
+@pytest.mark.slow
 def test_starts_and_what_they_disagree_about(data):
     kernel = narrow_kernel()
     starts = random_starts(kernel, 1.0, 2, width=1.0, seed=1)
@@ -534,6 +539,7 @@ def test_starts_and_what_they_disagree_about(data):
     assert all(one[name] == two[name] for one, two in zip(starts, again) for name in one)
 
 
+@pytest.mark.slow
 def test_a_search_tells_that_it_ends_at_its_edge(data):
     kernel = gpflow.kernels.SquaredExponential(2.0, lengthscales=0.1)  # too small by far
     gpflow.set_trainable(kernel.variance, False)
@@ -612,6 +618,7 @@ def test_plugging_in_goes_there_and_back(data):
     np.testing.assert_allclose(gram.kernel(X), 3 * start.kernel(X).numpy())
 
 
+@pytest.mark.slow
 def test_a_classifier_plugs_in_with_its_scaling(data):
     X, y = 100 * data[0] + 7, np.where(data[1][:, 0] == 1, "yes", "no")
     classifier = gb.BSVMClassifier(loss="hinge", penalty=1.0, learn_kernel=False, num_inducing=8)
