@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
-import math
 from typing import Any, ClassVar
 
 import numpy as np
 import tensorflow as tf
 from check_shapes import inherit_check_shapes
 from gpflow import Parameter
-from gpflow.base import AnyNDArray, TensorType
+from gpflow.base import TensorType
 from gpflow.config import default_float
 
 from .base import Classification, Sites
@@ -19,9 +17,7 @@ from .hinge import BinaryHinges
 from .labels import check_binary_labels, check_columns, check_latents, signs
 from .levels import Levels, location_spread, log_probabilities
 from .penalty import Bound, Penalized, Seen
-
-#: The normaliser looks at so many places at most.
-_MOST_VERTICES = 20_000
+from .vertices import losses_at_vertices
 
 
 class LevelHinges(Penalized):
@@ -56,7 +52,7 @@ class LevelHinges(Penalized):
             )
         super().__init__(penalty, bound, **kwargs)
         self.levels, self._knots = levels, levels.knots()
-        self._vertices = _losses_at_vertices(levels) if self.normalizer else np.zeros((0, 2))
+        self._vertices = losses_at_vertices(levels) if self.normalizer else np.zeros((0, 2))
 
     @property
     def has_point_sites(self) -> bool:
@@ -239,28 +235,3 @@ class OneVsRestLevelHinge(LevelHinges, CategoricalLikelihood):
         """:return: P(y = c) at q(g) = N(Fmu, Fvar), [..., C]."""
         Fmu, Fvar = self.latents(Fmu), self.latents(Fvar)
         return tf.nn.softmax(tf.math.log_sigmoid(self.log_odds(Fmu, Fvar)), axis=-1)
-
-
-def _losses_at_vertices(levels: Levels) -> AnyNDArray:
-    """
-    Where hinges bend, f_k = +-1, the latent space is cut into polytopes; in each of them losses
-    are linear and sum_y L(y | g) is convex, so that it is largest at a vertex.
-
-    :return: [V, 2], losses of y = +1 and -1 at all vertices, of penalty 1.
-    :raise ValueError: if there are too many.
-    """
-    T, Q = levels.W.shape
-    if math.comb(2 * T, Q) > _MOST_VERTICES:
-        raise ValueError(
-            f"normalizer=True is to be had for fewer levels or latent functions: {T} and {Q} have "
-            f"{math.comb(2 * T, Q)} vertices"
-        )
-    planes, ends = np.tile(levels.W, (2, 1)), np.concatenate([1 - levels.b, -1 - levels.b])
-    chosen = np.array(list(itertools.combinations(range(2 * T), Q)))
-    A, c = planes[chosen], ends[chosen]
-    regular = np.abs(np.linalg.det(A)) > 1e-12
-    g = np.linalg.solve(A[regular], c[regular][..., None])[..., 0]
-    f = levels.b + g @ levels.W.T
-    positive = 2 * (1 - levels.t) * np.maximum(0, 1 - f)
-    negative = 2 * levels.t * np.maximum(0, 1 + f)
-    return np.stack([positive.mean(axis=1), negative.mean(axis=1)], axis=-1)
