@@ -10,7 +10,7 @@ help:
 	@echo "make compare      Bayesian SVM against SVGP and SVC (ARGS='heart german' for other data)"
 	@echo "make test         the tests, on all cores (ARGS='tests/test_cavi.py' for some)"
 	@echo "make slow         those that are slow by nature, notebooks among them"
-	@echo "make drills       those that kill processes, or look for leaks in a hundred fits"
+	@echo "make drills       slow ones for which .ci/run has no time: killed processes, leaks, draws"
 	@echo "make lint types   ruff and mypy"
 	@echo "make benchmarks   the measurements behind all tables and pictures (ARGS='step quality')"
 

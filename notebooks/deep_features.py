@@ -55,14 +55,14 @@ def scores(P):
 # %% [markdown]
 # ## 1. The network with a softmax layer
 #
-# Twelve epochs, by Keras as ever.
+# Eight epochs, by Keras as ever.
 
 # %%
 features = network()
 softmax = tf_keras.Sequential([features, layers.Activation("relu"), layers.Dense(10)])
 softmax.compile("adam", tf_keras.losses.SparseCategoricalCrossentropy(from_logits=True))
 images, images_test = (part.reshape(-1, 8, 8, 1).astype("float32") for part in (X, X_test))
-softmax.fit(images, y, batch_size=50, epochs=12, verbose=0)
+softmax.fit(images, y, batch_size=50, epochs=8, verbose=0)
 P_softmax = tf_keras.activations.softmax(softmax(images_test)).numpy()
 print("softmax", scores(P_softmax))
 
@@ -104,7 +104,7 @@ joint = deep.hybrid(network(), gb.likelihoods.OneVsRestLevelHinge(10), X, num_in
 epoch = len(X) // 50
 gb.inference.ML2(
     batch_size=50,
-    max_steps=12 * epoch,
+    max_steps=8 * epoch,
     record_every=epoch,
     every=1,
     learning_rate=0.1,

@@ -21,6 +21,7 @@ def test_distribution_is_the_generalised_inverse_gaussian(penalty, alpha):
     np.testing.assert_allclose(ours.log_prob(lam), theirs.logpdf(lam), atol=1e-8)
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 @pytest.mark.parametrize("penalty", PENALTIES)
 @pytest.mark.parametrize("alpha", [0.01, 1.0, 30.0])

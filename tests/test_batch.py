@@ -42,6 +42,7 @@ def test_it_is_the_sparse_model_at_the_data(data, fitted):
         np.testing.assert_allclose(one, two, rtol=1e-12)
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 def test_gpflows_vgp_has_the_same_optimum(data, fitted):
     mean_function = gpflow.functions.Constant(0.2)

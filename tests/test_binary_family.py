@@ -136,6 +136,7 @@ def test_normaliser_of_the_squared_hinge(penalty):
     assert SquaredHinge(penalty).log_kappa() == 0
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "likelihood",

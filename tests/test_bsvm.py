@@ -128,6 +128,7 @@ def three_outputs(data):
     return data[0], np.hstack([data[1], (rng.random((len(data[0]), 2)) > 0.5).astype(float)])
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 @LATENTS
 @pytest.mark.parametrize("whiten", [True, False])

@@ -156,6 +156,7 @@ def test_a_finished_fit_returns_at_once(data, tmp_path, name):
     assert {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == before
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 @pytest.mark.parametrize("name", slow(["VEM", "ML2", "SVI"], "ML2"))
 def test_more_steps_go_on(data, tmp_path, name):

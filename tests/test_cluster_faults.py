@@ -73,6 +73,7 @@ def read(folder, ending):
     return DaskFrame(how(f"{folder}/*.{ending}"), target="y")
 
 
+@pytest.mark.drill
 @pytest.mark.parametrize("on_workers", [True, False])
 def test_a_file_that_is_damaged_is_named(client, parts, on_workers):
     rows, model = read(parts, "parquet"), make()

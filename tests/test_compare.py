@@ -429,6 +429,7 @@ def fold(seed, num_rows=60):
     return X, y, X[:10].copy()
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 @pytest.mark.parametrize("learn", [False, True])
 @pytest.mark.parametrize("name", ["bsvm", "svgp-probit"])
@@ -494,6 +495,7 @@ def three_blobs():
     return X, y, X[:9].copy()
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["bsvm", "one-vs-rest", "svgp", "svgp-robustmax"])
 def test_a_refit_on_three_classes_forgets_the_last_one(name, monkeypatch):
@@ -560,6 +562,7 @@ def test_the_watch_does_not_count(name):
     assert seen[-1] < 0.1 * len(seen)
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 @pytest.mark.parametrize("dataset", [moons(), iris()], ids=["two", "three"])
 def test_the_default_table(dataset, monkeypatch, tmp_path):

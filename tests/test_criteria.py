@@ -142,6 +142,7 @@ def test_mode_predicts(data):
     np.testing.assert_allclose(mode.predict(kernel, data[0], data[0]), mode.latent, atol=1e-12)
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 def test_ecm_finds_the_same_mode(data):
     kernel = gpflow.kernels.Matern12(2.0)
@@ -461,6 +462,7 @@ def test_gradient_is_by_what_is_trainable(data):
 # --- criteria of fitted models -------------------------------------------------------------------
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 def test_criteria_that_there_were_have_the_same_face(data):
     kernel, likelihood = gpflow.kernels.SquaredExponential(2.0), Hinge(1.5)
@@ -489,6 +491,7 @@ def narrow_kernel():
     return gpflow.kernels.SquaredExponential(1.0, lengthscales=0.3)
 
 
+@pytest.mark.drill
 @pytest.mark.parametrize(
     "method", ["Nelder-Mead", pytest.param("Powell", marks=pytest.mark.slow), "L-BFGS-B"]
 )

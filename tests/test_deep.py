@@ -244,6 +244,7 @@ def test_networks_in_single_precision_and_a_classifier_on_one(rows):
     assert classifier.predict_proba(X).shape == (N, 2)
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 def test_other_algorithms_take_it(rows):
     X, _ = rows

@@ -47,6 +47,7 @@ def test_one_weight_against_quadrature(data, sampler):
     agree(draws.s, *moments_by_quadrature(X[:, 0], 2 * Y[:, 0] - 1, 3.0))
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 @pytest.mark.parametrize("sampler", SAMPLERS)
 def test_mean_function_and_weights(data, sampler):
@@ -77,6 +78,7 @@ def test_precisions_have_their_distribution():
     np.testing.assert_allclose(r, a + w, rtol=1e-12)
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 def test_samplers_agree_and_q_is_too_narrow(data):
     """The exact bound gives away a tenth of the variance, mean-field between f and lambda half."""

@@ -114,6 +114,7 @@ def test_sparse_rows_are_scaled(cancer):
     np.testing.assert_allclose(one, two, atol=1e-5)
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 def test_several_classes():
     X, y = load_iris(return_X_y=True)
@@ -124,6 +125,7 @@ def test_several_classes():
         assert (classifier.predict(rows) == y).mean() > 0.95
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 @pytest.mark.parametrize("classes", [2, 3])
 def test_more_columns_than_rows(classes, monkeypatch):

@@ -91,6 +91,7 @@ def test_before_the_first_step_of_adam_it_is_svi(data):
     assert_same_state(state(one), state(two), 1e-9)
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 def test_blocks_change_nothing(data):
     one, two = (fresh(data) for _ in range(2))

@@ -425,6 +425,7 @@ def test_a_classifier_in_its_own_units(ax, data, standardize, frame, recwarn):
     assert ax.get_xlabel() == ("size" if frame else "x1")
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 def test_a_classifier_of_three_classes(ax, data):
     X = 5 + 100 * data[0]

@@ -621,6 +621,7 @@ def in_a_fresh_process(code, folder):
     return np.load(folder / "p.npy")
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 def test_an_exported_model_needs_tensorflow_only(rows, classifiers, tmp_path):
     model = classifiers["strings"]

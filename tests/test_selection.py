@@ -205,6 +205,7 @@ def test_what_is_looked_at():
     assert found("hinge", 3, False) == ["hinge 3"]
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 def test_all_penalties_see_the_kernel_that_the_first_one_learned(monkeypatch):
     X, Y = clean()

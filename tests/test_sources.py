@@ -235,6 +235,7 @@ def test_columns_are_taken_by_name(data, tmp_path):
 # --- minibatches ---------------------------------------------------------------------------------
 
 
+@pytest.mark.drill
 @pytest.mark.parametrize("cached", [True, False])
 @pytest.mark.parametrize(
     "algorithm",
