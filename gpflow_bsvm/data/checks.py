@@ -29,7 +29,8 @@ def as_matrix(values: Any, name: str, origin: Origin = _WHOLE) -> Any:
     values = SparseRows(values) if scipy.sparse.issparse(values) else values
     array = values if isinstance(values, SparseRows) else np.asarray(values)
     if array.ndim != 2:
-        hint = f"; use {name}[:, None]" if array.ndim == 1 else ""
+        shape = "[:, None]" if array.ndim == 1 else f".reshape(len({name}), -1)"
+        hint = f"; use {name}{shape}" if array.ndim else ""
         raise ValueError(f"{name} must have shape [N, .], got shape {array.shape}{hint}")
     if len(array) == 0:
         raise ValueError(f"{name} has no rows; at least one is needed")

@@ -62,8 +62,8 @@ class DeepKernel(Kernel):  # type: ignore[misc]
         super().__init__()
         self.input_shape = input_shape_of(features, input_shape)
         self.kernel, self.features, self.training = kernel, features, False
-        outputs = call(features, tf.zeros([1, int(np.prod(self.input_shape))]), self.input_shape)
-        self.num_features = int(outputs.shape[-1])
+        # Builds the network, and looks whether it gives vectors.
+        call(features, tf.zeros([1, int(np.prod(self.input_shape))]), self.input_shape)
         # Modules of TensorFlow do not see those of Keras 3.
         self.weights = tuple(as_variables(features.weights)) if is_keras_3(features) else ()
 

@@ -19,7 +19,7 @@ from ..engine.m_step import compiled_expectation
 from ..engine.natural import Natural, compiled_solve
 from .algorithm import Run, Step
 from .minibatches import MinibatchAlgorithm, MinibatchRun, State
-from .ml2_loop import Constants, Learner
+from .ml2_loop import Constants, Given, Learner
 from .schedules import RobbinsMonro, Schedule, check_optimizer, check_schedule, rates
 
 
@@ -105,10 +105,9 @@ class _Learning(MinibatchRun):
         natural = self._learner(
             state.natural,
             Constants(scale, jitter_of(self._model), damping),
-            tf.constant(given, dtype),
-            tf.constant(moves),
-            tf.constant(block.index),
-            block.rows,
+            Given(
+                tf.constant(given, dtype), tf.constant(moves), tf.constant(block.index), block.rows
+            ),
         )
         return natural, Memory(self._learner.state()), given[-1]
 

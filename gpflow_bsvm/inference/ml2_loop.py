@@ -32,6 +32,15 @@ class Constants(NamedTuple):
     damping: tf.Tensor  #: [], what is taken of each step of an optimiser
 
 
+class Given(NamedTuple):
+    """The steps of a block: t = 0..T-1."""
+
+    rates: tf.Tensor  #: [T], of the natural-gradient steps
+    moves: tf.Tensor  #: [T], whether the optimisers make a step too
+    index: tf.Tensor  #: [T, B], which rows
+    rows: Batch
+
+
 def optimizer_of(option: Any) -> Any:
     """
     :param option: an optimiser of Keras, or a rate of Adam.
@@ -54,7 +63,8 @@ class Learner:
         :param network_optimizer: of these.
         """
         self._hyper, (self._likelihood, self._prior) = hyper, hyper.modules
-        weights = {id(v) for network in hyper.networks for v in network.all_weights()}
+        held = [v for network in hyper.networks for v in network.all_weights()]
+        weights = {id(v) for v in held}
         parts = [
             (optimizer, [v for v in hyper.variables if id(v) not in weights]),
             (network_optimizer, [v for v in hyper.variables if id(v) in weights]),
@@ -62,10 +72,8 @@ class Learner:
         self._parts = [(optimizer_of(option), own) for option, own in parts if own]
         for optimizer, own in self._parts:
             optimizer.build(own)
-        everything = [v for network in hyper.networks for v in network.all_weights()]
-        everything += hyper.variables
-        everything += [v for optimizer, _ in self._parts for v in as_variables(_held(optimizer))]
-        self._variables = list({id(v): v for v in everything}.values())
+            held += [*own, *as_variables(optimizer.variables)]
+        self._variables = list({id(v): v for v in held}.values())
         self._graphs: dict[Any, Any] = {}
 
     def state(self) -> tuple[AnyNDArray, ...]:
@@ -77,52 +85,32 @@ class Learner:
         for variable, value in zip(self._variables, state):
             variable.assign(value)
 
-    def __call__(
-        self,
-        natural: Natural,
-        constants: Constants,
-        rates: tf.Tensor,
-        moves: tf.Tensor,
-        index: tf.Tensor,
-        rows: Batch,
-    ) -> Natural:
+    def __call__(self, natural: Natural, constants: Constants, given: Given) -> Natural:
         """
         For t = 0..T-1 a natural-gradient step on the minibatch of rows index[t], and where moves[t]
         a step of the optimisers by the gradients at the same q, on the same rows.
 
-        :param rates: [T], of the natural-gradient steps.
-        :param moves: [T], booleans.
-        :param index: [T, B].
         :return: q after the steps.
         """
-        arguments = (natural, constants, rates, moves, index, rows)
+        arguments = (natural, constants, given)
         specs = tf.nest.map_structure(spec_of, arguments)
         key = tuple(tf.nest.flatten(specs))
         if key not in self._graphs:
             with in_training(self._hyper.networks):
                 self._graphs[key] = concrete(self._steps, *specs)
-        after = self._graphs[key](*arguments)
-        return Natural(*tf.nest.flatten(after))
+        return Natural(*tf.nest.flatten(self._graphs[key](*arguments)))
 
-    def _steps(
-        self,
-        natural: Natural,
-        constants: Constants,
-        rates: tf.Tensor,
-        moves: tf.Tensor,
-        index: tf.Tensor,
-        rows: Batch,
-    ) -> Natural:
+    def _steps(self, natural: Natural, constants: Constants, given: Given) -> Natural:
         def body(t: tf.Tensor, natural: Natural) -> Any:
-            batch, rate = take(rows, index[t]), rates[t]
+            batch, rate = take(given.rows, given.index[t]), given.rates[t]
             natural = tf.cond(
-                moves[t],
+                given.moves[t],
                 lambda: self._learn(natural, constants, batch, rate),
                 lambda: self._step(natural, constants, batch, rate),
             )
             return t + 1, natural
 
-        num_steps = tf.shape(index)[0]
+        num_steps = tf.shape(given.index)[0]
         _, natural = tf.while_loop(
             lambda t, *_: t < num_steps, body, (0, natural), parallel_iterations=1
         )
@@ -160,11 +148,6 @@ class Learner:
             for variable, old in zip(own, before):
                 step = tf.cast(damping, old.dtype) * (variable - old)
                 variable.assign(tf.where(damping < 1, old + step, variable))
-
-
-def _held(optimizer: Any) -> Any:
-    held = optimizer.variables
-    return held() if callable(held) and not isinstance(held, (list, tuple)) else held
 
 
 def _blend(old: Natural, sums: Natural, constants: Constants, rate: tf.Tensor) -> Natural:

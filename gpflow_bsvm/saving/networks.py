@@ -57,16 +57,12 @@ def _check(name: str, told: Any) -> None:
         registered = part.get("registered_name")
         known = registered and _keras(name).saving.get_registered_object(registered) is not None
         code = "lambda" in str(cls).lower() or cls in ("function", "__typespec__")
-        if code or not (known or (home in _HOMES and _is_own(registered, cls))):
+        if code or not (known or (home in _HOMES and registered in (None, cls))):
             raise TypeError(
                 f"the network holds a {cls} of {part.get('module')}, which a file cannot tell: use "
                 "layers of Keras, or make your own layer known by "
                 f"{name}.saving.register_keras_serializable()"
             )
-
-
-def _is_own(registered: Any, cls: Any) -> bool:
-    return registered in (None, cls)
 
 
 def _objects(told: Any) -> Iterator[dict[str, Any]]:
