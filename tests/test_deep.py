@@ -332,9 +332,7 @@ def test_rows_that_do_not_fit(rows):
         CAVI().run(model, (np.ones((2, 5)), np.array([[1.0], [-1.0]])))
     with pytest.raises(ValueError, match=wrong):
         model.kernel.features_of(np.ones((3, 5)))
-    with pytest.raises(
-        ValueError, match=r"shape \(3, 4, 4, 1\); use X\.reshape\(len"
-    ):
+    with pytest.raises(ValueError, match=r"shape \(3, 4, 4, 1\); use X\.reshape\(len"):
         hybrid(images(tf_keras.layers.Flatten()), Hinge(), np.ones((3, 4, 4, 1)), 2)
     model.kernel.features.layers[0].kernel.assign(np.full((D, 5), np.nan))
     with pytest.raises(ValueError, match="gives NaN or infinity for 40 of 40 rows, the first is r"):
