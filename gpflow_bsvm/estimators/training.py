@@ -17,9 +17,11 @@ from ..prediction.calibration import calibrate, leave_one_out_density
 from .specification import Data, Specification, distinct, make_model
 from .stages import NOWHERE, Stages
 
-#: The kernel is learned from this many rows at most, of fewer where there are many classes or
-#: inducing points: rows times L M^2 stay below `LEARN_WORK`, down to the fewest.
-LEARN_ROWS, FEWEST_LEARN_ROWS, LEARN_WORK = 2_000, 1_000, 5e8
+#: The kernel is learned from this many rows, or a quarter of all if that is more, up to the most; of
+#: fewer where there are many classes or inducing points: rows times L M^2 stay below `LEARN_WORK`,
+#: down to the fewest. A part that grows lets the error of probabilities fall on with more rows.
+LEARN_ROWS, LEARN_PART, MOST_LEARN_ROWS = 2_000, 0.25, 10_000
+FEWEST_LEARN_ROWS, LEARN_WORK = 1_000, 5e8
 #: Of classes with few rows this many are in every part of the data.
 RARE_ROWS = 20
 
@@ -74,7 +76,9 @@ def learn(spec: Specification, model: BSVM, data: Data) -> History:
     gpflow.set_trainable(model.inducing_variable, False)
     num_latents, num_inducing = model.num_features
     affordable = LEARN_WORK / (num_latents * num_inducing**2)
-    X, Y, weight = at_most(int(np.clip(affordable, FEWEST_LEARN_ROWS, LEARN_ROWS)), data, spec.seed)
+    part = LEARN_PART * max(len(data[0]), spec.num_rows or 0)
+    wanted = np.clip(part, LEARN_ROWS, MOST_LEARN_ROWS)
+    X, Y, weight = at_most(int(np.clip(affordable, FEWEST_LEARN_ROWS, wanted)), data, spec.seed)
     return VEM().run(model, (X, Y), sample_weight=weight, progress=spec.progress)
 
 
