@@ -99,10 +99,10 @@ class BSVMClassifier(Predictions, ClassifierMixin, BaseEstimator):  # type: igno
         :param bound: "exact" or "augmented", see `gpflow_bsvm.likelihoods.Hinge`.
         :param multi_class: the hinge of more than two classes, "crammer_singer" (one model of all)
             or "ovr" (one-vs-rest).
-        :param learn_kernel: learn what is trainable in the kernel by `VEM`, on 2000 rows or a quarter
-            of all, up to 10 000 (fewer with many classes). False: it is used as it is; the default one is then a squared
-            exponential of variance 4 whose lengthscale is 0.75 times the median distance between
-            inducing points.
+        :param learn_kernel: learn what is trainable in the kernel by `VEM`, on 2000 rows or a
+            quarter of all, up to 10 000 (fewer with many classes). False: it is used as it is; the
+            default one is then a squared exponential of variance 4 whose lengthscale is 0.75 times
+            the median distance between inducing points.
         :param calibrate: fit scale and offset of the link (several classes: a temperature) to
             leave-one-out marginals, see `gpflow_bsvm.prediction`; "auto": of a hinge only.
         :param num_inducing: M, at most; fewer where there are fewer distinct rows. "auto": 100, by
