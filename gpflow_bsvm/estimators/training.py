@@ -17,8 +17,8 @@ from ..prediction.calibration import calibrate, leave_one_out_density
 from .specification import Data, Specification, distinct, make_model
 from .stages import NOWHERE, Stages
 
-#: The kernel is learned from this many rows, or this part of all if that is more, up to the most; of
-#: fewer where there are many classes or inducing points: rows times L M^2 stay below `LEARN_WORK`,
+#: The kernel is learned from this many rows, or this part of all if that is more, up to the most;
+#: from fewer where there are many classes or inducing points: rows times L M^2 stay below the work,
 #: down to the fewest. As the part grows, so does the precision of probabilities.
 LEARN_ROWS, LEARN_PART, MOST_LEARN_ROWS = 2_000, 0.25, 10_000
 FEWEST_LEARN_ROWS, LEARN_WORK = 1_000, 5e8
