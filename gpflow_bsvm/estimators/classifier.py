@@ -100,7 +100,7 @@ class BSVMClassifier(Predictions, ClassifierMixin, BaseEstimator):  # type: igno
         :param multi_class: the hinge of more than two classes, "crammer_singer" (one model of all)
             or "ovr" (one-vs-rest).
         :param learn_kernel: learn what is trainable in the kernel by `VEM`, on 2000 rows or a
-            quarter of all, up to 10 000 (fewer with many classes). False: it is used as it is; the
+            quarter of all, up to 5000 (fewer with many classes). False: it is used as it is; the
             default one is then a squared exponential of variance 4 whose lengthscale is 0.75 times
             the median distance between inducing points.
         :param calibrate: fit scale and offset of the link (several classes: a temperature) to

@@ -20,7 +20,7 @@ from .stages import NOWHERE, Stages
 #: The kernel is learned from this many rows, or this part of all if that is more, up to the most;
 #: from fewer where there are many classes or inducing points: rows times L M^2 stay below the work,
 #: down to the fewest. As the part grows, so does the precision of probabilities.
-LEARN_ROWS, LEARN_PART, MOST_LEARN_ROWS = 2_000, 0.25, 10_000
+LEARN_ROWS, LEARN_PART, MOST_LEARN_ROWS = 2_000, 0.25, 5_000
 FEWEST_LEARN_ROWS, LEARN_WORK = 1_000, 5e8
 #: Of classes with few rows this many are in every part of the data.
 RARE_ROWS = 20
