@@ -41,8 +41,8 @@ from gpflow_bsvm.model_selection import (
     start_from,
     svm_mode,
 )
-from gpflow_bsvm.model_selection.slack import log_kappa
 from gpflow_bsvm.model_selection.mode import _weights_of
+from gpflow_bsvm.model_selection.slack import log_kappa
 from gpflow_bsvm.models import BSVM, BatchBSVM
 
 SLACKS = ("linear", "quadratic")

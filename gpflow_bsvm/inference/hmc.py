@@ -173,9 +173,7 @@ def _kernel(likelihood: Likelihood, rows: Projected, how: NoUTurn | Leapfrog) ->
 
 
 @Compiled
-def _first(
-    likelihood: Likelihood, s: tf.Tensor, how: NoUTurn | Leapfrog, rows: Projected
-) -> Any:
+def _first(likelihood: Likelihood, s: tf.Tensor, how: NoUTurn | Leapfrog, rows: Projected) -> Any:
     """:return: what the kernel keeps, before the first draw."""
     return _kernel(likelihood, rows, how).bootstrap_results(s)
 

@@ -8,8 +8,8 @@ from .held_out import HeldOut, find_peak, held_out_density, most_folds
 from .laplace import LaplaceEvidence, QuadraticLaplaceEvidence
 from .mode import Mode, mode_of_gram, mode_of_model, svm_mode
 from .optimise import Optimum, Selection, optimise, random_starts
-from .posterior import Posterior
 from .plug_in import Start, plug_in, start_from
+from .posterior import Posterior
 from .sampled import Estimate, SampledEvidence
 
 __all__ = [

@@ -1,6 +1,6 @@
 r"""Draws of a support vector machine's posterior, and what evidence needs of them.
 
-    Q(f | D) ~ N(f; 0, K) exp(-C sum_n l(y_n f_n)),    theta = K^-1 f    (Gold & Sollich 2003, 4.2)
+Q(f | D) ~ N(f; 0, K) exp(-C sum_n l(y_n f_n)),    theta = K^-1 f    (Gold & Sollich 2003, 4.2)
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class Posterior:
         """
         theta = self.parts(self.theta)
         left = self.parts(self.pulls) if form == "likelihood" else theta
-        products = np.einsum("pdn,pdm->pnm", left, theta, optimize=True) / theta.shape[1]
+        products = np.swapaxes(left, 1, 2) @ theta / theta.shape[1]
         if form == "prior":
             products = products - cho_solve((self.root, True), np.eye(len(self.root)))
         return np.asarray(products / (2 * len(self.root)))

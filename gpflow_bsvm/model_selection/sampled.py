@@ -27,6 +27,7 @@ from .slack import SLACKS, log_kappa
 FORMS = ("likelihood", "prior")
 #: The path to C is C t^4: near 0, where the mean loss changes fastest, there are more rungs.
 _POWER = 4
+_SAMPLER = StaticHMC()
 
 
 class Estimate(NamedTuple):
@@ -66,7 +67,7 @@ class SampledEvidence(Criterion):
     has_gradient = True
 
     slack: str = "linear"
-    sampler: Sampler = StaticHMC()
+    sampler: Sampler = _SAMPLER
     form: str = "likelihood"
     rungs: int = 0
 

@@ -1,6 +1,6 @@
 r"""What linear and quadratic slack say of a margin z = y f (Gold & Sollich 2003, eq. 2, 6):
 
-    l(z) = max(0, 1 - z)    or    max(0, 1 - z)^2 / 2,    Q(y | f) = kappa(C) exp(-C l(y f)).
+l(z) = max(0, 1 - z)    or    max(0, 1 - z)^2 / 2,    Q(y | f) = kappa(C) exp(-C l(y f)).
 """
 
 from __future__ import annotations
