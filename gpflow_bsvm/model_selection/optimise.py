@@ -5,27 +5,26 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from gpflow.base import AnyNDArray
 from gpflow.kernels import Kernel
 from gpflow.utilities import multiple_assign, read_values
-from scipy.optimize import OptimizeResult, minimize
 
 from ..checks import check_choice, check_number, check_whole
 from ..likelihoods.penalty import check_penalty
 from .ascent import ascend
+from .by_scipy import by_scipy
 from .criterion import Criterion
-from .search import Ending, Place, Search, Values, positive_values
+from .search import Place, Search, Values
 from .walk import walk
 
 _BY_SLOPES = ("L-BFGS-B", "gradient-ascent")
 #: Those of the paper, where the penalty stands for itself and other parameters for logarithms.
 _OWN = ("random-walk", "gradient-ascent")
 METHODS = ("Nelder-Mead", "Powell", "L-BFGS-B", *_OWN)
-#: First steps of Nelder and Mead, in the logarithm.
-_STEP = 0.5
 #: An optimum is at the edge of the search if so near to it, in the logarithm.
 _EDGE = 1e-3
 
@@ -112,8 +111,8 @@ def optimise(
     check_number(1 + 1e-6, reach=reach)
     _check_fits(criterion, method, len(starts) + 1, validation)
     learn = criterion.looks_at_penalty if learn_penalty is None else learn_penalty
-    how = {"linear_penalty": method in _OWN, "validation": validation}
-    search = Search(criterion, kernel, data, check_penalty(penalty), learn, **how)
+    begin = partial(Search, linear_penalty=method in _OWN, validation=validation)
+    search = begin(criterion, kernel, data, check_penalty(penalty), learn)
     with _restoring(kernel):
         points = [search.at(start) for start in ({}, *starts)]
         rngs = [np.random.default_rng([seed, number]) for number in range(len(points))]
@@ -153,26 +152,6 @@ def _merit(criterion: Criterion, optimum: Optimum) -> tuple[float, float]:
     return (0.0 if error is None else error, 0.0 if math.isnan(cost) else cost)
 
 
-def random_starts(
-    kernel: Kernel, penalty: float, num: int, *, width: float = 1.0, seed: int = 0
-) -> list[dict[str, AnyNDArray]]:
-    """
-    :param num: how many.
-    :param width: standard deviation of the logarithms about the present values.
-    :return: starts for `optimise`, with "penalty".
-    """
-    check_whole(0, num=num, seed=seed)
-    check_number(0, width=width)
-    rng = np.random.default_rng(seed)
-    values = {name: np.asarray(value) for name, value in positive_values(kernel).items()}
-    values["penalty"] = np.asarray(check_penalty(penalty))
-
-    def draw(value: AnyNDArray) -> AnyNDArray:
-        return np.asarray(value * np.exp(width * rng.normal(size=value.shape)))
-
-    return [{name: draw(value) for name, value in values.items()} for _ in range(num)]
-
-
 @contextmanager
 def _restoring(kernel: Kernel) -> Iterator[None]:
     """Whatever fails leaves the kernel as it was."""
@@ -182,6 +161,10 @@ def _restoring(kernel: Kernel) -> Iterator[None]:
     except BaseException:
         multiple_assign(kernel, before)
         raise
+
+
+def _error(place: Place) -> float:
+    return math.nan if place.validation_error is None else place.validation_error
 
 
 def _run(
@@ -198,15 +181,12 @@ def _run(
         end = ascend(search, x, bounds, most)
     else:
         cost = search.criterion.cost(search.value(x))  # raises what it has to say of the start
-        own = method == "random-walk"
         search.keep(x, cost)
-        end = walk(search, x, bounds, most, rng) if own else _scipy(search, x, method, bounds, most)
-    last = search.path[-1]
-    place = (
-        last
-        if last.validation_error is None
-        else min(reversed(search.path), key=lambda place: place.validation_error)
-    )
+        if method == "random-walk":
+            end = walk(search, x, cost, bounds, most, rng)
+        else:
+            end = by_scipy(search, x, method, bounds, most)
+    place = min(reversed(search.path), key=_error) if search.validates else search.path[-1]
     at = search.at(place.parameters)
     value = search.value(at) if math.isnan(place.value) else place.value
     gap = np.abs(at[:, None] - bounds).min(axis=1) / search.scale(at)
@@ -214,28 +194,3 @@ def _run(
     numbers = (end.evaluations, end.converged)
     path = tuple(search.path)
     return Optimum(value, place.parameters, *numbers, edges, place.validation_error, path)
-
-
-def _scipy(search: Search, x: AnyNDArray, method: str, bounds: AnyNDArray, most: int) -> Ending:
-    """By SciPy; the place is kept after each iteration."""
-    with_slope = method == "L-BFGS-B"
-    options: dict[str, Any] = {"maxfun" if with_slope else "maxfev": most}
-    if method == "Nelder-Mead":
-        step = min(_STEP, float(bounds[0, 1] - x[0]))
-        simplex = np.concatenate([x[None], x + step * np.eye(len(x))])
-        options |= {"initial_simplex": simplex, "xatol": 1e-3, "fatol": 1e-6}
-
-    def keep(intermediate_result: OptimizeResult) -> None:
-        search.keep(np.array(intermediate_result.x), float(intermediate_result.fun))
-
-    def function(x: AnyNDArray) -> Any:
-        if not with_slope:
-            return search.cost(x)
-        look = search.look(x)
-        return look.cost, look.slope
-
-    jac = with_slope or None
-    how = {"jac": jac, "bounds": bounds, "options": options, "callback": keep}
-    found = minimize(function, x, method=method, **how)
-    keep(found)
-    return Ending(found.x, int(found.nfev), bool(found.success))

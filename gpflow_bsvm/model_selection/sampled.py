@@ -13,6 +13,7 @@ import numpy as np
 import tensorflow as tf
 from gpflow.base import AnyNDArray
 from gpflow.kernels import Kernel
+from scipy.special import roots_legendre
 
 from ..checks import check_choice, check_whole
 from ..data.checks import check_inputs
@@ -101,7 +102,7 @@ class SampledEvidence(Criterion):
                 "SampledEvidence has gradients only: SampledEvidence(rungs=12) integrates them to "
                 'a value, and optimise(..., method="gradient-ascent") needs none'
             )
-        points, weights = np.polynomial.legendre.leggauss(self.rungs)
+        points, weights = roots_legendre(self.rungs)
         places, weights = (points + 1) / 2, weights / 2
         steps = C * _POWER * places ** (_POWER - 1) * weights
         means = [self._mean_loss(kernel, data, C * t**_POWER) for t in places]

@@ -78,6 +78,11 @@ class Search:
             raise ValueError("nothing is to be searched: no parameter of the kernel is trainable")
         self.path: list[Place] = []
 
+    @property
+    def validates(self) -> bool:
+        """:return: whether there are validation rows."""
+        return self._validation is not None
+
     def at(self, values: Values) -> AnyNDArray:
         """:return: the vector of a start."""
         unknown = set(values) - set(self._start) - {PENALTY}

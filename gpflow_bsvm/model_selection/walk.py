@@ -16,16 +16,22 @@ _SWEEPS, _CHANGE = 10, 1e-6
 
 
 def walk(
-    search: Search, x: AnyNDArray, bounds: AnyNDArray, most: int, rng: np.random.Generator
+    search: Search,
+    x: AnyNDArray,
+    cost: float,
+    bounds: AnyNDArray,
+    most: int,
+    rng: np.random.Generator,
 ) -> Ending:
     """
     Each parameter in turn takes a Gaussian step, which stays if the criterion is better there. The
     step of each adapts so that half of them stay. After each sweep the place is kept.
 
+    :param cost: at x.
     :param bounds: [P, 2], which steps do not leave.
     :param most: evaluations.
     """
-    cost, scale, evaluations = search.cost(x), search.scale(x), 1
+    scale, evaluations = search.scale(x), 1
     sizes, costs = _FIRST * scale, [cost]
     while evaluations < most:
         for entry in range(len(x)):
