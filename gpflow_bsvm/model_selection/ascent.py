@@ -65,11 +65,12 @@ def ascend(search: Search, x: AnyNDArray, bounds: AnyNDArray, most: int) -> Endi
 
 
 def _try(search: Search, x: AnyNDArray, bounds: AnyNDArray) -> Look | None:
-    """:return: None where the kernel overflows."""
+    """:return: None where the kernel overflows, or sampling fails."""
     try:
-        return _inside(search.look(x), bounds)
+        look = search.look(x)
     except ValueError:
         return None
+    return _inside(look, bounds) if np.isfinite(look.error).all() else None
 
 
 def _inside(look: Look, bounds: AnyNDArray) -> Look:
