@@ -77,7 +77,7 @@ def test_trajectories_are_those_of_the_paper(likelihood):
     X, Y = make_data(12)
     model = BatchBSVM((X, Y), kernel_with_offset() + gpflow.kernels.White(0.1), likelihood)
     sampler = StaticHMC(1, 0, num_chains=2, leapfrog_steps=5, step_size=0.07)
-    state, advance = sampler._begin(model, ProjectedData(model, open_all(model)).everything())
+    state, advance = sampler._begin(model, ProjectedData(model, open_all(model, None)).everything())
     start = state[0].numpy()[:, 0]
     after = advance(state, tf.constant(1), 0)[0][1].inner_results
     momenta = [part[0].numpy()[:, 0] for part in after.proposed_results[3:5]]
@@ -131,7 +131,7 @@ class Fixed(StaticHMC):
     """Draws that are given."""
 
     def run(self, model, data=None, **options):
-        s = np.random.default_rng(1).normal(size=(3, 10, 1, model.num_features[1]))
+        s = np.random.default_rng(1).normal(size=(3, 14, 1, model.num_features[1]))
         return Samples(self.change(s), model)
 
 
@@ -151,6 +151,7 @@ class Normal(Fixed):
         return s
 
 
+@pytest.mark.slow
 def test_a_stuck_chain_and_draws_without_slack_are_told_and_defined():
     X, Y = np.eye(4), np.array([[1.0], [0.0], [1.0], [0.0]])
     kernel = gpflow.kernels.SquaredExponential(lengthscales=0.1)  # f = s
@@ -170,12 +171,13 @@ def test_a_stuck_chain_and_draws_without_slack_are_told_and_defined():
     assert len(told) == 1
     assert found.kernel[".variance"] == 0 and np.isinf(found.error.kernel[".variance"])
     np.testing.assert_allclose(found.penalty, 2 / (np.exp(2.0) + 1))  # d log kappa / dC
-    assert found.error.penalty == 0
+    assert np.isinf(found.error.penalty)
 
 
 # --- gradients -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("slack", ["linear", "quadratic"])
 def test_gradients_by_the_papers_formulas(slack):
     """Eq. 18, 19, 20 term by term, of given draws."""
@@ -190,8 +192,8 @@ def test_gradients_by_the_papers_formulas(slack):
         z = y * f
         slope = -1.0 * (z < 1) if slack == "linear" else -np.maximum(1 - z, 0)
         inner = np.eye(6) - np.outer(f, inverse @ f)
-        expected["prior"] += -np.trace(by_variance @ inverse @ inner) / 12 / 30
-        expected["likelihood"] += -C / 12 * (slope * y) @ by_variance @ inverse @ f / 30
+        expected["prior"] += -np.trace(by_variance @ inverse @ inner) / 12 / 42
+        expected["likelihood"] += -C / 12 * (slope * y) @ by_variance @ inverse @ f / 42
         terms.append(np.mean(np.maximum(1 - z, 0) ** (1 if slack == "linear" else 2)))
     for form, criterion in forms.items():
         found = criterion.gradient_of(draws, kernel, (X, Y))
@@ -206,6 +208,7 @@ def test_gradients_by_the_papers_formulas(slack):
     np.testing.assert_allclose(found.penalty, expected, rtol=1e-7)  # of the differences
 
 
+@pytest.mark.slow
 def test_errors_are_those_of_means():
     """Of independent draws: the standard deviation by the root of their number."""
     X, Y = make_data(6)
@@ -285,14 +288,10 @@ def test_values_have_the_gradients():
         ends.append(criterion.estimate(kernel, data, 2.0))
     slope = (ends[0].value - ends[1].value) / (2 * h)
     error = np.hypot(ends[0].error, ends[1].error) / (2 * h)
-    # half of the rest is h^2 / 6 of the third derivative
-    agree(
-        gradient.kernel[".lengthscales"],
-        slope,
-        np.hypot(error, gradient.error.kernel[".lengthscales"]),
-        atol=5e-3,
-    )
     assert error < 5e-3 < abs(slope) / 2
+    both = np.hypot(error, gradient.error.kernel[".lengthscales"])
+    # the rest is h^2 / 6 of the third derivative
+    agree(gradient.kernel[".lengthscales"], slope, both, atol=5e-3)
 
 
 # --- as a criterion ------------------------------------------------------------------------------

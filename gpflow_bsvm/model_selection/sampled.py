@@ -120,9 +120,9 @@ class SampledEvidence(Criterion):
     def gradient(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> Gradient:
         """
         :return: the gradient, with standard errors from the scatter of the chains and of parts of
-            them. They are infinite, and a warning tells, where a chain never moved, and for the
-            kernel where no draw has slack (section 5.3.1): the gradient is then the mean all the
-            same, and nothing to rely on.
+            them. They are infinite, and a warning tells, where a chain never moved, and where no
+            draw has slack (section 5.3.1): the gradient is then the mean all the same, and nothing
+            to rely on.
         :raise ValueError: as the criterion, but for rungs.
         """
         return self.gradient_of(self.posterior(kernel, data, penalty), kernel, data)
@@ -137,10 +137,10 @@ class SampledEvidence(Criterion):
         with tf.GradientTape() as tape:
             kappa = log_kappa(self.slack, C)
         by_penalty = float(tape.gradient(kappa, C)) - draws.parts(draws.mean_losses).mean(axis=1)
-        trust, trust_kernel = _trusted(draws)
+        trusted = _is_trusted(draws)
         means = {name: np.asarray(parts.mean(axis=0)) for name, parts in by_kernel.items()}
-        errors = {name: _error(parts, trust_kernel) for name, parts in by_kernel.items()}
-        error = Gradient(math.nan, errors, float(_error(by_penalty, trust)))
+        errors = {name: _error(parts, trusted) for name, parts in by_kernel.items()}
+        error = Gradient(math.nan, errors, float(_error(by_penalty, trusted)))
         return Gradient(math.nan, means, float(by_penalty.mean()), error)
 
     def _mean_loss(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> Estimate:
@@ -177,9 +177,8 @@ def _error(parts: AnyNDArray, trusted: bool) -> AnyNDArray:
     return np.asarray(parts.std(axis=0, ddof=1) / math.sqrt(len(parts)))
 
 
-def _trusted(draws: Posterior) -> tuple[bool, bool]:
-    """:return: whether errors by the penalty, and by the kernel, tell anything."""
-    moves = _moves(draws)
+def _is_trusted(draws: Posterior) -> bool:
+    """:return: whether the scatter of the draws tells anything of errors."""
     seen = bool(draws.pulls.any())
     if not seen:
         warnings.warn(
@@ -187,7 +186,7 @@ def _trusted(draws: Posterior) -> tuple[bool, bool]:
             "tell; use more draws, or a smaller penalty",
             stacklevel=4,
         )
-    return moves, moves and seen
+    return _moves(draws) and seen
 
 
 def _moves(draws: Posterior) -> bool:
