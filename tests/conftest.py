@@ -95,6 +95,12 @@ def ard(num_columns=2):
     return gpflow.kernels.SquaredExponential(2.0, lengthscales=np.linspace(0.8, 1.5, num_columns))
 
 
+def kernel_with_offset():
+    """Its offset is the bias of a support vector machine."""
+    smooth = gpflow.kernels.SquaredExponential(2.0, lengthscales=[0.7, 1.2])
+    return smooth + gpflow.kernels.Constant(0.1)
+
+
 def log_normal(median, deviation):
     return tfp.distributions.LogNormal(np.float64(np.log(median)), np.float64(deviation))
 

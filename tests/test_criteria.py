@@ -1,26 +1,17 @@
-"""Choice of kernel and penalty by the support vector machine: Gold & Sollich (2003), plug-in."""
-
-import itertools
-import warnings
+"""Criteria of kernel and penalty by the support vector machine: Gold & Sollich (2003)."""
 
 import gpflow
 import numpy as np
 import pytest
 import tensorflow as tf
+from conftest import kernel_with_offset as make_kernel
 from conftest import make_data
-from scipy.optimize import lsq_linear, nnls
-from scipy.special import logsumexp
-from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
-from sklearn.pipeline import Pipeline
-from sklearn.svm import SVC
+from reference import axis, log_evidence
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.inference import ECM
-from gpflow_bsvm.likelihoods import Hinge, NormalizedHinge, PolyaGammaLogistic, SquaredHinge
+from gpflow_bsvm.likelihoods import Hinge, SquaredHinge
 from gpflow_bsvm.model_selection import (
     GACV,
-    Criterion,
     HeldOutDensity,
     LaplaceEvidence,
     LeaveOneOut,
@@ -29,29 +20,16 @@ from gpflow_bsvm.model_selection import (
     SmoothedSpan,
     Span,
     VariationalBound,
-    active_set,
     held_out_density,
     leave_one_out_density,
     left_out_margins,
     mode_of_gram,
-    mode_of_model,
-    optimise,
-    plug_in,
-    random_starts,
-    start_from,
     svm_mode,
 )
-from gpflow_bsvm.model_selection.laplace import log_kappa_quadratic
-from gpflow_bsvm.model_selection.mode import _weights_of
-from gpflow_bsvm.models import BSVM, BatchBSVM
+from gpflow_bsvm.model_selection.slack import log_kappa
+from gpflow_bsvm.models import BatchBSVM
 
 SLACKS = ("linear", "quadratic")
-
-
-def make_kernel():
-    """With an offset, which is the paper's bias."""
-    smooth = gpflow.kernels.SquaredExponential(2.0, lengthscales=[0.7, 1.2])
-    return smooth + gpflow.kernels.Constant(0.1)
 
 
 @pytest.fixture(scope="module")
@@ -61,106 +39,6 @@ def data():
 
 def some_modes(data, slack):
     return [svm_mode(make_kernel(), data, penalty, slack=slack) for penalty in (0.3, 2.0, 50.0)]
-
-
-# --- the machine ---------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("slack", SLACKS)
-@pytest.mark.parametrize("free_bias", [False, True])
-def test_mode_has_no_duality_gap(data, slack, free_bias):
-    for penalty in (1e-3, 0.3, 2.0, 100.0):
-        mode = svm_mode(make_kernel(), data, penalty, slack=slack, free_bias=free_bias)
-        alpha, weights = mode.alpha, mode.alpha * mode.y
-        dual = alpha.sum() - weights @ mode.gram @ weights / 2
-        dual -= 0.0 if slack == "linear" else alpha @ alpha / (2 * penalty)
-        np.testing.assert_allclose(dual, mode.objective, rtol=1e-11)
-        assert mode.violation < 1e-11
-        assert (alpha >= 0).all()
-        assert alpha.max() <= penalty or slack == "quadratic"
-        assert abs(weights.sum()) < 1e-9 or not free_bias
-
-
-def test_mode_of_quadratic_slack_is_a_least_squares_problem(data):
-    mode = svm_mode(make_kernel(), data, 2.0, slack="quadratic")
-    Q = mode.gram * np.outer(mode.y, mode.y) + np.eye(40) / 2.0
-    root = np.linalg.cholesky(Q).T
-    alpha, _ = nnls(root, np.linalg.solve(root.T, np.ones(40)))
-    np.testing.assert_allclose(mode.alpha, alpha, atol=1e-10)
-
-
-def test_mode_of_linear_slack_is_a_bounded_least_squares_problem(data):
-    kernel = make_kernel() + gpflow.kernels.White(0.01)  # for a Cholesky factor
-    mode = svm_mode(kernel, data, 2.0)
-    root = np.linalg.cholesky(mode.gram * np.outer(mode.y, mode.y)).T
-    target = np.linalg.solve(root.T, np.ones(40))
-    alpha = lsq_linear(root, target, bounds=(0, 2.0), method="bvls", tol=1e-14).x
-    np.testing.assert_allclose(mode.alpha, alpha, atol=1e-8)  # where BVLS stops
-    assert set(mode.bounded) == set(np.flatnonzero(alpha > 2.0 - 1e-6))
-
-
-def test_sets_are_those_of_the_paper(data):
-    mode = svm_mode(make_kernel(), data, 2.0)
-    z = mode.y * mode.latent
-    np.testing.assert_allclose(z[mode.marginal], 1, atol=1e-12)
-    assert (z[mode.bounded] <= 1).all() and (mode.alpha[mode.bounded] == 2.0).all()
-    others = np.setdiff1d(np.arange(40), mode.support)
-    assert (z[others] >= 1).all()
-    assert min(map(len, (mode.marginal, mode.bounded, others))) > 0
-    quadratic = svm_mode(make_kernel(), data, 2.0, slack="quadratic")
-    z, support = quadratic.y * quadratic.latent, quadratic.support
-    np.testing.assert_allclose(z[support], 1 - quadratic.alpha[support] / 2.0, atol=1e-12)
-    assert len(quadratic.bounded) == 0
-
-
-def test_mode_with_a_free_bias_is_svc(data):
-    mode = svm_mode(make_kernel(), data, 1.5, free_bias=True)
-    svc = SVC(kernel="precomputed", C=1.5, tol=1e-9).fit(mode.gram, data[1][:, 0])
-    # LibSVM keeps the Gram matrix in single precision
-    np.testing.assert_allclose(mode.latent, svc.decision_function(mode.gram), atol=1e-5)
-    np.testing.assert_array_equal(mode.support, np.sort(svc.support_))
-
-
-def test_an_offset_of_large_variance_is_a_free_bias(data):
-    smooth = gpflow.kernels.SquaredExponential(2.0)
-    free = svm_mode(smooth, data, 1.5, free_bias=True)
-    offset = svm_mode(smooth + gpflow.kernels.Constant(1e4), data, 1.5)
-    np.testing.assert_allclose(offset.latent, free.latent, atol=1e-3)  # it costs b^2 / 2e4
-
-
-def test_only_the_product_of_penalty_and_kernel_counts(data):
-    for slack in SLACKS:
-        mode = svm_mode(gpflow.kernels.SquaredExponential(2.0), data, 3.0, slack=slack)
-        other = svm_mode(gpflow.kernels.SquaredExponential(6.0), data, 1.0, slack=slack)
-        np.testing.assert_allclose(mode.latent, other.latent, atol=1e-11)
-        np.testing.assert_allclose(mode.alpha, 3 * other.alpha, atol=1e-11)
-
-
-def test_mode_predicts(data):
-    kernel = make_kernel()
-    mode = svm_mode(kernel, data, 1.5, free_bias=True)
-    np.testing.assert_allclose(mode.predict(kernel, data[0], data[0]), mode.latent, atol=1e-12)
-
-
-@pytest.mark.drill
-@pytest.mark.slow
-def test_ecm_finds_the_same_mode(data):
-    kernel = gpflow.kernels.Matern12(2.0)
-    model = BatchBSVM(data, kernel, Hinge(1.5, "augmented"))
-    ECM(max_steps=2000, tol=0.0).run(model)
-    mode = svm_mode(kernel, data, 1.5)
-    f = model.predict_f(data[0])[0].numpy()[:, 0]
-    np.testing.assert_allclose(f, mode.latent, atol=1e-5)  # the jitter of 1e-6 times alpha
-    np.testing.assert_allclose(_weights_of(model), mode.alpha * mode.y, atol=1e-4)  # unrefined
-    of_model = mode_of_model(model)
-    np.testing.assert_allclose(of_model.alpha, mode.alpha, atol=1e-10)
-    for rows in ("marginal", "bounded", "support"):
-        np.testing.assert_array_equal(getattr(of_model, rows), getattr(mode, rows))
-    with pytest.raises(ValueError, match="no point"):
-        gb.fit(model)
-        mode_of_model(model)
-    with pytest.raises(TypeError, match="BatchBSVM with likelihood Hinge"):
-        mode_of_model(BatchBSVM(data, kernel, NormalizedHinge()))
 
 
 # --- estimates of the leave-one-out error --------------------------------------------------------
@@ -296,34 +174,6 @@ TINY = {
 }
 
 
-def axis(middle, kink, width, num=40):
-    """Nodes and weights of Gauss and Legendre between the kink, the mode, and where all ends."""
-    ends = {middle - width, middle, middle + width}
-    ends |= {kink} if abs(kink - middle) < width else set()
-    points, weights = np.polynomial.legendre.leggauss(num)
-    pairs = list(itertools.pairwise(sorted(ends)))
-    nodes = [(high + low) / 2 + (high - low) / 2 * points for low, high in pairs]
-    return np.concatenate(nodes), np.concatenate([(b - a) / 2 * weights for a, b in pairs])
-
-
-def log_evidence(mode):
-    """Eq. 14 per row, by numerical integration over f, without kappa."""
-    K, y, C = mode.gram, mode.y, mode.penalty
-    widths = 9 * np.sqrt(K.diagonal())
-    if mode.slack == "linear":  # it falls exponentially beside a kink
-        rate = np.maximum(np.minimum(mode.alpha, C - mode.alpha), 1e-9)
-        widths = np.minimum(widths, 40 / rate)
-    axes = [axis(*about) for about in zip(mode.latent, y, widths)]
-    F, weights = (np.meshgrid(*parts, indexing="ij") for parts in zip(*axes))
-    F = np.stack(F, axis=-1).reshape(-1, len(y))
-    log_weights = np.sum(np.log(weights), axis=0).reshape(-1)
-    lacking = np.maximum(1 - F * y, 0)
-    loss = lacking if mode.slack == "linear" else lacking**2 / 2
-    exponents = -C * loss.sum(axis=1) - np.einsum("fi,ij,fj->f", F, np.linalg.inv(K), F) / 2
-    log_det = np.linalg.slogdet(2 * np.pi * K)[1]
-    return (logsumexp(exponents + log_weights) - log_det / 2) / len(y)
-
-
 def sharpened(size, penalty, slack, times):
     """A posterior to the power of `times`, where Laplace's method becomes exact."""
     gram, y = TINY[size]
@@ -333,7 +183,7 @@ def sharpened(size, penalty, slack, times):
 @pytest.mark.parametrize("size", [2, 3])
 def test_quadratic_laplace_evidence_is_exact_away_from_the_kink(size):
     mode = sharpened(size, 1.5, "quadratic", 400)
-    kappa = float(log_kappa_quadratic(tf.constant(mode.penalty, tf.float64)))
+    kappa = float(log_kappa("quadratic", tf.constant(mode.penalty, tf.float64)))
     found = QuadraticLaplaceEvidence(smoothing=0).of_mode(mode) - kappa
     np.testing.assert_allclose(found, log_evidence(mode), rtol=1e-9)
 
@@ -343,7 +193,7 @@ def test_quadratic_laplace_evidence_is_exact_away_from_the_kink(size):
 def test_quadratic_laplace_evidence_is_near(size):
     for penalty in (0.5, 1.5, 5.0):
         mode = sharpened(size, penalty, "quadratic", 1)
-        kappa = float(log_kappa_quadratic(tf.constant(penalty, tf.float64)))
+        kappa = float(log_kappa("quadratic", tf.constant(penalty, tf.float64)))
         found = QuadraticLaplaceEvidence(smoothing=0).of_mode(mode) - kappa
         # nats per row: what is cut off at the kink has the more weight, the larger the penalty
         assert -0.05 * penalty - 0.02 < found - log_evidence(mode) < 0
@@ -399,7 +249,7 @@ def test_quadratic_laplace_evidence_by_hand():
 @pytest.mark.parametrize("penalty", [0.2, 1.0, 1.1, 3.0, 40.0])
 def test_kappa_is_that_of_the_likelihood(penalty):
     of_grid = SquaredHinge(penalty / 2, normalizer=True).log_kappa()
-    kappa = log_kappa_quadratic(tf.constant(penalty, tf.float64))
+    kappa = log_kappa("quadratic", tf.constant(penalty, tf.float64))
     np.testing.assert_allclose(kappa, of_grid, atol=1e-6)  # what a grid of 1001 places finds
 
 
@@ -484,175 +334,7 @@ def test_criteria_that_there_were_have_the_same_face(data):
     np.testing.assert_allclose(found, expected, rtol=1e-10)
 
 
-# --- optimisers ----------------------------------------------------------------------------------
-
-
-def narrow_kernel():
-    return gpflow.kernels.SquaredExponential(1.0, lengthscales=0.3)
-
-
-@pytest.mark.drill
-@pytest.mark.parametrize(
-    "method", ["Nelder-Mead", pytest.param("Powell", marks=pytest.mark.slow), "L-BFGS-B"]
-)
-def test_optimise_finds_a_best_place(data, method):
-    kernel, criterion = narrow_kernel(), QuadraticLaplaceEvidence()
-    before = criterion(kernel, data, 1.0)
-    found = optimise(criterion, kernel, data, 1.0, method=method)
-    assert found.best.converged and found.best.value > before + 0.05
-    assert criterion(kernel, data, found.penalty) == found.best.value
-    np.testing.assert_array_equal(kernel.variance.numpy(), found.best.parameters[".variance"])
-    gradient = criterion.gradient(kernel, data, found.penalty)
-    logarithmic = [
-        gradient.kernel[".variance"] * kernel.variance.numpy(),
-        gradient.kernel[".lengthscales"] * kernel.lengthscales.numpy(),
-        gradient.penalty * found.penalty,
-    ]
-    np.testing.assert_allclose(logarithmic, 0, atol=2e-3)  # nats per row: where searches stop
-
-
-def test_what_is_smaller_is_better_is_minimised(data):
-    kernel = narrow_kernel()
-    before = GACV()(kernel, data, 1.0)
-    found = optimise(GACV(), kernel, data, 1.0, max_evaluations=60)
-    assert found.best.value < before
-    assert found.penalty == 1.0 and "penalty" not in found.best.parameters  # only C K counts
-    assert (
-        "penalty"
-        in optimise(
-            GACV(), kernel, data, 1.0, learn_penalty=True, max_evaluations=5
-        ).best.parameters
-    )
-
-
-@pytest.mark.slow
-def test_starts_and_what_they_disagree_about(data):
-    kernel = narrow_kernel()
-    starts = random_starts(kernel, 1.0, 2, width=1.0, seed=1)
-    far = {".lengthscales": 5.0}
-    found = optimise(SmoothedSpan(), kernel, data, 1.0, starts=[*starts, far], max_evaluations=40)
-    assert len(found.optima) == 4
-    values = [optimum.value for optimum in found.optima]
-    assert found.best.value == min(values) == SmoothedSpan()(kernel, data, found.penalty)
-    least, greatest = found.spread()[".lengthscales"]
-    assert least < greatest
-    assert found.spread()["value"] == (min(values), max(values))
-    assert "4 starts" in str(found) and ".lengthscales: " in str(found)
-    again = random_starts(narrow_kernel(), 1.0, 2, width=1.0, seed=1)
-    assert all(one[name] == two[name] for one, two in zip(starts, again) for name in one)
-
-
-@pytest.mark.slow
-def test_a_search_tells_that_it_ends_at_its_edge(data):
-    kernel = gpflow.kernels.SquaredExponential(2.0, lengthscales=0.1)  # too small by far
-    gpflow.set_trainable(kernel.variance, False)
-    found = optimise(LeaveOneOutHinge(), kernel, data, 1.0, reach=2.0, max_evaluations=40)
-    assert found.best.at_edge == (".lengthscales",)
-    assert "at the edge of the search: .lengthscales" in str(found)
-    np.testing.assert_allclose(kernel.lengthscales.numpy(), 0.2, rtol=1e-3)
-
-
-class LeaveOneOutHinge(Criterion):
-    """One of a user's own."""
-
-    greater_is_better = False
-    looks_at_penalty = False
-
-    def __call__(self, kernel, data, penalty):
-        return np.maximum(1 - left_out_margins(svm_mode(kernel, data, penalty)), 0).mean()
-
-
-class Broken(Criterion):
-    greater_is_better = False
-
-    def __init__(self, after):
-        self.left = after
-
-    def __call__(self, kernel, data, penalty):
-        self.left -= 1
-        if self.left < 0:
-            raise KeyboardInterrupt
-        return float(kernel.variance.numpy())
-
-
-def test_an_interrupted_search_leaves_the_kernel_as_it_was(data):
-    kernel = narrow_kernel()
-    before = gpflow.utilities.read_values(kernel)
-    with pytest.raises(KeyboardInterrupt):
-        optimise(Broken(5), kernel, data, 1.0)
-    assert gpflow.utilities.read_values(kernel) == before
-
-
-# --- plug-in -------------------------------------------------------------------------------------
-
-
-def test_plugged_in_svc_is_the_mode(data):
-    kernel = gpflow.kernels.Matern32(2.0, lengthscales=[0.7, 1.2])
-    model = BSVM(kernel, Hinge(1.5), data[0][:8].copy())
-    svc = plug_in(model, tol=1e-9).fit(data[0], data[1][:, 0])
-    mode = svm_mode(kernel, data, 1.5, free_bias=True)
-    X_new = data[0][:5] + 0.1
-    expected = mode.predict(kernel, data[0], X_new)
-    np.testing.assert_allclose(
-        svc.decision_function(X_new), expected, atol=1e-5
-    )  # single precision
-    kernel.variance.assign(7.0)  # the SVC has a copy
-    np.testing.assert_allclose(svc.decision_function(X_new), expected, atol=1e-5)
-    assert clone(svc).fit(data[0], data[1][:, 0]).score(*data) == svc.score(*data) > 0.8
-
-
-def test_plugging_in_goes_there_and_back(data):
-    X, y = data[0], data[1][:, 0]
-    svc = SVC(C=3.0, gamma=0.8)
-    start = start_from(svc)
-    model = BSVM(start.kernel, Hinge(start.penalty), X[:8].copy())
-    again = plug_in(model, rbf=True)
-    np.testing.assert_allclose([again.C, again.gamma], [3.0, 0.8], rtol=1e-12)
-    same = plug_in(model).fit(X, y).decision_function(X)
-    np.testing.assert_allclose(same, svc.fit(X, y).decision_function(X), atol=1e-4)  # SVC's tol
-    split = start_from(svc, penalty=1.5)
-    assert split.penalty == 1.5
-    np.testing.assert_allclose(split.kernel.variance.numpy(), 2.0)
-    scaled = start_from(SVC(), 3 * X)
-    np.testing.assert_allclose(scaled.kernel.lengthscales.numpy(), 3 * X.std())
-    linear = start_from(SVC(kernel="linear", C=2.0)).kernel(X).numpy()
-    np.testing.assert_allclose(linear, X @ X.T)
-    gram = start_from(plug_in(model), penalty=1.0)
-    np.testing.assert_allclose(gram.kernel(X), 3 * start.kernel(X).numpy())
-
-
-@pytest.mark.slow
-def test_a_classifier_plugs_in_with_its_scaling(data):
-    X, y = 100 * data[0] + 7, np.where(data[1][:, 0] == 1, "yes", "no")
-    classifier = gb.BSVMClassifier(loss="hinge", penalty=1.0, learn_kernel=False, num_inducing=8)
-    classifier.fit(X, y)
-    svc = plug_in(classifier, tol=1e-8).fit(X, y)
-    assert set(svc.predict(X)) == {"yes", "no"}
-    rbf = plug_in(classifier, rbf=True, tol=1e-8)
-    assert isinstance(rbf, Pipeline)
-    np.testing.assert_allclose(
-        rbf.fit(X, y).decision_function(X), svc.decision_function(X), atol=1e-5
-    )
-    scaler = classifier.scaler_
-    mode = svm_mode(classifier.model_.kernel, (scaler.transform(X), data[1]), 1.0, free_bias=True)
-    np.testing.assert_allclose(svc.decision_function(X), mode.latent, atol=1e-5)
-
-
 # --- bad input -----------------------------------------------------------------------------------
-
-
-def test_bad_gram_matrices():
-    Y = np.array([[1], [0], [1]])
-    eye = np.eye(3)
-    with pytest.raises(ValueError, match=r"of 3 labels must be square, got \(2, 2\)"):
-        mode_of_gram(np.eye(2), Y, 1.0)
-    skewed = eye + np.array([[0, 0.5, 0], [0, 0, 0], [0, 0, 0]])
-    with pytest.raises(ValueError, match=r"entries \(0, 1\) and \(1, 0\) differ by 0.5"):
-        mode_of_gram(skewed, Y, 1.0)
-    with pytest.raises(ValueError, match="NaN or infinity"):
-        mode_of_gram(eye * np.nan, Y, 1.0)
-    with pytest.raises(ValueError, match="negative diagonal"):
-        mode_of_gram(-eye, Y, 1.0)
 
 
 @pytest.mark.parametrize("penalty", [0, -1.0, np.inf, np.nan, "1"])
@@ -660,20 +342,6 @@ def test_bad_penalties(data, penalty):
     for call in (svm_mode, GACV(), VariationalBound(), HeldOutDensity()):
         with pytest.raises(ValueError, match="penalty must be positive and finite"):
             call(make_kernel(), data, penalty)
-
-
-def test_bad_data_and_kernels(data):
-    X, Y = data
-    with pytest.raises(ValueError, match="slack must be one of"):
-        svm_mode(make_kernel(), data, 1.0, slack="cubic")
-    with pytest.raises(ValueError, match="one class only"):
-        svm_mode(make_kernel(), (X, np.ones((40, 1))), 1.0)
-    with pytest.raises(ValueError, match="must be in"):
-        svm_mode(make_kernel(), (X, Y + 3), 1.0)
-    with pytest.raises(TypeError, match="kernel of one latent function, got str"):
-        svm_mode("rbf", data, 1.0)
-    with pytest.raises(ValueError, match="overflows"):
-        svm_mode(gpflow.kernels.Linear(1e308), (1e10 * X, Y), 1.0)
 
 
 def test_all_points_at_the_bound_is_told_and_defined(data):
@@ -691,65 +359,6 @@ def test_all_points_at_the_bound_is_told_and_defined(data):
     assert np.isfinite(GACV()(kernel, data, 1e-4))
 
 
-def test_separable_data_are_a_machine_like_others():
-    X = np.array([[-2.0], [-1.5], [1.5], [2.0]])
-    Y = np.array([[0.0], [0.0], [1.0], [1.0]])
-    kernel = gpflow.kernels.Linear(1.0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        mode = svm_mode(kernel, (X, Y), 1e6)
-        assert len(mode.bounded) == 0 and len(mode.marginal) > 0
-        np.testing.assert_allclose(mode.latent, X[:, 0] / 1.5, atol=1e-9)
-        assert np.isfinite(LaplaceEvidence().of_mode(mode))
-        assert GACV().of_mode(mode) >= 0
-        assert LeaveOneOut()(kernel, (X, Y), 1e6) == 0
-
-
-def test_equal_rows(data):
-    X, Y = (np.concatenate([part, part]) for part in data)
-    mode = svm_mode(make_kernel(), (X, Y), 1.0)
-    assert mode.violation < 1e-9
-    once = svm_mode(make_kernel(), data, 2.0)
-    np.testing.assert_allclose(mode.latent[:40], once.latent, atol=1e-8)
-    assert np.isfinite(LaplaceEvidence().of_mode(mode))
-
-
-def test_a_gram_matrix_of_no_kernel_is_told():
-    gram = np.array([[0.1, 2.0], [2.0, 0.1]])
-    with pytest.raises(ValueError, match=r"not positive semidefinite.*eigenvalue is -1\.9"):
-        mode_of_gram(gram, [[1], [0]], 5.0)
-
-
-def test_what_is_not_solved_is_told(data, monkeypatch):
-    monkeypatch.setattr(active_set, "_ROUNDS", 1)
-    monkeypatch.setattr(active_set, "_ROWS", 0)
-    monkeypatch.setattr(active_set, "_MOST_STEPS", 1)
-    with pytest.warns(ConvergenceWarning, match="not solved: a margin is wrong by"):
-        svm_mode(make_kernel(), data, 5.0)
-
-
-@pytest.mark.parametrize("slack", SLACKS)
-@pytest.mark.parametrize("free_bias", [False, True])
-def test_where_newton_goes_round_in_circles_rows_change_one_by_one(
-    data, slack, free_bias, monkeypatch
-):
-    how = {"slack": slack, "free_bias": free_bias}
-    expected = svm_mode(make_kernel(), data, 5.0, **how)
-    for rounds in (1, 20):
-        monkeypatch.setattr(active_set, "_ROUNDS", rounds)
-        monkeypatch.setattr(active_set, "_MOST_STEPS", 1)
-        mode = svm_mode(make_kernel(), data, 5.0, **how)
-        np.testing.assert_allclose(mode.latent, expected.latent, atol=1e-11)
-
-
-def test_newton_steps_mend_the_condition_of_a_free_bias(data):
-    mode = svm_mode(make_kernel(), data, 5.0, free_bias=True)
-    start = mode.alpha.copy()
-    start[mode.marginal] *= 1.01  # y^T alpha is no more 0
-    found = active_set.refine(mode._dual(), active_set.Point(start, mode.bias))
-    np.testing.assert_allclose(found.alpha, mode.alpha, atol=1e-10)
-
-
 def test_criteria_refuse_other_modes(data):
     linear = svm_mode(make_kernel(), data, 1.0)
     with pytest.raises(ValueError, match="of quadratic slack, got a mode of linear slack"):
@@ -761,41 +370,3 @@ def test_criteria_refuse_other_modes(data):
         Span().gradient(make_kernel(), data, 1.0)
     with pytest.raises(ValueError, match="eta must be at least 0"):
         SmoothedSpan(eta=-1)
-
-
-def test_bad_searches(data):
-    kernel = narrow_kernel()
-    for options, match in (
-        ({"method": "BFGS"}, "method must be one of"),
-        ({"method": "L-BFGS-B"}, 'Span has no gradient: use method="Nelder-Mead"'),
-        ({"reach": 1.0}, "reach must be at least"),
-        ({"max_evaluations": 0}, "max_evaluations must be at least 1"),
-        ({"starts": [{".length": 1.0}]}, r"a start names \['.length'\]; trainable are .*variance"),
-        ({"starts": [{".lengthscales": -1.0}]}, r"a start's .lengthscales must be positive"),
-    ):
-        with pytest.raises(ValueError, match=match):
-            optimise(Span(), kernel, data, 1.0, **options)
-    gpflow.set_trainable(kernel, False)
-    with pytest.raises(ValueError, match="nothing is to be searched"):
-        optimise(Span(), kernel, data, 1.0)
-
-
-def test_what_cannot_be_plugged_in(data):
-    X = data[0][:8].copy()
-    kernel = gpflow.kernels.SquaredExponential(lengthscales=[1.0, 2.0])
-    with pytest.raises(TypeError, match="such as Hinge; got BSVM with likelihood Poly"):
-        plug_in(BSVM(kernel, PolyaGammaLogistic(), X))
-    with pytest.raises(ValueError, match="SVC has linear slack"):
-        plug_in(BSVM(kernel, SquaredHinge(), X))
-    with pytest.raises(ValueError, match="no mean function, the model has Constant"):
-        plug_in(BSVM(kernel, Hinge(), X, mean_function=gpflow.functions.Constant(1.0)))
-    with pytest.raises(ValueError, match="of one lengthscale for all columns, got"):
-        plug_in(BSVM(kernel, Hinge(), X), rbf=True)
-    with pytest.raises(NotFittedError):
-        plug_in(gb.BSVMClassifier())
-    with pytest.raises(TypeError, match="expected a scikit-learn SVC"):
-        start_from("rbf")
-    with pytest.raises(ValueError, match='"rbf", "linear" or one of plug_in'):
-        start_from(SVC(kernel="sigmoid"))
-    with pytest.raises(ValueError, match="depends on X"):
-        start_from(SVC())

@@ -1,0 +1,97 @@
+"""To scikit-learn's SVC and back."""
+
+import gpflow
+import numpy as np
+import pytest
+from conftest import make_data
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import Pipeline
+from sklearn.svm import SVC
+
+import gpflow_bsvm as gb
+from gpflow_bsvm.likelihoods import Hinge, PolyaGammaLogistic, SquaredHinge
+from gpflow_bsvm.model_selection import (
+    plug_in,
+    start_from,
+    svm_mode,
+)
+from gpflow_bsvm.models import BSVM
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_data(40)
+
+
+def test_plugged_in_svc_is_the_mode(data):
+    kernel = gpflow.kernels.Matern32(2.0, lengthscales=[0.7, 1.2])
+    model = BSVM(kernel, Hinge(1.5), data[0][:8].copy())
+    svc = plug_in(model, tol=1e-9).fit(data[0], data[1][:, 0])
+    mode = svm_mode(kernel, data, 1.5, free_bias=True)
+    X_new = data[0][:5] + 0.1
+    expected = mode.predict(kernel, data[0], X_new)
+    np.testing.assert_allclose(
+        svc.decision_function(X_new), expected, atol=1e-5
+    )  # single precision
+    kernel.variance.assign(7.0)  # the SVC has a copy
+    np.testing.assert_allclose(svc.decision_function(X_new), expected, atol=1e-5)
+    assert clone(svc).fit(data[0], data[1][:, 0]).score(*data) == svc.score(*data) > 0.8
+
+
+def test_plugging_in_goes_there_and_back(data):
+    X, y = data[0], data[1][:, 0]
+    svc = SVC(C=3.0, gamma=0.8)
+    start = start_from(svc)
+    model = BSVM(start.kernel, Hinge(start.penalty), X[:8].copy())
+    again = plug_in(model, rbf=True)
+    np.testing.assert_allclose([again.C, again.gamma], [3.0, 0.8], rtol=1e-12)
+    same = plug_in(model).fit(X, y).decision_function(X)
+    np.testing.assert_allclose(same, svc.fit(X, y).decision_function(X), atol=1e-4)  # SVC's tol
+    split = start_from(svc, penalty=1.5)
+    assert split.penalty == 1.5
+    np.testing.assert_allclose(split.kernel.variance.numpy(), 2.0)
+    scaled = start_from(SVC(), 3 * X)
+    np.testing.assert_allclose(scaled.kernel.lengthscales.numpy(), 3 * X.std())
+    linear = start_from(SVC(kernel="linear", C=2.0)).kernel(X).numpy()
+    np.testing.assert_allclose(linear, X @ X.T)
+    gram = start_from(plug_in(model), penalty=1.0)
+    np.testing.assert_allclose(gram.kernel(X), 3 * start.kernel(X).numpy())
+
+
+@pytest.mark.slow
+def test_a_classifier_plugs_in_with_its_scaling(data):
+    X, y = 100 * data[0] + 7, np.where(data[1][:, 0] == 1, "yes", "no")
+    classifier = gb.BSVMClassifier(loss="hinge", penalty=1.0, learn_kernel=False, num_inducing=8)
+    classifier.fit(X, y)
+    svc = plug_in(classifier, tol=1e-8).fit(X, y)
+    assert set(svc.predict(X)) == {"yes", "no"}
+    rbf = plug_in(classifier, rbf=True, tol=1e-8)
+    assert isinstance(rbf, Pipeline)
+    np.testing.assert_allclose(
+        rbf.fit(X, y).decision_function(X), svc.decision_function(X), atol=1e-5
+    )
+    scaler = classifier.scaler_
+    mode = svm_mode(classifier.model_.kernel, (scaler.transform(X), data[1]), 1.0, free_bias=True)
+    np.testing.assert_allclose(svc.decision_function(X), mode.latent, atol=1e-5)
+
+
+def test_what_cannot_be_plugged_in(data):
+    X = data[0][:8].copy()
+    kernel = gpflow.kernels.SquaredExponential(lengthscales=[1.0, 2.0])
+    with pytest.raises(TypeError, match="such as Hinge; got BSVM with likelihood Poly"):
+        plug_in(BSVM(kernel, PolyaGammaLogistic(), X))
+    with pytest.raises(ValueError, match="SVC has linear slack"):
+        plug_in(BSVM(kernel, SquaredHinge(), X))
+    with pytest.raises(ValueError, match="no mean function, the model has Constant"):
+        plug_in(BSVM(kernel, Hinge(), X, mean_function=gpflow.functions.Constant(1.0)))
+    with pytest.raises(ValueError, match="of one lengthscale for all columns, got"):
+        plug_in(BSVM(kernel, Hinge(), X), rbf=True)
+    with pytest.raises(NotFittedError):
+        plug_in(gb.BSVMClassifier())
+    with pytest.raises(TypeError, match="expected a scikit-learn SVC"):
+        start_from("rbf")
+    with pytest.raises(ValueError, match='"rbf", "linear" or one of plug_in'):
+        start_from(SVC(kernel="sigmoid"))
+    with pytest.raises(ValueError, match="depends on X"):
+        start_from(SVC())
