@@ -24,13 +24,12 @@ def maximise(
     method: str,
     tol: float,
     options: dict[str, Any],
-) -> int:
+) -> None:
     """
     Raise a function of many variables; they stay where they are if nothing better is found.
 
     :param value_and_gradient: as in `QuasiNewton.maximise`.
     :param method: of `scipy.optimize.minimize`, with its `tol` and `options`.
-    :return: number of evaluations.
     """
     loss, start = _Loss(variables, value_and_gradient, -math.inf), _packed(variables)
     with warnings.catch_warnings():
@@ -38,7 +37,6 @@ def maximise(
         best = minimize(loss, start, jac=True, method=method, tol=tol, options=options)
     better = bool(loss.seen) and best.fun <= loss.seen[0]
     _assign(variables, best.x if better else start)
-    return int(best.nfev)
 
 
 class QuasiNewton:

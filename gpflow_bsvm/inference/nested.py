@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-import numpy as np
 import tensorflow as tf
 from gpflow.base import AnyNDArray
 
@@ -43,7 +42,8 @@ class NestedLoop(Algorithm):
 
     :ivar max_steps: most steps.
     :ivar iterations: of the outer loop in a step.
-    :ivar tol: stop when two steps in turn raise the ELBO by less than `tol` times its absolute value.
+    :ivar tol: stop when two steps in turn raise the ELBO by less than `tol` times its absolute
+        value.
     :ivar method: of the inner loop: "L-BFGS-B", or the paper's conjugate gradients, "CG".
     :ivar inner_tol: of its stopping rule, see `scipy.optimize.minimize`.
     :ivar inner_iterations: most of them.
@@ -107,7 +107,6 @@ class _Loops(Run):
         self._root = compiled_root.bind(model.prior)
         self._q = [tf.Variable(part) for part in model.factored()]
         self._best = -math.inf
-        self.evaluations = [0, 0]
         self.state = State(self._hyper.state(), model.factored())
 
     def advance(self) -> Step:
@@ -127,7 +126,6 @@ class _Loops(Run):
 
     def _value_and_gradient(self) -> tuple[float, list[tf.Tensor]]:
         """At the inner optimum; the best of all is kept in the state."""
-        self.evaluations[1] += 1
         root = self._root(self._batch.X, self._jitter)
         q = self._inner(root)
         value, gradient, _ = self._of_all(q, self._batch, self._jitter)
@@ -148,7 +146,7 @@ class _Loops(Run):
 
         method, most = self._options.method, {"maxiter": self._options.inner_iterations}
         how = method, self._options.inner_tol, most | _HOW[method]
-        self.evaluations[0] += maximise(self._q, value_and_gradient, *how)
+        maximise(self._q, value_and_gradient, *how)
         return FactoredGaussian(*map(tf.convert_to_tensor, self._q))
 
     def restore(self) -> None:

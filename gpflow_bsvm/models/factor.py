@@ -42,9 +42,14 @@ class FactorVGP(SparseFeatures, gpflow.models.GPModel, gpflow.models.InternalDat
     Gaussian. At a fixed kernel an evaluation costs O(N^2 J), a new kernel O(N^3).
 
     `gpflow_bsvm.inference.NestedLoop` is the paper's algorithm; as with VGP,
-    `gpflow.optimizers.Scipy().minimize(model.training_loss, model.trainable_variables)` learns q and
-    kernel together. `gpflow_bsvm.model_selection.plug_in(model)` is the paper's other prediction,
-    by the support vector machine of the learned kernel.
+    `gpflow.optimizers.Scipy().minimize(model.training_loss, model.trainable_variables)` learns q
+    and kernel together. `gpflow_bsvm.model_selection.plug_in(model)` is the paper's other
+    prediction, by the support vector machine of the learned kernel.
+
+    A smooth kernel ties every f_n to its neighbours, of which V knows nothing: all directions in
+    which K is above its smallest eigenvalue need a factor. With a `gpflow.kernels.White` in the
+    kernel, say of variance .1 beside margins of 1, few are enough; without it the bound of a small
+    rank is loose, and prefers kernels that tie nothing to anything.
 
     Parameters are in the units of the prior, K = L L^T with the jitter: mu = m + L q_mu,
     c_j = L q_factors_j, V_n = q_rest_n / [K^-1]_nn.
@@ -72,8 +77,8 @@ class FactorVGP(SparseFeatures, gpflow.models.GPModel, gpflow.models.InternalDat
             `NormalizedHinge` (the paper's) or GPflow's `Bernoulli`.
         :param rank: J, from 0 to N.
         :param seed: of the factors at the start, which are small and random: at 0 they would stay.
-        :raise ValueError: for bad data, a rank outside 0..N, a likelihood or kernel of several latent
-            functions, and if N is too large for this machine's memory.
+        :raise ValueError: for bad data, a rank outside 0..N, a likelihood or kernel of several
+            latent functions, and if N is too large for this machine's memory.
         """
         X, Y = check_data(likelihood, *data)
         _check_one_latent(kernel, likelihood, Y)
