@@ -51,6 +51,7 @@ class NestedLoop(Algorithm):
 
     learns: ClassVar[bool] = True
     takes_q: ClassVar[bool] = True
+    general: ClassVar[bool] = False
 
     max_steps: int = 50
     iterations: int = 5

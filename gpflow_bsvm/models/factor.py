@@ -60,6 +60,8 @@ class FactorVGP(SparseFeatures, gpflow.models.GPModel, gpflow.models.InternalDat
     """
 
     _names_of_q = ("q_mu", "q_factors", "q_rest")
+    #: For errors: what fits it, or what is fitted in its place.
+    fitted_by = "gpflow_bsvm.inference.NestedLoop, or its to_bsvm()"
 
     def __init__(
         self,
