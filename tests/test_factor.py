@@ -11,7 +11,7 @@ from sklearn.gaussian_process import GaussianProcessClassifier, kernels
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.engine.factored import FactoredGaussian
-from gpflow_bsvm.inference import CAVI, NestedLoop
+from gpflow_bsvm.inference import CAVI, ECM, NestedLoop
 from gpflow_bsvm.likelihoods import CrammerSinger, Hinge, NormalizedHinge
 from gpflow_bsvm.models import BatchBSVM, FactorVGP
 
@@ -332,6 +332,15 @@ def test_a_fit_goes_on_from_its_checkpoint(data, tmp_path):
     np.testing.assert_allclose(again.elbo(), whole.elbo[-1], rtol=1e-9)
 
 
+@pytest.mark.slow
+def test_it_is_saved_and_loaded(data, tmp_path):
+    model = with_some_q(make(data, 2, mean_function=gpflow.functions.Constant(0.3)))
+    gb.save(model, tmp_path / "model")
+    other = gb.load(tmp_path / "model")
+    assert type(other) is FactorVGP
+    np.testing.assert_array_equal(model.elbo(), other.elbo())
+
+
 def test_bad_input(data):
     X, Y = data
     with pytest.raises(ValueError, match="rank must be at most the number of rows, 14, got 15"):
@@ -358,5 +367,10 @@ def test_bad_input(data):
         TypeError, match=r"FactorVGP has no closed-form steps: use .*NestedLoop, or its"
     ):
         CAVI().run(make(data))
+    with pytest.raises(ValueError, match="has no sites at a point") as error:
+        ECM().run(BatchBSVM(data, ard(), Hinge()))
+    assert "CAVI" in str(error.value) and "NestedLoop" not in str(error.value)
+    with pytest.raises(ValueError, match="X has dtype float32"):
+        make(data).predict_f(X.astype(np.float32))
     with pytest.raises(ValueError, match="method must be one of 'L-BFGS-B', 'CG', got 'Newton'"):
         NestedLoop(method="Newton")

@@ -19,7 +19,7 @@ from gpflow.posteriors import BasePosterior, PrecomputeCacheType
 
 from ..checks import check_whole
 from ..data.batch import Batch
-from ..data.checks import check_data
+from ..data.checks import check_data, check_dtype
 from ..engine.contracts import jitter_of
 from ..engine.factored import FactoredGaussian, Moments, PriorRoot, bound_of_prior, moments
 from ..engine.factored import prior_root as root_of
@@ -170,6 +170,7 @@ class FactorVGP(SparseFeatures, gpflow.models.GPModel, gpflow.models.InternalDat
         With A = L^-1 k(X, x):  mean m(x) + A^T q_mu,  variance k(x, x) - |A|^2 + |q_factors^T A|^2
         + |V^1/2 L^-T A|^2. O(N^3) for all, O(N^2) for each row.
         """
+        check_dtype(Xnew)
         root = self.root()
         A = tf.linalg.triangular_solve(root.L, self.kernel(self.data[0], Xnew))
         back = tf.linalg.triangular_solve(root.L, A, adjoint=True)
