@@ -31,15 +31,20 @@ from tables import (
     passes,
     scale,
     scores,
+    selection,
 )
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
 TABLE = re.compile(r"(?<=<!-- table )(\w+)( -->\n).*?(?=<!-- end -->)", re.S)
-MODULES = (engine, scores, learned, family, scale, distributed, passes, deep, adversarial, asking)
+MODULES = (
+    *(engine, scores, learned, family, scale, distributed, passes, deep, adversarial, asking),
+    selection,
+)
 #: Tables that are a second look at the rows of another.
 ROWS = {
     **dict.fromkeys(("quality_sets", "unfloored"), "quality"),
+    **dict.fromkeys(("seeger_inputs", "seeger_factors", "seeger_inner"), "seeger"),
     "fit_sizes": "fit_time",
     "cluster_growth": "cluster",
     "hybrid_trials": "hybrid",

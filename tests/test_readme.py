@@ -117,6 +117,14 @@ def test_the_code_on_criteria_runs():
     assert found["svc"].score(found["X"], found["y"]) > 0.8
 
 
+@pytest.mark.slow
+def test_the_code_on_seegers_method_runs():
+    found = run("docs/seeger.md")
+    assert found["svc"].score(found["X"], found["y"]) > 0.8
+    assert ((found["p"].numpy() > 0) & (found["p"].numpy() < 1)).all()
+    assert found["history"].elbo[-1] > found["history"].elbo[0]
+
+
 def test_no_other_page_has_code_that_nothing_runs():
     assert {page for page, text in PAGES.items() if "```python" in text} == {
         "README.md",
@@ -130,6 +138,7 @@ def test_no_other_page_has_code_that_nothing_runs():
         "docs/large-data.md",
         "docs/probabilities.md",
         "docs/saving.md",
+        "docs/seeger.md",
     }
 
 

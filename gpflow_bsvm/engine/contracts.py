@@ -77,6 +77,7 @@ def check_model(model: Any) -> None:
     """
     if not all(hasattr(model, name) for name in ("projector", "natural", "assign_natural")):
         own = "its to_bsvm()" if hasattr(model, "to_bsvm") else "gpflow_bsvm.models.BSVM"
+        own = getattr(model, "fitted_by", own)
         raise TypeError(
             f"{type(model).__name__} has no closed-form steps: use {own} in its place, or one of "
             "GPflow's optimisers"

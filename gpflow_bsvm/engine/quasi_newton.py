@@ -18,6 +18,27 @@ ValueAndGradient = Callable[[], tuple[Any, list[tf.Tensor]]]
 _MOST_VALUES = 1000
 
 
+def maximise(
+    variables: list[tf.Variable],
+    value_and_gradient: ValueAndGradient,
+    method: str,
+    tol: float,
+    options: dict[str, Any],
+) -> None:
+    """
+    Raise a function of many variables; they stay where they are if nothing better is found.
+
+    :param value_and_gradient: as in `QuasiNewton.maximise`.
+    :param method: of `scipy.optimize.minimize`, with its `tol` and `options`.
+    """
+    loss, start = _Loss(variables, value_and_gradient, -math.inf), _packed(variables)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        best = minimize(loss, start, jac=True, method=method, tol=tol, options=options)
+    better = bool(loss.seen) and best.fun <= loss.seen[0]
+    _assign(variables, best.x if better else start)
+
+
 class QuasiNewton:
     """
     Raises functions of `variables` that resemble each other, one after the other: the curvature

@@ -7,6 +7,7 @@ from .gibbs import Gibbs
 from .history import History
 from .hmc import HMC, StaticHMC
 from .ml2 import ML2
+from .nested import NestedLoop
 from .samples import Interrupted, Samples
 from .schedules import Adaptive, Constant, RobbinsMonro
 from .streaming import Streaming
@@ -23,6 +24,7 @@ __all__ = [
     "Adaptive",
     "Constant",
     "Interrupted",
+    "NestedLoop",
     "Gibbs",
     "History",
     "RobbinsMonro",

@@ -72,6 +72,8 @@ class Algorithm(ABC):
     learns: ClassVar[bool] = False
     #: Whether the end depends on the q of the beginning.
     takes_q: ClassVar[bool] = False
+    #: Whether it fits every model of the engine; else those that its own errors name.
+    general: ClassVar[bool] = True
     #: Options that only make a fit longer.
     grows: ClassVar[tuple[str, ...]] = ("max_steps",)
 
@@ -138,7 +140,7 @@ def check_needs(algorithm: Any, model: Model) -> None:
     would_do = [
         cls.__name__
         for cls in _concrete(family)
-        if all(has_hook(likelihood, hook) for hook in cls.needs)
+        if getattr(cls, "general", True) and all(has_hook(likelihood, hook) for hook in cls.needs)
     ]
     check_hooks(likelihood, algorithm.needs, f"one of {', '.join(sorted(would_do))}")
 

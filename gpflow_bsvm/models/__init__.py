@@ -2,7 +2,8 @@
 
 from .batch import BatchBSVM
 from .dual import DualBSVM
+from .factor import FactorVGP
 from .linear import LinearBSVM
 from .sparse import BSVM
 
-__all__ = ["BSVM", "BatchBSVM", "DualBSVM", "LinearBSVM"]
+__all__ = ["BSVM", "BatchBSVM", "DualBSVM", "FactorVGP", "LinearBSVM"]

@@ -49,7 +49,7 @@ class BatchBSVM(gpflow.models.InternalDataTrainingLossMixin, BSVM):  # type: ign
         """
         X, Y = check_data(likelihood, *data)
         num_latent_gps = num_latent_gps or num_latents(likelihood, Y.shape[1])
-        _check_memory(len(X), num_latent_gps)
+        check_memory(type(self).__name__, len(X), num_latent_gps)
         data = tf.convert_to_tensor(X), tf.convert_to_tensor(Y)
         how: dict[str, Any] = {"mean_function": mean_function, "num_latent_gps": num_latent_gps}
         super().__init__(kernel, likelihood, data[0].numpy(), **how)
@@ -74,7 +74,11 @@ class BatchBSVM(gpflow.models.InternalDataTrainingLossMixin, BSVM):  # type: ign
         return super().elbo(self.data if data is None else data)
 
 
-def _check_memory(num_rows: int, num_latents: int) -> None:
+def check_memory(name: str, num_rows: int, num_latents: int = 1) -> None:
+    """
+    :param name: of the model, for the error.
+    :raise ValueError: if some matrices of the size of the Gram matrix are too much for the machine.
+    """
     gigabytes = _MATRICES * num_latents * num_rows**2 * default_float()(0).itemsize / 2**30
     try:
         available = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
@@ -82,7 +86,7 @@ def _check_memory(num_rows: int, num_latents: int) -> None:
         return
     if gigabytes > available:
         raise ValueError(
-            f"BatchBSVM of {num_rows} rows would take some {gigabytes:.3g} GB "
+            f"{name} of {num_rows} rows would take some {gigabytes:.3g} GB "
             f"({_MATRICES * num_latents} matrices of {num_rows} x {num_rows}), and this machine "
             f"has {available:.3g} GB; use gpflow_bsvm.models.BSVM with inducing points"
         )

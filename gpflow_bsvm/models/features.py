@@ -7,7 +7,7 @@ import dataclasses
 import functools
 import warnings
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import gpflow
 import numpy as np
@@ -43,6 +43,8 @@ class SparseFeatures:
     inducing_variable: Any
     num_latent_gps: int
     _jitter: float | None
+    #: Attributes that hold parameters of q.
+    _names_of_q: ClassVar[tuple[str, ...]] = ("q_mu", "q_sqrt")
 
     def _check_features(self) -> None:
         """
@@ -133,7 +135,7 @@ class SparseFeatures:
     def hyperparameters(self) -> dict[str, gpflow.Parameter | tf.Variable]:
         """:return: what is trainable beside q, by GPflow's names."""
         networks = networks_in(self.kernel, self.mean_function)
-        known = {id(getattr(self, name, None)) for name in ("q_mu", "q_sqrt")}
+        known = {id(getattr(self, name, None)) for name in self._names_of_q}
         known |= {id(v) for network in networks for v in network.all_weights()}
         named = parameter_dict(self).items()
         once = {id(p): (name, p) for name, p in named if p.trainable and id(p) not in known}

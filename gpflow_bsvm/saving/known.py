@@ -120,7 +120,8 @@ def _table() -> dict[str, Recipe]:
         hinge: "ExactHinge AugmentedHinge ExactSquaredHinge",
         crammer_singer: "ExactMaximum AugmentedMaximum Wistuba2018",
         levels: "Levels LocationSpread Smooth",
-        inference: "CAVI VEM SVI ML2 ECM Gibbs HMC StaticHMC Adaptive Constant RobbinsMonro "
+        inference: "CAVI VEM SVI ML2 ECM NestedLoop Gibbs HMC StaticHMC Adaptive Constant "
+        "RobbinsMonro "
         "History",
         likelihoods: "Sites",
     }
@@ -140,6 +141,8 @@ def _table() -> dict[str, Recipe]:
     inside = ("whiten", "num_data", "_jitter")
     add(models, "BatchBSVM", same(f"data {prior}"), "inducing_variable", *inside)
     add(models, "DualBSVM", same(f"data {prior} inducing_variable"), "sites", *inside[1:])
+    of_rank = same("data kernel likelihood rank mean_function")
+    add(models, "FactorVGP", of_rank, "inducing_variable", *inside[1:])
     return found
 
 

@@ -1,0 +1,111 @@
+"""Tables of kernels that are learned by a bound, beside those of the literature."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from .markdown import markdown
+
+#: Seeger (2000), Table 1: test errors of one split; of the variational methods by mode and mean.
+PRINTED = {
+    "crabs": {"GP": (3, 4), "Laplace": 4, "SVM": (4, 4), "CV": 4, "linear": 3},
+    "pima": {"GP": (66, 66), "Laplace": 68, "SVM": (64, 66), "CV": 67, "linear": 67},
+    "wdbc": {"GP": (11, 11), "Laplace": 8, "SVM": (10, 10), "CV": 9, "linear": 19},
+    "twonorm": {"GP": (233, 224), "Laplace": 297, "SVM": (260, 223), "CV": 163, "linear": 207},
+    "ringnorm": {"GP": (119, 124), "Laplace": 184, "SVM": (129, 126), "CV": 160, "linear": 1763},
+    "waveform": {"GP": (206, 204), "Laplace": 221, "SVM": (211, 206), "CV": 197, "linear": 220},
+}
+SIZES = {
+    **{"crabs": "80 / 120", "pima": "200 / 332", "wdbc": "300 / 269", "twonorm": "300 / 7100"},
+    **{"ringnorm": "400 / 7000", "waveform": "800 / 2504"},
+}
+#: Of our methods, beside the paper's; one method, or by mode and by mean.
+COLUMNS: dict[str, tuple[str | tuple[str, str], str | None]] = {
+    "variational SVM": (("variational SVM, plugged in", "variational SVM, posterior"), "SVM"),
+    "variational GP": (("variational GP, plugged in", "variational GP, posterior"), "GP"),
+    "GP, Laplace": ("GP Laplace", "Laplace"),
+    "SVM, 10-fold": ("SVM 10-CV", "CV"),
+    "linear": ("linear", "linear"),
+    "`VEM`, full covariance": (("VEM, plugged in", "VEM, posterior"), None),
+    "`BSVMClassifier`": ("BSVMClassifier", None),
+}
+
+
+def seeger(rows: pd.DataFrame) -> str:
+    """Means over splits, in brackets the printed numbers."""
+    errors = rows[rows["kind"] == "errors"]
+    means = errors.groupby(["data", "method"])["errors"].mean()
+    splits = errors.groupby("data")["split"].nunique()
+    lines = []
+    for name in PRINTED:
+        cells = (_cell(means, name, *column) for column in COLUMNS.values())
+        lines.append([name, SIZES[name], splits.get(name, 0), *cells])
+    return markdown(["set", "rows, training / test", "splits", *COLUMNS], lines)
+
+
+def _cell(means: pd.Series, name: str, ours: str | tuple[str, str], theirs: str | None) -> str:
+    both = (ours,) if isinstance(ours, str) else ours
+    found = " / ".join(_count(means, name, method) for method in both)
+    if theirs is None:
+        return found
+    printed = PRINTED[name][theirs]
+    shown = f"{printed[0]} / {printed[1]}" if isinstance(printed, tuple) else str(printed)
+    return f"{found} ({shown})"
+
+
+def _count(means: pd.Series, name: str, method: str) -> str:
+    if (name, method) not in means:
+        return "-"
+    return f"{means[(name, method)]:.1f}".removesuffix(".0")
+
+
+def seeger_inputs(rows: pd.DataFrame) -> str:
+    """What is switched off, by both covariances; support vectors; processor time."""
+    lines = []
+    inputs = {"crabs": 5, "pima": 7, "wdbc": 30, "twonorm": 20, "ringnorm": 20, "waveform": 21}
+    printed = {"crabs": "3", "pima": "2", "waveform": "3"}
+    errors = rows[rows["kind"] == "errors"]
+    for name, total in inputs.items():
+        of = errors[errors["data"] == name].set_index("method")
+        ours, full = (_of(of, f"{method}, posterior") for method in ("variational SVM", "VEM"))
+        support = of.loc[of.index == "variational SVM, plugged in", "support"].mean()
+        lines.append(
+            [
+                *(name, total, printed.get(name, "")),
+                *(_listed(found, "ignored") for found in (ours, full)),
+                *(_listed(found, "first") for found in (ours, full)),
+                f"{support:.0f} of {SIZES[name].split(' / ')[0]}",
+                f"{ours['seconds'].mean() / full['seconds'].mean():.1f}",
+            ]
+        )
+    header = ["set", "inputs", "ignored, printed", "ignored, `NestedLoop`", "ignored, `VEM`"]
+    header += ["most relevant, `NestedLoop`", "most relevant, `VEM`"]
+    return markdown([*header, "support vectors, plugged in", "time over `VEM`'s"], lines)
+
+
+def _of(rows: pd.DataFrame, method: str) -> pd.DataFrame:
+    return rows[rows.index == method]
+
+
+def _listed(rows: pd.DataFrame, column: str) -> str:
+    return ", ".join(f"{value:.0f}" for value in rows[column]) or "-"
+
+
+def seeger_factors(rows: pd.DataFrame) -> str:
+    """-F against the number of factors, with and without a White."""
+    lines = []
+    for nugget, group in rows[rows["kind"] == "rank"].groupby("nugget"):
+        elbos = group.set_index("rank")["elbo"]
+        kernel = f"with `White({nugget:g})`" if nugget else "the paper's kernel"
+        lines.append([kernel, *(f"{v:.2f}" for v in elbos), f"{group['best'].iloc[0]:.2f}"])
+    ranks = sorted(rows.loc[rows["kind"] == "rank", "rank"].unique())
+    return markdown(["-F", *(f"J = {rank:.0f}" for rank in ranks), "full covariance"], lines)
+
+
+def seeger_inner(rows: pd.DataFrame) -> str:
+    """Two optimisers of the inner loop."""
+    lines = [
+        [row["method"], f"{row['evaluations']:.0f}", f"{row['elbo']:.2f}"]
+        for _, row in rows[rows["kind"] == "inner"].iterrows()
+    ]
+    return markdown(["inner optimiser", "evaluations", "-F"], lines)

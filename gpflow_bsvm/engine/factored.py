@@ -1,0 +1,103 @@
+r"""The free energy of a Gaussian with factor-analysed covariance (Seeger 2000, section 2).
+
+    q(f) = N(mu, Sigma),   Sigma = V + sum_j c_j c_j^T,   V diagonal, j = 1..J,
+    F    = -sum_n E_q log p(y_n | f_n) + KL(q || N(m, K)),
+    2 KL = tr K^-1 Sigma + |L^-1 (mu - m)|^2 - N + log|K| - log|Sigma|,   K = L L^T.
+
+log|Sigma| = log|V| + log|I + C^T V^-1 C| is of a J x J matrix. With mu = m + L a, C = L B and
+V_n = u_n / [K^-1]_nn the trace is |B|^2 + sum_n u_n: the prior is a = 0 in units of its own
+deviation, and u_n = 1 the best V of rank 0 before any datum is seen, however nearly singular K is.
+Once per kernel the factor L and the diagonal of K^-1 cost O(N^3); the rest is O(N^2 J).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import tensorflow as tf
+from check_shapes import check_shapes
+from gpflow.likelihoods import Likelihood
+
+from ..data.batch import Batch
+from .hyperparameters import differentiable
+from .projection import Prior, prior_factor
+from .shared_graph import Compiled
+
+
+class FactoredGaussian(NamedTuple):
+    """q(f), in the units of the prior, see above."""
+
+    a: tf.Tensor  #: [N, 1], mean
+    B: tf.Tensor  #: [N, J], factors
+    log_u: tf.Tensor  #: [N, 1], logarithm of the rest
+
+
+class PriorRoot(NamedTuple):
+    """What is computed once per kernel."""
+
+    L: tf.Tensor  #: [N, N], Cholesky factor of K
+    precision: tf.Tensor  #: [N, 1], diagonal of K^-1
+    mean: tf.Tensor  #: [N, 1], m
+
+
+class Moments(NamedTuple):
+    """q(f) itself."""
+
+    mean: tf.Tensor  #: [N, 1], mu
+    factors: tf.Tensor  #: [N, J], C
+    rest: tf.Tensor  #: [N, 1], V
+
+    def variance(self) -> tf.Tensor:
+        """:return: diagonal of Sigma, [N, 1]."""
+        return self.rest + tf.reduce_sum(tf.square(self.factors), axis=-1, keepdims=True)
+
+
+@check_shapes("X: [N, D]", "jitter: []", "return.L: [N, N]", "return.precision: [N, 1]")
+def prior_root(prior: Prior, X: tf.Tensor, jitter: tf.Tensor) -> PriorRoot:
+    """:param prior: whose inducing points are X."""
+    L = prior_factor(prior, jitter)[0]
+    inverse = tf.linalg.triangular_solve(L, tf.eye(tf.shape(L)[0], dtype=L.dtype))
+    precision = tf.reduce_sum(tf.square(inverse), axis=0)[:, None]
+    return PriorRoot(L, precision, prior.mean_function(X))
+
+
+def moments(q: FactoredGaussian, root: PriorRoot) -> Moments:
+    """:return: mu, C and V."""
+    mean = root.mean + tf.matmul(root.L, q.a)
+    return Moments(mean, tf.matmul(root.L, q.B), tf.exp(q.log_u) / root.precision)
+
+
+def divergence(q: FactoredGaussian, root: PriorRoot, of: Moments) -> tf.Tensor:
+    """:return: KL(q || N(m, K)), []."""
+    A = of.factors / tf.sqrt(of.rest)
+    inner = tf.matmul(A, A, transpose_a=True) + tf.eye(tf.shape(A)[1], dtype=A.dtype)
+    roots = tf.linalg.diag_part(tf.linalg.cholesky(inner)), tf.linalg.diag_part(root.L)
+    log_inner, log_prior = (2 * tf.reduce_sum(tf.math.log(part)) for part in roots)
+    trace = tf.reduce_sum(tf.exp(q.log_u)) + tf.reduce_sum(tf.square(q.B))
+    shift = tf.reduce_sum(tf.square(q.a)) - tf.cast(tf.size(q.a), A.dtype)
+    return 0.5 * (trace + shift + log_prior - tf.reduce_sum(tf.math.log(of.rest)) - log_inner)
+
+
+@check_shapes("q.a: [N, 1]", "q.B: [N, J]", "q.log_u: [N, 1]", "return: []")
+def factored_bound(
+    likelihood: Likelihood, q: FactoredGaussian, root: PriorRoot, batch: Batch
+) -> tf.Tensor:
+    """:return: -F, the evidence lower bound."""
+    of = moments(q, root)
+    X, Y, weight = batch
+    expected = likelihood.variational_expectations(X, of.mean, of.variance(), Y)
+    return tf.reduce_sum(weight[:, 0] * expected) - divergence(q, root, of)
+
+
+def bound_of_prior(
+    likelihood: Likelihood, prior: Prior, q: FactoredGaussian, batch: Batch, jitter: tf.Tensor
+) -> tf.Tensor:
+    """:return: -F at a fixed q(f) in the units of the prior."""
+    return factored_bound(likelihood, q, prior_root(prior, batch.X, jitter), batch)
+
+
+#: Of a likelihood: value, and gradient in q, at a fixed root of the prior.
+slope_of_q = differentiable(factored_bound)
+#: Of likelihood and prior: value with the log prior density, and the gradients in both.
+slope_of_all = differentiable(bound_of_prior, with_prior=True)
+compiled_root = Compiled(prior_root)

@@ -1,0 +1,160 @@
+"""The nested loop of Seeger (2000): q inside, kernel outside."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import tensorflow as tf
+from gpflow.base import AnyNDArray
+
+from ..checks import check_choice, check_number, check_whole
+from ..data.checks import check_weights
+from ..data.sources import ArraySource, Source
+from ..engine.contracts import Model, jitter_of
+from ..engine.factored import FactoredGaussian, PriorRoot, compiled_root, slope_of_all, slope_of_q
+from ..engine.hyperparameters import Hyperparameters, Plan
+from ..engine.quasi_newton import QuasiNewton, maximise
+from ..engine.structure import parameters_of
+from ..models import FactorVGP
+from .algorithm import Algorithm, Run, Step
+
+METHODS = ("L-BFGS-B", "CG")
+#: Options of the inner optimiser, by its name: pairs that it remembers, and where it stops.
+_HOW: dict[str, dict[str, Any]] = {"L-BFGS-B": {"maxcor": 20}, "CG": {}}
+
+
+@dataclass(frozen=True)
+class NestedLoop(Algorithm):
+    """
+    q and hyperparameters of a `gpflow_bsvm.models.FactorVGP` by the nested loop of Seeger (2000,
+    section 2), which minimises the free energy F = -ELBO:
+
+        inner  an optimiser of many variables finds q at fixed hyperparameters,
+        outer  a quasi-Newton method moves the hyperparameters, by the gradient of F at fixed q,
+               which at the inner optimum is that of min_q F.
+
+    A step is some iterations of the outer loop, each of an inner optimum or a few, that begin where
+    the one before ended. The free energy never rises: of all that is seen the best is kept. Outer
+    variables are GPflow's unconstrained ones; where no hyperparameter is trainable the inner loop
+    is all there is. Priors of hyperparameters count, as in `model.training_loss()`.
+
+    :ivar max_steps: most steps.
+    :ivar iterations: of the outer loop in a step.
+    :ivar tol: stop when two steps in turn raise the ELBO by less than `tol` times its absolute
+        value.
+    :ivar method: of the inner loop: "L-BFGS-B", or the paper's conjugate gradients, "CG".
+    :ivar inner_tol: of its stopping rule, see `scipy.optimize.minimize`.
+    :ivar inner_iterations: most of them.
+    """
+
+    learns: ClassVar[bool] = True
+    takes_q: ClassVar[bool] = True
+    general: ClassVar[bool] = False
+
+    max_steps: int = 50
+    iterations: int = 5
+    tol: float = 1e-4
+    method: str = "L-BFGS-B"
+    inner_tol: float = 1e-6
+    inner_iterations: int = 500
+
+    def __post_init__(self) -> None:
+        check_whole(1, max_steps=self.max_steps, iterations=self.iterations)
+        check_whole(1, inner_iterations=self.inner_iterations)
+        check_number(0, tol=self.tol, inner_tol=self.inner_tol)
+        check_choice(METHODS, method=self.method)
+
+    def _open(self, model: Model, data: Any, sample_weight: Any) -> Source:
+        if not isinstance(model, FactorVGP):
+            raise TypeError(
+                f"NestedLoop is for FactorVGP, whose q is factor-analysed; got "
+                f"{type(model).__name__}, for which there are CAVI and VEM"
+            )
+        if data is not None:
+            raise ValueError("a FactorVGP holds its data: leave them out, or make another model")
+        X, Y = (part.numpy() for part in model.data)
+        weight = check_weights(sample_weight, len(X))
+        return ArraySource(X, Y, weight, len(X))
+
+    def _begin(self, model: Any, source: Source) -> Run:
+        return _Loops(self, model, source)
+
+
+class State(NamedTuple):
+    """Where a `NestedLoop` stands."""
+
+    values: tuple[AnyNDArray, ...]  #: unconstrained, of the hyperparameters
+    q: FactoredGaussian
+    curvature: AnyNDArray | None = None  #: inverse of the Hessian of the outer loop
+    elbos: tuple[float, ...] = ()  #: of all steps, with the prior's density
+
+
+class _Loops(Run):
+    state: State
+
+    def __init__(self, options: NestedLoop, model: FactorVGP, source: Source) -> None:
+        self._options, self._model = options, model
+        self.max_steps = options.max_steps
+        self._batch = next(iter(source.chunks()))
+        self._hyper = Hyperparameters(model)  # type: ignore[arg-type]
+        self._hyper.check_start()
+        model.prior_factor()  # finds the jitter that it takes
+        self._jitter = jitter_of(model)  # type: ignore[arg-type]
+        known = Plan((False,) * len(parameters_of(model.likelihood)), ())
+        self._of_q = slope_of_q.bind(model.likelihood, known)
+        self._of_all = slope_of_all.bind(*self._hyper.modules, self._hyper.plan)
+        self._root = compiled_root.bind(model.prior)
+        self._q = [tf.Variable(part) for part in model.factored()]
+        self._best = -math.inf
+        self.state = State(self._hyper.state(), model.factored())
+
+    def advance(self) -> Step:
+        """Some iterations of the outer loop."""
+        optimizer = QuasiNewton(self._hyper.variables, self.state.curvature)
+        self._best = -math.inf
+        if self._hyper.variables:
+            optimizer.maximise(self._value_and_gradient, self._options.iterations)
+        else:
+            self._value_and_gradient()
+        elbos = (*self.state.elbos, self._best)
+        self.state = self.state._replace(curvature=optimizer.inverse, elbos=elbos)
+        self._hyper.assign(self.state.values)
+        tol = self._options.tol
+        self.converged = not self._hyper.variables or _settled(elbos, tol)
+        return Step(len(elbos), elbos[-1], 1.0, self._hyper.values())
+
+    def _value_and_gradient(self) -> tuple[float, list[tf.Tensor]]:
+        """At the inner optimum; the best of all is kept in the state."""
+        root = self._root(self._batch.X, self._jitter)
+        q = self._inner(root)
+        value, gradient, _ = self._of_all(q, self._batch, self._jitter)
+        if float(value) > self._best:
+            self._best = float(value)
+            self.state = self.state._replace(values=self._hyper.state(), q=q)
+        return float(value), list(gradient)
+
+    def _inner(self, root: PriorRoot) -> FactoredGaussian:
+        """:return: the best q at this root of the prior, from the best so far."""
+        for variable, value in zip(self._q, self.state.q):
+            variable.assign(value)
+
+        def value_and_gradient() -> tuple[float, list[tf.Tensor]]:
+            q = FactoredGaussian(*map(tf.convert_to_tensor, self._q))
+            value, _, gradient = self._of_q(q, root, self._batch)
+            return float(value), list(gradient)
+
+        method, most = self._options.method, {"maxiter": self._options.inner_iterations}
+        how = method, self._options.inner_tol, most | _HOW[method]
+        maximise(self._q, value_and_gradient, *how)
+        return FactoredGaussian(*map(tf.convert_to_tensor, self._q))
+
+    def restore(self) -> None:
+        """See `Run`."""
+        self._hyper.assign(self.state.values)
+        self._model.assign_factored(self.state.q)
+
+
+def _settled(elbos: tuple[float, ...], tol: float) -> bool:
+    return len(elbos) > 2 and elbos[-1] - elbos[-3] <= tol * abs(elbos[-1])

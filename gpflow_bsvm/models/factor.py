@@ -1,0 +1,220 @@
+"""Gaussians with factor-analysed covariance over f at all training rows (Seeger 2000)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gpflow
+import numpy as np
+import tensorflow as tf
+import tensorflow_probability as tfp
+from check_shapes import check_shapes, inherit_check_shapes
+from gpflow import Parameter
+from gpflow.base import AnyNDArray, InputData, MeanAndVariance, RegressionData
+from gpflow.conditionals.util import expand_independent_outputs
+from gpflow.inducing_variables import InducingPoints
+from gpflow.kernels import Kernel, MultioutputKernel
+from gpflow.likelihoods import Bernoulli
+from gpflow.posteriors import BasePosterior, PrecomputeCacheType
+
+from ..checks import check_whole
+from ..data.batch import Batch
+from ..data.checks import check_data, check_dtype
+from ..engine.contracts import jitter_of
+from ..engine.factored import FactoredGaussian, Moments, PriorRoot, bound_of_prior, moments
+from ..engine.factored import prior_root as root_of
+from ..engine.natural import Natural, to_natural
+from ..likelihoods.labels import check_binary_labels, num_latents
+from .batch import BatchBSVM, check_memory
+from .features import SparseFeatures
+
+
+class FactorVGP(SparseFeatures, gpflow.models.GPModel, gpflow.models.InternalDataTrainingLossMixin):
+    r"""
+    Variational Gaussian process classification with few parameters (Seeger 2000, section 2): over f
+    at the N training points
+
+        q(f) = N(mu, V + sum_j c_j c_j^T),   V diagonal, j = 1..J,
+        ELBO = sum_n E_q log p(y_n | f_n) - KL(q || p) = -F,
+
+    F the paper's free energy, with N (J + 2) parameters in the place of the N (N + 3) / 2 of
+    `gpflow.models.VGP`: J = 0 is a diagonal covariance (Hinton and van Camp), J = N the best
+    Gaussian. At a fixed kernel an evaluation costs O(N^2 J), a new kernel O(N^3).
+
+    `gpflow_bsvm.inference.NestedLoop` is the paper's algorithm; as with VGP,
+    `gpflow.optimizers.Scipy().minimize(model.training_loss, model.trainable_variables)` learns q
+    and kernel together. `gpflow_bsvm.model_selection.plug_in(model)` is the paper's other
+    prediction, by the support vector machine of the learned kernel.
+
+    A smooth kernel ties every f_n to its neighbours, of which V knows nothing: all directions in
+    which K is above its smallest eigenvalue need a factor. With a `gpflow.kernels.White` in the
+    kernel, say of variance .1 beside margins of 1, few are enough; without it the bound of a small
+    rank is loose, and prefers kernels that tie nothing to anything.
+
+    Parameters are in the units of the prior, K = L L^T with the jitter: mu = m + L q_mu,
+    c_j = L q_factors_j, V_n = q_rest_n / [K^-1]_nn.
+
+    :ivar q_mu: [N, 1],
+    :ivar q_factors: [N, J], and
+    :ivar q_rest: [N, 1], positive; 1 at the start, and at the best q below 1.
+    """
+
+    _names_of_q = ("q_mu", "q_factors", "q_rest")
+    #: For errors: what fits it, or what is fitted in its place.
+    fitted_by = "gpflow_bsvm.inference.NestedLoop, or its to_bsvm()"
+
+    def __init__(
+        self,
+        data: RegressionData,
+        kernel: Kernel,
+        likelihood: gpflow.likelihoods.Likelihood,
+        *,
+        rank: int = 10,
+        mean_function: gpflow.functions.MeanFunction | None = None,
+        seed: int = 0,
+    ) -> None:
+        """
+        :param data: X [N, D] and Y [N, 1].
+        :param likelihood: of one latent function, such as `Hinge(bound="exact")`,
+            `NormalizedHinge` (the paper's) or GPflow's `Bernoulli`.
+        :param rank: J, from 0 to N.
+        :param seed: of the factors at the start, which are small and random: at 0 they would stay.
+        :raise ValueError: for bad data, a rank outside 0..N, a likelihood or kernel of several
+            latent functions, and if N is too large for this machine's memory.
+        """
+        X, Y = check_data(likelihood, *data)
+        _check_one_latent(kernel, likelihood, Y)
+        check_rank(rank, len(X))
+        check_memory(type(self).__name__, len(X))
+        super().__init__(kernel, likelihood, mean_function, num_latent_gps=1)
+        self.data = tf.convert_to_tensor(X), tf.convert_to_tensor(Y)
+        self.inducing_variable = InducingPoints(X)
+        gpflow.set_trainable(self.inducing_variable, False)
+        self._check_features()
+        self.num_data = None
+        self.q_mu = Parameter(np.zeros((len(X), 1), X.dtype))
+        self.q_factors = Parameter(start_factors(len(X), rank, seed).astype(X.dtype))
+        self.q_rest = Parameter(np.ones((len(X), 1), X.dtype), transform=tfp.bijectors.Exp())
+
+    def _warn_of_duplicates(self) -> None:
+        """Equal rows are two data; the jitter tells them apart."""
+
+    @property
+    def rank(self) -> int:
+        """:return: J."""
+        return int(self.q_factors.shape[1])
+
+    def factored(self) -> FactoredGaussian:
+        """:return: q, in the units of the prior."""
+        log_rest = self.q_rest.unconstrained_variable
+        return FactoredGaussian(*map(tf.convert_to_tensor, (self.q_mu, self.q_factors, log_rest)))
+
+    def assign_factored(self, q: FactoredGaussian) -> None:
+        """Store q."""
+        self.q_mu.assign(q.a)
+        self.q_factors.assign(q.B)
+        self.q_rest.unconstrained_variable.assign(q.log_u)
+
+    def root(self) -> PriorRoot:
+        """
+        What the present kernel makes of the rows.
+
+        :raise ValueError: if K has no Cholesky factor, with any jitter; names the likely cause.
+        """
+        if tf.executing_eagerly():
+            self.prior_factor()  # finds the jitter that it takes
+        return root_of(self.prior, self.data[0], jitter_of(self))
+
+    def moments(self) -> Moments:
+        """:return: mu [N, 1], C [N, J] and the diagonal of V [N, 1], of q(f) at the rows."""
+        return moments(self.factored(), self.root())
+
+    @inherit_check_shapes
+    def maximum_log_likelihood_objective(self) -> tf.Tensor:  # type: ignore[override]
+        """:return: the ELBO."""
+        return self.elbo()
+
+    @check_shapes("return: []")
+    def elbo(self) -> tf.Tensor:
+        """:return: -F, without the priors of the hyperparameters."""
+        if tf.executing_eagerly():
+            self.prior_factor()
+        batch = Batch(*self.data, tf.ones_like(self.data[0][:, :1]))
+        q = self.factored()
+        return bound_of_prior(self.likelihood, self.prior, q, batch, jitter_of(self))
+
+    def natural(self) -> Natural:
+        """:return: q in natural parameters of L^-1 (f - m), as predictions of the package ask."""
+        root, q = self.root(), self.factored()
+        half = tf.linalg.triangular_solve(root.L, tf.linalg.diag(self._deviation(root)))
+        covariance = tf.matmul(half, half, transpose_b=True)
+        covariance += tf.matmul(q.B, q.B, transpose_b=True)
+        return to_natural(tf.transpose(q.a), tf.linalg.cholesky(covariance)[None])
+
+    def to_bsvm(self) -> BatchBSVM:
+        """:return: a `BatchBSVM` of the same data, kernel and so on, with the present q."""
+        how = {"mean_function": self.mean_function}
+        model = BatchBSVM(self.data, self.kernel, self.likelihood, **how)
+        model.assign_natural(self.natural())
+        return model
+
+    def _deviation(self, root: PriorRoot) -> tf.Tensor:
+        """:return: root of V, [N]."""
+        return tf.sqrt(tf.convert_to_tensor(self.q_rest) / root.precision)[:, 0]
+
+    @inherit_check_shapes
+    def predict_f(
+        self, Xnew: InputData, full_cov: bool = False, full_output_cov: bool = False
+    ) -> MeanAndVariance:
+        """
+        With A = L^-1 k(X, x):  mean m(x) + A^T q_mu,  variance k(x, x) - |A|^2 + |q_factors^T A|^2
+        + |V^1/2 L^-T A|^2. O(N^3) for all, O(N^2) for each row.
+        """
+        check_dtype(Xnew)
+        root = self.root()
+        A = tf.linalg.triangular_solve(root.L, self.kernel(self.data[0], Xnew))
+        back = tf.linalg.triangular_solve(root.L, A, adjoint=True)
+        back *= self._deviation(root)[:, None]
+        factors = tf.matmul(self.q_factors, A, transpose_a=True)
+        mean = tf.matmul(A, self.q_mu, transpose_a=True) + self.mean_function(Xnew)
+        if full_cov:
+            squares = [tf.matmul(part, part, transpose_a=True) for part in (A, factors, back)]
+            variance = (self.kernel(Xnew) - squares[0] + squares[1] + squares[2])[None]
+        else:
+            squares = [tf.reduce_sum(tf.square(part), axis=0) for part in (A, factors, back)]
+            variance = self.kernel(Xnew, full_cov=False) - squares[0] + squares[1] + squares[2]
+            variance = variance[:, None]
+        return mean, expand_independent_outputs(variance, full_cov, full_output_cov)
+
+    def posterior(self, precompute_cache: Any = PrecomputeCacheType.TENSOR) -> BasePosterior:
+        """As in `gpflow.models.VGP`: of the present q, for many fast predictions."""
+        return self.to_bsvm().posterior(precompute_cache)
+
+
+def start_factors(num_rows: int, rank: int, seed: int) -> AnyNDArray:
+    """:return: [N, J], of length 0.1 each in expectation."""
+    scale = 0.1 / num_rows**0.5
+    return scale * np.random.default_rng(seed).normal(size=(num_rows, rank))
+
+
+def check_rank(rank: Any, num_rows: int) -> None:
+    """:raise ValueError: unless the rank is a whole number from 0 to N."""
+    check_whole(0, rank=rank)
+    if rank > num_rows:
+        raise ValueError(
+            f"rank must be at most the number of rows, {num_rows}, got {rank}; that many factors "
+            "are any Gaussian"
+        )
+
+
+def _check_one_latent(kernel: Any, likelihood: Any, Y: AnyNDArray) -> None:
+    """:raise ValueError: for several latent functions, or labels that are not of two classes."""
+    needed = num_latents(likelihood, Y.shape[1])
+    if needed != 1 or isinstance(kernel, MultioutputKernel):
+        raise ValueError(
+            f"FactorVGP has one latent function, and {type(likelihood).__name__} for Y of "
+            f"{Y.shape[1]} columns with {type(kernel).__name__} more; use gpflow_bsvm.models."
+            "BatchBSVM, whose covariance is full"
+        )
+    if isinstance(likelihood, Bernoulli):  # which takes all that is not 1 for 0
+        check_binary_labels(Y)
