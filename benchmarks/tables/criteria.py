@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import pandas as pd
 from scipy.stats import pearsonr, spearmanr
 
@@ -145,3 +146,17 @@ def _spread(errors: pd.Series) -> str:
     if len(errors) == 1:
         return f"{errors.mean():.1f}"
     return f"{errors.mean():.1f} ± {errors.std():.1f}"
+
+
+def criteria_time(rows: pd.DataFrame) -> str:
+    """Times, in units of the linear machine at the least n; the order from the three largest n."""
+    times = rows.pivot(index="criterion", columns="n", values="seconds")
+    times = times.loc[rows["criterion"].unique()]
+    times /= times.iloc[0, 0]
+    lines = []
+    for name, line in times.iterrows():
+        last = line.dropna().iloc[-3:]
+        order = np.polyfit(np.log(last.index.to_numpy(float)), np.log(last), 1)[0]
+        cells = (f"{time:.2g}" if pd.notna(time) else "-" for time in line)
+        lines.append([name, *cells, f"{order:.1f}"])
+    return markdown(["time", *(f"n = {n}" for n in times.columns), "order"], lines)
