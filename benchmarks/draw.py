@@ -23,6 +23,7 @@ from PIL import Image
 from tables import (
     adversarial,
     asking,
+    criteria,
     deep,
     distributed,
     engine,
@@ -36,7 +37,19 @@ from tables import (
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
 TABLE = re.compile(r"(?<=<!-- table )(\w+)( -->\n).*?(?=<!-- end -->)", re.S)
-MODULES = (engine, scores, learned, family, scale, distributed, passes, deep, adversarial, asking)
+MODULES = (
+    engine,
+    scores,
+    learned,
+    family,
+    scale,
+    distributed,
+    passes,
+    deep,
+    adversarial,
+    asking,
+    criteria,
+)
 #: Tables that are a second look at the rows of another.
 ROWS = {
     **dict.fromkeys(("quality_sets", "unfloored"), "quality"),
@@ -45,6 +58,8 @@ ROWS = {
     "hybrid_trials": "hybrid",
     **dict.fromkeys(("active_errors", "active_sets", "active_updates"), "active"),
     **dict.fromkeys(("weights", "constant", "large"), "linear"),
+    "ranking": "left_out",
+    **dict.fromkeys(("gold_sollich_best", "gold_sollich_sensible"), "gold_sollich"),
     **dict.fromkeys(("attacked", "detected", "foreign"), "adversarial"),
 }
 

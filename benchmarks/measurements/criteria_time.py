@@ -1,9 +1,10 @@
 """What a criterion costs against n: processor time of the machine, and of a criterion of it.
 
 Rows of waveform, standardised; kernel of variance 1 and lengthscale sqrt(D) plus a constant of 0.1,
-C = 1. A machine (`svm_mode`) is timed with its Gram matrix; "X, given the machine" is what criterion
-X adds to it, so that any number of criteria of one slack share a machine. The bound is a fit of a
-`BatchBSVM` by `CAVI` and its bound. The least of three times; leave-one-out once, up to n = 400.
+C = 1. A machine (`svm_mode`) is timed with its Gram matrix; "X, given the machine" is what
+criterion X adds to it, so that any number of criteria of one slack share a machine. The bound is a
+fit of a `BatchBSVM` by `CAVI` and its bound. The least of three times; leave-one-out once, up to n
+= 400.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import gpflow
 
@@ -41,16 +43,16 @@ def run() -> Iterator[dict]:
 def _all(kernel: gpflow.kernels.Kernel, data: tuple) -> Iterator[tuple[str, int, float]]:
     n = len(data[0])
     for slack, criteria in CRITERIA.items():
-        mode, seconds = _least(lambda slack=slack: ms.svm_mode(kernel, data, 1.0, slack=slack))
+        mode, seconds = _least(partial(ms.svm_mode, kernel, data, 1.0, slack=slack))
         support = len(mode.support)
         yield f"machine, {slack} slack", support, seconds
         for criterion in criteria:
             name = f"{type(criterion).__name__}, given the machine"
-            yield name, support, _least(lambda of=criterion: of.of_mode(mode))[1]
+            yield name, support, _least(partial(criterion.of_mode, mode))[1]
         if n <= LARGEST_LEFT_OUT:
-            left_out = _least(lambda: ms.left_out_margins(mode), repeats=1)[1]
+            left_out = _least(partial(ms.left_out_margins, mode), repeats=1)[1]
             yield f"leave-one-out, {slack} slack, given the machine", support, left_out
-    bound = _least(lambda: ms.VariationalBound()(kernel, data, 1.0), repeats=1 + (n <= 400))[1]
+    bound = _least(partial(ms.VariationalBound(), kernel, data, 1.0), repeats=1 + (n <= 400))[1]
     yield "VariationalBound", n, bound
 
 

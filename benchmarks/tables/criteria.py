@@ -111,8 +111,11 @@ def gold_sollich(rows: pd.DataFrame) -> str:
 
 def gold_sollich_best(rows: pd.DataFrame) -> str:
     """Table 4: the best start by test error."""
-    best = lambda errors: f"{errors.min():.1f}"  # noqa: E731
-    return _by_method(rows, best, lambda name, column: str(PRINTED_BEST[name][column]))
+    return _by_method(
+        rows,
+        lambda errors: f"{errors.min():.1f}",
+        lambda name, column: str(PRINTED_BEST[name][column]),
+    )
 
 
 def gold_sollich_sensible(rows: pd.DataFrame) -> str:
