@@ -42,8 +42,8 @@ from gpflow_bsvm.model_selection import (
     start_from,
     svm_mode,
 )
-from gpflow_bsvm.model_selection.laplace import log_kappa_quadratic
 from gpflow_bsvm.model_selection.mode import _weights_of
+from gpflow_bsvm.model_selection.slack import log_kappa
 from gpflow_bsvm.models import BSVM, BatchBSVM
 
 SLACKS = ("linear", "quadratic")
@@ -401,7 +401,7 @@ def sharpened(size, penalty, slack, times):
 @pytest.mark.parametrize("size", [2, 3])
 def test_quadratic_laplace_evidence_is_exact_away_from_the_kink(size):
     mode = sharpened(size, 1.5, "quadratic", 400)
-    kappa = float(log_kappa_quadratic(tf.constant(mode.penalty, tf.float64)))
+    kappa = float(log_kappa("quadratic", tf.constant(mode.penalty, tf.float64)))
     found = QuadraticLaplaceEvidence(smoothing=0).of_mode(mode) - kappa
     np.testing.assert_allclose(found, log_evidence(mode), rtol=1e-9)
 
@@ -411,7 +411,7 @@ def test_quadratic_laplace_evidence_is_exact_away_from_the_kink(size):
 def test_quadratic_laplace_evidence_is_near(size):
     for penalty in (0.5, 1.5, 5.0):
         mode = sharpened(size, penalty, "quadratic", 1)
-        kappa = float(log_kappa_quadratic(tf.constant(penalty, tf.float64)))
+        kappa = float(log_kappa("quadratic", tf.constant(penalty, tf.float64)))
         found = QuadraticLaplaceEvidence(smoothing=0).of_mode(mode) - kappa
         # nats per row: what is cut off at the kink has the more weight, the larger the penalty
         assert -0.05 * penalty - 0.02 < found - log_evidence(mode) < 0
@@ -467,7 +467,7 @@ def test_quadratic_laplace_evidence_by_hand():
 @pytest.mark.parametrize("penalty", [0.2, 1.0, 1.1, 3.0, 40.0])
 def test_kappa_is_that_of_the_likelihood(penalty):
     of_grid = SquaredHinge(penalty / 2, normalizer=True).log_kappa()
-    kappa = log_kappa_quadratic(tf.constant(penalty, tf.float64))
+    kappa = log_kappa("quadratic", tf.constant(penalty, tf.float64))
     np.testing.assert_allclose(kappa, of_grid, atol=1e-6)  # what a grid of 1001 places finds
 
 

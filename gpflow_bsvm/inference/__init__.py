@@ -5,7 +5,7 @@ from .ecm import ECM
 from .fit import fit
 from .gibbs import Gibbs
 from .history import History
-from .hmc import HMC
+from .hmc import HMC, StaticHMC
 from .ml2 import ML2
 from .samples import Interrupted, Samples
 from .schedules import Adaptive, Constant, RobbinsMonro
@@ -27,6 +27,7 @@ __all__ = [
     "History",
     "RobbinsMonro",
     "Samples",
+    "StaticHMC",
     "Streaming",
     "fit",
 ]

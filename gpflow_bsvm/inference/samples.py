@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import tensorflow as tf
+import tensorflow_probability as tfp
 from gpflow.base import AnyNDArray, RegressionData
 
 from ..data.passes import map_over
@@ -37,6 +38,37 @@ class Samples:
 
     s: AnyNDArray
     model: Model
+
+    @property
+    def acceptance(self) -> AnyNDArray:
+        """
+        :return: share of the draws of each chain that are not the draw before, [chains]; with
+            `thin` of one it is a sampler's acceptance rate; NaN of one draw.
+        """
+        moved = (self.s[:, 1:] != self.s[:, :-1]).any(axis=(2, 3))
+        return np.mean(moved, axis=1) if moved.size else np.full(len(self.s), np.nan)
+
+    def rhat(self) -> AnyNDArray:
+        """
+        :return: potential scale reduction of each s, [L, M], chains split in two (Gelman & Rubin;
+            `tfp.mcmc.potential_scale_reduction`): 1 where they agree, infinity where none moved.
+        :raise ValueError: for less than four draws of each chain.
+        """
+        if self.s.shape[1] < 4:
+            raise ValueError(f"R-hat needs 4 draws of each chain, there are {self.s.shape[1]}")
+        draws = np.moveaxis(self.s, 0, 1)
+        rhat = tfp.mcmc.potential_scale_reduction(draws, split_chains=True).numpy()
+        return np.where(np.isfinite(rhat), rhat, np.inf)
+
+    def effective_draws(self) -> AnyNDArray:
+        """
+        :return: how many independent draws those of all chains are worth for the mean of each s,
+            [L, M] (`tfp.mcmc.effective_sample_size`, summed over chains); 0 for chains that did not
+            move.
+        """
+        draws = np.moveaxis(self.s, 0, 1)
+        each = tfp.mcmc.effective_sample_size(draws, filter_beyond_positive_pairs=True).numpy()
+        return np.where(np.isfinite(each) & (draws.std(axis=0) > 0), each, 0.0).sum(axis=0)
 
     def predict_f(self, X: Any) -> tuple[AnyNDArray, AnyNDArray]:
         """
@@ -94,7 +126,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 class Sampler(ABC):
-    """What `Gibbs` and `HMC` have in common: blocks of draws, bar, interrupt."""
+    """What `Gibbs`, `HMC` and `StaticHMC` have in common: blocks of draws, bar, interrupt."""
 
     needs: ClassVar[tuple[Hook, ...]] = ()
     #: As in `Algorithm`.

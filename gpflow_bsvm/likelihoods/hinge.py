@@ -137,6 +137,9 @@ class SquaredHinge(Penalized, BinaryLikelihood):
 
         L(y | f) = exp(-penalty max(0, 1 - y f)^2).
 
+    The paper's loss is max(0, 1 - y f)^2 / 2: this penalty is half of its C, which is that of
+    `gpflow_bsvm.model_selection`; scikit-learn's C is this one.
+
     With m = 1 - y Fmu, v = Fvar and z = m / sqrt(v), training maximises the expectation itself,
 
         E log L = -penalty ((m^2 + v) Phi(z) + m sqrt(v) phi(z)).

@@ -80,7 +80,7 @@ class Penalized(Likelihood):
         kappa L(y | f),   1 / kappa = max_f sum_y L(y | f),
 
     the largest factor that leaves no more than 1 to all labels together (Gold & Sollich 2003,
-    eq. 9; the rest is the probability of having no label at all). For a loss 1 + max_{t != y} f_t -
+    eq. 6; the rest is the probability of having no label at all). For a loss 1 + max_{t != y} f_t -
     f_y, cut off at 0, of C classes 1 / kappa = max(C exp(-penalty), 1 + (C - 1) exp(-2 penalty)):
     the sum is convex between the places where classes are tied, or separated by the margin. It
     changes neither sites nor predictions, only the evidence, by the same number for each datum.

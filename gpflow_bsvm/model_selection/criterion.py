@@ -7,6 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import tensorflow as tf
+from gpflow import Parameter
 from gpflow.base import AnyNDArray
 from gpflow.kernels import Kernel
 from gpflow.utilities import parameter_dict
@@ -22,10 +23,17 @@ class Criterion(ABC):
     :cvar greater_is_better: whether it is to be maximised; else minimised.
     :cvar looks_at_penalty: False where only the product of penalty and kernel counts, so that one
         of penalty and variance is to be fixed.
+    :cvar has_gradient: whether `gradient` is of use.
     """
 
     greater_is_better: ClassVar[bool]
     looks_at_penalty: ClassVar[bool] = True
+    has_gradient: ClassVar[bool] = False
+
+    @property
+    def has_value(self) -> bool:
+        """:return: whether it can be called; else there are only gradients."""
+        return True
 
     @abstractmethod
     def __call__(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> float:
@@ -36,6 +44,13 @@ class Criterion(ABC):
         :raise ValueError: for bad data, penalty or kernel.
         """
 
+    def gradient(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> Gradient:
+        """
+        :return: derivatives by what is trainable in the kernel and by the penalty.
+        :raise ValueError: as the criterion; if it has none.
+        """
+        raise ValueError(f"{type(self).__name__} has no gradient")
+
     def cost(self, value: float) -> float:
         """:return: the value, or its negative: always to be minimised."""
         return -value if self.greater_is_better else value
@@ -44,9 +59,10 @@ class Criterion(ABC):
 class Gradient(NamedTuple):
     """A criterion and its derivatives, where the sets of support vectors stay what they are."""
 
-    value: float
+    value: float  #: NaN where the criterion has none
     kernel: dict[str, AnyNDArray]  #: by the (constrained) value of what is trainable in the kernel
     penalty: float
+    error: Gradient | None = None  #: standard errors, where the derivatives are estimates
 
 
 class Seen(NamedTuple):
@@ -78,11 +94,10 @@ class ModeCriterion(Criterion):
     A criterion of a support vector machine whose bias, if any, is in the kernel.
 
     :cvar slack: "linear" or "quadratic".
-    :cvar has_gradient: whether `gradient` is of use.
     """
 
     slack: ClassVar[str]
-    has_gradient: ClassVar[bool] = True
+    has_gradient = True
 
     @abstractmethod
     def _of(self, seen: Seen) -> tf.Tensor:
@@ -110,7 +125,7 @@ class ModeCriterion(Criterion):
         if not self.has_gradient:
             raise ValueError(f"{type(self).__name__} is a step function: it has no gradient")
         mode = svm_mode(kernel, data, penalty, slack=self.slack)
-        named = {name: p for name, p in parameter_dict(kernel).items() if p.trainable}
+        named = trainable(kernel)
         X, C = check_inputs(data[0]), tf.Variable(mode.penalty, dtype=tf.float64)
         variables = [p.unconstrained_variable for p in named.values()]
         with tf.GradientTape() as tape:
@@ -119,9 +134,7 @@ class ModeCriterion(Criterion):
         *slopes, by_penalty = tape.gradient(
             value, [*variables, C], unconnected_gradients=tf.UnconnectedGradients.ZERO
         )
-        pairs = zip(named.items(), slopes)
-        by_kernel = {name: _by_value(parameter, slope) for (name, parameter), slope in pairs}
-        return Gradient(float(value), by_kernel, float(by_penalty))
+        return Gradient(float(value), by_values(named, slopes), float(by_penalty))
 
     def _seen(self, mode: Mode) -> Seen:
         self._check(mode)
@@ -139,6 +152,20 @@ class ModeCriterion(Criterion):
                 f"{type(self).__name__} needs a bias with a prior: leave free_bias out, and add a "
                 "gpflow.kernels.Constant to the kernel"
             )
+
+
+def trainable(kernel: Kernel) -> dict[str, Parameter]:
+    """:return: parameters by GPflow's names."""
+    return {name: p for name, p in parameter_dict(kernel).items() if p.trainable}
+
+
+def by_values(named: dict[str, Parameter], slopes: list[tf.Tensor]) -> dict[str, AnyNDArray]:
+    """
+    :param slopes: derivatives by the unconstrained variables.
+    :return: derivatives by the values.
+    """
+    pairs = zip(named.items(), slopes)
+    return {name: _by_value(parameter, slope) for (name, parameter), slope in pairs}
 
 
 def _by_value(parameter: Any, slope: tf.Tensor) -> AnyNDArray:

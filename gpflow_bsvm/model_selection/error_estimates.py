@@ -17,7 +17,8 @@ from gpflow.kernels import Kernel
 
 from ..checks import check_choice, check_number
 from .criterion import Criterion, ModeCriterion, Seen
-from .mode import SLACKS, Mode, svm_mode
+from .mode import Mode, svm_mode
+from .slack import SLACKS
 
 
 @dataclass(frozen=True)

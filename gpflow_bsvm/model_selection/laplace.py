@@ -8,16 +8,15 @@ quadratic slack, C the penalty, and the evidence (eq. 14)
 
 from __future__ import annotations
 
-import math
 import warnings
 from dataclasses import dataclass
 
 import numpy as np
 import tensorflow as tf
-from scipy.optimize import brentq
 
 from ..checks import check_number
 from .criterion import ModeCriterion, Seen
+from .slack import log_kappa
 
 
 @dataclass(frozen=True)
@@ -45,7 +44,7 @@ class LaplaceEvidence(ModeCriterion):
                 "sees no curvature; use a larger penalty or variance",
                 stacklevel=4,
             )
-        log_q = _log_best(seen, C * tf.nn.relu(1 - seen.margins)) - tf.math.log1p(tf.exp(-2 * C))
+        log_q = _log_best(seen, C * tf.nn.relu(1 - seen.margins)) + log_kappa(self.slack, C)
         alpha = tf.gather(seen.alpha, seen.rows)
         return log_q - _half_log_det(seen, 2 * np.pi * tf.square(alpha * (C - alpha) / C)) / n
 
@@ -76,7 +75,7 @@ class QuadraticLaplaceEvidence(ModeCriterion):
         loss = C * tf.square(tf.nn.relu(1 - seen.margins)) / 2
         # 1 - z = alpha / C
         M = C * tf.exp(-self.smoothing * C / tf.gather(seen.alpha, seen.rows))
-        return _log_best(seen, loss) + log_kappa_quadratic(C) - _half_log_det(seen, M) / n
+        return _log_best(seen, loss) + log_kappa(self.slack, C) - _half_log_det(seen, M) / n
 
 
 def _log_best(seen: Seen, loss: tf.Tensor) -> tf.Tensor:
@@ -91,17 +90,3 @@ def _half_log_det(seen: Seen, curvature: tf.Tensor) -> tf.Tensor:
     root = tf.sqrt(curvature)
     B = root[:, None] * seen.block() * root + tf.eye(len(seen.rows), dtype=root.dtype)
     return tf.reduce_sum(tf.math.log(tf.linalg.diag_part(tf.linalg.cholesky(B))))
-
-
-def log_kappa_quadratic(penalty: tf.Tensor) -> tf.Tensor:
-    """
-    The normaliser of exp(-C l(z)) with quadratic slack: 1 / kappa = max_z exp(-C l(z)) + exp(-C
-    l(-z)), at z = tanh(C z) (Gold & Sollich 2003, eq. 6). `SquaredHinge` looks for z on a grid,
-    which is as good for training, and not for derivatives by C.
-
-    :param penalty: C, [].
-    """
-    C = float(penalty)
-    z = 0.0 if C < 1 + 1e-6 else brentq(lambda z: z - math.tanh(C * z), 1e-6, 1.0, xtol=1e-15)
-    exponents = tf.stack([-penalty * (1 - z) ** 2 / 2, -penalty * (1 + z) ** 2 / 2])
-    return -tf.reduce_logsumexp(exponents)

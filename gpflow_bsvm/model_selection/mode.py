@@ -24,8 +24,8 @@ from ..likelihoods.penalty import check_penalty
 from ..models import BatchBSVM
 from .active_set import Dual, Point, refine, solve
 from .gram import check_gram, check_positive, gram_matrix
+from .slack import SLACKS, losses
 
-SLACKS = ("linear", "quadratic")
 #: A violation of the conditions of optimality above this, in units of the margin, is told.
 _VIOLATION = 1e-6
 
@@ -70,8 +70,7 @@ class Mode(NamedTuple):
     @property
     def objective(self) -> float:
         """:return: 1/2 sum_n alpha_n y_n (f_n - bias) + penalty sum_n l(y_n f_n), the minimum."""
-        lacking = np.maximum(1 - self.y * self.latent, 0)
-        loss = lacking if self.slack == "linear" else lacking**2 / 2
+        loss = losses(self.slack, self.y * self.latent)
         norm = (self.alpha * self.y) @ (self.latent - self.bias)
         return float(norm / 2 + self.penalty * loss.sum())
 

@@ -3,39 +3,42 @@
 from __future__ import annotations
 
 import math
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from gpflow.base import AnyNDArray
 from gpflow.kernels import Kernel
-from gpflow.utilities import multiple_assign, parameter_dict, read_values
-from scipy.optimize import minimize
+from gpflow.utilities import multiple_assign, read_values
 
 from ..checks import check_choice, check_number, check_whole
 from ..likelihoods.penalty import check_penalty
-from .criterion import Criterion, ModeCriterion
+from .ascent import ascend
+from .by_scipy import by_scipy
+from .criterion import Criterion
+from .search import Place, Search, Values
+from .walk import walk
 
-METHODS = ("Nelder-Mead", "Powell", "L-BFGS-B")
-#: First steps of Nelder and Mead, in the logarithm.
-_STEP = 0.5
+_BY_SLOPES = ("L-BFGS-B", "gradient-ascent")
+#: Those of the paper, where the penalty stands for itself and other parameters for logarithms.
+_OWN = ("random-walk", "gradient-ascent")
+METHODS = ("Nelder-Mead", "Powell", "L-BFGS-B", *_OWN)
 #: An optimum is at the edge of the search if so near to it, in the logarithm.
 _EDGE = 1e-3
 
-#: Values of parameters by name; what is not named stays as it is.
-Values = Mapping[str, Any]
-
 
 class Optimum(NamedTuple):
-    """Where the search from one start ended."""
+    """Where the search from one start ended, or was best on the validation rows."""
 
-    value: float  #: of the criterion
+    value: float  #: of the criterion; NaN where it has none
     parameters: dict[str, AnyNDArray]  #: what was learned, "penalty" too if it was
     evaluations: int
     converged: bool
     at_edge: tuple[str, ...]  #: parameters that the search would have taken further
+    validation_error: float | None = None  #: share of validation rows on the wrong side
+    path: tuple[Place, ...] = ()  #: from the start to the end of the search
 
 
 class Selection(NamedTuple):
@@ -58,6 +61,9 @@ class Selection(NamedTuple):
             low, high = (np.array2string(end, precision=3) for end in (least, greatest))
             best = self.best.parameters.get(name, np.asarray(self.best.value))
             lines.append(f"{name}: {low} to {high}, best {np.array2string(best, precision=3)}")
+        errors = [o.validation_error for o in self.optima if o.validation_error is not None]
+        if errors:
+            lines.append(f"validation error: {min(errors):.3g} to {max(errors):.3g}")
         edges = sorted({name for optimum in self.optima for name in optimum.at_edge})
         return "\n".join(lines + [f"at the edge of the search: {', '.join(edges)}"] * bool(edges))
 
@@ -73,6 +79,8 @@ def optimise(
     method: str = "Nelder-Mead",
     reach: float = 1e3,
     max_evaluations: int = 400,
+    validation: tuple[Any, Any] | None = None,
+    seed: int = 0,
 ) -> Selection:
     """
     Search for the best logarithms of what is trainable in the kernel and of the penalty, from the
@@ -81,61 +89,67 @@ def optimise(
     :param penalty: C, where the search starts.
     :param learn_penalty: None: if the criterion looks at it beside the product of both.
     :param starts: more of them, such as `random_starts`: values by the names of GPflow's
-        `parameter_dict(kernel)`, and "penalty".
+        `parameter_dict(kernel)`, and "penalty". An empty one is the present values again.
     :param method: of SciPy: without derivatives "Nelder-Mead" or "Powell", or "L-BFGS-B" for
-        criteria with a `gradient`; these are true at fixed sets of support vectors only.
+        criteria with a `gradient`; these are true at fixed sets of support vectors only. Of Gold
+        and Sollich (2003), the penalty searched as it is: "random-walk", greedy, a parameter after
+        the other (section 4.1); "gradient-ascent", by gradients alone, with a rate for each
+        parameter (section 4.3), for criteria without values, too (`SampledEvidence`).
     :param reach: no value ends by more than this factor away from its start: criteria have
         plateaus that have no end.
-    :param max_evaluations: of the criterion, for each start.
+    :param max_evaluations: of the criterion or its gradient, for each start.
+    :param validation: X and Y of other rows, for early stopping (section 5.3.2): of each search the
+        place on its path counts whose support vector machine errs least on them (the last such),
+        and the best start is the one that errs least, then the better by the criterion.
+    :param seed: of "random-walk", which takes another way from each start, equal ones too.
     :raise ValueError: for other options, for what the criterion refuses at a start, and for
         parameters that are not positive or of which none is trainable.
     """
     check_choice(METHODS, method=method)
     check_whole(1, max_evaluations=max_evaluations)
+    check_whole(0, seed=seed)
     check_number(1 + 1e-6, reach=reach)
+    _check_fits(criterion, method, len(starts) + 1, validation)
     learn = criterion.looks_at_penalty if learn_penalty is None else learn_penalty
-    search = _Search(criterion, kernel, data, check_penalty(penalty), learn)
-    if method == "L-BFGS-B":
-        search.check_gradient()
+    begin = partial(Search, linear_penalty=method in _OWN, validation=validation)
+    search = begin(criterion, kernel, data, check_penalty(penalty), learn)
     with _restoring(kernel):
         points = [search.at(start) for start in ({}, *starts)]
-        optima = tuple(search.run(x, method, math.log(reach), max_evaluations) for x in points)
-        best = min(optima, key=lambda optimum: criterion.cost(optimum.value))
+        rngs = [np.random.default_rng([seed, number]) for number in range(len(points))]
+        optima = tuple(
+            _run(search, x, method, math.log(reach), max_evaluations, rng)
+            for x, rng in zip(points, rngs)
+        )
+        best = min(optima, key=lambda optimum: _merit(criterion, optimum))
         chosen = search.move(search.at(best.parameters))
-        criterion(kernel, data, chosen)  # whatever it warns of is of the chosen values
+        # whatever it warns of is of the chosen values
+        if method == "gradient-ascent":
+            criterion.gradient(kernel, data, chosen)
+        else:
+            criterion(kernel, data, chosen)
     return Selection(best, optima, chosen)
 
 
-def random_starts(
-    kernel: Kernel, penalty: float, num: int, *, width: float = 1.0, seed: int = 0
-) -> list[dict[str, AnyNDArray]]:
-    """
-    :param num: how many.
-    :param width: standard deviation of the logarithms about the present values.
-    :return: starts for `optimise`, with "penalty".
-    """
-    check_whole(0, num=num, seed=seed)
-    check_number(0, width=width)
-    rng = np.random.default_rng(seed)
-    values = {name: np.asarray(value) for name, value in _trainable(kernel).items()}
-    values["penalty"] = np.asarray(check_penalty(penalty))
-
-    def draw(value: AnyNDArray) -> AnyNDArray:
-        return np.asarray(value * np.exp(width * rng.normal(size=value.shape)))
-
-    return [{name: draw(value) for name, value in values.items()} for _ in range(num)]
-
-
-def _trainable(kernel: Kernel) -> dict[str, AnyNDArray]:
-    """:return: values by name."""
-    named = {name: p.numpy() for name, p in parameter_dict(kernel).items() if p.trainable}
-    for name, value in named.items():
-        if not (value > 0).all():
+def _check_fits(criterion: Criterion, method: str, num_starts: int, validation: Any) -> None:
+    name = type(criterion).__name__
+    if method in _BY_SLOPES and not criterion.has_gradient:
+        raise ValueError(f'{name} has no gradient: use method="Nelder-Mead" or "random-walk"')
+    if not criterion.has_value:
+        if method != "gradient-ascent":
             raise ValueError(
-                f"kernel{name} is {value}: logarithms are searched; set_trainable(..., False) "
-                "keeps it as it is"
+                f'{name} has gradients only: use method="gradient-ascent", or give it rungs'
             )
-    return named
+        if num_starts > 1 and validation is None:
+            raise ValueError(
+                f"{name} has gradients only, and cannot tell which of {num_starts} starts ended "
+                "best: give validation=(X, Y), or it rungs, or call optimise for each start"
+            )
+
+
+def _merit(criterion: Criterion, optimum: Optimum) -> tuple[float, float]:
+    """:return: what the best optimum has least of."""
+    error, cost = optimum.validation_error, criterion.cost(optimum.value)
+    return (0.0 if error is None else error, 0.0 if math.isnan(cost) else cost)
 
 
 @contextmanager
@@ -149,91 +163,34 @@ def _restoring(kernel: Kernel) -> Iterator[None]:
         raise
 
 
-class _Search:
-    """The criterion as a function of a vector of logarithms."""
+def _error(place: Place) -> float:
+    return math.nan if place.validation_error is None else place.validation_error
 
-    def __init__(
-        self, criterion: Criterion, kernel: Kernel, data: Any, penalty: float, learn: bool
-    ) -> None:
-        self._criterion, self._kernel, self._data = criterion, kernel, data
-        self._penalty = penalty
-        self._start = _trainable(kernel) | ({"penalty": np.asarray(penalty)} if learn else {})
-        if not self._start:
-            raise ValueError("nothing is to be searched: no parameter of the kernel is trainable")
 
-    def check_gradient(self) -> None:
-        criterion = self._criterion
-        if not isinstance(criterion, ModeCriterion) or not criterion.has_gradient:
-            name = type(criterion).__name__
-            raise ValueError(f'{name} has no gradient: use method="Nelder-Mead" or "Powell"')
-
-    def at(self, values: Values) -> AnyNDArray:
-        """:return: the vector of a start."""
-        unknown = set(values) - set(self._start) - {"penalty"}
-        if unknown:
-            known = ", ".join(self._start)
-            raise ValueError(f"a start names {sorted(unknown)}; trainable are {known}")
-        parts = {name: np.asarray(values.get(name, own)) for name, own in self._start.items()}
-        for name, part in parts.items():
-            if part.shape != self._start[name].shape or not (part > 0).all():
-                raise ValueError(f"a start's {name} must be positive, as {self._start[name]}")
-        return np.log(np.concatenate([part.reshape(-1) for part in parts.values()]))
-
-    def values(self, x: AnyNDArray) -> dict[str, AnyNDArray]:
-        """:return: by name."""
-        ends = np.cumsum([value.size for value in self._start.values()])[:-1]
-        pairs = zip(self._start.items(), np.split(np.exp(x), ends))
-        return {name: part.reshape(value.shape) for (name, value), part in pairs}
-
-    def move(self, x: AnyNDArray) -> float:
-        """Set the kernel's parameters. :return: the penalty."""
-        values = self.values(x)
-        penalty = float(values.pop("penalty", self._penalty))
-        multiple_assign(self._kernel, values)
-        return penalty
-
-    def run(self, x: AnyNDArray, method: str, reach: float, most: int) -> Optimum:
-        """:return: where the search from x ends."""
-        bounds = np.stack([x - reach, x + reach], axis=1)
-        self._value(x)  # raises what the criterion has to say of the start
-        limit = "maxfun" if method == "L-BFGS-B" else "maxfev"
-        options: dict[str, Any] = {limit: most}
-        if method == "Nelder-Mead":
-            simplex = np.concatenate([x[None], x + min(_STEP, reach) * np.eye(len(x))])
-            options |= {"initial_simplex": simplex, "xatol": 1e-3, "fatol": 1e-6}
-        with_slope = method == "L-BFGS-B"
-        function = self._cost_and_slope if with_slope else self._cost
-        found = minimize(
-            function, x, method=method, jac=with_slope or None, bounds=bounds, options=options
-        )
-        at_edge = np.abs(found.x - x) > reach - _EDGE
-        edges = tuple(name for name, part in self._split(at_edge).items() if part.any())
-        value = self._criterion.cost(float(found.fun))
-        return Optimum(value, self.values(found.x), int(found.nfev), bool(found.success), edges)
-
-    def _split(self, x: AnyNDArray) -> dict[str, AnyNDArray]:
-        ends = np.cumsum([value.size for value in self._start.values()])[:-1]
-        return dict(zip(self._start, np.split(x, ends)))
-
-    def _value(self, x: AnyNDArray) -> float:
-        penalty = self.move(x)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return self._criterion(self._kernel, self._data, penalty)
-
-    def _cost(self, x: AnyNDArray) -> float:
-        """:return: infinity where the kernel overflows."""
-        try:
-            return self._criterion.cost(self._value(x))
-        except ValueError:
-            return math.inf
-
-    def _cost_and_slope(self, x: AnyNDArray) -> tuple[float, AnyNDArray]:
-        penalty, criterion = self.move(x), self._criterion
-        assert isinstance(criterion, ModeCriterion)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            found = criterion.gradient(self._kernel, self._data, penalty)
-        slopes = found.kernel | {"penalty": np.asarray(found.penalty)}
-        parts = [(slopes[name] * value).reshape(-1) for name, value in self.values(x).items()]
-        return criterion.cost(found.value), criterion.cost(1.0) * np.concatenate(parts)
+def _run(
+    search: Search,
+    x: AnyNDArray,
+    method: str,
+    reach: float,
+    most: int,
+    rng: np.random.Generator,
+) -> Optimum:
+    """:return: where the search from x ends, or was best on the validation rows."""
+    search.path, bounds = [], search.bounds(x, reach)
+    if method == "gradient-ascent":
+        end = ascend(search, x, bounds, most)
+    else:
+        cost = search.criterion.cost(search.value(x))  # raises what it has to say of the start
+        search.keep(x, cost)
+        if method == "random-walk":
+            end = walk(search, x, cost, bounds, most, rng)
+        else:
+            end = by_scipy(search, x, method, bounds, most)
+    place = min(reversed(search.path), key=_error) if search.validates else search.path[-1]
+    at = search.at(place.parameters)
+    value = search.value(at) if math.isnan(place.value) else place.value
+    gap = np.abs(at[:, None] - bounds).min(axis=1) / search.scale(at)
+    edges = tuple(name for name, part in search.split(gap < _EDGE).items() if part.any())
+    numbers = (end.evaluations, end.converged)
+    path = tuple(search.path)
+    return Optimum(value, place.parameters, *numbers, edges, place.validation_error, path)

@@ -1,0 +1,202 @@
+r"""The evidence of a support vector machine by sampling: its exact gradients, and integrals of them
+(Gold & Sollich 2003, sections 3.3 and 4.2).
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import tensorflow as tf
+from gpflow.base import AnyNDArray
+from gpflow.kernels import Kernel
+from scipy.special import roots_legendre
+
+from ..checks import check_choice, check_whole
+from ..data.checks import check_inputs
+from ..inference import StaticHMC
+from ..inference.samples import Sampler
+from ..likelihoods.penalty import check_penalty
+from .criterion import Criterion, Gradient, by_values, trainable
+from .posterior import Posterior, draw_posterior
+from .slack import SLACKS, log_kappa
+
+#: Of eq. 20 and of eq. 19.
+FORMS = ("likelihood", "prior")
+#: The path to C is C t^4: near 0, where the mean loss changes fastest, there are more rungs.
+_POWER = 4
+_SAMPLER = StaticHMC()
+
+
+class Estimate(NamedTuple):
+    """A number by sampling."""
+
+    value: float
+    error: float  #: standard error, of the sampling alone
+
+
+@dataclass(frozen=True)
+class SampledEvidence(Criterion):
+    r"""
+    The exact log evidence per row (eq. 14), kappa counted as there; greater is better:
+
+        E = 1/N log Q(Y | X),    Q(Y | X) = kappa^N E_f exp(-C sum_n l(y_n f_n)),    f ~ N(0, K).
+
+    Sampling gives its gradients, as averages over the posterior:
+
+        dE / dC = d log kappa / dC - <1/N sum_n l(y_n f_n)>                              (eq. 18)
+        dE / d lambda = -C / (2N) <l'(Y f)^T Y dK/dlambda K^-1 f>                        (eq. 20)
+                      = -1/(2N) tr(dK/dlambda <K^-1 - K^-1 f f^T K^-1>)                  (eq. 19)
+
+    and no value: the criterion can be called only if `rungs` are given, and is then the integral of
+    eq. 18 from C = 0, where E = -log 2, by Gauss and Legendre's rule in C t^4: a run of the sampler
+    for each rung.
+
+    Means agree with those of a seed, so that an ascent is all but deterministic.
+
+    :ivar slack: "linear" or "quadratic".
+    :ivar sampler: a `StaticHMC` starts at the mode; `HMC` and (of linear slack) `Gibbs` will do.
+    :ivar form: "likelihood" (eq. 20), or "prior" (eq. 19), the difference of two large numbers
+        wherever rows tell of each other: it is there for comparison.
+    :ivar rungs: 0, or how many places the value's integral has.
+    """
+
+    greater_is_better = True
+    has_gradient = True
+
+    slack: str = "linear"
+    sampler: Sampler = _SAMPLER
+    form: str = "likelihood"
+    rungs: int = 0
+
+    def __post_init__(self) -> None:
+        check_choice(SLACKS, slack=self.slack)
+        check_choice(FORMS, form=self.form)
+        check_whole(0, rungs=self.rungs)
+        if not isinstance(self.sampler, Sampler):
+            raise ValueError(
+                "sampler must be a StaticHMC, HMC or Gibbs of gpflow_bsvm.inference, got "
+                f"{self.sampler!r}"
+            )
+
+    @property
+    def has_value(self) -> bool:
+        """:return: whether there are rungs."""
+        return self.rungs > 0
+
+    def __call__(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> float:
+        """As in `Criterion`. :raise ValueError: without rungs, too."""
+        return self.estimate(kernel, data, penalty).value
+
+    def estimate(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> Estimate:
+        """
+        :return: the value, and the standard error that sampling leaves in it.
+        :raise ValueError: as the criterion.
+        """
+        C = check_penalty(penalty)
+        if not self.has_value:
+            raise ValueError(
+                "SampledEvidence has gradients only: SampledEvidence(rungs=12) integrates them to "
+                'a value, and optimise(..., method="gradient-ascent") needs none'
+            )
+        points, weights = roots_legendre(self.rungs)
+        places, weights = (points + 1) / 2, weights / 2
+        steps = C * _POWER * places ** (_POWER - 1) * weights
+        means = [self._mean_loss(kernel, data, C * t**_POWER) for t in places]
+        losses, errors = np.array(means).T
+        value = float(log_kappa(self.slack, tf.constant(C, tf.float64))) - steps @ losses
+        return Estimate(float(value), float(np.sqrt(np.square(steps * errors).sum())))
+
+    def posterior(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> Posterior:
+        """
+        :return: draws at this kernel and penalty.
+        :raise ValueError: as the criterion.
+        """
+        return draw_posterior(kernel, data, penalty, self.slack, self.sampler)
+
+    def gradient(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> Gradient:
+        """
+        :return: the gradient, with standard errors from the scatter of the chains and of parts of
+            them. They are infinite, and a warning tells, where a chain never moved, and for the
+            kernel where no draw has slack (section 5.3.1): the gradient is then the mean all the
+            same, and nothing to rely on.
+        :raise ValueError: as the criterion, but for rungs.
+        """
+        return self.gradient_of(self.posterior(kernel, data, penalty), kernel, data)
+
+    def gradient_of(self, draws: Posterior, kernel: Kernel, data: tuple[Any, Any]) -> Gradient:
+        """
+        :param draws: at this kernel.
+        :return: as `gradient`.
+        """
+        by_kernel = _by_kernel(kernel, data[0], draws.by_gram(self.form))
+        C = tf.Variable(draws.mode.penalty, dtype=tf.float64)
+        with tf.GradientTape() as tape:
+            kappa = log_kappa(self.slack, C)
+        by_penalty = float(tape.gradient(kappa, C)) - draws.parts(draws.mean_losses).mean(axis=1)
+        trust, trust_kernel = _trusted(draws)
+        means = {name: np.asarray(parts.mean(axis=0)) for name, parts in by_kernel.items()}
+        errors = {name: _error(parts, trust_kernel) for name, parts in by_kernel.items()}
+        error = Gradient(math.nan, errors, float(_error(by_penalty, trust)))
+        return Gradient(math.nan, means, float(by_penalty.mean()), error)
+
+    def _mean_loss(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> Estimate:
+        draws = self.posterior(kernel, data, penalty)
+        parts = draws.parts(draws.mean_losses).mean(axis=1)
+        return Estimate(float(parts.mean()), float(_error(parts, _moves(draws))))
+
+
+def _by_kernel(kernel: Kernel, X: Any, by_gram: AnyNDArray) -> dict[str, AnyNDArray]:
+    """
+    :param by_gram: derivatives by the Gram matrix, [parts, N, N].
+    :return: derivatives by the values of what is trainable, [parts, ...].
+    """
+    named, X = trainable(kernel), check_inputs(X)
+    variables = [p.unconstrained_variable for p in named.values()]
+    with tf.GradientTape(persistent=True) as tape:
+        gram = kernel(X)
+    rows = [
+        by_values(named, tape.gradient(gram, variables, tf.constant(part, gram.dtype), _ZERO))
+        for part in by_gram
+    ]
+    return {name: np.stack([row[name] for row in rows]) for name in named}
+
+
+_ZERO = tf.UnconnectedGradients.ZERO
+
+
+def _error(parts: AnyNDArray, trusted: bool) -> AnyNDArray:
+    """:return: standard error of the mean over parts, NaN of a single one."""
+    if not trusted:
+        return np.full(parts.shape[1:], np.inf)
+    if len(parts) < 2:
+        return np.full(parts.shape[1:], np.nan)
+    return np.asarray(parts.std(axis=0, ddof=1) / math.sqrt(len(parts)))
+
+
+def _trusted(draws: Posterior) -> tuple[bool, bool]:
+    """:return: whether errors by the penalty, and by the kernel, tell anything."""
+    moves = _moves(draws)
+    seen = bool(draws.pulls.any())
+    if not seen:
+        warnings.warn(
+            "no draw has slack: the evidence's gradient by the kernel is 0 as far as the draws "
+            "tell; use more draws, or a smaller penalty",
+            stacklevel=4,
+        )
+    return moves, moves and seen
+
+
+def _moves(draws: Posterior) -> bool:
+    stuck = draws.stuck()
+    if len(stuck):
+        sampler = "a longer burn_in, or a smaller step_size"
+        warnings.warn(
+            f"{len(stuck)} of {len(draws.samples.s)} chains accepted no draw after the burn-in: "
+            f"averages over them tell nothing; use {sampler}",
+            stacklevel=4,
+        )
+    return len(stuck) == 0
