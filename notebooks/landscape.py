@@ -30,7 +30,7 @@ import gpflow_bsvm as gb
 from gpflow_bsvm import model_selection as ms
 
 warnings.simplefilter("ignore")  # where all rows are at the bound, Laplace's evidence says so
-NUM = 21  # places to a side
+NUM = 13  # places to a side
 SCALES, VARIANCES = np.geomspace(0.1, 10, NUM), np.geomspace(0.03, 300, NUM)
 X, y = make_moons(60, noise=0.35, random_state=2)
 X_test, y_test = make_moons(2000, noise=0.35, random_state=1)

@@ -46,6 +46,8 @@ PRINTED_BEST = {
 }
 #: Method of the rows -> column of the printed tables.
 COLUMNS = {"laplace": 0, "laplace_quadratic": 1, "gacv": 2, "smoothed_span": 3, "evidence": 4}
+#: What the paper's own searches are called, behind the criterion.
+WALK = ", walk"
 METHODS = {
     "laplace": "Laplace (LE1)",
     "laplace_quadratic": "Laplace, quadratic (LE2)",
@@ -105,7 +107,7 @@ def ranking(rows: pd.DataFrame) -> str:
 
 
 def gold_sollich(rows: pd.DataFrame) -> str:
-    """Table 3: mean and standard deviation of the test error over starts, printed in brackets."""
+    """Table 3: mean and deviation of the test error over starts [how many], (as printed)."""
     return _by_method(rows, _spread, lambda name, column: "{} ± {}".format(*PRINTED[name][column]))
 
 
@@ -130,25 +132,30 @@ def _by_method(rows: pd.DataFrame, cell: Callable, printed: Callable) -> str:
 
 def _table(rows: pd.DataFrame, cell: Callable, printed: Callable) -> str:
     names, lines = [*PRINTED, "waveform"], []
-    for method, title in METHODS.items():
-        group = rows[rows["method"] == method]
-        if len(group) == 0:
-            continue
-        cells = []
+    for method, title in _titled(rows):
+        column = COLUMNS.get(method.removesuffix(WALK))
+        line = [title]
         for name in names:
-            errors = 100 * group.loc[group["data"] == name, "error"]
-            own = cell(errors) if len(errors) else "-"
-            known = method in COLUMNS and name in PRINTED
-            paper = printed(name, COLUMNS[method]) if known else ""
-            cells.append(f"{own} ({paper})" if paper else own)
-        lines.append([title, *cells])
+            group = rows[(rows["method"] == method) & (rows["data"] == name)]
+            own = cell(100 * group["error"]) if len(group) else "-"
+            known = column is not None and name in PRINTED
+            paper = printed(name, column) if known else ""
+            line.append(f"{own} ({paper})" if paper else own)
+        lines.append(line)
     return markdown(["error in %", *names], lines)
+
+
+def _titled(rows: pd.DataFrame) -> list[tuple[str, str]]:
+    """:return: methods that there are, and what tables call them; the paper's walk last."""
+    walks = {f"{method}{WALK}": f"{title}, random walk" for method, title in METHODS.items()}
+    known = set(rows["method"])
+    return [pair for pair in {**METHODS, **walks}.items() if pair[0] in known]
 
 
 def _spread(errors: pd.Series) -> str:
     if len(errors) == 1:
-        return f"{errors.mean():.1f}"
-    return f"{errors.mean():.1f} ± {errors.std():.1f}"
+        return f"{errors.mean():.1f} [1]"
+    return f"{errors.mean():.1f} ± {errors.std():.1f} [{len(errors)}]"
 
 
 def criteria_time(rows: pd.DataFrame) -> str:
