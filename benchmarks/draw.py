@@ -58,7 +58,7 @@ ROWS = {
     "hybrid_trials": "hybrid",
     **dict.fromkeys(("active_errors", "active_sets", "active_updates"), "active"),
     **dict.fromkeys(("weights", "constant", "large"), "linear"),
-    "ranking": "left_out",
+    **dict.fromkeys(("by_penalty", "ranking"), "left_out"),
     **dict.fromkeys(("gold_sollich_best", "gold_sollich_sensible"), "gold_sollich"),
     **dict.fromkeys(("attacked", "detected", "foreign"), "adversarial"),
 }

@@ -91,6 +91,29 @@ def _agreement(group: pd.DataFrame, column: str, goal: str) -> str:
     return f"{pearsonr(x, y)[0]:.2f} / {spearmanr(x, y)[0]:.2f}, {bias:+.3g}"
 
 
+def by_penalty(rows: pd.DataFrame) -> str:
+    """At each C: means over sets of values, and of Spearman's correlations over lengthscales."""
+    lines = []
+    for penalty, group in rows.groupby("penalty"):
+        means = group[["loo_hinge", "gacv", "hinge_span"]].mean()
+        ranks = {
+            (column, goal): np.mean(
+                [spearmanr(sign * g[column], g[goal])[0] for _, g in _sets(group)]
+            )
+            for column, goal, sign in (
+                ("gacv", "loo_hinge", 1),
+                ("hinge_span", "loo_hinge", 1),
+                ("bound", "error_bayesian", -1),
+            )
+        }
+        values = (f"{value:.2f}" for value in means)
+        held = f"{100 * group['held'].mean():.0f} %"
+        lines.append([f"{penalty:g}", *values, held, *(f"{rank:.2f}" for rank in ranks.values())])
+    header = ["C", "hinge loss left out", "GACV", "HingeSpan", "held by the margin"]
+    ranked = ["rank of GACV", "of HingeSpan", "of VariationalBound, with errors"]
+    return markdown([*header, *ranked], lines)
+
+
 def ranking(rows: pd.DataFrame) -> str:
     """Spearman's correlation with the error on other rows, and the error at the best place."""
     lines = []
