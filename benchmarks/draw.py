@@ -23,6 +23,7 @@ from PIL import Image
 from tables import (
     adversarial,
     asking,
+    criteria,
     deep,
     distributed,
     engine,
@@ -39,7 +40,7 @@ PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
 TABLE = re.compile(r"(?<=<!-- table )(\w+)( -->\n).*?(?=<!-- end -->)", re.S)
 MODULES = (
     *(engine, scores, learned, family, scale, distributed, passes, deep, adversarial, asking),
-    selection,
+    *(selection, criteria),
 )
 #: Tables that are a second look at the rows of another.
 ROWS = {
@@ -50,6 +51,8 @@ ROWS = {
     "hybrid_trials": "hybrid",
     **dict.fromkeys(("active_errors", "active_sets", "active_updates"), "active"),
     **dict.fromkeys(("weights", "constant", "large"), "linear"),
+    **dict.fromkeys(("by_penalty", "ranking"), "left_out"),
+    **dict.fromkeys(("gold_sollich_best", "gold_sollich_sensible"), "gold_sollich"),
     **dict.fromkeys(("attacked", "detected", "foreign"), "adversarial"),
 }
 

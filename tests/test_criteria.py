@@ -13,6 +13,7 @@ from gpflow_bsvm.likelihoods import Hinge, SquaredHinge
 from gpflow_bsvm.model_selection import (
     GACV,
     HeldOutDensity,
+    HingeSpan,
     LaplaceEvidence,
     LeaveOneOut,
     LeaveOneOutDensity,
@@ -157,8 +158,75 @@ def test_gacv_is_never_less_than_the_loss_of_rows_left_out(data):
         assert loss <= GACV().of_mode(mode)
 
 
+def test_gacv_is_exact_where_no_other_row_is_on_the_margin(data):
+    mode = svm_mode(make_kernel(), data, 0.02)
+    assert len(mode.bounded) == 40 and (mode.y * mode.latent > -1).all()
+    loss = np.maximum(1 - left_out_margins(mode), 0).mean()
+    np.testing.assert_allclose(GACV().of_mode(mode), loss, rtol=1e-12)
+    np.testing.assert_allclose(HingeSpan().of_mode(mode), loss, rtol=1e-12)
+
+
+def test_gacv_is_exact_where_rows_tell_nothing_of_each_other():
+    mode = mode_of_gram(np.diag([0.4, 2.0, 5.0, 3.0]), [[1], [0], [0], [1]], 0.9)
+    assert len(mode.marginal) == 3 and len(mode.bounded) == 1
+    assert np.isclose(GACV().of_mode(mode), 1)  # f is 0 without the row: a loss of 1 each
+
+
+def test_gacv_overstates_by_what_the_margin_holds(data):
+    for mode in some_modes(data, "linear"):
+        z = mode.y * mode.latent
+        held = z - HingeSpan().left_out_margins(mode)
+        excess = mode.alpha * mode.gram.diagonal() - held
+        assert (z > -1).all() and (excess > -1e-9).all()
+        span = np.maximum(1 - z, 0) + held  # no row at the margin or beyond it is clipped
+        np.testing.assert_allclose(GACV().of_mode(mode), (span + excess).mean(), rtol=1e-12)
+
+
+def held_by_refits(mode):
+    """Rows left out whose absence changes no other row's set, and their margins."""
+    rows = []
+    for n in mode.support:
+        part, rest = mode.without(n), np.delete(np.arange(len(mode.y)), n)
+        sets = [np.isin(rest, old) for old in (mode.marginal, mode.bounded)]
+        now = [np.isin(np.arange(len(rest)), new) for new in (part.marginal, part.bounded)]
+        if all((a == b).all() for a, b in zip(sets, now)):
+            rows.append(n)
+    return np.array(rows, int), left_out_margins(mode)
+
+
+def test_hinge_span_is_exact_for_rows_that_change_no_others(data):
+    seen = 0
+    for mode in [*some_modes(data, "linear"), svm_mode(make_kernel(), data, 0.1)]:
+        rows, margins = held_by_refits(mode)
+        seen += np.isin(rows, mode.marginal).sum() * np.isin(rows, mode.bounded).sum()
+        found = HingeSpan().left_out_margins(mode)
+        np.testing.assert_allclose(found[rows], margins[rows], atol=1e-6)  # the jitter
+        others = np.setdiff1d(np.arange(40), mode.support)
+        np.testing.assert_allclose(found[others], margins[others], atol=1e-12)
+    assert seen > 0  # of both sets
+
+
+def test_hinge_span_bears_equal_rows_on_the_margin():
+    X = np.array([[-1.0], [-1.0], [1.0], [1.0], [2.0]])
+    mode = svm_mode(gpflow.kernels.Linear(1.0), (X, (X > 0).astype(float)), 100.0)
+    assert len(mode.marginal) > 1
+    np.testing.assert_allclose(HingeSpan().of_mode(mode), 0, atol=1e-6)
+
+
+@pytest.mark.parametrize("slack", SLACKS)
+@pytest.mark.parametrize("free_bias", [False, True])
+def test_a_machine_without_a_row_is_that_of_the_others(data, slack, free_bias):
+    mode = svm_mode(make_kernel(), data, 3.0, slack=slack, free_bias=free_bias)
+    for n in (0, 7, 23):
+        rest = np.delete(np.arange(40), n)
+        anew = mode._replace(gram=mode.gram[np.ix_(rest, rest)], y=mode.y[rest]).solved()
+        found = mode.without(n)
+        np.testing.assert_allclose(found.latent, anew.latent, atol=1e-10)
+        np.testing.assert_allclose(found.alpha, anew.alpha, atol=1e-9)
+
+
 def test_estimates_look_at_the_product_only(data):
-    for criterion in (GACV(), Span(), SmoothedSpan(), LeaveOneOut()):
+    for criterion in (GACV(), HingeSpan(), Span(), SmoothedSpan(), LeaveOneOut()):
         assert not criterion.looks_at_penalty
         one = criterion(gpflow.kernels.SquaredExponential(2.0), data, 3.0)
         two = criterion(gpflow.kernels.SquaredExponential(6.0), data, 1.0)
@@ -288,7 +356,7 @@ def differences(criterion, kernel, data, penalty, h=1e-5):
 
 @pytest.mark.parametrize(
     "criterion",
-    [LaplaceEvidence(), QuadraticLaplaceEvidence(), SmoothedSpan(), GACV()],
+    [LaplaceEvidence(), QuadraticLaplaceEvidence(), SmoothedSpan(), GACV(), HingeSpan()],
     ids=lambda criterion: type(criterion).__name__,
 )
 def test_gradients_are_those_of_differences(data, criterion):

@@ -3,7 +3,7 @@
 from ..prediction import leave_one_out_density
 from .bounds import Ball, JaakkolaHaussler, RadiusMargin, SupportVectorCount, enclosing_ball
 from .criterion import Criterion, Gradient, ModeCriterion
-from .error_estimates import GACV, LeaveOneOut, SmoothedSpan, Span, left_out_margins
+from .error_estimates import GACV, HingeSpan, LeaveOneOut, SmoothedSpan, Span, left_out_margins
 from .fitted import HeldOutDensity, LeaveOneOutDensity, VariationalBound
 from .held_out import HeldOut, find_peak, held_out_density, most_folds
 from .laplace import LaplaceEvidence, QuadraticLaplaceEvidence
@@ -23,6 +23,7 @@ __all__ = [
     "Gradient",
     "HeldOut",
     "HeldOutDensity",
+    "HingeSpan",
     "JaakkolaHaussler",
     "LaplaceEvidence",
     "LeaveOneOut",

@@ -91,6 +91,14 @@ class Mode(NamedTuple):
         """:return: the machine of this Gram matrix, y, penalty and slack, by LibSVM."""
         return self._at(solve(self._dual()))
 
+    def without(self, row: int) -> Mode:
+        """:return: the machine without this row, by Newton steps from this one, else LibSVM."""
+        rest = np.delete(np.arange(len(self.y)), row)
+        part = self._replace(gram=self.gram[np.ix_(rest, rest)], y=self.y[rest])
+        dual = part._dual()
+        near = refine(dual, Point(self.alpha[rest], self.bias))
+        return part._at(near) if dual.is_solved(near) else part.solved()
+
     def _dual(self) -> Dual:
         y, C, linear = self.y, self.penalty, self.slack == "linear"
         Q = self.gram * np.outer(y, y) + (0.0 if linear else np.eye(len(y)) / C)
