@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
-import numpy as np
 import tensorflow as tf
 from gpflow.likelihoods import Likelihood
 

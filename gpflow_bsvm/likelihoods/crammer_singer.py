@@ -66,7 +66,7 @@ class AugmentedMaximum(Bound):
 
 
 class Held(NamedTuple):
-    """Local variables of rows, as they follow from some q(f) (Wistuba & Rawat 2018, Algorithm 1)."""
+    """Local variables of rows at some q(f) (Wistuba & Rawat 2018, Algorithm 1, line 4)."""
 
     alpha: tf.Tensor  #: [..., 1]
     rival: tf.Tensor  #: [..., C], one-hot: t, the class of largest mean beside the label

@@ -34,7 +34,7 @@ class Hook(enum.Enum):
     ALPHA = "alpha", "local variables", "Hinge, OneVsRest or CrammerSinger"
     #: `bound_at(alpha, Fmu, Fvar, Y)`, [...]: the bound of such local variables at any alpha.
     BOUND_AT = "bound_at", "bound at given alpha", "Hinge, OneVsRest or CrammerSinger"
-    #: `local_sites(w, Y) -> Sites`, as w [..., L]: the Gaussian of F that local variables 1 / w are.
+    #: `local_sites(w, Y) -> Sites`, as w [..., L]: the Gaussian of F at local variables 1 / w.
     LOCAL_SITES = "local_sites", "sites of given local variables", "Hinge or OneVsRest"
     #: `held_sites(held, Fmu, Y) -> Sites`, as Fmu, and with it `held = hold(Fmu, Fvar, Y)`, a tuple
     #: of rows: sites seen from means Fmu at local variables that follow from some other q.
