@@ -124,6 +124,40 @@ def test_class_by_class_is_algorithm_1_in_its_printed_order(rho):
     assert history.learning_rate == [rho] * 4 and not history.converged
 
 
+def test_the_printed_order_falls_only_where_rivals_change():
+    """At its rivals and alpha the update of a class is a maximum; all at once may overshoot."""
+    X, y = digits()
+    ends, sweeps = {}, 20
+    for in_turn in (True, False):
+        paper = Algorithm1(X, y, X[::10], variance=4.0, lengthscale=8.0, in_turn=in_turn)
+        falls_within, falls_of_sweeps, before = 0.0, 0.0, -np.inf
+        for _ in range(sweeps):
+            values = paper.iterate(1.0)
+            falls_within = max(falls_within, -np.diff(values).min())
+            t = paper.rivals()
+            ends[in_turn] = paper.objective(t, paper.moments(t)[1])
+            falls_of_sweeps = max(falls_of_sweeps, before - ends[in_turn])
+            before = ends[in_turn]
+        assert falls_of_sweeps > 50
+        assert (falls_within < 1e-9) == in_turn
+    assert ends[True] > ends[False] / 2
+
+
+def test_the_papers_objective_at_any_alpha():
+    X, y = digits()
+    kernel = {"variance": 2.0, "lengthscale": 6.0}
+    paper = Algorithm1(X, y, X[::10], **kernel)
+    model, data = make("wistuba2018", **kernel, whiten=False), (X, y[:, None].astype(float))
+    paper.iterate(0.5)
+    model.natgrad_step(data, 0.5)
+    t, given = paper.rivals(), np.random.default_rng(0).uniform(0.5, 3, size=len(y))
+    np.testing.assert_allclose(
+        gb.prediction.alpha(model, data)[:, 0], paper.moments(t)[1], rtol=1e-8
+    )
+    found = gb.prediction.augmented_elbo(model, data, given[:, None])
+    np.testing.assert_allclose(found, paper.objective(t, given), rtol=1e-8)
+
+
 @pytest.mark.slow
 def test_the_published_ascent_falls_and_ours_rises():
     X, y = digits()
@@ -136,6 +170,51 @@ def test_the_published_ascent_falls_and_ours_rises():
     for bound in ("exact", "wistuba2018"):  # with damping, even that one rises
         elbo = gb.inference.CAVI().run(make(bound, **kernel), data).elbo
         assert (np.diff(elbo) >= -1e-9 * abs(elbo[-1])).all()
+
+
+@pytest.mark.slow
+def test_class_by_class_goes_on_from_where_it_was(tmp_path):
+    X, y = digits()
+    data, kernel = (X, y[:, None].astype(float)), {"variance": 2.0, "lengthscale": 6.0}
+    one, two = (make("wistuba2018", **kernel) for _ in range(2))
+    printed = gb.inference.ClassByClass
+    whole = printed(max_steps=4, tol=0).run(one, data)
+    printed(max_steps=2, tol=0).run(two, data, checkpoint=tmp_path)
+    again = make("wistuba2018", **kernel)
+    parts = printed(max_steps=4, tol=0).run(again, data, checkpoint=tmp_path)
+    np.testing.assert_array_equal(whole.elbo, parts.elbo)
+    assert_same_state(state(one), state(again), 0)
+    # It stops where a sweep changes little, in chunks as well, and a mean function counts.
+    for model in (one, two):
+        model.mean_function = gpflow.functions.Constant(0.3)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gb.engine.contracts, "CHUNK_ENTRIES", 1)
+        history = printed(max_steps=300, tol=0.05).run(one, data)
+    assert history.converged
+    last = history.elbo[-2:]
+    assert abs(last[1] - last[0]) < 0.05 * abs(last[1])
+    np.testing.assert_allclose(last[1], one.elbo(data), rtol=1e-10)
+    two.q_mu.assign(again.q_mu)
+    two.q_sqrt.assign(again.q_sqrt)
+    np.testing.assert_allclose(history.elbo, printed(300, 0.05).run(two, data).elbo, rtol=1e-8)
+
+
+def test_class_by_class_refuses():
+    X, y = digits()
+    model = make("exact", variance=1.0, lengthscale=6.0)
+    with pytest.raises(ValueError, match=r"no sites at held variables.*bound=.wistuba2018..*CAVI"):
+        gb.inference.ClassByClass().run(model, (X, y[:, None].astype(float)))
+    with pytest.raises(
+        ValueError, match=r'only bound="wistuba2018" chooses a rival, not \'exact\''
+    ):
+        model.likelihood.hold(np.zeros((1, 5)), np.ones((1, 5)), np.zeros((1, 1)))
+    for bad, message in (
+        ({"max_steps": 0}, "max_steps must be at least 1"),
+        ({"tol": -1}, "tol must be at least 0"),
+        ({"learning_rate": 0.0}, r"learning_rate must be in \(0, 1\]"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            gb.inference.ClassByClass(**bad)
 
 
 def test_a_fit_that_finds_no_step_has_not_converged(monkeypatch):

@@ -4,7 +4,7 @@ Rows of kind "gap": objectives minus the exact expectation, for C classes of equ
 1 above them, and equal standard deviation. Rows of kind "sweep": objectives on three quarters of
 digits, M = 100, and of kind "error": held-out errors at the end, by the largest probability and by
 the largest mean of f. The paper's Algorithm 1 takes one class after another, at local variables and
-rivals of the sweep's start ("in turn"); a natural-gradient step takes all classes at once. Kernel of
+rivals of the start of a sweep ("in turn"); a natural-gradient step takes all at once. Kernel of
 variance 1 and lengthscale 4, and of variance 4 and lengthscale 8.
 """
 
