@@ -218,9 +218,8 @@ def rules(rows: pd.DataFrame) -> str:
             f"{100 * group[f'error_{rule}'].mean():.2f} %" for rule in ("mean", "probability")
         )
         lines.append([name.removeprefix("multiclass/"), bound, f"{differ} of {number}", *errors])
-    return markdown(
-        ["data", "bound", "decisions that differ", "error, argmax E f", "P(y = c)"], lines
-    )
+    header = ["data", "objective, algorithm", "decisions that differ"]
+    return markdown([*header, "error, argmax E f", "error, argmax P(y = c)"], lines)
 
 
 def _ratio(ratios: pd.Series) -> str:
