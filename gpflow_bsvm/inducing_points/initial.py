@@ -81,10 +81,9 @@ def gaussian_mixture(
     max_iter: int = 100,
 ) -> AnyNDArray:
     """
-    Means of a mixture of M Gaussians (the third choice of Wenzel et al. 2017, section 5.5, which
-    reports that it fails to converge nearly everywhere), by expectation maximisation from k-means,
-    of scikit-learn, whose ConvergenceWarning says so where it does. `kmeans` is as good, and takes
-    a fraction of the time.
+    Means of a mixture of M Gaussians (the third choice of Wenzel et al. 2017, section 5.5), by
+    expectation maximisation from k-means, of scikit-learn, whose ConvergenceWarning says where it
+    did not converge. `kmeans` is as good, and takes a fraction of the time.
 
     Arguments and errors as in `kmeans`.
 
