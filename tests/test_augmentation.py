@@ -237,6 +237,7 @@ def test_given_one_over_the_mean_of_one_over_lambda_it_is_a_sweep(make):
         np.testing.assert_allclose(one, two, rtol=1e-8, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_bad_local_variables():
     data = make_data()
     model, good = make_model(data), np.ones((60, 1))

@@ -65,6 +65,7 @@ def test_weights_are_those_of_the_papers_update(data, bound):
     np.testing.assert_allclose(found[1][0], cov, rtol=2e-5, atol=2e-5)
 
 
+@pytest.mark.slow
 def test_two_stochastic_steps_by_hand():
     """One weight, prior N(0, 1), two rows (x, y) = (1, +1), (2, -1), one a batch, rho = 1/2."""
     rows = np.array([[1.0], [2.0]]), np.array([[1.0], [0.0]])

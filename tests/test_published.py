@@ -127,7 +127,7 @@ def test_class_by_class_is_algorithm_1_in_its_printed_order(rho):
 def test_the_printed_order_falls_only_where_rivals_change():
     """At its rivals and alpha the update of a class is a maximum; all at once may overshoot."""
     X, y = digits()
-    ends, sweeps = {}, 20
+    ends, sweeps = {}, 10
     for in_turn in (True, False):
         paper = Algorithm1(X, y, X[::10], variance=4.0, lengthscale=8.0, in_turn=in_turn)
         falls_within, falls_of_sweeps, before = 0.0, 0.0, -np.inf
@@ -143,6 +143,7 @@ def test_the_printed_order_falls_only_where_rivals_change():
     assert ends[True] > ends[False] / 2
 
 
+@pytest.mark.slow
 def test_the_papers_objective_at_any_alpha():
     X, y = digits()
     kernel = {"variance": 2.0, "lengthscale": 6.0}
@@ -202,7 +203,9 @@ def test_class_by_class_goes_on_from_where_it_was(tmp_path):
 def test_class_by_class_refuses():
     X, y = digits()
     model = make("exact", variance=1.0, lengthscale=6.0)
-    with pytest.raises(ValueError, match=r"no sites at held variables.*bound=.wistuba2018..*CAVI"):
+    with pytest.raises(
+        ValueError, match=r"no sites at held variables.*bound=.wistuba2018.*one of CAVI"
+    ):
         gb.inference.ClassByClass().run(model, (X, y[:, None].astype(float)))
     with pytest.raises(
         ValueError, match=r'only bound="wistuba2018" chooses a rival, not \'exact\''

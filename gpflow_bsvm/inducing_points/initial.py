@@ -83,7 +83,7 @@ def gaussian_mixture(
     """
     Means of a mixture of M Gaussians (the third choice of Wenzel et al. 2017, section 5.5), by
     expectation maximisation from k-means, of scikit-learn, whose ConvergenceWarning says where it
-    did not converge. `kmeans` is as good, and takes a fraction of the time.
+    did not converge. With full covariances it is no better than `kmeans`, and far slower.
 
     Arguments and errors as in `kmeans`.
 
