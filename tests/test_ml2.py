@@ -144,6 +144,7 @@ def test_the_gradient_at_fixed_u_is_the_papers(data):
         np.testing.assert_allclose(moved / rate, expected[name] * slope[name], rtol=1e-8)
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 def test_at_fixed_u_the_bound_rises_too(data):
     data = (data[0], np.digitize(data[0][:, :1], [-0.5, 0.5]).astype(float))
