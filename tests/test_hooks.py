@@ -35,6 +35,8 @@ from gpflow_bsvm.likelihoods.labels import check_one_label, num_latents, with_bo
 
 ONE_LABEL = [Hinge(), SquaredHinge(), NormalizedHinge(), PolyaGammaLogistic(), Probit()]
 CLASSES = [CrammerSinger(3), OneVsRest(3)]
+LOCAL = "ALPHA BOUND_AT LOCAL_SITES"
+SEVERAL = "ALPHA BOUND_AT LINK CHECK_LABELS CHECK_LEARNABLE SHIFT_INVARIANT"
 
 
 def rows(likelihood, num_rows=5):
@@ -54,14 +56,15 @@ def rows(likelihood, num_rows=5):
     [
         (gpflow.likelihoods.Bernoulli(), "link"),
         (Probit(), "LINK CHECK_LABELS"),
-        (Hinge(), "SITES DRAW_SITES ALPHA LINK CHECK_LABELS CHECK_LEARNABLE"),
+        (Hinge(), f"SITES DRAW_SITES {LOCAL} LINK CHECK_LABELS CHECK_LEARNABLE"),
         (
             Hinge(bound="augmented"),
-            "SITES POINT_SITES DRAW_SITES ALPHA LINK CHECK_LABELS CHECK_LEARNABLE",
+            f"SITES POINT_SITES DRAW_SITES {LOCAL} LINK CHECK_LABELS CHECK_LEARNABLE",
         ),
         (NormalizedHinge(), "LINK CHECK_LABELS"),
         (PolyaGammaLogistic(), "SITES POINT_SITES LINK CHECK_LABELS"),
-        (CrammerSinger(3), "SITES LINK CHECK_LABELS CHECK_LEARNABLE SHIFT_INVARIANT"),
+        (CrammerSinger(3), f"SITES {SEVERAL}"),
+        (CrammerSinger(3, bound="wistuba2018"), f"SITES HELD_SITES {SEVERAL}"),
     ],
     ids=lambda value: type(value).__name__,
 )

@@ -5,10 +5,13 @@ import numpy as np
 import pytest
 from conftest import make_data
 from scipy.spatial.distance import cdist
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.mixture import GaussianMixture
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.inducing_points import (
     afkmc2,
+    gaussian_mixture,
     greedy_variance,
     kmeans,
     kmeans_plusplus_seeds,
@@ -16,7 +19,7 @@ from gpflow_bsvm.inducing_points import (
 )
 
 FUNCTIONS = pytest.mark.parametrize(
-    "function", [random_subset, kmeans, kmeans_plusplus_seeds, afkmc2]
+    "function", [random_subset, kmeans, kmeans_plusplus_seeds, afkmc2, gaussian_mixture]
 )
 X = make_data(200, 3)[0]
 
@@ -34,7 +37,7 @@ def test_shape_type_and_seed(function, num_inducing):
     np.testing.assert_array_equal(Z, function(X, num_inducing))
     if num_inducing == 7:
         assert not np.array_equal(Z, function(X, num_inducing, seed=1))
-    if function is not kmeans or num_inducing == 200:
+    if function not in (kmeans, gaussian_mixture) or num_inducing == 200:
         assert rows_of(Z, X)
 
 
@@ -74,6 +77,35 @@ def test_kmeans_finds_the_centres_of_clear_clusters(rng):
     expected = data.reshape(3, 50, 2).mean(axis=1)
     for centre in expected:
         np.testing.assert_allclose(Z[np.argmin(cdist(Z, centre[None]))], centre, atol=1e-9)
+
+
+@pytest.mark.parametrize("covariance", ["full", "tied", "diag", "spherical"])
+def test_a_mixture_finds_the_means_of_clear_clusters(rng, covariance):
+    centres = np.array([[-10.0, 0.0], [10.0, 0.0], [0.0, 10.0]])
+    data = np.concatenate([centre + rng.normal(size=(50, 2)) for centre in centres])
+    Z = gaussian_mixture(data, 3, covariance=covariance)
+    for centre in data.reshape(3, 50, 2).mean(axis=1):
+        np.testing.assert_allclose(Z[np.argmin(cdist(Z, centre[None]))], centre, atol=1e-6)
+
+
+def test_a_mixture_that_does_not_converge_or_cannot_be_fitted_says_so(monkeypatch):
+    with pytest.warns(ConvergenceWarning, match="did not converge"):
+        gaussian_mixture(X, 10, max_iter=1)
+    for bad, message in (
+        ({"covariance": "round"}, "covariance must be one of 'full', 'tied', 'diag', 'spherical'"),
+        ({"max_iter": 0}, "max_iter must be at least 1, got 0"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            gaussian_mixture(X, 10, **bad)
+
+    def fail(*_):
+        raise ValueError("ill-defined")
+
+    monkeypatch.setattr(GaussianMixture, "fit", fail)
+    with pytest.raises(
+        ValueError, match=r"10 Gaussians of full covariance cannot.*200 rows of 3 c"
+    ):
+        gaussian_mixture(X, 10)
 
 
 def test_kmeans_covers_the_data_better_than_a_random_subset():

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import reference
 import scipy.sparse
+import tensorflow as tf
 from conftest import make_data, state
 from scipy.stats import norm
 
@@ -62,6 +63,51 @@ def test_weights_are_those_of_the_papers_update(data, bound):
     # The ELBO is known to 1e-13, so that q is known to the root of it.
     np.testing.assert_allclose(found[0][:, 0], mean, rtol=2e-5, atol=2e-5)
     np.testing.assert_allclose(found[1][0], cov, rtol=2e-5, atol=2e-5)
+
+
+@pytest.mark.slow
+def test_two_stochastic_steps_by_hand():
+    """One weight, prior N(0, 1), two rows (x, y) = (1, +1), (2, -1), one a batch, rho = 1/2."""
+    rows = np.array([[1.0], [2.0]]), np.array([[1.0], [0.0]])
+    model = LinearBSVM(1, Hinge(bound="augmented"), bias=False, num_data=2)
+    one_each = tf.data.Dataset.from_tensor_slices(rows).batch(1)
+    root = np.sqrt(2)
+    # alpha = (1 - 0)^2 + 1, so that P^ = 1 + 2 / sqrt(2) and h^ = 2 (1 + 1 / sqrt(2)).
+    SVI(max_steps=1, learning_rate=0.5).run(model, one_each)
+    mean, variance = model.weights()
+    np.testing.assert_allclose([mean.item(), variance.item()], [1, 2 - root], rtol=1e-12)
+    # Now alpha = (1 + 2)^2 + 4 (2 - sqrt(2)); the step goes on from P = h = 1 + 1 / sqrt(2).
+    w = 1 / np.sqrt(17 - 4 * root)
+    P = (1 + 1 / root) / 2 + (1 + 2 * 4 * w) / 2
+    h = (1 + 1 / root) / 2 - 2 * 2 * (1 + w) / 2
+    model = LinearBSVM(1, Hinge(bound="augmented"), bias=False, num_data=2)
+    SVI(max_steps=2, learning_rate=0.5).run(model, one_each)
+    mean, variance = model.weights()
+    np.testing.assert_allclose([mean.item(), variance.item()], [h / P, 1 / P], rtol=1e-12)
+
+
+@pytest.mark.slow
+def test_stochastic_steps_are_the_papers_update_on_minibatches(data):
+    """Eq. 14 of Wenzel et al. (2017) in natural parameters, a batch counted n / s times; NumPy."""
+    Sigma, sizes, rho = covariance(4), [25, 5, 30], 0.3
+    model = LinearBSVM(3, Hinge(bound="augmented"), Sigma, num_data=60)
+    ends = np.cumsum(sizes)
+    batches = [tuple(part[e - s : e] for part in data) for s, e in zip(sizes, ends)]
+    spec = tuple(tf.TensorSpec([None, part.shape[1]], tf.float64) for part in data)
+    stream = tf.data.Dataset.from_generator(lambda: iter(batches), output_signature=spec)
+    SVI(max_steps=3, learning_rate=rho).run(model, stream)
+    P, h = np.linalg.inv(Sigma), np.zeros(4)
+    for X, Y in batches:
+        Z = (2 * Y - 1) * np.column_stack([X, np.ones(len(X))])  # rows z_i
+        mean, zeta = np.linalg.solve(P, h), np.linalg.inv(P)
+        alpha = (1 - Z @ mean) ** 2 + np.einsum("nd,de,ne->n", Z, zeta, Z)
+        share = 60 / len(X)
+        P_hat = np.linalg.inv(Sigma) + share * (Z.T / np.sqrt(alpha)) @ Z
+        P = (1 - rho) * P + rho * P_hat
+        h = (1 - rho) * h + rho * share * Z.T @ (1 / np.sqrt(alpha) + 1)
+    mean, variance = model.weights()
+    np.testing.assert_allclose(mean[:, 0], np.linalg.solve(P, h), rtol=1e-8)
+    np.testing.assert_allclose(variance[0], np.linalg.inv(P), rtol=1e-8)
 
 
 def test_elbo_is_that_of_all_data(data):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 import tensorflow_probability as tfp
-from conftest import assert_same_state, make_data, make_model, state
+from conftest import assert_same_state, make_data, make_model, randomise, state
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.inference import ML2, SVI
@@ -48,22 +48,27 @@ ADAM = OPTIMIZERS.Adam(0.05, epsilon=1e-8)
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "mean, rate, optimizer",
+    "mean, rate, optimizer, whiten",
     [
-        (None, 0.05, ADAM),
-        (gpflow.functions.Linear(np.ones((2, 1)), [0.1]), 0.05, ADAM),
-        (None, OPTIMIZERS.SGD(1e-3, momentum=0.9), OPTIMIZERS.SGD(1e-3, momentum=0.9)),
+        (None, 0.05, ADAM, True),
+        (gpflow.functions.Linear(np.ones((2, 1)), [0.1]), 0.05, ADAM, True),
+        (None, OPTIMIZERS.SGD(1e-3, momentum=0.9), OPTIMIZERS.SGD(1e-3, momentum=0.9), True),
+        (gpflow.functions.Linear(np.ones((2, 1)), [0.1]), 0.05, ADAM, False),
     ],
 )
-def test_steps_are_those_of_gpflow(data, mean, rate, optimizer):
+def test_steps_are_those_of_gpflow(data, mean, rate, optimizer, whiten):
     """natgrad_step, and Keras' optimisers on GPflow's own training loss at the q before it."""
-    one, two = (
-        fresh(data, num_data=len(data[0]), mean_function=gpflow.utilities.deepcopy(mean))
-        for _ in range(2)
-    )
-    ML2(batch_size=7, max_steps=12, every=3, learning_rate=0.2, optimizer=rate, seed=3).run(
-        one, data
-    )
+    how = {"num_data": len(data[0]), "whiten": whiten}
+    one, two = (fresh(data, mean_function=gpflow.utilities.deepcopy(mean), **how) for _ in range(2))
+    ML2(
+        batch_size=7,
+        max_steps=12,
+        every=3,
+        learning_rate=0.2,
+        optimizer=rate,
+        seed=3,
+        whiten=whiten,
+    ).run(one, data)
     batches = batches_of(data, 7, 3)
     optimizer = optimizer.from_config(optimizer.get_config())
     variables = [
@@ -81,6 +86,74 @@ def test_steps_are_those_of_gpflow(data, mean, rate, optimizer):
     expected = parameters(two)
     for name, value in parameters(one).items():
         np.testing.assert_allclose(value, expected[name], rtol=1e-8, atol=1e-8, err_msg=name)
+
+
+def gradient_a3(model, X, y):
+    """
+    Wenzel et al. (2017), A.3, in variance and lengthscale, with the paper's q(u) = N(mu, zeta),
+    alpha at its best and penalty 2: as printed, in NumPy.
+    """
+    variance, lengthscale = (
+        float(p.numpy()) for p in (model.kernel.variance, model.kernel.lengthscales)
+    )
+    Z, (mu, zeta) = model.inducing_variable.Z.numpy(), state(model)
+    mu, zeta = mu[:, 0], zeta[0]
+
+    def derivatives(one, two):
+        squares = np.square(one[:, None] - two[None]).sum(axis=-1)
+        K = variance * np.exp(-squares / (2 * lengthscale**2))
+        return K, {"variance": K / variance, "lengthscale": K * squares / lengthscale**3}
+
+    (Kmm, J_mm), (Knm, J_nm) = derivatives(Z, Z), derivatives(X, Z)
+    inverse = np.linalg.inv(Kmm + 1e-6 * np.eye(len(Z)))
+    kappa, moment = Knm @ inverse, np.outer(mu, mu) + zeta
+    residual = variance - np.sum(kappa * Knm, axis=1)
+    spread = np.einsum("nm,mk,nk->n", kappa, zeta, kappa)
+    root = 1 / np.sqrt((1 - y * (kappa @ mu)) ** 2 + spread + residual)
+    found = {}
+    for name, J_nn in (("variance", 1.0), ("lengthscale", 0.0)):
+        J = J_mm[name]
+        iota = (J_nm[name] - kappa @ J) @ inverse
+        diagonal = np.sum(kappa * (iota @ moment - J_nm[name]), axis=1)
+        diagonal += np.sum(iota * (kappa @ moment - Knm), axis=1) + J_nn
+        trace = np.trace(inverse @ J @ (np.eye(len(Z)) - inverse @ zeta))
+        linear = (mu @ inverse @ J @ inverse + 2 * ((1 + root) * y) @ iota) @ mu
+        found[name] = -(trace - linear + root @ diagonal) / 2
+    return found
+
+
+@pytest.mark.slow
+def test_the_gradient_at_fixed_u_is_the_papers(data):
+    """A step of gradient ascent on all rows, as eq. 12 has it, seen in what moved."""
+    rate, size = 2.0**-10, len(data[0])  # an optimiser keeps its rate in single precision
+    likelihood = Hinge(bound="augmented")
+    model = make_model(data, likelihood=likelihood, whiten=False, num_data=size)
+    gpflow.set_trainable(model.inducing_variable, False)
+    randomise(model)
+    kernel = {"variance": model.kernel.variance, "lengthscale": model.kernel.lengthscales}
+    expected = gradient_a3(model, data[0], 2 * data[1][:, 0] - 1)
+    before = {name: p.unconstrained_variable.numpy() for name, p in kernel.items()}
+    slope = {
+        name: np.exp(p.transform.forward_log_det_jacobian(before[name], 0))
+        for name, p in kernel.items()
+    }
+    steps = {"batch_size": size, "max_steps": 1, "every": 1}
+    ML2(**steps, optimizer=OPTIMIZERS.SGD(rate), whiten=False).run(model, data)
+    for name, parameter in kernel.items():
+        moved = parameter.unconstrained_variable.numpy() - before[name]
+        np.testing.assert_allclose(moved / rate, expected[name] * slope[name], rtol=1e-8)
+
+
+@pytest.mark.drill
+@pytest.mark.slow
+def test_at_fixed_u_the_bound_rises_too(data):
+    data = (data[0], np.digitize(data[0][:, :1], [-0.5, 0.5]).astype(float))
+    model = fresh(data, CrammerSinger(3), num_latent_gps=3)
+    gb.fit(model, data, progress=False)
+    before = float(model.elbo(data) + model.log_prior_density())
+    ML2(batch_size=30, max_steps=100, whiten=False).run(model, data)
+    gb.fit(model, data, progress=False)
+    assert float(model.elbo(data) + model.log_prior_density()) > before
 
 
 @pytest.mark.slow
@@ -202,6 +275,7 @@ def test_bad_input(data):
         ({"optimizer": 0.0}, "optimizer must be a positive number, the rate of Adam, or an opti"),
         ({"network_optimizer": "adam"}, "network_optimizer must be a positive number"),
         ({"warm_up": -1}, "warm_up must be at least 0"),
+        ({"whiten": "no"}, "whiten must be one of True, False, got 'no'"),
         ({"learning_rate": 2.0}, r"rate must be in \(0, 1\]"),
     ):
         with pytest.raises(ValueError, match=message):

@@ -45,7 +45,7 @@ def _sweeps(ax: Axes, rows: pd.DataFrame) -> None:
         ylim=(None, 500 * -rows["y"].min()),  # room for the legend
         xlabel="sweeps",
         ylabel="- objective",
-        title="its ascent falls, and so do undamped steps (digits)",
+        title="its ascent falls, in either order (digits)",
     )
     ax.legend(fontsize=8)
 

@@ -60,6 +60,21 @@ def inducing(rows: pd.DataFrame) -> str:
     return markdown(["M", *wide.columns], wide.reset_index().values)
 
 
+def mixture(rows: pd.DataFrame) -> str:
+    lines = []
+    for (name, m), group in rows.groupby(["data", "m"], sort=False):
+        folds = group.groupby("selector", sort=False)
+        means = folds[["error", "seconds"]].mean()
+        failed = (~group["converged"]).groupby(group["selector"]).sum()
+        cells = [f"{100 * means.loc['k-means', 'error']:.1f}"]
+        for selector in means.index[1:]:
+            time = means.loc[selector, "seconds"] / means.loc["k-means", "seconds"]
+            error = f"{100 * means.loc[selector, 'error']:.1f}"
+            cells.append(f"{error} ({failed[selector]} of {len(group) // len(means)}; {time:.0f})")
+        lines.append([name, f"{group['n'].iloc[0]} x {group['d'].iloc[0]}", m, *cells])
+    return markdown(["data", "N x D", "M", *rows["selector"].unique()], lines)
+
+
 def relevance(rows: pd.DataFrame) -> str:
     """Sets with noise inputs, by definition or appended; others have nothing to tell apart."""
     lines = []

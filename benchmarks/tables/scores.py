@@ -194,17 +194,32 @@ def multiclass(rows: pd.DataFrame) -> str:
 
 
 def published(rows: pd.DataFrame) -> str:
-    """Where the objective ends, and its largest fall from one sweep to the next."""
+    """Where the objective ends, its largest fall from one sweep to the next, held-out error."""
+    errors = rows[rows["kind"].str.startswith("error")].set_index(["kind", "curve"])["y"]
     rows = rows[rows["kind"].str.startswith("sweep")]
-    kinds = rows["kind"].unique()
+    kinds = [kind.removeprefix("sweep ") for kind in rows["kind"].unique()]
     lines = []
     for name, group in rows.groupby("curve", sort=False):
-        curves = [group.loc[group["kind"] == kind, "y"].to_numpy() for kind in kinds]
+        curves = [group.loc[group["kind"] == f"sweep {kind}", "y"].to_numpy() for kind in kinds]
         falls = (max(0, (curve[:-1] - curve[1:]).max()) for curve in curves)
-        cells = (f"{curve[-1]:.0f} ({fall:.0f})" for curve, fall in zip(curves, falls))
+        wrong = (errors[f"error {kind}", f"{name}; probability"] for kind in kinds)
+        parts = zip(curves, falls, wrong)
+        cells = (f"{curve[-1]:.0f} ({fall:.0f}), {100 * e:.1f} %" for curve, fall, e in parts)
         lines.append([name, *cells])
-    header = (kind.replace("sweep", "variance, lengthscale") for kind in kinds)
-    return markdown(["objective, sweep", *header], lines)
+    return markdown(["objective, sweep", *(f"variance, lengthscale {k}" for k in kinds)], lines)
+
+
+def rules(rows: pd.DataFrame) -> str:
+    """Sums over splits of rows on which two rules differ, means of errors."""
+    lines = []
+    for (name, bound), group in rows.groupby(["data", "bound"], sort=False):
+        number, differ = group["rows"].sum(), group["differ"].sum()
+        errors = (
+            f"{100 * group[f'error_{rule}'].mean():.2f} %" for rule in ("mean", "probability")
+        )
+        lines.append([name.removeprefix("multiclass/"), bound, f"{differ} of {number}", *errors])
+    header = ["data", "objective, algorithm", "decisions that differ"]
+    return markdown([*header, "error, argmax E f", "error, argmax P(y = c)"], lines)
 
 
 def _ratio(ratios: pd.Series) -> str:

@@ -11,7 +11,9 @@ from gpflow.base import AnyNDArray
 from gpflow.config import default_float
 from sklearn.cluster import KMeans, kmeans_plusplus
 from sklearn.metrics import pairwise_distances
+from sklearn.mixture import GaussianMixture
 
+from ..checks import check_choice, check_whole
 from ..data.checks import as_matrix, check_weights
 
 #: Rows that k-means looks at: beyond some 20 000 the centres hardly move any more.
@@ -67,6 +69,47 @@ def kmeans(
 def kmeans_plusplus_seeds(X: Any, num_inducing: int, *, seed: int | None = 0) -> AnyNDArray:
     """`kmeans` with its seeding alone: rows of X, far apart, without any Lloyd iteration."""
     return kmeans(X, num_inducing, seed=seed, max_iter=0)
+
+
+def gaussian_mixture(
+    X: Any,
+    num_inducing: int,
+    *,
+    seed: int | None = 0,
+    subsample: int = SUBSAMPLE,
+    covariance: str = "full",
+    max_iter: int = 100,
+) -> AnyNDArray:
+    """
+    Means of a mixture of M Gaussians (the third choice of Wenzel et al. 2017, section 5.5), by
+    expectation maximisation from k-means, of scikit-learn, whose ConvergenceWarning says where it
+    did not converge. With full covariances it is no better than `kmeans`, and far slower.
+
+    Arguments and errors as in `kmeans`.
+
+    :param covariance: "full", "tied", "diag" or "spherical", of the Gaussians.
+    :param max_iter: most iterations.
+    :raise ValueError: for another covariance, fewer than 1 iteration, or a mixture that cannot be
+        fitted.
+    """
+    check_choice(("full", "tied", "diag", "spherical"), covariance=covariance)
+    check_whole(1, max_iter=max_iter)
+    X, generator = _checked(X, num_inducing), np.random.default_rng(seed)
+    if len(X) > max(subsample, num_inducing):
+        X = X[generator.choice(len(X), max(subsample, num_inducing), replace=False)]
+    distinct = _distinct(X)
+    if len(distinct) <= num_inducing:
+        return _at_most(distinct, num_inducing)
+    state = int(generator.integers(2**31))
+    mixture = GaussianMixture(num_inducing, covariance_type=covariance, max_iter=max_iter)
+    try:
+        means = mixture.set_params(random_state=state).fit(X).means_
+    except ValueError as error:
+        raise ValueError(
+            f"a mixture of {num_inducing} Gaussians of {covariance} covariance cannot be fitted to "
+            f"{len(X)} rows of {X.shape[1]} columns ({error}); use another covariance, or kmeans"
+        ) from error
+    return _at_most(_distinct(means.astype(X.dtype)), num_inducing)
 
 
 def afkmc2(

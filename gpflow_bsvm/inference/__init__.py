@@ -1,6 +1,7 @@
 """How q is found: project -> localise -> accumulate -> solve. An algorithm names no likelihood."""
 
 from .cavi import CAVI
+from .class_by_class import ClassByClass
 from .ecm import ECM
 from .fit import fit
 from .gibbs import Gibbs
@@ -22,6 +23,7 @@ __all__ = [
     "SVI",
     "VEM",
     "Adaptive",
+    "ClassByClass",
     "Constant",
     "Interrupted",
     "NestedLoop",

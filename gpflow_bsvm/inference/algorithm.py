@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import partial
@@ -146,6 +147,6 @@ def check_needs(algorithm: Any, model: Model) -> None:
 
 
 def _concrete(base: Any) -> list[Any]:
-    """:return: all classes below that have none below themselves."""
-    found = [deeper for cls in base.__subclasses__() for deeper in _concrete(cls)]
-    return found or [base]
+    """:return: the class itself, unless it is abstract, and all below."""
+    below = [deeper for cls in base.__subclasses__() for deeper in _concrete(cls)]
+    return below if inspect.isabstract(base) else [base, *below]

@@ -52,8 +52,10 @@ class BinaryLikelihood(Classification, ScalarLikelihood):
     is what training maximises, while prediction is a proper Bernoulli distribution by a link:
 
         "probit":      p(y=1) = Phi(Fmu / sqrt(1 + Fvar)),
-        "wenzel2017":  p(y=1) = Phi(Fmu / (1 + Fvar)), as eq. 13 of Wenzel et al. (2017) prints it,
-                       without the root; only for reproducing that paper's tables,
+        "wenzel2017":  p(y=1) = Phi(Fmu / (1 + Fvar)), eq. 13 of Wenzel et al. (2017) without the
+                       root, as printed, and with one sign mended: there q's own part of Fvar is
+                       subtracted, which can make a variance negative; here it is added. Only for
+                       reproducing that paper's tables,
 
     whichever encoding the labels have. Both are of g f + d in the place of f.
 

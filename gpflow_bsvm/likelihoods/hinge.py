@@ -7,9 +7,9 @@ from typing import Any
 
 import tensorflow as tf
 import tensorflow_probability as tfp
-from check_shapes import check_shapes
 from gpflow.base import TensorType
 
+from .augmentation import Augmented, Moments
 from .base import VARIANCE_FLOOR, Sites
 from .binary import BinaryLikelihood, expected_ramp, normal_cdf, normal_pdf
 from .penalty import Bound, Penalized, Seen
@@ -59,7 +59,7 @@ def _alpha(seen: Seen) -> tf.Tensor:
     return tf.square(1 - seen.y * seen.Fmu) + seen.Fvar
 
 
-class BinaryHinges(Penalized):
+class BinaryHinges(Augmented):
     """A hinge for each latent function: what `Hinge` and `OneVsRest` have in common."""
 
     bounds = (ExactHinge(), AugmentedHinge())
@@ -68,13 +68,9 @@ class BinaryHinges(Penalized):
         """:return: max(0, 1 - y f), [..., L]."""
         return tf.nn.relu(1 - y * F)
 
-    @check_shapes("Fmu: [batch..., L]", "Fvar: [batch..., L]", "return: [batch..., L]")
-    def alpha(self, Fmu: TensorType, Fvar: TensorType, Y: TensorType) -> tf.Tensor:
-        """
-        :return: alpha = E (1 - y f)^2 = (1 - y Fmu)^2 + Fvar, the parameter of the local variable
-            q(lambda) = GIG(1/2, (penalty/2)^2, alpha) (Wenzel et al. 2017, section 4.1).
-        """
-        return _alpha(self._seen(Fmu, Fvar, Y))
+    def moments(self, seen: Seen) -> Moments:
+        """:return: of b = 1 - y f, both [..., L]."""
+        return Moments(1 - seen.y * seen.Fmu, _alpha(seen))
 
     def draw_sites(self, F: tf.Tensor, Y: tf.Tensor, seed: tf.Tensor) -> Sites:
         """
@@ -83,12 +79,22 @@ class BinaryHinges(Penalized):
 
         :param F: [..., N, L], and Y: [N, P].
         :param seed: of TensorFlow's stateless draws, [2].
-        :return: the sites of these: w = 1 / lambda and r = y (a + w), both as F.
+        :return: `local_sites` of these, as F.
         """
         y, a = self.targets(Y, F), self.penalty / 2
         distance = tf.maximum(tf.abs(1 - y * F), VARIANCE_FLOOR**0.5)
         w = tfp.distributions.InverseGaussian(a / distance, tf.square(a)).sample(seed=seed)
-        return Sites(w, y * (a + w))
+        return self.local_sites(w, Y)
+
+    def local_sites(self, w: TensorType, Y: TensorType) -> Sites:
+        """
+        :param w: 1 / lambda, the inverse local variables, [..., N, L], positive.
+        :param Y: [N, P].
+        :return: the Gaussian that p(y, lambda | f) is of f: precision w, precision-mean
+            r = y (a + w), both as w.
+        """
+        w = tf.convert_to_tensor(w)
+        return Sites(w, self.targets(Y, w) * (self.penalty / 2 + w))
 
 
 class Hinge(BinaryHinges, BinaryLikelihood):

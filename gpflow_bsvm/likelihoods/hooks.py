@@ -29,8 +29,16 @@ class Hook(enum.Enum):
     #: `draw_sites(F, Y, seed) -> Sites`, as F: sites of local variables that are drawn given F and
     #: make p(Y | F) Gaussian in F, for Gibbs sampling. `seed` [2] is of stateless draws.
     DRAW_SITES = "draw_sites", "augmentation to draw from", "Hinge or OneVsRest"
-    #: `alpha(Fmu, Fvar, Y)`, as Fmu: of the local variables' q, small near the margin.
-    ALPHA = "alpha", "local variables", "Hinge or OneVsRest"
+    #: `alpha(Fmu, Fvar, Y)`, [..., K], a column for each loss of a row: of the local variables' q,
+    #: small near the margin.
+    ALPHA = "alpha", "local variables", "Hinge, OneVsRest or CrammerSinger"
+    #: `bound_at(alpha, Fmu, Fvar, Y)`, [...]: the bound of such local variables at any alpha.
+    BOUND_AT = "bound_at", "bound at given alpha", "Hinge, OneVsRest or CrammerSinger"
+    #: `local_sites(w, Y) -> Sites`, as w [..., L]: the Gaussian of F at local variables 1 / w.
+    LOCAL_SITES = "local_sites", "sites of given local variables", "Hinge or OneVsRest"
+    #: `held_sites(held, Fmu, Y) -> Sites`, as Fmu, and with it `held = hold(Fmu, Fvar, Y)`, a tuple
+    #: of rows: sites seen from means Fmu at local variables that follow from some other q.
+    HELD_SITES = "held_sites", "sites at held variables", 'CrammerSinger(bound="wistuba2018")'
     #: `link_parameters`, by name the gpflow.Parameters that calibration may set: of the prediction
     #: only, never trained with the model. With it `neutral_link`, numbers by the same names: the
     #: link before calibration.

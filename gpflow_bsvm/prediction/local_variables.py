@@ -6,8 +6,9 @@ With a = penalty / 2 and b = 1 - y f the hinge is a scale mixture of Gaussians,
     p(y, lambda | f) = a (2 pi lambda)^(-1/2) exp(-a b - (a^2 lambda + b^2 / lambda) / 2),
 
 and the optimal q(lambda) is GIG(1/2, a^2, alpha), alpha = E b^2, whose inverse is an inverse
-Gaussian. Inference needs none of this, since the bound is closed in alpha; it is here to be
-looked at: points with a small alpha lie on the margin, they are the soft support vectors.
+Gaussian. For several classes b = 1 + max_{t != y} f_t - f_y (Wistuba & Rawat 2018, eq. 7).
+Inference needs none of this, since the bound is closed in alpha; it is here to be looked at: points
+with a small alpha lie on the margin, they are the soft support vectors.
 """
 
 from __future__ import annotations
@@ -22,7 +23,13 @@ from gpflow.utilities import to_default_float
 
 from ..data.checks import check_data
 from ..data.opening import holds_arrays
-from ..engine.contracts import Model
+from ..data.passes import map_over, sum_over
+from ..engine.contracts import Model, open_all, open_inputs
+from ..engine.natural import Gaussian, compiled_gaussian, compiled_solve
+from ..engine.projected_data import ProjectedData
+from ..engine.projection import Projected
+from ..engine.shared_graph import Compiled
+from ..engine.statistics import compiled_marginals, compiled_sum_sites, marginals, total
 from ..likelihoods.hooks import Hook, check_hooks
 from .marginals import map_labelled
 
@@ -57,11 +64,13 @@ def local_moments(alpha: TensorType, penalty: TensorType) -> tuple[tf.Tensor, tf
 
 def alpha(model: Model, data: Any) -> AnyNDArray:
     """
-    alpha_n = (1 - y_n mu_n)^2 + v_n at the model's present q (Wenzel et al. 2017, section 4.1).
+    alpha_n = E b_n^2 at the model's present q: (1 - y_n mu_n)^2 + v_n for two classes (Wenzel et
+    al. 2017, section 4.1), and for the hinge of several that of b = 1 + R - f_y, R the largest
+    rival, or with bound="wistuba2018" the rival of largest mean (Wistuba & Rawat 2018, Alg. 1).
 
     :param model: with a likelihood that has local variables, such as `Hinge`.
-    :param data: X [N, D] and Y [N, L], or any others that a fit takes.
-    :return: [N, L].
+    :param data: X [N, D] and Y [N, P], or any others that a fit takes.
+    :return: [N, K], K losses a row: L, or 1 for `CrammerSinger`.
     :raise ValueError: for bad data, or a likelihood without local variables.
     """
     check_hooks(model.likelihood, [Hook.ALPHA])
@@ -72,12 +81,97 @@ def alpha(model: Model, data: Any) -> AnyNDArray:
     return np.asarray(map_labelled(model, data, look))
 
 
+@Compiled
+def _alpha(likelihood: Any, q: Gaussian, rows: Projected) -> tf.Tensor:
+    f = total(rows.features, marginals(rows.features.phi, q.R, q.c))
+    return likelihood.alpha(f.mean, f.variance, rows.batch.Y)
+
+
+@Compiled
+def _bound_at(likelihood: Any, q: Gaussian, rows: Projected, alpha: tf.Tensor) -> tf.Tensor:
+    f = total(rows.features, marginals(rows.features.phi, q.R, q.c))
+    bounds = likelihood.bound_at(alpha, f.mean, f.variance, rows.batch.Y)
+    return tf.reduce_sum(rows.batch.weight[:, 0] * bounds)
+
+
+def augmented_elbo(
+    model: Model, data: Any = None, alpha: Any = None, *, sample_weight: Any = None
+) -> float:
+    r"""
+    The papers' objective, of q and of local variables q(lambda_n) = GIG(1/2, a^2, alpha_n) with any
+    alpha (Wenzel et al. 2017, eq. 8; Wistuba & Rawat 2018, eq. 12), with its constants:
+
+        sum_n [-a E b_n - (a / 2) (sqrt(alpha_n) + E b_n^2 / sqrt(alpha_n))] - KL(q || p).
+
+    It is largest at alpha_n = E b_n^2, and there what `model.elbo` says with bound="augmented" (or
+    "wistuba2018", of which b is no bound). For two classes it is a lower bound of the evidence for
+    every alpha.
+
+    :param model: with a likelihood that has local variables.
+    :param data: X [N, D] and Y [N, P], or any others that a fit takes; None: the model's.
+    :param alpha: [N, K], positive, as `alpha` returns it; None: the best.
+    :param sample_weight: [N], as in a fit.
+    :raise ValueError: for bad data, an alpha of another shape or not positive, or a likelihood
+        without local variables.
+    """
+    check_hooks(model.likelihood, [Hook.ALPHA, Hook.BOUND_AT])
+    rows = ProjectedData(model, open_all(model, data, sample_weight))
+    q = compiled_solve(model.natural())
+    best, bound = _alpha.bind(model.likelihood), _bound_at.bind(model.likelihood)
+    optimal = map_over(rows, lambda part: best(q, part))
+    given = optimal if alpha is None else _positive(alpha, "alpha", optimal.shape)
+    return float(sum_over(rows, lambda part, values: bound(q, part, values), given) - q.kl)
+
+
+def predict_f_given(
+    model: Model, data: Any, local_variables: Any, Xnew: Any
+) -> tuple[AnyNDArray, AnyNDArray]:
+    r"""
+    Prediction given the local variables: p(f(x) | lambda, D) (Wenzel et al. 2017, eq. 5), which for
+    a model over all points and penalty = 2 is, with Lambda = diag(lambda),
+
+        N(k^T (K + Lambda)^-1 Y (1 + lambda), k(x, x) - k^T (K + Lambda)^-1 k);
+
+    in general that of s ~ N(P^-1 h, P^-1), P = I + Phi^T Lambda^-1 Phi, h = Phi^T r with the sites
+    r_n = y_n (a + 1 / lambda_n), to which the residual variance is added as in `predict_f`. The
+    model's own q plays no part. Class probabilities given lambda are
+    `model.likelihood.predict_mean_and_var(Xnew, mean, variance)[0]`.
+
+    :param model: of two classes, or of one against the rest: with `local_sites`.
+    :param data: X [N, D] and Y [N, P], or any others that a fit takes; None: the model's.
+    :param local_variables: lambda, [N, L], positive.
+    :param Xnew: [N', D], or whatever `predict_marginals` takes.
+    :return: mean and variance of f, both [N', L].
+    :raise ValueError: for bad data, lambda of another shape or not positive, or another likelihood.
+    """
+    check_hooks(model.likelihood, [Hook.LOCAL_SITES])
+    rows, likelihood = ProjectedData(model, open_all(model, data)), model.likelihood
+    shape = (rows.num_rows, model.num_features[0])
+    precisions = 1 / _positive(local_variables, "local_variables", shape)
+    sites: Any = likelihood.local_sites  # type: ignore[attr-defined]
+    look = lambda part, w: compiled_sum_sites(part, sites(w, part.batch.Y))  # noqa: E731
+    sums = sum_over(rows, look, precisions)
+    q = compiled_gaussian(sums, tf.zeros([], sums.h.dtype))[1]
+    new = ProjectedData(model, open_inputs(model, Xnew))
+    mean, variance = map_over(new, lambda part: tuple(compiled_marginals(q, part.features)))
+    return mean.numpy(), variance.numpy()
+
+
+def _positive(values: Any, name: str, shape: Any) -> tf.Tensor:
+    given = np.asarray(values)
+    if given.shape != tuple(shape):
+        raise ValueError(f"{name} must have shape {list(shape)}, got {list(given.shape)}")
+    if given.dtype.kind not in "iuf" or not (np.isfinite(given).all() and (given > 0).all()):
+        raise ValueError(f"{name} must be positive and finite numbers")
+    return to_default_float(given)
+
+
 def soft_support_vectors(model: Model, data: Any, num: int | None = None) -> AnyNDArray:
     """
-    The rows nearest to the margin y f = 1, by their alpha.
+    The rows nearest to the margin (y f = 1, or f_y = 1 + the largest rival), by their alpha.
 
     :param num: how many; None: all with alpha below 1, which lie nearer to the margin than a
-        point of f = 0 that is known exactly.
+        point of f = 0 (several classes: all f equal) that is known exactly.
     :return: row numbers, smallest alpha first (over the latent functions, the smallest counts).
     """
     smallest = alpha(model, data).min(axis=-1)

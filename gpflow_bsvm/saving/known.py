@@ -120,8 +120,8 @@ def _table() -> dict[str, Recipe]:
         hinge: "ExactHinge AugmentedHinge ExactSquaredHinge",
         crammer_singer: "ExactMaximum AugmentedMaximum Wistuba2018",
         levels: "Levels LocationSpread Smooth",
-        inference: "CAVI VEM SVI ML2 ECM NestedLoop Gibbs HMC StaticHMC Adaptive Constant "
-        "RobbinsMonro "
+        inference: "CAVI ClassByClass VEM SVI ML2 ECM NestedLoop Gibbs HMC StaticHMC Adaptive "
+        "Constant RobbinsMonro "
         "History",
         likelihoods: "Sites",
     }

@@ -1,0 +1,165 @@
+"""Coordinate ascent as Wistuba & Rawat (2018) print it: one class after another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+from gpflow.likelihoods import Likelihood
+
+from ..checks import check_elbo, check_number, check_whole
+from ..data.passes import map_over, sum_over
+from ..data.passes import total as total_of
+from ..data.sources import Source
+from ..engine.contracts import Model
+from ..engine.natural import Gaussian, Natural, blend, compiled_solve, solve
+from ..engine.projected_data import ProjectedData
+from ..engine.projection import Features, Projected
+from ..engine.shared_graph import Compiled
+from ..engine.statistics import marginals, sum_sites, total
+from ..likelihoods.base import Sites
+from ..likelihoods.hooks import Hook
+from .algorithm import Algorithm, Run, Step
+from .schedules import Schedule, check_schedule, rates
+
+
+@dataclass(frozen=True)
+class ClassByClass(Algorithm):
+    """
+    Algorithm 1 of Wistuba & Rawat (2018) in its printed order, for comparison with the paper: a
+    sweep looks at all rows for their local variables alpha_n and rivals t_n, and keeps them while
+    it updates one class after another by a natural-gradient step of size rho,
+
+        eta_j <- (1 - rho) eta_j + rho eta^_j(alpha, t, mu of the other classes as they are now).
+
+    The other order is `model.natgrad_step`, all classes at once from the same means.
+
+    At the rivals of a sweep no part of it of size 1 lowers the objective. But the next sweep may
+    find other rivals, and then it falls: the objective is no bound, and nothing here keeps a step
+    from being taken. To fit a model use `CAVI` and another bound. A sweep costs a pass over the
+    data for the local variables and one for each class.
+
+    :ivar max_steps: most sweeps.
+    :ivar tol: stop when a sweep changes the objective by less than `tol` times its absolute value;
+        0: never.
+    :ivar learning_rate: rho_t: a number in (0, 1], or a function of the sweep's number from 0.
+    """
+
+    needs = (Hook.HELD_SITES,)
+    takes_q = True
+
+    max_steps: int = 200
+    tol: float = 1e-5
+    learning_rate: Schedule | float = 1.0
+
+    def __post_init__(self) -> None:
+        check_whole(1, max_steps=self.max_steps)
+        check_number(0, tol=self.tol)
+        check_schedule(self.learning_rate)
+
+    def _begin(self, model: Model, source: Source) -> Run:
+        return _Sweeps(self, model, ProjectedData(model, source))
+
+
+class State(NamedTuple):
+    """Where `ClassByClass` stands."""
+
+    natural: Natural
+    value: float  #: of the objective
+    steps: int = 0
+
+
+class Seen(NamedTuple):
+    """Rows as a q sees them."""
+
+    held: Any  #: local variables, tensors with a row each
+    expectation: tf.Tensor  #: [N], weighted
+
+
+@Compiled
+def _look(likelihood: Any, q: Gaussian, rows: Projected) -> Seen:
+    """:return: the local variables, and what the rows add to the objective."""
+    (X, Y, weight), features = rows.batch, rows.features
+    f = total(features, marginals(features.phi, q.R, q.c))
+    expectation = likelihood.variational_expectations(X, f.mean, f.variance, Y)
+    return Seen(likelihood.hold(f.mean, f.variance, Y), weight[:, 0] * expectation)
+
+
+@Compiled
+def _sums_of(
+    likelihood: Any, means: tf.Tensor, latent: tf.Tensor, rows: Projected, held: Any
+) -> Natural:
+    """
+    :param means: [L, M], of q(s) as it is now.
+    :param latent: [], of whose sites the sums are.
+    """
+    phi, residual, m = rows.features
+    f = tf.transpose(tf.linalg.matvec(phi, tf.cast(means, phi.dtype))) + m
+    w, r = likelihood.held_sites(held, f, rows.batch.Y)
+    group = tf.minimum(latent, tf.shape(phi)[0] - 1)  # one for all, or one each
+    own = m + tf.zeros_like(w)
+    features = Features(phi[group][None], residual, own[:, latent, None])
+    sites = Sites(w[:, latent, None], r[:, latent, None])
+    return sum_sites(rows._replace(features=features), sites)
+
+
+@Compiled
+def _step(old: Natural, sums: Natural, rho: tf.Tensor) -> tuple[Natural, tf.Tensor]:
+    """:return: q of a class after a step of size rho, and its mean [1, M]."""
+    new = blend(old, sums, rho)
+    q = solve(new)
+    return new, tf.linalg.matvec(q.R, q.c, transpose_a=True)
+
+
+class _Sweeps(Run):
+    state: State
+
+    def __init__(self, options: ClassByClass, model: Model, data: ProjectedData) -> None:
+        self._options, self._model, self._data = options, model, data
+        self.max_steps = options.max_steps
+        likelihood: Likelihood = model.likelihood
+        self._look, self._sums_of = _look.bind(likelihood), _sums_of.bind(likelihood)
+        self._step = _step.bind()
+        natural = model.natural()
+        self._held, value = self._see(natural)
+        check_elbo(value, "at the start")
+        self.state = State(natural, value)
+
+    def _see(self, natural: Natural) -> tuple[Any, float]:
+        """:return: local variables of all rows at q, and the objective there."""
+        q = compiled_solve(natural)
+        held, expectation = map_over(self._data, partial(self._look, q), stay=True)
+        return held, float(total_of(expectation) - q.kl)
+
+    def advance(self) -> Step:
+        """One sweep, whatever it does to the objective."""
+        natural, before, steps = self.state
+        (rho,) = rates(self._options.learning_rate, steps, 1)
+        natural = self._sweep(natural, tf.constant(rho, natural.h.dtype))
+        self._held, value = self._see(natural)
+        check_elbo(value, f"after sweep {steps + 1}")
+        self.state = State(natural, value, steps + 1)
+        self.converged = bool(abs(value - before) < self._options.tol * abs(value))
+        return Step(steps + 1, value, rho)
+
+    def _sweep(self, natural: Natural, rho: tf.Tensor) -> Natural:
+        q = compiled_solve(natural)
+        means = list(tf.linalg.matvec(q.R, q.c, transpose_a=True))
+        classes = [Natural(h[None], P[None]) for h, P in zip(*natural)]
+        for number, old in enumerate(classes):
+            look = partial(self._sums_of, tf.stack(means), tf.constant(number))
+            classes[number], mean = self._step(old, sum_over(self._data, look, self._held), rho)
+            means[number] = mean[0]
+        return Natural(*(tf.concat(parts, 0) for parts in zip(*classes)))
+
+    def resume(self, state: State) -> None:
+        """See `Run`."""
+        super().resume(state)
+        self._held, _ = self._see(state.natural)
+
+    def restore(self) -> None:
+        """See `Run`."""
+        if self.state.steps:
+            self._model.assign_natural(self.state.natural)
