@@ -1,0 +1,56 @@
+"""Rows of a suite: a CSV file for each data set, whole whenever a process dies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+
+from gpflow_bsvm.atomic import whole_file
+
+KEYS = ["data", "split", "method"]
+SIZES = ("n", "n_test", "d", "classes")
+COLUMNS = (
+    *("data", *SIZES, "split", "method", "status", "error", "nll", "brier"),
+    *("ece", "seconds", "first_seconds", "note", "commit"),
+)
+
+
+def path_of(folder: Path, data: str) -> Path:
+    return folder / f"{data.replace('/', '_')}.csv"
+
+
+def read(path: Path) -> pd.DataFrame:
+    if not path.is_file():
+        return pd.DataFrame(columns=list(COLUMNS))
+    return pd.read_csv(path, na_values=[""], keep_default_na=False, dtype={"commit": str})
+
+
+def append(path: Path, row: dict) -> None:
+    """The old file, or the new one: nothing between is ever to be seen."""
+    known = read(path).to_dict("records")
+    table = pd.DataFrame([*known, row], columns=list(COLUMNS)).astype(dict.fromkeys(SIZES, "Int64"))
+    with whole_file(path) as file:
+        file.write(table.to_csv(index=False, float_format="%.8g").encode())
+
+
+def missing(path: Path, split: int, methods: tuple[str, ...]) -> list[str]:
+    """:return: the methods without a row, in their order."""
+    rows = read(path)
+    known = set(rows.loc[rows["split"] == split, "method"])
+    return [method for method in methods if method not in known]
+
+
+def gathered(folder: Path) -> list[dict]:
+    """:return: the rows of all files."""
+    parts = [read(path) for path in sorted(folder.glob("*.csv"))]
+    return pd.concat(parts).to_dict("records") if parts else []
+
+
+def line(row: dict) -> str:
+    """:return: what is said of a row while a suite runs."""
+    about = f"{row['data']}, split {row['split']}, {row['method']}: "
+    if row["status"] != "ok":
+        return about + row["status"]
+    note = f" ({row['note']})" if row.get("note") else ""
+    return about + f"error {row['error']:.4f}, {row['seconds']:.1f} processor seconds{note}"
