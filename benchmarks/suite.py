@@ -19,6 +19,7 @@ import importlib
 import multiprocessing
 import signal
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -74,7 +75,7 @@ class Runner:
         child = self._context.Process(target=_work, args=arguments, daemon=True)
         child.start()
         try:
-            child.join(self._deadline - time.monotonic())
+            child.join(min(self._deadline - time.monotonic(), threading.TIMEOUT_MAX))
             if child.exitcode is None:
                 raise OutOfTime
         finally:
