@@ -17,6 +17,7 @@ import collections
 import fcntl
 import importlib
 import multiprocessing
+import os
 import signal
 import sys
 import time
@@ -51,7 +52,10 @@ class Runner:
         :param deadline: of `time.monotonic`.
         :param limit: processor seconds of a fit; None: the suite's own.
         """
-        # The server has imported TensorFlow but run nothing in it: its children may be forked.
+        # The server has imported TensorFlow but run nothing in it: its children may be forked. Before
+        # Python 3.13 it does not hear of this process's path.
+        paths = [*filter(None, [os.environ.get("PYTHONPATH")]), str(Path(__file__).parent)]
+        os.environ["PYTHONPATH"] = os.pathsep.join(paths)
         self._context = multiprocessing.get_context("forkserver")
         self._context.set_forkserver_preload(["suites._worker", f"suites.{name}"])
         self._name, self._folder, self._deadline, self._limit = name, folder, deadline, limit
