@@ -27,7 +27,7 @@ def everywhere(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def wide(rows: pd.DataFrame, score: str) -> pd.DataFrame:
-    """:return: a row for each data set and a column for each method, of rows that are such means."""
+    """:return: a row for each data set, a column for each method, where `rows` have one of each."""
     return rows.pivot(index="data", columns="method", values=score)[rows["method"].unique()]
 
 
@@ -86,6 +86,5 @@ def pairs(table: pd.DataFrame, first: str, others: Iterable[str], rope: float) -
     for second in others:
         x, y = table[first].to_numpy(), table[second].to_numpy()
         ends = bootstrap((x - y,), np.mean, rng=np.random.default_rng(SEED)).confidence_interval
-        posterior = SignedRankTest(x, y, rope, nsamples=DRAWS, random_state=SEED)
-        likely = posterior.probs() if hasattr(posterior, "probs") else posterior
-        yield Pair(first, second, float(np.mean(x - y)), *map(float, (*ends, *likely)))
+        posterior = SignedRankTest.probs(x, y, rope, nsamples=DRAWS, random_state=SEED)
+        yield Pair(first, second, float(np.mean(x - y)), *map(float, (*ends, *posterior)))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import pandas as pd
+from suites._contract import Fit
 
 from gpflow_bsvm.atomic import whole_file
 
-KEYS = ["data", "split", "method"]
 SIZES = ("n", "n_test", "d", "classes")
 COLUMNS = (
     *("data", *SIZES, "split", "method", "status", "error", "nll", "brier"),
@@ -34,11 +35,11 @@ def append(path: Path, row: dict) -> None:
         file.write(table.to_csv(index=False, float_format="%.8g").encode())
 
 
-def missing(path: Path, split: int, methods: tuple[str, ...]) -> list[str]:
-    """:return: the methods without a row, in their order."""
+def missing(path: Path, fits: Iterable[Fit]) -> list[Fit]:
+    """:return: those without a row, in their order."""
     rows = read(path)
-    known = set(rows.loc[rows["split"] == split, "method"])
-    return [method for method in methods if method not in known]
+    known = set(zip(rows["split"], rows["method"]))
+    return [fit for fit in fits if fit not in known]
 
 
 def gathered(folder: Path) -> list[dict]:
@@ -47,10 +48,14 @@ def gathered(folder: Path) -> list[dict]:
     return pd.concat(parts).to_dict("records") if parts else []
 
 
+def named(row: dict) -> str:
+    return f"{row['data']}, split {row['split']}, {row['method']}"
+
+
 def line(row: dict) -> str:
     """:return: what is said of a row while a suite runs."""
-    about = f"{row['data']}, split {row['split']}, {row['method']}: "
     if row["status"] != "ok":
-        return about + row["status"]
+        return f"{named(row)}: {row['status']}"
     note = f" ({row['note']})" if row.get("note") else ""
-    return about + f"error {row['error']:.4f}, {row['seconds']:.1f} processor seconds{note}"
+    seconds = f"{row['seconds']:.1f} processor seconds"
+    return f"{named(row)}: error {row['error']:.4f}, {seconds}{note}"

@@ -28,7 +28,7 @@ from tempfile import TemporaryDirectory
 
 import rows_on_disk
 import store
-from suites._contract import FAILED, Suite
+from suites._contract import FAILED, Fit, Suite
 
 from gpflow_bsvm.compare import provenance
 
@@ -46,37 +46,36 @@ class OutOfTime(Exception):
 class Runner:
     """A suite under way, in a folder."""
 
-    def __init__(self, name: str, folder: Path, deadline: float, limit: float | None) -> None:
+    def __init__(self, suite: Suite, folder: Path, deadline: float, limit: float) -> None:
         """
         :param folder: of its rows.
         :param deadline: of `time.monotonic`.
-        :param limit: processor seconds of a fit; None: the suite's own.
+        :param limit: processor seconds of a fit.
         """
-        # The server has imported TensorFlow but run nothing in it: its children may be forked. Before
-        # Python 3.13 it does not hear of this process's path.
+        # The server has imported TensorFlow but run nothing in it: its children may be forked.
+        # Before Python 3.13 it does not hear of this process's path.
         paths = [*filter(None, [os.environ.get("PYTHONPATH")]), str(Path(__file__).parent)]
         os.environ["PYTHONPATH"] = os.pathsep.join(paths)
         self._context = multiprocessing.get_context("forkserver")
-        self._context.set_forkserver_preload(["suites._worker", f"suites.{name}"])
-        self._name, self._folder, self._deadline, self._limit = name, folder, deadline, limit
+        self._context.set_forkserver_preload(["suites._worker", suite.fits])
+        self._suite, self._folder = suite, folder
+        self._deadline, self._limit = deadline, limit
 
     def run(self, smoke: bool) -> None:
         """:raise OutOfTime: with what was done on disk."""
-        suite = _suite(self._name)
-        limit = self._limit or (SMOKE_LIMIT if smoke else suite.limit)
-        for data, split, methods in suite.work(smoke):
+        for data, fits in self._suite.work(smoke):
             path = rows_on_disk.path_of(self._folder, data)
-            while missing := rows_on_disk.missing(path, split, methods):
-                code = self._child(path, data, split, missing, limit)
+            while missing := rows_on_disk.missing(path, fits):
+                code = self._child(path, data, missing)
                 if code >= 0:  # what has no row by now cannot be had
                     break
-                self._bury(path, data, split, missing, code, limit)
+                self._bury(path, data, missing, code)
 
-    def _child(self, path: Path, data: str, split: int, methods: list[str], limit: float) -> int:
+    def _child(self, path: Path, data: str, missing: list[Fit]) -> int:
         """:return: how it ended: below 0 by that signal."""
         if time.monotonic() >= self._deadline:
             raise OutOfTime
-        arguments = (self._name, path, data, split, methods, limit)
+        arguments = (self._suite.fits, path, data, missing, self._limit)
         child = self._context.Process(target=_work, args=arguments, daemon=True)
         child.start()
         try:
@@ -88,29 +87,24 @@ class Runner:
             child.join()
         return int(child.exitcode)
 
-    def _bury(
-        self, path: Path, data: str, split: int, methods: list[str], code: int, limit: float
-    ) -> None:
+    def _bury(self, path: Path, data: str, fits: list[Fit], code: int) -> None:
         """A row for the fit during which the process died: the first that has none."""
-        died = rows_on_disk.missing(path, split, tuple(methods))
+        died = rows_on_disk.missing(path, fits)
         if not died:
             return
+        split, method = died[0]
         reason = {
-            -signal.SIGXCPU: f"over {limit:g} processor seconds",
+            -signal.SIGXCPU: f"over {self._limit:g} processor seconds",
             -signal.SIGALRM: "hangs: the clock ran far beyond the processor's limit",
         }.get(code, f"its process ended by {signal.Signals(-code).name}")
-        row = {"data": data, "split": split, "method": died[0], "status": FAILED + reason}
+        row = {"data": data, "split": split, "method": method, "status": FAILED + reason}
         rows_on_disk.append(path, row)
         print(rows_on_disk.line(row), flush=True)
 
 
-def _suite(name: str) -> Suite:
-    return importlib.import_module(f"suites.{name}").SUITE
-
-
-def _work(name: str, *arguments: object) -> None:
+def _work(*arguments: object) -> None:
     """In the child."""
-    importlib.import_module("suites._worker").work(_suite(name), *arguments)
+    importlib.import_module("suites._worker").work(*arguments)
 
 
 @contextmanager
@@ -136,14 +130,17 @@ def summary(rows: list[dict]) -> Iterator[str]:
 
 def run(name: str, results: Path, arguments: argparse.Namespace) -> None:
     """A suite, and the table of all its rows."""
+    suite: Suite = importlib.import_module(f"suites.{name}").SUITE
     start, budget = time.monotonic(), arguments.budget or NO_END
     with alone(results / name):
         try:
-            runner = Runner(name, results / name, start + budget, arguments.limit)
-            runner.run(arguments.smoke)
+            limit = arguments.limit or (SMOKE_LIMIT if arguments.smoke else suite.limit)
+            Runner(suite, results / name, start + budget, limit).run(arguments.smoke)
             state = "done"
         except OutOfTime:
             state = "the budget is spent; the same command goes on"
+        except KeyboardInterrupt:
+            state = "stopped; the same command goes on"
         rows = rows_on_disk.gathered(results / name)
         if rows:
             store.write(name, rows, provenance(), results)

@@ -1,4 +1,4 @@
-"""The arm of Wistuba and Rawat (2018) as they ran it: Adam at 5e-4, 1000 epochs, everything learned.
+"""Wistuba and Rawat (2018) as they ran it: Adam at 5e-4 for 1000 epochs, everything learned.
 
 Kernel (one lengthscale), inducing points and q at once, of GPflow's `SVGP` as of this package's
 `BSVM`, which is one. The paper prints no size of its batches: here 100 rows. "adam-bsvm-published"
@@ -31,7 +31,6 @@ MODELS: dict[str, tuple[type, Callable[[int], Likelihood]]] = {
     "adam-one-vs-rest": (BSVM, OneVsRest),
     "adam-svgp": (gpflow.models.SVGP, MultiClass),
 }
-METHODS = tuple(MODELS)
 
 
 def measured(method: str, fold: Fold, kernel: KernelSettings) -> dict:

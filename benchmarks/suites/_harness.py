@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import time
 import warnings
 from collections.abc import Callable
@@ -10,9 +11,14 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+import tensorflow as tf
 
-from gpflow_bsvm import metrics
-from gpflow_bsvm.compare import Fold, KernelSettings, make_baseline, training
+# GPflow's graphs need no AutoGraph, and to rewrite its sources takes most of the time to trace. As
+# GPflow is not imported yet, its own functions are made so.
+tf.function = functools.partial(tf.function, autograph=False)
+
+from gpflow_bsvm import metrics  # noqa: E402
+from gpflow_bsvm.compare import Fold, KernelSettings, make_baseline, training  # noqa: E402
 
 SCORES = ("error", "nll", "brier", "ece")
 #: So many rows are fitted first, untimed, where TensorFlow would trace in the timed fit.
@@ -33,6 +39,7 @@ def measured(name: str, fold: Fold, kernel: KernelSettings) -> dict:
     :param name: in `gpflow_bsvm.compare.BASELINES`.
     """
     model = make_baseline(name, num_classes(fold))
+    tf.random.set_seed(fold.number)  # for GPflow's Softmax
 
     def fit(rows: slice) -> None:
         model.fit(fold.X[rows], fold.y[rows], fold.Z, kernel, fold.number)

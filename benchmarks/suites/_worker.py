@@ -1,60 +1,65 @@
-"""One process of a suite: a data set, a split, and methods in turn. Every row is on disk at once."""
+"""One process of a suite: a data set, and fits of it in turn. Every row is on disk at once."""
 
 from __future__ import annotations
 
-import functools
+import importlib
 import math
+import multiprocessing
 import resource
 import signal
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-
-import tensorflow as tf
-
-# GPflow's graphs need no AutoGraph, and to rewrite its sources takes half of the time to trace.
-tf.function = functools.partial(tf.function, autograph=False)
+from typing import Any
 
 import rows_on_disk
 
-from gpflow_bsvm.compare import Skipped, gp_baselines, provenance  # noqa: F401
+from gpflow_bsvm.compare import Skipped, provenance
 
-from ._contract import FAILED, SKIPPED, Suite
+from ._contract import FAILED, SKIPPED, Fit
 
 #: A machine may be busy: a fit is given so many times its processor seconds by the clock.
 PATIENCE = 20
-#: How a process ends that cannot have its data.
-NO_DATA = 3
 
 
-def work(
-    suite: Suite, path: Path, data: str, split: int, methods: Sequence[str], limit: float
-) -> None:
-    """Measure, and write to `path`; a fit beyond `limit` ends the process by a signal."""
-    try:
-        fold = suite.cut(data, split)
-    except Exception as error:
-        print(f"{data}, split {split}: no data: {first_line(error)}", flush=True)
-        sys.exit(NO_DATA)
-    about = {"data": data, "split": split, "n": len(fold.y), "n_test": len(fold.y_test)}
-    about |= {"d": fold.X.shape[1], "classes": int(fold.y.max()) + 1}
-    commit = str(provenance().get("commit", ""))[:10]
-    for method in methods:
-        tf.random.set_seed(split)  # of GPflow's Softmax
+def work(fits: str, path: Path, data: str, missing: Sequence[Fit], limit: float) -> None:
+    """
+    Measure, and write to `path`; a fit beyond `limit` ends the process by a signal.
+
+    :param fits: name of the module that measures, see `Suite`.
+    """
+    module, commit = importlib.import_module(fits), str(provenance().get("commit", ""))[:10]
+    splits = dict.fromkeys(split for split, _ in missing)
+    for split in splits:
         bound(limit)
         try:
-            cells = {"status": "ok", **suite.measure(method, fold)}
-        except ImportError as error:  # no row: it is tried again once that is installed
-            print(f"{data}, split {split}, {method}: left out: {first_line(error)}", flush=True)
-            continue
-        except Skipped as error:
-            cells = {"status": SKIPPED + first_line(error)}
+            fold = module.cut(data, split)
         except Exception as error:
-            cells = {"status": f"{FAILED}{type(error).__name__}: {first_line(error)}"}
-        row = {**about, "method": method, **cells, "commit": commit}
-        rows_on_disk.append(path, row)
-        print(rows_on_disk.line(row), flush=True)
+            print(f"{data}, split {split}: no data: {first_line(error)}", flush=True)
+            continue
+        about = {"data": data, "split": split, "n": len(fold.y), "n_test": len(fold.y_test)}
+        about |= {"d": fold.X.shape[1], "classes": int(fold.y.max()) + 1, "commit": commit}
+        for method in (method for other, method in missing if other == split):
+            bound(limit)
+            _keep(path, {**about, "method": method}, module, fold)
+
+
+def _keep(path: Path, about: dict, module: Any, fold: Any) -> None:
+    """Fit, and add the row; none for an extra that is missing: the next run tries again."""
+    try:
+        cells = {"status": "ok", **module.measure(about["method"], fold)}
+    except ImportError as error:
+        print(f"{rows_on_disk.named(about)}: left out: {first_line(error)}", flush=True)
+        return
+    except Skipped as error:
+        cells = {"status": SKIPPED + first_line(error)}
+    except Exception as error:
+        cells = {"status": f"{FAILED}{type(error).__name__}: {first_line(error)}"}
+    if (runner := multiprocessing.parent_process()) and not runner.is_alive():
+        sys.exit("nobody waits for this row; another run may have begun")
+    rows_on_disk.append(path, {**about, **cells})
+    print(rows_on_disk.line({**about, **cells}), flush=True)
 
 
 def bound(limit: float) -> None:
