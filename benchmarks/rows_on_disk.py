@@ -28,8 +28,10 @@ def read(path: Path) -> pd.DataFrame:
 
 
 def append(path: Path, row: dict) -> None:
-    """The old file, or the new one: nothing between is ever to be seen."""
+    """The old file or the new one, nothing between is ever to be seen; a fit has one row."""
     known = read(path).to_dict("records")
+    if any(all(old[key] == row[key] for key in ("split", "method")) for old in known):
+        return
     table = pd.DataFrame([*known, row], columns=list(COLUMNS)).astype(dict.fromkeys(SIZES, "Int64"))
     with whole_file(path) as file:
         file.write(table.to_csv(index=False, float_format="%.8g").encode())

@@ -41,13 +41,16 @@ SMALL = (
     *("iris", "flags", "glass", "auto", "cars", "balance-scale", "schizo", "cleveland"),
     *("solar-flare_1", "movement_libras"),
 )
-NATURAL = ("bsvm", "one-vs-rest", "svgp", "svgp-robustmax", "svc")
+#: Half of the time of a set is that of RobustMax: it has a stage of its own.
+QUICK, SLOW = ("bsvm", "one-vs-rest", "svgp", "svc"), ("svgp-robustmax",)
+NATURAL = (*QUICK[:3], *SLOW, *QUICK[3:])
 ADAM = ("adam-bsvm-published", "adam-bsvm", "adam-one-vs-rest", "adam-svgp")
 
 SUITE = Suite(
     fits="suites._wistuba2018",
     stages=(
-        Stage(SETS, (0,), NATURAL),
+        Stage(SETS, (0,), QUICK),
+        Stage(SETS, (0,), SLOW),
         Stage(SMALL, (0,), ADAM),
         Stage(SETS, (1,), NATURAL),
     ),
