@@ -78,7 +78,7 @@ def pairs(table: pd.DataFrame, first: str, others: Iterable[str], rope: float) -
     Yield `first` against each of the others.
 
     :param table: without NaN: say what a failure is worth, and fill it in.
-    :param rope: differences up to it count as none.
+    :param rope: above 0: differences up to it count as none.
     :raise ImportError: without baycomp.
     """
     from baycomp import SignedRankTest
@@ -86,5 +86,7 @@ def pairs(table: pd.DataFrame, first: str, others: Iterable[str], rope: float) -
     for second in others:
         x, y = table[first].to_numpy(), table[second].to_numpy()
         ends = bootstrap((x - y,), np.mean, rng=np.random.default_rng(SEED)).confidence_interval
-        posterior = SignedRankTest.probs(x, y, rope, nsamples=DRAWS, random_state=SEED)
-        yield Pair(first, second, float(np.mean(x - y)), *map(float, (*ends, *posterior)))
+        # To baycomp the greater score is the better one: its left is where ours is worse.
+        worse, equal, better = SignedRankTest.probs(x, y, rope, nsamples=DRAWS, random_state=SEED)
+        found = (np.mean(x - y), *ends, better, equal, worse)
+        yield Pair(first, second, *map(float, found))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -42,6 +43,26 @@ def missing(path: Path, fits: Iterable[Fit]) -> list[Fit]:
     rows = read(path)
     known = set(zip(rows["split"], rows["method"]))
     return [fit for fit in fits if fit not in known]
+
+
+def begin(path: Path, fit: Fit) -> None:
+    """Say what is under way, for the one who finds the process dead."""
+    with whole_file(_under_way(path)) as file:
+        file.write(json.dumps(fit).encode())
+
+
+def under_way(path: Path) -> Fit | None:
+    """:return: what `begin` said, once; None if it was not called."""
+    try:
+        split, method = json.loads(_under_way(path).read_bytes())
+    except FileNotFoundError:
+        return None
+    _under_way(path).unlink()
+    return split, method
+
+
+def _under_way(path: Path) -> Path:
+    return path.with_name(f".{path.name}.fit")
 
 
 def gathered(folder: Path) -> list[dict]:

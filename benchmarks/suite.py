@@ -67,14 +67,15 @@ class Runner:
             path = rows_on_disk.path_of(self._folder, data)
             while missing := rows_on_disk.missing(path, fits):
                 code = self._child(path, data, missing)
-                if code >= 0:  # what has no row by now cannot be had
+                # What has no row though its process came to its end cannot be had.
+                if code >= 0 or not self._buried(path, data, code):
                     break
-                self._bury(path, data, missing, code)
 
     def _child(self, path: Path, data: str, missing: list[Fit]) -> int:
         """:return: how it ended: below 0 by that signal."""
         if time.monotonic() >= self._deadline:
             raise OutOfTime
+        rows_on_disk.under_way(path)  # of a run that was killed
         arguments = (self._suite.fits, path, data, missing, self._limit)
         child = self._context.Process(target=_work, args=arguments, daemon=True)
         child.start()
@@ -87,19 +88,20 @@ class Runner:
             child.join()
         return int(child.exitcode)
 
-    def _bury(self, path: Path, data: str, fits: list[Fit], code: int) -> None:
-        """A row for the fit during which the process died: the first that has none."""
-        died = rows_on_disk.missing(path, fits)
-        if not died:
-            return
-        split, method = died[0]
+    def _buried(self, path: Path, data: str, code: int) -> bool:
+        """:return: whether the process died in a fit, which has a row then."""
         reason = {
             -signal.SIGXCPU: f"over {self._limit:g} processor seconds",
             -signal.SIGALRM: "hangs: the clock ran far beyond the processor's limit",
         }.get(code, f"its process ended by {signal.Signals(-code).name}")
-        row = {"data": data, "split": split, "method": method, "status": FAILED + reason}
+        fit = rows_on_disk.under_way(path)
+        if fit is None:
+            print(f"{data}: no data: {reason}", flush=True)
+            return False
+        row = {"data": data, "split": fit[0], "method": fit[1], "status": FAILED + reason}
         rows_on_disk.append(path, row)
         print(rows_on_disk.line(row), flush=True)
+        return True
 
 
 def _work(*arguments: object) -> None:

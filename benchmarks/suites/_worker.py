@@ -42,7 +42,9 @@ def work(fits: str, path: Path, data: str, missing: Sequence[Fit], limit: float)
         about |= {"d": fold.X.shape[1], "classes": int(fold.y.max()) + 1, "commit": commit}
         for method in (method for other, method in missing if other == split):
             bound(limit)
+            rows_on_disk.begin(path, (split, method))
             _keep(path, {**about, "method": method}, module, fold)
+            rows_on_disk.under_way(path)
 
 
 def _keep(path: Path, about: dict, module: Any, fold: Any) -> None:
