@@ -31,15 +31,29 @@ from tables import (
     passes,
     scale,
     scores,
+    suites,
 )
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
 TABLE = re.compile(r"(?<=<!-- table )(\w+)( -->\n).*?(?=<!-- end -->)", re.S)
-MODULES = (engine, scores, learned, family, scale, distributed, passes, deep, adversarial, asking)
+MODULES = (
+    engine,
+    scores,
+    learned,
+    family,
+    scale,
+    distributed,
+    passes,
+    deep,
+    adversarial,
+    asking,
+    suites,
+)
 #: Tables that are a second look at the rows of another.
 ROWS = {
-    **dict.fromkeys(("quality_sets", "unfloored"), "quality"),
+    **dict.fromkeys(("quality_sets", "quality_pairs", "unfloored"), "quality"),
+    **{f"wistuba_{part}": "wistuba2018" for part in ("ranks", "pairs", "times", "sets", "adam")},
     "fit_sizes": "fit_time",
     "cluster_growth": "cluster",
     "hybrid_trials": "hybrid",

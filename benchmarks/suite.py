@@ -1,7 +1,7 @@
 """Run a suite: data sets x splits x methods, each data set in a process of its own.
 
     GPFLOW_BSVM_DATA=... python benchmarks/suite.py NAME [--budget SECONDS] [--limit SECONDS]
-    python benchmarks/suite.py --smoke                     all suites in small, of bundled data
+    python benchmarks/suite.py --smoke      all suites in small, bundled data; fails if a fit does
 
 NAME is a module of `suites`. Each row is on disk (`results/NAME/DATA.csv`) as soon as it is known,
 and what has a row is not measured again: a suite that was stopped, killed or ran out of `--budget`
@@ -130,14 +130,14 @@ def summary(rows: list[dict]) -> Iterator[str]:
         yield f"{method}: {ends.count('ok')} of {len(ends)} fits ok{said}"
 
 
-def run(name: str, results: Path, arguments: argparse.Namespace) -> None:
-    """A suite, and the table of all its rows."""
+def run(name: str, results: Path, deadline: float, arguments: argparse.Namespace) -> None:
+    """A suite, and the table of all its rows. A smoke suite ends the process if one is missing."""
+    start = time.monotonic()
     suite: Suite = importlib.import_module(f"suites.{name}").SUITE
-    start, budget = time.monotonic(), arguments.budget or NO_END
     with alone(results / name):
         try:
             limit = arguments.limit or (SMOKE_LIMIT if arguments.smoke else suite.limit)
-            Runner(suite, results / name, start + budget, limit).run(arguments.smoke)
+            Runner(suite, results / name, deadline, limit).run(arguments.smoke)
             state = "done"
         except OutOfTime:
             state = "the budget is spent; the same command goes on"
@@ -146,15 +146,25 @@ def run(name: str, results: Path, arguments: argparse.Namespace) -> None:
         rows = rows_on_disk.gathered(results / name)
         if rows:
             store.write(name, rows, provenance(), results)
+    wanted = sum(len(fits) for _, fits in suite.work(arguments.smoke))
     print("\n".join(summary(rows)))
-    print(f"{name}: {state}; {len(rows)} rows, {time.monotonic() - start:.0f} s", flush=True)
+    print(
+        f"{name}: {state}; {len(rows)} rows of {wanted}, {time.monotonic() - start:.0f} s",
+        flush=True,
+    )
+    if arguments.smoke and (len(rows) < wanted or any(row["status"] != "ok" for row in rows)):
+        sys.exit(f"{name}: not all is well, see above")
+    if state.startswith("stopped"):
+        sys.exit(130)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(NAMES)}")
-    parser.add_argument("--budget", type=_positive, help="seconds for each suite; no end")
-    parser.add_argument("--limit", type=_positive, help="processor seconds of a fit; the suite's")
+    parser.add_argument("--budget", type=_positive, help="seconds for all; without end")
+    parser.add_argument(
+        "--limit", type=_positive, help="processor seconds of a fit; as the suite says"
+    )
     parser.add_argument("--smoke", action="store_true", help="in small, to see that all runs")
     parser.add_argument("--results", type=Path, help="folder of rows; a passing one for --smoke")
     arguments = parser.parse_args()
@@ -164,8 +174,9 @@ def main() -> None:
         parser.error(f"name a suite of {' '.join(NAMES)}, or give --smoke")
     with TemporaryDirectory() as passing:
         folder = arguments.results or (Path(passing) if arguments.smoke else store.RESULTS)
+        deadline = time.monotonic() + (arguments.budget or NO_END)
         for name in arguments.names or NAMES:
-            run(name, folder, arguments)
+            run(name, folder, deadline, arguments)
 
 
 def _positive(text: str) -> float:

@@ -1,8 +1,8 @@
 """The fits of `wistuba2018`.
 
 At most 1000 rows are for training and 2000 others for testing, a quarter of them all where there
-are fewer, stratified and standardised by the training part; classes with fewer than 5 training
-rows are left out.
+are fewer, stratified and standardised by the training part. A class has 5 training rows at least,
+taken from the rows that are left over; classes that cannot have them are left out.
 """
 
 from __future__ import annotations
@@ -44,7 +44,10 @@ def _parts(y: np.ndarray, split: int) -> tuple[np.ndarray, np.ndarray]:
         test_size = min(MOST_TEST, int(TEST_PART * len(kept)))
         sizes = {"train_size": MOST_TRAIN, "test_size": test_size}
     train, test = train_test_split(kept, stratify=y[kept], random_state=split, **sizes)
-    return train, test
+    rest = np.random.default_rng(split).permutation(np.setdiff1d(kept, [*train, *test]))
+    counts = np.bincount(y[train], minlength=y.max() + 1)
+    more = [rest[y[rest] == c][: FEWEST - counts[c]] for c in np.flatnonzero(counts < FEWEST)]
+    return np.concatenate([train, *more]), test
 
 
 def measure(method: str, fold: Fold) -> dict:
