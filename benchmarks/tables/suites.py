@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import pandas as pd
-from ranking import pairs, ranks, wide
+from ranking import everywhere, pairs, ranks, wide
 from suites import wenzel2017 as table1_suite
-from suites.wistuba2018 import NATURAL, SOURCES
+from suites.wistuba2018 import NATURAL, QUICK, SLOW, SOURCES
 
 from .markdown import markdown
 from .scores import TABLE1
@@ -53,6 +53,12 @@ def by_source(rows: pd.DataFrame) -> pd.DataFrame:
     return means.reset_index()
 
 
+def shown(rows: pd.DataFrame) -> tuple[str, ...]:
+    """:return: methods by natural gradients; RobustMax once it was fitted to as many sets."""
+    sets = (complete(rows, methods)["data"].nunique() for methods in (QUICK, NATURAL))
+    return NATURAL if len(set(sets)) == 1 else QUICK
+
+
 def wistuba_ranks(rows: pd.DataFrame) -> str:
     """Of the paper's three methods, in accuracy."""
     printed = ["printed", 68, *(f"{rank:.2f}" for rank in PRINTED_RANKS), ""]
@@ -77,26 +83,27 @@ def _mean_ranks(means: pd.DataFrame) -> Iterable[object]:
 
 def wistuba2018(rows: pd.DataFrame) -> str:
     """All methods in all scores, and how many fits failed."""
-    means, lines = complete(rows, NATURAL), []
+    methods = shown(rows)
+    means, lines = complete(rows, methods), []
     for score, label in SCORES.items():
         table = wide(means, score)
         found, p_value = ranks(table)
         won = table.idxmin(axis=1).value_counts()
         cells = (f"{rank:.2f} ({won.get(method, 0)})" for method, rank in found.items())
         lines.append([label, *cells, f"{p_value:.1g}"])
-    fits = rows[rows["method"].isin(NATURAL)]
+    fits = rows[rows["method"].isin(methods)]
     failed = fits["status"].str.startswith("failed").groupby(fits["method"]).agg(["sum", "size"])
-    ends = (f"{failed.loc[name, 'sum']} of {failed.loc[name, 'size']}" for name in NATURAL)
+    ends = (f"{failed.loc[name, 'sum']} of {failed.loc[name, 'size']}" for name in methods)
     return markdown(
-        ["mean rank (sets won)", *NATURAL, "p (Friedman)"],
+        ["mean rank (sets won)", *methods, "p (Friedman)"],
         [*lines, ["fits that failed", *ends, ""]],
     )
 
 
 def wistuba_pairs(rows: pd.DataFrame) -> str:
     """The multi-class machine against the others in error; a failure is an error of 1."""
-    table = wide(complete(rows, NATURAL), "error").fillna(1.0)
-    return _paired(table, "bsvm", [name for name in NATURAL if name != "bsvm"], 100, " %")
+    table = wide(complete(rows, shown(rows)), "error").fillna(1.0)
+    return _paired(table, "bsvm", [name for name in table if name != "bsvm"], 100, " %")
 
 
 def _paired(
@@ -123,7 +130,7 @@ def _paired(
 
 def wistuba_times(rows: pd.DataFrame) -> str:
     """Ratios of processor seconds to those of the multi-class machine, over sets."""
-    means, lines = complete(rows, NATURAL), []
+    means, lines = complete(rows, shown(rows)), []
     fits = wide(means, "seconds")
     whole = wide(
         means.assign(seconds=means["seconds"] + means["first_seconds"].fillna(0)), "seconds"
@@ -134,23 +141,18 @@ def wistuba_times(rows: pd.DataFrame) -> str:
             f"{row.median():.2g} ({row.min():.2g} to {row.max():.2g})" for _, row in ratios.items()
         )
         lines.append([name, *cells])
-    return markdown(
-        ["time, that of bsvm is 1", *(name for name in NATURAL if name != "bsvm")], lines
-    )
+    return markdown(["time, that of bsvm is 1", *(name for name in fits if name != "bsvm")], lines)
 
 
 def wistuba_sets(rows: pd.DataFrame) -> str:
-    """Errors in %, and the time of the machine against one-vs-rest's."""
-    means = wide(complete(rows, NATURAL), "error")
+    """Errors in %; RobustMax where it was fitted."""
+    means = wide(complete(rows, QUICK), "error")
+    means = means.join(rows.pivot_table("error", "data", "method")[[*SLOW]])[[*NATURAL]]
     about = rows.dropna(subset=["n"]).groupby("data")[["n", "d", "classes"]].first().astype(int)
     lines = []
-    for name in dict.fromkeys(rows["data"]):
-        if name in means.index:
-            sizes = " / ".join(map(str, about.loc[name]))
-            cells = (
-                f"{100 * value:.1f}" if pd.notna(value) else "failed" for value in means.loc[name]
-            )
-            lines.append([name, sizes, *cells])
+    for name in means.index:
+        cells = (f"{100 * value:.1f}" if pd.notna(value) else "-" for value in means.loc[name])
+        lines.append([name, " / ".join(map(str, about.loc[name])), *cells])
     return markdown(["error in %", "N / D / C", *NATURAL], lines)
 
 
@@ -191,9 +193,17 @@ def _cell(means: pd.DataFrame, folds: pd.Series, method: str, printed: tuple | N
     return text + (f", {folds[method]} folds" if folds[method] < folds.max() else "")
 
 
+def same_data(rows: pd.DataFrame) -> str:
+    """Pairs of sets of which one has columns of the other."""
+    lines = []
+    for (first, second), pair in rows[rows["found"] > 0].groupby(["first", "second"], sort=False):
+        row = pair.iloc[0]
+        found = f"{row['found']} of {row['columns']}"
+        lines.append([first, second, f"{row['n_first']} / {row['n_second']}", found])
+    return markdown(["set", "other", "rows", "columns of the other that it has"], lines)
+
+
 def quality_pairs(rows: pd.DataFrame) -> str:
     """`BSVMClassifier` against its peers in NLL, over the sets that all were fitted to."""
-    from ranking import everywhere
-
     table = wide(everywhere(rows), "nll")
     return _paired(table, "bsvm", [name for name in table if name != "bsvm"], 1, "")
