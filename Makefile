@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 ARGS ?=
 
-.PHONY: compare test slow drills lint types notebooks benchmarks clean help
+.PHONY: compare test slow drills lint types notebooks benchmarks benchmark-smoke clean help
 
 help:
 	@echo "make compare      Bayesian SVM against SVGP and SVC (ARGS='heart german' for other data)"
@@ -13,6 +13,7 @@ help:
 	@echo "make drills       slow ones for which .ci/run has no time: killed processes, leaks, draws"
 	@echo "make lint types   ruff and mypy"
 	@echo "make benchmarks   the measurements behind all tables and pictures (ARGS='step quality')"
+	@echo "make benchmark-smoke  suites of benchmarks in small: do all of their methods run"
 
 compare: $(VENV)/.compare-installed
 	$(BIN)/gpflow-bsvm compare $(ARGS)
@@ -42,6 +43,9 @@ notebooks: $(VENV)/.dev-installed
 benchmarks: $(VENV)/.dev-installed
 	$(BIN)/python benchmarks/run.py $(ARGS)
 	$(BIN)/python benchmarks/draw.py
+
+benchmark-smoke: $(VENV)/.dev-installed
+	$(BIN)/python benchmarks/suite.py --smoke --budget 280 $(ARGS)
 
 # The extra of that name, and nothing else.
 $(VENV)/.%-installed: setup.cfg pyproject.toml

@@ -33,6 +33,7 @@ from tables import (
     scale,
     scores,
     selection,
+    suites,
 )
 
 ROOT = Path(__file__).parent.parent
@@ -40,12 +41,13 @@ PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
 TABLE = re.compile(r"(?<=<!-- table )(\w+)( -->\n).*?(?=<!-- end -->)", re.S)
 MODULES = (
     *(engine, scores, learned, family, scale, distributed, passes, deep, adversarial, asking),
-    *(selection, criteria),
+    *(selection, criteria, suites),
 )
 #: Tables that are a second look at the rows of another.
 ROWS = {
-    **dict.fromkeys(("quality_sets", "unfloored"), "quality"),
+    **dict.fromkeys(("quality_sets", "quality_pairs", "unfloored"), "quality"),
     **dict.fromkeys(("seeger_inputs", "seeger_factors", "seeger_inner"), "seeger"),
+    **{f"wistuba_{part}": "wistuba2018" for part in ("ranks", "pairs", "times", "sets", "adam")},
     "fit_sizes": "fit_time",
     "cluster_growth": "cluster",
     "hybrid_trials": "hybrid",

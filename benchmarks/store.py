@@ -16,11 +16,11 @@ def read(name: str) -> pd.DataFrame:
     return pd.read_csv(RESULTS / f"{name}.csv", na_values=[""], keep_default_na=False)
 
 
-def write(name: str, rows: list[dict], origin: dict) -> None:
+def write(name: str, rows: list[dict], origin: dict, folder: Path = RESULTS) -> None:
     """
     :param origin: machine, versions and commit, see `gpflow_bsvm.compare.provenance`.
     """
-    path = RESULTS / f"{name}.csv"
+    path = folder / f"{name}.csv"
     pd.DataFrame(rows).to_csv(path, index=False, float_format="%.8g")
     path.with_suffix(".json").write_text(
         json.dumps({**origin, "rows": digest(path)}, indent=2) + "\n", encoding="utf-8"

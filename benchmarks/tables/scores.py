@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 from figures.multiclass import end
-from figures.quality import SCORES, everywhere, ranks, wide
+from figures.quality import SCORES
+from ranking import everywhere, ranks, wide
 
 from .markdown import longer, markdown, scores
 
@@ -114,8 +115,9 @@ def _times(value: float) -> str:
 def _ranked(rows: pd.DataFrame) -> str:
     lines = []
     for score, label in SCORES.items():
-        means, p_value = ranks(rows, score)
-        best = wide(rows, score).idxmin(axis=1).value_counts()
+        table = wide(rows, score)
+        means, p_value = ranks(table)
+        best = table.idxmin(axis=1).value_counts()
         cells = (f"{rank:.2f} ({best.get(name, 0)})" for name, rank in means.items())
         lines.append([label, *cells, f"{p_value:.1g}"])
     return markdown(["mean rank (sets won)", *rows["method"].unique(), "p (Friedman)"], lines)

@@ -1,0 +1,209 @@
+"""Tables of the suites: what papers print, what is measured, and what differences are worth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import pandas as pd
+from ranking import everywhere, pairs, ranks, wide
+from suites import wenzel2017 as table1_suite
+from suites.wistuba2018 import NATURAL, QUICK, SLOW, SOURCES
+
+from .markdown import markdown
+from .scores import TABLE1
+
+#: Mean ranks in accuracy over 68 sets that Wistuba and Rawat (2018) print in Table 1.
+PRINTED_RANKS = (1.96, 1.68, 2.33)
+#: Differences of the error up to this are none.
+ROPE = 0.01
+SCORES = {"error": "error", "nll": "NLL", "brier": "Brier score", "ece": "ECE"}
+#: Error and Brier score that Wenzel et al. (2017) print for ECM, GPC and SVM + Platt.
+OTHERS = {
+    "breast_cancer": ((0.27, 0.19), (0.27, 0.18), (0.27, 0.19)),
+    "diabetis": ((0.25, 0.17), (0.23, 0.15), (0.24, 0.16)),
+    "flare": ((0.36, 0.25), (0.36, 0.24), (0.36, 0.24)),
+    "german": ((0.25, 0.17), (0.25, 0.17), (0.27, 0.18)),
+    "heart": ((0.19, 0.14), (0.16, 0.12), (0.17, 0.12)),
+    "splice": ((0.11, 0.18), (0.32, 0.40), (0.14, 0.11)),
+    "waveform": ((0.10, 0.15), (0.10, 0.06), (0.10, 0.06)),
+}
+
+
+def complete(rows: pd.DataFrame, methods: Sequence[str]) -> pd.DataFrame:
+    """
+    :return: a row for each set and each of the methods, means over the splits that all of them
+        were fitted to; of a method that failed in one of these NaN. Skipped fits are none.
+    """
+    rows = rows[rows["method"].isin(methods) & ~rows["status"].str.startswith("skipped")]
+    fitted = rows.groupby(["data", "split"])["method"].transform("nunique")
+    rows = rows[fitted == len(methods)]
+    scores = [*SCORES, "seconds", "first_seconds"]
+    means = rows.groupby(["data", "method"], sort=False)[scores].agg(
+        lambda values: values.mean(skipna=False)
+    )
+    means = means.reset_index()
+    order = means["method"].map(list(methods).index)
+    return means.assign(order=order).sort_values("order", kind="stable").drop(columns="order")
+
+
+def by_source(rows: pd.DataFrame) -> pd.DataFrame:
+    """:return: means over the sets of the same rows, as if they were one."""
+    sources = rows["data"].replace(SOURCES)
+    means = rows.assign(data=sources).groupby(["data", "method"], sort=False).mean()
+    return means.reset_index()
+
+
+def shown(rows: pd.DataFrame) -> tuple[str, ...]:
+    """:return: methods by natural gradients; RobustMax once it was fitted to as many sets."""
+    sets = (complete(rows, methods)["data"].nunique() for methods in (QUICK, NATURAL))
+    return NATURAL if len(set(sets)) == 1 else QUICK
+
+
+def wistuba_ranks(rows: pd.DataFrame) -> str:
+    """Of the paper's three methods, in accuracy."""
+    printed = ["printed", 68, *(f"{rank:.2f}" for rank in PRINTED_RANKS), ""]
+    three = ("one-vs-rest", "bsvm", "svgp-robustmax")
+    softmax = (*three[:2], "svgp")
+    adam = ("adam-one-vs-rest", "adam-bsvm-published", "adam-svgp")
+    shown = {
+        "natural gradients, SVGP with RobustMax": complete(rows, three),
+        "the same, sets of the same rows as one": by_source(complete(rows, three)),
+        "natural gradients, SVGP with Softmax": complete(rows, softmax),
+        "Adam, the paper's objective, RobustMax": complete(rows, adam),
+    }
+    lines = [[name, *_mean_ranks(means)] for name, means in shown.items() if len(means)]
+    header = ["mean rank", "sets", "binary, one-vs-rest", "multi-class", "SVGP", "p (Friedman)"]
+    return markdown(header, [printed, *lines])
+
+
+def _mean_ranks(means: pd.DataFrame) -> Iterable[object]:
+    found, p_value = ranks(wide(means, "error"))
+    return len(means) // len(found), *(f"{rank:.2f}" for rank in found), f"{p_value:.1g}"
+
+
+def wistuba2018(rows: pd.DataFrame) -> str:
+    """All methods in all scores, and how many fits failed."""
+    methods = shown(rows)
+    means, lines = complete(rows, methods), []
+    for score, label in SCORES.items():
+        table = wide(means, score)
+        found, p_value = ranks(table)
+        won = table.idxmin(axis=1).value_counts()
+        cells = (f"{rank:.2f} ({won.get(method, 0)})" for method, rank in found.items())
+        lines.append([label, *cells, f"{p_value:.1g}"])
+    fits = rows[rows["method"].isin(methods)]
+    failed = fits["status"].str.startswith("failed").groupby(fits["method"]).agg(["sum", "size"])
+    ends = (f"{failed.loc[name, 'sum']} of {failed.loc[name, 'size']}" for name in methods)
+    return markdown(
+        ["mean rank (sets won)", *methods, "p (Friedman)"],
+        [*lines, ["fits that failed", *ends, ""]],
+    )
+
+
+def wistuba_pairs(rows: pd.DataFrame) -> str:
+    """The multi-class machine against the others in error; a failure is an error of 1."""
+    table = wide(complete(rows, shown(rows)), "error").fillna(1.0)
+    return _paired(table, "bsvm", [name for name in table if name != "bsvm"], 100, " %")
+
+
+def _paired(
+    table: pd.DataFrame,
+    first: str,
+    others: Sequence[str],
+    unit: float,
+    name: str,
+    rope: float = ROPE,
+) -> str:
+    lines = [
+        [
+            f"{pair.first} - {pair.second}",
+            f"{unit * pair.difference:+.2f}{name}",
+            f"{unit * pair.low:+.2f} to {unit * pair.high:+.2f}{name}",
+            *(f"{value:.2f}" for value in (pair.better, pair.equal, pair.worse)),
+        ]
+        for pair in pairs(table, first, others, rope)
+    ]
+    around = f"within {unit * rope:g}{name}"
+    header = ["difference", "mean", "95 % interval", "P(better)", f"P({around})", "P(worse)"]
+    return markdown(header, lines)
+
+
+def wistuba_times(rows: pd.DataFrame) -> str:
+    """Ratios of processor seconds to those of the multi-class machine, over sets."""
+    means, lines = complete(rows, shown(rows)), []
+    fits = wide(means, "seconds")
+    whole = wide(
+        means.assign(seconds=means["seconds"] + means["first_seconds"].fillna(0)), "seconds"
+    )
+    for name, table in {"a fit": fits, "the first, with tracing": whole}.items():
+        ratios = table.div(table["bsvm"], axis=0).drop(columns="bsvm")
+        cells = (
+            f"{row.median():.2g} ({row.min():.2g} to {row.max():.2g})" for _, row in ratios.items()
+        )
+        lines.append([name, *cells])
+    return markdown(["time, that of bsvm is 1", *(name for name in fits if name != "bsvm")], lines)
+
+
+def wistuba_sets(rows: pd.DataFrame) -> str:
+    """Errors in %; RobustMax where it was fitted."""
+    means = wide(complete(rows, QUICK), "error")
+    means = means.join(rows.pivot_table("error", "data", "method")[[*SLOW]])[[*NATURAL]]
+    about = rows.dropna(subset=["n"]).groupby("data")[["n", "d", "classes"]].first().astype(int)
+    lines = []
+    for name in means.index:
+        cells = (f"{100 * value:.1f}" if pd.notna(value) else "-" for value in means.loc[name])
+        lines.append([name, " / ".join(map(str, about.loc[name])), *cells])
+    return markdown(["error in %", "N / D / C", *NATURAL], lines)
+
+
+def wistuba_adam(rows: pd.DataFrame) -> str:
+    """Errors in % of the paper's arm, and its time, beside natural gradients'."""
+    shown = [*dict.fromkeys(rows.loc[rows["method"].str.startswith("adam"), "method"]), "bsvm"]
+    means = complete(rows[rows["split"] == 0], shown)
+    errors, seconds = wide(means, "error")[shown], wide(means, "seconds")[shown]
+    lines = [[name, *(f"{100 * value:.1f}" for value in errors.loc[name])] for name in errors.index]
+    lines.append(["mean", *(f"{100 * value:.1f}" for value in errors.mean())])
+    ratios = seconds.div(seconds["bsvm"], axis=0).median()
+    lines.append(["time, bsvm is 1", *(f"{ratio:.3g}" for ratio in ratios)])
+    return markdown(["error in %", *shown[:-1], "bsvm, natural gradients"], lines)
+
+
+def wenzel2017(rows: pd.DataFrame) -> str:
+    """Error / Brier score, the paper's in brackets; time against the S-BSVM's by Algorithm 1."""
+    methods = [*table1_suite.SPARSE[:2], *table1_suite.DENSE, table1_suite.SPARSE[2]]
+    rows, lines = rows[rows["status"] == "ok"], []
+    for name in table1_suite.SETS:
+        group = rows[rows["data"] == name]
+        means = group.groupby("method")[["error", "brier", "seconds"]].mean()
+        folds = group.groupby("method").size()
+        printed = dict(zip(("ecm", "gpc", "svm-platt"), OTHERS[name])) | {"s-bsvm": TABLE1[name]}
+        cells = (_cell(means, folds, method, printed.get(method)) for method in methods)
+        lines.append([name, *cells])
+    return markdown(["data", *methods], lines)
+
+
+def _cell(means: pd.DataFrame, folds: pd.Series, method: str, printed: tuple | None) -> str:
+    if method not in means.index:
+        return "-"
+    error, brier, seconds = means.loc[method]
+    text = f"{error:.2f} / {brier:.2f}"
+    if printed:
+        text += f" ({printed[0]:.2f} / {printed[1]:.2f})"
+    text += f", {seconds / means.loc['s-bsvm', 'seconds']:.2g}"
+    return text + (f", {folds[method]} folds" if folds[method] < folds.max() else "")
+
+
+def same_data(rows: pd.DataFrame) -> str:
+    """Pairs of sets of which one has columns of the other."""
+    lines = []
+    for (first, second), pair in rows[rows["found"] > 0].groupby(["first", "second"], sort=False):
+        row = pair.iloc[0]
+        found = f"{row['found']} of {row['columns']}"
+        lines.append([first, second, f"{row['n_first']} / {row['n_second']}", found])
+    return markdown(["set", "other", "rows", "columns of the other that it has"], lines)
+
+
+def quality_pairs(rows: pd.DataFrame) -> str:
+    """`BSVMClassifier` against its peers in NLL, over the sets that all were fitted to."""
+    table = wide(everywhere(rows), "nll")
+    return _paired(table, "bsvm", [name for name in table if name != "bsvm"], 1, "")
