@@ -58,6 +58,7 @@ nb_merge_streams = True
 
 # --- docstrings --------------------------------------------------------------------------------
 
+autoclass_content = "both"
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"

@@ -1,15 +1,17 @@
 """
 Docstrings as this package writes them, to Sphinx's reStructuredText.
 
-They are written to be read as they stand: names in single backticks, formulas and tables as indented
-or aligned lines, fields `:param:`, `:return:`, `:raise:`. Formulas become literal blocks, names become
-links where there is a page, and the signs that reStructuredText reads otherwise are escaped.
+They are written to be read as they stand: names in single backticks, formulas and tables as
+indented or aligned lines, fields `:param:`, `:return:`, `:raise:`. Formulas become literal blocks,
+names become links where there is a page, and the signs that reStructuredText reads otherwise are
+escaped.
 """
 
 import functools
 import re
 from textwrap import dedent, indent
 
+import gpflow
 import rooms
 
 FIELD = re.compile(r":[a-z]+(?: [^:`\n]+)?:(?= |\n|$)")
@@ -27,9 +29,8 @@ def known() -> dict[str, str]:
         for name in rooms.public_names(module):
             target = f"gpflow_bsvm.{room}.{name}"
             found |= {f"{room}.{name}": target, target: target}
-            if not callable(getattr(module, name)):
-                continue
-            found.setdefault(name, target)
+            if callable(getattr(module, name)) and not hasattr(gpflow.kernels, name):
+                found.setdefault(name, target)
     return found
 
 
@@ -59,7 +60,7 @@ def block(lines: list[str]) -> str:
     :param lines: without empty ones, in a docstring whose text begins in the first column.
     :return: literal where indented or aligned, else a paragraph or list.
     """
-    text = "\n".join(lines)
+    text = re.sub("::$", ":", "\n".join(lines))
     if all(line.startswith(" ") for line in lines) or _is_table(lines):
         return "::\n\n" + indent(dedent(text), "    ")
     if ITEM.match(lines[0]):
@@ -68,7 +69,9 @@ def block(lines: list[str]) -> str:
 
 
 def _is_table(lines: list[str]) -> bool:
-    return sum(bool(ALIGNED.search(line)) for line in lines) > len(lines) / 3 and len(lines) > 1
+    """:return: whether words are aligned over several lines, or hang below the second of a line."""
+    aligned = sum(bool(ALIGNED.search(line)) for line in lines)
+    return aligned > 1 or (aligned == 1 and any(line.startswith("    ") for line in lines))
 
 
 def body(text: str) -> str:
@@ -79,18 +82,16 @@ def body(text: str) -> str:
 
 def fields(text: str) -> str:
     """:return: the list of fields; what is indented below one belongs to it."""
-    found = []
-    for part in re.split(rf"\n(?={FIELD.pattern})", text):
-        head = FIELD.match(part)
-        rest = part[head.end() :] if head else part
-        first, _, more = rest.partition("\n\n")
-        paragraphs = [inline(" ".join(first.split()))]
-        if more.strip():
-            paragraphs.append(body(dedent(more)))
-        found.append(
-            (head[0] if head else "") + " " + indent("\n\n".join(paragraphs), "    ").lstrip()
-        )
-    return "\n".join(found)
+    return "\n".join(_field(part) for part in re.split(rf"\n(?={FIELD.pattern})", text))
+
+
+def _field(text: str) -> str:
+    head = FIELD.match(text)[0]
+    first, _, more = text.removeprefix(head).partition("\n\n")
+    content = inline(" ".join(first.split()))
+    if more.strip():
+        content += "\n\n" + body(dedent(more))
+    return head.replace("_:", "\\_:") + " " + indent(content, "    ").lstrip()
 
 
 def convert(text: str) -> str:

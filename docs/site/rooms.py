@@ -44,7 +44,11 @@ ENTRIES = {
     "data": ".. autodata:: {name}\n   :no-value:\n",
 }
 #: A face of scikit-learn's is read with what it inherits, but for scikit-learn's own.
-INHERITED = {"BSVMClassifier": "   :inherited-members: ClassifierMixin, BaseEstimator\n"}
+INHERITED = {
+    "BSVMClassifier": "   :inherited-members: ClassifierMixin, BaseEstimator\n"
+    "   :exclude-members: get_metadata_routing, set_fit_request, set_partial_fit_request,"
+    " set_score_request\n"
+}
 #: Bases that say nothing.
 PLAIN = {object, ABC, tuple}
 
@@ -107,18 +111,15 @@ def page(room: str) -> str:
 
 def index() -> str:
     """:return: all rooms, with what each is for."""
-    lines = {
-        room: (importlib.import_module(f"gpflow_bsvm.{room}").__doc__ or "").split("\n\n")[0]
-        for room in rooms()
-    }
-    rows = "\n".join(
-        ROW.format(room=room, line=" ".join(line.split())) for room, line in lines.items()
-    )
+    rows = [ROW.format(room=room, line=_purpose(room)) for room in rooms()]
     homes = gpflow_bsvm._HOMES.items()
-    return INDEX.format(
-        rows=rows,
-        top=", ".join(f":py:obj:`{name} <gpflow_bsvm.{home}.{name}>`" for name, home in homes),
-    )
+    top = [f":py:obj:`{name} <gpflow_bsvm.{home}.{name}>`" for name, home in homes]
+    return INDEX.format(rows="\n".join(rows), top=", ".join(top))
+
+
+def _purpose(room: str) -> str:
+    doc = importlib.import_module(f"gpflow_bsvm.{room}").__doc__ or ""
+    return " ".join(doc.split("\n\n")[0].split())
 
 
 def write_pages(folder: Path) -> None:
