@@ -117,6 +117,10 @@ def test_the_code_on_criteria_runs():
     assert found["svc"].score(found["X"], found["y"]) > 0.8
 
 
+def test_the_derivations_hold():
+    assert run("docs/derivations.md")["curvature"] > 0
+
+
 def test_no_other_page_has_code_that_nothing_runs():
     assert {page for page, text in PAGES.items() if "```python" in text} == {
         "README.md",
@@ -126,6 +130,7 @@ def test_no_other_page_has_code_that_nothing_runs():
         "docs/cluster.md",
         "docs/criteria.md",
         "docs/deep.md",
+        "docs/derivations.md",
         "docs/examples.md",
         "docs/from-svc.md",
         "docs/from-svgp.md",
