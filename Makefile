@@ -43,7 +43,7 @@ notebooks: $(VENV)/.dev-installed
 # Warnings are errors, among them links that lead nowhere and pages that are in no navigation.
 site: $(VENV)/.docs-installed
 	EXECUTE=$(EXECUTE) TF_CPP_MIN_LOG_LEVEL=3 $(BIN)/python -m sphinx -b html -c docs/site \
-	  -d build/doctrees --fail-on-warning --keep-going --quiet $(ARGS) . build/site
+	  -d build/doctrees --fresh-env --fail-on-warning --keep-going --quiet $(ARGS) . build/site
 	@echo "build/site/index.html"
 
 benchmarks: $(VENV)/.dev-installed

@@ -6,6 +6,7 @@ files by the relative paths that work on GitHub too; the home page is README.md.
 """
 
 import os
+import re
 import sys
 from pathlib import Path
 from shutil import copyfile
@@ -33,8 +34,6 @@ release = version = __version__
 # --- what is read ------------------------------------------------------------------------------
 
 root_doc = "README"
-#: What a link to a folder, which GitHub lists, leads to.
-FOLDERS = {"notebooks": "notebooks/getting_started.py"}
 include_patterns = ["*.md", "docs/**", "notebooks/*.py"]
 exclude_patterns = [
     *(".*", "build", "dist", "benchmarks", "gpflow_bsvm", "tests", "compare-results"),
@@ -75,7 +74,7 @@ toc_object_entries_show_parents = "hide"
 # --- how it looks ------------------------------------------------------------------------------
 
 html_theme = "furo"
-html_title = "gpflow_bsvm"
+html_title = f"gpflow_bsvm {release}"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
 html_copy_source = False
@@ -95,8 +94,23 @@ def add_navigation(app, docname, source):
     if docname == root_doc:
         lines = (HERE / "navigation.md").read_text(encoding="utf-8").splitlines()
         kept = [line for line in lines if "/" not in line or patfilter(app.env.found_docs, line)]
-        text = source[0].replace("](notebooks)", f"]({FOLDERS['notebooks']})")
-        source[0] = "\n".join([text, *kept])
+        source[0] = "\n".join([source[0], *kept])
+
+
+def mend_links(app, docname, source):
+    """
+    What GitHub shows and the site has no page for: a link to a source file becomes a download, as
+    links to other files are, one to the folder of notebooks leads to the first of them.
+    """
+    folder, text = (ROOT / docname).parent, source[0]
+    text = re.sub(r"\]\(((?:\.\./)*notebooks)/?\)", r"](\1/getting_started.py)", text)
+
+    def to_file(match):
+        path = (folder / match[1]).resolve()
+        known = app.env.path2doc(str(path)) in app.env.found_docs
+        return f"](path:{match[1]})" if path.is_file() and not known else match[0]
+
+    source[0] = re.sub(r"\]\(([^)\s#:]+\.(?:py|md|rst))\)", to_file, text)
 
 
 def add_index(app, exception):
@@ -109,5 +123,6 @@ def setup(app):
     """Connect all of the above."""
     rooms.write_pages(ROOT / "docs" / "api")
     app.connect("source-read", add_navigation)
+    app.connect("source-read", mend_links)
     app.connect("build-finished", add_index)
     app.connect("autodoc-process-docstring", docstrings.process)

@@ -90,7 +90,7 @@ def _field(text: str) -> str:
     first, _, more = text.removeprefix(head).partition("\n\n")
     content = inline(" ".join(first.split()))
     if more.strip():
-        content += "\n\n" + body(dedent(more))
+        content += "\n\n" + body(re.sub("^ {4}", "", more, flags=re.M))
     return head.replace("_:", "\\_:") + " " + indent(content, "    ").lstrip()
 
 
