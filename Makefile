@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 ARGS ?=
 
-.PHONY: compare test slow drills lint types notebooks benchmarks benchmark-smoke clean help
+.PHONY: compare test slow drills lint types notebooks site benchmarks benchmark-smoke clean help
 
 help:
 	@echo "make compare      Bayesian SVM against SVGP and SVC (ARGS='heart german' for other data)"
@@ -12,6 +12,7 @@ help:
 	@echo "make slow         those that are slow by nature, notebooks among them"
 	@echo "make drills       slow ones for which .ci/run has no time: killed processes, leaks, draws"
 	@echo "make lint types   ruff and mypy"
+	@echo "make site         the documentation as HTML, in build/site (EXECUTE=1 runs the notebooks)"
 	@echo "make benchmarks   the measurements behind all tables and pictures (ARGS='step quality')"
 	@echo "make benchmark-smoke  suites of benchmarks in small: do all of their methods run"
 
@@ -40,6 +41,12 @@ types: $(VENV)/.dev-installed
 notebooks: $(VENV)/.dev-installed
 	$(BIN)/python -m pytest -m notebook $(ARGS)
 
+# Warnings are errors, among them links that lead nowhere and pages that are in no navigation.
+site: $(VENV)/.docs-installed
+	EXECUTE=$(EXECUTE) TF_CPP_MIN_LOG_LEVEL=3 $(BIN)/python -m sphinx -b html -c docs/site \
+	  -d build/doctrees --fresh-env --fail-on-warning --keep-going --quiet $(ARGS) . build/site
+	@echo "build/site/index.html"
+
 benchmarks: $(VENV)/.dev-installed
 	$(BIN)/python benchmarks/run.py $(ARGS)
 	$(BIN)/python benchmarks/draw.py
@@ -57,4 +64,4 @@ $(VENV)/.%-installed: setup.cfg pyproject.toml
 	@touch $@
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info compare-results
+	rm -rf $(VENV) build dist docs/api *.egg-info compare-results

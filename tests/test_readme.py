@@ -125,6 +125,10 @@ def test_the_code_on_seegers_method_runs():
     assert found["history"].elbo[-1] > found["history"].elbo[0]
 
 
+def test_the_derivations_hold():
+    assert run("docs/derivations.md")["curvature"] > 0
+
+
 def test_no_other_page_has_code_that_nothing_runs():
     assert {page for page, text in PAGES.items() if "```python" in text} == {
         "README.md",
@@ -134,6 +138,10 @@ def test_no_other_page_has_code_that_nothing_runs():
         "docs/cluster.md",
         "docs/criteria.md",
         "docs/deep.md",
+        "docs/derivations.md",
+        "docs/examples.md",
+        "docs/from-svc.md",
+        "docs/from-svgp.md",
         "docs/guide.md",
         "docs/large-data.md",
         "docs/probabilities.md",

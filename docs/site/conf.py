@@ -1,0 +1,128 @@
+"""
+The documentation as a site: `make site` (Sphinx, MyST, Furo).
+
+The source directory is the repository, so that pages link to each other, to notebooks and to other
+files by the relative paths that work on GitHub too; the home page is README.md.
+"""
+
+import os
+import re
+import sys
+from pathlib import Path
+from shutil import copyfile
+
+import check_shapes
+from sphinx.util.matching import patfilter
+
+check_shapes.set_rewrite_docstrings(None)  # ours say the shapes themselves
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent.parent
+sys.path[:0] = [str(HERE), str(ROOT)]
+
+import docstrings  # noqa: E402
+import rooms  # noqa: E402
+
+from gpflow_bsvm.version import __version__  # noqa: E402
+
+EXECUTE = os.environ.get("EXECUTE", "") not in ("", "0")
+
+project = "gpflow_bsvm"
+author = "the authors of gpflow_bsvm"
+release = version = __version__
+
+# --- what is read ------------------------------------------------------------------------------
+
+root_doc = "README"
+include_patterns = ["*.md", "docs/**", "notebooks/*.py"]
+exclude_patterns = [
+    *(".*", "build", "dist", "benchmarks", "gpflow_bsvm", "tests", "compare-results"),
+    *("*.egg-info", "docs/site/**", "**/.ipynb_checkpoints"),
+]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.mathjax"]
+source_suffix = {".md": "myst-nb", ".rst": "restructuredtext", ".py": "myst-nb"}
+highlight_language = "text"
+
+myst_enable_extensions = ["dollarmath", "amsmath"]
+myst_fence_as_directive = ["math"]  # GitHub's way of writing a formula
+myst_heading_anchors = 4  # GitHub's anchors
+myst_dmath_double_inline = True
+
+nb_custom_formats = {".py": ["jupytext.reads", {"fmt": "py:percent"}]}
+nb_execution_mode = "cache" if EXECUTE else "off"
+nb_execution_cache_path = str(ROOT / "build" / "notebooks")
+nb_execution_timeout = 900
+nb_execution_raise_on_error = True
+nb_merge_streams = True
+
+# --- docstrings --------------------------------------------------------------------------------
+
+autoclass_content = "both"
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+autodoc_typehints_format = "short"
+autodoc_preserve_defaults = True
+autodoc_type_aliases = {
+    name: name
+    for name in ("AnyNDArray", "InputData", "MeanAndVariance", "RegressionData", "TensorType")
+}
+python_maximum_signature_line_length = 88
+python_use_unqualified_type_names = True
+add_module_names = False
+toc_object_entries_show_parents = "hide"
+
+# --- how it looks ------------------------------------------------------------------------------
+
+html_theme = "furo"
+html_title = f"gpflow_bsvm {release}"
+html_static_path = ["static"]
+html_css_files = ["site.css"]
+html_copy_source = False
+html_show_sphinx = False
+html_theme_options = {"top_of_page_buttons": []}
+if not EXECUTE:
+    html_theme_options["announcement"] = (
+        "Notebooks are shown without outputs: <code>make site EXECUTE=1</code> runs them."
+    )
+
+
+def add_navigation(app, docname, source):
+    """
+    Give the home page its toctrees, which on GitHub would be in the way. A pattern may wait for its
+    page; a page that no pattern finds is Sphinx's warning, and so an error.
+    """
+    if docname == root_doc:
+        lines = (HERE / "navigation.md").read_text(encoding="utf-8").splitlines()
+        kept = [line for line in lines if "/" not in line or patfilter(app.env.found_docs, line)]
+        source[0] = "\n".join([source[0], *kept])
+
+
+def mend_links(app, docname, source):
+    """
+    What GitHub shows and the site has no page for: a link to a source file becomes a download, as
+    links to other files are, one to the folder of notebooks leads to the first of them.
+    """
+    folder, text = (ROOT / docname).parent, source[0]
+    text = re.sub(r"\]\(((?:\.\./)*notebooks)/?\)", r"](\1/getting_started.py)", text)
+
+    def to_file(match):
+        path = (folder / match[1]).resolve()
+        known = app.env.path2doc(str(path)) in app.env.found_docs
+        return f"](path:{match[1]})" if path.is_file() and not known else match[0]
+
+    source[0] = re.sub(r"\]\(([^)\s#:]+\.(?:py|md|rst))\)", to_file, text)
+
+
+def add_index(app, exception):
+    """Make the home page what a web server looks for."""
+    if exception is None and app.builder.name == "html":
+        copyfile(Path(app.outdir) / f"{root_doc}.html", Path(app.outdir) / "index.html")
+
+
+def setup(app):
+    """Connect all of the above."""
+    rooms.write_pages(ROOT / "docs" / "api")
+    app.connect("source-read", add_navigation)
+    app.connect("source-read", mend_links)
+    app.connect("build-finished", add_index)
+    app.connect("autodoc-process-docstring", docstrings.process)
