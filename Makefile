@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 ARGS ?=
 
-.PHONY: compare test slow drills lint types notebooks benchmarks clean help
+.PHONY: compare test slow drills lint types notebooks notebooks-executed benchmarks clean help
 
 help:
 	@echo "make compare      Bayesian SVM against SVGP and SVC (ARGS='heart german' for other data)"
@@ -12,6 +12,7 @@ help:
 	@echo "make slow         those that are slow by nature, notebooks among them"
 	@echo "make drills       slow ones for which .ci/run has no time: killed processes, leaks, draws"
 	@echo "make lint types   ruff and mypy"
+	@echo "make notebooks-executed   outputs of the notebooks that have changed (ARGS='family' for one)"
 	@echo "make benchmarks   the measurements behind all tables and pictures (ARGS='step quality')"
 
 compare: $(VENV)/.compare-installed
@@ -38,6 +39,9 @@ types: $(VENV)/.dev-installed
 
 notebooks: $(VENV)/.dev-installed
 	$(BIN)/python -m pytest -m notebook $(ARGS)
+
+notebooks-executed: $(VENV)/.dev-installed
+	$(BIN)/python notebooks/executed/execute.py $(ARGS)
 
 benchmarks: $(VENV)/.dev-installed
 	$(BIN)/python benchmarks/run.py $(ARGS)
