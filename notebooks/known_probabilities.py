@@ -14,8 +14,9 @@
 # # Probabilities, where the true ones are known
 #
 # A support vector machine is asked on which side a row lies; what is its probability worth? Data
-# whose probabilities are known, and five ways to estimate them: SVC with Platt's sigmoid or isotonic
-# regression, SVGP with Bernoulli, and the Bayesian SVM with the hinge and with levels of probability.
+# whose probabilities are known, and five ways to estimate them: SVC with Platt's sigmoid or
+# isotonic regression, SVGP with Bernoulli, and the Bayesian SVM with the hinge and with levels of
+# probability.
 
 # %%
 import time
@@ -62,9 +63,10 @@ def draw(kind, num_rows, seed):
 # %% [markdown]
 # ## 2. The ways
 #
-# All learn their kernel from the same rows: `BSVMClassifier` by `VEM`, SVGP with the same kernel and
-# priors by L-BFGS on its bound, SVC by a grid of 20 on three folds (of 1000 rows at most). The two
-# calibrations of SVC have five folds. The Bayesian ones have the same number of inducing points.
+# All learn their kernel from the same rows: `BSVMClassifier` by `VEM`, SVGP with the same kernel
+# and priors by L-BFGS on its bound, SVC by a grid of 20 on three folds (of 1000 rows at most). The
+# two calibrations of SVC have five folds. The Bayesian ones have the same number of inducing
+# points.
 
 
 # %%
@@ -111,8 +113,9 @@ METHODS = {
 # %% [markdown]
 # ## 3. All of them on all sets
 #
-# `distance` is the root mean square of p - P over rows that nobody has seen, P the true probability;
-# `excess` the NLL that is lost against whoever knows P, in nats per row: the mean of KL(P, p).
+# `distance` is the root mean square of p - P over rows that nobody has seen, P the true
+# probability; `excess` the NLL that is lost against whoever knows P, in nats per row: the mean of
+# KL(P, p).
 
 
 # %%

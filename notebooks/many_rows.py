@@ -22,6 +22,7 @@ import gc
 import tempfile
 import threading
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import gpflow
@@ -90,9 +91,10 @@ def rows_of(num_rows):
 #
 # The same kernel and inducing points for all. `gb.fit` makes whole passes until the bound has
 # settled, and takes the files in the place of arrays; the hinge is calibrated by one more pass, the
-# levels need none. SVGP is fitted by minibatches of its rows, once through, with the best
-# of three step sizes. `SGDClassifier` has the features of `Nystroem` of as many points, once
-# through, and the best of three alphas (for the largest set, what was best before). A thread looks at resident memory every 10 ms.
+# levels need none. SVGP is fitted by minibatches of its rows, once through, with the best of three
+# step sizes. `SGDClassifier` has the features of `Nystroem` of as many points, once through, and
+# the best of three alphas (for the largest set, what was best before). A thread looks at resident
+# memory every 10 ms.
 
 
 # %%
@@ -252,7 +254,7 @@ try:
         callback=interrupt,
     )
 except KeyboardInterrupt:
-    stored = [path for path in (folder / "fit").rglob("*.npz")]
+    stored = list((folder / "fit").rglob("*.npz"))
     print(
         f"interrupted; {len(stored)} checkpoints of {sum(p.stat().st_size for p in stored)} bytes"
     )
@@ -285,7 +287,7 @@ def note(model, what):
 
 
 note(streamed, f"{small}")
-for start, stop in zip(edges[:-1], edges[1:]):
+for start, stop in pairwise(edges):
     gb.inference.Streaming().run(streamed, gb.data.Part(rows_of(middle), int(start), int(stop)))
     note(streamed, f"then those to {stop}")
 at_once = new_bsvm(gb.likelihoods.LevelHinge())

@@ -31,6 +31,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
+import gpflow_bsvm as gb
 from gpflow_bsvm import BSVMClassifier, metrics
 from gpflow_bsvm.generated import SusyLike
 
@@ -45,13 +46,13 @@ NAMES, FOLDS, ROWS, NEW_ROWS = ["breast cancer", "wine", "generated"], 3, 900, 5
 # | before | after |
 # | --- | --- |
 # | `make_pipeline(StandardScaler(), SVC(probability=True))` | `BSVMClassifier()` |
-# | `SVC(C=..., gamma=...)`, chosen by `GridSearchCV` | chosen and learned inside; `penalty=...`, `kernel=...` to say them |
+# | `C` and `gamma` by `GridSearchCV` | chosen and learned inside, or said: `penalty`, `kernel` |
 # | `kernel="linear"` | `kernel="linear"` |
 # | `class_weight`, `sample_weight` | the same |
 # | `random_state` (of Platt's folds) | `random_state` (of the inducing points) |
 # | `predict_proba`, `predict_log_proba`, `predict` | the same |
-# | `decision_function`: distance from the border | the same sign; two classes: Phi^-1(p), more: log p |
-# | `support_vectors_` | `gpflow_bsvm.prediction.soft_support_vectors(model_, ...)` |
+# | `decision_function`: distance from the border | the same sign: Phi^-1(p); more classes: log p |
+# | `support_vectors_` | `prediction.soft_support_vectors(model_, ...)` |
 # | `pickle` | `gpflow_bsvm.save` and `load`, without pickles |
 #
 # `old` below is what goes away, `tuned` the same at its best: C and gamma of a grid, and then what
@@ -126,12 +127,10 @@ for name in NAMES:
 rows = pd.DataFrame(rows)
 
 # %% [markdown]
-# What to look at: NLL and Brier score punish a wrong probability, the expected calibration error one
-# that is wrong on average; rows answered in the order of their doubt show what it is good for.
+# What to look at: NLL and Brier score punish a wrong probability, the expected calibration error
+# one that is wrong on average; rows answered in the order of their doubt show what it is good for.
 
 # %%
-import gpflow_bsvm as gb  # noqa: E402
-
 name = NAMES[-1]
 fig, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 for method in ("SVC(probability=True)", "SVC, grid, calibrated", "BSVMClassifier()"):

@@ -40,8 +40,9 @@ from gpflow_bsvm.generated import SusyLike
 # generated, on which nobody errs in less than .206 of the rows. Splits are of equal size, so that
 # nobody traces a graph twice.
 
-# %% short="NAMES, SPLITS, ROWS, SIZES = ['generated'], 1, 300, (0.3,)"
-NAMES, SPLITS, ROWS, SIZES = ["breast cancer", "generated"], 3, 1000, (1.0, 0.3, 0.1)
+# %% short="NAMES, SPLITS, ROWS, M, SIZES = ['generated'], 1, 300, 20, (0.3,)"
+NAMES, SPLITS, ROWS, M = ["breast cancer", "generated"], 3, 2000, 100
+SIZES = (1.0, 0.3, 0.1)
 
 # %%
 X_cancer, y_cancer = load_breast_cancer(return_X_y=True)
@@ -74,8 +75,8 @@ def usual_kernel(num_features):
 # ## 2. The ways to fit
 #
 # GPflow's `NaturalGradient` on all rows, in a compiled step that reports the bound which it meets
-# on its way, as an SVGP user would write it; stopped by the rule of `gb.fit`, when a step gains less
-# than 1e-5 of the bound. It has the best of three step sizes for each data set, in hindsight.
+# on its way, as an SVGP user would write it; stopped by the rule of `gb.fit`, when a step gains
+# less than 1e-5 of the bound. It has the best of three step sizes for each data set, in hindsight.
 # Seconds are those of the processor, and of a second fit: the first one also traces.
 
 
@@ -191,7 +192,7 @@ for data_name in NAMES:
     splits, sizes = {"breast cancer": cancer, "generated": susy_like}[data_name], {}
     for seed in range(SPLITS):
         data, X_test, y_test = prepared(splits(seed))
-        Z, kernel = gb.inducing_points.kmeans(data[0], 50, seed=seed), usual_kernel(X_test.shape[1])
+        Z, kernel = gb.inducing_points.kmeans(data[0], M, seed=seed), usual_kernel(X_test.shape[1])
         for name, (_, _, fit) in METHODS.items():
             if seed == 0 and fit is natural_gradients:
                 sizes[name] = best_size(name, data, kernel, Z)
@@ -241,16 +242,16 @@ plt.show()
 #
 # GPflow's `Bernoulli` keeps its probabilities a thousandth away from 0 and 1. Where the kernel's
 # variance is large, as evidence likes it on clean classes, sites beyond that floor have a negative
-# precision, and natural gradients lose their positive definite q. Here the kernel's variance is 100;
-# where a step works the table has the number of steps, where it does not, what came of it.
+# precision, and natural gradients lose their positive definite q. Here the kernel's variance is
+# 100; where a step works the table has the number of steps, where it does not, what came of it.
 
 # %%
 data, X_test, y_test = prepared(cancer(0))
-Z = gb.inducing_points.kmeans(data[0], 50)
+Z = gb.inducing_points.kmeans(data[0], M)
 kernel = gpflow.kernels.SquaredExponential(100.0, lengthscales=25.0)
 wide = {}
 for name in (*METHODS,)[0], (*METHODS,)[3]:
-    for size in (*SIZES, 0.03):
+    for size in SIZES:
         try:
             about = measured(name, data, kernel, Z, size)[1]
             risen = about["ELBO"] > -200

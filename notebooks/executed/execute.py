@@ -1,6 +1,6 @@
 """Notebooks with their outputs, for those who only read.
 
-    python notebooks/executed/execute.py [NAME ...]   executes those that are older than their script
+    python notebooks/executed/execute.py [NAME ...]   executes those older than their script
     python notebooks/executed/execute.py --check      fails where there are any
 
 `notebooks/NAME.py` is the notebook, and what people change; `notebooks/executed/NAME.ipynb` is the
