@@ -74,8 +74,9 @@ for num_rows in SIZES:
     files = [*(folder / f"{num_rows}").iterdir()]
     size = sum(path.stat().st_size for path in files) / 1e6
     print(
-        f"{num_rows:7} rows: {len(files)} files, {size:.0f} MB; as float64 {num_rows * 144e-6:.0f} MB"
+        f"{num_rows} rows: {len(files)} files of {size:.0f} MB; X as an array of float64", end=" "
     )
+    print(f"{num_rows * 144e-6:.0f} MB")
 
 X_test, Y_test = SusyLike(TEST_ROWS, start=10_000_000).arrays()
 P_true, X_test, y_test = SusyLike.probability(X_test), scaled(X_test), Y_test[:, 0].astype(int)
