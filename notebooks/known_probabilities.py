@@ -34,8 +34,8 @@ from sklearn.svm import SVC
 import gpflow_bsvm as gb
 
 # %% short="SETTINGS, M, TEST_ROWS = {('overlapping', 150): 1}, 15, 500"
-SETTINGS = {("overlapping", 250): 3, ("overlapping", 1000): 2, ("overlapping", 4000): 1}
-SETTINGS |= {("clean", 250): 3, ("clean", 1000): 1}
+SETTINGS = {("overlapping", 250): 2, ("overlapping", 1000): 1, ("overlapping", 4000): 1}
+SETTINGS |= {("clean", 250): 2, ("clean", 1000): 1}
 M, TEST_ROWS = 60, 4000
 
 # %% [markdown]
