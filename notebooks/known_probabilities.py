@@ -206,3 +206,11 @@ mean.swaplevel().sort_index(
 )[["distance", "excess", "error", "least error", "time"]].round(
     {"distance": 3, "excess": 4, "error": 4, "least error": 4, "time": 2}
 )
+
+# %% [markdown]
+# ## What this does not show
+#
+# - More than two inputs, or several classes: docs/probabilities.md has both, up to 32 000 rows.
+# - Real labels, whose true probabilities nobody knows; there only NLL and calibration can be seen.
+# - Other kernels. The waves are smooth and as wide as the kernels that were learned.
+# - With so few seeds the second digit of a distance is chance.

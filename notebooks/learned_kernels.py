@@ -245,3 +245,14 @@ table["time"] = table.pop("seconds") / table.index.get_level_values("data").map(
 table[["bound", "time", "error", "nll", "brier", "ece"]].round(
     {"bound": 1, "time": 1, "error": 4, "nll": 4, "brier": 4, "ece": 4}
 )
+
+# %% [markdown]
+# ## What this does not show
+#
+# - More rows: from some thousands on, minibatches change who is fast. `ML2` is made for those, and
+#   here it is only shown that it arrives.
+# - Learned inducing points: they stay where k-means has put them, for all.
+# - SVC at a lengthscale for each input: it could be had from outside, as by `gpflow_bsvm`'s own
+#   criteria (docs/criteria.md), but by no grid.
+# - Priors matter with few rows: all Gaussian processes here have the same, and without them SVGP's
+#   relevances on 30 inputs would overfit, as ours would.
