@@ -318,9 +318,9 @@ table[["passes", "memory", "time", "error", "nll", "auc", "distance"]].round(
 # ## What this does not show
 #
 # - A process that is killed: docs/checkpoints.md has 47 of them, and more algorithms.
-# - Files larger than memory: these are not, and the system keeps them in its cache. docs/large-data.md
-#   has resident memory up to 20 million rows.
-# - Several passes, schedules and larger batches of SVGP, which bring it nearer to the end of its own
-#   bound; boosted trees, which are better than any kernel on many tables (docs/large-data.md).
+# - Files larger than memory: these are not, and the system keeps them in its cache.
+#   docs/large-data.md has resident memory up to 20 million rows.
+# - Several passes, schedules and larger batches of SVGP, which bring it nearer to the end of its
+#   own bound; boosted trees, which are better than any kernel on many tables (docs/large-data.md).
 # - A learned kernel: it is fixed here, for all. `BSVMClassifier` learns it from 20 000 rows first.
 # - Drift: rows that come later are like those before, and `forget` has nothing to do.
