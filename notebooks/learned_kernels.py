@@ -219,14 +219,14 @@ relevance = {
     for name in METHODS
     if not name.startswith("SVC")
 }
-fig, ax = plt.subplots(figsize=(9, 3.6), layout="constrained")
+fig, ax = plt.subplots(figsize=(11, 3.6), layout="constrained")
 width = 0.8 / len(relevance)
 for number, (name, values) in enumerate(relevance.items()):
     ax.bar(np.arange(1, 11) + (number - len(relevance) / 2) * width, values, width, label=name)
 ax.axvspan(0.4, 5.5, color="0.93", zorder=0)
 ax.set(xticks=range(1, 11), xlim=(0.4, 10.6), xlabel="input; only the first five matter")
 ax.set(ylabel="1 / lengthscale, of the largest", title="Relevances, mean over splits")
-ax.legend(fontsize="small")
+ax.legend(fontsize="small", loc="upper left", bbox_to_anchor=(1, 1))
 plt.show()
 for values in relevance.values():
     assert values[:5].mean() > values[5:].mean()
