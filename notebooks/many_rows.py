@@ -167,7 +167,7 @@ def svgp(step_size):
 
         step(*next(batches(num_rows)))  # traces
         model.q_mu.assign(tf.zeros_like(model.q_mu))
-        model.q_sqrt.assign(tf.eye(M, batch_shape=[1], dtype=tf.float64))
+        model.q_sqrt.assign(np.eye(M)[None])
 
         def fit():
             for batch in batches(num_rows):

@@ -114,7 +114,7 @@ def ascend(model, step, size):
     than its noise, above that of the ten before.
     """
     model.q_mu.assign(tf.zeros_like(model.q_mu))
-    model.q_sqrt.assign(tf.eye(len(model.q_mu), batch_shape=[len(model.q_sqrt)], dtype=tf.float64))
+    model.q_sqrt.assign(np.broadcast_to(np.eye(model.q_mu.shape[0]), model.q_sqrt.shape))
     elbo = []
     while len(elbo) < MAX_STEPS:
         elbo.append(step(len(elbo), size))

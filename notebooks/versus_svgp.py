@@ -133,7 +133,7 @@ def twice(model, fit, size):
     seconds = []
     for _ in range(2):
         model.q_mu.assign(tf.zeros_like(model.q_mu))
-        model.q_sqrt.assign(tf.eye(M, batch_shape=[len(model.q_sqrt)], dtype=tf.float64))
+        model.q_sqrt.assign(np.broadcast_to(np.eye(M), model.q_sqrt.shape))
         start = time.process_time()
         try:
             elbo = fit(size)
