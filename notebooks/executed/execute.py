@@ -11,6 +11,8 @@ is executed in any case. Of a cell's metadata, "short" is what the tests execute
 from __future__ import annotations
 
 import argparse
+import base64
+import io
 import os
 import re
 import sys
@@ -21,11 +23,13 @@ import jupytext
 import nbclient
 import nbformat
 from nbformat import NotebookNode
+from PIL import Image
 
 HERE = Path(__file__).parent
 SCRIPTS = sorted(HERE.parent.glob("*.py"))
 #: A repository is no place for pictures of megabytes.
 MOST_BYTES = 300_000
+_COLOURS = 256
 #: Whoever executes may have asked for no pictures.
 _INLINE = "module://matplotlib_inline.backend_inline"
 #: What only one machine has.
@@ -111,6 +115,7 @@ def renew(script: Path, *, anyway: bool = False) -> str:
             execute(notebook, folder)
         done = "executed"
         _drop_errors(script, notebook)
+        _shrink_pictures(notebook)
     nbformat.write(notebook, path)
     return done
 
@@ -130,6 +135,19 @@ def _drop_errors(script: Path, notebook: NotebookNode) -> None:
                 print(f"{script.stem}: {output['text']}", file=sys.stderr)
         if "outputs" in cell:
             cell.outputs = [one for one in cell.outputs if one.get("name") != "stderr"]
+
+
+def _shrink_pictures(notebook: NotebookNode) -> None:
+    """256 colours are enough for a diagram, and take a third of the bytes."""
+    for cell in notebook.cells:
+        for output in cell.get("outputs", ()):
+            data = output.get("data", {})
+            if "image/png" in data:
+                picture = Image.open(io.BytesIO(base64.b64decode(data["image/png"])))
+                small = io.BytesIO()
+                few = picture.convert("RGB").quantize(_COLOURS, dither=Image.Dither.NONE)
+                few.save(small, format="PNG", optimize=True)
+                data["image/png"] = base64.b64encode(small.getvalue()).decode()
 
 
 def main() -> None:
