@@ -1,9 +1,13 @@
 """The notebooks run from top to bottom: their assertions are tests."""
 
+import base64
 import importlib.util
+import io
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 
 FOLDER = Path(__file__).parent.parent / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.py"))
@@ -66,6 +70,12 @@ print("n is", n)
 """
 
 
+def many_colours():
+    picture, file = np.random.default_rng(0).integers(0, 256, (40, 60, 3), np.uint8), io.BytesIO()
+    Image.fromarray(picture).save(file, format="PNG")
+    return base64.b64encode(file.getvalue()).decode()
+
+
 @pytest.fixture
 def script(tmp_path, tool, monkeypatch):
     """A notebook that has been executed, without a process of its own."""
@@ -74,7 +84,8 @@ def script(tmp_path, tool, monkeypatch):
         for cell in notebook.cells[1:]:
             said = tool.nbformat.v4.new_output("stream", text=f"of {cell.source}")
             wrong = tool.nbformat.v4.new_output("stream", name="stderr", text="/home/me: a warning")
-            cell.outputs = [said, wrong]
+            drawn = tool.nbformat.v4.new_output("display_data", {"image/png": many_colours()})
+            cell.outputs = [said, wrong, drawn]
 
     monkeypatch.setattr(tool, "execute", execute)
     path = tmp_path / "some.py"
@@ -118,3 +129,11 @@ def test_outputs_are_small_and_of_no_machine(script, tool, monkeypatch):
     monkeypatch.undo()
     path.write_text(path.read_text().replace("of n = 10", "of /home/me/n"))
     assert "/home/me/n" in tool.stale(script)
+
+
+def test_pictures_keep_their_size_and_lose_colours(script, tool):
+    shown = tool.nbformat.read(tool.executed(script), as_version=4)
+    *_, drawn = shown.cells[1].outputs
+    picture = Image.open(io.BytesIO(base64.b64decode(drawn.data["image/png"])))
+    assert (picture.mode, picture.size) == ("P", (60, 40))
+    assert len(drawn.data["image/png"]) < 0.6 * len(many_colours())
