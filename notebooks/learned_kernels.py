@@ -35,7 +35,7 @@ import gpflow_bsvm as gb
 
 # %% short="NAMES, SPLITS, ROWS, M, ROUNDS, RATES = ['friedman'], 1, 200, 15, 60, (0.05,)"
 NAMES, SPLITS, ROWS, M = ["friedman", "breast cancer"], 2, 400, 50
-ROUNDS, RATES = 300, (0.02, 0.05, 0.1)
+ROUNDS, RATES = 250, (0.02, 0.05, 0.1)
 
 # %% [markdown]
 # ## 1. Data

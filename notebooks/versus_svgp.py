@@ -41,7 +41,7 @@ from gpflow_bsvm.generated import SusyLike
 # nobody traces a graph twice.
 
 # %% short="NAMES, SPLITS, ROWS, M, SIZES = ['generated'], 1, 300, 20, (0.3,)"
-NAMES, SPLITS, ROWS, M = ["breast cancer", "generated"], 3, 2000, 100
+NAMES, SPLITS, ROWS, M = ["breast cancer", "generated"], 2, 2000, 100
 SIZES = (1.0, 0.3, 0.1)
 
 # %%
