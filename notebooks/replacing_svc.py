@@ -205,13 +205,15 @@ table[["error", "disagree", "nll", "brier", "ece", "time"]].round(
 #
 # On the generated set `BSVMClassifier()` has the least error, NLL and Brier score of the five, and
 # the largest calibration error; on wine the least NLL, with a row more wrong; on breast cancer the
-# fewest errors, while the tuned SVC has the better NLL and Brier score. It takes two to eleven times
-# as long as SVC with its grid, and far longer than an SVC that chooses nothing. `quick` is as good
-# where classes overlap and too careful where they are clean: look at its calibration error on wine.
+# fewest errors, while the tuned SVC has the better NLL and Brier score. It takes two to eleven
+# times as long as SVC with its grid, and far longer than an SVC that chooses nothing. `quick` is as
+# good where classes overlap and too careful where they are clean: look at its calibration error on
+# wine.
 #
-# The order of rows changes nothing in ours, to the last bit. The seed does, and by more than Platt's
-# folds change SVC: it places the inducing points, and 100 of them for 900 rows of 18 columns leave
-# gaps, where a probability may differ by .2. Say `random_state`, or give it more inducing points.
+# The order of rows changes nothing in ours, to the last bit. The seed does, and by more than
+# Platt's folds change SVC: it places the inducing points, and 100 of them for 900 rows of 18
+# columns leave gaps, where a probability may differ by .2. Say `random_state`, or give it more
+# inducing points.
 
 # %% [markdown]
 # ## What this does not show, and what does not go over
