@@ -35,7 +35,7 @@ import gpflow_bsvm as gb
 # %% short="SETS, SIZES, MAX_STEPS = {'iris': (load_iris, 15, 2, 1)}, (0.1,), 40"
 SETS = {"iris": (load_iris, 40, 3, 3), "wine": (load_wine, 50, 3, 3)}
 SETS |= {"digits": (load_digits, 100, 2, 1)}  # inducing points; folds, and how many of them
-SIZES, MAX_STEPS = (0.5, 0.1, 0.02), 200
+SIZES, MAX_STEPS = (0.5, 0.1, 0.02), 120
 
 # %% [markdown]
 # ## 1. GPflow's likelihoods
