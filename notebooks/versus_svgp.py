@@ -139,6 +139,8 @@ def twice(model, fit, size):
             elbo = fit(size)
         except tf.errors.InvalidArgumentError:  # GPflow: q is not finite
             return None
+        if not np.isfinite(elbo[-1]):
+            return None
         seconds.append(time.process_time() - start)
     return {"steps": len(elbo), "ELBO": elbo[-1], "first": seconds[0], "again": seconds[1]}
 
