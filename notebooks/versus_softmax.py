@@ -236,9 +236,11 @@ for data_name, (load, num_inducing, *which) in SETS.items():
             P /= P.sum(axis=1, keepdims=True)  # RobustMax's quadrature is off by some 1e-4
             rows.append({"data": data_name, "method": name, "fold": number} | about)
             predicted.setdefault((data_name, name), []).append((y_test, P))
-    print(
-        data_name, *(f"{name}: {how.__name__} {s}" for name, [(how, s)] in kept.items()), sep="; "
-    )
+    for name, setting in kept.items():
+        print(
+            f"{data_name}, {name}:",
+            *(f"{how.__name__} {sizes[0]}" for how, sizes in setting.items()),
+        )
 pooled = {key: tuple(map(np.concatenate, zip(*parts))) for key, parts in predicted.items()}
 
 # %% [markdown]
