@@ -129,7 +129,9 @@ def adam_svgp(X, y, Z):
 def lbfgs_svgp(X, y, Z):
     model, data = svgp(Z), (X, y[:, None].astype(float))
     closure = model.training_loss_closure(data)
-    closure()  # traces
+    with tf.GradientTape() as tape:  # traces
+        loss = closure()
+    tape.gradient(loss, model.trainable_variables)
     start = time.process_time()
     gpflow.optimizers.Scipy().minimize(
         closure, model.trainable_variables, compile=False, options={"maxiter": 3 * ROUNDS}
