@@ -294,7 +294,7 @@ table[["steps", "ELBO", "first fit", "fit", "error", "nll", "brier", "ece"]].rou
 # the generated set, in NLL and error, and with Bernoulli on the other, at twice the time of a
 # hinge.
 #
-# A first fit is dominated by tracing: some three to five units of ours against some 15 for a
+# A first fit is dominated by tracing: some three to eight units of ours against some 15 for a
 # natural-gradient step of GPflow's. (Graphs are shared, so that a model which comes after one of
 # its kind, as the calibrated hinge does here, finds them traced.) At a kernel of large variance
 # none of three step sizes works with Bernoulli, two of three do with the hinge, and `BSVM` works
