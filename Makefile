@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 ARGS ?=
 
-.PHONY: compare test slow drills lint types notebooks site benchmarks benchmark-smoke clean help
+.PHONY: compare test slow drills lint types notebooks notebooks-executed site benchmarks benchmark-smoke clean help
 
 help:
 	@echo "make compare      Bayesian SVM against SVGP and SVC (ARGS='heart german' for other data)"
@@ -13,6 +13,7 @@ help:
 	@echo "make drills       slow ones for which .ci/run has no time: killed processes, leaks, draws"
 	@echo "make lint types   ruff and mypy"
 	@echo "make site         the documentation as HTML, in build/site (EXECUTE=1 runs the notebooks)"
+	@echo "make notebooks-executed   outputs of the notebooks that have changed (ARGS='family' for one)"
 	@echo "make benchmarks   the measurements behind all tables and pictures (ARGS='step quality')"
 	@echo "make benchmark-smoke  suites of benchmarks in small: do all of their methods run"
 
@@ -40,6 +41,9 @@ types: $(VENV)/.dev-installed
 
 notebooks: $(VENV)/.dev-installed
 	$(BIN)/python -m pytest -m notebook $(ARGS)
+
+notebooks-executed: $(VENV)/.dev-installed
+	$(BIN)/python notebooks/executed/execute.py $(ARGS)
 
 # Warnings are errors, among them links that lead nowhere and pages that are in no navigation.
 site: $(VENV)/.docs-installed
