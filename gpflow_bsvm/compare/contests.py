@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -165,6 +167,11 @@ def mean_ranks(comparisons: Sequence[Comparison], score: str) -> Ranks | None:
     table = sign * np.round(np.transpose(list(means.values())), 6)  # equal to six digits: a tie
     ranks = stats.rankdata(table, axis=1).mean(axis=0)
     p_value = float(stats.friedmanchisquare(*table.T).pvalue) if np.ptp(table, axis=1).any() else 1
-    quantile = stats.studentized_range.ppf(LEVEL, k, np.inf) / np.sqrt(2)
     by_rank = dict(sorted(zip(means, map(float, ranks)), key=lambda one: one[1]))
-    return Ranks(by_rank, n, p_value, float(quantile * np.sqrt(k * (k + 1) / (6 * n))))
+    return Ranks(by_rank, n, p_value, _quantile(k) * math.sqrt(k * (k + 1) / (6 * n)))
+
+
+@functools.cache  # it takes half a second
+def _quantile(num_models: int) -> float:
+    """:return: q of Nemenyi's test: that of Student's range, divided by the square root of 2."""
+    return float(stats.studentized_range.ppf(LEVEL, num_models, math.inf)) / math.sqrt(2)

@@ -62,15 +62,25 @@ def _data(dataset: Dataset) -> list[str]:
 
 
 def _methods(shown: Sequence[Comparison]) -> list[Markup]:
-    tables = []
+    """:return: a table for each: what differs between data sets has a line for each of them."""
+    found: dict[str, dict[str, dict[str, str]]] = {}
     for comparison in shown:
-        for name, found in comparison.parameters().items():
-            where = f", on {comparison.dataset.name}" if len(shown) > 1 else ""
-            described = BASELINES[name].description if name in BASELINES else ""
-            text = f"{name}{where}: {described}" if described else f"{name}{where}"
-            rows = [[key, as_text(value)] for key, value in found.items()]
-            tables.append(table(text, ["parameter", "value"], rows, "words"))
+        for model, told in comparison.parameters().items():
+            for name, value in told.items():
+                of_sets = found.setdefault(model, {}).setdefault(name, {})
+                of_sets[comparison.dataset.name] = as_text(value)
+    tables = []
+    for model, told_on in found.items():
+        rows = [row for name, values in told_on.items() for row in _rows(name, values)]
+        described = f": {BASELINES[model].description}" if model in BASELINES else ""
+        tables.append(table(f"{model}{described}", ["parameter", "value"], rows, "words"))
     return tables
+
+
+def _rows(name: str, values: dict[str, str]) -> list[list[str]]:
+    if len(set(values.values())) == 1:
+        return [[name, next(iter(values.values()))]]
+    return [[f"{name}, {dataset}", value] for dataset, value in values.items()]
 
 
 def as_text(value: Any) -> str:

@@ -93,12 +93,12 @@ def _all_sets(shown: Sequence[Comparison], gallery: Gallery | None) -> list[Mark
         leaders = _leaders(comparison)
         for record in summary(comparison.fold_scores):
             cells = (_score(record, name, leaders) for name in METRICS)
-            rows.append([record["model"], comparison.dataset.name, *cells])
+            rows.append([comparison.dataset.name, record["model"], *cells])
     labels = [metric.label for metric in METRICS.values()]
     text = "Mean scores; bold: the best of its data set, or not to be told apart from the best."
     parts = [
         element("h2", "All data sets", id="all"),
-        table(text, ["model", "data", *labels], rows),
+        table(text, ["data", "model", *labels], rows, "sets"),
     ]
     ranks = [
         one for score in words.TOLD for one in (gallery.ranks(shown, score) if gallery else [])

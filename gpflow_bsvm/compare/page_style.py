@@ -43,11 +43,13 @@ tbody th { font-weight: 500; }
 tbody td, tbody th { border-bottom: 1px solid var(--line); }
 td b, td.first { font-weight: 700; }
 td .spread { color: var(--soft); font-weight: 400; font-size: .86em; }
+.sets td:nth-child(2) { text-align: left; }
+.words th { text-align: left; }
 .words td { text-align: left; white-space: normal; overflow-wrap: anywhere; min-width: 9rem; }
 .words th { vertical-align: top; }
 .pictures {
   display: grid; gap: 1.4rem 1.75rem; margin: 1.4rem 0;
-  grid-template-columns: repeat(auto-fit, minmax(min(100%, 19rem), 1fr));
+  grid-template-columns: repeat(auto-fit, minmax(min(100%, 22rem), 1fr));
 }
 .pictures.small { grid-template-columns: repeat(auto-fill, minmax(min(100%, 13rem), 1fr)); }
 figure { margin: 0; break-inside: avoid; }

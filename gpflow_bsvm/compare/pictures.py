@@ -13,6 +13,7 @@ import numpy as np
 from .. import plotting
 from ..metrics import METRICS
 from ..optional import require
+from ..plotting.scores import time_axis
 from .contests import Contest, contest, mean_ranks
 from .markup import Markup, element
 from .protocol import Comparison
@@ -54,8 +55,8 @@ class Gallery:
         self._colors = {name: _SERIES[n % len(_SERIES)] for n, name in enumerate(models)}
 
     def of(self, comparison: Comparison) -> list[Markup]:
-        """:return: pictures of one data set: scores, time, reliability, confusion, curves."""
-        parts = (self._scores, self._times, self._reliability, self._confusion, self._curves)
+        """:return: pictures of one data set: scores, time, curves, confusion, reliability."""
+        parts = (self._scores, self._times, self._curves, self._confusion, self._reliability)
         return [picture for part in parts for picture in part(comparison)]
 
     def ranks(self, comparisons: Sequence[Comparison], score: str) -> list[Markup]:
@@ -84,7 +85,7 @@ class Gallery:
         ):
             yield self._picture(
                 partial(self._dots, comparison, held),
-                f"{METRICS[held.score].label}, less is better.",
+                f"{_name(held.score)}, less is better; small marks are folds.",
                 _lines(len(held.losses)),
             )
 
@@ -113,10 +114,8 @@ class Gallery:
 
         def draw(ax: Axes) -> None:
             middle = {name: float(np.median(own)) for name, own in later.items()}
-            plotting.score_dots(ax, middle, later, what="training time [s]", colors=self._colors)
-            ax.set_xscale("log")
-            ax.xaxis.set_major_formatter("{x:g}")
-            ax.xaxis.set_minor_formatter("")
+            plotting.score_dots(ax, middle, later, colors=self._colors)
+            time_axis(ax)
 
         text = "Training time of folds after the first; the large mark is the median."
         yield self._picture(draw, text, _lines(len(later)))
@@ -155,7 +154,7 @@ class Gallery:
                 ax.set_title("")
                 ax.legend(frameon=False, fontsize="small")
 
-            text = f"{METRICS[score].label} on the first fold against training time."
+            text = f"{_name(score)} on the first fold against training time."
             yield self._picture(draw, text, (4.4, 3.4))
 
     def _picture(
@@ -191,6 +190,11 @@ def _inside(svg: str, prefix: str, label: str) -> Markup:
 def _together(comparison: Comparison, model: str) -> tuple[Any, Any]:
     y, P = (np.concatenate(column) for column in zip(*comparison.held_out[model]))
     return y, P
+
+
+def _name(score: str) -> str:
+    label = METRICS[score].label
+    return label[:1].upper() + label[1:]
 
 
 def _lines(number: int) -> tuple[float, float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from .contests import Contest, Interval, contest, mean_ranks
+from .contests import LEVEL, Contest, Interval, contest, mean_ranks
 from .protocol import Comparison
 
 #: The scores that are told, and how a sentence on each begins.
@@ -63,7 +63,10 @@ def _verdict(held: Contest) -> str:
     ties = held.level[1:]
     verb = "cannot be told apart from it"
     level = f", {listed(ties)} {verb}," if ties else ","
-    return f"{begin} {held.best} is best with {_spread(best)}{level} and worse are {listed(worse)}."
+    are = "is" if len(worse) == 1 else "are"
+    return (
+        f"{begin} {held.best} is best with {_spread(best)}{level} and worse {are} {listed(worse)}."
+    )
 
 
 def _absent(comparison: Comparison, held: Contest | None) -> list[str]:
@@ -83,17 +86,22 @@ def _over_sets(shown: Sequence[Comparison], score: str) -> str:
     if not held:
         return "No model could be fitted."
     level = Counter(name for one in held for name in one.level)
-    ties = sum(len(one.losses) > 1 and not set(one.losses) - set(one.level) for one in held)
     models = dict.fromkeys(name for one in held for name in one.losses)
-    often = listed([f"{name} on {level[name]}" for name in sorted(models, key=lambda m: -level[m])])
-    text = f"{TOLD[score]}, best or not to be told apart from the best is {often} of {len(held)}"
-    text += f" (all tie on {ties})" if ties else ""
+    first, *rest = sorted(models, key=lambda name: -level[name])
+    often = listed(
+        [
+            f"{first} on {level[first]} of {len(held)} data sets",
+            *(f"{name} on {level[name] or 'none'}" for name in rest),
+        ]
+    )
+    ties = sum(len(one.losses) > 1 and len(one.level) == len(one.losses) for one in held)
+    text = f"{TOLD[score]} these are the best, or cannot be told apart from the best: {often}"
+    text += f"; on {ties} all tie" if ties else ""
     ranks = mean_ranks(shown, score)
     if ranks is None:
         return text + "."
-    sure = "does not tell" if ranks.p_value > 0.05 else "tells"
-    p = f"(p = {ranks.p_value:.2g})"
-    return f"{text}; over all sets Friedman's test of ranks {sure} them apart {p}."
+    sure = "finds no difference" if ranks.p_value > 1 - LEVEL else "finds a difference"
+    return f"{text}. Friedman's test of their ranks {sure} (p = {ranks.p_value:.2g})."
 
 
 def _unfinished(comparisons: Sequence[Comparison]) -> list[str]:

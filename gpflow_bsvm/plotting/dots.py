@@ -10,6 +10,9 @@ import numpy as np
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+#: Marks of single folds are this much of a line below the mean, where no bar covers them.
+_BELOW = 0.22
+
 
 def score_dots(
     ax: Axes,
@@ -37,7 +40,9 @@ def score_dots(
     for line, (name, centre) in enumerate(centres.items()):
         color = colors[name] if colors else f"C{line}"
         own = np.asarray(singles.get(name, []), float)
-        ax.plot(own, np.full(len(own), line), "o", color=color, markersize=4, alpha=0.35, mew=0)
+        ax.plot(
+            own, np.full(len(own), line + _BELOW), "o", color=color, markersize=4, alpha=0.5, mew=0
+        )
         if name in intervals:
             ax.plot(intervals[name], (line, line), color=color, linewidth=2.2)
         ax.plot(centre, line, "D", color=color, markersize=6)
