@@ -160,7 +160,7 @@ def test_a_model_without_a_fold_takes_no_part():
 
 
 def test_mean_ranks():
-    sets = [three(name=str(n)) for n in range(4)]
+    sets = [three() for _ in range(4)]
     found = contests.mean_ranks(sets, "nll")
     assert found.means == {"bsvm": 1.0, "svgp": 2.0, "svc": 3.0}
     columns = np.array([[1, 2, 3]] * 4).T
@@ -254,7 +254,7 @@ def written(tmp_path_factory):
     folder = tmp_path_factory.mktemp("page")
 
     @functools.cache
-    def write(with_pictures=True):
+    def write(with_pictures):
         path = folder / f"{with_pictures}" / "report.html"
         path.parent.mkdir()
         command = f"gpflow-bsvm compare '{NASTY}'"
@@ -283,7 +283,7 @@ def test_the_page_is_well_formed_and_whole(written, with_pictures):
 
 
 def test_the_page_shows_what_came_out(written):
-    sets, path = written(with_pictures=False)
+    sets, path = written(False)
     read = Reader(path.read_text(encoding="utf-8"))
     assert read.text.count(NASTY) > 3
     for one in sets:
@@ -299,7 +299,7 @@ def test_the_page_shows_what_came_out(written):
 
 @pytest.mark.slow
 def test_pictures_take_the_pages_colours(written):
-    text = written()[1].read_text(encoding="utf-8")
+    text = written(True)[1].read_text(encoding="utf-8")
     assert not [color for color in pictures._COLORS if color in text]
     for name in set(re.findall(r"var\((--[a-z0-9-]+)\)", text)):
         assert text.count(f"{name}:") == 3  # by day, by night, on paper
@@ -589,7 +589,7 @@ def screenshot(path, width, *options):
 @pytest.mark.slow
 @in_a_browser
 def test_the_page_by_day_and_by_night(written):
-    _, path = written()
+    _, path = written(True)
     day, night = screenshot(path, 1100), screenshot(path, 1100, "--force-dark-mode")
     assert np.median(day) > 0.95 and np.median(night) < 0.15
     for seen in (day, night):
@@ -601,7 +601,7 @@ def test_the_page_by_day_and_by_night(written):
 @in_a_browser
 @pytest.mark.parametrize("width", [360, 1100])
 def test_nothing_sticks_out_on_a_phone(written, width):
-    _, path = written()
+    _, path = written(True)
     frame = path.with_name("frame.html")
     frame.write_text(
         f"""<iframe src="{path.name}" width="{width}" height="700" onload="
@@ -616,7 +616,7 @@ def test_nothing_sticks_out_on_a_phone(written, width):
 @pytest.mark.slow
 @in_a_browser
 def test_the_page_can_be_printed(written):
-    _, path = written()
+    _, path = written(True)
     paper = path.with_name("page.pdf")
     browse(path, f"--print-to-pdf={paper}")
     assert paper.read_bytes().startswith(b"%PDF") and paper.stat().st_size > 20_000

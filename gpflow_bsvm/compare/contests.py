@@ -152,13 +152,12 @@ def mean_ranks(comparisons: Sequence[Comparison], score: str) -> Ranks | None:
     :return: None unless there are two data sets, and three models with a score on each (a test of
         two models by ranks is one of signs).
     """
-    from .report import summary
-
     means: dict[str, list[float]] = {}
     for comparison in comparisons:
-        for record in summary(comparison.fold_scores):
-            if record["folds_ok"] == record["folds"] and record["mean"][score] is not None:
-                means.setdefault(record["model"], []).append(record["mean"][score])
+        for name in comparison.held_out:
+            own = [row.scores[score] for row in comparison.fold_scores if row.model == name]
+            if np.isfinite(own).all():  # a fold that failed has NaN
+                means.setdefault(name, []).append(float(np.mean(own)))
     means = {name: own for name, own in means.items() if len(own) == len(comparisons)}
     n, k = len(comparisons), len(means)
     if n < 2 or k < 3:

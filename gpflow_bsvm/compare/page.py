@@ -90,8 +90,9 @@ def _all_sets(shown: Sequence[Comparison], gallery: Gallery | None) -> list[Mark
     """A table of every set and model, and mean ranks."""
     rows = []
     for comparison in shown:
-        leaders = _leaders(comparison)
-        for record in summary(comparison.fold_scores):
+        records = summary(comparison.fold_scores)
+        leaders = _leaders(comparison, records)
+        for record in records:
             cells = (_score(record, name, leaders) for name in METRICS)
             rows.append([comparison.dataset.name, record["model"], *cells])
     labels = [metric.label for metric in METRICS.values()]
@@ -129,8 +130,9 @@ def _one_set(comparison: Comparison, anchor: str, gallery: Gallery | None) -> li
 
 
 def _scores(comparison: Comparison) -> Markup:
-    rows, odd, leaders = [], [], _leaders(comparison)
-    for record in summary(comparison.fold_scores):
+    rows, odd, records = [], [], summary(comparison.fold_scores)
+    leaders = _leaders(comparison, records)
+    for record in records:
         if record["folds_ok"]:
             cells = [_score(record, name, leaders, spread=True) for name in METRICS]
             times = [f"{record['median'][name]:.{digits}f}" for name, (_, digits) in TIMES.items()]
@@ -158,9 +160,8 @@ def _score(
     return join([shown, element("span", f" ± {std:.3f}", class_="spread")] if spread else [shown])
 
 
-def _leaders(comparison: Comparison) -> dict[str, list[str]]:
+def _leaders(comparison: Comparison, records: list[dict[str, Any]]) -> dict[str, list[str]]:
     """:return: by score, the best models: by `contest` where the score is a mean over rows."""
-    records = summary(comparison.fold_scores)
     found = {}
     for name, metric in METRICS.items():
         means = {
