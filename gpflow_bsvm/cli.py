@@ -173,9 +173,8 @@ def _run(args: argparse.Namespace, comparisons: list[Comparison]) -> int:
     finally:  # also after an interrupt: what is done is kept
         code = _write_page(args, comparisons)
     if any(score.ok for done in comparisons for score in done.fold_scores):
-        print(
-            f"\nwritten to {args.output}{f' and {args.report}' if args.report and not code else ''}"
-        )
+        also = f" and {args.report}" if args.report and not code else ""
+        print(f"\nwritten to {args.output}{also}")
         return code
     return fail(1, f"no model could be fitted, see {args.output}")
 
@@ -196,18 +195,16 @@ def _fit(args: argparse.Namespace, comparisons: list[Comparison]) -> None:
 
 def _write_page(args: argparse.Namespace, comparisons: list[Comparison]) -> int:
     """:return: 0, or 1 where there is no page, which takes nothing from the results."""
-    from .compare.page import write_page
-
     if not args.report or not any(comparison.fold_scores for comparison in comparisons):
         return 0
     try:
+        from .compare.page import write_page
+
         command = _command(args, comparisons[0].settings)
         write_page(comparisons, args.report, command=command, pictures=not args.no_plots)
     except Exception as error:  # whatever it is: the results are there already
         reason = f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
-        return fail(
-            1, f"no report, but results in {args.output}; cannot write {args.report}: {reason}"
-        )
+        return fail(1, f"results are in {args.output}, but no report {args.report}: {reason}")
     return 0
 
 
@@ -224,9 +221,8 @@ def _command(args: argparse.Namespace, settings: Settings) -> str:
         "--output": args.output,
         "--report": args.report,
     }
-    flags = {"--with-gpc": args.with_gpc, "--fixed-kernel": args.fixed_kernel}
-    flags["--no-plots"] = args.no_plots
-    words = [PROGRAM, "compare", *args.data, *(flag for flag, is_set in flags.items() if is_set)]
+    flags = ["--with-gpc"] * args.with_gpc + ["--fixed-kernel"] * args.fixed_kernel
+    words = [PROGRAM, "compare", *args.data, *flags, *["--no-plots"] * args.no_plots]
     words += [str(word) for one in given.items() if one[1] is not None for word in one]
     return shlex.join(words)
 

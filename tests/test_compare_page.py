@@ -511,7 +511,7 @@ def test_a_report_that_fails_costs_no_result(compare, tmp_path, capsys, monkeypa
     monkeypatch.setattr(words, "overview", lambda sets: 1 / 0)
     assert compare() == 1
     line = one_line(capsys)
-    assert f"no report, but results in {tmp_path / 'out'}" in line
+    assert f"results are in {tmp_path / 'out'}, but no report {tmp_path / 'page.html'}" in line
     assert "ZeroDivisionError: division by zero" in line
     assert json.loads((tmp_path / "out" / "results.json").read_text())["summary"]
     assert not (tmp_path / "page.html").exists()
