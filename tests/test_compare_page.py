@@ -28,6 +28,7 @@ from gpflow_bsvm.compare import (
     method_tables,
     page,
     pictures,
+    report,
     words,
 )
 from gpflow_bsvm.datasets import Dataset
@@ -48,7 +49,7 @@ def made_up(certainty, name="moons", num_classes=2, failing=()):
 def _made_up(certainty, name, num_classes, failing, num_rows=200, folds=2):
     random = np.random.default_rng(0)
     y = np.arange(num_rows) % num_classes
-    labels = np.array([f"label {c} {NASTY}" for c in range(num_classes)])
+    labels = np.array([rf"{c} $\frac$ {NASTY}" for c in range(num_classes)])
     X = random.normal(size=(num_rows, 3))
     done = Comparison(
         Dataset(name, X, labels[y], ("a", "b", "c")),
@@ -140,6 +141,13 @@ def test_a_contest_is_a_paired_t_test_at_a_level_for_all():
     np.testing.assert_allclose(held.losses["svc"], [rows["svc"].mean(), low, high])
     assert not held.behind["svc"].has_zero
     assert "svc" not in held.level
+
+
+@pytest.mark.filterwarnings("error")  # Student's t of equal numbers would warn
+def test_equal_losses_have_no_spread():
+    losses = np.full(7, 0.7)
+    assert contests._interval(losses, 0.95) == (losses.mean(),) * 3
+    assert contests._interval(losses[:1], 0.95) == (0.7, 0.7, 0.7)
 
 
 def test_equal_predictions_tie():
@@ -305,7 +313,7 @@ def test_pictures_take_the_pages_colours(written):
         assert text.count(f"{name}:") == 3  # by day, by night, on paper
     # Per set 3 scores, time, 3 reliabilities; a confusion matrix of three classes.
     assert text.count("<figure") == text.count("<svg") == 2 * 7 + 1
-    assert "label 0 &lt;scri" in text  # a class's name, as a letter for letter text
+    assert r"0 $\frac$ &lt;s" in text  # a class's name, letter for letter
 
 
 def test_bold_are_the_best_and_their_ties():
@@ -314,6 +322,12 @@ def test_bold_are_the_best_and_their_ties():
     rows = re.findall(r'<tr><th scope="row">(\w+)</th>(.*?)</tr>', text)[:3]
     bold = [name for name, cells in rows if "<b>" in cells.split("</td>")[2]]  # of NLL
     assert bold == contests.contest(three(), "nll").level
+
+
+@pytest.mark.slow
+def test_dollar_signs_in_names_are_no_formulas(tmp_path):
+    report.draw(three(name=r"$\frac$", num_classes=3), tmp_path / "picture.png")
+    assert (tmp_path / "picture.png").stat().st_size > 10_000
 
 
 @pytest.mark.slow
