@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import logging
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -19,7 +20,7 @@ from .terminal import PROGRAM, Parser, fail, integer, positive, quiet_import
 from .version import __version__
 
 if TYPE_CHECKING:
-    from .compare import Comparison
+    from .compare import Comparison, Settings
 
 DEFAULT_DATA = ("breast-cancer", "banana-like", "iris")
 
@@ -100,8 +101,16 @@ def _add_arguments(add: Callable[..., Any]) -> None:
     add("--seed", type=integer(0), default=0, metavar="S", help="default: %(default)s")
     output = Path("compare-results")
     add("--output", type=Path, default=output, metavar="DIR", help="default: ./%(default)s")
+    page = "one HTML file of tables, pictures and settings, to be sent to a colleague"
+    add("--report", type=_page_file, metavar="FILE", help=page)
     add("--no-progress", action="store_true", help="no progress bar (a log never has one)")
     add("--no-plots", action="store_true", help="no pictures, nor the fits for their curves")
+
+
+def _page_file(text: str) -> Path:
+    if Path(text).suffix.lower() not in (".html", ".htm"):
+        raise argparse.ArgumentTypeError(f"expected a name that ends in .html, got {text!r}")
+    return Path(text)
 
 
 def _models(text: str) -> list[str]:
@@ -121,6 +130,9 @@ def _compare(args: argparse.Namespace) -> int:
     report = gpflow_bsvm.compare.report
     try:
         report.prepare_output(args.output)
+        if args.report:
+            commands.check_place(args.report)
+            report.prepare_output(args.report.parent)
         comparisons = _prepare(args)
     except (DataError, ImportError) as error:
         return fail(2, error)
@@ -156,6 +168,18 @@ def _prepare(args: argparse.Namespace) -> list[Comparison]:
 
 
 def _run(args: argparse.Namespace, comparisons: list[Comparison]) -> int:
+    try:
+        _fit(args, comparisons)
+    finally:  # also after an interrupt: what is done is kept
+        code = _write_page(args, comparisons)
+    if any(score.ok for done in comparisons for score in done.fold_scores):
+        also = f" and {args.report}" if args.report and not code else ""
+        print(f"\nwritten to {args.output}{also}")
+        return code
+    return fail(1, f"no model could be fitted, see {args.output}")
+
+
+def _fit(args: argparse.Namespace, comparisons: list[Comparison]) -> None:
     _print(_TIMES if args.fixed_kernel else _LEARNT + _TIMES)
     for number, comparison in enumerate(comparisons):
         for note in comparison.dataset.notes:
@@ -165,12 +189,42 @@ def _run(args: argparse.Namespace, comparisons: list[Comparison]) -> int:
         progress = False if args.no_progress else None
         try:
             comparison.run(names, with_traces=not args.no_plots, progress=progress)
-        finally:  # also after an interrupt: what is done is kept
+        finally:
             _report(args, comparisons[: number + 1])
-    if any(score.ok for done in comparisons for score in done.fold_scores):
-        print(f"\nwritten to {args.output}")
+
+
+def _write_page(args: argparse.Namespace, comparisons: list[Comparison]) -> int:
+    """:return: 0, or 1 where there is no page, which takes nothing from the results."""
+    if not args.report or not any(comparison.fold_scores for comparison in comparisons):
         return 0
-    return fail(1, f"no model could be fitted, see {args.output}")
+    try:
+        from .compare.page import write_page
+
+        command = _command(args, comparisons[0].settings)
+        write_page(comparisons, args.report, command=command, pictures=not args.no_plots)
+    except Exception as error:  # whatever it is: the results are there already
+        reason = f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
+        return fail(1, f"results are in {args.output}, but no report {args.report}: {reason}")
+    return 0
+
+
+def _command(args: argparse.Namespace, settings: Settings) -> str:
+    """:return: the command with what was left to defaults written out."""
+    given = {
+        "--target": args.target,
+        "--folds": settings.folds,
+        "--num-inducing": settings.num_inducing,
+        "--models": args.models and ",".join(args.models),
+        "--lengthscale": args.lengthscale,
+        "--variance": args.variance,
+        "--seed": args.seed,
+        "--output": args.output,
+        "--report": args.report,
+    }
+    flags = ["--with-gpc"] * args.with_gpc + ["--fixed-kernel"] * args.fixed_kernel
+    words = [PROGRAM, "compare", *args.data, *flags, *["--no-plots"] * args.no_plots]
+    words += [str(word) for one in given.items() if one[1] is not None for word in one]
+    return shlex.join(words)
 
 
 def _report(args: argparse.Namespace, done: list[Comparison]) -> None:

@@ -58,7 +58,7 @@ def _train(args: argparse.Namespace) -> int:
         from .predicting import unfinished
     logging.getLogger("tensorflow").setLevel(logging.ERROR)
     try:
-        _check_place(args.output)
+        check_place(args.output)
         how = {"target": args.target, "weight": args.weight, "features": _listed(args.features)}
         rows = _files(args.data, _listed(args.names), classes="auto", **how)
         for name in rows.left_out:
@@ -96,7 +96,7 @@ def _predict(args: argparse.Namespace) -> int:
         names = getattr(classifier, "feature_names_in_", None)
         how = {"features": None if names is None else list(names)}
         rows = _files(args.data, _listed(args.names), **how)
-        _check_place(args.output)
+        check_place(args.output)
         progress = False if args.no_progress else None
         known = digest_of(args.model)
         number, before = predict_table(classifier, rows, args.output, known, progress)
@@ -107,12 +107,14 @@ def _predict(args: argparse.Namespace) -> int:
     return 0
 
 
-def _check_place(output: Path) -> None:
-    """:raise ValueError: if there can be no such file."""
+def check_place(output: Path) -> None:
+    """:raise DataError: if there can be no such file."""
+    from .datasets import DataError
+
     if not output.absolute().parent.is_dir():
-        raise ValueError(f"there is no directory {output.absolute().parent}")
+        raise DataError(f"there is no directory {output.absolute().parent}")
     if output.is_dir():
-        raise ValueError(f"{output} is a directory, and the name of a file is needed")
+        raise DataError(f"{output} is a directory, and the name of a file is needed")
 
 
 def _listed(names: str | None) -> list[str] | None:

@@ -65,6 +65,10 @@ class Baseline(ABC):
     def _fit(self, task: Task, watch: Watch | None) -> str:
         """:return: the note."""
 
+    def parameters(self) -> dict[str, Any]:
+        """:return: by name, all that it is told, and what the latest fit has chosen or learnt."""
+        return {}
+
     def predict_proba(self, X: AnyNDArray) -> AnyNDArray:
         """:return: p(y = c) of each row, [N, C]; rows sum to 1."""
         p = with_both_classes(np.asarray(self._predict(X)))
@@ -78,13 +82,26 @@ class Baseline(ABC):
 class Estimator(Baseline):
     """A scikit-learn classifier."""
 
-    def __init__(self, fitted: Callable[[Task], Any]) -> None:
-        """:param fitted: such as `svc`, returns a fitted classifier."""
-        self._fitted = fitted
+    def __init__(
+        self, fitted: Callable[[Task], Any], searched: Callable[[KernelSettings], Any] | None = None
+    ) -> None:
+        """
+        :param fitted: such as `svc`, returns a fitted classifier.
+        :param searched: such as `svc_grid`: the values that it chooses among, by name.
+        """
+        self._fitted, self._searched = fitted, searched
+        self._told: dict[str, Any] = {}
 
     def _fit(self, task: Task, watch: Watch | None) -> str:
+        searched = self._searched(task.kernel) if self._searched else {}
+        self._told = {f"searched {name}": values for name, values in searched.items()}
         self._model = self._fitted(task)
+        self._told |= self._model.get_params()
         return ""
+
+    def parameters(self) -> dict[str, Any]:
+        """As in `Baseline`; of a scikit-learn estimator."""
+        return self._told
 
     def _predict(self, X: AnyNDArray) -> Any:
         return self._model.predict_proba(X)
@@ -104,12 +121,17 @@ def svc(task: Task) -> CalibratedClassifierCV:
     one-vs-one, scaled class by class, then divided by the sum.
     """
     X, y, _, kernel, seed = task
-    gamma = 0.5 / kernel.lengthscale**2
-    factors = SVC_GAMMAS if kernel.learn else (1.0,)
-    grid = {"C": SVC_PENALTIES, "gamma": [gamma * factor for factor in factors]}
+    grid = svc_grid(kernel)
     three, five = (StratifiedKFold(k, shuffle=True, random_state=seed) for k in (3, 5))
     best = SVC(**GridSearchCV(SVC(), grid, cv=three, refit=False).fit(X, y).best_params_)
     return CalibratedClassifierCV(best, method="sigmoid", cv=five, ensemble=False).fit(X, y)
+
+
+def svc_grid(kernel: KernelSettings) -> dict[str, list[float]]:
+    """:return: what `svc` searches."""
+    gamma = 0.5 / kernel.lengthscale**2
+    factors = SVC_GAMMAS if kernel.learn else (1.0,)
+    return {"C": list(SVC_PENALTIES), "gamma": [gamma * factor for factor in factors]}
 
 
 def gpc(task: Task) -> GaussianProcessClassifier:

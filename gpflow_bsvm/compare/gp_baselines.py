@@ -11,6 +11,7 @@ from gpflow.likelihoods import Likelihood
 
 from .. import inference, likelihoods, models
 from ..prediction.marginals import predict_probabilities
+from . import training
 from .baselines import Baseline, Task
 from .training import NaturalGradientSteps, Trainer, Watch, make_kernel, without_watching
 
@@ -53,6 +54,14 @@ class SVGPBaseline(Baseline):
                 notes = [f"step size {gamma} failed, {smaller} used"]
         raise AssertionError("the last size returns or raises")
 
+    def parameters(self) -> dict[str, Any]:
+        """As in `Baseline`."""
+        told = {"likelihood": type(self._likelihood).__name__, "steps": self._steps}
+        told |= {"tolerance": training.TOLERANCE, "most steps": training.MAX_STEPS}
+        told |= {"rounds for the kernel": training.KERNEL_ROUNDS, "Adam's rate": training.ADAM_RATE}
+        told["growth of a ramp"] = training.GROWTH
+        return told | (_values(self.model) if self._trainer else {})
+
     def _predict(self, X: AnyNDArray) -> Any:
         assert self._trainer is not None
         return self._trainer.predict(X)
@@ -65,6 +74,7 @@ class BSVMBaseline(Baseline):
 
     def __init__(self, likelihood: Likelihood) -> None:
         self._likelihood = likelihood
+        self._told: dict[str, Any] = {}
 
     def _fit(self, task: Task, watch: Watch | None) -> str:
         X, y, Z, kernel, _ = task
@@ -78,10 +88,32 @@ class BSVMBaseline(Baseline):
 
         run, data = (inference.VEM().run if kernel.learn else inference.fit), (X, y[:, None] * 1.0)
         history = run(self.model, data, progress=False, callback=callback if watch else None)
+        how = "VEM().run" if kernel.learn else "fit"
+        self._told = {
+            "inference": f"{how}, {inference.VEM() if kernel.learn else inference.CAVI()}"
+        }
         return "" if history.converged else "not converged"
+
+    def parameters(self) -> dict[str, Any]:
+        """As in `Baseline`."""
+        told = {"likelihood": type(self._likelihood).__name__}
+        if bound := getattr(self._likelihood, "bound", None):
+            told["bound"] = getattr(bound, "name", str(bound))
+        return told | self._told | (_values(self.model) if self._told else {})
 
     def _predict(self, X: AnyNDArray) -> Any:
         return predict_probabilities(self.model, X)
+
+
+def _values(model: gpflow.models.SVGP) -> dict[str, Any]:
+    """:return: parameters of kernel and likelihood, and how many points and latent functions."""
+    found = {
+        f"{part}{name}": value
+        for part in ("kernel", "likelihood")
+        for name, value in gpflow.utilities.read_values(getattr(model, part)).items()
+    }
+    points = int(model.inducing_variable.num_inducing)
+    return found | {"inducing points": points, "latent functions": model.num_latent_gps}
 
 
 def hinge(num_classes: int, bound: str) -> BSVMBaseline:

@@ -8,7 +8,7 @@ import time
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import tensorflow as tf
@@ -132,6 +132,11 @@ class Comparison:
                     if traced and self.fold_scores[-1].ok and self._made[name].has_trace:
                         self._trace(name, fold)
                     bar.update()
+
+    def parameters(self) -> dict[str, dict[str, Any]]:
+        """:return: of each model that was made, `Baseline.parameters`: those of its latest fit."""
+        names = dict.fromkeys(score.model for score in self.fold_scores)
+        return {name: self._made[name].parameters() for name in names if name in self._made}
 
     def _sort(self, names: list[str]) -> None:
         """Scores and curves in the order of `names`, in which tables and pictures show them."""

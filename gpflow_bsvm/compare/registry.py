@@ -110,7 +110,7 @@ BASELINES = {
     ),
     "svc": Entry(
         "scikit-learn's SVC by grid search, Platt-scaled",
-        _scikit(lambda module, C: module.Estimator(module.svc)),
+        _scikit(lambda module, C: module.Estimator(module.svc, module.svc_grid)),
         default=LEARNT + FIXED,
     ),
     "gpc": Entry(

@@ -20,7 +20,7 @@ from .machine import provenance
 from .protocol import Comparison, FoldScore
 
 #: Columns beside the metrics: heading and digits.
-_TIMES = {"train_seconds": ("train s", 3), "predict_us": ("pred us/row", 0)}
+TIMES = {"train_seconds": ("train s", 3), "predict_us": ("pred us/row", 0)}
 
 
 def prepare_output(directory: Path) -> None:
@@ -42,7 +42,7 @@ def frame(scores: Sequence[FoldScore]) -> Any:
     """:return: a pandas data frame, one row per data set, model and fold."""
     pandas = require("pandas")
     records = [asdict(score) | score.scores for score in scores]
-    columns = ["dataset", "model", "fold", "status", *METRICS, *_TIMES]
+    columns = ["dataset", "model", "fold", "status", *METRICS, *TIMES]
     return pandas.DataFrame(records, columns=columns)
 
 
@@ -53,12 +53,12 @@ def summary(scores: Sequence[FoldScore]) -> list[dict[str, Any]]:
         0, in which TensorFlow traces, if there are others), and how often each status other than
         "ok" was met.
     """
-    records, values = [], [*METRICS, *_TIMES]
+    records, values = [], [*METRICS, *TIMES]
     for (dataset, model), group in frame(scores).groupby(["dataset", "model"], sort=False):
         good = group[group.status.str.startswith("ok")]
         if len(good) > 1:
-            good = good.astype(dict.fromkeys(_TIMES, float))
-            good.loc[good.fold == 0, list(_TIMES)] = math.nan
+            good = good.astype(dict.fromkeys(TIMES, float))
+            good.loc[good.fold == 0, list(TIMES)] = math.nan
         good, counts = good[values], group.status.value_counts()
         moments = {"mean": good.mean(), "std": good.std(ddof=0), "median": good.median()}
         record = {"dataset": dataset, "model": model, "folds": len(group), "folds_ok": len(good)}
@@ -74,14 +74,14 @@ def table(comparison: Comparison) -> str:
     records = summary(comparison.fold_scores)
     metric_cells = {name: _column(name, records) for name in METRICS}
     heading = f"{'model':<15}" + "".join(f"{metric.label:>13}" for metric in METRICS.values())
-    lines = [_title(comparison), heading + "".join(f"{label:>12}" for label, _ in _TIMES.values())]
+    lines = [_title(comparison), heading + "".join(f"{label:>12}" for label, _ in TIMES.values())]
     for number, record in enumerate(records):
         line = f"{record['model']:<15}"
         if record["folds_ok"] == 0:
             lines.append(f"{line} {next(iter(record['notes']))}"[:110])
             continue
         line += "".join(f"{cells[number]:>13}" for cells in metric_cells.values())
-        for name, (_, digits) in _TIMES.items():
+        for name, (_, digits) in TIMES.items():
             line += f"{record['median'][name]:>12.{digits}f}"
         lines.append(line)
     return "\n".join(lines + _footnotes(records))
@@ -152,6 +152,13 @@ def draw(comparison: Comparison, path: Path) -> None:
 
     :raise ImportError: without matplotlib.
     """
+    with require("matplotlib").rc_context(
+        {"text.parse_math": False}
+    ):  # names may hold dollar signs
+        _figure(comparison).savefig(path, dpi=130)
+
+
+def _figure(comparison: Comparison) -> Any:
     traced, C = bool(comparison.traces), len(comparison.labels)
     fig, axes = plotting.figure(*((2, 2) if traced or C > 2 else (1, 3)))
     models = list(comparison.held_out)
@@ -167,19 +174,20 @@ def draw(comparison: Comparison, path: Path) -> None:
             plotting.elbo_trace(axes[1], trace.seconds, trace.elbo, _num_train(comparison), **style)
         # Curves that cover each other: the first are the widest, and shine through.
         style |= {"linewidth": 1.4 + 0.6 * (len(models) - 1 - number)}
-        _draw_times(dict(zip(("error", "nll"), axes[-2:])), comparison, model, style)
+        draw_times(dict(zip(("error", "nll"), axes[-2:])), comparison, model, style)
     for ax in axes[-2:] if traced else []:
         _show_ends(ax)
     handles, labels = axes[0].get_legend_handles_labels()
     fig.legend(handles, labels, loc="outside lower center", ncols=5, frameon=False)
     what = "curves over time on the first" if traced else "small marks are single folds"
     fig.suptitle(f"{comparison.dataset.name}: {comparison.settings.folds} folds; {what}")
-    fig.savefig(path, dpi=130)
+    return fig
 
 
-def _draw_times(
+def draw_times(
     axes: dict[str, Any], comparison: Comparison, model: str, style: dict[str, Any]
 ) -> None:
+    """Draw scores against training time into the axes of their names, see `draw`."""
     good = [score for score in comparison.fold_scores if score.model == model and score.ok]
     later = [score.train_seconds for score in good if score.fold > 0]  # in fold 0 TensorFlow traces
     typical = [float(np.median(later or good[0].train_seconds))]

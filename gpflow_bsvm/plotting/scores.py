@@ -135,7 +135,7 @@ def error_against_time(
     """
     point = {"marker": "D", "markersize": 7} if len(seconds) == 1 else {}
     ax.plot(seconds, error, **LINE | point | style)
-    _time_axis(ax)
+    time_axis(ax)
     ax.set(ylabel=f"held-out {what}", title=f"Held-out {what} against training time")
     return ax
 
@@ -158,14 +158,14 @@ def elbo_trace(
     gap = (np.max(elbo) - np.asarray(elbo)) / num_data
     shown = gap > 0
     ax.plot(np.asarray(seconds)[shown], gap[shown], **LINE | style)
-    _time_axis(ax)
+    time_axis(ax)
     ax.set(yscale="log", ylabel="best ELBO - ELBO [nats per row]")
     ax.set(title="ELBO: what is left to gain")
     return ax
 
 
-def _time_axis(ax: Axes) -> None:
-    """Logarithmic, with plain numbers, as many as the range has room for."""
+def time_axis(ax: Axes) -> None:
+    """A logarithmic axis, with plain numbers, as many as the range has room for."""
     from matplotlib.ticker import LogLocator, NullLocator
 
     ax.set(xscale="log", xlabel="training time [s]")

@@ -1,0 +1,176 @@
+"""Which model did best on a data set, and which others cannot be told apart from it."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from gpflow.base import AnyNDArray
+from scipy import stats
+
+from ..metrics import CLIP, METRICS
+from .protocol import Comparison
+
+#: Of all intervals.
+LEVEL = 0.95
+
+
+def _errors(y: AnyNDArray, P: AnyNDArray) -> AnyNDArray:
+    return (P.argmax(axis=1) != y).astype(float)
+
+
+def _squares(y: AnyNDArray, P: AnyNDArray) -> AnyNDArray:
+    return np.asarray(np.square(P - np.eye(P.shape[1])[y]).sum(axis=1) / 2)
+
+
+def _surprises(y: AnyNDArray, P: AnyNDArray) -> AnyNDArray:
+    return np.asarray(-np.log(np.clip(P[np.arange(len(y)), y], CLIP, 1 - CLIP)))
+
+
+#: Those of `METRICS` that are means over rows: what a row adds, [N].
+ROW_LOSSES: dict[str, Callable[[AnyNDArray, AnyNDArray], AnyNDArray]] = {
+    "error": _errors,
+    "brier": _squares,
+    "nll": _surprises,
+}
+
+
+class Interval(NamedTuple):
+    """A mean over rows, and where it could as well be."""
+
+    mean: float
+    low: float
+    high: float
+
+    @property
+    def has_zero(self) -> bool:
+        """:return: whether a difference of this size may be none."""
+        return self.low <= 0 <= self.high
+
+
+@dataclass(frozen=True)
+class Contest:
+    """
+    Models on the same held-out rows, in one score, the best first.
+
+    :ivar score: of `ROW_LOSSES`.
+    :ivar num_rows: that all of them predicted.
+    :ivar losses: mean loss by model, with an interval of 95 %.
+    :ivar behind: how much each but the best loses to it: the mean of the rows' differences. Its
+        interval is that of Student's paired t, of level 1 - 0.05 / (k - 1) for k models, so that
+        all k - 1 hold together with 95 % (Bonferroni).
+    """
+
+    score: str
+    num_rows: int
+    losses: dict[str, Interval]
+    behind: dict[str, Interval]
+
+    @property
+    def best(self) -> str:
+        """:return: the model with the least mean."""
+        return next(iter(self.losses))
+
+    @property
+    def level(self) -> list[str]:
+        """:return: the best, and those that cannot be told apart from it."""
+        return [self.best, *(name for name, lost in self.behind.items() if lost.has_zero)]
+
+
+def contest(comparison: Comparison, score: str) -> Contest | None:
+    """
+    Who is best. Rows are those held out, the models as they were trained without them: what other
+    training rows would have made of these is not in the intervals. Only models that have
+    predictions for the most folds take part, on the folds that all of these share.
+
+    :param score: of `ROW_LOSSES`.
+    :return: None where no model has any.
+    """
+    folds = _rank_and_file(comparison)
+    if not folds:
+        return None
+    loss = ROW_LOSSES[score]
+    rows = {name: np.concatenate([loss(*fold) for fold in own]) for name, own in folds.items()}
+    order = sorted(rows, key=lambda name: float(rows[name].mean()))
+    best, others = order[0], order[1:]
+    level = 1 - (1 - LEVEL) / max(1, len(others))
+    return Contest(
+        score,
+        len(rows[best]),
+        {name: _interval(rows[name], LEVEL) for name in order},
+        {name: _interval(rows[name] - rows[best], level) for name in others},
+    )
+
+
+def _rank_and_file(
+    comparison: Comparison,
+) -> dict[str, list[tuple[AnyNDArray, AnyNDArray]]]:
+    """:return: labels and predictions of the folds in common, of models that have the most."""
+    found: dict[str, dict[int, tuple[AnyNDArray, AnyNDArray]]] = {}
+    for name, held_out in comparison.held_out.items():
+        done = [one.fold for one in comparison.fold_scores if one.model == name and one.ok]
+        found[name] = dict(zip(sorted(done), held_out))
+    most = max(map(len, found.values()), default=0)
+    full = {name: folds for name, folds in found.items() if len(folds) == most}
+    shared = sorted(set.intersection(*map(set, full.values()))) if full else []
+    return {name: [folds[k] for k in shared] for name, folds in full.items()} if shared else {}
+
+
+def _interval(values: AnyNDArray, level: float) -> Interval:
+    """:return: Student's t; of equal values the mean alone."""
+    mean = float(values.mean())
+    if len(values) < 2 or not np.ptp(values):
+        return Interval(mean, mean, mean)
+    low, high = stats.ttest_1samp(values, 0).confidence_interval(level)
+    return Interval(mean, float(low), float(high))
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """
+    Mean ranks over data sets, 1 is best (Demsar 2006).
+
+    :ivar means: by model, of those that have a score on every set, the best first.
+    :ivar num_sets: number of data sets.
+    :ivar p_value: of Friedman's test that all are alike; 1 where they are to the last digit.
+    :ivar critical_difference: of Nemenyi's test: mean ranks nearer than this are not told apart.
+    """
+
+    means: dict[str, float]
+    num_sets: int
+    p_value: float
+    critical_difference: float
+
+
+def mean_ranks(comparisons: Sequence[Comparison], score: str) -> Ranks | None:
+    """
+    :param score: of `METRICS`.
+    :return: None unless there are two data sets, and three models with a score on each (a test of
+        two models by ranks is one of signs).
+    """
+    means: dict[str, list[float]] = {}
+    for comparison in comparisons:
+        for name in comparison.held_out:
+            own = [row.scores[score] for row in comparison.fold_scores if row.model == name]
+            if np.isfinite(own).all():  # a fold that failed has NaN
+                means.setdefault(name, []).append(float(np.mean(own)))
+    means = {name: own for name, own in means.items() if len(own) == len(comparisons)}
+    n, k = len(comparisons), len(means)
+    if n < 2 or k < 3:
+        return None
+    sign = -1 if METRICS[score].greater_is_better else 1
+    table = sign * np.round(np.transpose(list(means.values())), 6)  # equal to six digits: a tie
+    ranks = stats.rankdata(table, axis=1).mean(axis=0)
+    p_value = float(stats.friedmanchisquare(*table.T).pvalue) if np.ptp(table, axis=1).any() else 1
+    by_rank = dict(sorted(zip(means, map(float, ranks)), key=lambda one: one[1]))
+    return Ranks(by_rank, n, p_value, _quantile(k) * math.sqrt(k * (k + 1) / (6 * n)))
+
+
+@functools.cache  # it takes half a second
+def _quantile(num_models: int) -> float:
+    """:return: q of Nemenyi's test: that of Student's range, divided by the square root of 2."""
+    return float(stats.studentized_range.ppf(LEVEL, num_models, math.inf)) / math.sqrt(2)
