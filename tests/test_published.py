@@ -203,9 +203,7 @@ def test_class_by_class_goes_on_from_where_it_was(tmp_path):
 def test_class_by_class_refuses():
     X, y = digits()
     model = make("exact", variance=1.0, lengthscale=6.0)
-    with pytest.raises(
-        ValueError, match=r"no sites at held var.*bound=.wistuba2018.*one of CAVI"
-    ):
+    with pytest.raises(ValueError, match=r"no sites at held var.*bound=.wistuba2018.*one of CAVI"):
         gb.inference.ClassByClass().run(model, (X, y[:, None].astype(float)))
     with pytest.raises(
         ValueError, match=r'only bound="wistuba2018" chooses a rival, not \'exact\''
