@@ -200,6 +200,24 @@ def test_class_by_class_goes_on_from_where_it_was(tmp_path):
     np.testing.assert_allclose(history.elbo, printed(300, 0.05).run(two, data).elbo, rtol=1e-8)
 
 
+@pytest.mark.slow
+def test_class_by_class_with_a_kernel_for_each_class():
+    X, y = digits()
+    data, likelihood = (X, y[:, None].astype(float)), CrammerSinger(5, bound="wistuba2018")
+    shared = make("wistuba2018", variance=2.0, lengthscale=6.0)
+    same = [gpflow.kernels.SquaredExponential(2.0, lengthscales=6.0) for _ in range(5)]
+    points = gpflow.inducing_variables.InducingPoints(X[::10].copy())
+    each = gb.models.BSVM(
+        gpflow.kernels.SeparateIndependent(same),
+        likelihood,
+        gpflow.inducing_variables.SharedIndependentInducingVariables(points),
+        num_latent_gps=5,
+    )
+    for model in (shared, each):
+        gb.inference.ClassByClass(max_steps=2, tol=0).run(model, data)
+    assert_same_state(state(shared), state(each), 1e-8)
+
+
 def test_class_by_class_refuses():
     X, y = digits()
     model = make("exact", variance=1.0, lengthscale=6.0)
