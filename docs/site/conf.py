@@ -54,6 +54,7 @@ myst_dmath_double_inline = True
 nb_custom_formats = {".py": ["jupytext.reads", {"fmt": "py:percent"}]}
 nb_execution_mode = "cache" if EXECUTE else "off"
 nb_execution_cache_path = str(ROOT / "build" / "notebooks")
+nb_execution_in_temp = True
 nb_execution_timeout = 900
 nb_execution_raise_on_error = True
 nb_merge_streams = True
