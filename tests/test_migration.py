@@ -129,6 +129,7 @@ def test_the_way_from_svc_runs(tmp_path):
 def run_imports(given):
     exec(
         "import joblib\n"
+        "from gpflow.kernels import ArcCosine, Linear, Polynomial, SquaredExponential\n"
         "from sklearn.calibration import CalibratedClassifierCV\n"
         "from sklearn.linear_model import SGDClassifier\n"
         "from sklearn.model_selection import GridSearchCV\n"

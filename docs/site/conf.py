@@ -26,6 +26,8 @@ import rooms  # noqa: E402
 from gpflow_bsvm.version import __version__  # noqa: E402
 
 EXECUTE = os.environ.get("EXECUTE", "") not in ("", "0")
+# Kernels inherit the environment, where a build may have asked for no windows.
+os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline" if EXECUTE else "Agg"
 
 project = "gpflow_bsvm"
 author = "the authors of gpflow_bsvm"
@@ -42,6 +44,7 @@ exclude_patterns = [
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.mathjax"]
 source_suffix = {".md": "myst-nb", ".rst": "restructuredtext", ".py": "myst-nb"}
 highlight_language = "text"
+smartquotes = False  # quotes are those of strings
 
 myst_enable_extensions = ["dollarmath", "amsmath"]
 myst_fence_as_directive = ["math"]  # GitHub's way of writing a formula
@@ -51,6 +54,7 @@ myst_dmath_double_inline = True
 nb_custom_formats = {".py": ["jupytext.reads", {"fmt": "py:percent"}]}
 nb_execution_mode = "cache" if EXECUTE else "off"
 nb_execution_cache_path = str(ROOT / "build" / "notebooks")
+nb_execution_in_temp = True
 nb_execution_timeout = 900
 nb_execution_raise_on_error = True
 nb_merge_streams = True
