@@ -97,7 +97,7 @@ class HMC(Hamiltonian):
 class StaticHMC(Hamiltonian):
     r"""
     As `HMC`, by trajectories of a fixed number of leapfrog steps (Gold & Sollich 2003, section 4.2,
-    eq. 21-23). Of a `BatchBSVM`, with K = Lz Lz^T the prior's covariance, f = Lz s,
+    eq. 21-23). Where f = Lz s with a square Lz, so that K = Lz Lz^T is its prior covariance,
 
         H = 1/2 p^T K p + 1/2 f^T K^-1 f - sum_n log L(y_n | f_n),    theta = K^-1 f = Lz^-T s,
         d theta / dt = p,    d p / dt = -theta + d/df sum_n log L(y_n | f_n),
@@ -164,7 +164,9 @@ def _kernel(likelihood: Likelihood, rows: Projected, how: NoUTurn | Leapfrog) ->
     longest = _LONGEST / tf.cast(how.steps, how.step_size.dtype)
 
     def set_size(results: Any, size: tf.Tensor) -> Any:
-        accepted = results.accepted_results._replace(step_size=tf.minimum(size, longest))
+        # Where nothing adapts, TFP would go on with a step of 1.
+        size = tf.where(steps > 0, tf.minimum(size, longest), how.step_size)
+        accepted = results.accepted_results._replace(step_size=size)
         return results._replace(accepted_results=accepted)
 
     return tfp.mcmc.DualAveragingStepSizeAdaptation(
