@@ -33,7 +33,7 @@ def kernel_of_two():
 
 
 class Bowl(Criterion):
-    """-sum_i weight_i (x_i - BEST_i)^2 - (x_i - BEST_i)^4 of the logarithms x, whatever the data."""
+    """-sum_i weight_i d_i^2 + d_i^4, d = x - BEST of the logarithms x, whatever the data."""
 
     greater_is_better = True
     has_gradient = True
@@ -73,9 +73,8 @@ class Bowl(Criterion):
 
 
 def off(found):
-    return (
-        np.concatenate([np.log(found.best.parameters[name]).reshape(-1) for name in NAMES]) - BEST
-    )
+    parts = [np.reshape(found.best.parameters[name], -1) for name in NAMES]
+    return np.log(np.concatenate(parts)) - BEST
 
 
 def values(found):
