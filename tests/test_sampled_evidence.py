@@ -234,25 +234,26 @@ def test_gradients_are_those_of_numerical_integration(size, slack):
     kernel, penalty = tiny_kernel(), 1.5
     expected = differences(lambda: exact(kernel, size, penalty, slack), kernel)
     ends = [exact(kernel, size, penalty + sign * 1e-4, slack) for sign in (1, -1)]
-    sampler = StaticHMC(1500, 300)
+    criterion = SampledEvidence(slack, StaticHMC(600, 150, leapfrog_steps=8))
+    draws = criterion.posterior(kernel, TINY[size], penalty)
     for form in ("likelihood", "prior"):
-        criterion = SampledEvidence(slack, sampler, form)
-        found = criterion.gradient(kernel, TINY[size], penalty)
+        part = dataclasses.replace(criterion, form=form)
+        found = part.gradient_of(draws, kernel, TINY[size])
         agree(found.penalty, (ends[0] - ends[1]) / 2e-4, found.error.penalty)
-        assert found.error.penalty < 3e-3
+        assert found.error.penalty < 1e-2
         for name, slope in expected.items():
             agree(found.kernel[name], slope, found.error.kernel[name])
-            assert found.error.kernel[name] < 6e-3
+            assert found.error.kernel[name] < 1e-2
 
 
 @pytest.mark.slow
 def test_gibbs_hmc_and_both_forms_agree(data):
     kernel = kernel_with_offset()
-    by_hmc = SampledEvidence(sampler=StaticHMC(500, 200))
+    by_hmc = SampledEvidence(sampler=StaticHMC(300, 150))
     draws = by_hmc.posterior(kernel, data, 2.0)
     prior = dataclasses.replace(by_hmc, form="prior")
     found = [by_hmc.gradient_of(draws, kernel, data), prior.gradient_of(draws, kernel, data)]
-    found.append(SampledEvidence(sampler=Gibbs(2000, 200)).gradient(kernel, data, 2.0))
+    found.append(SampledEvidence(sampler=Gibbs(1500, 100)).gradient(kernel, data, 2.0))
     assert found[0].error.penalty < 1e-3
     for other in found[1:]:
         agree(
@@ -273,11 +274,11 @@ def test_gibbs_hmc_and_both_forms_agree(data):
 @pytest.mark.parametrize("slack", ["linear", "quadratic"])
 def test_values_are_those_of_numerical_integration(slack):
     kernel, penalty = tiny_kernel(), 1.5
-    criterion = SampledEvidence(slack, StaticHMC(300, 200), rungs=6)
+    criterion = SampledEvidence(slack, StaticHMC(200, 100, leapfrog_steps=8), rungs=5)
     found = criterion.estimate(kernel, TINY[2], penalty)
-    # Gauss and Legendre's rule of six places leaves less than 1e-3 here
+    # Gauss and Legendre's rule of five places leaves less than 1e-3 here
     agree(found.value, exact(kernel, 2, penalty, slack), found.error, atol=1e-3)
-    assert found.error < 5e-3
+    assert found.error < 1e-2
     assert criterion(kernel, TINY[2], penalty) == found.value
 
 
@@ -307,7 +308,7 @@ def test_values_have_the_gradients():
 @pytest.mark.slow
 def test_ascent_by_sampled_gradients(data):
     data, kernel = tuple(part[:20] for part in data), gpflow.kernels.SquaredExponential(1.0)
-    criterion = SampledEvidence(sampler=StaticHMC(100, 80))
+    criterion = SampledEvidence(sampler=StaticHMC(60, 60, leapfrog_steps=8))
     validation = make_data(100, seed=7)
     found = optimise(
         criterion,
@@ -315,7 +316,7 @@ def test_ascent_by_sampled_gradients(data):
         data,
         1.0,
         method="gradient-ascent",
-        max_evaluations=15,
+        max_evaluations=10,
         validation=validation,
     )
     best, path = found.best, found.best.path
