@@ -17,10 +17,14 @@ from gpflow_bsvm.model_selection import (
     random_starts,
     svm_mode,
 )
+from gpflow_bsvm.model_selection.ascent import ascend
+from gpflow_bsvm.model_selection.search import Look
+from gpflow_bsvm.model_selection.walk import walk
 
-#: Of the logarithms of variance, lengthscales and penalty, where a `Bowl` is best.
 BEST = np.array([0.7, -0.4, 0.9, 0.5])
-NAMES = (".variance", ".lengthscales", "penalty")
+WEIGHTS = ((1.0, 1.0, 1.0, 1.0), (1.0, 30.0, 0.1, 5.0))
+FAR = np.tile([-9.0, 9.0], (4, 1))
+START = np.zeros(4)
 
 
 @pytest.fixture(scope="module")
@@ -28,180 +32,203 @@ def data():
     return make_data(20)
 
 
-def kernel_of_two():
-    return gpflow.kernels.SquaredExponential(1.0, lengthscales=[1.0, 1.0])
+class Bowl:
+    """sum_i weight_i d_i^2 + d_i^4, d = x - BEST, in the place of a `Search`."""
 
-
-class Bowl(Criterion):
-    """-sum_i weight_i d_i^2 + d_i^4, d = x - BEST of the logarithms x, whatever the data."""
-
-    greater_is_better = True
-    has_gradient = True
-
-    def __init__(self, weights=(1.0, 1.0, 1.0, 1.0), values=True, noise=0.0, limit=math.inf):
+    def __init__(self, weights=WEIGHTS[0], values=True, noise=0.0, limit=math.inf):
         self.weights, self.values, self.noise = np.array(weights), values, noise
-        self.limit, self.seen = limit, []
+        self.limit, self.seen, self.path = limit, [], []
         self.random = np.random.default_rng(0)
 
-    @property
-    def has_value(self):
-        return self.values
-
-    def _off(self, kernel, penalty):
-        parts = (kernel.variance.numpy(), kernel.lengthscales.numpy(), penalty)
-        v = np.concatenate([np.reshape(part, -1) for part in parts])
-        self.seen.append(v)
-        if v[0] > self.limit:
+    def cost(self, x):
+        self.seen.append(x)
+        if x[0] > self.limit:
             raise ValueError("too large")
-        return v, np.log(v) - BEST
+        return float(self.weights @ (x - BEST) ** 2 + ((x - BEST) ** 4).sum())
 
-    def __call__(self, kernel, data, penalty):
-        _, off = self._off(kernel, penalty)
-        return -float(self.weights @ off**2 + (off**4).sum())
+    def slope(self, x):
+        return 2 * self.weights * (x - BEST) + 4 * (x - BEST) ** 3
 
-    def gradient(self, kernel, data, penalty):
-        v, off = self._off(kernel, penalty)
-        slopes = -(2 * self.weights * off + 4 * off**3 + self.noise * self.random.normal(size=4))
-        slopes, errors = slopes / v, np.abs(self.noise / v)
-        found = [
-            ({".variance": part[0], ".lengthscales": part[1:3]}, part[3])
-            for part in (slopes, errors)
-        ]
-        value = self(kernel, data, penalty) if self.values else math.nan
-        error = Gradient(math.nan, *found[1]) if self.noise else None
-        return Gradient(value, *found[0], error)
+    def look(self, x):
+        cost = self.cost(x)
+        slope = self.slope(x) + self.noise * self.random.normal(size=4)
+        return Look(x, cost if self.values else math.nan, slope, np.full(4, self.noise))
 
+    def scale(self, x):
+        return np.ones(4)
 
-def off(found):
-    parts = [np.reshape(found.best.parameters[name], -1) for name in NAMES]
-    return np.log(np.concatenate(parts)) - BEST
-
-
-def values(found):
-    return np.array([place.value for place in found.best.path])
+    def keep(self, x, cost, slope=None):
+        self.path.append((x, cost, slope))
 
 
 # --- random walk ---------------------------------------------------------------------------------
 
 
-def test_walk_is_greedy_and_comes_near(data):
-    criterion, kernel = Bowl(), kernel_of_two()
-    found = optimise(criterion, kernel, data, 1.0, method="random-walk", max_evaluations=300)
-    assert np.abs(off(found)).max() < 0.03 and found.best.converged
-    assert (np.diff(values(found)) >= 0).all() and len(values(found)) > 10
-    assert found.best.evaluations <= 300
-    np.testing.assert_allclose(found.best.value, values(found)[-1])
-    np.testing.assert_allclose(kernel.variance.numpy(), found.best.parameters[".variance"])
-    steps = np.diff(criterion.seen[:-1], axis=0)  # one parameter moves, from where the walk is
-    assert (np.count_nonzero(np.abs(steps) > 1e-12, axis=1) <= 2).all()
+def walked(search, most=400, bounds=FAR, seed=0):
+    return walk(search, START, search.cost(START), bounds, most, np.random.default_rng(seed))
 
 
-def test_walk_takes_half_of_its_steps(data):
-    criterion = Bowl()
-    optimise(criterion, kernel_of_two(), data, 1.0, method="random-walk", max_evaluations=200)
-    costs = [-criterion.__class__.__call__(criterion, *made(v)) for v in list(criterion.seen[:200])]
-    best, taken = costs[0], 0
-    for cost in costs[1:]:
-        taken, best = taken + (cost < best), min(best, cost)
-    assert 0.35 < taken / 199 < 0.6  # balance at half, less while the steps still shrink
+def test_walk_is_greedy_and_comes_near():
+    search = Bowl()
+    end = walked(search)
+    assert end.converged and end.evaluations == len(search.seen) < 400
+    np.testing.assert_allclose(end.x, BEST, atol=0.02)
+    costs = [cost for _, cost, _ in search.path]
+    assert (np.diff(costs) <= 0).all() and costs[-1] == search.cost(end.x) < 1e-3
+    place = START  # one parameter moves, from where the walk is
+    for x in search.seen[1:-1]:
+        assert np.count_nonzero(x - place) == 1
+        place = x if search.cost(x) < search.cost(place) else place
+    assert not walked(Bowl(), 100).converged and walked(Bowl(), 100).evaluations == 100
 
 
-def made(v):
-    kernel = kernel_of_two()
-    kernel.variance.assign(v[0])
-    kernel.lengthscales.assign(v[1:3])
-    return kernel, None, v[3]
-
-
-def test_equal_starts_walk_their_own_ways(data):
-    how = {"method": "random-walk", "max_evaluations": 20, "starts": [{}]}
-    one, again, other = (
-        optimise(Bowl(), kernel_of_two(), data, 1.0, seed=seed, **how) for seed in (0, 0, 1)
-    )
-    first = [optimum.value for optimum in one.optima]
-    assert first[0] != first[1]
-    assert first == [optimum.value for optimum in again.optima]
-    assert first != [optimum.value for optimum in other.optima]
-
-
-@pytest.mark.parametrize("method", ["random-walk", "gradient-ascent"])
-def test_no_value_leaves_its_bounds(data, method):
-    criterion = Bowl()
-    found = optimise(criterion, kernel_of_two(), data, 1.0, method=method, reach=1.5)
-    assert (np.abs(np.log(criterion.seen)) < np.log(1.5) + 1e-9).all()
-    assert set(found.best.at_edge) == set(NAMES) - {".lengthscales"} | {".lengthscales"}
-    np.testing.assert_allclose(found.best.parameters["penalty"], 1.5, rtol=1e-3)
-    assert found.best.converged
-
-
-def test_walk_on_a_step_function_ends(data):
-    kernel = gpflow.kernels.SquaredExponential(1.0)
-    found = optimise(LeaveOneOut(), kernel, data, 1.0, method="random-walk", max_evaluations=90)
-    assert found.best.converged and found.best.evaluations < 90
+def test_walks_of_other_seeds_are_others():
+    ends = [walked(Bowl(), 20, seed=seed).x for seed in (0, 0, 1)]
+    np.testing.assert_array_equal(ends[0], ends[1])
+    assert (ends[0] != ends[2]).any()
 
 
 # --- gradient ascent -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("has_values", [True, False])
-@pytest.mark.parametrize("weights", [(1, 1, 1, 1), (1, 30, 0.1, 5)])
-def test_ascent_comes_near_with_a_rate_for_each(data, weights, has_values):
-    criterion = Bowl(weights, has_values)
-    found = optimise(criterion, kernel_of_two(), data, 1.0, method="gradient-ascent")
-    assert found.best.converged and found.best.evaluations < 80
-    peaks = [max(np.linalg.norm(p.slopes[name]) for p in found.best.path) for name in NAMES]
-    for name, peak in zip(NAMES, peaks):
-        assert np.linalg.norm(found.best.path[-1].slopes[name]) <= 0.02 * peak
-    assert np.abs(off(found)).max() < 0.05
-    assert np.isnan(found.best.value) != has_values
+@pytest.mark.parametrize("weights", WEIGHTS)
+def test_ascent_comes_near_with_a_rate_for_each(weights, has_values):
+    search = Bowl(weights, has_values)
+    end = ascend(search, START, FAR, 400)
+    assert end.converged and end.evaluations == len(search.seen) < 80
+    slopes = np.abs([slope for _, _, slope in search.path])
+    assert (slopes[-1] <= np.maximum(0.02 * slopes.max(axis=0), 1e-5)).all()
+    np.testing.assert_allclose(end.x, BEST, atol=0.05)
     if has_values:
-        assert (np.diff(values(found)) >= 0).all()
+        assert (np.diff([cost for _, cost, _ in search.path]) <= 0).all()
+
+
+@pytest.mark.parametrize("noise", [0.02, 0.5])
+def test_ascent_ends_within_the_noise(noise):
+    search = Bowl(WEIGHTS[1], values=False, noise=noise)
+    end = ascend(search, START, FAR, 400)
+    assert end.converged and end.evaluations < 120
+    assert np.abs(search.slope(end.x)).max() < 6 * noise
+
+
+def test_steps_into_the_impossible_are_discarded():
+    search = Bowl(limit=BEST[0] + 1e-3)  # just behind the best place
+    np.testing.assert_allclose(ascend(search, START, FAR, 400).x, BEST, atol=0.05)
+    with pytest.raises(ValueError, match="too large"):
+        ascend(Bowl(limit=-1.0), START, FAR, 400)
+
+
+def test_an_ascent_that_knows_nothing_stays():
+    search = Bowl(values=False, noise=math.inf)
+    search.random = np.random.default_rng(0)
+    search.look = lambda x: Look(x, math.nan, np.zeros(4), np.full(4, math.inf))
+    end = ascend(search, START, FAR, 400)
+    assert not end.converged and end.evaluations == 1
+    np.testing.assert_array_equal(end.x, START)
+
+
+def test_no_search_leaves_its_bounds():
+    near = np.tile([-0.3, 0.3], (4, 1))
+    for find in (lambda search: walked(search, 400, near), lambda s: ascend(s, START, near, 400)):
+        search = Bowl()
+        end = find(search)
+        assert np.abs(search.seen).max() <= 0.3 and end.converged
+        np.testing.assert_allclose(end.x, 0.3 * np.sign(BEST), atol=1e-3)
+
+
+# --- as methods of optimise ----------------------------------------------------------------------
+
+
+def kernel_of_two():
+    return gpflow.kernels.SquaredExponential(1.0, lengthscales=[1.0, 1.0])
+
+
+class Hill(Criterion):
+    """-sum_i (log v_i - BEST_i)^2 of variance, lengthscales and penalty, whatever the data."""
+
+    greater_is_better = True
+    has_gradient = True
+
+    def __init__(self, values=True):
+        self.values, self.calls = values, 0
+
+    @property
+    def has_value(self):
+        return self.values
+
+    def _off(self, kernel, penalty):
+        self.calls += 1
+        parts = (kernel.variance.numpy(), kernel.lengthscales.numpy(), penalty)
+        v = np.concatenate([np.reshape(part, -1) for part in parts])
+        return v, np.log(v) - BEST
+
+    def __call__(self, kernel, data, penalty):
+        return -float((self._off(kernel, penalty)[1] ** 2).sum())
+
+    def gradient(self, kernel, data, penalty):
+        v, off = self._off(kernel, penalty)
+        slopes = -2 * off / v
+        value = -float((off**2).sum()) if self.values else math.nan
+        return Gradient(value, {".variance": slopes[0], ".lengthscales": slopes[1:3]}, slopes[3])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["random-walk", "gradient-ascent"])
+def test_methods_of_optimise(data, method):
+    kernel = kernel_of_two()
+    found = optimise(Hill(), kernel, data, 1.0, method=method, max_evaluations=150)
+    assert found.best.converged and found.best.value > -1e-2
+    np.testing.assert_allclose(np.log(kernel.variance.numpy()), BEST[0], atol=0.05)
+    np.testing.assert_allclose(np.log(kernel.lengthscales.numpy()), BEST[1:3], atol=0.05)
+    np.testing.assert_allclose(np.log(found.penalty), BEST[3], atol=0.05)
+    near = optimise(
+        Hill(), kernel_of_two(), data, 1.0, method=method, reach=1.2, max_evaluations=150
+    )
+    assert set(near.best.at_edge) == {".variance", ".lengthscales", "penalty"}
+    np.testing.assert_allclose(near.penalty, 1.2, rtol=1e-3)
+
+
+@pytest.mark.slow
+def test_equal_starts_walk_their_own_ways(data):
+    how = {"method": "random-walk", "max_evaluations": 9, "starts": [{}]}
+    one, again = (optimise(Hill(), kernel_of_two(), data, 1.0, **how) for _ in range(2))
+    first = [optimum.value for optimum in one.optima]
+    assert first[0] != first[1]
+    assert first == [optimum.value for optimum in again.optima]
 
 
 def test_slopes_of_the_path_are_logarithmic_but_of_the_penalty(data):
-    found = optimise(Bowl(), kernel_of_two(), data, 2.0, method="gradient-ascent")
+    criterion, how = Hill(values=False), {"method": "gradient-ascent", "max_evaluations": 2}
+    found = optimise(criterion, kernel_of_two(), data, 2.0, **how)
+    assert np.isnan(found.best.value) and found.best.evaluations == 2 and not found.best.converged
+    assert criterion.calls == 3  # the last for its warnings
     place = found.best.path[0]
-    expected = -2 * (0 - BEST[:3]) - 4 * (0 - BEST[:3]) ** 3
-    np.testing.assert_allclose(place.slopes[".variance"], expected[0])
-    np.testing.assert_allclose(place.slopes[".lengthscales"], expected[1:])
-    away = np.log(2.0) - BEST[3]
-    np.testing.assert_allclose(place.slopes["penalty"], (-2 * away - 4 * away**3) / 2.0)
+    np.testing.assert_allclose(place.slopes[".variance"], 2 * BEST[0])
+    np.testing.assert_allclose(place.slopes[".lengthscales"], 2 * BEST[1:3])
+    np.testing.assert_allclose(place.slopes["penalty"], -2 * (np.log(2.0) - BEST[3]) / 2.0)
+    first, second = (place.parameters for place in found.best.path)
+    np.testing.assert_allclose(second["penalty"] - 2.0, -0.2 * 2.0)  # in the penalty itself
+    np.testing.assert_allclose(np.log(second[".variance"] / first[".variance"]), 0.2)
 
 
-def test_ascent_ends_within_the_noise(data):
-    for noise in (0.02, 0.5):
-        criterion = Bowl((1, 30, 0.1, 5), values=False, noise=noise)
-        found = optimise(criterion, kernel_of_two(), data, 1.0, method="gradient-ascent")
-        assert found.best.converged and found.best.evaluations < 120
-        slopes = np.array([-2 * criterion.weights * off(found) - 4 * off(found) ** 3])
-        assert np.abs(slopes).max() < 6 * noise
-
-
-def test_steps_into_the_impossible_are_discarded(data):
-    criterion = Bowl(limit=np.exp(BEST[0]) + 1e-3)  # just behind the best place
-    found = optimise(criterion, kernel_of_two(), data, 1.0, method="gradient-ascent")
-    assert np.abs(off(found)).max() < 0.05
-    with pytest.raises(ValueError, match="too large"):
-        optimise(Bowl(limit=0.5), kernel_of_two(), data, 1.0, method="gradient-ascent")
-
-
-def test_evaluations_have_an_end(data):
-    criterion = Bowl(values=False)
-    how = {"method": "gradient-ascent", "max_evaluations": 4}
-    found = optimise(criterion, kernel_of_two(), data, 1.0, **how)
-    assert found.best.evaluations == 4 and not found.best.converged
-    assert len(criterion.seen) == 5  # the last for its warnings
+@pytest.mark.slow
+def test_walk_on_a_step_function_ends(data):
+    kernel = gpflow.kernels.SquaredExponential(1.0)
+    found = optimise(LeaveOneOut(), kernel, data, 1.0, method="random-walk", max_evaluations=90)
+    assert found.best.converged and found.best.evaluations < 90
 
 
 # --- early stopping ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["random-walk", "gradient-ascent", "Nelder-Mead"])
 def test_the_least_validation_error_of_the_path_counts(data, method):
     X, Y = make_data(200, seed=5)
     kernel = kernel_of_two()
-    how = {"method": method, "max_evaluations": 25, "starts": [{"penalty": 3.0}]}
-    found = optimise(Bowl(), kernel, data, 0.02, validation=(X, Y), **how)
+    how = {"method": method, "max_evaluations": 12, "starts": [{"penalty": 3.0}]}
+    found = optimise(Hill(), kernel, data, 0.02, validation=(X, Y), **how)
     for optimum in found.optima:
         errors = []
         for place in optimum.path:
@@ -239,11 +266,11 @@ def test_bad_validation(data):
         ((X[:3], Y), "rows"),
     ):
         with pytest.raises(ValueError, match=match):
-            optimise(Bowl(), kernel_of_two(), data, 1.0, validation=validation)
+            optimise(Hill(), kernel_of_two(), data, 1.0, validation=validation)
 
 
 def test_gradients_alone_need_an_ascent_and_a_judge(data):
-    for criterion in (Bowl(values=False), SampledEvidence()):
+    for criterion in (Hill(values=False), SampledEvidence()):
         name = type(criterion).__name__
         with pytest.raises(ValueError, match=f"{name} has gradients only: use method="):
             optimise(criterion, kernel_of_two(), data, 1.0, method="random-walk")
@@ -253,7 +280,7 @@ def test_gradients_alone_need_an_ascent_and_a_judge(data):
     with pytest.raises(ValueError, match="LeaveOneOut has no gradient"):
         optimise(LeaveOneOut(), kernel_of_two(), data, 1.0, method="gradient-ascent")
     with pytest.raises(ValueError, match="seed must be at least 0"):
-        optimise(Bowl(), kernel_of_two(), data, 1.0, seed=-1)
+        optimise(Hill(), kernel_of_two(), data, 1.0, seed=-1)
 
 
 def test_starts_of_ranges():
