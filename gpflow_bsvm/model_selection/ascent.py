@@ -79,9 +79,8 @@ def _first_rates(now: Look, scale: AnyNDArray) -> AnyNDArray:
     """:return: such that each parameter's first step is `_FIRST` long, or less where it is flat."""
     slope, error = (np.abs(part) * scale for part in (now.slope, now.error))
     noise = _NOISE * np.where(np.isfinite(error), error, 0)
-    floor = np.maximum(noise, max(_FLAT * float(slope.max()), np.finfo(float).tiny))
-    rates: AnyNDArray = _FIRST * scale**2 / np.maximum(slope, floor)
-    return rates
+    floor = np.maximum(noise, _FLAT * slope.max() + float(np.finfo(float).tiny))
+    return np.asarray(_FIRST * scale**2 / np.maximum(slope, floor))
 
 
 def _small(peaks: AnyNDArray) -> AnyNDArray:

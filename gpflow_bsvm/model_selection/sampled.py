@@ -57,7 +57,8 @@ class SampledEvidence(Criterion):
     eq. 18 from C = 0, where E = -log 2, by Gauss and Legendre's rule in C t^4: a run of the sampler
     for each rung.
 
-    Means agree with those of a seed, so that an ascent is all but deterministic.
+    The sampler's seed is the same at every kernel and penalty, so that the gradient is a function
+    of them, nearly a smooth one. K has a jitter, see `Posterior`.
 
     :ivar slack: "linear" or "quadratic".
     :ivar sampler: a `StaticHMC` starts at the mode; `HMC` and (of linear slack) `Gibbs` will do.
