@@ -278,7 +278,7 @@ def test_values_are_those_of_numerical_integration(slack):
     found = criterion.estimate(kernel, TINY[2], penalty)
     # Gauss and Legendre's rule of five places leaves less than 1e-3 here
     agree(found.value, exact(kernel, 2, penalty, slack), found.error, atol=1e-3)
-    assert found.error < 1e-2
+    assert found.error < 3e-2  # of squares, quadratic slack has the larger
     assert criterion(kernel, TINY[2], penalty) == found.value
 
 
@@ -305,6 +305,7 @@ def test_values_have_the_gradients():
 # --- as a criterion ------------------------------------------------------------------------------
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 def test_ascent_by_sampled_gradients(data):
     data, kernel = tuple(part[:20] for part in data), gpflow.kernels.SquaredExponential(1.0)

@@ -49,12 +49,12 @@ class Hamiltonian(Sampler):
         """:return: what the graph is told."""
 
     @abstractmethod
-    def _first(self, model: Model) -> AnyNDArray:
+    def _start(self, model: Model) -> AnyNDArray:
         """:return: where the chains start, [chains, L, M]."""
 
     def _begin(self, model: Model, rows: Projected) -> Any:
         first, some = (graph.bind(model.likelihood) for graph in (_first, _some))
-        s, how = tf.constant(self._first(model), default_float()), self._how()
+        s, how = tf.constant(self._start(model), default_float()), self._how()
 
         def advance(state: Any, number: tf.Tensor, done: int) -> Any:
             s, results = state
@@ -87,7 +87,7 @@ class HMC(Hamiltonian):
     def _how(self) -> NoUTurn:
         return NoUTurn(tf.constant(self.burn_in))
 
-    def _first(self, model: Model) -> AnyNDArray:
+    def _start(self, model: Model) -> AnyNDArray:
         """Draws of the prior."""
         shape = (self.num_chains, *model.num_features)
         return np.random.default_rng(self.seed).normal(size=shape)
@@ -137,7 +137,7 @@ class StaticHMC(Hamiltonian):
         size = tf.constant(size, default_float())
         return Leapfrog(tf.constant(self.burn_in), size, tf.constant(self.leapfrog_steps))
 
-    def _first(self, model: Model) -> AnyNDArray:
+    def _start(self, model: Model) -> AnyNDArray:
         q = compiled_solve(model.natural())
         shape = (self.num_chains, *model.num_features)
         noise = np.random.default_rng(self.seed).normal(size=shape)
