@@ -20,6 +20,7 @@ from gpflow_bsvm.inference import (
     VEM,
     Adaptive,
     Gibbs,
+    StaticHMC,
     Streaming,
     cavi,
     samples,
@@ -47,6 +48,7 @@ def slow(names, *some):
 
 
 SAMPLERS = {"Gibbs": Gibbs(60, 25, 2, thin=2), "HMC": HMC(60, 25, 2)}
+SAMPLERS["StaticHMC"] = StaticHMC(60, 25, 2)
 
 
 class Death(Exception):
@@ -113,7 +115,7 @@ def interrupt_at(monkeypatch, update):
 
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("every", [1, 3])
-@pytest.mark.parametrize("name", slow(SAMPLERS, "HMC"))
+@pytest.mark.parametrize("name", slow(SAMPLERS, "HMC", "StaticHMC"))
 def test_draws_go_on(data, tmp_path, monkeypatch, name, every):
     sampler, model = SAMPLERS[name], make_model(data)
     expected = sampler.run(model, data).s

@@ -15,7 +15,7 @@ from gpflow_bsvm.inference import HMC, Gibbs, Samples, StaticHMC
 from gpflow_bsvm.likelihoods import Hinge, PolyaGammaLogistic, SquaredHinge
 from gpflow_bsvm.model_selection import SampledEvidence, Span, mode_of_gram, optimise, svm_mode
 from gpflow_bsvm.model_selection.slack import log_kappa
-from gpflow_bsvm.models import BatchBSVM
+from gpflow_bsvm.models import BatchBSVM, LinearBSVM
 
 TINY = {
     2: (np.array([[0.0], [0.8]]), np.array([[1.0], [0.0]])),
@@ -39,10 +39,10 @@ def tiny_kernel():
     return smooth + gpflow.kernels.Constant(0.3)
 
 
-def exact(kernel, size, penalty, slack, jitter=1e-6):
+def exact(kernel, size, penalty, slack):
     """Eq. 14 per row with kappa, by numerical integration."""
     X, Y = TINY[size]
-    mode = mode_of_gram(kernel(X).numpy() + jitter * np.eye(size), Y, penalty, slack=slack)
+    mode = mode_of_gram(kernel(X).numpy(), Y, penalty, slack=slack)
     return log_evidence(mode) + float(log_kappa(slack, tf.constant(penalty, tf.float64)))
 
 
@@ -75,13 +75,14 @@ def papers_leapfrog(K, slope, theta, p, step, number):
 @pytest.mark.parametrize("likelihood", [Hinge(3.0), SquaredHinge(1.5)])
 def test_trajectories_are_those_of_the_paper(likelihood):
     X, Y = make_data(12)
-    model = BatchBSVM((X, Y), kernel_with_offset() + gpflow.kernels.White(0.1), likelihood)
+    Lz, y = np.linalg.cholesky(kernel_with_offset()(X) + 0.1 * np.eye(12)), 2 * Y[:, 0] - 1
+    model = LinearBSVM(12, likelihood, bias=False)
     sampler = StaticHMC(1, 0, num_chains=2, leapfrog_steps=5, step_size=0.07)
-    state, advance = sampler._begin(model, ProjectedData(model, open_all(model, None)).everything())
+    rows = ProjectedData(model, open_all(model, (Lz, Y))).everything()
+    state, advance = sampler._begin(model, rows)
     start = state[0].numpy()[:, 0]
     after = advance(state, tf.constant(1), 0)[0][1].inner_results
     momenta = [part[0].numpy()[:, 0] for part in after.proposed_results[3:5]]
-    Lz, y = model.prior_factor().numpy()[0], 2 * Y[:, 0] - 1
 
     def slope(f):
         if isinstance(likelihood, Hinge):
@@ -99,21 +100,27 @@ def test_trajectories_are_those_of_the_paper(likelihood):
 @pytest.mark.slow
 def test_chains_start_at_the_mode_and_theta_is_y_alpha(data):
     how = StaticHMC(1, 0, num_chains=3, leapfrog_steps=1, step_size=1e-7)
-    draws = SampledEvidence(sampler=how).posterior(kernel_with_offset(), data, 2.0)
+    kernel = kernel_with_offset() + gpflow.kernels.White(0.1)
+    draws = SampledEvidence(sampler=how).posterior(kernel, data, 2.0)
     np.testing.assert_allclose(draws.f, draws.mode.latent + 0 * draws.f, atol=1e-4)  # the jitter
     weights = draws.mode.alpha * draws.mode.y
     np.testing.assert_allclose(draws.theta, weights + 0 * draws.f, atol=1e-3)
     K = draws.root @ draws.root.T
+    np.testing.assert_allclose(K, kernel(data[0]).numpy(), atol=3e-6)
     np.testing.assert_allclose(draws.theta @ K, draws.f, atol=1e-9)
 
 
 @pytest.mark.slow
-def test_steps_adapt_to_the_penalty(data):
-    for penalty in (1.0, 100.0):
-        criterion = SampledEvidence(sampler=StaticHMC(200, 200))
-        samples = criterion.posterior(kernel_with_offset(), data, penalty).samples
-        assert ((samples.acceptance > 0.5) & (samples.acceptance < 0.95)).all()
-        assert (samples.rhat() < 1.3).all() and samples.effective_draws().min() > 100
+def test_steps_adapt_to_the_penalty():
+    for penalty, steps in ((1.0, 15), (30.0, 60)):
+        sampler = StaticHMC(150, 150, leapfrog_steps=steps)
+        samples = (
+            SampledEvidence(sampler=sampler)
+            .posterior(kernel_with_offset(), make_data(12), penalty)
+            .samples
+        )
+        assert ((samples.acceptance > 0.5) & (samples.acceptance < 0.99)).all()
+        assert (samples.rhat() < 1.2).all() and samples.effective_draws().min() > 200
 
 
 @pytest.mark.slow
@@ -227,25 +234,26 @@ def test_gradients_are_those_of_numerical_integration(size, slack):
     kernel, penalty = tiny_kernel(), 1.5
     expected = differences(lambda: exact(kernel, size, penalty, slack), kernel)
     ends = [exact(kernel, size, penalty + sign * 1e-4, slack) for sign in (1, -1)]
-    sampler = StaticHMC(1500, 300)
+    criterion = SampledEvidence(slack, StaticHMC(600, 150, leapfrog_steps=8))
+    draws = criterion.posterior(kernel, TINY[size], penalty)
     for form in ("likelihood", "prior"):
-        criterion = SampledEvidence(slack, sampler, form)
-        found = criterion.gradient(kernel, TINY[size], penalty)
+        part = dataclasses.replace(criterion, form=form)
+        found = part.gradient_of(draws, kernel, TINY[size])
         agree(found.penalty, (ends[0] - ends[1]) / 2e-4, found.error.penalty)
-        assert found.error.penalty < 3e-3
+        assert found.error.penalty < 1e-2
         for name, slope in expected.items():
             agree(found.kernel[name], slope, found.error.kernel[name])
-            assert found.error.kernel[name] < 6e-3
+            assert found.error.kernel[name] < 1e-2
 
 
 @pytest.mark.slow
 def test_gibbs_hmc_and_both_forms_agree(data):
     kernel = kernel_with_offset()
-    by_hmc = SampledEvidence(sampler=StaticHMC(500, 200))
+    by_hmc = SampledEvidence(sampler=StaticHMC(300, 150))
     draws = by_hmc.posterior(kernel, data, 2.0)
     prior = dataclasses.replace(by_hmc, form="prior")
     found = [by_hmc.gradient_of(draws, kernel, data), prior.gradient_of(draws, kernel, data)]
-    found.append(SampledEvidence(sampler=Gibbs(2000, 200)).gradient(kernel, data, 2.0))
+    found.append(SampledEvidence(sampler=Gibbs(1500, 100)).gradient(kernel, data, 2.0))
     assert found[0].error.penalty < 1e-3
     for other in found[1:]:
         agree(
@@ -266,11 +274,11 @@ def test_gibbs_hmc_and_both_forms_agree(data):
 @pytest.mark.parametrize("slack", ["linear", "quadratic"])
 def test_values_are_those_of_numerical_integration(slack):
     kernel, penalty = tiny_kernel(), 1.5
-    criterion = SampledEvidence(slack, StaticHMC(300, 200), rungs=6)
+    criterion = SampledEvidence(slack, StaticHMC(200, 100, leapfrog_steps=8), rungs=5)
     found = criterion.estimate(kernel, TINY[2], penalty)
-    # Gauss and Legendre's rule of six places leaves less than 1e-3 here
+    # Gauss and Legendre's rule of five places leaves less than 1e-3 here
     agree(found.value, exact(kernel, 2, penalty, slack), found.error, atol=1e-3)
-    assert found.error < 5e-3
+    assert found.error < 3e-2  # of squares, quadratic slack has the larger
     assert criterion(kernel, TINY[2], penalty) == found.value
 
 
@@ -297,10 +305,11 @@ def test_values_have_the_gradients():
 # --- as a criterion ------------------------------------------------------------------------------
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 def test_ascent_by_sampled_gradients(data):
     data, kernel = tuple(part[:20] for part in data), gpflow.kernels.SquaredExponential(1.0)
-    criterion = SampledEvidence(sampler=StaticHMC(100, 80))
+    criterion = SampledEvidence(sampler=StaticHMC(60, 60, leapfrog_steps=8))
     validation = make_data(100, seed=7)
     found = optimise(
         criterion,
@@ -308,7 +317,7 @@ def test_ascent_by_sampled_gradients(data):
         data,
         1.0,
         method="gradient-ascent",
-        max_evaluations=15,
+        max_evaluations=10,
         validation=validation,
     )
     best, path = found.best, found.best.path

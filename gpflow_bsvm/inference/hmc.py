@@ -49,12 +49,12 @@ class Hamiltonian(Sampler):
         """:return: what the graph is told."""
 
     @abstractmethod
-    def _first(self, model: Model) -> AnyNDArray:
+    def _start(self, model: Model) -> AnyNDArray:
         """:return: where the chains start, [chains, L, M]."""
 
     def _begin(self, model: Model, rows: Projected) -> Any:
         first, some = (graph.bind(model.likelihood) for graph in (_first, _some))
-        s, how = tf.constant(self._first(model), default_float()), self._how()
+        s, how = tf.constant(self._start(model), default_float()), self._how()
 
         def advance(state: Any, number: tf.Tensor, done: int) -> Any:
             s, results = state
@@ -87,7 +87,7 @@ class HMC(Hamiltonian):
     def _how(self) -> NoUTurn:
         return NoUTurn(tf.constant(self.burn_in))
 
-    def _first(self, model: Model) -> AnyNDArray:
+    def _start(self, model: Model) -> AnyNDArray:
         """Draws of the prior."""
         shape = (self.num_chains, *model.num_features)
         return np.random.default_rng(self.seed).normal(size=shape)
@@ -97,7 +97,7 @@ class HMC(Hamiltonian):
 class StaticHMC(Hamiltonian):
     r"""
     As `HMC`, by trajectories of a fixed number of leapfrog steps (Gold & Sollich 2003, section 4.2,
-    eq. 21-23). Of a `BatchBSVM`, with K = Lz Lz^T the prior's covariance, f = Lz s,
+    eq. 21-23). Where f = Lz s with a square Lz, so that K = Lz Lz^T is its prior covariance,
 
         H = 1/2 p^T K p + 1/2 f^T K^-1 f - sum_n log L(y_n | f_n),    theta = K^-1 f = Lz^-T s,
         d theta / dt = p,    d p / dt = -theta + d/df sum_n log L(y_n | f_n),
@@ -137,7 +137,7 @@ class StaticHMC(Hamiltonian):
         size = tf.constant(size, default_float())
         return Leapfrog(tf.constant(self.burn_in), size, tf.constant(self.leapfrog_steps))
 
-    def _first(self, model: Model) -> AnyNDArray:
+    def _start(self, model: Model) -> AnyNDArray:
         q = compiled_solve(model.natural())
         shape = (self.num_chains, *model.num_features)
         noise = np.random.default_rng(self.seed).normal(size=shape)
@@ -164,7 +164,9 @@ def _kernel(likelihood: Likelihood, rows: Projected, how: NoUTurn | Leapfrog) ->
     longest = _LONGEST / tf.cast(how.steps, how.step_size.dtype)
 
     def set_size(results: Any, size: tf.Tensor) -> Any:
-        accepted = results.accepted_results._replace(step_size=tf.minimum(size, longest))
+        # Where nothing adapts, TFP would go on with a step of 1.
+        size = tf.where(steps > 0, tf.minimum(size, longest), how.step_size)
+        accepted = results.accepted_results._replace(step_size=size)
         return results._replace(accepted_results=accepted)
 
     return tfp.mcmc.DualAveragingStepSizeAdaptation(

@@ -29,20 +29,18 @@ _SMALL, _NOTHING, _NOISE, _SHORT = 0.02, 1e-5, 2.0, 1e-4
 def ascend(search: Search, x: AnyNDArray, bounds: AnyNDArray, most: int) -> Ending:
     """
     A step is discarded, and the rates that are to blame decrease, where a parameter's gradient
-    increases sharply or turns round (for a vector of them: its direction), beyond what its standard
-    error explains, or where the criterion, if it has values, is worse. Rates of gradients that do
-    not decline quickly increase. Accepted places are kept.
+    increases sharply or turns round, beyond what its standard error explains, or where the
+    criterion, if it has values, is worse. Rates of gradients that do not decline quickly increase.
+    Accepted places are kept. Of a vector, such as lengthscales, each entry has its own rate.
 
     :param bounds: [P, 2], which steps do not leave.
     :param most: gradients.
     """
     now, scale = _inside(search.look(x), bounds), search.scale(x)
-    groups = [part.reshape(-1) for part in search.split(np.arange(len(x))).values()]
     search.keep(now.x, now.cost, now.slope)
-    rates = _first_rates(now, groups, scale)
-    peaks = [_length(now.slope, group) for group in groups]
+    rates, peaks = _first_rates(now, scale), np.abs(now.slope)
     for evaluations in range(1, most + 1):
-        if _is_done(now, groups, peaks):
+        if (np.abs(now.slope) <= np.maximum(_small(peaks), _NOISE * now.error)).all():
             return Ending(now.x, evaluations, bool(np.isfinite(now.error).all()))
         step = np.clip(-rates * now.slope, -_LONGEST * scale, _LONGEST * scale)
         target = np.clip(now.x + step, bounds[:, 0], bounds[:, 1])
@@ -51,16 +49,13 @@ def ascend(search: Search, x: AnyNDArray, bounds: AnyNDArray, most: int) -> Endi
         if evaluations == most:
             break
         new = _try(search, target, bounds)
-        blamed = _blamed(now, new, groups)
-        if blamed:
-            rates *= _OTHERS
-        for group in blamed:
-            rates[group] *= _LESS / _OTHERS
-        if new is not None and not blamed:
-            _adapt(rates, now, new, groups)
-            peaks = [max(peak, _length(new.slope, g)) for peak, g in zip(peaks, groups)]
-            now = new
-            search.keep(now.x, now.cost, now.slope)
+        blamed = _blamed(now, new)
+        if new is None or blamed.any():
+            rates *= np.where(blamed, _LESS, _OTHERS)
+            continue
+        rates *= _change(now, new)
+        peaks, now = np.maximum(peaks, np.abs(new.slope)), new
+        search.keep(now.x, now.cost, now.slope)
     return Ending(now.x, most, False)
 
 
@@ -80,48 +75,32 @@ def _inside(look: Look, bounds: AnyNDArray) -> Look:
     return look._replace(slope=np.where(leads_out, 0.0, look.slope))
 
 
-def _length(vector: AnyNDArray, group: AnyNDArray) -> float:
-    return float(np.linalg.norm(vector[group]))
-
-
-def _first_rates(now: Look, groups: list[AnyNDArray], scale: AnyNDArray) -> AnyNDArray:
+def _first_rates(now: Look, scale: AnyNDArray) -> AnyNDArray:
     """:return: such that each parameter's first step is `_FIRST` long, or less where it is flat."""
-    longest, rates = np.abs(now.slope * scale).max(), np.zeros_like(now.slope)
-    for group in groups:
-        length = _length(now.slope * scale, group)
-        noise = _length(np.where(np.isfinite(now.error), now.error, 0) * scale, group)
-        floor = max(length, _NOISE * noise, _FLAT * longest, np.finfo(float).tiny)
-        rates[group] = _FIRST * scale[group] ** 2 / floor
-    return rates
+    slope, error = (np.abs(part) * scale for part in (now.slope, now.error))
+    noise = _NOISE * np.where(np.isfinite(error), error, 0)
+    floor = np.maximum(noise, _FLAT * slope.max() + float(np.finfo(float).tiny))
+    return np.asarray(_FIRST * scale**2 / np.maximum(slope, floor))
 
 
-def _is_done(now: Look, groups: list[AnyNDArray], peaks: list[float]) -> bool:
-    def small(group: AnyNDArray, peak: float) -> bool:
-        noise = _NOISE * _length(now.error, group)
-        return _length(now.slope, group) <= max(_SMALL * peak, _NOTHING, noise)
-
-    return all(small(group, peak) for group, peak in zip(groups, peaks))
+def _small(peaks: AnyNDArray) -> AnyNDArray:
+    """:return: below which a gradient is small, [P]."""
+    return np.maximum(_SMALL * peaks, _NOTHING)
 
 
-def _blamed(now: Look, new: Look | None, groups: list[AnyNDArray]) -> list[AnyNDArray]:
-    """:return: groups whose step was too long; all of them if the criterion is worse."""
+def _blamed(now: Look, new: Look | None) -> AnyNDArray:
+    """:return: whose step was too long, [P]; all of them if the criterion is worse."""
     if new is None or new.cost > now.cost:
-        return groups
-    return [group for group in groups if _is_sharp(now, new, group)]
+        return np.ones(len(now.x), bool)
+    before, after = np.abs(now.slope), np.abs(new.slope)
+    noise = _NOISE * np.hypot(now.error, new.error)
+    none = np.maximum(noise, _SHARE * before.max())
+    turned = now.slope * new.slope < 0
+    return np.asarray(after > np.where(turned, _TURNED, _SHARP) * before + none)
 
 
-def _is_sharp(now: Look, new: Look, group: AnyNDArray) -> bool:
-    before, after = (_length(look.slope, group) for look in (now, new))
-    noise = _NOISE * _length(np.hypot(now.error, new.error), group)
-    turned = float(now.slope[group] @ new.slope[group]) < 0
-    slack = max(noise, _SHARE * float(np.abs(now.slope).max()))
-    return after > (_TURNED if turned else _SHARP) * before + slack
-
-
-def _adapt(rates: AnyNDArray, now: Look, new: Look, groups: list[AnyNDArray]) -> None:
-    for group in groups:
-        before, after = (_length(look.slope, group) for look in (now, new))
-        if float(now.slope[group] @ new.slope[group]) < 0:
-            rates[group] *= _SHORTER
-        elif after > _SLOW * before:
-            rates[group] *= _MORE
+def _change(now: Look, new: Look) -> AnyNDArray:
+    """:return: factors of the rates after a step that was taken, [P]."""
+    turned = now.slope * new.slope < 0
+    slow = np.abs(new.slope) > _SLOW * np.abs(now.slope)
+    return np.where(turned, _SHORTER, np.where(slow, _MORE, 1.0))

@@ -20,7 +20,8 @@ from scipy.linalg import cho_solve, solve_triangular
 from ..engine.natural import Natural
 from ..inference import Samples, StaticHMC
 from ..inference.samples import Sampler
-from ..models import BatchBSVM
+from ..models import LinearBSVM
+from .gram import check_positive
 from .mode import Mode, svm_mode
 from .slack import likelihood_of, losses, slopes
 
@@ -35,10 +36,10 @@ class Posterior:
     """
     Draws of f, and of theta = K^-1 f, at one kernel and penalty.
 
-    :ivar samples: by whatever sampler, of the whitened Lz^-1 f; `samples.acceptance`, `.rhat()`,
-        `.effective_draws()` and `.predict_f` tell more.
-    :ivar mode: where the chains started.
-    :ivar root: Lz, [N, N], of K = Lz Lz^T, the jitter of the model included.
+    :ivar samples: by whatever sampler, of s = L^-1 f; `samples.acceptance`, `.rhat()` and
+        `.effective_draws()` tell how well the chains went.
+    :ivar mode: where those of a `StaticHMC` started.
+    :ivar root: L, [N, N], of K = L L^T, a jitter included.
     """
 
     samples: Samples
@@ -107,19 +108,38 @@ def draw_posterior(
     kernel: Kernel, data: tuple[Any, Any], penalty: float, slack: str, sampler: Sampler
 ) -> Posterior:
     """
+    In s = L^-1 f, which a linear model of the rows of L has for weights: so it is any kernel's Gram
+    matrix itself that is sampled from (a `White` part too), and nothing depends on the kernel.
+
     :return: draws of the posterior; a `StaticHMC` starts at the mode, with steps of its
         `step_size` / max(1, C sqrt(K_nn)): the steeper the loss for a step, the shorter.
     :raise ValueError: as `svm_mode`; for a likelihood that the sampler does not take.
     """
     mode = svm_mode(kernel, data, penalty, slack=slack)
-    Y = (mode.y[:, None] + 1) / 2
-    model = BatchBSVM((data[0], Y), kernel, likelihood_of(slack, mode.penalty))
-    root = model.prior_factor().numpy()[0]
-    eye, s = np.eye(len(root)), root.T @ (mode.alpha * mode.y)
-    point = Natural(*(tf.constant(part[None], gpflow.default_float()) for part in (s, eye)))
-    model.assign_natural(Natural(_POINT * point.h, _POINT * point.P))
+    root, Y = root_of(mode.gram), (mode.y[:, None] + 1) / 2
+    likelihood = likelihood_of(slack, mode.penalty)
+    dtype = gpflow.config.default_float()
+    model = LinearBSVM(len(root), likelihood, bias=False)
+    s, eye = root.T @ (mode.alpha * mode.y), np.eye(len(root))
+    h, P = (tf.constant(_POINT * part[None], dtype) for part in (s, eye))
+    model.assign_natural(Natural(h, P))
     if isinstance(sampler, StaticHMC):
         steepness = mode.penalty * math.sqrt(mode.gram.diagonal().mean())
         size = sampler.step_size / max(1.0, steepness)
         sampler = dataclasses.replace(sampler, step_size=size)
-    return Posterior(sampler.run(model, progress=False), mode, root)
+    samples = sampler.run(model, (root.astype(dtype), Y.astype(dtype)), progress=False)
+    return Posterior(samples, mode, root)
+
+
+def root_of(gram: AnyNDArray) -> AnyNDArray:
+    """
+    :return: the Cholesky factor of the Gram matrix, GPflow's `default_jitter()` times its mean
+        diagonal added, [N, N]: so any kernel's has one.
+    :raise ValueError: for a matrix that is not positive semidefinite.
+    """
+    jitter = gpflow.config.default_jitter() * gram.diagonal().mean() + np.finfo(float).tiny
+    try:
+        return np.linalg.cholesky(gram + jitter * np.eye(len(gram)))
+    except np.linalg.LinAlgError:
+        check_positive(gram)
+        raise

@@ -29,6 +29,8 @@ FORMS = ("likelihood", "prior")
 #: The path to C is C t^4: near 0, where the mean loss changes fastest, there are more rungs.
 _POWER = 4
 _SAMPLER = StaticHMC()
+#: An R-hat above this is told.
+_DISAGREE = 1.5
 
 
 class Estimate(NamedTuple):
@@ -55,7 +57,8 @@ class SampledEvidence(Criterion):
     eq. 18 from C = 0, where E = -log 2, by Gauss and Legendre's rule in C t^4: a run of the sampler
     for each rung.
 
-    Means agree with those of a seed, so that an ascent is all but deterministic.
+    The sampler's seed is the same at every kernel and penalty, so that the gradient is a function
+    of them, nearly a smooth one. K has a jitter, see `Posterior`.
 
     :ivar slack: "linear" or "quadratic".
     :ivar sampler: a `StaticHMC` starts at the mode; `HMC` and (of linear slack) `Gibbs` will do.
@@ -190,12 +193,19 @@ def _is_trusted(draws: Posterior) -> bool:
 
 
 def _moves(draws: Posterior) -> bool:
+    """:return: whether all chains moved; a warning tells of those that did not, or disagree."""
+    chains, number = draws.samples.s.shape[:2]
     stuck = draws.stuck()
     if len(stuck):
-        sampler = "a longer burn_in, or a smaller step_size"
         warnings.warn(
-            f"{len(stuck)} of {len(draws.samples.s)} chains accepted no draw after the burn-in: "
-            f"averages over them tell nothing; use {sampler}",
+            f"{len(stuck)} of {chains} chains accepted no draw after the burn-in: averages over "
+            "them tell nothing; use a longer burn_in, or a smaller step_size",
+            stacklevel=4,
+        )
+    elif number >= 4 and (rhat := float(draws.samples.rhat().max())) > _DISAGREE:
+        warnings.warn(
+            f"the chains do not agree yet (R-hat is {rhat:.3g}): averages over them are rough; use "
+            "more leapfrog_steps, and a longer burn_in",
             stacklevel=4,
         )
     return len(stuck) == 0
