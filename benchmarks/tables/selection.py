@@ -75,7 +75,7 @@ def seeger_inputs(rows: pd.DataFrame) -> str:
                 *(_listed(found, "ignored") for found in (ours, full)),
                 *(_listed(found, "first") for found in (ours, full)),
                 f"{support:.0f} of {SIZES[name].split(' / ')[0]}",
-                f"{ours['seconds'].mean() / full['seconds'].mean():.1f}",
+                f"{ours['seconds'].mean() / full['seconds'].mean():.1f}" if len(full) else "-",
             ]
         )
     header = ["set", "inputs", "ignored, printed", "ignored, `NestedLoop`", "ignored, `VEM`"]
