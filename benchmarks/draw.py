@@ -44,7 +44,7 @@ MODULES = (
 #: Tables that are a second look at the rows of another.
 ROWS = {
     **dict.fromkeys(("quality_sets", "unfloored"), "quality"),
-    **dict.fromkeys(("seeger_inputs", "seeger_factors", "seeger_inner"), "seeger"),
+    "seeger_inputs": "seeger",
     "fit_sizes": "fit_time",
     "cluster_growth": "cluster",
     "hybrid_trials": "hybrid",

@@ -155,6 +155,17 @@ def test_the_bound_rises_with_the_rank(data):
 
 
 @pytest.mark.slow
+def test_few_factors_need_noise(data):
+    """What V cannot say of a smooth kernel, it can say of one with a White in it."""
+    gaps = []
+    for nugget in (0.0, 0.1):
+        kernel = ard() + gpflow.kernels.White(nugget) if nugget else ard()
+        few, all_ = (settle(make(data, rank, kernel=kernel, fixed=True)) for rank in (2, N))
+        gaps.append(all_ - few)
+    assert gaps[0] > 3 * gaps[1] > 0
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("rank", [0, 3])
 def test_conditions_of_optimality(data, rank):
     """K^-1 mu = dE/dmu, [Sigma^-1]_nn = [K^-1]_nn + w_n, (K^-1 + W - Sigma^-1) C = 0."""
