@@ -36,11 +36,16 @@ def seeger(rows: pd.DataFrame) -> str:
     errors = rows[rows["kind"] == "errors"]
     means = errors.groupby(["data", "method"])["errors"].mean()
     splits = errors.groupby("data")["split"].nunique()
-    lines = []
+    lines, known = [], set(errors["method"])
+    columns = {
+        title: column
+        for title, column in COLUMNS.items()
+        if column[1] or known & {column[0], *column[0]}
+    }
     for name in PRINTED:
-        cells = (_cell(means, name, *column) for column in COLUMNS.values())
+        cells = (_cell(means, name, *column) for column in columns.values())
         lines.append([name, SIZES[name], splits.get(name, 0), *cells])
-    return markdown(["set", "rows, training / test", "splits", *COLUMNS], lines)
+    return markdown(["set", "rows, training / test", "splits", *columns], lines)
 
 
 def _cell(means: pd.Series, name: str, ours: str | tuple[str, str], theirs: str | None) -> str:
