@@ -181,13 +181,13 @@ def test_conditions_of_optimality(data, rank):
     C, V, w = q.factors.numpy(), q.rest.numpy()[:, 0], -2 * by_variance[:, 0]
     inverse = np.linalg.inv(np.diag(V) + C @ C.T)
     prior = np.linalg.inv(root.L @ root.L.numpy().T)
-    np.testing.assert_allclose(model.q_mu, root.L.numpy().T @ by_mean, atol=2e-4)
-    # Of numbers up to 1e3, of which the optimiser sees differences in the bound only.
-    np.testing.assert_allclose(np.diag(inverse), np.diag(prior) + w, rtol=1e-4)
+    np.testing.assert_allclose(model.q_mu, root.L.numpy().T @ by_mean, atol=2e-3)
+    # The optimiser sees the bound only: q is known to the root of its rounding, or less well.
+    np.testing.assert_allclose(np.diag(inverse), np.diag(prior) + w, rtol=2e-3)
     white = root.L.numpy().T @ (prior + np.diag(w) - inverse) @ C
-    np.testing.assert_allclose(white, np.zeros_like(white), atol=2e-3)
+    np.testing.assert_allclose(white, np.zeros_like(white), atol=3e-2)
     if rank == 0:
-        np.testing.assert_allclose(V, 1 / (np.diag(prior) + w), rtol=1e-4)
+        np.testing.assert_allclose(V, 1 / (np.diag(prior) + w), rtol=2e-3)
 
 
 class Expansion(gpflow.likelihoods.ScalarLikelihood):
