@@ -386,7 +386,7 @@ def test_bad_input(data):
         CAVI().run(make(data))
     with pytest.raises(ValueError, match="has no sites at a point") as error:
         ECM().run(BatchBSVM(data, ard(), Hinge()))
-    assert "CAVI" in str(error.value) and "NestedLoop" not in str(error.value)
+    assert "VEM" in str(error.value) and "NestedLoop" not in str(error.value)
     with pytest.raises(ValueError, match="X has dtype float32"):
         make(data).predict_f(X.astype(np.float32))
     with pytest.raises(ValueError, match="method must be one of 'L-BFGS-B', 'CG', got 'Newton'"):
