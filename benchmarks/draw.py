@@ -46,7 +46,7 @@ MODULES = (
 #: Tables that are a second look at the rows of another.
 ROWS = {
     **dict.fromkeys(("quality_sets", "quality_pairs", "unfloored"), "quality"),
-    **dict.fromkeys(("seeger_inputs", "seeger_factors", "seeger_inner"), "seeger"),
+    "seeger_inputs": "seeger",
     **{f"wistuba_{part}": "wistuba2018" for part in ("ranks", "pairs", "times", "sets", "adam")},
     "fit_sizes": "fit_time",
     "cluster_growth": "cluster",

@@ -36,11 +36,16 @@ def seeger(rows: pd.DataFrame) -> str:
     errors = rows[rows["kind"] == "errors"]
     means = errors.groupby(["data", "method"])["errors"].mean()
     splits = errors.groupby("data")["split"].nunique()
-    lines = []
+    lines, known = [], set(errors["method"])
+    columns = {
+        title: column
+        for title, column in COLUMNS.items()
+        if column[1] or known & {column[0], *column[0]}
+    }
     for name in PRINTED:
-        cells = (_cell(means, name, *column) for column in COLUMNS.values())
+        cells = (_cell(means, name, *column) for column in columns.values())
         lines.append([name, SIZES[name], splits.get(name, 0), *cells])
-    return markdown(["set", "rows, training / test", "splits", *COLUMNS], lines)
+    return markdown(["set", "rows, training / test", "splits", *columns], lines)
 
 
 def _cell(means: pd.Series, name: str, ours: str | tuple[str, str], theirs: str | None) -> str:
@@ -60,52 +65,24 @@ def _count(means: pd.Series, name: str, method: str) -> str:
 
 
 def seeger_inputs(rows: pd.DataFrame) -> str:
-    """What is switched off, by both covariances; support vectors; processor time."""
+    """What is switched off, and support vectors."""
     lines = []
     inputs = {"crabs": 5, "pima": 7, "wdbc": 30, "twonorm": 20, "ringnorm": 20, "waveform": 21}
     printed = {"crabs": "3", "pima": "2", "waveform": "3"}
     errors = rows[rows["kind"] == "errors"]
     for name, total in inputs.items():
         of = errors[errors["data"] == name].set_index("method")
-        ours, full = (_of(of, f"{method}, posterior") for method in ("variational SVM", "VEM"))
-        support = of.loc[of.index == "variational SVM, plugged in", "support"].mean()
+        ours = of[of.index == "variational SVM, posterior"]
+        support = of.loc[of.index == "variational SVM, plugged in", "support"]
         lines.append(
             [
-                *(name, total, printed.get(name, "")),
-                *(_listed(found, "ignored") for found in (ours, full)),
-                *(_listed(found, "first") for found in (ours, full)),
-                f"{support:.0f} of {SIZES[name].split(' / ')[0]}",
-                f"{ours['seconds'].mean() / full['seconds'].mean():.1f}",
+                *(name, total, printed.get(name, ""), _listed(ours["ignored"])),
+                *(_listed(ours["first"]), f"{_listed(support)} of {SIZES[name].split(' / ')[0]}"),
             ]
         )
-    header = ["set", "inputs", "ignored, printed", "ignored, `NestedLoop`", "ignored, `VEM`"]
-    header += ["most relevant, `NestedLoop`", "most relevant, `VEM`"]
-    return markdown([*header, "support vectors, plugged in", "time over `VEM`'s"], lines)
+    header = ["set", "inputs", "ignored, printed", "ignored", "most relevant"]
+    return markdown([*header, "support vectors, plugged in"], lines)
 
 
-def _of(rows: pd.DataFrame, method: str) -> pd.DataFrame:
-    return rows[rows.index == method]
-
-
-def _listed(rows: pd.DataFrame, column: str) -> str:
-    return ", ".join(f"{value:.0f}" for value in rows[column]) or "-"
-
-
-def seeger_factors(rows: pd.DataFrame) -> str:
-    """-F against the number of factors, with and without a White."""
-    lines = []
-    for nugget, group in rows[rows["kind"] == "rank"].groupby("nugget"):
-        elbos = group.set_index("rank")["elbo"]
-        kernel = f"with `White({nugget:g})`" if nugget else "the paper's kernel"
-        lines.append([kernel, *(f"{v:.2f}" for v in elbos), f"{group['best'].iloc[0]:.2f}"])
-    ranks = sorted(rows.loc[rows["kind"] == "rank", "rank"].unique())
-    return markdown(["-F", *(f"J = {rank:.0f}" for rank in ranks), "full covariance"], lines)
-
-
-def seeger_inner(rows: pd.DataFrame) -> str:
-    """Two optimisers of the inner loop."""
-    lines = [
-        [row["method"], f"{row['evaluations']:.0f}", f"{row['elbo']:.2f}"]
-        for _, row in rows[rows["kind"] == "inner"].iterrows()
-    ]
-    return markdown(["inner optimiser", "evaluations", "-F"], lines)
+def _listed(values: pd.Series) -> str:
+    return ", ".join(f"{value:.0f}" for value in values) or "-"
