@@ -12,7 +12,7 @@ Start -1 is one more, where the kernel makes sense: l_a = sqrt(D), k0 = 1, koff 
 times.
 
     python run.py gold_sollich               fits that are missing, and all rows
-    SECONDS=600 python run.py gold_sollich   no fit is begun after ten minutes of processor time
+    LIMIT=600 python run.py gold_sollich     no fit is begun after ten minutes of processor time
 
 Rows are kept in results/gold_sollich/NAME.csv as they come. Seconds are processor time.
 """
@@ -73,7 +73,7 @@ def run() -> list[dict]:
     FOLDER.mkdir(exist_ok=True)
     warnings.simplefilter("ignore")
     data = {name: split(name) for name in SIZES}
-    limit = float(os.environ.get("SECONDS", "inf"))
+    limit = float(os.environ.get("LIMIT", "inf"))
     for name, method, start, fit in _wanted():
         if time.process_time() < limit:
             _complete(name, data[name], method, start, fit)

@@ -97,9 +97,7 @@ def by_penalty(rows: pd.DataFrame) -> str:
     for penalty, group in rows.groupby("penalty"):
         means = group[["loo_hinge", "gacv", "hinge_span"]].mean()
         ranks = {
-            (column, goal): np.mean(
-                [spearmanr(sign * g[column], g[goal])[0] for _, g in _sets(group)]
-            )
+            (column, goal): np.nanmean([_rank(sign * g[column], g[goal]) for _, g in _sets(group)])
             for column, goal, sign in (
                 ("gacv", "loo_hinge", 1),
                 ("hinge_span", "loo_hinge", 1),
@@ -116,7 +114,7 @@ def by_penalty(rows: pd.DataFrame) -> str:
 
 def _rank(x: pd.Series, y: pd.Series) -> float:
     """:return: Spearman's correlation, NaN where all y are the same."""
-    return float(x.corr(y, method="spearman"))
+    return float(x.corr(y, method="spearman")) if y.nunique() > 1 else float("nan")
 
 
 def ranking(rows: pd.DataFrame) -> str:
@@ -159,7 +157,7 @@ def _by_method(rows: pd.DataFrame, cell: Callable, printed: Callable) -> str:
 
 
 def _table(rows: pd.DataFrame, cell: Callable, printed: Callable) -> str:
-    names, lines = [*PRINTED, "waveform"], []
+    names, lines = [name for name in (*PRINTED, "waveform") if (rows["data"] == name).any()], []
     for method, title in _titled(rows):
         column = COLUMNS.get(method.removesuffix(WALK))
         line = [title]
