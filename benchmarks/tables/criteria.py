@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
-from scipy.stats import pearsonr, spearmanr
+from scipy.stats import pearsonr
 
 from .markdown import markdown
 
@@ -88,7 +88,7 @@ def _titles() -> list[tuple[str, str]]:
 def _agreement(group: pd.DataFrame, column: str, goal: str) -> str:
     x, y = group[column], group[goal]
     bias = (x - y).mean()
-    return f"{pearsonr(x, y)[0]:.2f} / {spearmanr(x, y)[0]:.2f}, {bias:+.3g}"
+    return f"{pearsonr(x, y)[0]:.2f} / {_rank(x, y):.2f}, {bias:+.3g}"
 
 
 def by_penalty(rows: pd.DataFrame) -> str:
@@ -97,9 +97,7 @@ def by_penalty(rows: pd.DataFrame) -> str:
     for penalty, group in rows.groupby("penalty"):
         means = group[["loo_hinge", "gacv", "hinge_span"]].mean()
         ranks = {
-            (column, goal): np.mean(
-                [spearmanr(sign * g[column], g[goal])[0] for _, g in _sets(group)]
-            )
+            (column, goal): np.nanmean([_rank(sign * g[column], g[goal]) for _, g in _sets(group)])
             for column, goal, sign in (
                 ("gacv", "loo_hinge", 1),
                 ("hinge_span", "loo_hinge", 1),
@@ -114,12 +112,17 @@ def by_penalty(rows: pd.DataFrame) -> str:
     return markdown([*header, *ranked], lines)
 
 
+def _rank(x: pd.Series, y: pd.Series) -> float:
+    """:return: Spearman's correlation, NaN where all y are the same."""
+    return float(x.corr(y, method="spearman")) if y.nunique() > 1 else float("nan")
+
+
 def ranking(rows: pd.DataFrame) -> str:
     """Spearman's correlation with the error on other rows, and the error at the best place."""
     lines = []
     for column, (name, goal, sign) in RANKED.items():
         groups = [group for _, group in _sets(rows)]
-        ranks = [spearmanr(sign * group[column], group[goal])[0] for group in groups]
+        ranks = [_rank(sign * group[column], group[goal]) for group in groups]
         lost = [
             group.loc[(sign * group[column]).idxmin(), goal] - group[goal].min() for group in groups
         ]
@@ -154,7 +157,7 @@ def _by_method(rows: pd.DataFrame, cell: Callable, printed: Callable) -> str:
 
 
 def _table(rows: pd.DataFrame, cell: Callable, printed: Callable) -> str:
-    names, lines = [*PRINTED, "waveform"], []
+    names, lines = [name for name in (*PRINTED, "waveform") if (rows["data"] == name).any()], []
     for method, title in _titled(rows):
         column = COLUMNS.get(method.removesuffix(WALK))
         line = [title]
