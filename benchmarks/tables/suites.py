@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import pandas as pd
 from ranking import everywhere, pairs, ranks, wide
 from suites import wenzel2017 as table1_suite
-from suites.wistuba2018 import NATURAL, QUICK, SLOW, SOURCES
+from suites.wistuba2018 import ADAM, NATURAL, QUICK, SLOW, SOURCES
 
 from .markdown import markdown
 from .scores import TABLE1
@@ -66,9 +66,9 @@ def wistuba_ranks(rows: pd.DataFrame) -> str:
     softmax = (*three[:2], "svgp")
     adam = ("adam-one-vs-rest", "adam-bsvm-published", "adam-svgp")
     shown = {
-        "natural gradients, SVGP with RobustMax": complete(rows, three),
-        "the same, sets of the same rows as one": by_source(complete(rows, three)),
         "natural gradients, SVGP with Softmax": complete(rows, softmax),
+        "the same, sets of the same rows as one": by_source(complete(rows, softmax)),
+        "natural gradients, SVGP with RobustMax": complete(rows, three),
         "Adam, the paper's objective, RobustMax": complete(rows, adam),
     }
     lines = [[name, *_mean_ranks(means)] for name, means in shown.items() if len(means)]
@@ -158,7 +158,10 @@ def wistuba_sets(rows: pd.DataFrame) -> str:
 
 def wistuba_adam(rows: pd.DataFrame) -> str:
     """Errors in % of the paper's arm, and its time, beside natural gradients'."""
-    shown = [*dict.fromkeys(rows.loc[rows["method"].str.startswith("adam"), "method"]), "bsvm"]
+    adam = [name for name in ADAM if name in set(rows["method"])]
+    if not adam:
+        return "(No rows yet.)"
+    shown = [*adam, "bsvm"]
     means = complete(rows[rows["split"] == 0], shown)
     errors, seconds = wide(means, "error")[shown], wide(means, "seconds")[shown]
     lines = [[name, *(f"{100 * value:.1f}" for value in errors.loc[name])] for name in errors.index]
