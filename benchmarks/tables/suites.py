@@ -181,8 +181,8 @@ def wenzel2017(rows: pd.DataFrame) -> str:
         folds = group.groupby("method").size()
         printed = dict(zip(("ecm", "gpc", "svm-platt"), OTHERS[name])) | {"s-bsvm": TABLE1[name]}
         cells = (_cell(means, folds, method, printed.get(method)) for method in methods)
-        lines.append([name, *cells])
-    return markdown(["data", *methods], lines)
+        lines.append([name, folds.max(), *cells])
+    return markdown(["data", "folds", *methods], lines)
 
 
 def _cell(means: pd.DataFrame, folds: pd.Series, method: str, printed: tuple | None) -> str:
@@ -193,7 +193,7 @@ def _cell(means: pd.DataFrame, folds: pd.Series, method: str, printed: tuple | N
     if printed:
         text += f" ({printed[0]:.2f} / {printed[1]:.2f})"
     text += f", {seconds / means.loc['s-bsvm', 'seconds']:.2g}"
-    return text + (f", {folds[method]} folds" if folds[method] < folds.max() else "")
+    return text + (f", {folds[method]} of them" if folds[method] < folds.max() else "")
 
 
 def same_data(rows: pd.DataFrame) -> str:
