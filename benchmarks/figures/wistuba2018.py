@@ -8,7 +8,7 @@ import store
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from ranking import critical_colors, critical_difference, wide
-from tables.suites import complete, shown
+from tables.suite_means import complete, shown
 
 from gpflow_bsvm.plotting import figure
 

@@ -7,16 +7,16 @@ from collections.abc import Iterable, Sequence
 import pandas as pd
 from ranking import everywhere, pairs, ranks, wide
 from suites import wenzel2017 as table1_suite
-from suites.wistuba2018 import ADAM, NATURAL, QUICK, SLOW, SOURCES
+from suites.wistuba2018 import ADAM, NATURAL, QUICK, SLOW
 
 from .markdown import markdown
 from .scores import TABLE1
+from .suite_means import SCORES, by_source, complete, shown
 
 #: Mean ranks in accuracy over 68 sets that Wistuba and Rawat (2018) print in Table 1.
 PRINTED_RANKS = (1.96, 1.68, 2.33)
 #: Differences of the error up to this are none.
 ROPE = 0.01
-SCORES = {"error": "error", "nll": "NLL", "brier": "Brier score", "ece": "ECE"}
 #: Error and Brier score that Wenzel et al. (2017) print for ECM, GPC and SVM + Platt.
 OTHERS = {
     "breast_cancer": ((0.27, 0.19), (0.27, 0.18), (0.27, 0.19)),
@@ -27,36 +27,6 @@ OTHERS = {
     "splice": ((0.11, 0.18), (0.32, 0.40), (0.14, 0.11)),
     "waveform": ((0.10, 0.15), (0.10, 0.06), (0.10, 0.06)),
 }
-
-
-def complete(rows: pd.DataFrame, methods: Sequence[str]) -> pd.DataFrame:
-    """
-    :return: a row for each set and each of the methods, means over the splits that all of them
-        were fitted to; of a method that failed in one of these NaN. Skipped fits are none.
-    """
-    rows = rows[rows["method"].isin(methods) & ~rows["status"].str.startswith("skipped")]
-    fitted = rows.groupby(["data", "split"])["method"].transform("nunique")
-    rows = rows[fitted == len(methods)]
-    scores = [*SCORES, "seconds", "first_seconds"]
-    means = rows.groupby(["data", "method"], sort=False)[scores].agg(
-        lambda values: values.mean(skipna=False)
-    )
-    means = means.reset_index()
-    order = means["method"].map(list(methods).index)
-    return means.assign(order=order).sort_values("order", kind="stable").drop(columns="order")
-
-
-def by_source(rows: pd.DataFrame) -> pd.DataFrame:
-    """:return: means over the sets of the same rows, as if they were one."""
-    sources = rows["data"].replace(SOURCES)
-    means = rows.assign(data=sources).groupby(["data", "method"], sort=False).mean()
-    return means.reset_index()
-
-
-def shown(rows: pd.DataFrame) -> tuple[str, ...]:
-    """:return: methods by natural gradients; RobustMax once it was fitted to as many sets."""
-    sets = (complete(rows, methods)["data"].nunique() for methods in (QUICK, NATURAL))
-    return NATURAL if len(set(sets)) == 1 else QUICK
 
 
 def wistuba_ranks(rows: pd.DataFrame) -> str:
