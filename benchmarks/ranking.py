@@ -47,9 +47,13 @@ def critical_difference(ax: Axes, table: pd.DataFrame) -> None:
     from scikit_posthocs import critical_difference_diagram, posthoc_nemenyi_friedman
 
     each = each_rank(table)
-    colors = {method: f"C{number}" for number, method in enumerate(each.columns)}
-    apart = posthoc_nemenyi_friedman(each)
+    apart, colors = posthoc_nemenyi_friedman(each), critical_colors(table)
     critical_difference_diagram(each.mean(), apart, ax=ax, color_palette=colors)
+
+
+def critical_colors(table: pd.DataFrame) -> dict[str, str]:
+    """:return: by method, for what stands beside such a diagram."""
+    return {method: f"C{number}" for number, method in enumerate(table)}
 
 
 class Pair(NamedTuple):

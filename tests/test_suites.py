@@ -192,7 +192,7 @@ def test_paired_differences(benchmarks, rng):
 
 @pytest.mark.slow
 def test_sets_count_where_all_methods_were_fitted(benchmarks):
-    from tables.suites import by_source, complete
+    from tables.suite_means import by_source, complete
 
     rows = pd.DataFrame(
         [

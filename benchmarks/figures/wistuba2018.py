@@ -7,9 +7,8 @@ import pandas as pd
 import store
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from ranking import critical_difference, wide
-from suites.wistuba2018 import NATURAL
-from tables.suites import complete, shown
+from ranking import critical_colors, critical_difference, wide
+from tables.suite_means import complete, shown
 
 from gpflow_bsvm.plotting import figure
 
@@ -35,10 +34,11 @@ def draw() -> Figure:
 
 def _accuracies(ax: Axes, table: pd.DataFrame, others: list[str]) -> None:
     """A point for each set: above the line the multi-class machine is the more accurate."""
+    colors = critical_colors(table)
     for name in others:
         won = int((table[OURS] > table[name]).sum())
         lost = int((table[OURS] < table[name]).sum())
-        about = {"label": f"{name}: {won} above, {lost} below", "color": _color(name)}
+        about = {"label": f"{name}: {won} above, {lost} below", "color": colors[name]}
         ax.plot(table[name], table[OURS], MARKS[name], markersize=4, alpha=0.6, **about)
     low = float(np.nanmin(table[[OURS, *others]].to_numpy())) - 0.02
     ax.plot([low, 1], [low, 1], color="0.6", linewidth=0.8, zorder=0)
@@ -47,15 +47,12 @@ def _accuracies(ax: Axes, table: pd.DataFrame, others: list[str]) -> None:
 
 
 def _times(ax: Axes, table: pd.DataFrame) -> None:
+    colors = critical_colors(table)
     for name in (name for name in MARKS if name in table):
-        about = {"label": name, "color": _color(name), "markersize": 4, "alpha": 0.6}
+        about = {"label": name, "color": colors[name], "markersize": 4, "alpha": 0.6}
         ax.plot(table[OURS], table[name], MARKS[name], **about)
     ends = [table.to_numpy()[np.isfinite(table.to_numpy())].min(), table[OURS].max()]
     ax.plot(ends, ends, color="0.6", linewidth=0.8, zorder=0)
     ax.set(xscale="log", yscale="log", xlabel=f"processor seconds of a fit, {OURS}")
     ax.set(ylabel="of the other")
     ax.legend(fontsize=8, frameon=False, loc="upper left")
-
-
-def _color(name: str) -> str:
-    return f"C{NATURAL.index(name)}"

@@ -50,9 +50,9 @@ SUITE = Suite(
     fits="suites._wistuba2018",
     stages=(
         Stage(SETS, (0,), QUICK),
-        Stage(SETS, (0,), SLOW),
+        Stage(SETS, (1,), QUICK),
+        Stage(SETS, (0, 1), SLOW),
         Stage(SMALL, (0,), ADAM),
-        Stage(SETS, (1,), NATURAL),
     ),
     smoke=(Stage(("iris",), (0,), NATURAL),),
     limit=120.0,

@@ -7,16 +7,16 @@ from collections.abc import Iterable, Sequence
 import pandas as pd
 from ranking import everywhere, pairs, ranks, wide
 from suites import wenzel2017 as table1_suite
-from suites.wistuba2018 import NATURAL, QUICK, SLOW, SOURCES
+from suites.wistuba2018 import ADAM, NATURAL, QUICK, SLOW
 
 from .markdown import markdown
 from .scores import TABLE1
+from .suite_means import SCORES, by_source, complete, shown
 
 #: Mean ranks in accuracy over 68 sets that Wistuba and Rawat (2018) print in Table 1.
 PRINTED_RANKS = (1.96, 1.68, 2.33)
 #: Differences of the error up to this are none.
 ROPE = 0.01
-SCORES = {"error": "error", "nll": "NLL", "brier": "Brier score", "ece": "ECE"}
 #: Error and Brier score that Wenzel et al. (2017) print for ECM, GPC and SVM + Platt.
 OTHERS = {
     "breast_cancer": ((0.27, 0.19), (0.27, 0.18), (0.27, 0.19)),
@@ -29,36 +29,6 @@ OTHERS = {
 }
 
 
-def complete(rows: pd.DataFrame, methods: Sequence[str]) -> pd.DataFrame:
-    """
-    :return: a row for each set and each of the methods, means over the splits that all of them
-        were fitted to; of a method that failed in one of these NaN. Skipped fits are none.
-    """
-    rows = rows[rows["method"].isin(methods) & ~rows["status"].str.startswith("skipped")]
-    fitted = rows.groupby(["data", "split"])["method"].transform("nunique")
-    rows = rows[fitted == len(methods)]
-    scores = [*SCORES, "seconds", "first_seconds"]
-    means = rows.groupby(["data", "method"], sort=False)[scores].agg(
-        lambda values: values.mean(skipna=False)
-    )
-    means = means.reset_index()
-    order = means["method"].map(list(methods).index)
-    return means.assign(order=order).sort_values("order", kind="stable").drop(columns="order")
-
-
-def by_source(rows: pd.DataFrame) -> pd.DataFrame:
-    """:return: means over the sets of the same rows, as if they were one."""
-    sources = rows["data"].replace(SOURCES)
-    means = rows.assign(data=sources).groupby(["data", "method"], sort=False).mean()
-    return means.reset_index()
-
-
-def shown(rows: pd.DataFrame) -> tuple[str, ...]:
-    """:return: methods by natural gradients; RobustMax once it was fitted to as many sets."""
-    sets = (complete(rows, methods)["data"].nunique() for methods in (QUICK, NATURAL))
-    return NATURAL if len(set(sets)) == 1 else QUICK
-
-
 def wistuba_ranks(rows: pd.DataFrame) -> str:
     """Of the paper's three methods, in accuracy."""
     printed = ["printed", 68, *(f"{rank:.2f}" for rank in PRINTED_RANKS), ""]
@@ -66,9 +36,9 @@ def wistuba_ranks(rows: pd.DataFrame) -> str:
     softmax = (*three[:2], "svgp")
     adam = ("adam-one-vs-rest", "adam-bsvm-published", "adam-svgp")
     shown = {
-        "natural gradients, SVGP with RobustMax": complete(rows, three),
-        "the same, sets of the same rows as one": by_source(complete(rows, three)),
         "natural gradients, SVGP with Softmax": complete(rows, softmax),
+        "the same, sets of the same rows as one": by_source(complete(rows, softmax)),
+        "natural gradients, SVGP with RobustMax": complete(rows, three),
         "Adam, the paper's objective, RobustMax": complete(rows, adam),
     }
     lines = [[name, *_mean_ranks(means)] for name, means in shown.items() if len(means)]
@@ -158,7 +128,10 @@ def wistuba_sets(rows: pd.DataFrame) -> str:
 
 def wistuba_adam(rows: pd.DataFrame) -> str:
     """Errors in % of the paper's arm, and its time, beside natural gradients'."""
-    shown = [*dict.fromkeys(rows.loc[rows["method"].str.startswith("adam"), "method"]), "bsvm"]
+    adam = [name for name in ADAM if name in set(rows["method"])]
+    if not adam:
+        return "(No rows yet.)"
+    shown = [*adam, "bsvm"]
     means = complete(rows[rows["split"] == 0], shown)
     errors, seconds = wide(means, "error")[shown], wide(means, "seconds")[shown]
     lines = [[name, *(f"{100 * value:.1f}" for value in errors.loc[name])] for name in errors.index]
@@ -178,8 +151,8 @@ def wenzel2017(rows: pd.DataFrame) -> str:
         folds = group.groupby("method").size()
         printed = dict(zip(("ecm", "gpc", "svm-platt"), OTHERS[name])) | {"s-bsvm": TABLE1[name]}
         cells = (_cell(means, folds, method, printed.get(method)) for method in methods)
-        lines.append([name, *cells])
-    return markdown(["data", *methods], lines)
+        lines.append([name, folds.max(), *cells])
+    return markdown(["data", "folds", *methods], lines)
 
 
 def _cell(means: pd.DataFrame, folds: pd.Series, method: str, printed: tuple | None) -> str:
@@ -190,7 +163,7 @@ def _cell(means: pd.DataFrame, folds: pd.Series, method: str, printed: tuple | N
     if printed:
         text += f" ({printed[0]:.2f} / {printed[1]:.2f})"
     text += f", {seconds / means.loc['s-bsvm', 'seconds']:.2g}"
-    return text + (f", {folds[method]} folds" if folds[method] < folds.max() else "")
+    return text + (f", {folds[method]} of them" if folds[method] < folds.max() else "")
 
 
 def same_data(rows: pd.DataFrame) -> str:
