@@ -40,7 +40,7 @@ import gpflow_bsvm as gb
 from gpflow_bsvm.generated import SUSY_FEATURES, SusyLike
 
 # %% short="SIZES, M, BATCH, TEST_ROWS = (3000, 12_000), 20, 500, 2000"
-SIZES, M, BATCH, TEST_ROWS = (20_000, 100_000, 400_000), 64, 1000, 20_000
+SIZES, M, BATCH, TEST_ROWS = (15_000, 75_000, 300_000), 64, 1000, 20_000
 
 # %% [markdown]
 # ## 1. Files
