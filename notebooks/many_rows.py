@@ -332,6 +332,21 @@ table[["passes", "memory", "time", "error", "nll", "auc", "distance"]].round(
 )
 
 # %% [markdown]
+# ## What is seen
+#
+# At a fixed kernel all are within .003 of each other in NLL from 75 000 rows on, and more rows
+# hardly help: 64 points at this kernel have no more to say. One pass of SVGP in minibatches takes
+# a third to a half of the time of our whole fit, and scores as well; Nystroem and SGD, with a
+# chosen alpha, are as cheap, have the best NLL on the largest set, and are farther from the true
+# probabilities. What our passes buy is a fit without step size or schedule, and an end that is
+# known.
+#
+# Memory is no argument at these sizes: ours keeps features as long as they take less than 256 MB,
+# and so takes more than the rows themselves would, the minibatches of others a few MB. The
+# interrupted fit goes on in the pass in which it was, and ends bit by bit where the undisturbed
+# one does; parts in turn end where one fit to all ends.
+
+# %% [markdown]
 # ## What this does not show
 #
 # - A process that is killed: docs/checkpoints.md has 47 of them, and more algorithms.
