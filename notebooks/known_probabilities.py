@@ -33,7 +33,7 @@ from sklearn.svm import SVC
 
 import gpflow_bsvm as gb
 
-# %% short="SETTINGS, M, TEST_ROWS = {('overlapping', 150): 1}, 15, 500"
+# %% short="SETTINGS, M, TEST_ROWS = {('overlapping', 250): 1}, 20, 500"
 SETTINGS = {("overlapping", 250): 1, ("overlapping", 1000): 1, ("overlapping", 4000): 1}
 SETTINGS |= {("clean", 250): 1, ("clean", 1000): 1}
 M, TEST_ROWS = 50, 4000

@@ -34,7 +34,7 @@ from sklearn.svm import SVC
 import gpflow_bsvm as gb
 
 # %% short="NAMES, SPLITS, ROWS, M = ['friedman'], 1, 200, 15"
-NAMES, SPLITS, ROWS, M = ["friedman", "breast cancer"], 2, 400, 50
+NAMES, SPLITS, ROWS, M = ["friedman", "breast cancer"], 1, 400, 50
 
 # %% short="ROUNDS, RATES, SKIPPED = 60, (0.05,), ('SVGP, L-BFGS', 'BSVM, Bernoulli, VEM')"
 ROUNDS, RATES, SKIPPED = 250, (0.02, 0.05, 0.1), ()
@@ -43,7 +43,7 @@ ROUNDS, RATES, SKIPPED = 250, (0.02, 0.05, 0.1), ()
 # ## 1. Data
 #
 # Friedman's function: ten inputs, uniform, of which the first five matter, four of them much. A row
-# is of class 1 where function and noise are above the median: nobody errs in less than some 4 %.
+# is of class 1 where function and noise are above the median: nobody errs in less than some 6 %.
 # Beside it `breast_cancer`, 30 inputs of which many say the same.
 
 
@@ -75,7 +75,7 @@ def prepared(split):
 # inducing points, which stay. `adam_svgp` is the usual recipe, a natural-gradient step on q and one
 # of Adam on the kernel in turn, in one compiled step; of three rates that one is kept whose bound
 # ends highest, so that the time is that of one fit of three. Natural-gradient steps are of 0.1
-# (at .5 they fail as soon as the kernel's variance has grown). `lbfgs_svgp` moves everything
+# (larger ones may fail where the variance grows, see `versus_svgp`). `lbfgs_svgp` moves everything
 # together by SciPy.
 
 
@@ -196,7 +196,7 @@ METHODS = {
 }
 
 # %% [markdown]
-# ## 5. All of them on all splits
+# ## 5. All of them
 
 # %%
 METHODS = {name: fit for name, fit in METHODS.items() if name not in SKIPPED}
@@ -230,7 +230,7 @@ for number, (name, values) in enumerate(relevance.items()):
     ax.bar(np.arange(1, 11) + (number - len(relevance) / 2) * width, values, width, label=name)
 ax.axvspan(0.4, 5.5, color="0.93", zorder=0)
 ax.set(xticks=range(1, 11), xlim=(0.4, 10.6), xlabel="input; only the first five matter")
-ax.set(ylabel="1 / lengthscale, of the largest", title="Relevances, mean over splits")
+ax.set(ylabel="1 / lengthscale, of the largest", title="Relevances")
 ax.legend(fontsize="small", loc="upper left", bbox_to_anchor=(1, 1))
 plt.show()
 for values in relevance.values():
@@ -239,7 +239,7 @@ for values in relevance.values():
 # %% [markdown]
 # ## 6. All in one table
 #
-# Means over splits; `time`: processor seconds on the machine that ran this, those of *BSVM, hinge,
+# `time`: processor seconds on the machine that ran this, those of *BSVM, hinge,
 # VEM* are 1 and tracing does not count. `bound` is the ELBO with the log prior density of the
 # hyperparameters; only those with the same likelihood can be compared.
 
@@ -250,6 +250,23 @@ table["time"] = table.pop("seconds") / table.index.get_level_values("data").map(
 table[["bound", "time", "error", "nll", "brier", "ece"]].round(
     {"bound": 1, "time": 1, "error": 4, "nll": 4, "brier": 4, "ece": 4}
 )
+
+# %% [markdown]
+# ## What is seen
+#
+# With one likelihood, Bernoulli's, three ways end at one bound and one set of scores: VEM takes
+# half of the time of natural gradients + Adam on Friedman's function, a third on breast cancer,
+# and has no rate to choose; L-BFGS on everything together takes some four times as long as VEM.
+# Adam's time is that of the best of three rates; all three were fitted.
+#
+# The hinge has the least error, NLL and calibration error on Friedman's function, where all find
+# the three strongest inputs, the fourth and, just, the fifth, and the hinge tells the others apart
+# most clearly. On breast cancer, 30 inputs of which many say the same, lengthscales for each help
+# nobody: all but ML2 err alike, and SVC, with one gamma and Platt's sigmoid, has the best NLL and
+# Brier score.
+#
+# ML2 on so few rows is slow, and on Friedman's function it has not arrived: its bound is below
+# VEM's, and so are its scores.
 
 # %% [markdown]
 # ## What this does not show

@@ -40,7 +40,7 @@ import gpflow_bsvm as gb
 from gpflow_bsvm.generated import SUSY_FEATURES, SusyLike
 
 # %% short="SIZES, M, BATCH, TEST_ROWS = (3000, 12_000), 20, 500, 2000"
-SIZES, M, BATCH, TEST_ROWS = (30_000, 150_000, 600_000), 64, 1000, 50_000
+SIZES, M, BATCH, TEST_ROWS = (15_000, 75_000, 300_000), 64, 1000, 20_000
 
 # %% [markdown]
 # ## 1. Files
@@ -330,6 +330,21 @@ print(f"least error: {np.minimum(P_true, 1 - P_true).mean():.4f}")
 table[["passes", "memory", "time", "error", "nll", "auc", "distance"]].round(
     {"memory": 0, "time": 2, "error": 4, "nll": 4, "auc": 4, "distance": 4}
 )
+
+# %% [markdown]
+# ## What is seen
+#
+# At a fixed kernel all are within .003 of each other in NLL from 75 000 rows on, and more rows
+# hardly help: 64 points at this kernel have no more to say. One pass of SVGP in minibatches takes
+# a third to a half of the time of our whole fit, and scores as well; Nystroem and SGD, with a
+# chosen alpha, are as cheap, have the best NLL on the largest set, and are farther from the true
+# probabilities. What our passes buy is a fit without step size or schedule, and an end that is
+# known.
+#
+# Memory is no argument at these sizes: ours keeps features as long as they take less than 256 MB,
+# and so takes more than the rows themselves would, the minibatches of others a few MB. The
+# interrupted fit goes on in the pass in which it was, and ends bit by bit where the undisturbed
+# one does; parts in turn end where one fit to all ends.
 
 # %% [markdown]
 # ## What this does not show
