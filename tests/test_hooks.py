@@ -54,14 +54,14 @@ def rows(likelihood, num_rows=5):
     [
         (gpflow.likelihoods.Bernoulli(), "link"),
         (Probit(), "LINK CHECK_LABELS"),
-        (Hinge(), "SITES DRAW_SITES ALPHA LINK CHECK_LABELS CHECK_LEARNABLE"),
+        (Hinge(), "SITES SITE_SLOPES DRAW_SITES ALPHA LINK CHECK_LABELS CHECK_LEARNABLE"),
         (
             Hinge(bound="augmented"),
-            "SITES POINT_SITES DRAW_SITES ALPHA LINK CHECK_LABELS CHECK_LEARNABLE",
+            "SITES SITE_SLOPES POINT_SITES DRAW_SITES ALPHA LINK CHECK_LABELS CHECK_LEARNABLE",
         ),
         (NormalizedHinge(), "LINK CHECK_LABELS"),
-        (PolyaGammaLogistic(), "SITES POINT_SITES LINK CHECK_LABELS"),
-        (CrammerSinger(3), "SITES LINK CHECK_LABELS CHECK_LEARNABLE SHIFT_INVARIANT"),
+        (PolyaGammaLogistic(), "SITES SITE_SLOPES POINT_SITES LINK CHECK_LABELS"),
+        (CrammerSinger(3), "SITES SITE_SLOPES LINK CHECK_LABELS CHECK_LEARNABLE SHIFT_INVARIANT"),
     ],
     ids=lambda value: type(value).__name__,
 )

@@ -21,7 +21,7 @@ from ..engine.natural_gradient import batch_marginals
 from ..engine.networks import as_variables, in_training
 from ..engine.projection import look_at
 from ..engine.shared_graph import concrete, spec_of
-from ..engine.statistics import accumulate, localise, sum_sites
+from ..engine.statistics import accumulate, local_for_gradient, sum_sites
 
 
 class Constants(NamedTuple):
@@ -133,7 +133,7 @@ class Learner:
             tape.watch(mine)
             rows = look_at(self._prior, batch, constants.jitter)
             f = batch_marginals(rows.features.phi, natural)
-            local = localise(self._likelihood, rows, f)
+            local = local_for_gradient(self._likelihood)(self._likelihood, rows, f)
             loss = -constants.scale * tf.reduce_sum(local.expectation)
             loss -= self._hyper.plan.log_prior(mine)
             loss += sum(part for network in self._hyper.networks for part in network.losses())
