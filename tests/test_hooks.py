@@ -56,14 +56,14 @@ def rows(likelihood, num_rows=5):
     [
         (gpflow.likelihoods.Bernoulli(), "link"),
         (Probit(), "LINK CHECK_LABELS"),
-        (Hinge(), f"SITES DRAW_SITES {LOCAL} LINK CHECK_LABELS CHECK_LEARNABLE"),
+        (Hinge(), f"SITES SITE_SLOPES DRAW_SITES {LOCAL} LINK CHECK_LABELS CHECK_LEARNABLE"),
         (
             Hinge(bound="augmented"),
-            f"SITES POINT_SITES DRAW_SITES {LOCAL} LINK CHECK_LABELS CHECK_LEARNABLE",
+            f"SITES SITE_SLOPES POINT_SITES DRAW_SITES {LOCAL} LINK CHECK_LABELS CHECK_LEARNABLE",
         ),
         (NormalizedHinge(), "LINK CHECK_LABELS"),
-        (PolyaGammaLogistic(), "SITES POINT_SITES LINK CHECK_LABELS"),
-        (CrammerSinger(3), f"SITES {SEVERAL}"),
+        (PolyaGammaLogistic(), "SITES SITE_SLOPES POINT_SITES LINK CHECK_LABELS"),
+        (CrammerSinger(3), f"SITES SITE_SLOPES {SEVERAL}"),
         (CrammerSinger(3, bound="wistuba2018"), f"SITES HELD_SITES {SEVERAL}"),
     ],
     ids=lambda value: type(value).__name__,

@@ -22,7 +22,7 @@ from ..engine.natural_gradient import batch_marginals
 from ..engine.networks import as_variables, in_training
 from ..engine.projection import Projected, look_at, prior_factor, project
 from ..engine.shared_graph import concrete, spec_of
-from ..engine.statistics import accumulate, localise, sum_sites
+from ..engine.statistics import accumulate, local_for_gradient, sum_sites
 
 
 class Constants(NamedTuple):
@@ -140,7 +140,7 @@ class Learner:
             rows = Projected(batch, project(self._prior, batch.X, Lz))
             seen = natural if self._whitened else _of_same_u(natural, tf.stop_gradient(Lz), Lz)
             f = batch_marginals(rows.features.phi, seen)
-            local = localise(self._likelihood, rows, f)
+            local = local_for_gradient(self._likelihood)(self._likelihood, rows, f)
             loss = -constants.scale * tf.reduce_sum(local.expectation)
             if not self._whitened:  # else the divergence from the prior does not depend on it
                 loss += solve(seen).kl

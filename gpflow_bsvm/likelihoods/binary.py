@@ -136,8 +136,8 @@ class PolyaGammaLogistic(BinaryLikelihood):
     distribution function nearest to the logistic one.
     """
 
-    #: Sites at variance 0 are those of expectation maximisation.
-    has_point_sites = True
+    #: Sites at variance 0 are those of expectation maximisation, and all are derivatives.
+    has_point_sites = sites_are_slopes = True
     neutral_link: ClassVar = {"scale": 1 / LOGISTIC_SCALE, "offset": 0.0}
 
     @inherit_check_shapes

@@ -23,6 +23,9 @@ class Hook(enum.Enum):
     #: `sites(X, Fmu, Fvar, Y) -> Sites`, as Fmu: the Gaussian sites in closed form. Without it
     #: `gpflow_bsvm.likelihoods.sites` differentiates `variational_expectations`.
     SITES = "sites", "sites in closed form", "Hinge, OneVsRest or CrammerSinger"
+    #: Bool: whether `sites` are the derivatives of `variational_expectations` at all Fmu and Fvar,
+    #: with no precision set to 0: gradients are taken from them then, see `local_slopes`.
+    SITE_SLOPES = "sites_are_slopes"
     #: Bool: whether sites at Fvar = 0 touch log p(Y | F) from below at F = Fmu, as expectation
     #: maximisation needs them. It may depend on the bound.
     POINT_SITES = "has_point_sites", "sites at a point", 'Hinge or OneVsRest, bound="augmented"'

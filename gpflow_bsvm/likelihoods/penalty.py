@@ -121,6 +121,11 @@ class Penalized(Likelihood):
         """:return: whether sites at variance 0 are those of expectation maximisation."""
         return self.bound.has_point_sites
 
+    @property
+    def sites_are_slopes(self) -> bool:
+        """:return: see `Hook`; a bound without sites of its own may have a precision set to 0."""
+        return type(self.bound).sites is not Bound.sites
+
     def targets(self, Y: TensorType, F: TensorType) -> tf.Tensor:
         """:return: labels as the loss has them, as F: here in {-1, +1}."""
         return signs(Y, F)
