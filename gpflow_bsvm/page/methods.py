@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from ..compare.machine import provenance
+from ..compare.protocol import Comparison
+from ..compare.registry import BASELINES
 from ..datasets import Dataset
-from .machine import provenance
 from .markup import Markup, element, join, table
-from .protocol import Comparison
-from .registry import BASELINES
 
 #: Arrays of more entries are summarised.
 _MOST_ENTRIES = 12

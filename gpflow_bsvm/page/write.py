@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from ..atomic import whole_file
+from ..compare.protocol import Comparison
+from ..compare.report import TIMES, summary
 from ..metrics import METRICS
-from . import method_tables, words
+from . import methods, words
 from .contests import LEVEL, ROW_LOSSES, contest
 from .markup import Markup, element, join, table
-from .page_style import STYLE
 from .pictures import Gallery
-from .protocol import Comparison
-from .report import TIMES, summary
+from .style import STYLE
 
 #: Nothing may be fetched or run.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
@@ -58,7 +58,7 @@ def page(comparisons: Sequence[Comparison], *, command: str = "", pictures: bool
         body += _all_sets(shown, gallery)
     for number, comparison in enumerate(shown, 1):
         body += _one_set(comparison, f"set-{number}", gallery)
-    body += [_how_to_read(shown[0]), method_tables.settings(shown, command)]
+    body += [_how_to_read(shown[0]), methods.settings(shown, command)]
     return _document(title, body)
 
 

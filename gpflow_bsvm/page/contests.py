@@ -12,8 +12,8 @@ import numpy as np
 from gpflow.base import AnyNDArray
 from scipy import stats
 
+from ..compare.protocol import Comparison
 from ..metrics import CLIP, METRICS
-from .protocol import Comparison
 
 #: Of all intervals.
 LEVEL = 0.95

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import plotting
+from ..compare.protocol import Comparison
+from ..compare.report import draw_times
 from ..metrics import METRICS
 from ..optional import require
 from ..plotting.scores import time_axis
 from .contests import Contest, contest, mean_ranks
 from .markup import Markup, element
-from .protocol import Comparison
-from .report import draw_times
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -23,15 +23,10 @@ from gpflow_bsvm.compare import (
     FoldScore,
     Settings,
     Trace,
-    contests,
-    markup,
-    method_tables,
-    page,
-    pictures,
     report,
-    words,
 )
 from gpflow_bsvm.datasets import Dataset
+from gpflow_bsvm.page import contests, markup, methods, pictures, words, write
 
 FAST = ["--target", "kind", "--folds", "2", "--num-inducing", "5", "--no-progress"]
 NASTY = '<script>alert("$x$")</script> & Söhne'
@@ -262,14 +257,14 @@ def written(tmp_path_factory):
     folder = tmp_path_factory.mktemp("page")
 
     @functools.cache
-    def write(with_pictures):
+    def written_with(with_pictures):
         path = folder / f"{with_pictures}" / "report.html"
         path.parent.mkdir()
         command = f"gpflow-bsvm compare '{NASTY}'"
-        page.write_page(sets, path, command=command, pictures=with_pictures)
+        write.write_page(sets, path, command=command, pictures=with_pictures)
         return sets, path
 
-    return write
+    return written_with
 
 
 @pytest.mark.parametrize("with_pictures", [False, pytest.param(True, marks=pytest.mark.slow)])
@@ -297,7 +292,7 @@ def test_the_page_shows_what_came_out(written):
     for one in sets:
         for sentence in words.outcome(one):
             assert sentence in read.text
-        for record in page.summary(one.fold_scores):
+        for record in write.summary(one.fold_scores):
             if record["mean"]["nll"] is not None:
                 assert f"{record['mean']['nll']:.3f}" in read.text
     assert f"svc, 1 of 2 folds: {FAILED}" in read.text
@@ -317,7 +312,7 @@ def test_pictures_take_the_pages_colours(written):
 
 
 def test_bold_are_the_best_and_their_ties():
-    text = page.page([three()], pictures=False)
+    text = write.page([three()], pictures=False)
     assert "<svg" not in text
     rows = re.findall(r'<tr><th scope="row">(\w+)</th>(.*?)</tr>', text)[:3]
     bold = [name for name, cells in rows if "<b>" in cells.split("</td>")[2]]  # of NLL
@@ -337,12 +332,12 @@ def test_a_page_of_ranks_and_of_curves():
         "bsvm": Trace([0.1, 0.2, 0.4], [-9.0, -5.0, -4.0], [0.4, 0.3, 0.2], [3, 2, 1])
     }
     # Two of curves on the first set; mean ranks in two scores.
-    assert page.page(sets).count("<figure") == 2 * 7 + 2 + 2
+    assert write.page(sets).count("<figure") == 2 * 7 + 2 + 2
 
 
 def test_a_page_of_failures_only():
     done = three(failing=[(name, fold) for name in ("bsvm", "svgp", "svc") for fold in (0, 1)])
-    read = Reader(page.page([done]))
+    read = Reader(write.page([done]))
     assert "there is no result" in read.text and f"bsvm, 2 of 2 folds: {FAILED}" in read.text
 
 
@@ -350,7 +345,7 @@ def test_nothing_to_report(tmp_path):
     done = three()
     done.fold_scores = []
     with pytest.raises(ValueError, match="no model was fitted to any fold"):
-        page.write_page([done], tmp_path / "page.html")
+        write.write_page([done], tmp_path / "page.html")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -363,18 +358,18 @@ def test_an_old_page_stays_until_the_new_one_is_whole(tmp_path, monkeypatch):
 
     monkeypatch.setattr("os.fsync", fail)
     with pytest.raises(OSError, match="No space left"):
-        page.write_page([three()], path, pictures=False)
+        write.write_page([three()], path, pictures=False)
     assert path.read_text() == "old" and len(list(tmp_path.iterdir())) == 1
 
 
 def test_fingerprints_know_rows_labels_and_order():
     dataset = three().dataset
-    prints = {method_tables.fingerprint(dataset)}
-    prints.add(method_tables.fingerprint(replace(dataset, name="another")))
+    prints = {methods.fingerprint(dataset)}
+    prints.add(methods.fingerprint(replace(dataset, name="another")))
     assert len(prints) == 1
-    prints.add(method_tables.fingerprint(replace(dataset, X=dataset.X[::-1])))
-    prints.add(method_tables.fingerprint(replace(dataset, y=dataset.y[::-1])))
-    prints.add(method_tables.fingerprint(replace(dataset, X=dataset.X + 1e-15)))
+    prints.add(methods.fingerprint(replace(dataset, X=dataset.X[::-1])))
+    prints.add(methods.fingerprint(replace(dataset, y=dataset.y[::-1])))
+    prints.add(methods.fingerprint(replace(dataset, X=dataset.X + 1e-15)))
     assert len(prints) == 4
 
 
@@ -390,7 +385,7 @@ def test_fingerprints_know_rows_labels_and_order():
     ],
 )
 def test_parameters_as_text(value, text):
-    assert method_tables.as_text(value) == text
+    assert methods.as_text(value) == text
 
 
 def test_what_differs_between_data_sets_has_a_line_for_each(monkeypatch):
@@ -398,7 +393,7 @@ def test_what_differs_between_data_sets_has_a_line_for_each(monkeypatch):
     for number, done in enumerate(sets):
         told = {"svc": {"C": number, "cv": 5}}
         monkeypatch.setattr(done, "parameters", lambda told=told: told)
-    text = page.page(sets, pictures=False)
+    text = write.page(sets, pictures=False)
     assert [text.count(row) for row in (">C, one<", ">C, two<", ">cv<", ">C<")] == [1, 1, 1, 0]
 
 
@@ -566,7 +561,7 @@ def test_every_kind_of_model_tells_its_parameters(name):
         "gpc": "optimizer",
     }
     assert expected[name] in told
-    assert all(method_tables.as_text(value) for value in told.values())
+    assert all(methods.as_text(value) for value in told.values())
 
 
 # --- in a browser --------------------------------------------------------------------------------

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from ..compare.protocol import Comparison
 from .contests import LEVEL, Contest, Interval, contest, mean_ranks
-from .protocol import Comparison
 
 #: The scores that are told, and how a sentence on each begins.
 TOLD = {
