@@ -136,7 +136,10 @@ def test_factors_at_the_start_are_seeded_and_not_zero(data):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", LIKELIHOODS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.drill] * ("hinge" in name)) for name in LIKELIHOODS],
+)
 def test_rank_n_is_the_best_gaussian(data, name):
     model = make(data, N, LIKELIHOODS[name](), fixed=True)
     elbo, other = settle(model), as_vgp(model)
@@ -154,6 +157,7 @@ def test_rank_n_is_the_best_gaussian(data, name):
         np.testing.assert_allclose(one, two, rtol=5e-3, atol=1e-3)
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 def test_the_bound_rises_with_the_rank(data):
     elbos = [settle(make(data, rank, fixed=True)) for rank in (0, 2, 5, N)]
@@ -161,6 +165,7 @@ def test_the_bound_rises_with_the_rank(data):
     assert elbos[1] > elbos[0] + 0.1
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 def test_few_factors_need_noise(data):
     """What V cannot say of a smooth kernel, it can say of one with a White in it."""
