@@ -7,6 +7,9 @@ r"""The free energy of a Gaussian with factor-analysed covariance (Seeger 2000, 
 log|Sigma| = log|V| + log|I + C^T V^-1 C| is of a J x J matrix. With mu = m + L a, C = L B and
 V_n = u_n / [K^-1]_nn the trace is |B|^2 + sum_n u_n: the prior is a = 0 in units of its own
 deviation, and u_n = 1 the best V of rank 0 before any datum is seen, however nearly singular K is.
+The best V_n is often 0, as in all factor analysis: there the factors say all of f_n (a Heywood
+case). V_n^-1 then drowns I in C^T V^-1 C, so that u_n is at least `LEAST_REST`, at a cost in F of
+half of it for a row.
 Once per kernel the factor L and the diagonal of K^-1 cost O(N^3); the rest is O(N^2 J).
 """
 
@@ -23,13 +26,20 @@ from .hyperparameters import differentiable
 from .projection import Prior, prior_factor
 from .shared_graph import Compiled
 
+#: Least u_n. At 1e-14, where an optimiser of log u_n comes to, F is wrong by 1e-3.
+LEAST_REST = 1e-6
+
 
 class FactoredGaussian(NamedTuple):
     """q(f), in the units of the prior, see above."""
 
     a: tf.Tensor  #: [N, 1], mean
     B: tf.Tensor  #: [N, J], factors
-    log_u: tf.Tensor  #: [N, 1], logarithm of the rest
+    log_u: tf.Tensor  #: [N, 1], logarithm of the rest above the least
+
+    def rest(self) -> tf.Tensor:
+        """:return: u, [N, 1]."""
+        return LEAST_REST + tf.exp(self.log_u)
 
 
 class PriorRoot(NamedTuple):
@@ -64,7 +74,7 @@ def prior_root(prior: Prior, X: tf.Tensor, jitter: tf.Tensor) -> PriorRoot:
 def moments(q: FactoredGaussian, root: PriorRoot) -> Moments:
     """:return: mu, C and V."""
     mean = root.mean + tf.matmul(root.L, q.a)
-    return Moments(mean, tf.matmul(root.L, q.B), tf.exp(q.log_u) / root.precision)
+    return Moments(mean, tf.matmul(root.L, q.B), q.rest() / root.precision)
 
 
 def divergence(q: FactoredGaussian, root: PriorRoot, of: Moments) -> tf.Tensor:
@@ -73,7 +83,7 @@ def divergence(q: FactoredGaussian, root: PriorRoot, of: Moments) -> tf.Tensor:
     inner = tf.matmul(A, A, transpose_a=True) + tf.eye(tf.shape(A)[1], dtype=A.dtype)
     roots = tf.linalg.diag_part(tf.linalg.cholesky(inner)), tf.linalg.diag_part(root.L)
     log_inner, log_prior = (2 * tf.reduce_sum(tf.math.log(part)) for part in roots)
-    trace = tf.reduce_sum(tf.exp(q.log_u)) + tf.reduce_sum(tf.square(q.B))
+    trace = tf.reduce_sum(q.rest()) + tf.reduce_sum(tf.square(q.B))
     shift = tf.reduce_sum(tf.square(q.a)) - tf.cast(tf.size(q.a), A.dtype)
     return 0.5 * (trace + shift + log_prior - tf.reduce_sum(tf.math.log(of.rest)) - log_inner)
 

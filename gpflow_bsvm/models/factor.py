@@ -7,7 +7,6 @@ from typing import Any
 import gpflow
 import numpy as np
 import tensorflow as tf
-import tensorflow_probability as tfp
 from check_shapes import check_shapes, inherit_check_shapes
 from gpflow import Parameter
 from gpflow.base import AnyNDArray, InputData, MeanAndVariance, RegressionData
@@ -21,7 +20,14 @@ from ..checks import check_whole
 from ..data.batch import Batch
 from ..data.checks import check_data, check_dtype
 from ..engine.contracts import jitter_of
-from ..engine.factored import FactoredGaussian, Moments, PriorRoot, bound_of_prior, moments
+from ..engine.factored import (
+    LEAST_REST,
+    FactoredGaussian,
+    Moments,
+    PriorRoot,
+    bound_of_prior,
+    moments,
+)
 from ..engine.factored import prior_root as root_of
 from ..engine.natural import Natural, to_natural
 from ..likelihoods.labels import check_binary_labels, num_latents
@@ -56,7 +62,8 @@ class FactorVGP(SparseFeatures, gpflow.models.GPModel, gpflow.models.InternalDat
 
     :ivar q_mu: [N, 1],
     :ivar q_factors: [N, J], and
-    :ivar q_rest: [N, 1], positive; 1 at the start, and at the best q below 1.
+    :ivar q_rest: [N, 1], above 1e-6; 1 at the start, and at the best q below 1. Where the factors
+        say all of f_n it tends to that least, which costs the bound 5e-7.
     """
 
     _names_of_q = ("q_mu", "q_factors", "q_rest")
@@ -94,7 +101,8 @@ class FactorVGP(SparseFeatures, gpflow.models.GPModel, gpflow.models.InternalDat
         self.num_data = None
         self.q_mu = Parameter(np.zeros((len(X), 1), X.dtype))
         self.q_factors = Parameter(start_factors(len(X), rank, seed).astype(X.dtype))
-        self.q_rest = Parameter(np.ones((len(X), 1), X.dtype), transform=tfp.bijectors.Exp())
+        above = gpflow.utilities.positive(LEAST_REST, base="exp")
+        self.q_rest = Parameter(np.ones((len(X), 1), X.dtype), transform=above)
 
     def _warn_of_duplicates(self) -> None:
         """Equal rows are two data; the jitter tells them apart."""
