@@ -64,7 +64,7 @@ def rows(likelihood, num_rows=5):
         (NormalizedHinge(), "LINK CHECK_LABELS"),
         (PolyaGammaLogistic(), "SITES SITE_SLOPES POINT_SITES LINK CHECK_LABELS"),
         (CrammerSinger(3), f"SITES SITE_SLOPES {SEVERAL}"),
-        (CrammerSinger(3, bound="wistuba2018"), f"SITES HELD_SITES {SEVERAL}"),
+        (CrammerSinger(3, bound="wistuba2018"), f"SITES SITE_SLOPES HELD_SITES {SEVERAL}"),
     ],
     ids=lambda value: type(value).__name__,
 )
