@@ -82,6 +82,39 @@ def test_walk_is_greedy_and_comes_near():
     assert not walked(Bowl(), 100).converged and walked(Bowl(), 100).evaluations == 100
 
 
+class Ones:
+    """Steps of one size, in the place of a random generator."""
+
+    def normal(self):
+        return 1.0
+
+
+@pytest.mark.parametrize(("sign", "factor"), [(-1.0, 1.3), (1.0, 1 / 1.3)])
+def test_each_parameters_steps_grow_where_they_stay_and_shrink_where_not(sign, factor):
+    """In balance where half of them stay (section 4.1)."""
+    search, bounds = Bowl(), np.tile([-1e9, 1e9], (4, 1))
+    search.cost = lambda x: search.seen.append(x) or float(sign * x[0] + x[1])
+    walk(search, START, 0.0, bounds, 20, Ones())
+    first, second = (np.array(search.seen)[entry::4, entry] for entry in (0, 1))
+    sizes = 0.5 * factor ** np.arange(5)
+    np.testing.assert_allclose(np.diff(first, prepend=0.0) if sign < 0 else first, sizes)
+    np.testing.assert_allclose(second[:4], 0.5 / 1.3 ** np.arange(4))  # a rate of its own
+
+
+def test_a_fifth_of_the_steps_stay_as_a_walk_converges():
+    """Not half: of a step in one parameter, less than half can gain (docstring of `walk`)."""
+    stayed = tried = 0
+    for seed in range(40):
+        search = Bowl()
+        walked(search, seed=seed)
+        place, cost = START, search.cost(START)
+        for x in search.seen[1:-1]:
+            new = Bowl().cost(x)
+            stayed, tried = stayed + (new < cost), tried + 1
+            place, cost = (x, new) if new < cost else (place, cost)
+    assert 0.15 < stayed / tried < 0.3
+
+
 def test_walks_of_other_seeds_are_others():
     ends = [walked(Bowl(), 20, seed=seed).x for seed in (0, 0, 1)]
     np.testing.assert_array_equal(ends[0], ends[1])
