@@ -113,7 +113,7 @@ def test_chains_start_at_the_mode_and_theta_is_y_alpha(data):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("penalty", [1.0, 100.0])
+@pytest.mark.parametrize("penalty", [1.0, 30.0])
 def test_steps_and_their_number_adapt_to_the_penalty(penalty):
     criterion = SampledEvidence(sampler=StaticHMC(50, 100))
     samples = criterion.posterior(kernel_with_offset(), make_data(12), penalty).samples
@@ -261,8 +261,15 @@ def test_errors_are_those_of_means():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("slack", ["linear", "quadratic"])
-@pytest.mark.parametrize("size", [2, pytest.param(3, marks=pytest.mark.drill)])
+@pytest.mark.parametrize(
+    ("size", "slack"),
+    [
+        (2, "linear"),
+        pytest.param(2, "quadratic", marks=pytest.mark.drill),
+        pytest.param(3, "linear", marks=pytest.mark.drill),
+        pytest.param(3, "quadratic", marks=pytest.mark.drill),
+    ],
+)
 def test_gradients_are_those_of_numerical_integration(size, slack):
     kernel, penalty = tiny_kernel(), 1.5
     expected = differences(lambda: exact(kernel, size, penalty, slack), kernel)
@@ -304,7 +311,7 @@ def test_gibbs_hmc_and_both_forms_agree(data):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("slack", ["linear", "quadratic"])
+@pytest.mark.parametrize("slack", ["linear", pytest.param("quadratic", marks=pytest.mark.drill)])
 def test_values_are_those_of_numerical_integration(slack):
     kernel, penalty = tiny_kernel(), 1.5
     criterion = SampledEvidence(slack, StaticHMC(200, 100, leapfrog_steps=8), rungs=5)
@@ -322,7 +329,7 @@ def test_values_have_the_gradients():
     data, h = make_data(15), 0.5
     kernel = gpflow.kernels.SquaredExponential(3.0, lengthscales=2.5)
     gpflow.set_trainable(kernel.variance, False)
-    criterion = SampledEvidence(sampler=StaticHMC(200, 150), rungs=6)
+    criterion = SampledEvidence(sampler=StaticHMC(400, 150), rungs=6)
     gradient = criterion.gradient(kernel, data, 2.0)
     ends = []
     for sign in (1, -1):
@@ -332,7 +339,7 @@ def test_values_have_the_gradients():
     both = np.hypot(
         np.hypot(ends[0].error, ends[1].error) / (2 * h), gradient.error.kernel[".lengthscales"]
     )
-    assert both < 5e-3 < abs(slope) / 20
+    assert both < 7e-3 < abs(slope) / 15
     # the rest is h^2 / 6 of the third derivative, 5e-4, and what six rungs leave
     agree(gradient.kernel[".lengthscales"], slope, both, atol=2e-3)
 
