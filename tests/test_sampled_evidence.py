@@ -139,6 +139,7 @@ def test_what_never_moves_is_told(data):
     with pytest.raises(ValueError, match="R-hat needs 4 draws of each chain, there are 3"):
         Samples(samples.s[:, :3], model).rhat()
     assert np.isnan(Samples(samples.s[:, :1], model).acceptance).all()
+    assert np.isinf(Samples(np.zeros((2, 8, 1, 3)), model).rhat()).all()  # 0 / 0
 
 
 class Fixed(StaticHMC):
