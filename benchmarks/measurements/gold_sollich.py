@@ -48,7 +48,7 @@ MOST_ROUNDS = 20
 #: So many starts, and seeds, see what is slow, or what is all but the same from each of them.
 FEW = 3
 #: 16 chains of this length.
-SAMPLER = StaticHMC(num_draws=200, burn_in=150)
+SAMPLER = StaticHMC(num_draws=200, burn_in=150, leapfrog_steps=15)
 #: On a set for which that takes minutes: the paper's own way, from its one start.
 WALKED, WALK_EVALUATIONS = "crabs", 200
 

@@ -25,6 +25,8 @@ from .samples import Sampler
 #: far is independent of the one before, one twice as far its mirror image, one four times as far
 #: the same again.
 _LONGEST = math.pi / 2
+#: Leapfrog steps of a trajectory whose number is left to the sampler, at least and at most.
+_FEWEST, _MOST = 15, 500
 
 
 class NoUTurn(NamedTuple):
@@ -38,7 +40,8 @@ class Leapfrog(NamedTuple):
 
     burn_in: tf.Tensor  #: []
     step_size: tf.Tensor  #: [], the first
-    steps: tf.Tensor  #: [], of a trajectory
+    fewest: tf.Tensor  #: [], steps of a trajectory
+    most: tf.Tensor  #: []
 
 
 class Hamiltonian(Sampler):
@@ -96,8 +99,9 @@ class HMC(Hamiltonian):
 @dataclass(frozen=True)
 class StaticHMC(Hamiltonian):
     r"""
-    As `HMC`, by trajectories of a fixed number of leapfrog steps (Gold & Sollich 2003, section 4.2,
-    eq. 21-23). Where f = Lz s with a square Lz, so that K = Lz Lz^T is its prior covariance,
+    As `HMC`, by trajectories of leapfrog steps that do not look for their end (Gold & Sollich 2003,
+    section 4.2, eq. 21-23). Where f = Lz s with a square Lz, so that K = Lz Lz^T is its prior
+    covariance,
 
         H = 1/2 p^T K p + 1/2 f^T K^-1 f - sum_n log L(y_n | f_n),    theta = K^-1 f = Lz^-T s,
         d theta / dt = p,    d p / dt = -theta + d/df sum_n log L(y_n | f_n),
@@ -108,12 +112,13 @@ class StaticHMC(Hamiltonian):
 
     Chains start at draws of the model's q: of the prior as long as it is not fitted, at the mode
     after `ECM`. The step size adapts in four fifths of the burn-in, so that three of four
-    trajectories are accepted; a steep loss thus has short ones (the paper's 1 / C), and none takes
-    longer than pi / 2, a quarter of the period of f under the prior.
+    trajectories are accepted: a steep loss has short steps. No trajectory takes longer than pi / 2,
+    a quarter of the period of f under the prior, and as long each is, by as many steps as that
+    takes, 15 to 500, if `leapfrog_steps` does not say how many.
 
     :ivar num_draws: and `num_chains`, `seed`: as in `Gibbs`. More chains cost little.
     :ivar burn_in: first draws of each chain, not kept.
-    :ivar leapfrog_steps: of each trajectory.
+    :ivar leapfrog_steps: of each trajectory; None: as many as make it pi / 2 long.
     :ivar step_size: the first, in units of the whitened s; without burn-in, of all.
     """
 
@@ -123,19 +128,21 @@ class StaticHMC(Hamiltonian):
     burn_in: int = 300
     num_chains: int = 16
     seed: int = 0
-    leapfrog_steps: int = 15
+    leapfrog_steps: int | None = None
     step_size: float = 0.1
 
     def __post_init__(self) -> None:
         check_whole(1, num_draws=self.num_draws, num_chains=self.num_chains)
-        check_whole(1, leapfrog_steps=self.leapfrog_steps)
+        if self.leapfrog_steps is not None:
+            check_whole(1, leapfrog_steps=self.leapfrog_steps)
         check_whole(0, burn_in=self.burn_in, seed=self.seed)
         check_number(1e-9, step_size=self.step_size)
 
     def _how(self) -> Leapfrog:
-        size = min(self.step_size, _LONGEST / self.leapfrog_steps)
-        size = tf.constant(size, default_float())
-        return Leapfrog(tf.constant(self.burn_in), size, tf.constant(self.leapfrog_steps))
+        given = self.leapfrog_steps
+        fewest, most = (_FEWEST, _MOST) if given is None else (given, given)
+        size = tf.constant(min(self.step_size, _LONGEST / fewest), default_float())
+        return Leapfrog(tf.constant(self.burn_in), size, tf.constant(fewest), tf.constant(most))
 
     def _start(self, model: Model) -> AnyNDArray:
         q = compiled_solve(model.natural())
@@ -160,18 +167,25 @@ def _kernel(likelihood: Likelihood, rows: Projected, how: NoUTurn | Leapfrog) ->
         size = tf.constant(0.1, default_float())
         inner = tfp.mcmc.NoUTurnSampler(log_density, size, max_tree_depth=8)
         return tfp.mcmc.DualAveragingStepSizeAdaptation(inner, num_adaptation_steps=steps)
-    inner = tfp.mcmc.HamiltonianMonteCarlo(log_density, how.step_size, how.steps)
-    longest = _LONGEST / tf.cast(how.steps, how.step_size.dtype)
+    number = _number(how, how.step_size)
+    inner = tfp.mcmc.HamiltonianMonteCarlo(log_density, how.step_size, number)
+    longest = _LONGEST / tf.cast(how.fewest, how.step_size.dtype)
 
     def set_size(results: Any, size: tf.Tensor) -> Any:
         # Where nothing adapts, TFP would go on with a step of 1.
         size = tf.where(steps > 0, tf.minimum(size, longest), how.step_size)
-        accepted = results.accepted_results._replace(step_size=size)
-        return results._replace(accepted_results=accepted)
+        sizes = {"step_size": size, "num_leapfrog_steps": _number(how, size)}
+        return results._replace(accepted_results=results.accepted_results._replace(**sizes))
 
     return tfp.mcmc.DualAveragingStepSizeAdaptation(
         inner, num_adaptation_steps=steps, step_size_setter_fn=set_size
     )
+
+
+def _number(how: Leapfrog, size: tf.Tensor) -> tf.Tensor:
+    """:return: how many steps of this size a trajectory has, []."""
+    whole = tf.cast(tf.minimum(_LONGEST / size + 1e-9, 1e6), tf.int32)
+    return tf.clip_by_value(whole, how.fewest, how.most)
 
 
 @Compiled

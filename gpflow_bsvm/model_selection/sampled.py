@@ -108,8 +108,11 @@ class SampledEvidence(Criterion):
         points, weights = roots_legendre(self.rungs)
         places, weights = (points + 1) / 2, weights / 2
         steps = C * _POWER * places ** (_POWER - 1) * weights
-        means = [self._mean_loss(kernel, data, C * t**_POWER) for t in places]
-        losses, errors = np.array(means).T
+        found = [self._mean_loss(kernel, data, C * t**_POWER) for t in places]
+        losses, errors = np.array([mean for mean, _ in found]).T
+        faults = [fault for _, fault in found if fault]
+        if faults:
+            _tell(f"at {len(faults)} of {self.rungs} rungs {faults[-1]}", stacklevel=3)
         value = float(log_kappa(self.slack, tf.constant(C, tf.float64))) - steps @ losses
         return Estimate(float(value), float(np.sqrt(np.square(steps * errors).sum())))
 
@@ -146,10 +149,14 @@ class SampledEvidence(Criterion):
         error = Gradient(math.nan, errors, float(_error(by_penalty, trusted)))
         return Gradient(math.nan, means, float(by_penalty.mean()), error)
 
-    def _mean_loss(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> Estimate:
+    def _mean_loss(
+        self, kernel: Kernel, data: tuple[Any, Any], penalty: float
+    ) -> tuple[Estimate, str]:
+        """:return: the mean loss, and what is wrong with the draws."""
         draws = self.posterior(kernel, data, penalty)
         parts = draws.parts(draws.mean_losses).mean(axis=1)
-        return Estimate(float(parts.mean()), float(_error(parts, _moves(draws))))
+        error = float(_error(parts, not len(draws.stuck())))
+        return Estimate(float(parts.mean()), error), _fault(draws)
 
 
 def _by_kernel(kernel: Kernel, X: Any, by_gram: AnyNDArray) -> dict[str, AnyNDArray]:
@@ -181,31 +188,35 @@ def _error(parts: AnyNDArray, trusted: bool) -> AnyNDArray:
 
 
 def _is_trusted(draws: Posterior) -> bool:
-    """:return: whether the scatter of the draws tells anything of errors."""
+    """:return: whether the scatter of the draws tells anything of errors; warnings tell why not."""
     seen = bool(draws.pulls.any())
     if not seen:
-        warnings.warn(
+        _tell(
             "no draw has slack: the evidence's gradient by the kernel is 0 as far as the draws "
             "tell; use more draws, or a smaller penalty",
             stacklevel=4,
         )
-    return _moves(draws) and seen
+    if fault := _fault(draws):
+        _tell(fault, stacklevel=4)
+    return seen and not len(draws.stuck())
 
 
-def _moves(draws: Posterior) -> bool:
-    """:return: whether all chains moved; a warning tells of those that did not, or disagree."""
+def _fault(draws: Posterior) -> str:
+    """:return: of chains that did not move, or that disagree; empty if there are none."""
     chains, number = draws.samples.s.shape[:2]
     stuck = draws.stuck()
     if len(stuck):
-        warnings.warn(
+        return (
             f"{len(stuck)} of {chains} chains accepted no draw after the burn-in: averages over "
-            "them tell nothing; use a longer burn_in, or a smaller step_size",
-            stacklevel=4,
+            "them tell nothing; use a longer burn_in, or a smaller step_size"
         )
-    elif number >= 4 and (rhat := float(draws.samples.rhat().max())) > _DISAGREE:
-        warnings.warn(
+    if number >= 4 and (rhat := float(draws.samples.rhat().max())) > _DISAGREE:
+        return (
             f"the chains do not agree yet (R-hat is {rhat:.3g}): averages over them are rough; use "
-            "more leapfrog_steps, and a longer burn_in",
-            stacklevel=4,
+            "a longer burn_in and more draws, or more leapfrog_steps if they are given"
         )
-    return len(stuck) == 0
+    return ""
+
+
+def _tell(what: str, stacklevel: int) -> None:
+    warnings.warn(what, stacklevel=stacklevel + 1)
