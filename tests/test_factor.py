@@ -304,6 +304,7 @@ def test_conjugate_gradients_end_where_l_bfgs_does(data):
     np.testing.assert_allclose(*elbos, rtol=1e-7)
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 def test_the_nested_loop_learns(data):
     model = make(data, 2, NormalizedHinge(1.5), noisy())
@@ -353,6 +354,7 @@ def test_what_changes_nothing(data):
     np.testing.assert_allclose(others, elbo, rtol=1e-8)
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 def test_weights_of_rows_are_those_of_the_full_model(data):
     weight = np.r_[2.0, np.ones(N - 1)]
@@ -362,6 +364,7 @@ def test_weights_of_rows_are_those_of_the_full_model(data):
     np.testing.assert_allclose(elbo[-1], best[-1], rtol=1e-4)  # the jitter, as above
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 def test_a_fit_goes_on_from_its_checkpoint(data, tmp_path):
     def model():

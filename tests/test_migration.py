@@ -139,6 +139,7 @@ def run_imports(given):
     )
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 def test_the_way_from_svgp_runs(tmp_path):
     given = run_page("from-svgp.md", names())

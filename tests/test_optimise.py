@@ -28,9 +28,8 @@ def narrow_kernel():
 
 
 @pytest.mark.drill
-@pytest.mark.parametrize(
-    "method", ["Nelder-Mead", pytest.param("Powell", marks=pytest.mark.slow), "L-BFGS-B"]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["Nelder-Mead", "Powell", "L-BFGS-B"])
 def test_optimise_finds_a_best_place(data, method):
     kernel, criterion = narrow_kernel(), QuadraticLaplaceEvidence()
     before = criterion(kernel, data, 1.0)

@@ -287,6 +287,7 @@ def test_gradients_are_those_of_numerical_integration(size, slack):
             assert found.error.kernel[name] < 1e-2
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 def test_gibbs_hmc_and_both_forms_agree(data):
     kernel = kernel_with_offset()
@@ -311,6 +312,7 @@ def test_gibbs_hmc_and_both_forms_agree(data):
 # --- values --------------------------------------------------------------------------------------
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 @pytest.mark.parametrize("slack", ["linear", pytest.param("quadratic", marks=pytest.mark.drill)])
 def test_values_are_those_of_numerical_integration(slack):

@@ -278,6 +278,7 @@ def test_methods_of_optimise(data, method):
     np.testing.assert_allclose(near.penalty, 1.2, rtol=1e-3)
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 def test_equal_starts_walk_their_own_ways(data):
     how = {"method": "random-walk", "max_evaluations": 9, "starts": [{}]}
