@@ -212,6 +212,7 @@ def test_what_the_callback_returns_is_kept():
 # --- bad input ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_pool_smaller_than_what_is_asked():
     with pytest.raises(ValueError, match="batch_size is 41, and the pool has 40 rows"):
         never(batch_size=41)

@@ -146,6 +146,7 @@ def test_probabilities_are_those_of_the_prediction(binary, several):
     np.testing.assert_allclose(predict_probabilities(several, X), p, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_an_ensemble_is_the_mean_of_its_members(several):
     p = predict_probabilities([several, softmax], X)
     mean = (predict_probabilities(several, X) + predict_probabilities(softmax, X)) / 2
@@ -408,6 +409,7 @@ def test_bad_input(binary, several):
             detection_auc([1], scores)
 
 
+@pytest.mark.slow
 def test_members_of_an_ensemble_have_the_same_classes():
     def fitted(labels):
         classifier = gb.BSVMClassifier(

@@ -53,6 +53,7 @@ def _assert_close(found, expected, rtol):
         np.testing.assert_allclose(one, other, rtol=0, atol=rtol * scale)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", ["shared", "sum", "per latent"])
 def test_blocks_give_what_kept_features_give(data, kernel, monkeypatch):
     X, Y = data

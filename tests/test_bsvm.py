@@ -504,6 +504,7 @@ def test_jitter_is_raised_where_the_default_fails(near_singular, data):
     np.testing.assert_allclose(predicted[0], expected[1], rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Kuu needed a jitter")
 def test_a_raised_jitter_holds_inside_a_graph(near_singular, data):
     model = near_singular

@@ -203,6 +203,7 @@ def test_chunks_change_nothing(small_chunks, cached, products):
     assert_same_state(state(whole), state(chunked), tolerance if products == "float64" else 1e-4)
 
 
+@pytest.mark.slow
 @BOUNDS
 @pytest.mark.parametrize("products, tolerance", [("mixed", 1e-7), ("float32", 1e-5)])
 def test_products_in_single_precision_reach_the_answer_of_double(bound, products, tolerance):

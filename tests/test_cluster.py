@@ -85,6 +85,7 @@ def test_a_sample_counts_for_all(client, arrays):
     close(here, there)
 
 
+@pytest.mark.slow
 def test_features_that_do_not_fit_are_made_anew(client, arrays, monkeypatch):
     kept, anew = model_of(arrays[0]), model_of(arrays[0])
     EXACT.run(kept, on_cluster(*arrays))
@@ -211,6 +212,7 @@ def frame_of(arrays, npartitions=3):
     return dd.from_pandas(table.assign(w=1.0), npartitions=npartitions)
 
 
+@pytest.mark.slow
 def test_frames_have_names_and_labels(client, arrays):
     here, there = model_of(arrays[0]), model_of(arrays[0])
     EXACT.run(here, arrays)

@@ -70,6 +70,7 @@ def test_the_kernel_is_that_of_the_outputs(rows, name):
     np.testing.assert_allclose(kernel.features_of(X), F, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_head_is_the_same_model(rows):
     X, Y = rows
     model = make(rows)

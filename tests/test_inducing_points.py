@@ -242,6 +242,7 @@ def test_exchange_keeps_predictions_at_the_new_points(whiten):
     gb.fit(model, (X, Y))
 
 
+@pytest.mark.slow
 def test_exchange_by_more_points_changes_no_prediction():
     X, Y = make_data()
     model = gb.models.BSVM(

@@ -147,6 +147,7 @@ def test_bad_rows(data):
         fitted.predict(blocks(X[:, :1], Y))
 
 
+@pytest.mark.slow
 def test_files_bring_names(data, tmp_path):
     pandas = pytest.importorskip("pandas")
     pytest.importorskip("pyarrow")

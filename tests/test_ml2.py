@@ -188,6 +188,7 @@ def test_only_what_is_trainable_moves(data):
     assert set(history.hyperparameters) == {".kernel.lengthscales"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "likelihood",
     [
@@ -226,6 +227,7 @@ def test_datasets(data):
     assert history.step == [4, 8] and np.isfinite(history.elbo).all()
 
 
+@pytest.mark.slow
 def test_a_block_without_finite_q_is_undone(data):
     """Steps are halved until they are small enough."""
     model = fresh(data)

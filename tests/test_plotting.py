@@ -71,6 +71,7 @@ def test_bound_trace(ax, learned):
     assert line.get_label() == "VEM"
 
 
+@pytest.mark.slow
 def test_hyperparameter_trace(ax, learned):
     """A line, a colour and a label for each entry, and no inducing points."""
     assert plotting.hyperparameter_trace(ax, learned, linestyle=":") is ax
@@ -500,6 +501,7 @@ def calibrated(request, data):
     return model, data
 
 
+@pytest.mark.slow
 def test_calibration_before_and_after(ax, calibrated):
     model, (X, Y) = calibrated
     before, link = everything(model), gpflow.utilities.read_values(model.likelihood)

@@ -117,6 +117,7 @@ LONG = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, *(pytest.param(o, marks=pytest.mark.slow) for o in LONG)])
 def test_deaths_of_rows_in_memory(data, tmp_path, monkeypatch, options):
     monkeypatch.setattr("gpflow_bsvm.estimators.specification.FIRST_INDUCING", 8)
@@ -134,6 +135,7 @@ def test_deaths_of_rows_in_memory(data, tmp_path, monkeypatch, options):
     assert_equal(make().set_params(**options).fit(X, y, checkpoint=tmp_path), whole)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_sample")
 def test_a_seed_that_nobody_gave_is_kept(data, tmp_path):
     one, two = (make(random_state=None).fit(blocks(*data), checkpoint=tmp_path) for _ in range(2))
@@ -193,6 +195,7 @@ def test_neither_bar_nor_chunks_matter(data, stored):
     assert_equal(model, make().fit(blocks(*data)))
 
 
+@pytest.mark.slow
 def test_a_full_disk_costs_a_warning(data, tmp_path, monkeypatch):
     """For every stage; what was whole stays, and the fit goes on."""
     full = OSError(28, "No space left on device")

@@ -569,6 +569,7 @@ def exported(model, folder):
     return tf.saved_model.load(str(folder))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["strings", pytest.param("bools", marks=pytest.mark.slow)])
 def test_exported_classifiers(rows, classifiers, tmp_path, name):
     model, X = classifiers[name], rows[0]

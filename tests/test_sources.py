@@ -141,6 +141,7 @@ def test_every_kind_gives_the_same_rows_in_the_same_chunks(data, weight, given):
                 assert a.dtype == gpflow.default_float()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cached", [True, False])
 def test_cavi_is_the_same(data, weight, given, cached, small_chunks):
     small_chunks(cached)
@@ -364,6 +365,7 @@ def test_reading_runs_ahead_and_ends_with_its_consumer():
     assert list(prefetched(items())) == list(range(10))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ZeroDivisionError])
 def test_the_reader_ends_after_an_error_or_an_interrupt(data, given, error, small_chunks):
     small_chunks(cached=False)

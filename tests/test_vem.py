@@ -28,6 +28,7 @@ from gpflow_bsvm.likelihoods.base import Sites
 # --- the bound -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bound", ["augmented", "exact"])
 def test_it_is_the_elbo_of_the_q_that_the_sites_make(data, bound):
     """In the words of GPflow: the sites as a Gaussian likelihood, then SVGP's ELBO."""

@@ -141,9 +141,15 @@ def check_needs(algorithm: Any, model: Model) -> None:
     would_do = [
         cls.__name__
         for cls in _concrete(family)
-        if getattr(cls, "general", True) and all(has_hook(likelihood, hook) for hook in cls.needs)
+        if getattr(cls, "general", True)
+        and cls.__module__.startswith(f"{_PACKAGE}.")
+        and all(has_hook(likelihood, hook) for hook in cls.needs)
     ]
     check_hooks(likelihood, algorithm.needs, f"one of {', '.join(sorted(would_do))}")
+
+
+#: Algorithms from elsewhere are nobody's advice.
+_PACKAGE = __name__.split(".")[0]
 
 
 def _concrete(base: Any) -> list[Any]:
