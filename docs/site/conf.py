@@ -104,9 +104,11 @@ def add_navigation(app, docname, source):
 def mend_links(app, docname, source):
     """
     What GitHub shows and the site has no page for: a link to a source file becomes a download, as
-    links to other files are, one to the folder of notebooks leads to the first of them.
+    links to other files are, one to the folder of notebooks leads to the first of them, and one to
+    an executed notebook to the site's page of it.
     """
     folder, text = (ROOT / docname).parent, source[0]
+    text = re.sub(r"\]\(((?:\.\./)*notebooks)/executed/(\w+)\.ipynb\)", r"](\1/\2.py)", text)
     text = re.sub(r"\]\(((?:\.\./)*notebooks)/?\)", r"](\1/getting_started.py)", text)
 
     def to_file(match):
