@@ -28,9 +28,19 @@ def test_notebooks_are_found():
     assert {path.stem for path in NOTEBOOKS} >= {"getting_started", "add_a_likelihood"}
 
 
+#: Those that take longest are drills: .ci/run has no time for all.
+LONGEST = ("landscape", "learned_kernels", "known_probabilities", "family")
+
+
 @pytest.mark.slow
 @pytest.mark.notebook
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, marks=[pytest.mark.drill] * (path.stem in LONGEST), id=path.stem)
+        for path in NOTEBOOKS
+    ],
+)
 def test_notebook(path, tool, tmp_path):
     notebook = tool.load(path, short=True)
     tool.execute(notebook, tmp_path)
