@@ -117,6 +117,7 @@ def test_the_code_on_criteria_runs():
     assert found["svc"].score(found["X"], found["y"]) > 0.8
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 def test_the_code_on_seegers_method_runs():
     found = run("docs/seeger.md")

@@ -112,6 +112,7 @@ def test_chains_start_at_the_mode_and_theta_is_y_alpha(data):
     np.testing.assert_allclose(draws.theta @ K, draws.f, atol=1e-9)
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 @pytest.mark.parametrize("penalty", [1.0, 30.0])
 def test_steps_and_their_number_adapt_to_the_penalty(penalty):
