@@ -326,6 +326,7 @@ def test_the_nested_loop_learns(data):
     assert svc.C == 1.5
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 def test_priors_of_hyperparameters_count(data):
     model = make(data, 3)

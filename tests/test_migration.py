@@ -95,6 +95,7 @@ def test_all_of_svgp_is_there():
     assert not [name for name in methods if f"svgp.{name}" not in before("from-svgp.md")]
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 def test_the_way_from_svc_runs(tmp_path):
     given = run_page("from-svc.md", names())

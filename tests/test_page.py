@@ -325,6 +325,7 @@ def test_dollar_signs_in_names_are_no_formulas(tmp_path):
     assert (tmp_path / "picture.png").stat().st_size > 10_000
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 def test_a_page_of_ranks_and_of_curves():
     sets = [three(name=str(n)) for n in range(2)]

@@ -262,6 +262,7 @@ class Hill(Criterion):
         return Gradient(value, {".variance": slopes[0], ".lengthscales": slopes[1:3]}, slopes[3])
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["random-walk", "gradient-ascent"])
 def test_methods_of_optimise(data, method):
