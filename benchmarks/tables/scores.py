@@ -5,9 +5,10 @@ from __future__ import annotations
 import pandas as pd
 from figures.multiclass import end
 from figures.quality import SCORES
-from ranking import everywhere, ranks, wide
+from ranking import everywhere
 
 from .markdown import longer, markdown, scores
+from .ranked import rank_lines
 
 #: Error and Brier score of the S-BSVM that Wenzel et al. (2017) print in Table 1.
 TABLE1 = {
@@ -113,14 +114,8 @@ def _times(value: float) -> str:
 
 
 def _ranked(rows: pd.DataFrame) -> str:
-    lines = []
-    for score, label in SCORES.items():
-        table = wide(rows, score)
-        means, p_value = ranks(table)
-        best = table.idxmin(axis=1).value_counts()
-        cells = (f"{rank:.2f} ({best.get(name, 0)})" for name, rank in means.items())
-        lines.append([label, *cells, f"{p_value:.1g}"])
-    return markdown(["mean rank (sets won)", *rows["method"].unique(), "p (Friedman)"], lines)
+    methods = rows["method"].unique()
+    return markdown(["mean rank (sets won)", *methods, "p (Friedman)"], rank_lines(rows, SCORES))
 
 
 def consistency(rows: pd.DataFrame) -> str:

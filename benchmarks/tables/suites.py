@@ -10,6 +10,7 @@ from suites import wenzel2017 as table1_suite
 from suites.wistuba2018 import ADAM, NATURAL, QUICK, SLOW
 
 from .markdown import markdown
+from .ranked import rank_lines
 from .scores import TABLE1
 from .suite_means import SCORES, by_source, complete, shown
 
@@ -54,13 +55,7 @@ def _mean_ranks(means: pd.DataFrame) -> Iterable[object]:
 def wistuba2018(rows: pd.DataFrame) -> str:
     """All methods in all scores, and how many fits failed."""
     methods = shown(rows)
-    means, lines = complete(rows, methods), []
-    for score, label in SCORES.items():
-        table = wide(means, score)
-        found, p_value = ranks(table)
-        won = table.idxmin(axis=1).value_counts()
-        cells = (f"{rank:.2f} ({won.get(method, 0)})" for method, rank in found.items())
-        lines.append([label, *cells, f"{p_value:.1g}"])
+    lines = rank_lines(complete(rows, methods), SCORES)
     fits = rows[rows["method"].isin(methods)]
     failed = fits["status"].str.startswith("failed").groupby(fits["method"]).agg(["sum", "size"])
     ends = (f"{failed.loc[name, 'sum']} of {failed.loc[name, 'size']}" for name in methods)

@@ -169,10 +169,15 @@ def compiled_accumulate(likelihood: Likelihood, q: Gaussian, rows: Projected) ->
     return accumulate(likelihood, rows, marginals(rows.features.phi, q.R, q.c))
 
 
+def marginals_of_f(q: Gaussian, features: Features) -> Marginals:
+    """:return: marginals of f(x) under q(s)."""
+    return total(features, marginals(features.phi, q.R, q.c))
+
+
 @Compiled
 def compiled_marginals(q: Gaussian, features: Features) -> Marginals:
     """Marginals of f(x) under q(s), for eager callers."""
-    return total(features, marginals(features.phi, q.R, q.c))
+    return marginals_of_f(q, features)
 
 
 compiled_sum_sites = Compiled(sum_sites)

@@ -50,10 +50,8 @@ def kmeans(
     :param subsample: look at this many rows at most.
     :param max_iter: Lloyd iterations; 0 gives the k-means++ seeding itself: rows of X.
     """
-    X = _checked(X, num_inducing)
     generator = np.random.default_rng(seed)
-    if len(X) > max(subsample, num_inducing):
-        X = X[generator.choice(len(X), max(subsample, num_inducing), replace=False)]
+    X = _some_of(_checked(X, num_inducing), max(subsample, num_inducing), generator)
     distinct = _distinct(X)
     if len(distinct) <= num_inducing:
         return _at_most(distinct, num_inducing)
@@ -64,6 +62,11 @@ def kmeans(
         model = KMeans(num_inducing, n_init=1, max_iter=max_iter, random_state=state)
         centres = model.fit(X).cluster_centers_
     return _at_most(_distinct(centres.astype(X.dtype)), num_inducing)
+
+
+def _some_of(X: AnyNDArray, most: int, generator: np.random.Generator) -> AnyNDArray:
+    """:return: X, or so many rows of it at random if it has more."""
+    return X if len(X) <= most else X[generator.choice(len(X), most, replace=False)]
 
 
 def kmeans_plusplus_seeds(X: Any, num_inducing: int, *, seed: int | None = 0) -> AnyNDArray:
@@ -94,9 +97,8 @@ def gaussian_mixture(
     """
     check_choice(("full", "tied", "diag", "spherical"), covariance=covariance)
     check_whole(1, max_iter=max_iter)
-    X, generator = _checked(X, num_inducing), np.random.default_rng(seed)
-    if len(X) > max(subsample, num_inducing):
-        X = X[generator.choice(len(X), max(subsample, num_inducing), replace=False)]
+    generator = np.random.default_rng(seed)
+    X = _some_of(_checked(X, num_inducing), max(subsample, num_inducing), generator)
     distinct = _distinct(X)
     if len(distinct) <= num_inducing:
         return _at_most(distinct, num_inducing)

@@ -18,7 +18,7 @@ from ..engine.natural import Gaussian, Natural, blend, compiled_solve, solve
 from ..engine.projected_data import ProjectedData
 from ..engine.projection import Features, Projected
 from ..engine.shared_graph import Compiled
-from ..engine.statistics import marginals, sum_sites, total
+from ..engine.statistics import marginals_of_f, sum_sites
 from ..likelihoods.base import Sites
 from ..likelihoods.hooks import Hook
 from .algorithm import Algorithm, Run, Step
@@ -82,7 +82,7 @@ class Seen(NamedTuple):
 def _look(likelihood: Any, q: Gaussian, rows: Projected) -> Seen:
     """:return: the local variables, and what the rows add to the objective."""
     (X, Y, weight), features = rows.batch, rows.features
-    f = total(features, marginals(features.phi, q.R, q.c))
+    f = marginals_of_f(q, features)
     expectation = likelihood.variational_expectations(X, f.mean, f.variance, Y)
     return Seen(likelihood.hold(f.mean, f.variance, Y), weight[:, 0] * expectation)
 

@@ -29,7 +29,7 @@ from ..engine.natural import Gaussian, compiled_gaussian, compiled_solve
 from ..engine.projected_data import ProjectedData
 from ..engine.projection import Projected
 from ..engine.shared_graph import Compiled
-from ..engine.statistics import compiled_marginals, compiled_sum_sites, marginals, total
+from ..engine.statistics import compiled_marginals, compiled_sum_sites, marginals_of_f
 from ..likelihoods.hooks import Hook, check_hooks
 from .marginals import map_labelled
 
@@ -83,13 +83,13 @@ def alpha(model: Model, data: Any) -> AnyNDArray:
 
 @Compiled
 def _alpha(likelihood: Any, q: Gaussian, rows: Projected) -> tf.Tensor:
-    f = total(rows.features, marginals(rows.features.phi, q.R, q.c))
+    f = marginals_of_f(q, rows.features)
     return likelihood.alpha(f.mean, f.variance, rows.batch.Y)
 
 
 @Compiled
 def _bound_at(likelihood: Any, q: Gaussian, rows: Projected, alpha: tf.Tensor) -> tf.Tensor:
-    f = total(rows.features, marginals(rows.features.phi, q.R, q.c))
+    f = marginals_of_f(q, rows.features)
     bounds = likelihood.bound_at(alpha, f.mean, f.variance, rows.batch.Y)
     return tf.reduce_sum(rows.batch.weight[:, 0] * bounds)
 

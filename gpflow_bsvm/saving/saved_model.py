@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..engine.contracts import plain_points
 from ..engine.natural import Gaussian, compiled_solve
 from ..engine.projection import project
-from ..engine.statistics import Marginals, marginals, total
+from ..engine.statistics import Marginals, marginals_of_f
 from ..estimators import BSVMClassifier
 from ..estimators.inputs import shift_and_scale
 from ..likelihoods.binary import normal_cdf
@@ -88,7 +88,7 @@ class Exported(tf.Module):  # type: ignore[misc]
         def look(X: tf.Tensor) -> Marginals:
             features = project(model.prior, X, tf.convert_to_tensor(self._Lz))
             q = Gaussian(*map(tf.convert_to_tensor, self._q))
-            return total(features, marginals(features.phi, q.R, q.c))
+            return marginals_of_f(q, features)
 
         def predict_f(X: tf.Tensor) -> dict[str, tf.Tensor]:
             return look(prepare(X))._asdict()
