@@ -11,8 +11,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import make_data, make_model, state
+from faults import Vanishing
 
-from gpflow_bsvm.data import DaskFrame, dask_data
+from gpflow_bsvm.data import DaskFrame
 from gpflow_bsvm.data import cluster as cluster_module
 from gpflow_bsvm.data.dask_data import DaskReader
 from gpflow_bsvm.inference import CAVI, VEM
@@ -98,28 +99,13 @@ def test_a_file_that_cannot_be_opened_is_named_by_the_system(client, parts):
         SWEEPS.run(make(), rows)
 
 
-class Vanishing:
-    """What Dask computes well so many times, and then no more."""
-
-    def __init__(self, error, counter, times):
-        self.error, self.counter, self.times = error, counter, times
-
-    def __call__(self, part):
-        with open(self.counter, "a") as file:
-            file.write("x")
-        if os.path.getsize(self.counter) > self.times:
-            raise self.error
-        rows = slice(100 * part, 100 * part + 100)
-        return dask_data._piece_of_arrays(X[rows], Y[rows], None, part)
-
-
 @pytest.mark.parametrize(
     "error", [OSError("the disk is gone"), TimeoutError("the disk is slow"), KeyError("no key")]
 )
 def test_errors_of_a_later_pass_are_their_own(client, tmp_path, monkeypatch, error):
     """Not kept by the workers, rows are read in each pass; the first takes the first twice."""
     monkeypatch.setattr(cluster_module.Cluster, "memory", 0.0)
-    reads = dask.delayed(Vanishing(error, str(tmp_path / "reads"), 1 + 3 * 5))
+    reads = dask.delayed(Vanishing((X, Y), error, str(tmp_path / "reads"), 1 + 3 * 5))
     rows, model = DaskReader([reads(part) for part in range(3)]), make()
     rows.num_rows = 300
     steps = []
