@@ -146,6 +146,7 @@ def test_step_with_several_latent_functions(data, latents, whiten):
     assert_step_is_gpflows(model, three_outputs(data), rates=(0.6,))
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 @LATENTS
 def test_whole_fit_with_several_latent_functions(data, latents):

@@ -384,6 +384,7 @@ def read(directory, name, num_rows):
     return (X - X.mean(0)) / np.maximum(X.std(0), 1e-12), Y
 
 
+@pytest.mark.drill
 @pytest.mark.data
 @pytest.mark.slow
 @pytest.mark.parametrize("name", binary_sets())

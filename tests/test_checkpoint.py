@@ -401,6 +401,7 @@ def test_bad_places_and_numbers(data, tmp_path):
         CAVI().run(make_model(data), data, checkpoint=tmp_path, every=0)
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [None, 3])
 def test_a_dataset_goes_on(data, tmp_path, seed):

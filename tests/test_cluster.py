@@ -65,6 +65,7 @@ def test_sweeps_are_those_of_one_process(client, arrays, weighted):
     close(here, there)
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 def test_learning_is_that_of_one_process_and_sites_stay(client, arrays):
     here, there = model_of(arrays[0]), model_of(arrays[0])

@@ -227,6 +227,7 @@ def test_title_and_files_of_three_classes(three_classes, three_names, tmp_path):
     assert len(pd.read_csv(tmp_path / "results.csv")) == 2 * len(three_names)
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 def test_picture_of_three_classes(three_classes, tmp_path, monkeypatch):
     seen, draw = [], plotting.confusion_matrix
@@ -339,6 +340,7 @@ def test_seed_decides_the_folds(extra_models):
     assert not np.array_equal(first_fold(1), first_fold(2))
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 def test_seed_decides_the_draws():
     def scores(seed):
@@ -446,6 +448,7 @@ def test_a_refit_forgets_the_last_one(name, learn, monkeypatch):
     assert abs(answers[0] - answers[1]).max() > 1e-3
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["bsvm", "bsvm-augmented", "svgp"])
 def test_learning_the_kernel_raises_the_elbo(name, monkeypatch):
@@ -547,6 +550,7 @@ def test_robustmax_starts_with_small_steps(monkeypatch):
     assert "failed" not in model.note
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["bsvm", "svgp-probit"])
 def test_the_watch_does_not_count(name):

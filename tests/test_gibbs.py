@@ -38,6 +38,7 @@ def agree(s, mean, variance):
     np.testing.assert_allclose(s.var(), variance, rtol=VARIANCE_TOLERANCE)
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 @pytest.mark.parametrize("sampler", SAMPLERS)
 def test_one_weight_against_quadrature(data, sampler):
@@ -97,6 +98,7 @@ def test_samplers_agree_and_q_is_too_narrow(data):
     np.testing.assert_array_less(abs(q["exact"][0] - by_gibbs[0]), 0.1 * spread)
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 def test_one_vs_rest_is_one_machine_a_class(data):
     X = data[0]

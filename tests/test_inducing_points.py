@@ -163,6 +163,7 @@ def test_afkmc2_gives_distinct_rows_far_apart():
     np.testing.assert_array_equal(Z, afkmc2(X, 20, seed=1))
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 def test_chains_of_afkmc2_draw_by_squared_distance():
     """A long chain has the distribution of k-means++: of the second point, given the first."""
@@ -284,6 +285,7 @@ def test_exchange_refuses():
         gb.inducing_points.exchange(other, X[:3])
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 @pytest.mark.parametrize("margin", [True, False])
 def test_reselect_keeps_predictions_and_training_goes_on(margin):

@@ -116,6 +116,7 @@ SEPARATE = (
 )
 
 
+@pytest.mark.drill
 @pytest.mark.parametrize(
     ("kernel", "of_points"), [SHARED, pytest.param(*SEPARATE, marks=pytest.mark.slow)]
 )

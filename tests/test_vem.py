@@ -309,6 +309,7 @@ KERNELS = {
 }
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 @pytest.mark.parametrize("name", KERNELS)
 def test_any_kernel(data, name):
@@ -318,6 +319,7 @@ def test_any_kernel(data, name):
     assert history.elbo[-1] > history.elbo[0]
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 def test_separate_kernels_and_no_whitening(data):
     X, Y = data[0], np.hstack([data[1], 1 - data[1]])
@@ -331,6 +333,7 @@ def test_separate_kernels_and_no_whitening(data):
     assert history.elbo[-1] > history.elbo[0]
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 @pytest.mark.parametrize("factor", [0.01, 100.0])
 def test_from_a_bad_start(data, factor):
