@@ -139,7 +139,7 @@ def test_bad_rows(data):
     with pytest.raises(ValueError, match=r"row 77, column 1"):
         make().fit(blocks(bad, Y))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(survey, "_MOST_CLASSES", 10)
+        patch.setattr(survey, "MOST_CLASSES", 10)
         with pytest.raises(ValueError, match="more than 10 labels"):
             make().fit(blocks(X, X[:, :1]))
     fitted = make().fit(blocks(X, Y))

@@ -1,6 +1,8 @@
 """Suites go on where they were, count what fails, and their statistics are the textbook's."""
 
+import importlib
 import os
+import re
 import sys
 import time
 from pathlib import Path
@@ -16,6 +18,8 @@ import os, signal, time
 import numpy as np
 from gpflow_bsvm.compare import Skipped
 from types import SimpleNamespace
+
+ERROR = 0.25
 
 def cut(name, split):
     if name == "heavy":
@@ -40,7 +44,7 @@ def measure(method, fold):
         pass
     while method == "sleeps":
         time.sleep(0.01)
-    return {"error": 0.25, "seconds": 1.0}
+    return {"error": ERROR, "seconds": 1.0}
 """
 
 
@@ -118,6 +122,31 @@ def test_what_cannot_be_had_is_said_in_a_line(run, capsys, monkeypatch):
         "a, split 3, lacks: left out: no module x",
     ]
     assert not list(run.folder.iterdir())
+
+
+def test_constants_are_others_in_small(run, monkeypatch):
+    import suite
+    from suites import _worker
+
+    monkeypatch.setattr(_worker, "bound", lambda limit: None)
+    path, name = run.folder / "a.csv", f"{run.module}.ERROR"
+    _worker.work(run.module, path, "a", [(0, "m")], 1.0, {name: 0.5})
+    assert pd.read_csv(path)["error"].tolist() == [0.5]
+    for plan in (importlib.import_module(f"suites.{name}").SUITE for name in suite.NAMES):
+        for home, _, constant in (name.rpartition(".") for name in plan.short):
+            text = (ROOT / "benchmarks" / home.replace(".", "/")).with_suffix(".py").read_text()
+            assert re.search(rf"^[\w, ]*\b{constant}\b[\w, ]* = ", text, flags=re.M)
+
+
+def test_every_method_of_a_suite_runs_in_small(benchmarks):
+    from suites import wenzel2017, wistuba2018
+
+    for plan in (wenzel2017.SUITE, wistuba2018.SUITE):
+        large, small = (
+            {method for stage in stages for method in stage.methods}
+            for stages in (plan.stages, plan.smoke)
+        )
+        assert small == large
 
 
 @pytest.mark.slow
