@@ -43,12 +43,14 @@ def test_step_is_gpflows_natural_gradient(data, whiten, bound):
     assert_step_is_gpflows(model, data)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("whiten", [True, False])
 def test_step_on_a_minibatch(data, whiten):
     model = make_model(data, whiten=whiten, num_data=1234)
     assert_step_is_gpflows(model, (data[0][:11], data[1][:11]), rates=(0.6,))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mean_function",
     [gpflow.functions.Linear([[0.7], [-0.4]], [0.1]), gpflow.functions.Constant([0.8])],

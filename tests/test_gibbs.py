@@ -174,6 +174,7 @@ def test_predictions_are_averages_of_the_model_s(data):
     np.testing.assert_allclose(variance, means.var(0) + fs[0][1], atol=1e-10)
 
 
+@pytest.mark.slow
 def test_diagnostics(data):
     arviz = pytest.importorskip("arviz")
     draws = Gibbs(500, 200).run(make_model(data), data)

@@ -256,6 +256,7 @@ def test_exchange_by_more_points_changes_no_prediction():
         np.testing.assert_allclose(one, other, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_exchange_keeps_what_is_not_trainable():
     X, Y = make_data()
     model = gb.models.BSVM(gpflow.kernels.Matern32(), gb.likelihoods.Hinge(), X[:8].copy())
@@ -322,6 +323,7 @@ def test_reselect_goes_where_the_classes_meet():
     assert spread[0] < spread[1]
 
 
+@pytest.mark.slow
 def test_reselect_subsamples_and_weights():
     X, Y = make_data(200)
     model = gb.models.BSVM(gpflow.kernels.SquaredExponential(), gb.likelihoods.Hinge(), X[:9])

@@ -99,6 +99,7 @@ def test_a_sample_of_everything_gives_the_fit_in_memory(data, options):
     np.testing.assert_array_equal(outside.predict(blocks(*data)), outside.predict(X))
 
 
+@pytest.mark.slow
 def test_a_few_rows_more_than_the_sample(data, monkeypatch):
     """All but q is learned from the sample; q is that of all rows."""
     monkeypatch.setattr(survey, "SAMPLE_ROWS", 60)

@@ -217,6 +217,7 @@ def test_learning_by_minibatches_of_files(data, given):
             algorithm.run(make_model(data), given["list"][0])
 
 
+@pytest.mark.slow
 def test_fit_sweeps_where_the_end_is_known(data, given, monkeypatch):
     endless = ("list", "object", "dataset", "sparse")
     for limit in (5e10, 1):
@@ -247,6 +248,7 @@ def counting(alive, number):
         del block
 
 
+@pytest.mark.slow
 def test_no_more_than_a_few_chunks_are_alive(data, small_chunks):
     small_chunks(cached=False)
     for number in (20, 60):
