@@ -1,5 +1,6 @@
 """The suite of Wenzel et al. (2016): what is planned, how q is compared with draws, its tables."""
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -20,9 +21,7 @@ def fold():
     from suites import _linear
 
     fold = _linear.generated(60, 0)
-    return fold.__class__(
-        **{**vars(fold), "X_test": fold.X_test[:200], "y_test": fold.y_test[:200]}
-    )
+    return replace(fold, X_test=fold.X_test[:200], y_test=fold.y_test[:200])
 
 
 def test_the_whole_table_of_the_paper_is_planned():
@@ -158,19 +157,14 @@ def test_a_grid_is_compared_on_the_folds_that_it_was_run_on():
     from suites.wenzel2016 import CONSTANT_SETS, GRIDS, LEARNED
     from tables.wenzel2016 import wenzel2016_grid
 
-    rows = [
-        {
-            "data": data,
-            "method": method,
-            "split": split,
-            "error": 0.1 * (split + 1),
-            "C": 4.0**split,
-        }
+    fits = [
+        (data, method, split, 0.1 * (split + 1), 4.0**split)
         for data in CONSTANT_SETS
         for method in (*LEARNED, *GRIDS)
         for split in range(1 if method == GRIDS[1] else 2)
     ]
-    rows = pd.DataFrame(rows).assign(seconds=1.0, status="ok", error_svc=0.3)
+    rows = pd.DataFrame(fits, columns=["data", "method", "split", "error", "C"])
+    rows = rows.assign(seconds=1.0, status="ok", error_svc=0.3)
     line = wenzel2016_grid(rows).splitlines()[2]
     cell = "10.0, 1"
     assert line == f"| heart | 1 | {cell} | {cell} | {cell} | {cell} | 30.0 | 1 | 1 |"

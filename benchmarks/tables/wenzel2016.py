@@ -37,6 +37,8 @@ def wenzel2016(rows: pd.DataFrame) -> str:
     lines = []
     for name in SETS:
         group = _ok(rows, name)
+        if not len(group):
+            continue
         cells = (_kernel_cell(group, method) for method in methods)
         about = group.iloc[0]
         printed = " / ".join(map(str, PRINTED[name]))
@@ -133,6 +135,8 @@ def wenzel2016_grid(rows: pd.DataFrame) -> str:
     for name in CONSTANT_SETS:
         group = _ok(rows, name)
         whole = _splits(group, GRIDS[-1]).index
+        if not len(whole):
+            continue
         line = [name, len(whole)]
         for method in (*LEARNED, *GRIDS):
             fits = _splits(group, method).loc[whole]
