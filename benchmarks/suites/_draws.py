@@ -54,7 +54,7 @@ FEW = Steps(
     VEM(max_steps=2),
     CAVI(max_steps=1),
     CAVI(max_steps=1, tol=1e-8),
-    SVI(batch_size=100, max_steps=2, learning_rate=Adaptive()),
+    SVI(batch_size=100, max_steps=250, learning_rate=Adaptive()),  # a block of steps
     Gibbs(num_draws=4, burn_in=0, num_chains=1),
     Gibbs(num_draws=4, burn_in=0, num_chains=1),
 )
