@@ -19,6 +19,8 @@ MACHINES, ALL = ("bsvm-augmented", "bsvm-exact", "bsvm-exact-priors"), ("bsvm-au
 PEERS = ("svc", "gpc")
 KERNEL_MCMC = ("bsvm-mcmc",)
 
+CHEAP, GPC = (*MACHINES, PEERS[0]), PEERS[1:]
+
 #: Generated rows of so many; a split is a draw.
 GENERATED = tuple(f"generated-{number}" for number in (1000, 10_000, 100_000))
 LARGEST = ("generated-1000000",)
@@ -27,6 +29,8 @@ LINEAR_MCMC = ("linear-mcmc",)
 
 CONSTANT_SETS = ("heart", "diabetis", "sonar", "german")
 LEARNED, GRIDS = ("learned-augmented", "learned-exact"), ("grid-30", "grid-1000")
+
+CONSTANT = (*LEARNED, *GRIDS)
 
 #: The others are these with another bound, more points, or a finer grid.
 SMOKE = (
@@ -37,23 +41,25 @@ SMOKE = (
 SUITE = Suite(
     fits="suites._wenzel2016",
     stages=(
-        Stage(SMALL, FOLDS, (*MACHINES, PEERS[0])),
-        Stage(USPS, FOLDS[:3], (*MACHINES, PEERS[0])),
+        Stage(SMALL, FOLDS[:5], CHEAP),
         Stage((*GENERATED, *USPS), FOLDS[:1], (*LINEAR, *LINEAR_MCMC)),
+        Stage(CONSTANT_SETS[:3], FOLDS[:1], CONSTANT),
+        Stage(USPS, FOLDS[:3], CHEAP),
+        Stage(SMALL[:2], FOLDS, GPC),
         Stage(LARGEST, FOLDS[:1], LINEAR[:3]),
-        Stage(CONSTANT_SETS, FOLDS[:1], (*LEARNED, *GRIDS)),
-        Stage(SMALL[:2], FOLDS, PEERS[1:]),
-        Stage(SETS, FOLDS[:1], (*PEERS[1:], *KERNEL_MCMC)),
-        Stage(CONSTANT_SETS[:2], FOLDS[1:3], (*LEARNED, *GRIDS)),
+        Stage(SETS[2:], FOLDS[:1], (*GPC, *KERNEL_MCMC)),
         Stage(SMALL[2:], FOLDS[:1], ALL),
+        Stage(CONSTANT_SETS[:3], FOLDS[1:3], CONSTANT),
+        Stage(SMALL, FOLDS[5:], CHEAP),
         Stage(GENERATED, FOLDS[1:3], (*LINEAR, *LINEAR_MCMC)),
-        Stage(SMALL[2:], FOLDS[1:], PEERS[1:]),
-        Stage(USPS, FOLDS[3:], (*MACHINES, PEERS[0])),
-        Stage(CONSTANT_SETS[:2], FOLDS[3:], (*LEARNED, *GRIDS)),
-        Stage(CONSTANT_SETS[2:], FOLDS[1:], (*LEARNED, *GRIDS)),
-        Stage(SETS, FOLDS[1:3], KERNEL_MCMC),
+        Stage(SMALL[:2], FOLDS[:3], KERNEL_MCMC),
+        Stage(CONSTANT_SETS[3:], FOLDS[:3], CONSTANT),
+        Stage(SMALL[2:], FOLDS[1:], GPC),
+        Stage(USPS, FOLDS[3:], CHEAP),
+        Stage(CONSTANT_SETS, FOLDS[3:], CONSTANT),
+        Stage(SETS[2:], FOLDS[1:3], KERNEL_MCMC),
         Stage(SMALL[2:], FOLDS[1:], ALL),
-        Stage(USPS, FOLDS[1:], PEERS[1:]),
+        Stage(USPS, FOLDS[1:], GPC),
         Stage(USPS, FOLDS[:3], ALL),
     ),
     smoke=(Stage(("generated-60",), (0,), SMOKE),),
