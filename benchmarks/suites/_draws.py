@@ -46,7 +46,7 @@ WHOLE = Steps(
     CAVI(max_steps=1000),
     CAVI(max_steps=1000, tol=1e-8),
     SVI(batch_size=100, max_steps=1000, learning_rate=Adaptive()),
-    Gibbs(num_draws=500, burn_in=100, num_chains=1),
+    Gibbs(num_draws=200, burn_in=50, num_chains=1),
     Gibbs(num_draws=1000, burn_in=200, num_chains=1),
 )
 #: The same graphs.
