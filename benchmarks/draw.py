@@ -56,7 +56,7 @@ ROWS: dict[str, str | tuple[str, ...]] = {
     "cluster_growth": "cluster",
     "hybrid_trials": "hybrid",
     **dict.fromkeys(("active_errors", "active_sets", "active_updates"), "active"),
-    **dict.fromkeys(("weights", "large"), "linear"),
+    **dict.fromkeys(("weights", "constant", "large"), "linear"),
     **dict.fromkeys(("by_penalty", "ranking"), "left_out"),
     **dict.fromkeys(("gold_sollich_best", "gold_sollich_sensible"), "gold_sollich"),
     **dict.fromkeys(("attacked", "detected", "foreign"), "adversarial"),

@@ -26,12 +26,12 @@ def fold():
 
 def test_the_whole_table_of_the_paper_is_planned():
     from suites import wenzel2016
-    from tables.wenzel2016 import PRINTED
+    from tables.scores import BATCH
 
     fits = [(data, *fit) for data, some in wenzel2016.SUITE.work(smoke=False) for fit in some]
     wanted = {
         (data, fold, method)
-        for data in PRINTED
+        for data in BATCH
         for fold in range(10)
         for method in (*wenzel2016.MACHINES, *wenzel2016.PEERS)
     }
@@ -127,10 +127,11 @@ def _rows(name="sonar", **cells):
 
 
 def test_the_table_has_means_over_folds_and_times_of_the_same_folds():
-    from tables.wenzel2016 import PRINTED, wenzel2016
+    from tables.scores import BATCH
+    from tables.wenzel2016 import wenzel2016
 
     failed = _rows("sonar").iloc[:1].assign(split=2, error=np.nan, status="failed: luck")
-    rows = pd.concat([failed, *map(_rows, PRINTED)])
+    rows = pd.concat([failed, *map(_rows, BATCH)])
     line = wenzel2016(rows).splitlines()[2]
     assert line == (
         "| sonar | 187 / 60 | 12.5 / 13.5 / 19.5 | 15.0 ± 7.1, 1 (2) | - | - "

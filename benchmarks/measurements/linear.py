@@ -1,10 +1,12 @@
-"""The linear machine: weights that are known, and many rows.
+"""The linear machine: weights that are known, a constant that is learned, and many rows.
 
 Rows of kind
 
     weights      generated data (D = 10, beta ~ N(0, 1)), 20 draws for each N: the cosine between
                  beta and the weights, error on 20 000 new rows, and how many of 90 % intervals hold
                  the weight that the link's limit makes of beta (a long fit, N = 100 000)
+    constant     papers' experiment: the prior variance that `VEM` learns, in units of the SVM's C,
+                 against LinearSVC over a grid of 100 C, on the same 10 folds
     large        a9a, w8a and 1 000 000 x 100 generated rows, a tenth held out: `BSVMClassifier`
                  with kernel="linear", `LinearBSVM` by CAVI and by SVI, LinearSVC with
                  CalibratedClassifierCV (three folds, its cheapest setting), SGDClassifier (hinge,
@@ -23,7 +25,7 @@ import numpy as np
 from scipy.stats import norm
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.linear_model import SGDClassifier
-from sklearn.model_selection import GridSearchCV, train_test_split
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score, train_test_split
 from sklearn.svm import LinearSVC
 
 import gpflow_bsvm as gb
@@ -33,6 +35,7 @@ from ._common import standardised
 
 NUM_WEIGHTS, DRAWS, SIZES = 10, 20, (50, 200, 1000, 5000)
 LEVEL = 0.9
+CONSTANT_SETS = ("heart", "diabetis", "german", "sonar")
 LARGE_SETS = ("a9a", "w8a", "generated")
 GENERATED = (1_000_000, 100)
 SEARCH_ROWS = 20_000
@@ -40,7 +43,7 @@ SEARCH_ROWS = 20_000
 
 def run() -> list[dict]:
     large = [row for name in LARGE_SETS for row in _large(name)]
-    return [*_weights(), *large]
+    return [*_weights(), *_constant(), *large]
 
 
 def _labels(X: np.ndarray, beta: np.ndarray, random: np.random.Generator) -> np.ndarray:
@@ -79,6 +82,30 @@ def _weights() -> Iterator[dict]:
                     "best_error": np.mean((X_test @ beta > 0) != y_test),
                     "held": np.mean((low < limit) & (limit < high)) if "B" in method else "",
                 }
+
+
+def _constant() -> Iterator[dict]:
+    grid = np.geomspace(1e-4, 1e2, 100)
+    for name in CONSTANT_SETS:
+        X, Y = standardised(name)
+        folds = list(StratifiedKFold(10, shuffle=True, random_state=0).split(X, Y[:, 0]))
+        start, learned, errors = time.process_time(), [], []
+        for train, test in folds:
+            likelihood = gb.likelihoods.Hinge(1.0, bound="exact")
+            model = gb.models.LinearBSVM(X.shape[1], likelihood, 1 / X.shape[1])
+            gb.inference.VEM().run(model, (X[train], Y[train]), progress=False)
+            learned.append(float(model.kernel.variance.numpy()))
+            errors.append(np.mean((model.predict_f(X[test])[0].numpy() > 0) != Y[test]))
+        seconds = time.process_time() - start
+        about = {"kind": "constant", "data": name, "n": len(X)}
+        row = {"method": "VEM", "C": np.exp(np.mean(np.log(learned))), "error": np.mean(errors)}
+        yield {**about, **row, "seconds": seconds}
+        for C in grid:
+            start = time.process_time()
+            svc = LinearSVC(loss="hinge", C=C, max_iter=10_000)
+            error = 1 - cross_val_score(svc, X, Y[:, 0], cv=folds).mean()
+            row = {"method": "LinearSVC", "C": C, "error": error}
+            yield {**about, **row, "seconds": time.process_time() - start}
 
 
 def _generated() -> tuple[np.ndarray, np.ndarray]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from .markdown import markdown, scores
+from .markdown import longer, markdown, scores
 
 #: The runtime table's unit.
 UNIT = "S-BSVM, exact, CAVI"
@@ -28,6 +28,24 @@ def weights(rows: pd.DataFrame) -> str:
     return markdown(
         [*header, "error: LinearBSVM / LinearSVC / true weights", "in 90 % intervals"], lines
     )
+
+
+def constant(rows: pd.DataFrame) -> str:
+    lines = []
+    for name, group in rows[rows["kind"] == "constant"].groupby("data", sort=False):
+        learned = group[group["method"] == "VEM"].iloc[0]
+        grid = group[group["method"] == "LinearSVC"].reset_index()
+        best = grid.loc[grid["error"].idxmin()]
+        near = grid.loc[(grid["C"] / learned["C"] - 1).abs().idxmin()]
+        lines.append(
+            [
+                *(name, f"{learned['C']:.2g}", f"{learned['error']:.3f}"),
+                *(f"{best['C']:.2g}", f"{best['error']:.3f}", f"{near['error']:.3f}"),
+                longer(grid["seconds"].sum() / learned["seconds"]),
+            ]
+        )
+    header = ["data", "learned C", "error", "best C of the grid", "its error"]
+    return markdown([*header, "SVC at the learned C", "grid takes"], lines)
 
 
 def large(rows: pd.DataFrame) -> str:

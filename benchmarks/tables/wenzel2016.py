@@ -20,14 +20,8 @@ from suites.wenzel2016 import (
 )
 
 from .markdown import markdown
+from .scores import BATCH
 
-#: Error in % of VI-BSVM, LibSVM and GPC in Wenzel et al. (2016).
-PRINTED = {
-    "sonar": (12.5, 13.5, 19.5),
-    "crabs": (1.0, 1.0, 3.1),
-    "pima": (22.8, 24.7, 22.8),
-    "usps_3vs5": (2.0, 1.6, 2.3),
-}
 UNIT = MACHINES[0]
 
 
@@ -41,7 +35,7 @@ def wenzel2016(rows: pd.DataFrame) -> str:
             continue
         cells = (_kernel_cell(group, method) for method in methods)
         about = group.iloc[0]
-        printed = " / ".join(map(str, PRINTED[name]))
+        printed = " / ".join(map(str, BATCH[name]))
         lines.append([name, f"{about['n']:.0f} / {about['d']:.0f}", printed, *cells])
     return markdown(["data", "N / D", "paper: VI-BSVM / LibSVM / GPC", *methods], lines)
 
