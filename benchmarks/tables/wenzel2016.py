@@ -60,6 +60,8 @@ def wenzel2016_all(rows: pd.DataFrame) -> str:
         few = _splits(group, UNIT).loc[whole.index]
         scores = (_both(few, whole, cell) for cell in ("error", "lengthscale", "variance"))
         lines.append([name, len(whole), *scores, _longer(group, method, UNIT)])
+    if not lines:
+        return "(No rows yet.)"
     header = ["data", "folds", "error: 200 / all", "lengthscale", "variance", "all takes"]
     return markdown(header, lines)
 
@@ -85,8 +87,8 @@ def wenzel2016_mcmc(rows: pd.DataFrame) -> str:
             cells += [f"{100 * own['error'].mean():.1f} / {100 * draws['error'].mean():.1f}"]
             cells += [f"{ratio:.3g}", _longer(group, method, q), f"{draws['effective'].mean():.0f}"]
             lines.append([*cells, *(_bounds(draws, cell) for cell in ("gap", "ratio"))])
-    header = ["machine, data", "N", "splits", "error in %: q / MCMC", "MCMC takes, as sweeps do"]
-    header += ["as the whole fit does", "effective draws", "gap: augmented / exact"]
+    header = ["machine, data", "N", "splits", "error in %: q / MCMC", "MCMC, sweeps are 1"]
+    header += ["MCMC, a whole fit is 1", "effective draws", "gap: augmented / exact"]
     return markdown([*header, "deviation: augmented / exact"], lines)
 
 
