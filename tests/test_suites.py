@@ -242,12 +242,12 @@ def test_sets_count_where_all_methods_were_fitted(benchmarks):
 
 
 def test_a_plan_has_no_set_twice_and_waits_for_no_tensorflow(benchmarks):
-    from suites import wenzel2017, wistuba2018
+    from suites import wenzel2016, wenzel2017, wistuba2018
 
     assert len(set(wistuba2018.SETS)) == len(wistuba2018.SETS) >= 50
     assert len(wistuba2018.SMALL) >= 10 and set(wistuba2018.SMALL) < set(wistuba2018.SETS)
     assert not set(wistuba2018.SAME_AS) & set(wistuba2018.SETS)
-    for plan in (wistuba2018.SUITE, wenzel2017.SUITE):
+    for plan in (wistuba2018.SUITE, wenzel2017.SUITE, wenzel2016.SUITE):
         fits = [(name, *fit) for name, some in plan.work(smoke=False) for fit in some]
         assert len(set(fits)) == len(fits)
         heavy = sys.modules[plan.__class__.__module__].__dict__.keys() & {"tensorflow", "gpflow"}
