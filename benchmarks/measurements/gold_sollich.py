@@ -22,6 +22,7 @@ it took TensorFlow to trace.
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -51,6 +52,7 @@ FEW = 3
 SAMPLER = StaticHMC(num_draws=200, burn_in=150, leapfrog_steps=15)
 #: On a set for which that takes minutes: the paper's own way, from its one start.
 WALKED, WALK_EVALUATIONS = "crabs", 200
+NOT_IN_THE_PAPER = "waveform"
 
 CRITERIA: dict[str, ms.ModeCriterion] = {
     "laplace": ms.LaplaceEvidence(),
@@ -83,20 +85,16 @@ def _wanted() -> Iterator[tuple[str, str, int, Callable]]:
     searched = {name: _searched(criterion) for name, criterion in CRITERIA.items()}
     walked = {f"{name}, walk": _walked(criterion) for name, criterion in CRITERIA.items()}
     few = {"SVC, grid": _grid, "BSVMClassifier": _classifier}
-    for name in SIZES:
-        for start in (SENSIBLE, *range(STARTS)):
-            for method, fit in {"VEM": _vem, **searched}.items():
+    many = {"VEM": _vem, "VEM, prior": partial(_vem, prior=True), **searched}
+    in_the_paper = [name for name in SIZES if name != NOT_IN_THE_PAPER]
+    for names in (in_the_paper, [NOT_IN_THE_PAPER]):
+        for start, name in itertools.product((SENSIBLE, *range(STARTS)), names):
+            for method, fit in (many | few if start in range(FEW) else many).items():
                 yield name, method, start, fit
-        for start in range(FEW):
-            for method, fit in few.items():
-                yield name, method, start, fit
-        for start in (SENSIBLE, *range(STARTS)):
-            yield name, "VEM, prior", start, partial(_vem, prior=True)
-    for start in range(STARTS):
-        for method, fit in walked.items():
+        for start, (method, fit) in itertools.product(range(STARTS), walked.items()):
             yield WALKED, method, start, fit
-    for start in range(FEW):
-        yield WALKED, "evidence", start, _ascent
+        for start in range(FEW):
+            yield WALKED, "evidence", start, _ascent
 
 
 def start_of(number: int, num_features: int) -> tuple[gpflow.kernels.Kernel, float]:

@@ -82,7 +82,7 @@ def planned(wanted: Sequence[Any], *modules: Any) -> tuple[list[Any], Plan]:
     ids, parameters = {id(p) for p in wanted}, parameters_of(*modules)
     found = [p for p in parameters if id(p) in ids]
     in_parameters = len(found) == len(wanted)
-    chosen = found if in_parameters else list(wanted)
+    chosen: list[Any] = found if in_parameters else list(wanted)
     priors = tuple(
         (getattr(p, "prior", None), getattr(p, "transform", None), getattr(p, "prior_on", None))
         for p in chosen
