@@ -27,6 +27,8 @@ PRINTED_BEST = {
 COLUMNS = {"laplace": 0, "laplace_quadratic": 1, "gacv": 2, "smoothed_span": 3, "evidence": 4}
 #: What tables call the printed columns.
 PAPERS = ("LE1", "LE2", "GACV", "Span", "evidence")
+#: Those of this package.
+OURS = ("VEM", "VEM, C=1, prior", "BSVMClassifier", "BSVMClassifier, offset")
 #: What the paper's own searches are called, behind the criterion.
 WALK = ", walk"
 METHODS = {
@@ -36,11 +38,16 @@ METHODS = {
     "smoothed_span": "SmoothedSpan (Span)",
     "evidence": "evidence by HMC",
     "hinge_span": "HingeSpan",
-    "VEM": "VEM",
-    "plug-in": "SVC, VEM's kernel",
-    "VEM, prior": "VEM, default priors",
+    "VEM": "VEM, penalty 2",
+    "plug-in": "SVC, that kernel",
+    "VEM, prior": "VEM, penalty 2, default priors",
     "plug-in, prior": "SVC, that kernel",
+    "VEM, C=1": "VEM, penalty 1",
+    "plug-in, C=1": "SVC, that kernel",
+    "VEM, C=1, prior": "VEM, penalty 1, default priors",
+    "plug-in, C=1, prior": "SVC, that kernel",
     "BSVMClassifier": "BSVMClassifier()",
+    "BSVMClassifier, offset": "BSVMClassifier, with an offset",
     "SVC, grid": "SVC, grid",
 }
 
@@ -66,17 +73,17 @@ def gold_sollich_sensible(rows: pd.DataFrame) -> str:
 
 
 def gold_sollich_aim(rows: pd.DataFrame) -> str:
-    """Of each set: the best column as printed, ours, and what is least here of ten starts."""
-    rows, lines, ours = rows[rows["start"] >= 0], [], ("VEM", "VEM, prior", "BSVMClassifier")
+    """Of each set: the best column as printed, ours, and what is least of over 3 starts."""
+    rows, lines = rows[rows["start"] >= 0], []
     for name in (name for name in PRINTED if (rows["data"] == name).any()):
         of = rows[rows["data"] == name].groupby("method")["error"]
-        errors, many = 100 * of.agg(["mean", "std"]), of.count() >= 10
+        errors, many = 100 * of.agg(["mean", "std"]), of.count() >= min(4, of.count().max())
         column = min(range(len(PAPERS)), key=lambda column: PRINTED[name][column][0])
         best = "{}, {} ± {}".format(PAPERS[column], *PRINTED[name][column])
-        cells = (_found(errors, method) if method in errors.index else "-" for method in ours)
+        cells = (_found(errors, method) if method in errors.index else "-" for method in OURS)
         least = (_named(errors, errors.loc[many, what].idxmin()) for what in ("mean", "std"))
         lines.append([name, best, *cells, *least])
-    ours = (METHODS[method] for method in ours)
+    ours = (METHODS[method] for method in OURS)
     return markdown(["error in %", "best printed", *ours, "least mean", "least spread"], lines)
 
 
