@@ -325,6 +325,17 @@ def test_a_scale_is_of_the_sites_and_changes_no_bound(data):
     np.testing.assert_allclose(bound, factored_bound(likelihood, q, root, batch), rtol=1e-12)
 
 
+def test_there_is_a_scale_where_a_likelihood_has_no_slope(data):
+    """GPflow's Bernoulli takes the logarithm of a probability that is 0."""
+    likelihood = Bernoulli(invlink=tf.sigmoid)
+    q, root, batch, _ = some_scale(data, likelihood)
+    far = q._replace(a=1e5 * q.a)
+    of = moments(far, root)
+    w = sites(likelihood, batch.X, of.mean, of.variance(), batch.Y)[0]
+    assert not np.isfinite(w).all()
+    assert np.isfinite(scale_of(likelihood, far, root, batch)).all()
+
+
 def test_of_a_gaussian_likelihood_scaled_means_are_curved_by_one(data):
     """There the sites are the likelihood: a step in R^T a changes the slope by itself."""
     likelihood = gpflow.likelihoods.Gaussian(0.01)

@@ -32,7 +32,7 @@ import gpflow
 import numpy as np
 import tensorflow as tf
 from gpflow.kernels import Kernel
-from gpflow.likelihoods import Bernoulli
+from gpflow.likelihoods import ScalarLikelihood
 from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from sklearn.linear_model import LinearRegression
@@ -97,9 +97,16 @@ def _with(kernel: Kernel, nugget: float) -> Kernel:
     return kernel + white
 
 
+class Logistic(ScalarLikelihood):
+    """`Bernoulli(tf.sigmoid)` of GPflow is minus infinity where f is below -745, as it comes to be."""
+
+    def _scalar_log_prob(self, X: tf.Tensor, F: tf.Tensor, Y: tf.Tensor) -> tf.Tensor:
+        return -tf.nn.softplus((1 - 2 * Y) * F)
+
+
 def _variational(of: Split, logistic: bool = False, nugget: float = NUGGET) -> Iterator[dict]:
     """The paper's method, and the mode at its kernel."""
-    likelihood = Bernoulli(tf.sigmoid) if logistic else NormalizedHinge(1.0)
+    likelihood = Logistic() if logistic else NormalizedHinge(1.0)
     gpflow.set_trainable(likelihood, False)
     model = gb.models.FactorVGP(of.data, _kernel(of.X.shape[1], nugget), likelihood, rank=RANK)
     loop = LOOP if len(of.X) <= FEW_ROWS else SHORT_LOOP
