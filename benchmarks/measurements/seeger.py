@@ -98,7 +98,7 @@ def _with(kernel: Kernel, nugget: float) -> Kernel:
 
 
 class Logistic(ScalarLikelihood):
-    """`Bernoulli(tf.sigmoid)` of GPflow is minus infinity where f is below -745, as it comes to be."""
+    """GPflow's Bernoulli(tf.sigmoid) is minus infinity where f is below -745, as it comes to be."""
 
     def _scalar_log_prob(self, X: tf.Tensor, F: tf.Tensor, Y: tf.Tensor) -> tf.Tensor:
         return -tf.nn.softplus((1 - 2 * Y) * F)
