@@ -28,7 +28,10 @@ COLUMNS = {"laplace": 0, "laplace_quadratic": 1, "gacv": 2, "smoothed_span": 3, 
 #: What tables call the printed columns.
 PAPERS = ("LE1", "LE2", "GACV", "Span", "evidence")
 #: Those of this package.
-OURS = ("VEM", "VEM, C=1, prior", "BSVMClassifier", "BSVMClassifier, offset")
+OURS = (
+    *("VEM", "VEM, prior", "VEM, C=1", "VEM, C=1, prior"),
+    *("BSVMClassifier", "BSVMClassifier, offset"),
+)
 #: What the paper's own searches are called, behind the criterion.
 WALK = ", walk"
 METHODS = {
