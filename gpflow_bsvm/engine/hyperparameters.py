@@ -139,7 +139,6 @@ class Hyperparameters:
         self.named = model.hyperparameters()
         self.networks: list[Network] = networks_in(*model.prior)
         chosen, self.plan = planned(list(self.named.values()), *self.modules)
-        self.in_parameters = not self.plan.variables
         self.variables = [getattr(p, "unconstrained_variable", p) for p in chosen]
 
     def values(self) -> dict[str, AnyNDArray]:
