@@ -39,6 +39,7 @@ def gaussian(data, **kwargs):
     return make_model(data, likelihood=likelihood, mean_function=mean_function, **kwargs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 def test_gaussian_sites_are_left_out_exactly(data, weighted):
     """They do not depend on the other data: a refit without the row must agree."""
@@ -117,6 +118,7 @@ def test_calibration_is_a_maximum(data, likelihood):
     reset(likelihood)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("likelihood", [CrammerSinger(3), OneVsRest(3)])
 def test_a_temperature_for_several_classes(data, likelihood):
     model, data = three_classes(data, likelihood)
@@ -160,6 +162,7 @@ def test_chunks_change_nothing(data, fitted, small_chunks):
         np.testing.assert_allclose(one, other, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_a_row_far_from_all_inducing_points_is_its_prior(data):
     """Its features underflow to 0, where mean over variance would be 0 / 0."""
     X, Y = data

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
@@ -129,6 +129,11 @@ class Algorithm(ABC):
                     break
                 recorder.record(step)
         return recorder.history
+
+
+def settled(elbos: Sequence[float], tol: float) -> bool:
+    """:return: whether the last two steps together raised the bound by less than `tol` of it."""
+    return len(elbos) > 2 and elbos[-1] - elbos[-3] <= tol * abs(elbos[-1])
 
 
 def check_needs(algorithm: Any, model: Model) -> None:
