@@ -28,5 +28,5 @@ SUITE = Suite(
         Stage(LARGE, FOLDS, DENSE),
     ),
     smoke=(Stage(("breast-cancer",), (0,), (*SPARSE, *DENSE)),),
-    limit=600.0,
+    limit=1800.0,
 )
