@@ -1,17 +1,20 @@
-"""What the measurements share: data, models, clocks."""
+"""What the measurements share: data, models, clocks, rows that are kept as they come."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 
 import gpflow
 import numpy as np
+import pandas as pd
 import tensorflow as tf
 from sklearn.model_selection import StratifiedKFold
 
 import gpflow_bsvm as gb
 from gpflow_bsvm import metrics
+from gpflow_bsvm.atomic import whole_file
 from gpflow_bsvm.datasets import load
 
 
@@ -75,6 +78,23 @@ def reset(model: gpflow.models.SVGP) -> None:
     """Back to the prior."""
     model.q_mu.assign(tf.zeros_like(model.q_mu))
     model.q_sqrt.assign(tf.eye(model.q_mu.shape[0], batch_shape=[1], dtype=model.q_mu.dtype))
+
+
+def complete(path: Path, about: dict, fit: Callable[[], Iterable[dict]]) -> None:
+    """
+    Put the rows of a fit into a file, behind those that are there; nothing if it has them.
+
+    :param about: what tells this fit from all others, columns that its rows begin with.
+    """
+    known = pd.read_csv(path) if path.is_file() else pd.DataFrame(columns=list(about))
+    same = [known[name].astype(type(value)) == value for name, value in about.items()]
+    if np.logical_and.reduce(same).any():
+        return
+    rows = pd.DataFrame([about | row for row in fit()])
+    print(rows.to_string(), flush=True)
+    table = pd.concat([known, rows]) if len(known) else rows
+    with whole_file(path) as file:
+        file.write(table.to_csv(index=False, float_format="%.8g").encode())
 
 
 def scores(model: gpflow.models.SVGP, X: np.ndarray, y: np.ndarray) -> dict[str, float]:

@@ -23,6 +23,7 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import gpflow
@@ -36,6 +37,7 @@ import gpflow_bsvm as gb
 from gpflow_bsvm import model_selection as ms
 from gpflow_bsvm.inference import StaticHMC
 
+from ._common import complete
 from ._gold_sollich_data import SIZES, Split, split
 
 FOLDER = Path(__file__).parent.parent / "results" / "gold_sollich"
@@ -76,7 +78,8 @@ def run() -> list[dict]:
     limit = float(os.environ.get("LIMIT", "inf"))
     for name, method, start, fit in _wanted():
         if time.process_time() < limit:
-            _complete(name, data[name], method, start, fit)
+            about = {"data": name, "method": method, "start": start}
+            complete(FOLDER / f"{name}.csv", about, partial(_timed, fit, data[name], start))
     parts = [pd.read_csv(path) for path in sorted(FOLDER.glob("*.csv"))]
     return pd.concat(parts).sort_values(["data", "method", "start"]).to_dict("records")
 
@@ -100,18 +103,11 @@ def _wanted() -> Iterator[tuple[str, str, int, Callable]]:
         yield WALKED, "evidence", start, _ascent
 
 
-def _complete(name: str, data: Split, method: str, start: int, fit: Callable) -> None:
-    path = FOLDER / f"{name}.csv"
-    known = pd.read_csv(path) if path.is_file() else pd.DataFrame({"method": [], "start": []})
-    if ((known["method"] == method) & (known["start"] == start)).any():
-        return
+def _timed(fit: Callable, data: Split, start: int) -> Iterator[dict]:
     before = time.process_time()
     found = list(fit(data, start))
-    about = {"data": name, "method": method, "start": start}
-    about["seconds"] = time.process_time() - before
-    rows = [about | row for row in found]
-    print(rows, flush=True)
-    pd.concat([known, pd.DataFrame(rows)]).to_csv(path, index=False, float_format="%.6g")
+    seconds = time.process_time() - before
+    yield from ({"seconds": seconds} | row for row in found)
 
 
 def start_of(number: int, num_features: int) -> tuple[gpflow.kernels.Kernel, float]:
