@@ -192,6 +192,7 @@ def test_bad_input(data, fitted):
         leave_one_out(svgp, data)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("likelihood", [Hinge(), OneVsRest(3)])
 def test_rows_that_were_held_out_are_seen_as_they_are(data, likelihood):
     """The scale of the greatest density of rows that the fit has not seen."""

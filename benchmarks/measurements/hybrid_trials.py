@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,12 +32,16 @@ def run() -> Iterator[dict]:
         "warm-up": {"warm_up": len(data.X) // BATCH},
     }
     for label, options in trials.items():
-        rows: list[dict] = []
-        trial = Hybrid(network(data.shape), data.X, **options)
-        before = f"{label}, before CAVI"
-        trial.train(data.X, data.y, EPOCHS, lambda *seen: rows.append(_row(data, before, *seen)))
-        trial.finish(data.X, data.y)
-        yield from [*rows, _row(data, label, EPOCHS, trial)]
+        yield from _trial(data, label, options)
+
+
+def _trial(data: Images, label: str, options: dict[str, Any]) -> list[dict]:
+    rows: list[dict] = []
+    trial = Hybrid(network(data.shape), data.X, **options)
+    note = partial(_row, data, f"{label}, before CAVI")
+    trial.train(data.X, data.y, EPOCHS, lambda *seen: rows.append(note(*seen)))
+    trial.finish(data.X, data.y)
+    return [*rows, _row(data, label, EPOCHS, trial)]
 
 
 def _row(data: Images, method: str, epoch: int, model: Hybrid) -> dict:

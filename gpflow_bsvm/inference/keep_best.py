@@ -53,8 +53,9 @@ class KeepBest:
         """
         if patience is not None:
             check_whole(1, patience=patience)
-        self._patience, self._loss = patience, _loss_of(model, held_out)
-        self._variables, self._kept = _variables_of(model), list[AnyNDArray]()
+        self._model, self._patience = model, patience
+        self._loss = _loss_of(model, held_out)
+        self._kept: list[tuple[tf.Variable, AnyNDArray]] = []
         self.losses: list[float] = []
         self.number = 0
         self()
@@ -73,13 +74,13 @@ class KeepBest:
         self.losses.append(float(self._loss()))
         if not self._kept or self.losses[-1] < self.loss or math.isnan(self.loss):
             self.number = len(self.losses) - 1
-            self._kept = [variable.numpy() for variable in self._variables]
+            self._kept = [(variable, variable.numpy()) for variable in _variables_of(self._model)]
         without = len(self.losses) - 1 - self.number
         return self._patience is not None and without >= self._patience
 
     def restore(self) -> None:
         """Give the model the state that was kept."""
-        for variable, value in zip(self._variables, self._kept):
+        for variable, value in self._kept:
             variable.assign(value)
 
 
