@@ -50,7 +50,7 @@ ROWS = {
     **{f"wistuba_{part}": "wistuba2018" for part in ("ranks", "pairs", "times", "sets", "adam")},
     "fit_sizes": "fit_time",
     "cluster_growth": "cluster",
-    **{f"hybrid_{part}": "hybrid" for part in ("epochs", "sweeps")},
+    "hybrid_end": "hybrid_earlier",
     **dict.fromkeys(("active_errors", "active_sets", "active_updates"), "active"),
     **dict.fromkeys(("weights", "constant", "large"), "linear"),
     **dict.fromkeys(("by_penalty", "ranking"), "left_out"),

@@ -1,4 +1,4 @@
-"""Hybrids and softmax networks: error and NLL on test rows against processor time, one seed."""
+"""Hybrids and softmax networks: error and NLL on test rows against processor time."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from matplotlib.figure import Figure
 
 from gpflow_bsvm.plotting import figure
 
-ROWS = ("hybrid", "hybrid_earlier")
+ROWS = ("hybrid_earlier",)
 NAMES = {
     "mnist": "MNIST",
     "fashion_mnist": "Fashion-MNIST",
     "cifar10_jpeg_12k": "CIFAR-10, 10 000 rows",
 }
-LINES = {"softmax, by epoch": ("C1", "softmax"), "hybrid, by epoch": ("C0", "hybrid")}
+LINES = {"softmax": ("C1", "softmax"), "hybrid, before CAVI": ("C0", "hybrid")}
 POINTS = {
     "softmax, temperature": ("C1", "s"),
     "hybrid, frozen": ("C2", "^"),
@@ -25,7 +25,7 @@ POINTS = {
 
 
 def draw() -> Figure:
-    rows = _rows()
+    rows = store.read("hybrid_earlier")
     fig, axes = figure(2, len(NAMES), width=3.4)
     for n, name in enumerate(NAMES):
         group = rows[rows["data"] == name]
@@ -38,16 +38,6 @@ def draw() -> Figure:
     axes[len(NAMES)].set_ylabel("NLL on test rows")
     axes[0].legend(fontsize=7)
     return fig
-
-
-def _rows() -> pd.DataFrame:
-    """:return: of the first seed, and of sets that are not measured anew the earlier ones."""
-    rows, earlier = (store.read(name) for name in ROWS)
-    earlier = earlier[~earlier["data"].isin(set(rows["data"]))]
-    on_the_way = {"softmax": "softmax, by epoch", "hybrid, before CAVI": "hybrid, by epoch"}
-    ends = earlier[earlier["method"] != "hybrid, before CAVI"]
-    parts = [rows[rows["seed"] == 0], earlier.replace({"method": on_the_way}), ends]
-    return pd.concat(parts)
 
 
 def _curves(ax: Axes, rows: pd.DataFrame, score: str) -> None:
