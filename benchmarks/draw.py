@@ -50,7 +50,7 @@ ROWS = {
     **{f"wistuba_{part}": "wistuba2018" for part in ("ranks", "pairs", "times", "sets", "adam")},
     "fit_sizes": "fit_time",
     "cluster_growth": "cluster",
-    "hybrid_end": "hybrid_earlier",
+    **{"hybrid_end": "hybrid_earlier", "hybrid_epochs": "hybrid"},
     **dict.fromkeys(("active_errors", "active_sets", "active_updates"), "active"),
     **dict.fromkeys(("weights", "constant", "large"), "linear"),
     **dict.fromkeys(("by_penalty", "ranking"), "left_out"),

@@ -7,6 +7,9 @@ import pandas as pd
 from .markdown import markdown
 
 SETS = ("mnist", "fashion_mnist", "cifar10_jpeg_12k")
+#: Whose overfitting is looked at, of which methods, after which epochs.
+OVERFITTED, EPOCHS = "cifar10_jpeg_12k", (1, 2, 4, 8, 12, 16, 18, 20, 22, 23)
+MILDER = ("softmax", "hybrid", "penalty 1/2", "weight decay")
 SHOWN = (
     *("softmax", "softmax, temperature", "hybrid, frozen", "hybrid, warm", "hybrid"),
     "hybrid, at the end",
@@ -37,6 +40,21 @@ def _by_seeds(rows: pd.DataFrame) -> str:
     ]
     scores = ("error in %", "NLL", "ECE", "epoch")
     return markdown(["data", "method", "seeds", *scores, "time, softmax is 1"], lines)
+
+
+def hybrid_epochs(rows: pd.DataFrame) -> str:
+    """NLL of training and test rows on the way, of the first seed."""
+    rows = rows[(rows["data"] == OVERFITTED) & (rows["seed"] == 0)]
+    methods = [m for m in MILDER if f"{m}, by epoch" in set(rows["method"])]
+    seen = {m: rows[rows["method"] == f"{m}, by epoch"].set_index("epoch") for m in methods}
+    lines = [[epoch, *(_both(seen[m], epoch) for m in methods)] for epoch in EPOCHS]
+    return markdown(["after epoch", *(f"{m}, training / test" for m in methods)], lines)
+
+
+def _both(group: pd.DataFrame, epoch: int) -> str:
+    if epoch not in group.index:
+        return ""
+    return f"{group.loc[epoch, 'nll_train']:.2f} / {group.loc[epoch, 'nll']:.2f}"
 
 
 def hybrid_end(rows: pd.DataFrame) -> str:
