@@ -32,6 +32,7 @@ from tables import (
     passes,
     scale,
     scores,
+    searches,
     selection,
     suite_times,
     suites,
@@ -43,7 +44,7 @@ PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
 TABLE = re.compile(r"(?<=<!-- table )(\w+)( -->\n).*?(?=<!-- end -->)", re.S)
 MODULES = (
     *(engine, scores, learned, family, scale, distributed, passes, deep, adversarial, asking),
-    *(selection, criteria, suites, suite_times, wenzel2016),
+    *(selection, criteria, searches, suites, suite_times, wenzel2016),
 )
 #: Tables that are a second look at the rows of another, or of several.
 ROWS: dict[str, str | tuple[str, ...]] = {
@@ -54,11 +55,11 @@ ROWS: dict[str, str | tuple[str, ...]] = {
     "suite_times": suite_times.SUITES,
     "fit_sizes": "fit_time",
     "cluster_growth": "cluster",
-    "hybrid_trials": "hybrid",
+    **{"hybrid_end": "hybrid_earlier", "hybrid_epochs": "hybrid"},
     **dict.fromkeys(("active_errors", "active_sets", "active_updates"), "active"),
     **dict.fromkeys(("weights", "constant", "large"), "linear"),
     **dict.fromkeys(("by_penalty", "ranking"), "left_out"),
-    **dict.fromkeys(("gold_sollich_best", "gold_sollich_sensible"), "gold_sollich"),
+    **{f"gold_sollich_{part}": "gold_sollich" for part in ("best", "sensible", "aim")},
     **dict.fromkeys(("attacked", "detected", "foreign"), "adversarial"),
 }
 

@@ -193,3 +193,24 @@ def test_bad_input(data, fitted):
     with pytest.raises(TypeError, match="SVGP has no closed-form steps"):
         svgp = gpflow.models.SVGP(gpflow.kernels.SquaredExponential(), Hinge(), data[0][:5])
         leave_one_out(svgp, data)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("likelihood", [Hinge(), OneVsRest(3)])
+def test_rows_that_were_held_out_are_seen_as_they_are(data, likelihood):
+    """The scale of the greatest density of rows that the fit has not seen."""
+    if isinstance(likelihood, OneVsRest):
+        model, (X, Y) = three_classes(data, likelihood)
+    else:
+        model, (X, Y) = make_model(data, likelihood=likelihood), data
+        CAVI().run(model, (X, Y))
+    X_held = X + 0.3 * np.random.default_rng(1).normal(size=X.shape)
+
+    def loss(scale):
+        likelihood.scale.assign(scale)
+        return -np.mean(model.predict_log_density((X_held, Y)))
+
+    found = calibrate(model, (X_held, Y), held_out=True)
+    at = loss(found["scale"])
+    for factor in (0.99, 1.01):
+        assert at < loss(factor * found["scale"])

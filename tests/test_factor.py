@@ -10,9 +10,19 @@ from scipy.stats import multivariate_normal
 from sklearn.gaussian_process import GaussianProcessClassifier, kernels
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.engine.factored import LEAST_REST, FactoredGaussian
+from gpflow_bsvm.data.batch import Batch
+from gpflow_bsvm.engine.factored import (
+    LEAST_REST,
+    FactoredGaussian,
+    factored_bound,
+    moments,
+    scale_of,
+    scaled,
+    scaled_bound,
+    unscaled,
+)
 from gpflow_bsvm.inference import CAVI, ECM, NestedLoop
-from gpflow_bsvm.likelihoods import CrammerSinger, Hinge, NormalizedHinge
+from gpflow_bsvm.likelihoods import CrammerSinger, Hinge, NormalizedHinge, sites
 from gpflow_bsvm.models import BatchBSVM, FactorVGP
 
 N = 14
@@ -292,6 +302,65 @@ def test_gradient_at_fixed_q_is_that_of_the_optimum(data):
         variable.assign(here)
         # Along a line through all components; a difference of second order.
         np.testing.assert_allclose((ends[0] - ends[1]) / 2e-3, np.sum(slope), rtol=1e-3, atol=1e-5)
+
+
+def some_scale(data, likelihood):
+    model = with_some_q(make(data, likelihood=likelihood))
+    weight = tf.constant(np.random.default_rng(1).uniform(0.5, 2.0, size=(N, 1)))
+    q, root, batch = model.factored(), model.root(), Batch(*model.data, weight)
+    return q, root, batch, scale_of(likelihood, q, root, batch)
+
+
+def test_a_scale_is_of_the_sites_and_changes_no_bound(data):
+    likelihood = NormalizedHinge(1.5)
+    q, root, batch, R = some_scale(data, likelihood)
+    of, L = moments(q, root), root.L.numpy()
+    w = sites(likelihood, batch.X, of.mean, of.variance(), batch.Y)[0] * batch.weight
+    np.testing.assert_allclose(R @ R.numpy().T, np.eye(N) + L.T @ (w.numpy() * L), rtol=1e-10)
+    there = scaled(q, R)
+    np.testing.assert_allclose(there.B, R.numpy().T @ q.B, rtol=1e-12)
+    for part, back in zip(q, unscaled(there, R)):
+        np.testing.assert_allclose(back, part, rtol=1e-10)
+    bound = scaled_bound(likelihood, there, R, root, batch)
+    np.testing.assert_allclose(bound, factored_bound(likelihood, q, root, batch), rtol=1e-12)
+
+
+def test_there_is_a_scale_where_a_likelihood_has_no_slope(data):
+    """GPflow's Bernoulli takes the logarithm of a probability that is 0."""
+    likelihood = Bernoulli(invlink=tf.sigmoid)
+    q, root, batch, _ = some_scale(data, likelihood)
+    far = q._replace(a=1e5 * q.a)
+    of = moments(far, root)
+    w = sites(likelihood, batch.X, of.mean, of.variance(), batch.Y)[0]
+    assert not np.isfinite(w).all()
+    assert np.isfinite(scale_of(likelihood, far, root, batch)).all()
+
+
+def test_of_a_gaussian_likelihood_scaled_means_are_curved_by_one(data):
+    """There the sites are the likelihood: a step in R^T a changes the slope by itself."""
+    likelihood = gpflow.likelihoods.Gaussian(0.01)
+    q, root, batch, R = some_scale(data, likelihood)
+    slopes, step = [], np.random.default_rng(2).normal(size=(N, 1))
+    for a in (scaled(q, R).a, scaled(q, R).a + step):
+        with tf.GradientTape() as tape:
+            tape.watch(a)
+            bound = scaled_bound(likelihood, scaled(q, R)._replace(a=a), R, root, batch)
+        slopes.append(tape.gradient(bound, a))
+    np.testing.assert_allclose(slopes[0] - slopes[1], step, rtol=1e-8)
+
+
+@pytest.mark.slow
+def test_a_stiff_kernel_takes_few_iterations(data):
+    """Without the scale 30 iterations are two nats short."""
+    elbos = []
+    for most in (30, 2000):
+        smooth = gpflow.kernels.SquaredExponential(1e4, lengthscales=3.0)
+        kernel = smooth + gpflow.kernels.White(0.1)
+        model = make(data, 3, NormalizedHinge(1.0), kernel, fixed=True)
+        loop = NestedLoop(inner_tol=1e-12, inner_iterations=most)
+        elbos.append(loop.run(model, progress=False).elbo[-1])
+    # of some directions that the factors have to find
+    np.testing.assert_allclose(*elbos, atol=0.05)
 
 
 @pytest.mark.slow

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pandas as pd
 from scipy.stats import pearsonr
@@ -28,37 +26,6 @@ RANKED = {
     "laplace_quadratic": ("Laplace, quadratic", "error_quadratic", -1),
     "bound": ("VariationalBound", "error_bayesian", -1),
     "loo_density": ("LeaveOneOutDensity", "error_bayesian", -1),
-}
-#: Test error in % as printed in Table 3 (mean, standard deviation) and Table 4 (best trial).
-PRINTED = {
-    "crabs": ((10.7, 2.1), (10.5, 1.3), (13.0, 1.8), (6.0, 1.8), (9.2, 1.5)),
-    "pima": ((30.3, 2.0), (33.5, 2.2), (23.2, 2.7), (21.0, 1.1), (20.8, 1.5)),
-    "wdbc": ((5.8, 2.5), (5.8, 3.6), (9.6, 2.8), (7.8, 4.2), (4.0, 1.2)),
-    "twonorm": ((13.5, 12.6), (12.6, 5.0), (5.2, 1.9), (4.6, 0.9), (4.0, 0.2)),
-    "ringnorm": ((4.7, 1.6), (2.5, 5.3), (3.3, 1.3), (3.5, 1.3), (3.2, 0.6)),
-}
-PRINTED_BEST = {
-    "crabs": (5.9, 9.2, 10.9, 3.4, 5.0),
-    "pima": (27.8, 28.4, 20.2, 19.0, 19.3),
-    "wdbc": (1.9, 3.4, 4.1, 1.9, 1.5),
-    "twonorm": (2.9, 3.1, 3.4, 3.5, 3.4),
-    "ringnorm": (2.1, 2.2, 1.9, 2.0, 2.5),
-}
-#: Method of the rows -> column of the printed tables.
-COLUMNS = {"laplace": 0, "laplace_quadratic": 1, "gacv": 2, "smoothed_span": 3, "evidence": 4}
-#: What the paper's own searches are called, behind the criterion.
-WALK = ", walk"
-METHODS = {
-    "laplace": "Laplace (LE1)",
-    "laplace_quadratic": "Laplace, quadratic (LE2)",
-    "gacv": "GACV",
-    "smoothed_span": "SmoothedSpan (Span)",
-    "evidence": "evidence by HMC",
-    "hinge_span": "HingeSpan",
-    "VEM": "VEM",
-    "plug-in": "SVC, VEM's kernel",
-    "BSVMClassifier": "BSVMClassifier()",
-    "SVC, grid": "SVC, grid",
 }
 
 
@@ -130,58 +97,6 @@ def ranking(rows: pd.DataFrame) -> str:
         means = f"{sum(ranks) / len(ranks):.2f} ({100 * sum(lost) / len(lost):.1f})"
         lines.append([name, *cells, means])
     return markdown(["criterion", *rows["data"].unique(), "mean"], lines)
-
-
-def gold_sollich(rows: pd.DataFrame) -> str:
-    """Table 3: mean and deviation of the test error over starts [how many], (as printed)."""
-    return _by_method(rows, _spread, lambda name, column: "{} ± {}".format(*PRINTED[name][column]))
-
-
-def gold_sollich_best(rows: pd.DataFrame) -> str:
-    """Table 4: the best start by test error."""
-    return _by_method(
-        rows,
-        lambda errors: f"{errors.min():.1f}",
-        lambda name, column: str(PRINTED_BEST[name][column]),
-    )
-
-
-def gold_sollich_sensible(rows: pd.DataFrame) -> str:
-    """Test error from the one start where the kernel makes sense."""
-    rows = rows[rows["start"] == -1]
-    return _table(rows, lambda errors: f"{errors.mean():.1f}", lambda *_: "")
-
-
-def _by_method(rows: pd.DataFrame, cell: Callable, printed: Callable) -> str:
-    return _table(rows[rows["start"] >= 0], cell, printed)
-
-
-def _table(rows: pd.DataFrame, cell: Callable, printed: Callable) -> str:
-    names, lines = [name for name in (*PRINTED, "waveform") if (rows["data"] == name).any()], []
-    for method, title in _titled(rows):
-        column = COLUMNS.get(method.removesuffix(WALK))
-        line = [title]
-        for name in names:
-            group = rows[(rows["method"] == method) & (rows["data"] == name)]
-            own = cell(100 * group["error"]) if len(group) else "-"
-            known = column is not None and name in PRINTED
-            paper = printed(name, column) if known else ""
-            line.append(f"{own} ({paper})" if paper else own)
-        lines.append(line)
-    return markdown(["error in %", *names], lines)
-
-
-def _titled(rows: pd.DataFrame) -> list[tuple[str, str]]:
-    """:return: methods that there are, and what tables call them; the paper's walk last."""
-    walks = {f"{method}{WALK}": f"{title}, random walk" for method, title in METHODS.items()}
-    known = set(rows["method"])
-    return [pair for pair in {**METHODS, **walks}.items() if pair[0] in known]
-
-
-def _spread(errors: pd.Series) -> str:
-    if len(errors) == 1:
-        return f"{errors.mean():.1f} [1]"
-    return f"{errors.mean():.1f} ± {errors.std():.1f} [{len(errors)}]"
 
 
 def criteria_time(rows: pd.DataFrame) -> str:

@@ -19,3 +19,10 @@ def scores(row: pd.Series, digits: int = 3) -> str:
 
 def longer(ratio: float) -> str:
     return f"{ratio:.1f} times longer"
+
+
+def spread(values: pd.Series) -> str:
+    """:return: mean and standard deviation [of how many]."""
+    if len(values) == 1:
+        return f"{values.mean():.1f} [1]"
+    return f"{values.mean():.1f} ± {values.std():.1f} [{len(values)}]"

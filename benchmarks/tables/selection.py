@@ -4,85 +4,79 @@ from __future__ import annotations
 
 import pandas as pd
 
-from .markdown import markdown
+from .markdown import markdown, spread
 
-#: Seeger (2000), Table 1: test errors of one split; of the variational methods by mode and mean.
+SETS = ("crabs", "pima", "wdbc", "twonorm", "ringnorm", "waveform")
+SIZES = ("80 / 120", "200 / 332", "300 / 269", "300 / 7100", "400 / 7000", "800 / 2504")
+INPUTS = (5, 7, 30, 20, 20, 21)
+#: Method of the rows -> what the table calls it.
+METHODS = {
+    "variational SVM, plugged in": "variational SVM, plugged in",
+    "variational SVM, posterior": "variational SVM, mean",
+    "variational GP, plugged in": "variational GP, plugged in",
+    "variational GP, posterior": "variational GP, mean",
+    "GP Laplace": "GP, Laplace",
+    "SVM 10-CV": "SVM, 10-fold",
+    "linear": "linear",
+    "VEM, plugged in": "`VEM`, plugged in",
+    "VEM, posterior": "`VEM`, mean",
+    "BSVMClassifier": "`BSVMClassifier`",
+    "as printed, SVM, plugged in": "variational SVM without the `White`, plugged in",
+    "as printed, SVM, posterior": "variational SVM without the `White`, mean",
+}
+#: Seeger (2000), Table 1: test errors of one split.
 PRINTED = {
-    "crabs": {"GP": (3, 4), "Laplace": 4, "SVM": (4, 4), "CV": 4, "linear": 3},
-    "pima": {"GP": (66, 66), "Laplace": 68, "SVM": (64, 66), "CV": 67, "linear": 67},
-    "wdbc": {"GP": (11, 11), "Laplace": 8, "SVM": (10, 10), "CV": 9, "linear": 19},
-    "twonorm": {"GP": (233, 224), "Laplace": 297, "SVM": (260, 223), "CV": 163, "linear": 207},
-    "ringnorm": {"GP": (119, 124), "Laplace": 184, "SVM": (129, 126), "CV": 160, "linear": 1763},
-    "waveform": {"GP": (206, 204), "Laplace": 221, "SVM": (211, 206), "CV": 197, "linear": 220},
+    "variational SVM, plugged in": (4, 64, 10, 260, 129, 211),
+    "variational SVM, posterior": (4, 66, 10, 223, 126, 206),
+    "variational GP, plugged in": (3, 66, 11, 233, 119, 206),
+    "variational GP, posterior": (4, 66, 11, 224, 124, 204),
+    "GP Laplace": (4, 68, 8, 297, 184, 221),
+    "SVM 10-CV": (4, 67, 9, 163, 160, 197),
+    "linear": (3, 67, 19, 207, 1763, 220),
 }
-SIZES = {
-    **{"crabs": "80 / 120", "pima": "200 / 332", "wdbc": "300 / 269", "twonorm": "300 / 7100"},
-    **{"ringnorm": "400 / 7000", "waveform": "800 / 2504"},
-}
-#: Of our methods, beside the paper's; one method, or by mode and by mean.
-COLUMNS: dict[str, tuple[str | tuple[str, str], str | None]] = {
-    "variational SVM": (("variational SVM, plugged in", "variational SVM, posterior"), "SVM"),
-    "variational GP": (("variational GP, plugged in", "variational GP, posterior"), "GP"),
-    "GP, Laplace": ("GP Laplace", "Laplace"),
-    "SVM, 10-fold": ("SVM 10-CV", "CV"),
-    "linear": ("linear", "linear"),
-    "`VEM`, full covariance": (("VEM, plugged in", "VEM, posterior"), None),
-    "`BSVMClassifier`": ("BSVMClassifier", None),
-}
+#: So many inputs were ignored, as printed, by the variational machine.
+PRINTED_IGNORED = {"crabs": 3, "pima": 2, "waveform": 3}
 
 
 def seeger(rows: pd.DataFrame) -> str:
-    """Means over splits, in brackets the printed numbers."""
+    """Mean and deviation of test errors over splits [how many], (as printed, of one split)."""
     errors = rows[rows["kind"] == "errors"]
-    means = errors.groupby(["data", "method"])["errors"].mean()
-    splits = errors.groupby("data")["split"].nunique()
-    lines, known = [], set(errors["method"])
-    columns = {
-        title: column
-        for title, column in COLUMNS.items()
-        if column[1] or known & {column[0], *column[0]}
-    }
-    for name in PRINTED:
-        cells = (_cell(means, name, *column) for column in columns.values())
-        lines.append([name, SIZES[name], splits.get(name, 0), *cells])
-    return markdown(["set", "rows, training / test", "splits", *columns], lines)
+    found, lines = errors.groupby(["method", "data"])["errors"], []
+    for method in (method for method in METHODS if (errors["method"] == method).any()):
+        printed = PRINTED.get(method, ("",) * len(SETS))
+        cells = (_cell(found, (method, name), paper) for name, paper in zip(SETS, printed))
+        lines.append([METHODS[method], *cells])
+    header = (f"{name}, {size}" for name, size in zip(SETS, SIZES))
+    return markdown(["errors", *header], lines)
 
 
-def _cell(means: pd.Series, name: str, ours: str | tuple[str, str], theirs: str | None) -> str:
-    both = (ours,) if isinstance(ours, str) else ours
-    found = " / ".join(_count(means, name, method) for method in both)
-    if theirs is None:
-        return found
-    printed = PRINTED[name][theirs]
-    shown = f"{printed[0]} / {printed[1]}" if isinstance(printed, tuple) else str(printed)
-    return f"{found} ({shown})"
-
-
-def _count(means: pd.Series, name: str, method: str) -> str:
-    if (name, method) not in means:
-        return "-"
-    return f"{means[(name, method)]:.1f}".removesuffix(".0")
+def _cell(found: pd.core.groupby.SeriesGroupBy, key: tuple[str, str], printed: object) -> str:
+    own = spread(found.get_group(key)) if key in found.groups else "-"
+    return f"{own} ({printed})" if printed != "" else own
 
 
 def seeger_inputs(rows: pd.DataFrame) -> str:
-    """What is switched off, and support vectors."""
+    """What is switched off, what counts most, and support vectors: means over splits."""
     lines = []
-    inputs = {"crabs": 5, "pima": 7, "wdbc": 30, "twonorm": 20, "ringnorm": 20, "waveform": 21}
-    printed = {"crabs": "3", "pima": "2", "waveform": "3"}
-    errors = rows[rows["kind"] == "errors"]
-    for name, total in inputs.items():
-        of = errors[errors["data"] == name].set_index("method")
-        ours = of[of.index == "variational SVM, posterior"]
-        support = of.loc[of.index == "variational SVM, plugged in", "support"]
-        lines.append(
-            [
-                *(name, total, printed.get(name, ""), _listed(ours["ignored"])),
-                *(_listed(ours["first"]), f"{_listed(support)} of {SIZES[name].split(' / ')[0]}"),
-            ]
-        )
-    header = ["set", "inputs", "ignored, printed", "ignored", "most relevant"]
-    return markdown([*header, "support vectors, plugged in"], lines)
+    for name, total, size in zip(SETS, INPUTS, SIZES):
+        line = [name, total, PRINTED_IGNORED.get(name, "")]
+        of = rows[(rows["kind"] == "errors") & (rows["data"] == name)].set_index("method")
+        for method in ("variational SVM", "VEM"):
+            ours = of[of.index == f"{method}, posterior"]
+            support = of.loc[of.index == f"{method}, plugged in", "support"]
+            line += [_mean(ours["ignored"]), _most(ours["first"]), _mean(support)]
+        lines.append([*line, size.split(" / ")[0]])
+    header = ["set", "inputs", "ignored, printed", "ignored", "most relevant", "support vectors"]
+    return markdown([*header, *(f"{title}, `VEM`" for title in header[3:]), "rows"], lines)
 
 
-def _listed(values: pd.Series) -> str:
-    return ", ".join(f"{value:.0f}" for value in values) or "-"
+def _mean(values: pd.Series) -> str:
+    return f"{values.mean():.1f}".removesuffix(".0") if len(values) else "-"
+
+
+def _most(values: pd.Series) -> str:
+    """:return: the most frequent value, and of how many it is that."""
+    if not len(values):
+        return "-"
+    counts = values.value_counts()
+    return f"{counts.index[0]:.0f} ({counts.iloc[0]} of {len(values)})"

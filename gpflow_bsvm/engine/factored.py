@@ -22,6 +22,7 @@ from check_shapes import check_shapes
 from gpflow.likelihoods import Likelihood
 
 from ..data.batch import Batch
+from ..likelihoods import sites
 from .hyperparameters import differentiable
 from .projection import Prior, prior_factor
 from .shared_graph import Compiled
@@ -99,6 +100,42 @@ def factored_bound(
     return tf.reduce_sum(weight[:, 0] * expected) - divergence(q, root, of)
 
 
+@check_shapes("q.a: [N, 1]", "q.B: [N, J]", "root.L: [N, N]", "return: [N, N]")
+def scale_of(
+    likelihood: Likelihood, q: FactoredGaussian, root: PriorRoot, batch: Batch
+) -> tf.Tensor:
+    """
+    -F is I + L^T W L curved in a, W what the likelihood knows of f: along some directions 1, along
+    others as large as the largest eigenvalue of K. In R^T a and R^T B it is about I in all.
+
+    :return: Cholesky factor R of I + L^T W L, W the precisions of the sites at q.
+    """
+    of = moments(q, root)
+    w = sites(likelihood, batch.X, of.mean, of.variance(), batch.Y)[0] * batch.weight
+    known = tf.math.is_finite(w)  # GPflow's Bernoulli has no slope far out; any R will do
+    half = tf.sqrt(tf.where(known, w, tf.zeros_like(w))) * root.L
+    eye = tf.eye(tf.shape(half)[0], dtype=half.dtype)
+    return tf.linalg.cholesky(eye + tf.matmul(half, half, transpose_a=True))
+
+
+def scaled(q: FactoredGaussian, R: tf.Tensor) -> FactoredGaussian:
+    """:return: R^T a and R^T B for a and B."""
+    return q._replace(a=tf.matmul(R, q.a, transpose_a=True), B=tf.matmul(R, q.B, transpose_a=True))
+
+
+def unscaled(q: FactoredGaussian, R: tf.Tensor) -> FactoredGaussian:
+    """:return: a and B for R^T a and R^T B."""
+    a, B = (tf.linalg.triangular_solve(R, part, adjoint=True) for part in (q.a, q.B))
+    return q._replace(a=a, B=B)
+
+
+def scaled_bound(
+    likelihood: Likelihood, q: FactoredGaussian, R: tf.Tensor, root: PriorRoot, batch: Batch
+) -> tf.Tensor:
+    """:return: -F of a scaled q."""
+    return factored_bound(likelihood, unscaled(q, R), root, batch)
+
+
 def bound_of_prior(
     likelihood: Likelihood, prior: Prior, q: FactoredGaussian, batch: Batch, jitter: tf.Tensor
 ) -> tf.Tensor:
@@ -106,8 +143,9 @@ def bound_of_prior(
     return factored_bound(likelihood, q, prior_root(prior, batch.X, jitter), batch)
 
 
-#: Of a likelihood: value, and gradient in q, at a fixed root of the prior.
-slope_of_q = differentiable(factored_bound)
+#: Of a likelihood: value, and gradient in a scaled q, at a fixed root of the prior.
+slope_of_q = differentiable(scaled_bound)
 #: Of likelihood and prior: value with the log prior density, and the gradients in both.
 slope_of_all = differentiable(bound_of_prior, with_prior=True)
 compiled_root = Compiled(prior_root)
+compiled_scale = Compiled(scale_of)

@@ -74,6 +74,25 @@ class Plan(NamedTuple):
         return tf.add_n(known) if known else tf.zeros([], default_float())
 
 
+def planned(wanted: Sequence[Any], *modules: Any) -> tuple[list[Any], Plan]:
+    """
+    :param wanted: parameters and bare variables of the modules, each once, that are to be learned.
+    :return: these in the order of a graph's gradients, and the plan.
+    """
+    ids, parameters = {id(p) for p in wanted}, parameters_of(*modules)
+    found = [p for p in parameters if id(p) in ids]
+    in_parameters = len(found) == len(wanted)
+    chosen: list[Any] = found if in_parameters else list(wanted)
+    priors = tuple(
+        (getattr(p, "prior", None), getattr(p, "transform", None), getattr(p, "prior_on", None))
+        for p in chosen
+    )
+    if in_parameters:
+        return chosen, Plan(tuple(id(p) in ids for p in parameters), priors)
+    variables = [getattr(p, "unconstrained_variable", p) for p in chosen]
+    return chosen, Plan((), priors, tuple(variable.ref() for variable in variables))
+
+
 def differentiable(
     function: Callable[..., tf.Tensor], with_prior: bool = False, made_by: Any = None
 ) -> Compiled:
@@ -119,20 +138,8 @@ class Hyperparameters:
         self.modules = (model.likelihood, model.prior)
         self.named = model.hyperparameters()
         self.networks: list[Network] = networks_in(*model.prior)
-        parameters = parameters_of(*self.modules)
-        wanted = {id(p) for p in self.named.values()}
-        found = [p for p in parameters if id(p) in wanted]
-        self.in_parameters = len(found) == len(self.named)
-        chosen: list[Any] = found if self.in_parameters else list(self.named.values())
+        chosen, self.plan = planned(list(self.named.values()), *self.modules)
         self.variables = [getattr(p, "unconstrained_variable", p) for p in chosen]
-        priors = tuple(
-            (getattr(p, "prior", None), getattr(p, "transform", None), getattr(p, "prior_on", None))
-            for p in chosen
-        )
-        if self.in_parameters:
-            self.plan = Plan(tuple(id(p) in wanted for p in parameters), priors)
-        else:
-            self.plan = Plan((), priors, tuple(variable.ref() for variable in self.variables))
 
     def values(self) -> dict[str, AnyNDArray]:
         """:return: the present values by name, without the weights of networks, which are many."""

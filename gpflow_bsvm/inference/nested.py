@@ -13,7 +13,16 @@ from ..checks import check_choice, check_number, check_whole
 from ..data.checks import check_weights
 from ..data.sources import ArraySource, Source
 from ..engine.contracts import Model, jitter_of
-from ..engine.factored import FactoredGaussian, PriorRoot, compiled_root, slope_of_all, slope_of_q
+from ..engine.factored import (
+    FactoredGaussian,
+    PriorRoot,
+    compiled_root,
+    compiled_scale,
+    scaled,
+    slope_of_all,
+    slope_of_q,
+    unscaled,
+)
 from ..engine.hyperparameters import Hyperparameters, Plan
 from ..engine.quasi_newton import QuasiNewton, maximise
 from ..engine.structure import parameters_of
@@ -31,7 +40,8 @@ class NestedLoop(Algorithm):
     q and hyperparameters of a `gpflow_bsvm.models.FactorVGP` by the nested loop of Seeger (2000,
     section 2), which minimises the free energy F = -ELBO:
 
-        inner  an optimiser of many variables finds q at fixed hyperparameters,
+        inner  an optimiser of many variables finds q at fixed hyperparameters, in coordinates in
+               which -F is about as curved in all directions (`gpflow_bsvm.engine.factored`),
         outer  a quasi-Newton method moves the hyperparameters, by the gradient of F at fixed q,
                which at the inner optimum is that of min_q F.
 
@@ -106,6 +116,7 @@ class _Loops(Run):
         self._of_q = slope_of_q.bind(model.likelihood, known)
         self._of_all = slope_of_all.bind(*self._hyper.modules, self._hyper.plan)
         self._root = compiled_root.bind(model.prior)
+        self._scale = compiled_scale.bind(model.likelihood)
         self._q = [tf.Variable(part) for part in model.factored()]
         self._best = -math.inf
         self.state = State(self._hyper.state(), model.factored())
@@ -137,18 +148,19 @@ class _Loops(Run):
 
     def _inner(self, root: PriorRoot) -> FactoredGaussian:
         """:return: the best q at this root of the prior, from the best so far."""
-        for variable, value in zip(self._q, self.state.q):
+        R = self._scale(self.state.q, root, self._batch)
+        for variable, value in zip(self._q, scaled(self.state.q, R)):
             variable.assign(value)
 
         def value_and_gradient() -> tuple[float, list[tf.Tensor]]:
             q = FactoredGaussian(*map(tf.convert_to_tensor, self._q))
-            value, _, gradient = self._of_q(q, root, self._batch)
+            value, _, gradient = self._of_q(q, R, root, self._batch)
             return float(value), list(gradient)
 
         method, most = self._options.method, {"maxiter": self._options.inner_iterations}
         how = method, self._options.inner_tol, most | _HOW[method]
         maximise(self._q, value_and_gradient, *how)
-        return FactoredGaussian(*map(tf.convert_to_tensor, self._q))
+        return unscaled(FactoredGaussian(*map(tf.convert_to_tensor, self._q)), R)
 
     def restore(self) -> None:
         """See `Run`."""

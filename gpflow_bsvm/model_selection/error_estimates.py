@@ -16,7 +16,7 @@ from gpflow.base import AnyNDArray
 from gpflow.kernels import Kernel
 
 from ..checks import check_choice, check_number
-from .criterion import Criterion, ModeCriterion, Seen
+from .criterion import Criterion, ModeCriterion, Seen, taken
 from .mode import Mode, svm_mode
 from .slack import SLACKS
 
@@ -89,7 +89,7 @@ def _variances_given_margin(seen: Seen) -> tf.Tensor:
         return variances
     eye = tf.eye(len(seen.rows), dtype=variances.dtype)
     L = tf.linalg.cholesky(seen.block() + _JITTER * tf.reduce_max(variances) * eye)
-    A = tf.linalg.triangular_solve(L, tf.gather(seen.gram, seen.rows))
+    A = tf.linalg.triangular_solve(L, taken(seen.gram, seen.rows))
     given = tf.nn.relu(variances - tf.reduce_sum(tf.square(A), axis=0))
     own = 1 / tf.reduce_sum(tf.square(tf.linalg.triangular_solve(L, eye)), axis=0)
     return tf.tensor_scatter_nd_update(given, seen.rows[:, None], own)
@@ -164,7 +164,7 @@ def _spans(seen: Seen, eta: float) -> tf.Tensor:
     :return: alpha_n S_n^2 of support vectors: with G = (eta I + A^1/2 K^C A^1/2)^-1 it is 1 / G_nn
         - eta, which divides by no small alpha.
     """
-    root = tf.sqrt(tf.gather(seen.alpha, seen.rows))
+    root = tf.sqrt(taken(seen.alpha, seen.rows))
     eye = tf.eye(len(seen.rows), dtype=root.dtype)
     inner = root[:, None] * (seen.block() + eye / seen.penalty) * root
     G = tf.linalg.cholesky_solve(tf.linalg.cholesky(inner + eta * eye), eye)

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from gpflow import Parameter
 from gpflow.base import AnyNDArray
 from gpflow.kernels import Kernel, MultioutputKernel
+from gpflow.utilities import parameter_dict
 
+from ..data.checks import check_inputs
+from ..engine.hyperparameters import planned
 from ..engine.shared_graph import Compiled
 
 
@@ -33,6 +39,53 @@ def gram_matrix(kernel: Kernel, X: Any, X2: Any = None) -> AnyNDArray:
             "the kernel overflows or is NaN on X: standardise X and check the kernel's parameters"
         )
     return gram
+
+
+@partial(Compiled, rebuilds=True)
+def _pulled_back(
+    rebuild: Any, values: list[tf.Tensor], X: tf.Tensor, by_gram: tf.Tensor
+) -> tuple[tf.Tensor, ...]:
+    """
+    :param by_gram: [N, N, 1], so that the graph is of any N.
+    :return: derivatives by the values of what the plan, the last of the modules, learns.
+    """
+    plan = rebuild(values)[-1]
+    mine = plan.trainable(values)
+    with tf.GradientTape(watch_accessed_variables=False) as tape:
+        tape.watch(mine)
+        gram = rebuild(list(plan.merge(values, mine)))[0](X)
+    zero = tf.UnconnectedGradients.ZERO
+    slopes = tape.gradient(gram, mine, tf.cast(by_gram[..., 0], gram.dtype), zero)
+    return tuple(_by_value(how[1], *pair) for how, pair in zip(plan.priors, zip(mine, slopes)))
+
+
+def _by_value(transform: Any, unconstrained: tf.Tensor, slope: tf.Tensor) -> tf.Tensor:
+    """:return: the derivative by the value, from that by the unconstrained variable."""
+    if transform is None:
+        return slope
+    return slope * tf.exp(-transform.forward_log_det_jacobian(tf.identity(unconstrained), 0))
+
+
+def pull_back(kernel: Kernel, X: Any) -> Callable[[Any], dict[str, AnyNDArray]]:
+    """
+    :return: a function of derivatives by k(X, X), [N, N], to those by the (constrained) value of
+        what is trainable in the kernel, by GPflow's names.
+    """
+    named, X = trainable(kernel), check_inputs(X)
+    chosen, plan = planned(list({id(p): p for p in named.values()}.values()), kernel)
+    bound = _pulled_back.bind(kernel, plan)
+
+    def slopes(by_gram: Any) -> dict[str, AnyNDArray]:
+        found = bound(X, tf.convert_to_tensor(by_gram)[..., None])
+        by_id = {id(p): np.asarray(slope) for p, slope in zip(chosen, found)}
+        return {name: by_id[id(p)] for name, p in named.items()}
+
+    return slopes
+
+
+def trainable(kernel: Kernel) -> dict[str, Parameter]:
+    """:return: parameters by GPflow's names."""
+    return {name: p for name, p in parameter_dict(kernel).items() if p.trainable}
 
 
 def check_gram(gram: Any, num_rows: int) -> AnyNDArray:

@@ -15,7 +15,7 @@ import numpy as np
 import tensorflow as tf
 
 from ..checks import check_number
-from .criterion import ModeCriterion, Seen
+from .criterion import ModeCriterion, Seen, taken
 from .slack import log_kappa
 
 
@@ -45,7 +45,7 @@ class LaplaceEvidence(ModeCriterion):
                 stacklevel=4,
             )
         log_q = _log_best(seen, C * tf.nn.relu(1 - seen.margins)) + log_kappa(self.slack, C)
-        alpha = tf.gather(seen.alpha, seen.rows)
+        alpha = taken(seen.alpha, seen.rows)
         return log_q - _half_log_det(seen, 2 * np.pi * tf.square(alpha * (C - alpha) / C)) / n
 
 
@@ -74,7 +74,7 @@ class QuadraticLaplaceEvidence(ModeCriterion):
         C, n = seen.penalty, len(seen.y)
         loss = C * tf.square(tf.nn.relu(1 - seen.margins)) / 2
         # 1 - z = alpha / C
-        M = C * tf.exp(-self.smoothing * C / tf.gather(seen.alpha, seen.rows))
+        M = C * tf.exp(-self.smoothing * C / taken(seen.alpha, seen.rows))
         return _log_best(seen, loss) + log_kappa(self.slack, C) - _half_log_det(seen, M) / n
 
 

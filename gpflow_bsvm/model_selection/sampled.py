@@ -16,11 +16,11 @@ from gpflow.kernels import Kernel
 from scipy.special import roots_legendre
 
 from ..checks import check_choice, check_whole
-from ..data.checks import check_inputs
 from ..inference import StaticHMC
 from ..inference.samples import Sampler
 from ..likelihoods.penalty import check_penalty
-from .criterion import Criterion, Gradient, by_values, trainable
+from .criterion import Criterion, Gradient
+from .gram import pull_back
 from .posterior import Posterior, draw_posterior
 from .slack import SLACKS, log_kappa
 
@@ -164,18 +164,9 @@ def _by_kernel(kernel: Kernel, X: Any, by_gram: AnyNDArray) -> dict[str, AnyNDAr
     :param by_gram: derivatives by the Gram matrix, [parts, N, N].
     :return: derivatives by the values of what is trainable, [parts, ...].
     """
-    named, X = trainable(kernel), check_inputs(X)
-    variables = [p.unconstrained_variable for p in named.values()]
-    with tf.GradientTape(persistent=True) as tape:
-        gram = kernel(X)
-    rows = [
-        by_values(named, tape.gradient(gram, variables, tf.constant(part, gram.dtype), _ZERO))
-        for part in by_gram
-    ]
-    return {name: np.stack([row[name] for row in rows]) for name in named}
-
-
-_ZERO = tf.UnconnectedGradients.ZERO
+    slopes = pull_back(kernel, X)
+    rows = [slopes(part) for part in by_gram]
+    return {name: np.stack([row[name] for row in rows]) for name in rows[0]}
 
 
 def _error(parts: AnyNDArray, trusted: bool) -> AnyNDArray:

@@ -14,7 +14,8 @@ from gpflow.utilities import multiple_assign
 
 from ..data.checks import check_data
 from ..likelihoods import Hinge
-from .criterion import Criterion, trainable
+from .criterion import Criterion
+from .gram import trainable
 from .mode import svm_mode
 
 #: Values of parameters by name; what is not named stays as it is.
