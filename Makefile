@@ -12,7 +12,7 @@ help:
 	@echo "make slow         those that are slow by nature, notebooks among them"
 	@echo "make drills       slow ones for which .ci/run has no time: killed processes, leaks, draws"
 	@echo "make lint types   ruff and mypy"
-	@echo "make site         the documentation as HTML, in build/site (EXECUTE=1 runs the notebooks)"
+	@echo "make site         the documentation as HTML, in build/site"
 	@echo "make notebooks-executed   outputs of the notebooks that have changed (ARGS='family' for one)"
 	@echo "make benchmarks   the measurements behind all tables and pictures (ARGS='step quality')"
 	@echo "make benchmark-smoke  suites of benchmarks in small: do all of their methods run"
@@ -47,7 +47,7 @@ notebooks-executed: $(VENV)/.dev-installed
 
 # Warnings are errors, among them links that lead nowhere and pages that are in no navigation.
 site: $(VENV)/.docs-installed
-	EXECUTE=$(EXECUTE) TF_CPP_MIN_LOG_LEVEL=3 $(BIN)/python -m sphinx -b html -c docs/site \
+	TF_CPP_MIN_LOG_LEVEL=3 $(BIN)/python -m sphinx -b html -c docs/site \
 	  -d build/doctrees --fresh-env --fail-on-warning --keep-going --quiet $(ARGS) . build/site
 	@echo "build/site/index.html"
 

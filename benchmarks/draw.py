@@ -34,7 +34,9 @@ from tables import (
     scores,
     searches,
     selection,
+    suite_times,
     suites,
+    wenzel2016,
 )
 
 ROOT = Path(__file__).parent.parent
@@ -42,16 +44,18 @@ PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
 TABLE = re.compile(r"(?<=<!-- table )(\w+)( -->\n).*?(?=<!-- end -->)", re.S)
 MODULES = (
     *(engine, scores, learned, family, scale, distributed, passes, deep, adversarial, asking),
-    *(selection, criteria, searches, suites),
+    *(selection, criteria, searches, suites, suite_times, wenzel2016),
 )
-#: Tables that are a second look at the rows of another.
-ROWS = {
+#: Tables that are a second look at the rows of another, or of several.
+ROWS: dict[str, str | tuple[str, ...]] = {
     **dict.fromkeys(("quality_sets", "quality_pairs", "unfloored"), "quality"),
     "seeger_inputs": "seeger",
     **{f"wistuba_{part}": "wistuba2018" for part in ("ranks", "pairs", "times", "sets", "adam")},
+    **{f"wenzel2016_{part}": "wenzel2016" for part in ("all", "mcmc", "linear", "grid")},
+    "suite_times": suite_times.SUITES,
     "fit_sizes": "fit_time",
     "cluster_growth": "cluster",
-    "hybrid_trials": "hybrid",
+    **{"hybrid_end": "hybrid_earlier", "hybrid_epochs": "hybrid"},
     **dict.fromkeys(("active_errors", "active_sets", "active_updates"), "active"),
     **dict.fromkeys(("weights", "constant", "large"), "linear"),
     **dict.fromkeys(("by_penalty", "ranking"), "left_out"),
@@ -75,13 +79,18 @@ def _pages(check: bool) -> Iterator[str]:
     shown = {name for text in old.values() for name, _ in TABLE.findall(text)}
     if shown != set(tables):
         sys.exit(f"tables without a place or a function: {sorted(shown ^ set(tables))}")
-    drawn = {name: draw(store.read(ROWS.get(name, name))) for name, draw in tables.items()}
+    drawn = {name: draw(*map(store.read, _rows(name))) for name, draw in tables.items()}
     for page, text in old.items():
         new = TABLE.sub(lambda match: f"{match[1]}{match[2]}{drawn[match[1]]}\n", text)
         if new != text:
             yield f"{page.relative_to(ROOT)}: tables"
             if not check:
                 page.write_text(new, encoding="utf-8")
+
+
+def _rows(table: str) -> tuple[str, ...]:
+    names = ROWS.get(table, table)
+    return (names,) if isinstance(names, str) else names
 
 
 def _tables() -> dict[str, Callable]:

@@ -29,11 +29,15 @@ def read(path: Path) -> pd.DataFrame:
 
 
 def append(path: Path, row: dict) -> None:
-    """The old file or the new one, nothing between is ever to be seen; a fit has one row."""
+    """
+    The old file or the new one, nothing between is ever to be seen; a fit has one row. What is not
+    in `COLUMNS` comes behind these.
+    """
     known = read(path).to_dict("records")
     if any(all(old[key] == row[key] for key in ("split", "method")) for old in known):
         return
-    table = pd.DataFrame([*known, row], columns=list(COLUMNS)).astype(dict.fromkeys(SIZES, "Int64"))
+    columns = dict.fromkeys([*COLUMNS, *(known[0] if known else ()), *row])
+    table = pd.DataFrame([*known, row], columns=list(columns)).astype(dict.fromkeys(SIZES, "Int64"))
     with whole_file(path) as file:
         file.write(table.to_csv(index=False, float_format="%.8g").encode())
 

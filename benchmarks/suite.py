@@ -21,7 +21,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -63,20 +63,21 @@ class Runner:
 
     def run(self, smoke: bool) -> None:
         """:raise OutOfTime: with what was done on disk."""
+        short = self._suite.short if smoke else {}
         for data, fits in self._suite.work(smoke):
             path = rows_on_disk.path_of(self._folder, data)
             while missing := rows_on_disk.missing(path, fits):
-                code = self._child(path, data, missing)
+                code = self._child(path, data, missing, short)
                 # What has no row though its process came to its end cannot be had.
                 if code >= 0 or not self._buried(path, data, code):
                     break
 
-    def _child(self, path: Path, data: str, missing: list[Fit]) -> int:
+    def _child(self, path: Path, data: str, missing: list[Fit], short: Mapping[str, object]) -> int:
         """:return: how it ended: below 0 by that signal."""
         if time.monotonic() >= self._deadline:
             raise OutOfTime
         rows_on_disk.under_way(path)  # of a run that was killed
-        arguments = (self._suite.fits, path, data, missing, self._limit)
+        arguments = (self._suite.fits, path, data, missing, self._limit, short)
         child = self._context.Process(target=_work, args=arguments, daemon=True)
         child.start()
         try:

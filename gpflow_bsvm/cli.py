@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import logging
 import shlex
 import sys
 from collections.abc import Callable, Sequence
@@ -123,11 +122,8 @@ def _models(text: str) -> list[str]:
 
 def _compare(args: argparse.Namespace) -> int:
     with quiet_import():
-        import gpflow_bsvm.compare.report
-
+        from .compare import report
         from .datasets import DataError
-    logging.getLogger("tensorflow").setLevel(logging.ERROR)
-    report = gpflow_bsvm.compare.report
     try:
         report.prepare_output(args.output)
         if args.report:

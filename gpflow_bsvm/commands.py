@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import logging
 import shutil
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .terminal import fail, integer, quiet_import
+
+if TYPE_CHECKING:
+    from .estimators import BSVMClassifier
 
 _FILES = "a Parquet or CSV file with a header (.parquet, .csv, .csv.gz), or a directory of such"
 
@@ -54,27 +56,16 @@ def add_to(subparsers: Any) -> None:
 
 def _train(args: argparse.Namespace) -> int:
     with quiet_import():
-        from . import BSVMClassifier, save
-        from .predicting import unfinished
-    logging.getLogger("tensorflow").setLevel(logging.ERROR)
+        from . import save
+        from .prediction_table import unfinished
     try:
         check_place(args.output)
-        how = {"target": args.target, "weight": args.weight, "features": _listed(args.features)}
-        rows = _files(args.data, _listed(args.names), classes="auto", **how)
-        for name in rows.left_out:
-            print(f"column {name!r} left out: it looks like the index that pandas writes")
         kept = unfinished(args.output)
-        if kept.is_dir():
-            print(f"goes on from {kept}")
-        classifier = BSVMClassifier(
-            num_inducing=args.num_inducing or "auto",
-            random_state=args.seed,
-            verbose=not args.no_progress and sys.stderr.isatty(),
-        ).fit(rows, checkpoint=kept)
+        classifier = _fitted(args, kept)
         save(classifier, args.output)
-        shutil.rmtree(kept, ignore_errors=True)
     except (ValueError, ImportError, OSError) as error:
         return fail(2, error)
+    shutil.rmtree(kept, ignore_errors=True)
     print(
         f"{classifier.model_.num_data:.0f} rows, {classifier.n_features_in_} columns, classes "
         f"{', '.join(map(str, classifier.classes_))}: {classifier.loss_} with penalty "
@@ -84,15 +75,33 @@ def _train(args: argparse.Namespace) -> int:
     return 0
 
 
+def _fitted(args: argparse.Namespace, kept: Path) -> BSVMClassifier:
+    """:param kept: the directory of what a fit that did not come to its end has left."""
+    from .estimators import BSVMClassifier
+
+    how = {"target": args.target, "weight": args.weight, "features": _listed(args.features)}
+    rows = _files(args.data, _listed(args.names), classes="auto", **how)
+    for name in rows.left_out:
+        print(f"column {name!r} left out: it looks like the index that pandas writes")
+    if kept.is_dir():
+        print(f"goes on from {kept}")
+    verbose = not args.no_progress and sys.stderr.isatty()
+    num_inducing = args.num_inducing or "auto"
+    classifier = BSVMClassifier(num_inducing=num_inducing, random_state=args.seed, verbose=verbose)
+    return classifier.fit(rows, checkpoint=kept)
+
+
 def _predict(args: argparse.Namespace) -> int:
     with quiet_import():
         from . import BSVMClassifier, load
-        from .predicting import digest_of, predict_table
-    logging.getLogger("tensorflow").setLevel(logging.ERROR)
+        from .prediction_table import digest_of, predict_table
     try:
         classifier = load(args.model)
         if not isinstance(classifier, BSVMClassifier):
-            raise ValueError(f"{args.model} holds a {type(classifier).__name__}, no classifier")
+            raise ValueError(
+                f"{args.model} holds a {type(classifier).__name__}, no classifier: a file that "
+                "train has written is needed"
+            )
         names = getattr(classifier, "feature_names_in_", None)
         how = {"features": None if names is None else list(names)}
         rows = _files(args.data, _listed(args.names), **how)
@@ -112,7 +121,7 @@ def check_place(output: Path) -> None:
     from .datasets import DataError
 
     if not output.absolute().parent.is_dir():
-        raise DataError(f"there is no directory {output.absolute().parent}")
+        raise DataError(f"there is no directory {output.absolute().parent}: make it first")
     if output.is_dir():
         raise DataError(f"{output} is a directory, and the name of a file is needed")
 

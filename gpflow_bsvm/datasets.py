@@ -141,6 +141,17 @@ def _from_openml(name: str) -> Dataset:
 
 
 def _read_csv(path: Path, target: str | None) -> Dataset:
+    frame = _frame(path)
+    nameless = [name for name in frame.columns if re.fullmatch(r"Unnamed: [\d.]+", str(name))]
+    frame = frame.drop(columns=nameless)
+    notes = [f"column {name!r} dropped: it has no name" for name in nameless]
+    column = _target_column(path, [str(name) for name in frame.columns], target)
+    name = path.name.removesuffix(".gz").removesuffix(".csv")
+    return _checked(name, frame.drop(columns=column), frame[column], str(path), notes)
+
+
+def _frame(path: Path) -> Any:
+    """:raise DataError: for a file that cannot be read, or whose rows do not fit its header."""
     pandas = require("pandas")
     try:
         style: dict[str, Any] = {"sep": _separator(path)}
@@ -155,17 +166,12 @@ def _read_csv(path: Path, target: str | None) -> Dataset:
         reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
         raise DataError(f"cannot read {path}: {reason}") from error
     if not isinstance(frame.index, pandas.RangeIndex):  # it takes surplus fields for an index
-        raise DataError(f"{path} has rows with more fields than its header")
+        raise DataError(f"{path} has rows with more fields than its header; quote or name them")
     if len(frame) == 0:
         raise DataError(f"{path} has a header but no rows")
     if twice := header[header.notna() & header.duplicated()].tolist():
         raise DataError(f"{path} has more than one column {twice[0]!r}; rename or drop them")
-    nameless = [name for name in frame.columns if re.fullmatch(r"Unnamed: [\d.]+", str(name))]
-    frame = frame.drop(columns=nameless)
-    notes = [f"column {name!r} dropped: it has no name" for name in nameless]
-    column = _target_column(path, [str(name) for name in frame.columns], target)
-    name = path.name.removesuffix(".gz").removesuffix(".csv")
-    return _checked(name, frame.drop(columns=column), frame[column], str(path), notes)
+    return frame
 
 
 def _separator(path: Path) -> str:

@@ -37,7 +37,9 @@ def susy(
     Brier score of .22; they speak of 17 features, and of no split. Baldi et al. hold the last
     500 000 rows out, as is done here::
 
-        train, test = gpflow_bsvm.susy.susy()
+        from gpflow_bsvm.susy import susy
+
+        train, test = susy()
         classifier = gpflow_bsvm.BSVMClassifier(num_inducing=64).fit(train)
 
     :param path: of the file as UCI has it, also compressed: no header, the label first. None:

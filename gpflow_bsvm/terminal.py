@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import logging
 import os
 import sys
 import tempfile
@@ -42,7 +43,10 @@ def positive(text: str) -> float:
 
 @contextlib.contextmanager
 def quiet_import() -> Iterator[None]:
-    """Keep TensorFlow's start-up messages, which it writes past Python, unless it fails."""
+    """
+    Keep TensorFlow's start-up messages, which it writes past Python, unless it fails, and let it
+    log errors only from then on.
+    """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     sys.stderr.flush()
     with tempfile.TemporaryFile() as kept:
@@ -57,6 +61,7 @@ def quiet_import() -> Iterator[None]:
         finally:
             os.dup2(stderr, 2)
             os.close(stderr)
+    logging.getLogger("tensorflow").setLevel(logging.ERROR)
 
 
 def fail(code: int, message: object) -> int:

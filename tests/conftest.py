@@ -14,7 +14,9 @@ for threads in (
 
 import functools
 import pathlib
+import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import tensorflow as tf
 
@@ -27,6 +29,7 @@ import pytest
 import tensorflow_probability as tfp
 
 import gpflow_bsvm as gb
+from gpflow_bsvm.compare import BASELINES
 from gpflow_bsvm.data.batch import Batch
 from gpflow_bsvm.data.sources import ArraySource
 from gpflow_bsvm.engine.m_step import SiteBound
@@ -76,6 +79,28 @@ def make_model(
         gb.likelihoods.Hinge(bound="augmented") if likelihood is None else likelihood,
         data[0][:num_inducing].copy(),
         **kwargs,
+    )
+
+
+def as_svgp(model: gb.models.BSVM) -> gpflow.models.SVGP:
+    """A plain SVGP with the same parts and the same q."""
+    return gpflow.models.SVGP(
+        model.kernel,
+        model.likelihood,
+        model.inducing_variable,
+        mean_function=model.mean_function,
+        num_latent_gps=model.num_latent_gps,
+        q_mu=model.q_mu.numpy(),
+        q_sqrt=model.q_sqrt.numpy(),
+        whiten=model.whiten,
+        num_data=model.num_data,
+    )
+
+
+def fixed_classifier(**options: object) -> gb.BSVMClassifier:
+    """A classifier at a fixed kernel and penalty: faster, and what depends on it is exact."""
+    return gb.BSVMClassifier(
+        **{"loss": "hinge", "penalty": 2.0, "learn_kernel": False, "calibrate": False} | options
     )
 
 
@@ -151,6 +176,58 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
             monkeypatch.setattr(gb.engine.projected_data, "CACHE_BYTES", 0)
 
     return apply
+
+
+@pytest.fixture
+def chunks_of_64_rows(small_chunks: Callable[[bool], None]) -> None:
+    small_chunks(cached=True)
+
+
+def readers() -> list[threading.Thread]:
+    """Threads that read ahead."""
+    return [t for t in threading.enumerate() if t.name.startswith("gpflow_bsvm-reader")]
+
+
+@pytest.fixture
+def no_reader_is_left() -> Iterator[None]:
+    yield
+    assert not readers()
+
+
+class BaseRate:
+    """A quick baseline of `gpflow_bsvm.compare`."""
+
+    has_trace, note = False, ""
+
+    def fit(self, X, y, Z, kernel, seed, watch=None):
+        self.p = np.bincount(y) / len(y)
+
+    def predict_proba(self, X):
+        return np.tile(self.p, (len(X), 1))
+
+    def parameters(self):
+        return {"rate": self.p}
+
+
+class Crash(BaseRate):
+    def fit(self, *args):
+        raise RuntimeError("out of luck\nand more lines")
+
+    def parameters(self):
+        return {}
+
+
+class Interrupt(Crash):
+    def fit(self, *args):
+        raise KeyboardInterrupt
+
+
+@pytest.fixture
+def stand_ins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Quick ones under names that the command line knows: bsvm works, svgp fails, svc stops."""
+    for name, model in {"bsvm": BaseRate, "svgp": Crash, "svc": Interrupt}.items():
+        entry = replace(BASELINES[name], factory=lambda C, model=model: model())
+        monkeypatch.setitem(BASELINES, name, entry)
 
 
 @pytest.fixture

@@ -74,6 +74,7 @@ def by_differences(log_density, X, h=1e-5):
 # --- gradients -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_gradient_of_two_classes_is_that_of_differences(binary):
     log_density = lambda X: binary.predict_log_density((X, Y)).numpy()  # noqa: E731
     expected = by_differences(log_density, X)
@@ -199,6 +200,7 @@ def test_random_starts_are_uniform_in_the_ball(norm):
     assert abs(moves.mean()) < 0.01
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("norm", [np.inf, 2])
 def test_one_iterated_step_is_the_fast_method(several, norm):
     y, options = three(), {"norm": norm, "clip": (-3, 3)}

@@ -101,6 +101,7 @@ def test_float64_data_under_a_float32_policy(data, run):
             RUNS[run](model, data)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("label", [0.0, 1.0, -1.0])
 def test_a_training_set_needs_both_classes_and_a_minibatch_does_not(data, label):
     X, Y = data[0], np.full((60, 1), label)
@@ -250,6 +251,7 @@ def test_data_on_which_the_kernel_overflows(data, run):
     assert_same_state(state(model), before, 1e-12)
 
 
+@pytest.mark.slow
 def test_a_likelihood_without_a_gradient(data):
     class Kinked(gb.likelihoods.Probit):
         def _variational_expectations(self, X, Fmu, Fvar, Y):

@@ -68,6 +68,7 @@ def test_a_linear_kernel_is_the_linear_model(data):
         np.testing.assert_allclose(one, two, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 def test_it_holds_its_data(data, fitted):
     np.testing.assert_allclose(fitted.training_loss(), -fitted.elbo(data), rtol=1e-14)

@@ -104,6 +104,7 @@ def test_kernels_that_are_not_stationary_are_seen_in_double_precision(data):
     assert not blocks.has_single(gb.models.LinearBSVM(3, gb.likelihoods.Hinge()).prior)
 
 
+@pytest.mark.slow
 def test_a_fit_without_kept_features_is_the_fit_with_them(data, monkeypatch):
     X, _ = data
     fits = []

@@ -39,6 +39,7 @@ def gaussian(data, **kwargs):
     return make_model(data, likelihood=likelihood, mean_function=mean_function, **kwargs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 def test_gaussian_sites_are_left_out_exactly(data, weighted):
     """They do not depend on the other data: a refit without the row must agree."""
@@ -117,6 +118,7 @@ def test_calibration_is_a_maximum(data, likelihood):
     reset(likelihood)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("likelihood", [CrammerSinger(3), OneVsRest(3)])
 def test_a_temperature_for_several_classes(data, likelihood):
     model, data = three_classes(data, likelihood)
@@ -160,6 +162,7 @@ def test_chunks_change_nothing(data, fitted, small_chunks):
         np.testing.assert_allclose(one, other, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_a_row_far_from_all_inducing_points_is_its_prior(data):
     """Its features underflow to 0, where mean over variance would be 0 / 0."""
     X, Y = data
@@ -190,3 +193,24 @@ def test_bad_input(data, fitted):
     with pytest.raises(TypeError, match="SVGP has no closed-form steps"):
         svgp = gpflow.models.SVGP(gpflow.kernels.SquaredExponential(), Hinge(), data[0][:5])
         leave_one_out(svgp, data)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("likelihood", [Hinge(), OneVsRest(3)])
+def test_rows_that_were_held_out_are_seen_as_they_are(data, likelihood):
+    """The scale of the greatest density of rows that the fit has not seen."""
+    if isinstance(likelihood, OneVsRest):
+        model, (X, Y) = three_classes(data, likelihood)
+    else:
+        model, (X, Y) = make_model(data, likelihood=likelihood), data
+        CAVI().run(model, (X, Y))
+    X_held = X + 0.3 * np.random.default_rng(1).normal(size=X.shape)
+
+    def loss(scale):
+        likelihood.scale.assign(scale)
+        return -np.mean(model.predict_log_density((X_held, Y)))
+
+    found = calibrate(model, (X_held, Y), held_out=True)
+    at = loss(found["scale"])
+    for factor in (0.99, 1.01):
+        assert at < loss(factor * found["scale"])

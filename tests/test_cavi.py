@@ -70,6 +70,7 @@ def test_steps_are_halved_where_a_full_step_overshoots():
     np.testing.assert_allclose(history.elbo[-1], model.elbo(data), rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "likelihood", [Probit(), gpflow.likelihoods.Bernoulli()], ids=["probit", "bernoulli"]
 )
@@ -186,6 +187,7 @@ def test_num_data_scales_the_likelihood(data):
 # --- chunks and precision ------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cached", [True, False])
 @pytest.mark.parametrize("products", ["float64", "mixed"])
 def test_chunks_change_nothing(small_chunks, cached, products):
@@ -341,6 +343,7 @@ def test_fit_chooses_coordinate_ascent_for_small_data(data):
     assert_same_state(state(one), state(two), 1e-12)
 
 
+@pytest.mark.slow
 def test_fit_chooses_minibatches_for_big_data(data, monkeypatch):
     monkeypatch.setattr(sys.modules["gpflow_bsvm.inference.fit"], "_SWEEP_LIMIT", 10)
     model = make_model(data)
@@ -350,6 +353,7 @@ def test_fit_chooses_minibatches_for_big_data(data, monkeypatch):
     assert model.elbo(data) > start
 
 
+@pytest.mark.slow
 def test_fit_takes_a_dataset(data, monkeypatch):
     short = functools.partial(gb.inference.SVI, max_steps=30)
     monkeypatch.setattr(sys.modules["gpflow_bsvm.inference.fit"], "SVI", short)
@@ -384,6 +388,7 @@ def read(directory, name, num_rows):
     return (X - X.mean(0)) / np.maximum(X.std(0), 1e-12), Y
 
 
+@pytest.mark.drill
 @pytest.mark.data
 @pytest.mark.slow
 @pytest.mark.parametrize("name", binary_sets())

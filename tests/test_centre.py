@@ -56,6 +56,7 @@ def test_the_gaussian_is_that_of_the_natural_parameters(three, share):
     assert np.allclose(moved.h, natural.h) == (share == 0)
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 @BOUNDS
 def test_fits_end_with_nothing_in_common(three, bound):

@@ -341,6 +341,7 @@ def test_functions_are_told_apart_by_what_they_do(data, tmp_path):
         two.run(make_model(data), data, checkpoint=tmp_path)
 
 
+@pytest.mark.slow
 def test_streaming_wants_the_q_that_it_began_with(data, tmp_path):
     new, model, expected = make_data(seed=1), make_model(data), make_model(data)
     for one in (model, expected):
@@ -401,6 +402,7 @@ def test_bad_places_and_numbers(data, tmp_path):
         CAVI().run(make_model(data), data, checkpoint=tmp_path, every=0)
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [None, 3])
 def test_a_dataset_goes_on(data, tmp_path, seed):

@@ -6,7 +6,6 @@ import os
 import pathlib
 import subprocess
 import sys
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -18,34 +17,6 @@ from gpflow_bsvm import cli, terminal
 from gpflow_bsvm.compare import BASELINES, Comparison, Settings, default_baselines, report
 
 FAST = ["--folds", "2", "--num-inducing", "10", "--no-progress", "--fixed-kernel"]
-
-
-class BaseRate:
-    has_trace, note = False, ""
-
-    def fit(self, X, y, Z, kernel, seed, watch=None):
-        self.p = np.bincount(y) / len(y)
-
-    def predict_proba(self, X):
-        return np.tile(self.p, (len(X), 1))
-
-
-class Crash(BaseRate):
-    def fit(self, *args):
-        raise RuntimeError("out of luck")
-
-
-class Interrupt(BaseRate):
-    def fit(self, *args):
-        raise KeyboardInterrupt
-
-
-@pytest.fixture
-def models(monkeypatch):
-    """Quick stand-ins under the names that the command line knows."""
-    for name, model in {"bsvm": BaseRate, "svgp": Crash, "svc": Interrupt}.items():
-        entry = replace(BASELINES[name], factory=lambda C, model=model: model())
-        monkeypatch.setitem(BASELINES, name, entry)
 
 
 @pytest.fixture
@@ -112,7 +83,7 @@ def test_three_classes_with_words_for_labels(tmp_path, capsys):
     assert (tmp_path / "out" / "shapes.png").is_file()
 
 
-def test_options_arrive(models, table, tmp_path):
+def test_options_arrive(stand_ins, table, tmp_path):
     options = ["--lengthscale", "3", "--variance", "2", "--seed", "7"]
     arguments = [table, "--target", "kind", "--models", "bsvm", "--no-plots", *options, *FAST]
     assert run("compare", *arguments, "--output", tmp_path) == 0
@@ -128,7 +99,7 @@ def test_options_arrive(models, table, tmp_path):
     assert not list(tmp_path.glob("*.png"))
 
 
-def test_default_data_and_all_models(models, tmp_path, monkeypatch):
+def test_default_data_and_all_models(stand_ins, tmp_path, monkeypatch):
     seen = []
     monkeypatch.setattr(Comparison, "run", lambda self, peers, **kw: seen.append((self, peers)))
     run("compare", "--output", tmp_path)
@@ -145,7 +116,7 @@ def test_default_data_and_all_models(models, tmp_path, monkeypatch):
     assert seen[-1][1] == ["gpc", "svc"]
 
 
-def test_what_was_done_to_the_columns_is_told(models, table, tmp_path, capsys):
+def test_what_was_done_to_the_columns_is_told(stand_ins, table, tmp_path, capsys):
     frame = pd.read_csv(table).assign(colour=["red", "green", "blue"] * 20)
     frame.to_csv(tmp_path / "moons.csv", sep=";")  # and an index without a name
     arguments = [tmp_path / "moons.csv", "--target", "kind", "--models", "bsvm", *FAST]
@@ -157,7 +128,7 @@ def test_what_was_done_to_the_columns_is_told(models, table, tmp_path, capsys):
 
 
 @pytest.mark.slow
-def test_two_files_of_one_name_are_kept_apart(models, table, tmp_path):
+def test_two_files_of_one_name_are_kept_apart(stand_ins, table, tmp_path):
     arguments = [table, table, "--target", "kind", "--models", "bsvm", *FAST]
     assert run("compare", *arguments, "--output", tmp_path / "out") == 0
     rows = pd.read_csv(tmp_path / "out" / "results.csv")
@@ -268,14 +239,14 @@ def test_a_missing_extra_is_named(tmp_path, capsys, monkeypatch):
     assert 'pip install "gpflow_bsvm[compare]"' in error_line(capsys)
 
 
-def test_a_crashing_model_among_others(models, table, tmp_path, capsys):
+def test_a_crashing_model_among_others(stand_ins, table, tmp_path, capsys):
     arguments = [table, "--target", "kind", "--models", "svgp,bsvm", *FAST]
     assert run("compare", *arguments, "--output", tmp_path / "out") == 0
     assert "failed: RuntimeError: out of luck" in capsys.readouterr().out
     assert (tmp_path / "out" / "moons.png").is_file()
 
 
-def test_all_models_crash(models, table, tmp_path, capsys):
+def test_all_models_crash(stand_ins, table, tmp_path, capsys):
     arguments = [table, "--target", "kind", "--models", "svgp", *FAST]
     assert run("compare", *arguments, "--output", tmp_path / "out") == 1
     out, err = capsys.readouterr()
@@ -285,7 +256,7 @@ def test_all_models_crash(models, table, tmp_path, capsys):
     assert not list((tmp_path / "out").glob("*.png"))  # there is nothing to draw
 
 
-def test_an_interrupt_leaves_what_is_done(models, table, tmp_path, capsys):
+def test_an_interrupt_leaves_what_is_done(stand_ins, table, tmp_path, capsys):
     arguments = [table, "--target", "kind", "--models", "bsvm,svc", *FAST]
     assert run("compare", *arguments, "--output", tmp_path / "out") == 130
     out, err = capsys.readouterr()
@@ -294,12 +265,12 @@ def test_an_interrupt_leaves_what_is_done(models, table, tmp_path, capsys):
     assert list(pd.read_csv(tmp_path / "out" / "results.csv").model) == ["bsvm"]
 
 
-def test_an_interrupt_before_the_first_row(models, table, tmp_path):
+def test_an_interrupt_before_the_first_row(stand_ins, table, tmp_path):
     arguments = [table, "--target", "kind", "--models", "svc", *FAST]
     assert run("compare", *arguments, "--output", tmp_path / "out") == 130
 
 
-def test_a_disk_that_fills_up(models, table, tmp_path, capsys, monkeypatch):
+def test_a_disk_that_fills_up(stand_ins, table, tmp_path, capsys, monkeypatch):
     def full(*args):
         raise OSError(28, "No space left on device")
 

@@ -55,6 +55,7 @@ def close(one, other, tol=1e-10):
         np.testing.assert_allclose(a, b, rtol=tol, atol=tol)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 def test_sweeps_are_those_of_one_process(client, arrays, weighted):
     weight = np.linspace(0, 2, N) if weighted else None
@@ -65,6 +66,7 @@ def test_sweeps_are_those_of_one_process(client, arrays, weighted):
     close(here, there)
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 def test_learning_is_that_of_one_process_and_sites_stay(client, arrays):
     here, there = model_of(arrays[0]), model_of(arrays[0])
@@ -77,6 +79,7 @@ def test_learning_is_that_of_one_process_and_sites_stay(client, arrays):
     close(here, there, 1e-7)
 
 
+@pytest.mark.slow
 def test_a_sample_counts_for_all(client, arrays):
     here, there = model_of(arrays[0]), model_of(arrays[0])
     here.num_data = there.num_data = 10 * N
@@ -223,6 +226,7 @@ def test_frames_have_names_and_labels(client, arrays):
     close(here, there)
 
 
+@pytest.mark.slow
 def test_empty_partitions_are_passed_over(client, arrays):
     here, there = model_of(arrays[0]), model_of(arrays[0])
     frame = frame_of(arrays)

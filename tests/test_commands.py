@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import gpflow_bsvm as gb
-from gpflow_bsvm import cli, commands, predicting
+from gpflow_bsvm import cli, commands, prediction_table
 
 pandas = pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")
@@ -40,7 +40,7 @@ def train(folder, data, *options):
 
 
 def test_predictions_are_those_of_the_classifier(folder, monkeypatch):
-    monkeypatch.setattr(predicting, "PART_ROWS", 17)  # several parts
+    monkeypatch.setattr(prediction_table, "PART_ROWS", 17)  # several parts
     output = folder / "p.csv"
     assert run("predict", folder / "model.npz", folder / "rows.csv", "--output", output) == 0
     found, table = pandas.read_csv(output), pandas.read_csv(folder / "rows.csv")
@@ -116,7 +116,7 @@ def dies_at(monkeypatch, home, name, call):
 
 @pytest.fixture
 def small_parts(monkeypatch):
-    monkeypatch.setattr(predicting, "PART_ROWS", 7)  # 25 and 35 rows in two files: 9 parts
+    monkeypatch.setattr(prediction_table, "PART_ROWS", 7)  # 25 and 35 rows in two files: 9 parts
 
 
 @pytest.mark.slow
@@ -126,12 +126,12 @@ def test_predictions_that_die_go_on(folder, capsys):
     whole, output = folder / "whole.csv", folder / "died.csv"
     given = ("predict", folder / "model.npz", folder / "parts", "--output")
     assert run(*given, whole) == 0
-    kept = predicting.unfinished(output)
+    kept = prediction_table.unfinished(output)
     for home, name, call in [
         (gb.BSVMClassifier, "predict_proba", 0),
         (gb.BSVMClassifier, "predict_proba", 3),
-        (predicting.Checkpoints, "offer", 2),
-        (predicting.shutil, "rmtree", 0),
+        (prediction_table.Checkpoints, "offer", 2),
+        (prediction_table.shutil, "rmtree", 0),
     ]:
         with pytest.MonkeyPatch.context() as patch, pytest.raises(Death):
             dies_at(patch, home, name, call)
@@ -157,7 +157,7 @@ def test_a_table_that_was_touched_is_written_anew(folder):
     with pytest.MonkeyPatch.context() as patch, pytest.raises(Death):
         dies_at(patch, gb.BSVMClassifier, "predict_proba", 2)
         run(*given, "--output", output)
-    table = predicting.unfinished(output) / "rows.csv"
+    table = prediction_table.unfinished(output) / "rows.csv"
     content = table.read_bytes()
     table.write_bytes(content[:30] + b"9" + content[31:])
     assert run(*given, "--output", output) == 0
@@ -194,7 +194,7 @@ def test_a_training_that_dies_goes_on(folder, capsys):
     assert "option random_state was 0, is 1" in capsys.readouterr().err
     assert train(folder, "rows.csv", "--output", output) == 0
     assert f"goes on from {output}.partial" in capsys.readouterr().out
-    assert not predicting.unfinished(output).exists()
+    assert not prediction_table.unfinished(output).exists()
     one, two = (gb.load(folder / name).model_ for name in ("died.npz", "model.npz"))
     for a, b in zip(one.parameters, two.parameters, strict=True):
         np.testing.assert_array_equal(a, b)

@@ -295,6 +295,7 @@ def test_layers_are_followed(compiled):
     assert compiled.num_traces == 2
 
 
+@pytest.mark.slow
 def test_a_whole_fit_with_a_layer_in_the_kernel():
     data = make_data(60, 3)
     model = make_model(data, kernel=keras_kernel())

@@ -378,6 +378,7 @@ def test_a_model_of_another_number_of_latents_is_refused():
         model.elbo(data)
 
 
+@pytest.mark.slow
 def test_a_class_with_a_single_row_is_learned():
     X, Y = three_blobs()
     X, Y = X[Y[:, 0] != 2], Y[Y[:, 0] != 2]

@@ -207,6 +207,7 @@ def test_frozen_layers_stay(rows):
     }
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 @pytest.mark.parametrize("name, dropout", [("keras", 0.3)])
 def test_a_fit_goes_on_in_another_process(rows, tmp_path, name, dropout):

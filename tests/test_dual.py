@@ -71,6 +71,7 @@ def test_with_sites_alone_it_is_coordinate_ascent(data):
         np.testing.assert_allclose(one, two, atol=1e-6)  # both have converged, not to rounding
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 def test_gpflows_scipy_and_vem_learn_the_same(data):
     """The same hill, with SciPy's memory lost from round to round: it takes more of them."""

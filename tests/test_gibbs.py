@@ -38,6 +38,7 @@ def agree(s, mean, variance):
     np.testing.assert_allclose(s.var(), variance, rtol=VARIANCE_TOLERANCE)
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 @pytest.mark.parametrize("sampler", SAMPLERS)
 def test_one_weight_against_quadrature(data, sampler):
@@ -97,6 +98,7 @@ def test_samplers_agree_and_q_is_too_narrow(data):
     np.testing.assert_array_less(abs(q["exact"][0] - by_gibbs[0]), 0.1 * spread)
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 def test_one_vs_rest_is_one_machine_a_class(data):
     X = data[0]
@@ -172,6 +174,7 @@ def test_predictions_are_averages_of_the_model_s(data):
     np.testing.assert_allclose(variance, means.var(0) + fs[0][1], atol=1e-10)
 
 
+@pytest.mark.slow
 def test_diagnostics(data):
     arviz = pytest.importorskip("arviz")
     draws = Gibbs(500, 200).run(make_model(data), data)

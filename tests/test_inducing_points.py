@@ -163,6 +163,7 @@ def test_afkmc2_gives_distinct_rows_far_apart():
     np.testing.assert_array_equal(Z, afkmc2(X, 20, seed=1))
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 def test_chains_of_afkmc2_draw_by_squared_distance():
     """A long chain has the distribution of k-means++: of the second point, given the first."""
@@ -255,6 +256,7 @@ def test_exchange_by_more_points_changes_no_prediction():
         np.testing.assert_allclose(one, other, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_exchange_keeps_what_is_not_trainable():
     X, Y = make_data()
     model = gb.models.BSVM(gpflow.kernels.Matern32(), gb.likelihoods.Hinge(), X[:8].copy())
@@ -284,6 +286,7 @@ def test_exchange_refuses():
         gb.inducing_points.exchange(other, X[:3])
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 @pytest.mark.parametrize("margin", [True, False])
 def test_reselect_keeps_predictions_and_training_goes_on(margin):
@@ -320,6 +323,7 @@ def test_reselect_goes_where_the_classes_meet():
     assert spread[0] < spread[1]
 
 
+@pytest.mark.slow
 def test_reselect_subsamples_and_weights():
     X, Y = make_data(200)
     model = gb.models.BSVM(gpflow.kernels.SquaredExponential(), gb.likelihoods.Hinge(), X[:9])

@@ -99,6 +99,7 @@ def test_a_sample_of_everything_gives_the_fit_in_memory(data, options):
     np.testing.assert_array_equal(outside.predict(blocks(*data)), outside.predict(X))
 
 
+@pytest.mark.slow
 def test_a_few_rows_more_than_the_sample(data, monkeypatch):
     """All but q is learned from the sample; q is that of all rows."""
     monkeypatch.setattr(survey, "SAMPLE_ROWS", 60)
@@ -139,7 +140,7 @@ def test_bad_rows(data):
     with pytest.raises(ValueError, match=r"row 77, column 1"):
         make().fit(blocks(bad, Y))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(survey, "_MOST_CLASSES", 10)
+        patch.setattr(survey, "MOST_CLASSES", 10)
         with pytest.raises(ValueError, match="more than 10 labels"):
             make().fit(blocks(X, X[:, :1]))
     fitted = make().fit(blocks(X, Y))

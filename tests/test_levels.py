@@ -163,6 +163,7 @@ def test_the_normaliser_is_the_largest_that_may_be(levels, rng):
     assert 0.97 < total <= 1 + 1e-12
 
 
+@pytest.mark.slow
 def test_a_likelihood_in_plain_svgp_and_bsvm():
     """`natgrad_step` is GPflow's `NaturalGradient`, and predictions agree."""
     X, Y = make_data(30)
@@ -212,6 +213,7 @@ def binary():
     return model, X, Y
 
 
+@pytest.mark.slow
 def test_who_decides_is_the_level_one_half(binary):
     """f_t at t = 1/2 is g_0, as logit 1/2 is 0; draws of it agree with the closed form."""
     model, X, _ = binary

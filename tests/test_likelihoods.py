@@ -326,6 +326,7 @@ def test_svgp_with_natural_gradients_finds_the_optimum_of_cavi(optimum):
     np.testing.assert_allclose(state(model)[0], state(ours)[0], atol=1e-5)
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 def test_svgp_with_adam_comes_near_the_optimum_of_cavi(optimum):
     data, bound, ours = optimum

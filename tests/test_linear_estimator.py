@@ -28,6 +28,7 @@ def fitted(cancer):
     return gb.BSVMClassifier(kernel="linear", penalty=1.0).fit(*cancer)
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 @parametrize_with_checks([gb.BSVMClassifier(kernel="linear", penalty=1.0, learn_kernel=False)])
 def test_sklearn_checks(estimator, check):
@@ -47,6 +48,7 @@ def test_the_model_is_a_linear_one_with_a_learned_variance(cancer, fitted):
     np.testing.assert_allclose(fitted.decision_function(cancer[0]), scores, atol=1e-8)
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 def test_as_good_as_logistic_regression(cancer):
     peer = make_pipeline(StandardScaler(), LogisticRegression())

@@ -188,6 +188,7 @@ def test_only_what_is_trainable_moves(data):
     assert set(history.hyperparameters) == {".kernel.lengthscales"}
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "likelihood",

@@ -29,7 +29,10 @@ def test_notebooks_are_found():
 
 
 #: Those that take longest are drills: .ci/run has no time for all.
-LONGEST = ("landscape", "learned_kernels", "known_probabilities", "family", "many_rows")
+LONGEST = (
+    *("landscape", "learned_kernels", "known_probabilities", "family", "many_rows"),
+    "deep_features",
+)
 
 
 @pytest.mark.slow

@@ -48,6 +48,7 @@ def test_every_part_of_a_kernel_gets_its_own():
         np.testing.assert_allclose(np.exp(part.variance.prior.loc), 4.0)
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 @pytest.mark.parametrize("classes", [2, 3])
 def test_the_estimator_learns_and_calibrates(classes):
@@ -71,6 +72,7 @@ def test_the_estimator_learns_and_calibrates(classes):
     np.testing.assert_allclose(full.predict_proba(X), expected, atol=1e-8)
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 def test_many_rows_are_learned_from_some(monkeypatch):
     monkeypatch.setattr("gpflow_bsvm.estimators.training.LEARN_ROWS", 60)
@@ -83,6 +85,7 @@ def test_many_rows_are_learned_from_some(monkeypatch):
     np.testing.assert_array_equal(few.predict_proba(X), again.predict_proba(X))
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 def test_a_users_kernel_is_learned_without_our_priors():
     X, y = make_data(100)

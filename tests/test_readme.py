@@ -84,6 +84,7 @@ def test_the_code_on_large_data_runs():
     assert ((p > 0) & (p < 1)).all()
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 def test_the_code_on_a_cluster_runs():
     p = run("docs/cluster.md")["p"]
@@ -109,6 +110,7 @@ def test_the_code_on_active_learning_runs():
     assert len(found["asked"]) == 2
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 def test_the_code_on_criteria_runs():
     found = run("docs/criteria.md")

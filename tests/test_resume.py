@@ -117,6 +117,7 @@ LONG = (
 )
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, *(pytest.param(o, marks=pytest.mark.slow) for o in LONG)])
 def test_deaths_of_rows_in_memory(data, tmp_path, monkeypatch, options):

@@ -1,13 +1,6 @@
 """What is saved comes back to the last bit, and nothing that is read is executed."""
 
 import copy
-import json
-import os
-import pickle
-import subprocess
-import sys
-import zipfile
-from pathlib import Path
 
 import gpflow
 import joblib
@@ -18,6 +11,15 @@ import tensorflow_probability as tfp
 from conftest import ard, log_normal, make_data, make_model, randomise
 from gpflow import kernels as k
 from scipy.sparse import csr_array
+from what_is_saved import (
+    LABELS,
+    OPTIONS,
+    Scaled,
+    classifier_of,
+    exported,
+    of_a_kernel_of_ones_own,
+    unwhitened,
+)
 
 import gpflow_bsvm as gb
 from gpflow_bsvm import likelihoods as lik
@@ -116,6 +118,7 @@ SEPARATE = (
 )
 
 
+@pytest.mark.drill
 @pytest.mark.parametrize(
     ("kernel", "of_points"), [SHARED, pytest.param(*SEPARATE, marks=pytest.mark.slow)]
 )
@@ -163,10 +166,6 @@ def test_likelihoods(rows, again, name):
     other = again(model)
     assert_same(model, other, X)
     assert structure_of((model.likelihood,))[0] == structure_of((other.likelihood,))[0]
-
-
-def unwhitened(rows):
-    return make_model(rows, whiten=False, num_data=100, num_inducing=5)
 
 
 def linear(rows):
@@ -268,28 +267,20 @@ def test_training_goes_on_as_it_would_have(rows, again):
     assert (compiled_project.num_traces, compiled_marginals.num_traces) == traces
 
 
+def test_single_precision(again):
+    gpflow.config.set_default_float(np.float32)
+    kernel = again(k.Matern32(0.3))
+    assert kernel.variance.dtype == np.float32
+    assert kernel.variance.numpy() == k.Matern32(0.3).variance.numpy()
+
+
 # --- classifiers -----------------------------------------------------------------------------
-
-
-OPTIONS = {"loss": "hinge", "penalty": 4.0, "learn_kernel": False, "num_inducing": 5}
-LABELS = {
-    "strings": np.array(["no", "yes", "perhaps"]),
-    "numbers": np.array([3, 7, -1]),
-    "floats": np.array([1.0, 2.0, 5.0]),
-    "objects": np.array(["no", "yes", "perhaps"], dtype=object),
-    "bools": np.array([True, False]),
-}
 
 
 @pytest.fixture(scope="module")
 def classifiers(rows):
     """One for each type of labels, of few traces."""
-    X = rows[0]
-    number = np.digitize(X[:, 0], [-0.5, 0.5])
-    return {
-        name: gb.BSVMClassifier(**OPTIONS).fit(X, labels[np.minimum(number, len(labels) - 1)])
-        for name, labels in LABELS.items()
-    }
+    return {name: classifier_of(rows[0], labels) for name, labels in LABELS.items()}
 
 
 @pytest.mark.parametrize("name", LABELS)
@@ -349,29 +340,7 @@ def test_joblib_and_copies_work_as_ever(rows, classifiers, tmp_path):
         np.testing.assert_array_equal(other.predict_proba(rows[0]), model.predict_proba(rows[0]))
 
 
-# --- what cannot be saved, or read -----------------------------------------------------------
-
-
-class Scaled(k.Kernel):
-    """A kernel of one's own."""
-
-    def __init__(self, base, factor=2.0, variance=1.0):
-        super().__init__()
-        self.base, self._factor = base, factor
-        self.variance = gpflow.Parameter(variance, transform=gpflow.utilities.positive())
-
-    def K(self, X, X2=None):
-        return self._factor * self.variance * self.base.K(X, X2)
-
-    def K_diag(self, X):
-        return self._factor * self.variance * self.base.K_diag(X)
-
-
-@pytest.fixture
-def scaled(rows):
-    model = make_model(rows, kernel=k.Constant() + Scaled(ard(), 3.0, 0.5), num_inducing=5)
-    randomise(model)
-    return model
+# --- a kernel of one's own ------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -379,272 +348,11 @@ def forget(monkeypatch):
     monkeypatch.setattr(registry, "_registered", {})
 
 
-def test_a_kernel_that_is_not_known_is_refused_and_the_old_file_stays(rows, path, scaled):
-    gb.save(ard(), path)
-    before = path.read_bytes()
-    with pytest.raises(TypeError, match=r"model\.kernel\.kernels\[1\] is a .*Scaled.*register"):
-        gb.save(scaled, path)
-    assert path.read_bytes() == before
-    assert os.listdir(path.parent) == [path.name]
-
-
-def test_a_kernel_that_is_made_known(rows, path, scaled, forget):
+def test_a_kernel_that_is_made_known(rows, path, forget):
+    scaled = of_a_kernel_of_ones_own(rows)
     gb.saving.register(Scaled, factor="_factor")
     gb.save(scaled, path)
     assert_same(scaled, gb.load(path), rows[0])
     registry._registered.clear()
     with pytest.raises(ValueError, match=r"model\.bsvm.*Scaled.*register"):
         gb.load(path)
-
-
-def test_register_says_what_it_lacks(path, scaled, forget):
-    with pytest.raises(TypeError, match=r"takes \('base', 'factor', 'variance'\), got \['power'\]"):
-        gb.saving.register(Scaled, power="_power")
-    with pytest.raises(TypeError, match="takes a class"):
-        gb.saving.register(scaled)
-    gb.saving.register(Scaled)
-    with pytest.raises(TypeError, match=r"no attribute 'factor'.*register\(Scaled, factor="):
-        gb.save(scaled, path)
-
-
-def test_an_object_that_would_come_back_as_another_is_refused(rows, path, scaled, forget):
-    gb.saving.register(Scaled, factor=lambda kernel: 1.0)
-    with pytest.raises(TypeError, match=r"kernels\[1\]: Scaled would not come back as it is"):
-        gb.save(scaled, path)
-    model = make_model(rows)
-    model.note = "mine"
-    with pytest.raises(TypeError, match=r"attributes that a file cannot hold, \['note'\]"):
-        gb.save(model, path)
-    assert not path.exists()
-
-
-@pytest.mark.parametrize(
-    ("change", "place"),
-    [
-        (lambda m: setattr(m, "mean_function", lambda X: X[:, :1]), r"model\.mean_function"),
-        (
-            lambda m: setattr(
-                m.kernel, "variance", gpflow.Parameter(2.0, transform=tfp.bijectors.Sinh())
-            ),
-            r"model\.kernel\.variance\.transform .*one of Identity",
-        ),
-        (
-            lambda m: setattr(m.kernel.variance, "prior", tfp.distributions.Zipf(np.float64(2))),
-            r"model\.kernel\.variance\.prior .*one of Normal",
-        ),
-        (lambda m: setattr(m, "num_data", object()), r"model\.num_data is a builtins\.object"),
-    ],
-)
-def test_other_parts_that_are_refused(rows, path, change, place):
-    model = make_model(rows)
-    change(model)
-    with pytest.raises(TypeError, match=place):
-        gb.save(model, path)
-
-
-class Malicious:
-    def __init__(self, flag):
-        self.flag = str(flag)
-
-    def __reduce__(self):
-        return (Path.touch, (Path(self.flag),))
-
-
-def bad_files(folder, good):
-    """Contents of files that are none, by name."""
-    flag = folder / "flag"
-    objects = folder / "objects.npz"
-    np.savez(objects, description=np.array([Malicious(flag)], dtype=object))
-    np.savez(folder / "foreign.npz", X=np.ones(3))
-    np.save(folder / "array.npy", np.ones(3))
-    text = folder / "archive.zip"
-    with zipfile.ZipFile(text, "w") as archive:
-        archive.writestr("word/document.xml", "<xml/>")
-    middle = bytearray(good)
-    middle[len(good) // 2] ^= 255
-    return {
-        "pickle": pickle.dumps(Malicious(flag)),
-        "objects": objects.read_bytes(),
-        "png": b"\x89PNG\r\n\x1a\n" + bytes(100),
-        "empty": b"",
-        "start": good[:100],
-        "truncated": good[:-100],
-        "flipped": bytes(middle),
-        "foreign": (folder / "foreign.npz").read_bytes(),
-        "array": (folder / "array.npy").read_bytes(),
-        "archive": text.read_bytes(),
-    }
-
-
-def test_files_of_another_kind_are_refused_and_nothing_in_them_runs(rows, path):
-    gb.save(make_model(rows), path)
-    files = bad_files(path.parent, path.read_bytes())
-    for content in files.values():
-        path.write_bytes(content)
-        with pytest.raises(ValueError, match=r"model\.bsvm (is no file|cannot be loaded)"):
-            gb.load(path)
-    assert not (path.parent / "flag").exists()
-    pickle.loads(files["pickle"])  # would have
-    assert (path.parent / "flag").exists()
-    with pytest.raises(FileNotFoundError):
-        gb.load(path.parent / "nothing")
-    with pytest.raises(FileNotFoundError, match="no directory"):
-        gb.save(ard(), path.parent / "nowhere" / "model")
-
-
-def rewrite(path, change):
-    """Another description in the same file."""
-    with np.load(path) as archive:
-        arrays = dict(archive)
-    header = json.loads(arrays["description"].tobytes())
-    change(header)
-    arrays["description"] = np.frombuffer(json.dumps(header).encode(), np.uint8)
-    with path.open("wb") as file:
-        np.savez(file, **arrays)
-
-
-@pytest.mark.parametrize(
-    ("change", "what"),
-    [
-        (lambda header: header.update(format=2), "has format 2.*reads format 1"),
-        (lambda header: header["content"].update({"class": "os.system"}), "holds a os.system"),
-        (lambda header: header["content"].update({"kind": "code"}), "cannot be loaded"),
-        (lambda header: header["content"]["arguments"].update(ham=3), "cannot be loaded.*ham"),
-        (lambda header: header.pop("format"), "no file of"),
-    ],
-)
-def test_descriptions_that_fit_nothing(path, change, what):
-    gb.save(ard(), path)
-    rewrite(path, change)
-    with pytest.raises(ValueError, match=rf"model\.bsvm.*{what}"):
-        gb.load(path)
-
-
-def test_a_file_sets_nothing_but_what_an_estimator_learns(path):
-    gb.save(gb.BSVMClassifier(), path)
-    for name in ("fit", "__dict__", "_formats_"):
-        state = {name: {"kind": "dict"}}
-        rewrite(path, lambda header, state=state: header["content"].update(state=state))
-        with pytest.raises(ValueError, match=f"'{name}' is nothing that"):
-            gb.load(path)
-
-
-def test_settings_that_differ(rows, path):
-    gb.save(make_model(rows), path)
-    gpflow.config.set_default_jitter(1e-5)
-    with pytest.warns(UserWarning, match="saved at a default jitter of 1e-06, here it is 1e-05"):
-        gb.load(path)
-    gpflow.config.set_default_float(np.float32)
-    with pytest.raises(ValueError, match=r"saved in float64.*set_default_float\(np.float64\)"):
-        gb.load(path)
-
-
-def test_single_precision(again):
-    gpflow.config.set_default_float(np.float32)
-    kernel = again(k.Matern32(0.3))
-    assert kernel.variance.dtype == np.float32
-    assert kernel.variance.numpy() == k.Matern32(0.3).variance.numpy()
-
-
-def test_a_write_that_fails_leaves_the_old_file(path, monkeypatch):
-    gb.save(ard(), path)
-    before = path.read_bytes()
-
-    def fail(file, **arrays):
-        file.write(b"half")
-        raise OSError("disk full")
-
-    monkeypatch.setattr(np, "savez", fail)
-    with pytest.raises(OSError, match="disk full"):
-        gb.save(k.Matern32(), path)
-    assert path.read_bytes() == before
-    assert os.listdir(path.parent) == [path.name]
-
-
-# --- elsewhere -------------------------------------------------------------------------------
-
-
-def exported(model, folder):
-    gb.export(model, folder)
-    return tf.saved_model.load(str(folder))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["strings", pytest.param("bools", marks=pytest.mark.slow)])
-def test_exported_classifiers(rows, classifiers, tmp_path, name):
-    model, X = classifiers[name], rows[0]
-    found = exported(model, tmp_path / "out")
-    for number in (1, len(X)):  # a batch of any size
-        p = found.predict_proba(X[:number])["probabilities"]
-        np.testing.assert_allclose(p, model.predict_proba(X[:number]), rtol=0, atol=1e-10)
-    signature = found.signatures["predict_f"](X=tf.constant(X))
-    mean, variance = model.model_.predict_f(model.scaler_.transform(X))
-    np.testing.assert_allclose(signature["mean"], mean, rtol=0, atol=1e-10)
-    np.testing.assert_allclose(signature["variance"], variance, rtol=0, atol=1e-10)
-    about = json.loads((tmp_path / "out" / "about.json").read_text())
-    assert about["classes"] == model.classes_.tolist()
-    assert about["version"] == gb.__version__
-
-
-@pytest.mark.slow
-def test_exported_models(rows, tmp_path):
-    model = unwhitened(rows)
-    model.mean_function = gpflow.functions.Constant(0.3)
-    dual = gb.models.DualBSVM(rows, ard(), lik.Hinge(), rows[0][:5].copy())
-    for number, one in enumerate((model, dual)):
-        found = exported(one, tmp_path / str(number))
-        p = found.predict_proba(rows[0])["probabilities"]
-        np.testing.assert_allclose(p, one.predict_y(rows[0])[0], rtol=0, atol=1e-10)
-
-
-@pytest.mark.slow
-def test_a_kernel_of_ones_own_is_exported(rows, scaled, tmp_path):
-    found = exported(scaled, tmp_path / "out")
-    p = found.predict_proba(rows[0])["probabilities"]
-    np.testing.assert_allclose(p, scaled.predict_y(rows[0])[0], rtol=0, atol=1e-10)
-
-
-def test_export_refuses(rows, tmp_path):
-    (tmp_path / "file").write_text("mine")
-    with pytest.raises(FileExistsError, match="export to a new directory"):
-        gb.export(make_model(rows), tmp_path)
-    with pytest.raises(TypeError, match=r"got Matern32"):
-        gb.export(k.Matern32(), tmp_path / "new")
-    with pytest.raises(ValueError, match="not fitted"):
-        gb.export(gb.BSVMClassifier(), tmp_path / "new")
-    assert os.listdir(tmp_path) == ["file"]
-
-
-def in_a_fresh_process(code, folder):
-    """What the code writes, to the folder that it runs in."""
-    environment = {**os.environ, "PYTHONPATH": str(Path(gb.__file__).parent.parent)}
-    subprocess.run([sys.executable, "-c", code], cwd=folder, env=environment, check=True)
-    return np.load(folder / "p.npy")
-
-
-@pytest.mark.drill
-@pytest.mark.slow
-def test_an_exported_model_needs_tensorflow_only(rows, classifiers, tmp_path):
-    model = classifiers["strings"]
-    gb.export(model, tmp_path / "out")
-    np.save(tmp_path / "X.npy", rows[0])
-    code = """
-import sys, numpy as np, tensorflow as tf
-model = tf.saved_model.load("out")
-np.save("p.npy", model.predict_proba(np.load("X.npy"))["probabilities"])
-assert not {"gpflow", "gpflow_bsvm", "tensorflow_probability"} & set(sys.modules)
-"""
-    p = in_a_fresh_process(code, tmp_path)
-    np.testing.assert_allclose(p, model.predict_proba(rows[0]), rtol=0, atol=1e-10)
-
-
-@pytest.mark.slow
-def test_a_file_is_loaded_in_a_fresh_process(rows, classifiers, tmp_path):
-    gb.save(classifiers["strings"], tmp_path / "model.bsvm")
-    np.save(tmp_path / "X.npy", rows[0])
-    code = """
-import numpy as np, gpflow_bsvm as gb
-np.save("p.npy", gb.load("model.bsvm").predict_proba(np.load("X.npy")))
-"""
-    p = in_a_fresh_process(code, tmp_path)
-    np.testing.assert_array_equal(p, classifiers["strings"].predict_proba(rows[0]))

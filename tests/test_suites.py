@@ -1,6 +1,8 @@
 """Suites go on where they were, count what fails, and their statistics are the textbook's."""
 
+import importlib
 import os
+import re
 import sys
 import time
 from pathlib import Path
@@ -16,6 +18,8 @@ import os, signal, time
 import numpy as np
 from gpflow_bsvm.compare import Skipped
 from types import SimpleNamespace
+
+ERROR = 0.25
 
 def cut(name, split):
     if name == "heavy":
@@ -40,7 +44,7 @@ def measure(method, fold):
         pass
     while method == "sleeps":
         time.sleep(0.01)
-    return {"error": 0.25, "seconds": 1.0}
+    return {"error": ERROR, "seconds": 1.0}
 """
 
 
@@ -118,6 +122,31 @@ def test_what_cannot_be_had_is_said_in_a_line(run, capsys, monkeypatch):
         "a, split 3, lacks: left out: no module x",
     ]
     assert not list(run.folder.iterdir())
+
+
+def test_constants_are_others_in_small(run, monkeypatch):
+    import suite
+    from suites import _worker
+
+    monkeypatch.setattr(_worker, "bound", lambda limit: None)
+    path, name = run.folder / "a.csv", f"{run.module}.ERROR"
+    _worker.work(run.module, path, "a", [(0, "m")], 1.0, {name: 0.5})
+    assert pd.read_csv(path)["error"].tolist() == [0.5]
+    for plan in (importlib.import_module(f"suites.{name}").SUITE for name in suite.NAMES):
+        for home, _, constant in (name.rpartition(".") for name in plan.short):
+            text = (ROOT / "benchmarks" / home.replace(".", "/")).with_suffix(".py").read_text()
+            assert re.search(rf"^[\w, ]*\b{constant}\b[\w, ]* = ", text, flags=re.M)
+
+
+def test_every_method_of_a_suite_runs_in_small(benchmarks):
+    from suites import wenzel2017, wistuba2018
+
+    for plan in (wenzel2017.SUITE, wistuba2018.SUITE):
+        large, small = (
+            {method for stage in stages for method in stage.methods}
+            for stages in (plan.stages, plan.smoke)
+        )
+        assert small == large
 
 
 @pytest.mark.slow
@@ -213,12 +242,12 @@ def test_sets_count_where_all_methods_were_fitted(benchmarks):
 
 
 def test_a_plan_has_no_set_twice_and_waits_for_no_tensorflow(benchmarks):
-    from suites import wenzel2017, wistuba2018
+    from suites import wenzel2016, wenzel2017, wistuba2018
 
     assert len(set(wistuba2018.SETS)) == len(wistuba2018.SETS) >= 50
     assert len(wistuba2018.SMALL) >= 10 and set(wistuba2018.SMALL) < set(wistuba2018.SETS)
     assert not set(wistuba2018.SAME_AS) & set(wistuba2018.SETS)
-    for plan in (wistuba2018.SUITE, wenzel2017.SUITE):
+    for plan in (wistuba2018.SUITE, wenzel2017.SUITE, wenzel2016.SUITE):
         fits = [(name, *fit) for name, some in plan.work(smoke=False) for fit in some]
         assert len(set(fits)) == len(fits)
         heavy = sys.modules[plan.__class__.__module__].__dict__.keys() & {"tensorflow", "gpflow"}

@@ -21,7 +21,8 @@ import gpflow_bsvm as gb
 from gpflow_bsvm.engine.hyperparameters import Hyperparameters
 from gpflow_bsvm.engine.m_step import SiteBound
 from gpflow_bsvm.engine.quasi_newton import QuasiNewton
-from gpflow_bsvm.inference import CAVI, VEM, vem
+from gpflow_bsvm.inference import CAVI, VEM
+from gpflow_bsvm.inference.algorithm import settled
 from gpflow_bsvm.likelihoods import CrammerSinger, Hinge, OneVsRest, Probit
 from gpflow_bsvm.likelihoods.base import Sites
 
@@ -309,6 +310,7 @@ KERNELS = {
 }
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 @pytest.mark.parametrize("name", KERNELS)
 def test_any_kernel(data, name):
@@ -318,6 +320,7 @@ def test_any_kernel(data, name):
     assert history.elbo[-1] > history.elbo[0]
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 def test_separate_kernels_and_no_whitening(data):
     X, Y = data[0], np.hstack([data[1], 1 - data[1]])
@@ -331,6 +334,7 @@ def test_separate_kernels_and_no_whitening(data):
     assert history.elbo[-1] > history.elbo[0]
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 @pytest.mark.parametrize("factor", [0.01, 100.0])
 def test_from_a_bad_start(data, factor):
@@ -431,6 +435,6 @@ def test_bad_options(option):
 
 
 def test_it_stops_after_two_rounds_that_gain_little():
-    assert vem._settled([-10.0, -5.0, -4.9999, -4.9998], 1e-4)
-    assert not vem._settled([-10.0, -5.0, -4.9999], 1e-4)
-    assert not vem._settled([-5.0, -5.0], 1e-4)
+    assert settled([-10.0, -5.0, -4.9999, -4.9998], 1e-4)
+    assert not settled([-10.0, -5.0, -4.9999], 1e-4)
+    assert not settled([-5.0, -5.0], 1e-4)

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from gpflow_bsvm.plotting import figure
 
-ROWS = ("hybrid",)
+ROWS = ("hybrid_earlier",)
 NAMES = {
     "mnist": "MNIST",
     "fashion_mnist": "Fashion-MNIST",
@@ -25,7 +25,7 @@ POINTS = {
 
 
 def draw() -> Figure:
-    rows = store.read("hybrid")
+    rows = store.read("hybrid_earlier")
     fig, axes = figure(2, len(NAMES), width=3.4)
     for n, name in enumerate(NAMES):
         group = rows[rows["data"] == name]

@@ -31,7 +31,8 @@ class Kept:
         Add the rows of a fit, unless there are some of its key or time is over.
 
         :param fit: gives rows, which know what is not in the key; the first has the key as it is,
-            others may change it. A column of seconds is added: processor time of the whole fit.
+            others may change it. A column of seconds is added, processor time of the whole fit,
+            where rows have none.
         """
         path = self._folder / f"{part}.csv"
         known = _read(path).to_dict("records")
@@ -50,7 +51,7 @@ class Kept:
     def rows(self, *order: str) -> list[dict]:
         """:return: all that there are, sorted by these columns."""
         parts = [_read(path) for path in sorted(self._folder.glob("*.csv"))]
-        return pd.concat(parts).sort_values(list(order)).to_dict("records")
+        return pd.concat(parts).sort_values(list(order), kind="stable").to_dict("records")
 
 
 def _read(path: Path) -> pd.DataFrame:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,9 +14,10 @@ from scipy.special import log_softmax, softmax
 
 from gpflow_bsvm.datasets import data_directory
 from gpflow_bsvm.deep import head, hybrid
-from gpflow_bsvm.inference import CAVI, ML2
+from gpflow_bsvm.inference import CAVI, ML2, KeepBest
 from gpflow_bsvm.likelihoods import OneVsRestLevelHinge
 from gpflow_bsvm.models import BSVM
+from gpflow_bsvm.prediction import calibrate
 
 NUM_CLASSES, NUM_FEATURES, NUM_POINTS, BATCH = 10, 32, 50, 200
 layers = tf_keras.layers
@@ -60,6 +62,22 @@ def network(shape: tuple[int, ...], seed: int = 0) -> Any:
     )
 
 
+def network_of_the_paper(shape: tuple[int, ...], seed: int = 0) -> Any:
+    """That of Wistuba & Rawat (2018, section 4.2) for MNIST as it is; one fc(100) ends it."""
+    tf_keras.utils.set_random_seed(seed)
+    return tf_keras.Sequential(
+        [
+            layers.InputLayer(shape),
+            layers.Conv2D(32, 5, padding="same", activation="relu"),
+            layers.Conv2D(64, 3, padding="same", activation="relu"),
+            layers.MaxPooling2D(),
+            layers.Flatten(),
+            layers.Dense(1024, activation="relu"),
+            layers.Dense(100),
+        ]
+    )
+
+
 Watch = Callable[[int, Any], None]
 
 
@@ -67,32 +85,56 @@ def _ignore(*_: Any) -> None:
     return
 
 
-class Softmax:
+class Timed:
     """
-    The network with a softmax layer, by Adam at Keras' own rate.
-
-    :ivar features: the network without it.
-    :ivar temperature: what logits are divided by.
     :ivar seconds: of training until now, of processor time: other work beside it does not count.
     """
 
     seconds = 0.0
 
-    def __init__(self, shape: tuple[int, ...], seed: int = 0) -> None:
-        self.features, self._shape, self.temperature = network(shape, seed), shape, 1.0
+    @contextlib.contextmanager
+    def clock(self) -> Iterator[None]:
+        """What is done inside is training."""
+        start = time.process_time()
+        yield
+        self.seconds += time.process_time() - start
+
+
+class Softmax(Timed):
+    """
+    The network with a softmax layer, by Adam at Keras' own rate.
+
+    :ivar features: the network without it.
+    :ivar temperature: what logits are divided by.
+    """
+
+    def __init__(self, shape: tuple[int, ...], seed: int = 0, make: Callable = network) -> None:
+        self.features, self._shape, self.temperature = make(shape, seed), shape, 1.0
         last = [layers.Activation("relu"), layers.Dense(NUM_CLASSES)]
         self.model = tf_keras.Sequential([self.features, *last])
         loss = tf_keras.losses.SparseCategoricalCrossentropy(from_logits=True)
         self.model.compile(tf_keras.optimizers.Adam(), loss)
 
-    def train(self, X: np.ndarray, y: np.ndarray, epochs: int, watch: Watch = _ignore) -> None:
-        """:param watch: is told of every epoch."""
+    def train(
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        epochs: int,
+        watch: Watch = _ignore,
+        best: KeepBest | None = None,
+    ) -> None:
+        """
+        :param watch: is told of every epoch.
+        :param best: looks at every epoch, and may end it all.
+        """
         rows = self._rows(X)
         for number in range(1, epochs + 1):
-            start = time.process_time()
-            self.model.fit(rows, y, BATCH, 1, verbose=0)
-            self.seconds += time.process_time() - start
+            with self.clock():
+                self.model.fit(rows, y, BATCH, 1, verbose=0)
+                ended = best is not None and best()
             watch(number, self)
+            if ended:
+                return
 
     def logits(self, X: np.ndarray) -> np.ndarray:
         return np.asarray(self.model.predict(self._rows(X), 1000, verbose=0), float)
@@ -102,7 +144,8 @@ class Softmax:
 
     def calibrate(self, X: np.ndarray, y: np.ndarray) -> None:
         """The temperature of the best NLL on rows that were not trained on (Guo et al. 2017)."""
-        logits = self.logits(X)
+        with self.clock():
+            logits = self.logits(X)
         rows = np.arange(len(y))
 
         def nll(log_temperature: float) -> float:
@@ -114,12 +157,11 @@ class Softmax:
         return X.reshape(-1, *self._shape).astype(np.float32)
 
 
-class Hybrid:
+class Hybrid(Timed):
     """
     A Bayesian SVM on the network, all learned together; after the last epoch q to the end by CAVI.
 
     :ivar model: the `BSVM`.
-    :ivar seconds: of training until now, of processor time: other work beside it does not count.
     """
 
     def __init__(
@@ -136,35 +178,60 @@ class Hybrid:
         :param options: of `ML2`.
         """
         likelihood = likelihood or OneVsRestLevelHinge(NUM_CLASSES)
-        start = time.process_time()
-        self.model: BSVM = hybrid(
-            features, likelihood, X, NUM_POINTS, normalise=normalise, seed=seed
-        )
-        self.seconds = time.process_time() - start
+        with self.clock():
+            self.model: BSVM = hybrid(
+                features, likelihood, X, NUM_POINTS, normalise=normalise, seed=seed
+            )
         rates = {"learning_rate": 0.1, "optimizer": 0.01, "network_optimizer": 1e-3}
         self._options = {"batch_size": BATCH, "every": 1, "seed": seed, **rates, **options}
 
-    def train(self, X: np.ndarray, y: np.ndarray, epochs: int, watch: Watch = _ignore) -> None:
-        """:param watch: is told of every epoch."""
+    def train(
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        epochs: int,
+        watch: Watch = _ignore,
+        best: KeepBest | None = None,
+    ) -> None:
+        """As `Softmax.train`."""
         steps, start = len(X) // BATCH, time.process_time()
 
-        def note(step: int, _: Any) -> None:
+        def note(step: int, _: Any) -> bool:
             nonlocal start
+            ended = best is not None and best()
             self.seconds += time.process_time() - start
             watch(step // steps, self)
             start = time.process_time()
+            return ended
 
         algorithm = ML2(max_steps=epochs * steps, record_every=steps, **self._options)
-        data = (X, y[:, None].astype(float))
-        algorithm.run(self.model, data, callback=note, progress=False)
+        algorithm.run(self.model, (X, column(y)), callback=note, progress=False)
 
-    def finish(self, X: np.ndarray, y: np.ndarray) -> None:
-        """q to the end, on what the network gives without dropout."""
-        start = time.process_time()
-        F = self.model.kernel.features_of(X)
-        CAVI().run(head(self.model), (F, y[:, None].astype(float)), progress=False)
-        self.seconds += time.process_time() - start
+    def finish(
+        self, X: np.ndarray, y: np.ndarray, best: KeepBest | None = None, **options: Any
+    ) -> None:
+        """
+        q to the end, on what the network gives without dropout.
+
+        :param best: takes back what is for the worse.
+        :param options: of `CAVI`.
+        """
+        with self.clock():
+            F = self.model.kernel.features_of(X)
+            CAVI(**options).run(head(self.model), (F, column(y)), progress=False)
+            if best is not None:
+                best()
+                best.restore()
+
+    def calibrate(self, X: np.ndarray, y: np.ndarray) -> None:
+        """The scale of log odds of the best NLL on rows that were not trained on."""
+        with self.clock():
+            calibrate(self.model, (X, column(y)), held_out=True)
 
     def predict(self, X: np.ndarray) -> np.ndarray:
         P = [self.model.predict_y(X[n : n + 2000])[0] for n in range(0, len(X), 2000)]
         return np.concatenate(P)
+
+
+def column(y: np.ndarray) -> np.ndarray:
+    return y[:, None].astype(float)

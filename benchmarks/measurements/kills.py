@@ -95,7 +95,7 @@ def _predict(directory: Path) -> list[np.ndarray]:
     import pandas
 
     import gpflow_bsvm as gb
-    from gpflow_bsvm import commands, predicting
+    from gpflow_bsvm import commands, prediction_table
 
     table, model = directory / "rows.parquet", directory / "model.npz"
     if not model.exists():
@@ -103,11 +103,13 @@ def _predict(directory: Path) -> list[np.ndarray]:
         pandas.DataFrame(X, columns=["a", "b"]).to_parquet(table)
         made = gb.BSVMClassifier(num_inducing=8, **PLAIN)
         gb.save(made.fit(pandas.DataFrame(X[:200], columns=["a", "b"]), Y[:200, 0]), model)
-    predicting.PART_ROWS = 30
+    prediction_table.PART_ROWS = 30
     classifier, reader = gb.load(model), commands._files(str(table), features=["a", "b"])
     _begins()
     output = directory / "p.csv"
-    predicting.predict_table(classifier, reader, output, predicting.digest_of(model), False)
+    prediction_table.predict_table(
+        classifier, reader, output, prediction_table.digest_of(model), False
+    )
     return [pandas.read_csv(output).to_numpy()]
 
 

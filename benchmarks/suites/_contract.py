@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 #: What the status of a fit without scores begins with.
 FAILED, SKIPPED = "failed: ", "skipped: "
@@ -32,12 +32,14 @@ class Suite(NamedTuple):
     :ivar stages: what is measured, in this order: wherever it ends, what is there is of use.
     :ivar smoke: the same in small, of bundled data.
     :ivar limit: processor seconds of a fit, beyond which it is killed and has failed.
+    :ivar short: what some constants are in small, by their full names.
     """
 
     fits: str
     stages: tuple[Stage, ...]
     smoke: tuple[Stage, ...]
     limit: float
+    short: Mapping[str, Any] = {}
 
     def work(self, smoke: bool) -> Iterator[tuple[str, list[Fit]]]:
         """Yield a set and the fits of it that are given to one process."""

@@ -9,7 +9,7 @@ import resource
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +23,23 @@ from ._contract import FAILED, SKIPPED, Fit
 PATIENCE = 20
 
 
-def work(fits: str, path: Path, data: str, missing: Sequence[Fit], limit: float) -> None:
+def work(
+    fits: str,
+    path: Path,
+    data: str,
+    missing: Sequence[Fit],
+    limit: float,
+    short: Mapping[str, Any] = {},
+) -> None:
     """
     Measure, and write to `path`; a fit beyond `limit` ends the process by a signal.
 
     :param fits: name of the module that measures, see `Suite`.
+    :param short: see `Suite`.
     """
+    for name, value in short.items():
+        home, _, constant = name.rpartition(".")
+        setattr(importlib.import_module(home), constant, value)
     module, commit = importlib.import_module(fits), str(provenance().get("commit", ""))[:10]
     splits = dict.fromkeys(split for split, _ in missing)
     for split in splits:

@@ -54,6 +54,7 @@ SUITE = Suite(
         Stage(SETS, (0, 1), SLOW),
         Stage(SMALL, (0,), ADAM),
     ),
-    smoke=(Stage(("iris",), (0,), NATURAL),),
+    smoke=(Stage(("iris",), (0,), (*NATURAL, *ADAM)),),
     limit=120.0,
+    short={"suites._adam.EPOCHS": 20},
 )

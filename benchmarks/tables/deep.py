@@ -6,26 +6,86 @@ import pandas as pd
 
 from .markdown import markdown
 
-TRIALS = "CIFAR-10, four epochs"
-SHOWN = ("softmax", "softmax, temperature", "hybrid, frozen", "hybrid, warm", "hybrid")
+SETS = ("mnist", "fashion_mnist", "cifar10_jpeg_12k")
+#: Whose overfitting is looked at, of which methods, after which epochs.
+OVERFITTED, EPOCHS = "cifar10_jpeg_12k", (1, 2, 4, 8, 12, 16, 18, 20, 22, 23)
+MILDER = ("softmax", "hybrid", "penalty 1/2", "weight decay")
+SHOWN = (
+    *("softmax", "softmax, temperature", "hybrid, frozen", "hybrid, warm", "hybrid"),
+    "hybrid, at the end",
+)
 
 
 def hybrid(rows: pd.DataFrame) -> str:
-    """At the end of training; processor time as a ratio to that of softmax."""
-    last = _last(rows[rows["data"] != TRIALS])
+    """Each at its best epoch; processor time as a ratio to that of softmax of the same seed."""
+    return _by_seeds(rows)
+
+
+def hybrid_earlier(rows: pd.DataFrame) -> str:
+    """As `hybrid`, of one seed, after all epochs."""
+    return _by_seeds(rows.assign(seed=0))
+
+
+def _by_seeds(rows: pd.DataFrame) -> str:
+    rows = rows[rows["data"].isin(SETS)]
+    ends = rows.groupby(["data", "seed", "method"], sort=False).last()
+    unit = ends.xs("softmax", level="method")["seconds"].loc[ends.index.droplevel("method")]
+    times = ends.assign(time=ends["seconds"] / unit.to_numpy())
+    groups = dict(list(times.groupby(["data", "method"])))
+    lines = [
+        [name, method, len(group), *_ranges(group), f"{group['time'].mean():.2f}"]
+        for name in SETS
+        for method in SHOWN
+        if (group := groups.get((name, method))) is not None
+    ]
+    scores = ("error in %", "NLL", "ECE", "epoch")
+    return markdown(["data", "method", "seeds", *scores, "time, softmax is 1"], lines)
+
+
+def hybrid_epochs(rows: pd.DataFrame) -> str:
+    """NLL of training and test rows on the way, of the first seed."""
+    rows = rows[(rows["data"] == OVERFITTED) & (rows["seed"] == 0)]
+    methods = [m for m in MILDER if f"{m}, by epoch" in set(rows["method"])]
+    seen = {m: rows[rows["method"] == f"{m}, by epoch"].set_index("epoch") for m in methods}
+    lines = [[epoch, *(_both(seen[m], epoch) for m in methods)] for epoch in EPOCHS]
+    return markdown(["after epoch", *(f"{m}, training / test" for m in methods)], lines)
+
+
+def _both(group: pd.DataFrame, epoch: int) -> str:
+    if epoch not in group.index:
+        return ""
+    return f"{group.loc[epoch, 'nll_train']:.2f} / {group.loc[epoch, 'nll']:.2f}"
+
+
+def hybrid_end(rows: pd.DataFrame) -> str:
+    """What CAVI at the end does, and its time beside that of the epochs; those of softmax are 1."""
+    ends = rows.groupby(["data", "method"], sort=False).last()
     lines = []
-    for name in rows.loc[rows["data"] != TRIALS, "data"].unique():
-        unit = last.loc[(name, "softmax"), "seconds"]
-        lines += [
-            [name, method, *_scores(row), f"{row['seconds'] / unit:.2f}"]
-            for method, row in last.loc[name].loc[list(SHOWN)].iterrows()
-        ]
-    return markdown(["data", "method", "error in %", "NLL", "ECE", "time, softmax is 1"], lines)
+    for name in SETS:
+        before, after = (ends.loc[(name, f"hybrid{how}")] for how in (", before CAVI", ""))
+        unit = ends.loc[(name, "softmax"), "seconds"]
+        scores = [f"{row[score]:.3f}" for score in ("nll", "ece") for row in (before, after)]
+        times = [row / unit for row in (before["seconds"], after["seconds"] - before["seconds"])]
+        lines.append([name, *scores, *(f"{time:.2f}" for time in times)])
+    header = ("NLL, epochs", "then CAVI", "ECE, epochs", "then CAVI", "time, epochs", "CAVI")
+    return markdown(["data", *header], lines)
+
+
+def _ranges(group: pd.DataFrame) -> list[str]:
+    """:return: error, NLL, ECE and epoch: the mean, and of several the least and the greatest."""
+    percent = group.assign(error=100 * group["error"])
+    digits = {"error": 2, "nll": 4, "ece": 4, "epoch": 0}
+    return [_range(percent[score], number) for score, number in digits.items()]
+
+
+def _range(values: pd.Series, digits: int) -> str:
+    mean, least, most = (f"{v:.{digits}f}" for v in (values.mean(), values.min(), values.max()))
+    return mean if least == most else f"{mean} ({least} to {most})"
 
 
 def hybrid_trials(rows: pd.DataFrame) -> str:
     """From the start, with and without what is to help it; then CAVI."""
-    rows = rows[rows["data"] == TRIALS].set_index("method")
+    rows = rows.set_index("method")
     lines = [
         [method, *_two(rows.loc[[f"{method}, before CAVI"]]), *_two(rows.loc[[method]])]
         for method in rows.index.unique()
@@ -49,10 +109,6 @@ def frozen(rows: pd.DataFrame) -> str:
             lines.append([name, method, *_scores(row), time])
     header = ["data", "method", "error in %", "NLL", "ECE", "time, logistic regression is 1"]
     return markdown(header, lines)
-
-
-def _last(rows: pd.DataFrame) -> pd.DataFrame:
-    return rows.groupby(["data", "method"], sort=False).last()
 
 
 def _scores(row: pd.Series) -> list[str]:

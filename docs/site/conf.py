@@ -5,13 +5,14 @@ The source directory is the repository, so that pages link to each other, to not
 files by the relative paths that work on GitHub too; the home page is README.md.
 """
 
-import os
 import re
 import sys
 from pathlib import Path
 from shutil import copyfile
 
 import check_shapes
+import jupytext
+import nbformat
 from sphinx.util.matching import patfilter
 
 check_shapes.set_rewrite_docstrings(None)  # ours say the shapes themselves
@@ -24,10 +25,6 @@ import docstrings  # noqa: E402
 import rooms  # noqa: E402
 
 from gpflow_bsvm.version import __version__  # noqa: E402
-
-EXECUTE = os.environ.get("EXECUTE", "") not in ("", "0")
-# Kernels inherit the environment, where a build may have asked for no windows.
-os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline" if EXECUTE else "Agg"
 
 project = "gpflow_bsvm"
 author = "the authors of gpflow_bsvm"
@@ -51,12 +48,8 @@ myst_fence_as_directive = ["math"]  # GitHub's way of writing a formula
 myst_heading_anchors = 4  # GitHub's anchors
 myst_dmath_double_inline = True
 
-nb_custom_formats = {".py": ["jupytext.reads", {"fmt": "py:percent"}]}
-nb_execution_mode = "cache" if EXECUTE else "off"
-nb_execution_cache_path = str(ROOT / "build" / "notebooks")
-nb_execution_in_temp = True
-nb_execution_timeout = 900
-nb_execution_raise_on_error = True
+nb_custom_formats = {".py": ["nbformat.reads", {"as_version": 4}]}  # see `take_outputs`
+nb_execution_mode = "off"
 nb_merge_streams = True
 
 # --- docstrings --------------------------------------------------------------------------------
@@ -84,10 +77,19 @@ html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sphinx = False
 html_theme_options = {"top_of_page_buttons": []}
-if not EXECUTE:
-    html_theme_options["announcement"] = (
-        "Notebooks are shown without outputs: <code>make site EXECUTE=1</code> runs them."
-    )
+
+
+def take_outputs(app, docname, source):
+    """
+    Show a notebook with the outputs of its executed copy, which the tests hold to its script; as
+    code alone where it has not been executed.
+    """
+    script = ROOT / f"{docname}.py"
+    if script.is_file():
+        copy = script.parent / "executed" / f"{script.stem}.ipynb"
+        code = jupytext.reads(source[0], fmt="py:percent")
+        shown = nbformat.read(copy, as_version=4) if copy.is_file() else code
+        source[0] = nbformat.writes(shown)
 
 
 def add_navigation(app, docname, source):
@@ -128,6 +130,7 @@ def add_index(app, exception):
 def setup(app):
     """Connect all of the above."""
     rooms.write_pages(ROOT / "docs" / "api")
+    app.connect("source-read", take_outputs)
     app.connect("source-read", add_navigation)
     app.connect("source-read", mend_links)
     app.connect("build-finished", add_index)

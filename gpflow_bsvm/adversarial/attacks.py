@@ -178,7 +178,8 @@ def _gradient(target: Target, X: tf.Tensor, label: tf.Tensor) -> tf.Tensor:
     largest = np.abs(gradient.numpy()).reshape(len(X), -1).max(axis=1)
     if not np.isfinite(largest).all():
         raise ValueError(
-            "the gradient of the log density is not finite at a row: the target overflows there"
+            "the gradient of the log density is not finite at a row: the target overflows there; "
+            "scale X"
         )
     if still := int((largest == 0).sum()):
         warnings.warn(

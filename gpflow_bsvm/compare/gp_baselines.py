@@ -20,7 +20,7 @@ from .training import NaturalGradientSteps, Trainer, Watch, make_kernel, without
 MONTE_CARLO = NaturalGradientSteps(sizes=(0.5, 0.1), window=5)
 #: For GPflow's RobustMax. It is far from log-concave: from the prior, steps of a hundredth already
 #: leave the positive definite matrices.
-RAMP = NaturalGradientSteps(sizes=(0.5, 0.1, 0.02), ramp=True)
+RAMP = NaturalGradientSteps(sizes=(0.5, 0.1, 0.02, 0.004), ramp=True)
 
 
 class SVGPBaseline(Baseline):

@@ -133,6 +133,17 @@ class Comparison:
                         self._trace(name, fold)
                     bar.update()
 
+    def predictions(self, model: str) -> tuple[AnyNDArray, AnyNDArray]:
+        """:return: labels [n] and P [n, C] of all rows that were held out, fold after fold."""
+        y, P = zip(*self.held_out[model])
+        return np.concatenate(y), np.concatenate(P)
+
+    def train_seconds(self, model: str) -> list[float]:
+        """:return: of folds after the first, in which TensorFlow traces; of that if it is alone."""
+        good = [one for one in self.fold_scores if one.model == model and one.ok]
+        later = [one for one in good if one.fold > 0]
+        return [one.train_seconds for one in later or good]
+
     def parameters(self) -> dict[str, dict[str, Any]]:
         """:return: of each model that was made, `Baseline.parameters`: those of its latest fit."""
         names = dict.fromkeys(score.model for score in self.fold_scores)

@@ -152,9 +152,8 @@ def draw(comparison: Comparison, path: Path) -> None:
 
     :raise ImportError: without matplotlib.
     """
-    with require("matplotlib").rc_context(
-        {"text.parse_math": False}
-    ):  # names may hold dollar signs
+    plain = {"text.parse_math": False}  # names may hold dollar signs
+    with require("matplotlib").rc_context(plain):
         _figure(comparison).savefig(path, dpi=130)
 
 
@@ -165,7 +164,7 @@ def _figure(comparison: Comparison) -> Any:
     for number, model in enumerate(models):
         style: dict[str, Any] = {"label": model, "color": f"C{number}"}
         style |= {"linestyle": ("-", "--", ":")[number % 3]}
-        y, P = (np.concatenate(column) for column in zip(*comparison.held_out[model]))
+        y, P = comparison.predictions(model)
         plotting.reliability_diagram(axes[0], y, P, **style)
         if number == 0 and C > 2:
             plotting.confusion_matrix(axes[1], y, P, comparison.labels)
@@ -189,8 +188,7 @@ def draw_times(
 ) -> None:
     """Draw scores against training time into the axes of their names, see `draw`."""
     good = [score for score in comparison.fold_scores if score.model == model and score.ok]
-    later = [score.train_seconds for score in good if score.fold > 0]  # in fold 0 TensorFlow traces
-    typical = [float(np.median(later or good[0].train_seconds))]
+    typical = [float(np.median(comparison.train_seconds(model)))]
     for name, ax in axes.items():
         values = [score.scores[name] for score in good]
         way: tuple[list[float], list[float]] = (typical, [float(np.mean(values))])

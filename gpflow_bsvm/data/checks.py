@@ -100,9 +100,13 @@ def check_weights(
     try:
         weights: AnyNDArray = np.asarray(sample_weight, dtype).reshape(-1, 1)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"sample_weight must be {num_rows} numbers, got others") from error
+        raise ValueError(
+            f"sample_weight must be {num_rows} numbers, and holds something else"
+        ) from error
     if len(weights) != num_rows:
-        raise ValueError(f"sample_weight has {len(weights)} entries for {num_rows} rows")
+        raise ValueError(
+            f"sample_weight has {len(weights)} entries for {num_rows} rows; give one for each"
+        )
     wrong = np.flatnonzero(~np.isfinite(weights) | (weights < 0))
     if len(wrong):
         raise ValueError(
@@ -110,7 +114,7 @@ def check_weights(
             f"({origin.row(wrong[0])})"
         )
     if not weights.any() and not minibatch:
-        raise ValueError("sample_weight must not be all zero")
+        raise ValueError("sample_weight must not be all zero: no row would count")
     return weights
 
 

@@ -14,12 +14,10 @@ import numpy as np
 from gpflow.base import AnyNDArray
 
 from ..optional import require
-from .labels import ClassNumbers
+from .labels import MOST_CLASSES, ClassNumbers
 from .pieces import Origin, Piece
 from .readers import Reader
 
-#: More kinds of labels are no classes.
-_MOST_CLASSES = 1000
 #: What pandas calls its index: it tells of the order of rows, and is no feature.
 _INDEX = re.compile(r"|Unnamed: [\d.]+|__index_level_\d+__")
 
@@ -84,10 +82,10 @@ class Files(Reader):
         for path in self.paths:
             for table in self._column(path, name):
                 found |= set(table.column(name).unique().to_pylist())
-                if len(found) > _MOST_CLASSES:
+                if len(found) > MOST_CLASSES:
                     raise ValueError(
-                        f"column {name!r} of {path} holds more than {_MOST_CLASSES} different "
-                        "values: classes are expected"
+                        f"column {name!r} of {path} holds more than {MOST_CLASSES} different "
+                        "values: classes are expected; is target the right column?"
                     )
         if None in found:
             raise ValueError(f"column {name!r} holds empty labels; drop such rows first")

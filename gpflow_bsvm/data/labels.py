@@ -12,6 +12,9 @@ from gpflow.base import AnyNDArray
 from ..optional import require
 from .pieces import Origin
 
+#: More kinds of labels are no classes.
+MOST_CLASSES = 1000
+
 
 class ClassNumbers:
     """Labels -> 0..C-1, for columns of pyarrow."""
@@ -62,13 +65,13 @@ class ClassNumbers:
         except arrow.ArrowException as error:
             raise ValueError(
                 f"{where}labels are of type {column.type}, and the classes {self._labels[:8]!r} "
-                "are not"
+                "are not; give classes of that type"
             ) from error
         found = compute.index_in(column, value_set=known)
         if found.null_count:
             row = int(np.flatnonzero(found.is_null().to_numpy(zero_copy_only=False))[0])
             raise ValueError(
                 f"{where}{origin.row(row)}: label {column[row].as_py()!r} is none of the classes "
-                f"{self._labels[:8]!r}"
+                f'{self._labels[:8]!r}; give all that there are, or classes="auto"'
             )
         return np.asarray(self._numbers[found.to_numpy(zero_copy_only=False)])

@@ -28,7 +28,7 @@ from .parameters import check_parameters
 from .predictions import Predictions
 from .prepared import in_memory, source_of
 from .specification import specify
-from .stages import Stages, begin
+from .stages import Stages, seed_of
 from .training import train
 
 
@@ -173,7 +173,7 @@ class BSVMClassifier(Predictions, ClassifierMixin, BaseEstimator):  # type: igno
         scaler = inputs.make_scaler(X, weight)
         self.scaler_ = scaler if self.standardize else None
         data = inputs.scale(self.scaler_, X), targets[:, None], weight
-        seed = begin(stages, self, in_memory(data))
+        seed = seed_of(stages, self, in_memory(data))
         spec, begun = start(self, specify(self, len(self.classes_), seed), data, stages)
         self.loss_, self.penalty_ = spec.loss, spec.penalty
         self.model_, self.history_ = train(spec, data, begun, stages)

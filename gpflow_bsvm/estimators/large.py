@@ -17,7 +17,7 @@ from . import inputs
 from .choice import start
 from .prepared import Prepared, open_rows
 from .specification import Data, Specification, specify
-from .stages import Stages, begin
+from .stages import Stages, seed_of
 from .survey import Rows, Survey, class_weights, survey
 from .training import Start, train
 
@@ -81,7 +81,7 @@ def fit_large(estimator: Any, rows: Any, stages: Stages) -> dict[str, Any]:
     :return: attributes of the fitted estimator.
     """
     source = open_rows(rows, Rows())
-    seed = begin(stages, estimator, source)
+    seed = seed_of(stages, estimator, source)
     opened = open_large(rows, source, estimator, seed, stages)
     spec = specify(estimator, len(opened.attributes["classes_"]), seed)
     spec, begun = start(estimator, spec._replace(num_rows=source.num_rows), opened.sample, stages)
@@ -135,5 +135,8 @@ def _numbers(rows: Any, classes: AnyNDArray) -> AnyNDArray:
     if names is None:
         return classes
     if unknown := [name for name in names if name not in classes.tolist()]:
-        raise ValueError(f"the source has classes {unknown}; the classes are {classes.tolist()}")
+        raise ValueError(
+            f"the source has classes {unknown}; the classes are {classes.tolist()}: fit anew with "
+            "rows of all of them"
+        )
     return np.array([names.index(one) if one in names else -1 for one in classes.tolist()])

@@ -56,7 +56,7 @@ class Stages:
 NOWHERE = Stages()
 
 
-def begin(stages: Stages, estimator: Any, source: Source) -> int:
+def seed_of(stages: Stages, estimator: Any, source: Source) -> int:
     """
     :param estimator: a `BSVMClassifier`.
     :param source: its rows.

@@ -16,6 +16,7 @@ from sklearn.utils.class_weight import compute_class_weight
 
 from ..data.batch import Batch
 from ..data.checks import as_matrix, check_inputs
+from ..data.labels import MOST_CLASSES
 from ..data.passes import sum_over
 from ..data.pieces import Origin
 from ..data.prefetch import closed_at_end
@@ -27,8 +28,6 @@ from .training import few_of_each_first
 
 #: Everything but q is learned from so many rows, drawn at random.
 SAMPLE_ROWS = 20_000
-#: More kinds of labels are no classes.
-_MOST_CLASSES = 1000
 
 
 class Rows(NamedTuple):
@@ -135,8 +134,11 @@ class _Seen:
         self._check()
 
     def _check(self) -> None:
-        if len(self.counts) > _MOST_CLASSES:
-            raise ValueError(f"there are more than {_MOST_CLASSES} labels: classes are expected")
+        if len(self.counts) > MOST_CLASSES:
+            raise ValueError(
+                f"there are more than {MOST_CLASSES} labels: classes are expected; is target the "
+                "right column?"
+            )
 
     def __add__(self, other: _Seen) -> _Seen:
         if not other.weighed or not self.weighed:

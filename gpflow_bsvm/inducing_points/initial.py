@@ -50,12 +50,9 @@ def kmeans(
     :param subsample: look at this many rows at most.
     :param max_iter: Lloyd iterations; 0 gives the k-means++ seeding itself: rows of X.
     """
-    generator = np.random.default_rng(seed)
-    X = _some_of(_checked(X, num_inducing), max(subsample, num_inducing), generator)
-    distinct = _distinct(X)
+    X, distinct, state = _some_rows(X, num_inducing, subsample, seed)
     if len(distinct) <= num_inducing:
         return _at_most(distinct, num_inducing)
-    state = int(generator.integers(2**31))
     if max_iter == 0:
         centres, _ = kmeans_plusplus(X, num_inducing, random_state=state)
     else:
@@ -64,9 +61,14 @@ def kmeans(
     return _at_most(_distinct(centres.astype(X.dtype)), num_inducing)
 
 
-def _some_of(X: AnyNDArray, most: int, generator: np.random.Generator) -> AnyNDArray:
-    """:return: X, or so many rows of it at random if it has more."""
-    return X if len(X) <= most else X[generator.choice(len(X), most, replace=False)]
+def _some_rows(
+    X: Any, num_inducing: int, subsample: int, seed: int | None
+) -> tuple[AnyNDArray, AnyNDArray, int]:
+    """:return: at most `subsample` rows of X, at random, the distinct ones of these, and a seed."""
+    X, generator = _checked(X, num_inducing), np.random.default_rng(seed)
+    most = max(subsample, num_inducing)
+    X = X if len(X) <= most else X[generator.choice(len(X), most, replace=False)]
+    return X, _distinct(X), int(generator.integers(2**31))
 
 
 def kmeans_plusplus_seeds(X: Any, num_inducing: int, *, seed: int | None = 0) -> AnyNDArray:
@@ -97,12 +99,9 @@ def gaussian_mixture(
     """
     check_choice(("full", "tied", "diag", "spherical"), covariance=covariance)
     check_whole(1, max_iter=max_iter)
-    generator = np.random.default_rng(seed)
-    X = _some_of(_checked(X, num_inducing), max(subsample, num_inducing), generator)
-    distinct = _distinct(X)
+    X, distinct, state = _some_rows(X, num_inducing, subsample, seed)
     if len(distinct) <= num_inducing:
         return _at_most(distinct, num_inducing)
-    state = int(generator.integers(2**31))
     mixture = GaussianMixture(num_inducing, covariance_type=covariance, max_iter=max_iter)
     try:
         means = mixture.set_params(random_state=state).fit(X).means_

@@ -7,6 +7,7 @@ from .fit import fit
 from .gibbs import Gibbs
 from .history import History
 from .hmc import HMC, StaticHMC
+from .keep_best import KeepBest
 from .ml2 import ML2
 from .nested import NestedLoop
 from .samples import Interrupted, Samples
@@ -26,6 +27,7 @@ __all__ = [
     "ClassByClass",
     "Constant",
     "Interrupted",
+    "KeepBest",
     "NestedLoop",
     "Gibbs",
     "History",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
@@ -106,7 +106,8 @@ class Algorithm(ABC):
             see `gpflow_bsvm.data.open_source`; None: those that the model holds. If the model's
             `num_data` differs from N, the data count as a sample of it, as in `model.elbo`.
         :param sample_weight: [N], powers of the likelihood, with arrays; ones if None.
-        :param callback: called at every record with the step and the history.
+        :param callback: called at every record with the step and the history; True from it ends the
+            fit, see `KeepBest`.
         :param monitor: a `gpflow.monitor.Monitor`, called at every record.
         :param progress: show a progress bar; None: on a terminal only.
         :param checkpoint: a directory of this fit's own: the same call, in another process after
@@ -129,6 +130,11 @@ class Algorithm(ABC):
                     break
                 recorder.record(step)
         return recorder.history
+
+
+def settled(elbos: Sequence[float], tol: float) -> bool:
+    """:return: whether the last two steps together raised the bound by less than `tol` of it."""
+    return len(elbos) > 2 and elbos[-1] - elbos[-3] <= tol * abs(elbos[-1])
 
 
 def check_needs(algorithm: Any, model: Model) -> None:

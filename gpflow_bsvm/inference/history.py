@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from .algorithm import Run, Step
     from .checkpoint import Checkpoints
 
-#: Called with the step and the history so far; the model holds the state of that step.
+#: Called with the step and the history so far; the model holds the state of that step. True ends
+#: the fit.
 Callback = Callable[[int, "History"], Any]
 
 
@@ -89,6 +90,7 @@ class Recorder:
         """Arguments as in `Algorithm.run`; the run goes on from a checkpoint, if there is one."""
         self.history = History()
         self._run, self._callback, self._monitor = run, callback, monitor
+        self._stopped = False
         self._checkpoints, self._offered = checkpoints, (run.state, False)
         self._resume()
         self._bar = progress_bar(run.max_steps, "fit", progress)
@@ -112,9 +114,9 @@ class Recorder:
 
     @property
     def ended(self) -> bool:
-        """:return: whether the run has converged, or has made all its steps."""
+        """:return: whether the run has converged, has made all its steps, or was stopped."""
         enough = len(self.history) > 0 and self.history.step[-1] >= self._run.max_steps
-        return self._run.converged or enough
+        return self._run.converged or enough or self._stopped
 
     def _resume(self) -> None:
         saved = self._checkpoints.latest(self._run.state, self._run.later)
@@ -170,7 +172,7 @@ class Recorder:
         if self._callback is not None or self._monitor is not None:
             self._run.restore()
         if self._callback is not None:
-            self._callback(step, self.history)
+            self._stopped = self._callback(step, self.history) is True
         if self._monitor is not None:
             self._monitor(step)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -151,7 +152,8 @@ class StaticHMC(Hamiltonian):
         return np.einsum("lkm,clk->clm", q.R.numpy(), q.c.numpy() + noise)
 
 
-def _kernel(likelihood: Likelihood, rows: Projected, how: NoUTurn | Leapfrog) -> Any:
+def _log_density(likelihood: Likelihood, rows: Projected) -> Callable[[tf.Tensor], tf.Tensor]:
+    """:return: log p(s) + sum_n weight_n log L(y_n | f_n), a function of s [chains, L, M]."""
     X, Y, weight = rows.batch
 
     def log_density(s: tf.Tensor) -> tf.Tensor:
@@ -162,6 +164,11 @@ def _kernel(likelihood: Likelihood, rows: Projected, how: NoUTurn | Leapfrog) ->
         prior = -0.5 * tf.reduce_sum(tf.square(s), axis=[-2, -1])
         return prior + tf.reduce_sum(weight[:, 0] * log_L, axis=-1)
 
+    return log_density
+
+
+def _kernel(likelihood: Likelihood, rows: Projected, how: NoUTurn | Leapfrog) -> Any:
+    log_density = _log_density(likelihood, rows)
     steps = 4 * how.burn_in // 5
     if isinstance(how, NoUTurn):
         size = tf.constant(0.1, default_float())

@@ -27,7 +27,7 @@ from ..engine.hyperparameters import Hyperparameters, Plan
 from ..engine.quasi_newton import QuasiNewton, maximise
 from ..engine.structure import parameters_of
 from ..models import FactorVGP
-from .algorithm import Algorithm, Run, Step
+from .algorithm import Algorithm, Run, Step, settled
 
 METHODS = ("L-BFGS-B", "CG")
 #: Options of the inner optimiser, by its name: pairs that it remembers, and where it stops.
@@ -133,7 +133,7 @@ class _Loops(Run):
         self.state = self.state._replace(curvature=optimizer.inverse, elbos=elbos)
         self._hyper.assign(self.state.values)
         tol = self._options.tol
-        self.converged = not self._hyper.variables or _settled(elbos, tol)
+        self.converged = not self._hyper.variables or settled(elbos, tol)
         return Step(len(elbos), elbos[-1], 1.0, self._hyper.values())
 
     def _value_and_gradient(self) -> tuple[float, list[tf.Tensor]]:
@@ -166,7 +166,3 @@ class _Loops(Run):
         """See `Run`."""
         self._hyper.assign(self.state.values)
         self._model.assign_factored(self.state.q)
-
-
-def _settled(elbos: tuple[float, ...], tol: float) -> bool:
-    return len(elbos) > 2 and elbos[-1] - elbos[-3] <= tol * abs(elbos[-1])

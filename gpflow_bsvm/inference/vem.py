@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, cast
@@ -19,7 +18,7 @@ from ..engine.natural import Natural
 from ..engine.projected_data import num_entries, product_dtype
 from ..engine.quasi_newton import QuasiNewton
 from ..likelihoods.base import Sites
-from .algorithm import Algorithm, Run, Step
+from .algorithm import Algorithm, Run, Step, settled
 from .cavi import CAVI
 
 #: An iteration of an M step gains this part of what the last E step did, or is the last one.
@@ -107,7 +106,7 @@ class _Rounds(Run):
         sites, value, natural, _ = ascent.point
         elbos = (*state.elbos, value + float(self._hyper.log_prior()))
         self.state = State(self._hyper.state(), sites, natural, value - before, curvature, elbos)
-        self.converged = _settled(elbos, options.tol)
+        self.converged = settled(elbos, options.tol)
         return Step(len(elbos), elbos[-1], rho, self._hyper.values())
 
     def _m_step(self, state: State) -> Any:
@@ -120,7 +119,3 @@ class _Rounds(Run):
         self._hyper.assign(self.state.values)
         if self.state.natural is not None:
             self._model.assign_natural(self.state.natural)
-
-
-def _settled(elbos: Sequence[float], tol: float) -> bool:
-    return len(elbos) > 2 and elbos[-1] - elbos[-3] <= tol * abs(elbos[-1])

@@ -92,19 +92,15 @@ class SparseFeatures:
         :raise ValueError: if 1e-2 fails too; names the likely cause.
         """
         factor = compiled_prior_factor.bind(self.prior)
-        jitter = gpflow.config.default_jitter()
-        dtype = gpflow.config.default_float()
+        first, dtype = gpflow.config.default_jitter(), gpflow.config.default_float()
         if not tf.executing_eagerly():
-            return factor(tf.constant(self._jitter or jitter, dtype))
+            return factor(tf.constant(self._jitter or first, dtype))
         before, self._jitter = self._jitter, None
-        jitters = [jitter]  # the default is tried even where it is 0 or above the limit
-        while jitters[-1] < 0.999 * MAX_JITTER:
-            jitters.append(10 * jitters[-1] or 1e-16)
-        for jitter in jitters:
+        for jitter in _jitters(first):
             with contextlib.suppress(tf.errors.InvalidArgumentError):
                 Lz = factor(tf.constant(jitter, dtype))
                 if np.isfinite(Lz.numpy()).all():
-                    if jitter > jitters[0]:
+                    if jitter > first:
                         self._jitter = jitter
                         if jitter != before:
                             warnings.warn(f"Kuu needed a jitter of {jitter:.0e}", stacklevel=2)
@@ -154,6 +150,14 @@ class SparseFeatures:
         config = dataclasses.replace(gpflow.config.config(), jitter=self._jitter)
         with gpflow.config.as_context(config):
             yield
+
+
+def _jitters(first: float) -> list[float]:
+    """:return: the first, also where it is 0 or above the limit, and tenfold up to the limit."""
+    jitters = [first]
+    while jitters[-1] < 0.999 * MAX_JITTER:
+        jitters.append(10 * jitters[-1] or 1e-16)
+    return jitters
 
 
 def _why_no_factor(prior: Prior, jitter: float) -> str:

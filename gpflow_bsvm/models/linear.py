@@ -86,13 +86,16 @@ class WeightKernel(Kernel):
 
 def _root(covariance: AnyNDArray) -> AnyNDArray:
     if not (np.isfinite(covariance).all() and np.allclose(covariance, covariance.T)):
-        raise ValueError("prior_covariance is not symmetric and finite")
+        raise ValueError(
+            "prior_covariance is not symmetric and finite; use (S + S.T) / 2 if that is rounding"
+        )
     try:
         return np.linalg.cholesky(covariance)
     except np.linalg.LinAlgError:
         least = np.linalg.eigvalsh(covariance).min()
         raise ValueError(
-            f"prior_covariance is not positive definite: its smallest eigenvalue is {least:.3g}"
+            f"prior_covariance is not positive definite: its smallest eigenvalue is {least:.3g}; "
+            "add a small multiple of the identity"
         ) from None
 
 

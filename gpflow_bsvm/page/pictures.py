@@ -103,26 +103,21 @@ class Gallery:
         )
 
     def _times(self, comparison: Comparison) -> Iterator[Markup]:
-        good = [row for row in comparison.fold_scores if row.ok]
-        seconds = {
-            name: [row.train_seconds for row in good if row.model == name]
-            for name in comparison.held_out
-        }
-        later = {name: own[1:] or own for name, own in seconds.items()}
-        if not later:
+        seconds = {name: comparison.train_seconds(name) for name in comparison.held_out}
+        if not seconds:
             return
 
         def draw(ax: Axes) -> None:
-            middle = {name: float(np.median(own)) for name, own in later.items()}
-            plotting.score_dots(ax, middle, later, colors=self._colors)
+            middle = {name: float(np.median(own)) for name, own in seconds.items()}
+            plotting.score_dots(ax, middle, seconds, colors=self._colors)
             time_axis(ax)
 
         text = "Training time of folds after the first; the large mark is the median."
-        yield self._picture(draw, text, _lines(len(later)))
+        yield self._picture(draw, text, _lines(len(seconds)))
 
     def _reliability(self, comparison: Comparison) -> Iterator[Markup]:
         for model in comparison.held_out:
-            y, P = _together(comparison, model)
+            y, P = comparison.predictions(model)
 
             def draw(ax: Axes, model: str = model, y: Any = y, P: Any = P) -> None:
                 plotting.reliability_diagram(ax, y, P, color=self._colors[model])
@@ -134,7 +129,7 @@ class Gallery:
         if len(comparison.labels) < 3 or (held := contest(comparison, "nll")) is None:
             return
         model = held.best
-        y, P = _together(comparison, model)
+        y, P = comparison.predictions(model)
 
         def draw(ax: Axes) -> None:
             plotting.confusion_matrix(ax, y, P, comparison.labels)
@@ -185,11 +180,6 @@ def _inside(svg: str, prefix: str, label: str) -> Markup:
     assert size is not None
     opened = element("svg", viewBox=size[1], role="img", aria_label=label).removesuffix("</svg>")
     return Markup(opened + svg[svg.index(">") + 1 :].strip())
-
-
-def _together(comparison: Comparison, model: str) -> tuple[Any, Any]:
-    y, P = (np.concatenate(column) for column in zip(*comparison.held_out[model]))
-    return y, P
 
 
 def _name(score: str) -> str:

@@ -1,4 +1,4 @@
-r"""A link that fits the training labels, without held-out data.
+r"""A link that fits labels: of the training rows, each left out, or of rows that were held out.
 
 A site is all that the posterior knows of its datum, so that taking site n out of q leaves what the
 others say of f_n. With mu, v the marginal of Phi_n s, and w, r its site,
@@ -10,7 +10,8 @@ would not change without datum n. The link is then fitted to the labels by maxim
 two classes p(y = 1) = Phi((g f + d) ...), for more the class probabilities of g f.
 
 Hyperparameters that were fitted to the same data are not left out; see the docs for what that
-does.
+does. Rows that the fit has not seen have nothing to leave out: the link is fitted to their
+marginals as they are.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from ..engine.projected_data import ProjectedData
 from ..engine.projection import Projected
 from ..engine.quasi_newton import QuasiNewton
 from ..engine.shared_graph import Compiled
-from ..engine.statistics import Marginals, cavity, localise, marginals
+from ..engine.statistics import Marginals, cavity, localise, marginals, marginals_of_f
 from ..likelihoods.hooks import Hook, check_hooks
 
 #: Of the optimiser; two parameters need some ten.
@@ -60,10 +61,11 @@ def leave_one_out(
     return left_out.f.mean.numpy(), left_out.f.variance.numpy()
 
 
-def _leave_out(model: Model, data: Any, sample_weight: Any) -> _LeftOut:
+def _leave_out(model: Model, data: Any, sample_weight: Any, held_out: bool = False) -> _LeftOut:
     rows = ProjectedData(model, open_all(model, data, sample_weight))
-    q, cavities = compiled_solve(model.natural()), _cavities.bind(model.likelihood)
-    return _LeftOut(*map_over(rows, lambda part: cavities(q, part)))
+    q = compiled_solve(model.natural())
+    look: Any = _as_they_are if held_out else _cavities.bind(model.likelihood)
+    return _LeftOut(*map_over(rows, lambda part: look(q, part)))
 
 
 @Compiled
@@ -71,6 +73,11 @@ def _cavities(likelihood: Likelihood, q: Gaussian, rows: Projected) -> _LeftOut:
     f = marginals(rows.features.phi, q.R, q.c)
     left_out = cavity(rows, f, localise(likelihood, rows, f).sites)
     return _LeftOut(left_out, rows.batch.Y, rows.batch.weight)
+
+
+@Compiled
+def _as_they_are(q: Gaussian, rows: Projected) -> _LeftOut:
+    return _LeftOut(marginals_of_f(q, rows.features), rows.batch.Y, rows.batch.weight)
 
 
 @Compiled
@@ -96,13 +103,17 @@ def leave_one_out_density(model: Model, data: Any = None, *, sample_weight: Any 
     return float(log_p / weight)
 
 
-def calibrate(model: Model, data: Any = None, *, sample_weight: Any = None) -> dict[str, float]:
+def calibrate(
+    model: Model, data: Any = None, *, sample_weight: Any = None, held_out: bool = False
+) -> dict[str, float]:
     """
     Set the link's parameters of `model.likelihood` to those that maximise
     `leave_one_out_density`: scale and offset for two classes, scale for more.
 
     Arguments and errors as in `leave_one_out`.
 
+    :param held_out: whether `data` are rows that the fit has not seen, of which none is to be left
+        out: those to take where a network was learned from the others, which no leaving out undoes.
     :return: the values by name.
     :raise ValueError: for a likelihood without `link_parameters`, or a q that is the prior still.
     """
@@ -110,7 +121,7 @@ def calibrate(model: Model, data: Any = None, *, sample_weight: Any = None) -> d
     link: Any = model.likelihood
     if not np.any(model.natural().h):
         raise ValueError("the model's q is the prior: fit it before its link is calibrated")
-    f, Y, weight = _leave_out(model, data, sample_weight)
+    f, Y, weight = _leave_out(model, data, sample_weight, held_out)
     nothing: AnyNDArray = np.zeros((len(Y), 0), Y.dtype.as_numpy_dtype)  # a link looks at no X
     table = ArraySource(nothing, Y, weight, chunk_rows(model))
     density = _density.bind(model.likelihood)

@@ -6,7 +6,7 @@ import dataclasses
 import inspect
 from typing import Any
 
-from .known import ESTIMATORS, KNOWN, Recipe, Source, fields
+from .known import ESTIMATORS, KNOWN, Argument, Recipe, fields
 
 _BY_CLASS = {recipe.cls: name for name, recipe in KNOWN.items()}
 _ESTIMATORS_BY_CLASS = {cls: name for name, cls in ESTIMATORS.items()}
@@ -14,7 +14,7 @@ _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 _registered: dict[str, Recipe] = {}
 
 
-def register(cls: type, **arguments: Source) -> type:
+def register(cls: type, **arguments: Argument) -> type:
     """
     Make a class of your own known to `save` and `load`, such as a kernel or a mean function. What a
     file tells of it are the arguments of its constructor, and the parameters that it holds; its
@@ -41,7 +41,7 @@ def register(cls: type, **arguments: Source) -> type:
     return cls
 
 
-def _of_constructor(cls: Any) -> dict[str, Source]:
+def _of_constructor(cls: Any) -> dict[str, Argument]:
     _, *parameters = inspect.signature(cls.__init__).parameters.values()
     return {p.name: p.name for p in parameters if p.kind not in _VARIADIC}
 

@@ -1,0 +1,97 @@
+"""The best of the states that a fit goes through, by rows that it does not see."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+from gpflow.base import AnyNDArray
+
+from ..checks import check_whole
+from ..engine.contracts import open_data
+from ..engine.networks import networks_in
+from ..prediction.marginals import predict_log_density
+
+
+class KeepBest:
+    r"""
+    Keeps the state of a model in which rows that it was not fitted to had the least loss,
+
+        -1/n sum_i log p(y_i | x_i)    over held-out rows i = 1..n,
+
+    and ends a fit that gains no more (early stopping, Prechelt 1998). As `callback` of a fit it
+    looks at every record:
+
+        best = KeepBest(model, (X_held, Y_held), patience=3)
+        ML2(max_steps=20 * epoch, record_every=epoch).run(model, (X, Y), callback=best)
+        best.restore()
+
+    Called by itself it looks at what was done to the model since, which so is taken back if it was
+    for the worse:
+
+        CAVI(max_steps=3).run(deep.head(model), (F, Y))
+        best()
+        best.restore()
+
+    All variables of the model are kept: q, hyperparameters, weights of networks and their moving
+    averages. Where a fit goes on from a checkpoint, what was kept before it died is not there.
+
+    :ivar losses: at every look; the first is at the beginning.
+    :ivar number: of the look whose state is kept.
+    """
+
+    def __init__(self, model: tf.Module, held_out: Any, patience: int | None = None) -> None:
+        """
+        :param model: that is or was fitted; with a function as `held_out` any module will do, such
+            as a network of tf_keras.
+        :param held_out: X [n, D] and Y [n, P], or what else a fit takes, rows that it does not see;
+            or a function without arguments that gives a loss of the model as it is, less is better.
+        :param patience: so many looks in a row without a lower loss end a fit; None: none do.
+        :raise ValueError: for bad rows, or a patience below 1.
+        """
+        if patience is not None:
+            check_whole(1, patience=patience)
+        self._model, self._patience = model, patience
+        self._loss = _loss_of(model, held_out)
+        self._kept: list[tuple[tf.Variable, AnyNDArray]] = []
+        self.losses: list[float] = []
+        self.number = 0
+        self()
+
+    @property
+    def loss(self) -> float:
+        """:return: of the state that is kept."""
+        return self.losses[self.number]
+
+    def __call__(self, *_: Any) -> bool:
+        """
+        Look at the model as it is; its state is kept if its loss is the least so far.
+
+        :return: whether a fit is to end.
+        """
+        self.losses.append(float(self._loss()))
+        if not self._kept or self.losses[-1] < self.loss or math.isnan(self.loss):
+            self.number = len(self.losses) - 1
+            self._kept = [(variable, variable.numpy()) for variable in _variables_of(self._model)]
+        without = len(self.losses) - 1 - self.number
+        return self._patience is not None and without >= self._patience
+
+    def restore(self) -> None:
+        """Give the model the state that was kept."""
+        for variable, value in self._kept:
+            variable.assign(value)
+
+
+def _loss_of(model: Any, held_out: Any) -> Callable[[], Any]:
+    if callable(held_out):
+        return held_out  # type: ignore[no-any-return]
+    rows = open_data(model, held_out)
+    return lambda: -predict_log_density(model, rows).mean()
+
+
+def _variables_of(model: tf.Module) -> list[tf.Variable]:
+    """:return: all, what networks remember too."""
+    held = [v for network in networks_in(model) for v in network.all_weights()]
+    return list({id(v): v for v in [*model.variables, *held]}.values())

@@ -1,0 +1,163 @@
+"""How the models of a comparison are trained."""
+
+import time
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from sklearn.datasets import make_moons
+
+from gpflow_bsvm.compare import (
+    KernelSettings,
+    Skipped,
+    gp_baselines,
+    make_baseline,
+    training,
+)
+
+KERNEL = KernelSettings(lengthscale=1.0, variance=4.0)
+
+
+def fold(seed, num_rows=60):
+    X, y = make_moons(num_rows, noise=0.2, random_state=seed)
+    return X, y, X[:10].copy()
+
+
+@pytest.mark.drill
+@pytest.mark.slow
+@pytest.mark.parametrize("learn", [False, True])
+@pytest.mark.parametrize("name", ["bsvm", "svgp-probit"])
+def test_a_refit_forgets_the_last_one(name, learn, monkeypatch):
+    monkeypatch.setattr(training, "KERNEL_ROUNDS", 5)
+    kernel = KernelSettings(1.0, 4.0, learn)
+    model, X = make_baseline(name, 2), fold(0)[0]
+    answers = []
+    for seed, num_rows in [(0, 60), (1, 50), (0, 60)]:
+        model.fit(*fold(seed, num_rows), kernel, 0)
+        answers.append(model.predict_proba(X))
+    np.testing.assert_allclose(answers[0], answers[2], rtol=1e-9)
+    assert abs(answers[0] - answers[1]).max() > 1e-3
+
+
+@pytest.mark.drill
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["bsvm", "bsvm-augmented", "svgp"])
+def test_learning_the_kernel_raises_the_elbo(name, monkeypatch):
+    monkeypatch.setattr(training, "KERNEL_ROUNDS", 40)
+    X, y, Z = fold(0)
+    ends = []
+    for learn in (False, True):
+        model = make_baseline(name, 2)
+        model.fit(X, y, Z, KernelSettings(1.0, 4.0, learn), 0)
+        ends.append(float(model.model.elbo((X, y[:, None].astype(float)))))
+        assert (float(model.model.kernel.variance.numpy()) == 4.0) == (not learn)
+        assert model.model.kernel.lengthscales.shape == ((2,) if learn else ())
+        np.testing.assert_array_equal(model.model.inducing_variable.Z, Z)
+    assert ends[1] > ends[0] + 0.1
+
+
+@pytest.mark.slow
+def test_a_step_that_fails_is_followed_by_a_smaller_one(monkeypatch):
+    steps, train = [], training.Trainer.train
+
+    def fails_at_1(trainer, X, y, gamma, watch):
+        steps.append(gamma)
+        if gamma == 1.0:
+            trainer.model.q_mu.assign(np.full((10, 1), 1e3))
+            raise FloatingPointError
+        return train(trainer, X, y, gamma, watch)
+
+    monkeypatch.setattr(training.Trainer, "train", fails_at_1)
+    X, y, Z = fold(0)
+    model = make_baseline("svgp", 2)
+    model.fit(X, y, Z, KERNEL, 0)
+    assert steps == [1.0, 0.1]
+    assert model.note == "step size 1.0 failed, 0.1 used"
+    assert np.mean(model.predict_proba(X).argmax(1) == y) > 0.9
+
+
+@pytest.mark.slow
+def test_what_is_not_finite_is_one_plain_error():
+    X, _, Z = fold(0)
+    with pytest.raises(FloatingPointError, match="no finite q after step 1"):
+        make_baseline("svgp-probit", 2).fit(X, np.full(60, np.nan), Z, KERNEL, 0)
+
+
+def three_blobs():
+    random = np.random.default_rng(0)
+    y = np.arange(60) % 3
+    X = random.normal(size=(60, 2)) + np.array([[0, 0], [3, 0], [0, 3]])[y]
+    return X, y, X[:9].copy()
+
+
+@pytest.mark.drill
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["bsvm", "one-vs-rest", "svgp", "svgp-robustmax"])
+def test_a_refit_on_three_classes_forgets_the_last_one(name, monkeypatch):
+    monkeypatch.setattr(training, "KERNEL_ROUNDS", 20)
+    (X, y, Z), model = three_blobs(), make_baseline(name, 3)
+    answers = []
+    for learn in (False, True, False):
+        tf.random.set_seed(0)  # of the draws of Softmax
+        model.fit(X, y, Z, KernelSettings(1.0, 4.0, learn), 0)
+        answers.append(model.predict_proba(X))
+        assert model.model.q_sqrt.shape == (3, 9, 9)
+    np.testing.assert_allclose(answers[0], answers[2], rtol=1e-9)
+    assert abs(answers[0] - answers[1]).max() > 1e-3
+
+
+def test_a_noisy_elbo_settles_within_its_noise():
+    noise = np.random.default_rng(0).normal(size=60)
+    rise = -1000 * np.exp(-np.arange(60))
+    steps = [t for t in range(1, 61) if training._settled(list(rise + noise - 500)[:t], 5)]
+    assert 10 < steps[0] < 20  # the last 10 steps are flat but for noise
+    assert not any(training._settled(list(np.arange(t) - 1e4), 5) for t in range(1, 60))
+
+
+def test_an_exact_elbo_settles_by_its_last_change():
+    assert training._settled([-900.0, -100.0, -99.9995], 1)
+    assert training._settled([-100.0, -100.0005], 1)
+    assert not training._settled([-100.0, -99.99], 1)
+    assert not training._settled([-100.0], 1)
+
+
+@pytest.mark.slow
+def test_robustmax_starts_with_small_steps(monkeypatch):
+    sizes = []
+
+    class Step(training.Trainer):
+        def __init__(self, *args):
+            super().__init__(*args)
+            self._natural_step = self._spied(self._natural_step)
+
+        def _spied(self, step):
+            return lambda *data: sizes.append(float(self._gamma)) or step(*data)
+
+    monkeypatch.setattr(gp_baselines, "Trainer", Step)
+    model = make_baseline("svgp-robustmax", 3)
+    model.fit(*three_blobs(), KERNEL, 0)
+    np.testing.assert_allclose(sizes[:3], [1 / 60, 1.2 / 60, 1.44 / 60])
+    assert max(sizes) == 0.5
+    assert "failed" not in model.note
+
+
+@pytest.mark.drill
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["bsvm", "svgp-probit"])
+def test_the_watch_does_not_count(name):
+    X, y, Z = fold(0)
+    seen, model = [], make_baseline(name, 2)
+    model.fit(X, y, Z, KERNEL, 0)
+
+    def watch(seconds, elbo):
+        seen.append(seconds)
+        time.sleep(0.2)
+
+    model.fit(X, y, Z, KERNEL, 0, watch)
+    assert len(seen) > 2
+    assert seen[-1] < 0.1 * len(seen)
+
+
+def test_the_classifier_learns_its_kernel():
+    with pytest.raises(Skipped, match="learns its kernel, which is fixed here"):
+        make_baseline("classifier", 2).fit(*fold(0), KERNEL, 0)
