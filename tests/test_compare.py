@@ -119,6 +119,7 @@ def test_traces_rise_and_end_at_the_scores(everything, two_names):
 # --- three classes, end to end -------------------------------------------------------------------
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 def test_every_model_for_three_classes_learns(three_classes, three_names):
     good = [row for row in three_classes.fold_scores if row.model not in TWO_ONLY]

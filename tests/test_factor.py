@@ -197,6 +197,7 @@ def test_the_bound_is_right_where_the_factors_say_all(data):
     np.testing.assert_allclose(model.q_rest.numpy()[:6], LEAST_REST, rtol=1e-8)
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 @pytest.mark.parametrize("rank", [0, 3])
 def test_conditions_of_optimality(data, rank):
