@@ -7,12 +7,12 @@ import pytest
 from conftest import make_data, make_model
 from gpflow.kernels import SquaredExponential
 from matplotlib.contour import QuadContourSet
+from pictured import three_classes, two_classes
 from sklearn.exceptions import NotFittedError
 
 import gpflow_bsvm as gb
 from gpflow_bsvm import plotting
-from gpflow_bsvm.inference import CAVI
-from gpflow_bsvm.likelihoods import CrammerSinger, Hinge, OneVsRest
+from gpflow_bsvm.likelihoods import Hinge, OneVsRest
 
 
 @pytest.fixture
@@ -28,18 +28,7 @@ def data():
 
 @pytest.fixture(scope="module")
 def fitted(data):
-    model = make_model(data, likelihood=Hinge(bound="exact"), num_inducing=15)
-    CAVI().run(model, data)
-    return model
-
-
-def three_classes(data, likelihood=None):
-    X, _ = data
-    Y = np.digitize(X[:, :1] + 0.5 * np.sin(4 * X[:, 1:]), [-0.5, 0.5]).astype(float)
-    likelihood = CrammerSinger(3) if likelihood is None else likelihood
-    model = make_model(data, likelihood=likelihood, num_inducing=15, num_latent_gps=3)
-    CAVI().run(model, (X, Y))
-    return model, (X, Y)
+    return two_classes(data)
 
 
 @pytest.fixture(scope="module")

@@ -214,3 +214,11 @@ def test_rows_that_were_held_out_are_seen_as_they_are(data, likelihood):
     at = loss(found["scale"])
     for factor in (0.99, 1.01):
         assert at < loss(factor * found["scale"])
+
+
+def test_held_out_rows_are_to_be_given(data):
+    """A model that holds its data would be calibrated on rows that it knows."""
+    model = gb.models.BatchBSVM(data, gpflow.kernels.SquaredExponential(), Hinge())
+    CAVI(max_steps=1).run(model)
+    with pytest.raises(ValueError, match=r"data is None.*give \(X, Y\)"):
+        calibrate(model, held_out=True)

@@ -129,3 +129,5 @@ def test_bad_input(data):
         KeepBest(model, (X * np.nan, Y))
     with pytest.raises(ValueError, match="label"):
         KeepBest(model, (X, Y + 5))
+    with pytest.raises(ValueError, match=r"got None: give \(X, Y\)"):
+        KeepBest(model, None)

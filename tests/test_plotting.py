@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from conftest import make_data, make_model
 from gpflow.kernels import Constant, Matern32, SharedIndependent, SquaredExponential, White
+from pictured import three_classes, two_classes
 
 from gpflow_bsvm import plotting
 from gpflow_bsvm.inference import CAVI, VEM, History
@@ -25,18 +26,7 @@ def data():
 
 @pytest.fixture(scope="module")
 def fitted(data):
-    model = make_model(data, likelihood=Hinge(bound="exact"), num_inducing=15)
-    CAVI().run(model, data)
-    return model
-
-
-def three_classes(data, likelihood=None):
-    X, _ = data
-    Y = np.digitize(X[:, :1] + 0.5 * np.sin(4 * X[:, 1:]), [-0.5, 0.5]).astype(float)
-    likelihood = CrammerSinger(3) if likelihood is None else likelihood
-    model = make_model(data, likelihood=likelihood, num_inducing=15, num_latent_gps=3)
-    CAVI().run(model, (X, Y))
-    return model, (X, Y)
+    return two_classes(data)
 
 
 @pytest.fixture(scope="module")
@@ -261,8 +251,7 @@ def drawn_alone(y, P):
 @pytest.fixture(scope="module", params=["binary", "Crammer-Singer", "one-vs-rest"])
 def calibrated(request, data):
     if request.param == "binary":
-        model = make_model(data, likelihood=Hinge(bound="exact"), num_inducing=15)
-        CAVI().run(model, data)
+        model = two_classes(data)
     else:
         likelihood = {"Crammer-Singer": CrammerSinger, "one-vs-rest": OneVsRest}[request.param]
         model, data = three_classes(data, likelihood(3))

@@ -49,7 +49,7 @@ class KeepBest:
         :param held_out: X [n, D] and Y [n, P], or what else a fit takes, rows that it does not see;
             or a function without arguments that gives a loss of the model as it is, less is better.
         :param patience: so many looks in a row without a lower loss end a fit; None: none do.
-        :raise ValueError: for bad rows, or a patience below 1.
+        :raise ValueError: for bad rows, none, or a patience below 1.
         """
         if patience is not None:
             check_whole(1, patience=patience)
@@ -87,6 +87,8 @@ class KeepBest:
 def _loss_of(model: Any, held_out: Any) -> Callable[[], Any]:
     if callable(held_out):
         return held_out  # type: ignore[no-any-return]
+    if held_out is None:
+        raise ValueError("rows that the fit does not see are needed, got None: give (X, Y)")
     rows = open_data(model, held_out)
     return lambda: -predict_log_density(model, rows).mean()
 

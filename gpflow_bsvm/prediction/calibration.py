@@ -115,9 +115,15 @@ def calibrate(
     :param held_out: whether `data` are rows that the fit has not seen, of which none is to be left
         out: those to take where a network was learned from the others, which no leaving out undoes.
     :return: the values by name.
-    :raise ValueError: for a likelihood without `link_parameters`, or a q that is the prior still.
+    :raise ValueError: for a likelihood without `link_parameters`, a q that is the prior still, or
+        `held_out` without data.
     """
     check_hooks(model.likelihood, [Hook.LINK])
+    if held_out and data is None:
+        raise ValueError(
+            "held_out=True is for rows that the fit has not seen, and data is None, which are the "
+            "model's own: give (X, Y)"
+        )
     link: Any = model.likelihood
     if not np.any(model.natural().h):
         raise ValueError("the model's q is the prior: fit it before its link is calibrated")
