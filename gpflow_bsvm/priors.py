@@ -6,6 +6,7 @@ so that
 
     log lengthscale ~ N(log sqrt(D), 0.4^2 / penalty),   log variance ~ N(log 4, 1 / penalty)
 
+and of a constant, whose variance is that of an offset of f, log variance ~ N(0, 3^2 / penalty)
 (MAP-II). The log-likelihood of a hinge is proportional to its penalty; with the deviations above
 the priors are too, so that their weight against the data does not depend on it.
 """
@@ -24,6 +25,8 @@ from .checks import check_whole
 #: Medians: of a lengthscale over sqrt(D), and of a variance. Deviations: of their logarithms.
 LENGTHSCALE, LENGTHSCALE_DEVIATION = 1.0, 0.4
 VARIANCE, VARIANCE_DEVIATION = 4.0, 1.0
+#: Of a `Constant`: one number, which may be hundreds where a class surrounds the others.
+OFFSET, OFFSET_DEVIATION = 1.0, 3.0
 
 
 def log_normal(median: float, deviation: float) -> tfp.distributions.LogNormal:
@@ -51,9 +54,13 @@ def set_default_priors(
             continue
         dims = part.active_dims
         number = len(range(num_features)[dims]) if isinstance(dims, slice) else np.size(dims)
+        is_offset = isinstance(part, gpflow.kernels.Constant)
+        median, deviation = (
+            (OFFSET, OFFSET_DEVIATION) if is_offset else (VARIANCE, VARIANCE_DEVIATION)
+        )
         defaults = {
             "lengthscales": (LENGTHSCALE * math.sqrt(number), LENGTHSCALE_DEVIATION / root),
-            "variance": (VARIANCE, VARIANCE_DEVIATION / root),
+            "variance": (median, deviation / root),
         }
         for name, prior in defaults.items():
             parameter = getattr(part, name, None)
@@ -66,5 +73,15 @@ def ard_kernel(num_features: int, *, penalty: float = 1.0) -> gpflow.kernels.Ker
     check_whole(1, num_features=num_features)
     lengthscales = np.full(num_features, LENGTHSCALE * math.sqrt(num_features))
     kernel = gpflow.kernels.SquaredExponential(VARIANCE, lengthscales=lengthscales)
+    set_default_priors(kernel, num_features, penalty=penalty)
+    return kernel
+
+
+def default_kernel(num_features: int, *, penalty: float = 1.0) -> gpflow.kernels.Kernel:
+    """
+    :return: `ard_kernel` and a `Constant`, an offset of f: without it f is 0 far from all rows,
+        and either class as probable there as the other.
+    """
+    kernel = ard_kernel(num_features, penalty=penalty) + gpflow.kernels.Constant(OFFSET)
     set_default_priors(kernel, num_features, penalty=penalty)
     return kernel

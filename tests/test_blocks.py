@@ -100,6 +100,7 @@ def test_kernels_that_are_not_stationary_are_seen_in_double_precision(data):
     kernels = gpflow.kernels
     SE = kernels.SquaredExponential()
     assert blocks.has_single(_model(X, SE * kernels.Matern32()).prior)
+    assert blocks.has_single(_model(X, SE + kernels.Constant()).prior)
     assert not blocks.has_single(_model(X, SE + kernels.Linear()).prior)
     assert not blocks.has_single(gb.models.LinearBSVM(3, gb.likelihoods.Hinge()).prior)
 

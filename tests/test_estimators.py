@@ -171,9 +171,9 @@ def learned(moons):
 def test_by_default_everything_is_learned(moons, learned):
     X, y = moons
     model, Y = learned.model_, y[:, None].astype(float)
-    lengthscales = learned.history_.hyperparameters[".kernel.lengthscales"]
+    lengthscales = learned.history_.hyperparameters[".kernel.kernels[0].lengthscales"]
     assert lengthscales[0].shape == (2,) and len(lengthscales) == len(learned.history_)
-    np.testing.assert_array_equal(lengthscales[-1], model.kernel.lengthscales)
+    np.testing.assert_array_equal(lengthscales[-1], model.kernel.kernels[0].lengthscales)
     assert (learned.loss_, learned.penalty_) in candidates("auto", "auto", linear=False)
     assert float(model.likelihood.penalty.numpy()) == learned.penalty_
     hinge = gb.BSVMClassifier(loss="hinge", penalty=4.0, num_inducing=15).fit(X, y)

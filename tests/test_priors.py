@@ -7,7 +7,7 @@ from conftest import make_data
 from scipy import stats
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.priors import ard_kernel, log_normal, set_default_priors
+from gpflow_bsvm.priors import ard_kernel, default_kernel, log_normal, set_default_priors
 
 
 def test_the_ard_kernel_starts_at_its_medians():
@@ -48,6 +48,21 @@ def test_every_part_of_a_kernel_gets_its_own():
         np.testing.assert_allclose(np.exp(part.variance.prior.loc), 4.0)
 
 
+def test_the_default_kernel_is_the_ard_one_and_an_offset_of_its_own_prior():
+    kernel = default_kernel(9, penalty=4.0)
+    smooth, offset = kernel.kernels
+    x = np.array([0.5, 1.0, 20.0])
+    np.testing.assert_allclose(offset.variance, 1.0)
+    np.testing.assert_allclose(
+        offset.variance.prior.log_prob(x), stats.lognorm(1.5, scale=1.0).logpdf(x)
+    )
+    X = np.random.default_rng(0).normal(size=(3, 9))
+    np.testing.assert_allclose(kernel(X), ard_kernel(9)(X) + 1.0)
+    plain = ard_kernel(9, penalty=4.0)
+    for mine, theirs in zip(smooth.parameters, plain.parameters, strict=True):
+        np.testing.assert_array_equal(mine.prior.log_prob(x), theirs.prior.log_prob(x))
+
+
 @pytest.mark.drill
 @pytest.mark.slow
 @pytest.mark.parametrize("classes", [2, 3])
@@ -60,7 +75,7 @@ def test_the_estimator_learns_and_calibrates(classes):
     full = gb.BSVMClassifier(
         num_inducing=10, random_state=0, learn_kernel=True, calibrate=True, penalty=1.0
     ).fit(X, y)
-    kernel, data = full.model_.kernel, (full.scaler_.transform(X), y[:, None].astype(float))
+    kernel, data = full.model_.kernel.kernels[0], (full.scaler_.transform(X), y[:, None].astype(float))
     assert kernel.lengthscales.shape == (4,)
     assert kernel.lengthscales.numpy()[0] < kernel.lengthscales.numpy()[1:3].min()
     assert float(full.model_.likelihood.scale.numpy()) != 1.0

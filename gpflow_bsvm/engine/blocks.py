@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import gpflow
 import tensorflow as tf
 from gpflow.inducing_variables import InducingPoints
-from gpflow.kernels import Combination, Kernel, MultioutputKernel, Stationary
+from gpflow.kernels import Combination, Constant, Kernel, MultioutputKernel, Stationary
 
 from ..data.batch import Batch
 from .natural import Gaussian, Natural
@@ -66,7 +66,7 @@ def _is_stationary(kernel: Kernel) -> bool:
         return False
     if isinstance(kernel, Combination):
         return all(map(_is_stationary, kernel.kernels))
-    return isinstance(kernel, Stationary)
+    return isinstance(kernel, (Stationary, Constant))
 
 
 def _phi_in_single(prior: Prior, single: Prior, X: tf.Tensor, inverse: tf.Tensor) -> tf.Tensor:

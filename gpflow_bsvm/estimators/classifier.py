@@ -85,8 +85,9 @@ class BSVMClassifier(Predictions, ClassifierMixin, BaseEstimator):  # type: igno
         verbose: bool = False,
     ) -> None:
         """
-        :param kernel: any GPflow kernel (it is copied); None: `gpflow_bsvm.priors.ard_kernel`, a
-            lengthscale for every feature, with priors; "linear": a `LinearBSVM` with one learned
+        :param kernel: any GPflow kernel (it is copied); None:
+            `gpflow_bsvm.priors.default_kernel`, a lengthscale for every feature and an offset, with
+            priors; "linear": a `LinearBSVM` with one learned
             prior variance, for SciPy's sparse matrices too (the same as a `BSVM` whose inducing
             points are the rows, if there are no more than columns). A grid search takes kernels,
             [Matern32(lengthscales=s) for s in (0.5, 1, 2)], with learn_kernel=False, not their

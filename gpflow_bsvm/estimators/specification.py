@@ -15,7 +15,7 @@ from ..inducing_points import initial as inducing_points
 from ..likelihoods import CrammerSinger, Hinge, LevelHinge, OneVsRest, OneVsRestLevelHinge
 from ..models import BSVM, LinearBSVM
 from ..models.linear import WeightKernel
-from ..priors import VARIANCE, ard_kernel, log_normal
+from ..priors import VARIANCE, default_kernel, log_normal
 
 #: The hinges of more than two classes; the names are those of scikit-learn's `LinearSVC`.
 MULTI_CLASS = {"crammer_singer": CrammerSinger, "ovr": OneVsRest}
@@ -131,7 +131,7 @@ def _default_kernel(spec: Specification, num_features: int, Z: Any) -> Kernel:
         kernel.variance.prior = log_normal(variance, WEIGHT_DEVIATION / spec.penalty**0.5)
         return kernel
     if spec.learn_kernel:
-        return ard_kernel(num_features, penalty=spec.penalty)
+        return default_kernel(num_features, penalty=spec.penalty)
     distances = pairwise_distances(Z)[np.triu_indices(len(Z), 1)]
     scale = np.median(distances) if len(distances) else 1.0
     return SquaredExponential(DEFAULT_VARIANCE, lengthscales=DEFAULT_LENGTHSCALE * scale)
