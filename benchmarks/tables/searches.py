@@ -30,7 +30,7 @@ PAPERS = ("LE1", "LE2", "GACV", "Span", "evidence")
 #: Those of this package.
 OURS = (
     *("VEM", "VEM, prior", "VEM, C=1", "VEM, C=1, prior"),
-    *("BSVMClassifier", "BSVMClassifier, offset"),
+    *("BSVMClassifier", "BSVMClassifier, no offset"),
 )
 #: What the paper's own searches are called, behind the criterion.
 WALK = ", walk"
@@ -50,7 +50,7 @@ METHODS = {
     "VEM, C=1, prior": "VEM, penalty 1, default priors",
     "plug-in, C=1, prior": "SVC, that kernel",
     "BSVMClassifier": "BSVMClassifier()",
-    "BSVMClassifier, offset": "BSVMClassifier, with an offset",
+    "BSVMClassifier, no offset": "BSVMClassifier, without an offset",
     "SVC, grid": "SVC, grid",
 }
 

@@ -21,6 +21,7 @@ METHODS = {
     "VEM, plugged in": "`VEM`, plugged in",
     "VEM, posterior": "`VEM`, mean",
     "BSVMClassifier": "`BSVMClassifier`",
+    "BSVMClassifier, no offset": "`BSVMClassifier`, without an offset",
     "as printed, SVM, plugged in": "variational SVM without the `White`, plugged in",
     "as printed, SVM, posterior": "variational SVM without the `White`, mean",
 }
