@@ -44,7 +44,8 @@ class Kept:
         about = key | {"seconds": time.process_time() - before}
         rows = [about | row for row in found]
         print(rows, flush=True)
-        text = pd.DataFrame([*known, *rows]).to_csv(index=False, float_format="%.6g")
+        now = _read(path).to_dict("records")  # another process may have added some
+        text = pd.DataFrame([*now, *rows]).to_csv(index=False, float_format="%.6g")
         with whole_file(path) as file:
             file.write(text.encode())
 
