@@ -4,9 +4,9 @@ All see the same standardised rows. `BSVMClassifier()` as it is, with as many in
 wants; GPflow's SVGP with Bernoulli or Softmax, an ARD squared exponential as users write it, 100
 inducing points from k-means, natural gradients and Adam on the kernel in turn until it has
 converged ("svgp, offset" has the constant of our default kernel, too, "bsvm, no offset" is ours
-without it, as it was before 0.1.0 was done); scikit-learn's SVC with C and gamma by grid search (by successive halving where rows are
-many), its decision values calibrated by Platt's sigmoid or by a temperature, both on
-cross-validated ones. Classes with fewer than 10 rows are left out.
+as it was before it had one); scikit-learn's SVC with C and gamma by grid search (by successive
+halving where rows are many), its decision values calibrated by Platt's sigmoid or by a temperature,
+both on cross-validated ones. Classes with fewer than 10 rows are left out.
 
     python run.py quality        folds that are missing, and the means of all
 
@@ -46,7 +46,10 @@ MULTICLASS = (
     *("car", "mfeat-morphological"),
 )
 #: Here Gaussian processes have other links and kernels, too: at most 1000 rows of two classes.
-SMALL = ("crabs", "heart", "sonar", "flare", "breast_cancer", "cancer", "diabetis", "pima", "german")
+SMALL = (
+    *("crabs", "heart", "sonar", "flare", "breast_cancer", "cancer", "diabetis", "pima"),
+    "german",
+)
 #: More rows than these are searched by successive halving.
 GRID_ROWS = 2000
 SCORES = ["error", "nll", "brier"]

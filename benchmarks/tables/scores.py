@@ -44,14 +44,15 @@ def quality(rows: pd.DataFrame) -> str:
 
 
 def offset(rows: pd.DataFrame) -> str:
-    """Where the constant in the kernel moves the error by half a percent point or the NLL by .01."""
+    """Where the constant in the kernel moves the error by half a point or the NLL by .01."""
     shown = ["bsvm", BEFORE, "svgp", "svgp, offset"]
     scored = rows.set_index(["data", "method"])[["error", "nll"]]
     table = scored.unstack("method").reindex(rows["data"].unique())
     moved = (table.xs("bsvm", axis=1, level=1) - table.xs(BEFORE, axis=1, level=1)).abs()
     far = (moved["error"] >= 0.005) | (moved["nll"] >= 0.01)
     mean = table.mean()[table.notna().all()]
-    lines = [[name, *(_scores(table.loc[name], method) for method in shown)] for name in far.index[far]]
+    names = far.index[far]
+    lines = [[name, *(_scores(table.loc[name], method) for method in shown)] for name in names]
     lines.append([f"mean of {len(table)} sets", *(_scores(mean, method) for method in shown)])
     return markdown(["error / NLL", *shown], lines)
 
