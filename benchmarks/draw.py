@@ -48,7 +48,7 @@ MODULES = (
 )
 #: Tables that are a second look at the rows of another, or of several.
 ROWS: dict[str, str | tuple[str, ...]] = {
-    **dict.fromkeys(("quality_sets", "quality_pairs", "unfloored"), "quality"),
+    **dict.fromkeys(("quality_sets", "quality_pairs", "unfloored", "offset"), "quality"),
     "seeger_inputs": "seeger",
     **{f"wistuba_{part}": "wistuba2018" for part in ("ranks", "pairs", "times", "sets", "adam")},
     **{f"wenzel2016_{part}": "wenzel2016" for part in ("all", "mcmc", "linear", "grid")},

@@ -25,11 +25,11 @@ def fold(seed, num_rows=60):
 
 @pytest.mark.drill
 @pytest.mark.slow
-@pytest.mark.parametrize("learn", [False, True])
+@pytest.mark.parametrize("settings", [(), (True,), (True, 2.0)])
 @pytest.mark.parametrize("name", ["bsvm", "svgp-probit"])
-def test_a_refit_forgets_the_last_one(name, learn, monkeypatch):
+def test_a_refit_forgets_the_last_one(name, settings, monkeypatch):
     monkeypatch.setattr(training, "KERNEL_ROUNDS", 5)
-    kernel = KernelSettings(1.0, 4.0, learn)
+    kernel = KernelSettings(1.0, 4.0, *settings)
     model, X = make_baseline(name, 2), fold(0)[0]
     answers = []
     for seed, num_rows in [(0, 60), (1, 50), (0, 60)]:
@@ -37,6 +37,12 @@ def test_a_refit_forgets_the_last_one(name, learn, monkeypatch):
         answers.append(model.predict_proba(X))
     np.testing.assert_allclose(answers[0], answers[2], rtol=1e-9)
     assert abs(answers[0] - answers[1]).max() > 1e-3
+
+
+def test_an_offset_is_a_constant_in_the_kernel():
+    X = fold(0)[0]
+    plain, offset = (training.make_kernel(KernelSettings(1.0, 4.0, True, c), 2) for c in (0.0, 2.0))
+    np.testing.assert_allclose(offset(X), plain(X) + 2.0)
 
 
 @pytest.mark.drill

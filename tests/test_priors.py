@@ -75,7 +75,8 @@ def test_the_estimator_learns_and_calibrates(classes):
     full = gb.BSVMClassifier(
         num_inducing=10, random_state=0, learn_kernel=True, calibrate=True, penalty=1.0
     ).fit(X, y)
-    kernel, data = full.model_.kernel.kernels[0], (full.scaler_.transform(X), y[:, None].astype(float))
+    kernel = full.model_.kernel.kernels[0]
+    data = full.scaler_.transform(X), y[:, None].astype(float)
     assert kernel.lengthscales.shape == (4,)
     assert kernel.lengthscales.numpy()[0] < kernel.lengthscales.numpy()[1:3].min()
     assert float(full.model_.likelihood.scale.numpy()) != 1.0

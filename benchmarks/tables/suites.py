@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import pandas as pd
-from ranking import everywhere, pairs, ranks, wide
+from figures.quality import peers
+from ranking import pairs, ranks, wide
 from suites import wenzel2017 as table1_suite
 from suites.wistuba2018 import ADAM, NATURAL, QUICK, SLOW
 
@@ -173,5 +174,5 @@ def same_data(rows: pd.DataFrame) -> str:
 
 def quality_pairs(rows: pd.DataFrame) -> str:
     """`BSVMClassifier` against its peers in NLL, over the sets that all were fitted to."""
-    table = wide(everywhere(rows), "nll")
+    table = wide(peers(rows), "nll")
     return _paired(table, "bsvm", [name for name in table if name != "bsvm"], 1, "")

@@ -29,11 +29,13 @@ class KernelSettings:
     :ivar variance: of the kernel.
     :ivar learn: whether they are where learning starts (Gaussian processes then have a lengthscale
         for every feature), or fixed.
+    :ivar offset: variance of a constant that Gaussian processes have in their kernel, too; 0: none.
     """
 
     lengthscale: float
     variance: float = 4.0
     learn: bool = False
+    offset: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ import numpy as np
 import tensorflow as tf
 from gpflow.base import AnyNDArray
 from gpflow.config import default_float
-from gpflow.kernels import SquaredExponential
+from gpflow.kernels import Constant, Kernel, SquaredExponential
 from gpflow.likelihoods import Likelihood
 
 from .registry import KernelSettings
@@ -52,10 +52,11 @@ class NaturalGradientSteps:
     window: int = 1
 
 
-def make_kernel(settings: KernelSettings, num_features: int) -> SquaredExponential:
+def make_kernel(settings: KernelSettings, num_features: int) -> Kernel:
     """:return: with a lengthscale for every feature where it is to be learnt."""
     shape = (num_features,) if settings.learn else ()
-    return SquaredExponential(settings.variance, np.full(shape, settings.lengthscale))
+    smooth = SquaredExponential(settings.variance, np.full(shape, settings.lengthscale))
+    return smooth + Constant(settings.offset) if settings.offset else smooth
 
 
 class Trainer:
@@ -72,7 +73,7 @@ class Trainer:
         num_latents = likelihood.latent_dim or 1
         about = (make_kernel(kernel, Z.shape[1]), likelihood, Z)
         self.model = gpflow.models.SVGP(*about, num_latent_gps=num_latents)
-        self._steps, self._learn = steps, kernel.learn
+        self._steps, self._learn, self._offset = steps, kernel.learn, bool(kernel.offset)
         # GPflow's Bernoulli takes only floats for labels, its Softmax only integers.
         self._label_dtype = default_float() if num_latents == 1 else np.int64
         # Folds differ by a row: without signatures each new length would be traced anew.
@@ -89,15 +90,15 @@ class Trainer:
 
     def suits(self, Z: AnyNDArray, kernel: KernelSettings) -> bool:
         """:return: whether a model of this size and kind of kernel is the one here."""
-        return self.model.inducing_variable.Z.shape == Z.shape and self._learn == kernel.learn
+        same = self._learn == kernel.learn and self._offset == bool(kernel.offset)
+        return same and self.model.inducing_variable.Z.shape == Z.shape
 
     def reset(self, Z: AnyNDArray, kernel: KernelSettings) -> None:
         """Back to the prior, at these inducing points and hyperparameters."""
         model = self.model
         model.inducing_variable.Z.assign(Z)
-        lengthscales = model.kernel.lengthscales
-        lengthscales.assign(np.full(lengthscales.shape, kernel.lengthscale))
-        model.kernel.variance.assign(kernel.variance)
+        fresh = make_kernel(kernel, Z.shape[1])
+        gpflow.utilities.multiple_assign(model.kernel, gpflow.utilities.parameter_dict(fresh))
         model.q_mu.assign(tf.zeros_like(model.q_mu))
         model.q_sqrt.assign(np.broadcast_to(np.eye(len(Z)), model.q_sqrt.shape))
         for variable in self._adam.variables:  # its moments and its step number
