@@ -205,7 +205,7 @@ table[["error", "disagree", "nll", "brier", "ece", "time"]].round(
 #
 # On the generated set `BSVMClassifier()` has the least error, NLL and Brier score of the five, and
 # the largest calibration error; on wine the least NLL, with a row more wrong; on breast cancer the
-# fewest errors, while the tuned SVC has the better NLL and Brier score. It takes two to eleven
+# fewest errors, while the tuned SVC has the better NLL and Brier score. It takes two to nine
 # times as long as SVC with its grid, and far longer than an SVC that chooses nothing. `quick` is as
 # good where classes overlap and too careful where they are clean: look at its calibration error on
 # wine.
