@@ -73,11 +73,10 @@ def _wanted() -> Iterator[tuple[str, dict, Callable]]:
     for method in ("L-BFGS-B", "CG"):
         key = {"kind": "inner", "data": "crabs", "nugget": NUGGET, "rank": RANK, "method": method}
         yield "inner", key, partial(_inner, method)
-    for numbers in PASSES:
-        for (method, fit, splits), number, name in itertools.product(STAGES, numbers, SIZES):
-            if number < splits.get(name, 0):
-                key = {"kind": "errors", "data": name, "split": number, "method": method}
-                yield name, key, partial(_on, fit, name, number)
+    for number, (method, fit, splits), name in itertools.product(range(MANY), STAGES, SIZES):
+        if number < splits.get(name, 0):
+            key = {"kind": "errors", "data": name, "split": number, "method": method}
+            yield name, key, partial(_on, fit, name, number)
 
 
 def _on(fit: Fit, name: str, number: int) -> Iterator[dict]:
@@ -207,14 +206,8 @@ def _inner(method: str) -> Iterator[dict]:
 
 PAPERS, LOGISTIC, PRINTED = "variational SVM", "variational GP", "as printed, SVM"
 FEW, MANY = 3, 10
-#: Splits, one pass after the other.
-PASSES = (range(1), range(1, FEW), range(FEW, MANY))
-LARGEST = "waveform"
-ALL, BUT_THE_LARGEST = (
-    dict.fromkeys(SIZES, MANY),
-    {name: MANY for name in SIZES if name != LARGEST},
-)
-#: Method, fit, and splits of each set: in a pass one after the other.
+ALL = dict.fromkeys(SIZES, MANY)
+#: Method, fit, and splits of each set.
 STAGES: tuple[tuple[str, Fit, dict[str, int]], ...] = (
     ("linear", _one(_linear), ALL),
     ("SVM 10-CV", _one(_svc), ALL),
@@ -222,7 +215,6 @@ STAGES: tuple[tuple[str, Fit, dict[str, int]], ...] = (
     (f"{PAPERS}, posterior", _variational, ALL),
     (f"{PRINTED}, posterior", partial(_variational, nugget=0.0), {"crabs": FEW}),
     (f"{LOGISTIC}, posterior", partial(_variational, logistic=True), ALL),
-    ("GP Laplace", _one(_laplace), BUT_THE_LARGEST),
+    ("GP Laplace", _one(_laplace), ALL),
     ("VEM, posterior", _full, ALL),
-    ("GP Laplace", _one(_laplace), {LARGEST: MANY}),
 )

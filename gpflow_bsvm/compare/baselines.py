@@ -146,5 +146,7 @@ def gpc(task: Task) -> GaussianProcessClassifier:
         raise Skipped(f"{len(X)} training rows, its O(N^3) is kept to {GPC_MAX_ROWS}")
     lengthscales = np.full(X.shape[1], kernel.lengthscale) if kernel.learn else kernel.lengthscale
     covariance = ConstantKernel(kernel.variance) * RBF(lengthscales)
+    if kernel.offset:
+        covariance += ConstantKernel(kernel.offset)
     optimizer = "fmin_l_bfgs_b" if kernel.learn else None
     return GaussianProcessClassifier(covariance, optimizer=optimizer).fit(X, y)

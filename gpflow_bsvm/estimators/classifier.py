@@ -85,13 +85,12 @@ class BSVMClassifier(Predictions, ClassifierMixin, BaseEstimator):  # type: igno
         verbose: bool = False,
     ) -> None:
         """
-        :param kernel: any GPflow kernel (it is copied); None:
-            `gpflow_bsvm.priors.default_kernel`, a lengthscale for every feature and an offset, with
-            priors; "linear": a `LinearBSVM` with one learned
-            prior variance, for SciPy's sparse matrices too (the same as a `BSVM` whose inducing
-            points are the rows, if there are no more than columns). A grid search takes kernels,
-            [Matern32(lengthscales=s) for s in (0.5, 1, 2)], with learn_kernel=False, not their
-            parameters.
+        :param kernel: any GPflow kernel (it is copied); None: `gpflow_bsvm.priors.default_kernel`,
+            a lengthscale for every feature and an offset, with priors; "linear": a `LinearBSVM`
+            with one learned prior variance, for SciPy's sparse matrices too (the same as a `BSVM`
+            whose inducing points are the rows, if there are no more than columns). A grid search
+            takes kernels, [Matern32(lengthscales=s) for s in (0.5, 1, 2)], with
+            learn_kernel=False, not their parameters.
         :param loss: "levels", "hinge" or "auto": what predicts held-out folds best, see
             `gpflow_bsvm.model_selection` (below 100 rows levels). For kernel="linear" "auto" is the
             hinge.
