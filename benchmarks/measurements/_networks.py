@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -78,29 +79,59 @@ def network_of_the_paper(shape: tuple[int, ...], seed: int = 0) -> Any:
     )
 
 
-Watch = Callable[[int, Any], None]
+Watch, Look = Callable[[int, Any], None], Callable[[int], bool]
 
 
 def _ignore(*_: Any) -> None:
     return
 
 
-class Timed:
+class Trained(ABC):
     """
     :ivar seconds: of training until now, of processor time: other work beside it does not count.
     """
 
-    seconds = 0.0
+    seconds, _since = 0.0, 0.0
 
     @contextlib.contextmanager
     def clock(self) -> Iterator[None]:
         """What is done inside is training."""
-        start = time.process_time()
+        self._since = time.process_time()
         yield
-        self.seconds += time.process_time() - start
+        self._stop()
+
+    def _stop(self) -> None:
+        self.seconds += time.process_time() - self._since
+
+    def train(
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        epochs: int,
+        watch: Watch = _ignore,
+        best: KeepBest | None = None,
+    ) -> None:
+        """
+        :param watch: is told of every epoch, in no time of training.
+        :param best: looks at every epoch, and may end it all.
+        """
+
+        def look(number: int) -> bool:
+            ended = best is not None and best()
+            self._stop()
+            watch(number, self)
+            self._since = time.process_time()
+            return ended
+
+        with self.clock():
+            self._train(X, y, epochs, look)
+
+    @abstractmethod
+    def _train(self, X: np.ndarray, y: np.ndarray, epochs: int, look: Look) -> None:
+        """:param look: is to be told the number of each epoch; True from it ends it all."""
 
 
-class Softmax(Timed):
+class Softmax(Trained):
     """
     The network with a softmax layer, by Adam at Keras' own rate.
 
@@ -115,25 +146,11 @@ class Softmax(Timed):
         loss = tf_keras.losses.SparseCategoricalCrossentropy(from_logits=True)
         self.model.compile(tf_keras.optimizers.Adam(), loss)
 
-    def train(
-        self,
-        X: np.ndarray,
-        y: np.ndarray,
-        epochs: int,
-        watch: Watch = _ignore,
-        best: KeepBest | None = None,
-    ) -> None:
-        """
-        :param watch: is told of every epoch.
-        :param best: looks at every epoch, and may end it all.
-        """
+    def _train(self, X: np.ndarray, y: np.ndarray, epochs: int, look: Look) -> None:
         rows = self._rows(X)
         for number in range(1, epochs + 1):
-            with self.clock():
-                self.model.fit(rows, y, BATCH, 1, verbose=0)
-                ended = best is not None and best()
-            watch(number, self)
-            if ended:
+            self.model.fit(rows, y, BATCH, 1, verbose=0)
+            if look(number):
                 return
 
     def logits(self, X: np.ndarray) -> np.ndarray:
@@ -157,7 +174,7 @@ class Softmax(Timed):
         return X.reshape(-1, *self._shape).astype(np.float32)
 
 
-class Hybrid(Timed):
+class Hybrid(Trained):
     """
     A Bayesian SVM on the network, all learned together; after the last epoch q to the end by CAVI.
 
@@ -185,27 +202,11 @@ class Hybrid(Timed):
         rates = {"learning_rate": 0.1, "optimizer": 0.01, "network_optimizer": 1e-3}
         self._options = {"batch_size": BATCH, "every": 1, "seed": seed, **rates, **options}
 
-    def train(
-        self,
-        X: np.ndarray,
-        y: np.ndarray,
-        epochs: int,
-        watch: Watch = _ignore,
-        best: KeepBest | None = None,
-    ) -> None:
-        """As `Softmax.train`."""
-        steps, start = len(X) // BATCH, time.process_time()
-
-        def note(step: int, _: Any) -> bool:
-            nonlocal start
-            ended = best is not None and best()
-            self.seconds += time.process_time() - start
-            watch(step // steps, self)
-            start = time.process_time()
-            return ended
-
+    def _train(self, X: np.ndarray, y: np.ndarray, epochs: int, look: Look) -> None:
+        steps = len(X) // BATCH
         algorithm = ML2(max_steps=epochs * steps, record_every=steps, **self._options)
-        algorithm.run(self.model, (X, column(y)), callback=note, progress=False)
+        callback = lambda step, _: look(step // steps)  # noqa: E731
+        algorithm.run(self.model, (X, column(y)), callback=callback, progress=False)
 
     def finish(
         self, X: np.ndarray, y: np.ndarray, best: KeepBest | None = None, **options: Any
