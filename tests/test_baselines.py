@@ -10,6 +10,7 @@ from sklearn.datasets import make_moons
 from gpflow_bsvm.compare import (
     KernelSettings,
     Skipped,
+    baselines,
     gp_baselines,
     make_baseline,
     training,
@@ -43,6 +44,13 @@ def test_an_offset_is_a_constant_in_the_kernel():
     X = fold(0)[0]
     plain, offset = (training.make_kernel(KernelSettings(1.0, 4.0, True, c), 2) for c in (0.0, 2.0))
     np.testing.assert_allclose(offset(X), plain(X) + 2.0)
+
+
+def test_scikit_learns_gaussian_process_has_the_offset_too():
+    X, y, Z = fold(0, 20)
+    fitted = baselines.gpc(baselines.Task(X, y, Z, KernelSettings(1.0, 4.0, offset=2.0), 0))
+    expected = training.make_kernel(KernelSettings(1.0, 4.0, offset=2.0), 2)(X)
+    np.testing.assert_allclose(fitted.kernel_(X), expected, rtol=1e-12)
 
 
 @pytest.mark.drill
