@@ -21,6 +21,7 @@ import tensorflow_probability as tfp
 from gpflow.config import default_float
 
 from .checks import check_whole
+from .likelihoods.penalty import check_penalty
 
 #: Medians: of a lengthscale over sqrt(D), and of a variance. Deviations: of their logarithms.
 LENGTHSCALE, LENGTHSCALE_DEVIATION = 1.0, 0.4
@@ -46,9 +47,7 @@ def set_default_priors(
     :param penalty: of the likelihood; 1 for one that has none.
     :raise ValueError: for a penalty that is not positive and finite.
     """
-    if not 0 < penalty < math.inf:
-        raise ValueError(f"penalty must be positive and finite, got {penalty}")
-    root = math.sqrt(penalty)
+    root = math.sqrt(check_penalty(penalty))
     for part in (kernel, *kernel.submodules):
         if not isinstance(part, gpflow.kernels.Kernel):
             continue
@@ -69,7 +68,10 @@ def set_default_priors(
 
 
 def ard_kernel(num_features: int, *, penalty: float = 1.0) -> gpflow.kernels.Kernel:
-    """:return: squared exponential, a lengthscale for every input, where its default priors are."""
+    """
+    :return: squared exponential, a lengthscale for every input, where its default priors are.
+    :raise ValueError: for a bad number of features, or a penalty that is not positive and finite.
+    """
     check_whole(1, num_features=num_features)
     lengthscales = np.full(num_features, LENGTHSCALE * math.sqrt(num_features))
     kernel = gpflow.kernels.SquaredExponential(VARIANCE, lengthscales=lengthscales)
@@ -81,6 +83,7 @@ def default_kernel(num_features: int, *, penalty: float = 1.0) -> gpflow.kernels
     """
     :return: `ard_kernel` and a `Constant`, an offset of f: without it f is 0 far from all rows,
         and either class as probable there as the other.
+    :raise ValueError: as `ard_kernel`.
     """
     kernel = ard_kernel(num_features, penalty=penalty) + gpflow.kernels.Constant(OFFSET)
     set_default_priors(kernel, num_features, penalty=penalty)

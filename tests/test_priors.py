@@ -122,3 +122,8 @@ def test_a_penalty_that_is_none(penalty):
         ard_kernel(2, penalty=penalty)
     with pytest.raises(ValueError, match="penalty must be positive and finite"):
         gb.BSVMClassifier(penalty=penalty, learn_kernel=True).fit(X, y[:, 0])
+
+
+def test_a_penalty_that_is_no_number():
+    with pytest.raises(ValueError, match="positive and finite, a number, got '2'"):
+        default_kernel(2, penalty="2")
