@@ -252,6 +252,7 @@ def test_step_is_the_dense_formula(data):
 
 
 @pytest.mark.slow
+@pytest.mark.drill
 def test_no_step_leaves_the_cone(data):
     model = make_model(data, kernel=SE(1e4), num_data=10_000)
     for n in range(50):

@@ -77,7 +77,7 @@ def assert_equal(one, two):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("late", [pytest.param(False, marks=pytest.mark.drill), True])
 @pytest.mark.parametrize("name", slow(ALGORITHMS, "VEM", "ML2"))
 def test_a_fit_that_dies_ends_where_it_would_have(data, tmp_path, name, late):
     algorithm, whole, dead, model = ALGORITHMS[name], *(make_model(data) for _ in range(3))

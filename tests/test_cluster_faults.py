@@ -120,6 +120,7 @@ def test_errors_of_a_later_pass_are_their_own(client, tmp_path, monkeypatch, err
     assert caught.type is type(error)  # and no ConnectionError, which is an OSError too
 
 
+@pytest.mark.drill
 def test_a_cluster_that_is_gone_leaves_a_checkpoint(client, tmp_path, monkeypatch):
     """The last of them all: it closes the cluster."""
     monkeypatch.setattr(cluster_module, "PATIENCE", 0.5)

@@ -39,7 +39,7 @@ def some_or(names):
     """A fixture's parameters: some models, and those of these names where there is time."""
     return [
         pytest.param([name for name in names if name in SOME or name == "gpc"], id="some"),
-        pytest.param(names, id="all", marks=pytest.mark.slow),
+        pytest.param(names, id="all", marks=[pytest.mark.slow, pytest.mark.drill]),
     ]
 
 

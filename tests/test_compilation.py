@@ -457,6 +457,7 @@ def fit_something(seed: int) -> float:
     return state(model)[0].sum()
 
 
+@pytest.mark.slow
 def test_many_fits_trace_no_more_than_two():
     fit_something(0)
     fit_something(1)

@@ -44,6 +44,7 @@ AT_THE_DEFAULTS = (
 
 
 @pytest.mark.slow
+@pytest.mark.drill
 @pytest.mark.parametrize("name", AT_THE_DEFAULTS)
 def test_sklearn_checks_at_the_defaults(name):
     checks = {check.func.__name__: (estimator, check) for estimator, check in all_checks()}

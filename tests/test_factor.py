@@ -351,6 +351,7 @@ def test_of_a_gaussian_likelihood_scaled_means_are_curved_by_one(data):
 
 
 @pytest.mark.slow
+@pytest.mark.drill
 def test_a_stiff_kernel_takes_few_iterations(data):
     """Without the scale 30 iterations are two nats short."""
     elbos = []

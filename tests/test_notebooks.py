@@ -31,7 +31,7 @@ def test_notebooks_are_found():
 #: Those that take longest are drills: .ci/run has no time for all.
 LONGEST = (
     *("landscape", "learned_kernels", "known_probabilities", "family", "many_rows"),
-    *("deep_features", "several_classes", "adversarial"),
+    *("several_classes", "versus_softmax"),
 )
 
 

@@ -118,9 +118,9 @@ SEPARATE = (
 )
 
 
-@pytest.mark.drill
 @pytest.mark.parametrize(
-    ("kernel", "of_points"), [SHARED, pytest.param(*SEPARATE, marks=pytest.mark.slow)]
+    ("kernel", "of_points"),
+    [SHARED, pytest.param(*SEPARATE, marks=[pytest.mark.slow, pytest.mark.drill])],
 )
 def test_several_outputs(rows, again, kernel, of_points):
     model = gb.models.BSVM(kernel(), lik.OneVsRest(3), of_points(rows[0]), num_latent_gps=3)

@@ -158,13 +158,12 @@ def test_columns_are_taken_by_name(data, tmp_path):
 # --- minibatches ---------------------------------------------------------------------------------
 
 
-@pytest.mark.drill
 @pytest.mark.parametrize("cached", [True, False])
 @pytest.mark.parametrize(
     "algorithm",
     [
         SVI(batch_size=30, max_steps=20, record_every=5),
-        pytest.param(VEM(max_steps=2), marks=pytest.mark.slow),
+        pytest.param(VEM(max_steps=2), marks=[pytest.mark.slow, pytest.mark.drill]),
     ],
 )
 def test_mapped_arrays_come_in_the_same_order(data, given, algorithm, cached, small_chunks):

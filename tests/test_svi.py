@@ -43,7 +43,13 @@ def test_full_batches_at_rate_one_are_sweeps(data, bound):
     [Hinge(bound="augmented"), Hinge(), Probit()],
     ids=["augmented", "exact", "probit"],
 )
-@pytest.mark.parametrize("size", [3, 15], ids=["fewer rows than points", "more"])
+@pytest.mark.parametrize(
+    "size",
+    [
+        pytest.param(3, id="fewer rows than points"),
+        pytest.param(15, id="more", marks=pytest.mark.drill),
+    ],
+)
 def test_steps_are_natgrad_steps_on_the_same_batches(data, likelihood, size):
     mean_function = gpflow.functions.Linear([[0.4], [0.2]])
     one, two = (

@@ -89,7 +89,7 @@ def test_gradient_by_differences(data, classes):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("classes", [pytest.param(2, marks=pytest.mark.drill), 3])
 def test_chunks_change_nothing(data, classes):
     model, data = three_classes(data) if classes == 3 else (make_model(data, kernel=ard()), data)
     model.kernel.variance.prior = log_normal(4.0, 1.0)
@@ -267,8 +267,10 @@ def test_with_nothing_to_learn_it_is_coordinate_ascent(data, likelihood):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("train_Z", [True, False])
-@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize(
+    "classes, train_Z",
+    [(3, True), *(pytest.param(*c, marks=pytest.mark.drill) for c in [(2, True), (3, False)])],
+)
 def test_the_bound_never_falls_and_is_the_models(data, classes, train_Z):
     if classes == 3:
         model, data = three_classes(data)
