@@ -28,7 +28,12 @@ SWEEPS, ROUNDS = CAVI(max_steps=12, tol=0), VEM(max_steps=2, tol=0)
 @pytest.fixture(scope="module")
 def client():
     options = {"threads_per_worker": 1, "dashboard_address": None}
-    with distributed.LocalCluster(2, **options) as cluster, distributed.Client(cluster) as client:
+    # A client that loses its cluster leaves itself behind as everybody's scheduler.
+    with (
+        dask.config.set(scheduler=None),
+        distributed.LocalCluster(2, **options) as cluster,
+        distributed.Client(cluster) as client,
+    ):
         yield client
 
 

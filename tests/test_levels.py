@@ -104,8 +104,8 @@ def test_prediction_is_the_integral_over_levels():
         q = g[:, None, 0] / np.abs(1 + 0.4 * g[None, :, 1])
         expected = weights @ expit(q) @ weights
         found = likelihood.probabilities(np.array([mean], float), np.array([variance], float))
-        # Knots .125 apart in logit t: an error of second order.
-        np.testing.assert_allclose(found[0, 0], expected, rtol=1e-3)
+        # Knots .125 apart in logit t, .25 at -4: an error of second order.
+        np.testing.assert_allclose(found[0, 0], expected, rtol=2e-3)
 
 
 def test_what_is_known_is_read_off_the_levels():
@@ -113,7 +113,10 @@ def test_what_is_known_is_read_off_the_levels():
     g = np.array([-9.0, -2.5, 0.0, 0.7, 12.0])
     likelihood = LevelHinge(levels=location(7))
     odds = likelihood.log_odds(g[:, None], np.zeros((5, 1)))[:, 0]
-    np.testing.assert_allclose(odds, g, atol=2e-3)  # knots .125 apart in logit t
+    # Linear in t between knots that are h apart in logit t: at most h^2 / 8 in logit t, where h is
+    # .125 up to 2 and beyond grows as logit t, and so may be 1.07 times what it is at g.
+    apart = 0.125 * np.maximum(1, np.abs(g) / 2) * 1.07
+    assert (np.abs(odds - g) <= apart**2 / 8).all()
     independent_levels = LevelHinge(levels=independent((0.2, 0.4, 0.7)))
     F = np.array([[1.0, 0.5, -0.5]])
     halfway = (logit(0.4) + logit(0.7)) / 2

@@ -71,6 +71,17 @@ def hybrid_end(rows: pd.DataFrame) -> str:
     return markdown(["data", *header], lines)
 
 
+def network_step(rows: pd.DataFrame) -> str:
+    """Processor time of a hybrid's step of training as a ratio to softmax's, of turns of both."""
+    times = rows.pivot(index=["network", "repeat"], columns="method", values="step_ms")
+    ratios = (times["hybrid"] / times["softmax"]).groupby("network", sort=False)
+    lines = [
+        [name, len(group), f"{group.median():.2f}", f"{group.min():.2f} to {group.max():.2f}"]
+        for name, group in ratios
+    ]
+    return markdown(["network", "turns", "median", "least to greatest"], lines)
+
+
 def _ranges(group: pd.DataFrame) -> list[str]:
     """:return: error, NLL, ECE and epoch: the mean, and of several the least and the greatest."""
     percent = group.assign(error=100 * group["error"])

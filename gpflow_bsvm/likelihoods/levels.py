@@ -20,12 +20,13 @@ from scipy.special import expit, logit
 
 from ..checks import check_whole
 from .base import VARIANCE_FLOOR
-from .binary import expected_ramp, normal_cdf
+from .binary import normal_cdf, normal_pdf
 
 #: Levels that are not given end here, in logit t.
 _OUTERMOST = 4.0
-#: The integral over t has knots so far out in logit t, and so near to each other.
-_REACH, _SPACING = 16.0, 0.125
+#: The integral over t has knots this near to each other in logit t, up to `_EVEN`. From there to
+#: `_REACH`, where an error in logit t changes t less, their distances grow as logit t does.
+_SPACING, _EVEN, _REACH = 0.125, 2.0, 16.0
 #: Between values of z as near as this Phi is taken to be linear, to some 1e-9.
 _NEAR = 1e-4
 
@@ -92,8 +93,11 @@ class Levels:
 
     def knots(self) -> Knots:
         """:return: between which z(t) = mean / deviation of f_t is taken to be linear in t."""
-        even = np.arange(-_REACH, _REACH + _SPACING / 2, _SPACING)
-        s = np.union1d(even, logit(self.t))
+        rise = round(np.log(_REACH / _EVEN) / np.log1p(_SPACING / _EVEN))
+        up = np.geomspace(_EVEN, _REACH, rise + 1)
+        half = np.concatenate([np.arange(0, _EVEN, _SPACING), up])
+        # Rounded, so that a level is not beside a knot that it lies on.
+        s = np.unique(np.round(np.concatenate([-half, half, logit(self.t)]), 12))
         s = np.concatenate([s[:1], s, s[-1:]])  # constant from the outermost knots to 0 and 1
         t = expit(s)
         t[0], t[-1] = 0.0, 1.0
@@ -216,15 +220,13 @@ def mean_normal_cdf(z: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     :return: the means of Phi(z) and of Phi(-z) from each z to the next, [..., J - 1]: difference
         quotients of R(z) = z Phi(z) + phi(z).
     """
-    below = expected_ramp(-tf.abs(z), tf.ones_like(z))  # R(-|z|), accurate where it is small
+    outside = normal_cdf(-tf.abs(z))
+    below = normal_pdf(z) - tf.abs(z) * outside  # R(-|z|), accurate where it is small
     width, near = z[..., 1:] - z[..., :-1], tf.abs(z[..., 1:] - z[..., :-1]) < _NEAR
+    divisor = tf.where(near, tf.ones_like(width), width)
     means = []
-    for sign in (1.0, -1.0):
-        ramp, cdf = below + tf.nn.relu(sign * z), normal_cdf(sign * z)
-        rise = (
-            sign
-            * (ramp[..., 1:] - ramp[..., :-1])
-            / tf.where(near, tf.ones_like(z[..., 1:]), width)
-        )
+    for side in (z, -z):
+        ramp, cdf = below + tf.nn.relu(side), tf.where(side < 0, outside, 1 - outside)
+        rise = (ramp[..., 1:] - ramp[..., :-1]) / (divisor if side is z else -divisor)
         means.append(tf.where(near, (cdf[..., 1:] + cdf[..., :-1]) / 2, rise))
     return means[0], means[1]

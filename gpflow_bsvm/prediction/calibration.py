@@ -82,8 +82,9 @@ def _as_they_are(q: Gaussian, rows: Projected) -> _LeftOut:
 
 @Compiled
 def _density(likelihood: Likelihood, batch: Batch, f: Marginals) -> tuple[tf.Tensor, tf.Tensor]:
-    """:return: sums of weighted log p(y_n | f_n), and of the weights."""
-    log_p = likelihood.predict_log_density(batch.X, f.mean, f.variance, batch.Y)
+    """:return: sums of weighted log p(y_n | f_n), a function of the link alone, and of weights."""
+    mean, variance = (tf.stop_gradient(part) for part in f)
+    log_p = likelihood.predict_log_density(batch.X, mean, variance, batch.Y)
     return tf.reduce_sum(batch.weight[:, 0] * log_p), tf.reduce_sum(batch.weight)
 
 
