@@ -55,7 +55,7 @@ ROWS: dict[str, str | tuple[str, ...]] = {
     "suite_times": suite_times.SUITES,
     "fit_sizes": "fit_time",
     "cluster_growth": "cluster",
-    **{"hybrid_end": "hybrid_earlier", "hybrid_epochs": "hybrid"},
+    **dict.fromkeys(("hybrid_time", "hybrid_epochs"), "hybrid"),
     **dict.fromkeys(("active_errors", "active_sets", "active_updates"), "active"),
     **dict.fromkeys(("weights", "constant", "large"), "linear"),
     **dict.fromkeys(("by_penalty", "ranking"), "left_out"),

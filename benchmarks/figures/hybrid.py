@@ -9,23 +9,24 @@ from matplotlib.figure import Figure
 
 from gpflow_bsvm.plotting import figure
 
-ROWS = ("hybrid_earlier",)
+ROWS = ("hybrid",)
 NAMES = {
     "mnist": "MNIST",
     "fashion_mnist": "Fashion-MNIST",
     "cifar10_jpeg_12k": "CIFAR-10, 10 000 rows",
 }
-LINES = {"softmax": ("C1", "softmax"), "hybrid, before CAVI": ("C0", "hybrid")}
+LINES = {"softmax, by epoch": ("C1", "softmax"), "hybrid, by epoch": ("C0", "hybrid")}
 POINTS = {
     "softmax, temperature": ("C1", "s"),
     "hybrid, frozen": ("C2", "^"),
     "hybrid, warm": ("C4", "D"),
     "hybrid": ("C0", "o"),
 }
+NAMED = {"hybrid": "hybrid, at its end"}
 
 
 def draw() -> Figure:
-    rows = store.read("hybrid_earlier")
+    rows = store.read("hybrid")
     fig, axes = figure(2, len(NAMES), width=3.4)
     for n, name in enumerate(NAMES):
         group = rows[rows["data"] == name]
@@ -41,13 +42,17 @@ def draw() -> Figure:
 
 
 def _curves(ax: Axes, rows: pd.DataFrame, score: str) -> None:
-    unit = rows.loc[rows["method"] == "softmax", "seconds"].max()
-    for method, (color, label) in LINES.items():
-        group = rows[rows["method"] == method]
-        ax.plot(group["seconds"] / unit, group[score], color=color, label=label)
-    for method, (color, marker) in POINTS.items():
-        end = rows[rows["method"] == method].iloc[-1]
-        label = "hybrid, then CAVI" if method == "hybrid" else method
-        ax.plot(end["seconds"] / unit, end[score], color=color, marker=marker, ls="", label=label)
+    for seed, own in rows.groupby("seed"):
+        unit = own.loc[own["method"] == "softmax, by epoch", "seconds"].max()
+        by_method = dict(list(own.groupby("method")))
+        for method, (color, label) in LINES.items():
+            group = by_method[method]
+            label = "_" if seed else label
+            ax.plot(group["seconds"] / unit, group[score], color=color, label=label, alpha=0.7)
+        for method, (color, marker) in POINTS.items():
+            end = by_method[method].iloc[-1]
+            label = "_" if seed else NAMED.get(method, method)
+            style = {"color": color, "marker": marker, "ls": "", "label": label, "ms": 4}
+            ax.plot(end["seconds"] / unit, end[score], **style)
     best = rows.loc[rows["method"] == "softmax", score].min()
     ax.set_ylim(0, 2.5 * best)
