@@ -93,9 +93,9 @@ class Levels:
 
     def knots(self) -> Knots:
         """:return: between which z(t) = mean / deviation of f_t is taken to be linear in t."""
-        rise = round(np.log(_REACH / _EVEN) / np.log1p(_SPACING / _EVEN))
-        up = np.geomspace(_EVEN, _REACH, rise + 1)
-        half = np.concatenate([np.arange(0, _EVEN, _SPACING), up])
+        growing = round(np.log(_REACH / _EVEN) / np.log1p(_SPACING / _EVEN))
+        outer = np.geomspace(_EVEN, _REACH, growing + 1)
+        half = np.concatenate([np.arange(0, _EVEN, _SPACING), outer])
         # Rounded, so that a level is not beside a knot that it lies on.
         s = np.unique(np.round(np.concatenate([-half, half, logit(self.t)]), 12))
         s = np.concatenate([s[:1], s, s[-1:]])  # constant from the outermost knots to 0 and 1
@@ -225,8 +225,8 @@ def mean_normal_cdf(z: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     width, near = z[..., 1:] - z[..., :-1], tf.abs(z[..., 1:] - z[..., :-1]) < _NEAR
     divisor = tf.where(near, tf.ones_like(width), width)
     means = []
-    for side in (z, -z):
+    for side, rise in ((z, divisor), (-z, -divisor)):
         ramp, cdf = below + tf.nn.relu(side), tf.where(side < 0, outside, 1 - outside)
-        rise = (ramp[..., 1:] - ramp[..., :-1]) / (divisor if side is z else -divisor)
-        means.append(tf.where(near, (cdf[..., 1:] + cdf[..., :-1]) / 2, rise))
+        quotient = (ramp[..., 1:] - ramp[..., :-1]) / rise
+        means.append(tf.where(near, (cdf[..., 1:] + cdf[..., :-1]) / 2, quotient))
     return means[0], means[1]
