@@ -230,6 +230,13 @@ def stand_ins(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(BASELINES, name, entry)
 
 
+@pytest.fixture(autouse=True)
+def skipped_without_data(request: pytest.FixtureRequest) -> None:
+    """What is marked `data` skips where there are none."""
+    if request.node.get_closest_marker("data"):
+        request.getfixturevalue("data_directory")
+
+
 @pytest.fixture
 def data_directory() -> pathlib.Path:
     """The benchmark data, where there are any."""

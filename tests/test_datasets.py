@@ -276,7 +276,6 @@ def test_openml_missing_category_is_missing(directory, monkeypatch):
 
 
 @pytest.mark.data
-@pytest.mark.usefixtures("data_directory")
 @pytest.mark.parametrize("name, shape", [("heart", (270, 13)), ("binary/german", (1000, 20))])
 def test_benchmark_data(name, shape):
     dataset = load(name)
