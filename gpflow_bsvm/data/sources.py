@@ -7,6 +7,7 @@ with another kind of data.
 from __future__ import annotations
 
 import functools
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -16,6 +17,7 @@ import tensorflow as tf
 from gpflow.base import AnyNDArray
 
 from .batch import Batch
+from .prefetch import closed_at_end
 from .sparse import SparseRows
 
 
@@ -42,6 +44,18 @@ class Source(ABC):
     @abstractmethod
     def chunks(self) -> Iterator[Any]:
         """:return: an iterator over all rows, chunk by chunk."""
+
+    def in_blocks(self, num_bytes: int) -> Iterator[Any]:
+        """:return: as `chunks`, some together: of so many bytes of X or more, but the last."""
+        waiting: list[Batch] = []
+        with closed_at_end(self.chunks()) as batches:
+            for batch in batches:
+                waiting.append(batch)
+                if sum(_num_bytes(part) for part in waiting) >= num_bytes:
+                    yield joined(waiting)
+                    waiting = []
+            if waiting:
+                yield joined(waiting)
 
     @property
     def one_chunk(self) -> bool:
@@ -106,8 +120,17 @@ class ArraySource(Source):
         """See `Source`."""
         if self.one_chunk:
             return iter([self._whole])
-        starts = range(0, self.num_rows, self.chunk_rows)
-        return (self.take(slice(start, start + self.chunk_rows)) for start in starts)
+        return self._cut(self.chunk_rows)
+
+    def in_blocks(self, num_bytes: int) -> Iterator[Batch]:
+        """See `Source`: at once, which copies no row twice."""
+        X = self._columns[0]
+        if self.one_chunk or isinstance(X, SparseRows):
+            return super().in_blocks(num_bytes)
+        return self._cut(max(self.chunk_rows, num_bytes // X[:1].nbytes))
+
+    def _cut(self, size: int) -> Iterator[Batch]:
+        return (self.take(slice(i, i + size)) for i in range(0, self.num_rows, size))
 
     def scaled(self, factor: float) -> ArraySource:
         """See `Source`."""
@@ -175,6 +198,10 @@ class RemoteRows(ABC):
     @abstractmethod
     def combine(self, function: Callable[..., Any], rows: tuple[Any, ...]) -> Any:
         """See `passes.combine`."""
+
+
+def _num_bytes(batch: Batch) -> int:
+    return int(math.prod(batch.X.shape) * batch.X.dtype.size)
 
 
 def joined(batches: list[Batch]) -> Batch:

@@ -14,7 +14,7 @@ from gpflow.config import default_float
 
 from ..data.batch import Batch, take
 from ..data.prefetch import closed_at_end
-from ..data.sources import Remote, Source, joined
+from ..data.sources import Remote, Source
 from .blocks import Block, View, view_of
 from .contracts import Model, chunk_rows
 from .projection import Features, Prior, Projected, Projector
@@ -177,19 +177,9 @@ class _Blocks(Source):
     def chunks(self) -> Iterator[Block]:
         """See `Source`: some chunks of the rows at a time, unprojected."""
         view = self._data.view()
-        with closed_at_end(self._data.source.chunks()) as batches:
-            waiting: list[Batch] = []
+        with closed_at_end(self._data.source.in_blocks(BLOCK_BYTES)) as batches:
             for batch in batches:
-                waiting.append(batch)
-                if sum(_num_bytes(part) for part in waiting) >= BLOCK_BYTES:
-                    yield Block(joined(waiting), view)
-                    waiting = []
-            if waiting:
-                yield Block(joined(waiting), view)
-
-
-def _num_bytes(batch: Batch) -> int:
-    return int(math.prod(batch.X.shape) * batch.X.dtype.size)
+                yield Block(batch, view)
 
 
 def _in_precision(

@@ -50,16 +50,30 @@ class Statistics(NamedTuple):
 )
 def marginals(phi: tf.Tensor, R: tf.Tensor, c: tf.Tensor) -> Marginals:
     """
-    Marginals of Phi s under q(s_l) = N(R_l^T c_l, R_l^T R_l), for many rows: W = Phi R^T,
-    mean W c, variance the squared norms of the rows of W.
+    Marginals of Phi s under q(s_l) = N(R_l^T c_l, R_l^T R_l), for many rows: mean Phi R^T c,
+    variance the squared norms of the rows of W = Phi R^T.
 
     :param phi: products run in its dtype.
     :param R: and c: see `gpflow_bsvm.engine.natural.Gaussian`.
     """
-    W = tf.matmul(phi, tf.cast(R, phi.dtype), transpose_b=True)  # [L, N, M]
-    mean = tf.linalg.matvec(W, tf.cast(c, phi.dtype))
-    variance = tf.reduce_sum(tf.square(W), axis=-1)
-    return Marginals(*(tf.cast(tf.transpose(part), c.dtype) for part in (mean, variance)))
+    s = tf.cast(tf.linalg.matvec(R, c, transpose_a=True), phi.dtype)
+    R = tf.cast(R, phi.dtype)
+    f = _of_shared(tf.squeeze(phi, 0), R, s) if phi.shape[0] == 1 else _of_own(phi, R, s)
+    return Marginals(*(tf.cast(part, c.dtype) for part in f))
+
+
+def _of_own(phi: tf.Tensor, R: tf.Tensor, s: tf.Tensor) -> Marginals:
+    """:return: of features of each latent function, [L, N, M]."""
+    W = tf.matmul(phi, R, transpose_b=True)
+    mean, variance = tf.linalg.matvec(phi, s), tf.reduce_sum(tf.square(W), axis=-1)
+    return Marginals(tf.transpose(mean), tf.transpose(variance))
+
+
+def _of_shared(phi: tf.Tensor, R: tf.Tensor, s: tf.Tensor) -> Marginals:
+    """:return: of features [N, M]: one product for all L, faster than a batch of them."""
+    L, M = tf.shape(R)[0], tf.shape(R)[1]
+    W = tf.reshape(tf.matmul(phi, tf.reshape(R, [L * M, M]), transpose_b=True), [-1, L, M])
+    return Marginals(tf.matmul(phi, s, transpose_b=True), tf.reduce_sum(tf.square(W), axis=-1))
 
 
 @check_shapes(
@@ -130,12 +144,26 @@ def sum_sites(rows: Projected, sites: Sites) -> Natural:
     the site of f - m has precision-mean r - w m. Products run in the dtype of the features.
     """
     phi, weight, dtype = rows.features.phi, rows.batch.weight, sites.w.dtype
-    r = sites.r - sites.w * rows.features.mean
-    w = tf.cast(tf.transpose(weight * sites.w), phi.dtype)[..., None]  # [L, N, 1]
-    r = tf.cast(tf.transpose(weight * r), phi.dtype)[..., None]
-    P = tf.matmul(phi * w, phi, transpose_a=True)
+    r = tf.cast(weight * (sites.r - sites.w * rows.features.mean), phi.dtype)
+    w = tf.cast(weight * sites.w, phi.dtype)
+    shared = phi.shape[0] == 1
+    sums = _sums_of_shared(tf.squeeze(phi, 0), w, r) if shared else _sums_of_own(phi, w, r)
+    return Natural(*(tf.cast(part, dtype) for part in sums))
+
+
+def _sums_of_own(phi: tf.Tensor, w: tf.Tensor, r: tf.Tensor) -> Natural:
+    """:return: of features of each latent function, [L, N, M]."""
+    w, r = (tf.transpose(column)[..., None] for column in (w, r))  # [L, N, 1]
     h = tf.matmul(phi, r, transpose_a=True)[..., 0]
-    return Natural(tf.cast(h, dtype), tf.cast(P, dtype))
+    return Natural(h, tf.matmul(phi * w, phi, transpose_a=True))
+
+
+def _sums_of_shared(phi: tf.Tensor, w: tf.Tensor, r: tf.Tensor) -> Natural:
+    """:return: of features [N, M]: one product for all L, twice as fast as a batch of them."""
+    number, M = tf.shape(w), tf.shape(phi)[1]
+    wide = tf.reshape(w[:, :, None] * phi[:, None, :], [number[0], number[1] * M])
+    P = tf.reshape(tf.matmul(phi, wide, transpose_a=True), [M, number[1], M])
+    return Natural(tf.matmul(r, phi, transpose_a=True), tf.transpose(P, [1, 0, 2]))
 
 
 def accumulate(likelihood: Likelihood, rows: Projected, f: Marginals) -> Statistics:
