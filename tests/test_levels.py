@@ -22,7 +22,7 @@ from gpflow_bsvm.likelihoods import (
     sites_by_autodiff,
     smooth,
 )
-from gpflow_bsvm.likelihoods.levels import log_probabilities, mean_normal_cdf
+from gpflow_bsvm.likelihoods.level_links import log_probabilities, mean_normal_cdf
 
 STRUCTURES = [location_spread(5), location(4), independent((0.2, 0.6)), smooth(6, 3)]
 

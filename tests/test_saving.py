@@ -138,6 +138,7 @@ LIKELIHOODS = {
     "probit": lambda: lik.Probit(quadrature=gpflow.quadrature.NDiagGHQuadrature(1, 7)),
     "logistic": lambda: lik.PolyaGammaLogistic(),
     "levels": lambda: lik.LevelHinge(2.0, levels=lik.location_spread(5, 0.3), normalizer=True),
+    "link of levels": lambda: lik.LevelHinge(link="stationary"),
     "own levels": lambda: lik.LevelHinge(
         levels=lik.Levels([0.2, 0.6], [[1.0, 0.5], [0.0, 1.0]], [0, 0.1])
     ),

@@ -20,7 +20,7 @@ from gpflow_bsvm.generated import SusyLike
 
 from ._common import batches, natgrad_step, reset, seconds
 
-NUM_ROWS, NUM_POINTS, REPEATS = 5_000_000, 64, 3
+NUM_ROWS, NUM_POINTS, REPEATS = 5_000_000, 64, 7
 PART, BLOCK = 2**14, 2**17
 BATCHES = (1000, 5000, 20_000)
 

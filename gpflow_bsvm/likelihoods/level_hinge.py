@@ -15,7 +15,8 @@ from .base import Classification, Sites
 from .categorical import CategoricalLikelihood
 from .hinge import BinaryHinges
 from .labels import check_binary_labels, check_columns, check_latents, signs
-from .levels import Levels, location_spread, log_probabilities
+from .level_links import LINKS, log_probabilities, log_slopes
+from .levels import Levels, location_spread
 from .penalty import Bound, Penalized, Seen
 from .vertices import losses_at_vertices
 
@@ -35,12 +36,14 @@ class LevelHinges(Penalized):
         penalty: float = 2.0,
         bound: str | Bound = "exact",
         levels: Levels | None = None,
+        link: str = "integral",
         **kwargs: Any,
     ) -> None:
         """
         :param penalty: slope of the mean of the losses, positive.
         :param bound: a name or a `Bound` of hinges.
         :param levels: see `gpflow_bsvm.likelihoods.levels`; None: `location_spread()`.
+        :param link: "integral" or "stationary", see `log_odds`.
         :param kwargs: `normalizer`, see `Penalized`.
         :raise ValueError: for other values.
         """
@@ -50,8 +53,13 @@ class LevelHinges(Penalized):
                 "levels must be Levels, such as gpflow_bsvm.likelihoods.location_spread(9), got "
                 f"{levels!r}"
             )
+        if link not in LINKS or (link == "stationary" and not levels.shift_together):
+            raise ValueError(
+                f"link must be one of {list(LINKS)}, and 'stationary' needs levels that the latent "
+                f"functions can shift together, such as location_spread(); got {link!r}"
+            )
         super().__init__(penalty, bound, **kwargs)
-        self.levels, self._knots = levels, levels.knots()
+        self.levels, self.link, self._knots = levels, link, levels.knots()
         self._vertices = losses_at_vertices(levels) if self.normalizer else np.zeros((0, 2))
 
     @property
@@ -72,11 +80,14 @@ class LevelHinges(Penalized):
 
     def _seen(self, Fmu: TensorType, Fvar: TensorType, Y: TensorType) -> Seen:
         """:return: what the bound is told of all levels, [..., K, T]."""
-        y, b, W = self.targets(Y, Fmu)[..., None], *self._constants(Fmu)
-        seen = super()._seen(Fmu, Fvar, Y)
-        m = b + tf.einsum("...q,tq->...t", self.by_target(seen.Fmu), W)
-        v = tf.einsum("...q,tq->...t", self.by_target(seen.Fvar), tf.square(W))
-        return Seen(y, m, v, self.penalty * self.costs(y))
+        y, seen = self.targets(Y, Fmu)[..., None], super()._seen(Fmu, Fvar, Y)
+        return Seen(y, *self._at_levels(seen.Fmu, seen.Fvar), self.penalty * self.costs(y))
+
+    def _at_levels(self, Fmu: TensorType, Fvar: TensorType) -> tuple[tf.Tensor, tf.Tensor]:
+        """:return: mean and variance of f at all levels, [..., K, T]."""
+        b, W = self._constants(Fmu)
+        m = b + tf.einsum("...q,tq->...t", self.by_target(Fmu), W)
+        return m, tf.einsum("...q,tq->...t", self.by_target(Fvar), tf.square(W))
 
     def _constants(self, F: Any) -> tuple[tf.Tensor, tf.Tensor]:
         dtype = tf.convert_to_tensor(F).dtype
@@ -125,10 +136,22 @@ class LevelHinges(Penalized):
 
     def log_odds(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:
         """
+        With link="integral" P = int_0^1 P(f_t > 0) dt. With "stationary" it is the P of which
+        another row at x would not move the mean of f: the derivatives of both expected losses by a
+        shift of all f_k balance,
+
+            P / (1 - P) = sum_k t_k Phi((1 + m_k) / s_k) / sum_k (1 - t_k) Phi((1 - m_k) / s_k),
+
+        m_k and s_k mean and deviation of f_k. So it is the true P wherever the loss is smallest, as
+        the inverse link of a proper composite loss (Reid & Williamson 2010).
+
         :param Fmu: [..., K Q], and Fvar: [..., K Q].
-        :return: scale logit P + offset, of P = int_0^1 P(f_t > 0) dt, for each target, [..., K].
+        :return: scale logit P + offset, for each target, [..., K].
         """
-        yes, no = log_probabilities(self._knots, self.by_target(Fmu), self.by_target(Fvar))
+        if self.link == "stationary":
+            yes, no = log_slopes(self.levels.t, *self._at_levels(Fmu, Fvar))
+        else:
+            yes, no = log_probabilities(self._knots, self.by_target(Fmu), self.by_target(Fvar))
         return self.scale * (yes - no) + self.offset
 
     def decisions(self, Fmu: TensorType, Fvar: TensorType) -> tuple[tf.Tensor, tf.Tensor]:
@@ -151,9 +174,10 @@ class LevelHinge(LevelHinges, Classification):
 
         P(y = 1 | x) = int_0^1 P(f_t(x) > 0) dt,
 
-    a proper Bernoulli distribution without a link; `scale` and `offset`, of logit P, are 1 and 0
-    unless calibrated. What the g_q are is said by `levels`: `location_spread` (Q = 2), `location`
-    (Q = 1), `independent` (Q = T), or your own W and b.
+    a proper Bernoulli distribution, or, with link="stationary", the P of which another row would
+    not move f, see `log_odds`; `scale` and `offset`, of logit P, are 1 and 0 unless calibrated.
+    What the g_q are is said by `levels`: `location_spread` (Q = 2), `location` (Q = 1),
+    `independent` (Q = T), or your own W and b.
 
     Expectation and sites are those of `Hinge`, by the chain rule; exact for g independent under q,
     which is what models assume.
@@ -168,11 +192,12 @@ class LevelHinge(LevelHinges, Classification):
         penalty: float = 2.0,
         bound: str | Bound = "exact",
         levels: Levels | None = None,
+        link: str = "integral",
         **kwargs: Any,
     ) -> None:
         """As `LevelHinges`."""
         kwargs |= {"input_dim": None, "latent_dim": None, "observation_dim": 1}
-        super().__init__(penalty, bound, levels, **kwargs)
+        super().__init__(penalty, bound, levels, link, **kwargs)
         self.latent_dim = self.levels.num_latents
         self._make_link()
         self.offset = Parameter(self.neutral_link["offset"], trainable=False)
@@ -219,12 +244,13 @@ class OneVsRestLevelHinge(LevelHinges, CategoricalLikelihood):
         penalty: float = 2.0,
         bound: str | Bound = "exact",
         levels: Levels | None = None,
+        link: str = "integral",
         **kwargs: Any,
     ) -> None:
         """
         :param num_classes: C, at least 2; the others as `LevelHinges`.
         """
-        super().__init__(penalty, bound, levels, num_classes=num_classes, **kwargs)
+        super().__init__(penalty, bound, levels, link, num_classes=num_classes, **kwargs)
         self.latent_dim = num_classes * self.levels.num_latents
 
     def targets(self, Y: TensorType, F: TensorType) -> tf.Tensor:

@@ -1,43 +1,22 @@
-r"""Levels of probability, the functions at them, and the probability that they make together.
-
-The function at level t is to be positive where P(y = 1 | x) > t. So for t uniform on (0, 1)
-
-    P(y = 1 | x) = int_0^1 P(f_t(x) > 0) dt,
-
-whatever the functions are made of: f_t = b_t + sum_q W_tq g_q of latent g_1..g_Q.
-"""
+"""Levels of probability t, and the functions at them, f_t = b_t + sum_q W_tq g_q."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
-import tensorflow as tf
 from gpflow.base import AnyNDArray
 from scipy.special import expit, logit
 
 from ..checks import check_whole
-from .base import VARIANCE_FLOOR
-from .binary import normal_cdf, normal_pdf
+from .level_links import Knots
 
 #: Levels that are not given end here, in logit t.
 _OUTERMOST = 4.0
 #: The integral over t has knots this near to each other in logit t, up to `_EVEN`. From there to
 #: `_REACH`, where an error in logit t changes t less, their distances grow as logit t does.
 _SPACING, _EVEN, _REACH = 0.125, 2.0, 16.0
-#: Between values of z as near as this Phi is taken to be linear, to some 1e-9.
-_NEAR = 1e-4
-
-
-class Knots(NamedTuple):
-    """Mean and variance of f_t, linear in those of the latent functions, at J values of t."""
-
-    t: AnyNDArray  #: [J], from 0 to 1
-    b: AnyNDArray  #: [J]
-    W: AnyNDArray  #: [J, Q], of the means
-    W2: AnyNDArray  #: [J, Q], of the variances
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +58,13 @@ class Levels:
     def num_latents(self) -> int:
         """:return: Q."""
         return int(self.W.shape[1])
+
+    @property
+    def shift_together(self) -> bool:
+        """:return: whether some change of the latent functions adds the same to every f_k."""
+        ones = np.ones(len(self.W))
+        shift = np.linalg.lstsq(self.W, ones, rcond=None)[0]
+        return len(ones) > self.num_latents and bool(np.allclose(self.W @ shift, ones))
 
     def at(self, s: AnyNDArray) -> tuple[AnyNDArray, AnyNDArray, AnyNDArray]:
         """
@@ -199,34 +185,3 @@ def check_levels(t: AnyNDArray) -> None:
     """:raise ValueError: unless they increase within (0, 1)."""
     if t.ndim != 1 or len(t) < 1 or not (t[0] > 0 and t[-1] < 1 and (np.diff(t) > 0).all()):
         raise ValueError(f"levels must increase within (0, 1), got {t.tolist()}")
-
-
-def log_probabilities(knots: Knots, Fmu: tf.Tensor, Fvar: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """
-    :param Fmu: [..., Q], and Fvar: [..., Q], of the latent functions.
-    :return: log P(y = 1) and log P(y = 0), [...], both accurate where they are small.
-    """
-    t, b, W, W2 = (tf.constant(part, Fmu.dtype) for part in knots)
-    mean = b + tf.einsum("...q,jq->...j", Fmu, W)
-    variance = tf.maximum(tf.einsum("...q,jq->...j", Fvar, W2), VARIANCE_FLOOR)
-    z, dt = mean / tf.sqrt(variance), t[1:] - t[:-1]
-    yes, no = (tf.reduce_sum(dt * part, axis=-1) for part in mean_normal_cdf(z))
-    return tf.math.log(yes), tf.math.log(no)
-
-
-def mean_normal_cdf(z: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """
-    :param z: [..., J].
-    :return: the means of Phi(z) and of Phi(-z) from each z to the next, [..., J - 1]: difference
-        quotients of R(z) = z Phi(z) + phi(z).
-    """
-    outside = normal_cdf(-tf.abs(z))
-    below = normal_pdf(z) - tf.abs(z) * outside  # R(-|z|), accurate where it is small
-    width, near = z[..., 1:] - z[..., :-1], tf.abs(z[..., 1:] - z[..., :-1]) < _NEAR
-    divisor = tf.where(near, tf.ones_like(width), width)
-    means = []
-    for side, rise in ((z, divisor), (-z, -divisor)):
-        ramp, cdf = below + tf.nn.relu(side), tf.where(side < 0, outside, 1 - outside)
-        quotient = (ramp[..., 1:] - ramp[..., :-1]) / rise
-        means.append(tf.where(near, (cdf[..., 1:] + cdf[..., :-1]) / 2, quotient))
-    return means[0], means[1]

@@ -1,0 +1,89 @@
+"""The probability of which another row would not move the functions: fixed points and gradients."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from scipy.optimize import minimize
+
+from gpflow_bsvm.likelihoods import (
+    LevelHinge,
+    OneVsRestLevelHinge,
+    independent,
+    location,
+    location_spread,
+    smooth,
+)
+
+X, Y = np.zeros((2, 1)), np.array([[0.0], [1.0]])
+
+
+def both_losses(likelihood, m, v):
+    """:return: expected log-likelihoods of y = 0 and y = 1, [2]."""
+    pair = (tf.stack([part, part]) for part in (m, v))
+    return likelihood.variational_expectations(X, *pair, Y)
+
+
+def p_of(likelihood, m, v):
+    return likelihood.predict_mean_and_var(X[:1], m[None], v[None])[0].numpy().item()
+
+
+@pytest.mark.parametrize("P", [0.04, 0.3, 0.5, 0.9])
+@pytest.mark.parametrize("levels", [location(9), location_spread(17)])
+def test_where_the_loss_is_smallest_it_is_the_truth(levels, P):
+    likelihood = LevelHinge(levels=levels, link="stationary")
+    v = tf.fill([levels.num_latents], tf.constant(0.3, tf.float64))
+
+    def loss(m):
+        m = tf.constant(m)
+        with tf.GradientTape() as tape:
+            tape.watch(m)
+            value = -tf.reduce_sum(np.array([1 - P, P]) * both_losses(likelihood, m, v))
+        return value.numpy(), tape.gradient(value, m).numpy()
+
+    best = minimize(loss, np.zeros(levels.num_latents), jac=True, tol=1e-10)
+    # The gradient's tolerance over the curvature, which is some .1.
+    np.testing.assert_allclose(p_of(likelihood, tf.constant(best.x), v), P, atol=1e-7)
+    integral = p_of(LevelHinge(levels=levels), tf.constant(best.x), v)
+    assert P == 0.5 or abs(integral - P) > 1e-3  # it is not, if there is but this to learn from
+
+
+@pytest.mark.parametrize("levels", [location(4), location_spread(5)])
+def test_it_is_the_ratio_of_slopes(levels, rng):
+    likelihood = LevelHinge(3.0, levels=levels, link="stationary")
+    m, v = tf.constant(2 * rng.normal(size=levels.num_latents)), rng.uniform(0.05, 2, 2)
+    v = tf.constant(v[: levels.num_latents])
+    with tf.GradientTape() as tape:
+        tape.watch(m)
+        values = both_losses(likelihood, m, v)
+    falling, rising = tape.jacobian(values, m).numpy()[:, 0]  # g_0 shifts all levels
+    expected = np.log(-falling / rising)
+    np.testing.assert_allclose(likelihood.log_odds(m[None], v[None])[0, 0], expected, rtol=1e-11)
+
+
+def test_far_out_and_mirrored(rng):
+    likelihood = LevelHinge(link="stationary")
+    m, v = rng.normal(size=(5, 2)), rng.uniform(0.1, 1, (5, 2))
+    odds = likelihood.log_odds(m, v)
+    np.testing.assert_allclose(likelihood.log_odds(m * [-1, 1], v), -odds, rtol=1e-11)
+    assert np.abs(likelihood.log_odds(m, 1e12 * np.ones_like(v))).max() < 1e-5
+    far = likelihood.log_odds(np.array([[1e3, 0.0], [-1e3, 0.0]]), v[:2]).numpy()
+    assert np.isfinite(far).all() and far[0] > 1e3 > -1e3 > far[1]
+
+
+def test_of_several_classes_it_is_that_of_each(rng):
+    joint, alone = (
+        OneVsRestLevelHinge(3, link="stationary"),
+        LevelHinge(link="stationary"),
+    )
+    m, v = rng.normal(size=(4, 6)), rng.uniform(0.1, 1, (4, 6))
+    p = [alone.probabilities(m[:, c : c + 2], v[:, c : c + 2]) for c in (0, 2, 4)]
+    p = np.hstack(p) / np.sum(p, axis=0)
+    np.testing.assert_allclose(joint.probabilities(m, v), p, rtol=1e-12)
+
+
+def test_links_that_are_none():
+    with pytest.raises(ValueError, match=r"link must be one of \['integral', 'stationary'\]"):
+        LevelHinge(link="probit")
+    for levels in (independent(), smooth(), independent([0.5])):
+        with pytest.raises(ValueError, match="shift together, such as location_spread"):
+            LevelHinge(levels=levels, link="stationary")
