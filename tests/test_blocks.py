@@ -103,6 +103,18 @@ def test_kernels_that_are_not_stationary_are_seen_in_double_precision(data):
     assert blocks.has_single(_model(X, SE + kernels.Constant()).prior)
     assert not blocks.has_single(_model(X, SE + kernels.Linear()).prior)
     assert not blocks.has_single(gb.models.LinearBSVM(3, gb.likelihoods.Hinge()).prior)
+    assert not blocks.has_single(_model(X, kernels.ChangePoints([SE, SE], [0.0])).prior)
+
+
+def test_kernel_values_are_those_of_gpflow(data):
+    X, k = data[0], gpflow.kernels
+    ard = k.SquaredExponential(2.0, lengthscales=[1.0, 2.0, 0.5])
+    some = k.Matern32(0.5, active_dims=[2, 0])
+    kernels = [ard, some, k.RationalQuadratic(3.0, alpha=0.7), k.Exponential(), k.Matern12()]
+    kernels += [ard * some + k.Constant(0.3), k.Cosine(2.0) * (k.Matern52() + some)]
+    for kernel in kernels:
+        found = blocks._kernel_values(kernel, X, X[:M] + 0.1)
+        np.testing.assert_allclose(found, kernel(X, X[:M] + 0.1), rtol=1e-12, atol=1e-14)
 
 
 @pytest.mark.slow
