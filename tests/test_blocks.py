@@ -117,6 +117,17 @@ def test_kernel_values_are_those_of_gpflow(data):
         np.testing.assert_allclose(found, kernel(X, X[:M] + 0.1), rtol=1e-12, atol=1e-14)
 
 
+def test_blocks_of_a_stream_are_its_chunks_joined(data):
+    X, Y = data
+    rows = gb.data.Blocks(lambda: [(X[i : i + 110], Y[i : i + 110]) for i in range(0, N, 110)])
+    source = open_all(_model(X), rows)
+    source.chunk_rows = 70
+    found = list(source.in_blocks(2 * 70 * 3 * 8))
+    assert [len(batch.Y) for batch in found] == [140, 140, 20]
+    for column, expected in zip(zip(*found), (X, Y, np.ones((N, 1)))):
+        np.testing.assert_array_equal(np.concatenate(column), expected)
+
+
 @pytest.mark.slow
 def test_a_fit_without_kept_features_is_the_fit_with_them(data, monkeypatch):
     X, _ = data
