@@ -71,10 +71,7 @@ def test_far_out_and_mirrored(rng):
 
 
 def test_of_several_classes_it_is_that_of_each(rng):
-    joint, alone = (
-        OneVsRestLevelHinge(3, link="stationary"),
-        LevelHinge(link="stationary"),
-    )
+    joint, alone = OneVsRestLevelHinge(3, link="stationary"), LevelHinge(link="stationary")
     m, v = rng.normal(size=(4, 6)), rng.uniform(0.1, 1, (4, 6))
     p = [alone.probabilities(m[:, c : c + 2], v[:, c : c + 2]) for c in (0, 2, 4)]
     p = np.hstack(p) / np.sum(p, axis=0)
@@ -82,7 +79,7 @@ def test_of_several_classes_it_is_that_of_each(rng):
 
 
 def test_links_that_are_none():
-    with pytest.raises(ValueError, match=r"link must be one of \['integral', 'stationary'\]"):
+    with pytest.raises(ValueError, match=r"one of \['integral', 'stationary'\], got 'probit'"):
         LevelHinge(link="probit")
     for levels in (independent(), smooth(), independent([0.5])):
         with pytest.raises(ValueError, match="shift together, such as location_spread"):

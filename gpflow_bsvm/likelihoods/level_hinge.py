@@ -53,10 +53,12 @@ class LevelHinges(Penalized):
                 "levels must be Levels, such as gpflow_bsvm.likelihoods.location_spread(9), got "
                 f"{levels!r}"
             )
-        if link not in LINKS or (link == "stationary" and not levels.shift_together):
+        if link not in LINKS:
+            raise ValueError(f"link must be one of {list(LINKS)}, got {link!r}")
+        if link == "stationary" and not levels.shift_together:
             raise ValueError(
-                f"link must be one of {list(LINKS)}, and 'stationary' needs levels that the latent "
-                f"functions can shift together, such as location_spread(); got {link!r}"
+                "link='stationary' needs levels that the latent functions can shift together, such "
+                f"as location_spread(), got W = {levels.W.round(3).tolist()}"
             )
         super().__init__(penalty, bound, **kwargs)
         self.levels, self.link, self._knots = levels, link, levels.knots()
