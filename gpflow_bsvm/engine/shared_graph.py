@@ -5,26 +5,48 @@ thousand models keeps a thousand graphs. Here a function of GPflow modules (kern
 is traced once per *structure* - classes, shapes, active dimensions, transforms - and the values
 of the parameters come in as tensors. Two models that differ only in their numbers share a graph.
 (A deepcopy with a memo puts tensors in the place of parameters, as `gpflow.utilities.freeze` does.)
+
+A graph freezes whatever else Python code reads: class attributes, globals, closures, the state of
+objects. What libraries write reads none of these. With a class or a function of anybody else's
+among the modules nothing is shared: it is traced anew for every fit (`one_fit`), and run without a
+graph outside of fits.
 """
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import importlib
 import sys
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
+from contextvars import ContextVar
 from typing import Any
 
 import gpflow
 import tensorflow as tf
 import tensorflow_probability as tfp
 
-from .structure import open_shape, structure_of
+from .structure import Structure, look_into, open_shape
 
 #: Graphs kept per function; the least recently used one goes first.
 _CACHE_SIZE = 64
+#: Those of the fit under way that no other may use.
+_OF_THIS_FIT: ContextVar[dict[Hashable, Any] | None] = ContextVar("of_this_fit", default=None)
+
+
+@contextlib.contextmanager
+def one_fit() -> Iterator[None]:
+    """In here code that is no library's is traced once; of fits in a fit the outermost counts."""
+    if _OF_THIS_FIT.get() is not None:
+        yield
+        return
+    before = _OF_THIS_FIT.set({})
+    try:
+        yield
+    finally:
+        _OF_THIS_FIT.reset(before)
 
 
 def spec_of(tensor: tf.Tensor) -> tf.TensorSpec:
@@ -114,15 +136,29 @@ class Compiled:
                 self._graphs.popitem(last=False)
             return self._graphs[key]
 
+    def graph_of_this_fit(self, key: Hashable, *what: Any) -> Any:
+        """:return: as `graph_of`, of this fit's own; None outside of fits."""
+        graphs = _OF_THIS_FIT.get()
+        if graphs is not None and (self, key) not in graphs:
+            graphs[self, key] = self._trace(*what)
+        return graphs and graphs[self, key]
+
+    def call(self, modules: tuple[Any, ...], structure: Structure, arguments: Any) -> Any:
+        """:return: what the function makes of its modules as they are, without a graph."""
+        if not self._rebuilds:
+            return self._function(*modules, *arguments)
+        raw = [tf.convert_to_tensor(p.unconstrained_variable) for p in structure.parameters]
+        return self._function(_rebuilder(modules, structure), raw, *arguments)
+
     def _trace(
         self,
         modules: tuple[Any, ...],
-        parameters: list[gpflow.Parameter],
+        structure: Structure,
         arguments: tuple[Any, ...],
         tensors: list[tf.Tensor],
     ) -> tuple[Any, Any]:
         """:return: a concrete function of flat lists, and the structure of its result."""
-        rebuild, structure = _rebuilder(modules, parameters), []
+        rebuild, results = _rebuilder(modules, structure), []
 
         def traced(values: list[tf.Tensor], *tensors: tf.Tensor) -> Any:
             self.num_traces += 1
@@ -131,13 +167,13 @@ class Compiled:
                 result = self._function(rebuild, values, *packed)
             else:
                 result = self._function(*rebuild(values), *packed)
-            structure.append(tf.nest.map_structure(lambda _: None, result))
+            results.append(tf.nest.map_structure(lambda _: None, result))
             return tf.nest.flatten(result)
 
-        raw = [parameter.unconstrained_variable for parameter in parameters]
+        raw = [parameter.unconstrained_variable for parameter in structure.parameters]
         raw_specs = [tf.TensorSpec(open_shape(variable.shape), variable.dtype) for variable in raw]
         specs = [spec_of(tensor) for tensor in tensors]
-        return concrete(traced, raw_specs, *specs), structure[-1]
+        return concrete(traced, raw_specs, *specs), results[-1]
 
 
 class Bound:
@@ -145,16 +181,22 @@ class Bound:
 
     def __init__(self, compiled: Compiled, modules: tuple[Any, ...]) -> None:
         self._compiled, self._modules = compiled, modules
-        structure, self._parameters = structure_of(modules)
-        self._structure = (structure, gpflow.config.default_float())
+        self._structure = look_into(modules)
+        self._key = (self._structure.key, gpflow.config.default_float())
 
     def __call__(self, *arguments: Any) -> Any:
         """:param arguments: tensors in structures of tuples."""
         tensors = [tf.convert_to_tensor(leaf) for leaf in tf.nest.flatten(arguments)]
-        key = (self._structure, *((len(t.shape), t.shape[-1:], t.dtype) for t in tensors))
-        what = (self._modules, self._parameters, arguments, tensors)
-        graph, result = self._compiled.graph_of(key, *what)
-        values = [tf.convert_to_tensor(p.unconstrained_variable) for p in self._parameters]
+        key = (self._key, *((len(t.shape), t.shape[-1:], t.dtype) for t in tensors))
+        what = (self._modules, self._structure, arguments, tensors)
+        compiled, structure = self._compiled, self._structure
+        shared = compiled.graph_of if structure.is_proved else compiled.graph_of_this_fit
+        found = shared(key, *what)
+        if found is None:
+            packed = tf.nest.pack_sequence_as(arguments, tensors)
+            return compiled.call(self._modules, structure, packed)
+        graph, result = found
+        values = [tf.convert_to_tensor(p.unconstrained_variable) for p in structure.parameters]
         return tf.nest.pack_sequence_as(result, graph(values, *tensors))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -166,12 +208,16 @@ def _named(module: str, name: str) -> Any:
     return getattr(importlib.import_module(module), name)
 
 
-def _rebuilder(modules: tuple[Any, ...], parameters: list[gpflow.Parameter]) -> Callable[..., Any]:
+def _rebuilder(modules: tuple[Any, ...], structure: Structure) -> Callable[..., Any]:
+    parameters = structure.parameters
+
     def rebuild(values: list[tf.Tensor], dtype: tf.DType | None = None) -> tuple[Any, ...]:
-        # deepcopy takes what the memo has: here tensors in the place of the parameters, and
-        # distributions as they are (TFP's `TransformedDistribution` cannot be copied).
+        # deepcopy takes what the memo has: here tensors in the place of the parameters,
+        # distributions as they are (TFP's `TransformedDistribution` cannot be copied), and no more
+        # than a list of what TensorFlow tracks: that may be a parameter which no attribute holds.
         parts = tf.nest.flatten(modules)
         memo = {id(p): p for p in parts if isinstance(p, tfp.distributions.Distribution)}
+        memo |= {id(book): copy.copy(book) for book in structure.books}
         for parameter, value in zip(parameters, values):
             transform = parameter.transform
             value = value if transform is None else transform.forward(value)

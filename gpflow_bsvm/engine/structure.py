@@ -6,9 +6,10 @@ import contextlib
 import dataclasses
 import enum
 import functools
+import sys
 import types
 from collections.abc import Hashable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import gpflow
 import numpy as np
@@ -23,6 +24,10 @@ _FUNCTIONS = (
     types.BuiltinFunctionType,
     functools.partial,
 )
+
+#: Whose classes read nothing but their attributes; of anybody else's it is not known.
+_LIBRARIES = {"gpflow", __name__.partition(".")[0], "tensorflow", "tensorflow_probability"}
+_LIBRARIES |= sys.stdlib_module_names
 
 
 def _bookkeeping() -> frozenset[str]:
@@ -39,7 +44,25 @@ class _Unshareable(Exception):
     """The module holds state that cannot be passed in as a parameter (raw variables, layers)."""
 
 
-class _Structure:
+class Structure(NamedTuple):
+    """
+    What is known of some modules without a look at values.
+
+    :ivar key: hashable, the same for modules that differ in nothing but values.
+    :ivar parameters: in the order of the key; none where modules have other state (a Keras layer, a
+        raw variable), which a graph captures as it is.
+    :ivar is_proved: whether the key is all that the modules compute by: classes and functions of
+        libraries only. A user's class may read a class attribute, a global, an object that changes.
+    :ivar books: what TensorFlow remembers of the modules, which a copy of them need not copy.
+    """
+
+    key: Hashable
+    parameters: list[gpflow.Parameter]
+    is_proved: bool
+    books: list[Any]
+
+
+class _Walk:
     """
     Walk a module: its hashable structure, and its parameters in the order of the walk. Other state
     (raw variables, Keras layers) raises `_Unshareable`, or with `by_identity` stands for itself.
@@ -47,7 +70,9 @@ class _Structure:
 
     def __init__(self, by_identity: bool = False) -> None:
         self._by_identity = by_identity
+        self.is_proved = not by_identity
         self.parameters: list[gpflow.Parameter] = []
+        self.books: list[Any] = []
         self._seen: dict[int, int] = {}
 
     def of(self, value: Any) -> Hashable:
@@ -71,6 +96,7 @@ class _Structure:
         if isinstance(value, Mapping):
             return ("mapping", *((str(key), self.of(value[key])) for key in sorted(value, key=str)))
         self._seen[id(value)] = len(self._seen)
+        self.is_proved &= _is_of_library(value)
         if isinstance(value, gpflow.Parameter):
             self.parameters.append(value)
             if self._by_identity:
@@ -93,11 +119,9 @@ class _Structure:
         return ("identity", id(value))
 
     def _of_attributes(self, value: Any) -> Hashable:
-        names = sorted(
-            name
-            for name in vars(value)
-            if name not in BOOKKEEPING and not name.startswith("_self_")
-        )
+        books = {name for name in vars(value) if name in BOOKKEEPING or name.startswith("_self_")}
+        self.books += [vars(value)[name] for name in books]
+        names = sorted(vars(value).keys() - books)
         return tuple((name, self.of(vars(value)[name])) for name in names)
 
 
@@ -106,29 +130,45 @@ def open_shape(shape: tf.TensorShape) -> list[int | None]:
     return [None, *shape[1:]] if len(shape) == 2 else list(shape)
 
 
+def _is_of_library(value: Any) -> bool:
+    """:return: whether a library wrote what this computes; a function must be found by its name."""
+    if isinstance(value, _FUNCTIONS) and not isinstance(value, type):
+        module = getattr(value, "__module__", None) or ""
+        named = getattr(sys.modules.get(module), getattr(value, "__name__", ""), None) is value
+        return named and _is_library(module)
+    cls = value if isinstance(value, type) else type(value)
+    return all(_is_library(base.__module__) for base in cls.__mro__)
+
+
+@functools.cache
+def _is_library(module: str) -> bool:
+    return module.partition(".")[0] in _LIBRARIES
+
+
 def _is_transparent(value: Any) -> bool:
     """:return: whether all that a module knows is in its attributes; anybody's layer may not be."""
     ours = type(value).__module__.partition(".")[0] in ("gpflow", __name__.partition(".")[0])
     return isinstance(value, gpflow.Module) or ours or dataclasses.is_dataclass(value)
 
 
-def structure_of(modules: tuple[Any, ...]) -> tuple[Hashable, list[gpflow.Parameter]]:
-    """
-    :return: the structure of `modules` and their parameters; modules with other state (a Keras
-        layer, a raw variable) share with no others, and their variables are captured as they are.
-    """
+def look_into(modules: tuple[Any, ...]) -> Structure:
+    """:return: the structure of `modules`."""
     for by_identity in (False, True):
-        walk = _Structure(by_identity)
+        walk = _Walk(by_identity)
         with contextlib.suppress(_Unshareable, TypeError, RecursionError):
             key = walk.of(modules)
             hash(key)
-            return (("identity", *modules, key), []) if by_identity else (key, walk.parameters)
-    return ("identity", *modules), []
+            if by_identity:
+                return Structure(("identity", *modules, key), [], False, [])
+            return Structure(key, walk.parameters, walk.is_proved, walk.books)
+    return Structure(("identity", *modules), [], False, [])
+
+
+def structure_of(modules: tuple[Any, ...]) -> tuple[Hashable, list[gpflow.Parameter]]:
+    """:return: key and parameters of their `Structure`."""
+    return look_into(modules)[:2]
 
 
 def parameters_of(*modules: Any) -> list[gpflow.Parameter]:
-    """
-    :return: the parameters of `modules` in the order in which a `Compiled` function passes them;
-        none for modules with other state, which no function can move.
-    """
-    return structure_of(modules)[1]
+    """:return: the parameters of `modules`, see `Structure`, as a `Compiled` function has them."""
+    return look_into(modules).parameters

@@ -13,6 +13,7 @@ from gpflow.base import AnyNDArray, RegressionData
 
 from ..data.sources import Source
 from ..engine.contracts import Model, open_all
+from ..engine.shared_graph import one_fit
 from ..likelihoods.hooks import Hook, check_hooks, has_hook
 from .checkpoint import Checkpoints, Directory
 from .history import Callback, History, Recorder
@@ -85,6 +86,7 @@ class Algorithm(ABC):
     def _open(self, model: Model, data: Any, sample_weight: Any) -> Source:
         return open_all(model, data, sample_weight)
 
+    @one_fit()
     def run(
         self,
         model: Model,

@@ -17,6 +17,7 @@ from ..data.passes import map_over
 from ..engine.contracts import Model, chunk_rows, open_all, open_inputs
 from ..engine.projected_data import ProjectedData
 from ..engine.projection import Projected
+from ..engine.shared_graph import one_fit
 from ..likelihoods.hooks import Hook
 from ..optional import require
 from ..prediction.marginals import compiled_mean
@@ -150,6 +151,7 @@ class Sampler(ABC):
             returns the state after them and the draws.
         """
 
+    @one_fit()
     def run(
         self,
         model: Model,
