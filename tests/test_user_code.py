@@ -195,7 +195,7 @@ def test_svi_ml2_and_hmc_take_a_users_kernel():
         assert np.isfinite(algorithm.run(model, DATA).elbo[-1])
         check_predictions(model)
     samples = HMC(num_draws=5, burn_in=5, num_chains=2).run(model, DATA)
-    assert np.isfinite(samples.predict_probabilities(DATA[0])).all()
+    assert np.isfinite(samples.predict_y(DATA[0])[0]).all()
 
 
 # --- how often it is traced, and what is kept ----------------------------------------------------
