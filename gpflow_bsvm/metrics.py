@@ -13,6 +13,28 @@ from sklearn.metrics import log_loss, roc_auc_score
 
 from .likelihoods.labels import with_both_classes
 
+__all__ = [
+    "CLIP",
+    "Coverage",
+    "ECE_BINS",
+    "METRICS",
+    "Metric",
+    "accuracy_against_coverage",
+    "auc",
+    "brier",
+    "check_probabilities",
+    "ece",
+    "error",
+    "evaluate",
+    "nll",
+]
+
+
+def __dir__() -> list[str]:
+    """:return: the public names."""
+    return __all__
+
+
 #: Probabilities are kept this far from 0 and 1 where a logarithm is taken.
 CLIP = 1e-15
 #: Bins of the expected calibration error, of equal width.

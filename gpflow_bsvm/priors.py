@@ -23,6 +23,19 @@ from gpflow.config import default_float
 from .checks import check_whole
 from .likelihoods.penalty import check_penalty
 
+__all__ = [
+    "ard_kernel",
+    "default_kernel",
+    "log_normal",
+    "set_default_priors",
+]
+
+
+def __dir__() -> list[str]:
+    """:return: the public names."""
+    return __all__
+
+
 #: Medians: of a lengthscale over sqrt(D), and of a variance. Deviations: of their logarithms.
 LENGTHSCALE, LENGTHSCALE_DEVIATION = 1.0, 0.4
 VARIANCE, VARIANCE_DEVIATION = 4.0, 1.0

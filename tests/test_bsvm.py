@@ -342,10 +342,96 @@ def test_inputs_of_another_dtype_are_refused_in_predictions(data, dtype):
             predict(X)
 
 
-def test_a_wrong_number_of_latent_functions_is_refused(data):
+def test_the_number_of_latent_functions_is_the_likelihoods_or_the_kernels(data):
     with pytest.raises(ValueError, match="needs num_latent_gps=3, got 1"):
-        make_model(data, likelihood=gpflow.likelihoods.MultiClass(3))
-    make_model(data, likelihood=gpflow.likelihoods.MultiClass(3), num_latent_gps=3)
+        make_model(data, likelihood=gpflow.likelihoods.MultiClass(3), num_latent_gps=1)
+    for how, number in (
+        ({"likelihood": gpflow.likelihoods.MultiClass(3)}, 3),
+        ({"likelihood": gb.likelihoods.LevelHinge()}, 2),
+        ({}, 1),
+    ):
+        assert make_model(data, **how).num_latent_gps == number
+    points = gpflow.inducing_variables.InducingPoints(data[0][:4])
+    points = gpflow.inducing_variables.SharedIndependentInducingVariables(points)
+    kernel = gpflow.kernels.SharedIndependent(SE(1.0), 2)
+    assert gb.models.BSVM(kernel, Hinge(), points).num_latent_gps == 2
+
+
+@pytest.mark.parametrize("num_data", [2.5, "x", 0, np.inf, [3, 4]])
+def test_num_data_is_a_number_of_rows(data, num_data):
+    with pytest.raises(ValueError, match="num_data must be a positive whole number or None, got"):
+        make_model(data, num_data=num_data)
+
+
+@pytest.mark.parametrize(
+    ("likelihood", "wrong", "message"),
+    [
+        (Hinge(), 5.0, r"binary labels must be in \{0, 1\} or in \{-1, \+1\}, got"),
+        (gb.likelihoods.CrammerSinger(2), 2.0, r"class labels must be integers in 0..1, got 2.0"),
+        (gpflow.likelihoods.MultiClass(2), 0.5, r"class labels must be integers in 0..1, got 0.5"),
+        (gpflow.likelihoods.Softmax(2), 2.0, r"class labels must be integers in 0..1, got 2.0"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_labels_that_the_likelihood_does_not_know_have_a_reason(data, likelihood, wrong, message):
+    """Without one they are NaN, or with GPflow's `MultiClass` a number."""
+    X, Y = data
+    model = make_model(data, likelihood=likelihood)
+    bad = (X, np.where(np.arange(len(Y))[:, None] == 3, wrong, Y > 0))
+    for ask in (
+        model.elbo,
+        model.training_loss,
+        model.predict_log_density,
+        lambda rows: gb.prediction.predict_log_density(model, rows),
+        lambda rows: model.natgrad_step(rows, 0.5),
+    ):
+        with pytest.raises(ValueError, match=message):
+            ask(bad)
+
+
+def test_softmax_takes_labels_of_any_dtype(data):
+    """Its expectations are by random numbers, the same for each dtype here."""
+    X, Y = data[0], (data[1] > 0).astype(int)
+    found = []
+    for labels in (Y, Y.astype(float), Y.astype(np.int32)):
+        model = make_model(data, likelihood=gpflow.likelihoods.Softmax(2))
+        tf.random.set_seed(1)
+        model.natgrad_step((X, labels), 0.5)
+        found.append([model.q_mu.numpy(), model.predict_log_density((X, labels)).numpy()])
+        np.testing.assert_allclose(
+            gb.prediction.predict_log_density(model, (X, labels)).shape, (len(X),)
+        )
+        inside = tf.function(lambda rows, model=model: model.elbo(rows))
+        assert np.isfinite(inside((X, labels)))
+    assert np.ptp([q for q, _ in found], axis=0).max() == 0
+
+
+@pytest.mark.parametrize("part", [Hinge, gpflow.likelihoods.Gaussian])
+def test_a_switched_likelihood(data, part):
+    X, Y = data
+    which = (np.arange(len(X)) % 2)[:, None]
+    rows = (X, np.hstack([Y, which]))
+    plain, same = (
+        make_model(data, likelihood=like)
+        for like in (part(), gpflow.likelihoods.SwitchedLikelihood([part(), part()]))
+    )
+    plain.natgrad_step(data, 0.6)
+    same.natgrad_step(rows, 0.6)
+    np.testing.assert_allclose(same.q_mu, plain.q_mu, rtol=1e-9, atol=1e-9)
+    likelihood = gpflow.likelihoods.SwitchedLikelihood([part(), part(4.0)])
+    model = make_model(data, likelihood=likelihood)
+    history = gb.inference.CAVI(max_steps=2).run(model, rows)
+    np.testing.assert_allclose(history.elbo[-1], as_svgp(model).elbo(rows), rtol=1e-9)
+    found = gb.prediction.predict_log_density(model, rows)
+    np.testing.assert_allclose(found, as_svgp(model).predict_log_density(rows), rtol=1e-8)
+    batch = gb.models.BatchBSVM(rows, SE(2.0), likelihood)
+    assert batch.num_latent_gps == 1
+    with pytest.raises(ValueError, match=r"Y's last column, must be integers in 0..1, got 2"):
+        batch.elbo((X, np.hstack([Y, which + 1])))
+    with pytest.raises(ValueError, match=r"then the number of a likelihood \(shape \[N, 2\]\)"):
+        make_model(data, likelihood=likelihood).natgrad_step(data, 0.5)
+    with pytest.raises(ValueError, match="which are no classes: take the column"):
+        gb.prediction.variation_ratio(batch, X)
 
 
 @pytest.mark.parametrize("rate", [0.0, -0.1, 1.01, np.nan, np.float32(2.0), 2])

@@ -366,7 +366,8 @@ def test_bad_options():
     with pytest.raises(ValueError, match="penalty must be positive"):
         CrammerSinger(3, penalty=0.0)
     with pytest.raises(ValueError, match="CrammerSinger needs num_latent_gps=3, got 1"):
-        gb.models.BSVM(gpflow.kernels.SquaredExponential(), CrammerSinger(3), np.zeros((1, 2)))
+        kernel, Z = gpflow.kernels.SquaredExponential(), np.zeros((1, 2))
+        gb.models.BSVM(kernel, CrammerSinger(3), Z, num_latent_gps=1)
 
 
 def test_a_model_of_another_number_of_latents_is_refused():

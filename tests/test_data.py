@@ -216,9 +216,13 @@ def test_rows_that_are_not_in_memory_are_checked_as_they_come(data, spoil, messa
 
 @pytest.mark.parametrize("num_data", [0, -5, np.nan])
 def test_num_data_must_be_positive(data, num_data):
+    model = make_model(data)
+    model.num_data = num_data
     for fit in (gb.fit, SVI(max_steps=3).run, VEM().run):
-        with pytest.raises(ValueError, match="num_data must be positive or None, got"):
-            fit(make_model(data, num_data=num_data), data)
+        with pytest.raises(
+            ValueError, match="num_data must be a positive whole number or None, got"
+        ):
+            fit(model, data)
 
 
 def test_a_source_is_taken_as_it_is(data):

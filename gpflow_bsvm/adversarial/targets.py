@@ -18,8 +18,7 @@ from ..engine.natural import compiled_solve
 from ..engine.statistics import compiled_marginals
 from ..estimators import BSVMClassifier
 from ..estimators.inputs import number, shift_and_scale
-from ..likelihoods.hooks import Hook, has_hook
-from ..likelihoods.labels import check_binary_labels, check_one_label
+from ..likelihoods.labels import check_binary_labels, check_one_label, class_numbers
 from ..prediction.marginals import compiled_log_density, compiled_mean
 
 
@@ -94,9 +93,7 @@ class ModelTarget(Target):
 
     def log_density(self, X: tf.Tensor, label: tf.Tensor) -> tf.Tensor:
         """See `Target`: as `predict_log_density`."""
-        # Some likelihoods of GPflow look labels up by number, those of this package compare them.
-        ours = has_hook(self._likelihood, Hook.CHECK_LABELS)
-        Y = tf.cast(label, X.dtype if ours else tf.int64)[:, None]
+        Y = class_numbers(self._likelihood, tf.cast(label, X.dtype)[:, None])
         return compiled_log_density.bind(self._likelihood)(X, *self._latents(X), Y)
 
     def check_inputs(self, X: Any) -> AnyNDArray:

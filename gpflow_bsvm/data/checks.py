@@ -13,6 +13,7 @@ from gpflow.base import AnyNDArray
 from gpflow.likelihoods import Likelihood
 
 from ..likelihoods.hooks import check_labels
+from ..likelihoods.labels import class_numbers
 from .pieces import Origin
 from .sparse import SparseRows
 
@@ -76,14 +77,14 @@ def check_data(
     Check a training set, or a part of it: that may hold one class only.
 
     :return: X [N, D] and Y [N, P] as arrays.
-    :raise ValueError: for bad inputs, for X and Y of different length, or if the likelihood's own
-        `check_labels`, where it has one, objects to Y.
+    :raise ValueError: for bad inputs, for X and Y of different length, or labels that the
+        likelihood does not know.
     """
     X, Y = check_inputs(X, origin), as_matrix(Y, "Y", origin)
     if len(X) != len(Y):
         raise ValueError(f"X has {len(X)} rows and Y has {len(Y)}; they must be equal")
     check_labels(likelihood, Y, minibatch=minibatch)
-    return X, Y
+    return X, class_numbers(likelihood, Y)
 
 
 def check_weights(

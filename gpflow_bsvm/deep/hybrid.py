@@ -14,7 +14,6 @@ from sklearn.metrics import pairwise_distances
 
 from ..data.checks import as_matrix
 from ..inducing_points import kmeans
-from ..likelihoods.labels import num_latents
 from ..models import BSVM
 from .kernel import DeepKernel, FeaturePoints
 from .network import normalised
@@ -71,10 +70,8 @@ def hybrid(
         F = _features_of_some(deep, X, num_inducing, seed)
     if kernel is None:
         deep.kernel.lengthscales.assign(_mean_distance(_some(F, _FEW_ROWS, seed)))
-    number = num_latents(likelihood, kwargs.pop("num_latent_gps", 1))
     variable = FeaturePoints(kmeans(F, num_inducing, seed=seed))
-    given = {"num_data": len(X), "num_latent_gps": number} | kwargs
-    return BSVM(deep, likelihood, variable, **given)
+    return BSVM(deep, likelihood, variable, **{"num_data": len(X)} | kwargs)
 
 
 def feature_points(kernel: DeepKernel, X: Any, num_inducing: int, *, seed: int = 0) -> Any:

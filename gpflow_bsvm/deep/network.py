@@ -57,8 +57,14 @@ def input_shape_of(features: Any, input_shape: Sequence[int] | None) -> tuple[in
     """
     :param input_shape: of one row, as the network takes it; None: as the network says.
     :return: the shape.
-    :raise ValueError: if neither says it, or they say different things.
+    :raise ValueError: if neither says it, they say different things, or there are several inputs.
     """
+    inputs = getattr(features, "inputs", None) if getattr(features, "built", False) else None
+    if isinstance(inputs, (list, tuple, dict)) and len(inputs) > 1:
+        raise ValueError(
+            f"the network has {len(inputs)} inputs, and is given one here, the rows of X: make it "
+            "a network of one input, which takes the columns apart itself"
+        )
     own = getattr(features, "input_shape", None) if getattr(features, "built", False) else None
     known = tuple(own[1:]) if isinstance(own, tuple) and None not in own[1:] else None
     if input_shape is None and known is None:
@@ -72,6 +78,17 @@ def input_shape_of(features: Any, input_shape: Sequence[int] | None) -> tuple[in
     return shape
 
 
+def dtype_of(features: Any) -> tf.DType:
+    """
+    :return: the widest of its weights: a container of layers in double precision says that it
+        computes in single.
+    """
+    weights = features.weights if getattr(features, "built", False) else ()
+    dtypes = [tf.as_dtype(weight.dtype) for weight in weights]
+    own = tf.as_dtype(getattr(features, "compute_dtype", None) or tf.float32)
+    return max((d for d in dtypes if d.is_floating), key=lambda d: d.size, default=own)
+
+
 def call(
     features: Any, X: tf.Tensor, input_shape: tuple[int, ...], training: bool = False
 ) -> tf.Tensor:
@@ -82,8 +99,7 @@ def call(
     :raise ValueError: for X of another width, or if the network does not give vectors.
     """
     check_width(X.shape[-1], input_shape)
-    dtype = tf.as_dtype(getattr(features, "compute_dtype", None) or tf.float32)
-    rows = tf.reshape(tf.cast(X, dtype), [-1, *input_shape])
+    rows = tf.reshape(tf.cast(X, dtype_of(features)), [-1, *input_shape])
     F = tf.convert_to_tensor(features(rows, training=training))
     if F.shape.rank != 2:
         raise ValueError(
@@ -110,14 +126,14 @@ def normalised(features: Any, F: AnyNDArray, input_shape: tuple[int, ...]) -> An
     :param F: [N, Q], what the network gives.
     :return: a network that ends with batch normalisation, whose moving averages are those of F.
     """
-    last = keras_of(features).layers.BatchNormalization(
+    keras, dtype = keras_of(features), dtype_of(features).name
+    last = keras.layers.BatchNormalization(
         center=False,
         scale=False,
         momentum=_MOMENTUM,
         epsilon=_EPSILON,
-        dtype=features.dtype,
+        dtype=dtype,
     )
-    made = keras_of(features).Sequential([features, last])
-    made.build((None, *input_shape))
+    made = keras.Sequential([keras.Input(input_shape, dtype=dtype), features, last])
     last.set_weights([F.mean(axis=0), F.var(axis=0)])
     return made

@@ -20,7 +20,7 @@ from ..data.pieces import Origin
 from ..data.readers import Reader
 from ..data.sources import Source
 from ..likelihoods.hooks import check_labels, is_shift_invariant
-from ..likelihoods.labels import is_scalar
+from ..likelihoods.labels import label_columns
 from .natural import Natural
 from .projection import Features, Prior
 
@@ -73,7 +73,7 @@ class Model(Protocol):
 def check_model(model: Any) -> None:
     """
     :raise TypeError: if `model` is none that the package's algorithms can fit.
-    :raise ValueError: for a `num_data` that is not positive.
+    :raise ValueError: for a `num_data` that is no number of rows.
     """
     if not all(hasattr(model, name) for name in ("projector", "natural", "assign_natural")):
         own = "its to_bsvm()" if hasattr(model, "to_bsvm") else "gpflow_bsvm.models.BSVM"
@@ -82,8 +82,19 @@ def check_model(model: Any) -> None:
             f"{type(model).__name__} has no closed-form steps: use {own} in its place, or one of "
             "GPflow's optimisers"
         )
-    if model.num_data is not None and not float(model.num_data) > 0:
-        raise ValueError(f"the model's num_data must be positive or None, got {model.num_data}")
+    check_num_data(model.num_data)
+
+
+def check_num_data(num_data: Any) -> None:
+    """:raise ValueError: unless this is a number of rows, or None."""
+    try:
+        known = num_data is None or (float(num_data) > 0 and float(num_data).is_integer())
+    except (TypeError, ValueError):
+        known = False
+    if not known:
+        raise ValueError(
+            f"the model's num_data must be a positive whole number or None, got {num_data!r}"
+        )
 
 
 def shares_shifts(model: Model) -> tf.Tensor:
@@ -202,10 +213,13 @@ def check_width(model: Model, X: Any, Y: Any = None) -> None:
     for what, width in widths:
         if width != X.shape[-1]:
             raise ValueError(f"X has {X.shape[-1]} columns, {what} {width}; they must agree")
-    if is_scalar(model.likelihood) and Y is not None and Y.shape[-1] != model.num_features[0]:
+    num_latents = model.num_features[0]
+    columns = label_columns(model.likelihood, num_latents)
+    if Y is not None and columns not in (None, Y.shape[-1]):
+        index = " and then the number of a likelihood" * (columns > num_latents)
         raise ValueError(
-            f"Y has {Y.shape[-1]} columns and the model {model.num_features[0]} latent functions; "
-            "this likelihood needs one label per latent function (shape [N, num_latent_gps])"
+            f"Y has {Y.shape[-1]} columns and the model {num_latents} latent functions; this "
+            f"likelihood needs one label per latent function{index} (shape [N, {columns}])"
         )
 
 

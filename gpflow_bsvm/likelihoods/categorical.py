@@ -10,14 +10,8 @@ from check_shapes import inherit_check_shapes
 from gpflow.base import TensorType
 
 from .base import Classification
-from .labels import check_columns, check_latents
+from .labels import CLASS_COLUMN, check_class_labels, check_columns, check_latents
 from .penalty import Bound, Penalized
-
-#: What labels must be, and what to do with those that are something else.
-_COLUMN = (
-    "class labels must be one column of integers",
-    "for one-hot rows use Y.argmax(axis=1)[:, None]",
-)
 
 
 class CategoricalLikelihood(Classification):
@@ -56,12 +50,8 @@ class CategoricalLikelihood(Classification):
         :param minibatch: whether classes may be absent.
         :raise ValueError: unless Y is one column of integers 0..C-1 with a row of every class.
         """
-        labels = np.asarray(Y)
-        check_columns(labels, 1, *_COLUMN)
-        found, last = np.unique(labels), self.num_classes - 1
-        wrong = found[(found != np.round(found)) | (found < 0) | (found > last)]
-        if len(wrong):
-            raise ValueError(f"class labels must be integers in 0..{last}, got {wrong[0]}")
+        check_columns(np.asarray(Y), 1, *CLASS_COLUMN)
+        found = check_class_labels(Y, self.num_classes)
         absent = np.setdiff1d(np.arange(self.num_classes), found)
         if len(absent) and not minibatch:
             raise ValueError(
@@ -85,7 +75,7 @@ class CategoricalLikelihood(Classification):
         :raise ValueError: unless Y is one column, and see `latents`.
         """
         like, column = self.latents(F), tf.convert_to_tensor(Y)
-        check_columns(column, 1, *_COLUMN)
+        check_columns(column, 1, *CLASS_COLUMN)
         column = tf.cast(column, like.dtype)
         classes = tf.range(self.num_classes, dtype=like.dtype)
         hot = tf.cast(tf.equal(column, classes), like.dtype)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from gpflow.likelihoods import Likelihood
+
+from .labels import check_gpflows_labels
 
 
 class Hook(enum.Enum):
@@ -78,9 +81,14 @@ def check_hooks(likelihood: Likelihood, needs: Iterable[Hook], instead: str = ""
 
 
 def check_labels(likelihood: Likelihood, Y: Any, *, minibatch: bool = False) -> None:
-    """:raise ValueError: if the likelihood's own `check_labels`, where it has one, objects to Y."""
+    """
+    :raise ValueError: if the likelihood's own `check_labels`, where it has one, objects to Y; for
+        labels that a classifier of GPflow does not know.
+    """
     if has_hook(likelihood, Hook.CHECK_LABELS):
         likelihood.check_labels(Y, minibatch=minibatch)
+    else:
+        check_gpflows_labels(likelihood, Y, partial(check_labels, minibatch=True))
 
 
 def check_learnable(likelihood: Likelihood) -> None:

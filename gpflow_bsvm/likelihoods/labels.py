@@ -7,13 +7,30 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 from gpflow.base import AnyNDArray, TensorType
-from gpflow.likelihoods import Likelihood, ScalarLikelihood
+from gpflow.likelihoods import (
+    Likelihood,
+    MultiClass,
+    ScalarLikelihood,
+    Softmax,
+    SwitchedLikelihood,
+)
 from gpflow.utilities import to_default_float
 
+#: What class labels must be, and what to do with those that are something else.
+CLASS_COLUMN = (
+    "class labels must be one column of integers",
+    "for one-hot rows use Y.argmax(axis=1)[:, None]",
+)
 
-def is_scalar(likelihood: Likelihood) -> bool:
-    """:return: whether every latent function has a column of labels, as for two classes."""
-    return isinstance(likelihood, ScalarLikelihood)
+
+def label_columns(likelihood: Likelihood, num_latents: int) -> int | None:
+    """
+    :return: how many columns Y has where every latent function has its own, as for two classes
+        (and one more for the index of a `SwitchedLikelihood`); else None.
+    """
+    if not isinstance(likelihood, ScalarLikelihood):
+        return None
+    return num_latents + isinstance(likelihood, SwitchedLikelihood)
 
 
 def is_binary(likelihood: Likelihood, num_latents: int) -> bool:
@@ -21,16 +38,17 @@ def is_binary(likelihood: Likelihood, num_latents: int) -> bool:
     return num_latents == 1 or likelihood.observation_dim == 1
 
 
-def num_latents(likelihood: Likelihood, num_columns: int = 1) -> int:
+def num_latents(likelihood: Likelihood, num_columns: int | None = None) -> int:
     """
-    :return: L of a model for labels Y [N, num_columns].
+    :return: L of a model for labels Y [N, num_columns]; None: for one label a row.
     :raise TypeError: for what is no likelihood, such as its name.
     """
     if not isinstance(likelihood, Likelihood):
         raise TypeError(
             f"expected a likelihood, such as gpflow_bsvm.likelihoods.Hinge(), got {likelihood!r}"
         )
-    return likelihood.latent_dim or num_columns
+    columns = (num_columns or 1) - (num_columns is not None and _is_switched(likelihood))
+    return int(likelihood.latent_dim or max(columns, 1))
 
 
 def check_latents(likelihood: Likelihood, F: tf.Tensor) -> None:
@@ -44,9 +62,14 @@ def check_latents(likelihood: Likelihood, F: tf.Tensor) -> None:
 
 def check_one_label(likelihood: Likelihood, num_latents: int) -> None:
     """
-    :raise ValueError: if a row has several binary labels.
+    :raise ValueError: if a row has several binary labels, or a likelihood of its own.
     """
-    if is_scalar(likelihood) and num_latents > 1:
+    if _is_switched(likelihood):
+        raise ValueError(
+            "a SwitchedLikelihood predicts a column for each of its likelihoods, which are no "
+            "classes: take the column of the one that you mean from model.predict_y"
+        )
+    if label_columns(likelihood, num_latents) not in (None, 1):
         raise ValueError(
             f"a row has {num_latents} binary labels here; one is needed (of C classes "
             "CrammerSinger or OneVsRest make one label)"
@@ -73,6 +96,45 @@ def check_columns(Y: Any, columns: int | None, what: str, otherwise: str = "") -
         hint = "use Y[:, None]" if not batch else otherwise
         shape = tuple(Y.shape)
         raise ValueError(f"{what}, got shape {shape}{hint and f'; {hint}'}")
+
+
+def check_class_labels(Y: Any, num_classes: int, what: str = "class labels") -> AnyNDArray:
+    """
+    :return: the labels that are there.
+    :raise ValueError: unless all are whole numbers in 0..C-1.
+    """
+    found: AnyNDArray = np.unique(np.asarray(Y))
+    wrong = found[(found != np.round(found)) | (found < 0) | (found >= num_classes)]
+    if len(wrong):
+        raise ValueError(f"{what} must be integers in 0..{num_classes - 1}, got {wrong[0]}")
+    return found
+
+
+def check_gpflows_labels(likelihood: Likelihood, Y: Any, check: Any) -> None:
+    """
+    :param check: a function of a likelihood and of labels, for the parts of a `SwitchedLikelihood`.
+    :raise ValueError: for labels that a likelihood of GPflow takes, and computes nonsense of.
+    """
+    if isinstance(likelihood, (Softmax, MultiClass)):
+        check_columns(Y, 1, *CLASS_COLUMN)
+        check_class_labels(Y, likelihood.latent_dim or 1)
+    if _is_switched(likelihood):
+        Y, parts = np.asarray(Y), likelihood.likelihoods
+        check_class_labels(Y[:, -1], len(parts), "numbers of likelihoods, Y's last column,")
+        for n, part in enumerate(parts):
+            if (Y[:, -1] == n).any():
+                check(part, Y[Y[:, -1] == n, :-1])
+
+
+def class_numbers(likelihood: Likelihood, Y: Any) -> Any:
+    """:return: Y as the likelihood takes it: GPflow's `Softmax` looks classes up, by integers."""
+    if not isinstance(likelihood, Softmax):
+        return Y
+    return tf.cast(Y, tf.int64) if tf.is_tensor(Y) else np.asarray(Y).astype(np.int64)
+
+
+def _is_switched(likelihood: Likelihood) -> bool:
+    return isinstance(likelihood, SwitchedLikelihood)
 
 
 def check_binary_labels(Y: Any, *, minibatch: bool = False) -> None:

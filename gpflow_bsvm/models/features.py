@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import gpflow
 import numpy as np
 import tensorflow as tf
+from gpflow.base import RegressionData
 from gpflow.covariances import Kuu
 from gpflow.kernels import MultioutputKernel
 from gpflow.posteriors import (
@@ -22,10 +23,11 @@ from gpflow.posteriors import (
 from gpflow.utilities import parameter_dict
 
 from ..data.checks import duplicate_rows
-from ..engine.contracts import plain_points
+from ..engine.contracts import check_num_data, plain_points
 from ..engine.networks import networks_in
 from ..engine.projection import Prior, Projector, compiled_prior_factor
-from ..likelihoods.labels import num_latents
+from ..likelihoods.hooks import check_labels
+from ..likelihoods.labels import class_numbers
 
 #: Escalated jitter stops here: beyond it the model would no longer be the one asked for.
 MAX_JITTER = 1e-2
@@ -49,12 +51,14 @@ class SparseFeatures:
     def _check_features(self) -> None:
         """
         :raise ValueError: for kernels and inducing variables whose latent functions are mixed or
-            correlated under q; if the likelihood needs another number of latent functions.
+            correlated under q; if the likelihood needs another number of latent functions; for a
+            `num_data` that is no number of rows.
         """
         self._jitter = None
         self._refuse_mixed_latents()
         self._warn_of_duplicates()
-        needed = num_latents(self.likelihood, self.num_latent_gps)
+        check_num_data(getattr(self, "num_data", None))
+        needed = self.likelihood.latent_dim or self.num_latent_gps
         if needed != self.num_latent_gps:
             raise ValueError(
                 f"{type(self.likelihood).__name__} needs num_latent_gps={needed}, "
@@ -141,6 +145,23 @@ class SparseFeatures:
     def projector(self) -> Projector:
         """:return: X [N, D] -> features, at the present hyperparameters."""
         return Projector(self.prior, self.prior_factor())
+
+    def _labelled(self, data: RegressionData) -> RegressionData:
+        """
+        :return: X and Y as the likelihood takes it.
+        :raise ValueError: outside of a graph, for labels that it does not know.
+        """
+        X, Y = data
+        if tf.executing_eagerly():
+            check_labels(self.likelihood, Y, minibatch=True)
+        return X, class_numbers(self.likelihood, Y)
+
+    def predict_log_density(
+        self, data: RegressionData, full_cov: bool = False, full_output_cov: bool = False
+    ) -> tf.Tensor:
+        """As in `gpflow.models.GPModel`."""
+        model: Any = super()
+        return model.predict_log_density(self._labelled(data), full_cov, full_output_cov)
 
     @contextlib.contextmanager
     def _own_jitter(self) -> Iterator[None]:

@@ -16,7 +16,6 @@ from gpflow.utilities import positive, triangular
 from scipy.stats import norm
 
 from ..checks import check_whole
-from ..likelihoods.labels import num_latents
 from .sparse import BSVM
 
 
@@ -162,7 +161,6 @@ class LinearBSVM(BSVM):
         """
         check_whole(1, num_features=num_features)
         kernel = WeightKernel(num_features, prior_covariance, bias)
-        kwargs.setdefault("num_latent_gps", num_latents(likelihood))
         super().__init__(kernel, likelihood, Weights(kernel), **kwargs)
 
     def weights(self) -> tuple[AnyNDArray, AnyNDArray]:

@@ -16,6 +16,7 @@ from ..engine.contracts import check_width
 from ..engine.natural import Natural, to_mean_and_root, to_natural, whiten
 from ..engine.natural_gradient import natural_gradient_step
 from ..engine.shared_graph import Compiled
+from ..likelihoods.labels import num_latents
 from .features import SparseFeatures
 
 
@@ -52,6 +53,8 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
         """
         Arguments as in `gpflow.models.SVGP`.
 
+        `num_latent_gps` is as many as likelihood or kernel need, where it is not given.
+
         :raise ValueError: for `q_diag=True`; for kernels and inducing variables whose latent
             functions are mixed or correlated under q (closed-form steps treat each by itself); if
             the likelihood needs another number of latent functions.
@@ -61,6 +64,8 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
                 "BSVM needs a full q_sqrt (q_diag=False): its closed-form step gives a full "
                 "covariance; for a diagonal one use gpflow.models.SVGP with the same likelihood"
             )
+        number = getattr(kernel, "num_latent_gps", num_latents(likelihood))
+        kwargs.setdefault("num_latent_gps", number)
         super().__init__(kernel, likelihood, inducing_variable, q_diag=False, **kwargs)
         self._check_features()
 
@@ -104,6 +109,10 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
         self.assign_natural(natural_gradient_step(self, data, learning_rate))
 
     # --- GPflow's methods, under the jitter that this model needs ------------------------------
+
+    def elbo(self, data: RegressionData) -> tf.Tensor:
+        """As in `gpflow.models.SVGP`."""
+        return super().elbo(self._labelled(data))
 
     @inherit_check_shapes
     def prior_kl(self) -> tf.Tensor:

@@ -18,6 +18,8 @@ from ..engine.projected_data import ProjectedData
 from ..engine.projection import Projected
 from ..engine.shared_graph import Compiled
 from ..engine.statistics import compiled_marginals
+from ..likelihoods.hooks import check_labels
+from ..likelihoods.labels import class_numbers
 
 
 def predict_marginals(
@@ -123,6 +125,8 @@ def map_labelled(
     """
     if holds_arrays(data):
         X, Y = data
+        check_labels(model.likelihood, Y, minibatch=True)
+        Y = class_numbers(model.likelihood, Y)
         return map_f(model, X, function, chunk_rows, tf.convert_to_tensor(Y))
     look = _seen_from(model, lambda rows, *f: function(rows.batch.X, *f, rows.batch.Y))
     return map_over(ProjectedData(model, open_data(model, data)), look)

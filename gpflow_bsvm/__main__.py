@@ -1,0 +1,8 @@
+"""`python -m gpflow_bsvm`, as `gpflow-bsvm`."""
+
+import sys
+
+from .cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())
