@@ -368,9 +368,13 @@ def test_a_target_without_gradients():
 def test_a_saturated_target_is_not_silent():
     steep = lambda X: softmax(1e5 * X)  # noqa: E731
     y = predict_probabilities(steep, X).argmax(axis=1)
-    with pytest.warns(UserWarning, match="20 of 20 rows have the gradient 0"):
+    with pytest.warns(UserWarning, match="20 of 20 rows have the gradient 0 .* is saturated"):
         moved = fgsm(steep, X, y, 0.1, **NO_LIMITS)
     np.testing.assert_array_equal(moved, X)
+    rows = X, (y > 0)[:, None].astype(float)
+    unfitted = gpflow.models.VGP(rows, gpflow.kernels.Matern32(), gpflow.likelihoods.Bernoulli())
+    with pytest.warns(UserWarning, match="gives all classes the same probability there: was it f"):
+        fgsm(unfitted, *rows, 0.1, **NO_LIMITS)
 
 
 def test_bad_input(binary, several):
@@ -406,6 +410,8 @@ def test_bad_input(binary, several):
         pgd(several, X, y, 0.1, step=-1, **NO_LIMITS)
     with pytest.raises(ValueError, match="num_classes must be at least 2"):
         art_classifier(several, (2,), 1)
+    with pytest.raises(ValueError, match="num_classes is 4, and the target has 3 classes"):
+        art_classifier(several, (2,), 4)
     for scores, match in (([[1]], "must be"), ([], "must be"), ([np.nan], "hold NaN")):
         with pytest.raises(ValueError, match=f"scores of `other` {match}"):
             detection_auc([1], scores)

@@ -441,3 +441,12 @@ def test_bad_rates_are_refused(data, rate):
     with pytest.raises(ValueError, match="learning_rate must be in"):
         model.natgrad_step(data, rate)
     assert_same_state(state(model), before, 0)
+
+
+def test_a_frozen_model_predicts_and_is_not_fitted(data):
+    model = make_model(data)
+    frozen = gpflow.utilities.freeze(model)
+    np.testing.assert_array_equal(frozen.predict_y(data[0])[0], model.predict_y(data[0])[0])
+    for fit in (gb.fit, lambda model, data: model.natgrad_step(data, 0.5)):
+        with pytest.raises(TypeError, match=r"was frozen \(gpflow.utilities.freeze\)"):
+            fit(frozen, data)

@@ -306,6 +306,34 @@ def images(*layers, shape=(4, 4, 1)):
     return tf_keras.Sequential([tf_keras.layers.InputLayer(shape), *layers])
 
 
+@pytest.mark.parametrize("name", KERAS)
+def test_a_network_in_double_precision_is_run_in_it(rows, name):
+    """Its container says float32: features to 1e-15, and gradients as differences of 1e-5 say."""
+    Input, Dense = KERAS[name].Input, KERAS[name].layers.Dense
+    layers = [Input((2,), dtype="float64"), Dense(3, "tanh", dtype="float64")]
+    network = KERAS[name].Sequential(layers)
+    model = hybrid(network, gb.likelihoods.Hinge(), rows[0], 8)
+    W, b = (np.asarray(weight) for weight in network.weights)
+    X = rows[0]
+    F = DeepKernel(network, model.kernel.kernel).features_of(X)
+    np.testing.assert_allclose(F, np.tanh(X @ W + b), rtol=1e-13, atol=1e-15)
+    assert {tf.as_dtype(w.dtype) for w in model.kernel.features.weights} == {tf.float64}
+    model.natgrad_step(rows, 0.5)
+    found = gb.adversarial.loss_gradient(model, X[:3], rows[1][:3, 0])
+    step = np.array([1e-5, 0.0])
+    up, down = (model.predict_log_density((X[:3] + e, rows[1][:3])) for e in (step, -step))
+    np.testing.assert_allclose(found[:, 0], -(up - down) / 2e-5, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("name", KERAS)
+def test_a_network_of_two_inputs_is_refused(name):
+    Input, layers = KERAS[name].Input, KERAS[name].layers
+    inputs = [Input((2,)), Input((2,))]
+    network = KERAS[name].Model(inputs, layers.Dense(2)(layers.Concatenate()(inputs)))
+    with pytest.raises(ValueError, match="the network has 2 inputs, and is given one here"):
+        DeepKernel(network, gpflow.kernels.Matern32())
+
+
 def test_networks_that_cannot_be_used(rows):
     layers = tf_keras.layers
     flat = images(layers.Flatten(), layers.Dense(2))

@@ -31,6 +31,8 @@ from .targets import Target
 CHUNK_ROWS = 256
 #: Of an iterated attack, the way that all steps could go together, in radii (Madry et al. 2018).
 _REACH = 2.5
+#: Probabilities that differ by less are those of a model that knows nothing.
+_EVEN = 1e-9
 
 
 def loss_gradient(target: Any, X: Any, y: Any, *, chunk_rows: int = CHUNK_ROWS) -> AnyNDArray:
@@ -183,12 +185,20 @@ def _gradient(target: Target, X: tf.Tensor, label: tf.Tensor) -> tf.Tensor:
         )
     if still := int((largest == 0).sum()):
         warnings.warn(
-            f"{still} of {len(X)} rows have the gradient 0 and stay where they are: the target is "
-            "saturated there (its probability is 1 to rounding), not robust; of a network give the "
-            "logits",
+            f"{still} of {len(X)} rows have the gradient 0 and stay where they are: the target "
+            + _why_still(target, X),
             stacklevel=2,
         )
     return gradient
+
+
+def _why_still(target: Target, X: tf.Tensor) -> str:
+    if np.ptp(target.probabilities(X).numpy(), axis=-1).max() < _EVEN:
+        return "gives all classes the same probability there: was it fitted?"
+    return (
+        "is saturated there (its probability is 1 to rounding), not robust; of a network give the "
+        "logits"
+    )
 
 
 def differentiate(function: Callable[[tf.Tensor], tf.Tensor], X: tf.Tensor) -> tf.Tensor:

@@ -32,11 +32,15 @@ def art_classifier(
     :param clip: limits of X; None: there are none.
     :param dtype: in which the target takes X: for a model GPflow's default float.
     :raise ImportError: without the extra `adversarial`.
-    :raise ValueError: for fewer than two classes.
+    :raise ValueError: for another number of classes than the target has.
     """
     check_whole(2, num_classes=num_classes)
     classification = require("art.estimators.classification", "adversarial")
     attacked = target_of(target)
+    row = tf.zeros([1, *input_shape], dtype)
+    found = int(attacked.probabilities(row).shape[1])
+    if found != num_classes:
+        raise ValueError(f"num_classes is {num_classes}, and the target has {found} classes")
 
     def predict(X: tf.Tensor, training: bool = False) -> tf.Tensor:
         return attacked.probabilities(tf.cast(X, dtype))

@@ -72,7 +72,7 @@ class Model(Protocol):
 
 def check_model(model: Any) -> None:
     """
-    :raise TypeError: if `model` is none that the package's algorithms can fit.
+    :raise TypeError: if `model` is none that the package's algorithms can fit, or was frozen.
     :raise ValueError: for a `num_data` that is no number of rows.
     """
     if not all(hasattr(model, name) for name in ("projector", "natural", "assign_natural")):
@@ -83,6 +83,11 @@ def check_model(model: Any) -> None:
             "GPflow's optimisers"
         )
     check_num_data(model.num_data)
+    if isinstance(getattr(model, "q_mu", None), tf.Tensor):
+        raise TypeError(
+            "the model was frozen (gpflow.utilities.freeze): its parameters are constants now, for "
+            "predictions; fit the model that it was made of"
+        )
 
 
 def check_num_data(num_data: Any) -> None:

@@ -31,7 +31,7 @@ import tensorflow_probability as tfp
 from .structure import Structure, look_into, open_shape
 
 #: Graphs kept per function; the least recently used one goes first.
-_CACHE_SIZE = 64
+_CACHE_SIZE = 16
 #: Those of the fit under way that no other may use.
 _OF_THIS_FIT: ContextVar[dict[Hashable, Any] | None] = ContextVar("of_this_fit", default=None)
 

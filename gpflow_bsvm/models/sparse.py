@@ -12,7 +12,7 @@ from gpflow.kernels import Kernel
 from gpflow.posteriors import BasePosterior, PrecomputeCacheType
 
 from ..data.checks import check_data, check_dtype
-from ..engine.contracts import check_width
+from ..engine.contracts import check_model, check_width
 from ..engine.natural import Natural, to_mean_and_root, to_natural, whiten
 from ..engine.natural_gradient import natural_gradient_step
 from ..engine.shared_graph import Compiled
@@ -103,6 +103,7 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
         :param learning_rate: rho in (0, 1]; 1 on all the data is a step of coordinate ascent.
         :raise ValueError: for a learning rate outside (0, 1], or (outside of a graph) bad data.
         """
+        check_model(self)
         if tf.executing_eagerly():
             data = check_data(self.likelihood, *data, minibatch=True)
             check_width(self, *data)
