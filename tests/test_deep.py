@@ -44,7 +44,7 @@ def network(name="tf_keras", *, dropout=0.0, seed=1):
 
 
 def make(rows, name="tf_keras", likelihood=None, **kwargs):
-    return hybrid(network(name, **kwargs), likelihood or Hinge(), rows[0], 6, normalise=False)
+    return hybrid(network(name, **kwargs), likelihood or Hinge(), rows[0], 6, normalize=False)
 
 
 def weights(model):
@@ -184,7 +184,7 @@ def test_spectral_normalisation_bounds_a_layer(rows):
     keras.utils.set_random_seed(0)
     wide = layers.Dense(5, kernel_initializer=keras.initializers.RandomNormal(0, 3, seed=0))
     features = keras.Sequential([layers.Input((D,)), layers.SpectralNormalization(wide, 20)])
-    model = hybrid(features, Hinge(), rows[0], 6, normalise=False)
+    model = hybrid(features, Hinge(), rows[0], 6, normalize=False)
     assert np.linalg.norm(wide.kernel.numpy(), 2) > 3
     ML2(batch_size=N, max_steps=4, every=1, network_optimizer=1e-6).run(model, rows)
     # Twenty iterations a step find the largest singular value, from single precision on.
@@ -310,7 +310,7 @@ def images(*layers, shape=(4, 4, 1)):
 def test_a_network_in_double_precision_is_run_in_it(rows, name):
     """Its container says float32: features to 1e-15, and gradients as differences of 1e-5 say."""
     Input, Dense = KERAS[name].Input, KERAS[name].layers.Dense
-    layers = [Input((2,), dtype="float64"), Dense(3, "tanh", dtype="float64")]
+    layers = [Input((D,), dtype="float64"), Dense(3, "tanh", dtype="float64")]
     network = KERAS[name].Sequential(layers)
     model = hybrid(network, gb.likelihoods.Hinge(), rows[0], 8)
     W, b = (np.asarray(weight) for weight in network.weights)
@@ -320,7 +320,7 @@ def test_a_network_in_double_precision_is_run_in_it(rows, name):
     assert {tf.as_dtype(w.dtype) for w in model.kernel.features.weights} == {tf.float64}
     model.natgrad_step(rows, 0.5)
     found = gb.adversarial.loss_gradient(model, X[:3], rows[1][:3, 0])
-    step = np.array([1e-5, 0.0])
+    step = np.eye(D)[0] * 1e-5
     up, down = (model.predict_log_density((X[:3] + e, rows[1][:3])) for e in (step, -step))
     np.testing.assert_allclose(found[:, 0], -(up - down) / 2e-5, rtol=1e-6, atol=1e-8)
 

@@ -187,7 +187,7 @@ class Hybrid(Trained):
         X: np.ndarray,
         seed: int = 0,
         likelihood: Any = None,
-        normalise: bool = True,
+        normalize: bool = True,
         **options: Any,
     ) -> None:
         """
@@ -197,7 +197,7 @@ class Hybrid(Trained):
         likelihood = likelihood or OneVsRestLevelHinge(NUM_CLASSES)
         with self.clock():
             self.model: BSVM = hybrid(
-                features, likelihood, X, NUM_POINTS, normalise=normalise, seed=seed
+                features, likelihood, X, NUM_POINTS, normalize=normalize, seed=seed
             )
         rates = {"learning_rate": 0.1, "optimizer": 0.01, "network_optimizer": 1e-3}
         self._options = {"batch_size": BATCH, "every": 1, "seed": seed, **rates, **options}

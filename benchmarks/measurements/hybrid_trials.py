@@ -28,7 +28,7 @@ def run() -> Iterator[dict]:
     trials: dict[str, dict[str, Any]] = {
         "levels": {},
         "Crammer-Singer": {"likelihood": CrammerSinger(NUM_CLASSES, penalty=4.0)},
-        "not normalised": {"normalise": False},
+        "not normalised": {"normalize": False},
         "warm-up": {"warm_up": len(data.X) // BATCH},
     }
     for label, options in trials.items():

@@ -32,7 +32,7 @@ def hybrid(
     *,
     kernel: Kernel | None = None,
     input_shape: Any = None,
-    normalise: bool = True,
+    normalize: bool = True,
     seed: int = 0,
     **kwargs: Any,
 ) -> BSVM:
@@ -54,7 +54,7 @@ def hybrid(
     :param num_inducing: M.
     :param kernel: on the features; None: `SquaredExponential` as above, of variance 4.
     :param input_shape: see `DeepKernel`.
-    :param normalise: end the network with a layer of batch normalisation, without parameters of its
+    :param normalize: end the network with a layer of batch normalisation, without parameters of its
         own: else a few steps can take the features of a new network, which are small, out of the
         points' reach, and a kernel that is 0 everywhere has no gradient.
     :param seed: of the rows that are looked at, and of k-means.
@@ -64,7 +64,7 @@ def hybrid(
     X = as_matrix(X, "X")
     deep = DeepKernel(features, kernel or SquaredExponential(4.0), input_shape)
     F = _features_of_some(deep, X, num_inducing, seed)
-    if normalise:
+    if normalize:
         features = normalised(features, F, deep.input_shape)
         deep = DeepKernel(features, deep.kernel, deep.input_shape)
         F = _features_of_some(deep, X, num_inducing, seed)

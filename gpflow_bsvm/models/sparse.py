@@ -103,8 +103,8 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
         :param learning_rate: rho in (0, 1]; 1 on all the data is a step of coordinate ascent.
         :raise ValueError: for a learning rate outside (0, 1], or (outside of a graph) bad data.
         """
-        check_model(self)
         if tf.executing_eagerly():
+            check_model(self)
             data = check_data(self.likelihood, *data, minibatch=True)
             check_width(self, *data)
         self.assign_natural(natural_gradient_step(self, data, learning_rate))
