@@ -24,7 +24,7 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.adversarial import detection_auc, doubts, fgsm, pgd, predict_probabilities
+from gpflow_bsvm.adversarial import class_probabilities, detection_auc, doubts, fgsm, pgd
 
 X, y = load_digits(return_X_y=True)
 X, X_test, y, y_test = train_test_split(X / 16, y, test_size=300, stratify=y, random_state=0)
@@ -39,7 +39,7 @@ gb.fit(model, (X, y[:, None].astype(float)))
 
 
 def accuracy(X):
-    return np.mean(predict_probabilities(model, X).argmax(axis=1) == y_test)
+    return np.mean(class_probabilities(model, X).argmax(axis=1) == y_test)
 
 
 print(f"accuracy {accuracy(X_test):.3f}")

@@ -14,12 +14,12 @@ from gpflow_bsvm.adversarial import (
     Ensemble,
     NetworkTarget,
     art_classifier,
+    class_probabilities,
     detection_auc,
     doubts,
     fgsm,
     loss_gradient,
     pgd,
-    predict_probabilities,
     under_attack,
 )
 from gpflow_bsvm.adversarial.balls import Ball
@@ -107,7 +107,7 @@ def test_gradient_of_the_classifier_is_in_its_users_units():
     expected = by_differences(log_density, wide, h=1e-3)
     np.testing.assert_allclose(loss_gradient(classifier, wide, labels), expected, atol=1e-8)
     np.testing.assert_allclose(
-        predict_probabilities(classifier, wide), classifier.predict_proba(wide), atol=1e-12
+        class_probabilities(classifier, wide), classifier.predict_proba(wide), atol=1e-12
     )
 
 
@@ -141,20 +141,20 @@ def test_gpflows_models_too():
 def test_probabilities_are_those_of_the_prediction(binary, several):
     p = binary.predict_y(X)[0].numpy()
     np.testing.assert_allclose(
-        predict_probabilities(binary, X), np.hstack([1 - p, p]), rtol=0, atol=1e-12
+        class_probabilities(binary, X), np.hstack([1 - p, p]), rtol=0, atol=1e-12
     )
     p = several.predict_y(X)[0].numpy()
-    np.testing.assert_allclose(predict_probabilities(several, X), p, atol=1e-10)
+    np.testing.assert_allclose(class_probabilities(several, X), p, atol=1e-10)
 
 
 @pytest.mark.slow
 def test_an_ensemble_is_the_mean_of_its_members(several):
-    p = predict_probabilities([several, softmax], X)
-    mean = (predict_probabilities(several, X) + predict_probabilities(softmax, X)) / 2
+    p = class_probabilities([several, softmax], X)
+    mean = (class_probabilities(several, X) + class_probabilities(softmax, X)) / 2
     np.testing.assert_allclose(p, mean, atol=1e-12)
     y = three()
     log_density = lambda X: np.log(  # noqa: E731
-        predict_probabilities([several, softmax], X)[np.arange(len(X)), y]
+        class_probabilities([several, softmax], X)[np.arange(len(X)), y]
     )
     gradient = loss_gradient([several, softmax], X, y)
     np.testing.assert_allclose(gradient, by_differences(log_density, X), atol=1e-6)
@@ -234,8 +234,8 @@ def test_no_radius_is_no_attack(binary, norm):
 
 @pytest.mark.slow
 def test_attacks_mislead_and_more_steps_mislead_more(several):
-    y = predict_probabilities(several, X).argmax(axis=1)
-    loss = lambda X: -np.log(predict_probabilities(several, X)[np.arange(len(X)), y])  # noqa: E731
+    y = class_probabilities(several, X).argmax(axis=1)
+    loss = lambda X: -np.log(class_probabilities(several, X)[np.arange(len(X)), y])  # noqa: E731
     fast = fgsm(several, X, y, 0.3, **NO_LIMITS)
     assert (loss(fast) > loss(X)).all()
     iterated = pgd(several, X, y, 0.3, num_steps=10, **NO_LIMITS)
@@ -247,8 +247,8 @@ def test_chunks_change_nothing(several):
     whole = pgd(several, X, y, 0.3, **options)
     np.testing.assert_allclose(pgd(several, X, y, 0.3, chunk_rows=7, **options), whole, atol=1e-9)
     np.testing.assert_allclose(
-        predict_probabilities(several, X, chunk_rows=3),
-        predict_probabilities(several, X),
+        class_probabilities(several, X, chunk_rows=3),
+        class_probabilities(several, X),
         atol=1e-10,
     )
 
@@ -284,7 +284,7 @@ def test_arts_attacks_on_our_models_are_ours(several):
     classifier, hot = art_classifier(several, (2,), 3, clip=clip), np.eye(3)[y]
     # ART rounds to single precision: so do we, beforehand.
     start = X.astype(np.float32).astype(float)
-    p, gradient = predict_probabilities(several, start), loss_gradient(several, start, y)
+    p, gradient = class_probabilities(several, start), loss_gradient(several, start, y)
     single = {"rtol": 1e-6, "atol": 1e-7}
     np.testing.assert_allclose(classifier.predict(start), p, **single)
     np.testing.assert_allclose(classifier.loss_gradient(start, hot), gradient, **single)
@@ -331,13 +331,13 @@ def test_detection_is_the_chance_of_the_greater_score():
 
 
 def test_under_attack_is_made_of_its_parts(several):
-    y = predict_probabilities(several, X).argmax(axis=1)
+    y = class_probabilities(several, X).argmax(axis=1)
     none, strong = under_attack(several, X, y, [0, 0.6], **NO_LIMITS)
     assert set(none.auc) == {"variation ratio", "entropy"}
     assert none.accuracy == 1
     np.testing.assert_allclose(list(none.auc.values()), 0.5, rtol=1e-12)
     moved = fgsm(several, X, y, 0.6, **NO_LIMITS)
-    right = predict_probabilities(several, moved).argmax(axis=1) == y
+    right = class_probabilities(several, moved).argmax(axis=1) == y
     assert strong.accuracy == right.mean()
     ratio = gb.prediction.variation_ratio
     np.testing.assert_allclose(strong.mean["variation ratio"], ratio(several, moved).mean())
@@ -348,7 +348,7 @@ def test_under_attack_is_made_of_its_parts(several):
 def test_doubts_of_a_network_are_entropies():
     ((name, score),) = doubts(softmax).items()
     assert name == "entropy"
-    p = predict_probabilities(softmax, X)
+    p = class_probabilities(softmax, X)
     np.testing.assert_allclose(score(X), stats.entropy(p, axis=1), rtol=1e-12)
 
 
@@ -367,7 +367,7 @@ def test_a_target_without_gradients():
 
 def test_a_saturated_target_is_not_silent():
     steep = lambda X: softmax(1e5 * X)  # noqa: E731
-    y = predict_probabilities(steep, X).argmax(axis=1)
+    y = class_probabilities(steep, X).argmax(axis=1)
     with pytest.warns(UserWarning, match="20 of 20 rows have the gradient 0 .* is saturated"):
         moved = fgsm(steep, X, y, 0.1, **NO_LIMITS)
     np.testing.assert_array_equal(moved, X)

@@ -16,11 +16,11 @@ import tensorflow as tf
 
 from gpflow_bsvm.adversarial import (
     NetworkTarget,
+    class_probabilities,
     detection_auc,
     doubts,
     fgsm,
     pgd,
-    predict_probabilities,
     under_attack,
 )
 from gpflow_bsvm.likelihoods import CrammerSinger
@@ -97,7 +97,7 @@ def _foreign(
 ) -> Iterator[dict]:
     """The test images of the other set among those of its own."""
     own, foreign = data[name].X_test, data[other].X_test
-    P = predict_probabilities(contender.target, own)
+    P = class_probabilities(contender.target, own)
     accuracy = float(np.mean(P.argmax(axis=1) == data[name].y_test))
     for score, doubt in contender.scores.items():
         values = doubt(foreign)

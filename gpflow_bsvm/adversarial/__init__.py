@@ -1,6 +1,6 @@
 """Inputs that mean to mislead: gradient attacks through whole models, and their detection."""
 
-from .attacks import fgsm, loss_gradient, pgd, predict_probabilities
+from .attacks import class_probabilities, fgsm, loss_gradient, pgd
 from .detection import UnderAttack, detection_auc, doubts, under_attack
 from .ensembles import Ensemble
 from .networks import NetworkTarget
@@ -18,6 +18,6 @@ __all__ = [
     "fgsm",
     "loss_gradient",
     "pgd",
-    "predict_probabilities",
+    "class_probabilities",
     "under_attack",
 ]

@@ -134,7 +134,7 @@ def _iterated(
     return np.asarray(map_over(rows.source, move, *along))
 
 
-def predict_probabilities(target: Any, X: Any, *, chunk_rows: int = CHUNK_ROWS) -> AnyNDArray:
+def class_probabilities(target: Any, X: Any, *, chunk_rows: int = CHUNK_ROWS) -> AnyNDArray:
     """
     Arguments and errors as in `loss_gradient`.
 

@@ -12,7 +12,7 @@ from sklearn.metrics import roc_auc_score
 
 from ..engine.contracts import check_model
 from ..prediction.uncertainty import predictive_entropy, variation_ratio
-from .attacks import fgsm, number_labels, predict_probabilities
+from .attacks import class_probabilities, fgsm, number_labels
 from .ensembles import target_of
 
 #: Of rows X, how much doubt there is of each, [N].
@@ -75,7 +75,7 @@ def under_attack(
     clean, found = {name: score(X) for name, score in scores.items()}, []
     for epsilon in epsilons:
         moved = attack(target, X, y, epsilon, **options)
-        right = predict_probabilities(target, moved).argmax(axis=1) == label
+        right = class_probabilities(target, moved).argmax(axis=1) == label
         attacked = {name: score(moved) for name, score in scores.items()}
         mean = {name: float(np.mean(values)) for name, values in attacked.items()}
         auc = {name: detection_auc(clean[name], values) for name, values in attacked.items()}
@@ -91,7 +91,7 @@ def doubts(target: Any) -> dict[str, Score]:
     try:
         check_model(target)
     except TypeError:
-        return {"entropy": lambda X: entropy(predict_probabilities(target, X), axis=1)}
+        return {"entropy": lambda X: entropy(class_probabilities(target, X), axis=1)}
     return {
         "variation ratio": lambda X: variation_ratio(target, X),
         "entropy": lambda X: predictive_entropy(target, X),
