@@ -105,6 +105,7 @@ class Metric:
     greater_is_better: bool = False
 
 
+#: All of them, by name.
 METRICS = {
     "error": Metric("error", error, "fraction"),
     "brier": Metric("Brier", brier, "squared probability"),
