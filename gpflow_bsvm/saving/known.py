@@ -22,6 +22,8 @@ from ..models import linear
 
 #: An attribute by its name, or what is made of the object.
 Argument = str | Callable[[Any], Any]
+#: Of a value that a file gives: whether it may be what it is said to be.
+Fits = Callable[[Any], bool]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,13 +32,13 @@ class Recipe:
     How an object is made again.
 
     :ivar arguments: of the constructor, and where each is read from.
-    :ivar state: attributes that are set afterwards; those that hold a parameter or a variable are
-        in any case.
+    :ivar state: attributes that are set afterwards, and what tells whether a value may be one.
+        Those that hold a parameter or a variable are set in any case.
     """
 
     cls: type
     arguments: Mapping[str, Argument]
-    state: tuple[str, ...] = ()
+    state: Mapping[str, Fits] = dataclasses.field(default_factory=dict)
 
 
 def same(names: str, **others: Argument) -> dict[str, Argument]:
@@ -55,8 +57,18 @@ def _covariance(kernel: linear.WeightKernel) -> Any:
     return np.eye(kernel.num_weights) if hasattr(kernel, "root") else np.ones(kernel.variance.shape)
 
 
+def _is(*types: Any) -> Fits:
+    return lambda value: isinstance(value, types)
+
+
+def _is_positive(value: Any) -> bool:
+    """:return: whether it is a number above 0, or None."""
+    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    return value is None or bool(number and 0 < value < np.inf)
+
+
 def _of(
-    home: ModuleType, names: str, arguments: Mapping[str, Argument], *state: str
+    home: ModuleType, names: str, arguments: Mapping[str, Argument], **state: Fits
 ) -> dict[str, Recipe]:
     """:return: recipes by public names, which stay if a class moves."""
     cls = {name: getattr(home, name) for name in names.split()}
@@ -66,6 +78,7 @@ def _of(
 def _kernels() -> dict[str, Recipe]:
     isotropic = "Cosine Exponential Matern12 Matern32 Matern52 SquaredExponential"
     arc = "order variance weight_variances bias_variance active_dims"
+    patches = "base_kernel image_shape patch_shape weights colour_channels"
     return {
         **_of(kernels, isotropic, same("variance lengthscales active_dims")),
         **_of(kernels, "RationalQuadratic", same("variance lengthscales alpha active_dims")),
@@ -76,6 +89,7 @@ def _kernels() -> dict[str, Recipe]:
         **_of(kernels, "Coregion", same("output_dim rank active_dims")),
         **_of(kernels, "ChangePoints", same("kernels locations steepness")),
         **_of(kernels, "Sum Product SeparateIndependent", same("kernels")),
+        **_of(kernels, "Convolutional", same(patches)),
         **_of(kernels, "SharedIndependent", same("kernel output_dim")),
         **_of(linear, "WeightKernel", same("num_inputs bias", prior_covariance=_covariance)),
         **_of(deep, "DeepKernel", same("features kernel input_shape")),
@@ -96,6 +110,7 @@ def _mean_functions() -> dict[str, Recipe]:
         **_of(functions, "Additive", {"first_part": "add_1", "second_part": "add_2"}),
         **_of(functions, "Product", {"first_part": "prod_1", "second_part": "prod_2"}),
         **_of(functions, "Polynomial", of_powers),
+        **_of(functions, "SwitchedMeanFunction", {"meanfunction_list": "functions"}),
     }
 
 
@@ -106,7 +121,7 @@ def _inducing_variables() -> dict[str, Recipe]:
         "kernel": lambda w: linear.WeightKernel(w.num_inputs, bias=w.shape[0] > w.num_inputs)
     }
     return {
-        **_of(inducing_variables, "InducingPoints", same("Z")),
+        **_of(inducing_variables, "InducingPoints InducingPatches", same("Z")),
         **_of(deep, "FeaturePoints", same("Z")),
         **_of(inducing_variables, "Multiscale", same("Z scales")),
         **_of(inducing_variables, shared, same("inducing_variable")),
@@ -125,10 +140,17 @@ def _likelihoods() -> dict[str, Recipe]:
         **_of(likelihoods, "CrammerSinger OneVsRest", same(f"num_classes {penalized}")),
         **_of(likelihoods, "LevelHinge", same(f"levels link {penalized}")),
         **_of(likelihoods, "OneVsRestLevelHinge", same(f"num_classes levels link {penalized}")),
-        **_of(theirs, "Bernoulli", same("invlink quadrature")),
-        **_of(theirs, "Softmax", same("num_classes"), "num_monte_carlo_points"),
-        **_of(theirs, "MultiClass", same(classes), "num_gauss_hermite_points"),
-        **_of(theirs, "RobustMax", same("num_classes epsilon"), "_squash"),
+        **_of(theirs, "Bernoulli Exponential", same("invlink quadrature")),
+        **_of(theirs, "Gaussian", same("variance scale variance_lower_bound quadrature")),
+        **_of(theirs, "StudentT", same("scale df scale_lower_bound quadrature")),
+        **_of(theirs, "Poisson", same("invlink binsize quadrature")),
+        **_of(theirs, "Gamma", same("invlink shape shape_lower_bound quadrature")),
+        **_of(theirs, "Beta", same("invlink scale scale_lower_bound quadrature")),
+        **_of(theirs, "Ordinal", same("bin_edges quadrature")),
+        **_of(theirs, "SwitchedLikelihood", same("quadrature", likelihood_list="likelihoods")),
+        **_of(theirs, "Softmax", same("num_classes"), num_monte_carlo_points=_is_positive),
+        **_of(theirs, "MultiClass", same(classes), num_gauss_hermite_points=_is_positive),
+        **_of(theirs, "RobustMax", same("num_classes epsilon"), _squash=_is_positive),
         **_of(gpflow.quadrature, "NDiagGHQuadrature", same("dim n_gh")),
     }
 
@@ -150,33 +172,66 @@ def _plain() -> dict[str, Recipe]:
     return found
 
 
+def _is_diagonal(model: gpflow.models.SVGP) -> bool:
+    return len(model.q_sqrt.shape) == 2
+
+
 def _models() -> dict[str, Recipe]:
     prior = "kernel likelihood mean_function num_latent_gps"
-    q, inside = "whiten num_data", ("whiten", "num_data", "_jitter")
+    q, jitter = "whiten num_data", {"_jitter": _is_positive}
+    points = {"inducing_variable": _is(inducing_variables.InducingVariables)}
+    number = {"num_data": _is_positive, **jitter}
     of_weights = same(
         f"likelihood mean_function num_latent_gps {q}",
         num_features=lambda model: model.inducing_variable.num_inputs,
         bias=lambda model: bool(model.kernel.bias),
     )
     of_rank = same("data kernel likelihood rank mean_function")
+    kernel, sites = {"kernel": _is(linear.WeightKernel)}, {"sites": _is(likelihoods.Sites)}
+    whiten = {"whiten": _is(bool)}
     return {
-        **_of(models, "BSVM", same(f"{prior} inducing_variable {q}"), "_jitter"),
-        **_of(models, "LinearBSVM", of_weights, "kernel", "inducing_variable", "_jitter"),
-        **_of(models, "BatchBSVM", same(f"data {prior}"), "inducing_variable", *inside),
-        **_of(models, "DualBSVM", same(f"data {prior} inducing_variable"), "sites", *inside[1:]),
-        **_of(models, "FactorVGP", of_rank, "inducing_variable", *inside[1:]),
+        **_of(gpflow.models, "SVGP", same(f"{prior} inducing_variable {q}", q_diag=_is_diagonal)),
+        **_of(models, "BSVM", same(f"{prior} inducing_variable {q}"), **jitter),
+        **_of(models, "LinearBSVM", of_weights, **kernel, **points, **jitter),
+        **_of(models, "BatchBSVM", same(f"data {prior}"), **points, **whiten, **number),
+        **_of(models, "DualBSVM", same(f"data {prior} inducing_variable"), **sites, **number),
+        **_of(models, "FactorVGP", of_rank, **points, **number),
     }
 
 
-#: By public name.
-KNOWN = (
-    _kernels() | _mean_functions() | _inducing_variables() | _likelihoods() | _plain() | _models()
-)
+def _estimators() -> dict[str, Recipe]:
+    """Parameters by `get_params`, and what a fit has learned."""
+    number, array = _is(int, float, np.number), _is(np.ndarray)
+    columns = {"n_features_in_": number, "feature_names_in_": array}
+    of_classifier = {
+        "classes_": array,
+        "model_": _is(models.BSVM),
+        "loss_": _is(str),
+        "penalty_": number,
+        "scaler_": _is(type(None), StandardScaler),
+        "history_": _is(inference.History),
+    }
+    of_scaler = dict.fromkeys(("mean_", "var_", "scale_"), _is(type(None), np.ndarray))
+    of_scaler["n_samples_seen_"] = _is(int, np.number, np.ndarray)
+    found: dict[str, Recipe] = {}
+    for home, cls, state in (
+        ("gpflow_bsvm", BSVMClassifier, of_classifier),
+        ("sklearn.preprocessing", StandardScaler, of_scaler),
+    ):
+        names = " ".join(cls._get_param_names())
+        found[f"{home}.{cls.__name__}"] = Recipe(cls, same(names), state | columns)
+    return found
 
-#: Estimators: parameters by `get_params`, all that a fit has learned by names that end in "_".
-ESTIMATORS: dict[str, Any] = {
-    "gpflow_bsvm.BSVMClassifier": BSVMClassifier,
-    "sklearn.preprocessing.StandardScaler": StandardScaler,
+
+#: By public name.
+KNOWN = {
+    **_kernels(),
+    **_mean_functions(),
+    **_inducing_variables(),
+    **_likelihoods(),
+    **_plain(),
+    **_models(),
+    **_estimators(),
 }
 
 #: Functions that likelihoods are made with.
