@@ -32,6 +32,8 @@ _SHOWN = 4
 
 #: What is compared, by a name that an error can show.
 Identity = dict[str, str]
+#: In the identity of rows that come in another order each time.
+ANY_ORDER = ("first batch", "any")
 
 
 def identify(algorithm: Any, model: Model, source: Source) -> Identity:
@@ -121,7 +123,9 @@ def _of_rows(source: Source) -> Identity:
         first, again = (_first(source.stream(0, _FEW_ROWS)) for _ in range(2))
         known = all(map(_equal, first, again))  # else it is shuffled anew each time
         widths = [tuple(column.shape[1:]) for column in first]
-        return {"columns": str(widths), "first batch": _text_of(first) if known else "any"}
+        return {"columns": str(widths)} | dict(
+            [("first batch", _text_of(first)) if known else ANY_ORDER]
+        )
     some = _some(source) if isinstance(source, ArraySource) else _first(source.chunks())
     return {"rows": str(source.num_rows)} | {
         f"data {name}": _text_of(column.numpy()) for name, column in some._asdict().items()
