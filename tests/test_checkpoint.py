@@ -382,6 +382,64 @@ def test_a_checkpoint_of_another_fit_is_refused(data, stored, what, given):
     assert sorted(stored.iterdir()) == before
 
 
+class Own(Hinge):
+    """Of one name, and another code in another process."""
+
+    power = 1.0
+
+    def _variational_expectations(self, X, Fmu, Fvar, Y):
+        return self.power * super()._variational_expectations(X, Fmu, Fvar, Y)
+
+
+def test_a_likelihood_that_computes_something_else_is_refused(data, tmp_path, monkeypatch):
+    with pytest.raises(Death):
+        CAVI().run(
+            make_model(data, likelihood=Own()), data, callback=die_at(2), checkpoint=tmp_path
+        )
+    monkeypatch.setattr(Own, "power", 2.0)
+    with pytest.raises(ValueError, match=r"values of the likelihood was .*, is "):
+        CAVI().run(make_model(data, likelihood=Own()), data, checkpoint=tmp_path)
+
+
+@pytest.mark.parametrize("mapped", [False, True])
+def test_all_labels_and_weights_are_looked_at(tmp_path, monkeypatch, mapped):
+    X, Y = make_data(60)
+    monkeypatch.setattr(gb.inference.identity, "_SOME_ROWS", 5)
+    weight = np.ones(60)
+    if mapped:
+        np.save(tmp_path / "X.npy", X)
+        X = np.load(tmp_path / "X.npy", mmap_mode="r")
+    run = CAVI(max_steps=2).run
+    place = tmp_path / "checkpoint"
+    run(make_model((np.array(X), Y)), (X, Y), sample_weight=weight, checkpoint=place)
+    Y[1], weight[2] = 1 - Y[1], 2.0
+    with pytest.raises(ValueError, match=r"data Y was .*data weight was"):
+        run(make_model((np.array(X), Y)), (X, Y), sample_weight=weight, checkpoint=place)
+
+
+def test_files_that_were_edited_are_refused(tmp_path):
+    """Of the same size, and in rows that nobody looks at."""
+    pytest.importorskip("pyarrow")
+    X, Y = make_data(300)
+    path, model = tmp_path / "rows.csv", make_model((X, Y))
+    table = [f"{x[0]:.6f},{x[1]:.6f},{int(y[0])}" for x, y in zip(X, Y)]
+
+    def fit():
+        path.write_text("\n".join(["a,b,y", *table]) + "\n")
+        os.utime(path, (fit.time, fit.time))
+        CAVI(max_steps=2).run(
+            model, gb.data.CSVFiles(path, "y"), checkpoint=tmp_path / "checkpoint"
+        )
+
+    fit.time = 1_000_000
+    fit()
+    fit()
+    table[250:] = reversed(table[250:])
+    fit.time += 1
+    with pytest.raises(ValueError, match=r"files was 1 of \d+ bytes, last changed .*, is 1 of"):
+        fit()
+
+
 def test_another_version_is_refused(data, stored, monkeypatch):
     monkeypatch.setattr(gb.inference.identity, "__version__", "9.9")
     monkeypatch.setitem(gb.inference.checkpoint._LAYOUT, "layout of checkpoints", "2")
