@@ -1,4 +1,4 @@
-"""Nested tuples of numbers and tensors to flat arrays and back: nothing in a file is executed."""
+"""Nested tuples of numbers and tensors to flat arrays and back, of known types only."""
 
 from __future__ import annotations
 
