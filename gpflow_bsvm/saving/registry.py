@@ -6,7 +6,8 @@ import dataclasses
 import inspect
 from typing import Any
 
-from .known import KNOWN, Argument, Recipe, fields
+from .known import KNOWN
+from .recipes import Argument, Recipe, fields
 
 _BY_CLASS = {recipe.cls: name for name, recipe in KNOWN.items()}
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)

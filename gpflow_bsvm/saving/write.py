@@ -15,8 +15,9 @@ from gpflow.base import AnyNDArray
 from ..deep.network import is_layer
 from ..engine.structure import BOOKKEEPING, structure_of
 from . import networks
-from .known import FUNCTIONS, PRIORS, TRANSFORMS, Recipe
+from .known import FUNCTIONS, PRIORS, TRANSFORMS
 from .read import Reader, is_held
+from .recipes import Recipe
 from .registry import name_of, recipe_of
 
 #: What JSON tells as it is, floats to the last bit.
@@ -169,7 +170,7 @@ class Writer:
         if isinstance(value, list | tuple) and not hasattr(value, "_fields"):
             items = [self.describe(item, f"{path}[{n}]") for n, item in enumerate(value)]
             return {"kind": "tuple" if isinstance(value, tuple) else "list", "items": items}
-        raise _refusal(value, path, "for any class gpflow_bsvm.saving.register(cls)")
+        raise _refusal(value, path, "gpflow_bsvm.saving.register(cls), for any class")
 
     def _array(self, value: Any, path: str) -> Any:
         if value.dtype.hasobject:  # labels, names
