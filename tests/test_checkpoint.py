@@ -1,8 +1,10 @@
 """A fit that dies and is called again ends where it would have, and trusts no other's file."""
 
 import dataclasses
+import json
 import os
 import warnings
+from contextlib import nullcontext
 
 import gpflow
 import numpy as np
@@ -264,6 +266,75 @@ def test_a_bad_file_is_refused_by_name(data, stored, spoil):
     assert not (stored / "executed").exists()
 
 
+def crafted(path, change):
+    """Another content in the same file; `change` is given it and the arrays by name."""
+    with np.load(path) as archive:
+        arrays = dict(archive)
+    header = json.loads(arrays.pop("header").tobytes())
+    change(header["content"]["dict"], arrays)
+    text = np.frombuffer(json.dumps(header).encode(), np.uint8)
+    np.savez(path, header=text, **arrays)
+
+
+def on_arrays(change):
+    return lambda content, arrays: arrays.update({n: change(a) for n, a in arrays.items()})
+
+
+def another_type(content, arrays):
+    content["state"] = ["tuple", *content["state"][1:]]
+
+
+def other_lengths(content, arrays):
+    number = content["history"]["dict"]["elbo"]["array"]
+    arrays[str(number)] = arrays[str(number)][:1]
+
+
+def no_proper_q(content, arrays):
+    """A precision that no Gaussian has."""
+    for name, array in arrays.items():
+        if array.ndim == 3:
+            arrays[name] = -array
+
+
+CRAFTED = {
+    "NaN": on_arrays(lambda a: np.full_like(a, np.nan) if a.dtype.kind == "f" else a),
+    "transposed": on_arrays(np.transpose),
+    "empty": on_arrays(lambda a: a[:0] if a.ndim else a),
+    "float32": on_arrays(lambda a: a.astype(np.float32)),
+    "objects": on_arrays(lambda a: a.astype(str)),
+    "no history": lambda content, arrays: content.pop("history"),
+    "no state": lambda content, arrays: content.pop("state"),
+    "no number": lambda content, arrays: content.update(converged="x"),
+    "another type": another_type,
+    "other lengths": other_lengths,
+    "no proper q": no_proper_q,
+    "brackets": lambda content, arrays: content.update(state="["),
+}
+
+
+@pytest.mark.parametrize("what", CRAFTED)
+def test_a_crafted_file_is_refused_by_name(data, stored, what):
+    path = stored / "checkpoint-000000004.npz"
+    crafted(path, CRAFTED[what])
+    with pytest.warns(UserWarning, match=f"{path} is no whole checkpoint") as warned:
+        assert resumed(data, stored) == 4
+    assert len(warned) == 1
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("what", ["NaN", "transposed", "empty", "float32", "no state"])
+def test_crafted_draws_are_refused_by_name(data, tmp_path, monkeypatch, what):
+    sampler, model = SAMPLERS["Gibbs"], make_model(data)
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        interrupt_at(patch, 3)
+        sampler.run(model, data, checkpoint=tmp_path)
+    path = max(tmp_path.iterdir())
+    crafted(path, CRAFTED[what])
+    with pytest.warns(UserWarning, match=f"{path} is no whole checkpoint"):
+        again = sampler.run(model, data, checkpoint=tmp_path).s
+    np.testing.assert_array_equal(again, sampler.run(model, data).s)
+
+
 def test_a_fit_begins_anew_where_no_file_is_whole(data, stored):
     for path in stored.iterdir():
         truncate(path)
@@ -309,6 +380,64 @@ def test_a_checkpoint_of_another_fit_is_refused(data, stored, what, given):
         algorithm.run(make_model(data, **given), others, checkpoint=stored)
     assert "Give another directory, or delete this one" in str(error.value)
     assert sorted(stored.iterdir()) == before
+
+
+class Own(Hinge):
+    """Of one name, and another code in another process."""
+
+    power = 1.0
+
+    def _variational_expectations(self, X, Fmu, Fvar, Y):
+        return self.power * super()._variational_expectations(X, Fmu, Fvar, Y)
+
+
+def test_a_likelihood_that_computes_something_else_is_refused(data, tmp_path, monkeypatch):
+    with pytest.raises(Death):
+        CAVI().run(
+            make_model(data, likelihood=Own()), data, callback=die_at(2), checkpoint=tmp_path
+        )
+    monkeypatch.setattr(Own, "power", 2.0)
+    with pytest.raises(ValueError, match=r"values of the likelihood was .*, is "):
+        CAVI().run(make_model(data, likelihood=Own()), data, checkpoint=tmp_path)
+
+
+@pytest.mark.parametrize("mapped", [False, True])
+def test_all_labels_and_weights_are_looked_at(tmp_path, monkeypatch, mapped):
+    X, Y = make_data(60)
+    monkeypatch.setattr(gb.inference.identity, "_SOME_ROWS", 5)
+    weight = np.ones(60)
+    if mapped:
+        np.save(tmp_path / "X.npy", X)
+        X = np.load(tmp_path / "X.npy", mmap_mode="r")
+    run = CAVI(max_steps=2).run
+    place = tmp_path / "checkpoint"
+    run(make_model((np.array(X), Y)), (X, Y), sample_weight=weight, checkpoint=place)
+    Y[1], weight[2] = 1 - Y[1], 2.0
+    with pytest.raises(ValueError, match=r"data Y was .*data weight was"):
+        run(make_model((np.array(X), Y)), (X, Y), sample_weight=weight, checkpoint=place)
+
+
+def test_files_that_were_edited_are_refused(tmp_path):
+    """Of the same size, and in rows that nobody looks at."""
+    pytest.importorskip("pyarrow")
+    X, Y = make_data(300)
+    path, model = tmp_path / "rows.csv", make_model((X, Y))
+    table = [f"{x[0]:.6f},{x[1]:.6f},{int(y[0])}" for x, y in zip(X, Y)]
+
+    def fit():
+        path.write_text("\n".join(["a,b,y", *table]) + "\n")
+        os.utime(path, (fit.time, fit.time))
+        CAVI(max_steps=2).run(
+            model, gb.data.CSVFiles(path, "y"), checkpoint=tmp_path / "checkpoint"
+        )
+
+    fit.time = 1_000_000
+    fit()
+    fit()
+    table[250:] = reversed(table[250:])
+    fit.time += 1
+    with pytest.raises(ValueError, match=r"files was 1 of \d+ bytes, last changed .*, is 1 of"):
+        fit()
 
 
 def test_another_version_is_refused(data, stored, monkeypatch):
@@ -415,7 +544,8 @@ def test_a_dataset_goes_on(data, tmp_path, seed):
     algorithm.run(whole, dataset(), checkpoint=tmp_path / "whole")
     with pytest.raises(Death):
         algorithm.run(model, dataset(), callback=die_at(3), checkpoint=tmp_path / "dead")
-    algorithm.run(model, dataset(), checkpoint=tmp_path / "dead")
+    with pytest.warns(UserWarning, match="another order") if seed else nullcontext():
+        algorithm.run(model, dataset(), checkpoint=tmp_path / "dead")
     assert_equal(state(model), state(whole))
     with pytest.raises(ValueError, match="first batch was"):
         other = tf.data.Dataset.from_tensor_slices((data[0] + 1, data[1])).batch(10)
@@ -430,7 +560,8 @@ def test_a_dataset_shuffled_without_a_seed_goes_on_in_an_order_of_its_own(data, 
         algorithm.run(model, rows, callback=die_at(3), checkpoint=tmp_path)
     tf.random.set_seed(5)
     again = tf.data.Dataset.from_tensor_slices(data).shuffle(60).batch(10).repeat()
-    assert algorithm.run(model, again, checkpoint=tmp_path).step == [5, 10, 15, 20]
+    with pytest.warns(UserWarning, match=r"another order .*shuffle .*has a seed.*ends elsewhere"):
+        assert algorithm.run(model, again, checkpoint=tmp_path).step == [5, 10, 15, 20]
 
 
 def test_every_kind_of_leaf_comes_back():

@@ -149,6 +149,51 @@ LIKELIHOODS = {
     "bernoulli": lambda: gpflow.likelihoods.Bernoulli(tf.sigmoid),
     "multiclass": lambda: gpflow.likelihoods.MultiClass(3),
 }
+g = gpflow.likelihoods
+OTHERS = {
+    "gaussian": lambda: g.Gaussian(0.3),
+    "by its scale": lambda: g.Gaussian(scale=0.3, variance_lower_bound=1e-3),
+    "of x": lambda: g.Gaussian(gpflow.functions.Linear([[1.0], [0.3]], 0.2)),
+    "student": lambda: g.StudentT(0.3, df=4.0),
+    "poisson": lambda: g.Poisson(binsize=0.5),
+    "exponential": lambda: g.Exponential(tf.nn.softplus),
+    "gamma": lambda: g.Gamma(shape=2.0),
+    "beta": lambda: g.Beta(scale=2.0),
+    "ordinal": lambda: g.Ordinal(np.array([0.0, 1.0])),
+    "switched": lambda: g.SwitchedLikelihood([g.Gaussian(0.3), g.StudentT()]),
+}
+
+
+def of_gpflow(rows, likelihood, **options):
+    points = gpflow.inducing_variables.InducingPoints(rows[0][:5].copy())
+    return gpflow.models.SVGP(ard(), likelihood, points, **options)
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_likelihoods_of_gpflow(rows, again, name):
+    (X, Y), model = rows, of_gpflow(rows, OTHERS[name]())
+    Y = np.hstack([np.abs(Y) * 0.3 + 0.2, np.zeros_like(Y)][: 2 if name == "switched" else 1])
+    other = again(model)
+    np.testing.assert_array_equal(model.elbo((X, Y)), other.elbo((X, Y)))
+    assert structure_of((model.likelihood,))[0] == structure_of((other.likelihood,))[0]
+
+
+@pytest.mark.parametrize("options", [{}, {"q_diag": True, "whiten": False, "num_data": 100}])
+def test_models_of_gpflow(rows, again, options):
+    model = of_gpflow(rows, lik.Hinge(2.0), **options)
+    model.q_mu.assign(np.arange(5.0)[:, None])
+    other = again(model)
+    assert type(other) is gpflow.models.SVGP
+    assert_same(model, other, rows[0])
+    np.testing.assert_array_equal(model.elbo(rows), other.elbo(rows))
+
+
+def test_patches(again):
+    X = np.random.default_rng(0).normal(size=(6, 16))
+    patches = gpflow.inducing_variables.InducingPatches(X[:3, :4].copy())
+    kernel = k.Convolutional(k.Matern32(), [4, 4], [2, 2], weights=np.arange(9.0))
+    model = gpflow.models.SVGP(kernel, g.Bernoulli(), patches)
+    assert_same(model, again(model), X)
 
 
 @pytest.mark.parametrize("name", LIKELIHOODS)
@@ -219,6 +264,12 @@ MEANS = {
 def test_mean_functions(rows, again, name):
     model = make_model(rows, mean_function=MEANS[name](), num_inducing=5)
     assert_same(model, again(model), rows[0])
+
+
+def test_a_switched_mean_function(again):
+    mean = f.SwitchedMeanFunction([f.Constant(1.0), f.Linear([[1.0], [0.3]])])
+    X = np.array([[0.1, 0.2, 0.0], [0.3, 0.4, 1.0]])
+    np.testing.assert_array_equal(again(mean)(X), mean(X))
 
 
 def test_parameters_with_all_that_they_know(rows, again):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import glob
+import hashlib
 import os
 import re
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any, ClassVar
 
 import gpflow
@@ -98,10 +100,13 @@ class Files(Reader):
 
     @property
     def marks(self) -> dict[str, str]:
-        """See `Reader`; wherever the files lie."""
-        size = sum(map(os.path.getsize, self.paths))
+        """See `Reader`; wherever the files lie, if a copy keeps the times of their last change."""
+        known = [os.stat(path) for path in self.paths]
+        latest = datetime.fromtimestamp(max(file.st_mtime for file in known))
+        digest = hashlib.sha256(repr([(f.st_size, f.st_mtime_ns) for f in known]).encode())
         return {
-            "files": f"{len(self.paths)} of {size} bytes",
+            "files": f"{len(known)} of {sum(file.st_size for file in known)} bytes, last changed "
+            f"{latest:%Y-%m-%d %H:%M:%S} ({digest.hexdigest()[:12]})",
             "columns of the files": str((*self.features, self._target, self._weight)),
             "classes": repr(self.classes),
         }

@@ -32,6 +32,12 @@ class MappedArrays(Reader):
         self._rows.check_lengths()
         self.num_rows = len(X)
 
+    @property
+    def labels(self) -> dict[str, AnyNDArray]:
+        """:return: labels and weights of all rows by name."""
+        columns = zip(("Y", "weight"), self._columns[1:])
+        return {name: column for name, column in columns if column is not None}
+
     def pieces(self, size: int) -> Iterator[Piece]:
         """See `Reader`."""
         for *columns, origin in self._rows.cut(size):

@@ -72,6 +72,11 @@ class Source(ABC):
         """:return: what is known of the rows without a look at them, to tell data apart."""
         return {}
 
+    @property
+    def labels(self) -> Mapping[str, AnyNDArray]:
+        """:return: labels and weights of all rows by name, where no pass is needed for them."""
+        return {}
+
     def expect(self, num_rows: int) -> None:
         """Be told N, which a pass has found in another process: every pass must have as many."""
         return
@@ -115,6 +120,11 @@ class ArraySource(Source):
     def one_chunk(self) -> bool:
         """See `Source`."""
         return self.num_rows <= self.chunk_rows
+
+    @property
+    def labels(self) -> Mapping[str, AnyNDArray]:
+        """See `Source`."""
+        return dict(zip(("Y", "weight"), self._columns[1:]))
 
     def chunks(self) -> Iterator[Batch]:
         """See `Source`."""

@@ -199,6 +199,11 @@ class MappedSource(StreamSource):
     indexed = True
     _reader: MappedArrays
 
+    @property
+    def labels(self) -> Mapping[str, AnyNDArray]:
+        """See `Source`."""
+        return self._reader.labels
+
     def gather(self, index: AnyNDArray) -> tuple[Batch, AnyNDArray]:
         """See `Source`: these rows and no others."""
         rows = self._batch(self.checked(self._reader.numbered(index.reshape(-1))))

@@ -6,34 +6,25 @@ others are and of which fit they are.
 
 from __future__ import annotations
 
-import io
-import json
 import os
 import re
 import warnings
-import zipfile
-import zlib
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from gpflow.base import AnyNDArray
 
-from ..atomic import UNFINISHED, whole_file
+from ..archive import read_archive, write_archive
+from ..atomic import UNFINISHED
 from ..checks import check_whole
-from .encoding import decode, encode, types_of
-from .identity import Identity, differences
+from .encoding import check_like, decode, encode, types_of
+from .identity import ANY_ORDER, Identity, differences
 
 #: By what a file is known, and what a reader must know of its content.
 _FORMAT, _LAYOUT = "gpflow_bsvm checkpoint", {"layout of checkpoints": "1"}
 #: So many whole files stay.
 _KEPT = 2
-#: What reading a file that is no whole checkpoint may raise.
-_BAD = (
-    *(OSError, EOFError, ValueError, TypeError, LookupError, AttributeError, NotImplementedError),
-    *(RecursionError, MemoryError, zipfile.BadZipFile, zlib.error),
-)
 
 Directory = str | os.PathLike[str]
 
@@ -61,12 +52,16 @@ class Checkpoints:
         if self._directory is not None:
             _make(self._directory)
 
-    def latest(self, like: Any, others: Iterable[Any] = ()) -> Any:
+    def latest(
+        self, like: Any, others: Iterable[Any] = (), use: Callable[[Any], Any] | None = None
+    ) -> Any:
         """
-        :param like: the state of a fit that begins, whose NamedTuples the stored one may have.
+        :param like: the content of a fit that begins: types, dtypes and shapes that the stored one
+            must have, where it says any.
         :param others: NamedTuples that it may have, too.
+        :param use: given the content; where it fails the one before is tried.
         :return: what was written last and is whole, None if there is nothing.
-        :raise ValueError: if that is of another fit.
+        :raise OtherFit: if that is of another fit.
         """
         types = types_of(like, others)
         for path in self._files():
@@ -74,11 +69,15 @@ class Checkpoints:
                 header, arrays = _read(path)
                 self._check(header["identity"])
                 content = decode(header["content"], arrays, types)
-            except _OtherFit:
+                check_like(content, like)
+                if use is not None:
+                    use(content)
+            except OtherFit:
                 raise
-            except _BAD as error:
+            except Exception as error:  # whatever a strange content leads to
                 _warn_of_bad(path, error)
                 continue
+            _warn_of_order(self._identity)
             older = [p for p in self._files() if p.name < path.name and _is_ours(p)]
             self._whole = [*reversed(older), path]
             return content
@@ -107,7 +106,7 @@ class Checkpoints:
         header = {"format": _FORMAT, "identity": self._identity, "content": tree}
         path = self._directory / f"checkpoint-{number:09d}.npz"
         try:
-            _write(path, header, arrays)
+            write_archive(path, header, arrays)
             self._keep(path)
         except OSError as error:
             self._warn_of_failure(path, error)
@@ -135,7 +134,7 @@ class Checkpoints:
     def _check(self, stored: Identity) -> None:
         different = differences(stored, self._identity)
         if different:
-            raise _OtherFit(
+            raise OtherFit(
                 f"the checkpoints in {self._directory} are of another fit: {'; '.join(different)}. "
                 "Give another directory, or delete this one to start anew"
             )
@@ -153,7 +152,7 @@ class Checkpoints:
 _NAME = r"checkpoint-\d{9,}\.npz"
 
 
-class _OtherFit(ValueError):
+class OtherFit(ValueError):
     """The checkpoint is whole, but not of this fit."""
 
 
@@ -168,40 +167,28 @@ def _make(directory: Path) -> None:
         ) from None
 
 
-def _read(path: Path) -> tuple[Any, list[AnyNDArray]]:
-    """:return: header and arrays; any of `_BAD` where they are not all there and whole."""
-    with zipfile.ZipFile(path) as stored:
-        header = _header(stored)
-        numbers = range(len(stored.namelist()) - 1)
-        return header, [_array(stored, str(number)) for number in numbers]
-
-
-def _header(stored: zipfile.ZipFile) -> Any:
-    header = json.loads(_array(stored, "header").tobytes())
+def _read(path: Path, header_only: bool = False) -> tuple[Any, list[AnyNDArray]]:
+    header, arrays = read_archive(path, header_only)
     if header["format"] != _FORMAT:
         raise ValueError(f"its format is {header['format']!r}, not {_FORMAT!r}")
-    return header
-
-
-def _array(stored: zipfile.ZipFile, name: str) -> AnyNDArray:
-    """`numpy.load` of the whole file leaves it open where it is not whole."""
-    content = io.BytesIO(stored.read(f"{name}.npy"))  # checks its sum
-    return np.asarray(np.load(content, allow_pickle=False))
+    return header, arrays
 
 
 def _is_ours(path: Path) -> bool:
     """:return: whether it is a checkpoint, by its header alone."""
     try:
-        with zipfile.ZipFile(path) as stored:
-            return bool(_header(stored))
-    except _BAD:
+        return bool(_read(path, header_only=True))
+    except Exception:  # see `latest`
         return False
 
 
-def _write(path: Path, header: Any, arrays: list[AnyNDArray]) -> None:
-    with whole_file(path) as file:
-        text = np.frombuffer(json.dumps(header).encode(), np.uint8)
-        np.savez(file, header=text, **{str(n): array for n, array in enumerate(arrays)})
+def _warn_of_order(identity: Identity) -> None:
+    if ANY_ORDER in identity.items():
+        warnings.warn(
+            "the fit goes on with rows that come in another order each time they are read: unless "
+            "every shuffle of the tf.data.Dataset has a seed, it ends elsewhere than it would have",
+            stacklevel=2,
+        )
 
 
 def _warn_of_bad(path: Path, error: BaseException) -> None:

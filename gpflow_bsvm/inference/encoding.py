@@ -1,4 +1,4 @@
-"""Nested tuples of numbers and tensors to flat arrays and back: nothing in a file is executed."""
+"""Nested tuples of numbers and tensors to flat arrays and back, of known types only."""
 
 from __future__ import annotations
 
@@ -8,13 +8,6 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 from gpflow.base import AnyNDArray
-
-#: How a leaf comes back from an array.
-_LEAVES = {
-    "tensor": tf.constant,
-    "array": np.array,
-    "scalar": lambda array: array[()],
-}
 
 
 def encode(value: Any, arrays: list[AnyNDArray]) -> Any:
@@ -64,7 +57,52 @@ def decode(tree: Any, arrays: list[AnyNDArray], types: Mapping[str, Any]) -> Any
     ((kind, inside),) = tree.items()
     if kind == "dict":
         return {key: decode(item, arrays, types) for key, item in inside.items()}
-    return _LEAVES[kind](arrays[inside])
+    return _leaf(kind, arrays[inside])
+
+
+def _leaf(kind: str, array: AnyNDArray) -> Any:
+    if array.dtype.kind in "fc" and np.isnan(array).any():
+        raise ValueError("an array holds NaN")
+    if kind not in ("tensor", "array", "scalar"):
+        raise ValueError(f"{kind} is no kind of value")
+    return (
+        tf.constant(array) if kind == "tensor" else array[()] if kind == "scalar" else array.copy()
+    )
+
+
+def check_like(value: Any, like: Any, place: str = "content") -> None:
+    """
+    :param value: a structure as in `encode`.
+    :param like: one whose place it is to take; None, and what it does not tell, may be anything.
+    :raise ValueError: for other types, dtypes or shapes (of what is empty in `like`: of its rows).
+    """
+    if isinstance(like, dict):
+        for key, part in like.items():
+            check_like(value[key], part, f"{place}.{key}")
+    elif isinstance(like, tuple):
+        if type(value) is not type(like):
+            raise ValueError(f"{place} is a {type(value).__name__}, not a {type(like).__name__}")
+        for number, (one, other) in enumerate(zip(value, like)):
+            check_like(one, other, f"{place}.{getattr(like, '_fields', range(len(like)))[number]}")
+    elif isinstance(like, tf.Tensor | np.ndarray):
+        _check_array(np.asarray(value), np.asarray(like), place)
+    elif like is not None and isinstance(like, str) != isinstance(value, str):
+        raise ValueError(f"{place} is {value!r}, not such as {like!r}")
+    elif isinstance(like, bool | int | float) and not isinstance(value, _NUMBERS):
+        raise ValueError(f"{place} is a {type(value).__name__}, not a number")
+
+
+_NUMBERS = (bool, int, float, np.number)
+
+
+def _check_array(value: AnyNDArray, like: AnyNDArray, place: str) -> None:
+    rows = like.ndim and not len(like)
+    same = value.shape[1:] == like.shape[1:] if rows else value.shape == like.shape
+    if value.ndim != like.ndim or value.dtype != like.dtype or not same:
+        raise ValueError(
+            f"{place} is {value.dtype} of shape {list(value.shape)}, not {like.dtype} of "
+            f"{list(like.shape)}"
+        )
 
 
 def name_of(cls: Any) -> str:
@@ -81,7 +119,7 @@ def types_of(value: Any, others: Iterable[Any] = ()) -> dict[str, Any]:
     found = {name_of(cls): cls for cls in others}
     if hasattr(value, "_fields"):
         found[name_of(type(value))] = type(value)
-    if isinstance(value, (list, tuple)):
-        for item in value:
+    if isinstance(value, (list, tuple, dict)):
+        for item in value.values() if isinstance(value, dict) else value:
             found |= types_of(item)
     return found

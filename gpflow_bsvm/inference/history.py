@@ -13,6 +13,7 @@ from gpflow.base import AnyNDArray
 from tqdm.auto import tqdm
 
 from ..checks import check_elbo
+from .checkpoint import OtherFit
 
 if TYPE_CHECKING:
     from .algorithm import Run, Step
@@ -48,11 +49,17 @@ class History:
         """:return: the first `number` records, as arrays by name."""
         lists = {name: getattr(self, name)[:number] for name in _COLUMNS}
         learned = {name: np.stack(list_[:number]) for name, list_ in self.hyperparameters.items()}
-        return {name: np.array(list_) for name, list_ in lists.items()} | {"learned": learned}
+        arrays = {name: np.array(lists[name], dtype) for name, dtype in _COLUMNS.items()}
+        return arrays | {"learned": learned}
 
     @staticmethod
     def from_columns(columns: dict[str, Any]) -> History:
-        """:return: a history of these records."""
+        """
+        :return: a history of these records.
+        :raise ValueError: for columns of different length.
+        """
+        if len({0, *map(len, (*columns["learned"].values(), *map(columns.get, _COLUMNS)))}) != 2:
+            raise ValueError("the columns of a history have the same length, above 0")
         learned = {name: list(values) for name, values in columns["learned"].items()}
         lists = {name: columns[name].tolist() for name in _COLUMNS}
         return History(**lists, hyperparameters=learned)
@@ -69,7 +76,7 @@ class History:
         )
 
 
-_COLUMNS = ("step", "elbo", "seconds", "learning_rate")
+_COLUMNS = {"step": np.int64, "elbo": float, "seconds": float, "learning_rate": float}
 
 
 class Recorder:
@@ -119,18 +126,24 @@ class Recorder:
         return self._run.converged or enough or self._stopped
 
     def _resume(self) -> None:
-        saved = self._checkpoints.latest(self._run.state, self._run.later)
-        if saved is None:
-            return
-        self.history = History.from_columns(saved["history"])
-        if self.history.step[-1] > self._run.max_steps:
-            raise ValueError(
-                f"the checkpoint is of step {self.history.step[-1]}, and max_steps is "
+        like = self._content(*self._offered, 0)
+        if self._checkpoints.latest(like, self._run.later, self._go_on) is not None:
+            self._offered = (self._run.state, self._run.converged)
+
+    def _go_on(self, saved: dict[str, Any]) -> None:
+        """From what a checkpoint says; where that fails the run is as it was."""
+        history, before = History.from_columns(saved["history"]), self._run.state
+        if history.step[-1] > self._run.max_steps:
+            raise OtherFit(
+                f"the checkpoint is of step {history.step[-1]}, and max_steps is "
                 f"{self._run.max_steps}: give as many steps, or another directory"
             )
-        self._run.converged = saved["converged"]
-        self._run.resume(saved["state"])
-        self._offered = (self._run.state, self._run.converged)
+        try:
+            self._run.resume(saved["state"])
+        except Exception:
+            self._run.state = before
+            raise
+        self.history, self._run.converged = history, saved["converged"]
 
     def _offer(self) -> None:
         """To the checkpoints, if there is something new."""

@@ -12,6 +12,7 @@ from typing import Any
 import gpflow
 import numpy as np
 import tensorflow as tf
+from gpflow.base import AnyNDArray
 from gpflow.utilities import parameter_dict
 
 from ..data.batch import Batch
@@ -32,6 +33,8 @@ _SHOWN = 4
 
 #: What is compared, by a name that an error can show.
 Identity = dict[str, str]
+#: In the identity of rows that come in another order each time.
+ANY_ORDER = ("first batch", "any")
 
 
 def identify(algorithm: Any, model: Model, source: Source) -> Identity:
@@ -43,8 +46,9 @@ def identify(algorithm: Any, model: Model, source: Source) -> Identity:
     identity = _of_options("algorithm", type(algorithm).__name__, options)
     if algorithm.takes_q:
         identity["q at the start"] = _text_of(tuple(part.numpy() for part in model.natural()))
-    identity |= _of_model(model, algorithm.learns)
-    return identity | _of_data(source)
+    rows, known = _rows_of(source)
+    identity |= _of_model(model, algorithm.learns, rows, known)
+    return identity | _of_data(source, rows, known)
 
 
 def identify_estimator(estimator: Any, options: Mapping[str, Any], source: Source) -> Identity:
@@ -55,7 +59,7 @@ def identify_estimator(estimator: Any, options: Mapping[str, Any], source: Sourc
     identity = _of_options("estimator", type(estimator).__name__, options)
     for name, value in options.items():
         identity |= _values(f"option {name}", value, set())
-    return identity | {"default float": _float()} | _of_data(source)
+    return identity | {"default float": _float()} | _of_data(source, *_rows_of(source))
 
 
 def _of_options(kind: str, name: str, options: Mapping[str, Any]) -> Identity:
@@ -70,7 +74,7 @@ def differences(stored: Mapping[str, str], present: Identity) -> list[str]:
     return [f"{name} was {old}, is {new}" for name, old, new in pairs if old != new]
 
 
-def _of_model(model: Model, learns: bool) -> Identity:
+def _of_model(model: Model, learns: bool, rows: Batch, known: bool) -> Identity:
     """Of what is learned, as of all that networks remember, shapes only."""
     learned = {id(value) for value in model.hyperparameters().values()} if learns else set()
     for network in networks_in(*model.prior) if learns else []:
@@ -86,7 +90,20 @@ def _of_model(model: Model, learns: bool) -> Identity:
     for name, module in [("likelihood", model.likelihood), *model.prior._asdict().items()]:
         about[name] = f"{type(module).__name__} ({_digest(_describe(structure_of((module,))[0]))})"
         about |= _values(f".{name}", module, learned)
-    return about
+    return about | (_of_likelihood(model, rows, learned) if known else {})
+
+
+def _of_likelihood(model: Model, rows: Batch, learned: set[int]) -> Identity:
+    """What it computes, which a user's code decides, too; unless it is learned, or draws."""
+    if learned & {id(parameter) for parameter in parameter_dict(model.likelihood).values()}:
+        return {}
+    X, Y, _ = (column[:_SHOWN] for column in rows)
+    f = np.linspace(-1.5, 1.5, len(X) * int(model.num_features[0]), dtype=_float())
+    f = f.reshape(len(X), -1)
+    expect = model.likelihood.variational_expectations
+    one, two = (expect(X, f, np.full_like(f, 0.5), Y).numpy() for _ in range(2))
+    shown = str([float(f"{value:.6g}") for value in one])  # rounding differs between machines
+    return {"values of the likelihood": shown} if np.array_equal(one, two) else {}
 
 
 def _float() -> str:
@@ -111,21 +128,23 @@ def _learned(parameter: Any) -> str:
     return f"learned, shape {tuple(parameter.shape)}{how}"
 
 
-def _of_data(source: Source) -> Identity:
-    """Without a pass over the data."""
-    return dict(source.marks) | _of_rows(source)
+def _rows_of(source: Source) -> tuple[Batch, bool]:
+    """:return: rows, without a pass over the data, and whether they are the same each time."""
+    if source.indexed:
+        return _some(source) if isinstance(source, ArraySource) else _first(source.chunks()), True
+    first, again = (_first(source.stream(0, _FEW_ROWS)) for _ in range(2))
+    return first, all(map(_equal, first, again))  # else they are shuffled anew each time
 
 
-def _of_rows(source: Source) -> Identity:
-    if not source.indexed:
-        first, again = (_first(source.stream(0, _FEW_ROWS)) for _ in range(2))
-        known = all(map(_equal, first, again))  # else it is shuffled anew each time
-        widths = [tuple(column.shape[1:]) for column in first]
-        return {"columns": str(widths), "first batch": _text_of(first) if known else "any"}
-    some = _some(source) if isinstance(source, ArraySource) else _first(source.chunks())
-    return {"rows": str(source.num_rows)} | {
-        f"data {name}": _text_of(column.numpy()) for name, column in some._asdict().items()
-    }
+def _of_data(source: Source, rows: Batch, known: bool) -> Identity:
+    columns = {name: column.numpy() for name, column in rows._asdict().items()}
+    if source.indexed:
+        columns |= source.labels  # which may have been edited in some rows only
+        found = {f"data {name}": _text_of(column) for name, column in columns.items()}
+        return {**source.marks, "rows": str(source.num_rows), **found}
+    widths = [tuple(column.shape[1:]) for column in rows]
+    batch = {"first batch": _text_of(rows)} if known else dict([ANY_ORDER])
+    return {**source.marks, "columns": str(widths), **batch}
 
 
 def _first(batches: Iterator[Batch]) -> Batch:
@@ -150,7 +169,8 @@ def _text_of(value: Any) -> str:
     if isinstance(value, (np.ndarray, np.generic)) and value.size <= _SHOWN:
         return str(value.tolist())
     if isinstance(value, np.ndarray):
-        return f"{list(value.shape)} {value.dtype.name} ({_digest(value.tobytes())})"
+        content = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
+        return f"{list(value.shape)} {value.dtype.name} ({_digest(content)})"
     if hasattr(value, "get_config"):  # an optimiser of Keras
         return f"{type(value).__name__} ({_digest(_describe_config(value.get_config()))})"
     shown = repr(value)
@@ -158,7 +178,7 @@ def _text_of(value: Any) -> str:
     return f"{shown} ({_digest(_describe(structure_of((value,))[0]))})"
 
 
-def _digest(text: str | bytes) -> str:
+def _digest(text: str | bytes | AnyNDArray) -> str:
     data = text.encode() if isinstance(text, str) else text
     return hashlib.sha256(data).hexdigest()[:12]
 

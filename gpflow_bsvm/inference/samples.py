@@ -12,6 +12,7 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_probability as tfp
 from gpflow.base import AnyNDArray, RegressionData
+from gpflow.config import default_float
 
 from ..data.passes import map_over
 from ..engine.contracts import Model, chunk_rows, open_all, open_inputs
@@ -177,7 +178,8 @@ class Sampler(ABC):
         check_needs(self, model)
         state, advance = self._begin(model, ProjectedData(model, source).everything())
         checkpoints = Checkpoints(checkpoint, every, partial(identify, self, model, source))
-        state, parts = self._resume(state, checkpoints)
+        like: AnyNDArray = np.empty([0, self.num_chains, *model.num_features], default_float())
+        state, parts = self._resume({"state": state, "draws": like}, checkpoints)
         done, total = sum(map(len, parts)), self.burn_in + self.num_draws * self.thin
         with progress_bar(total, "draws", progress) as bar, checkpoints:
             bar.update(done)
@@ -193,11 +195,13 @@ class Sampler(ABC):
                 raise self._interrupted(parts, model) from stop
         return self._samples(parts, model)
 
-    def _resume(self, state: Any, checkpoints: Checkpoints) -> tuple[Any, list[AnyNDArray]]:
-        """:return: state and draws of the latest checkpoint; without one, `state` and none."""
-        saved = checkpoints.latest(state)
+    def _resume(
+        self, like: dict[str, Any], checkpoints: Checkpoints
+    ) -> tuple[Any, list[AnyNDArray]]:
+        """:return: state and draws of the latest checkpoint; without one, those of `like`."""
+        saved = checkpoints.latest(like)
         if saved is None:
-            return state, []
+            return like["state"], []
         done, total = len(saved["draws"]), self.burn_in + self.num_draws * self.thin
         if done > total:
             raise ValueError(

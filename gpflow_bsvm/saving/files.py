@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import os
 import warnings
-import zipfile
-import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import gpflow
 import numpy as np
 import tensorflow as tf
-from gpflow.base import AnyNDArray
 
-from ..atomic import whole_file
+from ..archive import read_archive, write_archive
 from ..version import __version__
-from .read import UNFIT, Reader
+from .read import Reader
 from .write import Writer
 
 #: Of files; `load` reads no other.
 FORMAT = 1
-_DESCRIPTION = "description"
-
-#: What NumPy and zip say of a file that is none of ours, or a part of one.
-_UNREADABLE = (ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error)
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
@@ -57,53 +49,55 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     }
     if not path.parent.is_dir():
         raise FileNotFoundError(f"cannot save to {path}: there is no directory {path.parent}")
-    _write(path, {_DESCRIPTION: _text(header), **_numbered(writer.arrays)})
+    write_archive(path, header, writer.arrays)
 
 
-def load(path: str | os.PathLike[str]) -> Any:
+def load(path: str | os.PathLike[str], network: Any = None) -> Any:
     """
     What `save` has saved: it predicts the same to the last bit (on another machine or under another
-    TensorFlow, to rounding), and can be trained on. Nothing in the file is executed, whoever made
-    it.
+    TensorFlow, to rounding), and can be trained on. Whoever made the file, nothing is called but
+    constructors of a fixed list of classes, and of those that this process has registered.
 
+    :param network: the Keras network of a `DeepKernel`, which is given the weights in the file:
+        where its layers are your own, or the file's are not to be trusted. A list of several.
     :raise FileNotFoundError: if there is none.
     :raise ValueError: for a file of another kind, format or float type, one that is damaged, or
         one that holds a class that was not registered; it names the file.
     """
-    header, arrays = _open(Path(path))
+    path = Path(path)
+    header, arrays = _open(path)
     _check_settings(header, path)
+    own = network if isinstance(network, Sequence) else [network]
+    reader = Reader(arrays, own)
     with warnings.catch_warnings():  # of duplicate inducing points, and so on: it was told before
         warnings.simplefilter("ignore")
         try:
-            return Reader(arrays).read(header["content"])
-        except UNFIT as error:
-            raise ValueError(f"{path} cannot be loaded: {error}") from error
+            return reader.whole(header["content"])
+        except Exception as error:  # whatever TensorFlow, Keras and constructors say
+            raise ValueError(f"{path} cannot be loaded: {reader.place}: {error}") from error
 
 
-def _open(path: Path) -> tuple[dict[str, Any], list[AnyNDArray]]:
+def _open(path: Path) -> tuple[dict[str, Any], Any]:
     """:raise ValueError: if this is no file of `save`, or one of another format."""
     try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            header = json.loads(archive[_DESCRIPTION].tobytes())
-            _check_format(header, path)
-            arrays = [archive[name] for name in _numbered([None] * (len(archive.files) - 1))]
-    except _Other:
-        raise
-    except (*_UNREADABLE, AttributeError, TypeError) as error:
+        header, arrays = read_archive(path)
+        if not isinstance(header, dict) or _NEEDED - set(header):
+            raise ValueError("it has no header of this package")
+    except ValueError as error:
         raise ValueError(
             f"{path} is no file of gpflow_bsvm.save, or not the whole of one ({error}); a pickle "
             "is read by joblib.load, which runs the code in it: only if you trust who wrote it"
         ) from error
+    _check_format(header, path)
     return header, arrays
 
 
-class _Other(ValueError):
-    """A file of another format."""
+_NEEDED = {"format", "gpflow_bsvm", "float", "jitter", "content"}
 
 
 def _check_format(header: Mapping[str, Any], path: Path) -> None:
     if header["format"] != FORMAT:
-        raise _Other(
+        raise ValueError(
             f"{path} has format {header['format']}, written by gpflow_bsvm {header['gpflow_bsvm']};"
             f" gpflow_bsvm {__version__} reads format {FORMAT}: load it with that version"
         )
@@ -118,22 +112,11 @@ def _check_settings(header: Mapping[str, Any], path: Any) -> None:
             f"{path} was saved in {header['float']}, and GPflow's default is {now} here: call "
             f"gpflow.config.set_default_float(np.{header['float']}) before load"
         )
+    if not isinstance(header["jitter"], float):
+        raise ValueError(f"{path} cannot be loaded: its jitter is {header['jitter']!r}, no number")
     if header["jitter"] != jitter:
         warnings.warn(
             f"{path} was saved at a default jitter of {header['jitter']}, here it is {jitter}, so "
             "that predictions may differ: see gpflow.config.set_default_jitter",
             stacklevel=3,
         )
-
-
-def _text(header: Mapping[str, Any]) -> AnyNDArray:
-    return np.frombuffer(json.dumps(header).encode(), np.uint8)
-
-
-def _numbered(arrays: list[Any]) -> dict[str, Any]:
-    return {f"array_{n}": array for n, array in enumerate(arrays)}
-
-
-def _write(path: Path, arrays: Mapping[str, AnyNDArray]) -> None:
-    with whole_file(path) as file:
-        np.savez(file, **arrays)  # type: ignore[arg-type]

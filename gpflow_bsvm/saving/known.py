@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
 
@@ -19,35 +17,7 @@ from .. import deep, inference, likelihoods, models
 from ..estimators import BSVMClassifier
 from ..likelihoods import crammer_singer, hinge, levels
 from ..models import linear
-
-#: An attribute by its name, or what is made of the object.
-Argument = str | Callable[[Any], Any]
-
-
-@dataclasses.dataclass(frozen=True)
-class Recipe:
-    """
-    How an object is made again.
-
-    :ivar arguments: of the constructor, and where each is read from.
-    :ivar state: attributes that are set afterwards; those that hold a parameter or a variable are
-        in any case.
-    """
-
-    cls: type
-    arguments: Mapping[str, Argument]
-    state: tuple[str, ...] = ()
-
-
-def same(names: str, **others: Argument) -> dict[str, Argument]:
-    """:return: arguments that are attributes of the same names, and others."""
-    return {**{name: name for name in names.split()}, **others}
-
-
-def fields(cls: Any) -> dict[str, Argument]:
-    """:return: the arguments of a dataclass or NamedTuple."""
-    names = getattr(cls, "_fields", None) or [f.name for f in dataclasses.fields(cls) if f.init]
-    return {name: name for name in names}
+from .recipes import Argument, Recipe, fields, is_a, is_positive, recipes, same
 
 
 def _covariance(kernel: linear.WeightKernel) -> Any:
@@ -55,30 +25,24 @@ def _covariance(kernel: linear.WeightKernel) -> Any:
     return np.eye(kernel.num_weights) if hasattr(kernel, "root") else np.ones(kernel.variance.shape)
 
 
-def _of(
-    home: ModuleType, names: str, arguments: Mapping[str, Argument], *state: str
-) -> dict[str, Recipe]:
-    """:return: recipes by public names, which stay if a class moves."""
-    cls = {name: getattr(home, name) for name in names.split()}
-    return {f"{home.__name__}.{name}": Recipe(c, arguments, state) for name, c in cls.items()}
-
-
 def _kernels() -> dict[str, Recipe]:
     isotropic = "Cosine Exponential Matern12 Matern32 Matern52 SquaredExponential"
     arc = "order variance weight_variances bias_variance active_dims"
+    patches = "base_kernel image_shape patch_shape weights colour_channels"
     return {
-        **_of(kernels, isotropic, same("variance lengthscales active_dims")),
-        **_of(kernels, "RationalQuadratic", same("variance lengthscales alpha active_dims")),
-        **_of(kernels, "Linear Constant White", same("variance active_dims")),
-        **_of(kernels, "Polynomial", same("degree variance offset active_dims")),
-        **_of(kernels, "Periodic", same("base_kernel period")),
-        **_of(kernels, "ArcCosine", same(arc)),
-        **_of(kernels, "Coregion", same("output_dim rank active_dims")),
-        **_of(kernels, "ChangePoints", same("kernels locations steepness")),
-        **_of(kernels, "Sum Product SeparateIndependent", same("kernels")),
-        **_of(kernels, "SharedIndependent", same("kernel output_dim")),
-        **_of(linear, "WeightKernel", same("num_inputs bias", prior_covariance=_covariance)),
-        **_of(deep, "DeepKernel", same("features kernel input_shape")),
+        **recipes(kernels, isotropic, same("variance lengthscales active_dims")),
+        **recipes(kernels, "RationalQuadratic", same("variance lengthscales alpha active_dims")),
+        **recipes(kernels, "Linear Constant White", same("variance active_dims")),
+        **recipes(kernels, "Polynomial", same("degree variance offset active_dims")),
+        **recipes(kernels, "Periodic", same("base_kernel period")),
+        **recipes(kernels, "ArcCosine", same(arc)),
+        **recipes(kernels, "Coregion", same("output_dim rank active_dims")),
+        **recipes(kernels, "ChangePoints", same("kernels locations steepness")),
+        **recipes(kernels, "Sum Product SeparateIndependent", same("kernels")),
+        **recipes(kernels, "Convolutional", same(patches)),
+        **recipes(kernels, "SharedIndependent", same("kernel output_dim")),
+        **recipes(linear, "WeightKernel", same("num_inputs bias", prior_covariance=_covariance)),
+        **recipes(deep, "DeepKernel", same("features kernel input_shape")),
     }
 
 
@@ -89,13 +53,14 @@ def _mean_functions() -> dict[str, Recipe]:
         "output_dim": lambda f: int(f.w.shape[0]),
     }
     return {
-        **_of(functions, "Zero", same("output_dim")),
-        **_of(functions, "Constant", same("c")),
-        **_of(functions, "Linear", same("A b")),
-        **_of(functions, "Identity", same("input_dim")),
-        **_of(functions, "Additive", {"first_part": "add_1", "second_part": "add_2"}),
-        **_of(functions, "Product", {"first_part": "prod_1", "second_part": "prod_2"}),
-        **_of(functions, "Polynomial", of_powers),
+        **recipes(functions, "Zero", same("output_dim")),
+        **recipes(functions, "Constant", same("c")),
+        **recipes(functions, "Linear", same("A b")),
+        **recipes(functions, "Identity", same("input_dim")),
+        **recipes(functions, "Additive", {"first_part": "add_1", "second_part": "add_2"}),
+        **recipes(functions, "Product", {"first_part": "prod_1", "second_part": "prod_2"}),
+        **recipes(functions, "Polynomial", of_powers),
+        **recipes(functions, "SwitchedMeanFunction", {"meanfunction_list": "functions"}),
     }
 
 
@@ -106,12 +71,12 @@ def _inducing_variables() -> dict[str, Recipe]:
         "kernel": lambda w: linear.WeightKernel(w.num_inputs, bias=w.shape[0] > w.num_inputs)
     }
     return {
-        **_of(inducing_variables, "InducingPoints", same("Z")),
-        **_of(deep, "FeaturePoints", same("Z")),
-        **_of(inducing_variables, "Multiscale", same("Z scales")),
-        **_of(inducing_variables, shared, same("inducing_variable")),
-        **_of(inducing_variables, separate, same("inducing_variable_list")),
-        **_of(linear, "Weights", weights),
+        **recipes(inducing_variables, "InducingPoints InducingPatches", same("Z")),
+        **recipes(deep, "FeaturePoints", same("Z")),
+        **recipes(inducing_variables, "Multiscale", same("Z scales")),
+        **recipes(inducing_variables, shared, same("inducing_variable")),
+        **recipes(inducing_variables, separate, same("inducing_variable_list")),
+        **recipes(linear, "Weights", weights),
     }
 
 
@@ -119,17 +84,24 @@ def _likelihoods() -> dict[str, Recipe]:
     theirs, binary, penalized = gpflow.likelihoods, "link quadrature", "penalty bound normalizer"
     classes = "num_classes invlink"
     return {
-        **_of(likelihoods, "Hinge SquaredHinge", same(f"{binary} {penalized}")),
-        **_of(likelihoods, "NormalizedHinge", same(f"{binary} penalty")),
-        **_of(likelihoods, "Probit PolyaGammaLogistic", same(binary)),
-        **_of(likelihoods, "CrammerSinger OneVsRest", same(f"num_classes {penalized}")),
-        **_of(likelihoods, "LevelHinge", same(f"levels link {penalized}")),
-        **_of(likelihoods, "OneVsRestLevelHinge", same(f"num_classes levels link {penalized}")),
-        **_of(theirs, "Bernoulli", same("invlink quadrature")),
-        **_of(theirs, "Softmax", same("num_classes"), "num_monte_carlo_points"),
-        **_of(theirs, "MultiClass", same(classes), "num_gauss_hermite_points"),
-        **_of(theirs, "RobustMax", same("num_classes epsilon"), "_squash"),
-        **_of(gpflow.quadrature, "NDiagGHQuadrature", same("dim n_gh")),
+        **recipes(likelihoods, "Hinge SquaredHinge", same(f"{binary} {penalized}")),
+        **recipes(likelihoods, "NormalizedHinge", same(f"{binary} penalty")),
+        **recipes(likelihoods, "Probit PolyaGammaLogistic", same(binary)),
+        **recipes(likelihoods, "CrammerSinger OneVsRest", same(f"num_classes {penalized}")),
+        **recipes(likelihoods, "LevelHinge", same(f"levels link {penalized}")),
+        **recipes(likelihoods, "OneVsRestLevelHinge", same(f"num_classes levels link {penalized}")),
+        **recipes(theirs, "Bernoulli Exponential", same("invlink quadrature")),
+        **recipes(theirs, "Gaussian", same("variance scale variance_lower_bound quadrature")),
+        **recipes(theirs, "StudentT", same("scale df scale_lower_bound quadrature")),
+        **recipes(theirs, "Poisson", same("invlink binsize quadrature")),
+        **recipes(theirs, "Gamma", same("invlink shape shape_lower_bound quadrature")),
+        **recipes(theirs, "Beta", same("invlink scale scale_lower_bound quadrature")),
+        **recipes(theirs, "Ordinal", same("bin_edges quadrature")),
+        **recipes(theirs, "SwitchedLikelihood", same("quadrature", likelihood_list="likelihoods")),
+        **recipes(theirs, "Softmax", same("num_classes"), num_monte_carlo_points=is_positive),
+        **recipes(theirs, "MultiClass", same(classes), num_gauss_hermite_points=is_positive),
+        **recipes(theirs, "RobustMax", same("num_classes epsilon"), _squash=is_positive),
+        **recipes(gpflow.quadrature, "NDiagGHQuadrature", same("dim n_gh")),
     }
 
 
@@ -146,37 +118,72 @@ def _plain() -> dict[str, Recipe]:
     found: dict[str, Recipe] = {}
     for home, names in homes.items():
         for name in names.split():
-            found |= _of(home, name, fields(getattr(home, name)))
+            found |= recipes(home, name, fields(getattr(home, name)))
     return found
+
+
+def _is_diagonal(model: gpflow.models.SVGP) -> bool:
+    return len(model.q_sqrt.shape) == 2
 
 
 def _models() -> dict[str, Recipe]:
     prior = "kernel likelihood mean_function num_latent_gps"
-    q, inside = "whiten num_data", ("whiten", "num_data", "_jitter")
+    q, jitter = "whiten num_data", {"_jitter": is_positive}
+    points = {"inducing_variable": is_a(inducing_variables.InducingVariables)}
+    number = {"num_data": is_positive, **jitter}
     of_weights = same(
         f"likelihood mean_function num_latent_gps {q}",
         num_features=lambda model: model.inducing_variable.num_inputs,
         bias=lambda model: bool(model.kernel.bias),
     )
     of_rank = same("data kernel likelihood rank mean_function")
+    kernel, sites = {"kernel": is_a(linear.WeightKernel)}, {"sites": is_a(likelihoods.Sites)}
+    whiten = {"whiten": is_a(bool)}
     return {
-        **_of(models, "BSVM", same(f"{prior} inducing_variable {q}"), "_jitter"),
-        **_of(models, "LinearBSVM", of_weights, "kernel", "inducing_variable", "_jitter"),
-        **_of(models, "BatchBSVM", same(f"data {prior}"), "inducing_variable", *inside),
-        **_of(models, "DualBSVM", same(f"data {prior} inducing_variable"), "sites", *inside[1:]),
-        **_of(models, "FactorVGP", of_rank, "inducing_variable", *inside[1:]),
+        **recipes(
+            gpflow.models, "SVGP", same(f"{prior} inducing_variable {q}", q_diag=_is_diagonal)
+        ),
+        **recipes(models, "BSVM", same(f"{prior} inducing_variable {q}"), **jitter),
+        **recipes(models, "LinearBSVM", of_weights, **kernel, **points, **jitter),
+        **recipes(models, "BatchBSVM", same(f"data {prior}"), **points, **whiten, **number),
+        **recipes(models, "DualBSVM", same(f"data {prior} inducing_variable"), **sites, **number),
+        **recipes(models, "FactorVGP", of_rank, **points, **number),
     }
 
 
-#: By public name.
-KNOWN = (
-    _kernels() | _mean_functions() | _inducing_variables() | _likelihoods() | _plain() | _models()
-)
+def _estimators() -> dict[str, Recipe]:
+    """Parameters by `get_params`, and what a fit has learned."""
+    number, array = is_a(int, float, np.number), is_a(np.ndarray)
+    columns = {"n_features_in_": number, "feature_names_in_": array}
+    of_classifier = {
+        "classes_": array,
+        "model_": is_a(models.BSVM),
+        "loss_": is_a(str),
+        "penalty_": number,
+        "scaler_": is_a(type(None), StandardScaler),
+        "history_": is_a(inference.History),
+    }
+    of_scaler = dict.fromkeys(("mean_", "var_", "scale_"), is_a(type(None), np.ndarray))
+    of_scaler["n_samples_seen_"] = is_a(int, np.number, np.ndarray)
+    found: dict[str, Recipe] = {}
+    for home, cls, state in (
+        ("gpflow_bsvm", BSVMClassifier, of_classifier),
+        ("sklearn.preprocessing", StandardScaler, of_scaler),
+    ):
+        names = " ".join(cls._get_param_names())
+        found[f"{home}.{cls.__name__}"] = Recipe(cls, same(names), state | columns)
+    return found
 
-#: Estimators: parameters by `get_params`, all that a fit has learned by names that end in "_".
-ESTIMATORS: dict[str, Any] = {
-    "gpflow_bsvm.BSVMClassifier": BSVMClassifier,
-    "sklearn.preprocessing.StandardScaler": StandardScaler,
+
+#: By public name.
+KNOWN = {
+    **_kernels(),
+    **_mean_functions(),
+    **_inducing_variables(),
+    **_likelihoods(),
+    **_plain(),
+    **_models(),
+    **_estimators(),
 }
 
 #: Functions that likelihoods are made with.

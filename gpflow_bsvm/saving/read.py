@@ -1,7 +1,8 @@
-"""A description and arrays to objects: of known classes only, and nothing in a file is executed."""
+"""A description and arrays to objects: of known classes only, from whomever the file is."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,14 +13,13 @@ from gpflow.base import AnyNDArray
 
 from . import networks
 from .known import FUNCTIONS, PRIORS, TRANSFORMS
-from .registry import find, is_estimator
+from .registry import find
 
 #: What constructors get in the place of the values of parameters, which may be such that they would
 #: not take them back: positive, and a probability.
 START = 0.5
-
-#: What becomes of a description that fits nothing.
-UNFIT = (ValueError, KeyError, IndexError, TypeError, AttributeError, tf.errors.OpError)
+#: Entries of starts beside those that the arrays account for.
+_MORE_ENTRIES = 10**6
 
 
 class Reader:
@@ -27,9 +27,17 @@ class Reader:
     :ivar objects: all that have been made, in the order in which `Writer` has seen them.
     """
 
-    def __init__(self, arrays: Sequence[AnyNDArray]) -> None:
+    def __init__(
+        self, arrays: Sequence[AnyNDArray], network: Sequence[Any] = (), name: str = "model"
+    ) -> None:
+        """
+        :param network: the user's own for those that the file tells, in their order; None for one
+            that is made as the file says.
+        """
         self.objects: list[Any] = []
-        self._arrays = arrays
+        self._arrays, self._own = dict(enumerate(arrays)), iter(network)
+        self._entries = _MORE_ENTRIES + 2 * sum(array.size for array in arrays)
+        self._path = [name]
         self._kinds: dict[str, Callable[[Any], Any]] = {
             "again": lambda node: self.objects[node["number"]],
             "array": self._array,
@@ -45,12 +53,27 @@ class Reader:
             "rows": lambda node: [np.asarray(row) for row in self._array(node)],
             "scalar": lambda node: self._array(node)[()],
             "slice": lambda node: slice(*(self.read(end) for end in node["ends"])),
-            "start": lambda node: np.full(node["shape"], START, node["dtype"]),
+            "start": self._start,
             "tensor": lambda node: tf.constant(self._array(node)),
             "transform": lambda node: TRANSFORMS[node["class"]](**self._arguments(node)),
             "tuple": lambda node: tuple(self.read(item) for item in node["items"]),
             "variable": lambda node: self._made(self._variable(node)),
         }
+
+    @property
+    def place(self) -> str:
+        """:return: what is being read, as a user calls it."""
+        return ".".join(self._path)
+
+    def whole(self, node: Any) -> Any:
+        """
+        :return: as `read`, of all that a file tells.
+        :raise ValueError: also for a user's network that no part of it has asked for.
+        """
+        made = self.read(node)
+        if next(self._own, None) is not None:
+            raise ValueError("it holds fewer networks than were given")
+        return made
 
     def read(self, node: Any) -> Any:
         """
@@ -59,13 +82,33 @@ class Reader:
         :raise ValueError: for a class that is not known.
         :raise KeyError, TypeError, IndexError: for what is no description.
         """
+        if isinstance(node, list) or node != node:
+            raise ValueError(f"{str(node)[:20]} is nothing that save writes")
         return self._kinds[node["kind"]](node) if isinstance(node, dict) else node
 
     def _array(self, node: Any) -> AnyNDArray:
-        return self._arrays[node["value"]].copy()
+        number = node["value"]
+        if number not in self._arrays:
+            raise ValueError(f"there is no array {number}, or it was read before")
+        array = self._arrays.pop(number).copy()
+        if array.dtype.kind in "fc" and np.isnan(array).any():
+            raise ValueError(f"array {number} holds NaN")
+        return array
+
+    def _start(self, node: Any) -> AnyNDArray:
+        self._entries -= math.prod(node["shape"])
+        if self._entries < 0 or np.dtype(node["dtype"]).kind not in "biuf":
+            raise ValueError(f"{node['shape']} of {node['dtype']} is larger than the arrays are")
+        return np.full(node["shape"], START, node["dtype"])
 
     def _arguments(self, node: Any) -> dict[str, Any]:
-        return {name: self.read(part) for name, part in node["arguments"].items()}
+        return {name: self._at(name, part) for name, part in node["arguments"].items()}
+
+    def _at(self, name: str, part: Any) -> Any:
+        self._path.append(name)
+        value = self.read(part)
+        self._path.pop()
+        return value
 
     def _made(self, value: Any) -> Any:
         self.objects.append(value)
@@ -79,17 +122,25 @@ class Reader:
                 f"it holds a {name}, which is not known here: import the module that defines it "
                 "and call gpflow_bsvm.saving.register(cls) before load"
             )
+        unknown = sorted(set(node["arguments"]) - set(recipe.arguments))
+        if unknown:
+            raise ValueError(f"{name} is not made with {', '.join(map(repr, unknown))}")
         made = recipe.cls(**self._arguments(node))
         for attribute, part in node["state"].items():
-            if is_estimator(recipe.cls) and (attribute[0] == "_" or attribute[-1] != "_"):
-                raise ValueError(f"{attribute!r} is nothing that a {name} learns")
-            setattr(made, attribute, self.read(part))
+            fits = recipe.state.get(attribute, is_held)
+            if attribute not in recipe.state and not is_held(vars(made).get(attribute)):
+                raise ValueError(f"{attribute!r} of a {name} may not be set by a file")
+            value = self._at(attribute, part)
+            if not fits(value):
+                raise ValueError(f"{attribute!r} of a {name} may not be a {type(value).__name__}")
+            setattr(made, attribute, value)
         return self._made(made)
 
     def _network(self, node: Any) -> Any:
-        made = networks.make(node)
-        made.set_weights([self._arrays[number] for number in node["weights"]])
-        return self._made(made)
+        own = next(self._own, None)
+        made = networks.make(node) if own is None else own
+        weights = [self._array({"value": number}) for number in node["weights"]]
+        return self._made(networks.with_weights(made, node, weights))
 
     def _labels(self, node: Any) -> AnyNDArray:
         found: AnyNDArray = np.empty(len(node["items"]), dtype=object)
@@ -100,6 +151,8 @@ class Reader:
     def _parameter(self, node: Any) -> gpflow.Parameter:
         """The value is given to the variable: its transform might not take it back to the bit."""
         variable, transform = self._variable(node["variable"]), self.read(node["transform"])
+        if not variable.dtype.is_floating:
+            raise ValueError(f"a parameter is of {variable.dtype.name}")
         start = tf.zeros(variable.value().shape, variable.dtype)
         parameter = gpflow.Parameter(
             transform.forward(start),
@@ -117,10 +170,21 @@ class Reader:
 
     def _variable(self, node: Any) -> tf.Variable:
         value, shape = self._array(node), tf.TensorShape(node["shape"])
+        if value.dtype.kind not in "biuf":
+            raise ValueError(f"a variable is of {value.dtype}")
         return tf.Variable(value, trainable=node["trainable"], shape=shape)
 
     def _random_state(self, node: Any) -> np.random.RandomState:
+        """NumPy does not look whether the position is within the key."""
+        key, position = self._array(node), node["position"]
+        if key.dtype != np.uint32 or not 0 <= position <= len(key):
+            raise ValueError("it is no state of random numbers")
         state = np.random.RandomState()
-        state.set_state(self.read(node["state"]))
+        state.set_state(("MT19937", key, position, *node["gauss"]))
         self._made(state)
         return state
+
+
+def is_held(value: Any) -> bool:
+    """:return: whether it is what a file may exchange for another of its kind."""
+    return isinstance(value, (tf.Variable, gpflow.Parameter))

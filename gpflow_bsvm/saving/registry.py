@@ -6,19 +6,20 @@ import dataclasses
 import inspect
 from typing import Any
 
-from .known import ESTIMATORS, KNOWN, Argument, Recipe, fields
+from .known import KNOWN
+from .recipes import Argument, Recipe, fields
 
 _BY_CLASS = {recipe.cls: name for name, recipe in KNOWN.items()}
-_ESTIMATORS_BY_CLASS = {cls: name for name, cls in ESTIMATORS.items()}
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 _registered: dict[str, Recipe] = {}
 
 
 def register(cls: type, **arguments: Argument) -> type:
     """
-    Make a class of your own known to `save` and `load`, such as a kernel or a mean function. What a
-    file tells of it are the arguments of its constructor, and the parameters that it holds; its
-    code is not in the file, so that the process that loads has to call this too.
+    Make any class known to `save` and `load`, your own or a library's, such as a kernel or a mean
+    function. What a file tells of it are the arguments of its constructor, and the parameters that
+    it holds; its code is not in the file, so that the process that loads has to call this too. A
+    file chooses the arguments: register no class whose constructor does what a stranger must not.
 
     The constructor is called with 0.5 in the place of the values of parameters, which are set
     afterwards. An object that this does not bring back as it was is refused by `save`.
@@ -48,8 +49,7 @@ def _of_constructor(cls: Any) -> dict[str, Argument]:
 
 def name_of(cls: type) -> str:
     """:return: by which a file calls the class."""
-    own = f"{cls.__module__}.{cls.__qualname__}"
-    return _BY_CLASS.get(cls) or _ESTIMATORS_BY_CLASS.get(cls) or own
+    return _BY_CLASS.get(cls) or f"{cls.__module__}.{cls.__qualname__}"
 
 
 def recipe_of(cls: type) -> Recipe | None:
@@ -60,12 +60,4 @@ def recipe_of(cls: type) -> Recipe | None:
 
 def find(name: str) -> Recipe | None:
     """:return: the recipe by the name of its class, if there is one."""
-    if name in ESTIMATORS:
-        cls = ESTIMATORS[name]
-        return Recipe(cls, {name: name for name in cls._get_param_names()})
     return KNOWN.get(name) or _registered.get(name)
-
-
-def is_estimator(cls: type) -> bool:
-    """:return: whether what it has learned is told by names that end in "_"."""
-    return cls in _ESTIMATORS_BY_CLASS

@@ -15,9 +15,10 @@ from gpflow.base import AnyNDArray
 from ..deep.network import is_layer
 from ..engine.structure import BOOKKEEPING, structure_of
 from . import networks
-from .known import FUNCTIONS, PRIORS, TRANSFORMS, Recipe
-from .read import UNFIT, Reader
-from .registry import is_estimator, name_of, recipe_of
+from .known import FUNCTIONS, PRIORS, TRANSFORMS
+from .read import Reader, is_held
+from .recipes import Recipe
+from .registry import name_of, recipe_of
 
 #: What JSON tells as it is, floats to the last bit.
 _PLAIN = (type(None), bool, int, float, str)
@@ -32,6 +33,7 @@ class Writer:
         self.arrays: list[AnyNDArray] = []
         self._known: dict[int, int] = {}
         self._objects: list[tuple[str, Any]] = []  # also keeps their ids from being used again
+        self._networks: list[Any] = []  # None for those that the file tells
 
     def write(self, value: Any, path: str) -> Any:
         """
@@ -42,11 +44,13 @@ class Writer:
         description = self.describe(value, path)
         with warnings.catch_warnings():  # of what it is made of, once is enough
             warnings.simplefilter("ignore")
-            reader = Reader(self.arrays)
+            reader = Reader(self.arrays, self._networks, path)
             try:
                 reader.read(description)
-            except UNFIT as error:
-                raise TypeError(f"{path} would not be made again by load: {error}") from error
+            except Exception as error:  # whatever a constructor says of its own arguments
+                raise TypeError(
+                    f"{reader.place} would not be made again by load: {error}"
+                ) from error
         for (place, original), copy in zip(self._objects, reader.objects):
             if recipe_of(original.__class__):
                 _check_same(original, copy, place)
@@ -79,11 +83,11 @@ class Writer:
         elif isinstance(value, tf.Variable):
             description = self._variable(value)
         elif is_layer(value):
-            weights = [self._store(weight) for weight in value.get_weights()]
-            description = {"kind": "network", **networks.describe(value), "weights": weights}
+            description = self._network(value, path)
         elif isinstance(value, np.random.RandomState):
-            state = self.describe(value.get_state(legacy=False), path)
-            description = {"kind": "random state", "state": state}
+            _, key, position, *gauss = value.get_state()
+            state = {"value": self._store(key), "position": position, "gauss": gauss}
+            description = {"kind": "random state", **state}
         elif isinstance(value, tfp.bijectors.Bijector | tfp.distributions.Distribution):
             return self._of_tfp(value, path)
         else:
@@ -109,6 +113,18 @@ class Writer:
         }
         name = name_of(recipe.cls)
         return {"kind": "object", "class": name, "arguments": arguments, "state": state}
+
+    def _network(self, value: Any, path: str) -> Any:
+        weights = [self._store(weight) for weight in value.get_weights()]
+        told = networks.describe(value)
+        if told["layers"] is None:
+            warnings.warn(
+                f"{path} has layers that a file cannot tell, and is saved as weights only: make "
+                "the network as it was made here, and gpflow_bsvm.load(path, network=...)",
+                stacklevel=2,
+            )
+        self._networks.append(None if told["layers"] else value)
+        return {"kind": "network", **told, "weights": weights}
 
     def _parameter(self, value: gpflow.Parameter, path: str) -> Any:
         return {
@@ -154,7 +170,7 @@ class Writer:
         if isinstance(value, list | tuple) and not hasattr(value, "_fields"):
             items = [self.describe(item, f"{path}[{n}]") for n, item in enumerate(value)]
             return {"kind": "tuple" if isinstance(value, tuple) else "list", "items": items}
-        raise _refusal(value, path, "for a class of your own gpflow_bsvm.saving.register(cls)")
+        raise _refusal(value, path, "gpflow_bsvm.saving.register(cls), for any class")
 
     def _array(self, value: Any, path: str) -> Any:
         if value.dtype.hasobject:  # labels, names
@@ -177,11 +193,9 @@ def _start(parameter: Any) -> Any:
 def _state(value: Any, recipe: Recipe) -> list[str]:
     """:return: names of what is set after the constructor was called."""
     found = vars(value) if hasattr(value, "__dict__") else {}
-    if is_estimator(recipe.cls):
-        return [name for name in found if name.endswith("_") and not name.startswith("_")]
-    held = (tf.Variable, gpflow.Parameter)
-    leaves = [name for name, part in found.items() if isinstance(part, held)]
-    return [*recipe.state, *(name for name in leaves if name not in recipe.state)]
+    leaves = [name for name, part in found.items() if is_held(part)]
+    given = [name for name in recipe.state if name in found or not name.endswith("_")]
+    return [*given, *(name for name in leaves if name not in recipe.state)]
 
 
 def _read(value: Any, name: str, path: str) -> Any:
