@@ -32,7 +32,10 @@ class History:
     :ivar elbo: evidence lower bound after the step (SVI: its estimate from the latest rows).
     :ivar seconds: since the start of the fit, without the time spent in callbacks.
     :ivar learning_rate: of the step.
-    :ivar converged: whether the stopping rule was met.
+    :ivar converged: whether the stopping rule was met, at a q that is not its prior, where no site
+        was clipped.
+    :ivar clipped: sites whose precision was negative, and set to 0, where the fit has ended, see
+        `gpflow_bsvm.likelihoods.sites`; counted where the stopping rule was met.
     :ivar hyperparameters: values after the step by name, such as ".kernel.lengthscales", where the
         fit learns any; else no names.
     """
@@ -43,6 +46,7 @@ class History:
     learning_rate: list[float] = field(default_factory=list)
     converged: bool = False
     hyperparameters: dict[str, list[AnyNDArray]] = field(default_factory=dict)
+    clipped: int = 0
 
     def columns(self, number: int) -> dict[str, Any]:
         """:return: the first `number` records, as arrays by name."""
@@ -63,10 +67,10 @@ class History:
     def __repr__(self) -> str:
         if not self.step:
             return "History(no steps)"
-        return (
-            f"History({self.step[-1]} steps, ELBO {self.elbo[-1]:.6g}, "
-            f"{self.seconds[-1]:.3g} s, {'converged' if self.converged else 'not converged'})"
-        )
+        end = "converged" if self.converged else "not converged"
+        end += f", {self.clipped} sites clipped" if self.clipped else ""
+        elbo, seconds = f"ELBO {self.elbo[-1]:.6g}", f"{self.seconds[-1]:.3g} s"
+        return f"History({self.step[-1]} steps, {elbo}, {seconds}, {end})"
 
 
 _COLUMNS = ("step", "elbo", "seconds", "learning_rate")
