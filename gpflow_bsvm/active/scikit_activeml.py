@@ -77,8 +77,9 @@ class ModelClassifier(_SkactivemlClassifier):  # type: ignore[misc]
         rows = np.flatnonzero(numbers >= 0)
         model = gpflow.utilities.deepcopy(self.model)
         Y: AnyNDArray = np.asarray(numbers, default_float())[rows, None]
-        data = (np.asarray(X, default_float())[rows], Y)
-        known = open_data(model, data, _part(weight, rows), part=True) if len(rows) else None
+        X_known: AnyNDArray = np.asarray(X, default_float())[rows]
+        weights = _part(weight, rows)
+        known = open_data(model, (X_known, Y), weights, part=True) if len(rows) else None
         fit_from_prior(model, known)
         self.model_ = model
         return self

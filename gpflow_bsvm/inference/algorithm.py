@@ -133,7 +133,7 @@ class Algorithm(ABC):
                 if step is None:
                     break
                 recorder.record(step)
-        if fit.by_sites and fit.converged:
+        if fit.by_sites:
             count_clipped(model, source, recorder.history)
         judge(model, recorder.history, self.learns)
         return recorder.history

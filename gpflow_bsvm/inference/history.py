@@ -35,7 +35,8 @@ class History:
     :ivar converged: whether the stopping rule was met, at a q that is not its prior, where no site
         was clipped.
     :ivar clipped: sites whose precision was negative, and set to 0, where the fit has ended, see
-        `gpflow_bsvm.likelihoods.sites`; counted where the stopping rule was met.
+        `gpflow_bsvm.likelihoods.sites`; of `CAVI`, `Streaming` and `VEM`.
+    :ivar kernel_as_given: whether `gpflow_bsvm.fit` has left a trainable kernel as it was.
     :ivar hyperparameters: values after the step by name, such as ".kernel.lengthscales", where the
         fit learns any; else no names.
     """
@@ -47,6 +48,7 @@ class History:
     converged: bool = False
     hyperparameters: dict[str, list[AnyNDArray]] = field(default_factory=dict)
     clipped: int = 0
+    kernel_as_given: bool = False
 
     def columns(self, number: int) -> dict[str, Any]:
         """:return: the first `number` records, as arrays by name."""
@@ -69,6 +71,7 @@ class History:
             return "History(no steps)"
         end = "converged" if self.converged else "not converged"
         end += f", {self.clipped} sites clipped" if self.clipped else ""
+        end += "; kernel as given, VEM learns it" if self.kernel_as_given else ""
         elbo, seconds = f"ELBO {self.elbo[-1]:.6g}", f"{self.seconds[-1]:.3g} s"
         return f"History({self.step[-1]} steps, {elbo}, {seconds}, {end})"
 

@@ -36,7 +36,7 @@ def count_clipped(model: Model, source: Source, history: History) -> None:
         return
     look = partial(_clipped.bind(model.likelihood), compiled_solve(model.natural()))
     history.clipped = int(sum_over(ProjectedData(model, source), look)[0])
-    history.converged = history.clipped == 0
+    history.converged &= history.clipped == 0
 
 
 @Compiled
@@ -60,9 +60,10 @@ def judge(model: Model, history: History, learns: bool) -> None:
     if float(q.kl) > LEAST_NATS and mean > LEAST_MEAN:
         return
     history.converged = False
+    nats = max(float(q.kl), 0.0)
     at = "" if np.isinf(mean) else f", and no mean of f at an inducing point is above {mean:.1g}"
     warnings.warn(
-        f"the fit has learned next to nothing: q is {float(q.kl):.1g} nats from its prior{at}; "
+        f"the fit has learned next to nothing: q is {nats:.1g} nats from its prior{at}; "
         + (_MOVED if learns else _FIXED),
         stacklevel=3,
     )
