@@ -57,6 +57,7 @@ ROWS: dict[str, str | tuple[str, ...]] = {
     "cluster_growth": "cluster",
     **dict.fromkeys(("hybrid_time", "hybrid_epochs"), "hybrid"),
     **dict.fromkeys(("active_errors", "active_sets", "active_updates"), "active"),
+    "active_kernel": "active",
     **dict.fromkeys(("weights", "constant", "large"), "linear"),
     **dict.fromkeys(("by_penalty", "ranking"), "left_out"),
     **{f"gold_sollich_{part}": "gold_sollich" for part in ("best", "sensible", "aim")},

@@ -47,8 +47,8 @@ def error(model):
 # %% [markdown]
 # ## 1. A loop
 #
-# `oracle` is who knows: a function of row numbers of the pool. A new label is added to q by
-# `Streaming`, in tens of milliseconds; with 20 labels the kernel is learned.
+# `oracle` is a function of row numbers of the pool. A new label is added to q by `Streaming`, in
+# tens of milliseconds; with 20 labels the kernel is chosen, by what the other labels say of each.
 
 
 # %%

@@ -1,9 +1,12 @@
 """Learning by asking: what the loop asks, what an answer changes, and what bad input says."""
 
+import itertools
+from typing import ClassVar
+
 import gpflow
 import numpy as np
 import pytest
-from conftest import assert_same_state, make_data, make_model, state
+from conftest import assert_same_state, log_normal, make_data, make_model, state
 from scipy.special import softmax
 from scipy.stats import entropy
 
@@ -14,12 +17,14 @@ from gpflow_bsvm.active import (
     Request,
     distance_from_refit,
     geometric,
+    kernels,
+    policies,
     softmax_entropy,
 )
 from gpflow_bsvm.active.policies import chosen
 from gpflow_bsvm.inference import CAVI, VEM
 from gpflow_bsvm.likelihoods import CrammerSinger, Hinge
-from gpflow_bsvm.prediction import batch_bald, margin, variation_ratio
+from gpflow_bsvm.prediction import batch_bald, margin, mutual_information, variation_ratio
 
 X, Y = make_data(40)
 CLASSES = np.digitize(X[:, 0], [-0.5, 0.5])
@@ -89,6 +94,18 @@ def test_batch_bald_policy_is_the_function():
     request = Request(3, 7, X[:10], Y[:10])
     expected = batch_bald(model, X, 3, num_samples=128, seed=7).index
     assert POLICIES["batch_bald"](model, X, request).tolist() == expected.tolist()
+
+
+def test_bald_looks_closer_at_the_best_of_few_draws(monkeypatch):
+    model = binary()
+    never(model).tell(np.arange(10), labels(np.arange(10)))
+    monkeypatch.setattr(policies, "FEWEST", 5)
+    monkeypatch.setattr(policies, "PER_ROW", 3)
+    score = POLICIES["bald"](model, X, Request(2, 7, X[:10], Y[:10]))
+    few, many = (mutual_information(model, X, num_samples=n, seed=7) for n in (16, 128))
+    left = np.argsort(-few)[:6]
+    assert set(np.flatnonzero(np.isfinite(score))) == set(left)
+    np.testing.assert_allclose(score[left], many[left], rtol=1e-12)
 
 
 @pytest.mark.slow
@@ -175,14 +192,97 @@ def test_the_kernel_is_learned_at_its_moments_from_all_labels():
     learner.run(labels, 16)
     assert [query.relearned for query in learner.history] == [False, True, True, False]
     assert learner.model.kernel.lengthscales.numpy() != lengthscale
-    learner = ActiveLearner(binary(), X, relearn=(12,), **how)
+
+
+def scores_of(candidates, X, Y):
+    """Sum of leave-one-out log densities and log prior, of a fit from the prior at each kernel."""
+    found = []
+    for variance, lengthscale in candidates:
+        model = binary()
+        model.kernel.variance.assign(variance)
+        model.kernel.lengthscales.assign(lengthscale)
+        CAVI().run(model, (X, Y))
+        density = gb.prediction.leave_one_out_density(model, (X, Y))
+        found.append(len(X) * density + float(model.log_prior_density()))
+    return np.array(found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("prior", [False, True])
+def test_the_kernel_is_the_best_multiple_by_leave_one_out(prior):
+    model, start = binary(), binary().kernel
+    if prior:
+        model.kernel.lengthscales.prior = log_normal(1.0, 0.05)
+    learner = ActiveLearner(model, X, "random", relearn=(12,))
     learner.run(labels, 12)
+    grid = [
+        (a * start.variance.numpy(), b * start.lengthscales.numpy())
+        for a, b in itertools.product(kernels.VARIANCES, kernels.LENGTHSCALES)
+    ]
+    scores = scores_of(grid, X[learner.labelled], learner.Y)
+    if prior:
+        scores += [float(model.kernel.lengthscales.prior.log_prob(b)) for _, b in grid]
+    best = grid[int(np.argmax(scores))]
+    np.testing.assert_allclose(model.kernel.variance, best[0])
+    np.testing.assert_allclose(model.kernel.lengthscales, best[1])
     expected = binary()
-    warm = never(expected, policy="random", batch_size=4)
-    warm.run(labels, 8)
-    learned = learner.labelled
-    VEM(max_steps=3).run(expected, (X[learned], Y[learned]))
-    assert_same_state(state(learner.model), state(expected), 1e-8)
+    gpflow.utilities.multiple_assign(expected.kernel, gpflow.utilities.read_values(model.kernel))
+    CAVI().run(expected, (X[learner.labelled], learner.Y))
+    assert_same_state(state(model), state(expected), 1e-8)
+
+
+class Ruin(VEM):
+    """Learns a kernel that knows nothing."""
+
+    def run(self, model, data, **options):
+        self.begun.append((model.kernel.variance.numpy(), float(np.abs(model.q_mu).max())))
+        model.kernel.variance.assign(1e-10)
+        return CAVI().run(model, data, **options)
+
+    begun: ClassVar[list] = []
+
+
+@pytest.mark.filterwarnings("ignore:the fit has learned")
+def test_what_is_learned_is_kept_only_where_leave_one_out_gains():
+    """The trap of a kernel of variance 0: no relearning starts there, and none ends there."""
+    learner = ActiveLearner(binary(), X, "random", relearn=(8, 12), learn=Ruin())
+    learner.run(labels, 12)
+    given = binary()
+    assert Ruin.begun == [(given.kernel.variance.numpy(), 0.0)] * 2
+    assert learner.model.kernel.variance.numpy() == given.kernel.variance.numpy()
+    CAVI().run(given, (X[learner.labelled], learner.Y))
+    assert_same_state(state(learner.model), state(given), 1e-10)
+
+
+def test_one_label_of_each_class_says_nothing_of_the_kernel():
+    """Left out, the others do not even know that there is its class."""
+    learner = ActiveLearner(three(), X, relearn=(3,))
+    rows = [int(np.flatnonzero(c == CLASSES)[0]) for c in range(3)]
+    assert learner.tell(rows, CLASSES[rows]).relearned
+    kernel = three().kernel
+    assert learner.model.kernel.variance.numpy() == kernel.variance.numpy()
+    assert learner.model.kernel.lengthscales.numpy() == kernel.lengthscales.numpy()
+    assert np.any(learner.model.q_mu)
+
+
+def test_an_interrupted_choice_keeps_labels_and_the_best_so_far(monkeypatch):
+    learner = ActiveLearner(binary(), X, "random", relearn=(12,))
+    learner.run(labels, 11)
+    calls, leave_one_out = [], kernels.leave_one_out
+
+    def interrupted(*arguments):
+        calls.append(1)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return leave_one_out(*arguments)
+
+    monkeypatch.setattr(kernels, "leave_one_out", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        learner.run(labels, 1)
+    assert len(learner.labelled) == len(learner.Y) == 12
+    expected = binary()
+    CAVI().run(expected, (X[learner.labelled], learner.Y))
+    assert_same_state(state(learner.model), state(expected), 1e-10)
 
 
 @pytest.mark.slow

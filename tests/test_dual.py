@@ -89,6 +89,21 @@ def test_gpflows_scipy_and_vem_learn_the_same(data):
     np.testing.assert_allclose(model.kernel.lengthscales, same.kernel.lengthscales, rtol=1e-2)
 
 
+def test_scipy_learns_from_the_first_call(data):
+    """At sites of 0 the loss is the prior's, and its best kernel has a variance of 0."""
+    model = make_dual(data)
+    assert not np.allclose(model.sites.r, 0)
+    before = model.elbo()
+    options = {"maxiter": 20}
+    gpflow.optimizers.Scipy().minimize(
+        model.training_loss, model.trainable_variables, options=options
+    )
+    assert model.elbo() > before + 1
+    assert model.kernel.variance.numpy() > 0.5
+    errors = (model.predict_y(data[0])[0].numpy() > 0.5) != data[1]
+    assert errors.mean() < 0.2
+
+
 def test_its_posterior_predicts_as_it_does(data):
     model = make_dual(data)
     model.update_sites()

@@ -188,7 +188,7 @@ def test_a_batch_of_one_is_mutual_information(name, request):
 
 def test_few_candidates_are_those_of_most_information(three):
     X = np.random.default_rng(1).normal(size=(20, 2))
-    each = mutual_information(three, X, num_samples=32)
+    each = mutual_information(three, X, num_samples=batches.SCREENING)
     found = batch_bald(three, X, 3, num_samples=32, num_candidates=3)
     assert set(found.index) == set(np.argsort(-each)[:3])
 

@@ -289,8 +289,14 @@ def test_bad_input(data):
     ):
         with pytest.raises(ValueError, match=message):
             ML2(**bad)
-    model = fresh(data)
-    gpflow.set_trainable(model.kernel, False)
-    gpflow.set_trainable(model.inducing_variable, False)
-    with pytest.raises(ValueError, match="nothing but q is trainable: use SVI"):
-        ML2().run(model, data)
+
+
+def test_with_nothing_to_learn_it_is_svi(data):
+    one, two = fresh(data), fresh(data)
+    for model in (one, two):
+        gpflow.set_trainable(model.kernel, False)
+        gpflow.set_trainable(model.inducing_variable, False)
+    how = {"batch_size": 7, "max_steps": 4, "seed": 1, "learning_rate": 0.5}
+    assert not ML2(**how).run(one, data).hyperparameters
+    SVI(**how).run(two, data)
+    assert_same_state(state(one), state(two), 0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pandas as pd
 from scipy.stats import wilcoxon
 
@@ -16,6 +18,7 @@ POLICIES = {
 }
 #: The paper's pair: with variances, and without.
 BAYESIAN, POINT = "variation_ratio", "softmax_entropy"
+POINTWISE = "margin"
 
 
 def active(rows: pd.DataFrame) -> str:
@@ -72,6 +75,37 @@ def active_updates(rows: pd.DataFrame) -> str:
     header = ["queries", "policy", "means, in deviations", "ratio of variances"]
     header += ["total variation of probabilities", "decisions that differ"]
     return markdown([*header, "error in %, updates / refit", "CPU of a batch, ms"], lines)
+
+
+def active_kernel(rows: pd.DataFrame) -> str:
+    """The kernel chosen by leave-one-out density against the one that was given."""
+    lines = []
+    for queries, policy in itertools.product((20, 50, 100), (POINTWISE, BAYESIAN)):
+        part = rows[rows["queries"] == queries].set_index(["data", "seed"])
+        both = [part[part["policy"] == name] for name in (policy, f"{policy}, kernel as given")]
+        cells = [f"{100 * one['error'].mean():.1f} / {one['nll'].mean():.3f}" for one in both]
+        gain = both[1]["error"] - both[0]["error"]
+        counts = f"{(gain > 0).sum()} / {(gain == 0).sum()} / {(gain < 0).sum()}"
+        lines.append([queries, POLICIES[policy], *cells, counts])
+    header = ["queries", "policy", "error in % / NLL, kernel chosen", "kernel as given"]
+    return markdown([*header, "fewer / as many / more errors, sets and seeds"], lines)
+
+
+def few_labels(rows: pd.DataFrame) -> str:
+    """Error and NLL of ways to a kernel, means over sets and seeds."""
+    ways = list(dict.fromkeys(rows["way"]))
+    lines = []
+    for (loss, labels), part in rows.groupby(["loss", "labels"], sort=False):
+        means = part.groupby("way")[["error", "nll"]].mean()
+        learned = part[part["way"] == "vem"]["variance"]
+        cells = [f"{100 * means.error[way]:.1f} / {means.nll[way]:.2f}" for way in ways]
+        lines.append([loss, labels, *cells, f"{(learned < 0.1).sum()} of {len(learned)}"])
+    names = {"given": "as given", "vem": "`VEM`", "vem, priors": "`VEM`, default priors"}
+    names |= {"guard": "that, where left-out density gains", "left out": "by left-out density"}
+    return markdown(
+        ["loss", "labels", *(names[way] for way in ways), "`VEM` to a variance below 0.1"],
+        sorted(lines, key=lambda line: line[0]),
+    )
 
 
 def _errors(rows: pd.DataFrame) -> pd.DataFrame:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import tensorflow as tf
 from gpflow.base import AnyNDArray
 from gpflow.config import default_float
 
@@ -14,15 +13,15 @@ from ..checks import check_whole
 from ..data.checks import as_matrix, check_inputs
 from ..data.sources import Source
 from ..engine.contracts import Model, check_model, check_width, open_data
-from ..engine.natural import Natural
-from ..inference import CAVI, VEM, Streaming
+from ..inference import Streaming
 from ..inference.algorithm import Algorithm
 from ..likelihoods.hooks import check_labels
+from .kernels import best_kernel, candidates, fit_from_prior
 from .policies import Policy, Request, as_policy, chosen
 
 
 def geometric(first: int = 10, factor: float = 2.0, last: int = 10**6) -> tuple[int, ...]:
-    """:return: first, first times factor, and so on up to `last`: when to learn the kernel."""
+    """:return: first, first times factor, and so on up to `last`: when to choose the kernel."""
     check_whole(1, first=first, last=last)
     if not factor > 1:
         raise ValueError(f"factor must be above 1, got {factor}")
@@ -37,7 +36,7 @@ class Query(NamedTuple):
 
     index: AnyNDArray  #: [B], rows of the pool
     num_labelled: int  #: after it
-    relearned: bool  #: whether the kernel was learned anew
+    relearned: bool  #: whether the kernel was chosen anew
     value: Any = None  #: what the callback has returned
 
 
@@ -46,8 +45,10 @@ class ActiveLearner:
     A model, a pool of rows without labels, and a policy that chooses which to ask about.
 
     New labels are new sites: `Streaming` adds their statistics to q, and nothing is trained from
-    zero; sites of earlier rows stay as they were then. At the moments `relearn` the kernel is
-    learned (`VEM`) from all labelled rows, and with it q is that of a fit to all of them.
+    zero; sites of earlier rows stay as they were then. At the moments `relearn` kernels are
+    compared by the leave-one-out density of the labelled rows (`gpflow_bsvm.active.kernels`), and q
+    is then that of a fit to all of them. The evidence does not serve here: that of a hinge, which
+    is not normalised, prefers a variance of 0 where labels are few.
 
     `ask` and `tell` are a step, `run` is a loop of them. Inducing points are not moved: choose them
     in the pool, `inducing_points.kmeans(X, M)`, of which nothing but the labels is unknown.
@@ -77,10 +78,12 @@ class ActiveLearner:
         :param X: [N, D], the pool.
         :param policy: a name in `gpflow_bsvm.active.POLICIES`, or a function, see there.
         :param batch_size: B, rows that are asked about together.
-        :param relearn: numbers of labelled rows at which the kernel is learned; None: never.
+        :param relearn: numbers of labelled rows at which the kernel is chosen; None: never.
         :param update: of new rows; None: `Streaming()`. Any other algorithm, such as `CAVI()`, sees
             all labelled rows.
-        :param learn: None: `VEM()`.
+        :param learn: None: among multiples of the kernel's variances and lengthscales as they are
+            now; an algorithm, such as `VEM()`: between the present kernel and what it learns from
+            the one that is given here.
         :param seed: of ties, and of what a policy draws.
         :raise ValueError: for bad inputs, a pool smaller than a batch, an unknown policy, or a q
             that would be lost.
@@ -94,7 +97,7 @@ class ActiveLearner:
         for moment in self._moments:
             check_whole(1, relearn=moment)
         self.batch_size, self._seed = batch_size, seed
-        self._update, self._learn = update or Streaming(), learn or VEM()
+        self._update, self._candidates = update or Streaming(), candidates(model, learn)
         self._check_nothing_is_lost()
         self.labelled: AnyNDArray = np.zeros(0, int)
         self.Y: AnyNDArray = np.zeros((0, 1), default_float())
@@ -159,7 +162,7 @@ class ActiveLearner:
         self.Y = np.concatenate([self.Y.reshape(-1, Y.shape[1]), Y])
         due = any(before < moment <= len(self.labelled) for moment in self._moments)
         if due:
-            self._learn.run(self.model, self._all(), progress=False)
+            best_kernel(self.model, self.X[self.labelled], self.Y, self._candidates)
         elif isinstance(self._update, Streaming):
             self._update.run(self.model, (self.X[index], Y), progress=False)
         else:
@@ -194,7 +197,7 @@ class ActiveLearner:
 
     def refit(self) -> None:
         """q of all labelled rows by `CAVI`, from the prior, at the present kernel."""
-        fit_labelled(self.model, self.X[self.labelled], self.Y)
+        fit_from_prior(self.model, self._all() if len(self.labelled) else None)
 
     def run(
         self,
@@ -221,17 +224,3 @@ class ActiveLearner:
             if callback is not None:
                 self.history[-1] = query._replace(value=callback(self))
         return self.history[begin:]
-
-
-def fit_labelled(model: Model, X: AnyNDArray, Y: AnyNDArray, sample_weight: Any = None) -> None:
-    """
-    q by `CAVI` from the prior, which it stays without rows; some classes may have none.
-
-    :param X: [n, D], and Y: [n, P].
-    """
-    L, M = model.num_features
-    one = tf.eye(M, batch_shape=[L], dtype=default_float())
-    model.assign_natural(Natural(tf.zeros([L, M], one.dtype), one))
-    if len(X):
-        data = open_data(model, (X, Y), sample_weight, part=True)
-        CAVI().run(model, data, progress=False)

@@ -16,7 +16,7 @@ from scipy.stats import entropy
 
 from ..checks import check_choice
 from ..engine.contracts import Model
-from ..prediction.batches import batch_bald
+from ..prediction.batches import FEWEST, PER_ROW, batch_bald, screened
 from ..prediction.doubt import latent_variance, margin
 from ..prediction.marginals import map_f
 from ..prediction.uncertainty import mutual_information, predictive_entropy, variation_ratio
@@ -57,7 +57,12 @@ def _random(model: Model, X: AnyNDArray, request: Request) -> AnyNDArray:
 
 
 def _bald(model: Model, X: AnyNDArray, request: Request) -> AnyNDArray:
-    return mutual_information(model, X, num_samples=NUM_SAMPLES, seed=request.seed)
+    """Of the rows that fewer draws leave; the others are not asked about."""
+    left = screened(model, X, max(FEWEST, PER_ROW * request.batch_size), seed=request.seed)
+    how = {"num_samples": NUM_SAMPLES, "seed": request.seed}
+    score: AnyNDArray = np.full(len(X), -np.inf)
+    score[left] = mutual_information(model, X[left], **how)
+    return score
 
 
 def _batch_bald(model: Model, X: AnyNDArray, request: Request) -> AnyNDArray:

@@ -16,12 +16,12 @@ from gpflow.config import default_float
 from sklearn.utils.validation import check_is_fitted
 
 from ..data.checks import check_inputs
-from ..engine.contracts import Model
+from ..engine.contracts import Model, open_data
 from ..estimators import BSVMClassifier
 from ..likelihoods.labels import is_binary, with_both_classes
 from ..optional import require
 from ..prediction.marginals import predict_probabilities
-from .learner import fit_labelled
+from .kernels import fit_from_prior
 from .policies import Policy, Request
 
 _SkactivemlClassifier: Any = require("skactiveml.base", "active").SkactivemlClassifier
@@ -77,7 +77,10 @@ class ModelClassifier(_SkactivemlClassifier):  # type: ignore[misc]
         rows = np.flatnonzero(numbers >= 0)
         model = gpflow.utilities.deepcopy(self.model)
         Y: AnyNDArray = np.asarray(numbers, default_float())[rows, None]
-        fit_labelled(model, np.asarray(X, default_float())[rows], Y, _part(weight, rows))
+        X_known: AnyNDArray = np.asarray(X, default_float())[rows]
+        weights = _part(weight, rows)
+        known = open_data(model, (X_known, Y), weights, part=True) if len(rows) else None
+        fit_from_prior(model, known)
         self.model_ = model
         return self
 

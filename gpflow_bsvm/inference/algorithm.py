@@ -18,6 +18,7 @@ from ..likelihoods.hooks import Hook, check_hooks, has_hook
 from .checkpoint import Checkpoints, Directory
 from .history import Callback, History, Recorder
 from .identity import identify
+from .outcome import count_clipped, judge
 
 
 class Step(NamedTuple):
@@ -37,9 +38,12 @@ class Run(ABC):
     :ivar max_steps: most steps.
     :ivar converged: whether the stopping rule was met.
     :ivar later: NamedTuples that a state may have, and the first does not.
+    :ivar by_sites: whether it has converged where the sites of all rows stay, which is no
+        stationary point if some were clipped.
     """
 
     later: ClassVar[tuple[Any, ...]] = ()
+    by_sites: ClassVar[bool] = False
 
     state: Any
     max_steps: int
@@ -131,6 +135,9 @@ class Algorithm(ABC):
                 if step is None:
                     break
                 recorder.record(step)
+        if fit.by_sites:
+            count_clipped(model, source, recorder.history)
+        judge(model, recorder.history, self.learns)
         return recorder.history
 
 

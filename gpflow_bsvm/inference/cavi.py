@@ -135,6 +135,8 @@ def compiled_sweep(
 class Sweeps(Run):
     """Sweeps of `CAVI` under way."""
 
+    by_sites = True
+
     state: State
 
     def __init__(

@@ -22,6 +22,8 @@ _FIRST_ROWS, _TIMES = 20_000, 10
 #: Up to this many rows times latent functions times inducing points squared, whole sweeps are
 #: affordable.
 _SWEEP_LIMIT = 5e10
+#: Rows of a batch that the data bring, as a guess, and steps over data that may have no end.
+_BATCH, _STEPS = 100, (1000, 5000)
 
 
 def fit(
@@ -33,7 +35,8 @@ def fit(
     least. So too for data that are read piece by piece, as long as they have a known end: arrays on
     disk and Parquet files say how many rows they have, those of CSV files are counted by a pass;
     a sweep reads all of them. What may have no end, a `tf.data.Dataset` or blocks without
-    `num_rows`, gets `SVI` with its default options, and the model must know `num_data`.
+    `num_rows`, gets `SVI` for one epoch in batches of 100, though 1000 steps at least and 5000 at
+    most, and the model must know `num_data`. A trainable kernel stays as it is: `VEM` learns it.
 
     From 200 000 rows on, and where q is the prior, `CAVI` begins with the q of 20 000 rows at
     random, each counted as often as it stands for: that halves the number of sweeps.
@@ -45,14 +48,17 @@ def fit(
     num_latents, num_inducing = model.num_features
     algorithm: CAVI | SVI = CAVI()
     if not source.counted:
-        algorithm = SVI()
+        steps = int(np.clip(float(model.num_data or 0) / _BATCH, *_STEPS))
+        algorithm = SVI(max_steps=steps)
     elif source.num_rows * float(num_latents) * num_inducing**2 > _SWEEP_LIMIT:
         batch_size = 1000
         steps = max(1000, source.num_rows // batch_size)
         algorithm = SVI(batch_size=batch_size, max_steps=steps)
     elif source.num_rows >= _TIMES * _FIRST_ROWS and not np.any(model.natural().h):
         _begin(model, source, options)
-    return algorithm.run(model, source, **options)
+    history = algorithm.run(model, source, **options)
+    history.kernel_as_given = any(name.startswith(".kernel") for name in model.hyperparameters())
+    return history
 
 
 def _begin(model: Model, source: Source, options: Mapping[str, Any]) -> None:

@@ -33,7 +33,11 @@ class History:
     :ivar elbo: evidence lower bound after the step (SVI: its estimate from the latest rows).
     :ivar seconds: since the start of the fit, without the time spent in callbacks.
     :ivar learning_rate: of the step.
-    :ivar converged: whether the stopping rule was met.
+    :ivar converged: whether the stopping rule was met, at a q that is not its prior, where no site
+        was clipped.
+    :ivar clipped: sites whose precision was negative, and set to 0, where the fit has ended, see
+        `gpflow_bsvm.likelihoods.sites`; of `CAVI`, `Streaming` and `VEM`.
+    :ivar kernel_as_given: whether `gpflow_bsvm.fit` has left a trainable kernel as it was.
     :ivar hyperparameters: values after the step by name, such as ".kernel.lengthscales", where the
         fit learns any; else no names.
     """
@@ -44,6 +48,8 @@ class History:
     learning_rate: list[float] = field(default_factory=list)
     converged: bool = False
     hyperparameters: dict[str, list[AnyNDArray]] = field(default_factory=dict)
+    clipped: int = 0
+    kernel_as_given: bool = False
 
     def columns(self, number: int) -> dict[str, Any]:
         """:return: the first `number` records, as arrays by name."""
@@ -70,10 +76,11 @@ class History:
     def __repr__(self) -> str:
         if not self.step:
             return "History(no steps)"
-        return (
-            f"History({self.step[-1]} steps, ELBO {self.elbo[-1]:.6g}, "
-            f"{self.seconds[-1]:.3g} s, {'converged' if self.converged else 'not converged'})"
-        )
+        end = "converged" if self.converged else "not converged"
+        end += f", {self.clipped} sites clipped" if self.clipped else ""
+        end += "; kernel as given, VEM learns it" if self.kernel_as_given else ""
+        elbo, seconds = f"ELBO {self.elbo[-1]:.6g}", f"{self.seconds[-1]:.3g} s"
+        return f"History({self.step[-1]} steps, {elbo}, {seconds}, {end})"
 
 
 _COLUMNS = {"step": np.int64, "elbo": float, "seconds": float, "learning_rate": float}

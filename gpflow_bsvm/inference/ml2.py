@@ -21,6 +21,7 @@ from .algorithm import Run, Step
 from .minibatches import MinibatchAlgorithm, MinibatchRun, State
 from .ml2_loop import Constants, Given, Learner
 from .schedules import RobbinsMonro, Schedule, check_optimizer, check_schedule, rates
+from .svi import SVI
 
 
 @dataclass(frozen=True)
@@ -39,9 +40,10 @@ class ML2(MinibatchAlgorithm):
     waveform, banana and splice.
 
     Records hold the hyperparameters but for the weights of networks; their `elbo` is an estimate,
-    with the log prior density. Beside the errors of `run`, there is one if nothing but q is
-    trainable, a start value or the density of its prior is not finite, and a FloatingPointError if
-    not even the smallest steps leave a finite q.
+    with the log prior density. Where nothing but q is trainable, `SVI` does the work, as `CAVI`
+    does that of `VEM`. Beside the errors of `run`, there is one if a start value or the density of
+    its prior is not finite, and a FloatingPointError if not even the smallest steps leave a finite
+    q.
 
     :ivar batch_size: and `seed`, `record_every`: as in `SVI`.
     :ivar max_steps: natural-gradient steps in all.
@@ -82,6 +84,9 @@ class ML2(MinibatchAlgorithm):
         check_optimizer(network_optimizer=self.network_optimizer)
 
     def _begin(self, model: Model, source: Source) -> Run:
+        if not model.hyperparameters():
+            shared = ("batch_size", "max_steps", "learning_rate", "seed", "record_every")
+            return SVI(**{name: getattr(self, name) for name in shared})._begin(model, source)
         return _Learning(self, model, source)
 
 
@@ -95,8 +100,6 @@ class _Learning(MinibatchRun):
     def __init__(self, options: ML2, model: Model, source: Source) -> None:
         self._options, self._hyper = options, Hyperparameters(model)
         self._hyper.check_start()
-        if not self._hyper.named:
-            raise ValueError("nothing but q is trainable: use SVI")
         how = (options.optimizer, options.network_optimizer, options.whiten)
         self._learner = Learner(self._hyper, *how)
         self._expectation = compiled_expectation.bind(*self._hyper.modules)

@@ -84,6 +84,7 @@ class State(NamedTuple):
 
 class _Rounds(Run):
     later = (Sites, Natural)
+    by_sites = True
 
     state: State
 

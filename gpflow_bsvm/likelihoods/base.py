@@ -17,6 +17,8 @@ from .hooks import Hook, has_hook
 #: Variances below are taken as this: the square root has no gradient at 0. It also bounds every
 #: site precision (by about penalty / sqrt(floor)), far below where a Cholesky factor would fail.
 VARIANCE_FLOOR = 1e-14
+#: What a precision times a variance must come to, below 0, not to be taken for rounding.
+_ROUNDING = 1e-6
 
 
 class Sites(NamedTuple):
@@ -65,17 +67,35 @@ def sites_by_autodiff(
     )
 
 
+def clipped_sites(
+    likelihood: Likelihood, X: TensorType, Fmu: TensorType, Fvar: TensorType, Y: TensorType
+) -> tf.Tensor:
+    """
+    :param likelihood: without sites of its own.
+    :return: [..., L], where `sites` has set a precision to 0 that was negative by more than
+        rounding, seen from the variance there.
+    """
+    _, d_var = _slopes(
+        lambda Fmu, Fvar: likelihood.variational_expectations(X, Fmu, Fvar, Y), Fmu, Fvar
+    )
+    return 2 * d_var * Fvar > _ROUNDING
+
+
 def differentiate(expectation: Callable[..., Any], Fmu: TensorType, Fvar: TensorType) -> Sites:
     """:return: the sites of an expectation, a function of Fmu and Fvar."""
+    d_mean, d_var = _slopes(expectation, Fmu, Fvar)
+    precision = tf.maximum(-2 * d_var, 0)
+    return Sites(precision, d_mean + precision * Fmu)
+
+
+def _slopes(expectation: Callable[..., Any], Fmu: TensorType, Fvar: TensorType) -> Any:
     Fmu, Fvar = tf.convert_to_tensor(Fmu), tf.convert_to_tensor(Fvar)
     with tf.GradientTape(watch_accessed_variables=False) as tape:
         tape.watch((Fmu, Fvar))
         expectations = expectation(Fmu, Fvar)
-    d_mean, d_var = tape.gradient(
+    return tape.gradient(
         expectations, (Fmu, Fvar), unconnected_gradients=tf.UnconnectedGradients.ZERO
     )
-    precision = tf.maximum(-2 * d_var, 0)
-    return Sites(precision, d_mean + precision * Fmu)
 
 
 class Classification(Likelihood):

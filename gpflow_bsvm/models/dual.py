@@ -41,9 +41,10 @@ class DualBSVM(SparseFeatures, gpflow.models.GPModel, gpflow.models.InternalData
     hyperparameters. At fixed sites F is a smooth lower bound of the evidence, which needs no data
     and no learning rate: as with `gpflow.models.SGPR`,
     `gpflow.optimizers.Scipy().minimize(model.training_loss, model.trainable_variables)` learns
-    kernel, mean function and inducing variable. `update_sites` moves the sites; a fit alternates
-    the two (`gpflow_bsvm.inference.VEM` does it for a `BSVM`, chunk by chunk, where here a pass
-    holds [N, M] features at once).
+    kernel, mean function and inducing variable. `update_sites` moves the sites, first of all when
+    the model is made: sites of 0 would say nothing of the data. A fit alternates the two
+    (`gpflow_bsvm.inference.VEM` does it for a `BSVM`, chunk by chunk, where here a pass holds
+    [N, M] features at once).
 
     :ivar sites: (w, r), both [N, L], not trainable.
     """
@@ -59,7 +60,7 @@ class DualBSVM(SparseFeatures, gpflow.models.GPModel, gpflow.models.InternalData
         num_latent_gps: int | None = None,
     ) -> None:
         """
-        Sites are 0, and q is the prior, until the first `update_sites`.
+        Ends with `update_sites()`, a few passes over the data.
 
         :param data: X [N, D] and Y [N, P].
         :param num_latent_gps: L; None: as many as the likelihood needs, or columns of Y.
@@ -75,6 +76,7 @@ class DualBSVM(SparseFeatures, gpflow.models.GPModel, gpflow.models.InternalData
         zeros = tf.zeros([len(X), num_latent_gps], X.dtype)
         self.sites = Sites(*(tf.Variable(zeros, trainable=False) for _ in range(2)))
         self.num_data = None
+        self.update_sites()
 
     @inherit_check_shapes
     def maximum_log_likelihood_objective(self) -> tf.Tensor:  # type: ignore[override]

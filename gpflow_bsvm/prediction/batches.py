@@ -21,6 +21,10 @@ from ..engine.contracts import Model
 from .joint import draw_probabilities
 from .uncertainty import mutual_information
 
+#: Draws of f by which most rows are dismissed; the ten best of 1068 digits stay by half as many.
+SCREENING = 16
+#: Rows that are left: so many for each of a batch, and at least so many.
+PER_ROW, FEWEST = 10, 100
 #: Combinations of labels that are told apart: all there are up to this number, else a sample.
 MOST_LABELS = 1024
 
@@ -39,7 +43,7 @@ def batch_bald(
     *,
     num_samples: int = 256,
     seed: int = 0,
-    num_candidates: int = 500,
+    num_candidates: int | None = None,
 ) -> Found:
     """
     One row after the other, each the one that adds most to the joint mutual information of those
@@ -50,25 +54,36 @@ def batch_bald(
     :param num_samples: joint draws S of f: information beyond log S cannot be seen.
     :param seed: of the draws, and of the sample of labels where there are more than `MOST_LABELS`
         combinations of them.
-    :param num_candidates: so many rows, those of the largest `mutual_information`, are looked at.
-        What a row adds is never more than that.
+    :param num_candidates: so many rows are looked at, those of the largest `mutual_information` by
+        `SCREENING` draws: what a row adds is never more than that. None: ten times the batch, 100
+        at least.
     :raise ValueError: as `gpflow_bsvm.prediction.draw_f`, if rows have several binary labels, and
         for a batch larger than the rows or the candidates.
     """
-    check_whole(1, batch_size=batch_size, num_candidates=num_candidates)
-    candidates = np.arange(len(X))
-    if batch_size > min(len(X), num_candidates):
+    check_whole(1, batch_size=batch_size)
+    usual = max(FEWEST, PER_ROW * batch_size)
+    number = usual if num_candidates is None else num_candidates
+    check_whole(1, num_candidates=number)
+    if batch_size > min(len(X), number):
         raise ValueError(
-            f"batch_size is {batch_size}, and there are {min(len(X), num_candidates)} rows to "
-            "choose from"
+            f"batch_size is {batch_size}, and there are {min(len(X), number)} rows to choose from"
         )
-    if len(X) > num_candidates:
-        each = mutual_information(model, X, num_samples=num_samples, seed=seed)
-        candidates = np.sort(np.argsort(-each, kind="stable")[:num_candidates])
+    candidates = screened(model, X, number, seed=seed)
     part = np.asarray(X)[candidates]
     P = draw_probabilities(model, part, num_samples=num_samples, seed=seed)
     index, information = greedy_batch(P, batch_size, seed=seed)
     return Found(candidates[index], information)
+
+
+def screened(model: Model, X: Any, number: int, *, seed: int = 0) -> AnyNDArray:
+    """
+    :return: rows of the largest `mutual_information` by `SCREENING` draws, rising; all, if there
+        are no more than `number`.
+    """
+    if len(X) <= number:
+        return np.arange(len(X))
+    each = mutual_information(model, X, num_samples=SCREENING, seed=seed)
+    return np.sort(np.argsort(-each, kind="stable")[:number])
 
 
 def greedy_batch(P: AnyNDArray, batch_size: int, *, seed: int = 0) -> Found:

@@ -1,0 +1,107 @@
+"""The kernel that few labels are for, by what the others say of each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import product
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from gpflow.base import AnyNDArray
+from gpflow.config import default_float
+from gpflow.utilities import multiple_assign
+
+from ..data.sources import Source
+from ..engine.contracts import Model, open_data
+from ..engine.hyperparameters import Hyperparameters
+from ..engine.natural import Natural
+from ..inference import CAVI
+from ..inference.algorithm import Algorithm
+from ..likelihoods.base import Classification
+from ..prediction.calibration import leave_one_out
+from ..prediction.marginals import compiled_log_density
+
+#: Multiples of variances and lengthscales that are compared.
+VARIANCES, LENGTHSCALES = (0.5, 1.0, 2.0, 4.0), (0.4, 0.6, 1.0, 1.6)
+
+#: Gives a model hyperparameters, and the q that they have of the data.
+Candidate = Callable[[Model, Source], Any]
+
+
+def candidates(model: Model, learn: Algorithm | None = None) -> list[Candidate]:
+    """
+    :param model: of which the present kernel is where each candidate begins.
+    :param learn: of hyperparameters; None: multiples of the variances and of the lengthscales that
+        are trainable.
+    """
+    start = Hyperparameters(model)
+    if learn is not None:
+        return [partial(_learned, start.state(), learn)]
+    now = {name: value for name, value in start.values().items() if name.startswith(".kernel")}
+    grids = []
+    for ending, multiples in ((".variance", VARIANCES), (".lengthscales", LENGTHSCALES)):
+        named = {name: value for name, value in now.items() if name.endswith(ending)}
+        grids.append([{n: by * v for n, v in named.items()} for by in multiples if named] or [{}])
+    places = [{**one, **other} for one, other in product(*grids)]
+    return [partial(_placed, place) for place in places if place]
+
+
+def _learned(values: Sequence[Any], learn: Algorithm, model: Model, data: Source) -> None:
+    Hyperparameters(model).assign(values)
+    set_prior(model)
+    learn.run(model, data, progress=False)
+
+
+def _placed(place: dict[str, Any], model: Model, data: Source) -> None:
+    multiple_assign(model, place)
+    fit_from_prior(model, data)
+
+
+def best_kernel(
+    model: Model, X: AnyNDArray, Y: AnyNDArray, candidates: Sequence[Candidate]
+) -> None:
+    """
+    Give a model the best kernel, its present one among them, and the q of it: by the sum over rows
+    of the leave-one-out log density, plus the log prior density of what is trainable. Also after an
+    interrupt the model holds the best so far.
+
+    :param X: [n, D], and Y: [n, P]. A row whose class has no other does not count: nothing that is
+        left speaks for it. The kernel stays where no row counts.
+    """
+    data, hyper, best = open_data(model, (X, Y), part=True), Hyperparameters(model), -np.inf
+    rows, kept = _with_company(model, Y), (hyper.state(), model.natural())
+    try:
+        for candidate in (fit_from_prior, *candidates) if rows.any() else (fit_from_prior,):
+            candidate(model, data)
+            f = map(tf.constant, leave_one_out(model, data))
+            log_p = compiled_log_density.bind(model.likelihood)(tf.constant(X), *f, tf.constant(Y))
+            score = log_p.numpy()[rows].sum() + float(hyper.log_prior())
+            if score > best:
+                best, kept = score, (hyper.state(), model.natural())
+    finally:
+        hyper.assign(kept[0])
+        model.assign_natural(kept[1])
+
+
+def _with_company(model: Model, Y: AnyNDArray) -> AnyNDArray:
+    """:return: [n], whether another row has the same label; where labels are no classes, True."""
+    if not isinstance(model.likelihood, Classification):
+        return np.full(len(Y), True)
+    _, place, number = np.unique(Y, axis=0, return_inverse=True, return_counts=True)
+    return np.asarray(number[place.reshape(-1)] > 1)
+
+
+def fit_from_prior(model: Model, data: Source | None) -> None:
+    """q by `CAVI` from the prior, which it stays without data."""
+    set_prior(model)
+    if data is not None:
+        CAVI().run(model, data, progress=False)
+
+
+def set_prior(model: Model) -> None:
+    """q = p."""
+    L, M = model.num_features
+    one = tf.eye(M, batch_shape=[L], dtype=default_float())
+    model.assign_natural(Natural(tf.zeros([L, M], one.dtype), one))
