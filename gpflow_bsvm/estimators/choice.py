@@ -5,18 +5,19 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import gpflow
+import numpy as np
 from gpflow.base import AnyNDArray
 
 from ..engine.contracts import plain_points
 from ..inference import History
 from ..model_selection import held_out
 from ..models import BSVM
-from .specification import LOSSES, Data, Specification, make_model
+from .specification import Data, Specification, make_model
 from .stages import Stages
 from .training import Start, at_most, begin, train
 
-#: Loss and penalty are chosen on this many rows at most, and not on fewer than so many.
-CHOICE_ROWS, FEWEST_CHOICE_ROWS = 2_000, 100
+#: Loss and penalty are chosen on this many rows at most, and not where fewer can be left out.
+CHOICE_ROWS, FEWEST_LEFT_OUT = 2_000, 10
 
 
 class Candidate(NamedTuple):
@@ -26,25 +27,32 @@ class Candidate(NamedTuple):
     penalty: float
 
 
-#: What is looked at, from soft to sharp, and where the search starts. Levels know probabilities; a
-#: steep hinge is better where classes hardly overlap.
+#: What is looked at, from soft to sharp, and where the search starts.
 HINGES = tuple(Candidate("hinge", penalty) for penalty in held_out.PENALTIES)
-LEVELS = tuple(Candidate("levels", penalty) for penalty in (1.0, 2.0, 8.0))
+LEVELS = tuple(Candidate("levels", penalty) for penalty in (1.0, 2.0, 8.0, 32.0, 128.0))
 STARTS = (Candidate("levels", 2.0), Candidate("hinge", held_out.FIRST_PENALTY))
 
 
 def candidates(loss: str, penalty: float | str, linear: bool) -> tuple[Candidate, ...]:
     """
-    :param loss: "hinge", "levels" or "auto": both, but for a linear f, which is a hinge's.
+    :param loss: "hinge", "levels" or "auto": levels, but for a linear f, which is a hinge's; with a
+        penalty that is given, whichever is better.
     :param penalty: a number or "auto".
     :return: what suits these options, from soft to sharp.
     """
-    losses = ("hinge",) if loss == "auto" and linear else LOSSES if loss == "auto" else (loss,)
-    if penalty != "auto":
-        return tuple(Candidate(loss, float(penalty)) for loss in reversed(losses))
-    if len(losses) > 1:
-        return (*LEVELS, HINGES[-1])
-    return LEVELS if losses == ("levels",) else HINGES
+    if loss == "auto" and (linear or penalty == "auto"):
+        loss = "hinge" if linear else "levels"
+    if penalty == "auto":
+        return LEVELS if loss == "levels" else HINGES
+    losses = ("levels", "hinge") if loss == "auto" else (loss,)
+    return tuple(Candidate(loss, float(penalty)) for loss in losses)
+
+
+def between(among: tuple[Candidate, ...], place: float) -> Candidate:
+    """:return: the loss that is nearest to a place among them, and the penalty there."""
+    logarithms = np.log([candidate.penalty for candidate in among])
+    penalty = np.exp(np.interp(place, np.arange(len(among)), logarithms))
+    return Candidate(among[round(place)].loss, float(f"{penalty:.3g}"))
 
 
 def choose(
@@ -52,15 +60,15 @@ def choose(
 ) -> tuple[Specification, Start | None]:
     """
     :return: `spec` with loss and penalty of the greatest density of held-out rows, see
-        `gpflow_bsvm.model_selection`; the search leaves its start only for what is better by a
-        standard error. All candidates and folds see one kernel, that which the first learns from
-        all rows: to learn it anew in every fold chose no better. And a model with the kernel of
-        what was chosen, if there was a choice.
+        `gpflow_bsvm.model_selection.find_peak`. Folds are a matter of the data alone. All
+        candidates and folds see one kernel, that which the first learns from all rows: to learn it
+        anew in every fold chose no better. And a model with the kernel of what was chosen, if there
+        was a choice.
     """
     first = next((start for start in STARTS if start in among), among[0])
     spec = spec._replace(**first._asdict())
     X, Y, weight = at_most(CHOICE_ROWS, data, seed=0)
-    if len(among) == 1 or len(X) < FEWEST_CHOICE_ROWS:  # folds would say nothing
+    if len(among) == 1 or held_out.num_left_out((X, Y)) < FEWEST_LEFT_OUT:
         return spec, None
     start = begin(spec, data)
     of_fold = spec._replace(grow=False, progress=False, Z=_inducing_points(start.model))
@@ -77,7 +85,7 @@ def choose(
             sample_weight=weight,
         )
 
-    best = held_out.find_peak(score, among, first)
+    best = between(among, held_out.find_peak(score, among, first))
     spec = spec._replace(**best._asdict())
     return spec, start if best == first else begin(spec, data, start.model)
 

@@ -43,15 +43,15 @@ class HeldOut(NamedTuple):
         """:return: in nats per row (of weight 1); greater is better."""
         return float(self.weight @ self.log_density / self.weight.sum())
 
-    def beats(self, other: HeldOut) -> bool:
+    def lead(self, other: HeldOut) -> float:
         """
         :param other: of the same rows.
-        :return: whether the mean is greater by more than the standard error of the difference.
+        :return: by how many standard errors of the difference the mean is greater.
         """
         difference = self.log_density - other.log_density
         gain = self.weight @ difference / self.weight.sum()
-        squares = np.square(self.weight * (difference - gain))
-        return bool(gain > np.sqrt(squares.sum()) / self.weight.sum())
+        error = np.sqrt(np.square(self.weight * (difference - gain)).sum()) / self.weight.sum()
+        return float(gain / error) if error > 0 else float(np.sign(gain)) * np.inf
 
 
 def held_out(
@@ -87,6 +87,12 @@ def held_out(
         if sum(len(log_p) for log_p, _ in parts) >= enough_rows:
             break
     return HeldOut(*(np.concatenate(part) for part in zip(*parts)))
+
+
+def num_left_out(data: tuple[AnyNDArray, AnyNDArray]) -> int:
+    """:return: distinct rows that folds can leave out: not the only one of a class."""
+    _, counts = np.unique(np.unique(np.column_stack(data), axis=0)[:, -1], return_counts=True)
+    return int(counts[counts > 1].sum())
 
 
 def held_out_density(fit: Fit, data: tuple[AnyNDArray, AnyNDArray], **options: Any) -> float:
@@ -127,22 +133,27 @@ def _whatever_the_columns(X: AnyNDArray) -> AnyNDArray:
     return np.lexsort(np.sort(X, axis=1).T[::-1])
 
 
-def find_peak(score: Callable[[T], Any], values: Sequence[T], start: T) -> T:
+def find_peak(score: Callable[[T], HeldOut], values: Sequence[T], start: T) -> float:
     """
-    The best of some ordered values, if there is but one peak: up from `start` as long as the score
-    rises, else down.
+    Where among ordered values the best is, if there is but one peak: up from `start`, else down.
 
-    :param score: a number, or what else has `beats`, such as `HeldOut`.
+    From one value to the next it goes all the way for a lead of a standard error, and a part of the
+    way for a part of it: what is found moves with the data, and does not jump.
+
     :param start: one of `values`.
+    :return: a place; 1.5 is half-way between the second and the third of the values.
     """
-    best, best_score = values.index(start), score(start)
+    here = first = values.index(start)
+    best = score(start)
     for way in (1, -1):
-        first = best
-        while 0 <= best + way < len(values):
-            new = score(values[best + way])
-            if not (new.beats(best_score) if hasattr(new, "beats") else new > best_score):
+        while 0 <= here + way < len(values):
+            new = score(values[here + way])
+            part = float(np.clip(new.lead(best), 0, 1))
+            if 0 < part < 1:
+                return here + way * part
+            if part != 1:  # not a number neither
                 break
-            best, best_score = best + way, new
-        if best != first:
+            here, best = here + way, new
+        if here != first:
             break
-    return values[best]
+    return float(here)

@@ -18,8 +18,10 @@ from ..engine.projected_data import ProjectedData
 from ..engine.projection import Projected
 from ..engine.shared_graph import Compiled
 from ..engine.statistics import compiled_marginals
+from .estimators import takes_estimators
 
 
+@takes_estimators
 def predict_marginals(
     model: Model, X: Any, *, chunk_rows: int | None = None
 ) -> tuple[AnyNDArray, AnyNDArray]:
@@ -37,6 +39,7 @@ def predict_marginals(
     return mean.numpy(), variance.numpy()
 
 
+@takes_estimators
 def predict_probabilities(model: Model, X: Any, *, chunk_rows: int | None = None) -> AnyNDArray:
     """
     The mean of y, as `model.predict_y`: for classification likelihoods, probabilities.
@@ -60,6 +63,7 @@ def predict_probits(model: Model, X: Any, *, chunk_rows: int | None = None) -> A
     return z
 
 
+@takes_estimators
 def predict_log_density(model: Model, data: Any, *, chunk_rows: int | None = None) -> AnyNDArray:
     """
     log p(y | x) of every row, as `model.predict_log_density`.
