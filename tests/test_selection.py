@@ -73,7 +73,7 @@ def test_a_class_of_one_row_is_left_out_in_no_fold_and_changes_no_other(data):
     X, Y = data
     classes = [np.full((1, 1), 5.0), np.full((2, 1), 6.0)]
     places = np.array([[9.0, 9.0], [8.0, 9.0], [9.0, 8.0]])
-    folds = selection._folds(np.r_[X, places], np.r_[Y, *classes], 3, 0)
+    folds = selection._folds(np.r_[X, places], np.concatenate([Y, *classes]), 3, 0)
     assert all(len(X) in train for train, _ in folds)
     assert sorted(np.concatenate([test for _, test in folds])) == [*range(len(X)), 61, 62]
     for train, _ in folds:  # of two rows one is there
@@ -85,7 +85,7 @@ def test_a_class_of_one_row_is_left_out_in_no_fold_and_changes_no_other(data):
 
 
 def test_bad_folds(data):
-    X, Y = data
+    X, _ = data
     with pytest.raises(ValueError, match="num_folds must be at least 2, got 1"):
         selection.held_out_density(fit, data, num_folds=1)
     each = np.arange(len(X), dtype=float)[:, None]

@@ -39,10 +39,11 @@ def check_format(X: Any, formats: str | bool) -> None:
 
 def check_missing(y: Any) -> None:
     """:raise ValueError: for labels among which there is None."""
-    if y is not None and (missing := np.equal(np.asarray(y, object), None)).any():
+    labels: AnyNDArray = np.asarray(y)
+    missing = [label is None for label in labels.flat] if labels.dtype == object else []
+    if y is not None and any(missing):
         raise ValueError(
-            f"y has no label (None) in row {np.flatnonzero(missing.reshape(len(missing), -1))[0]}: "
-            "leave out rows without one"
+            f"y has no label (None) in row {missing.index(True)}: leave out rows without one"
         )
 
 
