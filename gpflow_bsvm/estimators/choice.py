@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import gpflow
-import numpy as np
 from gpflow.base import AnyNDArray
 
 from ..engine.contracts import plain_points
 from ..inference import History
 from ..model_selection import held_out
 from ..models import BSVM
-from .specification import Data, Specification, make_model
+from .specification import LOSSES, Data, Specification, make_model
 from .stages import Stages
 from .training import Start, at_most, begin, train
 
@@ -27,32 +27,34 @@ class Candidate(NamedTuple):
     penalty: float
 
 
-#: What is looked at, from soft to sharp, and where the search starts.
+#: What is looked at, from soft to sharp, and where the search starts. Levels know probabilities; a
+#: steep hinge is better where classes do not overlap at all.
 HINGES = tuple(Candidate("hinge", penalty) for penalty in held_out.PENALTIES)
-LEVELS = tuple(Candidate("levels", penalty) for penalty in (1.0, 2.0, 8.0, 32.0, 128.0))
+LEVELS = tuple(Candidate("levels", penalty) for penalty in (1.0, 2.0, 8.0, 32.0))
 STARTS = (Candidate("levels", 2.0), Candidate("hinge", held_out.FIRST_PENALTY))
 
 
 def candidates(loss: str, penalty: float | str, linear: bool) -> tuple[Candidate, ...]:
     """
-    :param loss: "hinge", "levels" or "auto": levels, but for a linear f, which is a hinge's; with a
-        penalty that is given, whichever is better.
+    :param loss: "hinge", "levels" or "auto": both, but for a linear f, which is a hinge's.
     :param penalty: a number or "auto".
     :return: what suits these options, from soft to sharp.
     """
-    if loss == "auto" and (linear or penalty == "auto"):
-        loss = "hinge" if linear else "levels"
-    if penalty == "auto":
-        return LEVELS if loss == "levels" else HINGES
-    losses = ("levels", "hinge") if loss == "auto" else (loss,)
-    return tuple(Candidate(loss, float(penalty)) for loss in losses)
+    losses = ("hinge",) if loss == "auto" and linear else LOSSES if loss == "auto" else (loss,)
+    if penalty != "auto":
+        return tuple(Candidate(loss, float(penalty)) for loss in reversed(losses))
+    if len(losses) > 1:
+        return (*LEVELS, HINGES[-1])
+    return LEVELS if losses == ("levels",) else HINGES
 
 
 def between(among: tuple[Candidate, ...], place: float) -> Candidate:
-    """:return: the loss that is nearest to a place among them, and the penalty there."""
-    logarithms = np.log([candidate.penalty for candidate in among])
-    penalty = np.exp(np.interp(place, np.arange(len(among)), logarithms))
-    return Candidate(among[round(place)].loss, float(f"{penalty:.3g}"))
+    """:return: what is at this place among them; between two losses there is nothing."""
+    low, high = among[int(place)], among[math.ceil(place)]
+    if low.loss != high.loss:
+        return among[round(place)]
+    penalty = low.penalty * (high.penalty / low.penalty) ** (place % 1)
+    return Candidate(low.loss, float(f"{penalty:.3g}"))
 
 
 def choose(

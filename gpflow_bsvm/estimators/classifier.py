@@ -35,7 +35,7 @@ class BSVMClassifier(Predictions, ClassifierMixin, BaseEstimator):  # type: igno
     Bayesian support vector machine with probabilities.
 
     A sparse Bayesian SVM (`gpflow_bsvm.models.BSVM`) on standardised features, of one of two
-    losses, whose penalty is chosen by held-out rows unless it is given:
+    losses, chosen by held-out rows unless it is given:
 
     "levels"    cost-weighted hinges at every level of probability, `LevelHinge`, for more than two
                 classes one-vs-rest, `OneVsRestLevelHinge`: P(y = 1 | x) = int P(f_t(x) > 0) dt, a
@@ -90,10 +90,10 @@ class BSVMClassifier(Predictions, ClassifierMixin, BaseEstimator):  # type: igno
             whose inducing points are the rows, if there are no more than columns). A grid search
             takes kernels, [Matern32(lengthscales=s) for s in (0.5, 1, 2)], with
             learn_kernel=False, not their parameters.
-        :param loss: "levels", "hinge" or "auto": levels, for kernel="linear" the hinge, and with a
-            penalty that is a number whichever predicts held-out folds better.
-        :param penalty: slope of the loss; "auto": what predicts held-out folds best, from 1 to 128
-            for levels, to 16 for the hinge, see `gpflow_bsvm.model_selection.find_peak`.
+        :param loss: "levels", "hinge" or "auto": what predicts held-out folds best, see
+            `gpflow_bsvm.model_selection`. For kernel="linear" "auto" is the hinge.
+        :param penalty: slope of the loss; "auto": chosen with it, from 1 to 32 for levels, 16 for a
+            hinge beside them, and from 1 to 16 for loss="hinge".
         :param bound: "exact" or "augmented", see `gpflow_bsvm.likelihoods.Hinge`.
         :param multi_class: the hinge of more than two classes, "crammer_singer" (one model of all)
             or "ovr" (one-vs-rest); levels are one-vs-rest.
