@@ -49,10 +49,10 @@ def candidates(loss: str, penalty: float | str, linear: bool) -> tuple[Candidate
 
 
 def between(among: tuple[Candidate, ...], place: float) -> Candidate:
-    """:return: what is at this place among them; between two losses there is nothing."""
+    """:return: what is at this place among them; a loss is left for another as a whole."""
     low, high = among[int(place)], among[math.ceil(place)]
     if low.loss != high.loss:
-        return among[round(place)]
+        return low
     penalty = low.penalty * (high.penalty / low.penalty) ** (place % 1)
     return Candidate(low.loss, float(f"{penalty:.3g}"))
 
