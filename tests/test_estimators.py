@@ -297,7 +297,6 @@ def test_bad_parameters(moons, parameters, message):
     ("parameters", "message"),
     [
         ({"kernel": gpflow.kernels.Matern32}, r"got <class .*Matern32'>; write Matern32\(\)"),
-        ({"kernel": "poly"}, r'"poly" use gpflow.kernels.Polynomial\(degree=3'),
         ({"kernel": 3}, 'a GPflow kernel, None or "linear", got 3$'),
         ({"kernel": np.ones(1)}, r'None or "linear", got array'),
         ({"penalty": None}, 'a positive number or "auto", got None'),

@@ -7,6 +7,10 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar
 
+import tensorflow as tf
+
+from ..engine.contracts import check_model
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 #: What arguments that hold rows are called, and whether these have labels.
@@ -26,6 +30,8 @@ def takes_estimators(function: F) -> F:
     def of_either(model: Any, *args: Any, **options: Any) -> Any:
         if hasattr(model, "natural"):
             return function(model, *args, **options)
+        if isinstance(model, tf.Module):
+            check_model(model)
         if not hasattr(model, "as_model_sees"):
             raise TypeError(
                 f"{function.__name__} needs a model of gpflow_bsvm.models or a BSVMClassifier, "
