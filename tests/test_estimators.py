@@ -190,6 +190,16 @@ def test_by_default_everything_is_learned(moons, learned):
 
 
 @pytest.mark.slow
+def test_the_seed_decides_nothing_where_all_rows_are_looked_at(moons):
+    X, y = moons
+    first, second = (gb.BSVMClassifier(num_inducing=20, random_state=seed) for seed in (1, 2))
+    p = first.fit(X, y).predict_proba(X)
+    np.testing.assert_array_equal(second.fit(X, y).predict_proba(X), p)
+    turned = gb.BSVMClassifier(num_inducing=20).fit(X[:, ::-1], y)
+    assert turned.penalty_ == pytest.approx(first.penalty_, rel=0.05)
+
+
+@pytest.mark.slow
 def test_learned_fits_depend_on_no_order_and_on_no_repetition(moons):
     """Exactly: L-BFGS would enlarge rounding."""
     X, y = moons
