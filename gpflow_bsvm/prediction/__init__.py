@@ -1,5 +1,4 @@
-"""
-What a fitted model says of x: marginals, probabilities, their calibration and their doubt.
+"""What a fitted model says of x: marginals, probabilities, their calibration and their doubt.
 
 The model may be a `gpflow_bsvm.BSVMClassifier`; rows are then those of its user, not scaled, with
 labels as they are.
