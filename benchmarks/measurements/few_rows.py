@@ -81,14 +81,15 @@ def load(name: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def made(X: np.ndarray, y: np.ndarray) -> dict[str, ClassifierMixin]:
-    """:return: what is compared, for these rows."""
+    """:return: what is compared, for these rows; SVC with C and gamma found."""
     folds = StratifiedKFold(max(2, min(FOLDS, np.bincount(y).min())), shuffle=True, random_state=0)
     logistic = LogisticRegressionCV(Cs=10, cv=folds, scoring="neg_log_loss", max_iter=500)
     gamma = tuple(factor / X.shape[1] for factor in (0.3, 1.0, 3.0))
     svc = make_pipeline(StandardScaler(), SVC())
-    search = GridSearchCV(svc, GRID | {"svc__gamma": gamma}, cv=folds)
+    search = GridSearchCV(svc, GRID | {"svc__gamma": gamma}, cv=folds).fit(X, y)
+    best = search.best_estimator_
     return {
         "bsvm": BSVMClassifier(),
         "logistic": make_pipeline(StandardScaler(), logistic),
-        "svc, platt": CalibratedClassifierCV(search, method="sigmoid", cv=folds, ensemble=False),
+        "svc, platt": CalibratedClassifierCV(best, method="sigmoid", cv=folds, ensemble=False),
     }
