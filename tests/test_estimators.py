@@ -1,6 +1,7 @@
 """scikit-learn's own checks, and what they do not check."""
 
 import pickle
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from unittest import SkipTest
 
@@ -8,6 +9,7 @@ import gpflow
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse
 from conftest import fixed_classifier as fixed
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, make_moons
@@ -175,7 +177,9 @@ def test_by_default_everything_is_learned(moons, learned):
     lengthscales = learned.history_.hyperparameters[".kernel.kernels[0].lengthscales"]
     assert lengthscales[0].shape == (2,) and len(lengthscales) == len(learned.history_)
     np.testing.assert_array_equal(lengthscales[-1], model.kernel.kernels[0].lengthscales)
-    assert (learned.loss_, learned.penalty_) in candidates("auto", "auto", linear=False)
+    among = candidates("auto", "auto", linear=False)
+    assert learned.loss_ in {candidate.loss for candidate in among}
+    assert among[0].penalty <= learned.penalty_ <= among[-2].penalty
     assert float(model.likelihood.penalty.numpy()) == learned.penalty_
     hinge = gb.BSVMClassifier(loss="hinge", penalty=4.0, num_inducing=15).fit(X, y)
     scale = float(hinge.model_.likelihood.scale.numpy())
@@ -185,6 +189,16 @@ def test_by_default_everything_is_learned(moons, learned):
     assert again["scale"] == pytest.approx(scale, rel=1e-3)
     levels = gb.BSVMClassifier(loss="levels", penalty=4.0, num_inducing=15).fit(X, y)
     assert float(levels.model_.likelihood.scale.numpy()) == 1.0  # they need none
+
+
+@pytest.mark.slow
+def test_the_seed_decides_nothing_where_all_rows_are_looked_at(moons):
+    X, y = moons
+    first, second = (gb.BSVMClassifier(num_inducing=20, random_state=seed) for seed in (1, 2))
+    p = first.fit(X, y).predict_proba(X)
+    np.testing.assert_array_equal(second.fit(X, y).predict_proba(X), p)
+    turned = gb.BSVMClassifier(num_inducing=20).fit(X[:, ::-1], y)
+    assert turned.penalty_ == pytest.approx(first.penalty_, rel=0.05)
 
 
 @pytest.mark.slow
@@ -233,13 +247,24 @@ def test_real_data_beats_the_base_rate():
     )
 
 
-def test_constant_columns_are_reported(moons):
+def test_constant_columns_do_no_harm_and_are_not_worth_a_warning(moons):
     X, y = moons
     frame = pd.DataFrame(X, columns=["north", "east"]).assign(height=3.0)
-    with pytest.warns(UserWarning, match=r"1 of 3 columns are constant .*: height") as warned:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
         classifier = fixed(num_inducing=15).fit(frame, y)
-    assert warned[0].filename == __file__
     assert np.isfinite(classifier.predict_proba(frame)).all()
+
+
+def test_weights_that_sum_to_little_are_said(moons):
+    with pytest.warns(UserWarning, match=r"weights of 120 rows sum to 1: .* of mean 1") as warned:
+        fixed(num_inducing=15).fit(*moons, sample_weight=np.full(120, 1 / 120))
+    assert warned[0].filename == __file__
+
+
+def test_sparse_rows_are_refused_with_what_works(moons):
+    with pytest.raises(TypeError, match=r'dense data is required: .*kernel="linear"'):
+        fixed().fit(scipy.sparse.csr_matrix(moons[0]), moons[1])
 
 
 def test_progress_only_when_verbose(moons, capsys):
@@ -254,6 +279,7 @@ def test_progress_only_when_verbose(moons, capsys):
         (lambda X, y: (np.where(X > 1.5, np.inf, X), y), "infinity"),
         (lambda X, y: (X, np.zeros_like(y)), "one class"),
         (lambda X, y: (X, y + 0.5 * X[:, 0]), "Unknown label type"),
+        (lambda X, y: (X, np.where(y == 1, None, "no")), r"no label \(None\) in row"),
         (lambda X, y: (X, y[:-1]), "inconsistent numbers of samples"),
         (lambda X, y: (X[:0], y[:0]), "0 sample"),
         (lambda X, y: (X[:, 0], y), "Expected 2D array"),
@@ -398,3 +424,41 @@ def test_fits_in_threads(moons):
 def test_multi_class_of_unknown_name(num_classes):
     with pytest.raises(ValueError, match="multi_class must be one of"):
         gb.BSVMClassifier(multi_class="ovo").fit(np.eye(6), np.arange(6) % num_classes)
+
+
+# --- the functions of `prediction` ---------------------------------------------------------------
+
+
+def of_rows():
+    """Functions of a model and X, and of a model and (X, Y)."""
+    plain = ("variation_ratio", "predictive_entropy", "mutual_information", "margin")
+    plain += ("latent_variance", "predict_probabilities", "draw_probabilities", "expected_error")
+    labelled = ("predict_log_density", "leave_one_out_density", "alpha", "soft_support_vectors")
+    return [*((name, False) for name in plain), *((name, True) for name in labelled)]
+
+
+@pytest.mark.parametrize(("name", "labelled"), of_rows())
+def test_doubt_of_an_estimator_is_that_of_its_model_on_scaled_rows(moons, fitted, name, labelled):
+    X, y = moons
+    function, seen = getattr(gb.prediction, name), fitted.scaler_.transform(X)
+    theirs, ours = ((X, y), (seen, y[:, None].astype(float))) if labelled else (X, seen)
+    found, expected = function(fitted, theirs), function(fitted.model_, ours)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_labels_of_an_estimators_rows_are_its_users(moons):
+    X, y = moons
+    named = fixed(num_inducing=15, random_state=0).fit(X, np.where(y == 1, "yes", "no"))
+    before = gb.prediction.leave_one_out_density(named, data=(X, np.where(y == 1, "yes", "no")))
+    gb.prediction.calibrate(named, (X, np.where(y == 1, "yes", "no")))
+    after = gb.prediction.leave_one_out_density(named, (X, np.where(y == 1, "yes", "no")))
+    assert after >= before - 1e-9
+    with pytest.raises(ValueError, match="previously unseen labels: \\['maybe'\\]"):
+        gb.prediction.predict_log_density(named, (X, np.full(len(X), "maybe")))
+
+
+def test_what_is_neither_model_nor_estimator_is_refused(moons):
+    with pytest.raises(TypeError, match=r"margin needs a model .* or a BSVMClassifier, got dict"):
+        gb.prediction.margin({}, moons[0])
+    with pytest.raises(NotFittedError):
+        gb.prediction.margin(gb.BSVMClassifier(), moons[0])

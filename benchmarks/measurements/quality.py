@@ -19,6 +19,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -84,24 +85,33 @@ def complete(name: str) -> None:
         table.to_csv(path, index=False, float_format="%.6g")
 
 
-def fits(name: str, methods: list[str], num_folds: int = 10) -> pd.DataFrame:
-    """:return: a row for each fold and method."""
+def fits(
+    name: str, methods: list[str], num_folds: int = 10, first: int | None = None
+) -> pd.DataFrame:
+    """
+    :param first: so many of the folds; None: all.
+    :return: a row for each fold and method.
+    """
     X, y = numbered(name)
     kept = np.bincount(y)[y] >= num_folds
     X, y = X[kept], np.unique(y[kept], return_inverse=True)[1]
     rows, pooled = [], {}
-    for method, fold, seconds, p in _fits(X, y, methods, num_folds):
+    for method, fold, seconds, p in _fits(X, y, methods, num_folds, first):
         pooled.setdefault(method, np.empty((len(y), int(y.max()) + 1)))[fold.test] = p
         scores = metrics.evaluate(fold.y_test, p)
         about = {"data": name, "classes": int(y.max()) + 1, "n": len(y), "fold": fold.number}
         scores = {score: scores[score] for score in SCORES}
         rows.append({**about, "method": method, "seconds": seconds, **scores})
+    if first is not None:
+        return pd.DataFrame(rows)
     # Bins of a fold would hold a few rows each: this one is of all folds together.
     ece = {method: metrics.evaluate(y, p)["ece"] for method, p in pooled.items()}
     return pd.DataFrame(rows).assign(ece=lambda rows: rows["method"].map(ece))
 
 
-def _fits(X: np.ndarray, y: np.ndarray, methods: list[str], num_folds: int) -> Iterator[tuple]:
+def _fits(
+    X: np.ndarray, y: np.ndarray, methods: list[str], num_folds: int, first: int | None
+) -> Iterator[tuple]:
     """Yield method, fold, training seconds, and p of the test rows."""
     warnings.simplefilter("ignore")
     wanted = {
@@ -112,7 +122,7 @@ def _fits(X: np.ndarray, y: np.ndarray, methods: list[str], num_folds: int) -> I
     }
     models = {name: make() for name, make in wanted.items() if name in methods}
     plain = KernelSettings(np.sqrt(X.shape[1]), 4.0, learn=True)
-    for fold in folds(X, y, num_folds):
+    for fold in islice(folds(X, y, num_folds), first):
         for method, model in models.items():
             kernel = replace(plain, offset=CONSTANT) if method == OFFSET else plain
             start = time.perf_counter()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 from figures.multiclass import end
 from figures.quality import BEFORE, SCORES, peers
@@ -78,6 +79,31 @@ def joint(rows: pd.DataFrame) -> str:
     table = rows.groupby(["fit", "form"], sort=False)["nll"].mean().unstack(sort=False)
     lines = [[name, *(f"{nll:.3f}" for nll in row)] for name, row in table.iterrows()]
     return markdown(["NLL", *table.columns], lines)
+
+
+def few_rows(rows: pd.DataFrame) -> str:
+    """NLL by rows: ours, and by how much it is that of the better of the two peers."""
+    found = rows.groupby(["data", "n", "method"])["nll"].mean().unstack("method")
+    ratio = found["bsvm"] / found[["logistic", "svc, platt"]].min(axis=1)
+    table = ratio.unstack("n").reindex(rows["data"].unique())
+    means = found.groupby("n").mean()
+    cells = lambda row, digits: [f"{v:.{digits}f}" if pd.notna(v) else "-" for v in row]  # noqa: E731
+    lines = [[f"NLL, {name}", *cells(means[name], 3)] for name in rows["method"].unique()]
+    lines += [[f"ratio, {name}", *cells(row, 2)] for name, row in table.iterrows()]
+    lines.append(["ratio, geometric mean", *cells(np.exp(np.log(table).mean()), 2)])
+    return markdown(["rows", *table.columns], lines)
+
+
+def quality_again(rows: pd.DataFrame) -> str:
+    """Means over the folds that were measured again, before and now, and of all sets."""
+    columns = ["error", "nll", "brier"]
+    means = rows.groupby(["data", "method"], sort=False)[columns].mean().unstack("method")
+    means.loc[f"mean of {len(means)} sets"] = means.mean()
+    lines = [
+        [name, *(f"{row[c, 'before']:.3f} / {row[c, 'now']:.3f}" for c in columns)]
+        for name, row in means.iterrows()
+    ]
+    return markdown(["before / now", "error", "NLL", "Brier score"], lines)
 
 
 def ablation(rows: pd.DataFrame) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import gpflow
@@ -117,24 +116,6 @@ def check_weights(
     if not weights.any() and not minibatch:
         raise ValueError("sample_weight must not be all zero: no row would count")
     return weights
-
-
-def warn_of_constants(X: AnyNDArray, names: Any = None) -> None:
-    """
-    Warn whoever calls an estimator's `fit` of columns that say nothing; they do no harm.
-
-    :param names: of the columns; None: numbers.
-    """
-    constant = np.flatnonzero(np.ptp(X, axis=0) == 0)
-    if len(constant) == 0:
-        return
-    shown = ", ".join(str(c if names is None else names[c]) for c in constant[:5])
-    more = ", ..." if len(constant) > 5 else ""
-    warnings.warn(
-        f"{len(constant)} of {X.shape[1]} columns are constant and carry no information: "
-        f"{shown}{more}",
-        stacklevel=4,  # whose step it is lies between
-    )
 
 
 def duplicate_rows(Z: Any) -> list[tuple[int, int]]:

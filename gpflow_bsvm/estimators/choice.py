@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import gpflow
@@ -15,8 +16,8 @@ from .specification import LOSSES, Data, Specification, make_model
 from .stages import Stages
 from .training import Start, at_most, begin, train
 
-#: Loss and penalty are chosen on this many rows at most, and not on fewer than so many.
-CHOICE_ROWS, FEWEST_CHOICE_ROWS = 2_000, 100
+#: Loss and penalty are chosen on this many rows at most, and not where fewer can be left out.
+CHOICE_ROWS, FEWEST_LEFT_OUT = 2_000, 10
 
 
 class Candidate(NamedTuple):
@@ -27,9 +28,9 @@ class Candidate(NamedTuple):
 
 
 #: What is looked at, from soft to sharp, and where the search starts. Levels know probabilities; a
-#: steep hinge is better where classes hardly overlap.
+#: steep hinge is better where classes do not overlap at all.
 HINGES = tuple(Candidate("hinge", penalty) for penalty in held_out.PENALTIES)
-LEVELS = tuple(Candidate("levels", penalty) for penalty in (1.0, 2.0, 8.0))
+LEVELS = tuple(Candidate("levels", penalty) for penalty in (1.0, 2.0, 8.0, 32.0))
 STARTS = (Candidate("levels", 2.0), Candidate("hinge", held_out.FIRST_PENALTY))
 
 
@@ -47,21 +48,29 @@ def candidates(loss: str, penalty: float | str, linear: bool) -> tuple[Candidate
     return LEVELS if losses == ("levels",) else HINGES
 
 
+def between(among: tuple[Candidate, ...], place: float) -> Candidate:
+    """:return: what is at this place among them; a loss is left for another as a whole."""
+    low, high = among[int(place)], among[math.ceil(place)]
+    if low.loss != high.loss:
+        return low
+    penalty = low.penalty * (high.penalty / low.penalty) ** (place % 1)
+    return Candidate(low.loss, float(f"{penalty:.3g}"))
+
+
 def choose(
     spec: Specification, among: tuple[Candidate, ...], data: Data
 ) -> tuple[Specification, Start | None]:
     """
     :return: `spec` with loss and penalty of the greatest density of held-out rows, see
-        `gpflow_bsvm.model_selection`; the search leaves its start only for what is better by a
-        standard error. All candidates and folds see one kernel, that which the first learns from
-        all rows: to learn it anew in every fold chose no better. And a model with the kernel of
-        what was chosen, if there was a choice.
+        `gpflow_bsvm.model_selection.find_peak`. Folds are a matter of the data alone. All
+        candidates and folds see one kernel, that which the first learns from all rows: to learn it
+        anew in every fold chose no better. And a model with the kernel of what was chosen, if there
+        was a choice.
     """
     first = next((start for start in STARTS if start in among), among[0])
     spec = spec._replace(**first._asdict())
-    X, Y, weight = at_most(CHOICE_ROWS, data, spec.seed)
-    num_folds = min(held_out.NUM_FOLDS, held_out.most_folds((X, Y)))
-    if len(among) == 1 or num_folds < 2 or len(X) < FEWEST_CHOICE_ROWS:  # folds would say nothing
+    X, Y, weight = at_most(CHOICE_ROWS, data, seed=0)
+    if len(among) == 1 or held_out.num_left_out((X, Y)) < FEWEST_LEFT_OUT:
         return spec, None
     start = begin(spec, data)
     of_fold = spec._replace(grow=False, progress=False, Z=_inducing_points(start.model))
@@ -76,11 +85,9 @@ def choose(
             lambda *part: train(this, part, model)[0],
             (X, Y),
             sample_weight=weight,
-            num_folds=num_folds,
-            seed=spec.seed,
         )
 
-    best = held_out.find_peak(score, among, first)
+    best = between(among, held_out.find_peak(score, among, first))
     spec = spec._replace(**best._asdict())
     return spec, start if best == first else begin(spec, data, start.model)
 

@@ -7,14 +7,12 @@ from typing import Any
 
 import gpflow
 import numpy as np
-import scipy.sparse
 from gpflow.base import AnyNDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from ..data.checks import warn_of_constants
 from ..data.sources import Source
 from ..data.sparse import merge_equal
 from ..engine.contracts import open_data
@@ -52,9 +50,10 @@ class BSVMClassifier(Predictions, ClassifierMixin, BaseEstimator):  # type: igno
     which equal rows are not looked for, and inducing points come from a random subsample).
 
     :ivar classes_: the labels; the columns of `predict_proba` are in this order.
-    :ivar model_: the fitted `BSVM`, on standardised features and labels 0..C-1.
-    :ivar loss_: "levels" or "hinge", and
-    :ivar penalty_: its slope: as chosen.
+    :ivar model_: the fitted `BSVM`, on standardised features and labels 0..C-1: what is asked of it
+        needs `as_model_sees(X)`; functions of `gpflow_bsvm.prediction` take the classifier and X.
+    :ivar loss_: "levels" or "hinge".
+    :ivar penalty_: the slope of the loss, as chosen.
     :ivar scaler_: the fitted `StandardScaler`, or None.
     :ivar history_: the `gpflow_bsvm.inference.History` of the fit.
     """
@@ -92,13 +91,12 @@ class BSVMClassifier(Predictions, ClassifierMixin, BaseEstimator):  # type: igno
             takes kernels, [Matern32(lengthscales=s) for s in (0.5, 1, 2)], with
             learn_kernel=False, not their parameters.
         :param loss: "levels", "hinge" or "auto": what predicts held-out folds best, see
-            `gpflow_bsvm.model_selection` (below 100 rows levels). For kernel="linear" "auto" is the
-            hinge.
-        :param penalty: slope of the loss; "auto": chosen with it, of 1, 2 and 8 for levels, 16 for
-            a hinge beside them, and 1, 4 and 16 for loss="hinge".
+            `gpflow_bsvm.model_selection`. For kernel="linear" "auto" is the hinge.
+        :param penalty: slope of the loss; "auto": chosen with it, from 1 to 32 for levels, 16 for a
+            hinge beside them, and from 1 to 16 for loss="hinge".
         :param bound: "exact" or "augmented", see `gpflow_bsvm.likelihoods.Hinge`.
         :param multi_class: the hinge of more than two classes, "crammer_singer" (one model of all)
-            or "ovr" (one-vs-rest).
+            or "ovr" (one-vs-rest); levels are one-vs-rest.
         :param learn_kernel: learn what is trainable in the kernel by `VEM`, on 2000 rows or a
             quarter of all, up to 5000 (fewer with many classes). False: it is used as it is; the
             default one is then a squared exponential of variance 4 whose lengthscale is 0.75 times
@@ -112,7 +110,9 @@ class BSVMClassifier(Predictions, ClassifierMixin, BaseEstimator):  # type: igno
         :param standardize: shift and scale every feature to mean 0 and variance 1; sparse ones are
             scaled only.
         :param class_weight: as in scikit-learn: {label: weight} or "balanced".
-        :param random_state: of the choice of inducing points.
+        :param random_state: of the part of the rows that a kernel is learned from where there are
+            more than 2000, and of those that stand for the others beyond 20 000. Otherwise a fit is
+            a matter of its rows alone.
         :param chunk_rows: rows that a prediction looks at together; None: bounded by memory.
         :param verbose: show a progress bar.
         """
@@ -162,14 +162,14 @@ class BSVMClassifier(Predictions, ClassifierMixin, BaseEstimator):  # type: igno
         if rows is not None:
             new.__dict__.update(fit_large(self, rows, stages))
         else:
-            new._fit_arrays(*new._validate(X, y, sample_weight), stages)
+            data = new._validate(X, y, sample_weight)
+            inputs.warn_of_little_weight(data[2])
+            new._fit_arrays(*data, stages)
         self.__dict__ = new.__dict__  # all at once
         return self
 
     def _fit_arrays(self, X: Any, targets: AnyNDArray, weight: AnyNDArray, stages: Stages) -> None:
         X, targets, weight = merge_equal(X, targets, weight)
-        if not scipy.sparse.issparse(X):
-            warn_of_constants(X, getattr(self, "feature_names_in_", None))
         scaler = inputs.make_scaler(X, weight)
         self.scaler_ = scaler if self.standardize else None
         data = inputs.scale(self.scaler_, X), targets[:, None], weight
@@ -233,6 +233,8 @@ class BSVMClassifier(Predictions, ClassifierMixin, BaseEstimator):  # type: igno
         :return: X, labels 0..C-1 and weights of the rows that count.
         """
         dtype = gpflow.config.default_float()
+        inputs.check_format(X, self._formats)
+        inputs.check_missing(y)
         X, y = validate_data(self, X, y, reset=reset, dtype=dtype, accept_sparse=self._formats)
         check_classification_targets(y)
         if reset:

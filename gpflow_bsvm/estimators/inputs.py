@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import gpflow
@@ -14,11 +15,47 @@ from sklearn.utils.class_weight import compute_sample_weight
 from ..data.checks import check_weights
 from ..data.sparse import SparseRows
 
+#: Weights of rows that sum to less are hardly meant.
+LITTLE_WEIGHT = 10
+
 
 def weigh(y: AnyNDArray, sample_weight: Any, class_weight: Any) -> AnyNDArray:
     """:return: [N], weight of the row times that of its class."""
     weight = check_weights(sample_weight, len(y))[:, 0]
     return np.asarray(weight * compute_sample_weight(class_weight, y), weight.dtype)
+
+
+def check_format(X: Any, formats: str | bool) -> None:
+    """
+    :param formats: what `validate_data` accepts beside arrays.
+    :raise TypeError: for sparse rows where there is no such format.
+    """
+    if scipy.sparse.issparse(X) and not formats:
+        raise TypeError(
+            "Sparse data was passed for X, but dense data is required: X.toarray(), of a "
+            'ColumnTransformer sparse_threshold=0, or BSVMClassifier(kernel="linear")'
+        )
+
+
+def check_missing(y: Any) -> None:
+    """:raise ValueError: for labels among which there is None."""
+    labels: AnyNDArray = np.asarray(y)
+    missing = [label is None for label in labels.flat] if labels.dtype == object else []
+    if y is not None and any(missing):
+        raise ValueError(
+            f"y has no label (None) in row {missing.index(True)}: leave out rows without one"
+        )
+
+
+def warn_of_little_weight(weight: AnyNDArray) -> None:
+    """Warn whoever calls an estimator's `fit`: a weight says how often a row counts."""
+    if weight.sum() < min(LITTLE_WEIGHT, len(weight)):
+        warnings.warn(
+            f"the weights of {len(weight)} rows sum to {weight.sum():.3g}: a weight is a number of "
+            "repetitions, so that the fit hardly leaves its prior; weights of mean 1 keep their "
+            "ratios",
+            stacklevel=3,
+        )
 
 
 def number(y: AnyNDArray, classes: AnyNDArray) -> AnyNDArray:

@@ -27,6 +27,15 @@ _CHOICES: dict[str, tuple[tuple[Any, ...], str]] = {
 }
 
 
+#: Of scikit-learn's names of kernels.
+_INSTEAD = {
+    "rbf": '; for scikit-learn\'s "rbf" use None',
+    "poly": '; for scikit-learn\'s "poly" use gpflow.kernels.Polynomial(degree=3, offset=1.0)',
+    "sigmoid": '; scikit-learn\'s "sigmoid" is no covariance: gpflow.kernels.ArcCosine(order=0) is',
+    "precomputed": "; a Gram matrix says nothing of new rows' variance: give the kernel itself",
+}
+
+
 #: Where fits are alike whatever these are.
 _NEUTRAL = ("verbose", "chunk_rows")
 
@@ -53,7 +62,7 @@ def check_parameters(estimator: Any) -> None:
         fits |= name == "inference" and hasattr(value, "run") and not isinstance(value, type)
         if not fits:
             unknown = isinstance(value, str) and len(types) < len(choices)
-            hint = '; for scikit-learn\'s "rbf" use None' * (unknown and name == "kernel")
+            hint = _INSTEAD.get(value, "") if unknown and name == "kernel" else ""
             hint += f"; write {value.__name__}()" if isinstance(value, type) else ""
             error = ValueError if unknown else TypeError
             raise error(f"{name} must be {expected}, got {value!r}{hint}")

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..prediction.marginals import predict_probabilities, predict_probits
 from . import inputs
+from .large import open_later
 from .prepared import Prepared, open_rows, source_of
 from .survey import Rows
 
@@ -52,6 +53,24 @@ class Predictions:
         dtype = gpflow.config.default_float()
         X = validate_data(self, X, reset=False, dtype=dtype, accept_sparse=self._formats)
         return inputs.scale(self.scaler_, X)
+
+    def as_model_sees(self, rows: Any, *, labelled: bool = False) -> Any:
+        """
+        What `model_` is to be given: it sees inputs scaled by `scaler_`, and labels 0..C-1. The
+        functions of `gpflow_bsvm.prediction` that are given the classifier ask for it themselves.
+
+        :param rows: X [N, D]; with `labelled` (X, y); or either read piece by piece, as in `fit`.
+        :return: the same, scaled and numbered.
+        :raise ValueError: for labels that are not among `classes_`, and other columns.
+        """
+        check_is_fitted(self)
+        if not labelled:
+            return self._seen(rows)
+        if source_of(rows) is not None:
+            return open_later(rows, self)
+        X, y = rows
+        numbers = inputs.number(np.ravel(y), self.classes_)[:, None]
+        return self._seen(X), numbers.astype(gpflow.config.default_float())
 
     def decision_function(self, X: Any) -> AnyNDArray:
         """

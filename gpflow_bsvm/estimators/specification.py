@@ -45,7 +45,7 @@ class Specification(NamedTuple):
     :ivar grow: whether `num_inducing` is where M starts, and not its end.
     :ivar num_rows: in all, where the data are a sample.
     :ivar inference: has `run`; None: `gpflow_bsvm.fit`.
-    :ivar seed: of inducing points, parts of the data, and folds.
+    :ivar seed: of the part of the data that the kernel is learned from.
     """
 
     num_classes: int
@@ -116,7 +116,7 @@ def _inducing_points(spec: Specification, X: AnyNDArray) -> AnyNDArray | None:
     if spec.Z is not None:
         return spec.Z
     X = distinct(X)
-    return inducing_points.kmeans(X, min(spec.num_inducing, len(X)), seed=spec.seed)
+    return inducing_points.kmeans(X, min(spec.num_inducing, len(X)))
 
 
 def distinct(X: AnyNDArray) -> AnyNDArray:

@@ -103,7 +103,7 @@ def grow(spec: Specification, model: BSVM, data: Data, stages: Stages = NOWHERE)
     places = distinct(X)
     num_rows = max(len(X), spec.num_rows or 0)
     while (number := _next_size(model, places, num_rows)) is not None:
-        Z = inducing_points.kmeans(places, number, seed=spec.seed, max_iter=_ITERATIONS)
+        Z = inducing_points.kmeans(places, number, max_iter=_ITERATIONS)
         larger: Any = gpflow.utilities.deepcopy(model)
         exchange(larger, Z)
         _finish(spec, larger, data, stages)

@@ -5,7 +5,7 @@ from .bounds import Ball, JaakkolaHaussler, RadiusMargin, SupportVectorCount, en
 from .criterion import Criterion, Gradient, ModeCriterion
 from .error_estimates import GACV, HingeSpan, LeaveOneOut, SmoothedSpan, Span, left_out_margins
 from .fitted import HeldOutDensity, LeaveOneOutDensity, VariationalBound
-from .held_out import HeldOut, find_peak, held_out_density, most_folds
+from .held_out import HeldOut, find_peak, held_out_density
 from .laplace import LaplaceEvidence, QuadraticLaplaceEvidence
 from .mode import Mode, mode_of_gram, mode_of_model, svm_mode
 from .optimise import Optimum, Selection, optimise
@@ -49,7 +49,6 @@ __all__ = [
     "left_out_margins",
     "mode_of_gram",
     "mode_of_model",
-    "most_folds",
     "optimise",
     "plug_in",
     "random_starts",

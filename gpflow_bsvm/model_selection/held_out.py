@@ -14,7 +14,6 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from gpflow.base import AnyNDArray
-from sklearn.model_selection import StratifiedKFold
 
 from ..checks import check_whole
 from ..data.checks import check_weights
@@ -44,15 +43,15 @@ class HeldOut(NamedTuple):
         """:return: in nats per row (of weight 1); greater is better."""
         return float(self.weight @ self.log_density / self.weight.sum())
 
-    def beats(self, other: HeldOut) -> bool:
+    def lead(self, other: HeldOut) -> float:
         """
         :param other: of the same rows.
-        :return: whether the mean is greater by more than the standard error of the difference.
+        :return: by how many standard errors of the difference the mean is greater.
         """
         difference = self.log_density - other.log_density
         gain = self.weight @ difference / self.weight.sum()
-        squares = np.square(self.weight * (difference - gain))
-        return bool(gain > np.sqrt(squares.sum()) / self.weight.sum())
+        error = np.sqrt(np.square(self.weight * (difference - gain)).sum()) / self.weight.sum()
+        return float(gain / error) if error > 0 else float(np.sign(gain)) * np.inf
 
 
 def held_out(
@@ -67,7 +66,8 @@ def held_out(
     """
     log p(y_n | rows of the other folds), folds stratified by class.
 
-    Folds do not depend on the order of the rows, and equal rows are never separated.
+    Folds depend neither on the order of the rows nor on that of the columns, and equal rows are
+    never separated. The only row of a class is left out in no fold.
 
     :param fit: is called with the rows of all folds but one.
     :param data: X [N, D] and Y [N, 1], discrete labels.
@@ -75,8 +75,8 @@ def held_out(
     :param enough_rows: leave out no further fold once so many rows have been predicted.
     :param seed: of the folds.
     :return: of the rows that were left out.
-    :raise ValueError: if a class has fewer distinct rows than there are folds, or `num_folds` is
-        less than 2.
+    :raise ValueError: if there are fewer distinct rows than folds, not counting the only row of a
+        class, or `num_folds` is less than 2.
     """
     X, Y = data
     weight = check_weights(sample_weight, len(X))[:, 0]
@@ -87,6 +87,12 @@ def held_out(
         if sum(len(log_p) for log_p, _ in parts) >= enough_rows:
             break
     return HeldOut(*(np.concatenate(part) for part in zip(*parts)))
+
+
+def num_left_out(data: tuple[AnyNDArray, AnyNDArray]) -> int:
+    """:return: distinct rows that folds can leave out: not the only one of a class."""
+    _, counts = np.unique(np.unique(np.column_stack(data), axis=0)[:, -1], return_counts=True)
+    return int(counts[counts > 1].sum())
 
 
 def held_out_density(fit: Fit, data: tuple[AnyNDArray, AnyNDArray], **options: Any) -> float:
@@ -100,44 +106,54 @@ def held_out_density(fit: Fit, data: tuple[AnyNDArray, AnyNDArray], **options: A
     return held_out(fit, data, **options).mean
 
 
-def most_folds(data: tuple[AnyNDArray, AnyNDArray]) -> int:
-    """:return: distinct rows of the rarest class."""
-    distinct = np.unique(np.column_stack(data), axis=0)
-    return int(np.unique(distinct[:, -1], return_counts=True)[1].min())
-
-
 def _folds(
     X: AnyNDArray, Y: AnyNDArray, num_folds: int, seed: int
 ) -> list[tuple[AnyNDArray, AnyNDArray]]:
+    """:return: training and test rows of each fold."""
     check_whole(2, num_folds=num_folds)
-    most = most_folds((X, Y))
-    if most < num_folds:
-        raise ValueError(
-            f"{num_folds} folds need that many distinct rows of every class, and one has {most}"
-        )
     distinct, member = np.unique(np.column_stack([X, Y]), axis=0, return_inverse=True)
-    folds = StratifiedKFold(num_folds, shuffle=True, random_state=seed)
-    splits = folds.split(distinct, distinct[:, -1])
-    tests = [np.isin(member.reshape(-1), test) for _, test in splits]
-    return [(np.flatnonzero(~test), np.flatnonzero(test)) for test in tests]
+    labels, folds = distinct[:, -1], np.full(len(distinct), num_folds)  # of none
+    order = _whatever_the_columns(distinct[:, :-1])
+    order = np.random.default_rng(seed).permutation(order)
+    _, class_of, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    order = order[counts[class_of[order]] > 1]
+    order = order[np.argsort(labels[order], kind="stable")]
+    if len(order) < num_folds:
+        raise ValueError(
+            f"{num_folds} folds need that many distinct rows of classes that have two, and there "
+            f"are {len(order)}"
+        )
+    folds[order] = np.arange(len(order)) % num_folds
+    each = folds[member.reshape(-1)]
+    return [(np.flatnonzero(each != k), np.flatnonzero(each == k)) for k in range(num_folds)]
 
 
-def find_peak(score: Callable[[T], Any], values: Sequence[T], start: T) -> T:
+def _whatever_the_columns(X: AnyNDArray) -> AnyNDArray:
+    """:return: an order of rows that is the same where columns are in another one."""
+    return np.lexsort(np.sort(X, axis=1).T[::-1])
+
+
+def find_peak(score: Callable[[T], HeldOut], values: Sequence[T], start: T) -> float:
     """
-    The best of some ordered values, if there is but one peak: up from `start` as long as the score
-    rises, else down.
+    Where among ordered values the best is, if there is but one peak: up from `start`, else down.
 
-    :param score: a number, or what else has `beats`, such as `HeldOut`.
+    From one value to the next it goes all the way for a lead of a standard error, and a part of the
+    way for a part of it: what is found moves with the data, and does not jump.
+
     :param start: one of `values`.
+    :return: a place; 1.5 is half-way between the second and the third of the values.
     """
-    best, best_score = values.index(start), score(start)
+    here = first = values.index(start)
+    best = score(start)
     for way in (1, -1):
-        first = best
-        while 0 <= best + way < len(values):
-            new = score(values[best + way])
-            if not (new.beats(best_score) if hasattr(new, "beats") else new > best_score):
+        while 0 <= here + way < len(values):
+            new = score(values[here + way])
+            part = float(np.clip(new.lead(best), 0, 1))
+            if 0 < part < 1:
+                return here + way * part
+            if part != 1:  # not a number neither
                 break
-            best, best_score = best + way, new
-        if best != first:
+            here, best = here + way, new
+        if here != first:
             break
-    return values[best]
+    return float(here)

@@ -1,4 +1,8 @@
-"""What a fitted model says of x: marginals, probabilities, their calibration and their doubt."""
+"""What a fitted model says of x: marginals, probabilities, their calibration and their doubt.
+
+The model may be a `gpflow_bsvm.BSVMClassifier`; rows are then those of its user, not scaled, with
+labels as they are.
+"""
 
 from .batches import batch_bald, joint_mutual_information
 from .calibration import calibrate, leave_one_out, leave_one_out_density

@@ -18,6 +18,7 @@ from scipy.special import entr
 
 from ..checks import check_whole
 from ..engine.contracts import Model
+from .estimators import takes_estimators
 from .joint import draw_probabilities
 from .uncertainty import mutual_information
 
@@ -36,6 +37,7 @@ class Found(NamedTuple):
     information: AnyNDArray  #: [B], joint mutual information of the first b of them
 
 
+@takes_estimators
 def batch_bald(
     model: Model,
     X: Any,

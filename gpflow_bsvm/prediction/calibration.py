@@ -34,6 +34,7 @@ from ..engine.quasi_newton import QuasiNewton
 from ..engine.shared_graph import Compiled
 from ..engine.statistics import Marginals, cavity, localise, marginals, marginals_of_f
 from ..likelihoods.hooks import Hook, check_hooks
+from .estimators import takes_estimators
 
 #: Of the optimiser; two parameters need some ten.
 _ITERATIONS = 100
@@ -47,6 +48,7 @@ class _LeftOut(NamedTuple):
     weight: tf.Tensor
 
 
+@takes_estimators
 def leave_one_out(
     model: Model, data: Any = None, *, sample_weight: Any = None
 ) -> tuple[AnyNDArray, AnyNDArray]:
@@ -88,6 +90,7 @@ def _density(likelihood: Likelihood, batch: Batch, f: Marginals) -> tuple[tf.Ten
     return tf.reduce_sum(batch.weight[:, 0] * log_p), tf.reduce_sum(batch.weight)
 
 
+@takes_estimators
 def leave_one_out_density(model: Model, data: Any = None, *, sample_weight: Any = None) -> float:
     """
     A criterion for whatever is to be chosen: the mean of log p(y_n | all other data), with the
@@ -104,6 +107,7 @@ def leave_one_out_density(model: Model, data: Any = None, *, sample_weight: Any 
     return float(log_p / weight)
 
 
+@takes_estimators
 def calibrate(
     model: Model, data: Any = None, *, sample_weight: Any = None, held_out: bool = False
 ) -> dict[str, float]:

@@ -9,9 +9,11 @@ from gpflow.base import AnyNDArray
 
 from ..engine.contracts import Model
 from ..likelihoods.labels import check_one_label, with_both_classes
+from .estimators import takes_estimators
 from .marginals import predict_marginals, predict_probabilities
 
 
+@takes_estimators
 def margin(model: Model, X: Any, *, chunk_rows: int | None = None) -> AnyNDArray:
     """
     The largest probability less the second largest: *small* where a prediction is in doubt.
@@ -26,6 +28,7 @@ def margin(model: Model, X: Any, *, chunk_rows: int | None = None) -> AnyNDArray
     return np.asarray(largest[:, -1] - largest[:, -2])
 
 
+@takes_estimators
 def latent_variance(model: Model, X: Any, *, chunk_rows: int | None = None) -> AnyNDArray:
     """
     Variance of f(x) under q, the mean over latent functions: large where there are no data,

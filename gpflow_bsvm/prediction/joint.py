@@ -18,12 +18,14 @@ from ..engine.projected_data import ProjectedData
 from ..engine.projection import Prior, Projected
 from ..engine.shared_graph import Compiled
 from ..likelihoods.labels import check_one_label, with_both_classes
+from .estimators import takes_estimators
 from .marginals import map_f, predict_probabilities
 
 #: Draws of f at so many rows together take a covariance of some 200 MB.
 MOST_ROWS = 5000
 
 
+@takes_estimators
 def draw_f(model: Model, X: Any, *, num_samples: int = 256, seed: int = 0) -> AnyNDArray:
     """
     Draws of f from q, at all rows together: f = Phi s + m + e, with s from q, and e from the
@@ -66,6 +68,7 @@ def _draws(
     return tf.transpose(tf.matmul(phi, s) + tf.matmul(root, e)) + rows.features.mean
 
 
+@takes_estimators
 def draw_probabilities(
     model: Model, X: Any, *, num_samples: int = 256, seed: int = 0
 ) -> AnyNDArray:
@@ -99,6 +102,7 @@ class ExpectedError(NamedTuple):
     deviation: float  #: its standard deviation under q
 
 
+@takes_estimators
 def expected_error(model: Model, X: Any, *, num_samples: int = 256, seed: int = 0) -> ExpectedError:
     """
     The error that a classifier expects of itself on rows without labels, the mean over them of

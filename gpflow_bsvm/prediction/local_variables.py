@@ -31,6 +31,7 @@ from ..engine.projection import Projected
 from ..engine.shared_graph import Compiled
 from ..engine.statistics import compiled_marginals, compiled_sum_sites, marginals_of_f
 from ..likelihoods.hooks import Hook, check_hooks
+from .estimators import takes_estimators
 from .marginals import map_labelled
 
 
@@ -62,6 +63,7 @@ def local_moments(alpha: TensorType, penalty: TensorType) -> tuple[tf.Tensor, tf
     return tf.sqrt(alpha) / a + 1 / tf.square(a), a / tf.sqrt(alpha)
 
 
+@takes_estimators
 def alpha(model: Model, data: Any) -> AnyNDArray:
     """
     alpha_n = E b_n^2 at the model's present q: (1 - y_n mu_n)^2 + v_n for two classes (Wenzel et
@@ -94,6 +96,7 @@ def _bound_at(likelihood: Any, q: Gaussian, rows: Projected, alpha: tf.Tensor) -
     return tf.reduce_sum(rows.batch.weight[:, 0] * bounds)
 
 
+@takes_estimators
 def augmented_elbo(
     model: Model, data: Any = None, alpha: Any = None, *, sample_weight: Any = None
 ) -> float:
@@ -123,6 +126,7 @@ def augmented_elbo(
     return float(sum_over(rows, lambda part, values: bound(q, part, values), given) - q.kl)
 
 
+@takes_estimators
 def predict_f_given(
     model: Model, data: Any, local_variables: Any, Xnew: Any
 ) -> tuple[AnyNDArray, AnyNDArray]:
@@ -166,6 +170,7 @@ def _positive(values: Any, name: str, shape: Any) -> tf.Tensor:
     return to_default_float(given)
 
 
+@takes_estimators
 def soft_support_vectors(model: Model, data: Any, num: int | None = None) -> AnyNDArray:
     """
     The rows nearest to the margin (y f = 1, or f_y = 1 + the largest rival), by their alpha.

@@ -20,8 +20,10 @@ from ..engine.shared_graph import Compiled
 from ..engine.statistics import compiled_marginals
 from ..likelihoods.hooks import check_labels
 from ..likelihoods.labels import class_numbers
+from .estimators import takes_estimators
 
 
+@takes_estimators
 def predict_marginals(
     model: Model, X: Any, *, chunk_rows: int | None = None
 ) -> tuple[AnyNDArray, AnyNDArray]:
@@ -39,6 +41,7 @@ def predict_marginals(
     return mean.numpy(), variance.numpy()
 
 
+@takes_estimators
 def predict_probabilities(model: Model, X: Any, *, chunk_rows: int | None = None) -> AnyNDArray:
     """
     The mean of y, as `model.predict_y`: for classification likelihoods, probabilities.
@@ -62,6 +65,7 @@ def predict_probits(model: Model, X: Any, *, chunk_rows: int | None = None) -> A
     return z
 
 
+@takes_estimators
 def predict_log_density(model: Model, data: Any, *, chunk_rows: int | None = None) -> AnyNDArray:
     """
     log p(y | x) of every row, as `model.predict_log_density`.

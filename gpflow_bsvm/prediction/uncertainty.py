@@ -28,9 +28,11 @@ from ..engine.contracts import chunk_rows as default_chunk_rows
 from ..engine.shared_graph import Compiled
 from ..likelihoods.labels import check_one_label, with_both_classes
 from ..likelihoods.maximum import maximum
+from .estimators import takes_estimators
 from .marginals import map_f, predict_probabilities
 
 
+@takes_estimators
 def variation_ratio(
     model: Model,
     X: Any,
@@ -71,6 +73,7 @@ def _ratio(mean: tf.Tensor, variance: tf.Tensor, normals: tf.Tensor | None) -> A
     return 1 - _largest(mean, variance).numpy().max(axis=-1)
 
 
+@takes_estimators
 def predictive_entropy(model: Model, X: Any, *, chunk_rows: int | None = None) -> AnyNDArray:
     """
     H[p(y | x)] of the probabilities that `model.predict_y` gives.
@@ -84,6 +87,7 @@ def predictive_entropy(model: Model, X: Any, *, chunk_rows: int | None = None) -
     return np.asarray(entropy(with_both_classes(p), axis=-1))
 
 
+@takes_estimators
 def mutual_information(
     model: Model,
     X: Any,

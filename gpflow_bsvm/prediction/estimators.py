@@ -1,0 +1,47 @@
+"""Estimators in the place of models: what they were given is not what their model sees."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar
+
+import tensorflow as tf
+
+from ..engine.contracts import check_model
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+#: What arguments that hold rows are called, and whether these have labels.
+_ROWS = {"X": False, "Xnew": False, "data": True}
+
+
+def takes_estimators(function: F) -> F:
+    """
+    :param function: of a model and of rows.
+    :return: the same, and of a fitted estimator and its user's rows: of whatever has `model_` and
+        `as_model_sees`, such as `gpflow_bsvm.BSVMClassifier`.
+    :raise TypeError: when called with neither.
+    """
+    signature = inspect.signature(function)
+
+    @wraps(function)
+    def of_either(model: Any, *args: Any, **options: Any) -> Any:
+        if hasattr(model, "natural"):
+            return function(model, *args, **options)
+        if isinstance(model, tf.Module):
+            check_model(model)
+        if not hasattr(model, "as_model_sees"):
+            raise TypeError(
+                f"{function.__name__} needs a model of gpflow_bsvm.models or a BSVMClassifier, "
+                f"got {type(model).__name__}"
+            )
+        given = signature.bind(model, *args, **options)
+        for name, labelled in _ROWS.items():
+            if given.arguments.get(name) is not None:
+                rows = given.arguments[name]
+                given.arguments[name] = model.as_model_sees(rows, labelled=labelled)
+        return function(model.model_, *given.args[1:], **given.kwargs)
+
+    return of_either  # type: ignore[return-value]
