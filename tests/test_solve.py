@@ -8,6 +8,7 @@ from conftest import make_data, make_model, projected, randomise
 
 from gpflow_bsvm.engine.natural import (
     Natural,
+    _root_by_rotation,
     blend,
     compiled_solve,
     solve,
@@ -41,6 +42,30 @@ def test_natural_parameters_and_back(rng, shape):
     )
     for back, original in zip(to_natural(mean, root), natural):
         np.testing.assert_allclose(back, original, rtol=1e-9, atol=1e-9)
+
+
+def test_where_there_is_a_solution_there_is_a_mean_and_a_root(rng):
+    found = 0
+    for _ in range(50):  # beyond rounding, mostly in both orders of the columns
+        rows = rng.normal(size=(2, 4))
+        P = np.eye(4) + rows.T @ np.diag([1e17, 1e16]) @ rows
+        natural = Natural(tf.constant(rng.normal(size=(1, 4))), tf.constant(P[None]))
+        R = solve(natural).R
+        if not np.isfinite(R).all():
+            continue
+        found += 1
+        mean, root = to_mean_and_root(natural)
+        assert np.isfinite(mean).all()
+        np.testing.assert_array_equal(root, np.tril(root))
+        assert (np.diagonal(root, axis1=-2, axis2=-1) > 0).all()
+    assert found
+
+
+def test_a_root_by_rotation_is_the_root(rng):
+    natural = random_natural(rng, 3, 5)
+    np.testing.assert_allclose(
+        _root_by_rotation(natural), to_mean_and_root(natural)[1], rtol=1e-9, atol=1e-11
+    )
 
 
 @SHAPES

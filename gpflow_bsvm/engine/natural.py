@@ -115,14 +115,23 @@ def to_mean_and_root(natural: Natural) -> tuple[tf.Tensor, tf.Tensor]:
     """
     Mean and lower triangular root of the covariance, as GPflow stores a Gaussian, from a single
     Cholesky factor: with rows and columns reversed an ordinary factorisation gives P = U U^T, U
-    upper triangular, and U^-T is the root.
+    upper triangular, and U^-T is the root. At a condition beyond 1 / rounding that order may have
+    no factor where `solve`'s has: then R = Q V, V upper triangular, and V^T is the root.
 
     :return: mean [L, M] and root [L, M, M].
     """
     U = tf.reverse(tf.linalg.cholesky(tf.reverse(natural.P, [-2, -1])), [-2, -1])
     root = _inverse_of_lower(tf.linalg.matrix_transpose(U))
+    known = tf.reduce_all(tf.math.is_finite(root))
+    root = tf.cond(known, lambda: root, lambda: _root_by_rotation(natural))
     mean = tf.linalg.matvec(root, tf.linalg.matvec(root, natural.h, transpose_a=True))
     return mean, root
+
+
+def _root_by_rotation(natural: Natural) -> tf.Tensor:
+    V = tf.linalg.qr(solve(natural).R).r
+    signs = tf.where(tf.linalg.diag_part(V) < 0, -1, 1)  # a root's diagonal is positive
+    return tf.linalg.matrix_transpose(V * tf.cast(signs, V.dtype)[..., None])
 
 
 def to_natural(mean: tf.Tensor, root: tf.Tensor) -> Natural:

@@ -124,7 +124,7 @@ class _Loops(Run):
     def advance(self) -> Step:
         """Some iterations of the outer loop."""
         optimizer = QuasiNewton(self._hyper.variables, self.state.curvature)
-        self._best = -math.inf
+        self._best = self.state.elbos[-1] if self.state.elbos else -math.inf
         if self._hyper.variables:
             optimizer.maximise(self._value_and_gradient, self._options.iterations)
         else:
