@@ -494,3 +494,11 @@ def test_bad_input(data):
         make(data).predict_f(X.astype(np.float32))
     with pytest.raises(ValueError, match="method must be one of 'L-BFGS-B', 'CG', got 'Newton'"):
         NestedLoop(method="Newton")
+
+
+def test_a_rest_above_one():
+    """[Sigma^-1]_nn = [K^-1]_nn + w_n: u_n > 1 where w_n < 0, about the convex kink at y f = -1."""
+    place = np.array([[0.0]]), np.array([[-1.0]]), np.array([[0.05]]), np.array([[1.0]])
+    for likelihood, concave in ((NormalizedHinge(2.0), False), (Hinge(2.0), True)):
+        w = float(np.squeeze(likelihood.sites(*place).w))
+        assert (w >= 0) == concave, w
