@@ -39,12 +39,12 @@ class BSVMClassifier(Predictions, ClassifierMixin, BaseEstimator):  # type: igno
     A sparse Bayesian SVM (`gpflow_bsvm.models.BSVM`) on standardised features, of one of two
     losses, chosen by held-out rows unless it is given:
 
-    "levels"    cost-weighted hinges at every level of probability, `LevelHinge`, for more than two
-                classes one-vs-rest, `OneVsRestLevelHinge`: P(y = 1 | x) = int P(f_t(x) > 0) dt, a
-                proper predictive distribution that needs no calibration;
-    "hinge"     for two classes `Hinge` (Wenzel et al. 2017), P(y = 1 | x) = Phi(mu / sqrt(1 + v))
-                of the calibrated latent function; for more `CrammerSinger` (Wistuba & Rawat 2018)
-                or `OneVsRest`. Sharper where classes hardly overlap.
+    - "levels": cost-weighted hinges at every level of probability, `LevelHinge`, for more than two
+      classes one-vs-rest, `OneVsRestLevelHinge`: P(y = 1 | x) = int P(f_t(x) > 0) dt, a proper
+      predictive distribution that needs no calibration;
+    - "hinge": for two classes `Hinge` (Wenzel et al. 2017), P(y = 1 | x) = Phi(mu / sqrt(1 + v)) of
+      the calibrated latent function; for more `CrammerSinger` (Wistuba & Rawat 2018) or
+      `OneVsRest`. Sharper where classes hardly overlap.
 
     No held-out data are lost: the final model is trained on all rows.
 
@@ -53,8 +53,8 @@ class BSVMClassifier(Predictions, ClassifierMixin, BaseEstimator):  # type: igno
 
     :ivar classes_: the labels; the columns of `predict_proba` are in this order.
     :ivar model_: the fitted `BSVM`, on standardised features and labels 0..C-1.
-    :ivar loss_: "levels" or "hinge", and
-    :ivar penalty_: its slope: as chosen.
+    :ivar loss_: "levels" or "hinge", as chosen or given.
+    :ivar penalty_: the slope of the loss, as chosen or given.
     :ivar scaler_: the fitted `StandardScaler`, or None.
     :ivar history_: the `gpflow_bsvm.inference.History` of the fit.
     """
@@ -112,7 +112,7 @@ class BSVMClassifier(Predictions, ClassifierMixin, BaseEstimator):  # type: igno
         :param standardize: shift and scale every feature to mean 0 and variance 1; sparse ones are
             scaled only.
         :param class_weight: as in scikit-learn: {label: weight} or "balanced".
-        :param random_state: of the choice of inducing points.
+        :param random_state: of the inducing points, and of the folds that choose loss and penalty.
         :param chunk_rows: rows that a prediction looks at together; None: bounded by memory.
         :param verbose: show a progress bar.
         """
