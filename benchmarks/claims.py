@@ -182,3 +182,15 @@ def detection(rows: pd.DataFrame) -> str:
     (a, b), (c, d) = ((areas[s].min(), areas[s].max()) for s in ("variation ratio", "entropy"))
     low, high, least, most = (f"{area:.2f}"[1:] for area in (a, b, c, d))
     return f"{low} to {high}, and the entropy {least} to {most}; a smaller network."
+
+
+@claim("docs/from-svc.md", "quality")
+def slowest(rows: pd.DataFrame) -> str:
+    """The worst case beside SVC."""
+    vowel = rows[rows["data"] == "vowel"].set_index("method")
+    ours, svc = vowel.loc["bsvm"], vowel.loc["svc, platt"]
+    return (
+        f"on vowel ({ours['n']} rows, {ours['classes']} classes) it took {ours['seconds']:.0f} s "
+        f"where SVC with its grid took {svc['seconds']:.1f}, and erred on "
+        f"{100 * ours['error']:.1f} % of rows for {100 * svc['error']:.1f} %."
+    )
