@@ -1,11 +1,11 @@
 """Draw the tables and pictures of README.md and docs/ from the rows in `benchmarks/results`.
 
     python benchmarks/draw.py            rewrites marked tables, draws pictures that are out of date
-    python benchmarks/draw.py --check    fails where a table or a picture does not show these rows
+    python benchmarks/draw.py --check    fails where these, or a sentence, do not show these rows
 
 A page marks the place of a table by `<!-- table NAME -->` and `<!-- end -->`: NAME is a public
 function in `tables`. `docs/NAME.png` is drawn by `figures/NAME.py`; the PNG carries the digest of
-its rows and of that file.
+its rows and of that file. Numbers in sentences are in `claims.py`, and are for you to mend.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import claims
 import matplotlib
 import store
 from PIL import Image
@@ -67,7 +68,7 @@ ROWS: dict[str, str | tuple[str, ...]] = {
 
 def main(arguments: list[str]) -> None:
     check = "--check" in arguments
-    stale = [*_pages(check), *_pictures(check)]
+    stale = [*_pages(check), *_pictures(check), *claims.stale()]
     missing = [f"results/{name} has no origin" for name in store.without_origin()]
     print("\n".join([*stale, *missing]) or "all tables and pictures show the rows on disk")
     if missing or (check and stale):

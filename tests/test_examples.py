@@ -36,5 +36,4 @@ def test_example(code, said):
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         exec(compile(code, PAGE.name, "exec"), {})
     assert words(printed.getvalue()) == words(said)
-    # Printed to two digits; rounding and another library's k-means may move the last one.
-    np.testing.assert_allclose(numbers(printed.getvalue()), numbers(said), atol=0.03, rtol=0.02)
+    np.testing.assert_allclose(numbers(printed.getvalue()), numbers(said), atol=1e-9)

@@ -502,3 +502,16 @@ def test_bad_input(data):
         make(data).predict_f(X.astype(np.float32))
     with pytest.raises(ValueError, match="method must be one of 'L-BFGS-B', 'CG', got 'Newton'"):
         NestedLoop(method="Newton")
+
+
+def test_a_rest_above_one():
+    """A row's V exceeds 1 / [K^-1]_nn where the loss is not log-concave: one odd label of 13."""
+    X = np.r_[np.random.default_rng(0).normal(size=(12, 1)) * 0.3, [[0.0]]]
+    Y = np.r_[np.ones((12, 1)), [[0.0]]]
+    kernel = gpflow.kernels.SquaredExponential(1.5) + gpflow.kernels.White(0.05)
+    greatest = []
+    for likelihood in (NormalizedHinge(1.0), Hinge(1.0, bound="exact")):
+        model = make((X, Y), rank=0, likelihood=likelihood, kernel=kernel, fixed=True)
+        TIGHT.run(model, progress=False)
+        greatest.append(model.q_rest.numpy().max())
+    assert greatest[0] > 1.05 and greatest[1] <= 1 + 1e-6, greatest

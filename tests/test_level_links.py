@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+from scipy import special
 from scipy.optimize import minimize
 
 from gpflow_bsvm.likelihoods import (
@@ -84,3 +85,13 @@ def test_links_that_are_none():
     for levels in (independent(), smooth(), independent([0.5])):
         with pytest.raises(ValueError, match="shift together, such as location_spread"):
             LevelHinge(levels=levels, link="stationary")
+
+
+def test_a_known_location_of_uncertain_spread():
+    """Where knots are too coarse: the largest error of the link that is known."""
+    g, v, s = np.array([[-0.022, -0.56]]), np.array([[4e-8, 0.66]]), np.linspace(-40, 40, 400_001)
+    found = float(np.squeeze(LevelHinge().probabilities(g, v)))
+    b, W, squares = location_spread(17).at(s)
+    z, t = (b + W @ g[0]) / np.sqrt(squares @ v[0]), special.expit(s)
+    fine = np.sum(special.ndtr(z) * t * (1 - t)) * (s[1] - s[0])
+    assert 0.015 < fine - found < 0.025

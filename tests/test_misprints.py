@@ -252,6 +252,116 @@ def test_the_update_of_the_mean(j):
     assert min(slope.max() for slope in slopes.values()) > 1e-3  # as printed: (-1, 1)
 
 
+# --- Seeger 2000, Gold & Sollich 2003, and Wenzel et al.'s appendix ---------------------
+
+
+def logistic_example():
+    """Some rows, their kernel, another row, and what Laplace's method finds with the logistic."""
+    X, t, x = np.array([[-1.0], [0.2], [0.9], [1.4]]), np.array([-1, 1, -1, 1]), np.array([[0.5]])
+    K, k, k_x = (reference.kernel(a, b, 3.0, 0.8) for a, b in ((X, X), (X, x), (x, x)))
+    y = np.zeros(4)
+    for _ in range(50):  # Newton steps
+        W = np.diag(special.expit(y) * special.expit(-y))
+        gradient_of_log = t * special.expit(-t * y) - np.linalg.solve(K, y)
+        y = y + np.linalg.solve(np.linalg.inv(K) + W, gradient_of_log)
+    return K, k[:, 0], k_x[0, 0], t, y, W
+
+
+def test_laplace_predicts_with_the_posteriors_spread():
+    K, k, k_x, _, _, W = logistic_example()
+    weights = np.linalg.solve(K, k)
+    given_y, posterior = k_x - k @ weights, np.linalg.inv(np.linalg.inv(K) + W)
+    right = given_y + weights @ posterior @ weights  # the law of total variance
+    np.testing.assert_allclose(right, k_x - k @ np.linalg.solve(K + np.linalg.inv(W), k))
+    assert right > 2 * given_y
+
+
+def test_laplace_is_the_expansion_at_the_mode():
+    """Eq. 7's bound with W at y^: its best mean is the mode, which is y^ if y^ is the mode."""
+    K, _, _, t, y, W = logistic_example()
+
+    def cost(mu):
+        return np.logaddexp(0, -t * mu).sum() + mu @ np.linalg.solve(K, mu) / 2
+
+    assert np.abs(gradient(cost, y)).max() < 1e-7
+    Sigma = np.linalg.inv(np.linalg.inv(K) + W)
+
+    def of_covariance(scale):
+        S = scale[0] * Sigma
+        return np.trace((W + np.linalg.inv(K)) @ S) / 2 - np.linalg.slogdet(S)[1] / 2
+
+    assert np.abs(gradient(of_covariance, [1.0])).max() < 1e-7
+
+
+def test_momenta_have_a_density():
+    """Below eq. 21: exp(-H) has the momenta's part with a minus, or no integral."""
+    K = covariance(2, 0)
+    far = np.array([30.0, -40.0])
+    assert np.exp(-far @ K @ far / 2) < 1e-30 and far @ K @ far / 2 > 50
+
+
+def test_a_mean_and_a_least_value_bound_a_deviation():
+    """Table 3: 2.5 +- 5.3 of at most 25 values, whose least is 2.2 by Table 4; both rounded."""
+    mean, least, number = 2.55, 2.15, 25
+    worst = np.full(number, least)
+    worst[0] += number * (mean - least)
+    np.testing.assert_allclose(worst.mean(), mean)
+    assert worst.std(ddof=1) == pytest.approx(2.0)  # the most uneven there is
+    assert worst.std(ddof=1) < 5.3 / 2
+
+
+def test_seegers_counts_are_other_percentages():
+    """Errors of rows in 001's Table 1, and what 004's Table 5 prints of them in %."""
+    counts = {"wdbc": (269, 11, 8), "pima": (332, 66, 68)}
+    found = {name: [100 * e / n for e in errors] for name, (n, *errors) in counts.items()}
+    np.testing.assert_allclose(found["wdbc"], [4.1, 3.0], atol=0.05)  # printed 3.7, 3.3
+    np.testing.assert_allclose(found["pima"], [19.9, 20.5], atol=0.05)  # printed 19.9, 20.2
+    np.testing.assert_allclose(297 / 71, 4.2, atol=0.05)  # twonorm, printed 4.0
+    np.testing.assert_allclose(184 / 70, 2.6, atol=0.05)  # ringnorm, printed 3.0
+
+
+def test_the_slope_in_mu():
+    """W17 A.2: of -(1 - y kappa mu)^2 / (2 sqrt(alpha)) + y kappa mu - mu' Kmm^-1 mu / 2."""
+    kappa, mu, y, alpha = np.array([0.8, 0.5]), np.array([0.9, 1.3]), -1.0, 1.7
+    inverse = np.linalg.inv(covariance(2, 1))
+
+    def objective(mu):
+        residual = 1 - y * kappa @ mu
+        return -(residual**2) / (2 * alpha**0.5) + y * kappa @ mu - mu @ inverse @ mu / 2
+
+    terms = y * kappa * (1 + alpha**-0.5) - inverse @ mu
+    own = kappa * (kappa @ mu) / alpha**0.5
+    np.testing.assert_allclose(gradient(objective, mu), terms - own, atol=1e-8)  # the last line
+    assert np.abs(terms + own - gradient(objective, mu)).max() > 0.1  # line 3 as printed
+
+
+@pytest.mark.parametrize("alpha", [0.4, 1.7])
+def test_what_is_called_entropy_is_minus_it(alpha):
+    """W17 A.1, WR18 eq. 31: E log q of GIG(1/2, 1, alpha)."""
+    root = np.sqrt(alpha)
+    q = stats.geninvgauss(0.5, root, scale=root)
+    mean_log, entropy = q.expect(np.log), -q.expect(q.logpdf)
+    printed = -np.log(alpha) / 4 - mean_log / 2 - np.log(2) - np.log(special.kv(0.5, root))
+    printed -= (q.mean() + root) / 2
+    np.testing.assert_allclose(printed, -entropy, rtol=1e-6)
+
+
+def test_the_best_alpha_is_the_papers():
+    """W17 eq. 11: E (1 - y f)^2, where the bound in alpha is greatest."""
+    mean, of_q, rest, y = 0.4, 0.3, 0.2, -1.0
+    printed = (1 - y * mean) ** 2 + of_q + rest
+    square = reference.normal_expectation(lambda f: (1 - y * f) ** 2, mean, of_q + rest)
+    np.testing.assert_allclose(printed, square, rtol=1e-10)
+
+    def bound(alpha):
+        root = np.sqrt(alpha[0])
+        entropy = np.log(alpha[0]) / 4 + np.log(special.kv(0.5, root))
+        return -(square - alpha[0]) / (2 * root) + entropy
+
+    assert abs(gradient(bound, [printed])[0]) < 1e-8
+    assert bound([printed]) > max(bound([0.8 * printed]), bound([1.2 * printed]))
+
+
 # --- the page -------------------------------------------------------------------------------------
 
 

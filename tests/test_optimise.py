@@ -4,6 +4,7 @@ import gpflow
 import numpy as np
 import pytest
 from conftest import make_data
+from sklearn.exceptions import ConvergenceWarning
 
 from gpflow_bsvm.model_selection import (
     GACV,
@@ -81,7 +82,8 @@ def test_starts_and_what_they_disagree_about(data):
 def test_a_search_tells_that_it_ends_at_its_edge(data):
     kernel = gpflow.kernels.SquaredExponential(2.0, lengthscales=0.1)  # too small by far
     gpflow.set_trainable(kernel.variance, False)
-    found = optimise(LeaveOneOutHinge(), kernel, data, 1.0, reach=2.0, max_evaluations=40)
+    with pytest.warns(ConvergenceWarning, match=r"edge of the search in .lengthscales: the"):
+        found = optimise(LeaveOneOutHinge(), kernel, data, 1.0, reach=2.0, max_evaluations=40)
     assert found.best.at_edge == (".lengthscales",)
     assert "at the edge of the search: .lengthscales" in str(found)
     np.testing.assert_allclose(kernel.lengthscales.numpy(), 0.2, rtol=1e-3)

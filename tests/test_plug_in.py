@@ -6,12 +6,18 @@ import pytest
 from conftest import make_data
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.pipeline import Pipeline
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.likelihoods import Hinge, PolyaGammaLogistic, SquaredHinge
 from gpflow_bsvm.model_selection import (
+    GACV,
+    SmoothedSpan,
+    VariationalBound,
+    optimise,
     plug_in,
     start_from,
     svm_mode,
@@ -95,3 +101,49 @@ def test_what_cannot_be_plugged_in(data):
         start_from(SVC(kernel="sigmoid"))
     with pytest.raises(ValueError, match="depends on X"):
         start_from(SVC())
+
+
+def test_what_a_criterion_found_plugs_in(data):
+    """GACV is of linear slack; the kernel of what was found is a copy."""
+    kernel = gpflow.kernels.SquaredExponential(1.0, lengthscales=0.5)
+    found = optimise(GACV(), kernel, data, 2.0, max_evaluations=4)
+    expected = found.machine(data)
+    kernel.variance.assign(50.0)
+    svc = plug_in(found, rbf=True, tol=1e-9)
+    learned = found.best.parameters
+    np.testing.assert_allclose(svc.C, 2.0 * learned[".variance"])
+    np.testing.assert_allclose(svc.gamma, 0.5 / learned[".lengthscales"] ** 2)
+    again = svm_mode(found.kernel, data, 2.0, free_bias=True)
+    latent = plug_in(found, tol=1e-9).fit(data[0], data[1][:, 0]).decision_function(data[0])
+    np.testing.assert_allclose(latent, again.latent, atol=1e-5)  # single precision
+    assert (expected.slack, expected.penalty, expected.bias) == ("linear", 2.0, 0.0)
+
+
+def test_quadratic_slack_has_a_machine_and_no_svc(data):
+    kernel = gpflow.kernels.SquaredExponential(1.0, lengthscales=0.5)
+    found = optimise(SmoothedSpan(), kernel, data, 3.0, max_evaluations=3)
+    with pytest.raises(ValueError, match=r"of quadratic slack: machine\(data\)"):
+        plug_in(found)
+    mode = found.machine(data)
+    np.testing.assert_array_equal(mode.alpha, svm_mode(kernel, data, 3.0, slack="quadratic").alpha)
+    assert (
+        repr(mode)
+        == f"Mode(40 rows, {len(mode.support)} support vectors, penalty=3, slack='quadratic')"
+    )
+    bound = VariationalBound(likelihood=SquaredHinge)
+    with pytest.raises(ValueError, match="of SquaredHinge slack"):
+        plug_in(optimise(bound, kernel, data, 3.0, max_evaluations=1))
+
+
+def test_a_start_from_a_search_and_from_what_is_fitted(data):
+    X, y = data[0], data[1][:, 0]
+    svc = SVC(C=3.0).fit(X, y)
+    lengthscale = start_from(SVC(C=3.0), X).kernel.lengthscales.numpy()
+    np.testing.assert_allclose(start_from(svc).kernel.lengthscales.numpy(), lengthscale, rtol=1e-12)
+    search = GridSearchCV(SVC(), {"C": [1.0, 4.0]}, cv=2).fit(X, y)
+    start = start_from(search)
+    assert start.penalty == search.best_params_["C"]
+    np.testing.assert_allclose(start.kernel.lengthscales.numpy(), lengthscale, rtol=1e-12)
+    pipeline = make_pipeline(StandardScaler(), SVC())
+    with pytest.raises(TypeError, match=r"got Pipeline; of a pipeline give the SVC"):
+        start_from(GridSearchCV(pipeline, {"svc__C": [1.0]}, cv=2).fit(X, y))

@@ -440,3 +440,19 @@ def test_it_stops_after_two_rounds_that_gain_little():
     assert settled([-10.0, -5.0, -4.9999, -4.9998], 1e-4)
     assert not settled([-10.0, -5.0, -4.9999], 1e-4)
     assert not settled([-5.0, -5.0], 1e-4)
+
+
+@pytest.mark.slow
+def test_the_normalised_evidence_tells_clean_rows_from_noise():
+    """It does not always say a small penalty: over 2.5 on separable rows, under .5 on noise."""
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    clean = (X.sum(axis=1, keepdims=True) > 0).astype(float)
+    noise = np.random.default_rng(1).integers(0, 2, (60, 1)).astype(float)
+    ends = []
+    for Y in (clean, noise):
+        likelihood = Hinge(1.0, normalizer=True)
+        gpflow.set_trainable(likelihood.penalty, True)
+        model = gb.models.BatchBSVM((X, Y), gpflow.kernels.SquaredExponential(4.0), likelihood)
+        VEM().run(model)
+        ends.append(float(likelihood.penalty.numpy()))
+    assert ends[0] > 2.5 and ends[1] < 0.5, ends

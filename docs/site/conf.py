@@ -28,6 +28,7 @@ from gpflow_bsvm.version import __version__  # noqa: E402
 
 project = "gpflow_bsvm"
 author = "the authors of gpflow_bsvm"
+copyright = author
 release = version = __version__
 
 # --- what is read ------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ INDEX = """\
 All public names
 ================
 
-Room by room, from the docstrings. ``gpflow_bsvm`` itself has the rooms, and {top}.
+Module by module, from the docstrings. ``gpflow_bsvm`` itself has the modules, and {top}.
 
 {rows}
 
@@ -97,7 +97,7 @@ def entry(module: ModuleType, name: str) -> str:
     if kind == "data":
         where = _home(module, name)
     more = INHERITED.get(name, "")
-    if kind == "class" and not set(value.__bases__) <= PLAIN:
+    if kind == "class" and not more and not set(value.__bases__) <= PLAIN:
         more += "   :show-inheritance:\n"
     return ENTRIES[kind].format(name=f"{where}.{name}", more=more)
 

@@ -1,4 +1,4 @@
-"""The one door to the data: what rows come from, their checks, and the two loops over them."""
+"""Data sources, their checks, and the two loops over them."""
 
 from .csv_files import CSVFiles
 from .dask_data import DaskArrays, DaskFrame

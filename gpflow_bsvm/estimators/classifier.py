@@ -37,12 +37,12 @@ class BSVMClassifier(Predictions, ClassifierMixin, BaseEstimator):  # type: igno
     A sparse Bayesian SVM (`gpflow_bsvm.models.BSVM`) on standardised features, of one of two
     losses, chosen by held-out rows unless it is given:
 
-    "levels"    cost-weighted hinges at every level of probability, `LevelHinge`, for more than two
-                classes one-vs-rest, `OneVsRestLevelHinge`: P(y = 1 | x) = int P(f_t(x) > 0) dt, a
-                proper predictive distribution that needs no calibration;
-    "hinge"     for two classes `Hinge` (Wenzel et al. 2017), P(y = 1 | x) = Phi(mu / sqrt(1 + v))
-                of the calibrated latent function; for more `CrammerSinger` (Wistuba & Rawat 2018)
-                or `OneVsRest`. Sharper where classes hardly overlap.
+    - "levels": cost-weighted hinges at every level of probability, `LevelHinge`, for more than two
+      classes one-vs-rest, `OneVsRestLevelHinge`: P(y = 1 | x) = int P(f_t(x) > 0) dt, a proper
+      predictive distribution that needs no calibration;
+    - "hinge": for two classes `Hinge` (Wenzel et al. 2017), P(y = 1 | x) = Phi(mu / sqrt(1 + v)) of
+      the calibrated latent function; for more `CrammerSinger` (Wistuba & Rawat 2018) or
+      `OneVsRest`. Sharper where classes hardly overlap.
 
     No held-out data are lost: the final model is trained on all rows.
 

@@ -1,4 +1,4 @@
-"""What one label says about f. A likelihood never knows a model."""
+"""Likelihoods: what one label says about f."""
 
 from .base import Classification, Sites, sites, sites_by_autodiff
 from .binary import BinaryLikelihood, PolyaGammaLogistic, Probit

@@ -88,7 +88,7 @@ class Penalized(Likelihood):
     :ivar penalty: a parameter, not trainable by default.
     :ivar bound: the `Bound` in use.
     :ivar normalizer: whether kappa counts. Without it the evidence always prefers a smaller
-        penalty; with it, a small one (`gpflow_bsvm.model_selection` chooses by held-out rows).
+        penalty; with it, a large one on clean rows and a small one on noisy ones.
     :cvar bounds: those that have a name.
     """
 

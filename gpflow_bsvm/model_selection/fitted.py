@@ -36,6 +36,12 @@ class FittedCriterion(Criterion):
     greater_is_better = True
     likelihood: MakeLikelihood
 
+    @property
+    def slack(self) -> str:
+        """:return: "linear" for `Hinge`; the name of any other likelihood, which has no machine."""
+        likelihood = self.likelihood(1.0)
+        return "linear" if type(likelihood) is Hinge else type(likelihood).__name__
+
     def fitted(self, kernel: Kernel, data: Any, penalty: float, weight: Any = None) -> BatchBSVM:
         """:return: the model."""
         model = BatchBSVM(data, kernel, self.likelihood(check_penalty(penalty)))

@@ -1,10 +1,10 @@
 r"""A choice between models, such as penalties, by the density of rows that they have not seen.
 
-The evidence cannot choose a penalty: the hinge is not normalised, and what it would cost to
-normalise it always speaks for a small one. Nor can leave-one-out marginals, which leave out neither
-what a datum did to the hyperparameters nor, at large penalties, what it did to the sites of the
-others. Refitting q without a fold of the rows is honest, and cheap where it matters: on few rows.
-On many a part of them is enough. (To learn the kernel anew for each fold chooses no better.)
+The evidence cannot choose a penalty: the hinge is not normalised, and with its normaliser it says
+how noisy labels are, not what predicts best. Nor can leave-one-out marginals, which leave out
+neither what a datum did to the hyperparameters nor, at large penalties, what it did to the sites of
+the others. Refitting q without a fold of the rows is honest, and cheap where it matters: on few
+rows. On many a part of them is enough. (To learn the kernel anew for each fold chooses no better.)
 """
 
 from __future__ import annotations

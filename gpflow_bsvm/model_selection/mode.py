@@ -48,6 +48,11 @@ class Mode(NamedTuple):
     bias: float = 0.0
     free_bias: bool = False  #: whether it costs nothing; else it is in the kernel, or there is none
 
+    def __repr__(self) -> str:
+        """:return: its size and options, without the arrays."""
+        rows = f"{len(self.y)} rows, {len(self.support)} support vectors"
+        return f"Mode({rows}, penalty={self.penalty:.6g}, slack={self.slack!r})"
+
     @property
     def support(self) -> AnyNDArray:
         """:return: rows with alpha > 0."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -11,13 +12,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from gpflow.base import AnyNDArray
 from gpflow.kernels import Kernel
-from gpflow.utilities import multiple_assign, read_values
+from gpflow.utilities import deepcopy, multiple_assign, read_values
+from sklearn.exceptions import ConvergenceWarning
 
 from ..checks import check_choice, check_number, check_whole
 from ..likelihoods.penalty import check_penalty
 from .ascent import ascend
 from .by_scipy import by_scipy
 from .criterion import Criterion
+from .mode import Mode, svm_mode
 from .search import Place, Search, Values
 from .walk import walk
 
@@ -47,6 +50,15 @@ class Selection(NamedTuple):
     best: Optimum
     optima: tuple[Optimum, ...]  #: of every start, in their order
     penalty: float  #: the best, or the given one
+    kernel: Kernel  #: a copy, with the best values
+    slack: str  #: of the criterion's machine, "linear" or "quadratic"
+
+    def machine(self, data: tuple[Any, Any]) -> Mode:
+        """
+        :param data: X [N, D] and Y [N, 1].
+        :return: the support vector machine that the criterion looked at, solved on these rows.
+        """
+        return svm_mode(self.kernel, data, self.penalty, slack=self.slack)
 
     def spread(self) -> dict[str, tuple[AnyNDArray, AnyNDArray]]:
         """:return: least and greatest value among the optima: of each parameter and "value"."""
@@ -84,7 +96,8 @@ def optimise(
 ) -> Selection:
     """
     Search for the best logarithms of what is trainable in the kernel and of the penalty, from the
-    present values and from every other start. The kernel ends with the best values of all.
+    present values and from every other start. The kernel ends with the best values of all, and
+    `machine(data)` of what is returned, or `plug_in` of it, is the support vector machine.
 
     :param penalty: C, where the search starts.
     :param learn_penalty: None: if the criterion looks at it beside the product of both.
@@ -102,6 +115,8 @@ def optimise(
         place on its path counts whose support vector machine errs least on them (the last such),
         and the best start is the one that errs least, then the better by the criterion.
     :param seed: of "random-walk", which takes another way from each start, equal ones too.
+    :return: the best, all optima, and the machine's kernel, penalty and slack. A best place at the
+        edge of the search is warned of.
     :raise ValueError: for other options, for what the criterion refuses at a start, and for
         parameters that are not positive or of which none is trainable.
     """
@@ -127,7 +142,20 @@ def optimise(
             criterion.gradient(kernel, data, chosen)
         else:
             criterion(kernel, data, chosen)
-    return Selection(best, optima, chosen)
+        _warn_of_edges(best)
+        slack = getattr(criterion, "slack", "linear")
+        return Selection(best, optima, chosen, deepcopy(kernel), slack)
+
+
+def _warn_of_edges(best: Optimum) -> None:
+    if best.at_edge:
+        warnings.warn(
+            f"the best place is at the edge of the search in {', '.join(best.at_edge)}: the "
+            "criterion may have no optimum there; start elsewhere, fix such parameters, or search "
+            "further by a larger reach",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
 
 
 def _check_fits(criterion: Criterion, method: str, num_starts: int, validation: Any) -> None:

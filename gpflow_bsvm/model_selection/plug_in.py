@@ -19,6 +19,7 @@ from ..data.checks import check_inputs
 from ..likelihoods import SquaredHinge
 from ..likelihoods.penalty import check_penalty
 from .gram import gram_matrix
+from .optimise import Selection
 
 
 @dataclass(frozen=True)
@@ -44,15 +45,15 @@ class Gram:
 
 def plug_in(fitted: Any, *, rbf: bool = False, **options: Any) -> SVC | Pipeline:
     """
-    An SVC with the kernel and the penalty that a Bayesian SVM has learned, to be fitted by its
+    An SVC with the kernel and the penalty that were learned, to be fitted by its
     `fit(X, y)`: sparse in the rows, with LibSVM's free bias, which the Bayesian one has not.
 
     Of `LevelHinge` it is the machine whose slope is the mean of those of the levels; of several
     classes SVC's, one class against one.
 
     :param fitted: a `BSVMClassifier`, whose scaling of X the SVC shares; or a `BSVM`, `BatchBSVM`,
-        `LinearBSVM` or other model of GPflow's with a kernel and a likelihood with a penalty. The
-        kernel is copied.
+        `LinearBSVM` or other model of GPflow's with a kernel and a likelihood with a penalty; or
+        what `optimise` found by a criterion of linear slack. The kernel is copied.
     :param rbf: give LibSVM its own kernel, with gamma = 1 / (2 lengthscale^2) and C = penalty times
         variance: faster, for `SquaredExponential` of one lengthscale only.
     :param options: of SVC, such as `probability` or `cache_size`.
@@ -64,12 +65,21 @@ def plug_in(fitted: Any, *, rbf: bool = False, **options: Any) -> SVC | Pipeline
     if hasattr(fitted, "get_params"):
         check_is_fitted(fitted)
     model, scaler = getattr(fitted, "model_", fitted), getattr(fitted, "scaler_", None)
-    kernel, penalty = _parts(model)
+    kernel, penalty = _of_selection(fitted) if isinstance(fitted, Selection) else _parts(model)
     if not rbf:
         return SVC(kernel=Gram(gpflow.utilities.deepcopy(kernel), scaler), C=penalty, **options)
     gamma, variance = _as_rbf(kernel)
     svc = SVC(kernel="rbf", gamma=gamma, C=penalty * variance, **options)
     return svc if scaler is None else make_pipeline(FrozenEstimator(scaler), svc)
+
+
+def _of_selection(found: Selection) -> tuple[Kernel, float]:
+    if found.slack != "linear":
+        raise ValueError(
+            f"SVC has linear slack, and the criterion was of {found.slack} slack: machine(data) of "
+            "what optimise returned is its support vector machine"
+        )
+    return found.kernel, found.penalty
 
 
 def _parts(model: Any) -> tuple[Kernel, float]:
@@ -79,8 +89,9 @@ def _parts(model: Any) -> tuple[Kernel, float]:
     kernel = kernel.kernel if isinstance(kernel, SharedIndependent) else kernel
     if not isinstance(kernel, Kernel) or not hasattr(likelihood, "penalty"):
         raise TypeError(
-            "expected a BSVMClassifier, or a model with a kernel and a likelihood with a penalty, "
-            f"such as Hinge; got {type(model).__name__} with likelihood {type(likelihood).__name__}"
+            "expected a BSVMClassifier, what optimise returned, or a model with a kernel and a "
+            f"likelihood with a penalty, such as Hinge; got {type(model).__name__} with likelihood "
+            f"{type(likelihood).__name__}"
         )
     if isinstance(likelihood, SquaredHinge):
         raise ValueError(
@@ -115,20 +126,25 @@ class Start(NamedTuple):
     penalty: float
 
 
-def start_from(svc: SVC, X: Any = None, *, penalty: float | None = None) -> Start:
+def start_from(svc: Any, X: Any = None, *, penalty: float | None = None) -> Start:
     """
     An SVC's C and kernel as a start, such as those of a grid search: the machine, but for its free
     bias, is the same.
 
-    :param svc: fitted or not, with kernel "rbf", "linear", or one of `plug_in`.
-    :param X: [N, D], needed where gamma is "scale" or "auto".
+    :param svc: fitted or not, with kernel "rbf", "linear", or one of `plug_in`; or a fitted search
+        over such, as `GridSearchCV`, whose best it takes.
+    :param X: [N, D], needed where gamma is "scale" or "auto" and the SVC is not fitted.
     :param penalty: of the start; the variance makes up for it, as only the product of both counts.
         None: C.
     :raise TypeError: for what is no SVC.
     :raise ValueError: for another kernel, or a gamma that needs X.
     """
+    svc = getattr(svc, "best_estimator_", svc)
     if not isinstance(svc, SVC):
-        raise TypeError(f"expected a scikit-learn SVC, got {type(svc).__name__}")
+        raise TypeError(
+            "expected a scikit-learn SVC, or a fitted search over SVCs, got "
+            f"{type(svc).__name__}; of a pipeline give the SVC, as pipeline[-1]"
+        )
     penalty = float(svc.C) if penalty is None else check_penalty(penalty)
     variance = svc.C / penalty
     if svc.kernel == "rbf":
@@ -156,7 +172,9 @@ def _gamma(svc: SVC, X: Any) -> float:
     """:return: gamma as a number, as SVC's `fit` makes it."""
     if not isinstance(svc.gamma, str):
         return float(svc.gamma)
+    if X is None and hasattr(svc, "_gamma"):  # fitted
+        return float(svc._gamma)
     if X is None:
-        raise ValueError(f'gamma="{svc.gamma}" depends on X: give start_from(svc, X)')
+        raise ValueError(f'gamma="{svc.gamma}" depends on X: give start_from(svc, X), or fit it')
     X = check_inputs(X)
     return 1 / float(X.shape[1] * (X.var() if svc.gamma == "scale" else 1.0))

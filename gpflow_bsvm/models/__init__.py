@@ -1,4 +1,4 @@
-"""Where q lives, and how x is projected."""
+"""Models: where q lives, and how x is projected."""
 
 from .batch import BatchBSVM
 from .dual import DualBSVM

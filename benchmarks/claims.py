@@ -1,0 +1,196 @@
+"""Sentences of the pages with numbers in them, made of the rows: `draw.py --check` looks for each.
+
+A public function is a claim: it takes the rows that `claim` names, and returns words as they stand
+in the page; where lines break does not matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pandas as pd
+import store
+from figures.quality import peers
+from ranking import each_rank, ranks, wide
+from tables.scores import TABLE1
+from tables.suite_means import complete, shown
+
+ROOT = Path(__file__).parent.parent
+CLAIMS: list[tuple[str, str, Callable[[pd.DataFrame], str]]] = []
+SCORES = {"nll": "NLL", "error": "error", "brier": "Brier score", "ece": "ECE"}
+
+
+def claim(page: str, rows: str) -> Callable:
+    """:return: a decorator of what makes the words from the rows."""
+
+    def kept(words: Callable[[pd.DataFrame], str]) -> Callable[[pd.DataFrame], str]:
+        CLAIMS.append((page, rows, words))
+        return words
+
+    return kept
+
+
+def stale(read: Callable[[str], pd.DataFrame] = store.read) -> Iterator[str]:
+    """:return: pages that do not say what the rows say."""
+    for page, rows, words in CLAIMS:
+        expected = " ".join(words(read(rows)).split())
+        if expected not in " ".join((ROOT / page).read_text(encoding="utf-8").split()):
+            yield f"{page}: the rows of {rows} say “{expected}”"
+
+
+@claim("README.md", "quality")
+def leads(rows: pd.DataFrame) -> str:
+    """Who is first in which score, and before whom by Nemenyi's test where Friedman's rejects."""
+    from scikit_posthocs import posthoc_nemenyi_friedman
+
+    first: dict[str, list[str]] = {}
+    ahead = []
+    for score, name in SCORES.items():
+        table = wide(peers(rows), score)
+        each = each_rank(table)
+        best = each.mean().idxmin()
+        first.setdefault(best, []).append(name)
+        p = posthoc_nemenyi_friedman(each)["bsvm"]
+        told = best == "bsvm" and ranks(table)[1] < 0.05
+        ahead += [(name, other) for other in p.index[p < 0.05] if told]
+    assert ahead == [("NLL", "svc, temperature")] and first["svc, temperature"] == ["ECE"], ahead
+    *most, last = first["bsvm"]
+    return (
+        f"Ours is first in {', '.join(most)} and {last}; its only significant lead (5 %, "
+        f"Friedman's test, then Nemenyi's) is over SVC with a temperature, in {ahead[0][0]}; the "
+        "best calibrated is SVC with a temperature."
+    )
+
+
+@claim("README.md", "quality")
+def sets_of_quality(rows: pd.DataFrame) -> str:
+    """How many sets there are."""
+    classes = peers(rows).groupby("data")["classes"].first()
+    two, more = (classes == 2).sum(), (classes > 2).sum()
+    known = "every data set we had with at most 10 000 rows"
+    return f"{two} sets of two classes ({known}) and {more}"
+
+
+@claim("docs/replication.md", "wenzel2017")
+def off_by_folds(rows: pd.DataFrame) -> str:
+    """How far errors of Algorithm 1 are from the printed ones."""
+    errors = rows[rows["method"] == "s-bsvm"].groupby("data")["error"].mean()
+    off = {name: abs(errors[name] - printed[0]) for name, printed in TABLE1.items()}
+    flare, cancer, diabetis = (
+        f"{off[name]:.3f}"[1:] for name in ("flare", "breast_cancer", "diabetis")
+    )
+    assert max(off.values()) == off["flare"]
+    return f"off by up to {flare} (flare; breast_cancer {cancer}, diabetis {diabetis})"
+
+
+def _slower(rows: pd.DataFrame, method: str, data: str) -> float:
+    """:return: time as a multiple of Algorithm 1's on the same folds."""
+    seconds = rows[(rows["data"] == data) & (rows["status"] == "ok")].pivot(
+        index="split", columns="method", values="seconds"
+    )
+    seconds = seconds[seconds[method].notna()]
+    return float(seconds[method].mean() / seconds["s-bsvm"].mean())
+
+
+@claim("docs/replication.md", "wenzel2017")
+def ecm_and_gpc(rows: pd.DataFrame) -> str:
+    """How much slower the dense methods are."""
+    german, splice, waveform = (_slower(rows, "ecm", d) for d in ("german", "splice", "waveform"))
+    gpc = _slower(rows, "gpc", "splice"), _slower(rows, "gpc", "waveform")
+    return (
+        f"{german:.0f} times slower at 900, and on one fold each {splice:.0f} times at 2700 and "
+        f"{waveform:.0f} times at 4500; GPC, whose kernel is not learned, is the faster below 1000 "
+        f"rows, {gpc[0]:.1f} and {gpc[1]:.0f} times slower at 2700 and 4500."
+    )
+
+
+@claim("docs/suites.md", "wenzel2017")
+def ecm(rows: pd.DataFrame) -> str:
+    """The same in the suite's own page."""
+    at = [_slower(rows, "ecm", d) for d in ("diabetis", "german", "splice", "waveform")]
+    return (
+        f"{at[0]:.0f} times slower at 690, {at[1]:.0f} times at 900 (german), {at[2]:.0f} times at "
+        f"2700 (splice) and {at[3]:.0f} times at 4500 (waveform)"
+    )
+
+
+@claim("docs/replication.md", "wistuba2018")
+def time_of_svgp(rows: pd.DataFrame) -> str:
+    """SVGP's time as a multiple of ours, by the paper's protocol and to convergence."""
+    names = "adam-bsvm-published", "adam-svgp"
+    seconds = wide(complete(rows[rows["split"] == 0], names), "seconds")
+    adam = seconds[names[1]] / seconds[names[0]]
+    whole = wide(complete(rows, shown(rows)), "seconds")
+    softmax, robustmax = ((whole[n] / whole["bsvm"]).median() for n in ("svgp", "svgp-robustmax"))
+    least = f"{adam.min():.2f}".removeprefix("0")
+    return (
+        f"by Adam SVGP takes {adam.median():.1f} times as long (median of ten sets; {least} to "
+        f"{adam.max():.1f}). On {len(whole)} sets to convergence {softmax:.1f} times with Softmax, "
+        f"{robustmax:.1f} with RobustMax"
+    )
+
+
+@claim("docs/suites.md", "wistuba2018")
+def lower_than_svc(rows: pd.DataFrame) -> str:
+    """On how many sets SVC errs less; equal up to rounding is a tie."""
+    errors = wide(complete(rows, shown(rows)), "error").round(6)
+    return f"lower on {(errors['svc'] < errors['bsvm']).sum()} of {len(errors)} sets"
+
+
+@claim("docs/replication.md", "gold_sollich")
+def walks_on_crabs(rows: pd.DataFrame) -> str:
+    """The Laplace evidences by the paper's random walk."""
+    crabs = rows[rows["data"] == "crabs"].groupby("method")["error"].mean() * 100
+    linear, quadratic = crabs["laplace, walk"], crabs["laplace_quadratic, walk"]
+    return (
+        f"the linear one does not ({linear:.1f} % for 10.7), the quadratic one does "
+        f"({quadratic:.1f} for 10.5)"
+    )
+
+
+@claim("docs/replication.md", "seeger")
+def inputs_of_waveform(rows: pd.DataFrame) -> str:
+    """Inputs that are ignored, and the first of wdbc, by the loop and by VEM."""
+    rows = rows[rows["kind"] == "errors"]
+    loop, vem = "variational SVM, posterior", "VEM, posterior"
+    waveform = rows[rows["data"] == "waveform"].groupby("method")["ignored"].mean()
+    wdbc = rows[(rows["data"] == "wdbc") & rows["first"].notna()]
+    first = wdbc.groupby("method")["first"].agg(lambda inputs: inputs.mode()[0])
+    return (
+        f"On waveform {waveform[loop]:.1f} are ignored for 3 printed, and input {first[loop]:.0f} "
+        "of wdbc is the most relevant, as printed, in six splits of ten, both by a loop that was "
+        "ended before it converged; `VEM`, converged and of a tighter bound, ignores "
+        f"{waveform[vem]:.1f} and puts input {first[vem]:.0f} first"
+    )
+
+
+@claim("docs/replication.md", "seeger")
+def wdbc(rows: pd.DataFrame) -> str:
+    """The variational machine and cross-validation."""
+    rows = rows[(rows["kind"] == "errors") & (rows["data"] == "wdbc")]
+    errors = rows.groupby("method")["errors"].mean()
+    ours, folds = errors["variational SVM, plugged in"], errors["SVM 10-CV"]
+    return f"wdbc ({ours:.1f} for {folds:.1f}; 10 for 9 printed)"
+
+
+@claim("docs/replication.md", "adversarial")
+def detection(rows: pd.DataFrame) -> str:
+    """Areas of the hybrid's doubts on MNIST, over strengths of the attack."""
+    rows = rows[(rows["data"] == "mnist") & (rows["attack"] == "fgsm") & (rows["epsilon"] > 0)]
+    areas = rows[rows["method"] == "hybrid"].groupby(["score", "epsilon"])["auc"].mean()
+    (a, b), (c, d) = ((areas[s].min(), areas[s].max()) for s in ("variation ratio", "entropy"))
+    low, high, least, most = (f"{area:.2f}"[1:] for area in (a, b, c, d))
+    return f"{low} to {high}, and the entropy {least} to {most}; a smaller network."
+
+
+@claim("docs/from-svc.md", "quality")
+def slowest(rows: pd.DataFrame) -> str:
+    """The worst case beside SVC."""
+    vowel = rows[rows["data"] == "vowel"].set_index("method")
+    ours, svc = vowel.loc["bsvm"], vowel.loc["svc, platt"]
+    return (
+        f"on vowel ({ours['n']} rows, {ours['classes']} classes) it took {ours['seconds']:.0f} s "
+        f"where SVC with its grid took {svc['seconds']:.1f}, and erred on "
+        f"{100 * ours['error']:.1f} % of rows for {100 * svc['error']:.1f} %."
+    )
