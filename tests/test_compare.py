@@ -223,14 +223,14 @@ def test_the_default_table(dataset, monkeypatch, tmp_path):
     comparison = Comparison(dataset, Settings(folds=2, num_inducing=10))
     names = default_baselines(len(comparison.labels))
     comparison.run(names, progress=False)
-    assert names == ["classifier", "svgp", "svc"]
+    assert names == ["BSVMClassifier", "svgp", "svc"]
     for score in comparison.fold_scores:
         assert score.ok and score.scores["error"] < 0.25, score
     assert not comparison.traces
     assert "M = 10, kernel learnt" in report.table(comparison)
     first = next(folds(dataset.X, comparison._y, 2, 0, 10))
     expected = BSVMClassifier(num_inducing=10, random_state=0).fit(first.X, first.y)
-    P = comparison.held_out["classifier"][0][1]
+    P = comparison.held_out["BSVMClassifier"][0][1]
     np.testing.assert_allclose(P, expected.predict_proba(first.X_test), rtol=1e-8)
     check_picture(comparison, tmp_path / "learnt.png", panels=3 if len(P[0]) == 2 else 4)
 

@@ -114,16 +114,18 @@ def test_a_page_where_all_models_crash(compare, tmp_path, capsys):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["classifier", "bsvm", "svgp", "svc", "gpc"])
+@pytest.mark.parametrize("name", ["BSVMClassifier", "bsvm", "svgp", "svc", "gpc"])
 def test_every_kind_of_model_tells_its_parameters(name):
     random = np.random.default_rng(0)
     dataset = Dataset("few", random.normal(size=(40, 2)), np.arange(40) % 2, ("a", "b"))
-    done = Comparison(dataset, Settings(folds=2, num_inducing=5, fixed_kernel=name != "classifier"))
+    done = Comparison(
+        dataset, Settings(folds=2, num_inducing=5, fixed_kernel=name != "BSVMClassifier")
+    )
     done.run([name], with_traces=False, progress=False)
     assert done.fold_scores[0].ok
     told = done.parameters()[name]
     expected = {
-        "classifier": "penalty",
+        "BSVMClassifier": "penalty",
         "bsvm": "likelihood.penalty",
         "svgp": "kernel.lengthscales",
         "svc": "searched C",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import os
 import re
 from abc import abstractmethod
@@ -13,8 +12,9 @@ import gpflow
 import numpy as np
 from gpflow.base import AnyNDArray
 
+from .. import tables
 from ..optional import require
-from .labels import MOST_CLASSES, ClassNumbers
+from .labels import MOST_CLASSES, ClassNumbers, check_are_classes
 from .pieces import Origin, Piece
 from .readers import Reader
 
@@ -61,7 +61,7 @@ class Files(Reader):
         if classes is not None and target is None:
             raise ValueError("classes are of the labels: give target=..., the name of their column")
         self._target, self._weight = target, weight
-        self.paths, self._given = _paths(path, self.endings), features is not None
+        self.paths, self._given = tables.find(path, self.endings), features is not None
         classes = self._distinct(str(target)) if classes == "auto" else classes
         self._numbers = None if classes is None else ClassNumbers(classes)
         if isinstance(features, str):
@@ -78,17 +78,28 @@ class Files(Reader):
 
     def _distinct(self, name: str) -> list[Any]:
         """:return: what there is in a column, sorted."""
+        compute = require("pyarrow.compute", extra="files")
         found: set[Any] = set()
+        number = 0
         for path in self.paths:
+            row = 0
             for table in self._column(path, name):
-                found |= set(table.column(name).unique().to_pylist())
+                column, row = table.column(0), row + table.num_rows
+                missing = compute.is_null(column, nan_is_null=True)
+                if compute.any(missing).as_py():
+                    where = row - table.num_rows + compute.index(missing, True).as_py()
+                    raise ValueError(
+                        f"file {path}: the label is empty (row {where}, column {name!r}); column "
+                        f"{name!r} holds empty labels: drop such rows first"
+                    )
+                found |= set(column.unique().to_pylist())
                 if len(found) > MOST_CLASSES:
                     raise ValueError(
                         f"column {name!r} of {path} holds more than {MOST_CLASSES} different "
                         "values: classes are expected; is target the right column?"
                     )
-        if None in found:
-            raise ValueError(f"column {name!r} holds empty labels; drop such rows first")
+            number += row
+        check_are_classes(found, number, f"column {name!r} of {self.paths[0]}")
         return sorted(found)
 
     @property
@@ -120,8 +131,15 @@ class Files(Reader):
         """:return: pyarrow's record batches, of at least the columns that are read."""
 
     @abstractmethod
-    def _column(self, path: str, name: str) -> Iterator[Any]:
-        """:return: pyarrow's record batches of one column."""
+    def _column(self, path: str, name: str, kind: Any = None) -> Iterator[Any]:
+        """:return: pyarrow's record batches of one column, of this type where text may be any."""
+
+    def texts(self, name: str) -> Iterator[str | None]:
+        """:return: what a column of any type has in each row."""
+        arrow, compute = (require(m, extra="files") for m in ("pyarrow", "pyarrow.compute"))
+        for path in self.paths:
+            for table in self._column(path, name, arrow.string()):
+                yield from compute.cast(table.column(0), arrow.string()).to_pylist()
 
     def _check_names(self, path: str, schema: Any) -> None:
         """:raise ValueError: if a file lacks a column, or has others or one twice."""
@@ -209,22 +227,6 @@ def _as_float(column: Any) -> AnyNDArray:
     arrow, compute = (require(m, extra="files") for m in ("pyarrow", "pyarrow.compute"))
     numbers = compute.cast(column, arrow.float64(), safe=False)
     return np.asarray(numbers.to_numpy(zero_copy_only=False), gpflow.default_float())
-
-
-def _paths(path: Any, endings: tuple[str, ...]) -> list[str]:
-    """:raise FileNotFoundError: if there is no such file."""
-    if not isinstance(path, (str, os.PathLike)):
-        return [found for one in path for found in _paths(one, endings)]
-    name = os.fspath(path)
-    if not os.path.isdir(name):
-        if not os.path.exists(name):
-            raise FileNotFoundError(f"there is no file {name}")
-        return [name]
-    inside = glob.glob(os.path.join(glob.escape(name), "**", "*"), recursive=True)
-    found = sorted(one for one in inside if one.endswith(endings) and os.path.isfile(one))
-    if not found:
-        raise FileNotFoundError(f"directory {name} has no files *{', *'.join(endings)}")
-    return found
 
 
 def listed(names: Sequence[str]) -> str:
