@@ -26,8 +26,8 @@ DEFAULT_DATA = ("breast-cancer", "banana-like", "iris")
 #: Folds and inducing points by default: of learnt kernels, which take longer, and of a fixed one.
 DEFAULTS, FIXED_KERNEL_DEFAULTS = (3, 50), (10, 100)
 
-_EPILOG = """models (C: number of classes; by default BSVMClassifier, svgp and svc take part, and with
---fixed-kernel all but BSVMClassifier and gpc that suit the data):
+_EPILOG = """models (C: number of classes; by default BSVMClassifier, svgp and svc take part, and
+with --fixed-kernel all but BSVMClassifier and gpc that suit the data):
 """ + "\n".join(f"  {name:<16}{entry.description}" for name, entry in BASELINES.items())
 
 
@@ -36,7 +36,8 @@ _TIMES = """\
 Scores: mean±standard deviation over the held-out parts, * best. Times: median, to set up and fit,
 of the folds after the first, in which TensorFlow traces; without scaling and k-means."""
 _LEARNT = """\
-Each model learns its kernel from the training rows: BSVMClassifier for M inducing points; svgp, with M too, by natural gradients and Adam in turn; svc by a grid.
+Each model learns its kernel from the training rows: BSVMClassifier for M inducing points;
+svgp, with M too, by natural gradients and Adam in turn; svc by a grid.
 """
 
 
@@ -81,7 +82,7 @@ def _add_arguments(add: Callable[..., Any]) -> None:
         metavar="DATA",
         default=list(DEFAULT_DATA),
         help=f"bundled set ({', '.join(DEFAULT_DATA)}: the default; digits), CSV or Parquet file, "
-        "or name of a set in the directory GPFLOW_BSVM_DATA or on OpenML (heart, german, sonar, ...)",
+        "or name of a set in the directory GPFLOW_BSVM_DATA or on OpenML (heart, german, ...)",
     )
     target = "label column of files (default: y, target, class or label)"
     add("--target", metavar="COL", help=target)

@@ -204,7 +204,8 @@ def _find(args: argparse.Namespace) -> _Found:
 
 def _check_columns(found: _Found, wanted: Sequence[str]) -> None:
     """:raise ValueError: if some are not there."""
-    missing = [name for name in wanted if name not in found.names]
+    names = found.names
+    missing = [one for one in wanted if one not in names and not tables.word_of(one, names)]
     if not missing:
         return
     lower = {name.lower() for name in found.names}

@@ -40,8 +40,6 @@ DATA_VARIABLE = "GPFLOW_BSVM_DATA"
 _UNREADABLE = (OSError, EOFError, UnicodeDecodeError, zlib.error)
 _FOLDERS = ("", "binary", "multiclass")
 _SUFFIXES = (".csv", ".csv.gz")
-#: Text of more different values than this is no category.
-_MOST_CATEGORIES = 50
 
 
 @dataclass(frozen=True)
@@ -65,9 +63,9 @@ def load(name_or_path: str, target: str | None = None) -> Dataset:
     """
     :param name_or_path: one of `BUNDLED`; a Parquet file; a CSV file with a header, separated by
         commas, semicolons, tabs or bars; the name of a file `<name>.csv` or `<name>.csv.gz` in the
-        data directory or its folders `binary` and `multiclass` ("heart", "binary/heart"); or a name of
-        `OPENML`. A column without a name, as pandas writes its index, is dropped, and one of words
-        becomes a column of zeros and ones for each of them; the data set's `notes` say so.
+        data directory or its folders `binary` and `multiclass` ("heart", "binary/heart"); or a name
+        of `OPENML`. A column without a name, as pandas writes its index, is dropped, and one of
+        words becomes a column of zeros and ones for each of them; the data set's `notes` say so.
     :param target: label column, for CSV files given by path; None: "y", "target", "class" or
         "label", whichever is there.
     :raise DataError: if there is no such set, or it cannot be used.
@@ -204,7 +202,7 @@ def _one_hot(features: Any, source: str) -> tuple[Any, list[str]]:
     """:return: floats, with a column for each word of a column of words; what was encoded."""
     pandas = require("pandas")
     numbers = features.apply(pandas.to_numeric, errors="coerce").astype(np.float64)
-    words, most = numbers.isna(), max(2, min(_MOST_CATEGORIES, len(features) // 2))
+    words, most = numbers.isna(), max(2, min(tables.MOST_WORDS, len(features) // 2))
     found = {name: sorted(set(features[name].map(str))) for name in features if words[name].any()}
     bad = [
         f"{name!r} (such as {str(features.loc[words[name], name].iloc[0])!r})"

@@ -22,6 +22,8 @@ TARGETS = ("y", "target", "class", "label")
 MISSING = ("None", "<NA>")
 #: Lines that are looked at to see how numbers are written.
 _HEAD = 1000
+#: Text of more different words than this is no category.
+MOST_WORDS = 50
 #: Rows of numbers that rise by 1 from fewer rows than this on may do so by chance.
 _FEWEST_COUNTED = 10
 
@@ -127,6 +129,14 @@ def counts_rows(values: Any) -> bool:
 def about_counted(name: str) -> str:
     """:return: a note on such a column."""
     return f"column {name!r} rises by 1 from row to row: is it a row number? Then leave it out"
+
+
+def word_of(feature: str, names: Sequence[str]) -> tuple[str, str] | None:
+    """:return: column and word of a feature "column=word", if there is no column of that name."""
+    if feature in names:
+        return None
+    cuts = [n for n, letter in enumerate(feature) if letter == "=" and feature[:n] in names]
+    return (feature[: cuts[0]], feature[cuts[0] + 1 :]) if cuts else None
 
 
 def is_number(text: str) -> bool:

@@ -123,16 +123,29 @@ def test_predictions_begin_with_a_key(folder):
 def test_what_is_compared_can_be_trained(folder, capsys):
     """Semicolons, a decimal comma, truth values, a target that needs no name, a row number."""
     table = pandas.read_csv(folder / "rows.csv").rename(columns={"kind": "label"})
-    table = table[["a", "b", "label"]].assign(flag=table.a > 0, row=range(60))
+    words = np.where(np.arange(60) % 3 == 0, "red", "blue")
+    table = table[["a", "b", "label"]].assign(flag=table.a > 0, row=range(60), colour=words)
     table.to_csv(folder / "german.csv", sep=";", decimal=",", index=False)
     how = ("--num-inducing", 5, "--no-progress", "--output", folder / "german.npz")
     assert run("train", folder / "german.csv", *how) == 0
     out = capsys.readouterr().out
     assert "column 'row' rises by 1 from row to row: is it a row number?" in out
     found = gb.load(folder / "german.npz")
-    assert found.feature_names_in_.tolist() == ["a", "b", "flag", "row"]
+    assert found.feature_names_in_.tolist() == [
+        *("a", "b", "flag", "row", "colour=blue", "colour=red")
+    ]
     np.testing.assert_allclose(found.scaler_.mean_[:2], table[["a", "b"]].mean(), rtol=1e-12)
     np.testing.assert_allclose(found.scaler_.mean_[2], table.flag.mean())
+    np.testing.assert_allclose(found.scaler_.mean_[-2:], [2 / 3, 1 / 3])
+    given = ("predict", folder / "german.npz", folder / "german.csv", "--output", folder / "g.csv")
+    assert run(*given) == 0
+    table.loc[7, "colour"] = "green"
+    table.to_csv(folder / "german.csv", sep=";", decimal=",", index=False)
+    assert run(*given) == 2
+    error = capsys.readouterr().err
+    assert (
+        "german.csv, row 7: 'green' in column 'colour' is none of the words 'blue', 'red'" in error
+    )
 
 
 def test_errors_about_files_come_before_tensorflow(folder):

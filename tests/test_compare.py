@@ -9,7 +9,7 @@ import matplotlib.image
 import numpy as np
 import pandas as pd
 import pytest
-from comparisons import ALL, MORE_ONLY, TWO_ONLY, Spy, iris, moons
+from comparisons import ALL, MORE_ONLY, TWO_ONLY, Spy, iris, moons, three
 from conftest import Crash
 from sklearn.metrics import confusion_matrix
 
@@ -367,3 +367,13 @@ def test_output_directory_that_is_a_file(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(DataError, match=r"cannot write to .*file"):
         report.prepare_output(tmp_path / "file")
+
+
+def test_one_fold_of_several_has_no_deviation_and_no_star():
+    done = three(num_classes=2)
+    done.fold_scores = [score for score in done.fold_scores if score.fold == 0]
+    lines = report.table(done).splitlines()
+    assert not any(sign in line for line in lines[2:] for sign in "±*")
+    assert lines[-1] == "  ended early, after 1 of 2 folds"
+    assert report.summary(done.fold_scores)[0]["std"]["nll"] is None
+    assert "*" in report.table(three(num_classes=2))

@@ -133,3 +133,20 @@ def test_every_kind_of_model_tells_its_parameters(name):
     }
     assert expected[name] in told
     assert all(methods.as_text(value) for value in told.values())
+
+
+@pytest.mark.slow
+def test_what_our_own_method_chose_is_told():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(60, 2))
+    done = Comparison(
+        Dataset("few", X, (X[:, 0] > 0).astype(int), ("a", "b")), Settings(folds=2, num_inducing=5)
+    )
+    done.run(["BSVMClassifier"], with_traces=False, progress=False)
+    told, fitted = (
+        done.parameters()["BSVMClassifier"],
+        done._made["BSVMClassifier"]._model,
+    )
+    assert (told["chosen loss"], told["chosen penalty"]) == (fitted.loss_, fitted.penalty_)
+    assert told["inducing points"] == 5
+    assert any("lengthscales" in name for name in told)

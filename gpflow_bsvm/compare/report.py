@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from .. import plotting
-from ..datasets import DataError
 from ..metrics import METRICS
 from ..optional import require
+from ..tables import DataError
 from .machine import provenance
 from .protocol import Comparison, FoldScore
 

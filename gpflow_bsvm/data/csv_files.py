@@ -80,6 +80,7 @@ class CSVFiles(Files):
         truth = {name for name in schema.names if schema.field(name).type == arrow.bool_()}
         kinds = (arrow.float64(), arrow.bool_())
         types = {name: kinds[name in truth] for name in self.columns}
+        types |= dict.fromkeys(self._texts, arrow.string())
         if self._numbers is not None:
             types[str(self._target)] = self._numbers.arrow_type
         return types
