@@ -13,8 +13,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import commands, tables
+from . import commands
 from .compare import BASELINES, default_baselines
+from .tables import CSV, PARQUET, DataError, columns, target_among
 from .terminal import PROGRAM, Parser, fail, integer, positive, quiet_import
 from .version import __version__
 
@@ -125,7 +126,7 @@ def _models(text: str) -> list[str]:
 def _compare(args: argparse.Namespace) -> int:
     try:
         _look_at_files(args)
-    except (tables.DataError, ImportError, OSError) as error:
+    except (DataError, ImportError, OSError) as error:
         return fail(2, error)
     with quiet_import():
         from .compare import report
@@ -135,7 +136,7 @@ def _compare(args: argparse.Namespace) -> int:
             commands.check_output(args.report, [name for name in args.data if Path(name).is_file()])
             report.prepare_output(args.report.parent)
         comparisons = _prepare(args)
-    except (tables.DataError, ImportError) as error:
+    except (DataError, ImportError) as error:
         return fail(2, error)
     try:
         return _run(args, comparisons)
@@ -149,10 +150,10 @@ def _look_at_files(args: argparse.Namespace) -> None:
 
     :raise DataError: for a file without a column of labels, or that results would overwrite.
     """
-    endings = tables.CSV + tables.PARQUET
+    endings = CSV + PARQUET
     files = [name for name in args.data if name.endswith(endings) or Path(name).is_file()]
     for name in files:
-        tables.target_among(name, tables.columns(name), args.target)
+        target_among(name, columns(name), args.target)
     for name in ("results.csv", "results.json") if args.output.is_dir() else ():
         commands.check_output(args.output / name, files)
 

@@ -10,7 +10,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from . import tables
+from .tables import (
+    PARQUET,
+    TARGETS,
+    DataError,
+    about_counted,
+    columns,
+    counts_rows,
+    endings_of,
+    find,
+    listed,
+    target_among,
+    word_of,
+)
 from .terminal import fail, integer, quiet_import
 
 if TYPE_CHECKING:
@@ -47,7 +59,7 @@ def add_to(subparsers: Any) -> None:
     )
     add = train.add_argument
     add("data", metavar="DATA", help=_FILES)
-    target = f"column of labels, of any type (default: {', '.join(tables.TARGETS)}: what is there)"
+    target = f"column of labels, of any type (default: {', '.join(TARGETS)}: what is there)"
     add("--target", metavar="COL", help=target)
     add("--output", metavar="MODEL", type=Path, required=True, help="file for the model")
     add("--features", metavar="A,B", help="columns to learn from (default: all others)")
@@ -77,7 +89,7 @@ def add_to(subparsers: Any) -> None:
 def _train(args: argparse.Namespace) -> int:
     try:
         found = _find(args)
-        target = tables.target_among(found.paths[0], found.names, args.target)
+        target = target_among(found.paths[0], found.names, args.target)
         features = _listed(args.features)
         _check_columns(found, [*(features or []), *([args.weight] if args.weight else [])])
         check_output(args.output, found.paths)
@@ -112,8 +124,8 @@ def _fitted(args: argparse.Namespace, rows: Any, kept: Path) -> BSVMClassifier:
     for name in rows.left_out:
         print(f"column {name!r} left out: it looks like the index that pandas writes")
     first = next(rows.pieces(_FIRST_ROWS)).X
-    for name in [n for n, column in zip(rows.features, first.T) if tables.counts_rows(column)]:
-        print(f"{tables.about_counted(name)} (--features)")
+    for name in [n for n, column in zip(rows.features, first.T) if counts_rows(column)]:
+        print(f"{about_counted(name)} (--features)")
     if kept.is_dir():
         print(f"goes on from {kept}")
     verbose = not args.no_progress and sys.stderr.isatty()
@@ -171,11 +183,11 @@ def _refuse(error: Exception, kept: Path, begun: bool) -> int:
 def check_output(output: Path, inputs: Sequence[Path | str]) -> None:
     """:raise DataError: if there can be no such file, or it is one of those that are read."""
     if not output.absolute().parent.is_dir():
-        raise tables.DataError(f"there is no directory {output.absolute().parent}: make it first")
+        raise DataError(f"there is no directory {output.absolute().parent}: make it first")
     if output.is_dir():
-        raise tables.DataError(f"{output} is a directory, and the name of a file is needed")
+        raise DataError(f"{output} is a directory, and the name of a file is needed")
     if output.exists() and any(os.path.samefile(output, one) for one in inputs):
-        raise tables.DataError(f"{output} is read, and would be overwritten: give another --output")
+        raise DataError(f"{output} is read, and would be overwritten: give another --output")
 
 
 def _listed(names: str | None) -> list[str] | None:
@@ -193,19 +205,19 @@ class _Found(NamedTuple):
 def _find(args: argparse.Namespace) -> _Found:
     """
     :return: files, of the kind that the path's ending, or that of the files in it, says.
-    :raise ValueError: for names of the columns of Parquet; and as `tables.columns`.
+    :raise ValueError: for names of the columns of Parquet; and as `columns`.
     """
-    endings, names = tables.endings_of(args.data), _listed(args.names)
-    if names is not None and endings == tables.PARQUET:
+    endings, names = endings_of(args.data), _listed(args.names)
+    if names is not None and endings == PARQUET:
         raise ValueError(f"--names is for CSV files, and {args.data} is Parquet: it has names")
-    paths = tables.find(args.data, endings)
-    return _Found(paths, endings, tables.columns(paths[0]) if names is None else names)
+    paths = find(args.data, endings)
+    return _Found(paths, endings, columns(paths[0]) if names is None else names)
 
 
 def _check_columns(found: _Found, wanted: Sequence[str]) -> None:
     """:raise ValueError: if some are not there."""
     names = found.names
-    missing = [one for one in wanted if one not in names and not tables.word_of(one, names)]
+    missing = [one for one in wanted if one not in names and not word_of(one, names)]
     if not missing:
         return
     lower = {name.lower() for name in found.names}
@@ -215,13 +227,13 @@ def _check_columns(found: _Found, wanted: Sequence[str]) -> None:
 
 
 def _quoted(names: Sequence[str]) -> str:
-    return tables.listed([repr(name) for name in names])
+    return listed([repr(name) for name in names])
 
 
 def _reader(found: _Found, args: argparse.Namespace, **how: Any) -> Any:
     """:return: a reader of these files."""
     from .data import CSVFiles, ParquetFiles
 
-    if found.endings == tables.PARQUET:
+    if found.endings == PARQUET:
         return ParquetFiles(found.paths, **how)
     return CSVFiles(found.paths, names=_listed(args.names), **how)

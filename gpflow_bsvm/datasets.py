@@ -20,9 +20,18 @@ import numpy as np
 from gpflow.base import AnyNDArray
 from sklearn.datasets import fetch_openml, load_breast_cancer, load_digits, load_iris, make_moons
 
-from . import tables
 from .optional import require
-from .tables import DataError
+from .tables import (
+    CSV,
+    MOST_WORDS,
+    PARQUET,
+    DataError,
+    about_counted,
+    counts_rows,
+    listed,
+    style,
+    target_among,
+)
 
 #: Need no network and no files.
 BUNDLED = ("breast-cancer", "banana-like", "iris", "digits")
@@ -72,7 +81,7 @@ def load(name_or_path: str, target: str | None = None) -> Dataset:
     """
     if name_or_path in BUNDLED:
         return _bundled(name_or_path)
-    if name_or_path.endswith(tables.CSV + tables.PARQUET) or Path(name_or_path).is_file():
+    if name_or_path.endswith(CSV + PARQUET) or Path(name_or_path).is_file():
         return _read_csv(Path(name_or_path), target)
     found = [path for path in _candidates(name_or_path) if path.is_file()]
     if found:
@@ -139,7 +148,7 @@ def _read_csv(path: Path, target: str | None) -> Dataset:
     nameless = [name for name in frame.columns if re.fullmatch(r"Unnamed: [\d.]+", str(name))]
     frame = frame.drop(columns=nameless)
     notes = [f"column {name!r} dropped: it has no name" for name in nameless]
-    column = tables.target_among(str(path), [str(name) for name in frame.columns], target)
+    column = target_among(str(path), [str(name) for name in frame.columns], target)
     name = re.sub(r"\.csv(\.gz|\.bz2|\.zst)?$|\.parquet$|\.pq$", "", path.name)
     return _checked(name, frame.drop(columns=column), frame[column], str(path), notes)
 
@@ -147,13 +156,13 @@ def _read_csv(path: Path, target: str | None) -> Dataset:
 def _frame(path: Path) -> Any:
     """:raise DataError: for a file that cannot be read, or whose rows do not fit its header."""
     pandas = require("pandas")
-    if path.name.endswith(tables.PARQUET):
+    if path.name.endswith(PARQUET):
         return _parquet(path)
     try:
-        separator, decimal = tables.style(str(path))
-        style: dict[str, Any] = {"sep": separator, "low_memory": False}
-        header = pandas.read_csv(path, header=None, nrows=1, dtype=str, **style).iloc[0]
-        frame = pandas.read_csv(path, decimal=decimal, **style)
+        separator, decimal = style(str(path))
+        how: dict[str, Any] = {"sep": separator, "low_memory": False}
+        header = pandas.read_csv(path, header=None, nrows=1, dtype=str, **how).iloc[0]
+        frame = pandas.read_csv(path, decimal=decimal, **how)
     except pandas.errors.EmptyDataError:
         raise DataError(f"{path} is empty; expected a header line and rows") from None
     except _UNREADABLE + (pandas.errors.ParserError,) as error:
@@ -202,7 +211,7 @@ def _one_hot(features: Any, source: str) -> tuple[Any, list[str]]:
     """:return: floats, with a column for each word of a column of words; what was encoded."""
     pandas = require("pandas")
     numbers = features.apply(pandas.to_numeric, errors="coerce").astype(np.float64)
-    words, most = numbers.isna(), max(2, min(tables.MOST_WORDS, len(features) // 2))
+    words, most = numbers.isna(), max(2, min(MOST_WORDS, len(features) // 2))
     found = {name: sorted(set(features[name].map(str))) for name in features if words[name].any()}
     bad = [
         f"{name!r} (such as {str(features.loc[words[name], name].iloc[0])!r})"
@@ -211,7 +220,7 @@ def _one_hot(features: Any, source: str) -> tuple[Any, list[str]]:
     ]
     if bad:
         raise DataError(
-            f"{source} has columns that are not numeric: {tables.listed(bad)}; encode or drop them "
+            f"{source} has columns that are not numeric: {listed(bad)}; encode or drop them "
             f"(a column of at most {most} different words, no numbers among them, is encoded here)"
         )
     for name, values in found.items():
@@ -223,8 +232,8 @@ def _one_hot(features: Any, source: str) -> tuple[Any, list[str]]:
         else f"column {name!r} dropped: it holds {values[0]!r} only"
         for name, values in found.items()
     ]
-    counted = [name for name in numbers if tables.counts_rows(numbers[name].to_numpy())]
-    notes += [tables.about_counted(str(name)) for name in counted]
+    counted = [name for name in numbers if counts_rows(numbers[name].to_numpy())]
+    notes += [about_counted(str(name)) for name in counted]
     return numbers.drop(columns=list(found)), notes
 
 
@@ -232,4 +241,4 @@ def _refuse_missing(missing: Any, source: str, what: str) -> None:
     counts = missing.sum()
     bad = [f"{name!r} ({n} of {len(missing)} rows)" for name, n in counts[counts > 0].items()]
     if bad:
-        raise DataError(f"{source} has {what} in {tables.listed(bad)}; drop or impute them")
+        raise DataError(f"{source} has {what} in {listed(bad)}; drop or impute them")

@@ -16,7 +16,6 @@ import numpy as np
 from .data.prefetch import closed_at_end
 from .data.readers import Part
 from .data.streams import StreamSource
-from .estimators.survey import Rows
 from .inference.checkpoint import Checkpoints
 from .inference.history import progress_bar
 from .optional import require
@@ -57,8 +56,10 @@ def predict_table(
     :raise ValueError: for bad rows, or if what is there is of other rows or another classifier.
     :raise OSError: if it cannot be written; what is there stays.
     """
+    from .estimators import survey
+
     about = {"version of gpflow_bsvm": __version__, "model": model, **rows.marks, "key": str(key)}
-    check = StreamSource(rows, Rows(labelled=False), PART_ROWS).checked
+    check = StreamSource(rows, survey.Rows(labelled=False), PART_ROWS).checked
     directory = unfinished(output)
     checkpoints = Checkpoints(directory, 1, lambda: about | {"rows of a part": str(PART_ROWS)})
     path, stored = directory / "rows.csv", checkpoints.latest(Reached())

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from .. import tables
 from ..optional import require
+from ..tables import CSV, MISSING, is_number, style
 from .files import Files, listed
 
 
@@ -20,7 +20,7 @@ class CSVFiles(Files):
         gpflow_bsvm.data.CSVFiles("rows.csv", target="y", names=["y", "x1", "x2"])
     """
 
-    endings = tables.CSV
+    endings = CSV
 
     def __init__(self, *arguments: Any, names: Sequence[str] | None = None, **options: Any) -> None:
         """
@@ -37,8 +37,8 @@ class CSVFiles(Files):
 
     def _open(self, path: str, **convert: Any) -> Any:
         csv = require("pyarrow.csv", extra="files")
-        separator, decimal = tables.style(path)
-        missing = [*csv.ConvertOptions().null_values, *tables.MISSING]
+        separator, decimal = style(path)
+        missing = [*csv.ConvertOptions().null_values, *MISSING]
         convert |= {"decimal_point": decimal, "null_values": missing, "strings_can_be_null": True}
         return csv.open_csv(
             path,
@@ -54,7 +54,7 @@ class CSVFiles(Files):
         except require("pyarrow", extra="files").ArrowInvalid as error:
             raise ValueError(f"file {path} cannot be read: {error}") from error
         counted = [str(number) for number in range(len(schema.names))]  # as pandas may call them
-        numbers = all(map(tables.is_number, schema.names)) and schema.names != counted
+        numbers = all(map(is_number, schema.names)) and schema.names != counted
         if self._names is None and numbers:
             raise ValueError(
                 f"the first line of {path} has numbers instead of the columns' names "

@@ -12,8 +12,8 @@ import gpflow
 import numpy as np
 from gpflow.base import AnyNDArray
 
-from .. import tables
 from ..optional import require
+from ..tables import MOST_WORDS, find, is_number, word_of
 from .labels import MOST_CLASSES, ClassNumbers, check_are_classes
 from .pieces import Origin, Piece
 from .readers import Reader
@@ -63,7 +63,7 @@ class Files(Reader):
         if classes is not None and target is None:
             raise ValueError("classes are of the labels: give target=..., the name of their column")
         self._target, self._weight = target, weight
-        self.paths, self._given = tables.find(path, self.endings), features is not None
+        self.paths, self._given = find(path, self.endings), features is not None
         encode = isinstance(classes, str) and classes == "auto"
         classes = self._distinct(str(target)) if encode else classes
         self._numbers = None if classes is None else ClassNumbers(classes)
@@ -74,7 +74,7 @@ class Files(Reader):
         if features is None and encode:
             others = [one for name in others for one in self._with_words(name, schema)]
         self.features = tuple(others if features is None else features)
-        found = {name: tables.word_of(str(name), schema.names) for name in self.features}
+        found = {name: word_of(str(name), schema.names) for name in self.features}
         self._words = {name: word for name, word in found.items() if word is not None}
         named = {*self.features, target, weight, *own_columns(schema.names)}
         self.left_out = tuple(name for name in schema.names if name not in named)
@@ -146,7 +146,7 @@ class Files(Reader):
         for path in self.paths:
             for table in self._column(path, name, arrow.string()):
                 found |= set(table.column(0).unique().to_pylist()) - {None}
-                if len(found) > tables.MOST_WORDS or any(map(tables.is_number, found)):
+                if len(found) > MOST_WORDS or any(map(is_number, found)):
                     return [name]
         return [f"{name}={word}" for word in sorted(found)]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from .. import tables
 from ..optional import require
+from ..tables import PARQUET
 from .files import Files, listed
 
 
@@ -19,7 +19,7 @@ class ParquetFiles(Files):
         gpflow_bsvm.fit(model, rows)
     """
 
-    endings = tables.PARQUET
+    endings = PARQUET
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         """See `Files`."""
