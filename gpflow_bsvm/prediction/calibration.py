@@ -38,9 +38,9 @@ from ..likelihoods.hooks import Hook, check_hooks
 
 #: Of the optimiser; two parameters need some ten.
 _ITERATIONS = 100
-#: Of more rows than this so many at random: they tell two parameters to a part in some hundred, and
+#: Of more rows than this so many at random: they tell two parameters to about a hundredth, and
 #: marginals, labels and a gradient of all would be in memory at once.
-MOST_ROWS = 200_000
+MOST_ROWS = 50_000
 
 
 class _LeftOut(NamedTuple):
@@ -113,7 +113,7 @@ def calibrate(
 ) -> dict[str, float]:
     """
     Set the link's parameters of `model.likelihood` to those that maximise
-    `leave_one_out_density`, of at most 200 000 rows at random: scale and offset for two classes,
+    `leave_one_out_density`, of at most 50 000 rows at random: scale and offset for two classes,
     scale for more.
 
     Arguments and errors as in `leave_one_out`.
