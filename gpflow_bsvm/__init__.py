@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         saving,
     )
     from .estimators import BSVMClassifier
-    from .inference import fit
+    from .inference.fit import fit
     from .saving import export, load, save
 
 __all__ = [

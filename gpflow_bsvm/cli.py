@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import commands
 from .compare import BASELINES, default_baselines
+from .tables import CSV, PARQUET, DataError, columns, target_among
 from .terminal import PROGRAM, Parser, fail, integer, positive, quiet_import
 from .version import __version__
 
@@ -26,8 +27,8 @@ DEFAULT_DATA = ("breast-cancer", "banana-like", "iris")
 #: Folds and inducing points by default: of learnt kernels, which take longer, and of a fixed one.
 DEFAULTS, FIXED_KERNEL_DEFAULTS = (3, 50), (10, 100)
 
-_EPILOG = """models (C: number of classes; by default classifier, svgp and svc take part, and with
---fixed-kernel all but classifier and gpc that suit the data):
+_EPILOG = """models (C: number of classes; by default BSVMClassifier, svgp and svc take part, and
+with --fixed-kernel all but BSVMClassifier and gpc that suit the data):
 """ + "\n".join(f"  {name:<16}{entry.description}" for name, entry in BASELINES.items())
 
 
@@ -36,8 +37,8 @@ _TIMES = """\
 Scores: mean±standard deviation over the held-out parts, * best. Times: median, to set up and fit,
 of the folds after the first, in which TensorFlow traces; without scaling and k-means."""
 _LEARNT = """\
-Each model learns its kernel from the training rows: classifier as BSVMClassifier does, but for M
-inducing points; svgp, with M too, by natural gradients and Adam in turn; svc by a grid.
+Each model learns its kernel from the training rows: BSVMClassifier for M inducing points;
+svgp, with M too, by natural gradients and Adam in turn; svc by a grid.
 """
 
 
@@ -50,7 +51,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return int(args.run(args))
     except KeyboardInterrupt:
-        print(f"{PROGRAM}: interrupted", file=sys.stderr)
+        kept = args.output.with_name(f"{args.output.name}.partial")
+        again = "; the same command goes on from there" if kept.is_dir() else ""
+        print(f"{PROGRAM}: interrupted{again}", file=sys.stderr)
         return 130
 
 
@@ -79,10 +82,10 @@ def _add_arguments(add: Callable[..., Any]) -> None:
         nargs="*",
         metavar="DATA",
         default=list(DEFAULT_DATA),
-        help=f"bundled set ({', '.join(DEFAULT_DATA)}: the default; digits), CSV file, or name of "
-        "a set in the directory GPFLOW_BSVM_DATA or on OpenML (heart, german, sonar, ...)",
+        help=f"bundled set ({', '.join(DEFAULT_DATA)}: the default; digits), CSV or Parquet file, "
+        "or name of a set in the directory GPFLOW_BSVM_DATA or on OpenML (heart, german, ...)",
     )
-    target = "label column of CSV files (default: y, target, class or label)"
+    target = "label column of files (default: y, target, class or label)"
     add("--target", metavar="COL", help=target)
     folds = f"default: {DEFAULTS[0]}, with --fixed-kernel {FIXED_KERNEL_DEFAULTS[0]}"
     add("--folds", type=integer(2), metavar="K", help=folds)
@@ -121,13 +124,16 @@ def _models(text: str) -> list[str]:
 
 
 def _compare(args: argparse.Namespace) -> int:
+    try:
+        _look_at_files(args)
+    except (DataError, ImportError, OSError) as error:
+        return fail(2, error)
     with quiet_import():
         from .compare import report
-        from .datasets import DataError
     try:
         report.prepare_output(args.output)
         if args.report:
-            commands.check_place(args.report)
+            commands.check_output(args.report, [name for name in args.data if Path(name).is_file()])
             report.prepare_output(args.report.parent)
         comparisons = _prepare(args)
     except (DataError, ImportError) as error:
@@ -136,6 +142,20 @@ def _compare(args: argparse.Namespace) -> int:
         return _run(args, comparisons)
     except OSError as error:
         return fail(1, f"cannot write results: {error}")
+
+
+def _look_at_files(args: argparse.Namespace) -> None:
+    """
+    Whether they are there, before TensorFlow takes its time.
+
+    :raise DataError: for a file without a column of labels, or that results would overwrite.
+    """
+    endings = CSV + PARQUET
+    files = [name for name in args.data if name.endswith(endings) or Path(name).is_file()]
+    for name in files:
+        target_among(name, columns(name), args.target)
+    for name in ("results.csv", "results.json") if args.output.is_dir() else ():
+        commands.check_output(args.output / name, files)
 
 
 def _prepare(args: argparse.Namespace) -> list[Comparison]:

@@ -3,17 +3,47 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .tables import (
+    PARQUET,
+    TARGETS,
+    DataError,
+    about_counted,
+    columns,
+    counts_rows,
+    endings_of,
+    find,
+    listed,
+    target_among,
+    word_of,
+)
 from .terminal import fail, integer, quiet_import
 
 if TYPE_CHECKING:
     from .estimators import BSVMClassifier
 
-_FILES = "a Parquet or CSV file with a header (.parquet, .csv, .csv.gz), or a directory of such"
+_FILES = (
+    "a Parquet or CSV file with a header (.parquet, .csv, .csv.gz; separated by commas, "
+    "semicolons, tabs or bars), or a directory of such"
+)
+
+#: Rows that tell whether a column counts them.
+_FIRST_ROWS = 1000
+
+#: What an error of Python's says, and how it is done here.
+_IN_SHELL = {
+    "leave it out by features=[...]": "leave it out by --features",
+    "by features, target and weight": "by --features, --target and --weight",
+    "; is target the right column?": "; is --target the right column?",
+    "Give another directory, or delete this one to start anew": "Give another --output, or delete "
+    "that directory to start anew",
+}
 
 _NAMES = "names of all columns of CSV files whose first line is a row"
 
@@ -29,7 +59,8 @@ def add_to(subparsers: Any) -> None:
     )
     add = train.add_argument
     add("data", metavar="DATA", help=_FILES)
-    add("--target", metavar="COL", required=True, help="column of labels, of any type")
+    target = f"column of labels, of any type (default: {', '.join(TARGETS)}: what is there)"
+    add("--target", metavar="COL", help=target)
     add("--output", metavar="MODEL", type=Path, required=True, help="file for the model")
     add("--features", metavar="A,B", help="columns to learn from (default: all others)")
     add("--weight", metavar="COL", help="column of the rows' weights")
@@ -50,21 +81,32 @@ def add_to(subparsers: Any) -> None:
     add("--names", metavar="A,B", help=_NAMES)
     out = "CSV file (default: %(default)s)"
     add("--output", metavar="FILE", type=Path, default=Path("predictions.csv"), help=out)
+    add("--id", metavar="COL", help="column of DATA that the table of predictions begins with")
     add("--no-progress", action="store_true", help="no progress bar")
     predict.set_defaults(run=_predict)
 
 
 def _train(args: argparse.Namespace) -> int:
+    try:
+        found = _find(args)
+        target = target_among(found.paths[0], found.names, args.target)
+        features = _listed(args.features)
+        _check_columns(found, [*(features or []), *([args.weight] if args.weight else [])])
+        check_output(args.output, found.paths)
+    except (ValueError, ImportError, OSError) as error:
+        return fail(2, error)
     with quiet_import():
         from . import save
         from .prediction_table import unfinished
+    kept = unfinished(args.output)
+    begun = kept.is_dir()
+    how = {"target": target, "weight": args.weight, "features": features, "classes": "auto"}
     try:
-        check_place(args.output)
-        kept = unfinished(args.output)
-        classifier = _fitted(args, kept)
+        rows = _reader(found, args, **how)
+        classifier = _fitted(args, rows, kept)
         save(classifier, args.output)
     except (ValueError, ImportError, OSError) as error:
-        return fail(2, error)
+        return _refuse(error, kept, begun)
     shutil.rmtree(kept, ignore_errors=True)
     print(
         f"{classifier.model_.num_data:.0f} rows, {classifier.n_features_in_} columns, classes "
@@ -75,14 +117,15 @@ def _train(args: argparse.Namespace) -> int:
     return 0
 
 
-def _fitted(args: argparse.Namespace, kept: Path) -> BSVMClassifier:
+def _fitted(args: argparse.Namespace, rows: Any, kept: Path) -> BSVMClassifier:
     """:param kept: the directory of what a fit that did not come to its end has left."""
     from .estimators import BSVMClassifier
 
-    how = {"target": args.target, "weight": args.weight, "features": _listed(args.features)}
-    rows = _files(args.data, _listed(args.names), classes="auto", **how)
     for name in rows.left_out:
         print(f"column {name!r} left out: it looks like the index that pandas writes")
+    first = next(rows.pieces(_FIRST_ROWS)).X
+    for name in [n for n, column in zip(rows.features, first.T) if counts_rows(column)]:
+        print(f"{about_counted(name)} (--features)")
     if kept.is_dir():
         print(f"goes on from {kept}")
     verbose = not args.no_progress and sys.stderr.isatty()
@@ -92,9 +135,21 @@ def _fitted(args: argparse.Namespace, kept: Path) -> BSVMClassifier:
 
 
 def _predict(args: argparse.Namespace) -> int:
+    try:
+        found = _find(args)
+        if not args.model.is_file():
+            raise ValueError(f"there is no file {args.model}, which train would have written")
+        check_output(args.output, [*found.paths, args.model])
+        if not args.output.name.endswith(".csv"):
+            raise ValueError(f"predictions are CSV: --output must end in .csv, got {args.output}")
+        _check_columns(found, [] if args.id is None else [args.id])
+    except (ValueError, ImportError, OSError) as error:
+        return fail(2, error)
     with quiet_import():
         from . import BSVMClassifier, load
-        from .prediction_table import digest_of, predict_table
+        from .prediction_table import digest_of, predict_table, unfinished
+    kept = unfinished(args.output)
+    begun = kept.is_dir()
     try:
         classifier = load(args.model)
         if not isinstance(classifier, BSVMClassifier):
@@ -103,40 +158,82 @@ def _predict(args: argparse.Namespace) -> int:
                 "train has written is needed"
             )
         names = getattr(classifier, "feature_names_in_", None)
-        how = {"features": None if names is None else list(names)}
-        rows = _files(args.data, _listed(args.names), **how)
-        check_place(args.output)
+        _check_columns(found, [] if names is None else list(names))
+        rows = _reader(found, args, features=None if names is None else list(names))
         progress = False if args.no_progress else None
         known = digest_of(args.model)
-        number, before = predict_table(classifier, rows, args.output, known, progress)
+        number, before = predict_table(classifier, rows, args.output, known, progress, args.id)
     except (ValueError, ImportError, OSError) as error:
-        return fail(2, error)
+        return _refuse(error, kept, begun)
     already = f", {before} of them by an earlier call" if before else ""
     print(f"{number} rows written to {args.output}{already}")
     return 0
 
 
-def check_place(output: Path) -> None:
-    """:raise DataError: if there can be no such file."""
-    from .datasets import DataError
+def _refuse(error: Exception, kept: Path, begun: bool) -> int:
+    """:param begun: whether an earlier call has left something there, which stays."""
+    if isinstance(error, ValueError) and not begun:
+        shutil.rmtree(kept, ignore_errors=True)
+    text = str(error)
+    for python, shell in _IN_SHELL.items():
+        text = text.replace(python, shell)
+    return fail(2, text)
 
+
+def check_output(output: Path, inputs: Sequence[Path | str]) -> None:
+    """:raise DataError: if there can be no such file, or it is one of those that are read."""
     if not output.absolute().parent.is_dir():
         raise DataError(f"there is no directory {output.absolute().parent}: make it first")
     if output.is_dir():
         raise DataError(f"{output} is a directory, and the name of a file is needed")
+    if output.exists() and any(os.path.samefile(output, one) for one in inputs):
+        raise DataError(f"{output} is read, and would be overwritten: give another --output")
 
 
 def _listed(names: str | None) -> list[str] | None:
     return None if names is None else names.split(",")
 
 
-def _files(path: str, names: list[str] | None = None, **how: Any) -> Any:
-    """:return: a reader of what the path's ending, or that of the files in it, says."""
+class _Found(NamedTuple):
+    """A table that is there."""
+
+    paths: list[str]
+    endings: tuple[str, ...]
+    names: list[str]  #: of the columns
+
+
+def _find(args: argparse.Namespace) -> _Found:
+    """
+    :return: files, of the kind that the path's ending, or that of the files in it, says.
+    :raise ValueError: for names of the columns of Parquet; and as `columns`.
+    """
+    endings, names = endings_of(args.data), _listed(args.names)
+    if names is not None and endings == PARQUET:
+        raise ValueError(f"--names is for CSV files, and {args.data} is Parquet: it has names")
+    paths = find(args.data, endings)
+    return _Found(paths, endings, columns(paths[0]) if names is None else names)
+
+
+def _check_columns(found: _Found, wanted: Sequence[str]) -> None:
+    """:raise ValueError: if some are not there."""
+    names = found.names
+    missing = [one for one in wanted if one not in names and not word_of(one, names)]
+    if not missing:
+        return
+    lower = {name.lower() for name in found.names}
+    case = all(name.lower() in lower for name in missing)
+    has = "these names differ only in case" if case else f"it has {_quoted(found.names)}"
+    raise ValueError(f"file {found.paths[0]} lacks {_quoted(missing)}; {has}")
+
+
+def _quoted(names: Sequence[str]) -> str:
+    return listed([repr(name) for name in names])
+
+
+def _reader(found: _Found, args: argparse.Namespace, **how: Any) -> Any:
+    """:return: a reader of these files."""
     from .data import CSVFiles, ParquetFiles
 
-    where = Path(path)
-    inside = [where] if not where.is_dir() else sorted(where.rglob("*"))
-    parquet = any(one.name.endswith(ParquetFiles.endings) for one in inside)
-    if parquet and names is not None:
-        raise ValueError(f"--names is for CSV files, and {path} is Parquet: it has names")
-    return ParquetFiles(path, **how) if parquet else CSVFiles(path, names=names, **how)
+    if found.endings == PARQUET:
+        return ParquetFiles(found.paths, **how)
+    return CSVFiles(found.paths, names=_listed(args.names), **how)

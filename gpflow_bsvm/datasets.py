@@ -6,7 +6,6 @@ GPFLOW_BSVM_DATA, else `gpflow_bsvm` in the user's cache directory), then on Ope
 
 from __future__ import annotations
 
-import gzip
 import http.client
 import os
 import re
@@ -22,6 +21,17 @@ from gpflow.base import AnyNDArray
 from sklearn.datasets import fetch_openml, load_breast_cancer, load_digits, load_iris, make_moons
 
 from .optional import require
+from .tables import (
+    CSV,
+    MOST_WORDS,
+    PARQUET,
+    DataError,
+    about_counted,
+    counts_rows,
+    listed,
+    style,
+    target_among,
+)
 
 #: Need no network and no files.
 BUNDLED = ("breast-cancer", "banana-like", "iris", "digits")
@@ -39,13 +49,6 @@ DATA_VARIABLE = "GPFLOW_BSVM_DATA"
 _UNREADABLE = (OSError, EOFError, UnicodeDecodeError, zlib.error)
 _FOLDERS = ("", "binary", "multiclass")
 _SUFFIXES = (".csv", ".csv.gz")
-_TARGETS = ("y", "target", "class", "label")
-#: Text of more different values than this is no category.
-_MOST_CATEGORIES = 50
-
-
-class DataError(ValueError):
-    """Data that cannot be used; the message says what was expected and what was found."""
 
 
 @dataclass(frozen=True)
@@ -67,18 +70,18 @@ class Dataset:
 
 def load(name_or_path: str, target: str | None = None) -> Dataset:
     """
-    :param name_or_path: one of `BUNDLED`; a CSV file with a header, separated by commas,
-        semicolons, tabs or bars; the name of a file `<name>.csv` or `<name>.csv.gz` in the data
-        directory or its folders `binary` and `multiclass` ("heart", "binary/heart"); or a name of
-        `OPENML`. A column without a name, as pandas writes its index, is dropped, and one of words
-        becomes a column of zeros and ones for each of them; the data set's `notes` say so.
+    :param name_or_path: one of `BUNDLED`; a Parquet file; a CSV file with a header, separated by
+        commas, semicolons, tabs or bars; the name of a file `<name>.csv` or `<name>.csv.gz` in the
+        data directory or its folders `binary` and `multiclass` ("heart", "binary/heart"); or a name
+        of `OPENML`. A column without a name, as pandas writes its index, is dropped, and one of
+        words becomes a column of zeros and ones for each of them; the data set's `notes` say so.
     :param target: label column, for CSV files given by path; None: "y", "target", "class" or
         "label", whichever is there.
     :raise DataError: if there is no such set, or it cannot be used.
     """
     if name_or_path in BUNDLED:
         return _bundled(name_or_path)
-    if name_or_path.endswith(_SUFFIXES) or Path(name_or_path).is_file():
+    if name_or_path.endswith(CSV + PARQUET) or Path(name_or_path).is_file():
         return _read_csv(Path(name_or_path), target)
     found = [path for path in _candidates(name_or_path) if path.is_file()]
     if found:
@@ -145,21 +148,21 @@ def _read_csv(path: Path, target: str | None) -> Dataset:
     nameless = [name for name in frame.columns if re.fullmatch(r"Unnamed: [\d.]+", str(name))]
     frame = frame.drop(columns=nameless)
     notes = [f"column {name!r} dropped: it has no name" for name in nameless]
-    column = _target_column(path, [str(name) for name in frame.columns], target)
-    name = path.name.removesuffix(".gz").removesuffix(".csv")
+    column = target_among(str(path), [str(name) for name in frame.columns], target)
+    name = re.sub(r"\.csv(\.gz|\.bz2|\.zst)?$|\.parquet$|\.pq$", "", path.name)
     return _checked(name, frame.drop(columns=column), frame[column], str(path), notes)
 
 
 def _frame(path: Path) -> Any:
     """:raise DataError: for a file that cannot be read, or whose rows do not fit its header."""
     pandas = require("pandas")
+    if path.name.endswith(PARQUET):
+        return _parquet(path)
     try:
-        style: dict[str, Any] = {"sep": _separator(path)}
-        header = pandas.read_csv(path, header=None, nrows=1, dtype=str, **style).iloc[0]
-        frame = pandas.read_csv(path, low_memory=False, **style)
-        words = frame.select_dtypes(exclude=["number", "bool"]).astype(str)
-        if style["sep"] != "," and any(words[x].str.fullmatch(r"-?\d+,\d+").any() for x in words):
-            frame = pandas.read_csv(path, low_memory=False, decimal=",", **style)
+        separator, decimal = style(str(path))
+        how: dict[str, Any] = {"sep": separator, "low_memory": False}
+        header = pandas.read_csv(path, header=None, nrows=1, dtype=str, **how).iloc[0]
+        frame = pandas.read_csv(path, decimal=decimal, **how)
     except pandas.errors.EmptyDataError:
         raise DataError(f"{path} is empty; expected a header line and rows") from None
     except _UNREADABLE + (pandas.errors.ParserError,) as error:
@@ -174,27 +177,16 @@ def _frame(path: Path) -> Any:
     return frame
 
 
-def _separator(path: Path) -> str:
-    """:return: what stands most often in the header, outside of quotes."""
-    opened = gzip.open if path.name.endswith(".gz") else open
-    with opened(path, "rt", encoding="utf-8") as file:
-        header = re.sub(r'"[^"]*"', "", str(file.readline()))
-    return max(",;\t|", key=header.count)
-
-
-def _target_column(path: Path, columns: list[str], target: str | None) -> str:
-    if target is not None and target not in columns:
-        raise DataError(f"{path} has no column {target!r}; it has {_listed(columns)}")
-    found = [target] if target is not None else [name for name in _TARGETS if name in columns]
-    if len(found) == 1:
-        return found[0]
-    numbers = all(re.fullmatch(r"[-+.\de]+", name) for name in columns)
-    hint = "; is the header line missing?" if numbers else ""
-    raise DataError(
-        f"which column of {path} holds the labels? Name it with target (--target COL); "
-        f"there is {'more than one' if found else 'none'} of {', '.join(_TARGETS)} among "
-        f"{_listed(columns)}{hint}"
-    )
+def _parquet(path: Path) -> Any:
+    """:return: a frame, whose index is no column."""
+    try:
+        frame = require("pandas").read_parquet(path).reset_index(drop=True)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
+        raise DataError(f"cannot read {path}: {reason}") from error
+    if len(frame) == 0:
+        raise DataError(f"{path} has no rows")
+    return frame
 
 
 def _checked(
@@ -219,7 +211,7 @@ def _one_hot(features: Any, source: str) -> tuple[Any, list[str]]:
     """:return: floats, with a column for each word of a column of words; what was encoded."""
     pandas = require("pandas")
     numbers = features.apply(pandas.to_numeric, errors="coerce").astype(np.float64)
-    words, most = numbers.isna(), max(2, min(_MOST_CATEGORIES, len(features) // 2))
+    words, most = numbers.isna(), max(2, min(MOST_WORDS, len(features) // 2))
     found = {name: sorted(set(features[name].map(str))) for name in features if words[name].any()}
     bad = [
         f"{name!r} (such as {str(features.loc[words[name], name].iloc[0])!r})"
@@ -228,13 +220,20 @@ def _one_hot(features: Any, source: str) -> tuple[Any, list[str]]:
     ]
     if bad:
         raise DataError(
-            f"{source} has columns that are not numeric: {_listed(bad)}; encode or drop them (a "
-            f"column of at most {most} different words, no numbers among them, is encoded here)"
+            f"{source} has columns that are not numeric: {listed(bad)}; encode or drop them "
+            f"(a column of at most {most} different words, no numbers among them, is encoded here)"
         )
     for name, values in found.items():
-        for value in values[len(values) == 2 :]:  # of two words one column says it all
+        for value in values[len(values) < 3 :]:  # of two words one column says it all
             numbers[f"{name}={value}"] = (features[name].map(str) == value).astype(float)
-    notes = [f"column {name!r} of {len(values)} words encoded" for name, values in found.items()]
+    notes = [
+        f"column {name!r} of {len(values)} words encoded"
+        if len(values) > 1
+        else f"column {name!r} dropped: it holds {values[0]!r} only"
+        for name, values in found.items()
+    ]
+    counted = [name for name in numbers if counts_rows(numbers[name].to_numpy())]
+    notes += [about_counted(str(name)) for name in counted]
     return numbers.drop(columns=list(found)), notes
 
 
@@ -242,9 +241,4 @@ def _refuse_missing(missing: Any, source: str, what: str) -> None:
     counts = missing.sum()
     bad = [f"{name!r} ({n} of {len(missing)} rows)" for name, n in counts[counts > 0].items()]
     if bad:
-        raise DataError(f"{source} has {what} in {_listed(bad)}; drop or impute them")
-
-
-def _listed(names: list[str], most: int = 8) -> str:
-    shown = ", ".join(names[:most])
-    return shown if len(names) <= most else f"{shown}, ... ({len(names)} in all)"
+        raise DataError(f"{source} has {what} in {listed(bad)}; drop or impute them")

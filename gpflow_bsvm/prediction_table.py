@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import os
 import shutil
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -13,6 +15,7 @@ import numpy as np
 
 from .data.prefetch import closed_at_end
 from .data.readers import Part
+from .data.streams import StreamSource
 from .inference.checkpoint import Checkpoints
 from .inference.history import progress_bar
 from .optional import require
@@ -33,7 +36,12 @@ class Reached(NamedTuple):
 
 
 def predict_table(
-    classifier: Any, rows: Any, output: Path, model: str, progress: bool | None = None
+    classifier: Any,
+    rows: Any,
+    output: Path,
+    model: str,
+    progress: bool | None = None,
+    key: str | None = None,
 ) -> tuple[int, int]:
     """
     Write a CSV with a column for the probability of each class, and the label. Until it is whole it
@@ -43,11 +51,15 @@ def predict_table(
     :param output: the file, which is replaced if there is one.
     :param model: what tells the classifier from others.
     :param progress: show a progress bar; None: on a terminal only.
+    :param key: name of a column that the table begins with, as it is in the files.
     :return: rows, and how many of them an earlier call had written.
     :raise ValueError: for bad rows, or if what is there is of other rows or another classifier.
     :raise OSError: if it cannot be written; what is there stays.
     """
-    about = {"version of gpflow_bsvm": __version__, "model": model, **rows.marks}
+    from .estimators import survey
+
+    about = {"version of gpflow_bsvm": __version__, "model": model, **rows.marks, "key": str(key)}
+    check = StreamSource(rows, survey.Rows(labelled=False), PART_ROWS).checked
     directory = unfinished(output)
     checkpoints = Checkpoints(directory, 1, lambda: about | {"rows of a part": str(PART_ROWS)})
     path, stored = directory / "rows.csv", checkpoints.latest(Reached())
@@ -57,9 +69,11 @@ def predict_table(
         table = _Table(classifier, list(rows.features), file, start)
         bar.update(table.reached.rows)
         before = table.reached.rows
+        keys = None if key is None else itertools.islice(rows.texts(key), before, None)
         with closed_at_end(Part(rows, before).pieces(PART_ROWS)) as pieces:
-            for piece in pieces:
-                reached = table.write(piece.X)
+            for piece in map(check, pieces):
+                own = {} if keys is None else {key: list(itertools.islice(keys, len(piece.X)))}
+                reached = table.write(piece.X, own)
                 checkpoints.offer(reached.rows, partial(Reached, *reached))
                 bar.update(len(piece.X))
     os.replace(path, output)
@@ -88,12 +102,12 @@ class _Table:
         file.truncate(self.reached.size)
         file.seek(self.reached.size)
 
-    def write(self, X: Any) -> Reached:
+    def write(self, X: Any, keys: Mapping[Any, list[Any]]) -> Reached:
         """:return: how far the table is with these rows, which are on disk then."""
-        pandas, classes = require("pandas"), self._classifier.classes_
+        pandas, classes = require("pandas"), np.array([*map(str, self._classifier.classes_)])
         p = self._classifier.predict_proba(pandas.DataFrame(X, columns=self._features))
-        table = pandas.DataFrame(p, columns=[f"p({label})" for label in classes])
-        table["label"] = classes[np.argmax(p, axis=1)]
+        columns = {f"p({label})": column for label, column in zip(classes, p.T)}
+        table = pandas.DataFrame({**keys, **columns, "label": classes[np.argmax(p, axis=1)]})
         first = self.reached.rows == 0
         text = table.to_csv(index=False, float_format="%.10g", header=first).encode()
         self._file.write(text)

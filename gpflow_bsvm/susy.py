@@ -7,7 +7,8 @@ from pathlib import Path
 
 from .data.csv_files import CSVFiles
 from .data.readers import Part
-from .datasets import DATA_VARIABLE, DataError, data_directory
+from .datasets import DATA_VARIABLE, data_directory
+from .tables import DataError
 
 #: Rows at the end of the file that are held out, as its authors do.
 HELD_OUT = 500_000

@@ -12,7 +12,7 @@ from gpflow_bsvm.compare import BASELINES, Comparison, FoldScore, Settings
 from gpflow_bsvm.datasets import Dataset
 
 #: Models for a fixed kernel, and which of them are for two classes only, and for more only.
-ALL = [name for name in BASELINES if name != "classifier"]
+ALL = [name for name in BASELINES if name != "BSVMClassifier"]
 TWO_ONLY = {"probit-engine", "svgp-probit"}
 MORE_ONLY = {"bsvm-published", "one-vs-rest", "svgp-robustmax"}
 

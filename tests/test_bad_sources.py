@@ -241,6 +241,36 @@ def test_bad_mapped_arrays(data, tmp_path):
             CAVI().run(make_model(data), rows, sample_weight=beside)
 
 
+LABELS = {
+    "an empty label": (["a", None, "b"] * 20, r"part-0.*: the label is empty \(row 1, column"),
+    "no number among numbers": (
+        [0.0, np.nan, 1.0] * 20,
+        r"part-0.*: the label is empty \(row 1, column 'kind'\)",
+    ),
+    "numbers to be regressed": (np.arange(60) / 8, "60 different labels in 60 rows, such as 0.125"),
+    "as many labels as rows": (np.arange(60), "60 different labels in 60 rows, as numbers"),
+    "one class": (["a"] * 60, r"part-0.* holds one class only \(a\)"),
+}
+
+
+@pytest.mark.parametrize("make, reader", [(parquet, ParquetFiles), (csv, CSVFiles)])
+@pytest.mark.parametrize("name", LABELS)
+def test_labels_that_are_no_classes(tmp_path, name, make, reader):
+    values, message = LABELS[name]
+    values = [None if value != value else value for value in values] if make is csv else values
+    table = pa.table({"x0": np.arange(60.0), "kind": pa.array(values)})
+    with pytest.raises(ValueError, match=message):
+        reader(make(tmp_path, table), target="kind", classes="auto")
+
+
+def test_a_late_label_of_another_type_is_named(tmp_path):
+    path = tmp_path / "late.csv"
+    lines = [f"{n},{n % 2}" for n in range(200_000)]
+    path.write_text("\n".join(["a,y", *lines, "3,x", "4,1"]))
+    with pytest.raises(ValueError, match=r"late.csv cannot be read: 'x' .*row 200000, column 'y'"):
+        CSVFiles(path, target="y", classes="auto")
+
+
 @pytest.mark.parametrize(
     "classes, message",
     [

@@ -174,4 +174,4 @@ def test_the_watch_does_not_count(name):
 
 def test_the_classifier_learns_its_kernel():
     with pytest.raises(Skipped, match="learns its kernel, which is fixed here"):
-        make_baseline("classifier", 2).fit(*fold(0), KERNEL, 0)
+        make_baseline("BSVMClassifier", 2).fit(*fold(0), KERNEL, 0)

@@ -222,3 +222,28 @@ def test_held_out_rows_are_to_be_given(data):
     CAVI(max_steps=1).run(model)
     with pytest.raises(ValueError, match=r"data is None.*give \(X, Y\)"):
         calibrate(model, held_out=True)
+
+
+def test_of_many_rows_some_are_looked_at(data, fitted, monkeypatch):
+    """All of 20 million were in memory, with a gradient of each."""
+    from gpflow_bsvm.data import Blocks, sampling
+    from gpflow_bsvm.data.sources import ArraySource
+    from gpflow_bsvm.engine.contracts import open_all
+    from gpflow_bsvm.prediction import calibration
+
+    rows = Blocks([(data[0][n : n + 10], data[1][n : n + 10]) for n in range(0, 60, 10)])
+    some = sampling.sample(open_all(fitted, rows), 40, seed=0)
+    fitted = gpflow.utilities.deepcopy(fitted)
+    expected = calibrate(fitted, some)
+    held = []
+
+    class Counted(ArraySource):
+        def __init__(self, X, Y, weight, chunk_rows):
+            held.append(len(Y))
+            super().__init__(X, Y, weight, chunk_rows)
+
+    monkeypatch.setattr(calibration, "ArraySource", Counted)
+    monkeypatch.setattr(calibration, "MOST_ROWS", 40)
+    found = calibrate(fitted, rows)
+    assert held == [40]
+    assert found == pytest.approx(expected, rel=1e-3)  # where the optimiser begins: another link

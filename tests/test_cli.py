@@ -105,13 +105,13 @@ def test_default_data_and_all_models(stand_ins, tmp_path, monkeypatch):
     run("compare", "--output", tmp_path)
     names = [comparison.dataset.name for comparison, _ in seen]
     assert names == ["breast-cancer", "banana-like", "iris"]
-    assert [models for _, models in seen] == [["classifier", "svgp", "svc"]] * 3
+    assert [models for _, models in seen] == [["BSVMClassifier", "svgp", "svc"]] * 3
     assert seen[-1][0].settings == Settings(folds=3, num_inducing=50)
     run("compare", "digits", "--fixed-kernel", "--output", tmp_path)
     assert seen[-1][1] == default_baselines(10, fixed_kernel=True)
     assert seen[-1][0].settings == Settings(folds=10, fixed_kernel=True)
     run("compare", "--with-gpc", "--output", tmp_path)
-    assert seen[-1][1] == ["classifier", "svgp", "svc", "gpc"]
+    assert seen[-1][1] == ["BSVMClassifier", "svgp", "svc", "gpc"]
     run("compare", "digits", "--with-gpc", "--models", "gpc,svc", "--output", tmp_path)
     assert seen[-1][1] == ["gpc", "svc"]
 
@@ -200,8 +200,8 @@ def test_what_is_written_while_importing_is_shown_if_it_fails(capfd):
         (["compare", "--seed", "-1"], "an integer from 0"),
         (["compare", "--lengthscale", "-1"], "positive number, got '-1'"),
         (["compare", "--variance", "nan"], "positive number, got 'nan'"),
-        (["compare", "--models", "bsvm,foo"], "'bsvm,foo': choose from classifier,"),
-        (["compare", "--models", ","], "choose from classifier,"),
+        (["compare", "--models", "bsvm,foo"], "'bsvm,foo': choose from BSVMClassifier,"),
+        (["compare", "--models", ","], "choose from BSVMClassifier,"),
     ],
 )
 def test_bad_arguments(argv, message, capsys):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import gpflow_bsvm as gb
-from gpflow_bsvm import cli, commands, prediction_table
+from gpflow_bsvm import cli, prediction_table, tables
 
 pandas = pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")
@@ -68,10 +68,119 @@ def test_columns_by_name_in_any_order(folder, capsys):
     assert "60 rows written to" in capsys.readouterr().out
 
 
+def test_the_output_is_none_of_the_inputs(folder, capsys):
+    """It was overwritten."""
+    data, model = folder / "again.csv", folder / "again.npz"
+    for one, other in ((data, "rows.csv"), (model, "model.npz")):
+        one.write_bytes((folder / other).read_bytes())
+    before = data.read_bytes(), model.read_bytes()
+    assert train(folder, "again.csv", "--output", data) == 2
+    assert "again.csv is read, and would be overwritten" in capsys.readouterr().err
+    for output in (data, model, folder / "parts" / ".." / "again.csv"):
+        assert run("predict", model, data, "--output", output) == 2
+    assert run("predict", model, data, "--output", folder / "p.parquet") == 2
+    assert "must end in .csv" in capsys.readouterr().err
+    assert (data.read_bytes(), model.read_bytes()) == before
+
+
+@pytest.mark.parametrize("missing", ["", "N/A", "None"])
+def test_a_missing_label_is_no_class(folder, capsys, missing):
+    text = (folder / "rows.csv").read_text().splitlines()
+    text[4] = text[4].rsplit(",", 1)[0] + "," + missing
+    (folder / "gap.csv").write_text("\n".join(text))
+    assert train(folder, "gap.csv", "--output", folder / "gap.npz") == 2
+    error = capsys.readouterr().err
+    assert "gap.csv: the label is empty (row 3, column 'kind')" in error and error.count("\n") == 1
+    assert not (folder / "gap.npz.partial").exists()
+
+
+def test_missing_values_are_named_and_leave_nothing_behind(folder, capsys):
+    text = (folder / "rows.csv").read_text().splitlines()
+    text[4] = "3,,0.5,good"
+    (folder / "hole.csv").write_text("\n".join(text))
+    output = folder / "hole-p.csv"
+    assert run("predict", folder / "model.npz", folder / "hole.csv", "--output", output) == 2
+    error = capsys.readouterr().err
+    assert "hole.csv, rows 0 to 59: X holds nan (row 3, column 'a')" in error
+    assert error.count("\n") == 1 and not prediction_table.unfinished(output).exists()
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_predictions_begin_with_a_key(folder):
+    table = pandas.read_csv(folder / "rows.csv")[["a", "b"]]
+    table["id"] = [f"{n:03}" for n in range(60)]
+    table.to_csv(folder / "keyed.csv", index=False)
+    table[:25].to_parquet(folder / "keyed.parquet")
+    for name in ("keyed.csv", "keyed.parquet"):
+        given = ("predict", folder / "model.npz", folder / name, "--id", "id")
+        assert run(*given, "--output", folder / "k.csv") == 0
+        found = pandas.read_csv(folder / "k.csv", dtype={"id": str})
+        assert found.columns.tolist() == ["id", "p(bad)", "p(good)", "label"]
+        assert found["id"].tolist() == table["id"].tolist()[: len(found)]
+
+
+@pytest.mark.slow
+def test_what_is_compared_can_be_trained(folder, capsys):
+    """Semicolons, a decimal comma, truth values, a target that needs no name, a row number."""
+    table = pandas.read_csv(folder / "rows.csv").rename(columns={"kind": "label"})
+    words = np.where(np.arange(60) % 3 == 0, "red", "blue")
+    table = table[["a", "b", "label"]].assign(flag=table.a > 0, row=range(60), colour=words)
+    table.to_csv(folder / "german.csv", sep=";", decimal=",", index=False)
+    how = ("--num-inducing", 5, "--no-progress", "--output", folder / "german.npz")
+    assert run("train", folder / "german.csv", *how) == 0
+    out = capsys.readouterr().out
+    assert "column 'row' rises by 1 from row to row: is it a row number?" in out
+    found = gb.load(folder / "german.npz")
+    assert found.feature_names_in_.tolist() == [
+        *("a", "b", "flag", "row", "colour=blue", "colour=red")
+    ]
+    np.testing.assert_allclose(found.scaler_.mean_[:2], table[["a", "b"]].mean(), rtol=1e-12)
+    np.testing.assert_allclose(found.scaler_.mean_[2], table.flag.mean())
+    np.testing.assert_allclose(found.scaler_.mean_[-2:], [2 / 3, 1 / 3])
+    given = ("predict", folder / "german.npz", folder / "german.csv", "--output", folder / "g.csv")
+    assert run(*given) == 0
+    table.loc[7, "colour"] = "green"
+    table.to_csv(folder / "german.csv", sep=";", decimal=",", index=False)
+    assert run(*given) == 2
+    error = capsys.readouterr().err
+    assert (
+        "german.csv, row 7: 'green' in column 'colour' is none of the words 'blue', 'red'" in error
+    )
+
+
+def test_errors_about_files_come_before_tensorflow(folder):
+    import subprocess
+    import sys
+
+    for command in (["train", "nowhere.csv"], ["compare", "nowhere.csv"]):
+        script = f"""
+import sys
+from gpflow_bsvm import cli
+assert cli.main({[*command, "--output", str(folder / "out")]!r}) == 2
+assert "tensorflow" not in sys.modules
+"""
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        assert "nowhere.csv" in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_how_a_csv_is_written(tmp_path):
+    path = tmp_path / "some.csv"
+    for text, style in [
+        ("a,b\n1,2\n", (",", ".")),
+        ('"a;b",c\n1,2\n', (",", ".")),
+        ("a;b\n1,5;2\n", (";", ",")),
+        ("a\tb\n1.5\t2\n", ("\t", ".")),
+        ("", (",", ".")),
+    ]:
+        path.write_text(text)
+        assert tables.style(str(path)) == style
+
+
 def test_what_is_left_out(folder):
-    rows = commands._files(str(folder / "rows.csv"), target="kind", classes="auto")
+    rows = gb.data.CSVFiles(folder / "rows.csv", target="kind", classes="auto")
     assert rows.left_out == ("",) and rows.features == ("a", "b")
-    asked = commands._files(str(folder / "rows.csv"), features=["", "a"])
+    asked = gb.data.CSVFiles(folder / "rows.csv", features=["", "a"])
     assert asked.left_out == () and asked.features == ("", "a")
 
 
@@ -80,8 +189,17 @@ BAD = {
     "there is no file": ("predict", "model.npz", "nowhere.csv"),
     "no such file|No such file|there is no": ("predict", "nowhere.npz", "rows.csv"),
     "rows.csv": ("predict", "rows.csv", "rows.csv"),
-    "lacks 'colour'; it has ": ("train", "rows.csv", "--target", "colour", "--output", "m.npz"),
-    "column 'kind' of .* holds string": ("train", "rows.csv", "--target", "a", "--output", "m.npz"),
+    "rows.csv has no column 'colour'; it has ": (
+        "train",
+        "rows.csv",
+        "--target",
+        "colour",
+        "--output",
+        "m.npz",
+    ),
+    "column 'a' of .* holds 60 different labels in 60 rows, .*regressed.* is --target the right": (
+        *("train", "rows.csv", "--target", "a", "--output", "m.npz"),
+    ),
     "there is no directory": ("train", "rows.csv", "--target", "kind", "--output", "no/m.npz"),
 }
 

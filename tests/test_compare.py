@@ -9,7 +9,7 @@ import matplotlib.image
 import numpy as np
 import pandas as pd
 import pytest
-from comparisons import ALL, MORE_ONLY, TWO_ONLY, Spy, iris, moons
+from comparisons import ALL, MORE_ONLY, TWO_ONLY, Spy, iris, moons, three
 from conftest import Crash
 from sklearn.metrics import confusion_matrix
 
@@ -223,14 +223,14 @@ def test_the_default_table(dataset, monkeypatch, tmp_path):
     comparison = Comparison(dataset, Settings(folds=2, num_inducing=10))
     names = default_baselines(len(comparison.labels))
     comparison.run(names, progress=False)
-    assert names == ["classifier", "svgp", "svc"]
+    assert names == ["BSVMClassifier", "svgp", "svc"]
     for score in comparison.fold_scores:
         assert score.ok and score.scores["error"] < 0.25, score
     assert not comparison.traces
     assert "M = 10, kernel learnt" in report.table(comparison)
     first = next(folds(dataset.X, comparison._y, 2, 0, 10))
     expected = BSVMClassifier(num_inducing=10, random_state=0).fit(first.X, first.y)
-    P = comparison.held_out["classifier"][0][1]
+    P = comparison.held_out["BSVMClassifier"][0][1]
     np.testing.assert_allclose(P, expected.predict_proba(first.X_test), rtol=1e-8)
     check_picture(comparison, tmp_path / "learnt.png", panels=3 if len(P[0]) == 2 else 4)
 
@@ -273,7 +273,8 @@ def made_up(model, fold, value, status="ok"):
 
 def test_stars_follow_the_orientation():
     comparison = Comparison(moons(), Settings(folds=2))
-    comparison.fold_scores = [made_up("low", 0, 0.1), made_up("high", 0, 0.9)]
+    means = {"low": 0.1, "high": 0.9}
+    comparison.fold_scores = [made_up(name, k, means[name]) for name in means for k in (0, 1)]
     low, high = report.table(comparison).splitlines()[2:]
     assert low.split()[1:6] == ["0.100±0.000*"] * 4 + ["0.100±0.000"]
     assert high.split()[1:6] == ["0.900±0.000"] * 4 + ["0.900±0.000*"]
@@ -287,7 +288,7 @@ def test_notes_and_partial_failures_are_told():
         made_up("a", 1, nan, "failed: Oh: no"),
     ]
     lines = report.table(comparison).splitlines()
-    assert "0.100±0.000" in lines[2]
+    assert lines[2].split()[1] == "0.100"  # one fold has no deviation
     assert "  a, 1 of 2 folds: slow" in lines
     assert "  a, 1 of 2 folds: failed: Oh: no" in lines
 
@@ -367,3 +368,13 @@ def test_output_directory_that_is_a_file(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(DataError, match=r"cannot write to .*file"):
         report.prepare_output(tmp_path / "file")
+
+
+def test_one_fold_of_several_has_no_deviation_and_no_star():
+    done = three(num_classes=2)
+    done.fold_scores = [score for score in done.fold_scores if score.fold == 0]
+    lines = report.table(done).splitlines()
+    assert not any(sign in line for line in lines[2:] for sign in "±*")
+    assert lines[-1] == "  ended early, after 1 of 2 folds"
+    assert report.summary(done.fold_scores)[0]["std"]["nll"] is None
+    assert "*" in report.table(three(num_classes=2))

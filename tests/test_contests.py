@@ -89,8 +89,8 @@ def test_a_winner_is_told_with_its_lead():
     held = contests.contest(done, "nll")
     mean, low, high = held.behind["svc"]
     nll, error = words.outcome(done)
-    assert f"bsvm is best with {words.number(held.losses['bsvm'].mean)} (" in nll
-    assert f"svc by {mean:.3f} ({low:.3f} to {high:.3f})." in nll
+    assert f"bsvm is best with {words.number(held.losses['bsvm'].mean)} (95 % interval " in nll
+    assert f"svc is worse by {mean:.3f} (95 % interval {low:.3f} to {high:.3f})." in nll
     assert "a tie" not in nll and "bsvm is best" in error
 
 
@@ -99,7 +99,7 @@ def test_a_tie_is_told_as_one():
     for sentence in (nll, error):
         assert "it is a tie: the two cannot be told apart" in sentence and "best" not in sentence
     nll, _ = words.outcome(made_up({"a": 1.0, "b": 1.0, "c": -2.0}))
-    assert "a is best" in nll and ", b cannot be told apart from it, and worse is c by" in nll
+    assert "a is best" in nll and ", b cannot be told apart from it, and c is worse by" in nll
 
 
 def test_one_model_is_no_contest():
@@ -125,10 +125,17 @@ def test_an_early_end_is_told():
 
 
 def test_the_overview_counts_sets():
-    text = words.overview([three(), three(name="again")])
-    assert text.startswith("Three classifiers, bsvm, svgp and svc, were cross-validated on moons (")
-    assert "2 stratified folds" in text and "at most 7 inducing points" in text
-    assert "bsvm on 2 of 2 data sets" in text and "svc on none" in text
+    sets = [three(), three(name="again")]
+    text = words.overview(sets)
+    assert text.startswith("bsvm, svgp and svc were cross-validated on moons (")
+    assert "bsvm has the best mean rank, 1;" in text
+    method = words.method(sets[0].settings)
+    assert "2 stratified folds" in method and "at most 7 inducing points" in method
+    level = [contests.contest(sets[0], score).level for score in words.TOLD]
+    found = {name: counts for name, *counts in words.wins(sets)}
+    assert found == {
+        name: [f"{2 * (name in best)} of 2" for best in level] for name in ("bsvm", "svgp", "svc")
+    }
 
 
 @pytest.mark.parametrize(

@@ -281,3 +281,33 @@ def test_benchmark_data(name, shape):
     dataset = load(name)
     assert dataset.X.shape == shape
     assert set(dataset.y) == {-1, 1}
+
+
+def test_a_column_that_counts_rows_is_told(tmp_path):
+    """Labels that are sorted can be read from it."""
+    path = tmp_path / "some.csv"
+    frame = pd.DataFrame({"id": range(5, 17), "a": [1, 2] * 6, "y": [0, 1] * 6})
+    frame.to_csv(path, index=False)
+    (note,) = load(str(path)).notes
+    assert note.startswith("column 'id' rises by 1 from row to row: is it a row number?")
+    frame.sample(frac=1, random_state=0).to_csv(path, index=False)
+    assert load(str(path)).notes == ()
+
+
+def test_parquet_is_read_as_csv_is(tmp_path):
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "some.parquet"
+    (tmp_path / "some.csv").write_text(TABLE)
+    pd.read_csv(tmp_path / "some.csv").iloc[::1].to_parquet(path)
+    check_table(load(str(path)))
+    path.write_bytes(b"none")
+    with pytest.raises(DataError, match=r"cannot read .*some.parquet"):
+        load(str(path))
+
+
+def test_a_column_of_one_word_is_dropped(tmp_path):
+    path = tmp_path / "some.csv"
+    path.write_text("a,b,y\nu,1,0\nu,2,1\nu,3,1\n")
+    dataset = load(str(path))
+    assert dataset.feature_names == ("b",)
+    assert dataset.notes == ("column 'a' dropped: it holds 'u' only",)

@@ -143,6 +143,8 @@ def test_bad_rows(data):
         patch.setattr(survey, "MOST_CLASSES", 10)
         with pytest.raises(ValueError, match="more than 10 labels"):
             make().fit(blocks(X, X[:, :1]))
+    with pytest.raises(ValueError, match=r"150 different labels .*, such as .* to be regressed"):
+        make().fit(blocks(X, X[:, :1]))
     fitted = make().fit(blocks(X, Y))
     with pytest.raises(ValueError, match="X has 1 columns, the training data 2"):
         fitted.predict(blocks(X[:, :1], Y))

@@ -67,8 +67,8 @@ _gp = partial(_from, "gp_baselines")
 
 #: Name on the command line and in tables -> what it is and how to make it. C: number of classes.
 BASELINES = {
-    "classifier": Entry(
-        "BSVMClassifier as it is: learns kernel and penalty, calibrates",
+    "BSVMClassifier": Entry(
+        "as it is: learns kernel and penalty, calibrates",
         _scikit(lambda module, C: module.Estimator(module.classifier)),
         default=LEARNT,
     ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -13,14 +14,14 @@ from typing import Any
 import numpy as np
 
 from .. import plotting
-from ..datasets import DataError
 from ..metrics import METRICS
 from ..optional import require
+from ..tables import DataError
 from .machine import provenance
 from .protocol import Comparison, FoldScore
 
 #: Columns beside the metrics: heading and digits.
-TIMES = {"train_seconds": ("train s", 3), "predict_us": ("pred us/row", 0)}
+TIMES = {"train_seconds": ("train s", 3), "predict_us": ("pred µs/row", 0)}
 
 
 def prepare_output(directory: Path) -> None:
@@ -60,7 +61,8 @@ def summary(scores: Sequence[FoldScore]) -> list[dict[str, Any]]:
             good = good.astype(dict.fromkeys(TIMES, float))
             good.loc[good.fold == 0, list(TIMES)] = math.nan
         good, counts = good[values], group.status.value_counts()
-        moments = {"mean": good.mean(), "std": good.std(ddof=0), "median": good.median()}
+        spread = good.std(ddof=0) if len(good) > 1 else good.mean() * math.nan  # of one: none
+        moments = {"mean": good.mean(), "std": spread, "median": good.median()}
         record = {"dataset": dataset, "model": model, "folds": len(group), "folds_ok": len(good)}
         record["notes"] = {k: int(v) for k, v in counts.items() if k != "ok"}
         for what, row in moments.items():
@@ -72,7 +74,8 @@ def summary(scores: Sequence[FoldScore]) -> list[dict[str, Any]]:
 def table(comparison: Comparison) -> str:
     """:return: the comparison as lines of at most 110 characters; "*" marks the best mean."""
     records = summary(comparison.fold_scores)
-    metric_cells = {name: _column(name, records) for name in METRICS}
+    stars = len(records) > 1 and not _is_partial(comparison)
+    metric_cells = {name: _column(name, records, stars) for name in METRICS}
     heading = f"{'model':<15}" + "".join(f"{metric.label:>13}" for metric in METRICS.values())
     lines = [_title(comparison), heading + "".join(f"{label:>12}" for label, _ in TIMES.values())]
     for number, record in enumerate(records):
@@ -84,7 +87,15 @@ def table(comparison: Comparison) -> str:
         for name, (_, digits) in TIMES.items():
             line += f"{record['median'][name]:>12.{digits}f}"
         lines.append(line)
-    return "\n".join(lines + _footnotes(records))
+    folds, done = comparison.settings.folds, max(record["folds"] for record in records)
+    early = [f"  ended early, after {done} of {folds} folds"] if _is_partial(comparison) else []
+    return "\n".join(lines + early + _footnotes(records))
+
+
+def _is_partial(comparison: Comparison) -> bool:
+    """:return: whether a model has not had its turn on every fold."""
+    counts = Counter(score.model for score in comparison.fold_scores)
+    return any(number < comparison.settings.folds for number in counts.values())
 
 
 def _title(comparison: Comparison) -> str:
@@ -103,16 +114,16 @@ def _num_train(comparison: Comparison) -> int:
     return round(len(comparison.dataset.y) * (1 - 1 / comparison.settings.folds))
 
 
-def _column(name: str, records: list[dict[str, Any]]) -> list[str]:
-    """:return: "mean ± std" for each record, the best mean (as printed) with a star."""
+def _column(name: str, records: list[dict[str, Any]], stars: bool) -> list[str]:
+    """:return: "mean ± std" for each record, the best mean (as printed) with a star if wanted."""
     sign = -1 if METRICS[name].greater_is_better else 1
     means = [record["mean"][name] for record in records]
     printed = [math.inf if mean is None else sign * round(mean, 3) for mean in means]
     cells = []
     for record, mean, value in zip(records, means, printed):
-        star = "*" if value == min(printed) and len(records) > 1 else " "
-        spread = record["std"][name]
-        cells.append("-  " if mean is None else f"{mean:.3f}±{spread:.3f}{star}")
+        star = "*" if stars and value == min(printed) else " "
+        spread = "" if record["std"][name] is None else f"±{record['std'][name]:.3f}"
+        cells.append("-  " if mean is None else f"{mean:.3f}{spread}{star}")
     return cells
 
 

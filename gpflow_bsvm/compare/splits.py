@@ -10,8 +10,9 @@ from gpflow.base import AnyNDArray
 from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 
-from ..datasets import DataError, Dataset
+from ..datasets import Dataset
 from ..inducing_points.initial import kmeans
+from ..tables import DataError
 
 
 @dataclass(frozen=True)

@@ -6,18 +6,21 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..optional import require
+from ..tables import CSV, MISSING, is_number, style
 from .files import Files, listed
 
 
 class CSVFiles(Files):
     """
-    Rows of CSV files whose first line has the columns' names, also compressed. Their number is not
-    known beforehand: what needs it counts by a pass. A file without such a line needs `names`::
+    Rows of CSV files whose first line has the columns' names, also compressed, separated by commas,
+    semicolons, tabs or bars, whichever is most frequent there, with a decimal comma where the first
+    lines have one. Empty fields and texts such as "N/A" are missing values. The number of rows is
+    not known beforehand: what needs it counts by a pass. A file without such a line needs `names`::
 
         gpflow_bsvm.data.CSVFiles("rows.csv", target="y", names=["y", "x1", "x2"])
     """
 
-    endings = (".csv", ".csv.gz", ".csv.bz2", ".csv.zst")
+    endings = CSV
 
     def __init__(self, *arguments: Any, names: Sequence[str] | None = None, **options: Any) -> None:
         """
@@ -34,9 +37,13 @@ class CSVFiles(Files):
 
     def _open(self, path: str, **convert: Any) -> Any:
         csv = require("pyarrow.csv", extra="files")
+        separator, decimal = style(path)
+        missing = [*csv.ConvertOptions().null_values, *MISSING]
+        convert |= {"decimal_point": decimal, "null_values": missing, "strings_can_be_null": True}
         return csv.open_csv(
             path,
             read_options=csv.ReadOptions(column_names=self._names),
+            parse_options=csv.ParseOptions(delimiter=separator),
             convert_options=csv.ConvertOptions(**convert),
         )
 
@@ -47,58 +54,61 @@ class CSVFiles(Files):
         except require("pyarrow", extra="files").ArrowInvalid as error:
             raise ValueError(f"file {path} cannot be read: {error}") from error
         counted = [str(number) for number in range(len(schema.names))]  # as pandas may call them
-        if self._names is None and all(map(_is_number, schema.names)) and schema.names != counted:
+        numbers = all(map(is_number, schema.names)) and schema.names != counted
+        if self._names is None and numbers:
             raise ValueError(
-                f"the first line of {path} has numbers in the place of the columns' names "
+                f"the first line of {path} has numbers instead of the columns' names "
                 f"({', '.join(schema.names[:4])}, ...): give names=[...], those of all "
                 f"{len(schema.names)} columns, if it is a row"
             )
         return schema
 
-    def _column(self, path: str, name: str) -> Iterator[Any]:
-        if name not in (names := self._schema(path).names):
-            raise ValueError(f"file {path} lacks {name!r}; it has {listed(names)}")
-        with self._open(path, include_columns=[name]) as file:
-            yield from file
+    def _column(self, path: str, name: str, kind: Any = None) -> Iterator[Any]:
+        if name not in (schema := self._schema(path)).names:
+            raise ValueError(f"file {path} lacks {name!r}; it has {listed(schema.names)}")
+        types = {} if kind is None else {name: kind}
+        try:
+            with self._open(path, include_columns=[name], column_types=types) as file:
+                yield from file
+        except require("pyarrow", extra="files").ArrowInvalid as error:
+            why = self._first_bad(path, {name: schema.field(name).type}) or str(error)
+            raise ValueError(f"file {path} cannot be read: {why}") from error
 
-    def _types(self) -> dict[str, Any]:
+    def _types(self, path: str) -> dict[str, Any]:
         """:return: of all columns: a later block might look like another type than the first."""
-        double = require("pyarrow", extra="files").float64()
-        types = dict.fromkeys(self.columns, double)
+        arrow, schema = require("pyarrow", extra="files"), self._schema(path)
+        truth = {name for name in schema.names if schema.field(name).type == arrow.bool_()}
+        kinds = (arrow.float64(), arrow.bool_())
+        types = {name: kinds[name in truth] for name in self.columns}
+        types |= dict.fromkeys(self._texts, arrow.string())
         if self._numbers is not None:
             types[str(self._target)] = self._numbers.arrow_type
         return types
 
     def _tables(self, path: str, size: int) -> Iterator[Any]:
-        with self._open(path, include_columns=self.columns, column_types=self._types()) as file:
+        with self._open(path, include_columns=self.columns, column_types=self._types(path)) as file:
             yield from file
 
     def _why(self, path: str, error: Exception) -> str:
         """:return: pyarrow's message, or what names row and column."""
+        return self._first_bad(path, self._types(path)) or str(error)
+
+    def _first_bad(self, path: str, types: dict[str, Any]) -> str | None:
+        """:return: which text is none of its column's type, if there is a table at all."""
         arrow, compute = (require(m, extra="files") for m in ("pyarrow", "pyarrow.compute"))
-        types, row = self._types(), 0
-        texts = dict.fromkeys(self.columns, arrow.string())
+        row, texts = 0, dict.fromkeys(types, arrow.string())
         try:
-            with self._open(path, include_columns=self.columns, column_types=texts) as file:
+            with self._open(path, include_columns=list(types), column_types=texts) as file:
                 for table in file:
-                    for name in self.columns:
-                        wrong = _first_wrong(table.column(name), types[name], compute)
+                    for name, kind in types.items():
+                        wrong = _first_wrong(table.column(name), kind, compute)
                         if wrong is not None:
                             value = table.column(name)[wrong].as_py()
                             return f"{value!r} is no number (row {row + wrong}, column {name!r})"
                     row += table.num_rows
         except arrow.ArrowInvalid:
-            pass  # no table at all
-        return str(error)
-
-
-def _is_number(name: str) -> bool:
-    """:return: whether this is rather a value than a column's name."""
-    try:
-        float(name)
-    except ValueError:
-        return False
-    return True
+            pass
+        return None
 
 
 def _first_wrong(texts: Any, kind: Any, compute: Any) -> int | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import hashlib
 import os
 import re
@@ -16,7 +15,8 @@ import numpy as np
 from gpflow.base import AnyNDArray
 
 from ..optional import require
-from .labels import MOST_CLASSES, ClassNumbers
+from ..tables import MOST_WORDS, find, is_number, word_of
+from .labels import MOST_CLASSES, ClassNumbers, check_are_classes
 from .pieces import Origin, Piece
 from .readers import Reader
 
@@ -54,7 +54,9 @@ class Files(Reader):
         :param features: names of the columns of X, in this order; None: all others, but for those
             without a name, as which pandas writes its index.
         :param classes: labels of any type become numbers: a sequence, in the order of 0..C-1, or a
-            mapping from labels to 0..C-1; "auto": a pass finds them, and sorts them.
+            mapping from labels to 0..C-1; "auto": a pass finds them, and sorts them. It then finds
+            the words of columns of text, too: of at most 50 each becomes a feature "column=word" of
+            zeros and ones, as which `features` may name it.
         :raise ImportError: without pyarrow.
         :raise FileNotFoundError: if there is no such file.
         :raise ValueError: for columns that are missing or no numbers, and for a file without rows.
@@ -63,14 +65,19 @@ class Files(Reader):
         if classes is not None and target is None:
             raise ValueError("classes are of the labels: give target=..., the name of their column")
         self._target, self._weight = target, weight
-        self.paths, self._given = _paths(path, self.endings), features is not None
-        classes = self._distinct(str(target)) if classes == "auto" else classes
+        self.paths, self._given = find(path, self.endings), features is not None
+        encode = isinstance(classes, str) and classes == "auto"
+        classes = self._distinct(str(target)) if encode else classes
         self._numbers = None if classes is None else ClassNumbers(classes)
         if isinstance(features, str):
             raise ValueError(f"features must be a list of names, got the string {features!r}")
         schema = self._schema(self.paths[0])
         others = [name for name in own_columns(schema.names) if name not in (target, weight)]
+        if features is None and encode:
+            others = [one for name in others for one in self._with_words(name, schema)]
         self.features = tuple(others if features is None else features)
+        found = {name: word_of(str(name), schema.names) for name in self.features}
+        self._words = {name: word for name, word in found.items() if word is not None}
         named = {*self.features, target, weight, *own_columns(schema.names)}
         self.left_out = tuple(name for name in schema.names if name not in named)
         if not self.features:
@@ -80,17 +87,28 @@ class Files(Reader):
 
     def _distinct(self, name: str) -> list[Any]:
         """:return: what there is in a column, sorted."""
+        compute = require("pyarrow.compute", extra="files")
         found: set[Any] = set()
+        number = 0
         for path in self.paths:
+            row = 0
             for table in self._column(path, name):
-                found |= set(table.column(name).unique().to_pylist())
+                column, row = table.column(0), row + table.num_rows
+                missing = compute.is_null(column, nan_is_null=True)
+                if compute.any(missing).as_py():
+                    where = row - table.num_rows + compute.index(missing, True).as_py()
+                    raise ValueError(
+                        f"file {path}: the label is empty (row {where}, column {name!r}); column "
+                        f"{name!r} holds empty labels: drop such rows first"
+                    )
+                found |= set(column.unique().to_pylist())
                 if len(found) > MOST_CLASSES:
                     raise ValueError(
                         f"column {name!r} of {path} holds more than {MOST_CLASSES} different "
                         "values: classes are expected; is target the right column?"
                     )
-        if None in found:
-            raise ValueError(f"column {name!r} holds empty labels; drop such rows first")
+            number += row
+        check_are_classes(found, number, f"column {name!r} of {self.paths[0]}")
         return sorted(found)
 
     @property
@@ -114,7 +132,28 @@ class Files(Reader):
     @property
     def columns(self) -> list[str]:
         """:return: names of all columns that are read."""
-        return [*self.features, *(n for n in (self._target, self._weight) if n is not None)]
+        own = dict.fromkeys(self._words.get(name, (name,))[0] for name in self.features)
+        return [*own, *(n for n in (self._target, self._weight) if n is not None)]
+
+    @property
+    def _texts(self) -> set[str]:
+        """:return: names of columns of words."""
+        return {column for column, _ in self._words.values()}
+
+    def _with_words(self, name: str, schema: Any) -> list[str]:
+        """:return: a feature for each word of a column of some words; else the column itself."""
+        arrow = require("pyarrow", extra="files")
+        kind, found = schema.field(name).type, set[Any]()
+        if arrow.types.is_dictionary(kind):
+            kind = kind.value_type
+        if not (arrow.types.is_string(kind) or arrow.types.is_large_string(kind)):
+            return [name]
+        for path in self.paths:
+            for table in self._column(path, name, arrow.string()):
+                found |= set(table.column(0).unique().to_pylist()) - {None}
+                if len(found) > MOST_WORDS or any(map(is_number, found)):
+                    return [name]
+        return [f"{name}={word}" for word in sorted(found)]
 
     @abstractmethod
     def _schema(self, path: str) -> Any:
@@ -125,8 +164,15 @@ class Files(Reader):
         """:return: pyarrow's record batches, of at least the columns that are read."""
 
     @abstractmethod
-    def _column(self, path: str, name: str) -> Iterator[Any]:
-        """:return: pyarrow's record batches of one column."""
+    def _column(self, path: str, name: str, kind: Any = None) -> Iterator[Any]:
+        """:return: pyarrow's record batches of one column, of this type where text may be any."""
+
+    def texts(self, name: str) -> Iterator[str | None]:
+        """:return: what a column of any type has in each row."""
+        arrow, compute = (require(m, extra="files") for m in ("pyarrow", "pyarrow.compute"))
+        for path in self.paths:
+            for table in self._column(path, name, arrow.string()):
+                yield from compute.cast(table.column(0), arrow.string()).to_pylist()
 
     def _check_names(self, path: str, schema: Any) -> None:
         """:raise ValueError: if a file lacks a column, or has others or one twice."""
@@ -142,7 +188,8 @@ class Files(Reader):
                     f"file {path} {what} {listed(wrong)}; it has {listed(names)}, and "
                     f"{listed(self.columns)} are read: choose them by features, target and weight"
                 )
-        if len(set(self.columns)) != len(self.columns):
+        named = [n for n in (*self.features, self._target, self._weight) if n is not None]
+        if len({*named}) != len(named) or self._texts & {self._target, self._weight}:
             raise ValueError(
                 f"features {listed(self.features)}, target {self._target!r} and weight "
                 f"{self._weight!r} must be different columns"
@@ -156,7 +203,7 @@ class Files(Reader):
         tests = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal)
         for name in self.columns:
             kind, is_target = schema.field(name).type, name == self._target
-            if is_target and self._numbers is not None:
+            if (is_target and self._numbers is not None) or name in self._texts:
                 continue
             if not any(test(kind) for test in (*tests, types.is_null)):
                 advice = (
@@ -193,10 +240,31 @@ class Files(Reader):
     def _piece(self, table: Any, origin: Origin) -> Piece:
         X: AnyNDArray = np.empty((table.num_rows, len(self.features)), gpflow.default_float())
         for index, name in enumerate(self.features):
-            X[:, index] = _as_float(table.column(name))
+            X[:, index] = self._feature(table, name)
+        for column in self._texts:
+            self._check_words(table, column, origin)
         Y = None if self._target is None else self._labels(table.column(self._target), origin)
         weight = None if self._weight is None else _as_float(table.column(self._weight))
         return Piece(X, Y, None if weight is None else weight[:, None], origin)
+
+    def _feature(self, table: Any, name: str) -> AnyNDArray:
+        if name not in self._words:
+            return _as_float(table.column(name))
+        column, word = self._words[name]
+        return _as_float(require("pyarrow.compute").equal(_as_text(table.column(column)), word))
+
+    def _check_words(self, table: Any, column: str, origin: Origin) -> None:
+        """:raise ValueError: for a word without a feature."""
+        arrow, compute = (require(m, extra="files") for m in ("pyarrow", "pyarrow.compute"))
+        texts = _as_text(table.column(column))
+        words = [word for own, word in self._words.values() if own == column]
+        known = compute.is_in(texts, value_set=arrow.array([*words, None]))
+        if not compute.all(known).as_py():
+            row = compute.index(known, False).as_py()
+            raise ValueError(
+                f"{origin.place}{origin.row(row)}: {texts[row].as_py()!r} in column {column!r} is "
+                f"none of the words {listed(words)}"
+            )
 
     def _labels(self, column: Any, origin: Origin) -> AnyNDArray:
         if self._numbers is None:
@@ -209,27 +277,16 @@ def own_columns(names: Sequence[str]) -> list[str]:
     return [name for name in names if not _INDEX.fullmatch(str(name))]
 
 
+def _as_text(column: Any) -> Any:
+    arrow, compute = (require(m, extra="files") for m in ("pyarrow", "pyarrow.compute"))
+    return compute.cast(column, arrow.string())
+
+
 def _as_float(column: Any) -> AnyNDArray:
     """:return: a column of numbers; what is missing is NaN."""
     arrow, compute = (require(m, extra="files") for m in ("pyarrow", "pyarrow.compute"))
     numbers = compute.cast(column, arrow.float64(), safe=False)
     return np.asarray(numbers.to_numpy(zero_copy_only=False), gpflow.default_float())
-
-
-def _paths(path: Any, endings: tuple[str, ...]) -> list[str]:
-    """:raise FileNotFoundError: if there is no such file."""
-    if not isinstance(path, (str, os.PathLike)):
-        return [found for one in path for found in _paths(one, endings)]
-    name = os.fspath(path)
-    if not os.path.isdir(name):
-        if not os.path.exists(name):
-            raise FileNotFoundError(f"there is no file {name}")
-        return [name]
-    inside = glob.glob(os.path.join(glob.escape(name), "**", "*"), recursive=True)
-    found = sorted(one for one in inside if one.endswith(endings) and os.path.isfile(one))
-    if not found:
-        raise FileNotFoundError(f"directory {name} has no files *{', *'.join(endings)}")
-    return found
 
 
 def listed(names: Sequence[str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import gpflow
@@ -14,6 +14,24 @@ from .pieces import Origin
 
 #: More kinds of labels are no classes.
 MOST_CLASSES = 1000
+
+
+def check_are_classes(labels: Collection[Any], num_rows: int, what: str) -> None:
+    """
+    :param labels: the distinct ones of so many rows.
+    :param what: holds them, for the error.
+    :raise ValueError: for one label only, and for what looks like numbers to be regressed:
+        fractions, or a label for every other row.
+    """
+    if len(labels) == 1:
+        raise ValueError(f"{what} holds one class only ({next(iter(labels))})")
+    broken = [one for one in labels if isinstance(one, float) and one != np.floor(one)]
+    if broken or len(labels) > max(2, num_rows / 2):
+        such = f", such as {broken[0]:g}" if broken else ""
+        raise ValueError(
+            f"{what} holds {len(labels)} different labels in {num_rows} rows{such}, as numbers to "
+            "be regressed have: classes are expected; is target the right column?"
+        )
 
 
 class ClassNumbers:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..optional import require
+from ..tables import PARQUET
 from .files import Files, listed
 
 
@@ -18,7 +19,7 @@ class ParquetFiles(Files):
         gpflow_bsvm.fit(model, rows)
     """
 
-    endings = (".parquet", ".pq")
+    endings = PARQUET
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         """See `Files`."""
@@ -49,7 +50,7 @@ class ParquetFiles(Files):
         with self._open(path) as file:
             yield from file.iter_batches(batch_size=size, columns=self.columns)
 
-    def _column(self, path: str, name: str) -> Iterator[Any]:
+    def _column(self, path: str, name: str, kind: Any = None) -> Iterator[Any]:
         with self._open(path) as file:
             if name not in (names := file.schema_arrow.names):
                 raise ValueError(f"file {path} lacks {name!r}; it has {listed(names)}")

@@ -37,8 +37,8 @@ def sample(source: Source, number: int, seed: int) -> ArraySource:
             return source.part(index)
         rows, where = source.gather(index)
         return _in_memory(take(rows, where))
-    keep = partial(_smallest, number)
-    return _in_memory(sum_over(source, partial(_keyed, seed), add=keep).rows)
+    found: _Kept = sum_over(source, partial(_keyed, seed), add=partial(_smallest, number))
+    return _in_memory(_least(number, found).rows)  # also where there was one chunk
 
 
 class _Kept(NamedTuple):
@@ -51,10 +51,13 @@ def _keyed(seed: int, batch: Batch) -> _Kept:
 
 
 def _smallest(number: int, one: _Kept, other: _Kept) -> _Kept:
-    keys = np.concatenate([one.keys, other.keys])
-    best = np.sort(np.argsort(keys)[:number])
     rows = Batch(*(tf.concat(columns, 0) for columns in zip(one.rows, other.rows)))
-    return _Kept(keys[best], take(rows, best))
+    return _least(number, _Kept(np.concatenate([one.keys, other.keys]), rows))
+
+
+def _least(number: int, kept: _Kept) -> _Kept:
+    best = np.sort(np.argsort(kept.keys)[:number])
+    return _Kept(kept.keys[best], take(kept.rows, best))
 
 
 def _in_memory(batch: Batch) -> ArraySource:

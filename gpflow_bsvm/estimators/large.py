@@ -68,7 +68,7 @@ def _labels(rows: Any, found: Survey) -> AnyNDArray:
     whole = found.values.astype(int)
     if names is not None:
         return np.asarray(names)[whole]
-    return whole if np.array_equal(whole, found.values) else found.values
+    return whole
 
 
 def fit_large(estimator: Any, rows: Any, stages: Stages) -> dict[str, Any]:

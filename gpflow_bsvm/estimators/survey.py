@@ -16,7 +16,7 @@ from sklearn.utils.class_weight import compute_class_weight
 
 from ..data.batch import Batch
 from ..data.checks import as_matrix, check_inputs
-from ..data.labels import MOST_CLASSES
+from ..data.labels import MOST_CLASSES, check_are_classes
 from ..data.passes import sum_over
 from ..data.pieces import Origin
 from ..data.prefetch import closed_at_end
@@ -86,8 +86,8 @@ def survey(source: Source, seed: int, progress: bool | None = False) -> Survey:
     One pass: labels, means and deviations of columns, and rows at random, some of every class. A
     row of weight 0 is counted, and has no part in anything else.
 
-    :raise ValueError: for one class only, a class all of whose rows have weight 0, or more labels
-        than classes can be.
+    :raise ValueError: for one class only, a class all of whose rows have weight 0, or labels that
+        are no classes.
     """
     with progress_bar(source.known_rows, "survey", progress, "row") as bar:
         seen: _Seen = sum_over(_Watched(source, bar), partial(_Seen, seed), add=operator.add)
@@ -96,6 +96,7 @@ def survey(source: Source, seed: int, progress: bool | None = False) -> Survey:
     sample = seen.kept[np.argsort(seen.kept[:, 0])]
     columns = np.ascontiguousarray(sample[:, 3:]), sample[:, 1:2], sample[:, 2]
     counts = np.array([seen.counts[value] for value in values])
+    check_are_classes(values, int(counts.sum()), "the column of labels")
     return Survey(values, counts, seen.scaler, columns, seen.weight)
 
 

@@ -37,7 +37,11 @@ def settings(shown: Sequence[Comparison], command: str) -> Markup:
             [_data(one.dataset) for one in shown],
         ),
         element("h3", "Methods"),
-        element("p", "Parameters of each, with what it chose or learnt on the last fold."),
+        element(
+            "p",
+            "Parameters of each, with what it chose or learned on the last fold, on which "
+            "random_state is the seed plus the number of the fold, from 0.",
+        ),
         element("div", *_methods(shown), class_="methods"),
         element("h3", "Versions and machine"),
         table(

@@ -116,14 +116,16 @@ class Gallery:
         yield self._picture(draw, text, _lines(len(seconds)))
 
     def _reliability(self, comparison: Comparison) -> Iterator[Markup]:
+        labels = comparison.labels
+        predicted = f"predicted p({labels[1]!s})" if len(labels) == 2 else "largest probability"
         for model in comparison.held_out:
             y, P = comparison.predictions(model)
 
             def draw(ax: Axes, model: str = model, y: Any = y, P: Any = P) -> None:
                 plotting.reliability_diagram(ax, y, P, color=self._colors[model])
-                ax.set(title=model, aspect="equal")
+                ax.set(title=model, aspect="equal", xlabel=predicted)
 
-            yield self._picture(draw, f"Reliability of {model}.", (2.6, 2.75), kind="small")
+            yield self._picture(draw, f"Reliability of {model}.", (3.2, 3.35), kind="small")
 
     def _confusion(self, comparison: Comparison) -> Iterator[Markup]:
         if len(comparison.labels) < 3 or (held := contest(comparison, "nll")) is None:
@@ -135,9 +137,9 @@ class Gallery:
             plotting.confusion_matrix(ax, y, P, comparison.labels)
             ax.set_title("")
 
-        side = 3.6 if len(comparison.labels) <= plotting.MOST_NUMBERS else 5.0
+        side = 3.2 if len(comparison.labels) <= plotting.MOST_NUMBERS else 5.0
         text = f"Confusion of {model}: per cent of the true class (down) taken for each (across)."
-        yield self._picture(draw, text, (side, side))
+        yield self._picture(draw, text, (side, side), kind="small" if side < 4 else None)
 
     def _curves(self, comparison: Comparison) -> Iterator[Markup]:
         for score in ("error", "nll") if comparison.traces else ():

@@ -19,7 +19,7 @@ STYLE = """
 * { box-sizing: border-box; }
 html { -webkit-text-size-adjust: 100%; }
 body {
-  margin: 0 auto; padding: 2.5rem 1.25rem 4rem; max-width: 66rem;
+  margin: 0 auto; padding: 2.5rem 1.25rem 4rem; max-width: 60rem;
   background: var(--paper); color: var(--ink);
   font: 1rem/1.6 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", sans-serif;
 }
@@ -27,7 +27,7 @@ h1 { font-size: 1.75rem; line-height: 1.25; font-weight: 650; margin: 0 0 .25rem
 h2 { font-size: 1.3rem; line-height: 1.3; font-weight: 650; margin: 3.25rem 0 .5rem; }
 h3 { font-size: 1.02rem; font-weight: 650; margin: 1.75rem 0 .4rem; }
 h1, h2, h3, p, dd, td, th, li { overflow-wrap: break-word; }
-p { max-width: 44rem; margin: .6rem 0; }
+p { max-width: 58rem; margin: .6rem 0; }
 .lead { font-size: 1.1rem; line-height: 1.6; margin: 1.4rem 0; }
 .soft, caption, figcaption, .note { color: var(--soft); font-size: .875rem; line-height: 1.5; }
 nav { margin: 1.2rem 0 0; font-size: .94rem; }
@@ -51,7 +51,7 @@ td .spread { color: var(--soft); font-weight: 400; font-size: .86em; }
   display: grid; gap: 1.4rem 1.75rem; margin: 1.4rem 0;
   grid-template-columns: repeat(auto-fit, minmax(min(100%, 22rem), 1fr));
 }
-.pictures.small { grid-template-columns: repeat(auto-fill, minmax(min(100%, 13rem), 1fr)); }
+.pictures.small { grid-template-columns: repeat(auto-fill, minmax(min(100%, 16rem), 1fr)); }
 figure { margin: 0; break-inside: avoid; }
 figure svg { display: block; width: 100%; max-width: 27rem; height: auto; }
 figure svg text { font-family: inherit !important; }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from ..compare.protocol import Comparison
+from ..compare.protocol import Comparison, Settings
 from .contests import LEVEL, Contest, Interval, contest, mean_ranks
 
 #: The scores that are told, and how a sentence on each begins.
@@ -21,19 +21,40 @@ def overview(comparisons: Sequence[Comparison]) -> str:
     shown = [one for one in comparisons if one.fold_scores]
     sets = listed([_size(one) for one in shown])
     models = list(dict.fromkeys(row.model for one in shown for row in one.fold_scores))
-    settings = shown[0].settings
-    kernel = "one kernel, fixed beforehand" if settings.fixed_kernel else "kernels learnt from them"
-    parts = [
-        f"{counted(len(models), 'classifier')}, {listed(models)}, "
-        f"{'was' if len(models) == 1 else 'were'} cross-validated on {sets}: "
-        f"{settings.folds} stratified folds, the same for all, with features scaled by the "
-        f"training rows, {kernel}, and at most {settings.num_inducing} inducing points."
-    ]
+    were = "was" if len(models) == 1 else "were"
+    parts = [f"{listed(models)} {were} cross-validated on {sets}."]
     if len(shown) == 1:
         parts += outcome(shown[0])
     else:
-        parts += [_over_sets(shown, score) for score in TOLD]
-    return " ".join([parts[0][:1].upper() + parts[0][1:], *parts[1:], *_unfinished(comparisons)])
+        parts += [ranked for score in TOLD if (ranked := _by_ranks(shown, score))]
+        if not wins(shown):
+            parts += ["No model could be fitted."]
+    return " ".join([*parts, *_unfinished(comparisons)])
+
+
+def method(settings: Settings) -> str:
+    """:return: how it was compared."""
+    kernel = (
+        "one kernel, fixed beforehand" if settings.fixed_kernel else "kernels learned from them"
+    )
+    return (
+        f"{settings.folds} stratified folds, the same for all, with features scaled by the "
+        f"training rows, {kernel}, and at most {settings.num_inducing} inducing points."
+    )
+
+
+def wins(shown: Sequence[Comparison]) -> list[list[str]]:
+    """
+    :return: a row for each model: its name and, for each of `TOLD`, on how many data sets it is
+        best, or cannot be told apart from the best.
+    """
+    held = {score: [h for one in shown if (h := contest(one, score))] for score in TOLD}
+    models = dict.fromkeys(name for all_ in held.values() for one in all_ for name in one.losses)
+    level = {
+        score: Counter(name for one in all_ for name in one.level) for score, all_ in held.items()
+    }
+    order = sorted(models, key=lambda name: -level["nll"][name])
+    return [[name, *(f"{level[s][name]} of {len(held[s])}" for s in TOLD)] for name in order]
 
 
 def outcome(comparison: Comparison) -> list[str]:
@@ -51,7 +72,9 @@ def _verdict(held: Contest) -> str:
     if not held.behind:
         return f"{begin} {held.best}, which nothing is compared with, has {_spread(best)}."
     worse = [
-        f"{name} by {_spread(lost)}" for name, lost in held.behind.items() if not lost.has_zero
+        f"{name} is worse by {_spread(lost)}"
+        for name, lost in held.behind.items()
+        if not lost.has_zero
     ]
     if not worse:
         last = list(held.losses.values())[-1]
@@ -63,10 +86,7 @@ def _verdict(held: Contest) -> str:
     ties = held.level[1:]
     verb = "cannot be told apart from it"
     level = f", {listed(ties)} {verb}," if ties else ","
-    are = "is" if len(worse) == 1 else "are"
-    return (
-        f"{begin} {held.best} is best with {_spread(best)}{level} and worse {are} {listed(worse)}."
-    )
+    return f"{begin} {held.best} is best with {_spread(best)}{level} and {listed(worse)}."
 
 
 def _absent(comparison: Comparison, held: Contest | None) -> list[str]:
@@ -80,28 +100,17 @@ def _absent(comparison: Comparison, held: Contest | None) -> list[str]:
     return told
 
 
-def _over_sets(shown: Sequence[Comparison], score: str) -> str:
-    """:return: how often each model is best, or cannot be told apart from the best."""
-    held = [one for one in (contest(each, score) for each in shown) if one is not None]
-    if not held:
-        return "No model could be fitted."
-    level = Counter(name for one in held for name in one.level)
-    models = dict.fromkeys(name for one in held for name in one.losses)
-    first, *rest = sorted(models, key=lambda name: -level[name])
-    often = listed(
-        [
-            f"{first} on {level[first]} of {len(held)} data sets",
-            *(f"{name} on {level[name] or 'none'}" for name in rest),
-        ]
-    )
-    ties = sum(len(one.losses) > 1 and len(one.level) == len(one.losses) for one in held)
-    text = f"{TOLD[score]} these are the best, or cannot be told apart from the best: {often}"
-    text += f"; on {ties} all tie" if ties else ""
+def _by_ranks(shown: Sequence[Comparison], score: str) -> str | None:
+    """:return: who has the best mean rank, and whether a test of ranks finds a difference."""
     ranks = mean_ranks(shown, score)
     if ranks is None:
-        return text + "."
+        return None
+    best, mean = next(iter(ranks.means.items()))
     sure = "finds no difference" if ranks.p_value > 1 - LEVEL else "finds a difference"
-    return f"{text}. Friedman's test of their ranks {sure} (p = {ranks.p_value:.2g})."
+    return (
+        f"{TOLD[score]} {best} has the best mean rank, {mean:.2g}; Friedman's test of the ranks "
+        f"{sure} (p = {ranks.p_value:.2g})."
+    )
 
 
 def _unfinished(comparisons: Sequence[Comparison]) -> list[str]:
@@ -140,4 +149,5 @@ def number(value: float) -> str:
 
 
 def _spread(found: Interval) -> str:
-    return f"{number(found.mean)} ({number(found.low)} to {number(found.high)})"
+    ends = f"{number(found.low)} to {number(found.high)}"
+    return f"{number(found.mean)} ({100 * LEVEL:g} % interval {ends})"

@@ -52,6 +52,8 @@ def page(comparisons: Sequence[Comparison], *, command: str = "", pictures: bool
         element("h1", title),
         element("p", f"gpflow-bsvm compare, {_today()}", class_="soft"),
         element("p", words.overview(comparisons), class_="lead"),
+        *([_wins(shown)] if len(shown) > 1 else []),
+        element("p", words.method(shown[0].settings), class_="soft"),
         _contents(names),
     ]
     if len(shown) > 1:
@@ -84,6 +86,12 @@ def _contents(names: Sequence[str]) -> Markup:
     links += [(f"#set-{number}", name) for number, name in enumerate(names, 1)]
     links += [("#reading", "How to read this"), ("#settings", "Settings")]
     return element("nav", join((element("a", text, href=to) for to, text in links), " "))
+
+
+def _wins(shown: Sequence[Comparison]) -> Markup:
+    text = "Data sets on which each is best, or cannot be told apart from the best."
+    head = ["model", *(METRICS[score].label for score in words.TOLD)]
+    return table(text, head, words.wins(shown))
 
 
 def _all_sets(shown: Sequence[Comparison], gallery: Gallery | None) -> list[Markup]:
@@ -157,7 +165,8 @@ def _score(
     if mean is None:
         return Markup("–")
     shown = element("b", f"{mean:.3f}") if record["model"] in leaders[name] else f"{mean:.3f}"
-    return join([shown, element("span", f" ± {std:.3f}", class_="spread")] if spread else [shown])
+    also = [element("span", f" ± {std:.3f}", class_="spread")] if spread and std is not None else []
+    return join([shown, *also])
 
 
 def _leaders(comparison: Comparison, records: list[dict[str, Any]]) -> dict[str, list[str]]:

@@ -25,7 +25,8 @@ from gpflow.likelihoods import Likelihood
 
 from ..data.batch import Batch
 from ..data.passes import map_over, sum_over
-from ..data.sources import ArraySource
+from ..data.sampling import sample
+from ..data.sources import ArraySource, Source
 from ..engine.contracts import Model, chunk_rows, open_all
 from ..engine.natural import Gaussian, compiled_solve
 from ..engine.projected_data import ProjectedData
@@ -38,6 +39,9 @@ from .estimators import takes_estimators
 
 #: Of the optimiser; two parameters need some ten.
 _ITERATIONS = 100
+#: Of more rows than this so many at random: they tell two parameters to about a hundredth, and
+#: marginals, labels and a gradient of all would be in memory at once.
+MOST_ROWS = 50_000
 
 
 class _LeftOut(NamedTuple):
@@ -59,12 +63,12 @@ def leave_one_out(
     :return: mean and variance of f(x_n) without datum n, both [N, L].
     :raise ValueError: for bad data.
     """
-    left_out = _leave_out(model, data, sample_weight)
+    left_out = _leave_out(model, open_all(model, data, sample_weight))
     return left_out.f.mean.numpy(), left_out.f.variance.numpy()
 
 
-def _leave_out(model: Model, data: Any, sample_weight: Any, held_out: bool = False) -> _LeftOut:
-    rows = ProjectedData(model, open_all(model, data, sample_weight))
+def _leave_out(model: Model, source: Source, held_out: bool = False) -> _LeftOut:
+    rows = ProjectedData(model, source)
     q = compiled_solve(model.natural())
     look: Any = _as_they_are if held_out else _cavities.bind(model.likelihood)
     return _LeftOut(*map_over(rows, lambda part: look(q, part)))
@@ -113,7 +117,8 @@ def calibrate(
 ) -> dict[str, float]:
     """
     Set the link's parameters of `model.likelihood` to those that maximise
-    `leave_one_out_density`: scale and offset for two classes, scale for more.
+    `leave_one_out_density`, of at most 50 000 rows at random: scale and offset for two classes,
+    scale for more.
 
     Arguments and errors as in `leave_one_out`.
 
@@ -132,7 +137,10 @@ def calibrate(
     link: Any = model.likelihood
     if not np.any(model.natural().h):
         raise ValueError("the model's q is the prior: fit it before its link is calibrated")
-    f, Y, weight = _leave_out(model, data, sample_weight, held_out)
+    source = open_all(model, data, sample_weight)
+    if source.num_rows > MOST_ROWS:
+        source = sample(source, MOST_ROWS, seed=0)
+    f, Y, weight = _leave_out(model, source, held_out)
     nothing: AnyNDArray = np.zeros((len(Y), 0), Y.dtype.as_numpy_dtype)  # a link looks at no X
     table = ArraySource(nothing, Y, weight, chunk_rows(model))
     density = _density.bind(model.likelihood)

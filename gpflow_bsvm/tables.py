@@ -1,0 +1,154 @@
+"""Tables in files, as every command reads them: where they are, how a CSV is written, what its
+columns are called. Nothing here needs TensorFlow, so that an error about a file is instant."""
+
+from __future__ import annotations
+
+import bz2
+import csv
+import glob
+import gzip
+import itertools
+import os
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from .optional import require
+
+CSV, PARQUET = (".csv", ".csv.gz", ".csv.bz2", ".csv.zst"), (".parquet", ".pq")
+#: What a column of labels is called where nobody says.
+TARGETS = ("y", "target", "class", "label")
+#: Texts that stand for a missing value, beside those that both pandas and pyarrow know.
+MISSING = ("None", "<NA>")
+#: Lines that are looked at to see how numbers are written.
+_HEAD = 1000
+#: Text of more different words than this is no category.
+MOST_WORDS = 50
+#: Rows of numbers that rise by 1 from fewer rows than this on may do so by chance.
+_FEWEST_COUNTED = 10
+
+
+class DataError(ValueError):
+    """Data that cannot be used; the message says what was expected and what was found."""
+
+
+def find(path: Any, endings: tuple[str, ...]) -> list[str]:
+    """
+    :param path: of a file, of a directory, or of several files.
+    :return: files; those of a directory in the order of their names.
+    :raise FileNotFoundError: if there is no such file.
+    """
+    if not isinstance(path, (str, os.PathLike)):
+        return [found for one in path for found in find(one, endings)]
+    name = os.fspath(path)
+    if not os.path.isdir(name):
+        if not os.path.exists(name):
+            raise FileNotFoundError(f"there is no file {name}")
+        return [name]
+    inside = glob.glob(os.path.join(glob.escape(name), "**", "*"), recursive=True)
+    found = sorted(one for one in inside if one.endswith(endings) and os.path.isfile(one))
+    if not found:
+        raise FileNotFoundError(f"directory {name} has no files *{', *'.join(endings)}")
+    return found
+
+
+def endings_of(path: str) -> tuple[str, ...]:
+    """:return: `PARQUET` if this is such a file or a directory with one, else `CSV`."""
+    inside = glob.iglob(os.path.join(glob.escape(path), "**", "*"), recursive=True)
+    names = inside if os.path.isdir(path) else [path]
+    return PARQUET if any(name.endswith(PARQUET) for name in names) else CSV
+
+
+def style(path: str) -> tuple[str, str]:
+    """:return: what separates the fields of a CSV, and its decimal point, by its first lines."""
+    lines = _head(path)
+    header = re.sub(r'"[^"]*"', "", lines[0] if lines else "")
+    separator = max(",;\t|", key=header.count)
+    fields = itertools.chain.from_iterable(csv.reader(lines[1:], delimiter=separator))
+    comma = separator != "," and any(re.fullmatch(r"-?\d+,\d+", field) for field in fields)
+    return separator, "," if comma else "."
+
+
+def _head(path: str) -> list[str]:
+    openers: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
+    if path.endswith(".zst"):
+        with require("pyarrow", extra="files").input_stream(path) as stream:
+            return str(stream.read(2**20), "utf-8", "replace").splitlines()[:_HEAD]
+    opened = openers.get(os.path.splitext(path)[1], open)
+    with opened(path, "rt", encoding="utf-8-sig", newline="") as file:
+        return list(itertools.islice(file, _HEAD))
+
+
+def columns(path: str) -> list[str]:
+    """
+    :return: names in the header of a file.
+    :raise DataError: for a file that cannot be read, or is empty.
+    """
+    try:
+        if path.endswith(PARQUET):
+            parquet = require("pyarrow.parquet", extra="files")
+            return list(parquet.read_schema(path).names)
+        lines = _head(path)
+    except (OSError, EOFError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
+        raise DataError(f"cannot read {path}: {reason}") from error
+    if not lines:
+        raise DataError(f"{path} is empty; expected a header line and rows")
+    return next(csv.reader(lines, delimiter=style(path)[0]), [])
+
+
+def target_among(path: str, names: Sequence[str], target: str | None) -> str:
+    """
+    :return: the column of labels: `target`, or that of `TARGETS` which is there.
+    :raise DataError: if there is none, or several.
+    """
+    if target in names:
+        return str(target)
+    numbers = sum(map(is_number, names)) > len(names) / 2
+    hint = "; is the header line missing?" if numbers else ""
+    if target is not None:
+        case = [name for name in names if name.lower() == target.lower()]
+        also = f" (the names differ only in case: {case[0]})" if case else ""
+        raise DataError(f"{path} has no column {target!r}; it has {listed(names)}{also}{hint}")
+    found = [name for name in TARGETS if name in names]
+    if len(found) == 1:
+        return found[0]
+    raise DataError(
+        f"which column of {path} holds the labels? Name it with target (--target COL); "
+        f"there is {'more than one' if found else 'none'} of {', '.join(TARGETS)} among "
+        f"{listed(names)}{hint}"
+    )
+
+
+def counts_rows(values: Any) -> bool:
+    """:return: whether a column of numbers rises by 1 from row to row, as row numbers do."""
+    steps = values[1:] - values[:-1]
+    return len(values) >= _FEWEST_COUNTED and bool((steps == 1).all())
+
+
+def about_counted(name: str) -> str:
+    """:return: a note on such a column."""
+    return f"column {name!r} rises by 1 from row to row: is it a row number? Then leave it out"
+
+
+def word_of(feature: str, names: Sequence[str]) -> tuple[str, str] | None:
+    """:return: column and word of a feature "column=word", if there is no column of that name."""
+    if feature in names:
+        return None
+    cuts = [n for n, letter in enumerate(feature) if letter == "=" and feature[:n] in names]
+    return (feature[: cuts[0]], feature[cuts[0] + 1 :]) if cuts else None
+
+
+def is_number(text: str) -> bool:
+    """:return: whether this is rather a value than a column's name."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def listed(names: Sequence[str], most: int = 8) -> str:
+    """:return: some names, for an error."""
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown}, ... ({len(names)} in all)"
