@@ -36,7 +36,7 @@ def test_names_for_files_that_have_none(path):
 
 def test_wrong_names(path):
     for names, message in [
-        (None, r"numbers in the place of the columns' names \(1.0, 0.5, 0.25, .*all 3 columns"),
+        (None, r"numbers instead of the columns' names \(1.0, 0.5, 0.25, .*all 3 columns"),
         (["y", "a"], "Expected 2 columns, got 3"),
         (["y", "a", "b", "c"], "Expected 4 columns, got 3"),
         (["y", "a", "a"], "several columns of the name 'a'|must be different columns"),

@@ -34,7 +34,7 @@ import numpy as np
 FITS, PART = 2000, 250
 PATH = Path(__file__).parents[1] / "results" / "fuzz" / "fits.csv"
 #: A warning with one of these says that q knows nothing of the rows.
-TOLD = ("prior", "q is as it was")
+TOLD = ("next to nothing", "q is as it was")
 #: An eager evaluation adds in another order: rounding of the ELBO's terms, and of q's conditioning.
 TOLERANCE = 1e-6
 #: A mean of all |E f - m| below this part of a standard deviation says nothing.
