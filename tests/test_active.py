@@ -395,7 +395,7 @@ def test_bad_models_and_pools():
         never(binary(num_data=40))
     known = binary()
     never(known).tell([0, 1], [0, 1])
-    for how in ({}, {"relearn": None, "update": CAVI()}):
+    for how in ({"relearn": geometric()}, {"update": CAVI()}):
         with pytest.raises(ValueError, match="q is not its prior"):
             ActiveLearner(known, X, **how)
     never(known).tell([2], [1])

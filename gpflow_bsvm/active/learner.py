@@ -66,7 +66,7 @@ class ActiveLearner:
         policy: str | Policy = "variation_ratio",
         *,
         batch_size: int = 1,
-        relearn: Sequence[int] | None = geometric(),
+        relearn: Sequence[int] | None = None,
         update: Algorithm | None = None,
         learn: Algorithm | None = None,
         seed: int = 0,
@@ -78,7 +78,8 @@ class ActiveLearner:
         :param X: [N, D], the pool.
         :param policy: a name in `gpflow_bsvm.active.POLICIES`, or a function, see there.
         :param batch_size: B, rows that are asked about together.
-        :param relearn: numbers of labelled rows at which the kernel is chosen; None: never.
+        :param relearn: numbers of labelled rows at which the kernel is chosen, such as
+            `geometric()`; None: never.
         :param update: of new rows; None: `Streaming()`. Any other algorithm, such as `CAVI()`, sees
             all labelled rows.
         :param learn: None: among multiples of the kernel's variances and lengthscales as they are
