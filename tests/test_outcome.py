@@ -122,3 +122,18 @@ def test_steps_over_data_without_end_follow_their_number(monkeypatch, num_data, 
     with pytest.raises(KeyboardInterrupt):
         gb.fit(make_model((X, Y), num_data=num_data), rows)
     assert begun == [steps]
+
+
+@pytest.mark.parametrize("offset", [0.0, 5.0])
+@pytest.mark.parametrize("scale", [1.0, 1e4])
+def test_points_that_are_many_lengthscales_apart(scale, offset):
+    """As where columns are not scaled: f is learned next to the points, and nowhere else."""
+    X, Y = make_data(num_rows=40)
+    kernel = gpflow.kernels.SquaredExponential(4.0)
+    if offset:
+        kernel += gpflow.kernels.Constant(offset)
+    model = gb.models.BSVM(kernel, Hinge(), scale * X[:12])
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        CAVI().run(model, (scale * X, Y))
+    assert any("many lengthscales apart" in str(one.message) for one in told) == (scale > 1)

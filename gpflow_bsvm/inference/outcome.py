@@ -28,6 +28,8 @@ LEAST_NATS = 0.01
 #: for all of this package's likelihoods. Kernels that had collapsed came to .08 at most (vowel, 11
 #: classes, 100 labels), sound ones to 1 and more; one label at a variance of 1 makes .5.
 LEAST_MEAN = 0.2
+#: From so many inducing points on some should be correlated by more than this.
+FEWEST_POINTS, LEAST_CORRELATION = 10, 1e-3
 
 
 def count_clipped(model: Model, source: Source, history: History) -> None:
@@ -58,6 +60,7 @@ def judge(model: Model, history: History, learns: bool) -> None:
     q = compiled_solve(model.natural())
     mean = _largest_mean(model, tf.linalg.matvec(q.R, q.c, transpose_a=True))
     if float(q.kl) > LEAST_NATS and mean > LEAST_MEAN:
+        _warn_of_distance(model)
         return
     history.converged = False
     nats = max(float(q.kl), 0.0)
@@ -75,6 +78,24 @@ _MOVED = (
     "compare kernels by gpflow_bsvm.prediction.leave_one_out_density"
 )
 _FIXED = "give a kernel of larger variance, inducing points near the rows, or a larger penalty"
+
+
+def _warn_of_distance(model: Any) -> None:
+    """Warn where f is its prior but next to each single inducing point, as for X not scaled."""
+    points = plain_points(model.prior.inducing_variable)
+    if not points or model.num_features[1] < FEWEST_POINTS:
+        return
+    Lz = model.prior_factor().numpy()
+    K = Lz @ np.swapaxes(Lz, -1, -2)  # less what a constant in the kernel adds to all entries
+    diagonal = np.einsum("gmm->gm", K).copy()
+    np.einsum("gmm->gm", K)[:] = K.min(axis=(-1, -2))[:, None]
+    least, most = K.min(axis=(-1, -2)), K.max(axis=(-1, -2))
+    if ((most - least) < LEAST_CORRELATION * (diagonal.max(axis=-1) - least)).all():
+        warnings.warn(
+            "all inducing points are many lengthscales apart, so that f is known nowhere between "
+            "them: scale X (sklearn.preprocessing.StandardScaler), or use larger lengthscales",
+            stacklevel=4,
+        )
 
 
 def _largest_mean(model: Any, mean: tf.Tensor) -> float:
