@@ -256,3 +256,14 @@ def test_what_does_not_go_together(data):
         gb.inference.Gibbs().run(make_model(data))
     with pytest.raises(ValueError, match="X has 1 columns"):
         Gibbs(2, 0).run(make_model(data), data).predict_f(data[0][:, :1])
+
+
+def test_hmc_of_a_likelihood_that_takes_one_axis_of_rows():
+    """GPflow's `Softmax`: chains are rows beside rows."""
+    X, Y = make_data(num_rows=20)
+    kernel, Z = gpflow.kernels.SquaredExponential(), X[:3]
+    model = gb.models.BSVM(kernel, gpflow.likelihoods.Softmax(2), Z, num_latent_gps=2)
+    samples = gb.inference.HMC(num_draws=3, burn_in=2, num_chains=3).run(model, (X, Y))
+    assert np.isfinite(samples.predict_y(X)[0]).all()
+    with pytest.raises(ValueError, match="num_chains"):
+        gb.inference.HMC(num_chains=1)

@@ -85,7 +85,8 @@ class HMC(Hamiltonian):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_whole(1, num_draws=self.num_draws, num_chains=self.num_chains)
+        check_whole(1, num_draws=self.num_draws)
+        check_whole(2, num_chains=self.num_chains)  # TFP's loops lose the shape of a single one
         check_whole(0, burn_in=self.burn_in, seed=self.seed)
 
     def _how(self) -> NoUTurn:
@@ -159,8 +160,11 @@ def _log_density(likelihood: Likelihood, rows: Projected) -> Callable[[tf.Tensor
     def log_density(s: tf.Tensor) -> tf.Tensor:
         f = tf.matmul(rows.features.phi, s[..., None])[..., 0]  # [chains, L, N]
         F = tf.linalg.matrix_transpose(f) + rows.features.mean
-        shape = tf.concat([tf.shape(F)[:-1], tf.shape(Y)[-1:]], axis=0)
-        log_L = likelihood.log_prob(X, F, tf.broadcast_to(Y, shape))
+        # Rows of all chains in a row: GPflow's `Softmax` takes one axis of rows.
+        chains = [tf.shape(F)[0], 1]
+        seen = tf.tile(X, chains) if tf.is_tensor(X) else X
+        log_L = likelihood.log_prob(seen, tf.reshape(F, [-1, tf.shape(F)[-1]]), tf.tile(Y, chains))
+        log_L = tf.reshape(log_L, tf.shape(F)[:-1])
         prior = -0.5 * tf.reduce_sum(tf.square(s), axis=[-2, -1])
         return prior + tf.reduce_sum(weight[:, 0] * log_L, axis=-1)
 

@@ -87,7 +87,8 @@ class BinaryLikelihood(Classification, ScalarLikelihood):
 
     def probit_argument(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:
         """:return: z with p(y = 1) = Phi(z), as Fmu [..., L]."""
-        variance = 1 + tf.square(self.scale) * Fvar
+        # Where a huge prior variance cancels, rounding may leave less than 0.
+        variance = 1 + tf.square(self.scale) * tf.maximum(Fvar, 0)
         deviation = variance if self.link == "wenzel2017" else tf.sqrt(variance)
         return (self.scale * Fmu + self.offset) / deviation
 

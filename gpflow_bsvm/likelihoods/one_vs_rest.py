@@ -36,9 +36,9 @@ class OneVsRest(BinaryHinges, CategoricalHinge):
 
     def class_probabilities(self, Fmu: tf.Tensor, Fvar: tf.Tensor) -> tf.Tensor:
         """
-        :param Fmu: [..., C], and Fvar: [..., C], not negative.
+        :param Fmu: [..., C], and Fvar: [..., C]; below 0, by rounding, it counts as 0.
         :return: binary probabilities divided by their sum, [..., C]; taken by their logarithms,
             so that a row far below all hinges still has its ranking.
         """
-        log_p = normal_log_cdf(Fmu / tf.sqrt(1 + Fvar))
+        log_p = normal_log_cdf(Fmu / tf.sqrt(1 + tf.maximum(Fvar, 0)))
         return tf.nn.softmax(log_p, axis=-1)
