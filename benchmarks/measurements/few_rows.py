@@ -1,6 +1,6 @@
 """Few rows: `BSVMClassifier()` beside logistic regression and SVC with Platt's sigmoid.
 
-20 to 150 training rows, stratified, of ten sets; three draws, and the other rows (at most 1000) are
+20 to 150 training rows, stratified, of ten sets; two draws, and the other rows (at most 1000) are
 predicted. Classes of fewer than 20 rows are left out, and sets of which less than a quarter would
 be left to predict. Logistic regression has its C chosen of ten, and SVC C and gamma of twelve, by
 five folds, or as many as the rarest class has rows; the sigmoid is fitted to decision values of
@@ -29,7 +29,7 @@ from gpflow_bsvm import BSVMClassifier, metrics
 
 from ._common import numbered
 
-SIZES, DRAWS, FOLDS = (20, 40, 60, 80, 99, 101, 150), 3, 5
+SIZES, DRAWS, FOLDS = (20, 40, 60, 80, 99, 101, 150), 2, 5
 LEAST_OF_CLASS, MOST_TEST = 20, 1000
 OF_SCIKIT_LEARN: dict[str, Callable] = {
     "digits": load_digits,

@@ -328,6 +328,7 @@ def fit(case: Case, X: np.ndarray, Y: np.ndarray, weight: np.ndarray | None) -> 
     else:
         history = algorithms[case.algorithm]().run(model, data, sample_weight=weight)
     exact = case.algorithm in ("CAVI", "VEM", "NestedLoop", "fit")
+    exact &= case.likelihood != "Softmax"  # whose expectations are draws
     rises = exact or case.algorithm in ("ECM", "Streaming")
     return Fitted(model, history.elbo, exact and case.algorithm != "SVI", rises)
 
