@@ -2,6 +2,7 @@
 
 import functools
 import gzip
+import io
 import os
 import pathlib
 import sys
@@ -13,6 +14,7 @@ import reference
 import tensorflow as tf
 from conftest import assert_same_state, make_data, make_model, randomise, state
 from gpflow import kernels as k
+from tqdm import tqdm
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.engine import projected_data
@@ -333,6 +335,18 @@ def test_progress_bar_shows_the_elbo(data, capsys):
     assert capsys.readouterr().err == ""  # no terminal, no bar
     history = CAVI(max_steps=3, tol=0).run(model, data, progress=True, callback=None)
     assert len(history) == 3
+
+
+def test_a_progress_bar_has_a_name_and_ends_full(data, monkeypatch):
+    bars = []
+
+    def made(total, what, progress):
+        bars.append(tqdm(total=total, desc=what, file=io.StringIO()))
+        return bars[-1]
+
+    monkeypatch.setattr("gpflow_bsvm.inference.history.progress_bar", made)
+    assert CAVI().run(make_model(data), data).converged
+    assert bars[0].desc.startswith("q (CAVI)") and bars[0].total == bars[0].n < CAVI.max_steps
 
 
 def test_fit_chooses_coordinate_ascent_for_small_data(data):

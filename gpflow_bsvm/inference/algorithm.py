@@ -129,7 +129,8 @@ class Algorithm(ABC):
         check_needs(self, model)
         fit = self._begin(model, source)
         checkpoints = Checkpoints(checkpoint, every, partial(identify, self, model, source))
-        with Recorder(fit, callback, monitor, progress, checkpoints) as recorder:
+        what = f"{'kernel and q' if self.learns else 'q'} ({type(self).__name__})"
+        with Recorder(fit, callback, monitor, progress, checkpoints, what) as recorder:
             while not recorder.ended:
                 step = fit.advance()
                 if step is None:

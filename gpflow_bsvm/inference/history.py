@@ -100,14 +100,19 @@ class Recorder:
         monitor: Any,
         progress: bool | None,
         checkpoints: Checkpoints,
+        what: str = "fit",
     ) -> None:
-        """Arguments as in `Algorithm.run`; the run goes on from a checkpoint, if there is one."""
+        """
+        Arguments as in `Algorithm.run`; the run goes on from a checkpoint, if there is one.
+
+        :param what: the name of the progress bar.
+        """
         self.history = History()
         self._run, self._callback, self._monitor = run, callback, monitor
         self._stopped = False
         self._checkpoints, self._offered = checkpoints, (run.state, False)
         self._resume()
-        self._bar = progress_bar(run.max_steps, "fit", progress)
+        self._bar = progress_bar(run.max_steps, what, progress)
         if len(self.history):
             self._bar.update(self.history.step[-1])
         self._start = time.perf_counter() - sum(self.history.seconds[-1:])
@@ -116,6 +121,8 @@ class Recorder:
         return self
 
     def __exit__(self, error: object, *_: object) -> None:
+        if self._run.converged:
+            self._bar.total = self._bar.n  # no steps are left
         self._bar.close()
         self.history.converged = self._run.converged
         try:
