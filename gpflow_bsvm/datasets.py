@@ -81,6 +81,8 @@ def load(name_or_path: str, target: str | None = None) -> Dataset:
     """
     if name_or_path in BUNDLED:
         return _bundled(name_or_path)
+    if name_or_path.endswith((".json", ".jsonl", ".xlsx", ".xls", ".arff", ".feather")):
+        raise DataError(f"{name_or_path} is neither CSV nor Parquet: save it as one of these")
     if name_or_path.endswith(CSV + PARQUET) or Path(name_or_path).is_file():
         return _read_csv(Path(name_or_path), target)
     found = [path for path in _candidates(name_or_path) if path.is_file()]

@@ -58,6 +58,10 @@ def predict_table(
     """
     from .estimators import survey
 
+    if key is not None and (key == "label" or key.startswith("p(")):
+        raise ValueError(
+            f"--id {key} is the name of a column of predictions: rename it in the table"
+        )
     about = {"version of gpflow_bsvm": __version__, "model": model, **rows.marks, "key": str(key)}
     check = StreamSource(rows, survey.Rows(labelled=False), PART_ROWS).checked
     directory = unfinished(output)

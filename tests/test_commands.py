@@ -117,6 +117,9 @@ def test_predictions_begin_with_a_key(folder):
         found = pandas.read_csv(folder / "k.csv", dtype={"id": str})
         assert found.columns.tolist() == ["id", "p(bad)", "p(good)", "label"]
         assert found["id"].tolist() == table["id"].tolist()[: len(found)]
+    table.rename(columns={"id": "label"}).to_csv(folder / "keyed.csv", index=False)
+    given = ("predict", folder / "model.npz", folder / "keyed.csv", "--id", "label")
+    assert run(*given, "--output", folder / "l.csv") == 2 and not (folder / "l.csv").exists()
 
 
 @pytest.mark.slow

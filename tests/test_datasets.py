@@ -208,6 +208,11 @@ def test_unusable_file(tmp_path, content, message):
     assert "\n" not in str(caught.value)
 
 
+def test_other_formats_are_told_from_csv():
+    with pytest.raises(DataError, match="wine.json is neither CSV nor Parquet"):
+        load("wine.json")
+
+
 def test_missing_target_lists_the_columns(tmp_path):
     path = tmp_path / "some.csv"
     path.write_text(TABLE)
