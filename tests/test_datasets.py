@@ -209,7 +209,7 @@ def test_unusable_file(tmp_path, content, message):
 
 
 def test_other_formats_are_told_from_csv():
-    with pytest.raises(DataError, match="wine.json is neither CSV nor Parquet"):
+    with pytest.raises(DataError, match=r"wine\.json is neither CSV nor Parquet"):
         load("wine.json")
 
 
