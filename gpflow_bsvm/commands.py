@@ -19,6 +19,7 @@ from .tables import (
     counts_rows,
     endings_of,
     find,
+    is_number,
     listed,
     target_among,
     word_of,
@@ -223,6 +224,8 @@ def _check_columns(found: _Found, wanted: Sequence[str]) -> None:
     lower = {name.lower() for name in found.names}
     case = all(name.lower() in lower for name in missing)
     has = "these names differ only in case" if case else f"it has {_quoted(found.names)}"
+    if sum(map(is_number, names)) > len(names) / 2:
+        has += ": is the first line a row? Then give the names of all columns by --names"
     raise ValueError(f"file {found.paths[0]} lacks {_quoted(missing)}; {has}")
 
 

@@ -68,7 +68,7 @@ def judge(model: Model, history: History, learns: bool) -> None:
     warnings.warn(
         f"the fit has learned next to nothing: q is {nats:.1g} nats from its prior{at}; "
         + (_MOVED if learns else _FIXED),
-        stacklevel=3,
+        stacklevel=4,  # whose call it is: `run` is decorated
     )
 
 
@@ -94,7 +94,7 @@ def _warn_of_distance(model: Any) -> None:
         warnings.warn(
             "all inducing points are many lengthscales apart, so that f is known nowhere between "
             "them: scale X (sklearn.preprocessing.StandardScaler), or use larger lengthscales",
-            stacklevel=4,
+            stacklevel=5,
         )
 
 
