@@ -95,7 +95,7 @@ class _Steps(MinibatchRun):
 
     def _most_batches(self, number: int) -> int:
         entries = self._options.batch_size * self._shape[1]
-        return max(1, min(number, 8 * CHUNK_ENTRIES // int(entries)))
+        return max(1, min(number, 2 * CHUNK_ENTRIES // int(entries)))
 
     def _steps(self, state: State, block: Block, scale: float) -> tuple[Natural, Any, float]:
         memory, dtype = state.memory, state.natural.h.dtype
