@@ -272,3 +272,15 @@ def test_hmc_of_a_likelihood_that_takes_one_axis_of_rows():
     model = gb.models.BSVM(kernel, gpflow.likelihoods.Softmax(2), Z, num_latent_gps=2)
     samples = gb.inference.HMC(num_draws=3, burn_in=2, num_chains=3).run(model, (X, Y))
     assert np.isfinite(samples.predict_y(X)[0]).all()
+
+
+def test_draws_that_are_not_finite_are_an_error(data, monkeypatch):
+    begin = Gibbs._begin
+
+    def broken(self, model, rows):
+        state, advance = begin(self, model, rows)
+        return state, lambda *a: (state, advance(*a)[1] * np.nan)
+
+    monkeypatch.setattr(Gibbs, "_begin", broken)
+    with pytest.raises(FloatingPointError, match="a draw is not finite"):
+        Gibbs(num_draws=2, burn_in=0).run(make_model(data), data)

@@ -172,6 +172,7 @@ class Sampler(ABC):
         :return: the draws; the model's q stays as it is.
         :raise ValueError: for bad data, a likelihood that lacks what the sampler needs, or a
             checkpoint of another fit.
+        :raise FloatingPointError: for a draw that is not finite.
         :raise Interrupted: (a KeyboardInterrupt) after Ctrl-C; its `samples` are those so far.
         """
         source = open_all(model, data, sample_weight)
@@ -187,7 +188,7 @@ class Sampler(ABC):
                 while done < total:
                     number = min(self.block, total - done)
                     state, draws = advance(state, tf.constant(number), done)
-                    parts.append(draws.numpy())
+                    parts.append(_finite(draws.numpy()))
                     done += number
                     checkpoints.offer(done, partial(_content, state, parts, len(parts)))
                     bar.update(number)
@@ -220,6 +221,15 @@ class Sampler(ABC):
         error = Interrupted("interrupted: the draws so far are in this exception's `samples`")
         error.samples = self._samples(parts, model)
         return error
+
+
+def _finite(draws: AnyNDArray) -> AnyNDArray:
+    if not np.isfinite(draws).all():
+        raise FloatingPointError(
+            "a draw is not finite: the precision of f has no Cholesky factor, as where rows are "
+            "equal and variance or penalty huge; use a smaller variance or penalty"
+        )
+    return draws
 
 
 def _content(state: Any, parts: list[AnyNDArray], number: int) -> dict[str, Any]:
