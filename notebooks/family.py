@@ -31,6 +31,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC
 
 import gpflow_bsvm as gb
+from gpflow_bsvm.papers import seeger2000
 
 # %% short="ROWS, M, RESOLUTION, STEPS, SKIPPED = 120, 15, 20, 30, ('levels, smooth', 'logistic')"
 ROWS, M, RESOLUTION, STEPS, SKIPPED = 400, 30, 60, 500, ()
@@ -153,7 +154,7 @@ L = gb.likelihoods
 TWO = {
     "hinge": bsvm(L.Hinge, calibrated=True),
     "squared hinge": bsvm(L.SquaredHinge, calibrated=True),
-    "normalized hinge": bsvm(L.NormalizedHinge),
+    "normalized hinge": bsvm(seeger2000.NormalizedHinge),
     "logistic": bsvm(L.PolyaGammaLogistic),
     "levels": bsvm(L.LevelHinge, 2),
     "levels, smooth": bsvm(lambda: L.LevelHinge(levels=L.smooth()), 3),

@@ -27,7 +27,7 @@ from scipy.ndimage import maximum_filter, minimum_filter
 from sklearn.datasets import make_moons
 
 import gpflow_bsvm as gb
-from gpflow_bsvm import model_selection as ms
+from gpflow_bsvm.papers import gold2003
 
 warnings.simplefilter("ignore")  # where all rows are at the bound, Laplace's evidence says so
 NUM = 13  # places to a side; of the Bayesian machine every second
@@ -57,18 +57,18 @@ def errors(f):
 
 # %%
 LINEAR = {
-    "GACV": ms.GACV(),
-    "HingeSpan": ms.HingeSpan(),
-    "LaplaceEvidence": ms.LaplaceEvidence(),
+    "GACV": gold2003.GACV(),
+    "HingeSpan": gold2003.HingeSpan(),
+    "LaplaceEvidence": gold2003.LaplaceEvidence(),
 }
 QUADRATIC = {
-    "SmoothedSpan": ms.SmoothedSpan(),
-    "QuadraticLaplaceEvidence": ms.QuadraticLaplaceEvidence(),
+    "SmoothedSpan": gold2003.SmoothedSpan(),
+    "QuadraticLaplaceEvidence": gold2003.QuadraticLaplaceEvidence(),
 }
 
 
 def of_machine(kernel, criteria, slack):
-    mode = ms.svm_mode(kernel, (X, Y), 1.0, slack=slack)
+    mode = gold2003.svm_mode(kernel, (X, Y), 1.0, slack=slack)
     found = {name: criterion.cost(criterion.of_mode(mode)) for name, criterion in criteria.items()}
     return found | {f"test error, {slack} slack": errors(mode.predict(kernel, X, X_test))}
 
@@ -193,9 +193,9 @@ assert np.abs(ends_of_vem[0] - ends_of_vem[1]).max() < 0.3 < ends_of_vem[0, 0] -
 penalties = np.geomspace(0.01, 300, 16)
 curves = {"left out, by refits": [], "HingeSpan": [], "GACV": []}
 for penalty in penalties:
-    mode = ms.svm_mode(make_kernel(), (X, Y), penalty)
-    left_out = np.maximum(1 - ms.left_out_margins(mode), 0).mean()
-    found = left_out, ms.HingeSpan().of_mode(mode), ms.GACV().of_mode(mode)
+    mode = gold2003.svm_mode(make_kernel(), (X, Y), penalty)
+    left_out = np.maximum(1 - gold2003.left_out_margins(mode), 0).mean()
+    found = left_out, gold2003.HingeSpan().of_mode(mode), gold2003.GACV().of_mode(mode)
     for name, value in zip(curves, found):
         curves[name].append(value)
 assert (np.array(curves["GACV"]) >= np.array(curves["left out, by refits"]) - 1e-9).all()
@@ -223,9 +223,9 @@ wide = X_wide, y_wide[:, None].astype(float)
 def ends(criterion, num=3):
     kernel = gpflow.kernels.SquaredExponential(lengthscales=np.full(6, 2.0))
     kernel = kernel + gpflow.kernels.Constant(0.1)
-    starts = ms.random_starts(kernel, 1.0, num - 1, width=0.7, seed=1)
+    starts = gold2003.random_starts(kernel, 1.0, num - 1, width=0.7, seed=1)
     how = {"method": "L-BFGS-B", "max_evaluations": 30, "reach": 100.0}
-    return kernel, ms.optimise(criterion, kernel, wide, 1.0, starts=starts, **how)
+    return kernel, gold2003.optimise(criterion, kernel, wide, 1.0, starts=starts, **how)
 
 
 def between(criterion, kernel, first, second, shares):
@@ -244,7 +244,7 @@ def between(criterion, kernel, first, second, shares):
 
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
 shares = np.linspace(0, 1, 15)
-for ax, criterion in zip(axes, (ms.SmoothedSpan(), ms.LaplaceEvidence())):
+for ax, criterion in zip(axes, (gold2003.SmoothedSpan(), gold2003.LaplaceEvidence())):
     kernel, found = ends(criterion)
     order = sorted(found.optima, key=lambda optimum: criterion.cost(optimum.value))
     for number, other in enumerate(order[1:], 2):

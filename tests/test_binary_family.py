@@ -13,13 +13,8 @@ from scipy.stats import norm
 from test_likelihoods import expectations, grid
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.likelihoods import (
-    NormalizedHinge,
-    PolyaGammaLogistic,
-    SquaredHinge,
-    sites,
-    sites_by_autodiff,
-)
+from gpflow_bsvm.likelihoods import PolyaGammaLogistic, SquaredHinge, sites, sites_by_autodiff
+from gpflow_bsvm.papers.seeger2000 import NormalizedHinge
 
 PENALTIES = (0.3, 1.0, 2.0, 7.5)
 

@@ -6,7 +6,7 @@ import pytest
 from conftest import kernel_with_offset, make_data
 from scipy.optimize import minimize
 
-from gpflow_bsvm.model_selection import (
+from gpflow_bsvm.papers.gold2003 import (
     JaakkolaHaussler,
     LeaveOneOut,
     RadiusMargin,

@@ -22,7 +22,6 @@ from gpflow_bsvm.inference import (
     VEM,
     Adaptive,
     Gibbs,
-    StaticHMC,
     Streaming,
     cavi,
     samples,
@@ -31,6 +30,7 @@ from gpflow_bsvm.inference.checkpoint import Checkpoints
 from gpflow_bsvm.inference.encoding import decode, encode, types_of
 from gpflow_bsvm.likelihoods import Hinge
 from gpflow_bsvm.likelihoods.base import Sites
+from gpflow_bsvm.papers.gold2003 import StaticHMC
 
 MINIBATCHES = {"batch_size": 7, "max_steps": 50, "record_every": 10}
 ALGORITHMS = {

@@ -10,7 +10,9 @@ from reference import axis, log_evidence
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.likelihoods import Hinge, SquaredHinge
-from gpflow_bsvm.model_selection import (
+from gpflow_bsvm.model_selection import held_out_density, leave_one_out_density
+from gpflow_bsvm.models import BatchBSVM
+from gpflow_bsvm.papers.gold2003 import (
     GACV,
     HeldOutDensity,
     HingeSpan,
@@ -21,14 +23,11 @@ from gpflow_bsvm.model_selection import (
     SmoothedSpan,
     Span,
     VariationalBound,
-    held_out_density,
-    leave_one_out_density,
     left_out_margins,
     mode_of_gram,
     svm_mode,
 )
-from gpflow_bsvm.model_selection.slack import log_kappa
-from gpflow_bsvm.models import BatchBSVM
+from gpflow_bsvm.papers.gold2003.slack import log_kappa
 
 SLACKS = ("linear", "quadratic")
 

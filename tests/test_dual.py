@@ -10,7 +10,8 @@ from gpflow_bsvm.engine.line_search import Ascent
 from gpflow_bsvm.inference import CAVI, VEM
 from gpflow_bsvm.likelihoods import CrammerSinger, Hinge, Probit
 from gpflow_bsvm.likelihoods.base import Sites
-from gpflow_bsvm.models import BSVM, DualBSVM
+from gpflow_bsvm.models import BSVM
+from gpflow_bsvm.papers.wenzel2017 import DualBSVM
 
 
 @pytest.fixture(scope="module")

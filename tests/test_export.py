@@ -16,6 +16,7 @@ from what_is_saved import LABELS, classifier_of, exported, of_a_kernel_of_ones_o
 
 import gpflow_bsvm as gb
 from gpflow_bsvm import likelihoods as lik
+from gpflow_bsvm.papers import wenzel2017
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +55,7 @@ def test_exported_classifiers(rows, classifiers, tmp_path, name):
 def test_exported_models(rows, tmp_path):
     model = unwhitened(rows)
     model.mean_function = gpflow.functions.Constant(0.3)
-    dual = gb.models.DualBSVM(rows, ard(), lik.Hinge(), rows[0][:5].copy())
+    dual = wenzel2017.DualBSVM(rows, ard(), lik.Hinge(), rows[0][:5].copy())
     for number, one in enumerate((model, dual)):
         found = exported(one, tmp_path / str(number))
         p = found.predict_proba(rows[0])["probabilities"]

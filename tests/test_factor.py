@@ -11,7 +11,11 @@ from sklearn.gaussian_process import GaussianProcessClassifier, kernels
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.data.batch import Batch
-from gpflow_bsvm.engine.factored import (
+from gpflow_bsvm.inference import CAVI, ECM
+from gpflow_bsvm.likelihoods import CrammerSinger, Hinge, sites
+from gpflow_bsvm.models import BatchBSVM
+from gpflow_bsvm.papers.seeger2000 import FactorVGP, NestedLoop, NormalizedHinge
+from gpflow_bsvm.papers.seeger2000.factored import (
     LEAST_REST,
     FactoredGaussian,
     factored_bound,
@@ -21,9 +25,6 @@ from gpflow_bsvm.engine.factored import (
     scaled_bound,
     unscaled,
 )
-from gpflow_bsvm.inference import CAVI, ECM, NestedLoop
-from gpflow_bsvm.likelihoods import CrammerSinger, Hinge, NormalizedHinge, sites
-from gpflow_bsvm.models import BatchBSVM, FactorVGP
 
 N = 14
 #: As far as L-BFGS goes: it ends where rounding hides the next step.

@@ -16,7 +16,6 @@ from gpflow_bsvm.likelihoods import (
     CrammerSinger,
     Hinge,
     Hook,
-    NormalizedHinge,
     OneVsRest,
     PolyaGammaLogistic,
     Probit,
@@ -32,6 +31,7 @@ from gpflow_bsvm.likelihoods.hooks import (
     is_shift_invariant,
 )
 from gpflow_bsvm.likelihoods.labels import check_one_label, num_latents, with_both_classes
+from gpflow_bsvm.papers.seeger2000 import NormalizedHinge
 
 ONE_LABEL = [Hinge(), SquaredHinge(), NormalizedHinge(), PolyaGammaLogistic(), Probit()]
 CLASSES = [CrammerSinger(3), OneVsRest(3)]

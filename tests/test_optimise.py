@@ -6,7 +6,7 @@ import pytest
 from conftest import make_data
 from sklearn.exceptions import ConvergenceWarning
 
-from gpflow_bsvm.model_selection import (
+from gpflow_bsvm.papers.gold2003 import (
     GACV,
     Criterion,
     QuadraticLaplaceEvidence,

@@ -13,16 +13,9 @@ from sklearn.svm import SVC
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.likelihoods import Hinge, PolyaGammaLogistic, SquaredHinge
-from gpflow_bsvm.model_selection import (
-    GACV,
-    SmoothedSpan,
-    VariationalBound,
-    optimise,
-    plug_in,
-    start_from,
-    svm_mode,
-)
+from gpflow_bsvm.model_selection import plug_in, start_from
 from gpflow_bsvm.models import BSVM
+from gpflow_bsvm.papers.gold2003 import GACV, SmoothedSpan, VariationalBound, optimise, svm_mode
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ from sklearn.preprocessing import StandardScaler
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.likelihoods import CrammerSinger
+from gpflow_bsvm.papers import wistuba2018
 
 JITTER = 1e-6
 
@@ -114,7 +115,7 @@ def test_class_by_class_is_algorithm_1_in_its_printed_order(rho):
     kernel = {"variance": 2.0, "lengthscale": 6.0}
     paper = Algorithm1(X, y, X[::10], **kernel, in_turn=True)
     model = make("wistuba2018", **kernel, whiten=False)
-    printed = gb.inference.ClassByClass(max_steps=4, tol=0, learning_rate=rho)
+    printed = wistuba2018.ClassByClass(max_steps=4, tol=0, learning_rate=rho)
     history = printed.run(model, (X, y[:, None].astype(float)))
     for value in history.elbo:
         paper.iterate(rho)
@@ -178,7 +179,7 @@ def test_class_by_class_goes_on_from_where_it_was(tmp_path):
     X, y = digits()
     data, kernel = (X, y[:, None].astype(float)), {"variance": 2.0, "lengthscale": 6.0}
     one, two = (make("wistuba2018", **kernel) for _ in range(2))
-    printed = gb.inference.ClassByClass
+    printed = wistuba2018.ClassByClass
     whole = printed(max_steps=4, tol=0).run(one, data)
     printed(max_steps=2, tol=0).run(two, data, checkpoint=tmp_path)
     again = make("wistuba2018", **kernel)
@@ -214,7 +215,7 @@ def test_class_by_class_with_a_kernel_for_each_class():
         num_latent_gps=5,
     )
     for model in (shared, each):
-        gb.inference.ClassByClass(max_steps=2, tol=0).run(model, data)
+        wistuba2018.ClassByClass(max_steps=2, tol=0).run(model, data)
     assert_same_state(state(shared), state(each), 1e-8)
 
 
@@ -222,7 +223,7 @@ def test_class_by_class_refuses():
     X, y = digits()
     model = make("exact", variance=1.0, lengthscale=6.0)
     with pytest.raises(ValueError, match=r"no sites at held var.*bound=.wistuba2018.*one of CAVI"):
-        gb.inference.ClassByClass().run(model, (X, y[:, None].astype(float)))
+        wistuba2018.ClassByClass().run(model, (X, y[:, None].astype(float)))
     with pytest.raises(
         ValueError, match=r'only bound="wistuba2018" chooses a rival, not \'exact\''
     ):
@@ -233,7 +234,7 @@ def test_class_by_class_refuses():
         ({"learning_rate": 0.0}, r"learning_rate must be in \(0, 1\]"),
     ):
         with pytest.raises(ValueError, match=message):
-            gb.inference.ClassByClass(**bad)
+            wistuba2018.ClassByClass(**bad)
 
 
 def test_a_fit_that_finds_no_step_has_not_converged(monkeypatch):

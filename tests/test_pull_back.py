@@ -7,8 +7,8 @@ import tensorflow as tf
 from conftest import make_data
 from gpflow import kernels as k
 
-from gpflow_bsvm.model_selection import gram as module
-from gpflow_bsvm.model_selection.gram import pull_back
+from gpflow_bsvm.papers.gold2003 import gram as module
+from gpflow_bsvm.papers.gold2003.gram import pull_back
 
 pytestmark = pytest.mark.slow
 

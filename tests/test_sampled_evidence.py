@@ -11,13 +11,19 @@ from reference import log_evidence
 
 from gpflow_bsvm.engine.contracts import open_all
 from gpflow_bsvm.engine.projected_data import ProjectedData
-from gpflow_bsvm.inference import HMC, Gibbs, Samples, StaticHMC
-from gpflow_bsvm.inference.hmc import _number
+from gpflow_bsvm.inference import HMC, Gibbs, Samples
 from gpflow_bsvm.likelihoods import Hinge, PolyaGammaLogistic, SquaredHinge
-from gpflow_bsvm.model_selection import SampledEvidence, Span, mode_of_gram, optimise, svm_mode
-from gpflow_bsvm.model_selection.sampled import _error
-from gpflow_bsvm.model_selection.slack import log_kappa
 from gpflow_bsvm.models import BatchBSVM, LinearBSVM
+from gpflow_bsvm.papers.gold2003 import (
+    SampledEvidence,
+    Span,
+    StaticHMC,
+    mode_of_gram,
+    optimise,
+    svm_mode,
+)
+from gpflow_bsvm.papers.gold2003.sampled import _error
+from gpflow_bsvm.papers.gold2003.slack import log_kappa
 
 TINY = {
     2: (np.array([[0.0], [0.8]]), np.array([[1.0], [0.0]])),
@@ -126,8 +132,8 @@ def test_trajectories_are_a_quarter_of_a_period_long():
     how, given = StaticHMC()._how(), StaticHMC(leapfrog_steps=7, step_size=1.0)._how()
     sizes = np.array([1.0, np.pi / 30, 0.1, 0.01, 1e-4, 1e-300])
     expected = [15, 15, 15, 157, 500, 500]
-    assert [int(_number(how, tf.constant(size, tf.float64))) for size in sizes] == expected
-    assert [int(_number(given, tf.constant(size, tf.float64))) for size in sizes] == [7] * 6
+    assert [int(how.number(tf.constant(size, tf.float64))) for size in sizes] == expected
+    assert [int(given.number(tf.constant(size, tf.float64))) for size in sizes] == [7] * 6
     np.testing.assert_allclose(given.step_size, np.pi / 14)
 
 

@@ -28,6 +28,7 @@ from gpflow_bsvm.engine.statistics import compiled_marginals
 from gpflow_bsvm.engine.structure import structure_of
 from gpflow_bsvm.inference import CAVI, SVI
 from gpflow_bsvm.models.linear import WeightKernel
+from gpflow_bsvm.papers import seeger2000, wenzel2017
 from gpflow_bsvm.saving import registry
 
 
@@ -134,7 +135,7 @@ LIKELIHOODS = {
     "hinge": lambda: lik.Hinge(3.0, "augmented", normalizer=True),
     "wenzel": lambda: lik.Hinge(link="wenzel2017"),
     "squared": lambda: lik.SquaredHinge(0.7, normalizer=True),
-    "normalized": lambda: lik.NormalizedHinge(1.5),
+    "normalized": lambda: seeger2000.NormalizedHinge(1.5),
     "probit": lambda: lik.Probit(quadrature=gpflow.quadrature.NDiagGHQuadrature(1, 7)),
     "logistic": lambda: lik.PolyaGammaLogistic(),
     "levels": lambda: lik.LevelHinge(2.0, levels=lik.location_spread(5, 0.3), normalizer=True),
@@ -243,7 +244,7 @@ def test_models(rows, again, make):
 
 @pytest.mark.slow
 def test_dual_model(rows, again):
-    model = gb.models.DualBSVM(rows, ard(), lik.Hinge(bound="augmented"), rows[0][:5].copy())
+    model = wenzel2017.DualBSVM(rows, ard(), lik.Hinge(bound="augmented"), rows[0][:5].copy())
     model.update_sites(1)
     other = again(model)
     assert_same(model, other, rows[0])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from conftest import make_data
 
-from gpflow_bsvm.model_selection import (
+from gpflow_bsvm.papers.gold2003 import (
     GACV,
     Criterion,
     Gradient,
@@ -17,9 +17,9 @@ from gpflow_bsvm.model_selection import (
     random_starts,
     svm_mode,
 )
-from gpflow_bsvm.model_selection.ascent import ascend
-from gpflow_bsvm.model_selection.search import Look
-from gpflow_bsvm.model_selection.walk import walk
+from gpflow_bsvm.papers.gold2003.ascent import ascend
+from gpflow_bsvm.papers.gold2003.search import Look
+from gpflow_bsvm.papers.gold2003.walk import walk
 
 BEST = np.array([0.7, -0.4, 0.9, 0.5])
 WEIGHTS = ((1.0, 1.0, 1.0, 1.0), (1.0, 30.0, 0.1, 5.0))

@@ -13,8 +13,9 @@ from sklearn.svm import SVC
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.inference import ECM
-from gpflow_bsvm.likelihoods import Hinge, NormalizedHinge
-from gpflow_bsvm.model_selection import (
+from gpflow_bsvm.likelihoods import Hinge
+from gpflow_bsvm.models import BatchBSVM
+from gpflow_bsvm.papers.gold2003 import (
     GACV,
     LaplaceEvidence,
     LeaveOneOut,
@@ -23,8 +24,8 @@ from gpflow_bsvm.model_selection import (
     mode_of_model,
     svm_mode,
 )
-from gpflow_bsvm.model_selection.mode import _weights_of
-from gpflow_bsvm.models import BatchBSVM
+from gpflow_bsvm.papers.gold2003.mode import _weights_of
+from gpflow_bsvm.papers.seeger2000 import NormalizedHinge
 
 SLACKS = ("linear", "quadratic")
 

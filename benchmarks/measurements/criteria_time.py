@@ -16,7 +16,7 @@ from functools import partial
 
 import gpflow
 
-from gpflow_bsvm import model_selection as ms
+from gpflow_bsvm.papers import gold2003
 
 from ._common import standardised
 
@@ -24,8 +24,8 @@ SIZES = (50, 100, 200, 400, 800, 1600)
 LARGEST_LEFT_OUT = 200
 LARGEST_BOUND = 400
 CRITERIA = {
-    "linear": (ms.GACV(), ms.HingeSpan(), ms.LaplaceEvidence()),
-    "quadratic": (ms.SmoothedSpan(), ms.QuadraticLaplaceEvidence()),
+    "linear": (gold2003.GACV(), gold2003.HingeSpan(), gold2003.LaplaceEvidence()),
+    "quadratic": (gold2003.SmoothedSpan(), gold2003.QuadraticLaplaceEvidence()),
 }
 
 
@@ -45,17 +45,17 @@ def _all(kernel: gpflow.kernels.Kernel, data: tuple) -> Iterator[tuple[str, int,
     n = len(data[0])
     for slack, criteria in CRITERIA.items():
         times = 3 if n < 800 else 1
-        mode, seconds = _least(partial(ms.svm_mode, kernel, data, 1.0, slack=slack), times)
+        mode, seconds = _least(partial(gold2003.svm_mode, kernel, data, 1.0, slack=slack), times)
         support = len(mode.support)
         yield f"machine, {slack} slack", support, seconds
         for criterion in criteria:
             name = f"{type(criterion).__name__}, given the machine"
             yield name, support, _least(partial(criterion.of_mode, mode), times)[1]
         if n <= LARGEST_LEFT_OUT:
-            left_out = _least(partial(ms.left_out_margins, mode), repeats=1)[1]
+            left_out = _least(partial(gold2003.left_out_margins, mode), repeats=1)[1]
             yield f"leave-one-out, {slack} slack, given the machine", support, left_out
     if n <= LARGEST_BOUND:
-        bound = partial(ms.VariationalBound(), kernel, data, 1.0)
+        bound = partial(gold2003.VariationalBound(), kernel, data, 1.0)
         yield "VariationalBound", n, _least(bound, repeats=2)[1]
 
 

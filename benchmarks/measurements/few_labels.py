@@ -22,6 +22,7 @@ import gpflow_bsvm as gb
 from gpflow_bsvm import likelihoods
 from gpflow_bsvm.active.kernels import set_prior
 from gpflow_bsvm.inference import CAVI, VEM
+from gpflow_bsvm.papers import seeger2000
 from gpflow_bsvm.prediction import leave_one_out_density
 
 from ._common import numbered, scores, usual_kernel
@@ -56,7 +57,8 @@ def run() -> Iterator[dict]:
 
 def _fitted(kind: str, C: int, way: str, Z: np.ndarray, data: tuple) -> gb.models.BSVM:
     num = MANY[kind] * C if C > 2 else TWO[kind]
-    likelihood = getattr(likelihoods, kind)(*([C] if C > 2 else []))
+    home = seeger2000 if kind == "NormalizedHinge" else likelihoods
+    likelihood = getattr(home, kind)(*([C] if C > 2 else []))
     kernel = usual_kernel(Z.shape[1])
     if way != "vem":
         penalty = float(likelihood.penalty.numpy())

@@ -248,6 +248,10 @@ def likelihood_of(case: Case, num_classes: int) -> Any:
     several = (num_classes,) if case.likelihood in SEVERAL else ()
     if name == "Probit":
         return own.Probit()
+    if name == "NormalizedHinge":
+        from gpflow_bsvm.papers.seeger2000 import NormalizedHinge
+
+        return NormalizedHinge(case.penalty)
     return getattr(own, name)(*several, penalty=case.penalty, **how)
 
 
@@ -256,6 +260,7 @@ def model_of(case: Case, X: np.ndarray, Y: np.ndarray) -> Any:
     import gpflow
 
     import gpflow_bsvm as gb
+    from gpflow_bsvm.papers import seeger2000, wenzel2017
 
     random = np.random.default_rng([case.seed, 2])
     classes = max(2, int(Y.max()) + 1) + (case.seed % 40 == 0)
@@ -275,10 +280,10 @@ def model_of(case: Case, X: np.ndarray, Y: np.ndarray) -> Any:
         return gb.models.BatchBSVM((X, Y), kernel, likelihood, **how)
     if case.model == "FactorVGP":
         how.pop("num_latent_gps")
-        return gb.models.FactorVGP((X, Y), kernel, likelihood, rank=min(3, case.n), **how)
+        return seeger2000.FactorVGP((X, Y), kernel, likelihood, rank=min(3, case.n), **how)
     Z = X[random.permutation(case.n)[: case.m]].astype(float)
     if case.model == "DualBSVM":
-        return gb.models.DualBSVM((X, Y), kernel, likelihood, Z, **how)
+        return wenzel2017.DualBSVM((X, Y), kernel, likelihood, Z, **how)
     inducing: Any = Z
     if case.model == "separate":
         kernel = gpflow.kernels.SeparateIndependent(
@@ -294,6 +299,7 @@ def fit(case: Case, X: np.ndarray, Y: np.ndarray, weight: np.ndarray | None) -> 
     """:return: the fitted model and what its history promises."""
     import gpflow_bsvm as gb
     from gpflow_bsvm import inference as i
+    from gpflow_bsvm.papers import seeger2000
 
     if case.algorithm == "classifier":
         made = gb.BSVMClassifier(num_inducing=case.m, random_state=0)
@@ -315,7 +321,7 @@ def fit(case: Case, X: np.ndarray, Y: np.ndarray, weight: np.ndarray | None) -> 
         "VEM": lambda: i.VEM(max_steps=6),
         "ML2": lambda: i.ML2(**minibatches),
         "ECM": lambda: i.ECM(max_steps=50),
-        "NestedLoop": lambda: i.NestedLoop(max_steps=2, inner_iterations=100),
+        "NestedLoop": lambda: seeger2000.NestedLoop(max_steps=2, inner_iterations=100),
         "Streaming": lambda: i.Streaming(max_steps=50),
     }
     if case.algorithm == "fit":

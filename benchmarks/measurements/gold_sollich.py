@@ -34,7 +34,8 @@ from sklearn.svm import SVC
 
 import gpflow_bsvm as gb
 from gpflow_bsvm import model_selection as ms
-from gpflow_bsvm.inference import StaticHMC
+from gpflow_bsvm.papers import gold2003
+from gpflow_bsvm.papers.gold2003 import StaticHMC
 
 from ._gold_sollich_data import SIZES, Split, split
 from ._kept import Kept
@@ -51,12 +52,12 @@ SAMPLER = StaticHMC(num_draws=200, burn_in=150, leapfrog_steps=15)
 WALKED, WALK_EVALUATIONS = "crabs", 200
 NOT_IN_THE_PAPER = "waveform"
 
-CRITERIA: dict[str, ms.ModeCriterion] = {
-    "laplace": ms.LaplaceEvidence(),
-    "laplace_quadratic": ms.QuadraticLaplaceEvidence(),
-    "gacv": ms.GACV(),
-    "hinge_span": ms.HingeSpan(),
-    "smoothed_span": ms.SmoothedSpan(),
+CRITERIA: dict[str, gold2003.ModeCriterion] = {
+    "laplace": gold2003.LaplaceEvidence(),
+    "laplace_quadratic": gold2003.QuadraticLaplaceEvidence(),
+    "gacv": gold2003.GACV(),
+    "hinge_span": gold2003.HingeSpan(),
+    "smoothed_span": gold2003.SmoothedSpan(),
 }
 #: Section 4.3.
 RANGES = {
@@ -104,7 +105,7 @@ def start_of(number: int, num_features: int) -> tuple[gpflow.kernels.Kernel, flo
     kernel = _kernel(np.full(num_features, num_features**0.5))
     if number == SENSIBLE:
         return kernel, 1.0
-    values = ms.random_starts(kernel, 1.0, 1, ranges=RANGES, seed=number)[0]
+    values = gold2003.random_starts(kernel, 1.0, 1, ranges=RANGES, seed=number)[0]
     penalty = float(values.pop("penalty"))
     multiple_assign(kernel, values)
     return kernel, penalty
@@ -115,24 +116,24 @@ def _kernel(lengthscales: np.ndarray) -> gpflow.kernels.Kernel:
     return smooth + gpflow.kernels.Constant(0.1)
 
 
-def _searched(criterion: ms.ModeCriterion) -> Callable:
+def _searched(criterion: gold2003.ModeCriterion) -> Callable:
     def fit(data: Split, start: int) -> Iterator[dict]:
         kernel, penalty = start_of(start, data.X.shape[1])
         penalty = penalty if criterion.looks_at_penalty else 1.0
         how = {"method": "L-BFGS-B", "max_evaluations": MOST_EVALUATIONS}
-        found = ms.optimise(criterion, kernel, data[:2], penalty, **how)
+        found = gold2003.optimise(criterion, kernel, data[:2], penalty, **how)
         yield _found(criterion.slack, kernel, data, found)
 
     return fit
 
 
-def _walked(criterion: ms.ModeCriterion) -> Callable:
+def _walked(criterion: gold2003.ModeCriterion) -> Callable:
     """The paper's: from l_a = k0 = C = 1, koff = .1, and another way for each number."""
 
     def fit(data: Split, start: int) -> Iterator[dict]:
         kernel = _kernel(np.ones(data.X.shape[1]))
         how = {"method": "random-walk", "max_evaluations": WALK_EVALUATIONS, "seed": start}
-        found = ms.optimise(criterion, kernel, data[:2], 1.0, **how)
+        found = gold2003.optimise(criterion, kernel, data[:2], 1.0, **how)
         yield _found(criterion.slack, kernel, data, found)
 
     return fit
@@ -141,14 +142,16 @@ def _walked(criterion: ms.ModeCriterion) -> Callable:
 def _ascent(data: Split, start: int) -> Iterator[dict]:
     """The paper's gradient ascent, on far fewer draws than its 40 000."""
     kernel, penalty = start_of(start, data.X.shape[1])
-    criterion = ms.SampledEvidence(sampler=SAMPLER)
+    criterion = gold2003.SampledEvidence(sampler=SAMPLER)
     how = {"method": "gradient-ascent", "max_evaluations": MOST_EVALUATIONS}
-    found = ms.optimise(criterion, kernel, data[:2], penalty, **how)
+    found = gold2003.optimise(criterion, kernel, data[:2], penalty, **how)
     yield _found("linear", kernel, data, found)
 
 
-def _found(slack: str, kernel: gpflow.kernels.Kernel, data: Split, found: ms.Selection) -> dict:
-    mode = ms.svm_mode(kernel, data[:2], found.penalty, slack=slack)
+def _found(
+    slack: str, kernel: gpflow.kernels.Kernel, data: Split, found: gold2003.Selection
+) -> dict:
+    mode = gold2003.svm_mode(kernel, data[:2], found.penalty, slack=slack)
     f = mode.predict(kernel, data.X, data.X_test)
     about = {"value": found.best.value, "evaluations": found.best.evaluations}
     return {"error": _error(data, f), **about}

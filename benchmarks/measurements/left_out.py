@@ -20,6 +20,7 @@ import gpflow
 import numpy as np
 
 from gpflow_bsvm import model_selection as ms
+from gpflow_bsvm.papers import gold2003
 
 from ._common import standardised
 
@@ -31,11 +32,15 @@ SCALES = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
 PENALTIES = (0.1, 1.0, 10.0, 100.0, 1000.0)
 
 #: What is computed of a machine, by the name of its column.
-OF_LINEAR = {"gacv": ms.GACV(), "hinge_span": ms.HingeSpan(), "laplace": ms.LaplaceEvidence()}
+OF_LINEAR = {
+    "gacv": gold2003.GACV(),
+    "hinge_span": gold2003.HingeSpan(),
+    "laplace": gold2003.LaplaceEvidence(),
+}
 OF_QUADRATIC = {
-    "span": ms.Span(),
-    "smoothed_span": ms.SmoothedSpan(),
-    "laplace_quadratic": ms.QuadraticLaplaceEvidence(),
+    "span": gold2003.Span(),
+    "smoothed_span": gold2003.SmoothedSpan(),
+    "laplace_quadratic": gold2003.QuadraticLaplaceEvidence(),
 }
 
 
@@ -69,9 +74,9 @@ def _split(name: str) -> Split:
 
 
 def _linear(kernel: gpflow.kernels.Kernel, split: Split, penalty: float) -> dict:
-    mode = ms.svm_mode(kernel, split.data, penalty)
-    margins, z = ms.left_out_margins(mode), mode.y * mode.latent
-    drop = z - ms.HingeSpan().left_out_margins(mode)
+    mode = gold2003.svm_mode(kernel, split.data, penalty)
+    margins, z = gold2003.left_out_margins(mode), mode.y * mode.latent
+    drop = z - gold2003.HingeSpan().left_out_margins(mode)
     return {
         "loo": (margins <= 0).mean(),
         "loo_hinge": np.maximum(1 - margins, 0).mean(),
@@ -82,9 +87,9 @@ def _linear(kernel: gpflow.kernels.Kernel, split: Split, penalty: float) -> dict
 
 
 def _quadratic(kernel: gpflow.kernels.Kernel, split: Split, penalty: float) -> dict:
-    mode = ms.svm_mode(kernel, split.data, penalty, slack="quadratic")
+    mode = gold2003.svm_mode(kernel, split.data, penalty, slack="quadratic")
     return {
-        "loo_quadratic": (ms.left_out_margins(mode) <= 0).mean(),
+        "loo_quadratic": (gold2003.left_out_margins(mode) <= 0).mean(),
         "error_quadratic": _error(mode, kernel, split),
         **{key: of.of_mode(mode) for key, of in OF_QUADRATIC.items()},
     }
@@ -92,7 +97,7 @@ def _quadratic(kernel: gpflow.kernels.Kernel, split: Split, penalty: float) -> d
 
 def _bayesian(kernel: gpflow.kernels.Kernel, split: Split, penalty: float) -> dict:
     """Of one fit, as `VariationalBound` (with kappa) and `LeaveOneOutDensity` make one each."""
-    model = ms.VariationalBound().fitted(kernel, split.data, penalty)
+    model = gold2003.VariationalBound().fitted(kernel, split.data, penalty)
     f = model.predict_f(split.X_test[:TEST_ROWS])[0].numpy()[:, 0]
     return {
         "bound": float(model.elbo()) / ROWS,
@@ -101,6 +106,6 @@ def _bayesian(kernel: gpflow.kernels.Kernel, split: Split, penalty: float) -> di
     }
 
 
-def _error(mode: ms.Mode, kernel: gpflow.kernels.Kernel, split: Split) -> float:
+def _error(mode: gold2003.Mode, kernel: gpflow.kernels.Kernel, split: Split) -> float:
     f = mode.predict(kernel, split.data[0], split.X_test[:TEST_ROWS])
     return float((f * split.y_test[:TEST_ROWS] <= 0).mean())

@@ -40,8 +40,9 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.svm import SVC
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.inference import CAVI, VEM, NestedLoop
-from gpflow_bsvm.likelihoods import NormalizedHinge
+from gpflow_bsvm.inference import CAVI, VEM
+from gpflow_bsvm.papers import gold2003, seeger2000
+from gpflow_bsvm.papers.seeger2000 import NestedLoop, NormalizedHinge
 
 from ._kept import Kept
 from ._seeger_data import SIZES, Split, split
@@ -107,7 +108,7 @@ def _variational(of: Split, logistic: bool = False, nugget: float = NUGGET) -> I
     """The paper's method, and the mode at its kernel."""
     likelihood = Logistic() if logistic else NormalizedHinge(1.0)
     gpflow.set_trainable(likelihood, False)
-    model = gb.models.FactorVGP(of.data, _kernel(of.X.shape[1], nugget), likelihood, rank=RANK)
+    model = seeger2000.FactorVGP(of.data, _kernel(of.X.shape[1], nugget), likelihood, rank=RANK)
     loop = LOOP if len(of.X) <= FEW_ROWS else SHORT_LOOP
     history = loop.run(model, progress=False)
     yield _learned(of, model, history) | {"converged": history.converged}
@@ -137,7 +138,7 @@ def _learned(of: Split, model: gpflow.models.GPModel, history: gb.inference.Hist
 
 
 def _plugged(of: Split, kernel: Kernel) -> dict:
-    mode = gb.model_selection.svm_mode(kernel, of.data, 1.0)
+    mode = gold2003.svm_mode(kernel, of.data, 1.0)
     f = mode.predict(kernel, of.X, of.X_test)
     return _counted(of, f) | {"support": len(mode.support)}
 
@@ -191,14 +192,14 @@ def _rank(nugget: float, rank: int) -> Iterator[dict]:
     of, kernel, likelihood = _on_crabs(nugget)
     full = gb.models.BatchBSVM(of.data, kernel, likelihood)
     CAVI(tol=1e-8).run(full, progress=False)
-    model = gb.models.FactorVGP(of.data, kernel, likelihood, rank=rank)
+    model = seeger2000.FactorVGP(of.data, kernel, likelihood, rank=rank)
     elbo = NestedLoop(inner_tol=1e-8, inner_iterations=300).run(model, progress=False).elbo[-1]
     yield {"elbo": elbo, "best": float(full.elbo())}
 
 
 def _inner(method: str) -> Iterator[dict]:
     of, kernel, likelihood = _on_crabs(NUGGET)
-    model = gb.models.FactorVGP(of.data, kernel, likelihood, rank=RANK)
+    model = seeger2000.FactorVGP(of.data, kernel, likelihood, rank=RANK)
     what = model.training_loss, model.trainable_variables
     found = gpflow.optimizers.Scipy().minimize(*what, method=method, options={"maxiter": 100})
     yield {"evaluations": found.nfev, "elbo": -float(found.fun)}

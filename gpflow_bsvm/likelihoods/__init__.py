@@ -9,7 +9,6 @@ from .hooks import Hook, has_hook
 from .labels import signs
 from .level_hinge import LevelHinge, OneVsRestLevelHinge
 from .levels import Levels, independent, location, location_spread, smooth
-from .normalized_hinge import NormalizedHinge
 from .one_vs_rest import OneVsRest
 from .penalty import Bound
 
@@ -23,7 +22,6 @@ __all__ = [
     "Hook",
     "LevelHinge",
     "Levels",
-    "NormalizedHinge",
     "OneVsRest",
     "OneVsRestLevelHinge",
     "PolyaGammaLogistic",

@@ -19,7 +19,6 @@ from ..data.checks import check_inputs
 from ..likelihoods import SquaredHinge
 from ..likelihoods.penalty import check_penalty
 from .gram import gram_matrix
-from .optimise import Selection
 
 
 @dataclass(frozen=True)
@@ -53,7 +52,8 @@ def plug_in(fitted: Any, *, rbf: bool = False, **options: Any) -> SVC | Pipeline
 
     :param fitted: a `BSVMClassifier`, whose scaling of X the SVC shares; or a `BSVM`, `BatchBSVM`,
         `LinearBSVM` or other model of GPflow's with a kernel and a likelihood with a penalty; or
-        what `optimise` found by a criterion of linear slack. The kernel is copied.
+        what another search found, with `kernel`, `penalty` and `slack`,
+        "linear". The kernel is copied.
     :param rbf: give LibSVM its own kernel, with gamma = 1 / (2 lengthscale^2) and C = penalty times
         variance: faster, for `SquaredExponential` of one lengthscale only.
     :param options: of SVC, such as `probability` or `cache_size`.
@@ -65,7 +65,7 @@ def plug_in(fitted: Any, *, rbf: bool = False, **options: Any) -> SVC | Pipeline
     if hasattr(fitted, "get_params"):
         check_is_fitted(fitted)
     model, scaler = getattr(fitted, "model_", fitted), getattr(fitted, "scaler_", None)
-    kernel, penalty = _of_selection(fitted) if isinstance(fitted, Selection) else _parts(model)
+    kernel, penalty = _of_machine(fitted) if hasattr(fitted, "slack") else _parts(model)
     if not rbf:
         return SVC(kernel=Gram(gpflow.utilities.deepcopy(kernel), scaler), C=penalty, **options)
     gamma, variance = _as_rbf(kernel)
@@ -73,7 +73,7 @@ def plug_in(fitted: Any, *, rbf: bool = False, **options: Any) -> SVC | Pipeline
     return svc if scaler is None else make_pipeline(FrozenEstimator(scaler), svc)
 
 
-def _of_selection(found: Selection) -> tuple[Kernel, float]:
+def _of_machine(found: Any) -> tuple[Kernel, float]:
     if found.slack != "linear":
         raise ValueError(
             f"SVC has linear slack, and the criterion was of {found.slack} slack: machine(data) of "
@@ -89,13 +89,13 @@ def _parts(model: Any) -> tuple[Kernel, float]:
     kernel = kernel.kernel if isinstance(kernel, SharedIndependent) else kernel
     if not isinstance(kernel, Kernel) or not hasattr(likelihood, "penalty"):
         raise TypeError(
-            "expected a BSVMClassifier, what optimise returned, or a model with a kernel and a "
+            "expected a BSVMClassifier, what a search returned, or a model with a kernel and a "
             f"likelihood with a penalty, such as Hinge; got {type(model).__name__} with likelihood "
             f"{type(likelihood).__name__}"
         )
     if isinstance(likelihood, SquaredHinge):
         raise ValueError(
-            "SVC has linear slack: for SquaredHinge(penalty) use gpflow_bsvm.model_selection."
+            "SVC has linear slack: for SquaredHinge(penalty) use gpflow_bsvm.papers.gold2003."
             "svm_mode(kernel, data, 2 * penalty, slack='quadratic') and its predict"
         )
     mean_function = getattr(model, "mean_function", None)

@@ -1,9 +1,7 @@
 """Models: where q lives, and how x is projected."""
 
 from .batch import BatchBSVM
-from .dual import DualBSVM
-from .factor import FactorVGP
 from .linear import LinearBSVM
 from .sparse import BSVM
 
-__all__ = ["BSVM", "BatchBSVM", "DualBSVM", "FactorVGP", "LinearBSVM"]
+__all__ = ["BSVM", "BatchBSVM", "LinearBSVM"]

@@ -17,6 +17,7 @@ from .. import deep, inference, likelihoods, models
 from ..estimators import BSVMClassifier
 from ..likelihoods import crammer_singer, hinge, levels
 from ..models import linear
+from ..papers import gold2003, seeger2000, wenzel2017, wistuba2018
 from .recipes import Argument, Recipe, fields, is_a, is_positive, recipes, same
 
 
@@ -85,7 +86,7 @@ def _likelihoods() -> dict[str, Recipe]:
     classes = "num_classes invlink"
     return {
         **recipes(likelihoods, "Hinge SquaredHinge", same(f"{binary} {penalized}")),
-        **recipes(likelihoods, "NormalizedHinge", same(f"{binary} penalty")),
+        **recipes(seeger2000, "NormalizedHinge", same(f"{binary} penalty")),
         **recipes(likelihoods, "Probit PolyaGammaLogistic", same(binary)),
         **recipes(likelihoods, "CrammerSinger OneVsRest", same(f"num_classes {penalized}")),
         **recipes(likelihoods, "LevelHinge", same(f"levels link {penalized}")),
@@ -107,13 +108,16 @@ def _likelihoods() -> dict[str, Recipe]:
 
 def _plain() -> dict[str, Recipe]:
     """Dataclasses and NamedTuples, which are their fields."""
-    algorithms = "CAVI ClassByClass VEM SVI ML2 ECM NestedLoop Gibbs HMC StaticHMC"
+    algorithms = "CAVI VEM SVI ML2 ECM Gibbs HMC"
     homes: dict[ModuleType, str] = {
         hinge: "ExactHinge AugmentedHinge ExactSquaredHinge",
         crammer_singer: "ExactMaximum AugmentedMaximum Wistuba2018",
         levels: "Levels LocationSpread Smooth",
         inference: f"{algorithms} Adaptive Constant RobbinsMonro History",
         likelihoods: "Sites",
+        gold2003: "StaticHMC",
+        seeger2000: "NestedLoop",
+        wistuba2018: "ClassByClass",
     }
     found: dict[str, Recipe] = {}
     for home, names in homes.items():
@@ -136,6 +140,7 @@ def _models() -> dict[str, Recipe]:
         num_features=lambda model: model.inducing_variable.num_inputs,
         bias=lambda model: bool(model.kernel.bias),
     )
+    of_points = same(f"data {prior} inducing_variable")
     of_rank = same("data kernel likelihood rank mean_function")
     kernel, sites = {"kernel": is_a(linear.WeightKernel)}, {"sites": is_a(likelihoods.Sites)}
     whiten = {"whiten": is_a(bool)}
@@ -146,8 +151,8 @@ def _models() -> dict[str, Recipe]:
         **recipes(models, "BSVM", same(f"{prior} inducing_variable {q}"), **jitter),
         **recipes(models, "LinearBSVM", of_weights, **kernel, **points, **jitter),
         **recipes(models, "BatchBSVM", same(f"data {prior}"), **points, **whiten, **number),
-        **recipes(models, "DualBSVM", same(f"data {prior} inducing_variable"), **sites, **number),
-        **recipes(models, "FactorVGP", of_rank, **points, **number),
+        **recipes(wenzel2017, "DualBSVM", of_points, **sites, **number),
+        **recipes(seeger2000, "FactorVGP", of_rank, **points, **number),
     }
 
 

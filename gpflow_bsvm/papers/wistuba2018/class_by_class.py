@@ -9,20 +9,20 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 from gpflow.likelihoods import Likelihood
 
-from ..checks import check_elbo, check_number, check_whole
-from ..data.passes import map_over, sum_over
-from ..data.passes import total as total_of
-from ..data.sources import Source
-from ..engine.contracts import Model
-from ..engine.natural import Gaussian, Natural, blend, compiled_solve, solve
-from ..engine.projected_data import ProjectedData
-from ..engine.projection import Features, Projected
-from ..engine.shared_graph import Compiled
-from ..engine.statistics import marginals_of_f, sum_sites
-from ..likelihoods.base import Sites
-from ..likelihoods.hooks import Hook
-from .algorithm import Algorithm, Run, Step
-from .schedules import Schedule, check_schedule, rates
+from ...checks import check_elbo, check_number, check_whole
+from ...data.passes import map_over, sum_over
+from ...data.passes import total as total_of
+from ...data.sources import Source
+from ...engine.contracts import Model
+from ...engine.natural import Gaussian, Natural, blend, compiled_solve, solve
+from ...engine.projected_data import ProjectedData
+from ...engine.projection import Features, Projected
+from ...engine.shared_graph import Compiled
+from ...engine.statistics import marginals_of_f, sum_sites
+from ...inference.algorithm import Algorithm, Run, Step
+from ...inference.schedules import Schedule, check_schedule, rates
+from ...likelihoods.base import Sites
+from ...likelihoods.hooks import Hook
 
 
 @dataclass(frozen=True)

@@ -21,11 +21,11 @@ import tensorflow as tf
 from check_shapes import check_shapes
 from gpflow.likelihoods import Likelihood
 
-from ..data.batch import Batch
-from ..likelihoods import sites
-from .hyperparameters import differentiable
-from .projection import Prior, prior_factor
-from .shared_graph import Compiled
+from ...data.batch import Batch
+from ...engine.hyperparameters import differentiable
+from ...engine.projection import Prior, prior_factor
+from ...engine.shared_graph import Compiled
+from ...likelihoods import sites
 
 #: Least u_n. At 1e-14, where an optimiser of log u_n comes to, F is wrong by 1e-3.
 LEAST_REST = 1e-6

@@ -14,20 +14,20 @@ from gpflow.kernels import Kernel
 from gpflow.models.util import inducingpoint_wrapper
 from gpflow.posteriors import BasePosterior, PrecomputeCacheType
 
-from ..checks import check_whole
-from ..data.batch import Batch
-from ..data.checks import check_data
-from ..data.sources import ArraySource
-from ..engine.contracts import check_width, chunk_rows, jitter_of, shares_shifts
-from ..engine.e_step import SiteAscent
-from ..engine.m_step import site_bound
-from ..engine.natural import Natural, gaussian, to_mean_and_root
-from ..engine.projection import look_at
-from ..engine.statistics import sum_sites
-from ..likelihoods.base import Sites
-from ..likelihoods.labels import num_latents
-from .features import SparseFeatures
-from .sparse import BSVM
+from ...checks import check_whole
+from ...data.batch import Batch
+from ...data.checks import check_data
+from ...data.sources import ArraySource
+from ...engine.contracts import check_width, chunk_rows, jitter_of, shares_shifts
+from ...engine.e_step import SiteAscent
+from ...engine.m_step import site_bound
+from ...engine.natural import Natural, gaussian, to_mean_and_root
+from ...engine.projection import look_at
+from ...engine.statistics import sum_sites
+from ...likelihoods.base import Sites
+from ...likelihoods.labels import num_latents
+from ...models.features import SparseFeatures
+from ...models.sparse import BSVM
 
 
 class DualBSVM(SparseFeatures, gpflow.models.GPModel, gpflow.models.InternalDataTrainingLossMixin):

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import tensorflow as tf
 
-from ..checks import check_number
+from ...checks import check_number
 from .criterion import ModeCriterion, Seen, taken
 from .slack import log_kappa
 

@@ -9,10 +9,10 @@ from check_shapes import inherit_check_shapes
 from gpflow.base import TensorType
 from scipy.special import roots_legendre
 
-from .base import VARIANCE_FLOOR
-from .binary import BinaryLikelihood, expected_ramp, normal_pdf
-from .labels import signs
-from .penalty import make_penalty
+from ...likelihoods.base import VARIANCE_FLOOR
+from ...likelihoods.binary import BinaryLikelihood, expected_ramp, normal_pdf
+from ...likelihoods.labels import signs
+from ...likelihoods.penalty import make_penalty
 
 #: Standard deviations beyond which a normal tail does not count, and nodes of each smooth part.
 _REACH, _NODES = 8.5, 40

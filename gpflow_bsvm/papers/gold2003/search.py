@@ -12,8 +12,8 @@ from gpflow.base import AnyNDArray
 from gpflow.kernels import Kernel
 from gpflow.utilities import multiple_assign
 
-from ..data.checks import check_data
-from ..likelihoods import Hinge
+from ...data.checks import check_data
+from ...likelihoods import Hinge
 from .criterion import Criterion
 from .gram import trainable
 from .mode import svm_mode

@@ -15,15 +15,16 @@ from gpflow.base import AnyNDArray
 from gpflow.kernels import Kernel
 from sklearn.exceptions import ConvergenceWarning
 
-from ..checks import check_choice
-from ..data.checks import check_data
-from ..engine.natural import compiled_solve
-from ..likelihoods import Hinge
-from ..likelihoods.labels import check_binary_labels
-from ..likelihoods.penalty import check_penalty
-from ..models import BatchBSVM
+from ...checks import check_choice
+from ...data.checks import check_data
+from ...engine.natural import compiled_solve
+from ...likelihoods import Hinge
+from ...likelihoods.labels import check_binary_labels
+from ...likelihoods.penalty import check_penalty
+from ...model_selection.gram import gram_matrix
+from ...models import BatchBSVM
 from .active_set import Dual, Point, refine, solve
-from .gram import check_gram, check_positive, gram_matrix
+from .gram import check_gram, check_positive
 from .slack import SLACKS, losses
 
 #: A violation of the conditions of optimality above this, in units of the margin, is told.

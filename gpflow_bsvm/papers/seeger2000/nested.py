@@ -9,11 +9,16 @@ from typing import Any, ClassVar, NamedTuple
 import tensorflow as tf
 from gpflow.base import AnyNDArray
 
-from ..checks import check_choice, check_number, check_whole
-from ..data.checks import check_weights
-from ..data.sources import ArraySource, Source
-from ..engine.contracts import Model, jitter_of
-from ..engine.factored import (
+from ...checks import check_choice, check_number, check_whole
+from ...data.checks import check_weights
+from ...data.sources import ArraySource, Source
+from ...engine.contracts import Model, jitter_of
+from ...engine.hyperparameters import Hyperparameters, Plan
+from ...engine.quasi_newton import QuasiNewton, maximise
+from ...engine.structure import parameters_of
+from ...inference.algorithm import Algorithm, Run, Step, settled
+from .factor import FactorVGP
+from .factored import (
     FactoredGaussian,
     PriorRoot,
     compiled_root,
@@ -23,11 +28,6 @@ from ..engine.factored import (
     slope_of_q,
     unscaled,
 )
-from ..engine.hyperparameters import Hyperparameters, Plan
-from ..engine.quasi_newton import QuasiNewton, maximise
-from ..engine.structure import parameters_of
-from ..models import FactorVGP
-from .algorithm import Algorithm, Run, Step, settled
 
 METHODS = ("L-BFGS-B", "CG")
 #: Options of the inner optimiser, by its name: pairs that it remembers, and where it stops.
@@ -37,8 +37,8 @@ _HOW: dict[str, dict[str, Any]] = {"L-BFGS-B": {"maxcor": 20}, "CG": {}}
 @dataclass(frozen=True)
 class NestedLoop(Algorithm):
     """
-    q and hyperparameters of a `gpflow_bsvm.models.FactorVGP` by the nested loop of Seeger (2000,
-    section 2), which minimises the free energy F = -ELBO:
+    q and hyperparameters of a `gpflow_bsvm.papers.seeger2000.FactorVGP` by the nested loop of
+    Seeger (2000, section 2), which minimises the free energy F = -ELBO:
 
         inner  an optimiser of many variables finds q at fixed hyperparameters, in coordinates in
                which -F is about as curved in all directions (`gpflow_bsvm.engine.factored`),

@@ -16,11 +16,15 @@ from gpflow.kernels import Kernel, MultioutputKernel
 from gpflow.likelihoods import Bernoulli
 from gpflow.posteriors import BasePosterior, PrecomputeCacheType
 
-from ..checks import check_whole
-from ..data.batch import Batch
-from ..data.checks import check_data, check_dtype
-from ..engine.contracts import jitter_of
-from ..engine.factored import (
+from ...checks import check_whole
+from ...data.batch import Batch
+from ...data.checks import check_data, check_dtype
+from ...engine.contracts import jitter_of
+from ...engine.natural import Natural, to_natural
+from ...likelihoods.labels import check_binary_labels, num_latents
+from ...models.batch import BatchBSVM, check_memory
+from ...models.features import SparseFeatures
+from .factored import (
     LEAST_REST,
     FactoredGaussian,
     Moments,
@@ -28,11 +32,7 @@ from ..engine.factored import (
     bound_of_prior,
     moments,
 )
-from ..engine.factored import prior_root as root_of
-from ..engine.natural import Natural, to_natural
-from ..likelihoods.labels import check_binary_labels, num_latents
-from .batch import BatchBSVM, check_memory
-from .features import SparseFeatures
+from .factored import prior_root as root_of
 
 
 class FactorVGP(SparseFeatures, gpflow.models.GPModel, gpflow.models.InternalDataTrainingLossMixin):
@@ -47,7 +47,7 @@ class FactorVGP(SparseFeatures, gpflow.models.GPModel, gpflow.models.InternalDat
     `gpflow.models.VGP`: J = 0 is a diagonal covariance (Hinton and van Camp), J = N the best
     Gaussian. At a fixed kernel an evaluation costs O(N^2 J), a new kernel O(N^3).
 
-    `gpflow_bsvm.inference.NestedLoop` is the paper's algorithm; as with VGP,
+    `gpflow_bsvm.papers.seeger2000.NestedLoop` is the paper's algorithm; as with VGP,
     `gpflow.optimizers.Scipy().minimize(model.training_loss, model.trainable_variables)` learns q
     and kernel together. `gpflow_bsvm.model_selection.plug_in(model)` is the paper's other
     prediction, by the support vector machine of the learned kernel.
@@ -69,7 +69,7 @@ class FactorVGP(SparseFeatures, gpflow.models.GPModel, gpflow.models.InternalDat
 
     _names_of_q = ("q_mu", "q_factors", "q_rest")
     #: For errors: what fits it, or what is fitted in its place.
-    fitted_by = "gpflow_bsvm.inference.NestedLoop, or its to_bsvm()"
+    fitted_by = "gpflow_bsvm.papers.seeger2000.NestedLoop, or its to_bsvm()"
 
     def __init__(
         self,

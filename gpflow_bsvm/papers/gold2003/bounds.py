@@ -16,7 +16,7 @@ from gpflow.kernels import Kernel
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import OneClassSVM
 
-from ..checks import check_choice
+from ...checks import check_choice
 from .criterion import Criterion, ModeCriterion, Seen
 from .gram import check_gram, check_positive
 from .mode import Mode, svm_mode

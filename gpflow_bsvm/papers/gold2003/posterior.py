@@ -17,13 +17,14 @@ from gpflow.base import AnyNDArray
 from gpflow.kernels import Kernel
 from scipy.linalg import cho_solve, solve_triangular
 
-from ..engine.natural import Natural
-from ..inference import Samples, StaticHMC
-from ..inference.samples import Sampler
-from ..models import LinearBSVM
+from ...engine.natural import Natural
+from ...inference import Samples
+from ...inference.samples import Sampler
+from ...models import LinearBSVM
 from .gram import check_positive
 from .mode import Mode, svm_mode
 from .slack import likelihood_of, losses, slopes
+from .static_hmc import StaticHMC
 
 #: Precision of the q that stands for a mode, in units of the prior's.
 _POINT = 1e16

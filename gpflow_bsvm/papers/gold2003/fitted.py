@@ -11,15 +11,15 @@ from gpflow.base import AnyNDArray
 from gpflow.kernels import Kernel
 from gpflow.likelihoods import Likelihood
 
-from ..checks import check_whole
-from ..data.checks import check_data
-from ..inference import fit
-from ..likelihoods import Hinge
-from ..likelihoods.penalty import check_penalty
-from ..models import BatchBSVM
-from ..prediction import leave_one_out_density
+from ...checks import check_whole
+from ...data.checks import check_data
+from ...inference import fit
+from ...likelihoods import Hinge
+from ...likelihoods.penalty import check_penalty
+from ...model_selection.held_out import NUM_FOLDS, held_out_density
+from ...models import BatchBSVM
+from ...prediction import leave_one_out_density
 from .criterion import Criterion
-from .held_out import NUM_FOLDS, held_out_density
 
 #: A likelihood of a penalty, such as `Hinge`.
 MakeLikelihood = Callable[[float], Likelihood]

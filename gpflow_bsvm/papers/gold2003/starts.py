@@ -9,8 +9,8 @@ import numpy as np
 from gpflow.base import AnyNDArray
 from gpflow.kernels import Kernel
 
-from ..checks import check_number, check_whole
-from ..likelihoods.penalty import check_penalty
+from ...checks import check_number, check_whole
+from ...likelihoods.penalty import check_penalty
 from .search import PENALTY, positive_values
 
 #: Least and greatest value, by name.

@@ -15,14 +15,14 @@ from gpflow.base import AnyNDArray
 from gpflow.kernels import Kernel
 from scipy.special import roots_legendre
 
-from ..checks import check_choice, check_whole
-from ..inference import StaticHMC
-from ..inference.samples import Sampler
-from ..likelihoods.penalty import check_penalty
+from ...checks import check_choice, check_whole
+from ...inference.samples import Sampler
+from ...likelihoods.penalty import check_penalty
 from .criterion import Criterion, Gradient
 from .gram import pull_back
 from .posterior import Posterior, draw_posterior
 from .slack import SLACKS, log_kappa
+from .static_hmc import StaticHMC
 
 #: Of eq. 20 and of eq. 19.
 FORMS = ("likelihood", "prior")
@@ -80,10 +80,7 @@ class SampledEvidence(Criterion):
         check_choice(FORMS, form=self.form)
         check_whole(0, rungs=self.rungs)
         if not isinstance(self.sampler, Sampler):
-            raise ValueError(
-                "sampler must be a StaticHMC, HMC or Gibbs of gpflow_bsvm.inference, got "
-                f"{self.sampler!r}"
-            )
+            raise ValueError(f"sampler must be a StaticHMC, HMC or Gibbs, got {self.sampler!r}")
 
     @property
     def has_value(self) -> bool:

@@ -15,7 +15,7 @@ import tensorflow as tf
 from gpflow.base import AnyNDArray
 from gpflow.kernels import Kernel
 
-from ..checks import check_choice, check_number
+from ...checks import check_choice, check_number
 from .criterion import Criterion, ModeCriterion, Seen, taken
 from .mode import Mode, svm_mode
 from .slack import SLACKS

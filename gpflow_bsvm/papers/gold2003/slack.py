@@ -13,7 +13,7 @@ from gpflow.base import AnyNDArray
 from gpflow.likelihoods import Likelihood
 from scipy.optimize import brentq
 
-from ..likelihoods import Hinge, SquaredHinge
+from ...likelihoods import Hinge, SquaredHinge
 
 SLACKS = ("linear", "quadratic")
 

@@ -1,0 +1,49 @@
+"""Gold and Sollich (2003): criteria for kernel and penalty of a support vector machine."""
+
+from .bounds import Ball, JaakkolaHaussler, RadiusMargin, SupportVectorCount, enclosing_ball
+from .criterion import Criterion, Gradient, ModeCriterion
+from .error_estimates import GACV, HingeSpan, LeaveOneOut, SmoothedSpan, Span, left_out_margins
+from .fitted import HeldOutDensity, LeaveOneOutDensity, VariationalBound
+from .laplace import LaplaceEvidence, QuadraticLaplaceEvidence
+from .mode import Mode, mode_of_gram, mode_of_model, svm_mode
+from .optimise import Optimum, Selection, optimise
+from .posterior import Posterior
+from .sampled import Estimate, SampledEvidence
+from .search import Place
+from .starts import random_starts
+from .static_hmc import StaticHMC
+
+__all__ = [
+    "Ball",
+    "Criterion",
+    "Estimate",
+    "GACV",
+    "Gradient",
+    "HeldOutDensity",
+    "HingeSpan",
+    "JaakkolaHaussler",
+    "LaplaceEvidence",
+    "LeaveOneOut",
+    "LeaveOneOutDensity",
+    "Mode",
+    "ModeCriterion",
+    "Optimum",
+    "Place",
+    "Posterior",
+    "QuadraticLaplaceEvidence",
+    "RadiusMargin",
+    "SampledEvidence",
+    "Selection",
+    "SmoothedSpan",
+    "Span",
+    "StaticHMC",
+    "SupportVectorCount",
+    "VariationalBound",
+    "enclosing_ball",
+    "left_out_margins",
+    "mode_of_gram",
+    "mode_of_model",
+    "optimise",
+    "random_starts",
+    "svm_mode",
+]

@@ -1,0 +1,7 @@
+"""Seeger (2000): the normalised hinge, and q by factor analysis."""
+
+from .factor import FactorVGP
+from .nested import NestedLoop
+from .normalized_hinge import NormalizedHinge
+
+__all__ = ["FactorVGP", "NestedLoop", "NormalizedHinge"]
