@@ -174,14 +174,10 @@ def test_links_lead_somewhere(page, link):
         assert anchor in heading_anchors(target.read_text(encoding="utf-8"))
 
 
-def test_layout_names_what_there_is():
-    layout = PAGES["CONTRIBUTING.md"].split("How the code is laid out")[1].split("Imports run")[0]
-    for name in re.findall(r"\b(\w+(?:\.py|/))", layout):
-        inside = ROOT / "gpflow_bsvm" / name
-        assert inside.exists() or (ROOT / name).exists(), name
-    modules = {path.stem for path in (ROOT / "gpflow_bsvm").rglob("*.py")} - {"__init__"}
-    unnamed = {name for name in modules if not re.search(rf"\b{name}\b", layout)}
-    assert unnamed <= {"base", "version", "optional"}
+def test_layout_names_every_room():
+    layout = PAGES["CONTRIBUTING.md"].split("How the code is laid out")[1].split("- A likelihood")[0]
+    rooms = {path.parent.name for path in (ROOT / "gpflow_bsvm").glob("*/__init__.py")}
+    assert rooms == {name for name in re.findall(r"`(\w+)/`", layout) if name in rooms}
 
 
 def test_the_map_names_files_that_there_are():

@@ -40,13 +40,13 @@ class HeldOut(NamedTuple):
 
     @property
     def mean(self) -> float:
-        """:return: in nats per row (of weight 1); greater is better."""
+        """:return: nats per row (of weight 1); greater is better."""
         return float(self.weight @ self.log_density / self.weight.sum())
 
     def lead(self, other: HeldOut) -> float:
         """
         :param other: of the same rows.
-        :return: by how many standard errors of the difference the mean is greater.
+        :return: the lead of the mean in standard errors of the difference.
         """
         difference = self.log_density - other.log_density
         gain = self.weight @ difference / self.weight.sum()
@@ -74,7 +74,7 @@ def held_out(
     :param sample_weight: [N], ones if None.
     :param enough_rows: leave out no further fold once so many rows have been predicted.
     :param seed: of the folds.
-    :return: of the rows that were left out.
+    :return: the densities of the rows that were left out.
     :raise ValueError: if there are fewer distinct rows than folds, not counting the only row of a
         class, or `num_folds` is less than 2.
     """
@@ -101,7 +101,7 @@ def held_out_density(fit: Fit, data: tuple[AnyNDArray, AnyNDArray], **options: A
 
     Arguments and errors as there.
 
-    :return: in nats per row (of weight 1); greater is better.
+    :return: nats per row (of weight 1); greater is better.
     """
     return held_out(fit, data, **options).mean
 

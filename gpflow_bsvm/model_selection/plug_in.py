@@ -45,10 +45,10 @@ class Gram:
 def plug_in(fitted: Any, *, rbf: bool = False, **options: Any) -> SVC | Pipeline:
     """
     An SVC with the kernel and the penalty that were learned, to be fitted by its
-    `fit(X, y)`: sparse in the rows, with LibSVM's free bias, which the Bayesian one has not.
+    `fit(X, y)`: sparse in the rows, with LibSVM's free bias, which the Bayesian SVM lacks.
 
-    Of `LevelHinge` it is the machine whose slope is the mean of those of the levels; of several
-    classes SVC's, one class against one.
+    For `LevelHinge` it is the machine whose slope is the mean of those of the levels; several
+    classes are SVC's, one against one.
 
     :param fitted: a `BSVMClassifier`, whose scaling of X the SVC shares; or a `BSVM`, `BatchBSVM`,
         `LinearBSVM` or other model of GPflow's with a kernel and a likelihood with a penalty; or
@@ -59,7 +59,7 @@ def plug_in(fitted: Any, *, rbf: bool = False, **options: Any) -> SVC | Pipeline
     :param options: of SVC, such as `probability` or `cache_size`.
     :return: an SVC, not fitted; a pipeline if `rbf` and X is scaled.
     :raise TypeError: for what has no kernel and no likelihood with a penalty.
-    :raise ValueError: for quadratic slack or a mean function, which SVC has not, another kernel
+    :raise ValueError: for quadratic slack or a mean function, which SVC lacks, another kernel
         with `rbf`, and scikit-learn's `NotFittedError` for a classifier that is not fitted.
     """
     if hasattr(fitted, "get_params"):

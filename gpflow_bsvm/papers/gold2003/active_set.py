@@ -46,7 +46,7 @@ class Dual(NamedTuple):
 
     @property
     def scale(self) -> float:
-        """:return: what turns dual variables into margins, roughly."""
+        """:return: the matrix that turns dual variables into margins, roughly."""
         return float(max(self.Q.diagonal().max(), np.finfo(float).tiny))
 
     def lacking(self, point: Point) -> AnyNDArray:
@@ -65,7 +65,7 @@ class Dual(NamedTuple):
         return float(max(below.max(), above.max(), outside, unequal))
 
     def is_solved(self, point: Point) -> bool:
-        """:return: whether rounding explains the violation."""
+        """:return: True if rounding explains the violation."""
         size = 1 + np.abs(self.Q).max() * np.abs(point.alpha).sum()
         return bool(self.violation(point) <= _ROUNDING * size)
 
@@ -113,7 +113,7 @@ def refine(dual: Dual, start: Point) -> Point:
 
 
 def _newton(dual: Dual, point: Point) -> Point:
-    """:return: where all conditions hold that are equations, with sets as they seem to be now."""
+    """:return: the point where all equations hold, with sets as they seem to be now."""
     seem = point.alpha + dual.lacking(point) / dual.scale
     alpha = np.where(seem <= 0, 0, np.where(seem >= dual.upper, dual.upper, point.alpha))
     return _meet(dual, point._replace(alpha=alpha), (seem > 0) & (seem < dual.upper))

@@ -31,7 +31,7 @@ def ascend(search: Search, x: AnyNDArray, bounds: AnyNDArray, most: int) -> Endi
     A step is discarded, and the rates that are to blame decrease, where a parameter's gradient
     increases sharply or turns round, beyond what its standard error explains, or where the
     criterion, if it has values, is worse. Rates of gradients that do not decline quickly increase.
-    Accepted places are kept. Of a vector, such as lengthscales, each entry has its own rate.
+    Accepted places are kept. Each entry of a vector, such as lengthscales, has its own rate.
 
     :param bounds: [P, 2], which steps do not leave.
     :param most: gradients.
@@ -69,7 +69,7 @@ def _try(search: Search, x: AnyNDArray, bounds: AnyNDArray) -> Look | None:
 
 
 def _inside(look: Look, bounds: AnyNDArray) -> Look:
-    """:return: without slopes that lead out of the bounds."""
+    """:return: the place without slopes that lead out of the bounds."""
     low, high = (look.x <= bounds[:, 0]), (look.x >= bounds[:, 1])
     leads_out = (low & (look.slope > 0)) | (high & (look.slope < 0))
     return look._replace(slope=np.where(leads_out, 0.0, look.slope))
@@ -89,7 +89,7 @@ def _small(peaks: AnyNDArray) -> AnyNDArray:
 
 
 def _blamed(now: Look, new: Look | None) -> AnyNDArray:
-    """:return: whose step was too long, [P]; all of them if the criterion is worse."""
+    """:return: True for entries whose step was too long, [P]; all if the criterion is worse."""
     if new is None or new.cost > now.cost:
         return np.ones(len(now.x), bool)
     before, after = np.abs(now.slope), np.abs(new.slope)

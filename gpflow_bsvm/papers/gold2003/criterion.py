@@ -30,7 +30,7 @@ class Criterion(ABC):
 
     @property
     def has_value(self) -> bool:
-        """:return: whether it can be called; else there are only gradients."""
+        """:return: True if it can be called; else there are only gradients."""
         return True
 
     @abstractmethod
@@ -117,7 +117,7 @@ class ModeCriterion(Criterion):
         Derivatives by automatic differentiation, the sets of rows (no support vector, on the
         margin, bounded) held fixed: true except where a row changes its set.
 
-        :return: of the criterion, in its trainable parameters and the penalty.
+        :return: slopes of the criterion in its trainable parameters and the penalty.
         :raise ValueError: as the criterion; if it has none; if rows on the margin are equal.
         """
         if not self.has_gradient:

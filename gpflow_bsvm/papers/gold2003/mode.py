@@ -199,7 +199,7 @@ def _weights_of(model: BatchBSVM) -> AnyNDArray:
 
 @functools.cache
 def _two_classes() -> Hinge:
-    """:return: what checks labels; to make one takes longer than a small machine."""
+    """:return: a likelihood that checks labels; to make one takes longer than a small machine."""
     return Hinge()
 
 

@@ -67,7 +67,7 @@ class Selection(NamedTuple):
         return {name: (column.min(axis=0), column.max(axis=0)) for name, column in columns.items()}
 
     def __str__(self) -> str:
-        """:return: what the starts disagree about, a line for each parameter."""
+        """:return: a line for each parameter about which the starts disagree."""
         lines = [f"{len(self.optima)} starts, best value {self.best.value:.6g}"]
         for name, (least, greatest) in self.spread().items():
             low, high = (np.array2string(end, precision=3) for end in (least, greatest))
@@ -175,7 +175,7 @@ def _check_fits(criterion: Criterion, method: str, num_starts: int, validation: 
 
 
 def _merit(criterion: Criterion, optimum: Optimum) -> tuple[float, float]:
-    """:return: what the best optimum has least of."""
+    """:return: the quantities of which the best optimum has least."""
     error, cost = optimum.validation_error, criterion.cost(optimum.value)
     return (0.0 if error is None else error, 0.0 if math.isnan(cost) else cost)
 
@@ -203,7 +203,7 @@ def _run(
     most: int,
     rng: np.random.Generator,
 ) -> Optimum:
-    """:return: where the search from x ends, or was best on the validation rows."""
+    """:return: the end of the search from x, or its best place on the validation rows."""
     search.path, bounds = [], search.bounds(x, reach)
     if method == "gradient-ascent":
         end = ascend(search, x, bounds, most)

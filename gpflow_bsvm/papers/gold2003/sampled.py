@@ -84,7 +84,7 @@ class SampledEvidence(Criterion):
 
     @property
     def has_value(self) -> bool:
-        """:return: whether there are rungs."""
+        """:return: True if there are rungs."""
         return self.rungs > 0
 
     def __call__(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> float:
@@ -133,7 +133,7 @@ class SampledEvidence(Criterion):
     def gradient_of(self, draws: Posterior, kernel: Kernel, data: tuple[Any, Any]) -> Gradient:
         """
         :param draws: at this kernel.
-        :return: as `gradient`.
+        :return: the same as `gradient`.
         """
         by_kernel = _by_kernel(kernel, data[0], draws.by_gram(self.form))
         C = tf.Variable(draws.mode.penalty, dtype=tf.float64)
@@ -176,7 +176,7 @@ def _error(parts: AnyNDArray, trusted: bool) -> AnyNDArray:
 
 
 def _is_trusted(draws: Posterior) -> bool:
-    """:return: whether the scatter of the draws tells anything of errors; warnings tell why not."""
+    """:return: True if the scatter of the draws tells of errors; warnings tell why not."""
     seen = bool(draws.pulls.any())
     if not seen:
         _tell(
@@ -190,7 +190,7 @@ def _is_trusted(draws: Posterior) -> bool:
 
 
 def _fault(draws: Posterior) -> str:
-    """:return: of chains that did not move, or that disagree; empty if there are none."""
+    """:return: the fault of chains that did not move, or that disagree; empty if there is none."""
     chains, number = draws.samples.s.shape[:2]
     stuck = draws.stuck()
     if len(stuck):

@@ -81,7 +81,7 @@ class Search:
 
     @property
     def validates(self) -> bool:
-        """:return: whether there are validation rows."""
+        """:return: True if there are validation rows."""
         return self._validation is not None
 
     def at(self, values: Values) -> AnyNDArray:
@@ -99,7 +99,7 @@ class Search:
 
     @property
     def _itself(self) -> AnyNDArray:
-        """:return: which entries of the vector are no logarithms."""
+        """:return: True for entries of the vector that are no logarithms."""
         parts = [(name == PENALTY) & self._linear for name in self._start]
         return np.repeat(parts, [value.size for value in self._start.values()])
 
@@ -114,7 +114,7 @@ class Search:
         return self.split(np.where(self._itself, x, np.exp(np.where(self._itself, 0, x))))
 
     def scale(self, x: AnyNDArray) -> AnyNDArray:
-        """:return: what a step of 1 is in each entry: a factor of e, or as much as the penalty."""
+        """:return: the length of a step of 1 in each entry: a factor of e, or as much as the penalty."""
         return np.where(self._itself, np.abs(x), 1.0)
 
     def bounds(self, x: AnyNDArray, reach: float) -> AnyNDArray:
@@ -139,7 +139,7 @@ class Search:
             return self.criterion(self._kernel, self._data, penalty)
 
     def cost(self, x: AnyNDArray) -> float:
-        """:return: infinity where the kernel overflows."""
+        """:return: the value; infinity where the kernel overflows."""
         try:
             return self.criterion.cost(self.value(x))
         except ValueError:
@@ -172,7 +172,7 @@ class Search:
         self.path.append(Place(self.values(x), value, slopes, error))
 
     def _validation_error(self, x: AnyNDArray) -> float:
-        """:return: of the support vector machine of x, with the slack of the criterion."""
+        """:return: the support vector machine of x, with the slack of the criterion."""
         assert self._validation is not None
         penalty, slack = self.move(x), getattr(self.criterion, "slack", "linear")
         mode = svm_mode(self._kernel, self._data, penalty, slack=slack)

@@ -50,7 +50,7 @@ class Leapfrog(NamedTuple):
         )
 
     def number(self, size: tf.Tensor) -> tf.Tensor:
-        """:return: how many steps of this size a trajectory has, []."""
+        """:return: the number of steps of this size in a trajectory, []."""
         whole = tf.cast(tf.minimum(_LONGEST / size + 1e-9, 1e6), tf.int32)
         return tf.clip_by_value(whole, self.fewest, self.most)
 

@@ -43,7 +43,7 @@ class FactorVGP(SparseFeatures, gpflow.models.GPModel, gpflow.models.InternalDat
         q(f) = N(mu, V + sum_j c_j c_j^T),   V diagonal, j = 1..J,
         ELBO = sum_n E_q log p(y_n | f_n) - KL(q || p) = -F,
 
-    F the paper's free energy, with N (J + 2) parameters in the place of the N (N + 3) / 2 of
+    F the paper's free energy, with N (J + 2) parameters instead of the N (N + 3) / 2 of
     `gpflow.models.VGP`: J = 0 is a diagonal covariance (Hinton and van Camp), J = N the best
     Gaussian. At a fixed kernel an evaluation costs O(N^2 J), a new kernel O(N^3).
 

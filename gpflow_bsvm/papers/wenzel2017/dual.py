@@ -1,4 +1,4 @@
-"""The sparse Bayesian SVM with its data inside: sites in the place of q."""
+"""The sparse Bayesian SVM with its data inside: sites instead of q."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class DualBSVM(SparseFeatures, gpflow.models.GPModel, gpflow.models.InternalData
         q(s) = N(P^-1 h, P^-1),  P = I + Phi^T diag(w) Phi,  h = Phi^T r,  u = Lz s,
         F    = sum_n E_q log L(y_n | f_n) - KL(q || p),
 
-    with sites (w_n, r_n) in the place of `q_mu` and `q_sqrt`, so that q follows the
+    with sites (w_n, r_n) instead of `q_mu` and `q_sqrt`, so that q follows the
     hyperparameters. At fixed sites F is a smooth lower bound of the evidence, which needs no data
     and no learning rate: as with `gpflow.models.SGPR`,
     `gpflow.optimizers.Scipy().minimize(model.training_loss, model.trainable_variables)` learns
