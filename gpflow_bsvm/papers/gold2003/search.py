@@ -114,7 +114,7 @@ class Search:
         return self.split(np.where(self._itself, x, np.exp(np.where(self._itself, 0, x))))
 
     def scale(self, x: AnyNDArray) -> AnyNDArray:
-        """:return: the length of a step of 1 in each entry: a factor of e, or as much as the penalty."""
+        """:return: a step of 1 in each entry: a factor of e, or as much as the penalty."""
         return np.where(self._itself, np.abs(x), 1.0)
 
     def bounds(self, x: AnyNDArray, reach: float) -> AnyNDArray:
