@@ -175,7 +175,9 @@ def test_links_lead_somewhere(page, link):
 
 
 def test_layout_names_every_room():
-    layout = PAGES["CONTRIBUTING.md"].split("How the code is laid out")[1].split("- A likelihood")[0]
+    layout = (
+        PAGES["CONTRIBUTING.md"].split("How the code is laid out")[1].split("- A likelihood")[0]
+    )
     rooms = {path.parent.name for path in (ROOT / "gpflow_bsvm").glob("*/__init__.py")}
     assert rooms == {name for name in re.findall(r"`(\w+)/`", layout) if name in rooms}
 

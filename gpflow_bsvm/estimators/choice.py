@@ -14,7 +14,7 @@ from ..model_selection import held_out
 from ..models import BSVM
 from .specification import LOSSES, Data, Specification, make_model
 from .stages import Stages
-from .training import Start, at_most, begin, train
+from .training import InitialModel, at_most, initial_model, train
 
 #: Loss and penalty are chosen on this many rows at most, and not where fewer can be left out.
 CHOICE_ROWS, FEWEST_LEFT_OUT = 2_000, 10
@@ -31,14 +31,14 @@ class Candidate(NamedTuple):
 #: steep hinge is better where classes do not overlap at all.
 HINGES = tuple(Candidate("hinge", penalty) for penalty in held_out.PENALTIES)
 LEVELS = tuple(Candidate("levels", penalty) for penalty in (1.0, 2.0, 8.0, 32.0))
-STARTS = (Candidate("levels", 2.0), Candidate("hinge", held_out.FIRST_PENALTY))
+FIRST = (Candidate("levels", 2.0), Candidate("hinge", held_out.FIRST_PENALTY))
 
 
 def candidates(loss: str, penalty: float | str, linear: bool) -> tuple[Candidate, ...]:
     """
     :param loss: "hinge", "levels" or "auto": both, but for a linear f, which is a hinge's.
     :param penalty: a number or "auto".
-    :return: what suits these options, from soft to sharp.
+    :return: the candidates that suit these options, from soft to sharp.
     """
     losses = ("hinge",) if loss == "auto" and linear else LOSSES if loss == "auto" else (loss,)
     if penalty != "auto":
@@ -49,7 +49,7 @@ def candidates(loss: str, penalty: float | str, linear: bool) -> tuple[Candidate
 
 
 def between(among: tuple[Candidate, ...], place: float) -> Candidate:
-    """:return: what is at this place among them; a loss is left for another as a whole."""
+    """:return: the candidate at this place; a loss is left for another as a whole."""
     low, high = among[int(place)], among[math.ceil(place)]
     if low.loss != high.loss:
         return low
@@ -59,7 +59,7 @@ def between(among: tuple[Candidate, ...], place: float) -> Candidate:
 
 def choose(
     spec: Specification, among: tuple[Candidate, ...], data: Data
-) -> tuple[Specification, Start | None]:
+) -> tuple[Specification, InitialModel | None]:
     """
     :return: `spec` with loss and penalty of the greatest density of held-out rows, see
         `gpflow_bsvm.model_selection.find_peak`. Folds are a matter of the data alone. All
@@ -67,20 +67,20 @@ def choose(
         anew in every fold chose no better. And a model with the kernel of what was chosen, if there
         was a choice.
     """
-    first = next((start for start in STARTS if start in among), among[0])
+    first = next((one for one in FIRST if one in among), among[0])
     spec = spec._replace(**first._asdict())
     X, Y, weight = at_most(CHOICE_ROWS, data, seed=0)
     if len(among) == 1 or held_out.num_left_out((X, Y)) < FEWEST_LEFT_OUT:
         return spec, None
-    start = begin(spec, data)
-    of_fold = spec._replace(grow=False, progress=False, Z=_inducing_points(start.model))
+    begun = initial_model(spec, data)
+    of_fold = spec._replace(grow=False, progress=False, Z=_inducing_points(begun.model))
     if spec.learn_kernel:
-        of_fold = of_fold._replace(kernel=start.model.kernel, learn_kernel=False)
+        of_fold = of_fold._replace(kernel=begun.model.kernel, learn_kernel=False)
 
     def score(candidate: Candidate) -> held_out.HeldOut:
         """A model serves all folds: each fit begins where the one before has ended."""
         this = of_fold._replace(**candidate._asdict())
-        model = begin(this, data, start.model)
+        model = initial_model(this, data, begun.model)
         return held_out.held_out(
             lambda *part: train(this, part, model)[0],
             (X, Y),
@@ -89,52 +89,54 @@ def choose(
 
     best = between(among, held_out.find_peak(score, among, first))
     spec = spec._replace(**best._asdict())
-    return spec, start if best == first else begin(spec, data, start.model)
+    return spec, begun if best == first else initial_model(spec, data, begun.model)
 
 
-def start(
+def chosen_model(
     estimator: Any, spec: Specification, data: Data, stages: Stages
-) -> tuple[Specification, Start]:
+) -> tuple[Specification, InitialModel]:
     """
     :param estimator: a `BSVMClassifier`, which says what there is to choose from.
     :param stages: where this may have been found before.
     :return: `spec` as chosen, and its model with the kernel as it will be.
     """
     among = candidates(estimator.loss, estimator.penalty, spec.linear)
-    found: list[tuple[Specification, Start]] = []
+    found: list[tuple[Specification, InitialModel]] = []
 
     def find() -> dict[str, Any]:
-        chosen, start = choose(spec, among, data)
-        found.append((chosen, start or begin(chosen, data)))
+        chosen, begun = choose(spec, among, data)
+        found.append((chosen, begun or initial_model(chosen, data)))
         return _content(*found[0])
 
     content = stages.result("choice", find)
     return found[0] if found else _again(spec, data, content)
 
 
-def _content(spec: Specification, start: Start) -> dict[str, Any]:
-    learned = start.history
+def _content(spec: Specification, begun: InitialModel) -> dict[str, Any]:
+    learned = begun.history
     return {
         "loss": spec.loss,
         "penalty": float(spec.penalty),
-        "Z": _inducing_points(start.model),
-        "variables": [variable.numpy() for variable in start.model.variables],
+        "Z": _inducing_points(begun.model),
+        "variables": [variable.numpy() for variable in begun.model.variables],
         "learned": learned and {**learned.columns(len(learned)), "converged": learned.converged},
     }
 
 
-def _again(spec: Specification, data: Data, content: dict[str, Any]) -> tuple[Specification, Start]:
+def _again(
+    spec: Specification, data: Data, content: dict[str, Any]
+) -> tuple[Specification, InitialModel]:
     """:return: what `_content` was made of."""
     spec = spec._replace(loss=content["loss"], penalty=content["penalty"])
     model = make_model(spec._replace(Z=content["Z"]), data[0])
     for variable, value in zip(model.variables, content["variables"], strict=True):
         variable.assign(value)
     if not spec.learn_kernel:
-        return spec, Start(model, None)
+        return spec, InitialModel(model, None)
     gpflow.set_trainable(model.inducing_variable, False)
     learned = History.from_columns(content["learned"])
     learned.converged = content["learned"]["converged"]
-    return spec, Start(model, learned)
+    return spec, InitialModel(model, learned)
 
 
 def _inducing_points(model: BSVM) -> AnyNDArray | None:

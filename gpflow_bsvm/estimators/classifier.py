@@ -20,7 +20,7 @@ from ..inference import History, Streaming
 from ..inference.checkpoint import Directory
 from ..models import BSVM
 from . import inputs
-from .choice import start
+from .choice import chosen_model
 from .large import fit_large, open_later
 from .parameters import check_parameters
 from .predictions import Predictions
@@ -174,7 +174,7 @@ class BSVMClassifier(Predictions, ClassifierMixin, BaseEstimator):  # type: igno
         self.scaler_ = scaler if self.standardize else None
         data = inputs.scale(self.scaler_, X), targets[:, None], weight
         seed = seed_of(stages, self, in_memory(data))
-        spec, begun = start(self, specify(self, len(self.classes_), seed), data, stages)
+        spec, begun = chosen_model(self, specify(self, len(self.classes_), seed), data, stages)
         self.loss_, self.penalty_ = spec.loss, spec.penalty
         self.model_, self.history_ = train(spec, data, begun, stages)
 

@@ -136,7 +136,7 @@ def make_scaler(X: Any, weight: AnyNDArray) -> StandardScaler:
 
 def scale(scaler: StandardScaler | None, X: Any) -> Any:
     """
-    :return: X as the model sees it.
+    :return: the X of the model.
     :raise ValueError: if a row overflows.
     """
     X = X if scaler is None else scaler.transform(X)

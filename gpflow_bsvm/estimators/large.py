@@ -14,12 +14,12 @@ from ..inference import History, fit
 from ..models import BSVM
 from ..prediction.calibration import calibrate
 from . import inputs
-from .choice import start
+from .choice import chosen_model
 from .prepared import Prepared, open_rows
 from .specification import Data, Specification, specify
 from .stages import Stages, seed_of
 from .survey import Rows, Survey, class_weights, survey
-from .training import Start, train
+from .training import InitialModel, train
 
 
 class Opened(NamedTuple):
@@ -84,14 +84,16 @@ def fit_large(estimator: Any, rows: Any, stages: Stages) -> dict[str, Any]:
     seed = seed_of(stages, estimator, source)
     opened = open_large(rows, source, estimator, seed, stages)
     spec = specify(estimator, len(opened.attributes["classes_"]), seed)
-    spec, begun = start(estimator, spec._replace(num_rows=source.num_rows), opened.sample, stages)
+    spec, begun = chosen_model(
+        estimator, spec._replace(num_rows=source.num_rows), opened.sample, stages
+    )
     model, history = _train(spec, begun, opened, stages)
     learned = {"loss_": spec.loss, "penalty_": spec.penalty, "model_": model, "history_": history}
     return opened.attributes | learned
 
 
 def _train(
-    spec: Specification, begun: Start, opened: Opened, stages: Stages
+    spec: Specification, begun: InitialModel, opened: Opened, stages: Stages
 ) -> tuple[BSVM, History]:
     sample, source = opened.sample, opened.source
     model, _ = train(spec, sample, begun, stages)

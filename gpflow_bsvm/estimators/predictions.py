@@ -29,11 +29,11 @@ class Predictions:
 
     @property
     def _formats(self) -> str | bool:
-        """:return: what `validate_data` may accept beside arrays."""
+        """:return: the formats that `validate_data` may accept beside arrays."""
         return isinstance(self.kernel, str) and self.kernel == "linear" and "csr"
 
     def _predicted(self, X: Any) -> AnyNDArray:
-        """:return: two classes: what Phi makes probabilities of, [N]; more: those, [N, C]."""
+        """:return: Phi^-1 of probabilities, [N], of two classes; probabilities, [N, C], of more."""
         check_is_fitted(self)
         X = self._seen(X)
         if len(self.classes_) > 2:
@@ -60,7 +60,7 @@ class Predictions:
         functions of `gpflow_bsvm.prediction` that are given the classifier ask for it themselves.
 
         :param rows: X [N, D]; with `labelled` (X, y); or either read piece by piece, as in `fit`.
-        :return: the same, scaled and numbered.
+        :return: the rows, scaled and numbered.
         :raise ValueError: for labels that are not among `classes_`, and other columns.
         """
         check_is_fitted(self)
@@ -75,7 +75,7 @@ class Predictions:
     def decision_function(self, X: Any) -> AnyNDArray:
         """
         :param X: [N, D], or rows that are read piece by piece, as in `fit`.
-        :return: two classes: [N], Phi^-1 of the probability of `classes_[1]`, for a hinge that is
+        :return: [N] for two classes, Phi^-1 of the probability of `classes_[1]`, for a hinge that is
             mu / sqrt(1 + v) by its calibrated link; positive where that class is chosen. More:
             [N, C], logarithms of the probabilities.
         :raise ValueError: as all predictions, for an X so large that f overflows.

@@ -67,12 +67,12 @@ class Specification(NamedTuple):
 
     @property
     def calibrates(self) -> bool:
-        """:return: whether the link is calibrated: by itself only that of a hinge needs it."""
+        """:return: True if the link is calibrated: by itself only that of a hinge needs it."""
         return self.loss == "hinge" if self.calibrate == "auto" else bool(self.calibrate)
 
 
 def specify(estimator: Any, num_classes: int, seed: int) -> Specification:
-    """:return: what a `BSVMClassifier` is to train; loss and penalty are chosen later."""
+    """:return: the specification of a `BSVMClassifier`; loss and penalty are chosen later."""
     shared = ("bound", "multi_class", "learn_kernel", "calibrate", "inference")
     grow = estimator.num_inducing == "auto"
     return Specification(
@@ -88,7 +88,7 @@ def specify(estimator: Any, num_classes: int, seed: int) -> Specification:
 
 
 def make_likelihood(spec: Specification) -> Likelihood:
-    """:return: of two classes, or of more."""
+    """:return: the likelihood of two classes, or of more."""
     about: tuple[Any, ...] = (spec.penalty, spec.bound)
     if spec.num_classes == 2:
         return LevelHinge(*about) if spec.loss == "levels" else Hinge(*about)
@@ -110,7 +110,7 @@ def make_model(spec: Specification, X: AnyNDArray) -> BSVM:
 
 
 def _inducing_points(spec: Specification, X: AnyNDArray) -> AnyNDArray | None:
-    """:return: for a linear f the rows, which tell it, or None, if they outnumber its weights."""
+    """:return: the rows for a linear f, or None if they outnumber its weights."""
     if spec.linear:
         return np.unique(X, axis=0) if len(X) <= X.shape[1] else None
     if spec.Z is not None:
@@ -120,7 +120,7 @@ def _inducing_points(spec: Specification, X: AnyNDArray) -> AnyNDArray | None:
 
 
 def distinct(X: AnyNDArray) -> AnyNDArray:
-    """:return: where inducing points are looked for: neither order nor repetition may matter."""
+    """:return: the rows among which inducing points are sought; order and repetition do not count."""
     return np.unique(X, axis=0) if len(X) <= inducing_points.SUBSAMPLE else X
 
 

@@ -32,17 +32,16 @@ GROWTH, LEAST_GAIN, MOST_INDUCING, GROWTH_WORK = 3, 0.01, 1000, 5e9
 _ITERATIONS = 5
 
 
-class Start(NamedTuple):
-    """A model before its q is fitted to all rows."""
+class InitialModel(NamedTuple):
+    """A model whose q is not yet fitted to all rows."""
 
     model: BSVM
     history: History | None  #: of the learning of its kernel, if that was asked for
 
 
-def begin(spec: Specification, data: Data, like: BSVM | None = None) -> Start:
+def initial_model(spec: Specification, data: Data, like: BSVM | None = None) -> InitialModel:
     """
-    :param like: of the same structure of kernel: where learning and fits begin, in the place of the
-        prior.
+    :param like: of the same structure of kernel: where learning and fits begin, instead of the prior.
     :return: a model with its kernel as it will be.
     """
     model = make_model(spec, data[0])
@@ -50,19 +49,19 @@ def begin(spec: Specification, data: Data, like: BSVM | None = None) -> Start:
         multiple_assign(model.kernel, parameter_dict(like.kernel))
         if model.num_features == like.num_features:
             model.assign_natural(like.natural())
-    return Start(model, learn(spec, model, data) if spec.learn_kernel else None)
+    return InitialModel(model, learn(spec, model, data) if spec.learn_kernel else None)
 
 
 def train(
-    spec: Specification, data: Data, start: Start | None = None, stages: Stages = NOWHERE
+    spec: Specification, data: Data, start: InitialModel | None = None, stages: Stages = NOWHERE
 ) -> tuple[BSVM, History]:
     """
-    :param start: what `begin` says of `spec`, where that is known.
+    :param start: the `initial_model` of `spec`, where that is known.
     :param stages: where fits of q have their checkpoints.
     :return: the model, and the history of the learning of its kernel if that was asked for, else
         of the fit of q.
     """
-    model, learned = start or begin(spec, data)
+    model, learned = start or initial_model(spec, data)
     model.num_data = None  # these rows are all, whatever it saw before
     history = _finish(spec, model, data, stages)
     if spec.grow and not spec.linear:
@@ -124,7 +123,7 @@ def _next_size(model: BSVM, X: Any, num_rows: int) -> int | None:
 
 
 def at_most(number: int, data: Data, seed: int) -> Data:
-    """:return: so many rows, at random but for those of rare classes, if there are more."""
+    """:return: that many rows if there are more, at random but for those of rare classes."""
     X, Y, weight = data
     if len(X) <= number:
         return data
