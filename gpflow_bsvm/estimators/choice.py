@@ -126,7 +126,7 @@ def _content(spec: Specification, begun: InitialModel) -> dict[str, Any]:
 def _again(
     spec: Specification, data: Data, content: dict[str, Any]
 ) -> tuple[Specification, InitialModel]:
-    """:return: what `_content` was made of."""
+    """:return: the specification and the model of which `_content` was made."""
     spec = spec._replace(loss=content["loss"], penalty=content["penalty"])
     model = make_model(spec._replace(Z=content["Z"]), data[0])
     for variable, value in zip(model.variables, content["variables"], strict=True):

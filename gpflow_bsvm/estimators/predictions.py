@@ -75,9 +75,9 @@ class Predictions:
     def decision_function(self, X: Any) -> AnyNDArray:
         """
         :param X: [N, D], or rows that are read piece by piece, as in `fit`.
-        :return: [N] for two classes, Phi^-1 of the probability of `classes_[1]`, for a hinge that is
-            mu / sqrt(1 + v) by its calibrated link; positive where that class is chosen. More:
-            [N, C], logarithms of the probabilities.
+        :return: [N] for two classes, Phi^-1 of the probability of `classes_[1]`, positive where
+            that class is chosen; for a hinge mu / sqrt(1 + v) by its calibrated link. For more
+            classes [N, C], logarithms of the probabilities.
         :raise ValueError: as all predictions, for an X so large that f overflows.
         """
         values = self._predicted(X)

@@ -120,7 +120,7 @@ def _inducing_points(spec: Specification, X: AnyNDArray) -> AnyNDArray | None:
 
 
 def distinct(X: AnyNDArray) -> AnyNDArray:
-    """:return: the rows among which inducing points are sought; order and repetition do not count."""
+    """:return: the rows to choose inducing points from; order and repetition do not count."""
     return np.unique(X, axis=0) if len(X) <= inducing_points.SUBSAMPLE else X
 
 

@@ -41,7 +41,7 @@ class InitialModel(NamedTuple):
 
 def initial_model(spec: Specification, data: Data, like: BSVM | None = None) -> InitialModel:
     """
-    :param like: of the same structure of kernel: where learning and fits begin, instead of the prior.
+    :param like: a model of the same kernel, where learning and fits begin instead of the prior.
     :return: a model with its kernel as it will be.
     """
     model = make_model(spec, data[0])
