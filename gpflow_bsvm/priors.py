@@ -21,7 +21,7 @@ import tensorflow_probability as tfp
 from gpflow.config import default_float
 
 from .checks import check_whole
-from .likelihoods.penalty import check_penalty
+from .likelihoods.penalized import check_penalty
 
 __all__ = [
     "ard_kernel",

@@ -14,7 +14,7 @@ from gpflow_bsvm.datasets import Dataset
 #: Models for a fixed kernel, and which of them are for two classes only, and for more only.
 ALL = [name for name in BASELINES if name != "BSVMClassifier"]
 TWO_ONLY = {"probit-engine", "svgp-probit"}
-MORE_ONLY = {"bsvm-published", "one-vs-rest", "svgp-robustmax"}
+MORE_ONLY = {"one-vs-rest", "svgp-robustmax"}
 
 NASTY = '<script>alert("$x$")</script> & Söhne'
 FAILED = "failed: RuntimeError: <b>out of luck</b>"

@@ -8,7 +8,8 @@ from conftest import make_data, make_model, randomise, three_classes
 from scipy import integrate, stats
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.likelihoods import CrammerSinger, Hinge, OneVsRest
+from gpflow_bsvm.likelihoods import Hinge, OneVsRest
+from gpflow_bsvm.papers.wistuba2018 import CrammerSinger
 from gpflow_bsvm.prediction import augmented_elbo, predict_f_given
 
 PENALTIES = [0.3, 2.0, 5.0]  # 0.3 is not a float32 number

@@ -10,7 +10,8 @@ import gpflow_bsvm as gb
 from gpflow_bsvm.engine.contracts import shares_shifts
 from gpflow_bsvm.engine.natural import centre, compiled_centre, solve
 from gpflow_bsvm.inference import CAVI, SVI
-from gpflow_bsvm.likelihoods import CrammerSinger, Hinge, OneVsRest
+from gpflow_bsvm.likelihoods import Hinge, OneVsRest
+from gpflow_bsvm.papers.wistuba2018 import CrammerSinger
 
 BOUNDS = pytest.mark.parametrize("bound", ["exact", "augmented", "wistuba2018"])
 

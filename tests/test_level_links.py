@@ -8,14 +8,23 @@ from scipy.optimize import minimize
 
 from gpflow_bsvm.likelihoods import (
     LevelHinge,
+    Levels,
     OneVsRestLevelHinge,
-    independent,
-    location,
     location_spread,
-    smooth,
 )
 
 X, Y = np.zeros((2, 1)), np.array([[0.0], [1.0]])
+
+
+def location(levels):
+    """Q = 1."""
+    return location_spread(levels, 0.0)
+
+
+def independent(levels):
+    """Q = T."""
+    t = np.asarray(levels)
+    return Levels(t, np.eye(len(t)), np.zeros(len(t)))
 
 
 def both_losses(likelihood, m, v):
@@ -82,7 +91,7 @@ def test_of_several_classes_it_is_that_of_each(rng):
 def test_links_that_are_none():
     with pytest.raises(ValueError, match=r"one of \['integral', 'stationary'\], got 'probit'"):
         LevelHinge(link="probit")
-    for levels in (independent(), smooth(), independent([0.5])):
+    for levels in (independent((0.1, 0.5, 0.9)), independent([0.5])):
         with pytest.raises(ValueError, match="shift together, such as location_spread"):
             LevelHinge(levels=levels, link="stationary")
 

@@ -15,16 +15,32 @@ from gpflow_bsvm.likelihoods import (
     LevelHinge,
     Levels,
     OneVsRestLevelHinge,
-    independent,
-    location,
     location_spread,
     sites,
     sites_by_autodiff,
-    smooth,
 )
 from gpflow_bsvm.likelihoods.level_links import log_probabilities, mean_normal_cdf
 
-STRUCTURES = [location_spread(5), location(4), independent((0.2, 0.6)), smooth(6, 3)]
+
+def location(levels):
+    """Q = 1."""
+    return location_spread(levels, 0.0)
+
+
+def independent(levels):
+    """Q = T."""
+    t = np.asarray(levels)
+    return Levels(t, np.eye(len(t)), np.zeros(len(t)))
+
+
+def mixed():
+    """Six levels of three latent functions."""
+    t = np.linspace(0.1, 0.9, 6)
+    s = logit(t)
+    return Levels(t, np.stack([np.ones(6), 0.4 * s, 0.2 * s**2], axis=1), np.zeros(6))
+
+
+STRUCTURES = [location_spread(5), location(4), independent((0.2, 0.6)), mixed()]
 
 
 def moments(levels, rng, num_rows=9, targets=1):
@@ -156,16 +172,6 @@ def test_a_level_finds_its_side(p):
     np.testing.assert_array_equal(best, np.sign(p - likelihood.levels.t))
 
 
-@pytest.mark.parametrize("levels", [location_spread(4), location(5), independent((0.2, 0.5))])
-def test_the_normaliser_is_the_largest_that_may_be(levels, rng):
-    """max_g sum_y L(y | g) by many draws and by the vertices: never above, and nearly reached."""
-    likelihood = LevelHinge(1.7, levels=levels, normalizer=True)
-    g = 4 * rng.normal(size=(400_000, levels.num_latents))
-    log_p = [likelihood.log_prob(np.zeros((len(g), 1)), g, np.full((len(g), 1), y)) for y in (1, 0)]
-    total = np.exp(log_p).sum(axis=0).max()
-    assert 0.97 < total <= 1 + 1e-12
-
-
 @pytest.mark.slow
 def test_a_likelihood_in_plain_svgp_and_bsvm():
     """`natgrad_step` is GPflow's `NaturalGradient`, and predictions agree."""
@@ -261,21 +267,17 @@ def test_the_classifier_of_levels():
 def test_levels_that_are_none():
     for levels in ([0.5, 0.5], [0.0, 0.5], [0.2, 1.0], [0.7, 0.2], [], [[0.1, 0.2]]):
         with pytest.raises(ValueError, match="levels must increase within"):
-            independent(levels)
+            Levels(levels, np.eye(2), np.zeros(2))
     with pytest.raises(ValueError, match="at least 2"):
         location_spread([0.5])
-    with pytest.raises(ValueError, match="at least 1"):
-        independent(0)
     with pytest.raises(ValueError, match=r"W of shape \[2, Q\].*got \(3, 1\)"):
         Levels(np.array([0.2, 0.7]), np.ones((3, 1)), np.zeros(2))
     with pytest.raises(ValueError, match="of rank Q = 2"):
         Levels(np.array([0.2, 0.7]), np.ones((2, 2)), np.zeros(2))
     with pytest.raises(ValueError, match="must be Levels, such as"):
         LevelHinge(levels=9)
-    with pytest.raises(ValueError, match="vertices"):
-        LevelHinge(levels=smooth(17, 9), normalizer=True)
-    with pytest.raises(ValueError, match="at most the 4 levels"):
-        smooth(4, 5)
+    with pytest.raises(ValueError, match="LevelHinge has no normaliser"):
+        LevelHinge(normalizer=True)
 
 
 def test_labels_and_latents_that_do_not_fit():

@@ -16,6 +16,7 @@ from gpflow_bsvm.likelihoods import (
     PolyaGammaLogistic,
     Probit,
 )
+from gpflow_bsvm.papers import wistuba2018
 
 SLOPES = [
     Hinge(3.0, "exact"),
@@ -26,7 +27,7 @@ SLOPES = [
     OneVsRest(3),
     OneVsRestLevelHinge(3),
     CrammerSinger(3),
-    CrammerSinger(3, bound="wistuba2018"),
+    wistuba2018.CrammerSinger(3, bound="wistuba2018"),
 ]
 
 

@@ -44,7 +44,7 @@ def run() -> Iterator[dict]:
 
 def _decide(bound: str, fit: str, X, X_test, y, y_test) -> dict:
     C = int(y.max()) + 1
-    likelihood = gb.likelihoods.CrammerSinger(C, bound=bound)
+    likelihood = wistuba2018.CrammerSinger(C, bound=bound)
     Z = gb.inducing_points.kmeans(X, 100)
     model = gb.models.BSVM(usual_kernel(X.shape[1]), likelihood, Z, num_latent_gps=C)
     data = X, y[:, None].astype(float)

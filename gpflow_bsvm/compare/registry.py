@@ -80,11 +80,6 @@ BASELINES = {
         "the same with the binary papers' bound and coordinate ascent",
         _gp(lambda module, C: module.hinge(C, "augmented")),
     ),
-    "bsvm-published": Entry(
-        "the multi-class paper's objective, which is no bound (C > 2)",
-        _gp(lambda module, C: module.hinge(C, "wistuba2018")),
-        MORE,
-    ),
     "one-vs-rest": Entry(
         "a binary Bayesian SVM per class, normalised (C > 2)",
         _gp(lambda module, C: module.BSVMBaseline(module.likelihoods.OneVsRest(C))),

@@ -4,21 +4,21 @@ from .base import Classification, Sites, sites, sites_by_autodiff
 from .binary import BinaryLikelihood, PolyaGammaLogistic, Probit
 from .categorical import CategoricalLikelihood
 from .crammer_singer import CrammerSinger
-from .hinge import Hinge, SquaredHinge
+from .hinge import Hinge, HingeSum, Terms
 from .hooks import Hook, has_hook
 from .labels import signs
 from .level_hinge import LevelHinge, OneVsRestLevelHinge
-from .levels import Levels, independent, location, location_spread, smooth
+from .levels import Levels, location_spread
 from .one_vs_rest import OneVsRest
-from .penalty import Bound
+from .squared_hinge import SquaredHinge
 
 __all__ = [
     "BinaryLikelihood",
-    "Bound",
     "CategoricalLikelihood",
     "Classification",
     "CrammerSinger",
     "Hinge",
+    "HingeSum",
     "Hook",
     "LevelHinge",
     "Levels",
@@ -28,12 +28,10 @@ __all__ = [
     "Probit",
     "Sites",
     "SquaredHinge",
+    "Terms",
     "has_hook",
-    "independent",
-    "location",
     "location_spread",
     "signs",
-    "smooth",
     "sites",
     "sites_by_autodiff",
 ]

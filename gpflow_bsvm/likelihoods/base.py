@@ -110,8 +110,12 @@ class Classification(Likelihood):
 
     neutral_link: ClassVar[Mapping[str, float]] = {"scale": 1.0}
 
-    def _make_link(self) -> None:
-        self.scale = Parameter(self.neutral_link["scale"], transform=positive(), trainable=False)
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """As the other bases; makes the parameters of the link."""
+        super().__init__(*args, **kwargs)
+        for name, value in self.neutral_link.items():
+            transform = positive() if name == "scale" else None
+            setattr(self, name, Parameter(value, transform=transform, trainable=False))
 
     @property
     def link_parameters(self) -> dict[str, Parameter]:

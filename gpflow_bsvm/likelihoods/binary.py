@@ -8,7 +8,6 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_probability as tfp
 from check_shapes import inherit_check_shapes
-from gpflow import Parameter
 from gpflow.base import TensorType
 from gpflow.likelihoods import ScalarLikelihood
 
@@ -57,13 +56,15 @@ class BinaryLikelihood(Classification, ScalarLikelihood):
                        subtracted, which can make a variance negative; here it is added. Only for
                        reproducing that paper's tables,
 
-    whichever encoding the labels have. Both are of g f + d in the place of f.
+    whichever encoding the labels have. Both are of g f + d instead of f.
 
     :ivar scale: g of the link, and
     :ivar offset: d, see `Classification`.
     """
 
     neutral_link: ClassVar = {"scale": 1.0, "offset": 0.0}
+    scale: Any
+    offset: Any
 
     def __init__(self, link: str = "probit", **kwargs: Any) -> None:
         """
@@ -74,8 +75,6 @@ class BinaryLikelihood(Classification, ScalarLikelihood):
         if link not in LINKS:
             raise ValueError(f"link must be one of {LINKS}, got {link!r}")
         self.link = link
-        self._make_link()
-        self.offset = Parameter(self.neutral_link["offset"], trainable=False)
 
     def check_labels(self, Y: Any, *, minibatch: bool = False) -> None:
         """

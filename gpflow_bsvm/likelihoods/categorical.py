@@ -11,32 +11,39 @@ from gpflow.base import TensorType
 
 from .base import Classification
 from .labels import CLASS_COLUMN, check_class_labels, check_columns, check_latents
-from .penalty import Bound, Penalized
+from .penalized import Penalized
 
 
-class CategoricalLikelihood(Classification):
+class CategoricalLikelihood(Classification, Penalized):
     """
     Base of the multi-class likelihoods: one latent function per class, `num_latent_gps=C`, and
     labels 0..C-1 in one column, of any dtype.
 
     Training maximises a pseudo-likelihood that is not normalised, as with `BinaryLikelihood`;
     prediction is a proper categorical distribution, which a subclass states by
-    `class_probabilities`, of g f in the place of f.
+    `class_probabilities`, of g f instead of f.
 
     :ivar num_classes: C.
     :ivar scale: g of the link (an inverse temperature), see `Classification`.
     """
 
-    def __init__(self, num_classes: int, **kwargs: Any) -> None:
+    scale: Any
+
+    def __init__(
+        self, num_classes: int, penalty: float = 2.0, bound: str = "exact", **kwargs: Any
+    ) -> None:
         """
         :param num_classes: C, at least 2.
-        :raise ValueError: for less, or no integer.
+        :param penalty: slope of the loss, positive.
+        :param bound: one of `bounds`.
+        :param kwargs: `normalizer`, see `Penalized`.
+        :raise ValueError: for other values.
         """
         if not isinstance(num_classes, (int, np.integer)) or num_classes < 2:
             raise ValueError(f"num_classes must be at least 2, and an integer, got {num_classes!r}")
-        super().__init__(input_dim=None, latent_dim=num_classes, observation_dim=None, **kwargs)
+        shape: dict[str, Any] = {"input_dim": None, "observation_dim": None}
+        super().__init__(penalty, bound, latent_dim=num_classes, **shape, **kwargs)
         self.num_classes = num_classes
-        self._make_link()
 
     def class_probabilities(self, Fmu: tf.Tensor, Fvar: tf.Tensor) -> tf.Tensor:
         """
@@ -94,23 +101,3 @@ class CategoricalLikelihood(Classification):
         p = self.probabilities(Fmu, Fvar)
         tiny = np.finfo(p.dtype.as_numpy_dtype).tiny
         return tf.math.log(tf.reduce_sum(self.one_hot(Y, Fmu) * p, axis=-1) + tiny)
-
-
-class CategoricalHinge(Penalized, CategoricalLikelihood):
-    """What `CrammerSinger` and `OneVsRest` have in common."""
-
-    def __init__(
-        self, num_classes: int, penalty: float = 2.0, bound: str | Bound = "exact", **kwargs: Any
-    ) -> None:
-        """
-        :param num_classes: C, at least 2.
-        :param penalty: slope of the loss, positive.
-        :param bound: a name or a `Bound`.
-        :param kwargs: `normalizer`, see `Penalized`.
-        :raise ValueError: for other values.
-        """
-        super().__init__(penalty, bound, num_classes=num_classes, **kwargs)
-
-    def targets(self, Y: TensorType, F: TensorType) -> tf.Tensor:
-        """:return: [c = y], as F."""
-        return self.one_hot(Y, F)

@@ -1,110 +1,232 @@
-"""The binary Bayesian SVM: the hinge loss, and its square, as pseudo-likelihoods."""
+r"""A sum of hinges of affine functions of f: what `Hinge` and all of its family are."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
+import numpy as np
 import tensorflow as tf
 import tensorflow_probability as tfp
-from gpflow.base import TensorType
+from check_shapes import inherit_check_shapes
+from gpflow.base import AnyNDArray, TensorType
 
-from .augmentation import Augmented, Moments
 from .base import VARIANCE_FLOOR, Sites
 from .binary import BinaryLikelihood, expected_ramp, normal_cdf, normal_pdf
-from .penalty import Bound, Penalized, Seen
-
-#: Places in [0, 1] where the normaliser of the squared hinge is looked for: wrong by less than 1e-6
-#: of it.
-_PLACES = 1001
+from .labels import check_latents, signs
+from .penalized import Moments, Penalized
 
 
-@dataclass(frozen=True)
-class ExactHinge(Bound):
-    """E log L itself, see `Hinge`."""
+class Terms(NamedTuple):
+    """The hinges max(0, offset - sign h) of a row, which broadcast to [..., G, T]."""
 
-    name = "exact"
-
-    def expectation(self, seen: Seen) -> tf.Tensor:
-        """:return: -penalty (m Phi(z) + sqrt(v) phi(z))."""
-        return -seen.penalty * expected_ramp(1 - seen.y * seen.Fmu, tf.sqrt(seen.Fvar))
-
-    def sites(self, seen: Seen) -> Sites:
-        """:return: w = penalty phi(z) / sqrt(v), r = y penalty Phi(z) + w Fmu."""
-        s = tf.sqrt(seen.Fvar)
-        z = (1 - seen.y * seen.Fmu) / s
-        w = seen.penalty * normal_pdf(z) / s
-        return Sites(w, seen.y * seen.penalty * normal_cdf(z) + w * seen.Fmu)
+    cost: Any  #: positive
+    offset: Any
+    sign: Any  #: 1 or -1
 
 
-@dataclass(frozen=True)
-class AugmentedHinge(Bound):
-    """The papers' bound, see `Hinge`."""
+class Margins(NamedTuple):
+    """What a hinge knows of q(f), [..., G, T]."""
 
-    name = "augmented"
-    has_point_sites = True
-
-    def expectation(self, seen: Seen) -> tf.Tensor:
-        """:return: -a m - a sqrt(alpha), alpha = m^2 + v."""
-        return -seen.penalty / 2 * (1 - seen.y * seen.Fmu + tf.sqrt(_alpha(seen)))
-
-    def sites(self, seen: Seen) -> Sites:
-        """:return: w = a / sqrt(alpha), r = y (a + w) (Wenzel et al. 2017, eq. 9-10)."""
-        a = seen.penalty / 2
-        w = a / tf.sqrt(_alpha(seen))
-        return Sites(w, seen.y * (a + w))
+    m: tf.Tensor  #: E b = offset - sign E h
+    v: tf.Tensor  #: Var h, positive
+    cost: tf.Tensor  #: penalty included
+    sign: tf.Tensor
 
 
-def _alpha(seen: Seen) -> tf.Tensor:
-    return tf.square(1 - seen.y * seen.Fmu) + seen.Fvar
+class HingeSum(Penalized):
+    r"""
+    The pseudo-likelihood of G groups of T hinges,
 
+        L(y | f) = exp(-penalty sum_gk c_k(y_g) max(0, b_gk)),
+        b_gk = a_k(y_g) - s_k(y_g) h_gk,    h_gk = b_k + sum_q W_kq f_gq,
 
-class BinaryHinges(Augmented):
-    """A hinge for each latent function: what `Hinge` and `OneVsRest` have in common."""
+    where a group has Q latent functions of its own, the first Q those of the first. With m = E b,
+    v = Var h = sum_q W_kq^2 Fvar_gq, z = m / sqrt(v) and c for penalty times cost,
 
-    bounds = (ExactHinge(), AugmentedHinge())
+        bound="exact":        E log L  = -sum c (m Phi(z) + sqrt(v) phi(z))
+        bound="augmented":    E log L >= -sum c / 2 (m + sqrt(m^2 + v))
 
-    def losses(self, y: tf.Tensor, F: TensorType) -> tf.Tensor:
-        """:return: max(0, 1 - y f), [..., L]."""
-        return tf.nn.relu(1 - y * F)
+    and the sites are those of the hinges, by the chain rule: with u = Phi(z) and w = phi(z) /
+    sqrt(v) (exact), u = (1 + m / sqrt(m^2 + v)) / 2 and w = 1 / (2 sqrt(m^2 + v)) (augmented),
 
-    def moments(self, seen: Seen) -> Moments:
-        """:return: of b = 1 - y f, both [..., L]."""
-        return Moments(1 - seen.y * seen.Fmu, _alpha(seen))
+        w_q = sum_k W_kq^2 c_k w_k,    r_q = sum_k W_kq s_k c_k u_k + w_q Fmu_q.
 
-    def draw_sites(self, F: tf.Tensor, Y: tf.Tensor, seed: tf.Tensor) -> Sites:
+    A likelihood of this kind says what `targets` and `terms` are; all else follows.
+
+    :ivar W: [T, Q], and
+    :ivar b: [T].
+    """
+
+    has_normalizer = False
+
+    def __init__(
+        self,
+        penalty: float = 2.0,
+        bound: str = "exact",
+        *,
+        W: Any = ((1.0,),),
+        b: Any = (0.0,),
+        **kwargs: Any,
+    ) -> None:
         """
-        Draw the local variables given f, 1 / lambda ~ inverse Gaussian(a / |1 - y f|, a^2) (Polson
-        & Scott 2011), whichever bound is trained.
+        :param penalty: positive, and bound, kwargs: see `Penalized`.
+        :param W: [T, Q], and b: [T], of the functions that the hinges see.
+        """
+        super().__init__(penalty, bound, **kwargs)
+        self.W, self.b = np.asarray(W, np.float64), np.asarray(b, np.float64)
 
-        :param F: [..., N, L], and Y: [N, P].
-        :param seed: of TensorFlow's stateless draws, [2].
-        :return: `local_sites` of these, as F.
-        """
-        y, a = self.targets(Y, F), self.penalty / 2
-        distance = tf.maximum(tf.abs(1 - y * F), VARIANCE_FLOOR**0.5)
-        w = tfp.distributions.InverseGaussian(a / distance, tf.square(a)).sample(seed=seed)
-        return self.local_sites(w, Y)
+    def targets(self, Y: TensorType, F: TensorType) -> tf.Tensor:
+        """:return: labels as `terms` takes them, [..., G]: here in {-1, +1}."""
+        return signs(Y, F)
 
-    def local_sites(self, w: TensorType, Y: TensorType) -> Sites:
+    def terms(self, y: tf.Tensor) -> Terms:
         """
-        :param w: 1 / lambda, the inverse local variables, [..., N, L], positive.
-        :param Y: [N, P].
-        :return: the Gaussian that p(y, lambda | f) is of f: precision w, precision-mean
-            r = y (a + w), both as w.
+        :param y: `targets`, [..., G, 1].
+        :return: the hinges of each: here one, of b = 1 - y f.
         """
+        return Terms(1.0, 1.0, y)
+
+    @property
+    def is_alone(self) -> bool:
+        """:return: True if no hinge sees more than one latent function."""
+        return bool((np.count_nonzero(self.W, axis=1) <= 1).all())
+
+    @property
+    def has_point_sites(self) -> bool:
+        """:return: True if sites at variance 0 are those of expectation maximisation."""
+        return super().has_point_sites and self.is_alone
+
+    def functions(self, F: TensorType) -> tf.Tensor:
+        """:return: h, [..., G, T], of F [..., G Q]."""
+        h = self._seen_through(F, self.W)
+        return h + tf.constant(self.b, h.dtype) if self.b.any() else h
+
+    def margins(self, Fmu: TensorType, Fvar: TensorType, Y: TensorType) -> Margins:
+        """:return: the margins of all hinges at q(f) = N(Fmu, Fvar)."""
+        y = self.targets(Y, Fmu)[..., None]
+        Fmu, Fvar = (tf.convert_to_tensor(part, y.dtype) for part in (Fmu, Fvar))
+        cost, offset, sign = self.terms(y)
+        v = self._seen_through(tf.maximum(Fvar, VARIANCE_FLOOR), np.square(self.W))
+        sign = tf.convert_to_tensor(sign, y.dtype)
+        return Margins(offset - sign * self.functions(Fmu), v, self.penalty * cost, sign)
+
+    def losses(self, Y: TensorType, F: TensorType) -> tf.Tensor:
+        """:return: sum_k c_k max(0, b_k), [..., G]."""
+        y = self.targets(Y, F)[..., None]
+        cost, offset, sign = self.terms(y)
+        F = tf.convert_to_tensor(F, y.dtype)
+        return _total(cost * tf.nn.relu(offset - sign * self.functions(F)))
+
+    @inherit_check_shapes
+    def _variational_expectations(
+        self, X: TensorType, Fmu: TensorType, Fvar: TensorType, Y: TensorType
+    ) -> tf.Tensor:
+        m, v, cost, _ = self.margins(Fmu, Fvar, Y)
+        exact = self.bound == "exact"
+        ramp = expected_ramp(m, tf.sqrt(v)) if exact else (m + tf.sqrt(tf.square(m) + v)) / 2
+        return _total(self.log_kappa() - _total(cost * ramp))
+
+    def sites(self, X: TensorType, Fmu: TensorType, Fvar: TensorType, Y: TensorType) -> Sites:
+        """:return: the Gaussian sites of the bound, see `gpflow_bsvm.likelihoods.sites`."""
+        m, v, cost, sign = self.margins(Fmu, Fvar, Y)
+        if self.bound == "exact":
+            s = tf.sqrt(v)
+            u, w = normal_cdf(m / s), normal_pdf(m / s) / s
+        else:
+            root = tf.sqrt(tf.square(m) + v)
+            u, w = (1 + m / root) / 2, 0.5 / root
+        precision = self._back(cost * w, np.square(self.W))
+        return Sites(precision, self._back(cost * u * sign, self.W) + precision * Fmu)
+
+    def moments(self, Fmu: TensorType, Fvar: TensorType, Y: TensorType) -> Moments:
+        """:return: the moments of b, [..., G T]."""
+        m, v, cost, _ = self.margins(Fmu, Fvar, Y)
+        return Moments(*map(_flat, (m, tf.square(m) + v, cost + tf.zeros_like(m))))
+
+    def _log_kappas(self, Y: TensorType, F: TensorType) -> tf.Tensor:
+        kappa = self.log_kappa()
+        return kappa * tf.cast(tf.shape(self.targets(Y, F))[-1], kappa.dtype)
+
+    @property
+    def local_sites(self) -> Callable[[TensorType, TensorType], Sites] | None:
+        """
+        :return: where hinges are alone, a function of 1 / lambda, the inverse local variables
+            w [..., N, G T], positive, and Y [N, P]: the Gaussian that p(y, lambda | f) is of f,
+            for two classes of precision w and precision-mean r = y (a + w). Else None.
+        """
+        return self._local_sites if self.is_alone else None
+
+    @property
+    def draw_sites(self) -> Callable[[TensorType, TensorType, tf.Tensor], Sites] | None:
+        """
+        :return: where hinges are alone, a function of F [..., N, G Q], Y [N, P] and a seed [2] of
+            TensorFlow's stateless draws: `local_sites` of local variables that are drawn given f,
+            1 / lambda ~ inverse Gaussian(a / |b|, a^2), a half of the cost (Polson & Scott 2011),
+            whichever bound is trained. Else None.
+        """
+        return self._draw_sites if self.is_alone else None
+
+    def _local_sites(self, w: TensorType, Y: TensorType) -> Sites:
         w = tf.convert_to_tensor(w)
-        return Sites(w, self.targets(Y, w) * (self.penalty / 2 + w))
+        w = tf.reshape(w, tf.concat([tf.shape(w)[:-1], [-1, len(self.W)]], axis=0))
+        like_f = _flat(w[..., : self.W.shape[1]])
+        cost, offset, sign = self.terms(self.targets(Y, like_f)[..., None])
+        b = tf.constant(self.b, w.dtype)
+        slope = sign * (self.penalty * cost / 2 + w * (offset - sign * b))
+        return Sites(self._back(w, np.square(self.W)), self._back(slope, self.W))
+
+    def _draw_sites(self, F: TensorType, Y: TensorType, seed: tf.Tensor) -> Sites:
+        m, _, cost, _ = self.margins(F, tf.zeros_like(F), Y)
+        a = cost / 2 + tf.zeros_like(m)
+        distance = tf.maximum(tf.abs(m), VARIANCE_FLOOR**0.5)
+        w = tfp.distributions.InverseGaussian(a / distance, tf.square(a)).sample(seed=seed)
+        return self._local_sites(_flat(w), Y)
+
+    def _seen_through(self, F: TensorType, W: AnyNDArray) -> tf.Tensor:
+        """:return: sum_q W_kq f_gq, [..., G, T], of F [..., G Q]."""
+        F = tf.convert_to_tensor(F)
+        if self.latent_dim is not None:
+            check_latents(self, F)
+        if W.shape[1] == 1:
+            F = F[..., None]
+        else:
+            F = tf.reshape(F, tf.concat([tf.shape(F)[:-1], [-1, W.shape[1]]], axis=0))
+        return _product(F, W.T)
+
+    def _back(self, values: tf.Tensor, W: AnyNDArray) -> tf.Tensor:
+        """:return: sum_k W_kq values_gk, [..., G Q]."""
+        return _flat(_product(values, W))
 
 
-class Hinge(BinaryHinges, BinaryLikelihood):
+def _product(values: tf.Tensor, W: AnyNDArray) -> tf.Tensor:
+    """:return: sum_a values_a W_ab, [..., B], of [..., A]."""
+    if W.size == 1:  # most likelihoods have one hinge of f itself
+        return values if W.item() == 1 else values * tf.constant(W.item(), values.dtype)
+    return tf.tensordot(values, tf.constant(W, values.dtype), 1)
+
+
+def _total(values: tf.Tensor) -> tf.Tensor:
+    """:return: the sum of the last axis; of one entry that is no work."""
+    return tf.squeeze(values, -1) if values.shape[-1] == 1 else tf.reduce_sum(values, axis=-1)
+
+
+def _flat(values: tf.Tensor) -> tf.Tensor:
+    """:return: [..., A, B] as [..., A B]."""
+    if values.shape[-1] == 1:
+        return tf.squeeze(values, -1)
+    return tf.reshape(values, tf.concat([tf.shape(values)[:-2], [-1]], axis=0))
+
+
+class Hinge(HingeSum, BinaryLikelihood):
     r"""
     The pseudo-likelihood whose mode is the support vector machine,
 
         L(y | f) = exp(-penalty max(0, 1 - y f)),
 
-    (Wenzel et al. 2017, eq. 2, with penalty = 2; Polson & Scott 2011). With b = 1 - y f,
-    m = E b = 1 - y Fmu, v = Fvar, a = penalty / 2 and z = m / sqrt(v), training maximises
+    (Wenzel et al. 2017, eq. 2, with penalty = 2; Polson & Scott 2011): one hinge for each latent
+    function. With b = 1 - y f, m = E b = 1 - y Fmu, v = Fvar, a = penalty / 2 and z = m / sqrt(v),
+    training maximises
 
         bound="exact":      E log L  = -penalty (m Phi(z) + sqrt(v) phi(z))
             the expectation itself (Seeger 2000): tighter by at most 0.125 penalty sqrt(v) per
@@ -117,57 +239,4 @@ class Hinge(BinaryHinges, BinaryLikelihood):
     SVM's C for a unit prior variance) and `normalizer`.
     """
 
-
-@dataclass(frozen=True)
-class ExactSquaredHinge(Bound):
-    """E log L itself, see `SquaredHinge`."""
-
-    name = "exact"
-
-    def expectation(self, seen: Seen) -> tf.Tensor:
-        """:return: -penalty ((m^2 + v) Phi(z) + m sqrt(v) phi(z))."""
-        m, s = 1 - seen.y * seen.Fmu, tf.sqrt(seen.Fvar)
-        return -seen.penalty * (seen.Fvar * normal_cdf(m / s) + m * expected_ramp(m, s))
-
-    def sites(self, seen: Seen) -> Sites:
-        """:return: w = 2 penalty Phi(z), r = 2 y penalty (m Phi(z) + sqrt(v) phi(z)) + w Fmu."""
-        m, s = 1 - seen.y * seen.Fmu, tf.sqrt(seen.Fvar)
-        w = 2 * seen.penalty * normal_cdf(m / s)
-        return Sites(w, 2 * seen.penalty * seen.y * expected_ramp(m, s) + w * seen.Fmu)
-
-
-class SquaredHinge(Penalized, BinaryLikelihood):
-    r"""
-    The pseudo-likelihood of the support vector machine with quadratic slack (Gold & Sollich 2003,
-    p = 2), whose mode is scikit-learn's `LinearSVC(loss="squared_hinge")`:
-
-        L(y | f) = exp(-penalty max(0, 1 - y f)^2).
-
-    The paper's loss is max(0, 1 - y f)^2 / 2: this penalty is half of its C, which is that of
-    `gpflow_bsvm.model_selection`; scikit-learn's C is this one.
-
-    With m = 1 - y Fmu, v = Fvar and z = m / sqrt(v), training maximises the expectation itself,
-
-        E log L = -penalty ((m^2 + v) Phi(z) + m sqrt(v) phi(z)).
-
-    Unlike the hinge it has a slope that grows with the error, so that a few rows with wrong labels
-    weigh more, and a curvature on all of the wrong side: no point is a kink.
-
-    See `BinaryLikelihood` for labels, link and what is normalised, `Penalized` for all arguments.
-    """
-
-    bounds = (ExactSquaredHinge(),)
-
-    def __init__(self, penalty: float = 1.0, **kwargs: Any) -> None:
-        """As `Penalized`, with another default."""
-        super().__init__(penalty, **kwargs)
-
-    def _log_kappa(self, penalty: tf.Tensor) -> tf.Tensor:
-        """L(+1 | f) + L(-1 | f) is largest somewhere in |f| <= 1."""
-        f = tf.linspace(tf.zeros_like(penalty), tf.ones_like(penalty), _PLACES)
-        losses = tf.stack([tf.square(1 - f), tf.square(1 + f)])
-        return -tf.reduce_max(tf.reduce_logsumexp(-penalty * losses, axis=0))
-
-    def losses(self, y: tf.Tensor, F: TensorType) -> tf.Tensor:
-        """:return: max(0, 1 - y f)^2, as F."""
-        return tf.square(tf.nn.relu(1 - y * F))
+    has_normalizer = True

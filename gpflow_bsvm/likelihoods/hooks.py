@@ -40,11 +40,9 @@ class Hook(enum.Enum):
     ALPHA = "alpha", "local variables", "Hinge, OneVsRest or CrammerSinger"
     #: `bound_at(alpha, Fmu, Fvar, Y)`, [...]: the bound of such local variables at any alpha.
     BOUND_AT = "bound_at", "bound at given alpha", "Hinge, OneVsRest or CrammerSinger"
-    #: `local_sites(w, Y) -> Sites`, as w [..., L]: the Gaussian of F at local variables 1 / w.
+    #: `local_sites(w, Y) -> Sites`, [..., L], of w [..., K]: the Gaussian of F at local variables
+    #: 1 / w.
     LOCAL_SITES = "local_sites", "sites of given local variables", "Hinge or OneVsRest"
-    #: `held_sites(held, Fmu, Y) -> Sites`, as Fmu, and with it `held = hold(Fmu, Fvar, Y)`, a tuple
-    #: of rows: sites seen from means Fmu at local variables that follow from some other q.
-    HELD_SITES = "held_sites", "sites at held variables", 'CrammerSinger(bound="wistuba2018")'
     #: `link_parameters`, by name the gpflow.Parameters that calibration may set: of the prediction
     #: only, never trained with the model. With it `neutral_link`, numbers by the same names: the
     #: link before calibration.

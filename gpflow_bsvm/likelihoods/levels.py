@@ -107,62 +107,11 @@ def location_spread(levels: int | Sequence[float] = 17, spread: float = 0.4) -> 
     g_0 / (1 + spread g_1).
 
     :param levels: T, at least 2, evenly from -4 to 4 in logit t, or the levels themselves.
-    :param spread: prior deviation of the spread in deviations of f; 0: `location`.
+    :param spread: prior deviation of the spread in deviations of f; 0: there is none, Q = 1.
     """
     s = logit(as_levels(levels, 2))
     W = np.stack([np.ones_like(s), -spread * s], axis=-1)
     return LocationSpread(expit(s), W if spread else W[:, :1], -s)
-
-
-def location(levels: int | Sequence[float] = 17) -> Levels:
-    """f_t = g - logit(t), Q = 1: one convex and decreasing piecewise-linear loss of g."""
-    return location_spread(levels, spread=0.0)
-
-
-def independent(levels: int | Sequence[float] = (0.1, 0.3, 0.5, 0.7, 0.9)) -> Levels:
-    """f_k = g_k, Q = T: functions that have nothing but their prior in common."""
-    t = as_levels(levels, 1)
-    return Levels(t, np.eye(len(t)), np.zeros(len(t)))
-
-
-def smooth(
-    levels: int | Sequence[float] = 17, num_latents: int = 3, lengthscale: float = 2.0
-) -> Levels:
-    """
-    The level as one more input: f(x, t) a Gaussian process of x and logit t, whose covariance is
-    that of x times a squared exponential of logit t, reduced to its Q largest eigenfunctions.
-
-    :param lengthscale: of logit t.
-    :raise ValueError: also for Q that is not in 1..T, or a lengthscale that is not positive.
-    """
-    t = as_levels(levels, 1)
-    check_whole(1, num_latents=num_latents)
-    if num_latents > len(t) or not lengthscale > 0:
-        raise ValueError(
-            f"num_latents must be at most the {len(t)} levels, and lengthscale positive, got "
-            f"{num_latents} and {lengthscale}"
-        )
-    values, vectors = np.linalg.eigh(_covariance(logit(t), logit(t), lengthscale))
-    values, vectors = values[-num_latents:], vectors[:, -num_latents:]
-    return Smooth(t, vectors * np.sqrt(values), np.zeros(len(t)), lengthscale)
-
-
-@dataclass(frozen=True, eq=False)
-class Smooth(Levels):
-    """See `smooth`; between levels and beyond by the same process."""
-
-    lengthscale: float = 2.0
-
-    def at(self, s: AnyNDArray) -> tuple[AnyNDArray, AnyNDArray, AnyNDArray]:
-        """See `Levels`."""
-        values = np.square(self.W).sum(axis=0)
-        W = _covariance(s, logit(self.t), self.lengthscale) @ (self.W / values)
-        return np.zeros(len(s)), W, np.square(W)
-
-
-def _covariance(s: AnyNDArray, other: AnyNDArray, lengthscale: float) -> AnyNDArray:
-    squares = np.square((s[:, None] - other) / lengthscale)
-    return np.asarray(np.exp(-0.5 * squares))
 
 
 def as_levels(levels: int | Sequence[float], least: int) -> AnyNDArray:

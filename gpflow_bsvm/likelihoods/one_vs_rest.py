@@ -6,19 +6,19 @@ import tensorflow as tf
 from gpflow.base import TensorType
 
 from .binary import normal_log_cdf
-from .categorical import CategoricalHinge
-from .hinge import BinaryHinges
+from .categorical import CategoricalLikelihood
+from .hinge import HingeSum
 
 
-class OneVsRest(BinaryHinges, CategoricalHinge):
+class OneVsRest(CategoricalLikelihood, HingeSum):
     r"""
     C binary hinges, one per class against all others,
 
         L(y | f) = prod_c exp(-penalty max(0, 1 - t_c f_c)),   t_c = +1 if c = y, else -1,
 
-    the comparison of Wistuba & Rawat (2018), section 4. Expectations and sites are those of
-    `Hinge`; the C models share features and are fitted together, each as if alone. Prediction
-    divides the binary probabilities by their sum:
+    the comparison of Wistuba & Rawat (2018), section 4. Hinges are those of `Hinge`; the C
+    models share features and are fitted together, each as if alone. Prediction divides the binary
+    probabilities by their sum:
 
         P(y = c) = p_c / sum_j p_j,   p_c = Phi(Fmu_c / sqrt(1 + Fvar_c)).
 
@@ -29,6 +29,8 @@ class OneVsRest(BinaryHinges, CategoricalHinge):
     See `CategoricalLikelihood` for labels and what is normalised, `Penalized` for `penalty` and
     `normalizer`, of which kappa is that of `Hinge` for each class.
     """
+
+    has_normalizer = True
 
     def targets(self, Y: TensorType, F: TensorType) -> tf.Tensor:
         """:return: t, as F."""

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..data.checks import check_inputs
 from ..likelihoods import SquaredHinge
-from ..likelihoods.penalty import check_penalty
+from ..likelihoods.penalized import check_penalty
 from .gram import gram_matrix
 
 

@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 from .. import deep, inference, likelihoods, models
 from ..estimators import BSVMClassifier
-from ..likelihoods import crammer_singer, hinge, levels
+from ..likelihoods import levels
 from ..models import linear
 from ..papers import gold2003, seeger2000, wenzel2017, wistuba2018
 from .recipes import Argument, Recipe, fields, is_a, is_positive, recipes, same
@@ -89,6 +89,7 @@ def _likelihoods() -> dict[str, Recipe]:
         **recipes(seeger2000, "NormalizedHinge", same(f"{binary} penalty")),
         **recipes(likelihoods, "Probit PolyaGammaLogistic", same(binary)),
         **recipes(likelihoods, "CrammerSinger OneVsRest", same(f"num_classes {penalized}")),
+        **recipes(wistuba2018, "CrammerSinger", same(f"num_classes {penalized}")),
         **recipes(likelihoods, "LevelHinge", same(f"levels link {penalized}")),
         **recipes(likelihoods, "OneVsRestLevelHinge", same(f"num_classes levels link {penalized}")),
         **recipes(theirs, "Bernoulli Exponential", same("invlink quadrature")),
@@ -110,9 +111,7 @@ def _plain() -> dict[str, Recipe]:
     """Dataclasses and NamedTuples, which are their fields."""
     algorithms = "CAVI VEM SVI ML2 ECM Gibbs HMC"
     homes: dict[ModuleType, str] = {
-        hinge: "ExactHinge AugmentedHinge ExactSquaredHinge",
-        crammer_singer: "ExactMaximum AugmentedMaximum Wistuba2018",
-        levels: "Levels LocationSpread Smooth",
+        levels: "Levels LocationSpread",
         inference: f"{algorithms} Adaptive Constant RobbinsMonro History",
         likelihoods: "Sites",
         gold2003: "StaticHMC",

@@ -15,7 +15,7 @@ from ...checks import check_whole
 from ...data.checks import check_data
 from ...inference import fit
 from ...likelihoods import Hinge
-from ...likelihoods.penalty import check_penalty
+from ...likelihoods.penalized import check_penalty
 from ...model_selection.held_out import NUM_FOLDS, held_out_density
 from ...models import BatchBSVM
 from ...prediction import leave_one_out_density

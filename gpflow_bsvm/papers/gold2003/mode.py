@@ -20,7 +20,7 @@ from ...data.checks import check_data
 from ...engine.natural import compiled_solve
 from ...likelihoods import Hinge
 from ...likelihoods.labels import check_binary_labels
-from ...likelihoods.penalty import check_penalty
+from ...likelihoods.penalized import check_penalty
 from ...model_selection.gram import gram_matrix
 from ...models import BatchBSVM
 from .active_set import Dual, Point, refine, solve

@@ -16,7 +16,7 @@ from gpflow.utilities import deepcopy, multiple_assign, read_values
 from sklearn.exceptions import ConvergenceWarning
 
 from ...checks import check_choice, check_number, check_whole
-from ...likelihoods.penalty import check_penalty
+from ...likelihoods.penalized import check_penalty
 from .ascent import ascend
 from .by_scipy import by_scipy
 from .criterion import Criterion

@@ -17,7 +17,7 @@ from scipy.special import roots_legendre
 
 from ...checks import check_choice, check_whole
 from ...inference.samples import Sampler
-from ...likelihoods.penalty import check_penalty
+from ...likelihoods.penalized import check_penalty
 from .criterion import Criterion, Gradient
 from .gram import pull_back
 from .posterior import Posterior, draw_posterior

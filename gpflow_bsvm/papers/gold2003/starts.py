@@ -10,7 +10,7 @@ from gpflow.base import AnyNDArray
 from gpflow.kernels import Kernel
 
 from ...checks import check_number, check_whole
-from ...likelihoods.penalty import check_penalty
+from ...likelihoods.penalized import check_penalty
 from .search import PENALTY, positive_values
 
 #: Least and greatest value, by name.

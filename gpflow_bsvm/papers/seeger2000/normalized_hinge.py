@@ -12,7 +12,7 @@ from scipy.special import roots_legendre
 from ...likelihoods.base import VARIANCE_FLOOR
 from ...likelihoods.binary import BinaryLikelihood, expected_ramp, normal_pdf
 from ...likelihoods.labels import signs
-from ...likelihoods.penalty import make_penalty
+from ...likelihoods.penalized import make_penalty
 
 #: Standard deviations beyond which a normal tail does not count, and nodes of each smooth part.
 _REACH, _NODES = 8.5, 40

@@ -1,5 +1,6 @@
-"""Wistuba and Rawat (2018): Algorithm 1 as printed, class after class."""
+"""Wistuba and Rawat (2018): their objective and Algorithm 1, class after class, as printed."""
 
 from .class_by_class import ClassByClass
+from .crammer_singer import CrammerSinger
 
-__all__ = ["ClassByClass"]
+__all__ = ["ClassByClass", "CrammerSinger"]

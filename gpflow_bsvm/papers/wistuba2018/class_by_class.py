@@ -22,7 +22,6 @@ from ...engine.statistics import marginals_of_f, sum_sites
 from ...inference.algorithm import Algorithm, Run, Step
 from ...inference.schedules import Schedule, check_schedule, rates
 from ...likelihoods.base import Sites
-from ...likelihoods.hooks import Hook
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,6 @@ class ClassByClass(Algorithm):
     :ivar learning_rate: rho_t: a number in (0, 1], or a function of the sweep's number from 0.
     """
 
-    needs = (Hook.HELD_SITES,)
     takes_q = True
 
     max_steps: int = 200
@@ -60,6 +58,11 @@ class ClassByClass(Algorithm):
         check_schedule(self.learning_rate)
 
     def _begin(self, model: Model, source: Source) -> Run:
+        if getattr(model.likelihood, "held_sites", None) is None:
+            raise ValueError(
+                f"{type(model.likelihood).__name__} as it is has no sites at held variables; use "
+                'gpflow_bsvm.papers.wistuba2018.CrammerSinger(C, bound="wistuba2018"), or CAVI'
+            )
         return _Sweeps(self, model, ProjectedData(model, source))
 
 
