@@ -9,8 +9,13 @@ from scipy import integrate, stats
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.likelihoods import Hinge, OneVsRest
+from gpflow_bsvm.papers.wenzel2017 import (
+    augmented_elbo,
+    local_distribution,
+    local_moments,
+    predict_f_given,
+)
 from gpflow_bsvm.papers.wistuba2018 import CrammerSinger
-from gpflow_bsvm.prediction import augmented_elbo, predict_f_given
 
 PENALTIES = [0.3, 2.0, 5.0]  # 0.3 is not a float32 number
 
@@ -19,7 +24,7 @@ PENALTIES = [0.3, 2.0, 5.0]  # 0.3 is not a float32 number
 @pytest.mark.parametrize("alpha", [0.01, 1.0, 30.0])
 def test_distribution_is_the_generalised_inverse_gaussian(penalty, alpha):
     a = penalty / 2
-    ours = gb.prediction.local_distribution(np.array(alpha), penalty)
+    ours = local_distribution(np.array(alpha), penalty)
     # SciPy's geninvgauss(p, b, scale): p = 1/2, b = sqrt(a^2 alpha), scale = sqrt(alpha) / a.
     theirs = stats.geninvgauss(0.5, a * np.sqrt(alpha), scale=np.sqrt(alpha) / a)
     lam = theirs.ppf([0.01, 0.2, 0.5, 0.9, 0.999])
@@ -32,7 +37,7 @@ def test_distribution_is_the_generalised_inverse_gaussian(penalty, alpha):
 @pytest.mark.parametrize("alpha", [0.01, 1.0, 30.0])
 def test_moments_by_quadrature(penalty, alpha):
     density = lambda lam: float(  # noqa: E731
-        gb.prediction.local_distribution(np.array(alpha), penalty).prob(lam)
+        local_distribution(np.array(alpha), penalty).prob(lam)
     )
     a = penalty / 2
     scale = np.sqrt(alpha) / a
@@ -44,14 +49,14 @@ def test_moments_by_quadrature(penalty, alpha):
         )[0]
         for k in (1, -1)
     )  # fmt: skip
-    expected = gb.prediction.local_moments(alpha, penalty)
+    expected = local_moments(alpha, penalty)
     np.testing.assert_allclose(expected, (mean, inverse), rtol=1e-8)
 
 
 def test_samples_have_the_moments():
     alpha = np.array([0.1, 2.0])
-    draws = gb.prediction.local_distribution(alpha, 2.0).sample(200_000, seed=0).numpy()
-    mean, inverse = gb.prediction.local_moments(alpha, 2.0)
+    draws = local_distribution(alpha, 2.0).sample(200_000, seed=0).numpy()
+    mean, inverse = local_moments(alpha, 2.0)
     for values, expected in ((draws, mean), (1 / draws, inverse)):
         error = values.std(axis=0) / np.sqrt(len(values))
         assert (np.abs(values.mean(axis=0) - expected) < 4 * error).all()
@@ -231,7 +236,7 @@ def test_given_one_over_the_mean_of_one_over_lambda_it_is_a_sweep(make):
     how = {"num_latent_gps": L, "mean_function": gpflow.functions.Constant(0.2)}
     model = gb.models.BSVM(gpflow.kernels.Matern32(2.0), likelihood, X[:8].copy(), **how)
     randomise(model)
-    lam = 1 / gb.prediction.local_moments(gb.prediction.alpha(model, (X, Y)), 1.5)[1].numpy()
+    lam = 1 / local_moments(gb.prediction.alpha(model, (X, Y)), 1.5)[1].numpy()
     found = predict_f_given(model, (X, Y), lam, X)
     model.natgrad_step((X, Y), 1.0)
     for one, two in zip(found, model.predict_f(X)):
@@ -264,8 +269,8 @@ def test_bad_local_variables():
 
 
 def test_penalties_keep_their_precision():
-    mean, inverse = gb.prediction.local_moments(2.0, 0.3)  # in float32, 0.3 is off by 1e-8
+    mean, inverse = local_moments(2.0, 0.3)  # in float32, 0.3 is off by 1e-8
     np.testing.assert_allclose(mean, np.sqrt(2) / 0.15 + 1 / 0.15**2, rtol=1e-14)
     np.testing.assert_allclose(inverse, 0.15 / np.sqrt(2), rtol=1e-14)
-    q = gb.prediction.local_distribution(np.array(2.0), 0.3).distribution
+    q = local_distribution(np.array(2.0), 0.3).distribution
     np.testing.assert_allclose(q.loc, 0.15 / np.sqrt(2), rtol=1e-14)

@@ -24,6 +24,7 @@ import numpy as np
 
 import gpflow_bsvm as gb
 from gpflow_bsvm import inducing_points
+from gpflow_bsvm.papers import wenzel2017
 
 from ._common import numbered, scores, ten_folds, usual_kernel
 
@@ -56,7 +57,7 @@ def _greedy(X: np.ndarray, num_inducing: int, *, seed: int) -> np.ndarray:
 SELECTIONS: dict[str, Callable[..., np.ndarray]] = {
     "random": inducing_points.random_subset,
     "k-means": inducing_points.kmeans,
-    "AFK-MC2": inducing_points.afkmc2,
+    "AFK-MC2": wenzel2017.afkmc2,
     "greedy variance": _greedy,
 }
 

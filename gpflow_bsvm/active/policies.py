@@ -17,9 +17,14 @@ from scipy.stats import entropy
 from ..checks import check_choice
 from ..engine.contracts import Model
 from ..prediction.batches import FEWEST, PER_ROW, batch_bald, screened
-from ..prediction.doubt import latent_variance, margin
 from ..prediction.marginals import map_f
-from ..prediction.uncertainty import mutual_information, predictive_entropy, variation_ratio
+from ..prediction.uncertainty import (
+    latent_variance,
+    margin,
+    mutual_information,
+    predictive_entropy,
+    variation_ratio,
+)
 
 #: Draws of f in the policies that need them.
 NUM_SAMPLES = 128

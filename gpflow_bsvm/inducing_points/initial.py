@@ -11,9 +11,7 @@ from gpflow.base import AnyNDArray
 from gpflow.config import default_float
 from sklearn.cluster import KMeans, kmeans_plusplus
 from sklearn.metrics import pairwise_distances
-from sklearn.mixture import GaussianMixture
 
-from ..checks import check_choice, check_whole
 from ..data.checks import as_matrix, check_weights
 
 #: Rows that k-means looks at: beyond some 20 000 the centres hardly move any more.
@@ -71,88 +69,10 @@ def _some_rows(
     return X, _distinct(X), int(generator.integers(2**31))
 
 
-def kmeans_plusplus_seeds(X: Any, num_inducing: int, *, seed: int | None = 0) -> AnyNDArray:
-    """`kmeans` with its seeding alone: rows of X, far apart, without any Lloyd iteration."""
-    return kmeans(X, num_inducing, seed=seed, max_iter=0)
-
-
-def gaussian_mixture(
-    X: Any,
-    num_inducing: int,
-    *,
-    seed: int | None = 0,
-    subsample: int = SUBSAMPLE,
-    covariance: str = "full",
-    max_iter: int = 100,
-) -> AnyNDArray:
-    """
-    Means of a mixture of M Gaussians (the third choice of Wenzel et al. 2017, section 5.5), by
-    expectation maximisation from k-means, of scikit-learn, whose ConvergenceWarning says where it
-    did not converge. With full covariances it is no better than `kmeans`, and far slower.
-
-    Arguments and errors as in `kmeans`.
-
-    :param covariance: "full", "tied", "diag" or "spherical", of the Gaussians.
-    :param max_iter: most iterations.
-    :raise ValueError: for another covariance, fewer than 1 iteration, or a mixture that cannot be
-        fitted.
-    """
-    check_choice(("full", "tied", "diag", "spherical"), covariance=covariance)
-    check_whole(1, max_iter=max_iter)
-    X, distinct, state = _some_rows(X, num_inducing, subsample, seed)
-    if len(distinct) <= num_inducing:
-        return _at_most(distinct, num_inducing)
-    mixture = GaussianMixture(num_inducing, covariance_type=covariance, max_iter=max_iter)
-    try:
-        means = mixture.set_params(random_state=state).fit(X).means_
-    except ValueError as error:
-        raise ValueError(
-            f"a mixture of {num_inducing} Gaussians of {covariance} covariance cannot be fitted to "
-            f"{len(X)} rows of {X.shape[1]} columns ({error}); use another covariance, or kmeans"
-        ) from error
-    return _at_most(_distinct(means.astype(X.dtype)), num_inducing)
-
-
-def afkmc2(
-    X: Any, num_inducing: int, *, seed: int | None = 0, chain_length: int = 200
-) -> AnyNDArray:
-    """
-    Rows of X, far apart, by the Markov chains of AFK-MC2 (Bachem et al. 2016; the choice of Wenzel
-    et al. 2017, section 5.5): k-means++ seeding without its passes over the data, one pass in all.
-
-    Arguments and errors as in `random_subset`.
-
-    :param chain_length: steps of the chain that draws a point; the longer, the nearer to
-        k-means++.
-    """
-    X = _distinct(_checked(X, num_inducing))
-    if len(X) <= num_inducing:
-        return _at_most(X, num_inducing)
-    generator = np.random.default_rng(seed)
-    chosen = [int(generator.integers(len(X)))]
-    squares = _squared_distances(X, X[chosen])
-    proposal = 0.5 * squares / squares.sum() + 0.5 / len(X)
-    shape = (num_inducing - 1, chain_length)
-    candidates = np.searchsorted(np.cumsum(proposal)[:-1], generator.random(shape))
-    for drawn, uniform in zip(candidates, generator.random(shape)):
-        ratio = _squared_distances(X[drawn], X[chosen]) / proposal[drawn]
-        chosen.append(int(drawn[_end_of_chain(ratio, uniform)]))
-    return _at_most(_distinct(X[chosen]), num_inducing)
-
-
 def _squared_distances(X: AnyNDArray, centres: AnyNDArray) -> AnyNDArray:
     """:return: [N], to the nearest centre."""
     nearest = pairwise_distances(X, centres, metric="sqeuclidean").min(axis=1)
     return np.asarray(nearest)
-
-
-def _end_of_chain(ratio: AnyNDArray, uniform: AnyNDArray) -> int:
-    """:return: where a Metropolis chain over 0, 1, 2, ... with these densities ends."""
-    state = 0
-    for step in range(1, len(ratio)):
-        if ratio[step] > uniform[step] * ratio[state]:
-            state = step
-    return state
 
 
 def greedy_variance(

@@ -1,5 +1,15 @@
-"""Wenzel et al. (2017): what only the paper needs."""
+"""Wenzel et al. (2017): sites as parameters, and the local variables themselves."""
 
 from .dual import DualBSVM
+from .inducing_points import afkmc2, gaussian_mixture
+from .local_variables import augmented_elbo, local_distribution, local_moments, predict_f_given
 
-__all__ = ["DualBSVM"]
+__all__ = [
+    "DualBSVM",
+    "afkmc2",
+    "augmented_elbo",
+    "gaussian_mixture",
+    "local_distribution",
+    "local_moments",
+    "predict_f_given",
+]
