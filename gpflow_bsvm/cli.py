@@ -214,7 +214,7 @@ def _write_page(args: argparse.Namespace, comparisons: list[Comparison]) -> int:
     if not args.report or not any(comparison.fold_scores for comparison in comparisons):
         return 0
     try:
-        from .page import write_page
+        from .compare.page import write_page
 
         command = _command(args, comparisons[0].settings)
         write_page(comparisons, args.report, command=command, pictures=not args.no_plots)

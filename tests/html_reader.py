@@ -6,7 +6,7 @@ import html.parser
 class Reader(html.parser.HTMLParser):
     """Checks that elements are closed in turn, and keeps what there is."""
 
-    VOID = ("meta", "path", "use", "rect", "image", "stop")
+    VOID = ("meta", "img", "path", "use", "rect", "image", "stop")
 
     def __init__(self, text):
         super().__init__()

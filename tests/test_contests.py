@@ -1,15 +1,12 @@
 """Who is best, who ties, and how that is put into words."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
-from comparisons import FAILED, made_up, three
+from comparisons import made_up, three
 from scipy import stats
 
 from gpflow_bsvm import metrics
-from gpflow_bsvm.compare import Comparison
-from gpflow_bsvm.page import contests, words
+from gpflow_bsvm.compare import Comparison, contests
 
 # --- who is best, and who ties -------------------------------------------------------------------
 
@@ -64,82 +61,3 @@ def test_a_model_without_a_fold_takes_no_part():
     other_folds = made_up({"a": 1.0, "b": 1.0}, failing=[("a", 0), ("b", 1)])
     assert contests.contest(other_folds, "nll") is None  # no row is in common
     assert contests.contest(Comparison(done.dataset, done.settings), "nll") is None
-
-
-def test_mean_ranks():
-    sets = [three() for _ in range(4)]
-    found = contests.mean_ranks(sets, "nll")
-    assert found.means == {"bsvm": 1.0, "svgp": 2.0, "svc": 3.0}
-    columns = np.array([[1, 2, 3]] * 4).T
-    assert found.p_value == pytest.approx(stats.friedmanchisquare(*columns).pvalue)
-    q = 2.343  # three models, Table 5 of Demsar (2006), whose last digit is cut off
-    assert found.critical_difference == pytest.approx(q * np.sqrt(3 * 4 / (6 * 4)), rel=5e-4)
-    assert contests.mean_ranks(sets, "auc").means["svc"] == 3  # where greater is better
-    assert contests.mean_ranks(sets[:1], "nll") is None
-    assert contests.mean_ranks([*sets, made_up({"bsvm": 1.0, "svgp": 0.5})], "nll") is None
-    alike = [made_up({"a": 1.0, "b": 1.0, "c": 1.0})] * 2
-    assert contests.mean_ranks(alike, "nll").p_value == 1
-
-
-# --- in words ------------------------------------------------------------------------------------
-
-
-def test_a_winner_is_told_with_its_lead():
-    done = made_up({"svc": 0.2, "bsvm": 3.0})
-    held = contests.contest(done, "nll")
-    mean, low, high = held.behind["svc"]
-    nll, error = words.outcome(done)
-    assert f"bsvm is best with {words.number(held.losses['bsvm'].mean)} (95 % interval " in nll
-    assert f"svc is worse by {mean:.3f} (95 % interval {low:.3f} to {high:.3f})." in nll
-    assert "a tie" not in nll and "bsvm is best" in error
-
-
-def test_a_tie_is_told_as_one():
-    nll, error = words.outcome(made_up({"a": 1.0, "b": 1.0}))
-    for sentence in (nll, error):
-        assert "it is a tie: the two cannot be told apart" in sentence and "best" not in sentence
-    nll, _ = words.outcome(made_up({"a": 1.0, "b": 1.0, "c": -2.0}))
-    assert "a is best" in nll and ", b cannot be told apart from it, and c is worse by" in nll
-
-
-def test_one_model_is_no_contest():
-    nll, _ = words.outcome(made_up({"a": 1.0}))
-    assert "a, which nothing is compared with, has" in nll
-
-
-def test_who_failed_is_told():
-    told = words.outcome(three(failing=[("svc", 1)]))
-    assert told[-1] == f"svc has no result on 1 of 2 folds ({FAILED})."
-    lost = three(failing=[(name, fold) for name in ("bsvm", "svgp", "svc") for fold in (0, 1)])
-    assert words.outcome(lost)[0] == "No model could be fitted to moons, so there is no result."
-    assert "No model could be fitted" in words.overview([lost])
-
-
-def test_an_early_end_is_told():
-    done = three()
-    done.fold_scores = done.fold_scores[:-1]
-    del done.held_out["svc"][-1]
-    later = Comparison(replace(done.dataset, name="later"), done.settings)
-    text = words.overview([done, later])
-    assert "The comparison ended early on moons" in text and "It did not come to later." in text
-
-
-def test_the_overview_counts_sets():
-    sets = [three(), three(name="again")]
-    text = words.overview(sets)
-    assert text.startswith("bsvm, svgp and svc were cross-validated on moons (")
-    assert "bsvm has the best mean rank, 1;" in text
-    method = words.method(sets[0].settings)
-    assert "2 stratified folds" in method and "at most 7 inducing points" in method
-    level = [contests.contest(sets[0], score).level for score in words.TOLD]
-    found = {name: counts for name, *counts in words.wins(sets)}
-    assert found == {
-        name: [f"{2 * (name in best)} of 2" for best in level] for name in ("bsvm", "svgp", "svc")
-    }
-
-
-@pytest.mark.parametrize(
-    "value, text", [(0.1234, "0.123"), (0.00123, "0.0012"), (0, "0.000"), (-0.5, "-0.500")]
-)
-def test_numbers(value, text):
-    assert words.number(value) == text

@@ -1,6 +1,8 @@
 """A report is one file that says what came out, whatever data are called."""
 
+import base64
 import functools
+import io
 import re
 import shutil
 import subprocess
@@ -12,20 +14,7 @@ from comparisons import FAILED, NASTY, three
 from html_reader import Reader
 from matplotlib import image
 
-from gpflow_bsvm import plotting
-from gpflow_bsvm.compare import Trace, report
-from gpflow_bsvm.page import contests, markup, methods, pictures, words, write
-
-# --- markup --------------------------------------------------------------------------------------
-
-
-def test_text_is_escaped_and_markup_is_not():
-    inner = markup.element("b", "<")
-    assert inner == "<b>&lt;</b>"
-    assert markup.element("p", inner, "&", id='"') == '<p id="&quot;"><b>&lt;</b>&amp;</p>'
-    assert markup.element("meta", name="a", http_equiv="b") == '<meta name="a" http-equiv="b">'
-    assert markup.join(["<", inner], "|") == "&lt;|<b>&lt;</b>"
-
+from gpflow_bsvm.compare import Comparison, contests, page, report
 
 # --- the page ------------------------------------------------------------------------------------
 
@@ -43,7 +32,7 @@ def written(tmp_path_factory):
         path = folder / f"{with_pictures}" / "report.html"
         path.parent.mkdir()
         command = f"gpflow-bsvm compare '{NASTY}'"
-        write.write_page(sets, path, command=command, pictures=with_pictures)
+        page.write_page(sets, path, command=command, pictures=with_pictures)
         return sets, path
 
     return written_with
@@ -72,9 +61,11 @@ def test_the_page_shows_what_came_out(written):
     read = Reader(path.read_text(encoding="utf-8"))
     assert read.text.count(NASTY) > 3
     for one in sets:
-        for sentence in words.outcome(one):
-            assert sentence in read.text
-        for record in write.summary(one.fold_scores):
+        for score in contests.ROW_LOSSES:
+            for lost in contests.contest(one, score).behind.values():
+                ends = ", ".join(map(page.number, (lost.low, lost.high)))
+                assert f"{page.number(lost.mean)} [{ends}]" in read.text
+        for record in report.summary(one.fold_scores):
             if record["mean"]["nll"] is not None:
                 assert f"{record['mean']['nll']:.3f}" in read.text
     assert f"svc, 1 of 2 folds: {FAILED}" in read.text
@@ -83,20 +74,20 @@ def test_the_page_shows_what_came_out(written):
 
 
 @pytest.mark.slow
-def test_pictures_take_the_pages_colours(written):
-    text = written(True)[1].read_text(encoding="utf-8")
-    assert not [color for color in pictures._COLORS if color in text]
-    for name in set(re.findall(r"var\((--[a-z0-9-]+)\)", text)):
-        assert text.count(f"{name}:") == 3  # by day, by night, on paper
-    # Per set 3 scores, time, 3 reliabilities; a confusion matrix of three classes.
-    assert text.count("<figure") == text.count("<svg") == 2 * 7 + 1
-    assert r"0 $\frac$ &lt;s" in text  # a class's name, letter for letter
+def test_the_picture_of_a_set_is_that_of_the_results(written, tmp_path):
+    sets, path = written(True)
+    shown = re.findall(r'src="data:image/png;base64,([^"]*)"', path.read_text(encoding="utf-8"))
+    assert len(shown) == 2
+    report.draw(sets[0], tmp_path / "picture.png")
+    drawn = image.imread(tmp_path / "picture.png")
+    np.testing.assert_array_equal(image.imread(io.BytesIO(base64.b64decode(shown[0]))), drawn)
 
 
 def test_bold_are_the_best_and_their_ties():
-    text = write.page([three()], pictures=False)
-    assert "<svg" not in text
-    rows = re.findall(r'<tr><th scope="row">(\w+)</th>(.*?)</tr>', text)[:3]
+    text = page.page([three()], pictures=False)
+    assert "<img" not in text
+    scores = text[text.index("<caption>Scores") :]
+    rows = re.findall(r'<tr><th scope="row">(\w+)</th>(.*?)</tr>', scores, flags=re.S)[:3]
     bold = [name for name, cells in rows if "<b>" in cells.split("</td>")[2]]  # of NLL
     assert bold == contests.contest(three(), "nll").level
 
@@ -107,20 +98,9 @@ def test_dollar_signs_in_names_are_no_formulas(tmp_path):
     assert (tmp_path / "picture.png").stat().st_size > 10_000
 
 
-@pytest.mark.drill
-@pytest.mark.slow
-def test_a_page_of_ranks_and_of_curves():
-    sets = [three(name=str(n)) for n in range(2)]
-    sets[0].traces = {
-        "bsvm": Trace([0.1, 0.2, 0.4], [-9.0, -5.0, -4.0], [0.4, 0.3, 0.2], [3, 2, 1])
-    }
-    # Two of curves on the first set; mean ranks in two scores.
-    assert write.page(sets).count("<figure") == 2 * 7 + 2 + 2
-
-
 def test_a_page_of_failures_only():
     done = three(failing=[(name, fold) for name in ("bsvm", "svgp", "svc") for fold in (0, 1)])
-    read = Reader(write.page([done]))
+    read = Reader(page.page([done]))
     assert "there is no result" in read.text and f"bsvm, 2 of 2 folds: {FAILED}" in read.text
 
 
@@ -128,7 +108,7 @@ def test_nothing_to_report(tmp_path):
     done = three()
     done.fold_scores = []
     with pytest.raises(ValueError, match="no model was fitted to any fold"):
-        write.write_page([done], tmp_path / "page.html")
+        page.write_page([done], tmp_path / "page.html")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -141,18 +121,18 @@ def test_an_old_page_stays_until_the_new_one_is_whole(tmp_path, monkeypatch):
 
     monkeypatch.setattr("os.fsync", fail)
     with pytest.raises(OSError, match="No space left"):
-        write.write_page([three()], path, pictures=False)
+        page.write_page([three()], path, pictures=False)
     assert path.read_text() == "old" and len(list(tmp_path.iterdir())) == 1
 
 
 def test_fingerprints_know_rows_labels_and_order():
     dataset = three().dataset
-    prints = {methods.fingerprint(dataset)}
-    prints.add(methods.fingerprint(replace(dataset, name="another")))
+    prints = {page.fingerprint(dataset)}
+    prints.add(page.fingerprint(replace(dataset, name="another")))
     assert len(prints) == 1
-    prints.add(methods.fingerprint(replace(dataset, X=dataset.X[::-1])))
-    prints.add(methods.fingerprint(replace(dataset, y=dataset.y[::-1])))
-    prints.add(methods.fingerprint(replace(dataset, X=dataset.X + 1e-15)))
+    prints.add(page.fingerprint(replace(dataset, X=dataset.X[::-1])))
+    prints.add(page.fingerprint(replace(dataset, y=dataset.y[::-1])))
+    prints.add(page.fingerprint(replace(dataset, X=dataset.X + 1e-15)))
     assert len(prints) == 4
 
 
@@ -168,7 +148,7 @@ def test_fingerprints_know_rows_labels_and_order():
     ],
 )
 def test_parameters_as_text(value, text):
-    assert methods.as_text(value) == text
+    assert page.as_text(value) == text
 
 
 def test_what_differs_between_data_sets_has_a_line_for_each(monkeypatch):
@@ -176,21 +156,8 @@ def test_what_differs_between_data_sets_has_a_line_for_each(monkeypatch):
     for number, done in enumerate(sets):
         told = {"svc": {"C": number, "cv": 5}}
         monkeypatch.setattr(done, "parameters", lambda told=told: told)
-    text = write.page(sets, pictures=False)
+    text = page.page(sets, pictures=False)
     assert [text.count(row) for row in (">C, one<", ">C, two<", ">cv<", ">C<")] == [1, 1, 1, 0]
-
-
-def test_score_dots():
-    _, (ax,) = plotting.figure(1, 1)
-    plotting.score_dots(ax, {"a": 2.0, "b": 1.0}, {"a": [1.5, 2.5]}, {"b": (0.5, 1.5)}, what="NLL")
-    assert [tick.get_text() for tick in ax.get_yticklabels()] == ["a", "b"]
-    shown = [line.get_xdata() for line in ax.lines]
-    assert [list(np.ravel(x)) for x in shown] == [[1.5, 2.5], [2.0], [], [0.5, 1.5], [1.0]]
-    assert ax.get_ylim()[0] > ax.get_ylim()[1]  # the first is on top
-    with pytest.raises(ValueError, match="expected models of"):
-        plotting.score_dots(ax, {}, {})
-    with pytest.raises(ValueError, match=r"expected models of \['a'\], got \['b'\]"):
-        plotting.score_dots(ax, {"a": 1.0}, {"b": [1.0]})
 
 
 # --- in a browser --------------------------------------------------------------------------------
@@ -258,3 +225,40 @@ def test_the_page_can_be_printed(written):
     paper = path.with_name("page.pdf")
     browse(path, f"--print-to-pdf={paper}")
     assert paper.read_bytes().startswith(b"%PDF") and paper.stat().st_size > 20_000
+
+
+# --- what is missing, and what is best ------------------------------------------------------------
+
+
+def test_an_early_end_is_told():
+    done = three()
+    done.fold_scores = done.fold_scores[:-1]
+    del done.held_out["svc"][-1]
+    later = Comparison(replace(done.dataset, name="later"), done.settings)
+    read = Reader(page.page([done, later], pictures=False))
+    assert "moons ended early" in read.text and "later was not started." in read.text
+
+
+def test_sets_that_are_won_are_counted():
+    sets = [three(), three(name="again")]
+    level = [contests.contest(sets[0], score).level for score in contests.ROW_LOSSES]
+    expected = {
+        name: [(2 * (name in best), 2) for best in level] for name in ("bsvm", "svgp", "svc")
+    }
+    assert dict(page._wins(sets)) == expected and page._wins(sets[:1]) == []
+
+
+def test_the_table_and_the_page_have_the_same_best():
+    done = three(num_classes=3)
+    means = report.means_of(report.summary(done.fold_scores))
+    best = contests.leaders(done, means)
+    lines = report.table(done).splitlines()[2:]
+    starred = {line.split()[0] for line in lines if line.split()[3].endswith("*")}  # NLL
+    assert starred == best["nll"] == set(contests.contest(done, "nll").level)
+
+
+@pytest.mark.parametrize(
+    "value, text", [(0.1234, "0.123"), (0.00123, "0.0012"), (0, "0.000"), (-0.5, "-0.500")]
+)
+def test_numbers(value, text):
+    assert page.number(value) == text

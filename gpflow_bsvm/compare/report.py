@@ -6,10 +6,10 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from .. import plotting
 from ..metrics import METRICS
 from ..optional import require
 from ..tables import DataError
+from .contests import leaders
 from .machine import provenance
 from .protocol import Comparison, FoldScore
 
@@ -72,10 +73,11 @@ def summary(scores: Sequence[FoldScore]) -> list[dict[str, Any]]:
 
 
 def table(comparison: Comparison) -> str:
-    """:return: the comparison as lines of at most 110 characters; "*" marks the best mean."""
+    """:return: the comparison as lines of at most 110 characters; "*" marks `leaders`."""
     records = summary(comparison.fold_scores)
     stars = len(records) > 1 and not _is_partial(comparison)
-    metric_cells = {name: _column(name, records, stars) for name in METRICS}
+    best = leaders(comparison, means_of(records)) if stars else {}
+    metric_cells = {name: _column(name, records, best.get(name, set())) for name in METRICS}
     heading = f"{'model':<15}" + "".join(f"{metric.label:>13}" for metric in METRICS.values())
     lines = [_title(comparison), heading + "".join(f"{label:>12}" for label, _ in TIMES.values())]
     for number, record in enumerate(records):
@@ -93,7 +95,7 @@ def table(comparison: Comparison) -> str:
 
 
 def _is_partial(comparison: Comparison) -> bool:
-    """:return: whether a model has not had its turn on every fold."""
+    """:return: True if a model has not had its turn on every fold."""
     counts = Counter(score.model for score in comparison.fold_scores)
     return any(number < comparison.settings.folds for number in counts.values())
 
@@ -114,14 +116,19 @@ def _num_train(comparison: Comparison) -> int:
     return round(len(comparison.dataset.y) * (1 - 1 / comparison.settings.folds))
 
 
-def _column(name: str, records: list[dict[str, Any]], stars: bool) -> list[str]:
-    """:return: "mean ± std" for each record, the best mean (as printed) with a star if wanted."""
-    sign = -1 if METRICS[name].greater_is_better else 1
-    means = [record["mean"][name] for record in records]
-    printed = [math.inf if mean is None else sign * round(mean, 3) for mean in means]
+def means_of(records: Sequence[dict[str, Any]]) -> dict[str, dict[str, float]]:
+    """:return: by score and model, the means that there are in a `summary`."""
+    return {
+        name: {one["model"]: one["mean"][name] for one in records if one["mean"][name] is not None}
+        for name in METRICS
+    }
+
+
+def _column(name: str, records: list[dict[str, Any]], best: Set[str]) -> list[str]:
+    """:return: "mean ± std" for each record, with a star for the best."""
     cells = []
-    for record, mean, value in zip(records, means, printed):
-        star = "*" if stars and value == min(printed) else " "
+    for record in records:
+        mean, star = record["mean"][name], "*" if record["model"] in best else " "
         spread = "" if record["std"][name] is None else f"±{record['std'][name]:.3f}"
         cells.append("-  " if mean is None else f"{mean:.3f}{spread}{star}")
     return cells
@@ -154,7 +161,7 @@ def write(comparisons: Sequence[Comparison], directory: Path) -> None:
     (directory / "results.json").write_text(json.dumps(record, indent=2) + "\n")
 
 
-def draw(comparison: Comparison, path: Path) -> None:
+def draw(comparison: Comparison, path: Path | IO[bytes]) -> None:
     """
     Write a picture: on all held-out rows the reliability, and for more than two classes the
     confusion matrix of the first model; error and negative log-likelihood against training time.

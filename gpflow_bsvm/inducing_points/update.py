@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gpflow
 import numpy as np
@@ -20,11 +20,8 @@ from ..engine.projected_data import ProjectedData
 from ..engine.statistics import compiled_localise
 from .initial import SUBSAMPLE, greedy_variance
 
-if TYPE_CHECKING:
-    from ..models import BSVM
 
-
-def exchange(model: BSVM, Z: Any) -> None:
+def exchange(model: Any, Z: Any) -> None:
     """
     Give a `BSVM` other inducing points, in another number if need be. q(u) of the new ones is what
     the model says of f there: its predictions at Z stay as they are, and elsewhere as far as Z can
@@ -56,7 +53,7 @@ def exchange(model: BSVM, Z: Any) -> None:
 
 
 def reselect(
-    model: BSVM,
+    model: Any,
     data: tuple[Any, Any],
     max_inducing: int | None = None,
     *,
@@ -92,7 +89,7 @@ def reselect(
     return Z
 
 
-def _some_rows(model: BSVM, data: Any, weight: Any, seed: int | None, number: int) -> Batch:
+def _some_rows(model: Any, data: Any, weight: Any, seed: int | None, number: int) -> Batch:
     """:return: so many rows at random, if there are more."""
     source = open_all(model, data, weight)
     index = np.arange(source.num_rows)
@@ -102,7 +99,7 @@ def _some_rows(model: BSVM, data: Any, weight: Any, seed: int | None, number: in
     return take(rows, index)
 
 
-def _precisions(model: BSVM, rows: Batch) -> AnyNDArray:
+def _precisions(model: Any, rows: Batch) -> AnyNDArray:
     """:return: precisions of the sites, summed over latent functions, [N]."""
     q, localise = compiled_solve(model.natural()), compiled_localise.bind(model.likelihood)
     data = ProjectedData(model, ArraySource(*rows, chunk_rows(model)))

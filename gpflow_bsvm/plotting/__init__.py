@@ -1,7 +1,6 @@
 """Pictures of classifiers, drawn into the axes that they are given."""
 
 from .boundary import decision_boundary
-from .dots import score_dots
 from .figures import figure
 from .models import (
     bound_trace,
@@ -37,5 +36,4 @@ __all__ = [
     "relevance",
     "relevance_bars",
     "reliability_diagram",
-    "score_dots",
 ]

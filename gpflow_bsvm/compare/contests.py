@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -12,10 +10,10 @@ import numpy as np
 from gpflow.base import AnyNDArray
 from scipy import stats
 
-from ..compare.protocol import Comparison
 from ..metrics import CLIP, METRICS
+from .protocol import Comparison
 
-#: Of all intervals.
+#: The level of all intervals.
 LEVEL = 0.95
 
 
@@ -48,7 +46,7 @@ class Interval(NamedTuple):
 
     @property
     def has_zero(self) -> bool:
-        """:return: whether a difference of this size may be none."""
+        """:return: True if a difference of this size may be none."""
         return self.low <= 0 <= self.high
 
 
@@ -129,48 +127,19 @@ def _interval(values: AnyNDArray, level: float) -> Interval:
     return Interval(mean, float(low), float(high))
 
 
-@dataclass(frozen=True)
-class Ranks:
+def leaders(
+    comparison: Comparison, means: Mapping[str, Mapping[str, float]]
+) -> dict[str, set[str]]:
     """
-    Mean ranks over data sets, 1 is best (Demsar 2006).
-
-    :ivar means: by model, of those that have a score on every set, the best first.
-    :ivar num_sets: number of data sets.
-    :ivar p_value: of Friedman's test that all are alike; 1 where they are to the last digit.
-    :ivar critical_difference: of Nemenyi's test: mean ranks nearer than this are not told apart.
+    :param means: by score of `METRICS` and by model, of those that have one.
+    :return: by score, the best model and those that cannot be told apart from it: by `contest`
+        where the score is a mean over rows, else those whose mean is the same in three digits.
     """
-
-    means: dict[str, float]
-    num_sets: int
-    p_value: float
-    critical_difference: float
-
-
-def mean_ranks(comparisons: Sequence[Comparison], score: str) -> Ranks | None:
-    """
-    :param score: of `METRICS`.
-    :return: None unless there are two data sets, and three models with a score on each (a test of
-        two models by ranks is one of signs).
-    """
-    means: dict[str, list[float]] = {}
-    for comparison in comparisons:
-        for name in comparison.held_out:
-            own = [row.scores[score] for row in comparison.fold_scores if row.model == name]
-            if np.isfinite(own).all():  # a fold that failed has NaN
-                means.setdefault(name, []).append(float(np.mean(own)))
-    means = {name: own for name, own in means.items() if len(own) == len(comparisons)}
-    n, k = len(comparisons), len(means)
-    if n < 2 or k < 3:
-        return None
-    sign = -1 if METRICS[score].greater_is_better else 1
-    table = sign * np.round(np.transpose(list(means.values())), 6)  # equal to six digits: a tie
-    ranks = stats.rankdata(table, axis=1).mean(axis=0)
-    p_value = float(stats.friedmanchisquare(*table.T).pvalue) if np.ptp(table, axis=1).any() else 1
-    by_rank = dict(sorted(zip(means, map(float, ranks)), key=lambda one: one[1]))
-    return Ranks(by_rank, n, p_value, _quantile(k) * math.sqrt(k * (k + 1) / (6 * n)))
-
-
-@functools.cache  # it takes half a second
-def _quantile(num_models: int) -> float:
-    """:return: q of Nemenyi's test: that of Student's range, divided by the square root of 2."""
-    return float(stats.studentized_range.ppf(LEVEL, num_models, math.inf)) / math.sqrt(2)
+    found = {}
+    for score, of_models in means.items():
+        sign = -1 if METRICS[score].greater_is_better else 1
+        rounded = {name: sign * round(mean, 3) for name, mean in of_models.items()}
+        held = contest(comparison, score) if score in ROW_LOSSES else None
+        least = {name for name, value in rounded.items() if value == min(rounded.values())}
+        found[score] = set(held.level) if held else least
+    return found

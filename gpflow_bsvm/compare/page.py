@@ -1,0 +1,185 @@
+"""A comparison as one HTML file that needs nothing else: no network, no scripts."""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import hashlib
+import io
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..atomic import whole_file
+from ..datasets import Dataset
+from ..metrics import METRICS
+from ..optional import require
+from .contests import LEVEL, ROW_LOSSES, contest, leaders
+from .machine import provenance
+from .protocol import Comparison
+from .registry import BASELINES
+from .report import TIMES, draw, means_of, summary
+
+#: Arrays of more entries are summarised, and of more classes some are named.
+_MOST_ENTRIES = 12
+
+
+def write_page(
+    comparisons: Sequence[Comparison], path: Path, *, command: str = "", pictures: bool = True
+) -> None:
+    """
+    Write the page; until it is whole there is the old file, or none.
+
+    :param comparisons: in the order of the page, also such as did not begin after an interrupt.
+    :param command: that has made them, to be shown.
+    :param pictures: without them Matplotlib is not needed.
+    :raise ValueError: if none of them has a score.
+    :raise ImportError: without jinja2, and without Matplotlib where there are to be pictures.
+    :raise OSError: if the file cannot be written.
+    """
+    text = page(comparisons, command=command, pictures=pictures)
+    with whole_file(path) as file:
+        file.write(text.encode())
+
+
+def page(comparisons: Sequence[Comparison], *, command: str = "", pictures: bool = True) -> str:
+    """:return: the page that `write_page` writes; arguments and errors as there."""
+    shown = [one for one in comparisons if one.fold_scores]
+    if not shown:
+        raise ValueError("there is nothing to report: no model was fitted to any fold")
+    jinja = require("jinja2")
+    loader = jinja.FileSystemLoader(Path(__file__).parent)
+    environment = jinja.Environment(
+        loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters["number"] = number
+    template = environment.get_template("page.html")
+    return str(
+        template.render(
+            sets=[_one_set(one, pictures) for one in shown],
+            unfinished=_unfinished(comparisons),
+            wins=_wins(shown),
+            command=command,
+            today=datetime.datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"),
+            settings=_settings(shown[0]),
+            first=shown[0].settings,
+            methods=_methods(shown),
+            provenance=provenance(),
+            metrics=METRICS,
+            times=TIMES,
+            row_losses=ROW_LOSSES,
+            level=f"{100 * LEVEL:g} %",
+        )
+    )
+
+
+def _one_set(comparison: Comparison, pictures: bool) -> dict[str, Any]:
+    """:return: all that the page says of one data set."""
+    dataset, records = comparison.dataset, summary(comparison.fold_scores)
+    counts = [(label, int((dataset.y == label).sum())) for label in comparison.labels]
+    return {
+        "name": dataset.name,
+        "shape": dataset.X.shape,
+        "classes": counts[:_MOST_ENTRIES],
+        "more_classes": max(0, len(counts) - _MOST_ENTRIES),
+        "notes": dataset.notes,
+        "fingerprint": fingerprint(dataset),
+        "records": records,
+        "leaders": leaders(comparison, means_of(records)),
+        "contests": [held for score in ROW_LOSSES if (held := contest(comparison, score))],
+        "picture": _picture(comparison) if pictures and comparison.held_out else None,
+    }
+
+
+def _picture(comparison: Comparison) -> str:
+    """:return: that of `report.draw`, as an address that holds it."""
+    drawn = io.BytesIO()
+    draw(comparison, drawn)
+    return "data:image/png;base64," + base64.b64encode(drawn.getvalue()).decode()
+
+
+def _wins(shown: Sequence[Comparison]) -> list[tuple[str, list[tuple[int, int]]]]:
+    """
+    :return: for each model and each of `ROW_LOSSES`, on how many data sets it is best or cannot be
+        told apart from the best, and of how many; nothing where there is one set.
+    """
+    if len(shown) < 2:
+        return []
+    held = [[h for one in shown if (h := contest(one, score))] for score in ROW_LOSSES]
+    models = dict.fromkeys(name for all_ in held for one in all_ for name in one.losses)
+    level = [Counter(name for one in all_ for name in one.level) for all_ in held]
+    rows = [(name, [(of[name], len(all_)) for of, all_ in zip(level, held)]) for name in models]
+    return sorted(rows, key=lambda row: -sum(won for won, _ in row[1]))
+
+
+def _unfinished(comparisons: Sequence[Comparison]) -> list[str]:
+    """:return: sentences on what is missing after an interrupt."""
+    told = []
+    for one in comparisons:
+        done = Counter(row.model for row in one.fold_scores)
+        if any(count < one.settings.folds for count in done.values()):
+            told.append(f"{one.dataset.name} ended early: what was done is shown.")
+        elif not done:
+            told.append(f"{one.dataset.name} was not started.")
+    return told
+
+
+def _settings(first: Comparison) -> dict[str, str]:
+    found = {name: str(value) for name, value in asdict(first.settings).items()}
+    if found["lengthscale"] == "None":
+        found["lengthscale"] = "the square root of the number of features"
+    return found
+
+
+def fingerprint(dataset: Dataset) -> str:
+    """:return: 16 hexadecimal digits of X, as float64, and of the labels as text."""
+    X = np.ascontiguousarray(dataset.X, "<f8").tobytes()
+    labels = "\n".join(map(str, dataset.y.tolist())).encode()
+    return hashlib.sha256(X + labels).hexdigest()[:16]
+
+
+def _methods(shown: Sequence[Comparison]) -> list[tuple[str, str, list[tuple[str, str]]]]:
+    """
+    :return: of each model its name, description and parameters; a parameter that differs between
+        data sets has a line for each of them.
+    """
+    found: dict[str, dict[str, dict[str, str]]] = {}
+    for comparison in shown:
+        for model, told in comparison.parameters().items():
+            for name, value in told.items():
+                of_sets = found.setdefault(model, {}).setdefault(name, {})
+                of_sets[comparison.dataset.name] = as_text(value)
+    described = {name: entry.description for name, entry in BASELINES.items()}
+    return [
+        (model, described.get(model, ""), [row for one in told.items() for row in _rows(*one)])
+        for model, told in found.items()
+    ]
+
+
+def _rows(name: str, values: dict[str, str]) -> list[tuple[str, str]]:
+    if len(set(values.values())) == 1:
+        return [(name, next(iter(values.values())))]
+    return [(f"{name}, {dataset}", value) for dataset, value in values.items()]
+
+
+def as_text(value: Any) -> str:
+    """:return: a value in one line: numbers in 4 digits, long arrays by their range."""
+    if isinstance(value, np.ndarray) and value.dtype.kind in "fiu":
+        if value.size > _MOST_ENTRIES:
+            shape = " x ".join(map(str, value.shape))
+            return f"{shape} numbers from {value.min():.4g} to {value.max():.4g}"
+        return ", ".join(f"{entry:.4g}" for entry in value.reshape(-1))
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(as_text, value))
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return " ".join(str(value).split())
+
+
+def number(value: float) -> str:
+    """:return: three places, or two digits of what is smaller than these show."""
+    return f"{value:.3f}" if abs(value) >= 0.01 or value == 0 else f"{value:.2g}"
