@@ -191,3 +191,12 @@ def test_a_q_that_is_narrower_than_rounding_of_its_prior():
     model = gb.models.LinearBSVM(20, Hinge(1000.0))
     told = told_by(lambda: CAVI(max_steps=50).run(model, (X, Y)))
     assert any("float64 does not hold this q" in one and "scale X" in one for one in told)
+
+
+def test_so_in_draws_and_sites(data):
+    X, Y = data[0] * 1e7, data[1]
+    kernel = gpflow.kernels.Polynomial(3, 10.0)
+    with pytest.raises(FloatingPointError, match=r"variance of f is .* at a row.*scale X"):
+        gb.inference.HMC(10, 10, 2).run(gb.models.BSVM(kernel, Hinge(), X[:5]), (X, Y))
+    with pytest.raises(FloatingPointError, match=r"variance of f is .* at a row.*scale X"):
+        gb.models.DualBSVM((X, Y), kernel, Hinge(), X[:5]).update_sites()

@@ -13,7 +13,7 @@ from gpflow.likelihoods import Likelihood
 from ..data.passes import sum_over
 from ..data.prefetch import closed_at_end
 from ..data.sources import Source
-from ..engine.contracts import Model, plain_points
+from ..engine.contracts import SMALLER, Model, check_margins, plain_points
 from ..engine.natural import Gaussian, compiled_solve
 from ..engine.projected_data import ProjectedData
 from ..engine.projection import Projected
@@ -34,9 +34,8 @@ LEAST_MEAN = 0.2
 LEAST_DEVIATIONS, LEAST_PART = 1e-3, 0.5
 #: So many rows of the first chunk are looked at.
 ROWS = 100
-#: Variances of f, in squared margins, from which on float64 does not tell one margin from the next,
-#: and the part of the prior's variance that it does not tell from 0.
-MOST_VARIANCE, LEAST_RATIO = 1e24, 2e-14
+#: The part of the prior's variance that float64 holds to four digits: q's is a difference.
+LEAST_RATIO = 1e-11
 #: From so many inducing points on some should be correlated by more than this.
 FEWEST_POINTS, LEAST_CORRELATION = 10, 1e-3
 
@@ -70,7 +69,7 @@ def judge(model: Model, source: Source, history: History, learns: bool) -> None:
         return
     q = compiled_solve(model.natural())
     f, before = _at_rows(model, source, q)
-    _check_digits(model, f, before)
+    _warn_of_digits(f, before)
     mean = _largest_mean(model, tf.linalg.matvec(q.R, q.c, transpose_a=True))
     says = float(q.kl) > LEAST_NATS and mean > LEAST_MEAN
     if says and _has_moved(f, before):
@@ -106,8 +105,7 @@ def _at_rows(model: Model, source: Source, q: Gaussian) -> tuple[Marginals, tf.T
         X = next(chunks).X
     features = model.projector()(X[:: max(1, len(X) // ROWS)])
     features = features._replace(mean=tf.zeros_like(features.mean))
-    explained = tf.transpose(tf.reduce_sum(tf.square(features.phi), axis=-1))  # [N, G]
-    return compiled_marginals(q, features), features.residual + explained
+    return compiled_marginals(q, features), check_margins(model.likelihood, features)
 
 
 def _has_moved(f: Marginals, before: tf.Tensor) -> bool:
@@ -115,24 +113,14 @@ def _has_moved(f: Marginals, before: tf.Tensor) -> bool:
     return bool(tf.reduce_any(said | (f.variance < LEAST_PART * before)))
 
 
-def _check_digits(model: Model, f: Marginals, before: tf.Tensor) -> None:
-    most = float(tf.reduce_max(before))
-    if isinstance(model.likelihood, Classification) and not most < MOST_VARIANCE:
-        raise FloatingPointError(
-            f"the kernel's variance of f is {most:.1g} at a row, beside which float64 does not "
-            f"hold a margin of 1; {_SMALLER}"
-        )
+def _warn_of_digits(f: Marginals, before: tf.Tensor) -> None:
     if not (f.variance > LEAST_RATIO * before).numpy().all():
         warnings.warn(
             f"float64 does not hold this q: its variance of f at a row is below {LEAST_RATIO:.0e} "
-            f"of the prior's, {most:.1g}, so that probabilities and ELBO are rounded; {_SMALLER}",
+            f"of the prior's, {tf.reduce_max(before):.1g}, so that probabilities and ELBO are "
+            f"rounded; {SMALLER}",
             stacklevel=5,
         )
-
-
-_SMALLER = (
-    "scale X (sklearn.preprocessing.StandardScaler), and take a kernel whose variance is nearer 1"
-)
 
 
 def _warn_of_distance(model: Any) -> None:
