@@ -9,7 +9,7 @@ import tensorflow as tf
 from conftest import make_data, make_model
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.inference import CAVI, ML2, SVI, VEM
+from gpflow_bsvm.inference import CAVI, ML2, SVI, VEM, NestedLoop
 from gpflow_bsvm.likelihoods import CrammerSinger, Hinge, LevelHinge
 
 NOTHING = "the fit has learned next to nothing"
@@ -137,3 +137,66 @@ def test_points_that_are_many_lengthscales_apart(scale, offset):
         warnings.simplefilter("always")
         CAVI().run(model, (scale * X, Y))
     assert any("many lengthscales apart" in str(one.message) for one in told) == (scale > 1)
+
+
+def told_by(fit):
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        fit()
+    return [str(one.message) for one in told]
+
+
+def test_inducing_points_that_steps_have_taken_from_the_rows(data):
+    """Adam's steps are .05 long, whatever the scale of X."""
+    X, Y = data[0] * 1e-6, data[1]
+    model = gb.models.BSVM(gpflow.kernels.SquaredExponential(4.0, 1e-6), Hinge(), X[:5])
+    told = told_by(lambda: ML2(batch_size=20, max_steps=60).run(model, (X, Y)))
+    mean, variance = model.predict_f(X)
+    assert np.abs(mean / np.sqrt(variance)).max() < 1e-3
+    assert any(
+        NOTHING in one and "f at the rows is as under it; the kernel or" in one for one in told
+    )
+
+
+def test_a_kernel_of_which_only_white_noise_is_left():
+    """Each row is there twice, with either label."""
+    X, Y = np.repeat(make_data(2)[0], 2, axis=0)[:2], np.array([[0.0], [1.0]])
+    kernel = gpflow.kernels.SquaredExponential() + gpflow.kernels.White(0.1)
+    model = gb.models.FactorVGP((X, Y), kernel, Hinge(1000.0, bound="exact"), rank=2)
+    told = told_by(lambda: NestedLoop(max_steps=2, inner_iterations=100).run(model))
+    assert any(NOTHING in one and "f at the rows is as under it" in one for one in told)
+
+
+def test_weights_of_columns_that_are_too_small(data):
+    X, Y = data[0][:2] * 1e-6, np.array([[0.0], [1.0]])
+    model = gb.models.LinearBSVM(X.shape[1], Hinge(0.1), 10.0)
+    assert any(NOTHING in one for one in told_by(lambda: CAVI().run(model, (X, Y))))
+
+
+def test_labels_that_are_all_the_prior_s_mean_are_something_learned(data):
+    model = make_model(data, likelihood=gpflow.likelihoods.Gaussian(0.1))
+    assert not told_by(lambda: CAVI().run(model, (data[0], np.zeros_like(data[1]))))
+
+
+@pytest.mark.parametrize("variance", [1e12, 1e40])
+def test_a_prior_beside_which_a_margin_is_nothing(data, variance):
+    X, Y = data[0] * 1e8, data[1]
+    model = gb.models.LinearBSVM(X.shape[1], Hinge(), variance)
+    with pytest.raises(FloatingPointError, match=r"variance of f is .*e\+\d\d at a row.*scale X"):
+        CAVI(max_steps=3).run(model, (X, Y))
+
+
+def test_a_q_that_is_narrower_than_rounding_of_its_prior():
+    X, Y = np.full((131, 20), 1e4), np.arange(131)[:, None] % 2.0
+    model = gb.models.LinearBSVM(20, Hinge(1000.0))
+    told = told_by(lambda: CAVI(max_steps=50).run(model, (X, Y)))
+    assert any("float64 does not hold this q" in one and "scale X" in one for one in told)
+
+
+def test_so_in_draws_and_sites(data):
+    X, Y = data[0] * 1e7, data[1]
+    kernel = gpflow.kernels.Polynomial(3, 10.0)
+    with pytest.raises(FloatingPointError, match=r"variance of f is .* at a row.*scale X"):
+        gb.inference.HMC(10, 10, 2).run(gb.models.BSVM(kernel, Hinge(), X[:5]), (X, Y))
+    with pytest.raises(FloatingPointError, match=r"variance of f is .* at a row.*scale X"):
+        gb.models.DualBSVM((X, Y), kernel, Hinge(), X[:5]).update_sites()

@@ -19,6 +19,7 @@ from ..data.opening import open_source
 from ..data.pieces import Origin
 from ..data.readers import Reader
 from ..data.sources import Source
+from ..likelihoods.base import Classification
 from ..likelihoods.hooks import check_labels, is_shift_invariant
 from ..likelihoods.labels import label_columns
 from .natural import Natural
@@ -26,6 +27,10 @@ from .projection import Features, Prior
 
 #: Feature entries of a chunk: large enough for fast products, small enough for any machine.
 CHUNK_ENTRIES = 2**21
+
+
+#: Variances of f, in squared margins, from which on float64 does not tell one margin from the next.
+MOST_VARIANCE = 1e24
 
 
 class Model(Protocol):
@@ -111,6 +116,27 @@ def shares_shifts(model: Model) -> tf.Tensor:
 def jitter_of(model: Model) -> tf.Tensor:
     """:return: the model's jitter, []."""
     return tf.constant(model.jitter, gpflow.config.default_float())
+
+
+def check_margins(likelihood: Likelihood, features: Features) -> tf.Tensor:
+    """
+    :return: variance of f at these rows under the prior.
+    :raise FloatingPointError: if float64 holds no margin of 1 beside it.
+    """
+    explained = tf.transpose(tf.reduce_sum(tf.square(features.phi), axis=-1))  # [N, G]
+    variance = features.residual + explained
+    most = float(tf.reduce_max(variance))
+    if isinstance(likelihood, Classification) and not most < MOST_VARIANCE:
+        raise FloatingPointError(
+            f"the kernel's variance of f is {most:.1g} at a row, beside which float64 does not "
+            f"hold a margin of 1; {SMALLER}"
+        )
+    return variance
+
+
+SMALLER = (
+    "scale X (sklearn.preprocessing.StandardScaler), and take a kernel whose variance is nearer 1"
+)
 
 
 def chunk_rows(model: Model) -> int:

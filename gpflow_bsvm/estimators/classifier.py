@@ -16,6 +16,7 @@ from sklearn.utils.validation import validate_data
 from ..data.sources import Source
 from ..data.sparse import merge_equal
 from ..engine.contracts import open_data
+from ..engine.shared_graph import one_fit
 from ..inference import History, Streaming
 from ..inference.checkpoint import Directory
 from ..models import BSVM
@@ -159,12 +160,13 @@ class BSVMClassifier(Predictions, ClassifierMixin, BaseEstimator):  # type: igno
         check_parameters(self)
         new, stages = copy.copy(self), Stages(checkpoint)
         rows = source_of(X, y, sample_weight)
-        if rows is not None:
-            new.__dict__.update(fit_large(self, rows, stages))
-        else:
-            data = new._validate(X, y, sample_weight)
-            inputs.warn_of_little_weight(data[2])
-            new._fit_arrays(*data, stages)
+        with one_fit():  # a kernel of the user's is compiled once, not in every inner fit
+            if rows is not None:
+                new.__dict__.update(fit_large(self, rows, stages))
+            else:
+                data = new._validate(X, y, sample_weight)
+                inputs.warn_of_little_weight(data[2])
+                new._fit_arrays(*data, stages)
         self.__dict__ = new.__dict__  # all at once
         return self
 

@@ -124,6 +124,7 @@ class Algorithm(ABC):
         :raise ValueError: for bad data, see `gpflow_bsvm.data.checks`, a likelihood that lacks
             what the algorithm needs, or a checkpoint of another fit.
         :raise TypeError: for a model that is none of this package's.
+        :raise FloatingPointError: if f varies by so much that float64 holds no margin of 1.
         """
         source = self._open(model, data, sample_weight)
         check_needs(self, model)
@@ -138,7 +139,7 @@ class Algorithm(ABC):
                 recorder.record(step)
         if fit.by_sites:
             count_clipped(model, source, recorder.history)
-        judge(model, recorder.history, self.learns)
+        judge(model, source, recorder.history, self.learns)
         return recorder.history
 
 

@@ -11,13 +11,14 @@ import tensorflow as tf
 from gpflow.likelihoods import Likelihood
 
 from ..data.passes import sum_over
+from ..data.prefetch import closed_at_end
 from ..data.sources import Source
-from ..engine.contracts import Model, plain_points
+from ..engine.contracts import SMALLER, Model, check_margins, plain_points
 from ..engine.natural import Gaussian, compiled_solve
 from ..engine.projected_data import ProjectedData
 from ..engine.projection import Projected
 from ..engine.shared_graph import Compiled
-from ..engine.statistics import marginals_of_f
+from ..engine.statistics import Marginals, compiled_marginals, marginals_of_f
 from ..likelihoods.base import Classification, clipped_sites
 from ..likelihoods.hooks import Hook, has_hook
 from .history import History
@@ -28,6 +29,13 @@ LEAST_NATS = 0.01
 #: for all of this package's likelihoods. Kernels that had collapsed came to .08 at most (vowel, 11
 #: classes, 100 labels), sound ones to 1 and more; one label at a variance of 1 makes .5.
 LEAST_MEAN = 0.2
+#: ... or if at the rows neither its means, in standard deviations, nor its variances, as a part of
+#: the prior's, have moved by these.
+LEAST_DEVIATIONS, LEAST_PART = 1e-3, 0.5
+#: So many rows of the first chunk are looked at.
+ROWS = 100
+#: The part of the prior's variance that float64 holds to four digits: q's is a difference.
+LEAST_RATIO = 1e-11
 #: From so many inducing points on some should be correlated by more than this.
 FEWEST_POINTS, LEAST_CORRELATION = 10, 1e-3
 
@@ -48,26 +56,32 @@ def _clipped(likelihood: Likelihood, q: Gaussian, rows: Projected) -> tuple[tf.T
     return (tf.math.count_nonzero(cut, dtype=f.mean.dtype),)
 
 
-def judge(model: Model, history: History, learns: bool) -> None:
+def judge(model: Model, source: Source, history: History, learns: bool) -> None:
     """
     Warn of a q that is its prior, and take back that the fit has converged: to be sure of nothing
-    is a maximum of a hinge's evidence, which is not normalised, where labels are few.
+    is a maximum of a hinge's evidence, which is not normalised, where labels are few. Warn of
+    numbers that float64 does not hold.
 
     :param learns: whether the fit has moved the kernel.
+    :raise FloatingPointError: if they hold no margin of 1.
     """
     if not len(history):
         return
     q = compiled_solve(model.natural())
+    f, before = _at_rows(model, source, q)
+    _warn_of_digits(f, before)
     mean = _largest_mean(model, tf.linalg.matvec(q.R, q.c, transpose_a=True))
-    if float(q.kl) > LEAST_NATS and mean > LEAST_MEAN:
+    says = float(q.kl) > LEAST_NATS and mean > LEAST_MEAN
+    if says and _has_moved(f, before):
         _warn_of_distance(model)
         return
     history.converged = False
     nats = max(float(q.kl), 0.0)
     at = "" if np.isinf(mean) else f", and no mean of f at an inducing point is above {mean:.1g}"
+    at = ", and f at the rows is as under it" if says else at
     warnings.warn(
         f"the fit has learned next to nothing: q is {nats:.1g} nats from its prior{at}; "
-        + (_MOVED if learns else _FIXED),
+        + ((_LEFT if says else _MOVED) if learns else _FIXED),
         stacklevel=4,  # whose call it is: `run` is decorated
     )
 
@@ -77,7 +91,36 @@ _MOVED = (
     "variance fixed near 4 (gpflow.set_trainable(kernel.variance, False)), with more labels, or "
     "compare kernels by gpflow_bsvm.prediction.leave_one_out_density"
 )
+_LEFT = (
+    "the kernel or the inducing points have lost the rows: scale X "
+    "(sklearn.preprocessing.StandardScaler), hold the points "
+    "(gpflow.set_trainable(model.inducing_variable, False)), or take shorter steps"
+)
 _FIXED = "give a kernel of larger variance, inducing points near the rows, or a larger penalty"
+
+
+def _at_rows(model: Model, source: Source, q: Gaussian) -> tuple[Marginals, tf.Tensor]:
+    """:return: f at some rows, without the mean function, and its variance under the prior."""
+    with closed_at_end(source.chunks()) as chunks:
+        X = next(chunks).X
+    features = model.projector()(X[:: max(1, len(X) // ROWS)])
+    features = features._replace(mean=tf.zeros_like(features.mean))
+    return compiled_marginals(q, features), check_margins(model.likelihood, features)
+
+
+def _has_moved(f: Marginals, before: tf.Tensor) -> bool:
+    said = tf.abs(f.mean) > LEAST_DEVIATIONS * tf.sqrt(f.variance)
+    return bool(tf.reduce_any(said | (f.variance < LEAST_PART * before)))
+
+
+def _warn_of_digits(f: Marginals, before: tf.Tensor) -> None:
+    if not (f.variance > LEAST_RATIO * before).numpy().all():
+        warnings.warn(
+            f"float64 does not hold this q: its variance of f at a row is below {LEAST_RATIO:.0e} "
+            f"of the prior's, {tf.reduce_max(before):.1g}, so that probabilities and ELBO are "
+            f"rounded; {SMALLER}",
+            stacklevel=5,
+        )
 
 
 def _warn_of_distance(model: Any) -> None:

@@ -15,7 +15,7 @@ from gpflow.base import AnyNDArray, RegressionData
 from gpflow.config import default_float
 
 from ..data.passes import map_over
-from ..engine.contracts import Model, chunk_rows, open_all, open_inputs
+from ..engine.contracts import Model, check_margins, chunk_rows, open_all, open_inputs
 from ..engine.projected_data import ProjectedData
 from ..engine.projection import Projected
 from ..engine.shared_graph import one_fit
@@ -172,12 +172,15 @@ class Sampler(ABC):
         :return: the draws; the model's q stays as it is.
         :raise ValueError: for bad data, a likelihood that lacks what the sampler needs, or a
             checkpoint of another fit.
-        :raise FloatingPointError: for a draw that is not finite.
+        :raise FloatingPointError: for a draw that is not finite, or if float64 holds no margin
+            of 1 beside the prior's f.
         :raise Interrupted: (a KeyboardInterrupt) after Ctrl-C; its `samples` are those so far.
         """
         source = open_all(model, data, sample_weight)
         check_needs(self, model)
-        state, advance = self._begin(model, ProjectedData(model, source).everything())
+        rows = ProjectedData(model, source).everything()
+        check_margins(model.likelihood, rows.features)
+        state, advance = self._begin(model, rows)
         checkpoints = Checkpoints(checkpoint, every, partial(identify, self, model, source))
         like: AnyNDArray = np.empty([0, self.num_chains, *model.num_features], default_float())
         state, parts = self._resume({"state": state, "draws": like}, checkpoints)

@@ -18,7 +18,7 @@ from ...checks import check_whole
 from ...data.batch import Batch
 from ...data.checks import check_data
 from ...data.sources import ArraySource
-from ...engine.contracts import check_width, chunk_rows, jitter_of, shares_shifts
+from ...engine.contracts import check_margins, check_width, chunk_rows, jitter_of, shares_shifts
 from ...engine.e_step import SiteAscent
 from ...engine.m_step import site_bound
 from ...engine.natural import Natural, gaussian, to_mean_and_root
@@ -96,8 +96,10 @@ class DualBSVM(SparseFeatures, gpflow.models.GPModel, gpflow.models.InternalData
 
         :param sweeps: number of moves, at least 1.
         :return: F.
+        :raise FloatingPointError: if float64 holds no margin of 1 beside the prior's f.
         """
         check_whole(1, sweeps=sweeps)
+        check_margins(self.likelihood, self.projector()(self.data[0][:100]))
         sites = Sites(*map(tf.convert_to_tensor, self.sites))
         ascent = SiteAscent(self, self._source(), sites)
         try:
