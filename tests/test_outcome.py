@@ -9,8 +9,10 @@ import tensorflow as tf
 from conftest import make_data, make_model
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.inference import CAVI, ML2, SVI, VEM, NestedLoop
+from gpflow_bsvm.inference import CAVI, ML2, SVI, VEM
 from gpflow_bsvm.likelihoods import CrammerSinger, Hinge, LevelHinge
+from gpflow_bsvm.papers import seeger2000, wenzel2017
+from gpflow_bsvm.papers.seeger2000 import NestedLoop
 
 NOTHING = "the fit has learned next to nothing"
 
@@ -162,7 +164,7 @@ def test_a_kernel_of_which_only_white_noise_is_left():
     """Each row is there twice, with either label."""
     X, Y = np.repeat(make_data(2)[0], 2, axis=0)[:2], np.array([[0.0], [1.0]])
     kernel = gpflow.kernels.SquaredExponential() + gpflow.kernels.White(0.1)
-    model = gb.models.FactorVGP((X, Y), kernel, Hinge(1000.0, bound="exact"), rank=2)
+    model = seeger2000.FactorVGP((X, Y), kernel, Hinge(1000.0, bound="exact"), rank=2)
     told = told_by(lambda: NestedLoop(max_steps=2, inner_iterations=100).run(model))
     assert any(NOTHING in one and "f at the rows is as under it" in one for one in told)
 
@@ -199,4 +201,4 @@ def test_so_in_draws_and_sites(data):
     with pytest.raises(FloatingPointError, match=r"variance of f is .* at a row.*scale X"):
         gb.inference.HMC(10, 10, 2).run(gb.models.BSVM(kernel, Hinge(), X[:5]), (X, Y))
     with pytest.raises(FloatingPointError, match=r"variance of f is .* at a row.*scale X"):
-        gb.models.DualBSVM((X, Y), kernel, Hinge(), X[:5]).update_sites()
+        wenzel2017.DualBSVM((X, Y), kernel, Hinge(), X[:5]).update_sites()
