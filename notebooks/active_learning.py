@@ -86,10 +86,10 @@ assert distance_from_refit(learner, X_test)[0].mean < 1e-6
 
 # %%
 each = gb.prediction.mutual_information(learner.model, X_pool, num_samples=128)
-together = gb.prediction.batch_bald(learner.model, X_pool, 3, num_samples=128)
+together = gb.active.batch_bald(learner.model, X_pool, 3, num_samples=128)
 P = gb.prediction.draw_probabilities(learner.model, X_pool[np.argsort(-each)[:3]], num_samples=128)
 print("information of the batch:", together.information, "nats")
-print("of the three of most each:", gb.prediction.joint_mutual_information(P), "nats")
+print("of the three of most each:", gb.active.joint_mutual_information(P), "nats")
 assert (np.diff(together.information) >= 0).all()
 
 # %% [markdown]

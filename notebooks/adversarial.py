@@ -20,11 +20,18 @@
 import gpflow
 import matplotlib.pyplot as plt
 import numpy as np
+from art.attacks.evasion import ProjectedGradientDescent
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.adversarial import class_probabilities, detection_auc, doubts, fgsm, pgd
+from gpflow_bsvm.adversarial import (
+    art_classifier,
+    class_probabilities,
+    detection_auc,
+    doubts,
+    fgsm,
+)
 
 X, y = load_digits(return_X_y=True)
 X, X_test, y, y_test = train_test_split(X / 16, y, test_size=300, stratify=y, random_state=0)
@@ -47,10 +54,22 @@ print(f"accuracy {accuracy(X_test):.3f}")
 # %% [markdown]
 # ## 1. The gradient goes through the whole model
 #
-# `fgsm` moves every pixel by epsilon to where its own label becomes less probable; `pgd` goes the
-# same distance in steps. Noise of the same size does nothing like it.
+# `fgsm` moves every pixel by epsilon to where its own label becomes less probable; projected
+# gradient descent, of the Adversarial Robustness Toolbox, goes the same distance in steps. Noise of
+# the same size does nothing like it.
 
 # %%
+wrapped = art_classifier(model, input_shape=(64,), num_classes=10)
+
+
+def pgd(target, X, y, epsilon):
+    """Ten steps of a quarter of epsilon."""
+    if epsilon == 0:
+        return X
+    how = {"eps": epsilon, "eps_step": epsilon / 4, "max_iter": 10, "verbose": False}
+    return ProjectedGradientDescent(wrapped, **how).generate(X, np.eye(10)[y]).astype(float)
+
+
 epsilon = 0.2
 noise = epsilon * np.random.default_rng(0).choice([-1, 1], size=X_test.shape)
 moved = {

@@ -15,16 +15,16 @@ from gpflow_bsvm.active import (
     POLICIES,
     ActiveLearner,
     Request,
+    batch_bald,
     distance_from_refit,
     geometric,
     kernels,
     policies,
-    softmax_entropy,
 )
-from gpflow_bsvm.active.policies import chosen
+from gpflow_bsvm.active.policies import chosen, softmax_entropy
 from gpflow_bsvm.inference import CAVI, VEM
 from gpflow_bsvm.likelihoods import CrammerSinger, Hinge
-from gpflow_bsvm.prediction import batch_bald, margin, mutual_information, variation_ratio
+from gpflow_bsvm.prediction import margin, mutual_information, variation_ratio
 
 X, Y = make_data(40)
 CLASSES = np.digitize(X[:, 0], [-0.5, 0.5])

@@ -6,24 +6,23 @@ import gpflow
 import numpy as np
 import pytest
 from conftest import make_data, make_model, randomise
+from gpflow_bsvm.prediction.batches import greedy_batch
 
 import gpflow_bsvm as gb
 from gpflow_bsvm import metrics, plotting
+from gpflow_bsvm.active import batch_bald, joint_mutual_information
 from gpflow_bsvm.likelihoods import Hinge, OneVsRest
 from gpflow_bsvm.prediction import (
-    batch_bald,
     batches,
     draw_f,
     draw_probabilities,
     expected_error,
     joint,
-    joint_mutual_information,
     latent_variance,
     margin,
     mutual_information,
     predict_probabilities,
 )
-from gpflow_bsvm.prediction.batches import greedy_batch
 
 X_NEW = np.random.default_rng(5).normal(size=(6, 2))
 

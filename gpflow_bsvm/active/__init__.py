@@ -1,17 +1,17 @@
 """Active learning: the rows of a pool that are worth a label."""
 
-from .distance import Distance, distance_from_refit
-from .learner import ActiveLearner, Query, geometric
-from .policies import POLICIES, Policy, Request, softmax_entropy
+from .batches import batch_bald, joint_mutual_information
+from .distance import distance_from_refit
+from .learner import ActiveLearner, geometric
+from .policies import POLICIES, Policy, Request
 
 __all__ = [
     "POLICIES",
     "ActiveLearner",
-    "Distance",
     "Policy",
-    "Query",
     "Request",
+    "batch_bald",
     "distance_from_refit",
     "geometric",
-    "softmax_entropy",
+    "joint_mutual_information",
 ]

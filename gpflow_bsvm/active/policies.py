@@ -16,7 +16,6 @@ from scipy.stats import entropy
 
 from ..checks import check_choice
 from ..engine.contracts import Model
-from ..prediction.batches import FEWEST, PER_ROW, batch_bald, screened
 from ..prediction.marginals import map_f
 from ..prediction.uncertainty import (
     latent_variance,
@@ -25,6 +24,7 @@ from ..prediction.uncertainty import (
     predictive_entropy,
     variation_ratio,
 )
+from .batches import FEWEST, PER_ROW, batch_bald, screened
 
 #: Draws of f in the policies that need them.
 NUM_SAMPLES = 128
@@ -39,14 +39,14 @@ class Request(NamedTuple):
     Y: AnyNDArray  #: [n, P], these
 
 
-#: Of model, X [N, D] and request: scores [N], or [B] whole numbers.
+#: A function of model, X [N, D] and request: scores [N], or [B] whole numbers.
 Policy = Callable[[Model, AnyNDArray, Request], AnyNDArray]
 
 
 def softmax_entropy(model: Model, X: AnyNDArray, request: Request | None = None) -> AnyNDArray:
     """
     Entropy of the softmax of the means of f, which knows nothing of variances: the point-estimate
-    policy of Wistuba & Rawat (2018), section 4.3.1. Of one function f the softmax of (0, f).
+    policy of Wistuba & Rawat (2018), section 4.3.1. For one f: of (0, f).
 
     :return: [N], in nats.
     """
@@ -62,7 +62,7 @@ def _random(model: Model, X: AnyNDArray, request: Request) -> AnyNDArray:
 
 
 def _bald(model: Model, X: AnyNDArray, request: Request) -> AnyNDArray:
-    """Of the rows that fewer draws leave; the others are not asked about."""
+    """Scores of the rows that fewer draws leave; the others are not asked about."""
     left = screened(model, X, max(FEWEST, PER_ROW * request.batch_size), seed=request.seed)
     how = {"num_samples": NUM_SAMPLES, "seed": request.seed}
     score: AnyNDArray = np.full(len(X), -np.inf)

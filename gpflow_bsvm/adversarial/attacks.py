@@ -1,12 +1,10 @@
-r"""Attacks by the gradient: small moves of x that make its own label less probable.
+r"""An attack by the gradient: a small move of x that makes its own label less probable.
 
     fast gradient sign    x' = clip(x + epsilon sign grad_x l(x, y))    (Goodfellow et al. 2015)
-    projected gradient    x_0 = x, or a random point of the ball;
-                          x_{i+1} = Pi(x_i + step sign grad_x l(x_i, y))
-                          (Kurakin et al. 2017 without, Madry et al. 2018 with the random start)
 
 with l = -log p(y | x), the predictive log density of the whole model: through its latent functions,
-its kernel, and a network in it. In the norm 2 a step is along the gradient itself, of length 1.
+its kernel, and a network in it. Other attacks are those of the Adversarial Robustness Toolbox, see
+`toolbox`.
 """
 
 from __future__ import annotations
@@ -23,14 +21,13 @@ from ..checks import check_number, check_whole
 from ..data.batch import Batch
 from ..data.passes import map_over
 from ..data.sources import ArraySource
-from .balls import Ball, Clip
 from .ensembles import target_of
 from .targets import Target
 
+#: Limits of every column, or of all; None: there are none.
+Clip = tuple[Any, Any] | None
 #: Rows that are looked at together: a gradient keeps all that was computed on the way to the loss.
 CHUNK_ROWS = 256
-#: Of an iterated attack, the way that all steps could go together, in radii (Madry et al. 2018).
-_REACH = 2.5
 #: Probabilities that differ by less are those of a model that knows nothing.
 _EVEN = 1e-9
 
@@ -59,55 +56,52 @@ def fgsm(
     epsilon: float,
     *,
     clip: Clip = (0.0, 1.0),
-    norm: float = np.inf,
     chunk_rows: int = CHUNK_ROWS,
 ) -> AnyNDArray:
     """
-    The fast gradient sign method: one step of length epsilon.
+    The fast gradient sign method: one step of length epsilon in every column.
 
     Arguments and errors as in `loss_gradient`, and
 
     :param epsilon: length of the step, in units of X.
     :param clip: limits of X, numbers or [D] each; None: there are none.
-    :param norm: np.inf, or 2.
     :return: the moved X. A row without a gradient stays where it is, and a warning tells.
-    :raise ValueError: for a negative epsilon, another norm, or X outside of `clip`.
+    :raise ValueError: for a negative epsilon, or X outside of `clip`.
     """
-    ball = Ball(epsilon, norm, clip)
-    return _iterated(_opened(target, X, y, chunk_rows, ball), ball, epsilon, 1)
+    check_number(0, epsilon=epsilon)
+    if not np.isfinite(epsilon):
+        raise ValueError(f"epsilon must be finite, got {epsilon}")
+    X = target_of(target).check_inputs(X)
+    _check_inside(X, clip)
+
+    def move(part: Batch) -> tf.Tensor:
+        moved = part.X + epsilon * tf.sign(_gradient(rows.target, part.X, part.Y))
+        return moved if clip is None else tf.clip_by_value(moved, *_limits(clip, part.X.dtype))
+
+    rows = _opened(target, X, y, chunk_rows)
+    return np.asarray(map_over(rows.source, move))
 
 
-def pgd(
-    target: Any,
-    X: Any,
-    y: Any,
-    epsilon: float,
-    *,
-    num_steps: int = 10,
-    step: float | None = None,
-    seed: int | None = None,
-    clip: Clip = (0.0, 1.0),
-    norm: float = np.inf,
-    chunk_rows: int = CHUNK_ROWS,
-) -> AnyNDArray:
-    """
-    Projected gradient ascent in the ball of radius epsilon: stronger than `fgsm`, and `num_steps`
-    times the work. One step from X itself is `fgsm`.
+def _limits(clip: Clip, dtype: Any) -> list[tf.Tensor]:
+    return [tf.convert_to_tensor(limit, dtype) for limit in clip or ()]
 
-    Arguments and errors as in `fgsm`, and
 
-    :param num_steps: at least 1.
-    :param step: length of a step; None: 2.5 epsilon / num_steps, at most epsilon.
-    :param seed: of a random start in the ball; None: start at X (the basic iterative method).
-    :return: the moved X.
-    """
-    check_whole(1, num_steps=num_steps)
-    ball = Ball(epsilon, norm, clip)
-    rows = _opened(target, X, y, chunk_rows, ball)
-    if step is None:
-        step = min(_REACH / num_steps, 1) * epsilon
-    check_number(0, step=step)
-    return _iterated(rows, ball, step, num_steps, seed)
+def _check_inside(X: AnyNDArray, clip: Clip) -> None:
+    """:raise ValueError: for an X outside of its limits."""
+    if clip is None:
+        return
+    low, high = (np.asarray(limit, X.dtype) for limit in clip)
+    outside = np.argwhere(~((low <= X) & (high >= X)))
+    if len(outside):
+        where = tuple(outside[0])
+        raise ValueError(
+            f"X must lie in clip = {_shown(low)} to {_shown(high)}, got {X[where]} in row "
+            f"{where[0]}: give the limits of your columns, clip=(low, high), or clip=None"
+        )
+
+
+def _shown(limit: AnyNDArray) -> str:
+    return f"{limit}" if limit.ndim == 0 else f"[{limit.min()}, ...]"
 
 
 class _Rows(NamedTuple):
@@ -115,23 +109,6 @@ class _Rows(NamedTuple):
 
     target: Target
     source: ArraySource  #: Y [N, 1] has the numbers of the labels
-    shape: tuple[int, ...]  #: of X
-
-
-def _iterated(
-    rows: _Rows, ball: Ball, step: float, num_steps: int, seed: int | None = None
-) -> AnyNDArray:
-    def move(part: Batch, *starts: tf.Tensor) -> tf.Tensor:
-        moved = part.X
-        for start in starts:
-            moved = ball.project(part.X + tf.cast(start, part.X.dtype), part.X)
-        for _ in range(num_steps):
-            gradient = _gradient(rows.target, moved, part.Y)
-            moved = ball.project(ball.ascend(moved, gradient, step), part.X)
-        return moved
-
-    along = () if seed is None else (ball.draw(rows.shape, seed),)
-    return np.asarray(map_over(rows.source, move, *along))
 
 
 def class_probabilities(target: Any, X: Any, *, chunk_rows: int = CHUNK_ROWS) -> AnyNDArray:
@@ -161,12 +138,10 @@ def number_labels(target: Any, X: AnyNDArray, y: Any) -> AnyNDArray:
     return target.number(y.reshape(-1), num_classes)
 
 
-def _opened(target: Any, X: Any, y: Any, chunk_rows: int, ball: Ball | None = None) -> _Rows:
+def _opened(target: Any, X: Any, y: Any, chunk_rows: int) -> _Rows:
     target = target_of(target)
     X = target.check_inputs(X)
-    if ball is not None:
-        ball.check(X)
-    return _Rows(target, _source(X, number_labels(target, X, y), chunk_rows), X.shape)
+    return _Rows(target, _source(X, number_labels(target, X, y), chunk_rows))
 
 
 def _source(X: AnyNDArray, label: AnyNDArray, chunk_rows: int) -> ArraySource:

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from ..checks import check_whole
 from ..optional import require
-from .balls import Clip
+from .attacks import Clip
 from .ensembles import target_of
 
 

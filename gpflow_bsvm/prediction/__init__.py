@@ -4,7 +4,6 @@ The model may be a `gpflow_bsvm.BSVMClassifier`; rows are then those of its user
 labels as they are.
 """
 
-from .batches import batch_bald, joint_mutual_information
 from .calibration import calibrate, leave_one_out, leave_one_out_density
 from .joint import draw_f, draw_probabilities, expected_error
 from .local_variables import alpha, soft_support_vectors
@@ -19,12 +18,10 @@ from .uncertainty import (
 
 __all__ = [
     "alpha",
-    "batch_bald",
     "calibrate",
     "draw_f",
     "draw_probabilities",
     "expected_error",
-    "joint_mutual_information",
     "latent_variance",
     "leave_one_out",
     "leave_one_out_density",

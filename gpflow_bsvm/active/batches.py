@@ -18,9 +18,9 @@ from scipy.special import entr
 
 from ..checks import check_whole
 from ..engine.contracts import Model
-from .estimators import takes_estimators
-from .joint import draw_probabilities
-from .uncertainty import mutual_information
+from ..prediction.estimators import takes_estimators
+from ..prediction.joint import draw_probabilities
+from ..prediction.uncertainty import mutual_information
 
 #: Draws of f by which most rows are dismissed; the ten best of 1068 digits stay by half as many.
 SCREENING = 16
