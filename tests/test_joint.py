@@ -6,11 +6,11 @@ import gpflow
 import numpy as np
 import pytest
 from conftest import make_data, make_model, randomise
-from gpflow_bsvm.prediction.batches import greedy_batch
 
 import gpflow_bsvm as gb
 from gpflow_bsvm import metrics, plotting
 from gpflow_bsvm.active import batch_bald, joint_mutual_information
+from gpflow_bsvm.active.batches import greedy_batch
 from gpflow_bsvm.likelihoods import Hinge, OneVsRest
 from gpflow_bsvm.prediction import (
     batches,
