@@ -5,14 +5,17 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from .doors import add_door
 from .version import __version__
 
 if TYPE_CHECKING:
     from . import (
         active,
         adversarial,
+        cluster,
         data,
         deep,
+        files,
         inducing_points,
         inference,
         likelihoods,
@@ -33,9 +36,11 @@ __all__ = [
     "__version__",
     "active",
     "adversarial",
+    "cluster",
     "data",
     "deep",
     "export",
+    "files",
     "fit",
     "inducing_points",
     "inference",
@@ -50,6 +55,8 @@ __all__ = [
     "save",
     "saving",
 ]
+
+add_door("__dask_graph__", "gpflow_bsvm.cluster", "dask_reader")
 
 #: Where names come from that are not modules of this package.
 _HOMES = {

@@ -235,7 +235,7 @@ def _quoted(names: Sequence[str]) -> str:
 
 def _reader(found: _Found, args: argparse.Namespace, **how: Any) -> Any:
     """:return: a reader of these files."""
-    from .data import CSVFiles, ParquetFiles
+    from .files import CSVFiles, ParquetFiles
 
     if found.endings == PARQUET:
         return ParquetFiles(found.paths, **how)

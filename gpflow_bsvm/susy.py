@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from .data.csv_files import CSVFiles
 from .data.readers import Part
 from .datasets import DATA_VARIABLE, data_directory
+from .files.csv_files import CSVFiles
 from .tables import DataError
 
 #: Rows at the end of the file that are held out, as its authors do.

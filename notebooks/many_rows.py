@@ -84,7 +84,7 @@ Z = gb.inducing_points.kmeans(scaled(first_block), M)
 
 
 def rows_of(num_rows):
-    return gb.data.ParquetFiles(folder / f"{num_rows}", target="label", features=NAMES)
+    return gb.files.ParquetFiles(folder / f"{num_rows}", target="label", features=NAMES)
 
 
 # %% [markdown]

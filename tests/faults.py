@@ -5,7 +5,7 @@ Some packages install a `tests` of their own, which hides ours; this folder is o
 
 import os
 
-from gpflow_bsvm.data import dask_data
+from gpflow_bsvm.cluster import dask_data
 
 
 class Vanishing:

@@ -10,7 +10,8 @@ import scipy.sparse
 import tensorflow as tf
 from conftest import make_data
 
-from gpflow_bsvm.data import Blocks, CSVFiles, ParquetFiles
+from gpflow_bsvm.data import Blocks
+from gpflow_bsvm.files import CSVFiles, ParquetFiles
 
 N = 200
 CUTS = [0, 30, 31, 150, N]

@@ -18,7 +18,8 @@ from kinds_of_rows import (
 )
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.data import Blocks, CSVFiles, ParquetFiles
+from gpflow_bsvm.data import Blocks
+from gpflow_bsvm.files import CSVFiles, ParquetFiles
 from gpflow_bsvm.inference import CAVI, SVI
 
 pytestmark = pytest.mark.usefixtures("chunks_of_64_rows", "no_reader_is_left")

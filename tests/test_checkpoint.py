@@ -428,7 +428,7 @@ def test_files_that_were_edited_are_refused(tmp_path):
         path.write_text("\n".join(["a,b,y", *table]) + "\n")
         os.utime(path, (fit.time, fit.time))
         CAVI(max_steps=2).run(
-            model, gb.data.CSVFiles(path, "y"), checkpoint=tmp_path / "checkpoint"
+            model, gb.files.CSVFiles(path, "y"), checkpoint=tmp_path / "checkpoint"
         )
 
     fit.time = 1_000_000

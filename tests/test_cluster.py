@@ -15,7 +15,9 @@ import tensorflow as tf
 from conftest import make_data, make_model, state
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.data import Blocks, DaskArrays, DaskFrame, cluster, opening
+from gpflow_bsvm.cluster import DaskArrays, DaskFrame, dask_data
+from gpflow_bsvm.cluster import client as cluster
+from gpflow_bsvm.data import Blocks
 from gpflow_bsvm.data.passes import combine, map_over, sum_over, total
 from gpflow_bsvm.engine.contracts import open_data
 from gpflow_bsvm.engine.natural import compiled_solve
@@ -122,7 +124,7 @@ def test_minibatches_come_here(client, arrays):
 
 
 def test_without_a_client_partitions_are_read_in_turn(arrays, monkeypatch):
-    monkeypatch.setattr(opening, "present_client", lambda: None)
+    monkeypatch.setattr(dask_data, "present_client", lambda: None)
     here, there = model_of(arrays[0]), model_of(arrays[0])
     EXACT.run(here, arrays)
     EXACT.run(there, DaskArrays(*on_cluster(*arrays)))

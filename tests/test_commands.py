@@ -181,9 +181,9 @@ def test_how_a_csv_is_written(tmp_path):
 
 
 def test_what_is_left_out(folder):
-    rows = gb.data.CSVFiles(folder / "rows.csv", target="kind", classes="auto")
+    rows = gb.files.CSVFiles(folder / "rows.csv", target="kind", classes="auto")
     assert rows.left_out == ("",) and rows.features == ("a", "b")
-    asked = gb.data.CSVFiles(folder / "rows.csv", features=["", "a"])
+    asked = gb.files.CSVFiles(folder / "rows.csv", features=["", "a"])
     assert asked.left_out == () and asked.features == ("", "a")
 
 

@@ -9,11 +9,10 @@ from conftest import make_data, make_model, randomise
 
 import gpflow_bsvm as gb
 from gpflow_bsvm import metrics, plotting
-from gpflow_bsvm.active import batch_bald, joint_mutual_information
+from gpflow_bsvm.active import batch_bald, batches, joint_mutual_information
 from gpflow_bsvm.active.batches import greedy_batch
 from gpflow_bsvm.likelihoods import Hinge, OneVsRest
 from gpflow_bsvm.prediction import (
-    batches,
     draw_f,
     draw_probabilities,
     expected_error,

@@ -158,7 +158,7 @@ def test_files_bring_names(data, tmp_path):
     table = pandas.DataFrame(X, columns=["a", "b"]).assign(y=np.where(Y[:, 0] == 4, "yes", "no"))
     table.to_parquet(tmp_path / "rows.parquet")
     table.sample(frac=1, random_state=0).to_parquet(tmp_path / "shuffled.parquet")
-    files = gb.data.ParquetFiles(tmp_path / "rows.parquet", target="y", classes=["no", "yes"])
+    files = gb.files.ParquetFiles(tmp_path / "rows.parquet", target="y", classes=["no", "yes"])
     model = make().fit(files)
     assert model.classes_.tolist() == ["no", "yes"]
     assert model.feature_names_in_.tolist() == ["a", "b"]
@@ -166,7 +166,7 @@ def test_files_bring_names(data, tmp_path):
     np.testing.assert_allclose(model.predict_proba(table[["a", "b"]]), expected, atol=1e-3)  # tol
 
     # Given in another order than the sorted one, classes keep it, also where rows come later.
-    shuffled = gb.data.ParquetFiles(
+    shuffled = gb.files.ParquetFiles(
         tmp_path / "shuffled.parquet", target="y", classes=["yes", "no"]
     )
     assert shuffled.features == ("a", "b")  # without the index that pandas wrote
@@ -201,7 +201,9 @@ def test_a_bad_row_late_in_a_file_changes_nothing(data, tmp_path):
     table.to_csv(tmp_path / "good.csv", index=False)
     table.loc[137, "b"] = np.nan
     table.to_csv(tmp_path / "bad.csv", index=False)
-    good, bad = (gb.data.CSVFiles(tmp_path / f"{name}.csv", target="y") for name in ("good", "bad"))
+    good, bad = (
+        gb.files.CSVFiles(tmp_path / f"{name}.csv", target="y") for name in ("good", "bad")
+    )
     model = make().fit(good)
     before = dict(vars(model))
     where = r"file .*bad.csv, rows .* to .*: X holds nan \(row 137, column 'b'\)"

@@ -6,7 +6,8 @@ import pytest
 from conftest import make_data, state
 
 from gpflow_bsvm import BSVMClassifier
-from gpflow_bsvm.data import Blocks, ParquetFiles
+from gpflow_bsvm.data import Blocks
+from gpflow_bsvm.files import ParquetFiles
 from gpflow_bsvm.inference import Streaming, cavi
 
 

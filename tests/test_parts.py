@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from gpflow_bsvm import cli, susy
-from gpflow_bsvm.data import Blocks, CSVFiles, Part, open_source
+from gpflow_bsvm.data import Blocks, Part, open_source
 from gpflow_bsvm.datasets import DataError
 from gpflow_bsvm.estimators.survey import Rows
+from gpflow_bsvm.files import CSVFiles
 
 pytest.importorskip("pyarrow")
 TABLE = "1.0,0.5,0.25\n0.0,1.5,2.5\n1.0,3,4\n"

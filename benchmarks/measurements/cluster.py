@@ -18,7 +18,7 @@ import gpflow
 import numpy as np
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.data import cluster
+from gpflow_bsvm.cluster import client as cluster
 from gpflow_bsvm.data.batch import Batch
 from gpflow_bsvm.engine.contracts import open_all
 from gpflow_bsvm.generated import SusyLike

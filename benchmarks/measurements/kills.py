@@ -104,7 +104,7 @@ def _predict(directory: Path) -> list[np.ndarray]:
         made = gb.BSVMClassifier(num_inducing=8, **PLAIN)
         gb.save(made.fit(pandas.DataFrame(X[:200], columns=["a", "b"]), Y[:200, 0]), model)
     prediction_table.PART_ROWS = 30
-    classifier, reader = gb.load(model), gb.data.ParquetFiles(table, features=["a", "b"])
+    classifier, reader = gb.load(model), gb.files.ParquetFiles(table, features=["a", "b"])
     _begins()
     output = directory / "p.csv"
     prediction_table.predict_table(

@@ -25,7 +25,7 @@ def resident():  # the most so far: not getrusage, which begins with that of the
     lines = open("/proc/self/status").read().splitlines()
     return int(next(line for line in lines if line.startswith("VmHWM")).split()[1]) / 2**10
 if kind == "Parquet":
-    data = gb.data.ParquetFiles(folder, target="y")
+    data = gb.files.ParquetFiles(folder, target="y")
 else:
     data = tuple(np.load(f"{folder}/{name}.npy", mmap_mode="r") for name in "XY")
 Z = np.load(f"{folder}/Z.npz")["Z"]

@@ -9,10 +9,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from ..doors import has_door, read_through
 from .checks import check_weights
-from .cluster import present_client
-from .cluster_source import ClusterSource
-from .dask_data import DaskReader, dask_reader, is_dask
 from .mapped import MappedArrays, is_mapped
 from .readers import Blocks, DatasetBatches, Reader
 from .sources import ArraySource, Source
@@ -20,7 +18,7 @@ from .streams import Check, MappedSource, StreamSource
 
 _KINDS = (
     "arrays (X, Y), in memory, np.memmap or of Dask, SciPy's sparse matrices, a tf.data.Dataset, "
-    "ParquetFiles, CSVFiles or DaskFrame of gpflow_bsvm.data, or anything that can be iterated "
+    "ParquetFiles, CSVFiles or DaskFrame of gpflow_bsvm, or anything that can be iterated "
     "over again and again and gives blocks (X, Y)"
 )
 
@@ -50,10 +48,9 @@ def open_source(data: Any, check: Check, chunk_rows: int, sample_weight: Any = N
         return data
     if isinstance(reader, MappedArrays):
         return MappedSource(reader, check, chunk_rows)
-    if isinstance(reader, DaskReader) and (client := present_client()) is not None:
-        return ClusterSource(reader, check, chunk_rows, client)
     if reader is not None:
-        return StreamSource(reader, check, chunk_rows)
+        elsewhere = reader.elsewhere(check, chunk_rows)
+        return StreamSource(reader, check, chunk_rows) if elsewhere is None else elsewhere
     X, Y = data
     X, Y = check.rows(X, Y, None)
     return ArraySource(X, Y, check_weights(sample_weight, len(X)), chunk_rows)
@@ -73,12 +70,13 @@ def reader_of(data: Any, sample_weight: Any = None) -> Reader | None:
         if len(data) != 2:
             raise ValueError(f"arrays must be a pair (X, Y), got {len(data)} parts; {_WEIGHTS}")
         X, Y = data
-        if is_dask(X):
-            return dask_reader(X, Y, sample_weight)
+        if has_door(X):
+            found: Reader = read_through(X, Y, sample_weight)
+            return found
         return MappedArrays(X, Y, sample_weight) if is_mapped(X) else None
     if isinstance(data, (str, os.PathLike)):
         raise TypeError(
-            f"{str(data)!r} is a name: use gpflow_bsvm.data.ParquetFiles or CSVFiles, with the "
+            f"{str(data)!r} is a name: use gpflow_bsvm.files.ParquetFiles or CSVFiles, with the "
             "path and target=..., the name of the column of labels"
         )
     if hasattr(data, "shape") or isinstance(data, dict) or not isinstance(data, Iterable):
@@ -90,7 +88,7 @@ _WEIGHTS = "weights are given as sample_weight=..."
 
 
 def holds_arrays(data: Any) -> bool:
-    """:return: whether this is a pair of arrays, and not a list of blocks (X, Y)."""
+    """:return: True for a pair of arrays, and not a list of blocks (X, Y)."""
     if isinstance(data, list):
         return not (data and all(isinstance(part, tuple) and _is_block(part) for part in data))
     return isinstance(data, tuple)

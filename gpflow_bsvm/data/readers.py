@@ -48,6 +48,10 @@ class Reader(ABC):
     def pieces(self, size: int) -> Iterator[Piece]:
         """:return: all rows once, best some `size` at a time."""
 
+    def elsewhere(self, check: Any, chunk_rows: int) -> Any:
+        """:return: a `Source` of the rows where they are, or None: they are read here."""
+        return None
+
 
 class Blocks(Reader):
     """

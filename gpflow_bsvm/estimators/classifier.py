@@ -146,7 +146,7 @@ class BSVMClassifier(Predictions, ClassifierMixin, BaseEstimator):  # type: igno
         learned and chosen, and a few more fit q to all of them.
 
         :param X: [N, D] numbers, an array or a data frame; for kernel="linear" also sparse. Or rows
-            with their labels that are read piece by piece: `gpflow_bsvm.data.ParquetFiles`,
+            with their labels that are read piece by piece: `gpflow_bsvm.files.ParquetFiles`,
             `CSVFiles`, `Blocks`, `DaskFrame`, or a `tf.data.Dataset`; or a Dask array.
         :param y: [N] labels, of any type, of two classes or more; None with rows of the latter.
         :param sample_weight: [N], powers of the likelihood: an integer is a repeated row.

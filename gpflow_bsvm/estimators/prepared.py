@@ -11,11 +11,11 @@ from gpflow.base import AnyNDArray
 from sklearn.preprocessing import StandardScaler
 
 from ..data.batch import Batch
-from ..data.dask_data import dask_reader, is_dask
 from ..data.opening import open_source
 from ..data.prefetch import closed_at_end
 from ..data.readers import Reader
 from ..data.sources import ArraySource, Remote, Source
+from ..doors import has_door, read_through
 from .inputs import number, refuse_beside_source
 from .specification import Data
 from .survey import Rows
@@ -28,8 +28,8 @@ def source_of(X: Any, y: Any = None, sample_weight: Any = None) -> Any:
     :return: rows with their labels that are read piece by piece; None for arrays in memory.
     :raise ValueError: for labels or weights beside such rows that have their own.
     """
-    if is_dask(X):
-        return dask_reader(X, y, sample_weight)
+    if has_door(X):
+        return read_through(X, y, sample_weight)
     if not isinstance(X, (Reader, Source, tf.data.Dataset)):
         return None
     refuse_beside_source(y, sample_weight)

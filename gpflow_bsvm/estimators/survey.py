@@ -16,12 +16,12 @@ from sklearn.utils.class_weight import compute_class_weight
 
 from ..data.batch import Batch
 from ..data.checks import as_matrix, check_inputs
-from ..data.labels import MOST_CLASSES, check_are_classes
 from ..data.passes import sum_over
 from ..data.pieces import Origin
 from ..data.prefetch import closed_at_end
 from ..data.sampling import random_keys
 from ..data.sources import Source
+from ..files.labels import MOST_CLASSES, check_are_classes
 from ..inference.history import progress_bar
 from .inputs import check_classes
 from .training import few_of_each_first

@@ -68,11 +68,10 @@ def judge(model: Model, source: Source, history: History, learns: bool) -> None:
     if not len(history):
         return
     q = compiled_solve(model.natural())
-    f, before = _at_rows(model, source, q)
-    _warn_of_digits(f, before)
+    moved = not source.indexed or _has_moved(*_at_rows(model, source, q))
     mean = _largest_mean(model, tf.linalg.matvec(q.R, q.c, transpose_a=True))
     says = float(q.kl) > LEAST_NATS and mean > LEAST_MEAN
-    if says and _has_moved(f, before):
+    if says and moved:
         _warn_of_distance(model)
         return
     history.converged = False
@@ -101,6 +100,7 @@ _FIXED = "give a kernel of larger variance, inducing points near the rows, or a 
 
 def _at_rows(model: Model, source: Source, q: Gaussian) -> tuple[Marginals, tf.Tensor]:
     """:return: f at some rows, without the mean function, and its variance under the prior."""
+    # Rows that are read piece by piece would be read once more, or have no end.
     with closed_at_end(source.chunks()) as chunks:
         X = next(chunks).X
     features = model.projector()(X[:: max(1, len(X) // ROWS)])
@@ -109,6 +109,8 @@ def _at_rows(model: Model, source: Source, q: Gaussian) -> tuple[Marginals, tf.T
 
 
 def _has_moved(f: Marginals, before: tf.Tensor) -> bool:
+    """Warn where float64 does not hold the answer."""
+    _warn_of_digits(f, before)
     said = tf.abs(f.mean) > LEAST_DEVIATIONS * tf.sqrt(f.variance)
     return bool(tf.reduce_any(said | (f.variance < LEAST_PART * before)))
 
@@ -119,7 +121,7 @@ def _warn_of_digits(f: Marginals, before: tf.Tensor) -> None:
             f"float64 does not hold this q: its variance of f at a row is below {LEAST_RATIO:.0e} "
             f"of the prior's, {tf.reduce_max(before):.1g}, so that probabilities and ELBO are "
             f"rounded; {SMALLER}",
-            stacklevel=5,
+            stacklevel=6,
         )
 
 
@@ -137,7 +139,7 @@ def _warn_of_distance(model: Any) -> None:
         warnings.warn(
             "all inducing points are many lengthscales apart, so that f is known nowhere between "
             "them: scale X (sklearn.preprocessing.StandardScaler), or use larger lengthscales",
-            stacklevel=5,
+            stacklevel=6,
         )
 
 

@@ -12,11 +12,11 @@ import numpy as np
 import tensorflow as tf
 from gpflow.base import AnyNDArray
 
-from .passes import add, map_over, sum_over
-from .pieces import Piece
-from .readers import Reader
-from .sources import Source
-from .streams import MOST_LABELS, StreamSource
+from ..data.passes import add, map_over, sum_over
+from ..data.pieces import Piece
+from ..data.readers import Reader
+from ..data.sources import Source
+from ..data.streams import MOST_LABELS, StreamSource
 
 
 class Sent(NamedTuple):

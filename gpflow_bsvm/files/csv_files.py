@@ -17,7 +17,7 @@ class CSVFiles(Files):
     lines have one. Empty fields and texts such as "N/A" are missing values. The number of rows is
     not known beforehand: what needs it counts by a pass. A file without such a line needs `names`::
 
-        gpflow_bsvm.data.CSVFiles("rows.csv", target="y", names=["y", "x1", "x2"])
+        gpflow_bsvm.files.CSVFiles("rows.csv", target="y", names=["y", "x1", "x2"])
     """
 
     endings = CSV

@@ -14,11 +14,11 @@ import gpflow
 import numpy as np
 from gpflow.base import AnyNDArray
 
+from ..data.pieces import Origin, Piece
+from ..data.readers import Reader
 from ..optional import require
 from ..tables import MOST_WORDS, find, is_number, word_of
 from .labels import MOST_CLASSES, ClassNumbers, check_are_classes
-from .pieces import Origin, Piece
-from .readers import Reader
 
 #: What pandas calls its index: it tells of the order of rows, and is no feature.
 _INDEX = re.compile(r"|Unnamed: [\d.]+|__index_level_\d+__")

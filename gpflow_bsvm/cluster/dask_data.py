@@ -8,18 +8,19 @@ from typing import Any
 
 import numpy as np
 
+from ..data.pieces import Origin, Piece
+from ..data.readers import Reader
+from ..files.files import own_columns
+from ..files.labels import ClassNumbers
 from ..optional import require
+from .client import present_client
 from .dask_errors import named
-from .files import own_columns
-from .labels import ClassNumbers
-from .pieces import Origin, Piece
-from .readers import Reader
 
 
 class DaskReader(Reader):
     """
     What Dask computes partition by partition. With a `dask.distributed.Client` passes go to where
-    the partitions are, see `gpflow_bsvm.data.cluster`; without, they are read one after the other.
+    the partitions are, see `gpflow_bsvm.cluster`; without, they are read one after the other.
 
     :ivar partitions: a Dask `Delayed` of a `Piece` for each, of all its rows.
     """
@@ -29,13 +30,20 @@ class DaskReader(Reader):
     def __init__(self, partitions: Sequence[Any]) -> None:
         self.partitions = list(partitions)
 
+    def elsewhere(self, check: Any, chunk_rows: int) -> Any:
+        """See `Reader`: on the workers of the present client, if there is one."""
+        from .cluster_source import ClusterSource  # which imports this module
+
+        client = present_client()
+        return None if client is None else ClusterSource(self, check, chunk_rows, client)
+
     def pieces(self, size: int) -> Iterator[Piece]:
         """See `Reader`."""
         for number, partition in enumerate(self.partitions):
             try:
                 piece = partition.compute()
             except (OSError, ValueError) as error:
-                own = named(error, f"partition {number}", partition.dask.cull({partition.key}))
+                own = named(error, f"partition {number}")
                 raise own from own.__cause__
             yield from piece.cut(size)
 
@@ -150,7 +158,7 @@ def dask_reader(X: Any, Y: Any = None, weight: Any = None) -> DaskReader:
         return DaskFrame(X)
     raise ValueError(
         "a Dask data frame brings its labels with it: give "
-        "gpflow_bsvm.data.DaskFrame(frame, target=...), the name of their column"
+        "gpflow_bsvm.cluster.DaskFrame(frame, target=...), the name of their column"
     )
 
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from ..data.sources import Remote
+from ..data.streams import MOST_LABELS, Check, StreamSource
 from . import workers
-from .cluster import Cluster
+from .client import Cluster
 from .dask_data import DaskReader
 from .partitions import Partitions
-from .sources import Remote
-from .streams import MOST_LABELS, Check, StreamSource
 from .workers import Facts
 
 

@@ -9,8 +9,8 @@ import gpflow
 import numpy as np
 from gpflow.base import AnyNDArray
 
+from ..data.pieces import Origin
 from ..optional import require
-from .pieces import Origin
 
 #: More kinds of labels are no classes.
 MOST_CLASSES = 1000

@@ -15,7 +15,7 @@ class ParquetFiles(Files):
     Rows of Parquet files, within a row group some chunks at a time; their number is known from the
     files' metadata::
 
-        rows = gpflow_bsvm.data.ParquetFiles("rows/", target="clicked", classes=["no", "yes"])
+        rows = gpflow_bsvm.files.ParquetFiles("rows/", target="clicked", classes=["no", "yes"])
         gpflow_bsvm.fit(model, rows)
     """
 

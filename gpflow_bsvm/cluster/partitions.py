@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from . import passes, workers
-from .cluster import Cluster
-from .sources import Remote, RemoteRows
+from ..data import passes
+from ..data.sources import Remote, RemoteRows
+from . import workers
+from .client import Cluster
 from .workers import Job
 
 

@@ -1,0 +1,5 @@
+"""Rows that Dask holds, and passes that go to where they are."""
+
+from .dask_data import DaskArrays, DaskFrame, dask_reader
+
+__all__ = ["DaskArrays", "DaskFrame", "dask_reader"]
