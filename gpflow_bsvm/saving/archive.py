@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from gpflow.base import AnyNDArray
 
-from .atomic import whole_file
+from ..atomic import whole_file
 
 #: More are in no file of this package.
 MOST_ARRAYS = 10_000
