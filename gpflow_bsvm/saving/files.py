@@ -12,8 +12,8 @@ import gpflow
 import numpy as np
 import tensorflow as tf
 
-from .archive import read_archive, write_archive
 from ..version import __version__
+from .archive import read_archive, write_archive
 from .read import Reader
 from .write import Writer
 
