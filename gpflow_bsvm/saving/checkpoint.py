@@ -34,7 +34,7 @@ class InDirectory(Checkpoints):
         self._directory, self._identity = Path(directory), _LAYOUT | identity
         self._every, self._since, self._warned = every, 0, False
         self._pending: tuple[int, Callable[[], Any]] | None = None
-        self._whole: list[Path] = []  # the latest is the last
+        self._whole: list[Path] = []  # those that may stay, the latest is the last
         _make(self._directory)
 
     def latest(self, like: Any, use: Callable[[Any], Any] | None = None) -> Any:
@@ -54,8 +54,7 @@ class InDirectory(Checkpoints):
                 continue
             if ANY_ORDER in self._identity.items():
                 _warn_of_order()
-            older = [p for p in self._files() if p.name < path.name and _is_ours(p)]
-            self._whole = [*reversed(older), path]
+            self._whole = [p for p in reversed(self._files()) if p.name <= path.name]
             return content
         return None
 
@@ -125,20 +124,12 @@ def _make(directory: Path) -> None:
         ) from None
 
 
-def _read(path: Path, header_only: bool = False) -> Any:
+def _read(path: Path) -> Any:
     """:return: header and arrays."""
-    header, arrays = read_archive(path, header_only)
+    header, arrays = read_archive(path)
     if header["format"] != _FORMAT:
         raise ValueError(f"its format is {header['format']!r}, not {_FORMAT!r}")
     return header, arrays
-
-
-def _is_ours(path: Path) -> bool:
-    """:return: whether it is a checkpoint, by its header alone."""
-    try:
-        return bool(_read(path, header_only=True))
-    except Exception:  # see `latest`
-        return False
 
 
 def _warn_of_order() -> None:

@@ -38,6 +38,8 @@ _HANDED_ON = {
     *("active_dims", "quadrature", "link", "penalty", "bound", "normalizer", "levels"),
     *("mean_function", "num_latent_gps", "whiten", "num_data"),
 }
+#: Attributes of base classes, which mean something else than an argument of that name.
+_NEVER = {"name": None, "latent_dim": None}
 _registered: dict[str, tuple[type, Mapping[str, Argument]]] = {}
 
 
@@ -159,7 +161,7 @@ def arguments_of(cls: type) -> Mapping[str, Argument]:
         return _registered[full_name(cls)][1]
     otherwise = _OTHERWISE.get(cls, {})
     named: dict[str, Argument | None] = {name: name for name, _ in _parameters(cls)}
-    found = {**named, **_handed_on(cls), **otherwise, "name": None}
+    found = {**named, **_handed_on(cls), **_NEVER, **otherwise}
     return {name: source for name, source in found.items() if source is not None}
 
 
