@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import gpflow
@@ -131,13 +131,13 @@ def register(cls: type, **arguments: Argument) -> type:
     """
     if not isinstance(cls, type):
         raise TypeError(f"register takes a class, such as type({cls!r})")
-    found = {name: name for name, _ in _parameters(cls)}
+    found = dict.fromkeys(_parameters(cls))
     unknown = set(arguments) - set(found)
     if unknown:
         raise TypeError(
             f"the constructor of {cls.__name__} takes {tuple(found)}, got {sorted(unknown)}"
         )
-    _registered[full_name(cls)] = cls, {**found, **arguments}
+    _registered[full_name(cls)] = cls, {name: arguments.get(name, name) for name in found}
     return cls
 
 
@@ -157,18 +157,17 @@ def name_of(cls: type) -> str | None:
 
 def arguments_of(cls: type) -> Mapping[str, Argument]:
     """:return: arguments that an object of a known class is made with, and where each is read."""
-    if full_name(cls) in _registered:
+    if is_registered(cls):
         return _registered[full_name(cls)][1]
     otherwise = _OTHERWISE.get(cls, {})
-    named: dict[str, Argument | None] = {name: name for name, _ in _parameters(cls)}
+    named: dict[str, Argument | None] = {name: name for name in _parameters(cls)}
     found = {**named, **_handed_on(cls), **_NEVER, **otherwise}
     return {name: source for name, source in found.items() if source is not None}
 
 
-def may_lack(cls: type, argument: str) -> bool:
-    """:return: whether the constructor of a library's class does without an argument."""
-    has_default = dict(_parameters(cls)).get(argument, True)
-    return has_default and full_name(cls) not in _registered
+def is_registered(cls: type) -> bool:
+    """:return: whether a user has made it known, and said where its arguments are."""
+    return full_name(cls) in _registered
 
 
 def state_of(cls: type) -> Mapping[str, Fits]:
@@ -178,12 +177,10 @@ def state_of(cls: type) -> Mapping[str, Fits]:
     return {name: fits for state in found for name, fits in state.items() if name not in taken}
 
 
-def _parameters(cls: Any) -> Iterator[tuple[str, bool]]:
-    """:return: names of what the constructor takes, and whether it has a default."""
+def _parameters(cls: Any) -> list[str]:
+    """:return: names of what the constructor takes."""
     _, *parameters = inspect.signature(cls.__init__).parameters.values()
-    for one in parameters:
-        if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD):
-            yield one.name, one.default is not one.empty
+    return [p.name for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
 
 
 def _handed_on(cls: Any) -> dict[str, str]:
@@ -191,7 +188,7 @@ def _handed_on(cls: Any) -> dict[str, str]:
     found: dict[str, str] = {}
     for base in cls.__mro__:
         if "__init__" in vars(base) and base is not object:
-            found |= {name: name for name, _ in _parameters(base) if name in _HANDED_ON}
+            found |= {name: name for name in _parameters(base) if name in _HANDED_ON}
             kinds = [p.kind for p in inspect.signature(base.__init__).parameters.values()]
             if inspect.Parameter.VAR_KEYWORD not in kinds:
                 break

@@ -14,7 +14,7 @@ from ..deep.network import is_layer
 from ..engine.structure import BOOKKEEPING, structure_of
 from . import networks
 from .encoding import Encoder
-from .known import FUNCTIONS, PRIORS, TRANSFORMS, arguments_of, may_lack, name_of, state_of
+from .known import FUNCTIONS, PRIORS, TRANSFORMS, arguments_of, is_registered, name_of, state_of
 from .read import Reader, is_held
 
 
@@ -88,7 +88,7 @@ class Writer(Encoder):
         for argument, source in arguments_of(cls).items():
             if isinstance(source, str) and not hasattr(value, source):
                 _check_lacked(cls, argument, source, place)
-                continue
+                continue  # the constructor has a default, or says so when it is made once
             part = getattr(value, source) if isinstance(source, str) else source(value)
             if isinstance(value, tf.Module) and is_held(part):
                 arguments[argument] = _start(part)  # the state holds it
@@ -158,8 +158,8 @@ def _state_in(value: Any) -> list[str]:
 
 
 def _check_lacked(cls: type, argument: str, attribute: str, place: str) -> None:
-    """:raise TypeError: if an argument cannot be read, and matters."""
-    if not may_lack(cls, argument):
+    """:raise TypeError: if a user's class keeps an argument elsewhere."""
+    if is_registered(cls):
         raise TypeError(
             f"{place}: {cls.__name__} has no attribute {attribute!r}, which its constructor takes; "
             f"say where it is: gpflow_bsvm.saving.register({cls.__name__}, {argument}=...)"
