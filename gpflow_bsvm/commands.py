@@ -73,8 +73,7 @@ def add_to(subparsers: Any) -> None:
     predict = subparsers.add_parser(
         "predict",
         help="probabilities and labels of the rows of a table",
-        description="Write a CSV with a column for the probability of each class, and the label. "
-        "Until it is whole it lies in FILE.partial: the same command goes on from there.",
+        description="Write a CSV with a column for the probability of each class, and the label.",
     )
     add = predict.add_argument
     add("model", metavar="MODEL", type=Path, help="file that train has written")
@@ -98,8 +97,7 @@ def _train(args: argparse.Namespace) -> int:
         return fail(2, error)
     with quiet_import():
         from . import save
-        from .prediction_table import unfinished
-    kept = unfinished(args.output)
+    kept = args.output.with_name(f"{args.output.name}.partial")
     begun = kept.is_dir()
     how = {"target": target, "weight": args.weight, "features": features, "classes": "auto"}
     try:
@@ -148,9 +146,7 @@ def _predict(args: argparse.Namespace) -> int:
         return fail(2, error)
     with quiet_import():
         from . import BSVMClassifier, load
-        from .prediction_table import digest_of, predict_table, unfinished
-    kept = unfinished(args.output)
-    begun = kept.is_dir()
+        from .prediction_table import predict_table
     try:
         classifier = load(args.model)
         if not isinstance(classifier, BSVMClassifier):
@@ -162,12 +158,10 @@ def _predict(args: argparse.Namespace) -> int:
         _check_columns(found, [] if names is None else list(names))
         rows = _reader(found, args, features=None if names is None else list(names))
         progress = False if args.no_progress else None
-        known = digest_of(args.model)
-        number, before = predict_table(classifier, rows, args.output, known, progress, args.id)
+        number = predict_table(classifier, rows, args.output, progress, args.id)
     except (ValueError, ImportError, OSError) as error:
-        return _refuse(error, kept, begun)
-    already = f", {before} of them by an earlier call" if before else ""
-    print(f"{number} rows written to {args.output}{already}")
+        return fail(2, _in_shell(error))
+    print(f"{number} rows written to {args.output}")
     return 0
 
 
@@ -175,10 +169,15 @@ def _refuse(error: Exception, kept: Path, begun: bool) -> int:
     """:param begun: whether an earlier call has left something there, which stays."""
     if isinstance(error, ValueError) and not begun:
         shutil.rmtree(kept, ignore_errors=True)
+    return fail(2, _in_shell(error))
+
+
+def _in_shell(error: Exception) -> str:
+    """:return: what it says, with options of the commands for arguments in Python."""
     text = str(error)
     for python, shell in _IN_SHELL.items():
         text = text.replace(python, shell)
-    return fail(2, text)
+    return text
 
 
 def check_output(output: Path, inputs: Sequence[Path | str]) -> None:

@@ -29,7 +29,7 @@ from gpflow_bsvm.engine.structure import structure_of
 from gpflow_bsvm.inference import CAVI, SVI
 from gpflow_bsvm.models.linear import WeightKernel
 from gpflow_bsvm.papers import seeger2000, wenzel2017, wistuba2018
-from gpflow_bsvm.saving import registry
+from gpflow_bsvm.saving import known
 
 
 @pytest.fixture(scope="module")
@@ -399,7 +399,7 @@ def test_joblib_and_copies_work_as_ever(rows, classifiers, tmp_path):
 
 @pytest.fixture
 def forget(monkeypatch):
-    monkeypatch.setattr(registry, "_registered", {})
+    monkeypatch.setattr(known, "_registered", {})
 
 
 def test_a_kernel_that_is_made_known(rows, path, forget):
@@ -407,6 +407,6 @@ def test_a_kernel_that_is_made_known(rows, path, forget):
     gb.saving.register(Scaled, factor="_factor")
     gb.save(scaled, path)
     assert_same(scaled, gb.load(path), rows[0])
-    registry._registered.clear()
+    known._registered.clear()
     with pytest.raises(ValueError, match=r"model\.bsvm.*Scaled.*register"):
         gb.load(path)

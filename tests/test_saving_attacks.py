@@ -1,7 +1,9 @@
 """Files from strangers: each of these attacks did what it wanted before files were mended."""
 
+import inspect
 import io
 import json
+import sys
 import zipfile
 
 import gpflow
@@ -13,6 +15,7 @@ from gpflow.keras import tf_keras
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.deep import DeepKernel
+from gpflow_bsvm.saving import known
 
 KERAS = {"tf_keras": tf_keras, "keras": keras}
 
@@ -217,6 +220,34 @@ def test_a_kernel_is_where_a_kernel_was(path):
     gb.save(gb.models.LinearBSVM(2, gb.likelihoods.Hinge()), path)
     rewrite(path, lambda header: state_of(header).update(kernel={"kind": "dict", "pairs": []}))
     refuses(path, "'kernel'")
+
+
+def test_what_is_not_there_is_not_set(path):
+    """Other models have sites."""
+    points = gpflow.inducing_variables.InducingPoints(np.eye(2))
+    gb.save(gb.models.BSVM(ard(), gb.likelihoods.Hinge(), points), path)
+    named = {"kind": "named", "class": f"{gb.likelihoods.Sites.__module__}.Sites", "items": [1, 2]}
+    rewrite(path, lambda header: state_of(header).update(sites=named))
+    refuses(path, "'sites' of a .* may not be set")
+
+
+@pytest.mark.parametrize("cls", ["os.system", "collections.Counter", "antigravity.Named"])
+def test_named_tuples_are_named_tuples(path, cls):
+    gb.save(ard(), path)
+    named = {"kind": "named", "class": cls, "items": []}
+    rewrite(path, lambda header: header.update(content=named))
+    refuses(path, f"{cls} is no NamedTuple")
+    assert "antigravity" not in sys.modules
+
+
+def test_known_classes_are_of_these_rooms_and_take_no_paths():
+    classes = known._known(len(sys.modules))
+    assert {cls.__module__.split(".")[0] for cls in classes.values()} == {
+        *("gpflow", "gpflow_bsvm", "sklearn")
+    }
+    for cls in classes.values():
+        taken = " ".join(inspect.signature(cls.__init__).parameters)
+        assert not any(word in taken for word in ("path", "file", "directory", "checkpoint"))
 
 
 def test_constructors_get_what_they_are_said_to_take(path):

@@ -15,7 +15,7 @@ from gpflow import kernels as k
 from what_is_saved import Scaled, of_a_kernel_of_ones_own
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.saving import registry
+from gpflow_bsvm.saving import known
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def scaled(rows):
 
 @pytest.fixture
 def forget(monkeypatch):
-    monkeypatch.setattr(registry, "_registered", {})
+    monkeypatch.setattr(known, "_registered", {})
 
 
 def test_a_kernel_that_is_not_known_is_refused_and_the_old_file_stays(rows, path, scaled):

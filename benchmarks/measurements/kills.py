@@ -1,4 +1,4 @@
-"""Fits and predictions that are killed and started again: where do they end?
+"""Fits that are killed and started again: where do they end?
 
 Each is first left alone, which says how long it takes and where it ends. Then it is killed with
 SIGKILL at random moments from its beginning to that duration, each time started again by the same
@@ -45,7 +45,7 @@ def algorithms() -> dict:
     }
 
 
-NAMES = ("CAVI", "Streaming", "ECM", "SVI", "ML2", "VEM", "Gibbs", "HMC", "classifier", "predict")
+NAMES = ("CAVI", "Streaming", "ECM", "SVI", "ML2", "VEM", "Gibbs", "HMC", "classifier")
 
 
 def rows(number: int = ROWS) -> tuple[np.ndarray, np.ndarray]:
@@ -61,8 +61,6 @@ def fit(name: str, directory: Path) -> list[np.ndarray]:
 
     import gpflow_bsvm as gb
 
-    if name == "predict":
-        return _predict(directory)
     if name == "classifier":
         return _classifier(directory)
     X, Y = rows()
@@ -88,29 +86,6 @@ def _classifier(directory: Path) -> list[np.ndarray]:
     model = classifier.fit(blocks, checkpoint=directory / "kept").model_
     about = [np.array(classifier.penalty_), classifier.scaler_.mean_]
     return [*about, *(parameter.numpy() for parameter in model.parameters)]
-
-
-def _predict(directory: Path) -> list[np.ndarray]:
-    """The command, in many parts."""
-    import pandas
-
-    import gpflow_bsvm as gb
-    from gpflow_bsvm import prediction_table
-
-    table, model = directory / "rows.parquet", directory / "model.npz"
-    if not model.exists():
-        X, Y = rows(3000)
-        pandas.DataFrame(X, columns=["a", "b"]).to_parquet(table)
-        made = gb.BSVMClassifier(num_inducing=8, **PLAIN)
-        gb.save(made.fit(pandas.DataFrame(X[:200], columns=["a", "b"]), Y[:200, 0]), model)
-    prediction_table.PART_ROWS = 30
-    classifier, reader = gb.load(model), gb.files.ParquetFiles(table, features=["a", "b"])
-    _begins()
-    output = directory / "p.csv"
-    prediction_table.predict_table(
-        classifier, reader, output, prediction_table.digest_of(model), False
-    )
-    return [pandas.read_csv(output).to_numpy()]
 
 
 def _begins() -> None:

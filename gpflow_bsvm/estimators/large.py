@@ -17,7 +17,7 @@ from . import inputs
 from .choice import chosen_model
 from .prepared import Prepared, open_rows
 from .specification import Data, Specification, specify
-from .stages import Stages, seed_of
+from .stages import Stages
 from .survey import Rows, Survey, class_weights, survey
 from .training import InitialModel, train
 
@@ -81,7 +81,7 @@ def fit_large(estimator: Any, rows: Any, stages: Stages) -> dict[str, Any]:
     :return: attributes of the fitted estimator.
     """
     source = open_rows(rows, Rows())
-    seed = seed_of(stages, estimator, source)
+    seed = stages.seed(estimator, source)
     opened = open_large(rows, source, estimator, seed, stages)
     spec = specify(estimator, len(opened.attributes["classes_"]), seed)
     spec, begun = chosen_model(

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from sklearn.utils import check_random_state
 
+from ..checkpoints import Directory, Identity, open_checkpoints
 from ..data.sources import Source
-from ..inference.checkpoint import Checkpoints, Directory
-from ..inference.identity import Identity, identify_estimator
+from ..inference.identity import identify_estimator
 from .parameters import what_matters
 
 
@@ -26,10 +25,19 @@ class Stages:
         self._directory = None if directory is None else Path(directory)
         self._identity: Identity = {}
 
-    def belong(self, identify: Callable[[], Identity]) -> None:
-        """Be told of which fit they are."""
+    def seed(self, estimator: Any, source: Source) -> int:
+        """
+        The first stage, which tells of which fit they are.
+
+        :param estimator: a `BSVMClassifier`.
+        :param source: its rows.
+        :return: the seed of this fit, the same where it goes on.
+        :raise ValueError: if the stages are those of another estimator or other rows.
+        """
         if self._directory is not None:
-            self._identity = identify()
+            self._identity = identify_estimator(estimator, what_matters(estimator), source)
+        draw = check_random_state(estimator.random_state).randint
+        return int(self.result("seed", lambda: int(draw(2**31))))
 
     def result(self, name: str, find: Callable[[], Any]) -> Any:
         """
@@ -38,13 +46,12 @@ class Stages:
         :return: what it returns, or has returned in another process.
         :raise ValueError: if what is there is of another fit.
         """
-        if self._directory is None:
-            return find()
-        with Checkpoints(self._directory / name, 1, lambda: self._identity) as stored:
+        place = None if self._directory is None else self._directory / name
+        with open_checkpoints(place, 1, lambda: self._identity) as stored:
             found = stored.latest(None)
             if found is None:
                 found = find()
-                stored.offer(1, partial(_same, found))
+                stored.offer(1, lambda: found)
         return found
 
     def fit(self, name: str) -> dict[str, Any]:
@@ -52,21 +59,5 @@ class Stages:
         return {} if self._directory is None else {"checkpoint": self._directory / name}
 
 
-#: Of a fit that nothing is kept of.
+#: For fits without a checkpoint directory.
 NOWHERE = Stages()
-
-
-def seed_of(stages: Stages, estimator: Any, source: Source) -> int:
-    """
-    :param estimator: a `BSVMClassifier`.
-    :param source: its rows.
-    :return: the seed of this fit, the same where it goes on.
-    :raise ValueError: if the stages are those of another estimator or other rows.
-    """
-    stages.belong(lambda: identify_estimator(estimator, what_matters(estimator), source))
-    draw = check_random_state(estimator.random_state).randint
-    return int(stages.result("seed", lambda: int(draw(2**31))))
-
-
-def _same(value: Any) -> Any:
-    return value

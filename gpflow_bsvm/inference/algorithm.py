@@ -11,11 +11,11 @@ from typing import Any, ClassVar, NamedTuple
 import tensorflow as tf
 from gpflow.base import AnyNDArray, RegressionData
 
+from ..checkpoints import Directory, open_checkpoints
 from ..data.sources import Source
 from ..engine.contracts import Model, open_all
 from ..engine.shared_graph import one_fit
 from ..likelihoods.hooks import Hook, check_hooks, has_hook
-from .checkpoint import Checkpoints, Directory
 from .history import Callback, History, Recorder
 from .identity import identify
 from .outcome import count_clipped, judge
@@ -37,12 +37,10 @@ class Run(ABC):
 
     :ivar max_steps: most steps.
     :ivar converged: whether the stopping rule was met.
-    :ivar later: NamedTuples that a state may have, and the first does not.
     :ivar by_sites: whether it has converged where the sites of all rows stay, which is no
         stationary point if some were clipped.
     """
 
-    later: ClassVar[tuple[Any, ...]] = ()
     by_sites: ClassVar[bool] = False
 
     state: Any
@@ -129,7 +127,7 @@ class Algorithm(ABC):
         source = self._open(model, data, sample_weight)
         check_needs(self, model)
         fit = self._begin(model, source)
-        checkpoints = Checkpoints(checkpoint, every, partial(identify, self, model, source))
+        checkpoints = open_checkpoints(checkpoint, every, partial(identify, self, model, source))
         what = f"{'kernel and q' if self.learns else 'q'} ({type(self).__name__})"
         with Recorder(fit, callback, monitor, progress, checkpoints, what) as recorder:
             while not recorder.ended:

@@ -12,12 +12,11 @@ import numpy as np
 from gpflow.base import AnyNDArray
 from tqdm.auto import tqdm
 
+from ..checkpoints import Checkpoints, OtherFit
 from ..checks import check_elbo
-from .checkpoint import OtherFit
 
 if TYPE_CHECKING:
     from .algorithm import Run, Step
-    from .checkpoint import Checkpoints
 
 #: Called with the step and the history so far; the model holds the state of that step. True ends
 #: the fit.
@@ -141,7 +140,7 @@ class Recorder:
 
     def _resume(self) -> None:
         like = self._content(*self._offered, 0)
-        if self._checkpoints.latest(like, self._run.later, self._go_on) is not None:
+        if self._checkpoints.latest(like, self._go_on) is not None:
             self._offered = (self._run.state, self._run.converged)
 
     def _go_on(self, saved: dict[str, Any]) -> None:

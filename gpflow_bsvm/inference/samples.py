@@ -14,6 +14,7 @@ import tensorflow_probability as tfp
 from gpflow.base import AnyNDArray, RegressionData
 from gpflow.config import default_float
 
+from ..checkpoints import Checkpoints, Directory, open_checkpoints
 from ..data.passes import map_over
 from ..engine.contracts import Model, check_margins, chunk_rows, open_all, open_inputs
 from ..engine.projected_data import ProjectedData
@@ -23,7 +24,6 @@ from ..likelihoods.hooks import Hook
 from ..optional import require
 from ..prediction.marginals import compiled_mean
 from .algorithm import check_needs
-from .checkpoint import Checkpoints, Directory
 from .history import progress_bar
 from .identity import identify
 
@@ -181,7 +181,7 @@ class Sampler(ABC):
         rows = ProjectedData(model, source).everything()
         check_margins(model.likelihood, rows.features)
         state, advance = self._begin(model, rows)
-        checkpoints = Checkpoints(checkpoint, every, partial(identify, self, model, source))
+        checkpoints = open_checkpoints(checkpoint, every, partial(identify, self, model, source))
         like: AnyNDArray = np.empty([0, self.num_chains, *model.num_features], default_float())
         state, parts = self._resume({"state": state, "draws": like}, checkpoints)
         done, total = sum(map(len, parts)), self.burn_in + self.num_draws * self.thin

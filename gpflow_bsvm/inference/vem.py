@@ -83,7 +83,6 @@ class State(NamedTuple):
 
 
 class _Rounds(Run):
-    later = (Sites, Natural)
     by_sites = True
 
     state: State

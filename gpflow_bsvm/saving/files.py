@@ -12,8 +12,8 @@ import gpflow
 import numpy as np
 import tensorflow as tf
 
-from ..archive import read_archive, write_archive
 from ..version import __version__
+from .archive import read_archive, write_archive
 from .read import Reader
 from .write import Writer
 
@@ -56,7 +56,7 @@ def load(path: str | os.PathLike[str], network: Any = None) -> Any:
     """
     What `save` has saved: it predicts the same to the last bit (on another machine or under another
     TensorFlow, to rounding), and can be trained on. Whoever made the file, nothing is called but
-    constructors of a fixed list of classes, and of those that this process has registered.
+    constructors of known classes, and of those that this process has registered.
 
     :param network: the Keras network of a `DeepKernel`, which is given the weights in the file:
         where its layers are your own, or the file's are not to be trusted. A list of several.

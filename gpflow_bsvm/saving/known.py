@@ -1,24 +1,46 @@
-"""What a file may hold: a closed list of classes, and how each is made again."""
+"""What a file may hold: classes of GPflow, of this package, and those that a user makes known."""
 
 from __future__ import annotations
 
-from types import ModuleType
+import dataclasses
+import functools
+import inspect
+import sys
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import gpflow
 import numpy as np
 import tensorflow as tf
 import tensorflow_probability as tfp
-from gpflow import functions, inducing_variables, kernels
+from gpflow import functions
 from gpflow.likelihoods import utils as links
 from sklearn.preprocessing import StandardScaler
 
-from .. import deep, inference, likelihoods, models
+from .. import inference, likelihoods, models
 from ..estimators import BSVMClassifier
-from ..likelihoods import levels
 from ..models import linear
-from ..papers import gold2003, seeger2000, wenzel2017, wistuba2018
-from .recipes import Argument, Recipe, fields, is_a, is_positive, recipes, same
+from .encoding import full_name
+
+#: An attribute by its name, or what is made of the object.
+Argument = str | Callable[[Any], Any]
+#: Of a value that a file gives: whether it may be what it is said to be.
+Fits = Callable[[Any], bool]
+
+#: Where all classes are known that hold nothing but parameters, numbers and each other.
+_HOMES = (
+    *(f"gpflow.{home}" for home in ["kernels", "functions", "inducing_variables", "likelihoods"]),
+    *(f"gpflow_bsvm.{home}" for home in ["likelihoods", "models", "deep", "inference", "papers"]),
+)
+_MORE = (gpflow.models.SVGP, gpflow.quadrature.NDiagGHQuadrature, BSVMClassifier, StandardScaler)
+#: Arguments of base classes that constructors hand on.
+_HANDED_ON = {
+    *("active_dims", "quadrature", "link", "penalty", "bound", "normalizer", "levels"),
+    *("mean_function", "num_latent_gps", "whiten", "num_data"),
+}
+#: Attributes of base classes, which mean something else than an argument of that name.
+_NEVER = {"name": None, "latent_dim": None}
+_registered: dict[str, tuple[type, Mapping[str, Argument]]] = {}
 
 
 def _covariance(kernel: linear.WeightKernel) -> Any:
@@ -26,169 +48,172 @@ def _covariance(kernel: linear.WeightKernel) -> Any:
     return np.eye(kernel.num_weights) if hasattr(kernel, "root") else np.ones(kernel.variance.shape)
 
 
-def _kernels() -> dict[str, Recipe]:
-    isotropic = "Cosine Exponential Matern12 Matern32 Matern52 SquaredExponential"
-    arc = "order variance weight_variances bias_variance active_dims"
-    patches = "base_kernel image_shape patch_shape weights colour_channels"
-    return {
-        **recipes(kernels, isotropic, same("variance lengthscales active_dims")),
-        **recipes(kernels, "RationalQuadratic", same("variance lengthscales alpha active_dims")),
-        **recipes(kernels, "Linear Constant White", same("variance active_dims")),
-        **recipes(kernels, "Polynomial", same("degree variance offset active_dims")),
-        **recipes(kernels, "Periodic", same("base_kernel period")),
-        **recipes(kernels, "ArcCosine", same(arc)),
-        **recipes(kernels, "Coregion", same("output_dim rank active_dims")),
-        **recipes(kernels, "ChangePoints", same("kernels locations steepness")),
-        **recipes(kernels, "Sum Product SeparateIndependent", same("kernels")),
-        **recipes(kernels, "Convolutional", same(patches)),
-        **recipes(kernels, "SharedIndependent", same("kernel output_dim")),
-        **recipes(linear, "WeightKernel", same("num_inputs bias", prior_covariance=_covariance)),
-        **recipes(deep, "DeepKernel", same("features kernel input_shape")),
-    }
-
-
-def _mean_functions() -> dict[str, Recipe]:
-    of_powers: dict[str, Argument] = {
+#: Arguments that are no attributes of the same name; None: those that are not told.
+_OTHERWISE: dict[type, dict[str, Argument | None]] = {
+    functions.Additive: {"first_part": "add_1", "second_part": "add_2"},
+    functions.Product: {"first_part": "prod_1", "second_part": "prod_2"},
+    functions.Polynomial: {
         "degree": lambda f: int(np.max(np.sum(f.powers, axis=-1))),
         "input_dim": lambda f: int(f.powers.shape[1]),
         "output_dim": lambda f: int(f.w.shape[0]),
-    }
-    return {
-        **recipes(functions, "Zero", same("output_dim")),
-        **recipes(functions, "Constant", same("c")),
-        **recipes(functions, "Linear", same("A b")),
-        **recipes(functions, "Identity", same("input_dim")),
-        **recipes(functions, "Additive", {"first_part": "add_1", "second_part": "add_2"}),
-        **recipes(functions, "Product", {"first_part": "prod_1", "second_part": "prod_2"}),
-        **recipes(functions, "Polynomial", of_powers),
-        **recipes(functions, "SwitchedMeanFunction", {"meanfunction_list": "functions"}),
-    }
-
-
-def _inducing_variables() -> dict[str, Recipe]:
-    shared = "SharedIndependentInducingVariables FallbackSharedIndependentInducingVariables"
-    separate = shared.replace("Shared", "Separate")
-    weights: dict[str, Argument] = {
+    },
+    functions.SwitchedMeanFunction: {"meanfunction_list": "functions"},
+    gpflow.likelihoods.SwitchedLikelihood: {"likelihood_list": "likelihoods"},
+    gpflow.models.SVGP: {
+        "q_diag": lambda model: len(model.q_sqrt.shape) == 2,
+        **dict.fromkeys(("q_mu", "q_sqrt")),
+    },
+    linear.WeightKernel: {"prior_covariance": _covariance},
+    linear.Weights: {
         "kernel": lambda w: linear.WeightKernel(w.num_inputs, bias=w.shape[0] > w.num_inputs)
-    }
-    return {
-        **recipes(inducing_variables, "InducingPoints InducingPatches", same("Z")),
-        **recipes(deep, "FeaturePoints", same("Z")),
-        **recipes(inducing_variables, "Multiscale", same("Z scales")),
-        **recipes(inducing_variables, shared, same("inducing_variable")),
-        **recipes(inducing_variables, separate, same("inducing_variable_list")),
-        **recipes(linear, "Weights", weights),
-    }
-
-
-def _likelihoods() -> dict[str, Recipe]:
-    theirs, binary, penalized = gpflow.likelihoods, "link quadrature", "penalty bound normalizer"
-    classes = "num_classes invlink"
-    return {
-        **recipes(likelihoods, "Hinge SquaredHinge", same(f"{binary} {penalized}")),
-        **recipes(seeger2000, "NormalizedHinge", same(f"{binary} penalty")),
-        **recipes(likelihoods, "Probit PolyaGammaLogistic", same(binary)),
-        **recipes(likelihoods, "CrammerSinger OneVsRest", same(f"num_classes {penalized}")),
-        **recipes(wistuba2018, "CrammerSinger", same(f"num_classes {penalized}")),
-        **recipes(likelihoods, "LevelHinge", same(f"levels link {penalized}")),
-        **recipes(likelihoods, "OneVsRestLevelHinge", same(f"num_classes levels link {penalized}")),
-        **recipes(theirs, "Bernoulli Exponential", same("invlink quadrature")),
-        **recipes(theirs, "Gaussian", same("variance scale variance_lower_bound quadrature")),
-        **recipes(theirs, "StudentT", same("scale df scale_lower_bound quadrature")),
-        **recipes(theirs, "Poisson", same("invlink binsize quadrature")),
-        **recipes(theirs, "Gamma", same("invlink shape shape_lower_bound quadrature")),
-        **recipes(theirs, "Beta", same("invlink scale scale_lower_bound quadrature")),
-        **recipes(theirs, "Ordinal", same("bin_edges quadrature")),
-        **recipes(theirs, "SwitchedLikelihood", same("quadrature", likelihood_list="likelihoods")),
-        **recipes(theirs, "Softmax", same("num_classes"), num_monte_carlo_points=is_positive),
-        **recipes(theirs, "MultiClass", same(classes), num_gauss_hermite_points=is_positive),
-        **recipes(theirs, "RobustMax", same("num_classes epsilon"), _squash=is_positive),
-        **recipes(gpflow.quadrature, "NDiagGHQuadrature", same("dim n_gh")),
-    }
-
-
-def _plain() -> dict[str, Recipe]:
-    """Dataclasses and NamedTuples, which are their fields."""
-    algorithms = "CAVI VEM SVI ML2 ECM Gibbs HMC"
-    homes: dict[ModuleType, str] = {
-        levels: "Levels LocationSpread",
-        inference: f"{algorithms} Adaptive Constant RobbinsMonro History",
-        likelihoods: "Sites",
-        gold2003: "StaticHMC",
-        seeger2000: "NestedLoop",
-        wistuba2018: "ClassByClass",
-    }
-    found: dict[str, Recipe] = {}
-    for home, names in homes.items():
-        for name in names.split():
-            found |= recipes(home, name, fields(getattr(home, name)))
-    return found
-
-
-def _is_diagonal(model: gpflow.models.SVGP) -> bool:
-    return len(model.q_sqrt.shape) == 2
-
-
-def _models() -> dict[str, Recipe]:
-    prior = "kernel likelihood mean_function num_latent_gps"
-    q, jitter = "whiten num_data", {"_jitter": is_positive}
-    points = {"inducing_variable": is_a(inducing_variables.InducingVariables)}
-    number = {"num_data": is_positive, **jitter}
-    of_weights = same(
-        f"likelihood mean_function num_latent_gps {q}",
-        num_features=lambda model: model.inducing_variable.num_inputs,
-        bias=lambda model: bool(model.kernel.bias),
-    )
-    of_points = same(f"data {prior} inducing_variable")
-    of_rank = same("data kernel likelihood rank mean_function")
-    kernel, sites = {"kernel": is_a(linear.WeightKernel)}, {"sites": is_a(likelihoods.Sites)}
-    whiten = {"whiten": is_a(bool)}
-    return {
-        **recipes(
-            gpflow.models, "SVGP", same(f"{prior} inducing_variable {q}", q_diag=_is_diagonal)
-        ),
-        **recipes(models, "BSVM", same(f"{prior} inducing_variable {q}"), **jitter),
-        **recipes(models, "LinearBSVM", of_weights, **kernel, **points, **jitter),
-        **recipes(models, "BatchBSVM", same(f"data {prior}"), **points, **whiten, **number),
-        **recipes(wenzel2017, "DualBSVM", of_points, **sites, **number),
-        **recipes(seeger2000, "FactorVGP", of_rank, **points, **number),
-    }
-
-
-def _estimators() -> dict[str, Recipe]:
-    """Parameters by `get_params`, and what a fit has learned."""
-    number, array = is_a(int, float, np.number), is_a(np.ndarray)
-    columns = {"n_features_in_": number, "feature_names_in_": array}
-    of_classifier = {
-        "classes_": array,
-        "model_": is_a(models.BSVM),
-        "loss_": is_a(str),
-        "penalty_": number,
-        "scaler_": is_a(type(None), StandardScaler),
-        "history_": is_a(inference.History),
-    }
-    of_scaler = dict.fromkeys(("mean_", "var_", "scale_"), is_a(type(None), np.ndarray))
-    of_scaler["n_samples_seen_"] = is_a(int, np.number, np.ndarray)
-    found: dict[str, Recipe] = {}
-    for home, cls, state in (
-        ("gpflow_bsvm", BSVMClassifier, of_classifier),
-        ("sklearn.preprocessing", StandardScaler, of_scaler),
-    ):
-        names = " ".join(cls._get_param_names())
-        found[f"{home}.{cls.__name__}"] = Recipe(cls, same(names), state | columns)
-    return found
-
-
-#: By public name.
-KNOWN = {
-    **_kernels(),
-    **_mean_functions(),
-    **_inducing_variables(),
-    **_likelihoods(),
-    **_plain(),
-    **_models(),
-    **_estimators(),
+    },
+    models.LinearBSVM: {
+        "num_features": lambda model: model.inducing_variable.num_inputs,
+        "bias": lambda model: bool(model.kernel.bias),
+    },
 }
+
+
+def _is_a(*types: Any) -> Fits:
+    return lambda value: isinstance(value, types)
+
+
+def _is_positive(value: Any) -> bool:
+    """:return: whether it is a number above 0, or None."""
+    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    return value is None or bool(number and 0 < value < np.inf)
+
+
+_NUMBER, _ARRAY = _is_a(int, float, np.number), _is_a(np.ndarray)
+_OF_ESTIMATORS = {"n_features_in_": _NUMBER, "feature_names_in_": _ARRAY}
+#: Attributes that are set afterwards, where the constructor does not take them.
+_STATE: dict[type, dict[str, Fits]] = {
+    gpflow.models.GPModel: {
+        "_jitter": _is_positive,
+        "num_data": _is_positive,
+        "whiten": _is_a(bool),
+        "sites": _is_a(likelihoods.Sites),
+        "kernel": _is_a(linear.WeightKernel),
+        "inducing_variable": _is_a(gpflow.inducing_variables.InducingVariables),
+    },
+    BSVMClassifier: {
+        "classes_": _ARRAY,
+        "model_": _is_a(models.BSVM),
+        "loss_": _is_a(str),
+        "penalty_": _NUMBER,
+        "scaler_": _is_a(type(None), StandardScaler),
+        "history_": _is_a(inference.History),
+        **_OF_ESTIMATORS,
+    },
+    StandardScaler: {
+        **dict.fromkeys(("mean_", "var_", "scale_"), _is_a(type(None), np.ndarray)),
+        "n_samples_seen_": _is_a(int, np.number, np.ndarray),
+        **_OF_ESTIMATORS,
+    },
+}
+
+
+def register(cls: type, **arguments: Argument) -> type:
+    """
+    Make any class known to `save` and `load`, your own or a library's, such as a kernel or a mean
+    function. What a file tells of it are the arguments of its constructor, and the parameters that
+    it holds; its code is not in the file, so that the process that loads has to call this too. A
+    file chooses the arguments: register no class whose constructor does what a stranger must not.
+
+    The constructor is called with 0.5 instead of the values of parameters, which are set
+    afterwards. An object that this does not bring back as it was is refused by `save`.
+
+    :param cls: a class; also as a decorator.
+    :param arguments: of its constructor: the attribute that holds it, or a function of the object;
+        without one the attribute of the same name.
+    :return: the class.
+    :raise TypeError: for what is no class, or arguments that its constructor does not take.
+    """
+    if not isinstance(cls, type):
+        raise TypeError(f"register takes a class, such as type({cls!r})")
+    found = dict.fromkeys(_parameters(cls))
+    unknown = set(arguments) - set(found)
+    if unknown:
+        raise TypeError(
+            f"the constructor of {cls.__name__} takes {tuple(found)}, got {sorted(unknown)}"
+        )
+    _registered[full_name(cls)] = cls, {name: arguments.get(name, name) for name in found}
+    return cls
+
+
+def find(name: str) -> type | None:
+    """:return: the class of this name, if it is known."""
+    cls = _known(len(sys.modules)).get(name)
+    return cls or _registered.get(name, (None,))[0]
+
+
+def name_of(cls: type) -> str | None:
+    """:return: by which a file calls the class: where it is public, if it is; None: not known."""
+    home = ".".join(cls.__module__.split(".")[:2])
+    public = f"{home}.{cls.__name__}"
+    name = public if find(public) is cls else full_name(cls)
+    return name if find(name) is cls else None
+
+
+def arguments_of(cls: type) -> Mapping[str, Argument]:
+    """:return: arguments that an object of a known class is made with, and where each is read."""
+    if is_registered(cls):
+        return _registered[full_name(cls)][1]
+    otherwise = _OTHERWISE.get(cls, {})
+    named: dict[str, Argument | None] = {name: name for name in _parameters(cls)}
+    found = {**named, **_handed_on(cls), **_NEVER, **otherwise}
+    return {name: source for name, source in found.items() if source is not None}
+
+
+def is_registered(cls: type) -> bool:
+    """:return: whether a user has made it known, and said where its arguments are."""
+    return full_name(cls) in _registered
+
+
+def state_of(cls: type) -> Mapping[str, Fits]:
+    """:return: attributes that are set afterwards, and what tells whether a value may be one."""
+    found = [state for base, state in _STATE.items() if issubclass(cls, base)]
+    taken = arguments_of(cls)
+    return {name: fits for state in found for name, fits in state.items() if name not in taken}
+
+
+def _parameters(cls: Any) -> list[str]:
+    """:return: names of what the constructor takes."""
+    _, *parameters = inspect.signature(cls.__init__).parameters.values()
+    return [p.name for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+
+
+def _handed_on(cls: Any) -> dict[str, str]:
+    """:return: arguments of base classes that the constructor takes as `kwargs`."""
+    found: dict[str, str] = {}
+    for base in cls.__mro__:
+        if "__init__" in vars(base) and base is not object:
+            found |= {name: name for name in _parameters(base) if name in _HANDED_ON}
+            kinds = [p.kind for p in inspect.signature(base.__init__).parameters.values()]
+            if inspect.Parameter.VAR_KEYWORD not in kinds:
+                break
+    return found
+
+
+@functools.lru_cache(maxsize=1)
+def _known(num_modules: int) -> dict[str, type]:
+    """:return: classes by name, of as many modules as are imported now."""
+    found: dict[str, type] = {}
+    for module_name, module in list(sys.modules.items()):
+        if any(f"{module_name}.".startswith(f"{home}.") for home in _HOMES):
+            for name, cls in vars(module).items():
+                if isinstance(cls, type) and _is_plain(cls, module_name):
+                    found[f"{module_name}.{name}"] = cls
+    public = {f"{'.'.join(cls.__module__.split('.')[:2])}.{cls.__name__}": cls for cls in _MORE}
+    return found | public
+
+
+def _is_plain(cls: Any, home: str) -> bool:
+    """:return: whether it is defined in this room, and is made of what a file may hold."""
+    here = cls.__module__.split(".")[:2] == home.split(".")[:2]
+    plain = issubclass(cls, tf.Module) or dataclasses.is_dataclass(cls)
+    return here and plain and not inspect.isabstract(cls)
+
 
 #: Functions that likelihoods are made with.
 FUNCTIONS: dict[str, Any] = {
@@ -199,7 +224,7 @@ FUNCTIONS: dict[str, Any] = {
 }
 
 
-def _of_tfp(home: ModuleType, names: str) -> dict[str, type]:
+def _of_tfp(home: Any, names: str) -> dict[str, type]:
     return {name: getattr(home, name) for name in names.split()}
 
 

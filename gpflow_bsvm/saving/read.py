@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import gpflow
@@ -12,17 +12,17 @@ import tensorflow as tf
 from gpflow.base import AnyNDArray
 
 from . import networks
-from .known import FUNCTIONS, PRIORS, TRANSFORMS
-from .registry import find
+from .encoding import Decoder
+from .known import FUNCTIONS, PRIORS, TRANSFORMS, arguments_of, find, state_of
 
-#: What constructors get in the place of the values of parameters, which may be such that they would
-#: not take them back: positive, and a probability.
+#: What constructors get instead of the values of parameters, which may be such that they would not
+#: take them back: positive, and a probability.
 START = 0.5
 #: Entries of starts beside those that the arrays account for.
 _MORE_ENTRIES = 10**6
 
 
-class Reader:
+class Reader(Decoder):
     """
     :ivar objects: all that have been made, in the order in which `Writer` has seen them.
     """
@@ -34,29 +34,23 @@ class Reader:
         :param network: the user's own for those that the file tells, in their order; None for one
             that is made as the file says.
         """
+        super().__init__(arrays)
         self.objects: list[Any] = []
-        self._arrays, self._own = dict(enumerate(arrays)), iter(network)
+        self._own = iter(network)
         self._entries = _MORE_ENTRIES + 2 * sum(array.size for array in arrays)
         self._path = [name]
-        self._kinds: dict[str, Callable[[Any], Any]] = {
+        self.kinds |= {
             "again": lambda node: self.objects[node["number"]],
-            "array": self._array,
-            "dict": lambda node: {self.read(k): self.read(v) for k, v in node["pairs"]},
             "function": lambda node: FUNCTIONS[node["name"]],
-            "list": lambda node: [self.read(item) for item in node["items"]],
             "network": self._network,
             "object": self._object,
             "objects": self._labels,
             "parameter": self._parameter,
             "prior": lambda node: PRIORS[node["class"]](**self._arguments(node)),
             "random state": self._random_state,
-            "rows": lambda node: [np.asarray(row) for row in self._array(node)],
-            "scalar": lambda node: self._array(node)[()],
-            "slice": lambda node: slice(*(self.read(end) for end in node["ends"])),
+            "slice": lambda node: slice(*(self.decode(end) for end in node["ends"])),
             "start": self._start,
-            "tensor": lambda node: tf.constant(self._array(node)),
             "transform": lambda node: TRANSFORMS[node["class"]](**self._arguments(node)),
-            "tuple": lambda node: tuple(self.read(item) for item in node["items"]),
             "variable": lambda node: self._made(self._variable(node)),
         }
 
@@ -67,33 +61,13 @@ class Reader:
 
     def whole(self, node: Any) -> Any:
         """
-        :return: as `read`, of all that a file tells.
+        :return: as `decode`, of all that a file tells.
         :raise ValueError: also for a user's network that no part of it has asked for.
         """
-        made = self.read(node)
+        made = self.decode(node)
         if next(self._own, None) is not None:
             raise ValueError("it holds fewer networks than were given")
         return made
-
-    def read(self, node: Any) -> Any:
-        """
-        :param node: a description.
-        :return: what it describes.
-        :raise ValueError: for a class that is not known.
-        :raise KeyError, TypeError, IndexError: for what is no description.
-        """
-        if isinstance(node, list) or node != node:
-            raise ValueError(f"{str(node)[:20]} is nothing that save writes")
-        return self._kinds[node["kind"]](node) if isinstance(node, dict) else node
-
-    def _array(self, node: Any) -> AnyNDArray:
-        number = node["value"]
-        if number not in self._arrays:
-            raise ValueError(f"there is no array {number}, or it was read before")
-        array = self._arrays.pop(number).copy()
-        if array.dtype.kind in "fc" and np.isnan(array).any():
-            raise ValueError(f"array {number} holds NaN")
-        return array
 
     def _start(self, node: Any) -> AnyNDArray:
         self._entries -= math.prod(node["shape"])
@@ -106,7 +80,7 @@ class Reader:
 
     def _at(self, name: str, part: Any) -> Any:
         self._path.append(name)
-        value = self.read(part)
+        value = self.decode(part)
         self._path.pop()
         return value
 
@@ -116,22 +90,23 @@ class Reader:
 
     def _object(self, node: Any) -> Any:
         name = node["class"]
-        recipe = find(name)
-        if recipe is None:
+        cls = find(name)
+        if cls is None:
             raise ValueError(
                 f"it holds a {name}, which is not known here: import the module that defines it "
-                "and call gpflow_bsvm.saving.register(cls) before load"
+                "and, if it is your own, call gpflow_bsvm.saving.register(cls) before load"
             )
-        unknown = sorted(set(node["arguments"]) - set(recipe.arguments))
+        unknown = sorted(set(node["arguments"]) - set(arguments_of(cls)))
         if unknown:
             raise ValueError(f"{name} is not made with {', '.join(map(repr, unknown))}")
-        made = recipe.cls(**self._arguments(node))
+        made = cls(**self._arguments(node))
+        state = state_of(cls)
         for attribute, part in node["state"].items():
-            fits = recipe.state.get(attribute, is_held)
-            if attribute not in recipe.state and not is_held(vars(made).get(attribute)):
+            there = hasattr(made, attribute) or not isinstance(made, tf.Module)
+            if not (attribute in state and there) and not is_held(vars(made).get(attribute)):
                 raise ValueError(f"{attribute!r} of a {name} may not be set by a file")
             value = self._at(attribute, part)
-            if not fits(value):
+            if not state.get(attribute, is_held)(value):
                 raise ValueError(f"{attribute!r} of a {name} may not be a {type(value).__name__}")
             setattr(made, attribute, value)
         return self._made(made)
@@ -139,25 +114,25 @@ class Reader:
     def _network(self, node: Any) -> Any:
         own = next(self._own, None)
         made = networks.make(node) if own is None else own
-        weights = [self._array({"value": number}) for number in node["weights"]]
+        weights = [self.array({"value": number}) for number in node["weights"]]
         return self._made(networks.with_weights(made, node, weights))
 
     def _labels(self, node: Any) -> AnyNDArray:
         found: AnyNDArray = np.empty(len(node["items"]), dtype=object)
         for n, item in enumerate(node["items"]):
-            found[n] = self.read(item)
+            found[n] = self.decode(item)
         return found.reshape(node["shape"])
 
     def _parameter(self, node: Any) -> gpflow.Parameter:
         """The value is given to the variable: its transform might not take it back to the bit."""
-        variable, transform = self._variable(node["variable"]), self.read(node["transform"])
+        variable, transform = self._variable(node["variable"]), self.decode(node["transform"])
         if not variable.dtype.is_floating:
             raise ValueError(f"a parameter is of {variable.dtype.name}")
         start = tf.zeros(variable.value().shape, variable.dtype)
         parameter = gpflow.Parameter(
             transform.forward(start),
             transform=transform,
-            prior=self.read(node["prior"]),
+            prior=self.decode(node["prior"]),
             prior_on=node["prior_on"],
             trainable=variable.trainable,
             dtype=variable.dtype,
@@ -169,14 +144,14 @@ class Reader:
         return parameter
 
     def _variable(self, node: Any) -> tf.Variable:
-        value, shape = self._array(node), tf.TensorShape(node["shape"])
+        value, shape = self.array(node), tf.TensorShape(node["shape"])
         if value.dtype.kind not in "biuf":
             raise ValueError(f"a variable is of {value.dtype}")
         return tf.Variable(value, trainable=node["trainable"], shape=shape)
 
     def _random_state(self, node: Any) -> np.random.RandomState:
         """NumPy does not look whether the position is within the key."""
-        key, position = self._array(node), node["position"]
+        key, position = self.array(node), node["position"]
         if key.dtype != np.uint32 or not 0 <= position <= len(key):
             raise ValueError("it is no state of random numbers")
         state = np.random.RandomState()

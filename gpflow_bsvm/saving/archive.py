@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from gpflow.base import AnyNDArray
 
-from .atomic import whole_file
+from ..atomic import whole_file
 
 #: More are in no file of this package.
 MOST_ARRAYS = 10_000
@@ -35,7 +35,7 @@ def write_archive(path: Path, header: Any, arrays: Sequence[AnyNDArray]) -> None
         np.savez(file, **{_HEADER: text}, **{str(n): array for n, array in enumerate(arrays)})
 
 
-def read_archive(path: Path, header_only: bool = False) -> tuple[Any, list[AnyNDArray]]:
+def read_archive(path: Path) -> tuple[Any, list[AnyNDArray]]:
     """
     :return: header and arrays, which are not to be written to.
     :raise OSError: if the file cannot be read.
@@ -46,7 +46,7 @@ def read_archive(path: Path, header_only: bool = False) -> tuple[Any, list[AnyND
         with zipfile.ZipFile(path) as stored:
             _check_entries(stored.infolist(), path.stat().st_size)
             header = json.loads(_array(stored, _HEADER).tobytes())
-            numbers = range(0 if header_only else len(stored.namelist()) - 1)
+            numbers = range(len(stored.namelist()) - 1)
             return header, [_array(stored, str(number)) for number in numbers]
     except OSError:
         raise

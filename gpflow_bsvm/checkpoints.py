@@ -1,0 +1,71 @@
+"""
+Where a fit leaves what it needs to go on in another process, as algorithms see it.
+
+Algorithms know no files: who makes the checkpoints of a directory is told by `in_directory`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+Directory = str | os.PathLike[str]
+#: What must be equal where a fit goes on, as text, by a name that an error can show.
+Identity = dict[str, str]
+#: In the identity of rows that come in another order each time.
+ANY_ORDER = ("first batch", "any")
+
+
+class OtherFit(ValueError):
+    """The checkpoint is whole, but not of this fit."""
+
+
+class Checkpoints:
+    """Those of a fit that keeps none. On leaving the `with` block the latest state is written."""
+
+    def latest(self, like: Any, use: Callable[[Any], Any] | None = None) -> Any:
+        """
+        :param like: the content of a fit that begins: types, dtypes and shapes that the stored one
+            must have, where it says any.
+        :param use: given the content; where it fails the one before is tried.
+        :return: what was written last and is whole, None if there is nothing.
+        :raise OtherFit: if that is of another fit.
+        """
+        return None
+
+    def offer(self, number: int, content: Callable[[], Any]) -> None:
+        """
+        Write the state, if it is its turn.
+
+        :param number: of steps or draws until now.
+        :param content: called when it is written: numbers, strings, arrays and tensors in any
+            structure of tuples, lists, dictionaries and NamedTuples.
+        """
+
+    def flush(self) -> None:
+        """Write the latest state that was offered."""
+
+    def __enter__(self) -> Checkpoints:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.flush()
+
+
+#: Makes those of a directory, of which one of so many states is written; set by the package.
+in_directory: Callable[[Directory, int, Identity], Checkpoints]
+
+
+def open_checkpoints(
+    directory: Directory | None, every: int, identify: Callable[[], Identity]
+) -> Checkpoints:
+    """
+    :param directory: made if it is not there; None: nothing is kept.
+    :param every: of so many states that are offered one is written.
+    :param identify: asked which fit this is, if anything is kept.
+    :raise ValueError: for an `every` below 1, or a path that cannot be a directory.
+    """
+    if directory is None:
+        return Checkpoints()
+    return in_directory(directory, every, identify())  # noqa: F821 - see above
