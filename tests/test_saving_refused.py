@@ -156,7 +156,7 @@ def rewrite(path, change):
 @pytest.mark.parametrize(
     ("change", "what"),
     [
-        (lambda header: header.update(format=2), "has format 2.*reads format 1"),
+        (lambda header: header.update(format=1), "has format 1.*reads format 2"),
         (lambda header: header["content"].update({"class": "os.system"}), "holds a os.system"),
         (lambda header: header["content"].update({"kind": "code"}), "cannot be loaded"),
         (lambda header: header["content"]["arguments"].update(ham=3), "cannot be loaded.*ham"),

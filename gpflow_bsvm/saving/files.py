@@ -18,7 +18,7 @@ from .read import Reader
 from .write import Writer
 
 #: Of files; `load` reads no other.
-FORMAT = 1
+FORMAT = 2
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
