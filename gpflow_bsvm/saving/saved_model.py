@@ -22,7 +22,7 @@ from ..engine.statistics import Marginals, marginals_of_f
 from ..estimators import BSVMClassifier
 from ..estimators.inputs import shift_and_scale
 from ..likelihoods.binary import normal_cdf
-from ..models import BSVM
+from ..models.features import SparseFeatures
 from ..version import __version__
 
 Prepare = Callable[[tf.Tensor], tf.Tensor]
@@ -114,7 +114,7 @@ def _constant(value: tf.Tensor) -> tf.Variable:
 
 
 def _of_model(model: Any) -> tuple[Exported, dict[str, Any]]:
-    if not isinstance(model, BSVM):
+    if not isinstance(model, SparseFeatures):
         raise TypeError(
             "export takes a BSVMClassifier or a model of gpflow_bsvm.models, got "
             f"{type(model).__name__}"
