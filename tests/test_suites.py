@@ -56,7 +56,7 @@ def benchmarks(monkeypatch):
 @pytest.fixture
 def run(benchmarks, tmp_path, monkeypatch):
     """A function that runs stages and returns the rows, and what was fitted since the last time."""
-    import rows_on_disk
+    import store
     import suite
     from suites._contract import Stage, Suite
 
@@ -75,7 +75,7 @@ def run(benchmarks, tmp_path, monkeypatch):
             runner.run(smoke=False)
         finally:
             runs.fitted = fitted.read_text().split("\n")[:-1]
-        return pd.DataFrame(rows_on_disk.gathered(folder))
+        return store.gathered(folder)
 
     runs.folder, runs.module = folder, module
     return runs
