@@ -14,7 +14,7 @@ help:
 	@echo "make lint types   ruff and mypy"
 	@echo "make site         the documentation as HTML, in build/site"
 	@echo "make notebooks-executed   outputs of the notebooks that have changed (ARGS='family' for one)"
-	@echo "make benchmarks   the measurements behind all tables and pictures (ARGS='step quality')"
+	@echo "make benchmarks   the measurements behind tables and pictures (ARGS='step quality')"
 	@echo "make benchmark-smoke  suites of benchmarks in small: do all of their methods run"
 
 compare: $(VENV)/.compare-installed

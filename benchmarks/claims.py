@@ -12,7 +12,7 @@ from pathlib import Path
 import pandas as pd
 import store
 from figures.quality import peers
-from ranking import each_rank, ranks, wide
+from ranking import apart, each_rank, ranks, wide
 from tables.scores import TABLE1
 from tables.suite_means import complete, shown
 
@@ -42,16 +42,13 @@ def stale(read: Callable[[str], pd.DataFrame] = store.read) -> Iterator[str]:
 @claim("README.md", "quality")
 def leads(rows: pd.DataFrame) -> str:
     """Who is first in which score, and before whom by Nemenyi's test where Friedman's rejects."""
-    from scikit_posthocs import posthoc_nemenyi_friedman
-
     first: dict[str, list[str]] = {}
     ahead = []
     for score, name in SCORES.items():
         table = wide(peers(rows), score)
-        each = each_rank(table)
-        best = each.mean().idxmin()
+        best = each_rank(table).mean().idxmin()
         first.setdefault(best, []).append(name)
-        p = posthoc_nemenyi_friedman(each)["bsvm"]
+        p = apart(table)["bsvm"]
         told = best == "bsvm" and ranks(table)[1] < 0.05
         ahead += [(name, other) for other in p.index[p < 0.05] if told]
     assert ahead == [("NLL", "svc, temperature")] and first["svc, temperature"] == ["ECE"], ahead
@@ -93,6 +90,7 @@ def _slower(rows: pd.DataFrame, method: str, data: str) -> float:
     return float(seconds[method].mean() / seconds["s-bsvm"].mean())
 
 
+@claim("docs/suites.md", "wenzel2017")
 @claim("docs/replication.md", "wenzel2017")
 def ecm_and_gpc(rows: pd.DataFrame) -> str:
     """How much slower the dense methods are."""
@@ -102,16 +100,6 @@ def ecm_and_gpc(rows: pd.DataFrame) -> str:
         f"{german:.0f} times slower at 900, and on one fold each {splice:.0f} times at 2700 and "
         f"{waveform:.0f} times at 4500; GPC, whose kernel is not learned, is the faster below 1000 "
         f"rows, {gpc[0]:.1f} and {gpc[1]:.0f} times slower at 2700 and 4500."
-    )
-
-
-@claim("docs/suites.md", "wenzel2017")
-def ecm(rows: pd.DataFrame) -> str:
-    """The same in the suite's own page."""
-    at = [_slower(rows, "ecm", d) for d in ("diabetis", "german", "splice", "waveform")]
-    return (
-        f"{at[0]:.0f} times slower at 690, {at[1]:.0f} times at 900 (german), {at[2]:.0f} times at "
-        f"2700 (splice) and {at[3]:.0f} times at 4500 (waveform)"
     )
 
 
@@ -136,52 +124,6 @@ def lower_than_svc(rows: pd.DataFrame) -> str:
     """On how many sets SVC errs less; equal up to rounding is a tie."""
     errors = wide(complete(rows, shown(rows)), "error").round(6)
     return f"lower on {(errors['svc'] < errors['bsvm']).sum()} of {len(errors)} sets"
-
-
-@claim("docs/replication.md", "gold_sollich")
-def walks_on_crabs(rows: pd.DataFrame) -> str:
-    """The Laplace evidences by the paper's random walk."""
-    crabs = rows[rows["data"] == "crabs"].groupby("method")["error"].mean() * 100
-    linear, quadratic = crabs["laplace, walk"], crabs["laplace_quadratic, walk"]
-    return (
-        f"the linear one does not ({linear:.1f} % for 10.7), the quadratic one does "
-        f"({quadratic:.1f} for 10.5)"
-    )
-
-
-@claim("docs/replication.md", "seeger")
-def inputs_of_waveform(rows: pd.DataFrame) -> str:
-    """Inputs that are ignored, and the first of wdbc, by the loop and by VEM."""
-    rows = rows[rows["kind"] == "errors"]
-    loop, vem = "variational SVM, posterior", "VEM, posterior"
-    waveform = rows[rows["data"] == "waveform"].groupby("method")["ignored"].mean()
-    wdbc = rows[(rows["data"] == "wdbc") & rows["first"].notna()]
-    first = wdbc.groupby("method")["first"].agg(lambda inputs: inputs.mode()[0])
-    return (
-        f"On waveform {waveform[loop]:.1f} are ignored for 3 printed, and input {first[loop]:.0f} "
-        "of wdbc is the most relevant, as printed, in six splits of ten, both by a loop that was "
-        "ended before it converged; `VEM`, converged and of a tighter bound, ignores "
-        f"{waveform[vem]:.1f} and puts input {first[vem]:.0f} first"
-    )
-
-
-@claim("docs/replication.md", "seeger")
-def wdbc(rows: pd.DataFrame) -> str:
-    """The variational machine and cross-validation."""
-    rows = rows[(rows["kind"] == "errors") & (rows["data"] == "wdbc")]
-    errors = rows.groupby("method")["errors"].mean()
-    ours, folds = errors["variational SVM, plugged in"], errors["SVM 10-CV"]
-    return f"wdbc ({ours:.1f} for {folds:.1f}; 10 for 9 printed)"
-
-
-@claim("docs/replication.md", "adversarial")
-def detection(rows: pd.DataFrame) -> str:
-    """Areas of the hybrid's doubts on MNIST, over strengths of the attack."""
-    rows = rows[(rows["data"] == "mnist") & (rows["attack"] == "fgsm") & (rows["epsilon"] > 0)]
-    areas = rows[rows["method"] == "hybrid"].groupby(["score", "epsilon"])["auc"].mean()
-    (a, b), (c, d) = ((areas[s].min(), areas[s].max()) for s in ("variation ratio", "entropy"))
-    low, high, least, most = (f"{area:.2f}"[1:] for area in (a, b, c, d))
-    return f"{low} to {high}, and the entropy {least} to {most}; a smaller network."
 
 
 @claim("docs/from-svc.md", "quality")

@@ -3,85 +3,55 @@
     python benchmarks/draw.py            rewrites marked tables, draws pictures that are out of date
     python benchmarks/draw.py --check    fails where these, or a sentence, do not show these rows
 
-A page marks the place of a table by `<!-- table NAME -->` and `<!-- end -->`: NAME is a public
-function in `tables`. `docs/NAME.png` is drawn by `figures/NAME.py`; the PNG carries the digest of
-its rows and of that file. Numbers in sentences are in `claims.py`, and are for you to mend.
+A page marks the place of a table by `<!-- table NAME -->` and `<!-- end -->`: NAME is a function in
+`tables` that says which rows it `shows`. `docs/NAME.png` is drawn by `figures/NAME.py`; the PNG
+carries the digest of its rows and of that file. Numbers in sentences are in `claims.py`, and are
+for you to mend.
+
+What `<!-- frozen ROWS ... COMMIT DIGEST -->` marks is not run any more: the code that measured and
+drew it is at that commit. The digest is of what stands there, pictures included, and of the rows.
 """
 
 from __future__ import annotations
 
+import hashlib
 import importlib
-import inspect
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import claims
 import matplotlib
 import store
 from PIL import Image
-from tables import (
-    adversarial,
-    asking,
-    criteria,
-    deep,
-    distributed,
-    engine,
-    family,
-    learned,
-    passes,
-    scale,
-    scores,
-    searches,
-    selection,
-    suite_times,
-    suites,
-    wenzel2016,
-)
+from tables.markdown import TABLES
 
-ROOT = Path(__file__).parent.parent
+HERE, ROOT = Path(__file__).parent, Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
 TABLE = re.compile(r"(?<=<!-- table )(\w+)( -->\n).*?(?=<!-- end -->)", re.S)
-MODULES = (
-    *(engine, scores, learned, family, scale, distributed, passes, deep, adversarial, asking),
-    *(selection, criteria, searches, suites, suite_times, wenzel2016),
-)
-#: Tables that are a second look at the rows of another, or of several.
-ROWS: dict[str, str | tuple[str, ...]] = {
-    **dict.fromkeys(("quality_sets", "quality_pairs", "unfloored", "offset"), "quality"),
-    "seeger_inputs": "seeger",
-    **{f"wistuba_{part}": "wistuba2018" for part in ("ranks", "pairs", "times", "sets", "adam")},
-    **{f"wenzel2016_{part}": "wenzel2016" for part in ("all", "mcmc", "linear", "grid")},
-    "suite_times": suite_times.SUITES,
-    "fit_sizes": "fit_time",
-    "cluster_growth": "cluster",
-    **dict.fromkeys(("hybrid_time", "hybrid_epochs"), "hybrid"),
-    **dict.fromkeys(("active_errors", "active_sets", "active_updates"), "active"),
-    "active_kernel": "active",
-    **dict.fromkeys(("weights", "constant", "large"), "linear"),
-    **dict.fromkeys(("by_penalty", "ranking"), "left_out"),
-    **{f"gold_sollich_{part}": "gold_sollich" for part in ("best", "sensible", "aim")},
-    **dict.fromkeys(("attacked", "detected", "foreign"), "adversarial"),
-}
+FROZEN = re.compile(r"<!-- frozen ([\w ]+) (\w{7}) (\w{16}) -->\n(.*?)(?=<!-- end -->)", re.S)
+IMAGE = re.compile(r"!\[[^\]]*\]\(([^)]+)\)")
 
 
 def main(arguments: list[str]) -> None:
     check = "--check" in arguments
     stale = [*_pages(check), *_pictures(check), *claims.stale()]
-    missing = [f"results/{name} has no origin" for name in store.without_origin()]
-    print("\n".join([*stale, *missing]) or "all tables and pictures show the rows on disk")
-    if missing or (check and stale):
+    changed = [f"results/{name} has no origin" for name in store.without_origin()]
+    changed += [line for page in PAGES for line in thawed(page)]
+    print("\n".join([*stale, *changed]) or "all tables and pictures show the rows on disk")
+    if changed or (check and stale):
         sys.exit("run python benchmarks/draw.py" if stale else 1)
 
 
 def _pages(check: bool) -> Iterator[str]:
-    tables = _tables()
+    for module in sorted(HERE.glob("tables/[a-z]*.py")):
+        importlib.import_module(f"tables.{module.stem}")
     old = {page: page.read_text(encoding="utf-8") for page in PAGES}
     shown = {name for text in old.values() for name, _ in TABLE.findall(text)}
-    if shown != set(tables):
-        sys.exit(f"tables without a place or a function: {sorted(shown ^ set(tables))}")
-    drawn = {name: draw(*map(store.read, _rows(name))) for name, draw in tables.items()}
+    if shown != set(TABLES):
+        sys.exit(f"tables without a place or a function: {sorted(shown ^ set(TABLES))}")
+    drawn = {name: draw(*map(store.read, rows)) for name, (rows, draw) in TABLES.items()}
     for page, text in old.items():
         new = TABLE.sub(lambda match: f"{match[1]}{match[2]}{drawn[match[1]]}\n", text)
         if new != text:
@@ -90,24 +60,22 @@ def _pages(check: bool) -> Iterator[str]:
                 page.write_text(new, encoding="utf-8")
 
 
-def _rows(table: str) -> tuple[str, ...]:
-    names = ROWS.get(table, table)
-    return (names,) if isinstance(names, str) else names
-
-
-def _tables() -> dict[str, Callable]:
-    """:return: the functions that the modules of `tables` define and do not hide."""
-    return {
-        name: function
-        for module in MODULES
-        for name, function in inspect.getmembers(module, inspect.isfunction)
-        if function.__module__ == module.__name__ and not name.startswith("_")
-    }
+def thawed(page: Path, results: Path = store.RESULTS) -> Iterator[str]:
+    """:return: what is frozen in the page and is not as it was, or its rows are not."""
+    for names, _, digest, shown in FROZEN.findall(page.read_text(encoding="utf-8")):
+        paths = [results / f"{name}.csv" for name in names.split()]
+        paths += [page.parent / image for image in IMAGE.findall(shown)]
+        if missing := [path.name for path in paths if not path.is_file()]:
+            yield f"{page.name}: frozen {names}: {missing[0]} is gone"
+        else:
+            parts = shown.encode() + b"".join(path.read_bytes() for path in paths)
+            if (now := hashlib.sha256(parts).hexdigest()[:16]) != digest:
+                yield f"{page.name}: frozen {names}: the digest is {now}, not {digest}"
 
 
 def _pictures(check: bool) -> Iterator[str]:
     matplotlib.use("Agg")
-    for script in sorted(Path(__file__).parent.glob("figures/[a-z]*.py")):
+    for script in sorted(HERE.glob("figures/[a-z]*.py")):
         figure = importlib.import_module(f"figures.{script.stem}")
         wanted = store.digest(script, *(store.RESULTS / f"{name}.csv" for name in figure.ROWS))
         path = ROOT / "docs" / f"{script.stem}.png"

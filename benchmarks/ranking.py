@@ -42,13 +42,19 @@ def ranks(table: pd.DataFrame) -> tuple[pd.Series, float]:
     return each.mean(), float(friedmanchisquare(*each.to_numpy().T).pvalue)
 
 
+def apart(table: pd.DataFrame) -> pd.DataFrame:
+    """:return: p-values of Nemenyi's test, of all pairs of methods."""
+    from scikit_posthocs import posthoc_nemenyi_friedman
+
+    return posthoc_nemenyi_friedman(each_rank(table))
+
+
 def critical_difference(ax: Axes, table: pd.DataFrame) -> None:
     """Bars join the methods whose mean ranks Nemenyi's test at 5 % does not tell apart."""
-    from scikit_posthocs import critical_difference_diagram, posthoc_nemenyi_friedman
+    from scikit_posthocs import critical_difference_diagram
 
-    each = each_rank(table)
-    apart, colors = posthoc_nemenyi_friedman(each), critical_colors(table)
-    critical_difference_diagram(each.mean(), apart, ax=ax, color_palette=colors)
+    means, colors = each_rank(table).mean(), critical_colors(table)
+    critical_difference_diagram(means, apart(table), ax=ax, color_palette=colors)
 
 
 def critical_colors(table: pd.DataFrame) -> dict[str, str]:

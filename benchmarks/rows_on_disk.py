@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pandas as pd
+import store
 from suites._contract import Fit
 
 from gpflow_bsvm.atomic import whole_file
@@ -23,23 +24,17 @@ def path_of(folder: Path, data: str) -> Path:
 
 
 def read(path: Path) -> pd.DataFrame:
-    if not path.is_file():
-        return pd.DataFrame(columns=list(COLUMNS))
-    return pd.read_csv(path, na_values=[""], keep_default_na=False, dtype={"commit": str})
+    return store.kept(path, COLUMNS)
 
 
 def append(path: Path, row: dict) -> None:
-    """
-    The old file or the new one, nothing between is ever to be seen; a fit has one row. What is not
-    in `COLUMNS` comes behind these.
-    """
+    """A fit has one row. What is not in `COLUMNS` comes behind these."""
     known = read(path).to_dict("records")
     if any(all(old[key] == row[key] for key in ("split", "method")) for old in known):
         return
     columns = dict.fromkeys([*COLUMNS, *(known[0] if known else ()), *row])
     table = pd.DataFrame([*known, row], columns=list(columns)).astype(dict.fromkeys(SIZES, "Int64"))
-    with whole_file(path) as file:
-        file.write(table.to_csv(index=False, float_format="%.8g").encode())
+    store.keep(path, table, digits=8)
 
 
 def missing(path: Path, fits: Iterable[Fit]) -> list[Fit]:
@@ -67,12 +62,6 @@ def under_way(path: Path) -> Fit | None:
 
 def _under_way(path: Path) -> Path:
     return path.with_name(f".{path.name}.fit")
-
-
-def gathered(folder: Path) -> list[dict]:
-    """:return: the rows of all files."""
-    parts = [read(path) for path in sorted(folder.glob("*.csv"))]
-    return pd.concat(parts).to_dict("records") if parts else []
 
 
 def named(row: dict) -> str:

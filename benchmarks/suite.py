@@ -144,7 +144,7 @@ def run(name: str, results: Path, deadline: float, arguments: argparse.Namespace
             state = "the budget is spent; the same command goes on"
         except KeyboardInterrupt:
             state = "stopped; the same command goes on"
-        rows = rows_on_disk.gathered(results / name)
+        rows = store.gathered(results / name).to_dict("records")
         if rows:
             store.write(name, rows, provenance(), results)
     wanted = sum(len(fits) for _, fits in suite.work(arguments.smoke))

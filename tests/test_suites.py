@@ -1,5 +1,6 @@
 """Suites go on where they were, count what fails, and their statistics are the textbook's."""
 
+import hashlib
 import importlib
 import os
 import re
@@ -56,7 +57,7 @@ def benchmarks(monkeypatch):
 @pytest.fixture
 def run(benchmarks, tmp_path, monkeypatch):
     """A function that runs stages and returns the rows, and what was fitted since the last time."""
-    import rows_on_disk
+    import store
     import suite
     from suites._contract import Stage, Suite
 
@@ -75,7 +76,7 @@ def run(benchmarks, tmp_path, monkeypatch):
             runner.run(smoke=False)
         finally:
             runs.fitted = fitted.read_text().split("\n")[:-1]
-        return pd.DataFrame(rows_on_disk.gathered(folder))
+        return store.gathered(folder)
 
     runs.folder, runs.module = folder, module
     return runs
@@ -170,6 +171,41 @@ def test_a_row_is_whole_and_a_fit_has_one(benchmarks, tmp_path):
     assert list(rows_on_disk.read(path)["status"]) == ["failed: killed", "ok"]
     assert rows_on_disk.missing(path, [(0, "m"), (0, "x"), (1, "m")]) == [(0, "x")]
     assert path.read_text().splitlines()[2].startswith("heart,7,,,,1,m,ok,0.1,")
+
+
+def test_a_measurement_goes_on_where_it_was(benchmarks, tmp_path, monkeypatch):
+    import store
+
+    monkeypatch.setattr(store, "RESULTS", tmp_path)
+    kept, fitted = store.Kept("name"), []
+    for n in (2, 1, 2):
+        kept.complete("part", {"n": n}, lambda n=n: fitted.append(n) or [{"error": n / 10}])
+    assert fitted == [2, 1]
+    assert [(row["n"], row["error"]) for row in kept.rows("n")] == [(1, 0.1), (2, 0.2)]
+    monkeypatch.setenv("LIMIT", "0")
+    store.Kept("name").complete("part", {"n": 3}, lambda: fitted.append(3))
+    assert fitted == [2, 1]
+
+
+@pytest.mark.parametrize(
+    "changed, words", [("rows.csv", "digest"), ("curve.png", "gone"), ("page.md", "digest")]
+)
+def test_what_is_frozen_stays_as_it_was(benchmarks, tmp_path, changed, words):
+    import draw
+
+    page, shown = tmp_path / "page.md", "| 0.1 |\n![a curve](curve.png)\n"
+    for name in ("rows.csv", "curve.png"):
+        (tmp_path / name).write_text(name)
+    digest = hashlib.sha256(f"{shown}rows.csvcurve.png".encode()).hexdigest()[:16]
+    page.write_text(f"<!-- frozen rows 1234567 {digest} -->\n{shown}<!-- end -->\n")
+    assert not list(draw.thawed(page, tmp_path))
+    path = tmp_path / changed
+    if words == "gone":
+        path.unlink()
+    else:
+        path.write_text(path.read_text().replace("0.1", "0.2").replace("rows.csv", "others"))
+    (line,) = draw.thawed(page, tmp_path)
+    assert line.startswith("page.md: frozen rows: ") and words in line
 
 
 def test_two_runs_of_a_suite_are_one_too_many(benchmarks, tmp_path):

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 import gpflow
 import numpy as np
 import tensorflow as tf
-from sklearn.model_selection import StratifiedKFold
 
 import gpflow_bsvm as gb
 from gpflow_bsvm import metrics
@@ -29,11 +28,6 @@ def numbered(name: str) -> tuple[np.ndarray, np.ndarray]:
     """:return: X [N, D], and labels 0..C-1."""
     data = load(name)
     return data.X, np.unique(data.y, return_inverse=True)[1]
-
-
-def ten_folds(X: np.ndarray, y: np.ndarray) -> Iterator[tuple[int, tuple]]:
-    """Yield number, training and test rows: for measurements that scale in a way of their own."""
-    yield from enumerate(StratifiedKFold(10, shuffle=True, random_state=0).split(X, y))
 
 
 def waveform(num_rows: int = 4500) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -11,18 +11,20 @@ pool, its kernel learned by `VEM`. The paper asks for 1 row at a time, and has 4
 BALD's mutual information is that of 16 draws. `ask_ms` and `tell_ms` are milliseconds of CPU a
 batch. For two policies there is what `distance_from_refit` says of the test rows, and the error
 after that refit.
+
+Rows are kept as they come in results/active, see `store.Kept`.
 """
 
 from __future__ import annotations
 
-import json
-import os
+import itertools
 import time
 from collections.abc import Callable, Iterator
 
 import gpflow
 import numpy as np
 from sklearn.preprocessing import StandardScaler
+from store import Kept
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.active import ActiveLearner, Request, distance_from_refit
@@ -43,8 +45,6 @@ QUERIES, CHOOSE_AFTER = (20, 50, 100), (22, 52)
 GIVEN, AS_GIVEN = ("variation_ratio", "margin"), ", kernel as given"
 #: Of which the distance from a refit is measured.
 COMPARED = ("variation_ratio", "random")
-#: Rows are kept in this file as they come, if it is named.
-PARTIAL = "GPFLOW_BSVM_PARTIAL"
 
 
 def _bald(model, X: np.ndarray, request: Request) -> np.ndarray:
@@ -58,18 +58,12 @@ POLICIES: dict[str, Callable | str] = {
 }
 
 
-def run() -> Iterator[dict]:
-    for seed in range(SEEDS):
-        for name in SETS:
-            for row in _set(name, seed):
-                yield _kept({"data": name, "seed": seed, **row})
-
-
-def _kept(row: dict) -> dict:
-    if PARTIAL in os.environ:
-        with open(os.environ[PARTIAL], "a", encoding="utf-8") as file:
-            file.write(json.dumps(row) + "\n")
-    return row
+def run() -> list[dict]:
+    kept = Kept("active")
+    for seed, name in itertools.product(range(SEEDS), SETS):
+        key = {"data": name, "seed": seed}
+        kept.complete(name, key, lambda name=name, seed=seed: _set(name, seed))
+    return kept.rows("seed", "data")
 
 
 def _set(name: str, seed: int) -> Iterator[dict]:

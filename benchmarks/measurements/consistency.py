@@ -11,7 +11,7 @@ root mean square error of p over rows and classes, a median over seeds.
 at most, probabilities by Platt's sigmoid or isotonic regression on 5 folds, and stops at 8000 rows;
 `boosting` is `HistGradientBoostingClassifier` with early stopping.
 
-Fits are kept as they come in results/consistency, see `_kept`.
+Fits are kept as they come in results/consistency, see `store.Kept`.
 """
 
 from __future__ import annotations
@@ -27,12 +27,11 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC
+from store import Kept
 
 from gpflow_bsvm import BSVMClassifier
 from gpflow_bsvm.compare import KernelSettings, make_baseline
 from gpflow_bsvm.inducing_points import kmeans
-
-from ._kept import Kept
 
 SIZES, SVC_ROWS, GRID_ROWS = (500, 2000, 8000, 32_000), 8000, 1000
 #: Few rows are looked at more often.

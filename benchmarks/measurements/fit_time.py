@@ -7,7 +7,7 @@ them informative, beside an SVC at its defaults with Platt's sigmoid (up to 10 0
 which counts in `first`, and not in `again`. All have one thread: what else the machine does does
 not count.
 
-Fits are kept as they come in results/fit_time, see `_kept`.
+Fits are kept as they come in results/fit_time, see `store.Kept`.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import make_classification
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.svm import SVC
+from store import Kept
 from threadpoolctl import threadpool_limits
 
 from gpflow_bsvm import BSVMClassifier
 from gpflow_bsvm.compare import Fold, KernelSettings, folds, make_baseline
 
 from ._common import numbered
-from ._kept import Kept
 from .quality import BINARY, MULTICLASS, fitted_svcs
 
 SIZES, SVC_ROWS = (1_000, 10_000, 100_000), 10_000

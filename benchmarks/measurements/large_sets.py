@@ -9,7 +9,7 @@ rows; `boosting` scikit-learn's `HistGradientBoostingClassifier` with early stop
 standardised columns. covtype is the balanced part of 15 120 rows that is at hand. Seconds are those
 of a processor, of one thread each: what else the machine does does not count.
 
-Fits are kept as they come in results/large_sets, see `_kept`.
+Fits are kept as they come in results/large_sets, see `store.Kept`.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from sklearn.linear_model import SGDClassifier
 from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from store import Kept
 from threadpoolctl import threadpool_limits
 
 import gpflow_bsvm as gb
 from gpflow_bsvm import BSVMClassifier, metrics
 
 from ._common import numbered
-from ._kept import Kept
 
 SETS = ("electricity", "adult", "a9a", "covtype_15k", "skin_nonskin", "poker")
 #: A random part of larger sets (of poker, which has 829 201) is taken.

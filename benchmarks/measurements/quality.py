@@ -10,17 +10,17 @@ both on cross-validated ones. Classes with fewer than 10 rows are left out.
 
     python run.py quality        folds that are missing, and the means of all
 
-Folds are kept in results/quality/NAME.csv. Delete the rows of a method to measure it again.
+Folds are kept as they come in results/quality, see `store.Kept`. Delete the rows of a method to
+measure it again (of both SVCs, which share a search).
 """
 
 from __future__ import annotations
 
+import itertools
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -28,6 +28,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.model_selection import GridSearchCV, HalvingGridSearchCV, StratifiedKFold
 from sklearn.svm import SVC
+from store import RESULTS, Kept
 
 from gpflow_bsvm import BSVMClassifier, metrics
 from gpflow_bsvm.compare import Fold, KernelSettings, folds, make_baseline
@@ -36,7 +37,7 @@ from gpflow_bsvm.likelihoods import Probit
 
 from ._common import numbered
 
-FOLDER = Path(__file__).parent.parent / "results" / "quality"
+FOLDER = RESULTS / "quality"
 BINARY = (
     *("crabs", "heart", "sonar", "flare", "breast_cancer", "cancer", "diabetis", "pima", "german"),
     *("usps_3vs5", "splice", "banana", "phoneme", "waveform", "spambase", "ringnorm", "twonorm"),
@@ -57,36 +58,29 @@ UNFLOORED, OFFSET = "svgp, no floor", "svgp, offset"
 ONLY = {UNFLOORED: BINARY, OFFSET: WITH_OFFSET}
 #: Variance from which the constant is learned.
 CONSTANT = 4.0
-METHODS = ["bsvm", "svgp", UNFLOORED, OFFSET, *SVCS]
+#: Those that are measured together.
+METHODS = (("bsvm",), ("svgp",), (UNFLOORED,), (OFFSET,), tuple(SVCS))
 #: Measured before the default kernel had an offset.
 BEFORE = "bsvm, no offset"
 GRID_C, GRID_GAMMA = (0.1, 1.0, 10.0, 100.0), (0.1, 0.3, 1.0, 3.0)
 
 
 def run() -> list[dict]:
-    FOLDER.mkdir(exist_ok=True)
+    kept = Kept("quality")
     for name in (*BINARY, *MULTICLASS):
-        complete(name)
-    parts = [pd.read_csv(path) for path in sorted(FOLDER.glob("*.csv"))]
-    sets = pd.concat(parts).groupby(["data", "classes", "n", "method"], sort=False)
+        for methods in METHODS:
+            if name in ONLY.get(methods[0], (name,)):
+                key = {"data": name, "method": methods[0]}
+                kept.complete(name, key, lambda n=name, m=methods: fits(n, m).to_dict("records"))
+    order = [*itertools.chain(*METHODS), BEFORE]
+    rows = pd.DataFrame(kept.rows("data"))
+    rows = rows.assign(order=rows["method"].map(order.index)).sort_values(["data", "order"])
+    sets = rows.groupby(["data", "classes", "n", "method"], sort=False)
     return sets[[*SCORES, "ece", "seconds"]].mean().reset_index().to_dict("records")
 
 
-def complete(name: str) -> None:
-    """Measure what the set's rows lack."""
-    path = FOLDER / f"{name}.csv"
-    known = pd.read_csv(path) if path.is_file() else pd.DataFrame({"method": []})
-    wanted = [method for method in METHODS if name in ONLY.get(method, (name,))]
-    missing = [method for method in wanted if method not in set(known["method"])]
-    if missing:
-        table = pd.concat([known, fits(name, missing)]) if len(known) else fits(name, missing)
-        order = table["method"].map([*METHODS, BEFORE].index)
-        table = table.assign(order=order).sort_values(["fold", "order"]).drop(columns="order")
-        table.to_csv(path, index=False, float_format="%.6g")
-
-
 def fits(
-    name: str, methods: list[str], num_folds: int = 10, first: int | None = None
+    name: str, methods: Sequence[str], num_folds: int = 10, first: int | None = None
 ) -> pd.DataFrame:
     """
     :param first: so many of the folds; None: all.
@@ -110,7 +104,7 @@ def fits(
 
 
 def _fits(
-    X: np.ndarray, y: np.ndarray, methods: list[str], num_folds: int, first: int | None
+    X: np.ndarray, y: np.ndarray, methods: Sequence[str], num_folds: int, first: int | None
 ) -> Iterator[tuple]:
     """Yield method, fold, training seconds, and p of the test rows."""
     warnings.simplefilter("ignore")
@@ -122,7 +116,7 @@ def _fits(
     }
     models = {name: make() for name, make in wanted.items() if name in methods}
     plain = KernelSettings(np.sqrt(X.shape[1]), 4.0, learn=True)
-    for fold in islice(folds(X, y, num_folds), first):
+    for fold in itertools.islice(folds(X, y, num_folds), first):
         for method, model in models.items():
             kernel = replace(plain, offset=CONSTANT) if method == OFFSET else plain
             start = time.perf_counter()

@@ -7,7 +7,7 @@ import itertools
 import pandas as pd
 from scipy.stats import wilcoxon
 
-from .markdown import markdown
+from .markdown import markdown, shows
 
 POLICIES = {
     "variation_ratio": "variation ratio",
@@ -21,6 +21,7 @@ BAYESIAN, POINT = "variation_ratio", "softmax_entropy"
 POINTWISE = "margin"
 
 
+@shows("active")
 def active(rows: pd.DataFrame) -> str:
     """Mean ranks of the mean error over seeds, and the paper's two policies, set by set."""
     lines = []
@@ -34,6 +35,7 @@ def active(rows: pd.DataFrame) -> str:
     return markdown(["queries", *POLICIES.values(), better, "p, Wilcoxon"], lines)
 
 
+@shows("active")
 def active_errors(rows: pd.DataFrame) -> str:
     """Error in %, mean over sets and seeds."""
     whole = 100 * rows.loc[rows["policy"] == "all", "error"].mean()
@@ -44,6 +46,7 @@ def active_errors(rows: pd.DataFrame) -> str:
     return markdown(["queries", *POLICIES.values(), "all labels of the pool"], lines)
 
 
+@shows("active")
 def active_sets(rows: pd.DataFrame) -> str:
     """Error in % after 100 queries, set by set."""
     errors = 100 * _errors(rows).xs(100, level="queries")
@@ -57,6 +60,7 @@ def active_sets(rows: pd.DataFrame) -> str:
     return markdown(["data", *POLICIES.values(), "all labels"], lines)
 
 
+@shows("active")
 def active_updates(rows: pd.DataFrame) -> str:
     """How far warm updates are from a refit."""
     rows = rows.dropna(subset=["refit_error"])
@@ -77,6 +81,7 @@ def active_updates(rows: pd.DataFrame) -> str:
     return markdown([*header, "error in %, updates / refit", "CPU of a batch, ms"], lines)
 
 
+@shows("active")
 def active_kernel(rows: pd.DataFrame) -> str:
     """The kernel chosen by leave-one-out density against the one that was given."""
     lines = []
@@ -91,6 +96,7 @@ def active_kernel(rows: pd.DataFrame) -> str:
     return markdown([*header, "fewer / as many / more errors, sets and seeds"], lines)
 
 
+@shows("few_labels")
 def few_labels(rows: pd.DataFrame) -> str:
     """Error and NLL of ways to a kernel, means over sets and seeds."""
     ways = list(dict.fromkeys(rows["way"]))

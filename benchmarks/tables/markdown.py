@@ -1,10 +1,26 @@
-"""How a table and its cells are written."""
+"""How a table and its cells are written, and which rows it shows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import pandas as pd
+
+#: By its name in a page: the names of its rows, and the function that draws it of them.
+TABLES: dict[str, tuple[tuple[str, ...], Callable[..., str]]] = {}
+
+
+def shows(*rows: str) -> Callable:
+    """
+    :param rows: names in `results`.
+    :return: a decorator of what draws a table of them.
+    """
+
+    def kept(draw: Callable[..., str]) -> Callable[..., str]:
+        TABLES[draw.__name__] = rows, draw
+        return draw
+
+    return kept
 
 
 def markdown(header: Iterable, lines: Iterable[Iterable]) -> str:
@@ -19,10 +35,3 @@ def scores(row: pd.Series, digits: int = 3) -> str:
 
 def longer(ratio: float) -> str:
     return f"{ratio:.1f} times longer"
-
-
-def spread(values: pd.Series) -> str:
-    """:return: mean and standard deviation [of how many]."""
-    if len(values) == 1:
-        return f"{values.mean():.1f} [1]"
-    return f"{values.mean():.1f} ± {values.std():.1f} [{len(values)}]"

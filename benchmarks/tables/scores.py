@@ -7,7 +7,7 @@ import pandas as pd
 from figures.multiclass import end
 from figures.quality import BEFORE, SCORES, peers
 
-from .markdown import longer, markdown, scores
+from .markdown import longer, markdown, scores, shows
 from .ranked import rank_lines
 
 #: Error and Brier score of the S-BSVM that Wenzel et al. (2017) print in Table 1.
@@ -29,6 +29,7 @@ BATCH = {
 }
 
 
+@shows("compare")
 def compare(rows: pd.DataFrame) -> str:
     means = rows.groupby(["data", "model"], sort=False)[["error", "nll"]].mean()
     models = rows["model"].unique()
@@ -39,11 +40,13 @@ def compare(rows: pd.DataFrame) -> str:
     return markdown(["data", *models], lines)
 
 
+@shows("quality")
 def quality(rows: pd.DataFrame) -> str:
     """Mean ranks, and in how many sets a method is the best."""
     return _ranked(peers(rows))
 
 
+@shows("quality")
 def offset(rows: pd.DataFrame) -> str:
     """Where the constant in the kernel moves the error by half a point or the NLL by .01."""
     shown = ["bsvm", BEFORE, "svgp", "svgp, offset"]
@@ -63,6 +66,7 @@ def _scores(row: pd.Series, method: str) -> str:
     return scores(row.xs(method, level=1)) if known else "-"
 
 
+@shows("quality")
 def unfloored(rows: pd.DataFrame) -> str:
     """NLL of the Gaussian processes on the sets to which all of these were fitted, and means."""
     methods = ["bsvm", "svgp", "svgp, no floor"]
@@ -74,13 +78,7 @@ def unfloored(rows: pd.DataFrame) -> str:
     return markdown(["NLL", *methods], lines)
 
 
-def joint(rows: pd.DataFrame) -> str:
-    """NLL, means over sets."""
-    table = rows.groupby(["fit", "form"], sort=False)["nll"].mean().unstack(sort=False)
-    lines = [[name, *(f"{nll:.3f}" for nll in row)] for name, row in table.iterrows()]
-    return markdown(["NLL", *table.columns], lines)
-
-
+@shows("few_rows")
 def few_rows(rows: pd.DataFrame) -> str:
     """NLL by rows: ours, and by how much it is that of the better of the two peers."""
     found = rows.groupby(["data", "n", "method"])["nll"].mean().unstack("method")
@@ -94,6 +92,7 @@ def few_rows(rows: pd.DataFrame) -> str:
     return markdown(["rows", *table.columns], lines)
 
 
+@shows("quality_again")
 def quality_again(rows: pd.DataFrame) -> str:
     """Means over the folds that were measured again, before and now, and of all sets."""
     columns = ["error", "nll", "brier"]
@@ -106,21 +105,7 @@ def quality_again(rows: pd.DataFrame) -> str:
     return markdown(["before / now", "error", "NLL", "Brier score"], lines)
 
 
-def ablation(rows: pd.DataFrame) -> str:
-    """NLL of each set, the mean, and on how many sets the variant is better than "levels"."""
-    table = rows.pivot(index="variant", columns="data", values="nll")
-    table = table.loc[rows["variant"].unique(), rows["data"].unique()]
-    lines = [
-        [name, *(f"{value:.3f}" for value in row), f"{row.mean():.4f}", _better(table, row)]
-        for name, row in table.iterrows()
-    ]
-    return markdown(["variant", *table.columns, "mean", "better on"], lines)
-
-
-def _better(table: pd.DataFrame, row: pd.Series) -> int:
-    return int((row.round(4) < table.loc["levels"].round(4)).sum())
-
-
+@shows("fit_time")
 def fit_time(rows: pd.DataFrame) -> str:
     """Ratios of the second fit's time, over sets: median, least and greatest."""
     times = rows.pivot_table(index=["data", "n"], columns="method", values="again")
@@ -137,6 +122,7 @@ def _ratios(ratios: pd.Series) -> str:
     return f"{ratios.median():.1f} ({ratios.min():.1f} to {ratios.max():.1f})"
 
 
+@shows("fit_time")
 def fit_sizes(rows: pd.DataFrame) -> str:
     """Ratios on generated data of 20 inputs, by size."""
     rows = rows[rows["data"] == "make_classification"]
@@ -162,6 +148,7 @@ def _ranked(rows: pd.DataFrame) -> str:
     return markdown(["mean rank (sets won)", *methods, "p (Friedman)"], rank_lines(rows, SCORES))
 
 
+@shows("consistency")
 def consistency(rows: pd.DataFrame) -> str:
     sizes = rows["n"].unique()
     lines = []
@@ -177,6 +164,7 @@ def _three(value: float) -> str:
     return f"{value:.3f}".removeprefix("0") if pd.notna(value) else "-"
 
 
+@shows("quality")
 def quality_sets(rows: pd.DataFrame) -> str:
     rows, lines = peers(rows), []
     for name, group in rows.groupby("data", sort=False):
@@ -186,35 +174,7 @@ def quality_sets(rows: pd.DataFrame) -> str:
     return markdown(["data", "rows / classes", *rows["method"].unique()], lines)
 
 
-def table1(rows: pd.DataFrame) -> str:
-    shown = [("augmented", "probit"), ("augmented", "published"), ("exact", "probit")]
-    keys = ["data", "bound", "link"]
-    folds = rows.groupby(keys)[["error", "brier"]].agg(["mean", "std"])
-    lines = []
-    for name, (error, brier) in TABLE1.items():
-        num_rows = rows.loc[rows["data"] == name, "n"].iloc[0]
-        cells = (_table1_cell(folds.loc[(name, *fit)]) for fit in shown)
-        lines.append([name, num_rows, f"{error:.2f} / {brier:.2f}", *cells])
-    return markdown(["data", "n", "paper", *map(", ".join, shown)], lines)
-
-
-def _table1_cell(fit: pd.Series) -> str:
-    return " / ".join(
-        f"{fit[score, 'mean']:.2f} ± {fit[score, 'std']:.2f}" for score in ("error", "brier")
-    )
-
-
-def kernel(rows: pd.DataFrame) -> str:
-    """Error in % and its deviation over folds, beside what the paper prints."""
-    errors = 100 * rows.groupby(["data", "method"])["error"].agg(["mean", "std"])
-    methods = rows["method"].unique()
-    lines = []
-    for name, printed in BATCH.items():
-        cells = (f"{mean:.1f} ± {std:.1f}" for mean, std in errors.loc[name].loc[methods].values)
-        lines.append([name, " / ".join(map(str, printed)), *cells])
-    return markdown(["data", "paper: VI-BSVM / LibSVM / GPC", *methods], lines)
-
-
+@shows("multiclass")
 def multiclass(rows: pd.DataFrame) -> str:
     """GPflow's peers with the best of their optimisers; times to the lower of the two errors."""
     ours = ["exact", "exact, penalty 8", "published", "one-vs-rest"]
@@ -234,6 +194,7 @@ def multiclass(rows: pd.DataFrame) -> str:
     return markdown(["data", *ours, "Softmax", "RobustMax", *times], lines)
 
 
+@shows("published")
 def published(rows: pd.DataFrame) -> str:
     """Where the objective ends, its largest fall from one sweep to the next, held-out error."""
     errors = rows[rows["kind"].str.startswith("error")].set_index(["kind", "curve"])["y"]
@@ -248,19 +209,6 @@ def published(rows: pd.DataFrame) -> str:
         cells = (f"{curve[-1]:.0f} ({fall:.0f}), {100 * e:.1f} %" for curve, fall, e in parts)
         lines.append([name, *cells])
     return markdown(["objective, sweep", *(f"variance, lengthscale {k}" for k in kinds)], lines)
-
-
-def rules(rows: pd.DataFrame) -> str:
-    """Sums over splits of rows on which two rules differ, means of errors."""
-    lines = []
-    for (name, bound), group in rows.groupby(["data", "bound"], sort=False):
-        number, differ = group["rows"].sum(), group["differ"].sum()
-        errors = (
-            f"{100 * group[f'error_{rule}'].mean():.2f} %" for rule in ("mean", "probability")
-        )
-        lines.append([name.removeprefix("multiclass/"), bound, f"{differ} of {number}", *errors])
-    header = ["data", "objective, algorithm", "decisions that differ"]
-    return markdown([*header, "error, argmax E f", "error, argmax P(y = c)"], lines)
 
 
 def _ratio(ratios: pd.Series) -> str:

@@ -7,12 +7,12 @@ import importlib
 import numpy as np
 import pandas as pd
 
-from .markdown import markdown
+from .markdown import markdown, shows
 
-#: In the order in which `draw.py` gives their rows.
 SUITES = ("wenzel2016", "wenzel2017", "wistuba2018")
 
 
+@shows(*SUITES)
 def suite_times(*suites: pd.DataFrame) -> str:
     """
     Processor minutes of the rows that there are, and what the rest of the plan would take: a fit as

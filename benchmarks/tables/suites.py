@@ -10,7 +10,7 @@ from ranking import pairs, ranks, wide
 from suites import wenzel2017 as table1_suite
 from suites.wistuba2018 import ADAM, NATURAL, QUICK, SLOW
 
-from .markdown import markdown
+from .markdown import markdown, shows
 from .ranked import rank_lines
 from .scores import TABLE1
 from .suite_means import SCORES, by_source, complete, shown
@@ -31,6 +31,7 @@ OTHERS = {
 }
 
 
+@shows("wistuba2018")
 def wistuba_ranks(rows: pd.DataFrame) -> str:
     """Of the paper's three methods, in accuracy."""
     printed = ["printed", 68, *(f"{rank:.2f}" for rank in PRINTED_RANKS), ""]
@@ -53,6 +54,7 @@ def _mean_ranks(means: pd.DataFrame) -> Iterable[object]:
     return len(means) // len(found), *(f"{rank:.2f}" for rank in found), f"{p_value:.1g}"
 
 
+@shows("wistuba2018")
 def wistuba2018(rows: pd.DataFrame) -> str:
     """All methods in all scores, and how many fits failed."""
     methods = shown(rows)
@@ -66,6 +68,7 @@ def wistuba2018(rows: pd.DataFrame) -> str:
     )
 
 
+@shows("wistuba2018")
 def wistuba_pairs(rows: pd.DataFrame) -> str:
     """The multi-class machine against the others in error; a split that fails counts as 1."""
     failed = rows["status"].str.startswith("failed")
@@ -96,6 +99,7 @@ def _paired(
     return markdown(header, lines)
 
 
+@shows("wistuba2018")
 def wistuba_times(rows: pd.DataFrame) -> str:
     """Ratios of processor seconds to those of the multi-class machine, over sets."""
     means, lines = complete(rows, shown(rows)), []
@@ -112,6 +116,7 @@ def wistuba_times(rows: pd.DataFrame) -> str:
     return markdown(["time, that of bsvm is 1", *(name for name in fits if name != "bsvm")], lines)
 
 
+@shows("wistuba2018")
 def wistuba_sets(rows: pd.DataFrame) -> str:
     """Errors in %; RobustMax where it was fitted."""
     means = wide(complete(rows, QUICK), "error")
@@ -124,6 +129,7 @@ def wistuba_sets(rows: pd.DataFrame) -> str:
     return markdown(["error in %", "N / D / C", *NATURAL], lines)
 
 
+@shows("wistuba2018")
 def wistuba_adam(rows: pd.DataFrame) -> str:
     """Errors in % of the paper's arm, and its time, beside natural gradients'."""
     adam = [name for name in ADAM if name in set(rows["method"])]
@@ -139,6 +145,7 @@ def wistuba_adam(rows: pd.DataFrame) -> str:
     return markdown(["error in %", *shown[:-1], "bsvm, natural gradients"], lines)
 
 
+@shows("wenzel2017")
 def wenzel2017(rows: pd.DataFrame) -> str:
     """Error / Brier score, the paper's in brackets; time against Algorithm 1's on these folds."""
     methods = [*table1_suite.SPARSE[:2], *table1_suite.DENSE, table1_suite.SPARSE[2]]
@@ -174,16 +181,7 @@ def _cell(
     return text + (f", {folds[method]} of them" if folds[method] < folds.max() else "")
 
 
-def same_data(rows: pd.DataFrame) -> str:
-    """Pairs of sets of which one has columns of the other."""
-    lines = []
-    for (first, second), pair in rows[rows["found"] > 0].groupby(["first", "second"], sort=False):
-        row = pair.iloc[0]
-        found = f"{row['found']} of {row['columns']}"
-        lines.append([first, second, f"{row['n_first']} / {row['n_second']}", found])
-    return markdown(["set", "other", "rows", "columns of the other that it has"], lines)
-
-
+@shows("quality")
 def quality_pairs(rows: pd.DataFrame) -> str:
     """`BSVMClassifier` against its peers in NLL, over the sets that all were fitted to."""
     table = wide(peers(rows), "nll")

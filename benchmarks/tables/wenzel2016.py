@@ -19,12 +19,13 @@ from suites.wenzel2016 import (
     SETS,
 )
 
-from .markdown import markdown
+from .markdown import markdown, shows
 from .scores import BATCH
 
 UNIT = MACHINES[0]
 
 
+@shows("wenzel2016")
 def wenzel2016(rows: pd.DataFrame) -> str:
     """Error in % and its deviation over folds, and time against that of the paper's bound."""
     methods = (*MACHINES, *PEERS)
@@ -49,6 +50,7 @@ def _kernel_cell(group: pd.DataFrame, method: str) -> str:
     return f"{text}, {_longer(group, method, UNIT)} ({len(fits)})"
 
 
+@shows("wenzel2016")
 def wenzel2016_all(rows: pd.DataFrame) -> str:
     """The kernel learned over all points, against 200: errors of the same folds, and time."""
     lines = []
@@ -70,6 +72,7 @@ def _both(few: pd.DataFrame, whole: pd.DataFrame, cell: str) -> str:
     return f"{few[cell].mean():.3g} / {whole[cell].mean():.3g}"
 
 
+@shows("wenzel2016")
 def wenzel2016_mcmc(rows: pd.DataFrame) -> str:
     """Gibbs' draws against q: error, time, and f at held-out rows."""
     kinds = {KERNEL_MCMC[0]: ("kernel", UNIT, SETS)}
@@ -96,6 +99,7 @@ def _bounds(draws: pd.DataFrame, cell: str) -> str:
     return " / ".join(f"{draws[f'{cell}_{bound}'].mean():.2f}" for bound in ("augmented", "exact"))
 
 
+@shows("wenzel2016")
 def wenzel2016_linear(rows: pd.DataFrame) -> str:
     """Error in %, time against that of the least rows, and how time grows."""
     methods, names = (*LINEAR[:3], *LINEAR_MCMC, *LINEAR[3:]), (*GENERATED, *LARGEST)
@@ -125,6 +129,7 @@ def _growth(seconds: pd.Series) -> str:
     return f"N^{power:.2f}"
 
 
+@shows("wenzel2016")
 def wenzel2016_grid(rows: pd.DataFrame) -> str:
     """The regularisation constant: learned or by a grid, error in % on the same folds, time."""
     lines = []
