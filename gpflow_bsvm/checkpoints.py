@@ -29,7 +29,7 @@ class Checkpoints:
         :param like: the content of a fit that begins: types, dtypes and shapes that the stored one
             must have, where it says any.
         :param use: given the content; where it fails the one before is tried.
-        :return: what was written last and is whole, None if there is nothing.
+        :return: the content that was written last and is whole, None if there is nothing.
         :raise OtherFit: if that is of another fit.
         """
         return None

@@ -109,7 +109,7 @@ def _bundled(name: str) -> Dataset:
 
 
 def data_directory() -> Path:
-    """:return: where sets of one's own are looked for, whether or not it is there."""
+    """:return: the folder of one's own sets, whether or not it is there."""
     if os.environ.get(DATA_VARIABLE):
         return Path(os.environ[DATA_VARIABLE]).expanduser()
     cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
@@ -122,7 +122,7 @@ def _candidates(name: str) -> list[Path]:
 
 
 def _not_found(name: str) -> str:
-    """:return: where was looked, and how to look elsewhere."""
+    """:return: the places that were searched, and how to name another."""
     directory = data_directory()
     state = "has no such file" if directory.is_dir() else "does not exist"
     return (

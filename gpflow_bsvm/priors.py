@@ -39,7 +39,7 @@ def __dir__() -> list[str]:
 #: Medians: of a lengthscale over sqrt(D), and of a variance. Deviations: of their logarithms.
 LENGTHSCALE, LENGTHSCALE_DEVIATION = 1.0, 0.4
 VARIANCE, VARIANCE_DEVIATION = 4.0, 1.0
-#: Of a `Constant`: one number, which may be hundreds where a class surrounds the others.
+#: For a `Constant`: one number, which may be hundreds where a class surrounds the others.
 OFFSET, OFFSET_DEVIATION = 1.0, 3.0
 
 

@@ -60,7 +60,7 @@ def endings_of(path: str) -> tuple[str, ...]:
 
 
 def style(path: str) -> tuple[str, str]:
-    """:return: what separates the fields of a CSV, and its decimal point, by its first lines."""
+    """:return: the separator of the fields of a CSV, and its decimal point, by its first lines."""
     lines = _head(path)
     header = re.sub(r'"[^"]*"', "", lines[0] if lines else "")
     separator = max(",;\t|", key=header.count)
@@ -121,7 +121,7 @@ def target_among(path: str, names: Sequence[str], target: str | None) -> str:
 
 
 def counts_rows(values: Any) -> bool:
-    """:return: whether a column of numbers rises by 1 from row to row, as row numbers do."""
+    """:return: True if a column of numbers rises by 1 from row to row, as row numbers do."""
     steps = values[1:] - values[:-1]
     return len(values) >= _FEWEST_COUNTED and bool((steps == 1).all())
 
@@ -140,7 +140,7 @@ def word_of(feature: str, names: Sequence[str]) -> tuple[str, str] | None:
 
 
 def is_number(text: str) -> bool:
-    """:return: whether this is rather a value than a column's name."""
+    """:return: True if this is rather a value than a column's name."""
     try:
         float(text)
     except ValueError:

@@ -139,7 +139,7 @@ class _Labels(NamedTuple):
     def and_row(self, p: AnyNDArray, random: np.random.Generator) -> _Labels:
         """
         :param p: [S, C].
-        :return: of one row more.
+        :return: the information of one row more.
         """
         both = self.draws[:, None] * p.T
         each = both.sum(axis=2).reshape(-1)

@@ -111,7 +111,7 @@ class ModelClassifier(_SkactivemlClassifier):  # type: ignore[misc]
         return type(self)(**self.get_params(deep=False))
 
     def __deepcopy__(self, memo: Any) -> ModelClassifier:
-        """A fit puts new things in the place of what it has, so that nothing need be copied."""
+        """A fit puts new things instead of what it has, so that nothing need be copied."""
         return copy.copy(self)
 
 

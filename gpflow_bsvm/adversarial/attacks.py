@@ -40,7 +40,7 @@ def loss_gradient(target: Any, X: Any, y: Any, *, chunk_rows: int = CHUNK_ROWS) 
     :param X: [N, D], floats; for a network [N, ...] in any shape that it takes.
     :param y: [N] or [N, 1], labels: 0..C-1, of a `BSVMClassifier` its own.
     :param chunk_rows: rows that are looked at together.
-    :return: as X.
+    :return: the gradient, as X.
     :raise ValueError: for bad X, labels that are unknown or of another length, and a gradient that
         is not finite.
     :raise TypeError: for a target that cannot be differentiated.
@@ -150,7 +150,7 @@ def _source(X: AnyNDArray, label: AnyNDArray, chunk_rows: int) -> ArraySource:
 
 
 def _gradient(target: Target, X: tf.Tensor, label: tf.Tensor) -> tf.Tensor:
-    """:return: of -log p by X, finite."""
+    """:return: the gradient of -log p by X, finite."""
     gradient = differentiate(lambda X: -target.log_density(X, label[:, 0]), X)
     largest = np.abs(gradient.numpy()).reshape(len(X), -1).max(axis=1)
     if not np.isfinite(largest).all():

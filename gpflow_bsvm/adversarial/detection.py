@@ -15,7 +15,7 @@ from ..prediction.uncertainty import predictive_entropy, variation_ratio
 from .attacks import class_probabilities, fgsm, number_labels
 from .ensembles import target_of
 
-#: Of rows X, how much doubt there is of each, [N].
+#: A function of rows X: how much doubt there is of each, [N].
 Score = Callable[[AnyNDArray], AnyNDArray]
 
 

@@ -67,7 +67,7 @@ class Baseline(ABC):
         """:return: the note."""
 
     def parameters(self) -> dict[str, Any]:
-        """:return: by name, all that it is told, and what the latest fit has chosen or learnt."""
+        """:return: all that it is told, by name, and what the latest fit has chosen or learnt."""
         return {}
 
     def predict_proba(self, X: AnyNDArray) -> AnyNDArray:
@@ -111,7 +111,7 @@ class Estimator(Baseline):
 
 
 def _chosen(model: BSVMClassifier) -> dict[str, Any]:
-    """:return: what a fit has chosen and learned."""
+    """:return: the values that a fit has chosen and learned."""
     chosen = {"chosen loss": model.loss_, "chosen penalty": model.penalty_}
     learned = gpflow.utilities.read_values(model.model_.kernel)
     chosen |= {f"learned kernel{name}": value for name, value in learned.items()}
@@ -144,7 +144,7 @@ def svc(task: Task) -> CalibratedClassifierCV:
 
 
 def svc_grid(kernel: KernelSettings) -> dict[str, list[float]]:
-    """:return: what `svc` searches."""
+    """:return: the grid that `svc` searches."""
     gamma = 0.5 / kernel.lengthscale**2
     factors = SVC_GAMMAS if kernel.learn else (1.0,)
     return {"C": list(SVC_PENALTIES), "gamma": [gamma * factor for factor in factors]}

@@ -132,7 +132,7 @@ def leaders(
 ) -> dict[str, set[str]]:
     """
     :param means: by score of `METRICS` and by model, of those that have one.
-    :return: by score, the best model and those that cannot be told apart from it: by `contest`
+    :return: the best model by score, and those that cannot be told apart from it: by `contest`
         where the score is a mean over rows, else those whose mean is the same in three digits.
     """
     found = {}

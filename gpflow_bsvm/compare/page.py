@@ -144,7 +144,7 @@ def fingerprint(dataset: Dataset) -> str:
 
 def _methods(shown: Sequence[Comparison]) -> list[tuple[str, str, list[tuple[str, str]]]]:
     """
-    :return: of each model its name, description and parameters; a parameter that differs between
+    :return: each model's name, description and parameters; a parameter that differs between
         data sets has a line for each of them.
     """
     found: dict[str, dict[str, dict[str, str]]] = {}

@@ -44,7 +44,7 @@ class Settings:
     seed: int = 0
 
     def kernel(self, num_features: int) -> KernelSettings:
-        """:return: where the kernel starts for data of D columns."""
+        """:return: the start of the kernel for data of D columns."""
         lengthscale = self.lengthscale or math.sqrt(num_features)
         return KernelSettings(lengthscale, self.variance, not self.fixed_kernel)
 
@@ -70,7 +70,7 @@ class FoldScore:
 
     @property
     def ok(self) -> bool:
-        """:return: whether there are scores."""
+        """:return: True if there are scores."""
         return self.status.startswith("ok")
 
 
@@ -139,13 +139,13 @@ class Comparison:
         return np.concatenate(y), np.concatenate(P)
 
     def train_seconds(self, model: str) -> list[float]:
-        """:return: of folds after the first, in which TensorFlow traces; of that if it is alone."""
+        """:return: seconds of the folds after the first, in which TensorFlow traces, if there are any."""
         good = [one for one in self.fold_scores if one.model == model and one.ok]
         later = [one for one in good if one.fold > 0]
         return [one.train_seconds for one in later or good]
 
     def parameters(self) -> dict[str, dict[str, Any]]:
-        """:return: of each model that was made, `Baseline.parameters`: those of its latest fit."""
+        """:return: for each model that was made, `Baseline.parameters`: those of its latest fit."""
         names = dict.fromkeys(score.model for score in self.fold_scores)
         return {name: self._made[name].parameters() for name in names if name in self._made}
 

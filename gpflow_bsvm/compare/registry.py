@@ -53,7 +53,7 @@ class Entry:
     default: tuple[str, ...] = FIXED
 
     def suits(self, num_classes: int) -> bool:
-        """:return: whether it takes so many classes."""
+        """:return: True if it takes so many classes."""
         return self.only in (None, TWO if num_classes == 2 else MORE)
 
 

@@ -117,7 +117,7 @@ def _num_train(comparison: Comparison) -> int:
 
 
 def means_of(records: Sequence[dict[str, Any]]) -> dict[str, dict[str, float]]:
-    """:return: by score and model, the means that there are in a `summary`."""
+    """:return: the means, by score and model, that there are in a `summary`."""
     return {
         name: {one["model"]: one["mean"][name] for one in records if one["mean"][name] is not None}
         for name in METRICS

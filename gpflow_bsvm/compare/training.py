@@ -53,7 +53,7 @@ class NaturalGradientSteps:
 
 
 def make_kernel(settings: KernelSettings, num_features: int) -> Kernel:
-    """:return: with a lengthscale for every feature where it is to be learnt."""
+    """:return: a kernel with a lengthscale for every feature where it is to be learnt."""
     shape = (num_features,) if settings.learn else ()
     smooth = SquaredExponential(settings.variance, np.full(shape, settings.lengthscale))
     return smooth + Constant(settings.offset) if settings.offset else smooth
@@ -89,7 +89,7 @@ class Trainer:
         self._learning_step = tf.function(self._step_both, input_signature=data)
 
     def suits(self, Z: AnyNDArray, kernel: KernelSettings) -> bool:
-        """:return: whether a model of this size and kind of kernel is the one here."""
+        """:return: True if a model of this size and kind of kernel is the one here."""
         same = self._learn == kernel.learn and self._offset == bool(kernel.offset)
         return same and self.model.inducing_variable.Z.shape == Z.shape
 
@@ -112,7 +112,7 @@ class Trainer:
         the ELBO changes no more, see `_settled`.
 
         :param gamma: size of the steps.
-        :return: whether it did before `MAX_STEPS` were used up.
+        :return: True if it did before `MAX_STEPS` were used up.
         :raise FloatingPointError: if q or ELBO is not finite, or the ELBO ends lower than it began.
         """
         data, elbos = (X, y[:, None].astype(self._label_dtype)), list[float]()
@@ -180,7 +180,7 @@ class Trainer:
 
 
 def without_watching(watch: Watch) -> Watch:
-    """:return: the same, told seconds from now on that do not count its own, of moments."""
+    """:return: the function, told seconds from now on that do not count its own, of moments."""
     start = time.perf_counter()
 
     def told(moment: float, elbo: float) -> None:
@@ -193,7 +193,7 @@ def without_watching(watch: Watch) -> Watch:
 
 def _settled(elbos: list[float], window: int) -> bool:
     """
-    :return: whether the mean of the last `window` ELBOs differs from that of the `window` before
+    :return: True if the mean of the last `window` ELBOs differs from that of the `window` before
         by at most `TOLERANCE`, relatively, or by no more than the standard error of that
         difference. A Monte Carlo ELBO is not known better than that.
     """

@@ -20,7 +20,7 @@ from .network import normalised
 
 #: Rows whose features say where points go, and how far apart features are.
 _SOME_ROWS = 10_000
-#: Of these the distances between so many are looked at.
+#: The distances between this many of them are looked at.
 _FEW_ROWS = 1000
 
 
@@ -87,7 +87,7 @@ def feature_points(kernel: DeepKernel, X: Any, num_inducing: int, *, seed: int =
 
 def head(model: BSVM) -> BSVM:
     """
-    The same model as a function of the features g(x) [N, Q], in the place of x [N, D]: kernel,
+    The same model as a function of the features g(x) [N, Q], instead of x [N, D]: kernel,
     points, likelihood and q are the very parameters of `model`. So CAVI, calibration, VEM of the
     head fit `model` too, without a look through the network in each of their passes:
 

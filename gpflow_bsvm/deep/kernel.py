@@ -116,7 +116,7 @@ class DeepKernel(Kernel):  # type: ignore[misc]
         return as_variables(self.features.variables)
 
     def losses(self) -> list[tf.Tensor]:
-        """:return: what the regularisers of its layers add to a loss, for the latest rows."""
+        """:return: losses that the regularisers of its layers add, for the latest rows."""
         return [tf.cast(loss, default_float()) for loss in self.features.losses]
 
 

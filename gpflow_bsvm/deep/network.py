@@ -12,19 +12,19 @@ from gpflow.base import AnyNDArray
 from gpflow.config import default_float
 from gpflow.keras import tf_keras
 
-#: Of moving averages of features: they follow within some ten steps.
+#: Momentum of moving averages of features: they follow within some ten steps.
 _MOMENTUM = 0.9
 #: Added to variances. Keras adds 1e-3, more than features of a new network have.
 _EPSILON = 1e-8
 
 
 def is_layer(value: Any) -> bool:
-    """:return: whether this is a layer or model of tf_keras, or of Keras 3."""
+    """:return: True for a layer or model of tf_keras, or of Keras 3."""
     return isinstance(value, tf_keras.layers.Layer) or is_keras_3(value)
 
 
 def is_keras_3(value: Any) -> bool:
-    """:return: whether this is a layer or model of Keras 3; which is not imported for it."""
+    """:return: True for a layer or model of Keras 3; which is not imported for it."""
     homes = {cls.__module__.partition(".")[0] for cls in type(value).__mro__}
     return "keras" in homes and hasattr(value, "trainable_variables")
 

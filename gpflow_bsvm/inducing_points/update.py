@@ -90,7 +90,7 @@ def reselect(
 
 
 def _some_rows(model: Any, data: Any, weight: Any, seed: int | None, number: int) -> Batch:
-    """:return: so many rows at random, if there are more."""
+    """:return: that many rows at random, if there are more."""
     source = open_all(model, data, weight)
     index = np.arange(source.num_rows)
     if len(index) > number:

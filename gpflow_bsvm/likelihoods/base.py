@@ -119,7 +119,7 @@ class Classification(Likelihood):
 
     @property
     def link_parameters(self) -> dict[str, Parameter]:
-        """:return: what calibration may set, by name."""
+        """:return: the parameters that calibration may set, by name."""
         return {name: getattr(self, name) for name in self.neutral_link}
 
     def probabilities(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:

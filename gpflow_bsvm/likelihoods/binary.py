@@ -17,7 +17,7 @@ from .labels import check_binary_labels, signs
 LINKS = ("probit", "wenzel2017")
 #: Phi(x / 1.702) is within .0095 of the logistic function (Camilli 1994).
 LOGISTIC_SCALE = 1.702
-#: Of a logistic's c: below, tanh(c / 2) / (2 c) is 1/4 to rounding.
+#: For a logistic's c below this, tanh(c / 2) / (2 c) is 1/4 to rounding.
 _SMALL = 1e-6
 
 

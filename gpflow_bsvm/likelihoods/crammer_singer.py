@@ -69,9 +69,9 @@ class CrammerSinger(CategoricalLikelihood):
 
     def sites(self, X: TensorType, Fmu: TensorType, Fvar: TensorType, Y: TensorType) -> Sites:
         """
-        :return: with bound="exact" and h_j = f_j - [j = y], w_c = penalty d^2 E max_j h_j / d
-            mu_c^2, r_c = penalty ([c = y] - P(argmax_j h_j = c)) + w_c Fmu_c; else by automatic
-            differentiation.
+        :return: the Gaussian sites: with bound="exact" and h_j = f_j - [j = y], w_c = penalty
+            d^2 E max_j h_j / d mu_c^2, r_c = penalty ([c = y] - P(argmax_j h_j = c)) + w_c Fmu_c;
+            else by automatic differentiation.
         """
         hot, Fmu, Fvar = self._row(Fmu, Fvar, Y)
         if self.bound != "exact":

@@ -151,7 +151,7 @@ class HingeSum(Penalized):
     @property
     def local_sites(self) -> Callable[[TensorType, TensorType], Sites] | None:
         """
-        :return: where hinges are alone, a function of 1 / lambda, the inverse local variables
+        :return: a function, where hinges are alone, of 1 / lambda, the inverse local variables
             w [..., N, G T], positive, and Y [N, P]: the Gaussian that p(y, lambda | f) is of f,
             for two classes of precision w and precision-mean r = y (a + w). Else None.
         """
@@ -160,7 +160,7 @@ class HingeSum(Penalized):
     @property
     def draw_sites(self) -> Callable[[TensorType, TensorType, tf.Tensor], Sites] | None:
         """
-        :return: where hinges are alone, a function of F [..., N, G Q], Y [N, P] and a seed [2] of
+        :return: a function, where hinges are alone, of F [..., N, G Q], Y [N, P] and a seed [2] of
             TensorFlow's stateless draws: `local_sites` of local variables that are drawn given f,
             1 / lambda ~ inverse Gaussian(a / |b|, a^2), a half of the cost (Polson & Scott 2011),
             whichever bound is trained. Else None.

@@ -60,7 +60,7 @@ class Hook(enum.Enum):
 
 
 def has_hook(likelihood: Likelihood, hook: Hook) -> bool:
-    """:return: whether the likelihood, as it is, has a method, a True, or parameters there."""
+    """:return: True if the likelihood, as it is, has a method, a True, or parameters there."""
     found = getattr(likelihood, hook.attribute, False)
     return found is True or callable(found) or isinstance(found, Mapping)
 
@@ -96,5 +96,5 @@ def check_learnable(likelihood: Likelihood) -> None:
 
 
 def is_shift_invariant(likelihood: Likelihood) -> bool:
-    """:return: whether the likelihood says that it is `shift_invariant`."""
+    """:return: True if the likelihood says that it is `shift_invariant`."""
     return has_hook(likelihood, Hook.SHIFT_INVARIANT)

@@ -25,7 +25,7 @@ CLASS_COLUMN = (
 
 def label_columns(likelihood: Likelihood, num_latents: int) -> int | None:
     """
-    :return: how many columns Y has where every latent function has its own, as for two classes
+    :return: the number of columns of Y where every latent function has its own, as for two classes
         (and one more for the index of a `SwitchedLikelihood`); else None.
     """
     if not isinstance(likelihood, ScalarLikelihood):
@@ -34,7 +34,7 @@ def label_columns(likelihood: Likelihood, num_latents: int) -> int | None:
 
 
 def is_binary(likelihood: Likelihood, num_latents: int) -> bool:
-    """:return: whether a row's label is one of two classes, so that p(y = 1) tells both."""
+    """:return: True if a row's label is one of two classes, so that p(y = 1) tells both."""
     return num_latents == 1 or likelihood.observation_dim == 1
 
 

@@ -61,7 +61,7 @@ class Levels:
 
     @property
     def shift_together(self) -> bool:
-        """:return: whether some change of the latent functions adds the same to every f_k."""
+        """:return: True if some change of the latent functions adds the same to every f_k."""
         ones = np.ones(len(self.W))
         shift = np.linalg.lstsq(self.W, ones, rcond=None)[0]
         return len(ones) > self.num_latents and bool(np.allclose(self.W @ shift, ones))

@@ -114,7 +114,7 @@ class SparseFeatures:
 
     @property
     def jitter(self) -> float:
-        """:return: what `prior_factor` last added to the diagonal of Kuu."""
+        """:return: the number that `prior_factor` last added to the diagonal of Kuu."""
         return self._jitter or gpflow.config.default_jitter()
 
     @property
@@ -133,7 +133,7 @@ class SparseFeatures:
         return Prior(self.kernel, self.inducing_variable, self.mean_function)
 
     def hyperparameters(self) -> dict[str, gpflow.Parameter | tf.Variable]:
-        """:return: what is trainable beside q, by GPflow's names."""
+        """:return: the parameters that are trainable beside q, by GPflow's names."""
         networks = networks_in(self.kernel, self.mean_function)
         known = {id(getattr(self, name, None)) for name in self._names_of_q}
         known |= {id(v) for network in networks for v in network.all_weights()}

@@ -1,4 +1,4 @@
-"""The linear Bayesian SVM: weights in the place of inducing points."""
+"""The linear Bayesian SVM: weights instead of inducing points."""
 
 from __future__ import annotations
 

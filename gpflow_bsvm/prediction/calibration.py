@@ -37,9 +37,9 @@ from ..engine.statistics import Marginals, cavity, localise, marginals, marginal
 from ..likelihoods.hooks import Hook, check_hooks
 from .estimators import takes_estimators
 
-#: Of the optimiser; two parameters need some ten.
+#: Most steps of the optimiser; two parameters need some ten.
 _ITERATIONS = 100
-#: Of more rows than this so many at random: they tell two parameters to about a hundredth, and
+#: Most rows, at random if there are more: they tell two parameters to about a hundredth, and
 #: marginals, labels and a gradient of all would be in memory at once.
 MOST_ROWS = 50_000
 
@@ -102,7 +102,7 @@ def leave_one_out_density(model: Model, data: Any = None, *, sample_weight: Any 
 
     Arguments and errors as in `leave_one_out`.
 
-    :return: in nats per row (of weight 1), at most 0; greater is better.
+    :return: nats per row (of weight 1), at most 0; greater is better.
     """
     rows = ProjectedData(model, open_all(model, data, sample_weight))
     q = compiled_solve(model.natural())

@@ -1,4 +1,4 @@
-"""Estimators in the place of models: what they were given is not what their model sees."""
+"""Estimators instead of models: what they were given is not what their model sees."""
 
 from __future__ import annotations
 

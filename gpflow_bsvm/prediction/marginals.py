@@ -81,7 +81,7 @@ def predict_log_density(model: Model, data: Any, *, chunk_rows: int | None = Non
 
 @Compiled
 def compiled_probits(likelihood: Any, X: tf.Tensor, Fmu: tf.Tensor, Fvar: tf.Tensor) -> tf.Tensor:
-    """:return: what Phi makes p(y = 1) of, [N, L]."""
+    """:return: Phi^-1 of p(y = 1), [N, L]."""
     return likelihood.probit_argument(Fmu, Fvar)
 
 

@@ -60,7 +60,7 @@ class Encoder:
         return {"kind": "tuple" if isinstance(value, tuple) else "list", "items": items}
 
     def other(self, value: Any, place: str) -> Any:
-        """:return: as `encode`, for what is neither a number nor a structure."""
+        """:return: the encoding of what is neither a number nor a structure."""
         raise TypeError(f"{place} holds a {type(value).__name__}, which cannot be stored")
 
     def store(self, value: Any) -> int:
@@ -88,7 +88,7 @@ class Decoder:
     def decode(self, node: Any) -> Any:
         """
         :param node: a description.
-        :return: what it describes.
+        :return: the object that it describes.
         :raise ValueError, KeyError, TypeError, IndexError: for what is none.
         """
         if isinstance(node, list) or node != node:
@@ -122,7 +122,7 @@ def full_name(cls: Any) -> str:
 
 
 def _stacks(items: list[Any]) -> bool:
-    """:return: whether these are arrays of one shape, as those of a history."""
+    """:return: True if these are arrays of one shape, as those of a history."""
     kinds = {(item.shape, item.dtype) if type(item) is np.ndarray else None for item in items}
     return len(kinds) == 1 and None not in kinds and not items[0].dtype.hasobject
 

@@ -44,7 +44,7 @@ _registered: dict[str, tuple[type, Mapping[str, Argument]]] = {}
 
 
 def _covariance(kernel: linear.WeightKernel) -> Any:
-    """:return: what has the shape of the prior covariance; its values are in a parameter."""
+    """:return: a matrix of the prior covariance's shape; its values are in a parameter."""
     return np.eye(kernel.num_weights) if hasattr(kernel, "root") else np.ones(kernel.variance.shape)
 
 
@@ -79,7 +79,7 @@ def _is_a(*types: Any) -> Fits:
 
 
 def _is_positive(value: Any) -> bool:
-    """:return: whether it is a number above 0, or None."""
+    """:return: True if it is a number above 0, or None."""
     number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
     return value is None or bool(number and 0 < value < np.inf)
 
@@ -148,7 +148,7 @@ def find(name: str) -> type | None:
 
 
 def name_of(cls: type) -> str | None:
-    """:return: by which a file calls the class: where it is public, if it is; None: not known."""
+    """:return: the class's name in a file, the public one if there is one; None: not known."""
     home = ".".join(cls.__module__.split(".")[:2])
     public = f"{home}.{cls.__name__}"
     name = public if find(public) is cls else full_name(cls)
@@ -166,7 +166,7 @@ def arguments_of(cls: type) -> Mapping[str, Argument]:
 
 
 def is_registered(cls: type) -> bool:
-    """:return: whether a user has made it known, and said where its arguments are."""
+    """:return: True if a user has made it known, and said where its arguments are."""
     return full_name(cls) in _registered
 
 
@@ -209,7 +209,7 @@ def _known(num_modules: int) -> dict[str, type]:
 
 
 def _is_plain(cls: Any, home: str) -> bool:
-    """:return: whether it is defined in this room, and is made of what a file may hold."""
+    """:return: True if it is defined in this room, and is made of what a file may hold."""
     here = cls.__module__.split(".")[:2] == home.split(".")[:2]
     plain = issubclass(cls, tf.Module) or dataclasses.is_dataclass(cls)
     return here and plain and not inspect.isabstract(cls)

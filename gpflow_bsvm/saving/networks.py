@@ -69,7 +69,7 @@ _TEXTS: dict[str, set[str] | None] = {
     "distribution": {"uniform", "truncated_normal", "untruncated_normal", "normal"},
     "mode": {"fan_in", "fan_out", "fan_avg"},
 }
-#: Of an object in a configuration.
+#: A key of an object in a configuration.
 _PARTS = {"module", "class_name", "config", "registered_name", "build_config", "name"}
 _PARTS |= {"inbound_nodes", "shared_object_id"}
 _LARGEST = 2**31  # of numbers of units, seeds and the like
@@ -133,7 +133,7 @@ def with_weights(network: Any, described: Mapping[str, Any], weights: Sequence[A
 
 
 def _names(network: Any) -> list[str]:
-    """:return: of its weights, without those of layers, which Keras numbers as they come."""
+    """:return: names of its weights, without those of layers, which Keras numbers as they come."""
     return [weight.name.rsplit("/", 1)[-1].partition(":")[0] for weight in network.weights]
 
 
@@ -236,7 +236,7 @@ def _mapping(value: Any) -> dict[str, Any]:
 
 
 def _ending(key: str, known: Mapping[str, Any]) -> str:
-    """:return: by which name of `known` an argument goes; "" for none."""
+    """:return: the name in `known` of an argument; "" for none."""
     own = (name for name in known if name != "name" and key.endswith(f"_{name}"))
     return key if key in known else next(own, "")
 

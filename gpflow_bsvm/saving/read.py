@@ -56,12 +56,12 @@ class Reader(Decoder):
 
     @property
     def place(self) -> str:
-        """:return: what is being read, as a user calls it."""
+        """:return: the name of what is being read, as a user calls it."""
         return ".".join(self._path)
 
     def whole(self, node: Any) -> Any:
         """
-        :return: as `decode`, of all that a file tells.
+        :return: the object of all that a file tells, see `decode`.
         :raise ValueError: also for a user's network that no part of it has asked for.
         """
         made = self.decode(node)
@@ -161,5 +161,5 @@ class Reader(Decoder):
 
 
 def is_held(value: Any) -> bool:
-    """:return: whether it is what a file may exchange for another of its kind."""
+    """:return: True if it is what a file may exchange for another of its kind."""
     return isinstance(value, (tf.Variable, gpflow.Parameter))

@@ -109,7 +109,7 @@ class Exported(tf.Module):  # type: ignore[misc]
 
 
 def _constant(value: tf.Tensor) -> tf.Variable:
-    """:return: what is written as an array, and not into the graph, which has its bounds."""
+    """:return: a value that is written as an array, not into the graph, which has its bounds."""
     return tf.Variable(value, trainable=False)
 
 

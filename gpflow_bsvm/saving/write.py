@@ -145,7 +145,7 @@ class Writer(Encoder):
 
 
 def _start(parameter: Any) -> Any:
-    """:return: what a constructor is given instead."""
+    """:return: the value that a constructor is given instead."""
     shape = tf.convert_to_tensor(parameter).shape
     return {"kind": "start", "shape": list(shape), "dtype": parameter.dtype.name}
 
