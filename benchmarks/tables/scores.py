@@ -92,19 +92,6 @@ def few_rows(rows: pd.DataFrame) -> str:
     return markdown(["rows", *table.columns], lines)
 
 
-@shows("quality_again")
-def quality_again(rows: pd.DataFrame) -> str:
-    """Means over the folds that were measured again, before and now, and of all sets."""
-    columns = ["error", "nll", "brier"]
-    means = rows.groupby(["data", "method"], sort=False)[columns].mean().unstack("method")
-    means.loc[f"mean of {len(means)} sets"] = means.mean()
-    lines = [
-        [name, *(f"{row[c, 'before']:.3f} / {row[c, 'now']:.3f}" for c in columns)]
-        for name, row in means.iterrows()
-    ]
-    return markdown(["before / now", "error", "NLL", "Brier score"], lines)
-
-
 @shows("fit_time")
 def fit_time(rows: pd.DataFrame) -> str:
     """Ratios of the second fit's time, over sets: median, least and greatest."""

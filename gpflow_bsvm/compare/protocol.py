@@ -139,7 +139,7 @@ class Comparison:
         return np.concatenate(y), np.concatenate(P)
 
     def train_seconds(self, model: str) -> list[float]:
-        """:return: seconds of the folds after the first, in which TensorFlow traces, if there are any."""
+        """:return: seconds of the folds after the first (if any), in which TensorFlow traces."""
         good = [one for one in self.fold_scores if one.model == model and one.ok]
         later = [one for one in good if one.fold > 0]
         return [one.train_seconds for one in later or good]
