@@ -198,5 +198,6 @@ def _refusal(value: Any, place: str, otherwise: str) -> TypeError:
     return TypeError(
         f"{place} is {'the class' if value is cls else 'a'} {cls.__module__}.{cls.__qualname__}, "
         f"which gpflow_bsvm.save does not know how to make again; what would work: {otherwise}, "
-        "or joblib.dump, which keeps everything and runs code when it is loaded"
+        "or the values alone, gpflow.utilities.parameter_dict(model), for a model made as before; "
+        "joblib.dump, where pickle can, runs code when it is loaded"
     )
