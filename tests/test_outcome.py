@@ -184,8 +184,8 @@ def test_labels_that_are_all_the_prior_s_mean_are_something_learned(data):
 def test_a_prior_beside_which_a_margin_is_nothing(data, variance):
     X, Y = data[0] * 1e8, data[1]
     model = gb.models.LinearBSVM(X.shape[1], Hinge(), variance)
-    with pytest.raises(FloatingPointError, match=r"variance of f is .*e\+\d\d at a row.*scale X"):
-        CAVI(max_steps=3).run(model, (X, Y))
+    told = told_by(lambda: CAVI(max_steps=50).run(model, (X, Y)))
+    assert any("float64 does not hold this q" in one and "scale X" in one for one in told)
 
 
 def test_a_q_that_is_narrower_than_rounding_of_its_prior():

@@ -118,20 +118,19 @@ def jitter_of(model: Model) -> tf.Tensor:
     return tf.constant(model.jitter, gpflow.config.default_float())
 
 
-def check_margins(likelihood: Likelihood, features: Features) -> tf.Tensor:
-    """
-    :return: variance of f at these rows under the prior.
-    :raise FloatingPointError: if float64 holds no margin of 1 beside it.
-    """
-    explained = tf.transpose(tf.reduce_sum(tf.square(features.phi), axis=-1))  # [N, G]
-    variance = features.residual + explained
-    most = float(tf.reduce_max(variance))
+def prior_variance(features: Features) -> tf.Tensor:
+    """:return: variance of f at these rows under the prior, [N, G]."""
+    return features.residual + tf.transpose(tf.reduce_sum(tf.square(features.phi), axis=-1))
+
+
+def check_margins(likelihood: Likelihood, features: Features) -> None:
+    """:raise FloatingPointError: if float64 holds no margin of 1 beside the prior's variance."""
+    most = float(tf.reduce_max(prior_variance(features)))
     if isinstance(likelihood, Classification) and not most < MOST_VARIANCE:
         raise FloatingPointError(
             f"the kernel's variance of f is {most:.1g} at a row, beside which float64 does not "
             f"hold a margin of 1; {SMALLER}"
         )
-    return variance
 
 
 SMALLER = (

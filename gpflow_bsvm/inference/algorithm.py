@@ -122,7 +122,6 @@ class Algorithm(ABC):
         :raise ValueError: for bad data, see `gpflow_bsvm.data.checks`, a likelihood that lacks
             what the algorithm needs, or a checkpoint of another fit.
         :raise TypeError: for a model that is none of this package's.
-        :raise FloatingPointError: if f varies by so much that float64 holds no margin of 1.
         """
         source = self._open(model, data, sample_weight)
         check_needs(self, model)
