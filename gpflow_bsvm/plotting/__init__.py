@@ -3,8 +3,8 @@
 from .boundary import decision_boundary
 from .figures import figure
 from .models import bound_trace, hyperparameter_trace, relevance
-from .rejection import accuracy_against_coverage
 from .scores import (
+    accuracy_against_coverage,
     attack_curve,
     confusion_matrix,
     elbo_trace,
