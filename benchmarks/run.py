@@ -15,7 +15,7 @@ from pathlib import Path
 
 import store
 
-from gpflow_bsvm.compare import provenance
+from gpflow_bsvm.compare.machine import provenance
 
 NAMES = sorted(path.stem for path in Path(__file__).parent.glob("measurements/[a-z]*.py"))
 

@@ -31,7 +31,7 @@ def _read(path: Path) -> pd.DataFrame:
 
 def write(name: str, rows: list[dict], origin: dict, folder: Path = RESULTS) -> None:
     """
-    :param origin: machine, versions and commit, see `gpflow_bsvm.compare.provenance`.
+    :param origin: machine, versions and commit, see `gpflow_bsvm.compare.machine.provenance`.
     """
     path = folder / f"{name}.csv"
     pd.DataFrame(rows).to_csv(path, index=False, float_format="%.8g")

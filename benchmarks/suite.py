@@ -30,7 +30,7 @@ import rows_on_disk
 import store
 from suites._contract import FAILED, Fit, Suite
 
-from gpflow_bsvm.compare import provenance
+from gpflow_bsvm.compare.machine import provenance
 
 NAMES = sorted(path.stem for path in Path(__file__).parent.glob("suites/[a-z]*.py"))
 #: Processor seconds of a fit of a smoke suite.

@@ -7,14 +7,8 @@ import pytest
 import tensorflow as tf
 from sklearn.datasets import make_moons
 
-from gpflow_bsvm.compare import (
-    KernelSettings,
-    Skipped,
-    baselines,
-    gp_baselines,
-    make_baseline,
-    training,
-)
+from gpflow_bsvm.compare import KernelSettings, baselines, gp_baselines, make_baseline, training
+from gpflow_bsvm.compare.registry import Skipped
 
 KERNEL = KernelSettings(lengthscale=1.0, variance=4.0)
 

@@ -13,7 +13,8 @@ import pytest
 from sklearn.datasets import make_moons
 
 import gpflow_bsvm
-from gpflow_bsvm import cli, terminal
+from gpflow_bsvm import cli
+from gpflow_bsvm.cli import terminal
 from gpflow_bsvm.compare import BASELINES, Comparison, Settings, default_baselines, report
 
 FAST = ["--folds", "2", "--num-inducing", "10", "--no-progress", "--fixed-kernel"]
@@ -150,13 +151,13 @@ def test_version(capsys):
 @pytest.mark.parametrize("argument", ["--help", "--bogus"])
 def test_arguments_are_read_without_tensorflow(argument):
     """The module by itself: its package is left out, which may import what it likes."""
-    folder = pathlib.Path(cli.__file__).parent
+    folder = pathlib.Path(gpflow_bsvm.__file__).parent
     script = f"""
 import sys, types
 package = types.ModuleType("gpflow_bsvm")
 package.__path__ = [{str(folder)!r}]
 sys.modules["gpflow_bsvm"] = package
-from gpflow_bsvm import cli, terminal
+from gpflow_bsvm import cli
 try:
     cli.main(["compare", {argument!r}])
 finally:
@@ -171,7 +172,7 @@ def test_ascii_terminals_get_ascii(monkeypatch):
     for encoding, expected in [("ascii", b"1+-2\n"), ("utf-8", "1±2\n".encode())]:
         raw = io.BytesIO()
         monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding=encoding))
-        cli._print("1±2")
+        cli.compare._print("1±2")
         assert raw.getvalue() == expected
 
 

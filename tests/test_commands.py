@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import gpflow_bsvm as gb
-from gpflow_bsvm import cli, prediction_table, tables
+from gpflow_bsvm import cli, tables
 
 pandas = pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")
@@ -40,7 +40,7 @@ def train(folder, data, *options):
 
 
 def test_predictions_are_those_of_the_classifier(folder, monkeypatch):
-    monkeypatch.setattr(prediction_table, "PART_ROWS", 17)  # several parts
+    monkeypatch.setattr(cli.predict, "PART_ROWS", 17)  # several parts
     output = folder / "p.csv"
     assert run("predict", folder / "model.npz", folder / "rows.csv", "--output", output) == 0
     found, table = pandas.read_csv(output), pandas.read_csv(folder / "rows.csv")
@@ -237,7 +237,7 @@ def dies_at(monkeypatch, home, name, call):
 
 @pytest.fixture
 def small_parts(monkeypatch):
-    monkeypatch.setattr(prediction_table, "PART_ROWS", 7)  # 25 and 35 rows in two files: 9 parts
+    monkeypatch.setattr(cli.predict, "PART_ROWS", 7)  # 25 and 35 rows in two files: 9 parts
 
 
 @pytest.mark.usefixtures("small_parts")

@@ -15,18 +15,11 @@ from sklearn.metrics import confusion_matrix
 
 import gpflow_bsvm
 from gpflow_bsvm import BSVMClassifier, plotting
-from gpflow_bsvm.compare import (
-    BASELINES,
-    Comparison,
-    Entry,
-    FoldScore,
-    Settings,
-    default_baselines,
-    folds,
-    provenance,
-    report,
-    training,
-)
+from gpflow_bsvm.compare import BASELINES, Comparison, Settings, default_baselines, report, training
+from gpflow_bsvm.compare.machine import provenance
+from gpflow_bsvm.compare.protocol import FoldScore
+from gpflow_bsvm.compare.registry import Entry
+from gpflow_bsvm.compare.splits import folds
 from gpflow_bsvm.datasets import DataError
 from gpflow_bsvm.metrics import METRICS
 

@@ -4,6 +4,7 @@ import gpflow
 import numpy as np
 import pytest
 from conftest import make_data, state
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.class_weight import compute_class_weight
 
 import gpflow_bsvm as gb
@@ -50,6 +51,16 @@ def test_a_survey_finds_what_all_rows_say(data):
     rows = np.column_stack([*found.sample[:2], found.sample[2]])
     expected = np.column_stack([X, Y, weight])
     np.testing.assert_array_equal(rows[np.lexsort(rows.T)], expected[np.lexsort(expected.T)])
+
+
+def test_the_scaler_is_that_of_all_rows(data):
+    X, Y = data
+    X = np.column_stack([X, 100 + X[:, 0], np.full(N, 7.0)])  # the last is constant
+    weight = np.where(np.arange(N) < 80, 0.0, np.linspace(0.5, 1.5, N))  # two chunks without weight
+    found, expected = look((X, Y), weight).scaler, StandardScaler().fit(X, sample_weight=weight)
+    for name in ("mean_", "var_", "scale_", "n_samples_seen_"):
+        both = (getattr(one, name) for one in (found, expected))
+        np.testing.assert_allclose(*both, rtol=1e-12, atol=1e-24)
 
 
 @pytest.mark.slow

@@ -11,15 +11,13 @@ from sklearn.datasets import load_iris
 from gpflow_bsvm.compare import (
     BASELINES,
     Comparison,
-    Entry,
     KernelSettings,
     Settings,
-    Skipped,
     baselines,
-    class_labels,
-    folds,
     make_baseline,
 )
+from gpflow_bsvm.compare.registry import Entry, Skipped
+from gpflow_bsvm.compare.splits import class_labels, folds
 from gpflow_bsvm.datasets import DataError, Dataset
 
 KERNEL = KernelSettings(lengthscale=1.0, variance=4.0)

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parent.parent
 FITS = """
 import os, signal, time
 import numpy as np
-from gpflow_bsvm.compare import Skipped
+from gpflow_bsvm.compare.registry import Skipped
 from types import SimpleNamespace
 
 ERROR = 0.25

@@ -26,7 +26,8 @@ from store import Kept
 from threadpoolctl import threadpool_limits
 
 from gpflow_bsvm import BSVMClassifier
-from gpflow_bsvm.compare import Fold, KernelSettings, folds, make_baseline
+from gpflow_bsvm.compare import KernelSettings, make_baseline
+from gpflow_bsvm.compare.splits import Fold, folds
 
 from ._common import numbered
 from .quality import BINARY, MULTICLASS, fitted_svcs

@@ -6,7 +6,7 @@ pass. Beside "SVI, augmented", the paper's, the same with our exact bound, `fit`
 and `BSVMClassifier(num_inducing=64)`, which learns everything. The paper reports an AUC of .84 and
 a Brier score of .22. Seconds are from a file on disk to a fitted model.
 
-Without SUSY.csv or SUSY.csv.gz in the data directory there are no rows (see `gpflow_bsvm.susy`).
+Without SUSY.csv or SUSY.csv.gz in the data directory there are no rows (see `_susy.py`).
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ import gpflow_bsvm as gb
 from gpflow_bsvm import metrics
 from gpflow_bsvm.data import Part, Reader
 from gpflow_bsvm.datasets import DataError
-from gpflow_bsvm.susy import HELD_OUT, NUM_ROWS, susy
 
 from ._common import paper_kernel
+from ._susy import HELD_OUT, NUM_ROWS, susy
 
 NUM_POINTS, BATCH, BLOCK = 64, 100, 2**16
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gpflow_bsvm.compare import Fold
+from gpflow_bsvm.compare.splits import Fold
 from gpflow_bsvm.inference import CAVI, SVI, VEM, Adaptive, Gibbs
 from gpflow_bsvm.models import BSVM
 

@@ -18,7 +18,8 @@ import tensorflow as tf
 tf.function = functools.partial(tf.function, autograph=False)
 
 from gpflow_bsvm import metrics  # noqa: E402
-from gpflow_bsvm.compare import Fold, KernelSettings, make_baseline, training  # noqa: E402
+from gpflow_bsvm.compare import KernelSettings, make_baseline, training  # noqa: E402
+from gpflow_bsvm.compare.splits import Fold  # noqa: E402
 
 SCORES = ("error", "nll", "brier", "ece")
 #: So many rows are fitted first, untimed, where TensorFlow would trace in the timed fit.

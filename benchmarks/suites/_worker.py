@@ -15,7 +15,8 @@ from typing import Any
 
 import rows_on_disk
 
-from gpflow_bsvm.compare import Skipped, provenance
+from gpflow_bsvm.compare.machine import provenance
+from gpflow_bsvm.compare.registry import Skipped
 
 from ._contract import FAILED, SKIPPED, Fit
 

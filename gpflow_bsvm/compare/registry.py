@@ -1,15 +1,14 @@
 """The models that are compared, by name. TensorFlow is imported where one is made, not here.
 
-To add one, write a `gpflow_bsvm.compare.baselines.Baseline` and enter it in `BASELINES`.
+To add one, write a `gpflow_bsvm.compare.baselines.Baseline` and enter it in `BASELINES`, with what
+makes it.
 """
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .baselines import Baseline
@@ -42,13 +41,13 @@ class KernelSettings:
 class Entry:
     """
     :ivar description: one line, for the help.
-    :ivar factory: of a model for so many classes.
+    :ivar factory: of a model for so many classes; None: that of this name in `factories`.
     :ivar only: `TWO` or `MORE`, the number of classes that it takes; None: any.
     :ivar default: where it takes part without being named: kernels are `LEARNT`, or one is `FIXED`.
     """
 
     description: str
-    factory: Callable[[int], Baseline]
+    factory: Callable[[int], Baseline] | None = None
     only: str | None = None
     default: tuple[str, ...] = FIXED
 
@@ -57,63 +56,21 @@ class Entry:
         return self.only in (None, TWO if num_classes == 2 else MORE)
 
 
-def _from(module: str, make: Callable[[Any, int], Baseline]) -> Callable[[int], Baseline]:
-    """:return: a factory that imports the module when it is called."""
-    return lambda C: make(importlib.import_module(f".{module}", __package__), C)
-
-
-_scikit = partial(_from, "baselines")
-_gp = partial(_from, "gp_baselines")
-
-#: Name on the command line and in tables -> what it is and how to make it. C: number of classes.
+#: Name on the command line and in tables -> what it is. C: number of classes.
 BASELINES = {
-    "BSVMClassifier": Entry(
-        "as it is: learns kernel and penalty, calibrates",
-        _scikit(lambda module, C: module.Estimator(module.classifier)),
-        default=LEARNT,
-    ),
-    "bsvm": Entry(
-        "Bayesian SVM, exact bound; Crammer and Singer's loss for C > 2",
-        _gp(lambda module, C: module.hinge(C, "exact")),
-    ),
-    "bsvm-augmented": Entry(
-        "the same with the binary papers' bound and coordinate ascent",
-        _gp(lambda module, C: module.hinge(C, "augmented")),
-    ),
-    "one-vs-rest": Entry(
-        "a binary Bayesian SVM per class, normalised (C > 2)",
-        _gp(lambda module, C: module.BSVMBaseline(module.likelihoods.OneVsRest(C))),
-        MORE,
-    ),
-    "probit-engine": Entry(
-        "probit likelihood in the same engine as bsvm (C = 2)",
-        _gp(lambda module, C: module.BSVMBaseline(module.likelihoods.Probit())),
-        TWO,
-    ),
+    "BSVMClassifier": Entry("as it is: learns kernel and penalty, calibrates", default=LEARNT),
+    "bsvm": Entry("Bayesian SVM, exact bound; Crammer and Singer's loss for C > 2"),
+    "bsvm-augmented": Entry("the same with the binary papers' bound and coordinate ascent"),
+    "one-vs-rest": Entry("a binary Bayesian SVM per class, normalised (C > 2)", only=MORE),
+    "probit-engine": Entry("probit likelihood in the same engine as bsvm (C = 2)", only=TWO),
     "svgp": Entry(
-        "GPflow's SVGP, natural gradients; Bernoulli, Softmax for C > 2",
-        _gp(lambda module, C: module.svgp(C)),
-        default=LEARNT + FIXED,
+        "GPflow's SVGP, natural gradients; Bernoulli, Softmax for C > 2", default=LEARNT + FIXED
     ),
-    "svgp-probit": Entry(
-        "the same without Bernoulli's floor on p (C = 2)",
-        _gp(lambda module, C: module.SVGPBaseline(module.likelihoods.Probit())),
-        TWO,
-    ),
-    "svgp-robustmax": Entry(
-        "the same with RobustMax, GPflow's MultiClass (C > 2)",
-        _gp(lambda module, C: module.robustmax(C)),
-        MORE,
-    ),
-    "svc": Entry(
-        "scikit-learn's SVC by grid search, Platt-scaled",
-        _scikit(lambda module, C: module.Estimator(module.svc, module.svc_grid)),
-        default=LEARNT + FIXED,
-    ),
+    "svgp-probit": Entry("the same without Bernoulli's floor on p (C = 2)", only=TWO),
+    "svgp-robustmax": Entry("the same with RobustMax, GPflow's MultiClass (C > 2)", only=MORE),
+    "svc": Entry("scikit-learn's SVC by grid search, Platt-scaled", default=LEARNT + FIXED),
     "gpc": Entry(
-        "scikit-learn's GaussianProcessClassifier, at most 2000 rows; never by default",
-        _scikit(lambda module, C: module.Estimator(module.gpc)),
-        default=(),
+        "scikit-learn's GaussianProcessClassifier, at most 2000 rows; never by default", default=()
     ),
 }
 
@@ -127,7 +84,11 @@ def make_baseline(name: str, num_classes: int) -> Baseline:
     entry = BASELINES[name]
     if not entry.suits(num_classes):
         raise Skipped(f"for {entry.only} only")
-    return entry.factory(num_classes)
+    if entry.factory is not None:
+        return entry.factory(num_classes)
+    from .factories import FACTORIES
+
+    return FACTORIES[name](num_classes)
 
 
 def default_baselines(num_classes: int, fixed_kernel: bool = False) -> list[str]:

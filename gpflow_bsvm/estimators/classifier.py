@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from ..checkpoints import Directory
-from ..data.sources import Source
+from ..data.sources import ArraySource, Source
 from ..data.sparse import merge_equal
 from ..engine.contracts import open_data
 from ..engine.shared_graph import one_fit
@@ -25,7 +25,7 @@ from .choice import chosen_model
 from .large import fit_large, open_later
 from .parameters import check_parameters
 from .predictions import Predictions
-from .prepared import in_memory, source_of
+from .prepared import CHUNK_ROWS, source_of
 from .specification import specify
 from .stages import Stages
 from .training import train
@@ -175,7 +175,7 @@ class BSVMClassifier(Predictions, ClassifierMixin, BaseEstimator):  # type: igno
         scaler = inputs.make_scaler(X, weight)
         self.scaler_ = scaler if self.standardize else None
         data = inputs.scale(self.scaler_, X), targets[:, None], weight
-        seed = stages.seed(self, in_memory(data))
+        seed = stages.seed(self, ArraySource(*data[:2], weight[:, None], CHUNK_ROWS))
         spec, begun = chosen_model(self, specify(self, len(self.classes_), seed), data, stages)
         self.loss_, self.penalty_ = spec.loss, spec.penalty
         self.model_, self.history_ = train(spec, data, begun, stages)

@@ -14,10 +14,9 @@ from ..data.batch import Batch
 from ..data.opening import open_source
 from ..data.prefetch import closed_at_end
 from ..data.readers import Reader
-from ..data.sources import ArraySource, Remote, Source
+from ..data.sources import Remote, Source
 from ..doors import has_door, read_through
 from .inputs import number, refuse_beside_source
-from .specification import Data
 from .survey import Rows
 
 CHUNK_ROWS = 2**14
@@ -50,7 +49,7 @@ class Prepared(Source):
         :param values: [C], labels as the source has them, sorted; None: no label is looked at.
         :param weights: [C], of rows of these.
         """
-        self.source, self._how = source, (scaler, values, weights)
+        self.source, self._prepare = source, partial(_prepared, scaler, values, weights)
         self.indexed, self.counted = source.indexed, source.counted
         self.row_bytes, self.ordered = source.row_bytes, source.ordered
 
@@ -70,7 +69,7 @@ class Prepared(Source):
 
     def scaled(self, factor: float) -> Prepared:
         """See `Source`."""
-        return Prepared(self.source.scaled(factor), *self._how)
+        return Prepared(self.source.scaled(factor), *self._prepare.args)
 
     def gather(self, index: AnyNDArray) -> tuple[Batch, AnyNDArray]:
         """See `Source`."""
@@ -90,10 +89,7 @@ class Prepared(Source):
     def remote(self) -> Remote | None:  # type: ignore[override]
         """See `Source`."""
         remote = self.source.remote
-        return None if remote is None else remote.seen(partial(_prepared, *self._how))
-
-    def _prepare(self, batch: Batch) -> Batch:
-        return _prepared(*self._how, batch)
+        return None if remote is None else remote.seen(self._prepare)
 
 
 def _prepared(
@@ -108,12 +104,6 @@ def _prepared(
     index = number(batch.Y.numpy(), values)
     weight = batch.weight if weights is None else batch.weight * weights[index]
     return Batch(X, tf.constant(index, batch.Y.dtype), weight)
-
-
-def in_memory(data: Data) -> Source:
-    """:return: a source of rows that are checked, scaled and numbered."""
-    X, Y, weight = data
-    return ArraySource(X, Y, weight[:, None], CHUNK_ROWS)
 
 
 def open_rows(data: Any, rows: Rows) -> Source:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import operator
 from collections import Counter
-from collections.abc import Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -18,7 +17,6 @@ from ..data.batch import Batch
 from ..data.checks import as_matrix, check_inputs
 from ..data.passes import sum_over
 from ..data.pieces import Origin
-from ..data.prefetch import closed_at_end
 from ..data.sampling import random_keys
 from ..data.sources import Source
 from ..files.labels import MOST_CLASSES, check_are_classes
@@ -55,30 +53,56 @@ class Rows(NamedTuple):
         """Nothing: `survey` looks at all of them."""
 
 
+class Moments(NamedTuple):
+    """Means and variances of the columns of weighted rows."""
+
+    weight: float
+    mean: AnyNDArray  #: [D]
+    var: AnyNDArray  #: [D]
+
+    @staticmethod
+    def of(X: AnyNDArray, weight: AnyNDArray) -> Moments:
+        """:return: the moments of X [n, D] with weights [n]; zeros where there are no rows."""
+        total = float(weight.sum())
+        if not total:
+            return Moments(0.0, np.zeros(X.shape[1]), np.zeros(X.shape[1]))
+        mean = weight @ X / total
+        return Moments(total, mean, weight @ (X - mean) ** 2 / total)
+
+    def merged(self, other: Moments) -> Moments:
+        """:return: the moments of both (Chan, Golub & LeVeque 1979)."""
+        total = self.weight + other.weight
+        part = other.weight / total if total else 0.0
+        step = other.mean - self.mean
+        var = (1 - part) * self.var + part * other.var + part * (1 - part) * step**2
+        return Moments(total, self.mean + part * step, var)
+
+
 class Survey(NamedTuple):
     """What one pass over all rows has found."""
 
     values: AnyNDArray  #: [C], labels as the source has them, sorted
     counts: AnyNDArray  #: [C]
-    scaler: StandardScaler
-    sample: tuple[AnyNDArray, AnyNDArray, AnyNDArray]  #: X, Y and weights of some rows
     weight: float  #: of all rows
+    mean: AnyNDArray  #: [D]
+    var: AnyNDArray  #: [D]
+    sample: tuple[AnyNDArray, AnyNDArray, AnyNDArray]  #: X, Y and weights of some rows
 
     @property
     def num_rows(self) -> int:
         """:return: N."""
         return int(self.counts.sum())
 
-    def content(self) -> dict[str, Any]:
-        """:return: all of it as numbers and arrays."""
-        return {**self._asdict(), "scaler": dict(vars(self.scaler))}
-
-    @staticmethod
-    def of(content: dict[str, Any]) -> Survey:
-        """:return: what `content` was made of."""
+    @property
+    def scaler(self) -> StandardScaler:
+        """:return: as fitted to all rows."""
         scaler = StandardScaler()
-        vars(scaler).update(content["scaler"])
-        return Survey(**{**content, "scaler": scaler})
+        scaler.n_features_in_, scaler.n_samples_seen_ = len(self.mean), np.float64(self.weight)
+        scaler.mean_, scaler.var_ = self.mean, self.var
+        rounding = self.weight * np.finfo(float).eps  # constant columns: scikit-learn's rule
+        constant = self.var <= rounding * self.var + (rounding * self.mean) ** 2
+        scaler.scale_ = np.where(constant, 1.0, np.sqrt(self.var))
+        return scaler
 
 
 def survey(source: Source, seed: int, progress: bool | None = False) -> Survey:
@@ -90,33 +114,22 @@ def survey(source: Source, seed: int, progress: bool | None = False) -> Survey:
         are no classes.
     """
     with progress_bar(source.known_rows, "survey", progress, "row") as bar:
-        seen: _Seen = sum_over(_Watched(source, bar), partial(_Seen, seed), add=operator.add)
+
+        def look(batch: Batch) -> _Seen:
+            bar.update(len(batch.Y))
+            return _Seen(seed, batch)
+
+        elsewhere = source.remote is not None  # a bar counts what is read here
+        seen: _Seen = sum_over(
+            source, partial(_Seen, seed) if elsewhere else look, add=operator.add
+        )
     values = np.sort(np.array(list(seen.counts)))
     check_classes(np.searchsorted(values, list(seen.weighed)), values)
     sample = seen.kept[np.argsort(seen.kept[:, 0])]
     columns = np.ascontiguousarray(sample[:, 3:]), sample[:, 1:2], sample[:, 2]
     counts = np.array([seen.counts[value] for value in values])
     check_are_classes(values, int(counts.sum()), "the column of labels")
-    return Survey(values, counts, seen.scaler, columns, seen.weight)
-
-
-class _Watched(Source):
-    """A source whose chunks a progress bar counts, where they are read here."""
-
-    def __init__(self, source: Source, bar: Any) -> None:
-        self._source, self._bar, self.remote = source, bar, source.remote
-
-    @property
-    def num_rows(self) -> int:  # type: ignore[override]
-        """:return: N."""
-        return self._source.num_rows
-
-    def chunks(self) -> Iterator[Batch]:
-        """See `Source`."""
-        with closed_at_end(self._source.chunks()) as batches:
-            for batch in batches:
-                yield batch
-                self._bar.update(len(batch.Y))
+    return Survey(values, counts, *seen.moments, columns)
 
 
 class _Seen:
@@ -125,12 +138,10 @@ class _Seen:
     def __init__(self, seed: int, batch: Batch) -> None:
         X, Y, weights = (np.asarray(column) for column in batch)
         y, weight, keys = Y[:, 0], weights[:, 0], random_keys(batch, seed)
-        self.weight, self.scaler = float(weight.sum()), StandardScaler()
         self.counts = Counter(dict(zip(*np.unique(y, return_counts=True))))
         rows = np.column_stack([keys, y, weight, X])[weight > 0]
         self.weighed = set(rows[:, 1])  #: labels of rows that count
-        if len(rows):
-            self.scaler.partial_fit(rows[:, 3:], sample_weight=rows[:, 2])
+        self.moments = Moments.of(rows[:, 3:], rows[:, 2])
         self.kept = _smallest(rows)  #: some of them
         self._check()
 
@@ -142,18 +153,10 @@ class _Seen:
             )
 
     def __add__(self, other: _Seen) -> _Seen:
-        if not other.weighed or not self.weighed:
-            both = copy.copy(self if self.weighed else other)
-        else:
-            both = copy.copy(self)
-            both.kept = _smallest(np.concatenate([self.kept, other.kept]))
-            both.scaler = copy.deepcopy(self.scaler)
-            # Two rows with the mean and the deviations of all that the other has seen.
-            mean, deviation = other.scaler.mean_, np.sqrt(other.scaler.var_)
-            half = np.full(2, np.mean(other.scaler.n_samples_seen_) / 2)
-            both.scaler.partial_fit([mean - deviation, mean + deviation], sample_weight=half)
-        both.weight, both.counts = self.weight + other.weight, self.counts + other.counts
-        both.weighed = self.weighed | other.weighed
+        both = copy.copy(self)
+        both.counts, both.weighed = self.counts + other.counts, self.weighed | other.weighed
+        both.moments = self.moments.merged(other.moments)
+        both.kept = _smallest(np.concatenate([self.kept, other.kept]))
         both._check()
         return both
 

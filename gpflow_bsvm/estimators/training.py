@@ -82,13 +82,24 @@ def learn(spec: Specification, model: BSVM, data: Data) -> History:
 
 
 def _finish(spec: Specification, model: BSVM, data: Data, stages: Stages) -> History:
-    """Fit q at the present kernel, and the link."""
     X, Y, weight = data
-    run = fit if spec.inference is None else spec.inference.run
     kept = stages.fit(f"q of {model.num_features[1]} points")
-    history: History = run(model, (X, Y), sample_weight=weight, progress=spec.progress, **kept)
+    return fit_q(spec, model, (X, Y), weight, **kept)
+
+
+def fit_q(
+    spec: Specification, model: BSVM, data: Any, weight: AnyNDArray | None = None, **kept: Any
+) -> History:
+    """
+    Fit q at the present kernel, and the link.
+
+    :param data: (X, Y), or a source of rows with weights of their own.
+    :param kept: where the fit has checkpoints.
+    """
+    run = fit if spec.inference is None else spec.inference.run
+    history: History = run(model, data, sample_weight=weight, progress=spec.progress, **kept)
     if spec.calibrates:
-        calibrate(model, (X, Y), sample_weight=weight)
+        calibrate(model, data, sample_weight=weight)
     return history
 
 

@@ -2,17 +2,9 @@
 
 from .boundary import decision_boundary
 from .figures import figure
-from .models import (
-    bound_trace,
-    calibration_before_after,
-    hyperparameter_trace,
-    relevance,
-    relevance_bars,
-)
-from .rejection import accuracy_against_coverage
+from .models import bound_trace, hyperparameter_trace, relevance
 from .scores import (
-    MOST_NUMBERS,
-    RELIABILITY_BINS,
+    accuracy_against_coverage,
     attack_curve,
     confusion_matrix,
     elbo_trace,
@@ -21,12 +13,9 @@ from .scores import (
 )
 
 __all__ = [
-    "MOST_NUMBERS",
-    "RELIABILITY_BINS",
     "accuracy_against_coverage",
     "attack_curve",
     "bound_trace",
-    "calibration_before_after",
     "confusion_matrix",
     "decision_boundary",
     "elbo_trace",
@@ -34,6 +23,5 @@ __all__ = [
     "figure",
     "hyperparameter_trace",
     "relevance",
-    "relevance_bars",
     "reliability_diagram",
 ]

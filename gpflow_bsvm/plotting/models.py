@@ -1,24 +1,16 @@
-"""What a fit did, what its kernel looks at, and whether its probabilities can be trusted."""
+"""What a fit did, and what its kernel looks at."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import gpflow
 import numpy as np
 from gpflow.base import AnyNDArray
-from gpflow.kernels import Kernel, SharedIndependent, Static, Sum
+from gpflow.kernels import Kernel, SharedIndependent, Static
 
-from ..checks import check_whole
-from ..engine.contracts import Model, check_model
 from ..inference.history import History
-from ..likelihoods.hooks import Hook, check_hooks
-from ..likelihoods.labels import check_one_label, is_binary, with_both_classes
-from ..metrics import nll
-from ..prediction.calibration import leave_one_out
 from .figures import LINE
-from .scores import reliability_diagram
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -119,8 +111,7 @@ def relevance(kernel: Kernel, num_features: int | None = None) -> AnyNDArray:
         shown = ", ".join(type(part).__name__ for part in parts)
         raise ValueError(
             f"relevance needs one kernel with a lengthscale for each feature (ARD), got [{shown}]; "
-            "use gpflow_bsvm.priors.ard_kernel, or one part of a sum or product. Of a Sum without "
-            "ARD, relevance_bars draws the variance of each kernel, if every one has a variance"
+            "use gpflow_bsvm.priors.ard_kernel, or one part of a sum or product"
         )
     sensitivity = 1 / np.asarray(parts[0].lengthscales)
     columns = _columns(parts[0].active_dims, len(sensitivity), num_features)
@@ -147,81 +138,3 @@ def _columns(active_dims: Any, count: int, num_features: int | None) -> AnyNDArr
             f"{count} lengthscales of active_dims={active_dims} do not fit {num_features} features"
         )
     return columns
-
-
-def relevance_bars(
-    ax: Axes, kernel: Kernel, feature_names: Sequence[str] | None = None, most: int = 30
-) -> Axes:
-    """
-    What a kernel looks at, from the largest to the smallest: the `relevance` of each feature; of a
-    Sum of kernels without ARD (multiple kernel learning) the variance of each kernel.
-
-    :param feature_names: of all D features, or of the kernels of such a Sum; None: their numbers,
-        or the kernels' names.
-    :param most: bars to draw; the title says how many features are left out.
-    :raise ValueError: for a kernel that has neither, or another number of names.
-    """
-    values, names, what = _weights(kernel, feature_names)
-    if len(names) != len(values):
-        raise ValueError(f"expected {len(values)} feature_names, got {len(names)}")
-    check_whole(1, most=most)
-    order = np.argsort(-values, kind="stable")[:most]
-    left = len(values) - len(order)
-    ax.barh(np.arange(len(order)), values[order], alpha=LINE["alpha"])
-    ax.set_yticks(np.arange(len(order)), [str(names[n]) for n in order], fontsize="small")
-    ax.set(ylim=(len(order) - 0.5, -0.5), xlim=(0, None), xlabel=what)
-    ax.set_title("Relevance" + (f" ({left} smaller ones left out)" if left else ""))
-    return ax
-
-
-def _weights(kernel: Any, names: Sequence[str] | None) -> tuple[AnyNDArray, Sequence[Any], str]:
-    """:return: values, their names, and what they are."""
-    kernel = kernel.kernel if isinstance(kernel, SharedIndependent) else kernel
-    ard = any(np.size(getattr(part, "lengthscales", 0)) > 1 for part in _parts(kernel))
-    terms = kernel.kernels if isinstance(kernel, Sum) and not ard else []
-    variances = [np.asarray(term.variance) for term in terms if hasattr(term, "variance")]
-    if terms and len(variances) == len(terms) and all(v.size == 1 for v in variances):
-        shown = [_described(term) for term in terms] if names is None else names
-        return np.array([v.item() for v in variances]), shown, "variance"
-    values = relevance(kernel, None if names is None else len(names))
-    shown = [f"x{n}" for n in range(1, len(values) + 1)] if names is None else list(names)
-    return values, shown, "1 / lengthscale, of the largest"
-
-
-def _described(kernel: Any) -> str:
-    """:return: its name, and the columns that it looks at if these are not all."""
-    if isinstance(kernel.active_dims, slice):
-        return str(kernel.name)
-    columns = [f"x{n + 1}" for n in kernel.active_dims]
-    return f"{kernel.name}({', '.join(columns[:3] + ['...'] * (len(columns) > 3))})"
-
-
-# --- what calibration does -----------------------------------------------------------------------
-
-
-def calibration_before_after(ax: Axes, model: Model, data: tuple[Any, Any]) -> Axes:
-    """
-    Reliability of the leave-one-out probabilities of the training data (`gpflow_bsvm.prediction`)
-    by the likelihood's `neutral_link` ("before"), and by the model's present one ("after"), with
-    their negative log-likelihoods. The model stays as it is.
-
-    :param model: fitted to `data`, without weights, and calibrated.
-    :param data: X [N, D] and Y [N, P].
-    :raise ValueError: for a likelihood without such a link, or bad data.
-    """
-    check_model(model)
-    check_hooks(model.likelihood, [Hook.LINK])
-    check_one_label(model.likelihood, model.num_features[0])
-    neutral = gpflow.utilities.deepcopy(model.likelihood)
-    for name, parameter in neutral.link_parameters.items():
-        parameter.assign(neutral.neutral_link[name])
-    f = leave_one_out(model, data)
-    y = np.asarray(data[1])[:, 0]
-    binary = is_binary(model.likelihood, model.num_features[0])
-    y = (y > 0).astype(int) if binary else y.astype(int)
-    for label, likelihood in {"before": neutral, "after": model.likelihood}.items():
-        P = with_both_classes(np.asarray(likelihood.predict_mean_and_var(data[0], *f)[0]))
-        reliability_diagram(ax, y, P, label=f"{label}, NLL {nll(y, P):.3f}")
-    ax.set_title("Reliability, leave-one-out")
-    ax.legend(frameon=False, fontsize="small", loc="upper left")
-    return ax

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from gpflow.base import AnyNDArray
-from sklearn import metrics
+from sklearn.metrics import confusion_matrix as confusion
 
-from ..metrics import check_probabilities
+from .. import metrics
 from .figures import LINE
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def reliability_diagram(
     :param style: of the line, such as `label`.
     :raise ValueError: as `gpflow_bsvm.metrics.evaluate`.
     """
-    y, P = check_probabilities(y, p)
+    y, P = metrics.check_probabilities(y, p)
     p, names = P[:, 1], ("predicted p(y = 1)", "observed frequency of y = 1")
     if P.shape[1] > 2:
         y, p, names = P.argmax(axis=1) == y, P.max(axis=1), ("confidence, max p", "accuracy")
@@ -64,11 +64,11 @@ def confusion_matrix(ax: Axes, y: AnyNDArray, P: AnyNDArray, labels: AnyNDArray)
     :param y: [N] in 0..C-1; P: [N, C]; labels: [C], their names, of which 12 letters are shown.
     :raise ValueError: as `gpflow_bsvm.metrics.evaluate`, or for another number of labels.
     """
-    y, P = check_probabilities(y, P)
+    y, P = metrics.check_probabilities(y, P)
     C = P.shape[1]
     if len(labels) != C:
         raise ValueError(f"expected {C} labels, one for each column of P, got {len(labels)}")
-    rates = metrics.confusion_matrix(y, P.argmax(axis=1), labels=np.arange(C), normalize="true")
+    rates = confusion(y, P.argmax(axis=1), labels=np.arange(C), normalize="true")
     ax.imshow(np.sqrt(rates), cmap="Blues", vmin=0, vmax=1)  # by the root 1 % can be seen
     ticks = np.arange(0, C, 1 + C // 30)  # so many names have room
     names = [_short(str(labels[tick])) for tick in ticks]
@@ -86,6 +86,24 @@ def confusion_matrix(ax: Axes, y: AnyNDArray, P: AnyNDArray, labels: AnyNDArray)
 
 def _short(name: str) -> str:
     return name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"
+
+
+def accuracy_against_coverage(
+    ax: Axes, y: AnyNDArray, p: AnyNDArray, doubt: Any = None, **style: Any
+) -> Axes:
+    """
+    Accuracy on the rows that are answered against their share: what is worth knowing of doubt falls
+    from left to right. The right end is the accuracy on all rows.
+
+    Arguments and errors as in `gpflow_bsvm.metrics.accuracy_against_coverage`.
+
+    :param style: of the line, such as `label`.
+    """
+    found = metrics.accuracy_against_coverage(y, p, doubt)
+    ax.plot(found.coverage, found.accuracy, **LINE | {"marker": None} | style)
+    ax.set(xlim=(0, 1.02), xlabel="coverage, share of rows that are answered")
+    ax.set(ylabel="accuracy on these", title="Reject option")
+    return ax
 
 
 def attack_curve(

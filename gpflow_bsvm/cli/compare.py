@@ -1,7 +1,4 @@
-"""The command line: `gpflow-bsvm compare`, and `train` and `predict` of `commands`.
-
-TensorFlow is imported only after the arguments were read, so that help and errors are instant.
-"""
+"""`gpflow-bsvm compare`: classifiers on the same folds of some data sets."""
 
 from __future__ import annotations
 
@@ -9,18 +6,16 @@ import argparse
 import dataclasses
 import shlex
 import sys
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import commands
-from .compare import BASELINES, default_baselines
-from .tables import CSV, PARQUET, DataError, columns, target_among
-from .terminal import PROGRAM, Parser, fail, integer, positive, quiet_import
-from .version import __version__
+from ..compare.registry import BASELINES, default_baselines
+from ..tables import CSV, PARQUET, columns, target_among
+from .files import check_output
+from .terminal import PROGRAM, fail, integer, positive, quiet_import
 
 if TYPE_CHECKING:
-    from .compare import Comparison, Settings
+    from ..compare import Comparison
 
 DEFAULT_DATA = ("breast-cancer", "banana-like", "iris")
 
@@ -42,26 +37,9 @@ svgp, with M too, by natural gradients and Adam in turn; svc by a grid.
 """
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """
-    :param argv: arguments, without the name of the program; None: those of the process.
-    :return: 0; 1 if every model failed; 2 for bad input; 130 after an interrupt.
-    """
-    args = _parser().parse_args(argv)
-    try:
-        return int(args.run(args))
-    except KeyboardInterrupt:
-        kept = args.output.with_name(f"{args.output.name}.partial")
-        again = "; the same command goes on from there" if kept.is_dir() else ""
-        print(f"{PROGRAM}: interrupted{again}", file=sys.stderr)
-        return 130
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = Parser(prog=PROGRAM, description="Bayesian support vector machines for GPflow.")
-    parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
-    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    compare = subparsers.add_parser(
+def add_to(subparsers: Any) -> None:
+    """Add the command to a parser."""
+    parser = subparsers.add_parser(
         "compare",
         help="cross-validate Bayesian SVMs, SVGP and SVC on the same folds",
         description="Cross-validate classifiers: same folds, same scaling, same number of inducing "
@@ -70,13 +48,8 @@ def _parser() -> argparse.ArgumentParser:
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    _add_arguments(compare.add_argument)
-    compare.set_defaults(run=_compare)
-    commands.add_to(subparsers)
-    return parser
-
-
-def _add_arguments(add: Callable[..., Any]) -> None:
+    parser.set_defaults(run=_compare)
+    add = parser.add_argument
     add(
         "data",
         nargs="*",
@@ -124,20 +97,14 @@ def _models(text: str) -> list[str]:
 
 
 def _compare(args: argparse.Namespace) -> int:
-    try:
-        _look_at_files(args)
-    except (DataError, ImportError, OSError) as error:
-        return fail(2, error)
+    _look_at_files(args)
     with quiet_import():
-        from .compare import report
-    try:
-        report.prepare_output(args.output)
-        if args.report:
-            commands.check_output(args.report, [name for name in args.data if Path(name).is_file()])
-            report.prepare_output(args.report.parent)
-        comparisons = _prepare(args)
-    except (DataError, ImportError) as error:
-        return fail(2, error)
+        from ..compare import report
+    report.prepare_output(args.output)
+    if args.report:
+        check_output(args.report, [name for name in args.data if Path(name).is_file()])
+        report.prepare_output(args.report.parent)
+    comparisons = _prepare(args)
     try:
         return _run(args, comparisons)
     except OSError as error:
@@ -155,26 +122,21 @@ def _look_at_files(args: argparse.Namespace) -> None:
     for name in files:
         target_among(name, columns(name), args.target)
     for name in ("results.csv", "results.json") if args.output.is_dir() else ():
-        commands.check_output(args.output / name, files)
+        check_output(args.output / name, files)
 
 
 def _prepare(args: argparse.Namespace) -> list[Comparison]:
     """Everything that can be wrong with the input comes to light here, before any training."""
-    from .compare import Comparison, Settings
-    from .datasets import load
-    from .optional import require
+    from ..compare import Comparison, Settings
+    from ..datasets import load
+    from ..optional import require
 
     for module in ["pandas"] if args.no_plots else ["pandas", "matplotlib"]:
         require(module)
     folds, num_inducing = FIXED_KERNEL_DEFAULTS if args.fixed_kernel else DEFAULTS
-    settings = Settings(
-        folds=args.folds or folds,
-        num_inducing=args.num_inducing or num_inducing,
-        lengthscale=args.lengthscale,
-        variance=args.variance,
-        fixed_kernel=args.fixed_kernel,
-        seed=args.seed,
-    )
+    args.folds, args.num_inducing = args.folds or folds, args.num_inducing or num_inducing
+    names = [field.name for field in dataclasses.fields(Settings)]
+    settings = Settings(**{name: getattr(args, name) for name in names})
     datasets = [load(name, args.target) for name in args.data]
     names = [dataset.name for dataset in datasets]
     for number, name in enumerate(names):
@@ -214,38 +176,30 @@ def _write_page(args: argparse.Namespace, comparisons: list[Comparison]) -> int:
     if not args.report or not any(comparison.fold_scores for comparison in comparisons):
         return 0
     try:
-        from .compare.page import write_page
+        from ..compare.page import write_page
 
-        command = _command(args, comparisons[0].settings)
-        write_page(comparisons, args.report, command=command, pictures=not args.no_plots)
+        write_page(comparisons, args.report, command=_command(args), pictures=not args.no_plots)
     except Exception as error:  # whatever it is: the results are there already
         reason = f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
         return fail(1, f"results are in {args.output}, but no report {args.report}: {reason}")
     return 0
 
 
-def _command(args: argparse.Namespace, settings: Settings) -> str:
+def _command(args: argparse.Namespace) -> str:
     """:return: the command with what was left to defaults written out."""
-    given = {
-        "--target": args.target,
-        "--folds": settings.folds,
-        "--num-inducing": settings.num_inducing,
-        "--models": args.models and ",".join(args.models),
-        "--lengthscale": args.lengthscale,
-        "--variance": args.variance,
-        "--seed": args.seed,
-        "--output": args.output,
-        "--report": args.report,
-    }
-    flags = ["--with-gpc"] * args.with_gpc + ["--fixed-kernel"] * args.fixed_kernel
-    words = [PROGRAM, "compare", *args.data, *flags, *["--no-plots"] * args.no_plots]
-    words += [str(word) for one in given.items() if one[1] is not None for word in one]
+    words = [PROGRAM, "compare", *args.data]
+    for name, value in vars(args).items():
+        if value is None or value is False or name in ("command", "run", "data", "no_progress"):
+            continue
+        words.append("--" + name.replace("_", "-"))
+        if value is not True:
+            words.append(",".join(value) if isinstance(value, list) else str(value))
     return shlex.join(words)
 
 
 def _report(args: argparse.Namespace, done: list[Comparison]) -> None:
     """Print the latest table and write all results so far."""
-    from .compare import report
+    from ..compare import report
 
     if done[-1].fold_scores:
         _print("\n" + report.table(done[-1]))
@@ -260,7 +214,3 @@ def _print(text: str) -> None:
     except UnicodeEncodeError:
         text = text.replace("±", "+-")
     print(text, flush=True)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

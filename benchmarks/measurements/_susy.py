@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from .data.readers import Part
-from .datasets import DATA_VARIABLE, data_directory
-from .files.csv_files import CSVFiles
-from .tables import DataError
+from gpflow_bsvm.data import Part
+from gpflow_bsvm.datasets import DATA_VARIABLE, DataError, data_directory
+from gpflow_bsvm.files import CSVFiles
 
 #: Rows at the end of the file that are held out, as its authors do.
 HELD_OUT = 500_000
@@ -36,12 +35,7 @@ def susy(
     train with an RBF kernel of theta = 5 (a lengthscale of theta / sqrt(2) in GPflow's terms), 64
     inducing points and minibatches of 100, `SVI(batch_size=100)`, and report an AUC of .84 and a
     Brier score of .22; they speak of 17 features, and of no split. Baldi et al. hold the last
-    500 000 rows out, as is done here::
-
-        from gpflow_bsvm.susy import susy
-
-        train, test = susy()
-        classifier = gpflow_bsvm.BSVMClassifier(num_inducing=64).fit(train)
+    500 000 rows out, as is done here.
 
     :param path: of the file as UCI has it, also compressed: no header, the label first. None:
         SUSY.csv or SUSY.csv.gz in the data directory, see `gpflow_bsvm.datasets`.

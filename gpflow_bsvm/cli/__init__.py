@@ -1,0 +1,49 @@
+"""The command line: `gpflow-bsvm compare`, `gpflow-bsvm train` and `gpflow-bsvm predict`.
+
+TensorFlow is imported only after the arguments were read, so that help and errors are instant.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from ..version import __version__
+from . import compare, predict, train
+from .terminal import PROGRAM, Parser, fail
+
+__all__ = ["main"]
+
+#: What an error of Python's says, and how it is done here.
+_IN_SHELL = {
+    "leave it out by features=[...]": "leave it out by --features",
+    "by features, target and weight": "by --features, --target and --weight",
+    "; is target the right column?": "; is --target the right column?",
+    "Give another directory, or delete this one to start anew": "Give another --output, or delete "
+    "that directory to start anew",
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """
+    :param argv: arguments, without the name of the program; None: those of the process.
+    :return: 0; 1 if every model failed; 2 for bad input; 130 after an interrupt.
+    """
+    parser = Parser(prog=PROGRAM, description="Bayesian support vector machines for GPflow.")
+    parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
+    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for command in (compare, train, predict):
+        command.add_to(subparsers)
+    args = parser.parse_args(argv)
+    try:
+        return int(args.run(args))
+    except (ValueError, ImportError, OSError) as error:
+        message = str(error)
+        for python, shell in _IN_SHELL.items():
+            message = message.replace(python, shell)
+        return fail(2, message)
+    except KeyboardInterrupt:
+        kept = args.output.with_name(f"{args.output.name}.partial")
+        again = "; the same command goes on from there" if kept.is_dir() else ""
+        print(f"{PROGRAM}: interrupted{again}", file=sys.stderr)
+        return 130

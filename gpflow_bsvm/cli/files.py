@@ -1,0 +1,81 @@
+"""The tables that `train` and `predict` read, which need not fit into memory."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ..tables import PARQUET, DataError, columns, endings_of, find, is_number, listed, word_of
+
+_FILES = (
+    "a Parquet or CSV file with a header (.parquet, .csv, .csv.gz; separated by commas, "
+    "semicolons, tabs or bars), or a directory of such"
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what says where a table is."""
+    parser.add_argument("data", metavar="DATA", help=_FILES)
+    names = "names of all columns of CSV files whose first line is a row"
+    parser.add_argument("--names", type=split, metavar="A,B", help=names)
+    parser.add_argument("--no-progress", action="store_true", help="no progress bar")
+
+
+def split(text: str) -> list[str]:
+    """:return: names of columns."""
+    return text.split(",")
+
+
+def find_table(args: argparse.Namespace) -> tuple[list[str], list[str]]:
+    """
+    :return: files, of the kind that the path's ending, or that of the files in it, says; and the
+        names of their columns.
+    :raise ValueError: for names of the columns of Parquet; and as `columns`.
+    """
+    endings = endings_of(args.data)
+    if args.names is not None and endings == PARQUET:
+        raise ValueError(f"--names is for CSV files, and {args.data} is Parquet: it has names")
+    paths = find(args.data, endings)
+    return paths, columns(paths[0]) if args.names is None else args.names
+
+
+def check_columns(path: str, names: Sequence[str], wanted: Sequence[str]) -> None:
+    """
+    :param names: of the columns of the file.
+    :raise ValueError: if some are not there.
+    """
+    missing = [one for one in wanted if one not in names and not word_of(one, names)]
+    if not missing:
+        return
+    lower = {name.lower() for name in names}
+    case = all(name.lower() in lower for name in missing)
+    has = "these names differ only in case" if case else f"it has {_quoted(names)}"
+    if sum(map(is_number, names)) > len(names) / 2:
+        has += ": is the first line a row? Then give the names of all columns by --names"
+    raise ValueError(f"file {path} lacks {_quoted(missing)}; {has}")
+
+
+def _quoted(names: Sequence[str]) -> str:
+    return listed([repr(name) for name in names])
+
+
+def reader(paths: list[str], args: argparse.Namespace, **how: Any) -> Any:
+    """:return: a reader of these files."""
+    from ..files import CSVFiles, ParquetFiles
+
+    if paths[0].endswith(PARQUET):
+        return ParquetFiles(paths, **how)
+    return CSVFiles(paths, names=args.names, **how)
+
+
+def check_output(output: Path, inputs: Sequence[Path | str]) -> None:
+    """:raise DataError: if there can be no such file, or it is one of those that are read."""
+    if not output.absolute().parent.is_dir():
+        raise DataError(f"there is no directory {output.absolute().parent}: make it first")
+    if output.is_dir():
+        raise DataError(f"{output} is a directory, and the name of a file is needed")
+    if output.exists() and any(os.path.samefile(output, one) for one in inputs):
+        raise DataError(f"{output} is read, and would be overwritten: give another --output")

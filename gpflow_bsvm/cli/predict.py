@@ -1,0 +1,104 @@
+"""`gpflow-bsvm predict`: probabilities of a table's rows, written part by part into a table that
+gets its name when it is whole."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+from pathlib import Path
+from typing import Any
+
+from ..atomic import whole_file
+from ..optional import require
+from .files import add_arguments, check_columns, check_output, find_table, reader
+from .terminal import quiet_import
+
+#: Rows that are read, predicted and written at a time.
+PART_ROWS = 100_000
+
+
+def add_to(subparsers: Any) -> None:
+    """Add the command to a parser."""
+    parser = subparsers.add_parser(
+        "predict",
+        help="probabilities and labels of the rows of a table",
+        description="Write a CSV with a column for the probability of each class, and the label.",
+    )
+    parser.set_defaults(run=_predict)
+    add = parser.add_argument
+    add("model", metavar="MODEL", type=Path, help="file that train has written")
+    add_arguments(parser)
+    out = "CSV file (default: %(default)s)"
+    add("--output", metavar="FILE", type=Path, default=Path("predictions.csv"), help=out)
+    add("--id", metavar="COL", help="column of DATA that the table of predictions begins with")
+
+
+def _predict(args: argparse.Namespace) -> int:
+    paths, names = find_table(args)
+    if not args.model.is_file():
+        raise ValueError(f"there is no file {args.model}, which train would have written")
+    check_output(args.output, [*paths, args.model])
+    if not args.output.name.endswith(".csv"):
+        raise ValueError(f"predictions are CSV: --output must end in .csv, got {args.output}")
+    check_columns(paths[0], names, [] if args.id is None else [args.id])
+    with quiet_import():
+        from .. import BSVMClassifier, load
+    classifier = load(args.model)
+    if not isinstance(classifier, BSVMClassifier):
+        raise ValueError(
+            f"{args.model} holds a {type(classifier).__name__}, no classifier: a file that train "
+            "has written is needed"
+        )
+    wanted = getattr(classifier, "feature_names_in_", None)
+    features = None if wanted is None else list(wanted)
+    check_columns(paths[0], names, features or [])
+    rows, progress = reader(paths, args, features=features), False if args.no_progress else None
+    number = _write(classifier, rows, args.output, progress, args.id)
+    print(f"{number} rows written to {args.output}")
+    return 0
+
+
+def _write(classifier: Any, rows: Any, output: Path, progress: bool | None, key: str | None) -> int:
+    """
+    Write a CSV with a column for the probability of each class, and the label.
+
+    :param rows: a reader of files.
+    :param progress: show a progress bar; None: on a terminal only.
+    :param key: name of a column that the table begins with, as it is in the files.
+    :return: number of rows.
+    """
+    from ..data.prefetch import closed_at_end
+    from ..data.streams import StreamSource
+    from ..estimators.survey import Rows
+    from ..inference.history import progress_bar
+
+    if key is not None and (key == "label" or key.startswith("p(")):
+        raise ValueError(
+            f"--id {key} is the name of a column of predictions: rename it in the table"
+        )
+    check = StreamSource(rows, Rows(labelled=False), PART_ROWS).checked
+    keys = iter(()) if key is None else rows.texts(key)
+    written = 0
+    with (
+        whole_file(output) as file,
+        progress_bar(rows.num_rows, "predict", progress, "row") as bar,
+        closed_at_end(rows.pieces(PART_ROWS)) as pieces,
+    ):
+        for piece in map(check, pieces):
+            table = _table(classifier, list(rows.features), piece.X)
+            if key is not None:
+                table.insert(0, key, list(itertools.islice(keys, len(table))))
+            text = table.to_csv(index=False, float_format="%.10g", header=written == 0)
+            file.write(text.encode())
+            written += len(table)
+            bar.update(len(table))
+    return written
+
+
+def _table(classifier: Any, features: list[str], X: Any) -> Any:
+    """:return: a data frame of predictions."""
+    pandas = require("pandas")
+    P = classifier.predict_proba(pandas.DataFrame(X, columns=features))
+    names = [str(label) for label in classifier.classes_]
+    table = pandas.DataFrame(P, columns=[f"p({name})" for name in names])
+    return table.assign(label=[names[best] for best in P.argmax(axis=1)])
