@@ -88,15 +88,6 @@ def check_classes(targets: AnyNDArray, classes: AnyNDArray) -> None:
         raise ValueError("BSVMClassifier needs rows of two classes, got one class only")
 
 
-def refuse_beside_source(y: Any, sample_weight: Any) -> None:
-    """:raise ValueError: for labels or weights that are not the source's own."""
-    if y is not None or sample_weight is not None:
-        raise ValueError(
-            "rows that are read piece by piece bring their labels and weights with them (files by "
-            "target=... and weight=...): leave out y and sample_weight"
-        )
-
-
 def check_names(rows: Any, expected: Any) -> None:
     """
     :param expected: names of the columns of the training data, or None.

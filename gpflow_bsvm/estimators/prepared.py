@@ -16,7 +16,7 @@ from ..data.prefetch import closed_at_end
 from ..data.readers import Reader
 from ..data.sources import Remote, Source
 from ..doors import has_door, read_through
-from .inputs import number, refuse_beside_source
+from .inputs import number
 from .survey import Rows
 
 CHUNK_ROWS = 2**14
@@ -31,7 +31,11 @@ def source_of(X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         return read_through(X, y, sample_weight)
     if not isinstance(X, (Reader, Source, tf.data.Dataset)):
         return None
-    refuse_beside_source(y, sample_weight)
+    if y is not None or sample_weight is not None:
+        raise ValueError(
+            "rows that are read piece by piece bring their labels and weights with them (files by "
+            "target=... and weight=...): leave out y and sample_weight"
+        )
     return X
 
 
