@@ -8,7 +8,7 @@ ARGS ?=
 
 help:
 	@echo "make compare      Bayesian SVM against SVGP and SVC (ARGS='heart german' for other data)"
-	@echo "make test         the tests, on all cores (ARGS='tests/test_cavi.py' for some)"
+	@echo "make test         the tests, on all cores (ARGS='tests/inference/test_cavi.py' for some)"
 	@echo "make slow         those that are slow by nature, notebooks among them"
 	@echo "make drills       slow ones for which .ci/run has no time: killed processes, leaks, draws"
 	@echo "make lint types   ruff and mypy"

@@ -8,7 +8,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import scipy.sparse
 import tensorflow as tf
-from conftest import make_data
+from helpers import make_data
 
 from gpflow_bsvm.data import Blocks
 from gpflow_bsvm.files import CSVFiles, ParquetFiles

@@ -1,7 +1,7 @@
 """What pictures are drawn of."""
 
 import numpy as np
-from conftest import make_model
+from helpers import make_model
 
 from gpflow_bsvm.inference import CAVI
 from gpflow_bsvm.likelihoods import CrammerSinger, Hinge

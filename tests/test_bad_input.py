@@ -4,8 +4,8 @@ import gpflow
 import numpy as np
 import pytest
 import tensorflow as tf
-from conftest import assert_same_state, make_data, make_model, state
 from gpflow import kernels as k
+from helpers import assert_same_state, make_data, make_model, state
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.data.checks import check_weights, duplicate_rows

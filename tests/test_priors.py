@@ -3,7 +3,7 @@
 import gpflow
 import numpy as np
 import pytest
-from conftest import make_data
+from helpers import make_data
 from scipy import stats
 
 import gpflow_bsvm as gb

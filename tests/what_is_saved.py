@@ -3,8 +3,8 @@
 import gpflow
 import numpy as np
 import tensorflow as tf
-from conftest import ard, make_model, randomise
 from gpflow import kernels as k
+from helpers import ard, make_model, randomise
 
 import gpflow_bsvm as gb
 

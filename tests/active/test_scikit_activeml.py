@@ -1,0 +1,139 @@
+"""scikit-activeml's strategies as policies here, our models as its classifiers."""
+
+import importlib
+import sys
+
+import numpy as np
+import pytest
+from helpers import assert_same_state, make_data, make_model, state
+from sklearn.base import clone
+
+import gpflow_bsvm as gb
+from gpflow_bsvm.active import ActiveLearner
+from gpflow_bsvm.inference import CAVI
+from gpflow_bsvm.likelihoods import CrammerSinger, Hinge
+from gpflow_bsvm.prediction import predict_probabilities
+
+pool = pytest.importorskip("skactiveml.pool", reason="needs the extra `active`")
+scikit_activeml = pytest.importorskip("gpflow_bsvm.active.scikit_activeml")
+
+X, Y = make_data(40)
+CLASSES = np.digitize(X[:, 0], [-0.5, 0.5])
+
+
+def binary():
+    return make_model((X, Y), likelihood=Hinge())
+
+
+def three():
+    kernel = gb.priors.ard_kernel(2)
+    return gb.models.BSVM(kernel, CrammerSinger(3), X[:8].copy(), num_latent_gps=3)
+
+
+def missing(labels, known):
+    y = np.full(len(labels), np.nan)
+    y[known] = labels[known]
+    return y
+
+
+def test_a_fit_is_that_of_the_rows_with_a_label():
+    y = missing(2 * CLASSES + 1, np.arange(12))  # labels 1, 3 and 5
+    clf = scikit_activeml.ModelClassifier(three(), classes=[1, 3, 5]).fit(X, y)
+    expected = three()
+    CAVI().run(expected, (X[:12], CLASSES[:12, None].astype(float)))
+    assert_same_state(state(clf.model_), state(expected), 1e-10)
+    p = predict_probabilities(expected, X)
+    np.testing.assert_allclose(clf.predict_proba(X), p, atol=1e-10)
+    assert (clf.predict(X) == np.array([1, 3, 5])[p.argmax(axis=1)]).all()
+    prior = three()
+    assert_same_state(state(clf.model), state(prior), 0)  # it was not changed
+
+
+def test_weights_and_no_labels_at_all():
+    weight = np.linspace(0.5, 2, 40)
+    clf = scikit_activeml.ModelClassifier(binary(), classes=[0, 1])
+    y = missing(Y[:, 0], np.arange(5, 20))
+    clf.fit(X, y, sample_weight=weight)
+    expected = binary()
+    CAVI().run(expected, (X[5:20], Y[5:20]), sample_weight=weight[5:20])
+    assert_same_state(state(clf.model_), state(expected), 1e-10)
+    np.testing.assert_allclose(clf.fit(X, np.full(40, np.nan)).predict_proba(X), 0.5, atol=1e-12)
+
+
+def test_classes_must_be_those_of_the_model():
+    clf = scikit_activeml.ModelClassifier(three(), classes=[0, 1])
+    with pytest.raises(ValueError, match="the model is of 3 classes, and there are 2"):
+        clf.fit(X, missing(Y[:, 0], np.arange(5)))
+
+
+def test_copies_share_the_model_which_no_fit_changes():
+    clf = scikit_activeml.ModelClassifier(binary(), classes=[0, 1])
+    assert clone(clf).model is clf.model
+    assert not hasattr(clone(clf.fit(X, Y[:, 0])), "model_")
+
+
+@pytest.mark.slow
+def test_their_strategy_asks_what_our_policy_asks():
+    """Least confidence is 1 - max p, which for two classes is ordered as the margin."""
+    least = pool.UncertaintySampling(method="least_confident", random_state=0)
+    runs = []
+    for policy in ("margin", scikit_activeml.strategy(least)):
+        learner = ActiveLearner(binary(), X, policy, relearn=None)
+        learner.tell(np.arange(4), Y[:4])
+        learner.run(lambda index: Y[index], 6)
+        runs.append(learner.labelled.tolist())
+    assert runs[0] == runs[1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("strategy", "how"),
+    [
+        (pool.RandomSampling(random_state=0), {}),
+        (pool.CoreSet(random_state=0), {}),
+        (pool.MonteCarloEER(random_state=0), {"fit_clf": True}),
+    ],
+    ids=lambda one: type(one).__name__,
+)
+def test_strategies_without_a_classifier_and_with_fits_of_their_own(strategy, how):
+    small = ActiveLearner(binary(), X[:12], scikit_activeml.strategy(strategy, **how), relearn=None)
+    small.tell([0, 1, 2], Y[:3])
+    before = state(small.model)
+    index = small.ask()
+    assert index[0] in small.unlabelled
+    assert_same_state(before, state(small.model), 0)
+    small.tell(index, Y[index])
+
+
+def test_our_model_in_their_loop():
+    clf = scikit_activeml.ModelClassifier(three(), classes=[0, 1, 2])
+    query = pool.UncertaintySampling(method="entropy", random_state=0).query
+    y = missing(CLASSES, np.arange(3))
+    index, utilities = query(X=X, y=y, clf=clf, batch_size=2, return_utilities=True)
+    p = clf.fit(X, y).predict_proba(X)
+    expected = -(p * np.log(p)).sum(axis=1)
+    np.testing.assert_allclose(utilities[0][3:], expected[3:], atol=1e-10)
+    assert not set(index) & {0, 1, 2}
+
+
+@pytest.mark.slow
+def test_the_estimator_in_their_loop():
+    """A class without a row has no probability until it has one."""
+    inner = gb.BSVMClassifier(loss="hinge", penalty=1.0, num_inducing=8, random_state=0)
+    clf = scikit_activeml.classifier(inner, classes=["a", "b", "c"], missing_label="?")
+    names = np.where(Y[:, 0] > 0, "b", "a")
+    names[20:] = "?"
+    p = clf.fit(X, names).predict_proba(X)
+    known = names[:20].astype(str)
+    expected = clone(inner).fit(X[:20], known).predict_proba(X)
+    np.testing.assert_allclose(p[:, :2], expected, atol=1e-10)
+    assert (p[:, 2] == 0).all()
+    query = pool.UncertaintySampling(random_state=0, missing_label="?").query
+    assert query(X=X, y=names, clf=clf)[0] >= 20
+
+
+def test_without_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "skactiveml.base", None)
+    monkeypatch.delitem(sys.modules, "gpflow_bsvm.active.scikit_activeml")
+    with pytest.raises(ImportError, match=r'pip install "gpflow_bsvm\[active\]"'):
+        importlib.import_module("gpflow_bsvm.active.scikit_activeml")

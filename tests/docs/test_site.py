@@ -1,0 +1,78 @@
+"""The site's own parts. That it builds without a warning is for `make site`."""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("sphinx", reason="needs the extra `docs`")
+from sphinx.util.matching import patfilter
+
+ROOT = Path(__file__).parents[2]
+sys.path.append(str(ROOT / "docs" / "site"))
+import docstrings  # noqa: E402
+import rooms  # noqa: E402
+
+PAGES = [
+    str(path.relative_to(ROOT).with_suffix(""))
+    for path in (*ROOT.glob("docs/**/*.md"), *ROOT.glob("notebooks/*.py"))
+    if "site" not in path.parts
+]
+
+
+def patterns():
+    lines = (ROOT / "docs" / "site" / "navigation.md").read_text(encoding="utf-8").splitlines()
+    return [line for line in lines if "/" in line]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_navigation_leads_to_every_page(page):
+    found = [pattern for pattern in patterns() if list(patfilter([page], pattern))]
+    assert found, f"{page} is in no navigation: add a line to docs/site/navigation.md"
+
+
+@pytest.mark.parametrize("room", rooms.rooms())
+def test_every_public_name_is_in_the_reference(room):
+    module = __import__(f"gpflow_bsvm.{room}", fromlist=["*"])
+    page = rooms.page(room)
+    names = getattr(module, "__all__", rooms.public_names(module))
+    assert names
+    for name in names:
+        assert re.search(rf"^\.\. auto\w+:: gpflow_bsvm\.\S*\b{name}$", page, flags=re.M)
+
+
+def test_a_constant_is_where_its_comment_is():
+    assert ".. autodata:: gpflow_bsvm.active.policies.POLICIES" in rooms.page("active")
+    assert ".. autofunction:: gpflow_bsvm.active.geometric" in rooms.page("active")
+
+
+def test_formulas_and_tables_are_literal():
+    text = "One line:\n\n    a * b\n    c | d\n\nand `Hinge`, `x y` and `z`s.\n\n" + (
+        '"one"   said at length,\n        over two lines'
+    )
+    assert docstrings.convert(text) == (
+        "One line:\n\n::\n\n    a * b\n    c | d\n\n"
+        "and :py:obj:`Hinge <gpflow_bsvm.likelihoods.Hinge>`, ``x y`` and ``z``\\ s.\n\n"
+        '::\n\n    "one"   said at length,\n            over two lines'
+    )
+
+
+def test_what_restructuredtext_would_read_is_escaped():
+    assert docstrings.convert("A 2*3, |f|, x_ and a_b, r'\\n'.") == (
+        "A 2\\*3, \\|f\\|, x\\_ and a_b, r'\\\\n'."
+    )
+
+
+def test_fields_keep_what_is_indented_below_them():
+    text = "Say.\n\n:param x: one,\n    two.\n:ivar w_: three.\n:return: four\n\n        f = 1"
+    first, fields = docstrings.convert(text).split("\n\n", maxsplit=1)
+    assert first == "Say."
+    assert fields == (
+        ":param x: one, two.\n:ivar w\\_: three.\n:return: four\n\n    ::\n\n        f = 1"
+    )
+
+
+def test_names_of_gpflow_are_not_taken_for_ours():
+    assert docstrings.convert("`Constant`") == "``Constant``"  # a kernel there, a schedule here
+    assert "inference.Constant" in docstrings.convert("`gpflow_bsvm.inference.Constant`")

@@ -1,0 +1,240 @@
+"""`BSVMClassifier` of rows that are read piece by piece."""
+
+import gpflow
+import numpy as np
+import pytest
+from helpers import make_data, state
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.class_weight import compute_class_weight
+
+import gpflow_bsvm as gb
+from gpflow_bsvm import BSVMClassifier
+from gpflow_bsvm.data import Blocks
+from gpflow_bsvm.engine.natural import Natural
+from gpflow_bsvm.estimators import large, survey
+from gpflow_bsvm.estimators.prepared import Prepared, open_rows
+from gpflow_bsvm.estimators.survey import Rows
+
+N = 150
+
+
+@pytest.fixture(scope="module")
+def data():
+    X, Y = make_data(N)
+    return 3 * X + 5, np.where(Y.max() == Y, 4.0, 2.0)
+
+
+def blocks(X, Y, weight=None, size=40):
+    columns = (X, Y) if weight is None else (X, Y, weight)
+    return Blocks([tuple(c[n : n + size] for c in columns) for n in range(0, len(X), size)])
+
+
+def make(**options):
+    kernel = gpflow.kernels.SquaredExponential(2.0)
+    fixed = {"learn_kernel": False, "num_inducing": 8, "loss": "levels", "penalty": 2.0}
+    return BSVMClassifier(kernel, random_state=0, **(fixed | options))
+
+
+def look(data, weight=None):
+    return survey.survey(open_rows(blocks(*data, weight), Rows()), 0)
+
+
+def test_a_survey_finds_what_all_rows_say(data):
+    X, Y = data
+    weight = np.linspace(0.5, 1.5, N)
+    found = look(data, weight)
+    np.testing.assert_array_equal(found.values, [2, 4])
+    np.testing.assert_array_equal(found.counts, [(Y == 2).sum(), (Y == 4).sum()])
+    assert found.num_rows == N
+    np.testing.assert_allclose(found.weight, weight.sum())
+    np.testing.assert_allclose(found.scaler.mean_, np.average(X, axis=0, weights=weight))
+    rows = np.column_stack([*found.sample[:2], found.sample[2]])
+    expected = np.column_stack([X, Y, weight])
+    np.testing.assert_array_equal(rows[np.lexsort(rows.T)], expected[np.lexsort(expected.T)])
+
+
+def test_the_scaler_is_that_of_all_rows(data):
+    X, Y = data
+    X = np.column_stack([X, 100 + X[:, 0], np.full(N, 7.0)])  # the last is constant
+    weight = np.where(np.arange(N) < 80, 0.0, np.linspace(0.5, 1.5, N))  # two chunks without weight
+    found, expected = look((X, Y), weight).scaler, StandardScaler().fit(X, sample_weight=weight)
+    for name in ("mean_", "var_", "scale_", "n_samples_seen_"):
+        both = (getattr(one, name) for one in (found, expected))
+        np.testing.assert_allclose(*both, rtol=1e-12, atol=1e-24)
+
+
+@pytest.mark.slow
+def test_a_sample_is_drawn_evenly_and_holds_rare_classes(monkeypatch):
+    monkeypatch.setattr(survey, "SAMPLE_ROWS", 60)
+    X = np.arange(400.0)[:, None]
+    Y = (X >= 397).astype(float)
+    number = np.zeros(400)
+    for seed in range(200):
+        sample = survey.survey(open_rows(blocks(X, Y), Rows()), seed).sample
+        assert len(sample[0]) == 60 and sample[1].sum() == 3
+        number[sample[0][:, 0].astype(int)] += 1
+    share = number[:397] / 200
+    expected = 57 / 397
+    assert np.abs(share - expected).max() < 4.5 * np.sqrt(expected * (1 - expected) / 200)
+    assert abs(share[:200].mean() - share[200:].mean()) < 0.02  # neither early nor late rows
+
+
+def test_prepared_rows_are_scaled_and_numbered(data):
+    X, Y = data
+    found, source = look(data), open_rows(blocks(*data), Rows())
+    prepared = Prepared(source, found.scaler, found.values, np.array([1.0, 3.0]))
+    (batch,) = prepared.chunks()
+    np.testing.assert_allclose(batch.X, (X - X.mean(0)) / X.std(0), atol=1e-12)
+    np.testing.assert_array_equal(batch.Y, (Y == 4).astype(float))
+    np.testing.assert_array_equal(batch.weight, np.where(Y == 4, 3.0, 1.0))
+    np.testing.assert_array_equal(
+        next(iter(prepared.scaled(2.0).chunks())).weight, 2 * batch.weight
+    )
+    np.testing.assert_array_equal(next(prepared.stream(1, 50)).X, batch.X[50:100])
+    with pytest.raises(ValueError, match=r"unseen labels: \[1.0, 3.0\]; the classes are"):
+        list(Prepared(open_rows(blocks(X, Y - 1), Rows()), None, found.values).chunks())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [{}, {"loss": "hinge"}])
+def test_a_sample_of_everything_gives_the_fit_in_memory(data, options):
+    X, Y = data
+    inside = make(inference=gb.inference.CAVI(tol=1e-10), **options).fit(X, Y[:, 0].astype(int))
+    outside = make(inference=gb.inference.CAVI(tol=1e-10), **options).fit(blocks(*data))
+    np.testing.assert_array_equal(outside.classes_, inside.classes_)
+    for found, expected in zip(state(outside.model_), state(inside.model_)):
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)  # two ways to tol
+    expected = inside.predict_proba(X)
+    np.testing.assert_allclose(outside.predict_proba(X), expected, atol=1e-5)
+    np.testing.assert_array_equal(outside.predict_proba(blocks(*data)), outside.predict_proba(X))
+    np.testing.assert_array_equal(outside.predict(blocks(*data)), outside.predict(X))
+
+
+@pytest.mark.slow
+def test_a_few_rows_more_than_the_sample(data, monkeypatch):
+    """All but q is learned from the sample; q is that of all rows."""
+    monkeypatch.setattr(survey, "SAMPLE_ROWS", 60)
+    model = make(inference=gb.inference.CAVI(tol=1e-10)).fit(blocks(*data))
+    X, Y = data
+    again = gpflow.utilities.deepcopy(model.model_)
+    gb.inference.CAVI(tol=1e-10).run(again, (model.scaler_.transform(X), (Y == 4) * 1.0))
+    for found, expected in zip(state(model.model_), state(again)):
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)  # two ways to tol
+    assert model.model_.num_data == N
+
+
+def test_scaling_up_is_repeating_rows_of_a_known_site():
+    model = make().fit(*[part[:60] for part in (make_data(60)[0], make_data(60)[1][:, 0])]).model_
+    h, P = (np.asarray(part) for part in model.natural())
+    large.scale_up(model, 3.0)
+    expected = Natural(3 * h, np.eye(P.shape[-1]) + 3 * (P - np.eye(P.shape[-1])))
+    for found, wanted in zip(model.natural(), expected):
+        np.testing.assert_allclose(found, wanted, rtol=1e-7, atol=1e-7)  # by way of a root
+
+
+def test_classes_weigh_as_in_memory(data):
+    found = look(data)
+    for wanted in (None, "balanced", {2: 3.0, 4: 0.5}):
+        weights = survey.class_weights(found.counts, np.array([2, 4]), wanted)
+        expected = compute_class_weight(wanted, classes=np.array([2, 4]), y=data[1][:, 0])
+        np.testing.assert_allclose(weights, expected)
+
+
+def test_bad_rows(data):
+    X, Y = data
+    with pytest.raises(ValueError, match="bring their labels and weights with them"):
+        make().fit(blocks(X, Y), Y)
+    with pytest.raises(ValueError, match="two classes, got one class only"):
+        make().fit(blocks(X, 0 * Y))
+    bad = X.copy()
+    bad[77, 1] = np.nan
+    with pytest.raises(ValueError, match=r"row 77, column 1"):
+        make().fit(blocks(bad, Y))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(survey, "MOST_CLASSES", 10)
+        with pytest.raises(ValueError, match="more than 10 labels"):
+            make().fit(blocks(X, X[:, :1]))
+    with pytest.raises(ValueError, match=r"150 different labels .*, such as .* to be regressed"):
+        make().fit(blocks(X, X[:, :1]))
+    fitted = make().fit(blocks(X, Y))
+    with pytest.raises(ValueError, match="X has 1 columns, the training data 2"):
+        fitted.predict(blocks(X[:, :1], Y))
+
+
+@pytest.mark.slow
+def test_files_bring_names(data, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    X, Y = data
+    table = pandas.DataFrame(X, columns=["a", "b"]).assign(y=np.where(Y[:, 0] == 4, "yes", "no"))
+    table.to_parquet(tmp_path / "rows.parquet")
+    table.sample(frac=1, random_state=0).to_parquet(tmp_path / "shuffled.parquet")
+    files = gb.files.ParquetFiles(tmp_path / "rows.parquet", target="y", classes=["no", "yes"])
+    model = make().fit(files)
+    assert model.classes_.tolist() == ["no", "yes"]
+    assert model.feature_names_in_.tolist() == ["a", "b"]
+    expected = make().fit(table[["a", "b"]], table["y"]).predict_proba(table[["a", "b"]])
+    np.testing.assert_allclose(model.predict_proba(table[["a", "b"]]), expected, atol=1e-3)  # tol
+
+    # Given in another order than the sorted one, classes keep it, also where rows come later.
+    shuffled = gb.files.ParquetFiles(
+        tmp_path / "shuffled.parquet", target="y", classes=["yes", "no"]
+    )
+    assert shuffled.features == ("a", "b")  # without the index that pandas wrote
+    other = make().fit(shuffled)
+    for one in (model, other):
+        one.partial_fit(table[["a", "b"]], table["y"])
+    assert other.classes_.tolist() == ["yes", "no"]
+    found = other.predict_proba(table[["a", "b"]])[:, ::-1]
+    np.testing.assert_allclose(found, model.predict_proba(table[["a", "b"]]), atol=0.05)  # other Z
+
+
+def test_rows_of_weight_0_are_not_there(data):
+    X, Y = data
+    weight = np.arange(N) % 3.0
+    used = weight > 0
+    found, expected = look(data, weight), look((X[used], Y[used]), weight[used])
+    rows, wanted = (np.column_stack(seen.sample) for seen in (found, expected))
+    # Chunks of other rows are in another order.
+    np.testing.assert_array_equal(np.sort(rows, axis=0), np.sort(wanted, axis=0))
+    np.testing.assert_allclose(found.scaler.var_, expected.scaler.var_, rtol=1e-12)
+    assert found.weight == expected.weight and found.num_rows == N
+    assert look(data, np.repeat([0.0, 1.0], [120, N - 120])).scaler.mean_.shape == (2,)
+    with pytest.raises(ValueError, match=r"every row of class (np.float64\()?4.0\)? has weight 0"):
+        look(data, (Y[:, 0] == 2) * 1.0)
+
+
+def test_a_bad_row_late_in_a_file_changes_nothing(data, tmp_path):
+    """In the survey, in a later pass, and where rows come later."""
+    pandas, _ = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
+    X, Y = data
+    table = pandas.DataFrame(X, columns=["a", "b"]).assign(y=(Y[:, 0] == 4) * 1.0)
+    table.to_csv(tmp_path / "good.csv", index=False)
+    table.loc[137, "b"] = np.nan
+    table.to_csv(tmp_path / "bad.csv", index=False)
+    good, bad = (
+        gb.files.CSVFiles(tmp_path / f"{name}.csv", target="y") for name in ("good", "bad")
+    )
+    model = make().fit(good)
+    before = dict(vars(model))
+    where = r"file .*bad.csv, rows .* to .*: X holds nan \(row 137, column 'b'\)"
+    for call in (model.fit, model.partial_fit, model.predict):
+        with pytest.raises(ValueError, match=where):
+            call(bad)
+        assert vars(model) == before
+    passes, pieces = [], good.pieces
+
+    def spoilt(size):
+        passes.append(1)
+        return pieces(size) if len(passes) < 4 else bad.pieces(size)
+
+    good.pieces = spoilt
+    directory = tmp_path / "kept"
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(ValueError, match=where):
+        patch.setattr(gb.engine.projected_data, "CACHE_BYTES", 0)
+        model.fit(good, checkpoint=directory)
+    assert vars(model) == before and len(passes) > 3
+    del good.pieces
+    model.fit(good, checkpoint=directory)
+    for found, wanted in zip(state(model.model_), state(before["model_"])):
+        np.testing.assert_array_equal(found, wanted)

@@ -1,0 +1,160 @@
+"""`BSVMClassifier.partial_fit`: more rows without the earlier ones."""
+
+import gpflow
+import numpy as np
+import pytest
+from helpers import make_data, state
+
+from gpflow_bsvm import BSVMClassifier
+from gpflow_bsvm.data import Blocks
+from gpflow_bsvm.files import ParquetFiles
+from gpflow_bsvm.inference import Streaming, cavi
+
+
+@pytest.fixture(scope="module")
+def data():
+    X, Y = make_data(80)
+    return X, np.where(Y[:, 0] == Y.max(), "yes", "no")
+
+
+def make(**options):
+    kernel = gpflow.kernels.SquaredExponential(2.0)
+    fixed = {"learn_kernel": False, "num_inducing": 8, "loss": "levels", "penalty": 2.0}
+    return BSVMClassifier(kernel, random_state=0, **(fixed | options))
+
+
+def test_the_first_call_is_fit(data):
+    X, y = data
+    found = make().partial_fit(X, y, classes=["yes", "no"]).predict_proba(X)
+    np.testing.assert_array_equal(found, make().fit(X, y).predict_proba(X))
+
+
+@pytest.mark.parametrize("rest", [slice(50, None), "no"])
+def test_later_calls_are_streaming(data, rest):
+    """Also with rows of a single class."""
+    X, y = data
+    rest = np.flatnonzero(y == rest)[-10:] if isinstance(rest, str) else rest
+    model = make().fit(X[:50], y[:50])
+    expected = gpflow.utilities.deepcopy(model.model_)
+    scaled = model.scaler_.transform(X[rest])
+    history = Streaming(forget=0.9).run(expected, (scaled, (y[rest] == "yes")[:, None] * 1.0))
+    model.partial_fit(X[rest], y[rest], forget=0.9)
+    for found, wanted in zip(state(model.model_), state(expected)):
+        np.testing.assert_array_equal(found, wanted)
+    assert model.history_.elbo == history.elbo
+    assert model.model_.num_data == 50 + len(y[rest])
+
+
+def test_weights_of_new_rows_are_repetitions(data):
+    X, y = data
+    one, two = (make().fit(X[:50], y[:50]) for _ in range(2))
+    one.partial_fit(X[50:], y[50:], sample_weight=np.full(30, 2.0))
+    two.partial_fit(np.repeat(X[50:], 2, axis=0), np.repeat(y[50:], 2))
+    np.testing.assert_allclose(one.predict_proba(X), two.predict_proba(X), rtol=1e-9)
+
+
+def bad_calls(X, y):
+    return {
+        "the first part must hold rows of every class, and has none of": (
+            make(),
+            X,
+            y,
+            {"classes": ["yes", "no", "maybe"]},
+        ),
+        r"y holds \['no'\], which are not among classes": (make(), X, y, {"classes": ["yes"]}),
+        'class_weight="balanced" needs all rows': (make(class_weight="balanced"), X, y, {}),
+        "forget must be in": (make().fit(X, y), X, y, {"forget": 1.5}),
+        "previously unseen labels": (make().fit(X, y), X, np.full(len(X), "else"), {}),
+        "X has 1 features, but BSVMClassifier is expecting 2": (make().fit(X, y), X[:, :1], y, {}),
+    }
+
+
+def test_bad_calls_change_nothing(data):
+    X, y = data
+    for message, (model, inputs, labels, options) in bad_calls(X, y).items():
+        before = dict(vars(model))
+        with pytest.raises(ValueError, match=message):
+            model.partial_fit(inputs, labels, **options)
+        assert vars(model) == before
+
+
+@pytest.mark.slow
+def test_several_classes_and_a_linear_model(data):
+    X, _ = data
+    y = np.digitize(X[:, 0], [-0.5, 0.5])
+    for options in ({}, {"loss": "hinge", "calibrate": False}):
+        p = make(**options).fit(X[:50], y[:50]).partial_fit(X[50:], y[50:]).predict_proba(X)
+        np.testing.assert_allclose(p.sum(axis=1), 1, rtol=1e-6)
+    linear = BSVMClassifier("linear", penalty=1.0, calibrate=False)
+    before = linear.fit(X[:50], y[:50] > 0).predict_proba(X)
+    after = linear.partial_fit(X[50:], y[50:] > 0).predict_proba(X)
+    assert np.abs(after - before).max() > 0.01
+
+
+def blocks(X, Y, size=20):
+    return Blocks([(X[n : n + size], Y[n : n + size]) for n in range(0, len(X), size)])
+
+
+def test_rows_of_a_source_are_those_of_arrays(data):
+    X, y = data
+    Y = (y == "yes")[:, None] * 1.0
+    one = make().partial_fit(blocks(X[:50], Y[:50]))
+    two = make().fit(blocks(X[:50], Y[:50]))
+    one.partial_fit(blocks(X[50:], Y[50:]), forget=0.9)
+    two.partial_fit(X[50:], Y[50:, 0].astype(int), forget=0.9)
+    for found, wanted in zip(state(one.model_), state(two.model_)):
+        np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9)
+    assert one.model_.num_data == two.model_.num_data == 80
+    before = dict(vars(one))
+    with pytest.raises(ValueError, match="X has 1 columns, the training data 2"):
+        one.partial_fit(blocks(X[:, :1], Y))
+    with pytest.raises(ValueError, match=r"unseen labels: \[2.0\]; the classes are \[0, 1\]"):
+        one.partial_fit(blocks(X, 2 * Y))
+    with pytest.raises(ValueError, match="bring their labels"):
+        one.partial_fit(blocks(X, Y), y)
+    assert vars(one) == before
+
+
+def test_files_of_any_order_of_classes(data, tmp_path):
+    """Names tell which is which; a later file may have rows of one class only."""
+    pandas, _ = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
+    X, y = data
+    table = pandas.DataFrame(X, columns=["a", "b"]).assign(y=y)
+    for name, part in (("first", table[:50]), ("later", table[50:])):
+        part.to_parquet(tmp_path / name, index=False)
+
+    def rows(name, classes, **how):
+        return ParquetFiles(tmp_path / name, target="y", classes=classes, **how)
+
+    one, two = (make().fit(rows("first", "auto")) for _ in range(2))
+    one.partial_fit(rows("later", ["yes", "no"]))
+    two.partial_fit(table[["a", "b"]][50:], y[50:])
+    for found, wanted in zip(state(one.model_), state(two.model_)):
+        np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9)
+    with pytest.raises(ValueError, match=r"classes \['maybe'\]; the classes are \['no', 'yes'\]"):
+        one.partial_fit(rows("later", ["yes", "no", "maybe"]))
+    with pytest.raises(ValueError, match="these labels are numbers: give the source classes="):
+        one.partial_fit(blocks(X, X[:, :1]))
+    with pytest.raises(ValueError, match=r"give the source features=.*in this order"):
+        one.partial_fit(rows("later", ["yes", "no"], features=["b", "a"]))
+    with pytest.raises(ValueError, match="give the source features="):
+        one.predict(rows("later", ["yes", "no"], features=["b", "a"]))
+
+
+def test_later_rows_have_checkpoints_too(data, tmp_path):
+    X, y = data
+    for _ in range(2):  # the first part of all, twice
+        model = make().partial_fit(X[:50], y[:50], checkpoint=tmp_path / "first")
+    expected = make().fit(X[:50], y[:50]).partial_fit(X[50:], y[50:])
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        calls, sum_over = iter(range(9)), cavi.sum_over
+        patch.setattr(cavi, "sum_over", lambda *a: sum_over(*a) if next(calls) < 3 else stop())
+        model.partial_fit(X[50:], y[50:], checkpoint=tmp_path / "later")
+    assert len(list((tmp_path / "later").iterdir())) > 0
+    model.partial_fit(X[50:], y[50:], checkpoint=tmp_path / "later")
+    for found, wanted in zip(state(model.model_), state(expected.model_)):
+        np.testing.assert_array_equal(found, wanted)
+
+
+def stop():
+    raise KeyboardInterrupt

@@ -1,0 +1,110 @@
+"""`BSVMClassifier` of more than two classes."""
+
+import pickle
+
+import numpy as np
+import pytest
+from helpers import fixed_classifier as fixed
+from sklearn.datasets import load_digits
+
+import gpflow_bsvm as gb
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(n_class=5, return_X_y=True)
+    return X[:300], y[:300]
+
+
+@pytest.fixture(scope="module")
+def five(digits):
+    return fixed(num_inducing=30, random_state=0).fit(*digits)
+
+
+def test_logarithms_of_probabilities_of_several_classes(digits, five):
+    p = five.predict_proba(digits[0])
+    np.testing.assert_allclose(np.exp(five.predict_log_proba(digits[0])), p, atol=1e-12)
+
+
+def test_several_classes(digits, five):
+    X, y = load_digits(n_class=5, return_X_y=True)
+    assert five.score(X[300:], y[300:]) > 0.95
+    p = five.predict_proba(X[300:])
+    np.testing.assert_allclose(p.sum(axis=1), 1, atol=1e-12)
+    np.testing.assert_array_equal(five.predict(X[300:]), p.argmax(axis=1))
+    np.testing.assert_allclose(np.exp(five.decision_function(X[300:])), p, atol=1e-12)
+    expected, _ = five.model_.predict_y(five.scaler_.transform(X[300:]))
+    np.testing.assert_allclose(p, expected, atol=1e-8)
+
+
+def test_renaming_classes_permutes_the_columns(digits, five):
+    X, y = digits
+    names = np.array(["four", "zero", "two", "three", "one"])[y]
+    renamed = fixed(num_inducing=30, random_state=0).fit(X, names)
+    order = [int(np.flatnonzero(names == name)[0]) for name in renamed.classes_]
+    # The same sums in another order, through some 20 sweeps.
+    np.testing.assert_allclose(
+        renamed.predict_proba(X), five.predict_proba(X)[:, y[order]], atol=1e-7
+    )
+
+
+def test_chunks_of_several_classes(digits, five):
+    X, _ = digits
+    other = pickle.loads(pickle.dumps(five)).set_params(chunk_rows=7)
+    np.testing.assert_allclose(other.predict_proba(X), five.predict_proba(X), atol=1e-12)
+
+
+@pytest.mark.slow
+def test_integer_weights_are_repeated_rows_of_several_classes(digits):
+    X, y = digits[0][:120], digits[1][:120]
+    weight = np.random.default_rng(1).integers(1, 4, len(y))
+    make = lambda: fixed(  # noqa: E731
+        num_inducing=20, random_state=0, inference=gb.inference.CAVI(tol=1e-10)
+    )
+    weighted = make().fit(X, y, sample_weight=weight)
+    repeated = make().fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    # Summation order, and a stopping rule that may differ by a sweep.
+    np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-4)
+
+
+@pytest.mark.slow
+def test_one_vs_rest_is_an_option(digits):
+    X, y = digits
+    cavi = gb.inference.CAVI(tol=1e-12)
+    ours = fixed(num_inducing=30, random_state=0, multi_class="ovr", inference=cavi).fit(X, y)
+    p = ours.predict_proba(X)
+    np.testing.assert_allclose(p.sum(axis=1), 1, atol=1e-12)
+    one_hot = (y[:, None] == ours.classes_).astype(float)
+    for c in range(5):  # each is the binary model of its class, on the same inducing points
+        alone = gb.models.BSVM(
+            ours.model_.kernel, gb.likelihoods.Hinge(bound="exact"), ours.model_.inducing_variable
+        )
+        cavi.run(alone, (ours.scaler_.transform(X), one_hot[:, c : c + 1]))
+        mean = alone.predict_f(ours.scaler_.transform(X))[0].numpy()
+        mine = ours.model_.predict_f(ours.scaler_.transform(X))[0].numpy()[:, c : c + 1]
+        # Both stop at a relative gain of 1e-12, of the sum over classes or of one.
+        np.testing.assert_allclose(mine, mean, atol=1e-4)
+    assert ours.score(X, y) > 0.99
+
+
+def test_weights_and_classes_of_one_vs_rest(digits):
+    X, y = digits[0][:120], digits[1][:120]
+    weight = np.where(y == 2, 3.0, 1.0)
+    make = lambda **options: fixed(  # noqa: E731
+        num_inducing=20, random_state=0, multi_class="ovr", **options
+    )
+    np.testing.assert_allclose(
+        make(class_weight={2: 3.0}).fit(X, y).predict_proba(X),
+        make().fit(X, y, sample_weight=weight).predict_proba(X),
+        atol=1e-10,
+    )
+
+
+@pytest.mark.slow
+def test_many_small_classes_do_not_collapse():
+    random = np.random.default_rng(0)
+    centres = random.normal(size=(50, 20))
+    X = np.repeat(centres, 4, axis=0) + 0.1 * random.normal(size=(200, 20))
+    y = np.repeat(np.arange(50), 4)
+    classifier = fixed(num_inducing=100, random_state=0).fit(X, y)
+    assert classifier.score(X, y) > 0.95

@@ -1,0 +1,159 @@
+"""What the tests share: small seeded data, ready models, how states are compared."""
+
+import threading
+
+import gpflow
+import numpy as np
+import tensorflow as tf
+import tensorflow_probability as tfp
+
+import gpflow_bsvm as gb
+from gpflow_bsvm.data.batch import Batch
+from gpflow_bsvm.data.sources import ArraySource
+from gpflow_bsvm.engine.m_step import SiteBound
+from gpflow_bsvm.engine.projection import Features, Projected
+from gpflow_bsvm.likelihoods import CrammerSinger
+from gpflow_bsvm.likelihoods.base import Sites
+
+Data = tuple[np.ndarray, np.ndarray]
+
+
+def make_data(num_rows: int = 60, num_columns: int = 2, seed: int = 0) -> Data:
+    """Two classes with a curved border and some noise; labels in {0, 1}."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(num_rows, num_columns))
+    score = X[:, :1] + 0.5 * np.square(X[:, -1:]) - 0.5 + 0.4 * rng.normal(size=(num_rows, 1))
+    return X, (score > 0).astype(float)
+
+
+def make_model(
+    data: Data,
+    *,
+    kernel: gpflow.kernels.Kernel | None = None,
+    likelihood: gpflow.likelihoods.Likelihood | None = None,
+    num_inducing: int = 8,
+    **kwargs: object,
+) -> gb.models.BSVM:
+    return gb.models.BSVM(
+        gpflow.kernels.SquaredExponential(variance=2.0) if kernel is None else kernel,
+        gb.likelihoods.Hinge(bound="augmented") if likelihood is None else likelihood,
+        data[0][:num_inducing].copy(),
+        **kwargs,
+    )
+
+
+def as_svgp(model: gb.models.BSVM) -> gpflow.models.SVGP:
+    """A plain SVGP with the same parts and the same q."""
+    return gpflow.models.SVGP(
+        model.kernel,
+        model.likelihood,
+        model.inducing_variable,
+        mean_function=model.mean_function,
+        num_latent_gps=model.num_latent_gps,
+        q_mu=model.q_mu.numpy(),
+        q_sqrt=model.q_sqrt.numpy(),
+        whiten=model.whiten,
+        num_data=model.num_data,
+    )
+
+
+def fixed_classifier(**options: object) -> gb.BSVMClassifier:
+    """A classifier at a fixed kernel and penalty: faster, and what depends on it is exact."""
+    return gb.BSVMClassifier(
+        **{"loss": "hinge", "penalty": 2.0, "learn_kernel": False, "calibrate": False} | options
+    )
+
+
+def source_of(data: Data, weight: np.ndarray | None = None, chunk_rows: int = 1000) -> ArraySource:
+    """The rows, as `open_data` would give them."""
+    weight = np.ones((len(data[0]), 1)) if weight is None else weight
+    return ArraySource(*data, weight, chunk_rows)
+
+
+def projected(X, Y, weight, phi, residual, mean) -> Projected:
+    """Rows seen through a model, from arrays."""
+    batch = Batch(*map(tf.convert_to_tensor, (X, Y, weight)))
+    return Projected(batch, Features(*map(tf.convert_to_tensor, (phi, residual, mean))))
+
+
+def ard(num_columns=2):
+    return gpflow.kernels.SquaredExponential(2.0, lengthscales=np.linspace(0.8, 1.5, num_columns))
+
+
+def kernel_with_offset():
+    """Its offset is the bias of a support vector machine."""
+    smooth = gpflow.kernels.SquaredExponential(2.0, lengthscales=[0.7, 1.2])
+    return smooth + gpflow.kernels.Constant(0.1)
+
+
+def log_normal(median, deviation):
+    return tfp.distributions.LogNormal(np.float64(np.log(median)), np.float64(deviation))
+
+
+def some_sites(num_rows, num_latents=1, seed=0):
+    random = np.random.default_rng(seed)
+    w = tf.constant(random.uniform(0.1, 1, size=(num_rows, num_latents)))
+    return Sites(w, tf.constant(random.normal(size=(num_rows, num_latents))))
+
+
+def bound_of(model, data, weight=None, chunk_rows=1000):
+    return SiteBound(model, source_of(data, weight, chunk_rows))
+
+
+def three_classes(data):
+    X, _ = data
+    Y = np.digitize(X[:, :1], [-0.5, 0.5]).astype(float)
+    model = gb.models.BSVM(ard(), CrammerSinger(3), X[:8].copy(), num_latent_gps=3)
+    return model, (X, Y)
+
+
+def randomise(model: gpflow.models.SVGP, seed: int = 0) -> None:
+    """Move q away from the prior, to some full covariance."""
+    rng = np.random.default_rng(seed)
+    model.q_mu.assign(rng.normal(size=model.q_mu.shape))
+    root = np.tril(0.2 * rng.normal(size=model.q_sqrt.shape))
+    model.q_sqrt.assign(root + 0.7 * np.eye(root.shape[-1]))
+
+
+def state(model: gpflow.models.SVGP) -> Data:
+    """q as arrays, with the covariance in the place of its (not unique) root."""
+    root = model.q_sqrt.numpy()
+    return model.q_mu.numpy(), root @ np.swapaxes(root, -1, -2)
+
+
+def assert_same_state(one: Data, two: Data, tolerance: float) -> None:
+    for a, b in zip(one, two):
+        np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance)
+
+
+def readers() -> list[threading.Thread]:
+    """Threads that read ahead."""
+    return [t for t in threading.enumerate() if t.name.startswith("gpflow_bsvm-reader")]
+
+
+class BaseRate:
+    """A quick baseline of `gpflow_bsvm.compare`."""
+
+    has_trace, note = False, ""
+
+    def fit(self, X, y, Z, kernel, seed, watch=None):
+        self.p = np.bincount(y) / len(y)
+
+    def predict_proba(self, X):
+        return np.tile(self.p, (len(X), 1))
+
+    def parameters(self):
+        return {"rate": self.p}
+
+
+class Crash(BaseRate):
+    def fit(self, *args):
+        raise RuntimeError("out of luck\nand more lines")
+
+    def parameters(self):
+        return {}
+
+
+class Interrupt(Crash):
+    def fit(self, *args):
+        raise KeyboardInterrupt

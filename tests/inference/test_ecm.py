@@ -1,0 +1,125 @@
+"""ECM: its fixed point is the support vector machine."""
+
+import gpflow
+import numpy as np
+import pytest
+from helpers import make_data, make_model
+from scipy import optimize
+from sklearn.svm import SVC, LinearSVC
+
+from gpflow_bsvm.inference import CAVI, ECM
+from gpflow_bsvm.likelihoods import CrammerSinger, Hinge, OneVsRest, PolyaGammaLogistic
+from gpflow_bsvm.models import BatchBSVM, LinearBSVM
+
+TIGHT = ECM(max_steps=20_000, tol=0.0)
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_data(60)
+
+
+@pytest.mark.parametrize("penalty, variance", [(1.0, 1.0), (0.3, 4.0), (5.0, 0.5)])
+def test_linear_model_is_linear_svc(data, penalty, variance):
+    X, Y = data
+    model = LinearBSVM(2, Hinge(penalty, "augmented"), variance, bias=False)
+    history = TIGHT.run(model, data)
+    assert (np.diff(history.elbo) >= -1e-9).all()
+    svc = LinearSVC(
+        loss="hinge", C=penalty * variance, fit_intercept=False, tol=1e-12, max_iter=10_000_000
+    ).fit(X, Y[:, 0])
+    f = model.predict_f(X)[0].numpy()[:, 0]
+    np.testing.assert_allclose(f, svc.decision_function(X), atol=1e-5)
+    np.testing.assert_allclose(model.weights()[0][:, 0], svc.coef_[0], atol=1e-5)
+
+
+@pytest.mark.slow
+def test_bias_of_large_prior_variance_costs_nothing(data):
+    X, Y = data
+    model = LinearBSVM(2, Hinge(1.0, "augmented"), [1.0, 1.0, 1e6])
+    TIGHT.run(model, data)
+    svc = SVC(kernel="linear", C=1.0, tol=1e-10).fit(X, Y[:, 0])
+    f = model.predict_f(X)[0].numpy()[:, 0]
+    np.testing.assert_allclose(f, svc.decision_function(X), atol=1e-5)
+
+
+@pytest.mark.slow
+def test_batch_model_is_svc_on_its_gram_matrix(data):
+    X, Y = data
+    kernel = gpflow.kernels.SquaredExponential(2.0, lengthscales=0.7)
+    free = kernel + gpflow.kernels.Constant(1e5)
+    model = BatchBSVM(data, free, Hinge(1.5, "augmented"))
+    TIGHT.run(model)
+    gram = kernel(X).numpy() + model.jitter * np.eye(60)
+    svc = SVC(kernel="precomputed", C=1.5, tol=1e-10).fit(gram, Y[:, 0])
+    f = model.predict_f(X)[0].numpy()[:, 0]
+    # The bias costs b^2 / 2e5; the jitter counts as noise in one and as kernel in the other.
+    np.testing.assert_allclose(f, svc.decision_function(gram), atol=1e-4)
+
+
+def test_sparse_model_is_the_svm_of_its_features(data):
+    X, Y = data
+    model = make_model(data, num_inducing=8)
+    TIGHT.run(model, data, sample_weight=np.full(60, 0.5))
+    features = model.projector()(X)[0][0].numpy()
+    svc = LinearSVC(loss="hinge", C=0.5 * 2.0, fit_intercept=False, tol=1e-10, max_iter=10_000_000)
+    f = features @ svc.fit(features, Y[:, 0]).coef_[0]
+    np.testing.assert_allclose(model.predict_f(X)[0].numpy()[:, 0], f, atol=1e-5)
+
+
+def test_logistic_regression(data):
+    X, y = data[0], 2 * data[1][:, 0] - 1
+    model = LinearBSVM(2, PolyaGammaLogistic(), 2.0, bias=False)
+    TIGHT.run(model, data)
+    best = optimize.minimize(
+        lambda beta: np.logaddexp(0, -y * (X @ beta)).sum() + beta @ beta / 4,
+        np.zeros(2),
+        options={"gtol": 1e-10},
+    )
+    np.testing.assert_allclose(model.weights()[0][:, 0], best.x, atol=1e-6)
+
+
+@pytest.mark.slow
+def test_one_vs_rest_is_one_machine_a_class(data):
+    X = data[0]
+    Y = np.digitize(X[:, :1], [-0.5, 0.5]).astype(float)
+    model = LinearBSVM(2, OneVsRest(3, bound="augmented"))
+    TIGHT.run(model, (X, Y))
+    for c in range(3):
+        one = LinearBSVM(2, Hinge(2.0, "augmented"))
+        TIGHT.run(one, (X, (c == Y).astype(float)))
+        np.testing.assert_allclose(model.weights()[0][:, c], one.weights()[0][:, 0], atol=1e-5)
+
+
+@pytest.mark.slow
+def test_it_is_where_cavi_goes_as_variance_vanishes(data):
+    """A likelihood of weight 1000 leaves q no variance to speak of."""
+    weight = np.full(60, 1000.0)
+    one, two = (LinearBSVM(2, Hinge(bound="augmented"), 1e-3) for _ in range(2))
+    CAVI(tol=1e-12, max_steps=5000).run(one, data, sample_weight=weight)
+    TIGHT.run(two, data, sample_weight=weight)
+    np.testing.assert_allclose(one.weights()[0], two.weights()[0], atol=2e-3)
+
+
+@pytest.mark.slow
+def test_q_is_a_point(data):
+    model = make_model(data)
+    history = ECM().run(model, data)
+    assert history.converged
+    np.testing.assert_allclose(model.q_sqrt[0], 1e-6 * np.eye(8), rtol=1e-6, atol=1e-18)
+
+
+@pytest.mark.parametrize(
+    "likelihood", [Hinge(bound="exact"), CrammerSinger(2), gpflow.likelihoods.Bernoulli()]
+)
+def test_likelihoods_without_sites_at_a_point(data, likelihood):
+    model = make_model(data, likelihood=likelihood, num_latent_gps=likelihood.latent_dim or 1)
+    with pytest.raises(ValueError, match=r"no sites at a point.*bound=\"augmented\""):
+        ECM().run(model, data)
+
+
+def test_bad_options():
+    with pytest.raises(ValueError, match="max_steps must be at least 1, got 0"):
+        ECM(max_steps=0)
+    with pytest.raises(ValueError, match="tol must be at least 0, got -1"):
+        ECM(tol=-1)

@@ -1,0 +1,276 @@
+"""The local variables: a scale mixture, its distribution and its moments."""
+
+import gpflow
+import numpy as np
+import pytest
+import reference
+from helpers import make_data, make_model, randomise, three_classes
+from scipy import integrate, stats
+
+import gpflow_bsvm as gb
+from gpflow_bsvm.likelihoods import Hinge, OneVsRest
+from gpflow_bsvm.papers.wenzel2017 import (
+    augmented_elbo,
+    local_distribution,
+    local_moments,
+    predict_f_given,
+)
+from gpflow_bsvm.papers.wistuba2018 import CrammerSinger
+
+PENALTIES = [0.3, 2.0, 5.0]  # 0.3 is not a float32 number
+
+
+@pytest.mark.parametrize("penalty", PENALTIES)
+@pytest.mark.parametrize("alpha", [0.01, 1.0, 30.0])
+def test_distribution_is_the_generalised_inverse_gaussian(penalty, alpha):
+    a = penalty / 2
+    ours = local_distribution(np.array(alpha), penalty)
+    # SciPy's geninvgauss(p, b, scale): p = 1/2, b = sqrt(a^2 alpha), scale = sqrt(alpha) / a.
+    theirs = stats.geninvgauss(0.5, a * np.sqrt(alpha), scale=np.sqrt(alpha) / a)
+    lam = theirs.ppf([0.01, 0.2, 0.5, 0.9, 0.999])
+    np.testing.assert_allclose(ours.log_prob(lam), theirs.logpdf(lam), atol=1e-8)
+
+
+@pytest.mark.drill
+@pytest.mark.slow
+@pytest.mark.parametrize("penalty", PENALTIES)
+@pytest.mark.parametrize("alpha", [0.01, 1.0, 30.0])
+def test_moments_by_quadrature(penalty, alpha):
+    density = lambda lam: float(  # noqa: E731
+        local_distribution(np.array(alpha), penalty).prob(lam)
+    )
+    a = penalty / 2
+    scale = np.sqrt(alpha) / a
+    # In log(lambda), where the density is smooth and light-tailed.
+    mean, inverse = (
+        integrate.quad(
+            lambda t, k=k: density(scale * np.exp(t)) * (scale * np.exp(t)) ** (k + 1), -12, 12,
+            limit=200, epsabs=1e-12,
+        )[0]
+        for k in (1, -1)
+    )  # fmt: skip
+    expected = local_moments(alpha, penalty)
+    np.testing.assert_allclose(expected, (mean, inverse), rtol=1e-8)
+
+
+def test_samples_have_the_moments():
+    alpha = np.array([0.1, 2.0])
+    draws = local_distribution(alpha, 2.0).sample(200_000, seed=0).numpy()
+    mean, inverse = local_moments(alpha, 2.0)
+    for values, expected in ((draws, mean), (1 / draws, inverse)):
+        error = values.std(axis=0) / np.sqrt(len(values))
+        assert (np.abs(values.mean(axis=0) - expected) < 4 * error).all()
+
+
+@pytest.fixture(scope="module")
+def fit():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(80, 2))
+    Y = np.sign(X[:, :1] + 0.2 * random.normal(size=(80, 1)))
+    model = gb.models.BSVM(
+        gpflow.kernels.SquaredExponential(4.0),
+        gb.likelihoods.Hinge(bound="augmented"),
+        X[:12],
+        num_data=80,
+    )
+    gb.fit(model, (X, Y), progress=False)
+    return model, X, Y
+
+
+def test_alpha_of_a_model(fit):
+    model, X, Y = fit
+    mean, variance = model.predict_f(X)
+    np.testing.assert_allclose(
+        gb.prediction.alpha(model, (X, Y)), (1 - Y * mean) ** 2 + variance, atol=1e-8
+    )
+
+
+def test_soft_support_vectors(fit):
+    model, X, Y = fit
+    alpha = gb.prediction.alpha(model, (X, Y))[:, 0]
+    assert (np.diff(alpha[gb.prediction.soft_support_vectors(model, (X, Y), num=10)]) >= 0).all()
+    assert set(gb.prediction.soft_support_vectors(model, (X, Y))) == set(np.flatnonzero(alpha < 1))
+    # Both label encodings mean the same.
+    other = gb.prediction.soft_support_vectors(model, (X, (Y + 1) / 2))
+    np.testing.assert_array_equal(other, gb.prediction.soft_support_vectors(model, (X, Y)))
+
+
+def test_no_local_variables():
+    model = gb.models.BSVM(gpflow.kernels.SquaredExponential(), gb.likelihoods.Probit(), np.eye(2))
+    with pytest.raises(ValueError, match="Probit as it is has no local variables"):
+        gb.prediction.alpha(model, (np.eye(2), np.array([[0.0], [1.0]])))
+
+
+# --- several classes -----------------------------------------------------------------------------
+
+
+def test_two_classes_have_the_local_variables_of_the_difference():
+    random = np.random.default_rng(0)
+    Fmu, Fvar = random.normal(size=(6, 2)), random.uniform(0.2, 2, size=(6, 2))
+    Y = np.arange(6)[:, None] % 2.0
+    difference = Fmu[:, 1:] - Fmu[:, :1]
+    expected = Hinge().alpha(difference, Fvar.sum(axis=1, keepdims=True), Y)
+    for bound in ("exact", "augmented", "wistuba2018"):
+        found = CrammerSinger(2, bound=bound).alpha(Fmu, Fvar, Y)
+        np.testing.assert_allclose(found, expected, rtol=1e-8)
+
+
+def test_alpha_of_several_classes_is_the_mean_square_of_what_the_loss_cuts_off():
+    Fmu, Fvar = np.array([[0.3, -0.5, 0.9, 0.1]]), np.array([[0.5, 1.5, 0.2, 1.0]])
+    f = Fmu + np.sqrt(Fvar) * np.random.default_rng(0).normal(size=(200_000, 4))
+    b = 1 + np.delete(f, 1, axis=1).max(axis=1) - f[:, 1]
+    exact = float(CrammerSinger(4).alpha(Fmu, Fvar, np.array([[1.0]]))[0, 0])
+    assert abs(exact - np.mean(b**2)) < 4 * (b**2).std() / np.sqrt(len(b))
+    paper = CrammerSinger(4, bound="wistuba2018").alpha(Fmu, Fvar, np.array([[1.0]]))
+    np.testing.assert_allclose(paper, [[(1 + 0.9 + 0.5) ** 2 + 0.2 + 1.5]], rtol=1e-13)
+
+
+@pytest.mark.slow
+def test_soft_support_vectors_of_several_classes():
+    model, data = three_classes(make_data())
+    gb.fit(model, data, progress=False)
+    alpha = gb.prediction.alpha(model, data)
+    assert alpha.shape == (60, 1)
+    rows = gb.prediction.soft_support_vectors(model, data, num=10)
+    np.testing.assert_array_equal(rows, np.argsort(alpha[:, 0], kind="stable")[:10])
+    # A small alpha is nearness to the margin: of the means, up to the variance.
+    mean, _ = model.predict_f(data[0])
+    label = data[1][:, 0].astype(int)
+    others = np.where(np.arange(3) == label[:, None], -np.inf, mean).max(axis=1)
+    margin = np.abs(1 + others - mean.numpy()[np.arange(60), label])
+    assert margin[rows].mean() < margin.mean() / 2
+
+
+# --- the objective at any alpha -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("penalty", PENALTIES)
+def test_the_bound_at_given_alpha_by_quadrature(penalty):
+    """E_q [log p(y, lambda | f) - log q(lambda)], with E b and E b^2 in the place of b and b^2."""
+    a, mu, v, alpha = penalty / 2, 0.4, 0.7, 2.5
+    q = stats.geninvgauss(0.5, a * np.sqrt(alpha), scale=np.sqrt(alpha) / a)
+    mean, square = 1 - mu, (1 - mu) ** 2 + v
+
+    def difference(lam):
+        root = np.log(a) - np.log(2 * np.pi * lam) / 2
+        return root - a * mean - (a**2 * lam + square / lam) / 2 - q.logpdf(lam)
+
+    # In log(lambda), where the density is smooth and light-tailed.
+    expected, _ = integrate.quad(
+        lambda t: q.pdf(np.exp(t)) * np.exp(t) * difference(np.exp(t)), -14, 8, epsabs=1e-12
+    )
+    found = Hinge(penalty).bound_at([[alpha]], [[mu]], [[v]], np.array([[1.0]]))
+    np.testing.assert_allclose(found, [expected], rtol=1e-8)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Hinge(1.3, "augmented", normalizer=True),
+        lambda: OneVsRest(3, 1.3, "augmented"),
+        lambda: CrammerSinger(3, 1.3, "augmented"),
+        lambda: CrammerSinger(3, 1.3, "wistuba2018"),
+    ],
+)
+def test_at_the_best_alpha_it_is_the_augmented_bound_and_elsewhere_less(make):
+    likelihood, random = make(), np.random.default_rng(0)
+    shape = (7, likelihood.latent_dim or 1)
+    Fmu, Fvar = random.normal(size=shape), random.uniform(0.1, 2, size=shape)
+    Y = np.arange(7)[:, None] % 2.0
+    best = likelihood.alpha(Fmu, Fvar, Y).numpy()
+    expected = likelihood.variational_expectations(Y, Fmu, Fvar, Y)
+    np.testing.assert_allclose(likelihood.bound_at(best, Fmu, Fvar, Y), expected, rtol=1e-10)
+    for factor in (0.5, 0.99, 1.01, 3.0):
+        assert (likelihood.bound_at(factor * best, Fmu, Fvar, Y) < expected).numpy().all()
+
+
+@pytest.mark.slow
+def test_the_papers_objective_of_a_model():
+    data = make_data()
+    model = make_model(data, num_data=180)  # the rows are a sample
+    randomise(model)
+    alpha = gb.prediction.alpha(model, data)
+    np.testing.assert_allclose(augmented_elbo(model, data), model.elbo(data), rtol=1e-10)
+    np.testing.assert_allclose(augmented_elbo(model, data, alpha), model.elbo(data), rtol=1e-10)
+    given = np.random.default_rng(0).uniform(0.5, 2, size=(60, 1))
+    m = 1 - (2 * data[1] - 1) * model.predict_f(data[0])[0]
+    rows = -m - (np.sqrt(given) + alpha / np.sqrt(given)) / 2  # eq. 8, penalty 2
+    expected = 3 * rows.numpy().sum() - model.prior_kl()
+    np.testing.assert_allclose(augmented_elbo(model, data, given), expected, rtol=1e-10)
+    weight = np.linspace(0, 2, 60)
+    expected = 3 * (weight[:, None] * rows).numpy().sum() - model.prior_kl()
+    found = augmented_elbo(model, data, given, sample_weight=weight)
+    np.testing.assert_allclose(found, expected, rtol=1e-10)
+
+
+# --- given the local variables --------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_prediction_given_lambda_is_the_papers():
+    """Eq. 5 in NumPy, for penalty 2."""
+    X, Y = make_data(40)
+    kernel = gpflow.kernels.SquaredExponential(2.0)
+    model = gb.models.BatchBSVM((X, Y), kernel, Hinge())
+    lam = np.random.default_rng(0).uniform(0.2, 3, size=(40, 1))
+    Xnew = np.random.default_rng(1).normal(size=(9, 2))
+    K, k = reference.kernel(X, X, 2.0, 1.0), reference.kernel(X, Xnew, 2.0, 1.0)
+    smooth = K @ np.linalg.inv(K + 1e-6 * np.eye(40))  # the model's jitter: f is seen through u
+    K, k = smooth @ K, smooth @ k
+    inverse = np.linalg.inv(K + np.diag(lam[:, 0]))
+    mean, variance = predict_f_given(model, None, lam, Xnew)
+    np.testing.assert_allclose(mean, k.T @ inverse @ ((2 * Y - 1) * (1 + lam)), rtol=1e-8)
+    expected = 2.0 - np.einsum("np,nm,mp->p", k, inverse, k)
+    np.testing.assert_allclose(variance[:, 0], expected, rtol=1e-8)
+    p = model.likelihood.predict_mean_and_var(Xnew, mean, variance)[0]  # with the root
+    np.testing.assert_allclose(p, stats.norm.cdf(mean / np.sqrt(1 + variance)), rtol=1e-8)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("make", [Hinge, lambda *how: OneVsRest(3, *how)])
+def test_given_one_over_the_mean_of_one_over_lambda_it_is_a_sweep(make):
+    X, _ = make_data()
+    likelihood = make(1.5, "augmented")
+    L = likelihood.latent_dim or 1
+    Y = np.digitize(X[:, :1], [-0.5, 0.5][: max(L - 1, 1)]).astype(float)
+    how = {"num_latent_gps": L, "mean_function": gpflow.functions.Constant(0.2)}
+    model = gb.models.BSVM(gpflow.kernels.Matern32(2.0), likelihood, X[:8].copy(), **how)
+    randomise(model)
+    lam = 1 / local_moments(gb.prediction.alpha(model, (X, Y)), 1.5)[1].numpy()
+    found = predict_f_given(model, (X, Y), lam, X)
+    model.natgrad_step((X, Y), 1.0)
+    for one, two in zip(found, model.predict_f(X)):
+        np.testing.assert_allclose(one, two, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.slow
+def test_bad_local_variables():
+    data = make_data()
+    model, good = make_model(data), np.ones((60, 1))
+    for bad, message in (
+        (np.ones(60), r"must have shape \[60, 1\], got \[60\]"),
+        (np.ones((59, 1)), r"must have shape \[60, 1\], got \[59, 1\]"),
+        (0 * good, "must be positive and finite numbers"),
+        (-good, "must be positive"),
+        (np.nan * good, "must be positive"),
+        (np.full((60, 1), "a"), "must be positive and finite numbers"),
+    ):
+        with pytest.raises(ValueError, match="alpha " + message):
+            augmented_elbo(model, data, bad)
+        with pytest.raises(ValueError, match="local_variables " + message):
+            predict_f_given(model, data, bad, data[0])
+    with pytest.raises(ValueError, match="X has 3 columns"):
+        predict_f_given(model, data, good, np.ones((4, 3)))
+    classes, labelled = three_classes(data)
+    with pytest.raises(ValueError, match=r"no sites of given local variables.*use Hinge or One"):
+        predict_f_given(classes, labelled, np.ones((60, 3)), data[0])
+    with pytest.raises(ValueError, match="Probit as it is has no local variables"):
+        augmented_elbo(make_model(data, likelihood=gb.likelihoods.Probit()), data)
+
+
+def test_penalties_keep_their_precision():
+    mean, inverse = local_moments(2.0, 0.3)  # in float32, 0.3 is off by 1e-8
+    np.testing.assert_allclose(mean, np.sqrt(2) / 0.15 + 1 / 0.15**2, rtol=1e-14)
+    np.testing.assert_allclose(inverse, 0.15 / np.sqrt(2), rtol=1e-14)
+    q = local_distribution(np.array(2.0), 0.3).distribution
+    np.testing.assert_allclose(q.loc, 0.15 / np.sqrt(2), rtol=1e-14)

@@ -1,0 +1,349 @@
+"""A penalty chosen by held-out folds: folds, density, peak, and what the estimator makes of it."""
+
+import gpflow
+import numpy as np
+import pytest
+from helpers import make_data, make_model
+
+import gpflow_bsvm as gb
+from gpflow_bsvm.estimators import choice, training
+from gpflow_bsvm.estimators.choice import HINGES, Candidate, candidates
+from gpflow_bsvm.estimators.specification import Specification
+from gpflow_bsvm.estimators.specification import make_model as at_prior
+from gpflow_bsvm.likelihoods import Hinge
+from gpflow_bsvm.model_selection import held_out as selection
+from gpflow_bsvm.prediction.marginals import predict_log_density
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_data()
+
+
+def specify(**options):
+    defaults = {
+        "num_classes": 2,
+        "kernel": gpflow.kernels.SquaredExponential(2.0),
+        "learn_kernel": False,
+        "calibrate": False,
+        "num_inducing": 8,
+        "penalty": 2.0,
+    }
+    return Specification(**(defaults | options))
+
+
+def fit(X, Y, weight):
+    return training.train(specify(), (X, Y, weight))[0]
+
+
+# --- folds ---------------------------------------------------------------------------------------
+
+
+def members(X, Y, **options):
+    """The rows of each fold, as a set of the rows' contents."""
+    rows = np.column_stack([X, Y])
+    return [{tuple(row) for row in rows[test]} for _, test in selection._folds(X, Y, 3, 0)]
+
+
+def test_folds_are_a_partition_that_keeps_equal_rows_together(data):
+    X, Y = (np.concatenate([column, column[:20], column[:5]]) for column in data)
+    folds = members(X, Y)
+    assert set.union(*folds) == {tuple(row) for row in np.column_stack(data)}
+    assert sum(map(len, folds)) == len(data[0])  # no row's content in two folds
+    for train, test in selection._folds(X, Y, 3, 0):
+        assert len(np.intersect1d(train, test)) == 0 and len(train) + len(test) == len(X)
+        share = Y[test].mean() - Y.mean()
+        assert abs(share) < 0.2  # stratified: up to rounding and repetitions
+
+
+def test_folds_do_not_depend_on_the_order_of_the_rows(data):
+    order = np.random.default_rng(0).permutation(len(data[0]))
+    assert members(*data) == members(data[0][order], data[1][order])
+
+
+def test_folds_do_not_depend_on_the_order_of_the_columns(data):
+    X, Y = data
+    X = np.column_stack([X, X[:, 0] ** 2])
+    folds = [test for _, test in selection._folds(X, Y, 3, 0)]
+    again = [test for _, test in selection._folds(X[:, [2, 0, 1]], Y, 3, 0)]
+    assert all(map(np.array_equal, folds, again))
+
+
+def test_a_class_of_one_row_is_left_out_in_no_fold_and_changes_no_other(data):
+    X, Y = data
+    classes = [np.full((1, 1), 5.0), np.full((2, 1), 6.0)]
+    places = np.array([[9.0, 9.0], [8.0, 9.0], [9.0, 8.0]])
+    folds = selection._folds(np.r_[X, places], np.concatenate([Y, *classes]), 3, 0)
+    assert all(len(X) in train for train, _ in folds)
+    assert sorted(np.concatenate([test for _, test in folds])) == [*range(len(X)), 61, 62]
+    for train, _ in folds:  # of two rows one is there
+        assert np.intersect1d(train, [61, 62]).size > 0
+    alone = selection._folds(X, Y, 3, 0)
+    with_one = selection._folds(np.r_[X, places[:1]], np.r_[Y, classes[0]], 3, 0)
+    share = [len(np.intersect1d(a, b)) / len(a) for (_, a), (_, b) in zip(alone, with_one)]
+    assert len(alone) == len(with_one) and min(share) > 0
+
+
+def test_bad_folds(data):
+    X, _ = data
+    with pytest.raises(ValueError, match="num_folds must be at least 2, got 1"):
+        selection.held_out_density(fit, data, num_folds=1)
+    each = np.arange(len(X), dtype=float)[:, None]
+    each[1] = 0
+    with pytest.raises(ValueError, match=r"3 folds need .* rows of classes that have two, .* 2$"):
+        selection.held_out_density(fit, (X, each), num_folds=3)
+    assert selection.num_left_out((X, each)) == 2
+
+
+# --- density -------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_the_density_is_the_mean_over_all_folds(data):
+    X, Y = data
+    weight = np.random.default_rng(0).uniform(0.5, 2, size=len(X))
+    log_p = np.zeros(len(X))
+    for train, test in selection._folds(X, Y, 3, 7):
+        model = fit(X[train], Y[train], weight[train])
+        log_p[test] = model.predict_log_density((X[test], Y[test]))
+    density = selection.held_out_density(fit, data, sample_weight=weight, num_folds=3, seed=7)
+    np.testing.assert_allclose(density, np.average(log_p, weights=weight), rtol=1e-10)
+
+
+@pytest.mark.slow
+def test_weights_are_repeated_rows(data):
+    weight = np.where(np.arange(len(data[0])) < 20, 2.0, 1.0)
+    repeated = tuple(np.concatenate([column, column[:20]]) for column in data)
+    one = selection.held_out_density(fit, data, sample_weight=weight)
+    two = selection.held_out_density(fit, repeated)
+    np.testing.assert_allclose(one, two, rtol=1e-5)  # both fits have converged to 1e-5
+
+
+def test_enough_rows_are_enough(data):
+    calls = []
+
+    def counted(*rows):
+        calls.append(len(rows[0]))
+        return fit(*rows)
+
+    selection.held_out_density(counted, data, num_folds=3, enough_rows=21)
+    assert calls == [40, 40]
+
+
+def test_log_density_of_a_model_is_gpflows(data):
+    model = make_model(data, likelihood=Hinge(bound="exact"))
+    gb.fit(model, data)
+    expected = model.predict_log_density(data)
+    np.testing.assert_allclose(predict_log_density(model, data), expected, rtol=1e-9)
+
+
+# --- peak ----------------------------------------------------------------------------------------
+
+
+class Lead(float):
+    """A score whose standard error is 1."""
+
+    def lead(self, other):
+        return self - other
+
+
+@pytest.mark.parametrize("best", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("start", [1, 3, 5])
+def test_the_peak_is_found(best, start):
+    seen = []
+
+    def score(value):
+        seen.append(value)
+        return Lead(-2 * abs(value - best))
+
+    assert selection.find_peak(score, (1, 2, 3, 4, 5), start) == best - 1
+    assert len(seen) == len(set(seen))  # nothing is evaluated twice
+
+
+def test_what_is_found_moves_with_the_scores_and_does_not_jump():
+    def place(lead):
+        return selection.find_peak(lambda v: Lead(v * lead), (0, 1), 0)
+
+    assert [place(lead) for lead in (-1, 0, 0.25, 0.5, 1, 2)] == [0, 0, 0.25, 0.5, 1, 1]
+    down = selection.find_peak(lambda v: Lead(-v * 0.5), (0, 1, 2), 2)
+    assert down == 1.5
+
+
+def test_a_score_that_is_not_a_number_is_no_peak():
+    score = lambda v: Lead(np.nan if v > 1 else 0.0)  # noqa: E731
+    assert selection.find_peak(score, (1.0, 2.0, 4.0), 1.0) == 0
+
+
+# --- training ------------------------------------------------------------------------------------
+
+
+def clean(num_rows=120):
+    """Two classes without noise, for which a steep loss is right, and one of labels at random."""
+    X = np.random.default_rng(3).normal(size=(num_rows, 2))
+    return X, (X[:, :1] + X[:, 1:] > 0).astype(float)
+
+
+@pytest.mark.slow
+def test_clean_labels_get_a_larger_penalty_than_noisy_ones():
+    X, Y = clean()
+    flipped = np.where(np.random.default_rng(4).uniform(size=Y.shape) < 0.3, 1 - Y, Y)
+    ones = np.ones(len(X))
+    chosen = [
+        choice.choose(specify(calibrate=True), HINGES, (X, labels, ones))[0].penalty
+        for labels in (Y, flipped)
+    ]
+    assert chosen[0] > chosen[1] == 1.0
+
+
+def test_better_by_standard_errors():
+    """As SciPy's standard error of the mean of paired differences."""
+    rng = np.random.default_rng(0)
+    first = rng.normal(size=50)
+    second = first + rng.normal(size=50)
+    ones = np.ones(50)
+    error = np.std(second - first) / np.sqrt(50)
+    for shift in (0.9, 1.1):
+        moved = second - (second - first).mean() + shift * error
+        lead = selection.HeldOut(moved, ones).lead(selection.HeldOut(first, ones))
+        assert lead == pytest.approx(shift)
+    same = selection.HeldOut(first, ones)
+    assert same.lead(same) == 0 or np.isnan(same.lead(same))
+    twice = selection.HeldOut(np.r_[second, second], np.r_[ones, ones])
+    assert twice.mean == pytest.approx(selection.HeldOut(second, 2 * ones).mean)
+
+
+def test_what_is_looked_at():
+    def found(*options):
+        return [f"{loss} {penalty:g}" for loss, penalty in candidates(*options)]
+
+    everything = ["levels 1", "levels 2", "levels 8", "levels 32", "hinge 16"]
+    assert found("auto", "auto", False) == everything
+    assert found("levels", "auto", True) == everything[:4]
+    assert found("auto", "auto", True) == found("hinge", "auto", False)
+    assert found("hinge", "auto", False) == ["hinge 1", "hinge 4", "hinge 16"]
+    assert found("auto", 3, False) == ["levels 3", "hinge 3"]
+    assert found("hinge", 3, False) == ["hinge 3"]
+
+
+def test_a_penalty_between_two():
+    assert choice.between(HINGES, 1.5) == Candidate("hinge", 8.0)
+    assert choice.between(HINGES, 2.0) == HINGES[-1]
+    everything = candidates("auto", "auto", linear=False)
+    assert choice.between(everything, 3.9) == Candidate("levels", 32.0)
+    assert choice.between(everything, 4.0) == Candidate("hinge", 16.0)
+
+
+@pytest.mark.drill
+@pytest.mark.slow
+def test_all_penalties_see_the_kernel_that_the_first_one_learned(monkeypatch):
+    X, Y = clean()
+    ones, seen = np.ones(len(X)), []
+
+    def density(fit, *_, **__):
+        seen.append(fit(X, Y, ones).kernel.lengthscales.numpy())
+        return Lead(2 * len(seen))
+
+    monkeypatch.setattr(selection, "held_out", density)
+    auto = specify(learn_kernel=True)
+    choice.choose(auto, HINGES, (X, Y, ones))
+    auto = auto._replace(penalty=selection.FIRST_PENALTY)
+    first = at_prior(auto, X)
+    training.learn(auto, first, (X, Y, ones))
+    assert len(seen) == 3
+    assert abs(first.kernel.lengthscales.numpy() - auto.kernel.lengthscales.numpy()).max() > 0.1
+    for lengthscales in seen:
+        np.testing.assert_allclose(lengthscales, first.kernel.lengthscales, rtol=1e-8)
+
+
+def test_few_rows_are_told_apart_too():
+    """Of 30 rows without noise and of 30 with labels at random; nothing changes at 100."""
+    X, Y = clean(30)
+    ones, random = np.ones(30), np.random.default_rng(1).permutation(Y)
+    sharp, soft = (
+        choice.choose(specify(), choice.LEVELS, (X, labels, ones))[0].penalty
+        for labels in (Y, random)
+    )
+    assert sharp > 8 and soft <= 2
+    few = choice.choose(specify(), HINGES, (X[:9], Y[:9], ones[:9]))  # nothing to choose by
+    assert few[0].penalty == 1.0 and few[1] is None
+
+
+def test_one_row_of_a_new_class_does_not_switch_the_choice_off():
+    X, Y = clean(60)
+    X, Y = np.r_[X, [[3.0, -3.0]]], np.r_[Y, [[2.0]]]
+    chosen, _ = choice.choose(specify(num_classes=3), choice.LEVELS, (X, Y, np.ones(61)))
+    assert chosen.penalty > 8
+
+
+def test_parts_of_the_data_hold_rows_of_rare_classes():
+    X = np.random.default_rng(0).normal(size=(1000, 2))
+    Y = (np.arange(1000) < 3).astype(float)[:, None]
+    weight = np.arange(1000.0)
+    part, labels, weights = training.at_most(50, (X, Y, weight), 0)
+    assert part.shape == (50, 2) and labels.sum() == 3
+    rows = weights.astype(int)
+    assert len(set(rows)) == 50
+    np.testing.assert_array_equal(part, X[rows])
+    np.testing.assert_array_equal(labels, Y[rows])
+    assert training.at_most(1000, (X, Y, weight), 0)[0] is X
+
+
+def test_a_kernel_is_learned_from_as_many_rows_as_are_affordable(data, monkeypatch):
+    seen = []
+    monkeypatch.setattr(
+        "gpflow_bsvm.estimators.training.VEM.run",
+        lambda self, model, rows, **_: seen.append(len(rows[0])),
+    )
+    X, Y = (np.repeat(column, 40, axis=0) for column in data)  # 2400 rows
+    for number, work in ((2000, 1e9), (1000, 1.0), (1500, 1500 * 8**2)):
+        monkeypatch.setattr("gpflow_bsvm.estimators.training.LEARN_WORK", work)
+        training.train(specify(learn_kernel=True), (X, Y, np.ones(len(X))))
+        assert seen[-1] == number
+
+
+@pytest.mark.slow
+def test_several_classes():
+    X, _ = clean()
+    Y = np.digitize(X[:, :1], [-0.5, 0.5]).astype(float)
+    chosen, _ = choice.choose(specify(num_classes=3), HINGES, (X, Y, np.ones(len(X))))
+    assert chosen.penalty > 1.0
+
+
+@pytest.mark.slow
+def test_the_estimator_takes_numbers_or_auto(data):
+    X, Y = data
+    with pytest.raises(ValueError, match="positive number or \"auto\", got 'best'"):
+        gb.BSVMClassifier(penalty="best").fit(X, Y[:, 0])
+    fixed = gb.BSVMClassifier(penalty=3.0, learn_kernel=False).fit(X, Y[:, 0])
+    assert float(fixed.model_.likelihood.penalty.numpy()) == fixed.penalty_ == 3.0
+
+
+# --- as many inducing points as pay --------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_inducing_points_grow_while_left_out_rows_gain(monkeypatch):
+    """Each size is looked at once; the one before the first that gains little stays."""
+    densities, sizes = iter([-0.5, -0.4, -0.399]), []
+
+    def density(model, *_, **__):
+        sizes.append(model.num_features[1])
+        return next(densities)
+
+    monkeypatch.setattr(training, "leave_one_out_density", density)
+    X, Y = make_data(120)
+    spec = specify(grow=True, num_inducing=4)
+    model, _ = training.train(spec, (X, Y, np.ones(len(X))))
+    assert sizes == [4, 12, 36] and model.num_features[1] == 12
+    alone = at_prior(spec._replace(num_inducing=12), X)
+    gb.fit(alone, (X, Y))
+    assert alone.elbo((X, Y)) <= model.elbo((X, Y)) + 0.5  # other centres, the same quality
+
+
+def test_growth_ends_where_rows_or_work_do(data, monkeypatch):
+    X, _ = data
+    model = at_prior(specify(), X)
+    assert training._next_size(model, X, len(X)) == 24
+    assert training._next_size(model, X[:9], 9) is None
+    monkeypatch.setattr(training, "GROWTH_WORK", len(X) * 15.0**2)
+    assert training._next_size(model, X, len(X)) == 15

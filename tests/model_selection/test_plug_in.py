@@ -1,0 +1,142 @@
+"""To scikit-learn's SVC and back."""
+
+import gpflow
+import numpy as np
+import pytest
+from helpers import make_data
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+import gpflow_bsvm as gb
+from gpflow_bsvm.likelihoods import Hinge, PolyaGammaLogistic, SquaredHinge
+from gpflow_bsvm.model_selection import plug_in, start_from
+from gpflow_bsvm.models import BSVM
+from gpflow_bsvm.papers.gold2003 import GACV, SmoothedSpan, VariationalBound, optimise, svm_mode
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_data(40)
+
+
+def test_plugged_in_svc_is_the_mode(data):
+    kernel = gpflow.kernels.Matern32(2.0, lengthscales=[0.7, 1.2])
+    model = BSVM(kernel, Hinge(1.5), data[0][:8].copy())
+    svc = plug_in(model, tol=1e-9).fit(data[0], data[1][:, 0])
+    mode = svm_mode(kernel, data, 1.5, free_bias=True)
+    X_new = data[0][:5] + 0.1
+    expected = mode.predict(kernel, data[0], X_new)
+    np.testing.assert_allclose(
+        svc.decision_function(X_new), expected, atol=1e-5
+    )  # single precision
+    kernel.variance.assign(7.0)  # the SVC has a copy
+    np.testing.assert_allclose(svc.decision_function(X_new), expected, atol=1e-5)
+    assert clone(svc).fit(data[0], data[1][:, 0]).score(*data) == svc.score(*data) > 0.8
+
+
+def test_plugging_in_goes_there_and_back(data):
+    X, y = data[0], data[1][:, 0]
+    svc = SVC(C=3.0, gamma=0.8)
+    start = start_from(svc)
+    model = BSVM(start.kernel, Hinge(start.penalty), X[:8].copy())
+    again = plug_in(model, rbf=True)
+    np.testing.assert_allclose([again.C, again.gamma], [3.0, 0.8], rtol=1e-12)
+    same = plug_in(model).fit(X, y).decision_function(X)
+    np.testing.assert_allclose(same, svc.fit(X, y).decision_function(X), atol=1e-4)  # SVC's tol
+    split = start_from(svc, penalty=1.5)
+    assert split.penalty == 1.5
+    np.testing.assert_allclose(split.kernel.variance.numpy(), 2.0)
+    scaled = start_from(SVC(), 3 * X)
+    np.testing.assert_allclose(scaled.kernel.lengthscales.numpy(), 3 * X.std())
+    linear = start_from(SVC(kernel="linear", C=2.0)).kernel(X).numpy()
+    np.testing.assert_allclose(linear, X @ X.T)
+    gram = start_from(plug_in(model), penalty=1.0)
+    np.testing.assert_allclose(gram.kernel(X), 3 * start.kernel(X).numpy())
+
+
+@pytest.mark.slow
+def test_a_classifier_plugs_in_with_its_scaling(data):
+    X, y = 100 * data[0] + 7, np.where(data[1][:, 0] == 1, "yes", "no")
+    classifier = gb.BSVMClassifier(loss="hinge", penalty=1.0, learn_kernel=False, num_inducing=8)
+    classifier.fit(X, y)
+    svc = plug_in(classifier, tol=1e-8).fit(X, y)
+    assert set(svc.predict(X)) == {"yes", "no"}
+    rbf = plug_in(classifier, rbf=True, tol=1e-8)
+    assert isinstance(rbf, Pipeline)
+    np.testing.assert_allclose(
+        rbf.fit(X, y).decision_function(X), svc.decision_function(X), atol=1e-5
+    )
+    scaler = classifier.scaler_
+    mode = svm_mode(classifier.model_.kernel, (scaler.transform(X), data[1]), 1.0, free_bias=True)
+    np.testing.assert_allclose(svc.decision_function(X), mode.latent, atol=1e-5)
+
+
+def test_what_cannot_be_plugged_in(data):
+    X = data[0][:8].copy()
+    kernel = gpflow.kernels.SquaredExponential(lengthscales=[1.0, 2.0])
+    with pytest.raises(TypeError, match="such as Hinge; got BSVM with likelihood Poly"):
+        plug_in(BSVM(kernel, PolyaGammaLogistic(), X))
+    with pytest.raises(ValueError, match="SVC has linear slack"):
+        plug_in(BSVM(kernel, SquaredHinge(), X))
+    with pytest.raises(ValueError, match="no mean function, the model has Constant"):
+        plug_in(BSVM(kernel, Hinge(), X, mean_function=gpflow.functions.Constant(1.0)))
+    with pytest.raises(ValueError, match="of one lengthscale for all columns, got"):
+        plug_in(BSVM(kernel, Hinge(), X), rbf=True)
+    with pytest.raises(NotFittedError):
+        plug_in(gb.BSVMClassifier())
+    with pytest.raises(TypeError, match="expected a scikit-learn SVC"):
+        start_from("rbf")
+    with pytest.raises(ValueError, match='"rbf", "linear" or one of plug_in'):
+        start_from(SVC(kernel="sigmoid"))
+    with pytest.raises(ValueError, match="depends on X"):
+        start_from(SVC())
+
+
+def test_what_a_criterion_found_plugs_in(data):
+    """GACV is of linear slack; the kernel of what was found is a copy."""
+    kernel = gpflow.kernels.SquaredExponential(1.0, lengthscales=0.5)
+    found = optimise(GACV(), kernel, data, 2.0, max_evaluations=4)
+    expected = found.machine(data)
+    kernel.variance.assign(50.0)
+    svc = plug_in(found, rbf=True, tol=1e-9)
+    learned = found.best.parameters
+    np.testing.assert_allclose(svc.C, 2.0 * learned[".variance"])
+    np.testing.assert_allclose(svc.gamma, 0.5 / learned[".lengthscales"] ** 2)
+    again = svm_mode(found.kernel, data, 2.0, free_bias=True)
+    latent = plug_in(found, tol=1e-9).fit(data[0], data[1][:, 0]).decision_function(data[0])
+    np.testing.assert_allclose(latent, again.latent, atol=1e-5)  # single precision
+    assert (expected.slack, expected.penalty, expected.bias) == ("linear", 2.0, 0.0)
+
+
+def test_quadratic_slack_has_a_machine_and_no_svc(data):
+    kernel = gpflow.kernels.SquaredExponential(1.0, lengthscales=0.5)
+    found = optimise(SmoothedSpan(), kernel, data, 3.0, max_evaluations=3)
+    with pytest.raises(ValueError, match=r"of quadratic slack: machine\(data\)"):
+        plug_in(found)
+    mode = found.machine(data)
+    np.testing.assert_array_equal(mode.alpha, svm_mode(kernel, data, 3.0, slack="quadratic").alpha)
+    assert (
+        repr(mode)
+        == f"Mode(40 rows, {len(mode.support)} support vectors, penalty=3, slack='quadratic')"
+    )
+    bound = VariationalBound(likelihood=SquaredHinge)
+    with pytest.raises(ValueError, match="of SquaredHinge slack"):
+        plug_in(optimise(bound, kernel, data, 3.0, max_evaluations=1))
+
+
+def test_a_start_from_a_search_and_from_what_is_fitted(data):
+    X, y = data[0], data[1][:, 0]
+    svc = SVC(C=3.0).fit(X, y)
+    lengthscale = start_from(SVC(C=3.0), X).kernel.lengthscales.numpy()
+    np.testing.assert_allclose(start_from(svc).kernel.lengthscales.numpy(), lengthscale, rtol=1e-12)
+    search = GridSearchCV(SVC(), {"C": [1.0, 4.0]}, cv=2).fit(X, y)
+    start = start_from(search)
+    assert start.penalty == search.best_params_["C"]
+    np.testing.assert_allclose(start.kernel.lengthscales.numpy(), lengthscale, rtol=1e-12)
+    pipeline = make_pipeline(StandardScaler(), SVC())
+    with pytest.raises(TypeError, match=r"got Pipeline; of a pipeline give the SVC"):
+        start_from(GridSearchCV(pipeline, {"svc__C": [1.0]}, cv=2).fit(X, y))

@@ -1,0 +1,184 @@
+"""What the sparse model has from GPflow's, and the jitter that it does it with."""
+
+import copy
+import pickle
+
+import gpflow
+import numpy as np
+import pytest
+import tensorflow as tf
+from helpers import as_svgp, assert_same_state, make_model, randomise, state
+
+import gpflow_bsvm as gb
+from gpflow_bsvm.likelihoods import Hinge
+
+
+@pytest.fixture
+def pair(data):
+    model = make_model(data, mean_function=gpflow.functions.Constant([0.2]), num_data=500)
+    randomise(model)
+    return model, as_svgp(model)
+
+
+@pytest.mark.slow
+def test_everything_inherited_is_that_of_svgp(pair, data):
+    model, plain = pair
+    X_new = np.random.default_rng(5).normal(size=(9, 2))
+    calls = {
+        "elbo": lambda m: m.elbo(data),
+        "prior_kl": lambda m: m.prior_kl(),
+        "objective": lambda m: m.maximum_log_likelihood_objective(data),
+        "predict_f": lambda m: m.predict_f(X_new),
+        "predict_f, full_cov": lambda m: m.predict_f(X_new, full_cov=True),
+        "predict_f, outputs": lambda m: m.predict_f(X_new, full_output_cov=True),
+        "predict_y": lambda m: m.predict_y(X_new),
+        "predict_log_density": lambda m: m.predict_log_density((X_new, data[1][:9])),
+        "posterior": lambda m: m.posterior().predict_f(X_new),
+        "posterior, variables": lambda m: m.posterior(
+            gpflow.posteriors.PrecomputeCacheType.VARIABLE
+        ).predict_f(X_new, full_cov=True),
+        "posterior, fused": lambda m: m.posterior(
+            gpflow.posteriors.PrecomputeCacheType.NOCACHE
+        ).fused_predict_f(X_new),
+        "closure": lambda m: m.training_loss_closure(data, compile=False)(),
+        "compiled closure": lambda m: m.training_loss_closure(data)(),
+        "iterator": lambda m: m.training_loss_closure(
+            iter(tf.data.Dataset.from_tensors(data).repeat()), compile=True
+        )(),
+    }
+    for name, call in calls.items():
+        one, two = tf.nest.flatten(call(model)), tf.nest.flatten(call(plain))
+        for a, b in zip(one, two):
+            np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12, err_msg=name)
+
+
+def test_samples_follow_the_posterior(pair):
+    model, _ = pair
+    X_new = np.array([[0.0, 0.0], [1.0, -1.0]])
+    samples = model.predict_f_samples(X_new, 4000).numpy()[..., 0]
+    mean, covariance = model.predict_f(X_new, full_cov=True)
+    # Four standard errors of 4000 samples.
+    scale = np.sqrt(np.diag(covariance[0]))
+    assert (np.abs(samples.mean(0) - mean[:, 0]) < 4 * scale / np.sqrt(4000)).all()
+    np.testing.assert_allclose(np.cov(samples.T), covariance[0], atol=0.1 * scale.max() ** 2)
+
+
+@pytest.mark.slow
+def test_copies_are_independent_and_pickles_come_back(pair, data):
+    model, _ = pair
+    for again in (
+        copy.deepcopy(model),
+        gpflow.utilities.deepcopy(model),
+        pickle.loads(pickle.dumps(model)),
+    ):
+        np.testing.assert_array_equal(again.elbo(data), model.elbo(data))
+        before = model.elbo(data).numpy()
+        again.natgrad_step(data)
+        again.kernel.lengthscales.assign(0.3)
+        assert again.elbo(data) != before
+        assert model.elbo(data) == before
+
+
+def test_parameters_are_those_of_svgp(pair, capsys):
+    model, plain = pair
+    one, two = (gpflow.utilities.parameter_dict(m) for m in (model, plain))
+    assert one.keys() == two.keys()
+    gpflow.utilities.print_summary(model)
+    assert "BSVM.kernel.lengthscales" in capsys.readouterr().out
+    gpflow.utilities.multiple_assign(model, gpflow.utilities.read_values(plain))
+    frozen = gpflow.utilities.freeze(model)
+    assert not frozen.trainable_variables
+
+
+@pytest.mark.slow
+def test_hyperparameters_train_beside_the_step(data):
+    model = make_model(data)
+    gpflow.set_trainable((model.q_mu, model.q_sqrt), False)
+    adam = gpflow.keras.tf_keras.optimizers.Adam(0.05)
+    loss = model.training_loss_closure(data)
+
+    @tf.function
+    def step():
+        model.natgrad_step(data)
+        adam.minimize(loss, model.trainable_variables)
+
+    gb.inference.CAVI().run(model, data)
+    start = model.elbo(data).numpy()
+    for _ in range(40):
+        step()
+    model.natgrad_step(data)
+    assert model.elbo(data).numpy() > start + 0.5
+    assert model.kernel.lengthscales.numpy() != 1.0
+
+
+# --- jitter --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def near_singular(data):
+    """A model whose Kuu has no Cholesky factor at the jitter in force."""
+    Z = np.linspace(0, 1e-3, 12)[:, None] * np.ones((1, 2))
+    config = gpflow.config.Config(jitter=1e-18)
+    with gpflow.config.as_context(config):
+        yield gb.models.BSVM(gpflow.kernels.SquaredExponential(10.0), Hinge(), Z, num_data=60)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Kuu needed a jitter")
+def test_jitter_is_raised_where_the_default_fails(near_singular, data):
+    model = near_singular
+    with pytest.warns(UserWarning, match="Kuu needed a jitter of"):
+        history = gb.inference.CAVI().run(model, data)
+    jitter = model._jitter
+    assert 1e-18 < jitter <= 1e-2
+    np.testing.assert_allclose(history.elbo[-1], model.elbo(data), rtol=1e-8)
+    plain = as_svgp(model)
+    with gpflow.config.as_context(gpflow.config.Config(jitter=jitter)):
+        expected = plain.elbo(data), *plain.predict_f(data[0])
+    found = model.elbo(data), *model.predict_f(data[0])
+    compiled = tf.function(lambda: (model.elbo(data), *model.predict_f(data[0])))()
+    for a, b, c in zip(found, compiled, expected):
+        np.testing.assert_allclose(a, c, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(b, c, rtol=1e-9, atol=1e-9)
+    predicted = model.posterior().predict_f(data[0])
+    # TENSOR caches go by another formula: the conditioning of Kuu, 1e11, times rounding.
+    np.testing.assert_allclose(predicted[0], expected[1], rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Kuu needed a jitter")
+def test_a_raised_jitter_holds_inside_a_graph(near_singular, data):
+    model = near_singular
+    gb.inference.CAVI(max_steps=3).run(model, data)
+    outside = copy.deepcopy(model)
+    outside.natgrad_step(data, 0.5)
+    tf.function(lambda: model.natgrad_step(data, 0.5))()
+    assert_same_state(state(model), state(outside), 1e-8)
+
+
+@pytest.mark.filterwarnings("ignore:Kuu needed a jitter")
+def test_the_default_jitter_is_tried_again(near_singular, data):
+    model = near_singular
+    gb.inference.CAVI(max_steps=1).run(model, data)
+    assert model._jitter is not None
+    model.inducing_variable.Z.assign(data[0][:12])
+    gb.inference.CAVI(max_steps=1).run(model, data)
+    assert model._jitter is None
+
+
+@pytest.mark.parametrize("jitter", [0.0, 0.1])
+def test_any_default_jitter_is_tried_first(data, jitter):
+    with gpflow.config.as_context(gpflow.config.Config(jitter=jitter)):
+        model = make_model(data)
+        history = gb.inference.CAVI().run(model, data)
+        assert model._jitter is None
+        np.testing.assert_allclose(history.elbo[-1], as_svgp(model).elbo(data), rtol=1e-9)
+
+
+def test_no_jitter_at_all_is_raised_too(data):
+    Z = np.linspace(0, 1e-3, 12)[:, None] * np.ones((1, 2))
+    with gpflow.config.as_context(gpflow.config.Config(jitter=0.0)):
+        model = gb.models.BSVM(gpflow.kernels.SquaredExponential(10.0), Hinge(), Z)
+        with pytest.warns(UserWarning, match="Kuu needed a jitter of"):
+            gb.inference.CAVI(max_steps=2).run(model, data)
+        assert 0 < model._jitter <= 1e-2

@@ -1,0 +1,396 @@
+"""Files from strangers: each of these attacks did what it wanted before files were mended."""
+
+import inspect
+import io
+import json
+import sys
+import zipfile
+
+import gpflow
+import keras
+import numpy as np
+import pytest
+from gpflow.keras import tf_keras
+from helpers import ard
+
+import gpflow_bsvm as gb
+from gpflow_bsvm.deep import DeepKernel
+from gpflow_bsvm.saving import known
+
+KERAS = {"tf_keras": tf_keras, "keras": keras}
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "model.bsvm"
+
+
+def parts_of(path):
+    """:return: the arrays of a file, the name of that with the description, and what it tells."""
+    with np.load(path) as archive:
+        arrays = dict(archive)
+    name = next(name for name in arrays if name in ("description", "header"))
+    return arrays, name, json.loads(arrays[name].tobytes())
+
+
+def rewrite(path, change):
+    """Change the description in a file."""
+    arrays, name, header = parts_of(path)
+    change(header)
+    arrays[name] = np.frombuffer(json.dumps(header).encode(), np.uint8)
+    with path.open("wb") as file:
+        np.savez(file, **arrays)
+
+
+def of_layers(name="tf_keras", *layers):
+    """:return: a `DeepKernel` on a `Sequential` of 2 columns."""
+    tools = KERAS[name].layers
+    shape = tools.InputLayer((2,)) if name == "tf_keras" else tools.Input((2,))
+    return DeepKernel(KERAS[name].Sequential([shape, *(layers or [tools.Dense(2)])]), ard())
+
+
+def refuses(path, what=""):
+    """The file is named, by one error, and nothing beside it has come or gone."""
+    before = sorted(path.parent.iterdir())
+    with pytest.raises(ValueError) as error:
+        gb.load(path)
+    assert sorted(path.parent.iterdir()) == before
+    error.match(rf"(?s)model\.bsvm.*{what}")
+    return error
+
+
+# --- networks ------------------------------------------------------------------------------------
+
+
+def layer(cls, config, home="keras.layers", **more):
+    return {
+        "module": home,
+        "class_name": cls,
+        "config": config,
+        "registered_name": None,
+        **more,
+    }
+
+
+OPS = "tf_keras.src.layers.core.tf_op_layer"
+
+
+def called(symbol, *arguments, cls="ClassMethod"):
+    """:return: a network that calls a function of TensorFlow or Keras while it is built."""
+    config = {"name": "op", "cls_symbol": symbol, "method_name": "__call__"}
+    nodes = [["_CONSTANT_VALUE", -1, argument, {"kwargs": {}}] for argument in arguments]
+    if cls != "ClassMethod":
+        config = {"name": "op", "function": symbol}
+        nodes = [["_CONSTANT_VALUE", -1, arguments[0], {"contents": arguments[1]}]]
+    entry = layer(cls, {"name": "in", "batch_input_shape": [None, 2]}, inbound_nodes=[], name="in")
+    entry["class_name"] = "InputLayer"
+    op = layer(cls, config, OPS, name="op", inbound_nodes=[nodes])
+    op["registered_name"] = cls
+    config = {
+        "name": "model",
+        "trainable": True,
+        "layers": [entry, op],
+        "input_layers": [["in", 0, 0]],
+        "output_layers": [["op", 0, 0]],
+    }
+    made = layer("Functional", config, "tf_keras.src.engine.functional")
+    return made | {"registered_name": "Functional"}
+
+
+def of_an_operation(flag):
+    """:return: a network with an operation by its definition, which writes a file."""
+    attributes = {"dtypes": {"list": {"type": ["DT_FLOAT"]}}}
+    node = {"name": "w", "op": "SaveV2", "input": ["a", "b", "c", "x"], "attr": attributes}
+    constants = {"0": str(flag), "1": ["x"], "2": [""]}
+    entry = layer("InputLayer", {"name": "in", "batch_input_shape": [None, 2]})
+    config = {"name": "w", "node_def": node, "constants": constants}
+    op = layer("TensorFlowOpLayer", config, "tf_keras.src.engine.base_layer")
+    op["registered_name"] = "TensorFlowOpLayer"
+    return layer("Sequential", {"name": "s", "layers": [entry, op]}, "keras")
+
+
+def crafted(path, told, name="tf_keras"):
+    """A file of a good model but for its network."""
+    gb.save(of_layers(name), path)
+    rewrite(path, lambda header: header["content"]["arguments"]["features"].update(layers=told))
+
+
+@pytest.mark.parametrize("cls", ["ClassMethod", "TFOpLambda", "SlicingOpLambda"])
+def test_no_file_is_written(path, cls):
+    crafted(path, called("io.write_file", str(path.parent / "flag"), "x", cls=cls))
+    refuses(path, cls)
+
+
+def test_no_operation_is_made(path):
+    crafted(path, of_an_operation(path.parent / "flag"))
+    refuses(path, "TensorFlowOpLayer")
+
+
+def test_no_folder_is_removed(path):
+    victim = path.parent / "victim"
+    victim.mkdir()
+    crafted(path, called("io.gfile.rmtree", str(victim)))
+    refuses(path, "ClassMethod")
+
+
+def test_no_library_is_loaded(path):
+    library = path.parent / "library.so"
+    library.write_text("none")
+    crafted(path, called("load_op_library", str(library)))
+    error = refuses(path, "ClassMethod")
+    assert "file too short" not in str(error.value) and "ELF" not in str(error.value)
+
+
+def test_no_other_network_is_made(path):
+    hidden = json.dumps({"class_name": "Nothing", "config": {}})
+    crafted(path, called("keras.models.model_from_json", hidden))
+    error = refuses(path, "ClassMethod")
+    assert "Nothing" not in str(error.value)
+
+
+DENSE = {"name": "d", "units": 2}
+LAMBDA = {"name": "l", "function": {"class_name": "__lambda__", "config": {"value": "4wEAAA=="}}}
+CODE = layer("__lambda__", {"value": "4wEAAA=="}, "builtins")
+REFUSED = {
+    "Lambda": layer("Lambda", LAMBDA),
+    "TFSMLayer": layer("TFSMLayer", {"name": "t", "filepath": "/tmp"}),
+    "StringLookup": layer("StringLookup", {"name": "s", "vocabulary": "/etc/passwd"}),
+    "Thing": layer("Thing", {}, "os"),
+    "get_file": layer(
+        "Dense", DENSE | {"kernel_initializer": layer("get_file", {}, "keras.utils")}
+    ),
+    "function": layer("Dense", DENSE | {"activation": layer("function", "system", "os")}),
+    "serialize": layer("Dense", DENSE | {"activation": "serialize"}),
+    "kernel_initializer": layer("Dense", DENSE | {"kernel_initializer": "get"}),
+    "'power'": layer("Dense", DENSE | {"power": "load_model"}),
+    "__lambda__": layer("TimeDistributed", {"name": "t", "layer": layer("Dense", {"a": CODE})}),
+    "compile_config": layer("Dense", DENSE, compile_config={"loss": "mse"}),
+    "inbound": layer("Dense", DENSE, inbound_nodes=[{"args": [CODE], "kwargs": {}}]),
+    "whole number": layer("Dense", DENSE | {"units": 10**12}),
+    "no layer": layer("Zeros", {}, "keras.initializers"),
+    "name": layer("Dense", DENSE | {"name": CODE}),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+@pytest.mark.parametrize("name", KERAS)
+def test_layers_that_are_no_numbers_are_refused_before_anything_is_built(
+    path, monkeypatch, name, what
+):
+    inner = layer("Sequential", {"name": "inner", "layers": [REFUSED[what]]}, "keras")
+    crafted(path, layer("Sequential", {"name": "outer", "layers": [inner]}, "keras"), name)
+    monkeypatch.setattr(KERAS[name].saving, "deserialize_keras_object", None)
+    refuses(path, "network" if what in ("inbound", "no layer", "name") else what)
+
+
+# --- what a file sets ----------------------------------------------------------------------------
+
+NAMES = ["K", "__init__", "__setattr__", "_self_setattr_tracking", "__class__", "__dict__", "_name"]
+NAMES += ["submodules", "active_dims", "unheard_of"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_file_sets_parameters_only(path, name):
+    gb.save(ard(), path)
+    constant = {"kind": "function", "name": "exp"}
+    for value in (constant, True, 3.0, [1], {"kind": "dict", "pairs": []}):
+        rewrite(path, lambda header, v=value: header["content"]["state"].update({name: v}))
+        refuses(path, name)
+
+
+def test_a_parameter_is_replaced_by_a_parameter(path):
+    gb.save(ard(), path)
+    rewrite(path, lambda header: header["content"]["state"].update(variance=3.0))
+    refuses(path, "'variance'")
+
+
+def state_of(header):
+    return header["content"]["state"]
+
+
+@pytest.mark.parametrize("value", ["x", True, [1.0], {"kind": "function", "name": "exp"}, -1.0])
+def test_what_is_no_parameter_is_of_its_kind(path, value):
+    points = gpflow.inducing_variables.InducingPoints(np.eye(2))
+    gb.save(gb.models.BSVM(ard(), gb.likelihoods.Hinge(), points), path)
+    rewrite(path, lambda header: state_of(header).update(_jitter=value))
+    refuses(path, "_jitter")
+
+
+def test_a_kernel_is_where_a_kernel_was(path):
+    gb.save(gb.models.LinearBSVM(2, gb.likelihoods.Hinge()), path)
+    rewrite(path, lambda header: state_of(header).update(kernel={"kind": "dict", "pairs": []}))
+    refuses(path, "'kernel'")
+
+
+def test_what_is_not_there_is_not_set(path):
+    """Other models have sites."""
+    points = gpflow.inducing_variables.InducingPoints(np.eye(2))
+    gb.save(gb.models.BSVM(ard(), gb.likelihoods.Hinge(), points), path)
+    named = {"kind": "named", "class": f"{gb.likelihoods.Sites.__module__}.Sites", "items": [1, 2]}
+    rewrite(path, lambda header: state_of(header).update(sites=named))
+    refuses(path, "'sites' of a .* may not be set")
+
+
+@pytest.mark.parametrize("cls", ["os.system", "collections.Counter", "antigravity.Named"])
+def test_named_tuples_are_named_tuples(path, cls):
+    gb.save(ard(), path)
+    named = {"kind": "named", "class": cls, "items": []}
+    rewrite(path, lambda header: header.update(content=named))
+    refuses(path, f"{cls} is no NamedTuple")
+    assert "antigravity" not in sys.modules
+
+
+def test_known_classes_are_of_these_rooms_and_take_no_paths():
+    classes = known._known(len(sys.modules))
+    assert {cls.__module__.split(".")[0] for cls in classes.values()} == {
+        *("gpflow", "gpflow_bsvm", "sklearn")
+    }
+    for cls in classes.values():
+        taken = " ".join(inspect.signature(cls.__init__).parameters)
+        assert not any(word in taken for word in ("path", "file", "directory", "checkpoint"))
+
+
+def test_constructors_get_what_they_are_said_to_take(path):
+    gb.save(gpflow.likelihoods.Bernoulli(), path)
+    rewrite(path, lambda header: header["content"]["arguments"].update(kwargs=3))
+    refuses(path, "'kwargs'")
+
+
+# --- arrays --------------------------------------------------------------------------------------
+
+
+def with_bytes(path, name, content, method=zipfile.ZIP_STORED):
+    """Another entry in the file."""
+    with zipfile.ZipFile(path) as archive:
+        entries = {n: archive.read(n) for n in archive.namelist()}
+    entries[name or max(entries, key=lambda n: n.startswith(("header", "desc")))] = content
+    with zipfile.ZipFile(path, "w", method) as archive:
+        for n, text in entries.items():
+            archive.writestr(n, text)
+
+
+def npy(header):
+    text = header.encode() + b"\n"
+    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + bytes(16)
+
+
+def of_shape(shape, kind="<f8"):
+    return npy(f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}")
+
+
+def an_array(path):
+    return next(n for n in parts_of(path)[0] if n[-1] == "0") + ".npy"
+
+
+BAD = {
+    "brackets": npy("[" * 9000),
+    "huge": of_shape("(1000000000000000,)"),
+    "huger": of_shape("(10**30,)"),
+    "overflowing": of_shape(f"({10**30},)"),
+    "negative": of_shape("(-1, 2)"),
+    "object": of_shape("(2,)", "|O"),
+    "structured": of_shape("(2,)", "|V8"),
+    "long": of_shape("(3,)"),
+    "none": b"",
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_arrays_that_are_none(path, what):
+    gb.save(ard(), path)
+    with_bytes(path, an_array(path), BAD[what])
+    refuses(path)
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 100_000, '{"kind":' * 900 + "1" + "}" * 900, "[]", "null", ""]
+)
+def test_descriptions_that_are_none(path, text):
+    gb.save(ard(), path)
+    content = io.BytesIO()
+    np.save(content, np.frombuffer(text.encode(), np.uint8))
+    with_bytes(path, None, content.getvalue())
+    refuses(path)
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA])
+def test_nothing_is_unpacked(path, method):
+    gb.save(ard(), path)
+    with_bytes(path, "more.npy", bytes(10), method)
+    refuses(path, "compressed")
+
+
+@pytest.mark.parametrize("method", [1, 9, 93, 99])
+def test_packed_in_ways_that_nobody_knows(path, method):
+    gb.save(ard(), path)
+    content = path.read_bytes().replace(b"PK\x01\x02", b"PK\x01\x02", 1)
+    at = content.index(b"PK\x01\x02") + 10
+    path.write_bytes(content[:at] + method.to_bytes(2, "little") + content[at + 2 :])
+    refuses(path)
+
+
+def test_too_many_arrays(path):
+    gb.save(ard(), path)
+    with zipfile.ZipFile(path, "a") as archive:
+        for number in range(20_000):
+            archive.writestr(f"x{number}.npy", b"")
+    refuses(path, "arrays")
+
+
+def put(path, value):
+    """:return: nothing; the first array in the file is this."""
+    content = io.BytesIO()
+    np.save(content, value, allow_pickle=False)
+    with_bytes(path, an_array(path), content.getvalue())
+
+
+@pytest.mark.parametrize("value", [np.nan, "text", 3, 1j, np.datetime64(1, "s")])
+def test_parameters_are_numbers(path, value):
+    gb.save(ard(), path)
+    shape = parts_of(path)[0][an_array(path)[:-4]].shape
+    put(path, np.full(shape, value))
+    refuses(path, r"\.(variance|lengthscales)")
+
+
+def test_what_is_nan_is_not_saved(path):
+    kernel = ard()
+    kernel.variance.unconstrained_variable.assign(np.nan)
+    with pytest.raises(TypeError, match=r"model.*variance.*NaN"):
+        gb.save(kernel, path)
+    assert not path.exists()
+
+
+def test_one_array_is_one_value(path):
+    """A small file could hold a large array a thousand times."""
+    gb.save(ard(), path)
+
+    def again(header):
+        header["content"] = {"kind": "list", "items": [{"kind": "array", "value": 0}] * 2}
+
+    rewrite(path, again)
+    refuses(path, "array")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"float": None},
+        {"jitter": "x"},
+        {"jitter": None},
+        {"format": [1]},
+        {"content": {"kind": "start", "shape": [10**15], "dtype": "float64"}},
+        {"content": {"kind": "start", "shape": [2], "dtype": "object"}},
+        {"content": {"kind": "start", "shape": [-2], "dtype": "float64"}},
+    ],
+)
+def test_odd_headers(path, change):
+    gb.save(ard(), path)
+    rewrite(path, lambda header: header.update(change))
+    refuses(path)
+
+
+@pytest.mark.parametrize("name", ["float", "jitter", "format", "content"])
+def test_headers_that_lack_something(path, name):
+    gb.save(ard(), path)
+    rewrite(path, lambda header: header.pop(name))
+    refuses(path)
