@@ -6,7 +6,6 @@ from .fit import fit
 from .gibbs import Gibbs
 from .history import History
 from .hmc import HMC
-from .keep_best import KeepBest
 from .ml2 import ML2
 from .samples import Interrupted, Samples
 from .schedules import Adaptive, Constant, RobbinsMonro
@@ -24,7 +23,6 @@ __all__ = [
     "Adaptive",
     "Constant",
     "Interrupted",
-    "KeepBest",
     "Gibbs",
     "History",
     "RobbinsMonro",

@@ -111,7 +111,7 @@ class Algorithm(ABC):
             `num_data` differs from N, the data count as a sample of it, as in `model.elbo`.
         :param sample_weight: [N], powers of the likelihood, with arrays; ones if None.
         :param callback: called at every record with the step and the history; True from it ends the
-            fit, see `KeepBest`.
+            fit, see `gpflow_bsvm.deep.KeepBest`.
         :param monitor: a `gpflow.monitor.Monitor`, called at every record.
         :param progress: show a progress bar; None: on a terminal only.
         :param checkpoint: a directory of this fit's own: the same call, in another process after

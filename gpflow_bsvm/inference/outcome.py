@@ -34,8 +34,8 @@ LEAST_MEAN = 0.2
 LEAST_DEVIATIONS, LEAST_PART = 1e-3, 0.5
 #: So many rows of the first chunk are looked at.
 ROWS = 100
-#: The part of the prior's variance that float64 holds to four digits: q's is a difference.
-LEAST_RATIO = 1e-11
+#: The part of the prior's variance that rounding and jitters leave: q's is a difference.
+LEAST_RATIO = 1e-9
 #: From so many inducing points on some should be correlated by more than this.
 FEWEST_POINTS, LEAST_CORRELATION = 10, 1e-3
 

@@ -8,7 +8,8 @@ from gpflow.keras import tf_keras
 from helpers import assert_same_state, make_data, make_model, state
 
 from gpflow_bsvm import deep
-from gpflow_bsvm.inference import CAVI, ML2, KeepBest
+from gpflow_bsvm.deep import KeepBest
+from gpflow_bsvm.inference import CAVI, ML2
 from gpflow_bsvm.likelihoods import Hinge
 
 HELD_OUT = make_data(20, seed=1)
