@@ -67,7 +67,7 @@ def judge(model: Model, source: Source, history: History, learns: bool) -> None:
     if not len(history):
         return
     q = compiled_solve(model.natural())
-    moved = not source.indexed or _has_moved(*_at_rows(model, source, q))
+    moved = not source.indexed or _has_moved(*at_rows(model, source, q))
     mean = _largest_mean(model, tf.linalg.matvec(q.R, q.c, transpose_a=True))
     says = float(q.kl) > LEAST_NATS and mean > LEAST_MEAN
     if says and moved:
@@ -97,7 +97,7 @@ _LEFT = (
 _FIXED = "give a kernel of larger variance, inducing points near the rows, or a larger penalty"
 
 
-def _at_rows(model: Model, source: Source, q: Gaussian) -> tuple[Marginals, tf.Tensor]:
+def at_rows(model: Model, source: Source, q: Gaussian) -> tuple[Marginals, tf.Tensor]:
     """:return: f at some rows, without the mean function, and its variance under the prior."""
     # Rows that are read piece by piece would be read once more, or have no end.
     with closed_at_end(source.chunks()) as chunks:
@@ -109,12 +109,13 @@ def _at_rows(model: Model, source: Source, q: Gaussian) -> tuple[Marginals, tf.T
 
 def _has_moved(f: Marginals, before: tf.Tensor) -> bool:
     """Warn where float64 does not hold the answer."""
-    _warn_of_digits(f, before)
+    warn_of_digits(f, before)
     said = tf.abs(f.mean) > LEAST_DEVIATIONS * tf.sqrt(f.variance)
     return bool(tf.reduce_any(said | (f.variance < LEAST_PART * before)))
 
 
-def _warn_of_digits(f: Marginals, before: tf.Tensor) -> None:
+def warn_of_digits(f: Marginals, before: tf.Tensor) -> None:
+    """Warn where q is so much narrower than its prior that rounding shows."""
     if not (f.variance > LEAST_RATIO * before).numpy().all():
         warnings.warn(
             f"float64 does not hold this q: its variance of f at a row is below {LEAST_RATIO:.0e} "

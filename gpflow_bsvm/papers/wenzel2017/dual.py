@@ -21,9 +21,10 @@ from ...data.sources import ArraySource
 from ...engine.contracts import check_margins, check_width, chunk_rows, jitter_of, shares_shifts
 from ...engine.e_step import SiteAscent
 from ...engine.m_step import site_bound
-from ...engine.natural import Natural, gaussian, to_mean_and_root
+from ...engine.natural import Natural, compiled_solve, gaussian, to_mean_and_root
 from ...engine.projection import look_at
 from ...engine.statistics import sum_sites
+from ...inference.outcome import at_rows, warn_of_digits
 from ...likelihoods.base import Sites
 from ...likelihoods.labels import num_latents
 from ...models.features import SparseFeatures
@@ -107,6 +108,7 @@ class DualBSVM(SparseFeatures, gpflow.models.GPModel, gpflow.models.InternalData
         finally:  # after an interrupt: the best so far
             for variable, value in zip(self.sites, ascent.point.sites):
                 variable.assign(value)
+        warn_of_digits(*at_rows(self, self._source(), compiled_solve(self.natural())))
         return ascent.point.value
 
     def natural(self) -> Natural:
