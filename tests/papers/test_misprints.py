@@ -369,10 +369,10 @@ def test_the_page_names_tests_that_there_are():
     named = set(re.findall(r"`(test_\w+)`", PAGE))
     found = {
         name
-        for path in TESTS.glob("test_*.py")
+        for path in TESTS.rglob("test_*.py")
         for name in re.findall(r"^def (test_\w+)", path.read_text(encoding="utf-8"), re.M)
     }
-    files = {path.stem for path in TESTS.glob("test_*.py")}
+    files = {path.stem for path in TESTS.rglob("test_*.py")}
     assert named <= found | files, named - found
     here = set(re.findall(r"^def (test_\w+)", Path(__file__).read_text(encoding="utf-8"), re.M))
     assert here - {"test_the_page_names_tests_that_there_are"} <= named
