@@ -13,7 +13,10 @@ from sphinx.pycode import ModuleAnalyzer
 import gpflow_bsvm
 
 #: Public rooms that the package does not import by itself.
-MORE = ("compare", "estimators")
+MORE = (
+    *("compare", "estimators"),
+    *(f"papers.{paper}" for paper in ("gold2003", "seeger2000", "wenzel2017", "wistuba2018")),
+)
 
 INDEX = """\
 All public names
