@@ -88,7 +88,7 @@ def test_a_part_has_these_rows_and_no_others(size):
 
 @pytest.mark.parametrize("name", ["SUSY.csv", "SUSY.csv.gz"])
 def test_susy(tmp_path, monkeypatch, name):
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "benchmarks"))
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
     susy = importlib.import_module("measurements._susy")
     monkeypatch.setenv("GPFLOW_BSVM_DATA", str(tmp_path))
     with pytest.raises(
