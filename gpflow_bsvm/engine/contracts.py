@@ -165,15 +165,19 @@ def open_data(model: Model, data: Any, sample_weight: Any = None, *, part: bool 
     return open_source(data, _Labelled(model, part), chunk_rows(model), sample_weight)
 
 
-def open_all(model: Model, data: Any, sample_weight: Any = None) -> Source:
+def weighted(model: Model, source: Source) -> Source:
     """
-    As `open_data`, for passes over all the data: if the model's `num_data` differs from N, the data
-    count as a sample of it.
+    :param source: all the data.
+    :return: the same, if the model's `num_data` differs from N as a sample of so many rows.
     """
-    source = open_data(model, data, sample_weight)
     if model.num_data is None:
         return source
     return source.scaled(float(model.num_data) / source.num_rows)
+
+
+def open_all(model: Model, data: Any, sample_weight: Any = None) -> Source:
+    """As `open_data`, for passes over all the data, see `weighted`."""
+    return weighted(model, open_data(model, data, sample_weight))
 
 
 def open_inputs(model: Model, X: Any, size: int | None = None) -> Source:

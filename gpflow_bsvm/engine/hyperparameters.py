@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -14,7 +15,7 @@ from gpflow.optimizers import Scipy
 from ..likelihoods.hooks import check_learnable
 from .contracts import Model
 from .networks import Network, networks_in
-from .shared_graph import Compiled
+from .shared_graph import Compiled, Rebuild
 from .structure import parameters_of
 
 
@@ -93,33 +94,32 @@ def planned(wanted: Sequence[Any], *modules: Any) -> tuple[list[Any], Plan]:
     return chosen, Plan((), priors, tuple(variable.ref() for variable in variables))
 
 
-def differentiable(
-    function: Callable[..., tf.Tensor], with_prior: bool = False, made_by: Any = None
+def value_and_gradient(
+    function: Callable[..., tf.Tensor], *, by_first: bool = False, with_prior: bool = False
 ) -> Compiled:
     """
-    :param function: of modules, of tensors to differentiate by beside what is learned (a tuple),
-        and of other tensors; returns a number.
+    :param function: of modules and tensors; returns a number.
+    :param by_first: differentiate by the first of the tensors, a structure of such, too.
     :param with_prior: add the log prior density of what is learned.
-    :param made_by: see `Compiled`.
-    :return: to be bound to the modules and a `Plan`, a function of the tensors that returns the
-        number, its gradient in what is learned, and in the tensors of the tuple.
+    :return: for `Hyperparameters.bind`, a function of the tensors that returns the number, its
+        gradient in what is learned, and with `by_first` in the first tensors.
     """
 
-    def graph(rebuild: Any, values: list[tf.Tensor], at: Any, *rest: Any) -> Any:
-        *_, plan = rebuild(values)
-        mine = plan.trainable(values)
-        at = tf.nest.map_structure(tf.identity, at)
+    @functools.wraps(function)
+    def graph(rebuild: Rebuild, values: list[tf.Tensor], *tensors: Any) -> Any:
+        mine = rebuild.modules[-1].trainable(values)
+        at = tf.nest.map_structure(tf.identity, tensors[:by_first])
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             tape.watch((mine, at))
-            *modules, _ = rebuild(list(plan.merge(values, mine)))
-            value = function(*modules, at, *rest)
+            *modules, plan = rebuild(list(rebuild.modules[-1].merge(values, mine)))
+            value = function(*modules, *at, *tensors[by_first:])
             if with_prior:
                 value += plan.log_prior(mine)
         zero = tf.UnconnectedGradients.ZERO
         d_mine, d_at = tape.gradient(value, (mine, at), unconnected_gradients=zero)
-        return value, tuple(d_mine), d_at
+        return value, tuple(d_mine), *d_at
 
-    return Compiled(graph, rebuilds=True, made_by=made_by)
+    return Compiled(graph, rebuilds=True)
 
 
 class Hyperparameters:
@@ -140,6 +140,10 @@ class Hyperparameters:
         self.networks: list[Network] = networks_in(*model.prior)
         chosen, self.plan = planned(list(self.named.values()), *self.modules)
         self.variables = [getattr(p, "unconstrained_variable", p) for p in chosen]
+
+    def bind(self, graph: Compiled) -> Callable[..., Any]:
+        """:return: a `value_and_gradient` of functions of likelihood and prior, for these."""
+        return graph.bind(*self.modules, self.plan)
 
     def values(self) -> dict[str, AnyNDArray]:
         """:return: the present values by name, without the weights of networks, which are many."""

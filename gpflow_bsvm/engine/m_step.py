@@ -12,9 +12,6 @@ Gradients go through the features chunk by chunk: memory does not grow with N.
 
 from __future__ import annotations
 
-import functools
-from typing import NamedTuple
-
 import tensorflow as tf
 from gpflow.config import default_float
 from gpflow.likelihoods import Likelihood
@@ -24,9 +21,9 @@ from ..data.passes import sum_over
 from ..data.sources import Source
 from ..likelihoods.base import Sites
 from .contracts import Model, jitter_of, shares_shifts
-from .hyperparameters import Hyperparameters, differentiable
+from .hyperparameters import Hyperparameters, value_and_gradient
 from .natural import Gaussian, Natural, compiled_gaussian, gaussian
-from .projection import Prior, look_at
+from .projection import Prior, Projected, project_batch
 from .shared_graph import Compiled
 from .statistics import localise, marginals, sum_sites
 
@@ -34,25 +31,27 @@ from .statistics import localise, marginals, sum_sites
 def site_bound(
     likelihood: Likelihood,
     prior: Prior,
-    _: tuple[()],
     batch: Batch,
     sites: Sites,
     jitter: tf.Tensor,
     share: tf.Tensor,
-    *,
-    dtype: tf.DType | None = None,
+    one: tf.Tensor,
 ) -> tf.Tensor:
     """
-    F without the prior, of data that fit into memory at once.
+    F without the density of the hyperparameters, of data that fit into memory at once.
 
     :param jitter: [], of Kuu.
     :param share: [], see `gpflow_bsvm.engine.natural.centre`.
-    :param dtype: of the large products.
+    :param one: [], in the dtype of the large products.
     """
-    rows = look_at(prior, batch, jitter, dtype)
+    rows = project_batch(prior, batch, jitter, one)
     q = gaussian(sum_sites(rows, sites), share)[1]
-    local = localise(likelihood, rows, marginals(rows.features.phi, q.R, q.c))
-    return tf.reduce_sum(local.expectation) - q.kl
+    return _expected(likelihood, rows, q) - q.kl
+
+
+def _expected(likelihood: Likelihood, rows: Projected, q: Gaussian) -> tf.Tensor:
+    f = marginals(rows.features.phi, q.R, q.c)
+    return tf.reduce_sum(localise(likelihood, rows, f).expectation)
 
 
 def expectation(
@@ -61,34 +60,31 @@ def expectation(
     q: Gaussian,
     batch: Batch,
     jitter: tf.Tensor,
-    *,
-    dtype: tf.DType | None = None,
+    one: tf.Tensor,
 ) -> tf.Tensor:
     """:return: sum of E_q log p(y_n | f_n) under q(s)."""
-    rows = look_at(prior, batch, jitter, dtype)
-    local = localise(likelihood, rows, marginals(rows.features.phi, q.R, q.c))
-    return tf.reduce_sum(local.expectation)
+    return _expected(likelihood, project_batch(prior, batch, jitter, one), q)
 
 
-def _sums(
-    prior: Prior, batch: Batch, sites: Sites, jitter: tf.Tensor, *, dtype: tf.DType
+@Compiled
+def compiled_sums(
+    prior: Prior, batch: Batch, sites: Sites, jitter: tf.Tensor, one: tf.Tensor
 ) -> Natural:
-    return sum_sites(look_at(prior, batch, jitter, dtype), sites)
+    """`sum_sites` of rows as they come."""
+    return sum_sites(project_batch(prior, batch, jitter, one), sites)
 
 
 def _weighted_sums(
     likelihood: Likelihood,
     prior: Prior,
-    _: tuple[()],
     batch: Batch,
     sites: Sites,
     jitter: tf.Tensor,
+    one: tf.Tensor,
     weights: Natural,
-    *,
-    dtype: tf.DType,
 ) -> tf.Tensor:
-    """:return: of which the gradient is that of `_sums`, weighted (a vector-Jacobian product)."""
-    h, P = _sums(prior, batch, sites, jitter, dtype=dtype)
+    """:return: of which the gradient is that of the sums, weighted (a vector-Jacobian product)."""
+    h, P = sum_sites(project_batch(prior, batch, jitter, one), sites)
     return tf.reduce_sum(weights.h * h) + tf.reduce_sum(weights.P * P)
 
 
@@ -101,34 +97,10 @@ def _through_q(
     return tf.reduce_sum(slope.R * R) + tf.reduce_sum(slope.c * c) - q.kl
 
 
-class _Graphs(NamedTuple):
-    """What `SiteBound` calls; all but the last return gradients, too."""
-
-    at_once: Compiled
-    expected: Compiled
-    of_sums: Compiled
-    sums: Compiled
-
-
-@functools.cache
-def _graphs(dtype: tf.DType) -> _Graphs:
-    """:return: with the large products in this dtype."""
-    with_dtype = functools.partial(functools.partial, dtype=dtype)
-    return _Graphs(
-        differentiable(with_dtype(site_bound), with_prior=True),
-        differentiable(with_dtype(expectation), made_by=(_graph, (dtype.name, "expected"))),
-        differentiable(with_dtype(_weighted_sums), made_by=(_graph, (dtype.name, "of_sums"))),
-        Compiled(with_dtype(_sums), made_by=(_graph, (dtype.name, "sums"))),
-    )
-
-
-def _graph(dtype: str, name: str) -> Compiled:
-    """:return: the one of `_Graphs` of this name, in another process."""
-    graph: Compiled = getattr(_graphs(tf.as_dtype(dtype)), name)
-    return graph
-
-
-_of_q = differentiable(_through_q, with_prior=True)
+_of_bound = value_and_gradient(site_bound, with_prior=True)
+_of_expectation = value_and_gradient(expectation, by_first=True)
+_of_sums = value_and_gradient(_weighted_sums)
+_of_q = value_and_gradient(_through_q, by_first=True, with_prior=True)
 compiled_expectation = Compiled(expectation)
 
 
@@ -141,13 +113,10 @@ class SiteBound:
     def __init__(self, model: Model, source: Source, dtype: tf.DType | None = None) -> None:
         """:param dtype: of the large products, None: GPflow's default float."""
         self.hyperparameters = Hyperparameters(model)
-        modules, plan = self.hyperparameters.modules, self.hyperparameters.plan
         self._model, self._source, self._share = model, source, shares_shifts(model)
-        *gradients, sums = _graphs(dtype or tf.as_dtype(default_float()))
-        self._at_once, self._expected, self._of_sums, self._of_q = (
-            graph.bind(*modules, plan) for graph in (*gradients, _of_q)
-        )
-        self._sums = sums.bind(modules[1])
+        self._one = tf.ones([], dtype or default_float())
+        graphs = (_of_bound,) if source.one_chunk else (_of_expectation, _of_sums, _of_q)
+        self._graphs = [self.hyperparameters.bind(graph) for graph in graphs]
 
     def value_and_gradient(self, sites: Sites) -> tuple[tf.Tensor, list[tf.Tensor]]:
         """
@@ -157,20 +126,20 @@ class SiteBound:
         jitter = jitter_of(self._model)
         if not self._source.one_chunk:
             return self._by_chunks(sites, jitter)
-        first = next(iter(self._source.chunks()))
-        value, gradient, _ = self._at_once((), first, sites, jitter, self._share)
+        batch, (of_bound,) = next(iter(self._source.chunks())), self._graphs
+        value, gradient = of_bound(batch, sites, jitter, self._share, self._one)
         return value, list(gradient)
 
     def _by_chunks(self, sites: Sites, jitter: tf.Tensor) -> tuple[tf.Tensor, list[tf.Tensor]]:
         """By the chain rule through q, h and P, in three passes."""
-        data, share = self._source, self._share
-        sums_of, expected, of_sums = self._sums, self._expected, self._of_sums
-        sums = sum_over(data, lambda batch, part: sums_of(batch, part, jitter), sites)
+        data, share, one = self._source, self._share, self._one
+        (expected, of_sums, of_q), sums_of = self._graphs, compiled_sums.bind(self._model.prior)
+        sums = sum_over(data, lambda batch, part: sums_of(batch, part, jitter, one), sites)
         _, q = compiled_gaussian(sums, share)
-        value, gradient, slope = sum_over(data, lambda batch: expected(q, batch, jitter))
-        others, of_prior, weights = self._of_q(sums, slope, share)
+        value, gradient, slope = sum_over(data, lambda batch: expected(q, batch, jitter, one))
+        others, of_prior, weights = of_q(sums, slope, share)
         rest = sum_over(
-            data, lambda batch, part: of_sums((), batch, part, jitter, weights)[1], sites
+            data, lambda batch, part: of_sums(batch, part, jitter, one, weights)[1], sites
         )
         gradients = zip(gradient, rest, of_prior)
         return value + others, [tf.add_n(parts) for parts in gradients]

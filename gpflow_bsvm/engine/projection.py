@@ -90,15 +90,15 @@ def project(prior: Prior, X: tf.Tensor, Lz: tf.Tensor) -> Features:
     return Features(tf.linalg.matrix_transpose(A), Kff - explained, prior.mean_function(X))
 
 
-def look_at(
-    prior: Prior, batch: Batch, jitter: tf.Tensor, dtype: tf.DType | None = None
+def project_batch(
+    prior: Prior, batch: Batch, jitter: tf.Tensor, one: tf.Tensor | None = None
 ) -> Projected:
     """
-    :param dtype: of the large products to come.
+    :param one: [], in the dtype of the large products to come; None: that of Kuu.
     :return: rows projected at the present hyperparameters, inside of a graph.
     """
     rows = Projected(batch, project(prior, batch.X, prior_factor(prior, jitter)))
-    return rows if dtype is None else rows.in_precision(dtype)
+    return rows if one is None else rows.in_precision(one.dtype)
 
 
 compiled_prior_factor, compiled_project = Compiled(prior_factor), Compiled(project)

@@ -81,23 +81,13 @@ class Compiled:
     Arguments and results are tensors in any structure of tuples, such as NamedTuples.
     """
 
-    def __init__(
-        self,
-        function: Callable[..., Any],
-        *,
-        rebuilds: bool = False,
-        made_by: tuple[Callable[..., Compiled], tuple[Any, ...]] | None = None,
-    ) -> None:
+    def __init__(self, function: Callable[..., Any], *, rebuilds: bool = False) -> None:
         """
         :param function: to be compiled.
-        :param rebuilds: call it as `function(rebuild, values, *tensors)`: `rebuild(values)` are the
-            modules with the unconstrained `values`, in the order of `parameters_of`, so that the
-            function may move them, as a loop that learns does; `rebuild(values, dtype)` casts what
-            the parameters come to.
-        :param made_by: a function and arguments that give this object, where it has no name in the
-            module of `function`: what another process needs to have the same.
+        :param rebuilds: call it as `function(rebuild, values, *tensors)` with a `Rebuild`, so that
+            the function may move the unconstrained `values`, as one that learns does.
         """
-        self._function, self._rebuilds, self._made_by = function, rebuilds, made_by
+        self._function, self._rebuilds = function, rebuilds
         self._graphs: OrderedDict[Hashable, Any] = OrderedDict()
         self._lock = threading.RLock()  # scikit-learn's users fit in threads
         #: How often the function was traced, for tests and for the curious.
@@ -117,9 +107,6 @@ class Compiled:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """By name, so that another process uses its own graphs again and again."""
-        if self._made_by is not None:
-            maker, arguments = self._made_by
-            return maker, arguments
         module = self._function.__module__
         names = [name for name, value in vars(sys.modules[module]).items() if value is self]
         if not names:
@@ -148,7 +135,7 @@ class Compiled:
         if not self._rebuilds:
             return self._function(*modules, *arguments)
         raw = [tf.convert_to_tensor(p.unconstrained_variable) for p in structure.parameters]
-        return self._function(_rebuilder(modules, structure), raw, *arguments)
+        return self._function(Rebuild(modules, structure), raw, *arguments)
 
     def _trace(
         self,
@@ -158,7 +145,7 @@ class Compiled:
         tensors: list[tf.Tensor],
     ) -> tuple[Any, Any]:
         """:return: a concrete function of flat lists, and the structure of its result."""
-        rebuild, results = _rebuilder(modules, structure), []
+        rebuild, results = Rebuild(modules, structure), []
 
         def traced(values: list[tf.Tensor], *tensors: tf.Tensor) -> Any:
             self.num_traces += 1
@@ -208,20 +195,25 @@ def _named(module: str, name: str) -> Any:
     return getattr(importlib.import_module(module), name)
 
 
-def _rebuilder(modules: tuple[Any, ...], structure: Structure) -> Callable[..., Any]:
-    parameters = structure.parameters
+class Rebuild:
+    """Makes modules anew, of other values of their parameters."""
 
-    def rebuild(values: list[tf.Tensor], dtype: tf.DType | None = None) -> tuple[Any, ...]:
+    def __init__(self, modules: tuple[Any, ...], structure: Structure) -> None:
+        self.modules, self._structure = modules, structure
+
+    def __call__(self, values: list[tf.Tensor], dtype: tf.DType | None = None) -> tuple[Any, ...]:
+        """
+        :param values: unconstrained, in the order of `parameters_of`.
+        :param dtype: what the parameters are cast to; None: as they are.
+        """
         # deepcopy takes what the memo has: here tensors in the place of the parameters,
         # distributions as they are (TFP's `TransformedDistribution` cannot be copied), and no more
         # than a list of what TensorFlow tracks: that may be a parameter which no attribute holds.
-        parts = tf.nest.flatten(modules)
+        parts, parameters = tf.nest.flatten(self.modules), self._structure.parameters
         memo = {id(p): p for p in parts if isinstance(p, tfp.distributions.Distribution)}
-        memo |= {id(book): copy.copy(book) for book in structure.books}
+        memo |= {id(book): copy.copy(book) for book in self._structure.books}
         for parameter, value in zip(parameters, values):
             transform = parameter.transform
             value = value if transform is None else transform.forward(value)
             memo[id(parameter)] = value if dtype is None else tf.cast(value, dtype)
-        return copy.deepcopy(modules, memo) if parameters else modules
-
-    return rebuild
+        return copy.deepcopy(self.modules, memo) if parameters else self.modules

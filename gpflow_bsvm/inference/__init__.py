@@ -8,7 +8,7 @@ from .history import History
 from .hmc import HMC
 from .ml2 import ML2
 from .samples import Interrupted, Samples
-from .schedules import Adaptive, Constant, RobbinsMonro
+from .schedules import Adaptive, RobbinsMonro
 from .streaming import Streaming
 from .svi import SVI
 from .vem import VEM
@@ -21,7 +21,6 @@ __all__ = [
     "SVI",
     "VEM",
     "Adaptive",
-    "Constant",
     "Interrupted",
     "Gibbs",
     "History",

@@ -13,7 +13,7 @@ from gpflow.base import AnyNDArray, RegressionData
 
 from ..checkpoints import Directory, open_checkpoints
 from ..data.sources import Source
-from ..engine.contracts import Model, open_all
+from ..engine.contracts import Model, open_data, weighted
 from ..engine.shared_graph import one_fit
 from ..likelihoods.hooks import Hook, check_hooks, has_hook
 from .history import Callback, History, Recorder
@@ -48,8 +48,8 @@ class Run(ABC):
     converged: bool = False
 
     @abstractmethod
-    def advance(self) -> Step | None:
-        """Go on from `state`: to the next accepted step, or None if there is none."""
+    def advance(self) -> Any:
+        """Go on from `state`: to the next accepted `Step`, or None if there is none."""
 
     @abstractmethod
     def restore(self) -> None:
@@ -76,19 +76,25 @@ class Algorithm(ABC):
     learns: ClassVar[bool] = False
     #: Whether the end depends on the q of the beginning.
     takes_q: ClassVar[bool] = False
-    #: Whether it fits every model of the engine; else those that its own errors name.
-    general: ClassVar[bool] = True
-    #: Options that only make a fit longer.
-    grows: ClassVar[tuple[str, ...]] = ("max_steps",)
+    #: The option that only makes it longer.
+    grows: ClassVar[str] = "max_steps"
 
     @abstractmethod
     def _begin(self, model: Model, source: Source) -> Run:
         """:return: a fit at its start; bad input raises here."""
 
     def _open(self, model: Model, data: Any, sample_weight: Any) -> Source:
-        return open_all(model, data, sample_weight)
+        return open_data(model, data, sample_weight)
 
-    @one_fit()
+    def _weighted(self, model: Model, source: Source) -> Source:
+        """:return: the rows, counted as often as they stand for `num_data`."""
+        return weighted(model, source)
+
+    @property
+    def _what(self) -> str:
+        """:return: the name of the progress bar."""
+        return f"{'kernel and q' if self.learns else 'q'} ({type(self).__name__})"
+
     def run(
         self,
         model: Model,
@@ -124,20 +130,50 @@ class Algorithm(ABC):
         :raise TypeError: for a model that is none of this package's.
         """
         source = self._open(model, data, sample_weight)
+        return self.run_on(
+            model,
+            source,
+            callback=callback,
+            monitor=monitor,
+            progress=progress,
+            checkpoint=checkpoint,
+            every=every,
+        )
+
+    def run_on(self, model: Model, source: Source, **reports: Any) -> History:
+        """:return: as `run`, of data that `open_data` has opened for this model."""
+        source, history = self._weighted(model, source), History()
+        if self._go(model, source, history, **reports).by_sites:
+            count_clipped(model, source, history)
+        judge(model, source, history, self.learns)
+        return history
+
+    @one_fit()
+    def _go(
+        self,
+        model: Model,
+        source: Source,
+        record: Any,
+        *,
+        checkpoint: Directory | None = None,
+        every: int = 1,
+        **reports: Any,
+    ) -> Run:
+        """
+        :param record: of what `Run.advance` returns, see `Recorder`.
+        :param reports: callback, monitor and progress.
+        :return: the run at its end.
+        """
         check_needs(self, model)
-        fit = self._begin(model, source)
+        run = self._begin(model, source)
         checkpoints = open_checkpoints(checkpoint, every, partial(identify, self, model, source))
-        what = f"{'kernel and q' if self.learns else 'q'} ({type(self).__name__})"
-        with Recorder(fit, callback, monitor, progress, checkpoints, what) as recorder:
+        with Recorder(run, record, checkpoints, self._what, **reports) as recorder:
             while not recorder.ended:
-                step = fit.advance()
+                step = run.advance()
                 if step is None:
                     break
-                recorder.record(step)
-        if fit.by_sites:
-            count_clipped(model, source, recorder.history)
-        judge(model, source, recorder.history, self.learns)
-        return recorder.history
+                recorder.add(step)
+        return run
 
 
 def settled(elbos: Sequence[float], tol: float) -> bool:
@@ -145,25 +181,24 @@ def settled(elbos: Sequence[float], tol: float) -> bool:
     return len(elbos) > 2 and elbos[-1] - elbos[-3] <= tol * abs(elbos[-1])
 
 
-def check_needs(algorithm: Any, model: Model) -> None:
+def check_needs(algorithm: Algorithm, model: Model) -> None:
     """
     :raise ValueError: if the model's likelihood lacks a hook that the algorithm needs; says which
         algorithms would do.
     """
     likelihood = model.likelihood
-    family = next(cls for cls in type(algorithm).__mro__ if ABC in cls.__bases__)
     would_do = [
         cls.__name__
-        for cls in _concrete(family)
-        if getattr(cls, "general", True)
-        and cls.__module__.startswith(f"{_PACKAGE}.")
+        for cls in _concrete(Algorithm)
+        if cls.__module__.startswith(f"{_ROOM}.")
+        and cls.grows == algorithm.grows  # draws or a fit
         and all(has_hook(likelihood, hook) for hook in cls.needs)
     ]
     check_hooks(likelihood, algorithm.needs, f"one of {', '.join(sorted(would_do))}")
 
 
-#: Algorithms from elsewhere are nobody's advice.
-_PACKAGE = __name__.split(".")[0]
+#: Algorithms from elsewhere, and those of one paper's models, are nobody's advice.
+_ROOM = __name__.rpartition(".")[0]
 
 
 def _concrete(base: Any) -> list[Any]:

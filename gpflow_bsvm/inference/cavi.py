@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 import tensorflow as tf
@@ -28,6 +29,11 @@ from .algorithm import Algorithm, Run, Step
 
 #: "mixed" goes on in double precision once the ELBO rises by less than this, relatively.
 _SINGLE_TOL = 1e-4
+
+_NO_STEP = (
+    "no step was found that raises the bound: q is as it was, and nothing has converged; a smaller "
+    "learning_rate or another bound may help"
+)
 
 PRECISIONS = (None, "float64", "float32", "mixed")
 
@@ -101,7 +107,7 @@ class Point(NamedTuple):
 class State(NamedTuple):
     """Where `CAVI` stands."""
 
-    ascent: Ascent  #: of a `Point`
+    ascent: Ascent | None = None  #: of a `Point`; None before the first pass
     phase: int = 0
     steps: int = 0
     known: Natural | None = None  #: a Gaussian factor of the target beside prior and data
@@ -143,7 +149,8 @@ class Sweeps(Run):
         self, options: CAVI, model: Model, data: ProjectedData, known: Natural | None = None
     ) -> None:
         """:param known: see `State`."""
-        self._options, self._model, self._data, self._known = options, model, data, known
+        self._options, self._model, self._data = options, model, data
+        self._natural = model.natural()
         self.max_steps = options.max_steps
         self._phases = options.phases(num_entries(model, data))
         self._rows, prior = data.blocks(), data.prior
@@ -153,46 +160,57 @@ class Sweeps(Run):
             self._accumulate = compiled_block_statistics.bind(model.likelihood, prior)
         # A factor of each latent function's own costs where all of them shift together.
         self._share = shares_shifts(model) if known is None else tf.zeros([], default_float())
-        natural = model.natural()
-        self.state = self._enter(0, State(Ascent(Point(natural, math.nan, natural))))
-
-    def _enter(self, phase: int, state: State) -> State:
-        """Look at the present point with products in this phase's dtype."""
-        self._data.dtype = self._phases[phase].dtype
-        point = state.ascent.point
-        point = self._move(point._replace(sums=point.natural), 0.0)
-        if not np.isfinite(point.sums.h).all():
-            point = point._replace(value=math.nan)
-        overshoots = state.ascent.overshoots
-        ascent = Ascent(point, self._options.learning_rate, overshoots=overshoots)
-        return State(ascent, phase, state.steps, self._known)
+        self.state, self._steps = State(known=known), self._all_steps()
 
     def advance(self) -> Step | None:
-        """A sweep that was accepted; a phase ends where it gains little."""
-        while True:
-            ascent, phase, steps, _ = self.state
-            dtype, tol, enough = self._phases[phase]
-            last = phase + 1 == len(self._phases)
-            if math.isfinite(ascent.point.value):
-                ascent = ascent if ascent.ended else ascent.step(self._move, tol, dtype)
-                if ascent.taken and not self.state.ascent.ended:
-                    self.state = self.state._replace(ascent=ascent, steps=steps + 1)
-                    self.converged = ascent.ended and (last or enough)
-                    return Step(steps + 1, ascent.point.value, ascent.taken)
-                last = last or (enough and steps > 0)
-            elif last:  # single precision may overflow where double does not
-                check_elbo(ascent.point.value, "at the start")
-            if last:
+        """See `Run`: a sweep."""
+        return next(self._steps, None)
+
+    def _all_steps(self) -> Iterator[Step]:
+        """:return: the sweeps from `state` on, phase after phase."""
+        last = len(self._phases) - 1
+        for number in range(self.state.phase, last + 1):
+            phase = self._phases[number]
+            self._data.dtype = phase.dtype
+            if self.state.ascent is None or number > self.state.phase:
+                self.state = self.state._replace(ascent=self._look(), phase=number)
+            enough = phase.enough or number == last
+            yield from self._sweeps(phase, enough)
+            if enough and self.state.steps and math.isfinite(self._value):
                 break
-            self.state = self._enter(phase + 1, self.state)
-        self.converged = steps > 0
-        if not steps:
-            warnings.warn(
-                "no step was found that raises the bound: q is as it was, and nothing has "
-                "converged; a smaller learning_rate or another bound may help",
-                stacklevel=3,
-            )
-        return None
+        self.converged = self.state.steps > 0
+        if not self.converged:
+            check_elbo(self._value, "at the start")
+            warnings.warn(_NO_STEP, stacklevel=6)
+
+    def _look(self) -> Ascent:
+        """:return: the ascent from where `state` is, with products in this phase's dtype."""
+        before = self.state.ascent or Ascent(Point(self._natural, math.nan, self._natural))
+        here = before.point._replace(sums=before.point.natural)
+        point = self._move(here, 0.0)
+        if not np.isfinite(point.sums.h).all():
+            point = point._replace(value=math.nan)
+        return Ascent(point, self._options.learning_rate, overshoots=before.overshoots)
+
+    @property
+    def _value(self) -> float:
+        """:return: the ELBO; in single precision it may overflow where it does not in double."""
+        return float(self.state.ascent.point.value)  # type: ignore[union-attr]
+
+    def _sweeps(self, phase: Phase, enough: bool) -> Iterator[Step]:
+        """
+        :param enough: whether the end of this phase is that of the fit.
+        :return: the sweeps until one gains little.
+        """
+        ascent = cast(Ascent, self.state.ascent)
+        while math.isfinite(ascent.point.value) and not ascent.ended:
+            ascent = ascent.step(self._move, phase.tol, phase.dtype)
+            if not ascent.taken:
+                break
+            steps = self.state.steps + 1
+            self.state = self.state._replace(ascent=ascent, steps=steps)
+            self.converged = ascent.ended and enough
+            yield Step(steps, ascent.point.value, ascent.taken)
 
     def _move(self, start: Point, rho: float) -> Point:
         """One pass over the data: the point at rho, its ELBO and the sums seen from there."""
@@ -203,18 +221,18 @@ class Sweeps(Run):
         else:
             natural, q = compiled_step(*how)
             sums, expectation = sum_over(self._rows, partial(self._accumulate, q))
-        if self._known is not None:
-            sums = Natural(*map(tf.add, sums, self._known))
-            expectation += compiled_expected_factor(self._known, q)
+        if self.state.known is not None:
+            sums = Natural(*map(tf.add, sums, self.state.known))
+            expectation += compiled_expected_factor(self.state.known, q)
         return Point(natural, float(expectation - q.kl), sums)
 
     def resume(self, state: State) -> None:
         """See `Run`."""
         super().resume(state)
-        self._known = state.known
-        self._data.dtype = self._phases[state.phase].dtype
+        if not self._data.indexed:  # nothing but a pass tells of rows that came since
+            self._look()
 
     def restore(self) -> None:
         """See `Run`."""
-        if self.state.steps:
+        if self.state.ascent is not None and self.state.steps:
             self._model.assign_natural(self.state.ascent.point.natural)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,7 +53,7 @@ class Gibbs(Sampler):
         check_whole(1, num_draws=self.num_draws, num_chains=self.num_chains, thin=self.thin)
         check_whole(0, burn_in=self.burn_in, seed=self.seed)
 
-    def _begin(self, model: Model, rows: Projected) -> Any:
+    def _chains(self, model: Model, rows: Projected) -> tuple[Any, Callable[..., Any]]:
         if not np.isin(rows.batch.weight, (0, 1)).all():
             raise ValueError(
                 "Gibbs takes weights of 0 and 1 only (and models whose num_data is None or N): "

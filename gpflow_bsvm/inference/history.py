@@ -69,6 +69,32 @@ class History:
         lists = {name: columns[name].tolist() for name in _COLUMNS}
         return History(**lists, hyperparameters=learned)
 
+    @property
+    def latest(self) -> int:
+        """:return: number of the latest step, 0 before the first."""
+        return self.step[-1] if self.step else 0
+
+    @property
+    def elapsed(self) -> float:
+        """:return: seconds until then."""
+        return self.seconds[-1] if self.seconds else 0.0
+
+    def add(self, step: Step, seconds: float) -> str:
+        """
+        Take note of a step.
+
+        :return: what the progress bar shows of it.
+        :raise ValueError: if the ELBO is not finite.
+        """
+        check_elbo(step.elbo, f"after step {step.number}")
+        self.step.append(step.number)
+        self.elbo.append(step.elbo)
+        self.seconds.append(seconds)
+        self.learning_rate.append(step.learning_rate)
+        for name, value in step.hyperparameters.items():
+            self.hyperparameters.setdefault(name, []).append(value)
+        return f"ELBO {step.elbo:.6g}"
+
     def __len__(self) -> int:
         return len(self.step)
 
@@ -87,34 +113,37 @@ _COLUMNS = {"step": np.int64, "elbo": float, "seconds": float, "learning_rate": 
 
 class Recorder:
     """
-    Keeps the history of a run, feeds the progress bar, callback, monitor and checkpoints. On
-    leaving the `with` block, whether by the end of the fit, an error or an interrupt, the model
-    holds the latest accepted state.
+    Keeps the record of a run, feeds the progress bar, callback, monitor and checkpoints. On leaving
+    the `with` block, whether by the end of the fit, an error or an interrupt, the model holds the
+    latest accepted state.
     """
 
     def __init__(
         self,
         run: Run,
-        callback: Callback | None,
-        monitor: Any,
-        progress: bool | None,
+        record: Any,
         checkpoints: Checkpoints,
-        what: str = "fit",
+        what: str,
+        *,
+        callback: Callback | None = None,
+        monitor: Any = None,
+        progress: bool | None = None,
     ) -> None:
         """
         Arguments as in `Algorithm.run`; the run goes on from a checkpoint, if there is one.
 
+        :param record: a `History`, or `Draws`, with nothing in it yet.
         :param what: the name of the progress bar.
         """
-        self.history = History()
-        self._run, self._callback, self._monitor = run, callback, monitor
-        self._stopped = False
-        self._checkpoints, self._offered = checkpoints, (run.state, False)
-        self._resume()
+        self._run, self._record, self._checkpoints = run, record, checkpoints
+        self._callback, self._monitor = callback, monitor
+        self._stopped, self._offered = False, (run.state, False)
+        like = self._content(*self._offered, 0)
+        if checkpoints.latest(like, self._go_on) is not None:
+            self._offered = (run.state, run.converged)
         self._bar = progress_bar(run.max_steps, what, progress)
-        if len(self.history):
-            self._bar.update(self.history.step[-1])
-        self._start = time.perf_counter() - sum(self.history.seconds[-1:])
+        self._bar.update(record.latest)
+        self._start = time.perf_counter() - record.elapsed
 
     def __enter__(self) -> Recorder:
         return self
@@ -123,10 +152,10 @@ class Recorder:
         if self._run.converged:
             self._bar.total = self._bar.n  # no steps are left
         self._bar.close()
-        self.history.converged = self._run.converged
+        self._record.converged = self._run.converged
         try:
             self._run.restore()
-            if error is None and len(self.history):
+            if error is None and len(self._record):
                 self._offer()
             self._checkpoints.flush()
         finally:
@@ -135,28 +164,25 @@ class Recorder:
     @property
     def ended(self) -> bool:
         """:return: whether the run has converged, has made all its steps, or was stopped."""
-        enough = len(self.history) > 0 and self.history.step[-1] >= self._run.max_steps
+        enough = self._record.latest >= self._run.max_steps
         return self._run.converged or enough or self._stopped
-
-    def _resume(self) -> None:
-        like = self._content(*self._offered, 0)
-        if self._checkpoints.latest(like, self._go_on) is not None:
-            self._offered = (self._run.state, self._run.converged)
 
     def _go_on(self, saved: dict[str, Any]) -> None:
         """From what a checkpoint says; where that fails the run is as it was."""
-        history, before = History.from_columns(saved["history"]), self._run.state
-        if history.step[-1] > self._run.max_steps:
+        found, before = type(self._record).from_columns(saved["history"]), self._run.state
+        done, most = found.latest, self._run.max_steps
+        if done > most:
             raise OtherFit(
-                f"the checkpoint is of step {history.step[-1]}, and max_steps is "
-                f"{self._run.max_steps}: give as many steps, or another directory"
+                f"the checkpoint is of step or draw {done}, and {most} are asked for: give so many "
+                "or another directory"
             )
         try:
             self._run.resume(saved["state"])
         except Exception:
             self._run.state = before
             raise
-        self.history, self._run.converged = history, saved["converged"]
+        self._run.converged = saved["converged"]
+        vars(self._record).update(vars(found))
 
     def _offer(self) -> None:
         """To the checkpoints, if there is something new."""
@@ -164,43 +190,35 @@ class Recorder:
         if run.state is last[0] and run.converged == last[1]:
             return
         self._offered = (run.state, run.converged)
-        content = partial(self._content, *self._offered, len(self.history))
-        self._checkpoints.offer(self.history.step[-1], content)
+        content = partial(self._content, *self._offered, len(self._record))
+        self._checkpoints.offer(self._record.latest, content)
 
     def _content(self, state: Any, converged: bool, number: int) -> dict[str, Any]:
-        history = self.history.columns(number)
-        return {"state": state, "converged": converged, "history": history}
+        return {"state": state, "converged": converged, "history": self._record.columns(number)}
 
-    def record(self, step: Step) -> None:
+    def add(self, step: Any) -> None:
         """
         Take note of an accepted step.
 
         :raise ValueError: if the ELBO is not finite.
         """
-        check_elbo(step.elbo, f"after step {step.number}")
-        history = self.history
-        done = step.number - (history.step[-1] if history.step else 0)
-        history.step.append(step.number)
-        history.elbo.append(step.elbo)
-        history.seconds.append(time.perf_counter() - self._start)
-        history.learning_rate.append(step.learning_rate)
-        for name, value in step.hyperparameters.items():
-            history.hyperparameters.setdefault(name, []).append(value)
+        before = self._record.latest
+        shown = self._record.add(step, time.perf_counter() - self._start)
         if not self._bar.disable:
-            self._bar.set_postfix_str(f"ELBO {step.elbo:.6g}", refresh=False)
-            self._bar.update(done)
+            self._bar.set_postfix_str(shown, refresh=False)
+            self._bar.update(self._record.latest - before)
         paused = time.perf_counter()
-        self._report(step.number)
+        self._report()
         self._offer()
         self._start += time.perf_counter() - paused
 
-    def _report(self, step: int) -> None:
+    def _report(self) -> None:
         if self._callback is not None or self._monitor is not None:
             self._run.restore()
         if self._callback is not None:
-            self._stopped = self._callback(step, self.history) is True
+            self._stopped = self._callback(self._record.latest, self._record) is True
         if self._monitor is not None:
-            self._monitor(step)
+            self._monitor(self._record.latest)
 
 
 def progress_bar(total: int | None, what: str, progress: bool | None, unit: str = "step") -> Any:

@@ -54,7 +54,7 @@ class Hamiltonian(Sampler):
     def _start(self, model: Model) -> AnyNDArray:
         """:return: where the chains start, [chains, L, M]."""
 
-    def _begin(self, model: Model, rows: Projected) -> Any:
+    def _chains(self, model: Model, rows: Projected) -> tuple[Any, Callable[..., Any]]:
         first, some = (graph.bind(model.likelihood) for graph in (_first, _some))
         s, how = tf.constant(self._start(model), default_float()), self._how()
 

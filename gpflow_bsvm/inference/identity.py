@@ -33,7 +33,7 @@ def identify(algorithm: Any, model: Model, source: Source) -> Identity:
     :return: what must be equal where a fit goes on: options (but those that make it longer), the
         model's structure, values that the algorithm does not learn, data, and versions.
     """
-    options = {k: v for k, v in vars(algorithm).items() if k not in algorithm.grows}
+    options = {k: v for k, v in vars(algorithm).items() if k != algorithm.grows}
     identity = _of_options("algorithm", algorithm, options)
     if algorithm.takes_q:
         identity["q at the start"] = _text(tuple(part.numpy() for part in model.natural()))

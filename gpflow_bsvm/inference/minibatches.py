@@ -14,7 +14,7 @@ from gpflow.base import AnyNDArray
 from ..checks import check_elbo
 from ..data.minibatches import Block, blocks
 from ..data.sources import Source
-from ..engine.contracts import Model, open_data, shares_shifts
+from ..engine.contracts import Model, shares_shifts
 from ..engine.natural import Natural, compiled_centre
 from .algorithm import Algorithm, Run, Step
 
@@ -42,8 +42,8 @@ class MinibatchAlgorithm(Algorithm):
     seed: int
     record_every: int
 
-    def _open(self, model: Model, data: Any, sample_weight: Any) -> Source:
-        source = open_data(model, data, sample_weight)
+    def _weighted(self, model: Model, source: Source) -> Source:
+        """:return: the rows as they are: a step counts a minibatch as all of them."""
         if not source.counted and model.num_data is None:
             raise ValueError(
                 "these data do not say how many rows they have, and may have no end: the model "

@@ -123,7 +123,8 @@ class _Learning(MinibatchRun):
     def _elbo(self, state: State, rows: Batch, index: AnyNDArray) -> float:
         """The ELBO, its expectation estimated from the latest rows, with the log prior density."""
         q = compiled_solve(state.natural)
-        expectation = self._expectation(q, take(rows, index), jitter_of(self._model))
+        one, some = tf.ones([], q.R.dtype), take(rows, index)
+        expectation = self._expectation(q, some, jitter_of(self._model), one)
         log_prior = self._hyper.log_prior()
         return float(expectation * (self._num_data / len(index)) - q.kl + log_prior)
 

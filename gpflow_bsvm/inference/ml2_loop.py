@@ -20,7 +20,7 @@ from ..engine.hyperparameters import Hyperparameters
 from ..engine.natural import Natural, blend, solve
 from ..engine.natural_gradient import batch_marginals
 from ..engine.networks import as_variables, in_training
-from ..engine.projection import Projected, look_at, prior_factor, project
+from ..engine.projection import Projected, prior_factor, project, project_batch
 from ..engine.shared_graph import concrete, spec_of
 from ..engine.statistics import accumulate, local_for_gradient, sum_sites
 
@@ -125,7 +125,7 @@ class Learner:
         self, natural: Natural, constants: Constants, batch: Batch, rate: tf.Tensor
     ) -> Natural:
         """:return: q after a natural-gradient step of size `rate`."""
-        rows = look_at(self._prior, batch, constants.jitter)
+        rows = project_batch(self._prior, batch, constants.jitter)
         f = batch_marginals(rows.features.phi, natural)
         return _blend(natural, accumulate(self._likelihood, rows, f).sums, constants, rate)
 

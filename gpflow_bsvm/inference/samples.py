@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,18 +13,15 @@ import tensorflow_probability as tfp
 from gpflow.base import AnyNDArray, RegressionData
 from gpflow.config import default_float
 
-from ..checkpoints import Checkpoints, Directory, open_checkpoints
+from ..checkpoints import Directory
 from ..data.passes import map_over
-from ..engine.contracts import Model, check_margins, chunk_rows, open_all, open_inputs
+from ..data.sources import Source
+from ..engine.contracts import Model, check_margins, chunk_rows, open_inputs
 from ..engine.projected_data import ProjectedData
 from ..engine.projection import Projected
-from ..engine.shared_graph import one_fit
-from ..likelihoods.hooks import Hook
 from ..optional import require
 from ..prediction.marginals import compiled_mean
-from .algorithm import check_needs
-from .history import progress_bar
-from .identity import identify
+from .algorithm import Algorithm, Run
 
 
 @dataclass(frozen=True)
@@ -127,16 +123,81 @@ class Interrupted(KeyboardInterrupt):
     samples: Samples | None = None
 
 
-class Sampler(ABC):
-    """What `Gibbs`, `HMC` and `StaticHMC` have in common: blocks of draws, bar, interrupt."""
+class Draws:
+    """Draws as they come, of all chains: the record of a `Sampler`."""
 
-    needs: ClassVar[tuple[Hook, ...]] = ()
-    #: As in `Algorithm`.
-    learns: ClassVar[bool] = False
-    takes_q: ClassVar[bool] = False
-    grows: ClassVar[tuple[str, ...]] = ("num_draws",)
+    converged = False
+    elapsed = 0.0
+
+    def __init__(self, *parts: AnyNDArray) -> None:
+        """:param parts: [draws, chains, L, M] each."""
+        self.parts = list(parts)
+
+    @property
+    def latest(self) -> int:
+        """:return: the number of draws."""
+        return sum(map(len, self.parts))
+
+    def add(self, step: AnyNDArray, seconds: float) -> str:
+        """
+        As `History.add`.
+
+        :raise FloatingPointError: for a draw that is not finite.
+        """
+        if not np.isfinite(step).all():
+            raise FloatingPointError(
+                "a draw is not finite: the precision of f has no Cholesky factor, as where rows "
+                "are equal and variance or penalty huge; use a smaller variance or penalty"
+            )
+        self.parts.append(step)
+        return ""
+
+    def columns(self, number: int) -> dict[str, Any]:
+        """See `History`."""
+        return {"draws": self.all(max(number, 1))}
+
+    @staticmethod
+    def from_columns(columns: dict[str, Any]) -> Draws:
+        """See `History`."""
+        return Draws(columns["draws"])
+
+    def __len__(self) -> int:
+        return len(self.parts)
+
+    def all(self, number: int | None = None) -> AnyNDArray:
+        """:return: all draws, or those of the first `number` parts."""
+        return np.concatenate(self.parts[:number])
+
+
+class _Chains(Run):
+    """Sampling under way, a block of draws at a time; its state is that of the chains."""
+
+    state: tuple[Any, int]
+
+    def __init__(self, sampler: Sampler, state: Any, draw: Callable[..., Any]) -> None:
+        self.max_steps = sampler.burn_in + sampler.num_draws * sampler.thin
+        self._block, self._draw = sampler.block, draw
+        self.state = (state, 0)
+
+    def advance(self) -> AnyNDArray:
+        """:return: a block of draws, [number, chains, L, M]."""
+        state, done = self.state
+        number = min(self._block, self.max_steps - done)
+        state, draws = self._draw(state, tf.constant(number), done)
+        self.state = (state, done + number)
+        return np.asarray(draws)
+
+    def restore(self) -> None:
+        """The model's q stays as it is."""
+
+
+class Sampler(Algorithm):
+    """What `Gibbs`, `HMC` and `StaticHMC` have in common: blocks of draws, and what is kept."""
+
+    grows = "num_draws"
     #: Draws between two looks at the progress bar.
     block: ClassVar[int] = 50
+    _what = "draws"
 
     num_draws: int
     burn_in: int
@@ -145,15 +206,19 @@ class Sampler(ABC):
     thin: int = 1
 
     @abstractmethod
-    def _begin(self, model: Model, rows: Projected) -> Any:
+    def _chains(self, model: Model, rows: Projected) -> tuple[Any, Callable[..., Any]]:
         """
-        :return: the state of all chains, tensors in any structure, and a function `advance` of
-            such a state, the number of draws that are to follow, and that of those before, which
-            returns the state after them and the draws.
+        :return: the state of all chains, tensors in any structure, and a function of such a state,
+            the number of draws that are to follow, and that of those before, which returns the
+            state after them and the draws.
         """
 
-    @one_fit()
-    def run(
+    def _begin(self, model: Model, source: Source) -> Run:
+        rows = ProjectedData(model, source).everything()
+        check_margins(model.likelihood, rows.features)
+        return _Chains(self, *self._chains(model, rows))
+
+    def run(  # type: ignore[override]
         self,
         model: Model,
         data: RegressionData | None = None,
@@ -176,65 +241,21 @@ class Sampler(ABC):
             of 1 beside the prior's f.
         :raise Interrupted: (a KeyboardInterrupt) after Ctrl-C; its `samples` are those so far.
         """
-        source = open_all(model, data, sample_weight)
-        check_needs(self, model)
-        rows = ProjectedData(model, source).everything()
-        check_margins(model.likelihood, rows.features)
-        state, advance = self._begin(model, rows)
-        checkpoints = open_checkpoints(checkpoint, every, partial(identify, self, model, source))
-        like: AnyNDArray = np.empty([0, self.num_chains, *model.num_features], default_float())
-        state, parts = self._resume({"state": state, "draws": like}, checkpoints)
-        done, total = sum(map(len, parts)), self.burn_in + self.num_draws * self.thin
-        with progress_bar(total, "draws", progress) as bar, checkpoints:
-            bar.update(done)
-            try:
-                while done < total:
-                    number = min(self.block, total - done)
-                    state, draws = advance(state, tf.constant(number), done)
-                    parts.append(_finite(draws.numpy()))
-                    done += number
-                    checkpoints.offer(done, partial(_content, state, parts, len(parts)))
-                    bar.update(number)
-            except KeyboardInterrupt as stop:
-                raise self._interrupted(parts, model) from stop
-        return self._samples(parts, model)
+        source = self._weighted(model, self._open(model, data, sample_weight))
+        draws = Draws(np.empty([0, self.num_chains, *model.num_features], default_float()))
+        try:
+            self._go(model, source, draws, progress=progress, checkpoint=checkpoint, every=every)
+        except KeyboardInterrupt as stop:
+            raise self._interrupted(draws, model) from stop
+        return self._kept(draws, model)
 
-    def _resume(
-        self, like: dict[str, Any], checkpoints: Checkpoints
-    ) -> tuple[Any, list[AnyNDArray]]:
-        """:return: state and draws of the latest checkpoint; without one, those of `like`."""
-        saved = checkpoints.latest(like)
-        if saved is None:
-            return like["state"], []
-        done, total = len(saved["draws"]), self.burn_in + self.num_draws * self.thin
-        if done > total:
-            raise ValueError(
-                f"the checkpoint has {done} draws of each chain, and {total} are asked for: give "
-                "as many num_draws, or another directory"
-            )
-        return saved["state"], [saved["draws"]]
+    def _kept(self, draws: Draws, model: Model) -> Samples:
+        kept = draws.all()[self.burn_in :: self.thin]
+        return Samples(np.moveaxis(kept, 0, 1), model)
 
-    def _samples(self, parts: list[AnyNDArray], model: Model) -> Samples:
-        draws = np.concatenate(parts)[self.burn_in :: self.thin]
-        return Samples(np.moveaxis(draws, 0, 1), model)
-
-    def _interrupted(self, parts: list[AnyNDArray], model: Model) -> Interrupted:
-        if sum(map(len, parts)) <= self.burn_in:
+    def _interrupted(self, draws: Draws, model: Model) -> Interrupted:
+        if draws.latest <= self.burn_in:
             return Interrupted("interrupted in the burn-in")
         error = Interrupted("interrupted: the draws so far are in this exception's `samples`")
-        error.samples = self._samples(parts, model)
+        error.samples = self._kept(draws, model)
         return error
-
-
-def _finite(draws: AnyNDArray) -> AnyNDArray:
-    if not np.isfinite(draws).all():
-        raise FloatingPointError(
-            "a draw is not finite: the precision of f has no Cholesky factor, as where rows are "
-            "equal and variance or penalty huge; use a smaller variance or penalty"
-        )
-    return draws
-
-
-def _content(state: Any, parts: list[AnyNDArray], number: int) -> dict[str, Any]:
-    """:return: what a checkpoint holds: the state after the first `number` parts."""
-    return {"state": state, "draws": np.concatenate(parts[:number])}

@@ -41,24 +41,6 @@ class RobbinsMonro:
 
 
 @dataclass(frozen=True)
-class Constant:
-    """
-    rho_t = rate.
-
-    :ivar rate: in (0, 1].
-    """
-
-    rate: float
-
-    def __post_init__(self) -> None:
-        check_rate(rate=self.rate)
-
-    def __call__(self, step: int) -> float:
-        """:return: the rate, whatever the step."""
-        return self.rate
-
-
-@dataclass(frozen=True)
 class Adaptive:
     """
     The rate that minimises the expected distance to the full-data step (Ranganath et al. 2013,

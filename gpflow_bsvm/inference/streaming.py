@@ -48,6 +48,9 @@ class Streaming(CAVI):
     def _open(self, model: Model, data: Any, sample_weight: Any) -> Source:
         return open_data(model, data, sample_weight, part=True)
 
+    def _weighted(self, model: Model, source: Source) -> Source:
+        return source
+
     def _begin(self, model: Model, source: Source) -> Run:
         return Sweeps(self, model, ProjectedData(model, source), self._known(model))
 

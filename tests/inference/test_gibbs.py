@@ -275,12 +275,12 @@ def test_hmc_of_a_likelihood_that_takes_one_axis_of_rows():
 
 
 def test_draws_that_are_not_finite_are_an_error(data, monkeypatch):
-    begin = Gibbs._begin
+    begin = Gibbs._chains
 
     def broken(self, model, rows):
         state, advance = begin(self, model, rows)
         return state, lambda *a: (state, advance(*a)[1] * np.nan)
 
-    monkeypatch.setattr(Gibbs, "_begin", broken)
+    monkeypatch.setattr(Gibbs, "_chains", broken)
     with pytest.raises(FloatingPointError, match="a draw is not finite"):
         Gibbs(num_draws=2, burn_in=0).run(make_model(data), data)

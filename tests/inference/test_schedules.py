@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gpflow_bsvm.inference import Constant, RobbinsMonro
+from gpflow_bsvm.inference import RobbinsMonro
 
 
 @pytest.mark.parametrize("delay, forgetting", [(1.0, 0.6), (1.0, 1.0), (10.0, 0.51)])
@@ -25,11 +25,6 @@ def test_robbins_monro_sums_as_convergence_needs():
     assert squares.sum() < 5.6  # zeta(1.2) = 5.59
 
 
-def test_constant():
-    assert [Constant(0.3)(step) for step in (0, 1, 1000)] == [0.3] * 3
-    assert Constant(1)(0) == 1
-
-
 @pytest.mark.parametrize("delay", [0.99, 0.0, -1.0, np.nan])
 def test_bad_delay(delay):
     with pytest.raises(ValueError, match="delay must be at least 1"):
@@ -40,9 +35,3 @@ def test_bad_delay(delay):
 def test_bad_forgetting(forgetting):
     with pytest.raises(ValueError, match=r"forgetting must be in \(0.5, 1\]"):
         RobbinsMonro(forgetting=forgetting)
-
-
-@pytest.mark.parametrize("rate", [0.0, -0.1, 1.5, np.nan])
-def test_bad_rate(rate):
-    with pytest.raises(ValueError, match=r"rate must be in \(0, 1\]"):
-        Constant(rate)

@@ -87,7 +87,7 @@ def test_trajectories_are_those_of_the_paper(likelihood):
     model = LinearBSVM(12, likelihood, bias=False)
     sampler = StaticHMC(1, 0, num_chains=2, leapfrog_steps=5, step_size=0.07)
     rows = ProjectedData(model, open_all(model, (Lz, Y))).everything()
-    state, advance = sampler._begin(model, rows)
+    state, advance = sampler._chains(model, rows)
     start = state[0].numpy()[:, 0]
     after = advance(state, tf.constant(1), 0)[0][1].inner_results
     momenta = [part[0].numpy()[:, 0] for part in after.proposed_results[3:5]]

@@ -103,17 +103,16 @@ def small_blocks(monkeypatch):
     monkeypatch.setattr(samples.Sampler, "block", 10)
 
 
-def interrupt_at(monkeypatch, update):
-    """Ctrl-C at the so-manieth update of the progress bar."""
-    bar = samples.progress_bar(100, "", False)
-    calls = iter(range(1000))
+def interrupt_at(monkeypatch, number):
+    """Ctrl-C after so many blocks."""
+    advance, calls = samples._Chains.advance, iter(range(1000))
 
-    def updated(number):
-        if next(calls) == update:
+    def interrupted(run):
+        if next(calls) == number:
             raise KeyboardInterrupt
+        return advance(run)
 
-    monkeypatch.setattr(bar, "update", updated)
-    monkeypatch.setattr(samples, "progress_bar", lambda *_: bar)
+    monkeypatch.setattr(samples._Chains, "advance", interrupted)
 
 
 @pytest.mark.usefixtures("small_blocks")
@@ -139,7 +138,7 @@ def test_finished_draws_come_back_and_more_can_be_had(data, tmp_path, monkeypatc
         np.testing.assert_array_equal(short.run(model, data, checkpoint=tmp_path).s, first)
     more = long.run(model, data, checkpoint=tmp_path).s
     np.testing.assert_array_equal(more, long.run(model, data).s)
-    with pytest.raises(ValueError, match="50 draws of each chain, and 30 are asked for"):
+    with pytest.raises(ValueError, match="step or draw 50, and 30 are asked for"):
         short.run(model, data, checkpoint=tmp_path)
 
 
@@ -174,7 +173,7 @@ def test_more_steps_go_on(data, tmp_path, name):
     for a, b in zip(state(model), state(whole)):
         np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-10)
     assert history.step[-1] == expected.step[-1]
-    with pytest.raises(ValueError, match=f"step {longer.max_steps}, and max_steps is {few}"):
+    with pytest.raises(ValueError, match=f"draw {longer.max_steps}, and {few} are asked for"):
         dataclasses.replace(longer, max_steps=few).run(model, data, checkpoint=tmp_path)
 
 

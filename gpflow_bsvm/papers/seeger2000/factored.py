@@ -22,7 +22,7 @@ from check_shapes import check_shapes
 from gpflow.likelihoods import Likelihood
 
 from ...data.batch import Batch
-from ...engine.hyperparameters import differentiable
+from ...engine.hyperparameters import value_and_gradient
 from ...engine.projection import Prior, prior_factor
 from ...engine.shared_graph import Compiled
 from ...likelihoods import sites
@@ -144,8 +144,8 @@ def bound_of_prior(
 
 
 #: Of a likelihood: value, and gradient in a scaled q, at a fixed root of the prior.
-slope_of_q = differentiable(scaled_bound)
-#: Of likelihood and prior: value with the log prior density, and the gradients in both.
-slope_of_all = differentiable(bound_of_prior, with_prior=True)
+slope_of_q = value_and_gradient(scaled_bound, by_first=True)
+#: Of likelihood and prior: value with the log prior density, and its gradient.
+slope_of_all = value_and_gradient(bound_of_prior, with_prior=True)
 compiled_root = Compiled(prior_root)
 compiled_scale = Compiled(scale_of)

@@ -61,7 +61,6 @@ class NestedLoop(Algorithm):
 
     learns: ClassVar[bool] = True
     takes_q: ClassVar[bool] = True
-    general: ClassVar[bool] = False
 
     max_steps: int = 50
     iterations: int = 5
@@ -114,7 +113,7 @@ class _Loops(Run):
         self._jitter = jitter_of(model)  # type: ignore[arg-type]
         known = Plan((False,) * len(parameters_of(model.likelihood)), ())
         self._of_q = slope_of_q.bind(model.likelihood, known)
-        self._of_all = slope_of_all.bind(*self._hyper.modules, self._hyper.plan)
+        self._of_all = self._hyper.bind(slope_of_all)
         self._root = compiled_root.bind(model.prior)
         self._scale = compiled_scale.bind(model.likelihood)
         self._q = [tf.Variable(part) for part in model.factored()]
@@ -140,7 +139,7 @@ class _Loops(Run):
         """At the inner optimum; the best of all is kept in the state."""
         root = self._root(self._batch.X, self._jitter)
         q = self._inner(root)
-        value, gradient, _ = self._of_all(q, self._batch, self._jitter)
+        value, gradient = self._of_all(q, self._batch, self._jitter)
         if float(value) > self._best:
             self._best = float(value)
             self.state = self.state._replace(values=self._hyper.state(), q=q)

@@ -22,7 +22,7 @@ from ...engine.contracts import check_margins, check_width, chunk_rows, jitter_o
 from ...engine.e_step import SiteAscent
 from ...engine.m_step import site_bound
 from ...engine.natural import Natural, compiled_solve, gaussian, to_mean_and_root
-from ...engine.projection import look_at
+from ...engine.projection import project_batch
 from ...engine.statistics import sum_sites
 from ...inference.outcome import at_rows, warn_of_digits
 from ...likelihoods.base import Sites
@@ -88,7 +88,8 @@ class DualBSVM(SparseFeatures, gpflow.models.GPModel, gpflow.models.InternalData
         """:return: F, [], without the priors of the hyperparameters."""
         sites = Sites(*map(tf.convert_to_tensor, self.sites))
         jitter, share = jitter_of(self), shares_shifts(self)
-        return site_bound(self.likelihood, self.prior, (), self._batch(), sites, jitter, share)
+        how = (sites, jitter, share, tf.ones([], jitter.dtype))
+        return site_bound(self.likelihood, self.prior, self._batch(), *how)
 
     def update_sites(self, sweeps: int = 3) -> float:
         """
@@ -113,7 +114,7 @@ class DualBSVM(SparseFeatures, gpflow.models.GPModel, gpflow.models.InternalData
 
     def natural(self) -> Natural:
         """:return: q in natural parameters, in the whitened space of the features."""
-        rows = look_at(self.prior, self._batch(), jitter_of(self))
+        rows = project_batch(self.prior, self._batch(), jitter_of(self))
         return gaussian(sum_sites(rows, Sites(*self.sites)), shares_shifts(self))[0]
 
     def to_bsvm(self) -> BSVM:
