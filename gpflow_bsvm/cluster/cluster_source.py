@@ -49,7 +49,9 @@ class ClusterSource(StreamSource):
     def remote(self) -> Remote:  # type: ignore[override]
         """See `Source`; the first time, all rows are checked."""
         rows = self._open()
-        return rows if self._factor == 1 else rows.seen(functools.partial(_scaled, self._factor))
+        return (
+            rows if self._factor == 1 else rows.projected(functools.partial(_scaled, self._factor))
+        )
 
     def _opened(self) -> Partitions:
         cluster, number = self._cluster, len(self._partitions)

@@ -52,9 +52,9 @@ class Partitions(Remote):
         """See `Remote`."""
         return self._kept + num_bytes <= self.cluster.memory
 
-    def seen(self, view: Callable[[Any], Any], keep: bool = False) -> Partitions:
+    def projected(self, project: Callable[[Any], Any], keep: bool = False) -> Partitions:
         """See `Remote`."""
-        cluster, views = self.cluster, (*self._views, view)
+        cluster, views = self.cluster, (*self._views, project)
         if not keep:
             return Partitions(cluster, self._parts, self._rows, views, self._kept)
         how = cluster.send(Job(_nothing, views))

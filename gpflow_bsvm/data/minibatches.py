@@ -78,5 +78,5 @@ def _as_they_come(
                 position += len(group)
                 rows = joined(group)
                 index = np.arange(len(rows.Y)).reshape(len(group), -1)
-                yield Block(data.see(rows), index, position)
+                yield Block(data.project(rows), index, position)
                 group = [] if fits else [batch]

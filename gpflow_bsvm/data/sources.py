@@ -100,7 +100,7 @@ class Source(ABC):
         """:return: minibatches of so many rows without end, from number `position` on."""
         raise NotImplementedError
 
-    def see(self, batch: Batch) -> Any:
+    def project(self, batch: Batch) -> Any:
         """:return: rows as `chunks` has them."""
         return batch
 
@@ -182,11 +182,11 @@ class Remote(ABC):
         """:return: `RemoteRows`, in the structure that `function` returns."""
 
     @abstractmethod
-    def seen(self, view: Callable[[Any], Any], keep: bool = False) -> Remote:
+    def projected(self, project: Callable[[Any], Any], keep: bool = False) -> Remote:
         """
-        :param view: of each chunk.
+        :param project: of each chunk.
         :param keep: whether what it makes is kept there, or made anew in each pass.
-        :return: the rows as `view` makes them.
+        :return: the rows as `project` makes them.
         """
 
     @abstractmethod

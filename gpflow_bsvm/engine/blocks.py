@@ -37,8 +37,8 @@ _REDUCING = (Sum, Product)
 _PARALLEL = 2
 
 
-class View(NamedTuple):
-    """Through what rows are seen that are yet to be projected."""
+class Projection(NamedTuple):
+    """How rows are projected that are not yet."""
 
     Lz: tf.Tensor  #: [G, M, M], see `prior_factor`
     inverse: tf.Tensor  #: [G, M, M], Lz^-1 in the dtype of the large products
@@ -47,13 +47,13 @@ class View(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Rows as a source gives them, with what they are to be seen through."""
+    """Rows as a source gives them, and how they are to be projected."""
 
     batch: Batch
-    view: View
+    how: Projection
 
 
-def view_of(prior: Prior, Lz: tf.Tensor, dtype: tf.DType, part_rows: int) -> View:
+def projection_of(prior: Prior, Lz: tf.Tensor, dtype: tf.DType, part_rows: int) -> Projection:
     """
     :param dtype: of the large products.
     :param part_rows: of a chunk.
@@ -64,7 +64,7 @@ def view_of(prior: Prior, Lz: tf.Tensor, dtype: tf.DType, part_rows: int) -> Vie
     single = tf.constant(False)
     if dtype != Lz.dtype and has_single(prior):
         single = _single_is_enough.bind(prior)(Lz, inverse)
-    return View(Lz, inverse, single, tf.constant(max(1, part_rows // _PARALLEL)))
+    return Projection(Lz, inverse, single, tf.constant(max(1, part_rows // _PARALLEL)))
 
 
 def has_single(prior: Prior) -> bool:
@@ -130,22 +130,22 @@ def _single_is_enough(
     return error <= SINGLE_ERROR * tf.sqrt(tf.reduce_max(prior.kernel(Z, full_cov=False)))
 
 
-def _look(prior: Prior, single: Prior, batch: Batch, view: View) -> Projected:
+def _project(prior: Prior, single: Prior, batch: Batch, how: Projection) -> Projected:
     """:return: the rows projected, phi in the dtype of the large products."""
-    dtype = view.inverse.dtype
+    dtype = how.inverse.dtype
 
     def double() -> Features:
-        return Projected(batch, project(prior, batch.X, view.Lz)).in_precision(dtype).features
+        return Projected(batch, project(prior, batch.X, how.Lz)).in_precision(dtype).features
 
     def rounded() -> Features:
-        phi = _phi_in_single(prior, single, batch.X, view.inverse)
-        explained = tf.cast(tf.reduce_sum(tf.square(phi[0]), axis=-1), view.Lz.dtype)
+        phi = _phi_in_single(prior, single, batch.X, how.inverse)
+        explained = tf.cast(tf.reduce_sum(tf.square(phi[0]), axis=-1), how.Lz.dtype)
         Kff = prior.kernel(batch.X, full_cov=False)
         return Features(phi, (Kff - explained)[:, None], prior.mean_function(batch.X))
 
-    if dtype == view.Lz.dtype or not has_single(prior):
+    if dtype == how.Lz.dtype or not has_single(prior):
         return Projected(batch, double())
-    return Projected(batch, Features(*tf.cond(view.single, rounded, double)))
+    return Projected(batch, Features(*tf.cond(how.single, rounded, double)))
 
 
 @partial(Compiled, rebuilds=True)
@@ -157,13 +157,13 @@ def compiled_block_statistics(
     features never leave the graph, and of which `part_rows` rows are alive at a time.
     """
     likelihood, prior = rebuild(values)
-    single = rebuild(values, block.view.inverse.dtype)[1]
+    single = rebuild(values, block.how.inverse.dtype)[1]
     batch, (_, _, _, size) = block
     number = tf.shape(batch.Y)[0]
 
     def add(start: tf.Tensor, total: Statistics) -> tuple[tf.Tensor, Statistics]:
         part = Batch(*(column[start : start + size] for column in batch))
-        rows = _look(prior, single, part, block.view)
+        rows = _project(prior, single, part, block.how)
         seen = accumulate(likelihood, rows, marginals(rows.features.phi, q.R, q.c))
         return start + size, tf.nest.map_structure(_add, total, seen)
 

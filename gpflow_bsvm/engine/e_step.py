@@ -52,8 +52,8 @@ class SiteAscent:
         )
 
     def _first_guesses(self, model: Model) -> list[Sites]:
-        seen = self._look(compiled_solve(model.natural())).sites
-        return [combine(_none, seen), seen]
+        there = self._local(compiled_solve(model.natural())).sites
+        return [combine(_none, there), there]
 
     def climb(self, sweeps: int) -> float:
         """
@@ -75,10 +75,10 @@ class SiteAscent:
     def _at(self, sites: Sites) -> SitePoint:
         sums = sum_over(self._data, compiled_sum_sites, sites)
         natural, q = compiled_gaussian(sums, self._share)
-        fresh, expectation = self._look(q)
+        fresh, expectation = self._local(q)
         return SitePoint(sites, float(total(expectation) - q.kl), natural, fresh)
 
-    def _look(self, q: Gaussian) -> Local:
+    def _local(self, q: Gaussian) -> Local:
         """:return: the sites of all rows under q(s), and the expectations."""
         return Local(*map_over(self._data, partial(self._localise, q), stay=True))
 

@@ -1,23 +1,24 @@
-"""Data seen through a model: projected once where memory allows, else chunk by chunk."""
+"""Data projected by a model: once where memory allows, else chunk by chunk."""
 
 from __future__ import annotations
 
 import functools
 import math
 from collections.abc import Callable, Iterator
-from typing import cast
 
 import numpy as np
 import tensorflow as tf
 from gpflow.base import AnyNDArray
 from gpflow.config import default_float
+from gpflow.likelihoods import Likelihood
 
 from ..data.batch import Batch, take
 from ..data.prefetch import closed_at_end
 from ..data.sources import Remote, Source
-from .blocks import Block, View, view_of
+from .blocks import Block, Projection, compiled_block_statistics, projection_of
 from .contracts import Model, chunk_rows
-from .projection import Features, Prior, Projected, Projector
+from .projection import Features, Projected, Projector
+from .statistics import Statistics, compiled_accumulate
 
 #: Projected features up to this size stay in memory (bytes).
 CACHE_BYTES = 2**28
@@ -57,12 +58,11 @@ class ProjectedData(Source):
         self.source, self.indexed, self.counted = source, source.indexed, source.counted
         self.ordered = source.ordered
         self.dtype = tf.as_dtype(default_float())
-        self._project, self._part_rows = model.projector(), chunk_rows(model)
+        self._project, self.chunk_rows = model.projector(), chunk_rows(model)
         entries = model.num_feature_groups * model.num_features[1]
         self._row_bytes = entries * self.dtype.size
         self._kept: dict[tf.DType, list[Projected]] = {}
         self._remotes: dict[tf.DType, Remote] = {}
-        self._views: dict[tf.DType, View] = {}
 
     @property
     def num_rows(self) -> int:  # type: ignore[override]
@@ -87,11 +87,11 @@ class ProjectedData(Source):
         """See `gpflow_bsvm.data.sources.Source`; features in `dtype`."""
         rows = self.source.remote
         if rows is not None and self.dtype not in self._remotes:
-            view = functools.partial(_in_precision, self._project, self.dtype)
-            self._remotes = {self.dtype: rows.seen(view, keep=self.cached)}
+            project = functools.partial(_in_precision, self._project, self.dtype)
+            self._remotes = {self.dtype: rows.projected(project, keep=self.cached)}
         return self._remotes.get(self.dtype)
 
-    def see(self, batch: Batch) -> Projected:
+    def project(self, batch: Batch) -> Projected:
         """:return: the rows projected, in GPflow's default float."""
         return Projected(batch, self._project(batch.X))
 
@@ -116,7 +116,7 @@ class ProjectedData(Source):
     def _in(self, dtype: tf.DType) -> list[Projected]:
         if not self._kept:
             with closed_at_end(self.source.chunks()) as batches:
-                first = [self.see(batch) for batch in batches]
+                first = [self.project(batch) for batch in batches]
             self._kept[tf.as_dtype(default_float())] = first
         if dtype not in self._kept:
             first = self._kept[tf.as_dtype(default_float())]
@@ -131,37 +131,29 @@ class ProjectedData(Source):
         if len(rows.Y) != index.size:
             rows = take(rows, index.reshape(-1))
             index = np.arange(index.size).reshape(index.shape)
-        return self.see(rows), index
+        return self.project(rows), index
 
     def stream(self, position: int, batch_size: int) -> Iterator[Batch]:
         """See `gpflow_bsvm.data.sources.Source.stream`."""
         return self.source.stream(position, batch_size)
 
-    @property
-    def prior(self) -> Prior | None:
-        """:return: what `blocks` are to be seen through; None where features are kept."""
+    def summed(self, likelihood: Likelihood) -> tuple[Source, Callable[..., Statistics]]:
+        """
+        :return: rows, and a function of q(s) and a chunk of them that returns its statistics:
+            `Projected` rows where features are kept, else `Block`s.
+        """
         if self.cached or not isinstance(self._project, Projector):
-            return None
-        return self._project.prior
-
-    def blocks(self) -> Source:
-        """:return: rows of `Block`s, if there is a `prior`, else these `Projected` rows."""
-        return self if self.prior is None else _Blocks(self)
-
-    def view(self) -> View:
-        """:return: how to project a `Block`, for products in `dtype`."""
-        if self.dtype not in self._views:
-            project = cast(Projector, self._project)
-            view = view_of(project.prior, project.Lz, self.dtype, self._part_rows)
-            self._views[self.dtype] = view
-        return self._views[self.dtype]
+            return self, compiled_accumulate.bind(likelihood)
+        prior = self._project.prior
+        return _Blocks(self, self._project), compiled_block_statistics.bind(likelihood, prior)
 
 
 class _Blocks(Source):
-    """The rows of `ProjectedData` as `Block`s."""
+    """The rows of `ProjectedData` as `Block`s, some chunks at a time."""
 
-    def __init__(self, data: ProjectedData) -> None:
-        self._data = data
+    def __init__(self, data: ProjectedData, projector: Projector) -> None:
+        self._data, self._projector = data, projector
+        self._how: dict[tf.DType, Projection] = {}
 
     @property
     def num_rows(self) -> int:  # type: ignore[override]
@@ -172,14 +164,22 @@ class _Blocks(Source):
     def remote(self) -> Remote | None:  # type: ignore[override]
         """See `Source`."""
         rows = self._data.source.remote
-        return None if rows is None else rows.seen(functools.partial(Block, view=self._data.view()))
+        return rows and rows.projected(functools.partial(Block, how=self._projection()))
 
     def chunks(self) -> Iterator[Block]:
-        """See `Source`: some chunks of the rows at a time, unprojected."""
-        view = self._data.view()
+        """See `Source`."""
+        how = self._projection()
         with closed_at_end(self._data.source.in_blocks(BLOCK_BYTES)) as batches:
             for batch in batches:
-                yield Block(batch, view)
+                yield Block(batch, how)
+
+    def _projection(self) -> Projection:
+        """:return: how to project a block, for products in the data's `dtype`."""
+        dtype = self._data.dtype
+        if dtype not in self._how:
+            prior, Lz = self._projector.prior, self._projector.Lz
+            self._how[dtype] = projection_of(prior, Lz, dtype, self._data.chunk_rows)
+        return self._how[dtype]
 
 
 def _in_precision(

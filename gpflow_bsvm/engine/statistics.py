@@ -12,7 +12,7 @@ from gpflow.likelihoods import Likelihood
 from ..likelihoods import sites
 from ..likelihoods.base import VARIANCE_FLOOR, Sites
 from ..likelihoods.hooks import Hook, has_hook
-from .natural import Gaussian, Natural
+from .natural import Gaussian, Natural, solve
 from .projection import Features, Projected
 from .shared_graph import Compiled
 
@@ -94,6 +94,15 @@ def marginals_of_few(phi: tf.Tensor, L: tf.Tensor, h: tf.Tensor) -> Marginals:
     A, c = W[..., :-1], W[..., -1]
     mean = tf.linalg.matvec(A, c, transpose_a=True)
     return Marginals(tf.transpose(mean), tf.transpose(tf.reduce_sum(tf.square(A), axis=-2)))
+
+
+def batch_marginals(phi: tf.Tensor, q: Natural) -> Marginals:
+    """:return: `marginals` of a minibatch under q, by the cheaper of two ways."""
+    num_rows, num_features = phi.shape[1], q.P.shape[-1]
+    if num_rows is not None and num_rows < num_features:
+        return marginals_of_few(tf.cast(phi, q.h.dtype), tf.linalg.cholesky(q.P), q.h)
+    solution = solve(q)
+    return marginals(phi, solution.R, solution.c)
 
 
 def total(features: Features, f: Marginals) -> Marginals:

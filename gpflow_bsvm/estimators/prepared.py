@@ -93,7 +93,7 @@ class Prepared(Source):
     def remote(self) -> Remote | None:  # type: ignore[override]
         """See `Source`."""
         remote = self.source.remote
-        return None if remote is None else remote.seen(self._prepare)
+        return None if remote is None else remote.projected(self._prepare)
 
 
 def _prepared(

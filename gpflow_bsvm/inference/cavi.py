@@ -17,14 +17,13 @@ from gpflow.likelihoods import Likelihood
 from ..checks import check_choice, check_elbo, check_number, check_rate, check_whole
 from ..data.passes import sum_over
 from ..data.sources import Source
-from ..engine.blocks import compiled_block_statistics
 from ..engine.contracts import Model, shares_shifts
 from ..engine.line_search import Ascent
 from ..engine.natural import Gaussian, Natural, blend, centre, compiled_expected_factor, solve
 from ..engine.projected_data import ProjectedData, num_entries, product_dtype
 from ..engine.projection import Projected
 from ..engine.shared_graph import Compiled
-from ..engine.statistics import Statistics, accumulate, compiled_accumulate, marginals
+from ..engine.statistics import Statistics, accumulate, marginals
 from .algorithm import Algorithm, Run, Step
 
 #: "mixed" goes on in double precision once the ELBO rises by less than this, relatively.
@@ -153,11 +152,8 @@ class Sweeps(Run):
         self._natural = model.natural()
         self.max_steps = options.max_steps
         self._phases = options.phases(num_entries(model, data))
-        self._rows, prior = data.blocks(), data.prior
+        self._rows, self._accumulate = data.summed(model.likelihood)
         self._sweep = compiled_sweep.bind(model.likelihood)
-        self._accumulate = compiled_accumulate.bind(model.likelihood)
-        if prior is not None:
-            self._accumulate = compiled_block_statistics.bind(model.likelihood, prior)
         # A factor of each latent function's own costs where all of them shift together.
         self._share = shares_shifts(model) if known is None else tf.zeros([], default_float())
         self.state, self._steps = State(known=known), self._all_steps()
@@ -173,7 +169,7 @@ class Sweeps(Run):
             phase = self._phases[number]
             self._data.dtype = phase.dtype
             if self.state.ascent is None or number > self.state.phase:
-                self.state = self.state._replace(ascent=self._look(), phase=number)
+                self.state = self.state._replace(ascent=self._start(), phase=number)
             enough = phase.enough or number == last
             yield from self._sweeps(phase, enough)
             if enough and self.state.steps and math.isfinite(self._value):
@@ -183,7 +179,7 @@ class Sweeps(Run):
             check_elbo(self._value, "at the start")
             warnings.warn(_NO_STEP, stacklevel=6)
 
-    def _look(self) -> Ascent:
+    def _start(self) -> Ascent:
         """:return: the ascent from where `state` is, with products in this phase's dtype."""
         before = self.state.ascent or Ascent(Point(self._natural, math.nan, self._natural))
         here = before.point._replace(sums=before.point.natural)
@@ -230,7 +226,7 @@ class Sweeps(Run):
         """See `Run`."""
         super().resume(state)
         if not self._data.indexed:  # nothing but a pass tells of rows that came since
-            self._look()
+            self._start()
 
     def restore(self) -> None:
         """See `Run`."""

@@ -18,11 +18,10 @@ from gpflow.keras import tf_keras
 from ..data.batch import Batch, take
 from ..engine.hyperparameters import Hyperparameters
 from ..engine.natural import Natural, blend, solve
-from ..engine.natural_gradient import batch_marginals
 from ..engine.networks import as_variables, in_training
 from ..engine.projection import Projected, prior_factor, project, project_batch
 from ..engine.shared_graph import concrete, spec_of
-from ..engine.statistics import accumulate, local_for_gradient, sum_sites
+from ..engine.statistics import accumulate, batch_marginals, local_for_gradient, sum_sites
 
 
 class Constants(NamedTuple):

@@ -14,11 +14,10 @@ from ..data.minibatches import Block
 from ..data.sources import Source
 from ..engine.contracts import CHUNK_ENTRIES, Model
 from ..engine.natural import Natural, blend, compiled_solve
-from ..engine.natural_gradient import batch_marginals
 from ..engine.projected_data import ProjectedData
 from ..engine.projection import Projected
 from ..engine.shared_graph import Compiled
-from ..engine.statistics import accumulate, compiled_accumulate
+from ..engine.statistics import accumulate, batch_marginals, compiled_accumulate
 from .algorithm import Run
 from .minibatches import MinibatchAlgorithm, MinibatchRun, State
 from .schedules import Adaptive, RobbinsMonro, Schedule, check_schedule, rates

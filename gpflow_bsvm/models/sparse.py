@@ -11,11 +11,14 @@ from gpflow.base import InputData, MeanAndVariance, RegressionData
 from gpflow.kernels import Kernel
 from gpflow.posteriors import BasePosterior, PrecomputeCacheType
 
+from ..checks import check_rate
+from ..data.batch import Batch
 from ..data.checks import check_data, check_dtype
 from ..engine.contracts import check_model, check_width
-from ..engine.natural import Natural, to_mean_and_root, to_natural, whiten
-from ..engine.natural_gradient import natural_gradient_step
+from ..engine.natural import Natural, blend, solve, to_mean_and_root, to_natural, whiten
+from ..engine.projection import Projected
 from ..engine.shared_graph import Compiled
+from ..engine.statistics import accumulate, marginals
 from ..likelihoods.labels import num_latents
 from .features import SparseFeatures
 
@@ -95,7 +98,11 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
 
     def natgrad_step(self, data: RegressionData, learning_rate: float | tf.Tensor = 1.0) -> None:
         """
-        One natural-gradient step on q in closed form: the same as
+        One natural-gradient step on q in closed form (Wenzel et al. 2017, eq. 9-10, Algorithm 1),
+
+            (h, P) <- (1 - rho) (h, P) + rho (s sum_n r_n Phi_n, I + s sum_n w_n Phi_n Phi_n^T),
+
+        s = num_data / B, of q in natural parameters: the same as
         `gpflow.optimizers.NaturalGradient(learning_rate)` on this model's `training_loss(data)`,
         and positive definite for every learning rate in (0, 1]. May be called in a `tf.function`.
 
@@ -107,7 +114,18 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
             check_model(self)
             data = check_data(self.likelihood, *data, minibatch=True)
             check_width(self, *data)
-        self.assign_natural(natural_gradient_step(self, data, learning_rate))
+        X, Y = (tf.convert_to_tensor(array) for array in data)
+        if not tf.is_tensor(learning_rate) and not isinstance(learning_rate, tf.Variable):
+            # tf.cast would go through float32
+            learning_rate = tf.constant(check_rate(learning_rate=learning_rate), X.dtype)
+        weight = tf.ones_like(X[:, :1])
+        if self.num_data is not None:
+            weight *= tf.cast(self.num_data, X.dtype) / tf.cast(tf.shape(X)[0], X.dtype)
+        old, rows = self.natural(), Projected(Batch(X, Y, weight), self.projector()(X))
+        q = solve(old)
+        f = marginals(rows.features.phi, q.R, q.c)
+        sums = accumulate(self.likelihood, rows, f).sums
+        self.assign_natural(blend(old, sums, tf.cast(learning_rate, X.dtype)))
 
     # --- GPflow's methods, under the jitter that this model needs ------------------------------
 

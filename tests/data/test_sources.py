@@ -238,7 +238,7 @@ def test_fit_sweeps_where_the_end_is_known(data, given, monkeypatch):
                     importlib.import_module("gpflow_bsvm.inference.fit"), "_SWEEP_LIMIT", limit
                 )
                 for cls in (CAVI, SVI):
-                    patch.setattr(cls, "run", _noted(ran))
+                    patch.setattr(cls, "run_on", _noted(ran))
                 gb.fit(model, rows, sample_weight=beside)
             assert ran == [SVI if kind in endless or limit == 1 else CAVI]
 

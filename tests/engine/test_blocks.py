@@ -41,10 +41,10 @@ def _both(model, data, dtype, monkeypatch):
     monkeypatch.setattr(projected_data, "CACHE_BYTES", 0)
     monkeypatch.setattr(projected_data, "BLOCK_BYTES", 2 * 70 * 3 * 8)  # blocks of two chunks
     anew = ProjectedData(model, source)
-    anew.dtype, anew._part_rows = dtype, 64  # parts that no chunk is a multiple of
-    look = blocks.compiled_block_statistics.bind(model.likelihood, anew.prior)
-    assert [len(block.batch.Y) for block in anew.blocks().chunks()] == [140, 140, 20]
-    return expected, sum_over(anew.blocks(), lambda block: look(q, block)), anew.view()
+    anew.dtype, anew.chunk_rows = dtype, 64  # parts that no chunk is a multiple of
+    rows, accumulate = anew.summed(model.likelihood)
+    assert [len(block.batch.Y) for block in rows.chunks()] == [140, 140, 20]
+    return expected, sum_over(rows, lambda block: accumulate(q, block)), rows._projection()
 
 
 def _assert_close(found, expected, rtol):

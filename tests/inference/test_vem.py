@@ -421,7 +421,7 @@ def test_a_thousand_fits_share_their_graphs(data):
     from gpflow_bsvm.engine import m_step as bound
 
     VEM(max_steps=2).run(make_model(data), data)
-    graph = bound._graphs(tf.float64).at_once
+    graph = bound._of_bound
     traces = graph.num_traces
     for seed in range(3):
         VEM(max_steps=2).run(make_model(make_data(seed=seed)), make_data(seed=seed))
