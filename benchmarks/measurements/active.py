@@ -28,7 +28,7 @@ from store import Kept
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.active import ActiveLearner, Request, distance_from_refit
-from gpflow_bsvm.engine.contracts import open_data
+from gpflow_bsvm.engine.open import open_data
 from gpflow_bsvm.inference import VEM, Streaming
 
 from ._common import numbered, scores, usual_kernel

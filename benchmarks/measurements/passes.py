@@ -15,7 +15,7 @@ import numpy as np
 import tensorflow as tf
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.engine.contracts import open_all
+from gpflow_bsvm.engine.open import open_all
 from gpflow_bsvm.generated import SusyLike
 
 from ._common import batches, natgrad_step, reset, seconds

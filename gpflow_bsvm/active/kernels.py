@@ -14,9 +14,10 @@ from gpflow.config import default_float
 from gpflow.utilities import multiple_assign
 
 from ..data.sources import Source
-from ..engine.contracts import Model, open_data
+from ..engine.contracts import Model
 from ..engine.hyperparameters import Hyperparameters
 from ..engine.natural import Natural
+from ..engine.open import open_data
 from ..inference import CAVI
 from ..inference.algorithm import Algorithm
 from ..likelihoods.base import Classification

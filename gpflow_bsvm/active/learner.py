@@ -12,7 +12,8 @@ from gpflow.config import default_float
 from ..checks import check_whole
 from ..data.checks import as_matrix, check_inputs
 from ..data.sources import Source
-from ..engine.contracts import Model, check_model, check_width, open_data
+from ..engine.contracts import Model, check_model, check_width
+from ..engine.open import open_data
 from ..inference import Streaming
 from ..inference.algorithm import Algorithm
 from ..likelihoods.hooks import check_labels

@@ -16,7 +16,7 @@ from sklearn.utils.validation import validate_data
 from ..checkpoints import Directory
 from ..data.sources import ArraySource, Source
 from ..data.sparse import merge_equal
-from ..engine.contracts import open_data
+from ..engine.open import open_data
 from ..engine.shared_graph import one_fit
 from ..inference import History, Streaming
 from ..models import BSVM

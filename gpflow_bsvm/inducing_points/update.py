@@ -14,8 +14,9 @@ from ..data.batch import Batch, take
 from ..data.checks import check_inputs, duplicate_rows
 from ..data.passes import map_over
 from ..data.sources import ArraySource
-from ..engine.contracts import check_width, chunk_rows, open_all
+from ..engine.contracts import check_width, chunk_rows
 from ..engine.natural import compiled_solve, whiten
+from ..engine.open import open_all
 from ..engine.projected_data import ProjectedData
 from ..engine.statistics import compiled_localise
 from .initial import SUBSAMPLE, greedy_variance

@@ -13,7 +13,8 @@ from gpflow.base import AnyNDArray, RegressionData
 
 from ..checkpoints import Directory, open_checkpoints
 from ..data.sources import Source
-from ..engine.contracts import Model, open_data, weighted
+from ..engine.contracts import Model
+from ..engine.open import open_data, weighted
 from ..engine.shared_graph import one_fit
 from ..likelihoods.hooks import Hook, check_hooks, has_hook
 from .history import Callback, History, Recorder

@@ -12,7 +12,8 @@ from gpflow.base import RegressionData
 
 from ..data.sampling import sample
 from ..data.sources import Source
-from ..engine.contracts import Model, open_data
+from ..engine.contracts import Model
+from ..engine.open import open_data
 from .cavi import CAVI
 from .history import History
 from .svi import SVI

@@ -13,10 +13,10 @@ from gpflow.likelihoods import Likelihood
 from ..data.passes import sum_over
 from ..data.prefetch import closed_at_end
 from ..data.sources import Source
-from ..engine.contracts import SMALLER, Model, plain_points, prior_variance
+from ..engine.contracts import Model, plain_points
 from ..engine.natural import Gaussian, compiled_solve
 from ..engine.projected_data import ProjectedData
-from ..engine.projection import Projected
+from ..engine.projection import Features, Projected
 from ..engine.shared_graph import Compiled
 from ..engine.statistics import Marginals, compiled_marginals, marginals_of_f
 from ..likelihoods.base import Classification, clipped_sites
@@ -32,6 +32,8 @@ LEAST_MEAN = 0.2
 #: ... or if at the rows neither its means, in standard deviations, nor its variances, as a part of
 #: the prior's, have moved by these.
 LEAST_DEVIATIONS, LEAST_PART = 1e-3, 0.5
+#: Variances of f, in squared margins, from which on float64 does not tell one margin from the next.
+MOST_VARIANCE = 1e24
 #: So many rows of the first chunk are looked at.
 ROWS = 100
 #: The part of the prior's variance that rounding and jitters leave: q's is a difference.
@@ -95,6 +97,26 @@ _LEFT = (
     "(gpflow.set_trainable(model.inducing_variable, False)), or take shorter steps"
 )
 _FIXED = "give a kernel of larger variance, inducing points near the rows, or a larger penalty"
+
+
+def prior_variance(features: Features) -> tf.Tensor:
+    """:return: variance of f at these rows under the prior, [N, G]."""
+    return features.residual + tf.transpose(tf.reduce_sum(tf.square(features.phi), axis=-1))
+
+
+def check_margins(likelihood: Likelihood, features: Features) -> None:
+    """:raise FloatingPointError: if float64 holds no margin of 1 beside the prior's variance."""
+    most = float(tf.reduce_max(prior_variance(features)))
+    if isinstance(likelihood, Classification) and not most < MOST_VARIANCE:
+        raise FloatingPointError(
+            f"the kernel's variance of f is {most:.1g} at a row, beside which float64 does not "
+            f"hold a margin of 1; {SMALLER}"
+        )
+
+
+SMALLER = (
+    "scale X (sklearn.preprocessing.StandardScaler), and take a kernel whose variance is nearer 1"
+)
 
 
 def at_rows(model: Model, source: Source, q: Gaussian) -> tuple[Marginals, tf.Tensor]:

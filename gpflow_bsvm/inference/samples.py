@@ -16,9 +16,11 @@ from gpflow.config import default_float
 from ..checkpoints import Directory
 from ..data.passes import map_over
 from ..data.sources import Source
-from ..engine.contracts import Model, check_margins, chunk_rows, open_inputs
+from ..engine.contracts import Model, chunk_rows
+from ..engine.open import open_inputs
 from ..engine.projected_data import ProjectedData
 from ..engine.projection import Projected
+from ..inference.outcome import check_margins
 from ..optional import require
 from ..prediction.marginals import compiled_mean
 from .algorithm import Algorithm, Run

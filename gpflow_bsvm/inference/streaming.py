@@ -7,8 +7,9 @@ from typing import Any
 
 from ..checks import check_number
 from ..data.sources import Source
-from ..engine.contracts import Model, open_data
+from ..engine.contracts import Model
 from ..engine.natural import Natural, scaled_sites
+from ..engine.open import open_data
 from ..engine.projected_data import ProjectedData
 from .algorithm import Run
 from .cavi import CAVI, Sweeps

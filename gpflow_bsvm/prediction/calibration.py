@@ -27,8 +27,9 @@ from ..data.batch import Batch
 from ..data.passes import map_over, sum_over
 from ..data.sampling import sample
 from ..data.sources import ArraySource, Source
-from ..engine.contracts import Model, chunk_rows, open_all
+from ..engine.contracts import Model, chunk_rows
 from ..engine.natural import Gaussian, compiled_solve
+from ..engine.open import open_all
 from ..engine.projected_data import ProjectedData
 from ..engine.projection import Projected
 from ..engine.quasi_newton import QuasiNewton

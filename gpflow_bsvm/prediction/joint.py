@@ -11,9 +11,10 @@ from gpflow.kernels import MultioutputKernel
 from gpflow.likelihoods import Likelihood
 
 from ..checks import check_whole
-from ..engine.contracts import Model, jitter_of, open_inputs
+from ..engine.contracts import Model, jitter_of
 from ..engine.contracts import chunk_rows as default_chunk_rows
 from ..engine.natural import Gaussian, compiled_solve
+from ..engine.open import open_inputs
 from ..engine.projected_data import ProjectedData
 from ..engine.projection import Prior, Projected
 from ..engine.shared_graph import Compiled

@@ -12,8 +12,9 @@ from gpflow.likelihoods import Likelihood
 
 from ..data.opening import holds_arrays
 from ..data.passes import map_over
-from ..engine.contracts import Model, open_data, open_inputs
+from ..engine.contracts import Model
 from ..engine.natural import compiled_solve
+from ..engine.open import open_data, open_inputs
 from ..engine.projected_data import ProjectedData
 from ..engine.projection import Projected
 from ..engine.shared_graph import Compiled

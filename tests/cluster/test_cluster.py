@@ -19,8 +19,8 @@ from gpflow_bsvm.cluster import DaskArrays, DaskFrame, dask_data
 from gpflow_bsvm.cluster import client as cluster
 from gpflow_bsvm.data import Blocks
 from gpflow_bsvm.data.passes import combine, map_over, sum_over, total
-from gpflow_bsvm.engine.contracts import open_data
 from gpflow_bsvm.engine.natural import compiled_solve
+from gpflow_bsvm.engine.open import open_data
 from gpflow_bsvm.engine.statistics import compiled_accumulate
 from gpflow_bsvm.inference import CAVI, SVI, VEM
 from gpflow_bsvm.prediction import calibrate, predict_probabilities

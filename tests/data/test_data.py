@@ -16,7 +16,7 @@ from gpflow_bsvm.data.readers import DatasetBatches
 from gpflow_bsvm.data.sources import ArraySource
 from gpflow_bsvm.data.sparse import SparseRows
 from gpflow_bsvm.data.streams import StreamSource
-from gpflow_bsvm.engine.contracts import open_data
+from gpflow_bsvm.engine.open import open_data
 from gpflow_bsvm.engine.projected_data import ProjectedData
 from gpflow_bsvm.inference import CAVI, ECM, ML2, SVI, VEM
 from gpflow_bsvm.likelihoods import Hinge

@@ -8,7 +8,7 @@ import tensorflow as tf
 import gpflow_bsvm as gb
 from gpflow_bsvm.data.passes import sum_over
 from gpflow_bsvm.engine import blocks, projected_data
-from gpflow_bsvm.engine.contracts import open_all
+from gpflow_bsvm.engine.open import open_all
 from gpflow_bsvm.engine.projected_data import ProjectedData
 from gpflow_bsvm.engine.statistics import compiled_accumulate
 

@@ -9,7 +9,7 @@ import tensorflow as tf
 from helpers import kernel_with_offset, make_data
 from reference import log_evidence
 
-from gpflow_bsvm.engine.contracts import open_all
+from gpflow_bsvm.engine.open import open_all
 from gpflow_bsvm.engine.projected_data import ProjectedData
 from gpflow_bsvm.inference import HMC, Gibbs, Samples
 from gpflow_bsvm.likelihoods import Hinge, PolyaGammaLogistic, SquaredHinge

@@ -18,13 +18,13 @@ from ...checks import check_whole
 from ...data.batch import Batch
 from ...data.checks import check_data
 from ...data.sources import ArraySource
-from ...engine.contracts import check_margins, check_width, chunk_rows, jitter_of, shares_shifts
+from ...engine.contracts import check_width, chunk_rows, jitter_of, shares_shifts
 from ...engine.e_step import SiteAscent
 from ...engine.m_step import site_bound
 from ...engine.natural import Natural, compiled_solve, gaussian, to_mean_and_root
 from ...engine.projection import project_batch
 from ...engine.statistics import sum_sites
-from ...inference.outcome import at_rows, warn_of_digits
+from ...inference.outcome import at_rows, check_margins, warn_of_digits
 from ...likelihoods.base import Sites
 from ...likelihoods.labels import num_latents
 from ...models.features import SparseFeatures

@@ -11,8 +11,9 @@ from gpflow.base import AnyNDArray, TensorType
 from gpflow.utilities import to_default_float
 
 from ...data.passes import map_over, sum_over
-from ...engine.contracts import Model, open_all, open_inputs
+from ...engine.contracts import Model
 from ...engine.natural import Gaussian, compiled_gaussian, compiled_solve
+from ...engine.open import open_all, open_inputs
 from ...engine.projected_data import ProjectedData
 from ...engine.projection import Projected
 from ...engine.shared_graph import Compiled
