@@ -9,7 +9,11 @@ from .hooks import Hook, has_hook
 from .labels import signs
 from .level_hinge import LevelHinge, OneVsRestLevelHinge
 from .levels import Levels, location_spread
+from .one_class import OneClass
 from .one_vs_rest import OneVsRest
+from .ordinal import Ordinal
+from .quantile import Quantile
+from .regression import EpsilonInsensitive
 from .squared_hinge import SquaredHinge
 
 __all__ = [
@@ -17,15 +21,19 @@ __all__ = [
     "CategoricalLikelihood",
     "Classification",
     "CrammerSinger",
+    "EpsilonInsensitive",
     "Hinge",
     "HingeSum",
     "Hook",
     "LevelHinge",
     "Levels",
+    "OneClass",
     "OneVsRest",
     "OneVsRestLevelHinge",
+    "Ordinal",
     "PolyaGammaLogistic",
     "Probit",
+    "Quantile",
     "Sites",
     "SquaredHinge",
     "Terms",

@@ -10,7 +10,7 @@ from check_shapes import inherit_check_shapes
 from gpflow.base import TensorType
 
 from .base import Classification
-from .labels import CLASS_COLUMN, check_class_labels, check_columns, check_latents
+from .labels import CLASS_COLUMN, check_all_classes, check_columns, check_latents
 from .penalized import Penalized
 
 
@@ -57,14 +57,7 @@ class CategoricalLikelihood(Classification, Penalized):
         :param minibatch: whether classes may be absent.
         :raise ValueError: unless Y is one column of integers 0..C-1 with a row of every class.
         """
-        check_columns(np.asarray(Y), 1, *CLASS_COLUMN)
-        found = check_class_labels(Y, self.num_classes)
-        absent = np.setdiff1d(np.arange(self.num_classes), found)
-        if len(absent) and not minibatch:
-            raise ValueError(
-                f"no row of class {absent[0]}, but num_classes is {self.num_classes}; labels must "
-                "be 0..C-1 without gaps"
-            )
+        check_all_classes(Y, self.num_classes, minibatch=minibatch)
 
     def latents(self, F: TensorType) -> tf.Tensor:
         """

@@ -110,6 +110,20 @@ def check_class_labels(Y: Any, num_classes: int, what: str = "class labels") -> 
     return found
 
 
+def check_all_classes(Y: Any, num_classes: int, *, minibatch: bool = False) -> None:
+    """
+    :param minibatch: whether classes may be absent.
+    :raise ValueError: unless Y is one column of integers 0..C-1 with a row of every class.
+    """
+    check_columns(np.asarray(Y), 1, *CLASS_COLUMN)
+    absent = np.setdiff1d(np.arange(num_classes), check_class_labels(Y, num_classes))
+    if len(absent) and not minibatch:
+        raise ValueError(
+            f"no row of class {absent[0]}, but num_classes is {num_classes}; labels must be 0..C-1 "
+            "without gaps"
+        )
+
+
 def check_gpflows_labels(likelihood: Likelihood, Y: Any, check: Any) -> None:
     """
     :param check: a function of a likelihood and of labels, for the parts of a `SwitchedLikelihood`.

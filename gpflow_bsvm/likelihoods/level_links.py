@@ -10,7 +10,7 @@ the P of which another row would not move them (`log_slopes`).
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -47,13 +47,17 @@ def log_slopes(t: AnyNDArray, mean: tf.Tensor, variance: tf.Tensor) -> tuple[tf.
     return tf.reduce_logsumexp(rising, axis=-1), tf.reduce_logsumexp(falling, axis=-1)
 
 
-def log_probabilities(knots: Knots, Fmu: tf.Tensor, Fvar: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+def log_probabilities(
+    knots: Knots, Fmu: tf.Tensor, Fvar: tf.Tensor, threshold: Any = 0.0
+) -> tuple[tf.Tensor, tf.Tensor]:
     """
     :param Fmu: [..., Q], and Fvar: [..., Q], of the latent functions.
+    :param threshold: what f_t is to exceed where y = 1, of a shape that broadcasts with [...].
     :return: log P(y = 1) and log P(y = 0), [...], both accurate where they are small.
     """
     t, b, W, W2 = (tf.constant(part, Fmu.dtype) for part in knots)
     mean = b + tf.einsum("...q,jq->...j", Fmu, W)
+    mean -= tf.convert_to_tensor(threshold, Fmu.dtype)[..., None]
     variance = tf.maximum(tf.einsum("...q,jq->...j", Fvar, W2), VARIANCE_FLOOR)
     z, dt = mean / tf.sqrt(variance), t[1:] - t[:-1]
     yes, no = (tf.reduce_sum(dt * part, axis=-1) for part in mean_normal_cdf(z))

@@ -22,14 +22,14 @@ class Moments(NamedTuple):
     cost: tf.Tensor  #: penalty included
 
 
-def check_penalty(penalty: float) -> float:
+def check_penalty(penalty: float, name: str = "penalty") -> float:
     """
-    :return: the number.
+    :return: the number, of an option of this name.
     :raise ValueError: for anything but a positive and finite number.
     """
     value = np.asarray(penalty)
     if value.ndim or value.dtype.kind not in "iuf" or not 0 < value < math.inf:
-        raise ValueError(f"penalty must be positive and finite, a number, got {penalty!r}")
+        raise ValueError(f"{name} must be positive and finite, a number, got {penalty!r}")
     return float(value)
 
 

@@ -29,7 +29,7 @@ from ..data.sampling import sample
 from ..data.sources import ArraySource, Source
 from ..engine.contracts import Model, chunk_rows
 from ..engine.natural import Gaussian, compiled_solve
-from ..engine.open import open_all
+from ..engine.open import open_all, open_data, weighted
 from ..engine.projected_data import ProjectedData
 from ..engine.projection import Projected
 from ..engine.quasi_newton import QuasiNewton
@@ -138,7 +138,7 @@ def calibrate(
     link: Any = model.likelihood
     if not np.any(model.natural().h):
         raise ValueError("the model's q is the prior: fit it before its link is calibrated")
-    source = open_all(model, data, sample_weight)
+    source = weighted(model, open_data(model, data, sample_weight, part=held_out))
     if source.num_rows > MOST_ROWS:
         source = sample(source, MOST_ROWS, seed=0)
     f, Y, weight = _leave_out(model, source, held_out)

@@ -1,0 +1,120 @@
+"""Classes in an order: is y at k or above, for all k, at every level of probability."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+import tensorflow_probability as tfp
+from check_shapes import inherit_check_shapes
+from gpflow import Parameter
+from gpflow.base import TensorType
+
+from ..checks import check_whole
+from .hinge import Terms
+from .labels import CLASS_COLUMN, check_all_classes, check_columns
+from .level_hinge import LevelHinges
+from .level_links import log_probabilities
+from .levels import Levels
+
+
+class Ordinal(LevelHinges):
+    r"""
+    Ordered classes 0..C-1, by all thresholds (Rennie & Srebro 2005; Chu & Keerthi 2007): a
+    `LevelHinge` for each question whether y is at least k, k = 1..C-1, all of the same functions,
+
+        L(y | g) = exp(-penalty / T sum_k sum_t c_t(y_k) max(0, 1 - y_k (f_t - theta_k))),
+
+    with y_k = 1 if y >= k, else -1, and the costs of T levels t with functions f_t = b_t + sum_q
+    W_tq g_q (`num_latent_gps=Q`, 2 by default). The thresholds theta are trainable (`VEM` and `ML2`
+    learn them) and stay in order, so that
+
+        P(y >= k | x) = int_0^1 P(f_t(x) > theta_k) dt
+
+    falls with k, and P(y = k) is the difference of two: a proper distribution over classes, also
+    where labels are noisy. `scale` of the link multiplies the log odds of all P(y >= k).
+
+    Labels are in one column. `predict_y` gives P(y = k) [N, C].
+
+    :ivar num_classes: C.
+    :ivar thresholds: theta, [C-1], a parameter.
+    """
+
+    def __init__(
+        self,
+        num_classes: int,
+        penalty: float = 2.0,
+        bound: str = "exact",
+        levels: Levels | None = None,
+        *,
+        thresholds: Sequence[float] | None = None,
+    ) -> None:
+        """
+        :param num_classes: C, at least 2.
+        :param penalty: bound and levels: as in `LevelHinge`.
+        :param thresholds: [C-1], increasing, where learning starts; None: two margins apart.
+        :raise ValueError: for other values.
+        """
+        check_whole(2, num_classes=num_classes)
+        super().__init__(penalty, bound, levels, observation_dim=None)
+        number = num_classes - 1
+        start = 2.0 * np.arange(number) - (number - 1) if thresholds is None else thresholds
+        theta = np.asarray(start, np.float64)
+        if theta.shape != (number,) or not (
+            np.isfinite(theta).all() and (np.diff(theta) > 0).all()
+        ):
+            raise ValueError(f"thresholds must be {number} increasing numbers, got {start}")
+        self.num_classes = num_classes
+        self.thresholds = Parameter(theta, transform=tfp.bijectors.Ascending())
+        # All levels of the first threshold, then those of the next.
+        self.W, self.b = np.tile(self.levels.W, (number, 1)), np.tile(self.levels.b, number)
+
+    def check_labels(self, Y: Any, *, minibatch: bool = False) -> None:
+        """
+        :param minibatch: whether classes may be absent.
+        :raise ValueError: unless Y is one column of integers 0..C-1 with a row of every class.
+        """
+        check_all_classes(Y, self.num_classes, minibatch=minibatch)
+
+    def targets(self, Y: TensorType, F: TensorType) -> tf.Tensor:
+        """:return: class numbers, [..., 1]; NaN for what is none."""
+        y = tf.convert_to_tensor(Y)
+        check_columns(y, 1, *CLASS_COLUMN)
+        y = tf.cast(y, tf.convert_to_tensor(F).dtype)
+        known = (y == tf.round(y)) & (y >= 0) & (y < self.num_classes)
+        return tf.where(known, y, np.nan * tf.ones_like(y))
+
+    def terms(self, y: tf.Tensor) -> Terms:
+        """:return: the hinges of all thresholds and levels, [..., 1, (C-1) T]."""
+        number, T = self.num_classes - 1, len(self.levels.t)
+        k, t = np.repeat(np.arange(number), T), tf.constant(np.tile(self.levels.t, number), y.dtype)
+        sign = tf.sign(y - tf.constant(k + 0.5, y.dtype))
+        theta = tf.repeat(tf.convert_to_tensor(self.thresholds), T)
+        return Terms((1 + sign * (1 - 2 * t)) / T, 1 + sign * theta, sign)
+
+    def cumulative_log_odds(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:
+        """:return: scale logit P(y >= k), [..., C-1], falling with k."""
+        Fmu, Fvar = (part[..., None, :] for part in map(tf.convert_to_tensor, (Fmu, Fvar)))
+        yes, no = log_probabilities(self._knots, Fmu, Fvar, tf.convert_to_tensor(self.thresholds))
+        return self.scale * (yes - no)
+
+    def probabilities(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:
+        """:return: P(y = k) at q(g) = N(Fmu, Fvar), [..., C]."""
+        odds = self.cumulative_log_odds(Fmu, Fvar)
+        # From whichever end is nearer: small probabilities are exact, too.
+        above, below = tf.sigmoid(odds), tf.sigmoid(-odds)
+        inner = tf.where(
+            odds[..., 1:] > 0, below[..., 1:] - below[..., :-1], above[..., :-1] - above[..., 1:]
+        )
+        return tf.concat([below[..., :1], inner, above[..., -1:]], axis=-1)
+
+    @inherit_check_shapes
+    def _predict_log_density(
+        self, X: TensorType, Fmu: TensorType, Fvar: TensorType, Y: TensorType
+    ) -> tf.Tensor:
+        p, y = self.probabilities(Fmu, Fvar), self.targets(Y, Fmu)
+        hot = tf.cast(tf.equal(y, tf.range(self.num_classes, dtype=y.dtype)), p.dtype)
+        known = tf.reduce_sum(hot * p, axis=-1) + 0 * y[..., 0]  # NaN stays
+        return tf.math.log(known + np.finfo(p.dtype.as_numpy_dtype).tiny)

@@ -1,0 +1,188 @@
+"""Numbers as labels: the epsilon-insensitive loss of support vector regression, as a density."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+import tensorflow_probability as tfp
+from check_shapes import check_shapes, inherit_check_shapes
+from gpflow import Parameter, set_trainable
+from gpflow.base import MeanAndVariance, TensorType
+from gpflow.likelihoods import ScalarLikelihood
+from gpflow.utilities import positive, to_default_float
+
+from .base import VARIANCE_FLOOR
+from .binary import normal_cdf, normal_log_cdf, normal_pdf
+from .hinge import HingeSum, Terms
+from .labels import check_columns
+from .levels import check_levels
+from .penalized import check_penalty
+
+
+class EpsilonInsensitive(HingeSum, ScalarLikelihood):
+    r"""
+    Support vector regression (Vapnik 1995) as a likelihood: errors up to epsilon cost nothing,
+
+        p(y | f) = exp(-penalty max(0, |y - f| - epsilon)) / Z,    Z = 2 (epsilon + 1 / penalty),
+
+    two hinges of one latent function, for each column of Y [N, P]. The density has its constant, so
+    that evidence learns `penalty` and `epsilon`: both are trainable (`gpflow_bsvm.inference.VEM`
+    and `ML2` learn them, `CAVI` leaves them as they are). The mode is the SVR of scikit-learn with
+    C = penalty, for a kernel of unit prior variance.
+
+    Prediction is in closed form. With q(f) = N(m, v) the mean of y is m, its variance v plus that
+    of the noise,
+
+        2 (epsilon^3 / 3 + epsilon^2 / C + 2 epsilon / C^2 + 2 / C^3) / Z,    C = penalty,
+
+    and its density the mean of p(y | f): a truncated Gaussian and two of its products with an
+    exponential function, summed up by their logarithms.
+
+    Units are those of y: standardise it, or choose epsilon, penalty and the kernel's variance to
+    suit.
+
+    :ivar penalty: slope of the loss, a parameter.
+    :ivar epsilon: half the width of the tube, a parameter.
+    """
+
+    def __init__(self, penalty: float = 2.0, epsilon: float = 0.1, bound: str = "exact") -> None:
+        """
+        :param penalty: and epsilon: positive.
+        :param bound: "exact" or "augmented", see `HingeSum`.
+        :raise ValueError: for other values.
+        """
+        super().__init__(penalty, bound, W=[[1.0], [1.0]], b=[0.0, 0.0])
+        self.epsilon = Parameter(check_penalty(epsilon, "epsilon"), transform=positive())
+        set_trainable(self.penalty, True)
+
+    def check_labels(self, Y: Any, *, minibatch: bool = False) -> None:
+        """:raise ValueError: for numbers that are not finite."""
+        check_numbers(Y)
+
+    def check_learnable(self) -> None:
+        """Nothing: the density has its constant."""
+
+    def log_kappa(self) -> tf.Tensor:
+        """:return: -log Z, []."""
+        return -tf.math.log(self._width())
+
+    def _width(self) -> tf.Tensor:
+        return 2 * (self.epsilon + 1 / self.penalty)
+
+    def targets(self, Y: TensorType, F: TensorType) -> tf.Tensor:
+        """:return: Y, [..., P]."""
+        return numbers(Y, tf.convert_to_tensor(F).shape[-1])
+
+    def terms(self, y: tf.Tensor) -> Terms:
+        """:return: the hinges of y - f - epsilon and of f - y - epsilon."""
+        sign = tf.constant([1.0, -1.0], y.dtype)
+        return Terms(1.0, sign * y - self.epsilon, sign)
+
+    @property
+    def noise_variance(self) -> tf.Tensor:
+        """:return: variance of y - f, []."""
+        epsilon, mean = tf.convert_to_tensor(self.epsilon), 1 / self.penalty
+        outside = tf.square(epsilon) * mean + 2 * epsilon * mean**2 + 2 * mean**3
+        return 2 * (epsilon**3 / 3 + outside) / self._width()
+
+    @inherit_check_shapes
+    def _conditional_mean(self, X: TensorType, F: TensorType) -> tf.Tensor:
+        return tf.identity(F)
+
+    @inherit_check_shapes
+    def _conditional_variance(self, X: TensorType, F: TensorType) -> tf.Tensor:
+        return self.noise_variance + tf.zeros_like(F)
+
+    @inherit_check_shapes
+    def _predict_mean_and_var(
+        self, X: TensorType, Fmu: TensorType, Fvar: TensorType
+    ) -> MeanAndVariance:
+        return tf.identity(Fmu), Fvar + self.noise_variance
+
+    @inherit_check_shapes
+    def _predict_log_density(
+        self, X: TensorType, Fmu: TensorType, Fvar: TensorType, Y: TensorType
+    ) -> tf.Tensor:
+        above, inside, below = self._log_pieces(self.targets(Y, Fmu) - Fmu, Fvar)
+        log_p = tf.reduce_logsumexp(tf.stack([above, inside, below]), axis=0)
+        return tf.reduce_sum(log_p + self.log_kappa(), axis=-1)
+
+    @check_shapes("Fmu: [batch..., P]", "Fvar: [batch..., P]", "Y: [batch..., P]")
+    def predict_cdf(self, Fmu: TensorType, Fvar: TensorType, Y: TensorType) -> tf.Tensor:
+        """:return: the probability of a number up to Y at q(f) = N(Fmu, Fvar), as Y."""
+        e, s = Y - Fmu, _deviation(Fvar)
+        above, inside, below = map(tf.exp, self._log_pieces(e, Fvar))
+        high, low = (self.epsilon - e) / s, (-self.epsilon - e) / s
+        mean_inside = e * inside + s * (normal_pdf(low) - normal_pdf(high))
+        tails = (below - above) / self.penalty
+        return normal_cdf(-high) + inside / 2 + (mean_inside + tails) / self._width()
+
+    def predict_quantiles(
+        self, Fmu: TensorType, Fvar: TensorType, levels: Sequence[float]
+    ) -> tf.Tensor:
+        """
+        :param Fmu: [..., P], and Fvar: [..., P].
+        :param levels: [T], increasing, in (0, 1).
+        :return: the numbers below which y is with these probabilities, [..., P, T].
+        :raise ValueError: for other levels.
+        """
+        t = np.asarray(levels, np.float64)
+        check_levels(t)
+        Fmu, Fvar = (tf.convert_to_tensor(part)[..., None] for part in (Fmu, Fvar))
+        deviation = tf.sqrt(tf.maximum(Fvar, 0) + self.noise_variance)
+        low = Fmu - deviation * np.sqrt((1 - t) / t)  # Cantelli's inequality
+        high = Fmu + deviation * np.sqrt(t / (1 - t))
+        Fmu, Fvar = Fmu + tf.zeros_like(low), Fvar + tf.zeros_like(low)
+        return tfp.math.find_root_chandrupatla(
+            lambda y: self.predict_cdf(Fmu, Fvar, y) - t, low, high, max_iterations=100
+        ).estimated_root
+
+    def _log_pieces(self, e: tf.Tensor, Fvar: TensorType) -> tuple[tf.Tensor, ...]:
+        """
+        :param e: y - Fmu.
+        :return: logs of the means of Z p(y | f) over errors above epsilon, inside, and below.
+        """
+        s, C = _deviation(Fvar), tf.convert_to_tensor(self.penalty)
+        above, below = (_log_tail(side - self.epsilon, s, C) for side in (e, -e))
+        most = normal_log_cdf((self.epsilon - tf.abs(e)) / s)
+        least = normal_log_cdf((-self.epsilon - tf.abs(e)) / s)
+        return above, most + tf.math.log(-tf.math.expm1(least - most)), below
+
+
+def _log_tail(x: tf.Tensor, s: tf.Tensor, C: tf.Tensor) -> tf.Tensor:
+    """
+    :return: log E exp(-C u) 1(u > 0), u ~ N(x, s^2); with z = C s - x / s it is
+        z^2 / 2 - (x / s)^2 / 2 + log Phi(-z), of which the first parts may cancel.
+    """
+    z = C * s - x / s
+    right, left = tf.maximum(z, 0), tf.minimum(z, 0)
+    far = tfp.math.logerfcx(right * np.sqrt(0.5)) - np.log(2) - tf.square(x / s) / 2
+    # Where z > 0 this is not used, and must have no infinite gradient.
+    inner = tf.where(z > 0, tf.zeros_like(x), C * s * (C * s / 2 - x / s))
+    return tf.where(z > 0, far, inner + normal_log_cdf(-left))
+
+
+def _deviation(Fvar: TensorType) -> tf.Tensor:
+    return tf.sqrt(tf.maximum(Fvar, VARIANCE_FLOOR))
+
+
+def numbers(Y: TensorType, columns: int | None) -> tf.Tensor:
+    """
+    :return: Y in GPflow's default float.
+    :raise ValueError: unless it has so many columns.
+    """
+    Y = to_default_float(Y)
+    check_columns(Y, columns, f"Y must have shape [..., {columns}]")
+    return Y
+
+
+def check_numbers(Y: Any) -> None:
+    """:raise ValueError: unless all are finite numbers."""
+    Y = np.asarray(Y)
+    if Y.dtype.kind not in "biuf":
+        raise ValueError(f"Y must be numbers, got {Y.dtype}: classes need a classifier")
+    if not np.isfinite(Y).all():
+        raise ValueError("Y holds NaN or infinity; drop such rows first")
