@@ -28,12 +28,14 @@ if TYPE_CHECKING:
         priors,
         saving,
     )
-    from .estimators import BSVMClassifier
+    from .estimators import BSVMClassifier, BSVMRegressor, OneClassBSVM
     from .inference.fit import fit
     from .saving import export, load, save
 
 __all__ = [
     "BSVMClassifier",
+    "BSVMRegressor",
+    "OneClassBSVM",
     "__version__",
     "active",
     "adversarial",
@@ -62,6 +64,8 @@ add_door("__dask_graph__", "gpflow_bsvm.cluster", "dask_reader")
 #: Where names come from that are not modules of this package.
 _HOMES = {
     "BSVMClassifier": "estimators",
+    "BSVMRegressor": "estimators",
+    "OneClassBSVM": "estimators",
     "export": "saving",
     "fit": "inference",
     "load": "saving",

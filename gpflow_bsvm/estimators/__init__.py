@@ -1,5 +1,7 @@
-"""The scikit-learn face of the package."""
+"""The estimators of scikit-learn's kind."""
 
 from .classifier import BSVMClassifier
+from .one_class import OneClassBSVM
+from .regressor import BSVMRegressor
 
-__all__ = ["BSVMClassifier"]
+__all__ = ["BSVMClassifier", "BSVMRegressor", "OneClassBSVM"]

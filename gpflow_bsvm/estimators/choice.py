@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import gpflow
@@ -48,7 +49,7 @@ def candidates(loss: str, penalty: float | str, linear: bool) -> tuple[Candidate
     return LEVELS if losses == ("levels",) else HINGES
 
 
-def between(among: tuple[Candidate, ...], place: float) -> Candidate:
+def between(among: Sequence[Candidate], place: float) -> Candidate:
     """:return: the candidate at this place; a loss is left for another as a whole."""
     low, high = among[int(place)], among[math.ceil(place)]
     if low.loss != high.loss:
@@ -58,7 +59,7 @@ def between(among: tuple[Candidate, ...], place: float) -> Candidate:
 
 
 def choose(
-    spec: Specification, among: tuple[Candidate, ...], data: Data
+    spec: Specification, among: Sequence[Candidate], data: Data
 ) -> tuple[Specification, InitialModel | None]:
     """
     :return: `spec` with loss and penalty of the greatest density of held-out rows, see
@@ -75,7 +76,7 @@ def choose(
     begun = initial_model(spec, data)
     of_fold = spec._replace(grow=False, progress=False, Z=_inducing_points(begun.model))
     if spec.learn_kernel:
-        of_fold = of_fold._replace(kernel=begun.model.kernel, learn_kernel=False)
+        of_fold = of_fold._replace(kernel=begun.model.kernel, learn_kernel=False, learned=())
 
     def score(candidate: Candidate) -> held_out.HeldOut:
         """A model serves all folds: each fit begins where the one before has ended."""
@@ -93,14 +94,13 @@ def choose(
 
 
 def chosen_model(
-    estimator: Any, spec: Specification, data: Data, stages: Stages
+    spec: Specification, among: Sequence[Candidate], data: Data, stages: Stages
 ) -> tuple[Specification, InitialModel]:
     """
-    :param estimator: a `BSVMClassifier`, which says what there is to choose from.
+    :param among: what there is to choose from.
     :param stages: where this may have been found before.
     :return: `spec` as chosen, and its model with the kernel as it will be.
     """
-    among = candidates(estimator.loss, estimator.penalty, spec.linear)
     found: list[tuple[Specification, InitialModel]] = []
 
     def find() -> dict[str, Any]:
@@ -131,7 +131,7 @@ def _again(
     model = make_model(spec._replace(Z=content["Z"]), data[0])
     for variable, value in zip(model.variables, content["variables"], strict=True):
         variable.assign(value)
-    if not spec.learn_kernel:
+    if not content["learned"]:
         return spec, InitialModel(model, None)
     gpflow.set_trainable(model.inducing_variable, False)
     learned = History.from_columns(content["learned"])

@@ -1,37 +1,30 @@
-"""The scikit-learn face of the package."""
+"""The scikit-learn face of the package: a classifier."""
 
 from __future__ import annotations
 
-import copy
+from collections.abc import Sequence
 from typing import Any
 
 import gpflow
 import numpy as np
 from gpflow.base import AnyNDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.preprocessing import StandardScaler
+from scipy.stats import norm
+from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from ..checkpoints import Directory
-from ..data.sources import ArraySource, Source
-from ..data.sparse import merge_equal
-from ..engine.open import open_data
-from ..engine.shared_graph import one_fit
-from ..inference import History, Streaming
-from ..models import BSVM
+from ..files.labels import check_are_classes
+from ..prediction.marginals import predict_probabilities, predict_probits
 from . import inputs
-from .choice import chosen_model
-from .large import fit_large, open_later
-from .parameters import check_parameters
-from .predictions import Predictions
-from .prepared import CHUNK_ROWS, source_of
-from .specification import specify
-from .stages import Stages
-from .training import train
+from .base import BSVMEstimator
+from .choice import Candidate, candidates
+from .labels import ClassNumbers, class_weights, label_names, label_values
+from .specification import Data, Specification, specify
+from .survey import Survey
 
 
-class BSVMClassifier(Predictions, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class BSVMClassifier(ClassifierMixin, BSVMEstimator):  # type: ignore[misc]
     r"""
     Bayesian support vector machine with probabilities.
 
@@ -60,11 +53,8 @@ class BSVMClassifier(Predictions, ClassifierMixin, BaseEstimator):  # type: igno
     """
 
     classes_: AnyNDArray
-    model_: BSVM
     loss_: str
     penalty_: float
-    scaler_: StandardScaler | None
-    history_: History
 
     def __init__(
         self,
@@ -97,7 +87,8 @@ class BSVMClassifier(Predictions, ClassifierMixin, BaseEstimator):  # type: igno
             hinge beside them, and from 1 to 16 for loss="hinge".
         :param bound: "exact" or "augmented", see `gpflow_bsvm.likelihoods.Hinge`.
         :param multi_class: the hinge of more than two classes, "crammer_singer" (one model of all)
-            or "ovr" (one-vs-rest); levels are one-vs-rest.
+            or "ovr" (one-vs-rest); levels are one-vs-rest. "ordinal": classes in the order of
+            `classes_` by levels of one function and thresholds, which are learned (`Ordinal`).
         :param learn_kernel: learn what is trainable in the kernel by `VEM`, on 2000 rows or a
             quarter of all, up to 5000 (fewer with many classes). False: it is used as it is; the
             default one is then a squared exponential of variance 4 whose lengthscale is 0.75 times
@@ -157,28 +148,7 @@ class BSVMClassifier(Predictions, ClassifierMixin, BaseEstimator):  # type: igno
             or leave a class without rows, whatever scikit-learn's own validation refuses, and a
             checkpoint of another fit.
         """
-        check_parameters(self)
-        new, stages = copy.copy(self), Stages(checkpoint)
-        rows = source_of(X, y, sample_weight)
-        with one_fit():  # a kernel of the user's is compiled once, not in every inner fit
-            if rows is not None:
-                new.__dict__.update(fit_large(self, rows, stages))
-            else:
-                data = new._validate(X, y, sample_weight)
-                inputs.warn_of_little_weight(data[2])
-                new._fit_arrays(*data, stages)
-        self.__dict__ = new.__dict__  # all at once
-        return self
-
-    def _fit_arrays(self, X: Any, targets: AnyNDArray, weight: AnyNDArray, stages: Stages) -> None:
-        X, targets, weight = merge_equal(X, targets, weight)
-        scaler = inputs.make_scaler(X, weight)
-        self.scaler_ = scaler if self.standardize else None
-        data = inputs.scale(self.scaler_, X), targets[:, None], weight
-        seed = stages.seed(self, ArraySource(*data[:2], weight[:, None], CHUNK_ROWS))
-        spec, begun = chosen_model(self, specify(self, len(self.classes_), seed), data, stages)
-        self.loss_, self.penalty_ = spec.loss, spec.penalty
-        self.model_, self.history_ = train(spec, data, begun, stages)
+        return self._fit(X, y, sample_weight, checkpoint)
 
     def partial_fit(
         self,
@@ -208,47 +178,91 @@ class BSVMClassifier(Predictions, ClassifierMixin, BaseEstimator):  # type: igno
         if not hasattr(self, "model_"):
             inputs.check_first_part(y, classes)
             return self.fit(X, y, sample_weight, checkpoint)
-        algorithm, new = Streaming(forget=forget), copy.copy(self)
-        source = new._later(X, y, sample_weight)
-        new.model_ = gpflow.utilities.deepcopy(self.model_)
-        new.history_ = algorithm.run(
-            new.model_, source, progress=bool(self.verbose), checkpoint=checkpoint
-        )
-        new.model_.num_data = (self.model_.num_data or 0) + source.num_rows
-        self.__dict__ = new.__dict__
-        return self
+        return self._partial_fit(X, y, sample_weight, forget, checkpoint)
 
-    def _later(self, X: Any, y: Any, sample_weight: Any) -> Source:
-        """:return: rows as the model sees them."""
-        rows = source_of(X, y, sample_weight)
-        if rows is not None:
-            return open_later(rows, self)
-        X, targets, weight = self._validate(X, y, sample_weight, reset=False)
-        data = inputs.scale(self.scaler_, X), targets[:, None]
-        return open_data(self.model_, data, weight, part=True)
+    def _specify(self, seed: int, data: Data) -> Specification:
+        ordered = self.multi_class == "ordinal"
+        learned = {"learned": ("thresholds",), "loss": "levels"} if ordered else {}
+        return specify(self, seed, num_classes=len(self.classes_), **learned)
 
-    def _validate(
-        self, X: Any, y: Any, sample_weight: Any, reset: bool = True
-    ) -> tuple[AnyNDArray, AnyNDArray, AnyNDArray]:
-        """
-        :param reset: whether these are the first rows.
-        :return: X, labels 0..C-1 and weights of the rows that count.
-        """
-        dtype = gpflow.config.default_float()
-        inputs.check_format(X, self._formats)
+    def _candidates(self, spec: Specification) -> Sequence[Candidate]:
+        if spec.multi_class == "ordinal":
+            return candidates("levels", self.penalty, spec.linear)
+        return candidates(self.loss, self.penalty, spec.linear)
+
+    def _found(self, spec: Specification, data: Data) -> None:
+        self.loss_, self.penalty_ = spec.loss, spec.penalty
+
+    def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Any, AnyNDArray]:
         inputs.check_missing(y)
-        X, y = validate_data(self, X, y, reset=reset, dtype=dtype, accept_sparse=self._formats)
+        X, y = super()._checked(X, y, reset)
         check_classification_targets(y)
-        if reset:
-            self.classes_ = np.unique(y)
-        weight = inputs.weigh(y, sample_weight, self.class_weight)
-        used, targets = weight > 0, inputs.number(y, self.classes_).astype(dtype)
-        if reset:
-            inputs.check_classes(targets[used], self.classes_)
-        return X[used], targets[used], weight[used]
+        return X, y
 
-    def __sklearn_tags__(self) -> Any:
-        """:return: scikit-learn's tags."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = bool(self._formats)
-        return tags
+    def _weights(self, y: AnyNDArray, sample_weight: Any) -> AnyNDArray:
+        return inputs.weigh(y, sample_weight, self.class_weight)
+
+    def _learn_labels(self, y: AnyNDArray, weight: AnyNDArray) -> None:
+        self.classes_ = np.unique(y)
+        inputs.check_classes(self._targets(y[weight > 0]), self.classes_)
+
+    def _targets(self, y: AnyNDArray) -> AnyNDArray:
+        return inputs.number(y, self.classes_)
+
+    def _learn_survey(self, rows: Any, found: Survey) -> None:
+        """As `_learn_labels`, of rows that are not in memory."""
+        check_are_classes(found.values, found.num_rows, "the column of labels")
+        self.classes_ = label_names(rows, found.values)
+
+    def _encoding(self, rows: Any, found: Survey | None = None) -> ClassNumbers:
+        """:return: labels of rows that are not in memory to numbers of classes, and weights."""
+        values = label_values(rows, self.classes_) if found is None else found.values
+        counts = None if found is None else found.counts
+        return ClassNumbers(values, class_weights(counts, self.classes_, self.class_weight))
+
+    def _predicted(self, X: Any) -> AnyNDArray:
+        """:return: Phi^-1 of probabilities, [N], of two classes; probabilities, [N, C], of more."""
+        check_is_fitted(self)
+        X = self._scaled(X)
+        if len(self.classes_) > 2:
+            p = predict_probabilities(self.model_, X, chunk_rows=self.chunk_rows)
+            inputs.refuse_overflow(p)
+            return p
+        z = predict_probits(self.model_, X, chunk_rows=self.chunk_rows)
+        inputs.refuse_overflow(z)
+        return z[:, 0]
+
+    def decision_function(self, X: Any) -> AnyNDArray:
+        """
+        :param X: [N, D], or rows that are read piece by piece, as in `fit`.
+        :return: [N] for two classes, Phi^-1 of the probability of `classes_[1]`, positive where
+            that class is chosen; for a hinge mu / sqrt(1 + v) by its calibrated link. For more
+            classes [N, C], logarithms of the probabilities.
+        :raise ValueError: as all predictions, for an X so large that f overflows.
+        """
+        values = self._predicted(X)
+        return values if values.ndim == 1 else np.log(values + np.finfo(values.dtype).tiny)
+
+    def predict_proba(self, X: Any) -> AnyNDArray:
+        """
+        :param X: [N, D].
+        :return: [N, C], probabilities in the order of `classes_`.
+        """
+        values = self._predicted(X)
+        return values if values.ndim == 2 else norm.cdf(np.stack([-values, values], axis=-1))
+
+    def predict_log_proba(self, X: Any) -> AnyNDArray:
+        """
+        :param X: [N, D].
+        :return: [N, C], logarithms of `predict_proba`, finite also where that is 0.
+        """
+        scores = self.decision_function(X)
+        return scores if scores.ndim == 2 else norm.logcdf(np.stack([-scores, scores], axis=-1))
+
+    def predict(self, X: Any) -> AnyNDArray:
+        """
+        :param X: [N, D].
+        :return: [N] labels, the most probable class of `predict_proba`.
+        """
+        best = np.argmax(self.predict_proba(X), axis=-1)
+        return np.asarray(self.classes_[best])

@@ -33,7 +33,7 @@ def check_format(X: Any, formats: str | bool) -> None:
     if scipy.sparse.issparse(X) and not formats:
         raise TypeError(
             "Sparse data was passed for X, but dense data is required: X.toarray(), of a "
-            'ColumnTransformer sparse_threshold=0, or BSVMClassifier(kernel="linear")'
+            'ColumnTransformer sparse_threshold=0, or kernel="linear"'
         )
 
 
@@ -54,7 +54,7 @@ def warn_of_little_weight(weight: AnyNDArray) -> None:
             f"the weights of {len(weight)} rows sum to {weight.sum():.3g}: a weight is a number of "
             "repetitions, so that the fit hardly leaves its prior; weights of mean 1 keep their "
             "ratios",
-            stacklevel=3,
+            stacklevel=4,
         )
 
 

@@ -1,4 +1,4 @@
-"""What the parameters of `BSVMClassifier` may be; scikit-learn wants them checked by `fit`."""
+"""What the parameters of estimators may be; scikit-learn wants them checked by `fit`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ _CHOICES: dict[str, tuple[tuple[Any, ...], str]] = {
     "kernel": ((NoneType, Kernel, "linear"), 'a GPflow kernel, None or "linear"'),
     "loss": (("auto", *LOSSES), '"auto", "levels" or "hinge"'),
     "penalty": ((Real, "auto"), 'a positive number or "auto"'),
-    "multi_class": (tuple(MULTI_CLASS), f"one of {tuple(MULTI_CLASS)}"),
+    "multi_class": ((*MULTI_CLASS, "ordinal"), f"one of {(*MULTI_CLASS, 'ordinal')}"),
+    "epsilon": ((Real, "auto"), 'a positive number or "auto"'),
+    "nu": ((Real,), "a number in (0, 1]"),
     "learn_kernel": ((bool, np.bool_), "True or False"),
     "calibrate": ((bool, np.bool_, "auto"), 'True, False or "auto"'),
     "standardize": ((bool, np.bool_), "True or False"),
@@ -54,8 +56,10 @@ def check_parameters(estimator: Any) -> None:
     :raise TypeError: for a parameter of another type, such as a class where an object is meant.
     :raise ValueError: for an unknown string where there are known ones.
     """
-    for name, (choices, expected) in _CHOICES.items():
-        value = getattr(estimator, name)
+    for name, value in estimator.get_params(deep=False).items():
+        if name not in _CHOICES:
+            continue
+        choices, expected = _CHOICES[name]
         types = tuple(choice for choice in choices if isinstance(choice, type))
         fits = isinstance(value, types) and (bool in types or not isinstance(value, bool))
         fits |= isinstance(value, str) and value in choices

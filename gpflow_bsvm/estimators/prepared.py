@@ -1,8 +1,8 @@
-"""Rows that are not in memory, as a classifier's model sees them."""
+"""Rows that are not in memory, as an estimator's model has them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -16,10 +16,11 @@ from ..data.prefetch import closed_at_end
 from ..data.readers import Reader
 from ..data.sources import Remote, Source
 from ..doors import has_door, read_through
-from .inputs import number
 from .survey import Rows
 
 CHUNK_ROWS = 2**14
+#: Labels [n, 1] to those of the model, and factors of the rows' weights.
+Encoding = Callable[[AnyNDArray], tuple[AnyNDArray, Any]]
 
 
 def source_of(X: Any, y: Any = None, sample_weight: Any = None) -> Any:
@@ -40,20 +41,16 @@ def source_of(X: Any, y: Any = None, sample_weight: Any = None) -> Any:
 
 
 class Prepared(Source):
-    """The rows of a source as a classifier's model sees them: scaled, with labels 0..C-1."""
+    """The rows of a source as an estimator's model has them: scaled, labels too."""
 
     def __init__(
         self,
         source: Source,
         scaler: StandardScaler | None,
-        values: AnyNDArray | None = None,
-        weights: AnyNDArray | None = None,
+        encoding: Encoding | None = None,
     ) -> None:
-        """
-        :param values: [C], labels as the source has them, sorted; None: no label is looked at.
-        :param weights: [C], of rows of these.
-        """
-        self.source, self._prepare = source, partial(_prepared, scaler, values, weights)
+        """:param encoding: of labels, see `labels`; None: none is looked at."""
+        self.source, self._prepare = source, partial(_prepared, scaler, encoding)
         self.indexed, self.counted = source.indexed, source.counted
         self.row_bytes, self.ordered = source.row_bytes, source.ordered
 
@@ -96,18 +93,12 @@ class Prepared(Source):
         return None if remote is None else remote.projected(self._prepare)
 
 
-def _prepared(
-    scaler: StandardScaler | None,
-    values: AnyNDArray | None,
-    weights: AnyNDArray | None,
-    batch: Batch,
-) -> Batch:
+def _prepared(scaler: StandardScaler | None, encoding: Encoding | None, batch: Batch) -> Batch:
     X = batch.X if scaler is None else tf.constant(scaler.transform(batch.X), batch.X.dtype)
-    if values is None:
+    if encoding is None:
         return batch._replace(X=X)
-    index = number(batch.Y.numpy(), values)
-    weight = batch.weight if weights is None else batch.weight * weights[index]
-    return Batch(X, tf.constant(index, batch.Y.dtype), weight)
+    targets, factors = encoding(batch.Y.numpy())
+    return Batch(X, tf.constant(targets, batch.Y.dtype), batch.weight * factors)
 
 
 def open_rows(data: Any, rows: Rows) -> Source:

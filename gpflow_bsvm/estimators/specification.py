@@ -1,10 +1,11 @@
-"""What `BSVMClassifier` trains, and the model of it at its prior."""
+"""What an estimator trains, and the model of it at its prior."""
 
 from __future__ import annotations
 
 import copy
 from typing import Any, NamedTuple
 
+import gpflow
 import numpy as np
 from gpflow.base import AnyNDArray
 from gpflow.kernels import Kernel, SquaredExponential
@@ -12,7 +13,16 @@ from gpflow.likelihoods import Likelihood
 from sklearn.metrics import pairwise_distances
 
 from ..inducing_points import initial as inducing_points
-from ..likelihoods import CrammerSinger, Hinge, LevelHinge, OneVsRest, OneVsRestLevelHinge
+from ..likelihoods import (
+    CrammerSinger,
+    EpsilonInsensitive,
+    Hinge,
+    LevelHinge,
+    OneClass,
+    OneVsRest,
+    OneVsRestLevelHinge,
+    Ordinal,
+)
 from ..models import BSVM, LinearBSVM
 from ..models.linear import WeightKernel
 from ..priors import VARIANCE, default_kernel, log_normal
@@ -37,8 +47,9 @@ Data = tuple[AnyNDArray, AnyNDArray, AnyNDArray]
 
 class Specification(NamedTuple):
     """
-    What is to be trained of C classes; names as in `BSVMClassifier`.
+    What is to be trained, of C classes or of numbers; names as in the estimators.
 
+    :ivar learned: parameters of the likelihood that are learned.
     :ivar linear: f is linear, and exact: `num_inducing` plays no part.
     :ivar kernel: prior covariance of f, from which learning starts; copied; None: a default one.
     :ivar Z: inducing points [M, D], not to be looked for then.
@@ -48,9 +59,11 @@ class Specification(NamedTuple):
     :ivar seed: of the part of the data that the kernel is learned from.
     """
 
-    num_classes: int
+    num_classes: int = 1
     loss: str = "hinge"
     penalty: float = 1.0
+    epsilon: float = 0.1
+    learned: tuple[str, ...] = ()
     multi_class: str = "crammer_singer"
     bound: str = "exact"
     linear: bool = False
@@ -66,21 +79,29 @@ class Specification(NamedTuple):
     progress: bool = False
 
     @property
+    def is_classifier(self) -> bool:
+        """:return: True if labels are those of classes."""
+        return self.num_classes > 1
+
+    @property
     def calibrates(self) -> bool:
         """:return: True if the link is calibrated: by itself only that of a hinge needs it."""
         return self.loss == "hinge" if self.calibrate == "auto" else bool(self.calibrate)
 
 
-def specify(estimator: Any, num_classes: int, seed: int) -> Specification:
-    """:return: the specification of a `BSVMClassifier`; loss and penalty are chosen later."""
+def specify(estimator: Any, seed: int, **fixed: Any) -> Specification:
+    """
+    :param fixed: what does not stand in the estimator's parameters.
+    :return: the specification of an estimator; what is "auto" is chosen later.
+    """
     shared = ("bound", "multi_class", "learn_kernel", "calibrate", "inference")
+    given = {name: getattr(estimator, name) for name in shared if hasattr(estimator, name)}
     grow = estimator.num_inducing == "auto"
     return Specification(
-        **{name: getattr(estimator, name) for name in shared},
-        num_classes=num_classes,
+        **(given | fixed),
         num_inducing=FIRST_INDUCING if grow else int(estimator.num_inducing),
         grow=grow,
-        linear=estimator.kernel == "linear",
+        linear=isinstance(estimator.kernel, str),
         kernel=None if isinstance(estimator.kernel, str) else estimator.kernel,
         seed=seed,
         progress=bool(estimator.verbose),
@@ -88,8 +109,23 @@ def specify(estimator: Any, num_classes: int, seed: int) -> Specification:
 
 
 def make_likelihood(spec: Specification) -> Likelihood:
-    """:return: the likelihood of two classes, or of more."""
+    """:return: the likelihood, with what is to be learned trainable."""
+    likelihood = _likelihood_of(spec)
+    for name in ("penalty", "epsilon", "thresholds"):
+        if hasattr(likelihood, name):
+            gpflow.set_trainable(getattr(likelihood, name), name in spec.learned)
+    return likelihood
+
+
+def _likelihood_of(spec: Specification) -> Likelihood:
+    """:return: the likelihood of numbers, of one class, of two, or of more."""
     about: tuple[Any, ...] = (spec.penalty, spec.bound)
+    if spec.loss == "epsilon_insensitive":
+        return EpsilonInsensitive(spec.penalty, spec.epsilon)
+    if spec.loss == "one_class":
+        return OneClass(*about)
+    if spec.multi_class == "ordinal":
+        return Ordinal(spec.num_classes, *about)
     if spec.num_classes == 2:
         return LevelHinge(*about) if spec.loss == "levels" else Hinge(*about)
     several = OneVsRestLevelHinge if spec.loss == "levels" else MULTI_CLASS[spec.multi_class]

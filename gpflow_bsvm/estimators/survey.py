@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from gpflow.base import AnyNDArray
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.class_weight import compute_class_weight
 
 from ..data.batch import Batch
 from ..data.checks import as_matrix, check_inputs
@@ -19,7 +18,7 @@ from ..data.passes import sum_over
 from ..data.pieces import Origin
 from ..data.sampling import random_keys
 from ..data.sources import Source
-from ..files.labels import MOST_CLASSES, check_are_classes
+from ..files.labels import MOST_CLASSES
 from ..inference.history import progress_bar
 from .inputs import check_classes
 from .training import few_of_each_first
@@ -84,8 +83,8 @@ class Survey(NamedTuple):
     values: AnyNDArray  #: [C], labels as the source has them, sorted
     counts: AnyNDArray  #: [C]
     weight: float  #: of all rows
-    mean: AnyNDArray  #: [D]
-    var: AnyNDArray  #: [D]
+    mean: AnyNDArray  #: [1 + D], of labels and columns
+    var: AnyNDArray  #: [1 + D]
     sample: tuple[AnyNDArray, AnyNDArray, AnyNDArray]  #: X, Y and weights of some rows
 
     @property
@@ -96,20 +95,23 @@ class Survey(NamedTuple):
     @property
     def scaler(self) -> StandardScaler:
         """:return: as fitted to all rows."""
-        scaler = StandardScaler()
-        scaler.n_features_in_, scaler.n_samples_seen_ = len(self.mean), np.float64(self.weight)
-        scaler.mean_, scaler.var_ = self.mean, self.var
+        scaler, mean, var = StandardScaler(), self.mean[1:], self.var[1:]
+        scaler.n_features_in_, scaler.n_samples_seen_ = len(mean), np.float64(self.weight)
+        scaler.mean_, scaler.var_ = mean, var
         rounding = self.weight * np.finfo(float).eps  # constant columns: scikit-learn's rule
-        constant = self.var <= rounding * self.var + (rounding * self.mean) ** 2
-        scaler.scale_ = np.where(constant, 1.0, np.sqrt(self.var))
+        constant = var <= rounding * var + (rounding * mean) ** 2
+        scaler.scale_ = np.where(constant, 1.0, np.sqrt(var))
         return scaler
 
 
-def survey(source: Source, seed: int, progress: bool | None = False) -> Survey:
+def survey(
+    source: Source, seed: int, progress: bool | None = False, classes: bool = True
+) -> Survey:
     """
     One pass: labels, means and deviations of columns, and rows at random, some of every class. A
     row of weight 0 is counted, and has no part in anything else.
 
+    :param classes: whether labels are those of classes; else all rows are of one.
     :raise ValueError: for one class only, a class all of whose rows have weight 0, or labels that
         are no classes.
     """
@@ -117,29 +119,31 @@ def survey(source: Source, seed: int, progress: bool | None = False) -> Survey:
 
         def look(batch: Batch) -> _Seen:
             bar.update(len(batch.Y))
-            return _Seen(seed, batch)
+            return _Seen(seed, classes, batch)
 
         elsewhere = source.remote is not None  # a bar counts what is read here
         seen: _Seen = sum_over(
-            source, partial(_Seen, seed) if elsewhere else look, add=operator.add
+            source, partial(_Seen, seed, classes) if elsewhere else look, add=operator.add
         )
     values = np.sort(np.array(list(seen.counts)))
-    check_classes(np.searchsorted(values, list(seen.weighed)), values)
+    if classes:
+        check_classes(np.searchsorted(values, list(seen.weighed)), values)
     sample = seen.kept[np.argsort(seen.kept[:, 0])]
-    columns = np.ascontiguousarray(sample[:, 3:]), sample[:, 1:2], sample[:, 2]
+    columns = np.ascontiguousarray(sample[:, 4:]), sample[:, 3:4], sample[:, 2]
     counts = np.array([seen.counts[value] for value in values])
-    check_are_classes(values, int(counts.sum()), "the column of labels")
     return Survey(values, counts, *seen.moments, columns)
 
 
 class _Seen:
     """What some rows say."""
 
-    def __init__(self, seed: int, batch: Batch) -> None:
+    def __init__(self, seed: int, classes: bool, batch: Batch) -> None:
         X, Y, weights = (np.asarray(column) for column in batch)
-        y, weight, keys = Y[:, 0], weights[:, 0], random_keys(batch, seed)
-        self.counts = Counter(dict(zip(*np.unique(y, return_counts=True))))
-        rows = np.column_stack([keys, y, weight, X])[weight > 0]
+        weight, keys = weights[:, 0], random_keys(batch, seed)
+        y = Y[:, :1] if Y.shape[1] else np.zeros((len(X), 1))  # of rows without labels
+        label = y[:, 0] if classes else np.zeros(len(y))
+        self.counts = Counter(dict(zip(*np.unique(label, return_counts=True))))
+        rows = np.column_stack([keys, label, weight, y, X])[weight > 0]
         self.weighed = set(rows[:, 1])  #: labels of rows that count
         self.moments = Moments.of(rows[:, 3:], rows[:, 2])
         self.kept = _smallest(rows)  #: some of them
@@ -165,15 +169,3 @@ def _smallest(rows: AnyNDArray) -> AnyNDArray:
     """:return: those of the smallest numbers in their first column, some of every label."""
     rows = rows[np.argsort(rows[:, 0])]
     return rows[few_of_each_first(rows[:, 1])[:SAMPLE_ROWS]]
-
-
-def class_weights(counts: AnyNDArray | None, classes: AnyNDArray, wanted: Any) -> AnyNDArray:
-    """
-    :param counts: [C], rows of each class; None where `wanted` is not "balanced".
-    :return: [C], as scikit-learn's `class_weight` says.
-    """
-    if wanted is None:
-        return np.ones(len(classes))
-    if wanted == "balanced" and counts is not None:
-        return np.asarray(counts.sum() / (len(classes) * counts))
-    return np.asarray(compute_class_weight(wanted, classes=classes, y=classes))

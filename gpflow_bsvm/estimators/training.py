@@ -8,13 +8,15 @@ import gpflow
 import numpy as np
 from gpflow.base import AnyNDArray
 from gpflow.utilities import multiple_assign, parameter_dict
+from scipy.special import logit
 
 from ..inducing_points import initial as inducing_points
 from ..inducing_points.update import exchange
 from ..inference import VEM, History, fit
+from ..likelihoods import Ordinal
 from ..models import BSVM
 from ..prediction.calibration import calibrate, leave_one_out_density
-from .specification import Data, Specification, distinct, make_model
+from .specification import DEFAULT_VARIANCE, Data, Specification, distinct, make_model
 from .stages import NOWHERE, Stages
 
 #: The kernel is learned from this many rows, or this part of all if that is more, up to the most;
@@ -45,11 +47,25 @@ def initial_model(spec: Specification, data: Data, like: BSVM | None = None) -> 
     :return: a model with its kernel as it will be.
     """
     model = make_model(spec, data[0])
+    if isinstance(model.likelihood, Ordinal):
+        model.likelihood.thresholds.assign(first_thresholds(data))
     if like is not None:
         multiple_assign(model.kernel, parameter_dict(like.kernel))
+        if hasattr(like.likelihood, "thresholds"):
+            model.likelihood.thresholds.assign(like.likelihood.thresholds)
         if model.num_features == like.num_features:
             model.assign_natural(like.natural())
-    return InitialModel(model, learn(spec, model, data) if spec.learn_kernel else None)
+    learns = spec.learn_kernel or spec.learned
+    return InitialModel(model, learn(spec, model, data) if learns else None)
+
+
+def first_thresholds(data: Data) -> AnyNDArray:
+    """:return: [C-1], where f at its prior is above as often as labels are at k or above."""
+    _, Y, weight = data
+    share = np.bincount(Y[:, 0].astype(int), weight) / weight.sum()
+    above = 1 - np.cumsum(share)[:-1]
+    # The logistic function of a Gaussian (MacKay 1992).
+    return np.asarray(-logit(above) * np.sqrt(1 + np.pi * DEFAULT_VARIANCE / 8))
 
 
 def train(
@@ -71,13 +87,16 @@ def train(
 
 
 def learn(spec: Specification, model: BSVM, data: Data) -> History:
-    """Learn the kernel, at fixed inducing points, from as many rows as tell it all."""
+    """Learn what is trainable, at fixed inducing points, from as many rows as tell it all."""
     gpflow.set_trainable(model.inducing_variable, False)
+    if not spec.learn_kernel:
+        gpflow.set_trainable(model.kernel, False)
     num_latents, num_inducing = model.num_features
     affordable = LEARN_WORK / (num_latents * num_inducing**2)
     part = LEARN_PART * max(len(data[0]), spec.num_rows or 0)
     wanted = np.clip(part, LEARN_ROWS, MOST_LEARN_ROWS)
-    X, Y, weight = at_most(int(np.clip(affordable, FEWEST_LEARN_ROWS, wanted)), data, spec.seed)
+    number = int(np.clip(affordable, FEWEST_LEARN_ROWS, wanted))
+    X, Y, weight = at_most(number, data, spec.seed, classes=spec.is_classifier)
     return VEM().run(model, (X, Y), sample_weight=weight, progress=spec.progress)
 
 
@@ -119,7 +138,8 @@ def grow(spec: Specification, model: BSVM, data: Data, stages: Stages = NOWHERE)
         _finish(spec, larger, data, stages)
         before = density
         density = leave_one_out_density(larger, (X, Y), sample_weight=weight)
-        if density < before + LEAST_GAIN * abs(before):
+        # A density of numbers may be 0 nats anywhere: there it is a gain in nats.
+        if density < before + LEAST_GAIN * (abs(before) if spec.is_classifier else 1.0):
             return model
         model = larger
     return model
@@ -133,13 +153,17 @@ def _next_size(model: BSVM, X: Any, num_rows: int) -> int | None:
     return number if number > 1.25 * num_inducing else None
 
 
-def at_most(number: int, data: Data, seed: int) -> Data:
-    """:return: that many rows if there are more, at random but for those of rare classes."""
+def at_most(number: int, data: Data, seed: int, classes: bool = True) -> Data:
+    """
+    :param classes: whether labels are those of classes.
+    :return: that many rows if there are more, at random but for those of rare classes.
+    """
     X, Y, weight = data
     if len(X) <= number:
         return data
     order = np.random.default_rng(seed).permutation(len(X))
-    chosen = np.sort(order[few_of_each_first(Y[order, 0])[:number]])
+    first = few_of_each_first(Y[order, 0])[:number] if classes else slice(number)
+    chosen = np.sort(order[first])
     return X[chosen], Y[chosen], weight[chosen]
 
 

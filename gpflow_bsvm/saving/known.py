@@ -18,7 +18,7 @@ from gpflow.likelihoods import utils as links
 from sklearn.preprocessing import StandardScaler
 
 from .. import inference, likelihoods, models
-from ..estimators import BSVMClassifier
+from ..estimators import BSVMClassifier, BSVMRegressor, OneClassBSVM
 from ..models import linear
 from .encoding import full_name
 
@@ -32,7 +32,8 @@ _HOMES = (
     *(f"gpflow.{home}" for home in ["kernels", "functions", "inducing_variables", "likelihoods"]),
     *(f"gpflow_bsvm.{home}" for home in ["likelihoods", "models", "deep", "inference", "papers"]),
 )
-_MORE = (gpflow.models.SVGP, gpflow.quadrature.NDiagGHQuadrature, BSVMClassifier, StandardScaler)
+_ESTIMATORS = (BSVMClassifier, BSVMRegressor, OneClassBSVM)
+_MORE = (gpflow.models.SVGP, gpflow.quadrature.NDiagGHQuadrature, *_ESTIMATORS, StandardScaler)
 #: Arguments of base classes that constructors hand on.
 _HANDED_ON = {
     *("active_dims", "quadrature", "link", "penalty", "bound", "normalizer", "levels"),
@@ -86,6 +87,13 @@ def _is_positive(value: Any) -> bool:
 
 _NUMBER, _ARRAY = _is_a(int, float, np.number), _is_a(np.ndarray)
 _OF_ESTIMATORS = {"n_features_in_": _NUMBER, "feature_names_in_": _ARRAY}
+_OF_OURS = {
+    "model_": _is_a(models.BSVM),
+    "penalty_": _NUMBER,
+    "scaler_": _is_a(type(None), StandardScaler),
+    "history_": _is_a(inference.History),
+    **_OF_ESTIMATORS,
+}
 #: Attributes that are set afterwards, where the constructor does not take them.
 _STATE: dict[type, dict[str, Fits]] = {
     gpflow.models.GPModel: {
@@ -96,15 +104,9 @@ _STATE: dict[type, dict[str, Fits]] = {
         "kernel": _is_a(linear.WeightKernel),
         "inducing_variable": _is_a(gpflow.inducing_variables.InducingVariables),
     },
-    BSVMClassifier: {
-        "classes_": _ARRAY,
-        "model_": _is_a(models.BSVM),
-        "loss_": _is_a(str),
-        "penalty_": _NUMBER,
-        "scaler_": _is_a(type(None), StandardScaler),
-        "history_": _is_a(inference.History),
-        **_OF_ESTIMATORS,
-    },
+    BSVMClassifier: {"classes_": _ARRAY, "loss_": _is_a(str), **_OF_OURS},
+    BSVMRegressor: {**dict.fromkeys(("epsilon_", "y_mean_", "y_scale_"), _NUMBER), **_OF_OURS},
+    OneClassBSVM: {"offset_": _NUMBER, **_OF_OURS},
     StandardScaler: {
         **dict.fromkeys(("mean_", "var_", "scale_"), _is_a(type(None), np.ndarray)),
         "n_samples_seen_": _is_a(int, np.number, np.ndarray),

@@ -12,6 +12,7 @@ from gpflow_bsvm import BSVMClassifier
 from gpflow_bsvm.data import Blocks
 from gpflow_bsvm.engine.natural import Natural
 from gpflow_bsvm.estimators import large, survey
+from gpflow_bsvm.estimators.labels import ClassNumbers, class_weights
 from gpflow_bsvm.estimators.prepared import Prepared, open_rows
 from gpflow_bsvm.estimators.survey import Rows
 
@@ -82,7 +83,7 @@ def test_a_sample_is_drawn_evenly_and_holds_rare_classes(monkeypatch):
 def test_prepared_rows_are_scaled_and_numbered(data):
     X, Y = data
     found, source = look(data), open_rows(blocks(*data), Rows())
-    prepared = Prepared(source, found.scaler, found.values, np.array([1.0, 3.0]))
+    prepared = Prepared(source, found.scaler, ClassNumbers(found.values, np.array([1.0, 3.0])))
     (batch,) = prepared.chunks()
     np.testing.assert_allclose(batch.X, (X - X.mean(0)) / X.std(0), atol=1e-12)
     np.testing.assert_array_equal(batch.Y, (Y == 4).astype(float))
@@ -92,7 +93,8 @@ def test_prepared_rows_are_scaled_and_numbered(data):
     )
     np.testing.assert_array_equal(next(prepared.stream(1, 50)).X, batch.X[50:100])
     with pytest.raises(ValueError, match=r"unseen labels: \[1.0, 3.0\]; the classes are"):
-        list(Prepared(open_rows(blocks(X, Y - 1), Rows()), None, found.values).chunks())
+        rows = open_rows(blocks(X, Y - 1), Rows())
+        list(Prepared(rows, None, ClassNumbers(found.values, np.ones(2))).chunks())
 
 
 @pytest.mark.slow
@@ -135,7 +137,7 @@ def test_scaling_up_is_repeating_rows_of_a_known_site():
 def test_classes_weigh_as_in_memory(data):
     found = look(data)
     for wanted in (None, "balanced", {2: 3.0, 4: 0.5}):
-        weights = survey.class_weights(found.counts, np.array([2, 4]), wanted)
+        weights = class_weights(found.counts, np.array([2, 4]), wanted)
         expected = compute_class_weight(wanted, classes=np.array([2, 4]), y=data[1][:, 0])
         np.testing.assert_allclose(weights, expected)
 

@@ -1,0 +1,146 @@
+"""The scikit-learn face of the package: what is unlike the rows that were seen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gpflow
+import numpy as np
+from gpflow.base import AnyNDArray
+from scipy.stats import norm
+from sklearn.base import OutlierMixin
+from sklearn.svm import OneClassSVM
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ..checkpoints import Directory
+from ..prediction.marginals import predict_marginals, predict_probits
+from . import inputs
+from .base import BSVMEstimator
+from .choice import CHOICE_ROWS
+from .labels import Ones
+from .specification import Data, Specification, make_model, specify
+from .survey import Survey
+from .training import at_most
+
+
+class OneClassBSVM(OutlierMixin, BSVMEstimator):  # type: ignore[misc]
+    r"""
+    Bayesian one-class support vector machine: a score of how much a row is like those that were
+    seen, with the uncertainty of the score.
+
+    A sparse model (`gpflow_bsvm.models.BSVM`) of standardised features with the likelihood
+    `gpflow_bsvm.likelihoods.OneClass`, of the penalty that scikit-learn's `OneClassSVM` of the same
+    kernel and `nu` has. The kernel is not learned: labels that are all the same do not tell it.
+
+    :ivar model_: the fitted `BSVM`, see `gpflow_bsvm.BSVMClassifier`.
+    :ivar offset_: the score that a part `nu` of the training rows do not reach.
+    :ivar penalty_: of the hinge.
+    :ivar scaler_: the fitted `StandardScaler`, or None.
+    :ivar history_: the `gpflow_bsvm.inference.History` of the fit.
+    """
+
+    offset_: float
+    penalty_: float
+    _labelled = False
+
+    def __init__(
+        self,
+        kernel: gpflow.kernels.Kernel | None = None,
+        *,
+        nu: float = 0.1,
+        num_inducing: int = 100,
+        standardize: bool = True,
+        random_state: int | np.random.RandomState | None = None,
+        chunk_rows: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        """
+        :param kernel: any GPflow kernel, used as it is; None: a squared exponential of variance 4
+            whose lengthscale is 0.75 times the median distance between inducing points.
+        :param nu: in (0, 1], the part of the training rows that are taken for outliers.
+        :param num_inducing: M, at most; and all others: as in `gpflow_bsvm.BSVMClassifier`.
+        """
+        self.kernel = kernel
+        self.nu = nu
+        self.num_inducing = num_inducing
+        self.standardize = standardize
+        self.random_state = random_state
+        self.chunk_rows = chunk_rows
+        self.verbose = verbose
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        checkpoint: Directory | None = None,
+    ) -> OneClassBSVM:
+        """
+        :param X: [N, D], see `gpflow_bsvm.BSVMClassifier.fit`, all taken to be of one class.
+        :param y: not looked at, as in scikit-learn.
+        """
+        if not 0 < self.nu <= 1:
+            raise ValueError(f"nu must be in (0, 1], got {self.nu!r}")
+        return self._fit(X, None, sample_weight, checkpoint)
+
+    def score_samples(self, X: Any, return_std: bool = False) -> Any:
+        """
+        :param X: [N, D], or rows that are read piece by piece.
+        :return: mean of f [N], large within the rows that were seen and 0 far from them, and with
+            `return_std` its standard deviation.
+        """
+        check_is_fitted(self)
+        mean, variance = predict_marginals(self.model_, self._scaled(X), chunk_rows=self.chunk_rows)
+        inputs.refuse_overflow(mean)
+        return (mean[:, 0], np.sqrt(variance[:, 0])) if return_std else mean[:, 0]
+
+    def decision_function(self, X: Any) -> AnyNDArray:
+        """:return: `score_samples` less `offset_`, [N]: below 0 for outliers."""
+        return np.asarray(self.score_samples(X) - self.offset_)
+
+    def predict(self, X: Any) -> AnyNDArray:
+        """:return: 1 for rows like those that were seen, else -1, [N]."""
+        return np.where(self.decision_function(X) < 0, -1, 1)
+
+    def predict_proba(self, X: Any) -> AnyNDArray:
+        """
+        Probabilities as of labelled rows, where such have been given to
+        `gpflow_bsvm.prediction.calibrate(estimator, (X, y), held_out=True)`, y in {-1, 1}; else a
+        guess, see `gpflow_bsvm.likelihoods.OneClass`.
+
+        :return: [N, 2], of outliers and of rows like those that were seen.
+        """
+        check_is_fitted(self)
+        z = predict_probits(self.model_, self._scaled(X), chunk_rows=self.chunk_rows)
+        return np.asarray(norm.cdf(np.concatenate([-z, z], axis=1)))
+
+    def _specify(self, seed: int, data: Data) -> Specification:
+        spec = specify(self, seed, loss="one_class", learn_kernel=False)
+        kernel = make_model(spec, data[0]).kernel
+        X, _, weight = at_most(CHOICE_ROWS, data, seed, classes=False)
+        svm = OneClassSVM(kernel="precomputed", nu=self.nu)
+        svm.fit(kernel(X).numpy(), sample_weight=weight)
+        # What it sums up grows with the rows that it has.
+        part = weight.sum() / data[2].sum()
+        return spec._replace(kernel=kernel, penalty=float(part / -svm.intercept_[0]))
+
+    def _found(self, spec: Specification, data: Data) -> None:
+        scores, _ = predict_marginals(self.model_, data[0], chunk_rows=self.chunk_rows)
+        self.offset_, self.penalty_ = float(np.quantile(scores, self.nu)), spec.penalty
+
+    def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Any, AnyNDArray]:
+        X = validate_data(self, X, reset=reset, dtype=gpflow.config.default_float())
+        return X, np.ones(len(X))
+
+    def _learn_labels(self, y: AnyNDArray, weight: AnyNDArray) -> None:
+        pass
+
+    def _targets(self, y: AnyNDArray) -> AnyNDArray:
+        return np.asarray(y)
+
+    def _learn_survey(self, rows: Any, found: Survey) -> None:
+        pass
+
+    def _encoding(self, rows: Any = None, found: Survey | None = None) -> Ones:
+        """:return: labels to those of the model."""
+        return Ones()

@@ -1,0 +1,178 @@
+"""The scikit-learn face of the package: numbers with error bars."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import gpflow
+import numpy as np
+from gpflow.base import AnyNDArray
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ..checkpoints import Directory
+from ..likelihoods.penalized import check_penalty
+from ..likelihoods.regression import check_numbers
+from ..prediction.marginals import predict_marginals
+from . import inputs
+from .base import BSVMEstimator
+from .labels import Standardised
+from .specification import Data, Specification, specify
+from .survey import Survey
+
+
+class BSVMRegressor(RegressorMixin, BSVMEstimator):  # type: ignore[misc]
+    r"""
+    Bayesian support vector regression, with a predictive distribution.
+
+    A sparse model (`gpflow_bsvm.models.BSVM`) of standardised features and labels with the
+    likelihood `gpflow_bsvm.likelihoods.EpsilonInsensitive`. Kernel, penalty and epsilon are learned
+    by the evidence, with no cross-validation; errors beyond epsilon cost in proportion, so that
+    outliers move the fit little.
+
+    :ivar model_: the fitted `BSVM`; what is asked of it needs `as_model_sees(X)`; functions of
+        `gpflow_bsvm.prediction` take the regressor and X, and answer in units of standardised y.
+    :ivar penalty_: and epsilon_: as given or learned, in units of y.
+    :ivar y_mean_: and y_scale_: by which labels are standardised.
+    :ivar scaler_: the fitted `StandardScaler` of X, or None.
+    :ivar history_: the `gpflow_bsvm.inference.History` of the fit.
+    """
+
+    penalty_: float
+    epsilon_: float
+    y_mean_: float
+    y_scale_: float
+
+    def __init__(
+        self,
+        kernel: gpflow.kernels.Kernel | str | None = None,
+        *,
+        penalty: float | str = "auto",
+        epsilon: float | str = "auto",
+        learn_kernel: bool = True,
+        num_inducing: int | str = "auto",
+        inference: Any = None,
+        standardize: bool = True,
+        random_state: int | np.random.RandomState | None = None,
+        chunk_rows: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        """
+        :param penalty: slope of the loss, scikit-learn's C, in units of 1 / y; "auto": learned.
+        :param epsilon: errors up to here cost nothing, in units of y; "auto": learned.
+        :param kernel: of standardised labels; and all others: as in `gpflow_bsvm.BSVMClassifier`.
+        """
+        self.kernel = kernel
+        self.penalty = penalty
+        self.epsilon = epsilon
+        self.learn_kernel = learn_kernel
+        self.num_inducing = num_inducing
+        self.inference = inference
+        self.standardize = standardize
+        self.random_state = random_state
+        self.chunk_rows = chunk_rows
+        self.verbose = verbose
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        checkpoint: Directory | None = None,
+    ) -> BSVMRegressor:
+        """
+        :param y: [N] numbers; else as `gpflow_bsvm.BSVMClassifier.fit`.
+        :raise TypeError: for parameters of a wrong type.
+        :raise ValueError: for labels that are no finite numbers, and as there.
+        """
+        return self._fit(X, y, sample_weight, checkpoint)
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        forget: float = 1.0,
+        checkpoint: Directory | None = None,
+    ) -> BSVMRegressor:
+        """More rows without the earlier ones, as `gpflow_bsvm.BSVMClassifier.partial_fit`."""
+        if not hasattr(self, "model_"):
+            return self.fit(X, y, sample_weight, checkpoint)
+        return self._partial_fit(X, y, sample_weight, forget, checkpoint)
+
+    def predict(
+        self, X: Any, return_std: bool = False
+    ) -> AnyNDArray | tuple[AnyNDArray, AnyNDArray]:
+        """
+        :param X: [N, D], or rows that are read piece by piece.
+        :return: the mean of y [N], and with `return_std` its standard deviation, noise included.
+        """
+        f = self._f(X)
+        mean, variance = self._likelihood.predict_mean_and_var(*f)
+        mean = np.asarray(mean)[:, 0] * self.y_scale_ + self.y_mean_
+        if not return_std:
+            return mean
+        return mean, np.sqrt(np.asarray(variance)[:, 0]) * self.y_scale_
+
+    def predict_quantiles(self, X: Any, levels: Sequence[float] = (0.05, 0.5, 0.95)) -> AnyNDArray:
+        """
+        :param levels: [T], increasing, in (0, 1).
+        :return: the numbers below which y is with these probabilities, [N, T].
+        :raise ValueError: for other levels.
+        """
+        _, *f = self._f(X)
+        quantiles = self._likelihood.predict_quantiles(*f, levels).numpy()[:, 0]
+        return np.asarray(quantiles * self.y_scale_ + self.y_mean_)
+
+    @property
+    def _likelihood(self) -> Any:
+        return self.model_.likelihood
+
+    def _f(self, X: Any) -> tuple[AnyNDArray, AnyNDArray, AnyNDArray]:
+        """:return: nothing of X, mean and variance of f, [N, 1]."""
+        check_is_fitted(self)
+        f = predict_marginals(self.model_, self._scaled(X), chunk_rows=self.chunk_rows)
+        inputs.refuse_overflow(f[0])
+        return np.zeros((len(f[0]), 0)), *f
+
+    def _specify(self, seed: int, data: Data) -> Specification:
+        auto = [name for name in ("penalty", "epsilon") if getattr(self, name) == "auto"]
+        units = {"penalty": self.y_scale_, "epsilon": 1 / self.y_scale_}
+        given = {
+            name: check_penalty(getattr(self, name), name) * unit
+            for name, unit in units.items()
+            if name not in auto
+        }
+        about = {"penalty": 2.0} | given | {"loss": "epsilon_insensitive", "learned": tuple(auto)}
+        return specify(self, seed, **about)
+
+    def _found(self, spec: Specification, data: Data) -> None:
+        self.penalty_ = float(self._likelihood.penalty.numpy()) / self.y_scale_
+        self.epsilon_ = float(self._likelihood.epsilon.numpy()) * self.y_scale_
+
+    def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Any, AnyNDArray]:
+        dtype = gpflow.config.default_float()
+        how = {"dtype": dtype, "accept_sparse": self._formats, "y_numeric": True}
+        X, y = validate_data(self, X, y, reset=reset, **how)
+        y = np.asarray(y, dtype)
+        check_numbers(y)  # scikit-learn looks for infinity before it converts objects
+        return X, y
+
+    def _learn_labels(self, y: AnyNDArray, weight: AnyNDArray) -> None:
+        mean = np.average(y, weights=weight)
+        self._standardise(float(mean), float(np.average((y - mean) ** 2, weights=weight)))
+
+    def _standardise(self, mean: float, variance: float) -> None:
+        self.y_mean_, self.y_scale_ = mean, variance**0.5 or 1.0
+
+    def _targets(self, y: AnyNDArray) -> AnyNDArray:
+        return self._encoding()(y)[0]
+
+    def _learn_survey(self, rows: Any, found: Survey) -> None:
+        """As `_learn_labels`, of rows that are not in memory."""
+        self._standardise(float(found.mean[0]), float(found.var[0]))
+
+    def _encoding(self, rows: Any = None, found: Survey | None = None) -> Standardised:
+        """:return: labels to those of the model."""
+        return Standardised(self.y_mean_, self.y_scale_)

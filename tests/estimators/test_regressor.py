@@ -1,0 +1,196 @@
+"""`BSVMRegressor`, `OneClassBSVM` and ordered classes: units, sources, scikit-learn's contract."""
+
+from unittest import SkipTest
+
+import gpflow
+import numpy as np
+import pytest
+from helpers import make_data
+from sklearn.base import clone
+from sklearn.datasets import make_friedman1
+from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
+
+import gpflow_bsvm as gb
+from gpflow_bsvm import BSVMClassifier, BSVMRegressor, OneClassBSVM
+from gpflow_bsvm.data import Blocks
+from gpflow_bsvm.likelihoods import EpsilonInsensitive, OneClass, Ordinal
+
+FIXED = {"learn_kernel": False, "penalty": 2.0, "epsilon": 0.1, "num_inducing": 10}
+EACH = [BSVMRegressor(**FIXED), OneClassBSVM(num_inducing=10)]
+
+
+@pytest.mark.slow
+@parametrize_with_checks(EACH)
+def test_sklearn_checks(estimator, check):
+    """None is skipped, but for that which needs an environment variable."""
+    try:
+        check(estimator)
+    except SkipTest as reason:
+        assert "SCIPY_ARRAY_API" in str(reason)
+        raise
+
+
+@pytest.mark.parametrize("estimator", EACH)
+def test_number_of_sklearn_checks(estimator):
+    assert len(list(estimator_checks_generator(estimator))) >= 50
+
+
+@pytest.fixture(scope="module")
+def friedman():
+    X, y = make_friedman1(120, 5, noise=0.5, random_state=0)
+    return X, y
+
+
+def blocks(X, y=None, size=50):
+    parts = range(0, len(X), size)
+    return Blocks(
+        [(X[n : n + size], (X[:, :1] if y is None else y[:, None])[n : n + size]) for n in parts]
+    )
+
+
+def test_it_is_a_model_of_standardised_numbers(friedman):
+    X, y = friedman
+    regressor = BSVMRegressor(**FIXED).fit(X, y)
+    penalty, epsilon = 2.0 * y.std(), 0.1 / y.std()
+    likelihood = regressor.model_.likelihood
+    assert isinstance(likelihood, EpsilonInsensitive)
+    np.testing.assert_allclose(likelihood.penalty, penalty)
+    np.testing.assert_allclose(likelihood.epsilon, epsilon)
+    Xs, ys = (X - X.mean(0)) / X.std(0), (y - y.mean()) / y.std()
+    for mine, theirs in zip(regressor.as_model_sees((X, y), labelled=True), (Xs, ys[:, None])):
+        np.testing.assert_allclose(mine, theirs, atol=1e-12)
+    mean, variance = regressor.model_.predict_y(Xs)
+    found = regressor.predict(X, return_std=True)
+    np.testing.assert_allclose(found[0], mean[:, 0] * y.std() + y.mean(), rtol=1e-10)
+    np.testing.assert_allclose(found[1], np.sqrt(variance[:, 0]) * y.std(), rtol=1e-10)
+    q = regressor.predict_quantiles(X, [0.1, 0.5, 0.9])
+    np.testing.assert_allclose(q[:, 1], found[0], rtol=1e-8)  # a symmetric distribution
+    assert (np.diff(q) > 0).all()
+
+
+def test_units_of_y_do_not_matter(friedman):
+    X, y = friedman
+    one = BSVMRegressor(num_inducing=10).fit(X, y)
+    two = BSVMRegressor(num_inducing=10).fit(X, 1e3 * y - 7)
+    np.testing.assert_allclose(two.predict(X), 1e3 * one.predict(X) - 7, rtol=1e-6)
+    np.testing.assert_allclose(two.penalty_, one.penalty_ / 1e3, rtol=1e-5)
+    np.testing.assert_allclose(two.epsilon_, one.epsilon_ * 1e3, rtol=1e-5)
+
+
+def test_what_is_given_is_not_learned(friedman):
+    X, y = friedman
+    given = BSVMRegressor(penalty=3.0, learn_kernel=False, num_inducing=10).fit(X, y)
+    np.testing.assert_allclose(given.penalty_, 3.0)
+    assert given.epsilon_ != pytest.approx(0.1 * y.std())  # where learning starts
+    fixed = BSVMRegressor(gpflow.kernels.Matern32(0.7), **FIXED).fit(X, y)
+    assert fixed.model_.kernel.variance.numpy() == pytest.approx(0.7)
+    assert fixed.epsilon_ == pytest.approx(0.1)
+
+
+def test_a_weight_is_a_repetition(friedman):
+    X, y = friedman
+    weight = np.arange(len(y)) % 3
+    one = BSVMRegressor(**FIXED).fit(X, y, weight)
+    two = BSVMRegressor(**FIXED).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    np.testing.assert_allclose(one.predict(X), two.predict(X), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: BSVMRegressor(**FIXED), lambda: OneClassBSVM(num_inducing=10)]
+)
+def test_rows_that_are_read_are_those_in_memory(friedman, make):
+    """All of them are the sample, so that only the order of sums differs."""
+    X, y = friedman
+    memory, read = make().fit(X, y), make().fit(blocks(X, y))
+    np.testing.assert_allclose(memory.model_.inducing_variable.Z, read.model_.inducing_variable.Z)
+    one, two = (each.model_.predict_f(X)[0] for each in (memory, read))
+    np.testing.assert_allclose(one, two, rtol=1e-3, atol=1e-3)  # CAVI stops at 1e-5 of its bound
+    np.testing.assert_array_equal(memory.predict(X), memory.predict(blocks(X)))
+
+
+def test_more_rows(friedman):
+    X, y = friedman
+    regressor = BSVMRegressor(**FIXED).partial_fit(X[:80], y[:80])
+    before = regressor.score(X[80:], y[80:])
+    regressor.partial_fit(X[80:], y[80:])
+    assert regressor.score(X[80:], y[80:]) > before
+    assert regressor.model_.num_data == 120
+    regressor.partial_fit(blocks(X, y))
+    assert regressor.model_.num_data == 240
+
+
+@pytest.mark.parametrize(
+    "estimator", [BSVMRegressor(num_inducing=10), OneClassBSVM(num_inducing=10)]
+)
+def test_saved_and_loaded(friedman, tmp_path, estimator):
+    X, y = friedman
+    estimator = clone(estimator).fit(X, y)
+    gb.save(estimator, tmp_path / "model")
+    again = gb.load(tmp_path / "model")
+    np.testing.assert_array_equal(again.predict(X), estimator.predict(X))
+    assert again.penalty_ == estimator.penalty_
+
+
+def test_checkpoints_of_what_was_learned(friedman, tmp_path):
+    X, y = friedman
+    one = BSVMRegressor(num_inducing=10, random_state=0).fit(X, y, checkpoint=tmp_path)
+    two = BSVMRegressor(num_inducing=10, random_state=0).fit(X, y, checkpoint=tmp_path)
+    np.testing.assert_array_equal(one.predict(X), two.predict(X))
+    assert (one.penalty_, one.epsilon_) == (two.penalty_, two.epsilon_)
+
+
+def test_one_class():
+    X, _ = make_data(150)
+    detector = OneClassBSVM(nu=0.2, num_inducing=20).fit(X)
+    assert isinstance(detector.model_.likelihood, OneClass)
+    assert np.mean(detector.predict(X) == -1) == pytest.approx(0.2, abs=0.01)
+    assert (detector.predict(X + 20) == -1).all()
+    score, std = detector.score_samples(X, return_std=True)
+    np.testing.assert_allclose(detector.decision_function(X), score - detector.offset_)
+    far = detector.score_samples(X + 20, return_std=True)
+    np.testing.assert_allclose(far[0], 0, atol=1e-9)
+    assert far[1].min() > std.max()  # of nothing seen, its prior
+    both, y = np.concatenate([X, X + 3]), np.repeat([1, -1], 150)
+    gb.prediction.calibrate(detector, (both, y), held_out=True)
+    P = detector.predict_proba(both)
+    np.testing.assert_allclose(P.sum(axis=1), 1)
+    assert P[:150, 1].mean() > 0.5 > P[150:, 1].mean()
+
+
+def test_ordered_classes(friedman):
+    X, y = friedman
+    names = np.array(["a low", "b mid", "c high"])[np.digitize(y, np.quantile(y, [0.3, 0.7]))]
+    classifier = BSVMClassifier(multi_class="ordinal", penalty=2.0, num_inducing=10).fit(X, names)
+    likelihood = classifier.model_.likelihood
+    assert isinstance(likelihood, Ordinal) and (np.diff(likelihood.thresholds) > 0).all()
+    P = classifier.predict_proba(X)
+    np.testing.assert_allclose(P.sum(axis=1), 1, rtol=1e-12)
+    assert classifier.score(X, names) > 0.6  # chance is .4
+    # Where y rises, the lowest class never becomes more probable than both others suggest.
+    assert P[y < np.quantile(y, 0.3), 0].mean() > 0.5 > P[y > np.quantile(y, 0.7), 0].mean()
+
+
+@pytest.mark.parametrize(
+    "estimator, y, message",
+    [
+        (BSVMRegressor(epsilon=0.0), 1.0, "epsilon must be positive"),
+        (BSVMRegressor(penalty=-1.0), 1.0, "penalty must be positive"),
+        (BSVMRegressor(), np.nan, "NaN"),
+        (BSVMRegressor(), np.inf, "infinity"),
+        (BSVMRegressor(), "a", "could not convert string to float"),
+        (BSVMRegressor(penalty="best"), 1.0, 'penalty must be a positive number or "auto"'),
+        (OneClassBSVM(nu=0.0), 1.0, r"nu must be in \(0, 1\]"),
+    ],
+)
+def test_bad_input(friedman, estimator, y, message):
+    X, numbers = friedman
+    labels = numbers.astype(object)
+    labels[3] = y
+    with pytest.raises(ValueError, match=message):
+        estimator.fit(X, labels)
+
+
+def test_numbers_are_no_classes(friedman):
+    X, y = friedman
+    with pytest.raises(ValueError, match="Unknown label type: continuous"):
+        BSVMClassifier().fit(X, y)
