@@ -12,13 +12,20 @@ import re
 import warnings
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from gpflow.base import AnyNDArray
-from sklearn.datasets import fetch_openml, load_breast_cancer, load_digits, load_iris, make_moons
+from sklearn.datasets import (
+    fetch_openml,
+    load_breast_cancer,
+    load_diabetes,
+    load_digits,
+    load_iris,
+    make_moons,
+)
 
 from .optional import require
 from .tables import (
@@ -96,6 +103,26 @@ def load(name_or_path: str, target: str | None = None) -> Dataset:
         f"no data set {name_or_path!r}: it is not bundled ({', '.join(BUNDLED)}), no file, not on "
         f"the list of OpenML names ({', '.join(OPENML)}), and {_not_found(name_or_path)}"
     )
+
+
+def load_numbers(name_or_path: str, target: str | None = None) -> Dataset:
+    """
+    As `load`, of labels that are numbers.
+
+    :param name_or_path: "diabetes", or as there.
+    :raise DataError: for labels that are none.
+    """
+    if name_or_path == "diabetes":
+        bunch = load_diabetes()
+        return Dataset(name_or_path, bunch.data, bunch.target, tuple(bunch.feature_names))
+    data = load(name_or_path, target)
+    try:
+        return replace(data, y=np.asarray(data.y, np.float64))
+    except ValueError as error:
+        raise DataError(
+            f"{data.name} has labels such as {data.y[0]!r}, and regression needs numbers: leave "
+            "out --task regression, or give another --target"
+        ) from error
 
 
 def _bundled(name: str) -> Dataset:

@@ -19,6 +19,7 @@ _IN_SHELL = {
     "leave it out by features=[...]": "leave it out by --features",
     "by features, target and weight": "by --features, --target and --weight",
     "; is target the right column?": "; is --target the right column?",
+    "(Numbers are for BSVMRegressor)": "(Numbers are for --task regression)",
     "Give another directory, or delete this one to start anew": "Give another --output, or delete "
     "that directory to start anew",
 }

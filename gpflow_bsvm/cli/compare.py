@@ -58,6 +58,9 @@ def add_to(subparsers: Any) -> None:
         help=f"bundled set ({', '.join(DEFAULT_DATA)}: the default; digits), CSV or Parquet file, "
         "or name of a set in the directory GPFLOW_BSVM_DATA or on OpenML (heart, german, ...)",
     )
+    task = "what the labels are: with regression, files and diabetes, by BSVMRegressor, SVR and "
+    task += "boosting (default: %(default)s)"
+    add("--task", choices=("classification", "regression"), default="classification", help=task)
     target = "label column of files (default: y, target, class or label)"
     add("--target", metavar="COL", help=target)
     folds = f"default: {DEFAULTS[0]}, with --fixed-kernel {FIXED_KERNEL_DEFAULTS[0]}"
@@ -101,6 +104,8 @@ def _compare(args: argparse.Namespace) -> int:
     with quiet_import():
         from ..compare import report
     report.prepare_output(args.output)
+    if args.task == "regression":
+        return _compare_numbers(args)
     if args.report:
         check_output(args.report, [name for name in args.data if Path(name).is_file()])
         report.prepare_output(args.report.parent)
@@ -109,6 +114,24 @@ def _compare(args: argparse.Namespace) -> int:
         return _run(args, comparisons)
     except OSError as error:
         return fail(1, f"cannot write results: {error}")
+
+
+def _compare_numbers(args: argparse.Namespace) -> int:
+    """Regression: a table of means and standard deviations, and the folds' scores in a file."""
+    from ..compare.regression import table_of
+    from ..datasets import load_numbers
+    from ..optional import require
+
+    names = ["diabetes"] if args.data == list(DEFAULT_DATA) else args.data
+    pandas, rows = require("pandas"), []
+    for data in [load_numbers(name, args.target) for name in names]:
+        frame, text = table_of(data, args.folds or DEFAULTS[0], args.seed)
+        _print(f"\n{data.name}: {len(data.y)} rows, {data.X.shape[1]} columns\n{text}")
+        rows.append(frame)
+    path = args.output / "results.csv"
+    pandas.concat(rows).to_csv(path, index=False)
+    print(f"\nwritten to {path}")
+    return 0
 
 
 def _look_at_files(args: argparse.Namespace) -> None:

@@ -15,14 +15,17 @@ from .terminal import quiet_import
 
 #: Rows that are read, predicted and written at a time.
 PART_ROWS = 100_000
+#: Columns of the predictions of a regressor.
+_NUMBERS = ("mean", "std", "5%", "95%")
 
 
 def add_to(subparsers: Any) -> None:
     """Add the command to a parser."""
     parser = subparsers.add_parser(
         "predict",
-        help="probabilities and labels of the rows of a table",
-        description="Write a CSV with a column for the probability of each class, and the label.",
+        help="probabilities and labels, or numbers and error bars, of the rows of a table",
+        description="Write a CSV with a column for the probability of each class, and the label; "
+        "of a regressor mean, standard deviation, and an interval that holds 90 % of rows.",
     )
     parser.set_defaults(run=_predict)
     add = parser.add_argument
@@ -42,25 +45,25 @@ def _predict(args: argparse.Namespace) -> int:
         raise ValueError(f"predictions are CSV: --output must end in .csv, got {args.output}")
     check_columns(paths[0], names, [] if args.id is None else [args.id])
     with quiet_import():
-        from .. import BSVMClassifier, load
-    classifier = load(args.model)
-    if not isinstance(classifier, BSVMClassifier):
+        from .. import BSVMClassifier, BSVMRegressor, load
+    estimator = load(args.model)
+    if not isinstance(estimator, (BSVMClassifier, BSVMRegressor)):
         raise ValueError(
-            f"{args.model} holds a {type(classifier).__name__}, no classifier: a file that train "
+            f"{args.model} holds a {type(estimator).__name__}, no estimator: a file that train "
             "has written is needed"
         )
-    wanted = getattr(classifier, "feature_names_in_", None)
+    wanted = getattr(estimator, "feature_names_in_", None)
     features = None if wanted is None else list(wanted)
     check_columns(paths[0], names, features or [])
     rows, progress = reader(paths, args, features=features), False if args.no_progress else None
-    number = _write(classifier, rows, args.output, progress, args.id)
+    number = _write(estimator, rows, args.output, progress, args.id)
     print(f"{number} rows written to {args.output}")
     return 0
 
 
-def _write(classifier: Any, rows: Any, output: Path, progress: bool | None, key: str | None) -> int:
+def _write(estimator: Any, rows: Any, output: Path, progress: bool | None, key: str | None) -> int:
     """
-    Write a CSV with a column for the probability of each class, and the label.
+    Write the table of predictions.
 
     :param rows: a reader of files.
     :param progress: show a progress bar; None: on a terminal only.
@@ -72,7 +75,7 @@ def _write(classifier: Any, rows: Any, output: Path, progress: bool | None, key:
     from ..estimators.survey import Rows
     from ..inference.history import progress_bar
 
-    if key is not None and (key == "label" or key.startswith("p(")):
+    if key is not None and (key in ("label", *_NUMBERS) or key.startswith("p(")):
         raise ValueError(
             f"--id {key} is the name of a column of predictions: rename it in the table"
         )
@@ -85,7 +88,7 @@ def _write(classifier: Any, rows: Any, output: Path, progress: bool | None, key:
         closed_at_end(rows.pieces(PART_ROWS)) as pieces,
     ):
         for piece in map(check, pieces):
-            table = _table(classifier, list(rows.features), piece.X)
+            table = _table(estimator, list(rows.features), piece.X)
             if key is not None:
                 table.insert(0, key, list(itertools.islice(keys, len(table))))
             text = table.to_csv(index=False, float_format="%.10g", header=written == 0)
@@ -95,10 +98,14 @@ def _write(classifier: Any, rows: Any, output: Path, progress: bool | None, key:
     return written
 
 
-def _table(classifier: Any, features: list[str], X: Any) -> Any:
+def _table(estimator: Any, features: list[str], X: Any) -> Any:
     """:return: a data frame of predictions."""
     pandas = require("pandas")
-    P = classifier.predict_proba(pandas.DataFrame(X, columns=features))
-    names = [str(label) for label in classifier.classes_]
+    X = pandas.DataFrame(X, columns=features)
+    if not hasattr(estimator, "classes_"):
+        ends = estimator.predict_quantiles(X, (0.05, 0.95)).T
+        return pandas.DataFrame(dict(zip(_NUMBERS, (*estimator.predict(X, True), *ends))))
+    P = estimator.predict_proba(X)
+    names = [str(label) for label in estimator.classes_]
     table = pandas.DataFrame(P, columns=[f"p({name})" for name in names])
     return table.assign(label=[names[best] for best in P.argmax(axis=1)])

@@ -1,4 +1,4 @@
-"""`gpflow-bsvm train`: a classifier of a table."""
+"""`gpflow-bsvm train`: a classifier, or a regressor, of a table."""
 
 from __future__ import annotations
 
@@ -20,14 +20,16 @@ def add_to(subparsers: Any) -> None:
     """Add the command to a parser."""
     parser = subparsers.add_parser(
         "train",
-        help="train a BSVMClassifier on a table",
-        description="Train a BSVMClassifier on a table, which need not fit into memory: all but q "
+        help="train a BSVMClassifier or a BSVMRegressor on a table",
+        description="Train an estimator on a table, which need not fit into memory: all but q "
         "is learned from 20 000 rows at random. The model goes into a file. Until then the "
         "directory MODEL.partial keeps what is done: the same command goes on from there.",
     )
     parser.set_defaults(run=_train)
     add_arguments(parser)
     add = parser.add_argument
+    task = "what the labels are (default: %(default)s)"
+    add("--task", choices=("classification", "regression"), default="classification", help=task)
     target = f"column of labels, of any type (default: {', '.join(TARGETS)}: what is there)"
     add("--target", metavar="COL", help=target)
     add("--output", metavar="MODEL", type=Path, required=True, help="file for the model")
@@ -47,27 +49,34 @@ def _train(args: argparse.Namespace) -> int:
         from .. import save
     kept = args.output.with_name(f"{args.output.name}.partial")
     begun = kept.is_dir()  # by an earlier call: it stays
-    how = {"target": target, "weight": args.weight, "features": args.features, "classes": "auto"}
+    how = {"target": target, "weight": args.weight, "features": args.features}
+    how |= {"words": True} if args.task == "regression" else {"classes": "auto"}
     try:
-        classifier = _fitted(args, reader(paths, args, **how), kept)
-        save(classifier, args.output)
+        estimator = _fitted(args, reader(paths, args, **how), kept)
+        save(estimator, args.output)
     except ValueError:
         if not begun:
             shutil.rmtree(kept, ignore_errors=True)
         raise
     shutil.rmtree(kept, ignore_errors=True)
     print(
-        f"{classifier.model_.num_data:.0f} rows, {classifier.n_features_in_} columns, classes "
-        f"{', '.join(map(str, classifier.classes_))}: {classifier.loss_} with penalty "
-        f"{classifier.penalty_:g}, {classifier.model_.num_features[1]} inducing points; written "
+        f"{estimator.model_.num_data:.0f} rows, {estimator.n_features_in_} columns, "
+        f"{_about(estimator)}, {estimator.model_.num_features[1]} inducing points; written "
         f"to {args.output}"
     )
     return 0
 
 
+def _about(estimator: Any) -> str:
+    if hasattr(estimator, "epsilon_"):
+        return f"penalty {estimator.penalty_:.3g}, epsilon {estimator.epsilon_:.3g}"
+    names = ", ".join(map(str, estimator.classes_))
+    return f"classes {names}: {estimator.loss_} with penalty {estimator.penalty_:g}"
+
+
 def _fitted(args: argparse.Namespace, rows: Any, kept: Path) -> Any:
     """:param kept: the directory of what a fit that did not come to its end has left."""
-    from ..estimators import BSVMClassifier
+    from ..estimators import BSVMClassifier, BSVMRegressor
 
     for name in rows.left_out:
         print(f"column {name!r} left out: it looks like the index that pandas writes")
@@ -78,5 +87,6 @@ def _fitted(args: argparse.Namespace, rows: Any, kept: Path) -> Any:
         print(f"goes on from {kept}")
     verbose = not args.no_progress and sys.stderr.isatty()
     num_inducing = args.num_inducing or "auto"
-    classifier = BSVMClassifier(num_inducing=num_inducing, random_state=args.seed, verbose=verbose)
-    return classifier.fit(rows, checkpoint=kept)
+    kind = BSVMRegressor if args.task == "regression" else BSVMClassifier
+    estimator = kind(num_inducing=num_inducing, random_state=args.seed, verbose=verbose)
+    return estimator.fit(rows, checkpoint=kept)

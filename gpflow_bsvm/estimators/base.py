@@ -43,9 +43,11 @@ class BSVMEstimator(BaseEstimator):  # type: ignore[misc]
     model_: BSVM
     scaler_: StandardScaler | None
     history_: History
+    fill_: AnyNDArray | None
     n_features_in_: int
     kernel: Any
     standardize: bool
+    impute: bool
     chunk_rows: int | None
     verbose: bool
     #: Whether rows need labels.
@@ -140,13 +142,21 @@ class BSVMEstimator(BaseEstimator):  # type: ignore[misc]
         used = weight > 0
         if reset:
             self._learn_labels(y, weight)
+            self.fill_ = inputs.medians(X[used]) if self.impute else None
+        X = inputs.filled(X, self.fill_)
         return X[used], self._targets(y[used]).astype(dtype), weight[used]
 
     def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Any, AnyNDArray]:
         """:return: rows and labels, as scikit-learn checks them."""
-        how = {"dtype": gpflow.config.default_float(), "accept_sparse": self._formats}
-        X, y = validate_data(self, X, y, reset=reset, **how)
+        X, y = validate_data(self, X, y, reset=reset, **self._how)
         return X, y
+
+    @property
+    def _how(self) -> dict[str, Any]:
+        """:return: what `validate_data` is to accept."""
+        finite = "allow-nan" if self.impute else True
+        how = {"dtype": gpflow.config.default_float(), "accept_sparse": self._formats}
+        return how | {"ensure_all_finite": finite}
 
     @property
     def _formats(self) -> str | bool:
@@ -160,9 +170,8 @@ class BSVMEstimator(BaseEstimator):  # type: ignore[misc]
             inputs.check_names(source, getattr(self, "feature_names_in_", None))
             rows = Rows(labelled=False, num_columns=self.n_features_in_)
             return Prepared(open_rows(source, rows), self.scaler_)
-        dtype = gpflow.config.default_float()
-        X = validate_data(self, X, reset=False, dtype=dtype, accept_sparse=self._formats)
-        return inputs.scale(self.scaler_, X)
+        X = validate_data(self, X, reset=False, **self._how)
+        return inputs.scale(self.scaler_, inputs.filled(X, self.fill_))
 
     def as_model_sees(self, rows: Any, *, labelled: bool = False) -> Any:
         """
@@ -186,4 +195,5 @@ class BSVMEstimator(BaseEstimator):  # type: ignore[misc]
         """:return: scikit-learn's tags."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = bool(self._formats)
+        tags.input_tags.allow_nan = bool(self.impute)
         return tags

@@ -69,6 +69,7 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):  # type: ignore[misc]
         num_inducing: int | str = "auto",
         inference: Any = None,
         standardize: bool = True,
+        impute: bool = False,
         class_weight: dict[Any, float] | str | None = None,
         random_state: int | np.random.RandomState | None = None,
         chunk_rows: int | None = None,
@@ -101,6 +102,8 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):  # type: ignore[misc]
         :param inference: such as `CAVI()`, how to fit; None: as `gpflow_bsvm.fit` chooses.
         :param standardize: shift and scale every feature to mean 0 and variance 1; sparse ones are
             scaled only.
+        :param impute: take NaN in X, in memory: each becomes the column's median, and each column
+            that has some in the training rows a second one of zeros and ones, which says where.
         :param class_weight: as in scikit-learn: {label: weight} or "balanced".
         :param random_state: of the part of the rows that a kernel is learned from where there are
             more than 2000, and of those that stand for the others beyond 20 000. Otherwise a fit is
@@ -118,6 +121,7 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):  # type: ignore[misc]
         self.num_inducing = num_inducing
         self.inference = inference
         self.standardize = standardize
+        self.impute = impute
         self.class_weight = class_weight
         self.random_state = random_state
         self.chunk_rows = chunk_rows

@@ -118,6 +118,25 @@ def check_first_part(y: Any, classes: Any) -> None:
         raise ValueError(f"y holds {extra}, which are not among classes")
 
 
+def medians(X: AnyNDArray) -> AnyNDArray:
+    """
+    :return: [2, D], what a missing value becomes, and whether the column gets another that says
+        where values are missing.
+    """
+    missing = np.isnan(X)
+    known = np.nanmedian(np.where(missing.all(axis=0), 0.0, X), axis=0)
+    return np.stack([known, missing.any(axis=0)])
+
+
+def filled(X: Any, fill: AnyNDArray | None) -> Any:
+    """:return: X with `medians` in the place of NaN, and columns that say where."""
+    if fill is None:
+        return X
+    missing = np.isnan(X)
+    marks = missing[:, fill[1] > 0].astype(X.dtype)
+    return np.concatenate([np.where(missing, fill[0], X), marks], axis=1)
+
+
 def make_scaler(X: Any, weight: AnyNDArray) -> StandardScaler:
     """:raise ValueError: if a column overflows."""
     scaler = StandardScaler(with_mean=not scipy.sparse.issparse(X)).fit(X, sample_weight=weight)

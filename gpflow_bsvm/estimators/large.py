@@ -37,7 +37,7 @@ def fit_large(estimator: Any, rows: Any, stages: Stages) -> None:
     estimator._learn_survey(rows, found)
     encoding, (X, Y, weight) = estimator._encoding(rows, found), found.sample
     estimator.scaler_ = found.scaler if estimator.standardize else None
-    estimator.n_features_in_ = X.shape[1]
+    estimator.n_features_in_, estimator.fill_ = X.shape[1], None
     targets, factors = encoding(Y)
     weights = weight * np.ravel(np.broadcast_to(factors, Y.shape))
     sample = inputs.scale(estimator.scaler_, X), np.asarray(targets, X.dtype), weights

@@ -50,6 +50,7 @@ class OneClassBSVM(OutlierMixin, BSVMEstimator):  # type: ignore[misc]
         nu: float = 0.1,
         num_inducing: int = 100,
         standardize: bool = True,
+        impute: bool = False,
         random_state: int | np.random.RandomState | None = None,
         chunk_rows: int | None = None,
         verbose: bool = False,
@@ -64,6 +65,7 @@ class OneClassBSVM(OutlierMixin, BSVMEstimator):  # type: ignore[misc]
         self.nu = nu
         self.num_inducing = num_inducing
         self.standardize = standardize
+        self.impute = impute
         self.random_state = random_state
         self.chunk_rows = chunk_rows
         self.verbose = verbose
@@ -129,7 +131,7 @@ class OneClassBSVM(OutlierMixin, BSVMEstimator):  # type: ignore[misc]
         self.offset_, self.penalty_ = float(np.quantile(scores, self.nu)), spec.penalty
 
     def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Any, AnyNDArray]:
-        X = validate_data(self, X, reset=reset, dtype=gpflow.config.default_float())
+        X = validate_data(self, X, reset=reset, **self._how)
         return X, np.ones(len(X))
 
     def _learn_labels(self, y: AnyNDArray, weight: AnyNDArray) -> None:

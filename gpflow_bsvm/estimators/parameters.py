@@ -22,6 +22,7 @@ _CHOICES: dict[str, tuple[tuple[Any, ...], str]] = {
     "learn_kernel": ((bool, np.bool_), "True or False"),
     "calibrate": ((bool, np.bool_, "auto"), 'True, False or "auto"'),
     "standardize": ((bool, np.bool_), "True or False"),
+    "impute": ((bool, np.bool_), "True or False"),
     "verbose": ((bool, np.bool_, Integral), "True or False"),
     "num_inducing": ((Integral, "auto"), 'a whole number or "auto"'),
     "chunk_rows": ((Integral, NoneType), "a whole number or None"),

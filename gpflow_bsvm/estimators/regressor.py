@@ -54,6 +54,7 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):  # type: ignore[misc]
         num_inducing: int | str = "auto",
         inference: Any = None,
         standardize: bool = True,
+        impute: bool = False,
         random_state: int | np.random.RandomState | None = None,
         chunk_rows: int | None = None,
         verbose: bool = False,
@@ -70,6 +71,7 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):  # type: ignore[misc]
         self.num_inducing = num_inducing
         self.inference = inference
         self.standardize = standardize
+        self.impute = impute
         self.random_state = random_state
         self.chunk_rows = chunk_rows
         self.verbose = verbose
@@ -152,10 +154,8 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):  # type: ignore[misc]
         self.epsilon_ = float(self._likelihood.epsilon.numpy()) * self.y_scale_
 
     def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Any, AnyNDArray]:
-        dtype = gpflow.config.default_float()
-        how = {"dtype": dtype, "accept_sparse": self._formats, "y_numeric": True}
-        X, y = validate_data(self, X, y, reset=reset, **how)
-        y = np.asarray(y, dtype)
+        X, y = validate_data(self, X, y, reset=reset, y_numeric=True, **self._how)
+        y = np.asarray(y, gpflow.config.default_float())
         check_numbers(y)  # scikit-learn looks for infinity before it converts objects
         return X, y
 

@@ -44,6 +44,7 @@ class Files(Reader):
         weight: str | None = None,
         features: Sequence[str] | None = None,
         classes: Sequence[Any] | Mapping[Any, int] | str | None = None,
+        words: bool = False,
     ) -> None:
         """
         :param path: of a file, of a directory, whose files are read in the order of their names, or
@@ -54,9 +55,10 @@ class Files(Reader):
         :param features: names of the columns of X, in this order; None: all others, but for those
             without a name, as which pandas writes its index.
         :param classes: labels of any type become numbers: a sequence, in the order of 0..C-1, or a
-            mapping from labels to 0..C-1; "auto": a pass finds them, and sorts them. It then finds
-            the words of columns of text, too: of at most 50 each becomes a feature "column=word" of
-            zeros and ones, as which `features` may name it.
+            mapping from labels to 0..C-1; "auto": a pass finds them, and sorts them; then
+            `words` is True.
+        :param words: whether a pass finds the words of columns of text: of at most 50 each becomes
+            a feature "column=word" of zeros and ones, as which `features` may name it.
         :raise ImportError: without pyarrow.
         :raise FileNotFoundError: if there is no such file.
         :raise ValueError: for columns that are missing or no numbers, and for a file without rows.
@@ -73,7 +75,7 @@ class Files(Reader):
             raise ValueError(f"features must be a list of names, got the string {features!r}")
         schema = self._schema(self.paths[0])
         others = [name for name in own_columns(schema.names) if name not in (target, weight)]
-        if features is None and encode:
+        if features is None and (encode or words):
             others = [one for name in others for one in self._with_words(name, schema)]
         self.features = tuple(others if features is None else features)
         found = {name: word_of(str(name), schema.names) for name in self.features}

@@ -30,7 +30,8 @@ def check_are_classes(labels: Collection[Any], num_rows: int, what: str) -> None
         such = f", such as {broken[0]:g}" if broken else ""
         raise ValueError(
             f"{what} holds {len(labels)} different labels in {num_rows} rows{such}, as numbers to "
-            "be regressed have: classes are expected; is target the right column?"
+            "be regressed have: classes are expected; is target the right column? (Numbers are for "
+            "BSVMRegressor)"
         )
 
 

@@ -128,6 +128,8 @@ def _of_model(model: Any) -> tuple[Exported, dict[str, Any]]:
 
 def _of_classifier(classifier: BSVMClassifier) -> tuple[Exported, dict[str, Any]]:
     check_is_fitted(classifier)
+    if classifier.fill_ is not None:
+        raise ValueError("export has no way to impute: export a classifier without impute=True")
     model, width = classifier.model_, classifier.n_features_in_
     centre, scale = shift_and_scale(classifier.scaler_, width)
     dtype = gpflow.config.default_float()

@@ -8,6 +8,7 @@ import pytest
 from helpers import make_data
 from sklearn.base import clone
 from sklearn.datasets import make_friedman1
+from sklearn.impute import SimpleImputer
 from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
 
 import gpflow_bsvm as gb
@@ -194,3 +195,20 @@ def test_numbers_are_no_classes(friedman):
     X, y = friedman
     with pytest.raises(ValueError, match="Unknown label type: continuous"):
         BSVMClassifier().fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "estimator", [*EACH, BSVMClassifier(learn_kernel=False, penalty=2.0, num_inducing=10)]
+)
+def test_missing_values_are_imputed_with_marks(friedman, estimator, tmp_path):
+    X, y = friedman[0].copy(), (friedman[1] > 14).astype(float)
+    X[::7, 1], X[3::11, 4] = np.nan, np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        clone(estimator).fit(X, y)
+    imputer = SimpleImputer(strategy="median", add_indicator=True)
+    expected = clone(estimator).fit(imputer.fit_transform(X), y)
+    found = clone(estimator).set_params(impute=True).fit(X, y)
+    some = X[20:60] * 1.01
+    np.testing.assert_allclose(found.predict(some), expected.predict(imputer.transform(some)))
+    gb.save(found, tmp_path / "model")
+    np.testing.assert_array_equal(gb.load(tmp_path / "model").predict(X), found.predict(X))

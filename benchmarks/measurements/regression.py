@@ -1,0 +1,51 @@
+"""Numbers: `BSVMRegressor()` beside SVR with a grid, Gaussian processes and boosting, 10 folds."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+
+import numpy as np
+from sklearn import datasets
+
+from gpflow_bsvm.compare.regression import METHODS, scores
+
+
+def sets() -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+    """:return: names, X and y; measured ones, then made ones."""
+    yield "diabetes", *datasets.load_diabetes(return_X_y=True)
+    for name, load, column in [
+        ("iris, petal width", datasets.load_iris, 3),
+        ("wine, alcohol", datasets.load_wine, 0),
+        ("wine, proline", datasets.load_wine, 12),
+        ("breast cancer, worst concavity", datasets.load_breast_cancer, 26),
+        ("breast cancer, worst texture", datasets.load_breast_cancer, 21),
+    ]:
+        X = load().data
+        yield name, np.delete(X, column, axis=1), X[:, column]
+    rng = np.random.default_rng(0)
+    for number, make in enumerate(
+        (datasets.make_friedman1, datasets.make_friedman2, datasets.make_friedman3), 1
+    ):
+        X, y = make(300, noise=0.0, random_state=number)
+        yield f"Friedman {number}", X, y + 0.2 * y.std() * rng.normal(size=300)
+        if number > 2:
+            continue
+        noise = 0.1 * rng.normal(size=300) + 4 * (rng.random(300) < 0.1) * rng.normal(size=300)
+        yield f"Friedman {number}, outliers", X, y + y.std() * noise
+        yield f"Friedman {number}, heavy tails", X, y + 0.2 * y.std() * rng.standard_t(2, 300)
+    X = rng.uniform(-3, 3, (300, 1))
+    wave = np.sinc(X[:, 0])
+    yield "sinc, uneven noise", X, wave + 0.15 * np.abs(X[:, 0]) / 3 * rng.normal(size=300)
+    yield "sinc, uniform noise", X, wave + rng.uniform(-0.3, 0.3, 300)
+    X = rng.normal(size=(300, 10))
+    yield "linear, heavy tails", X, X[:, 0] - 2 * X[:, 1] + rng.standard_t(1.5, 300)
+    step = np.sign(X[:, 0]) + X[:, 1] * (X[:, 2] > 0)
+    yield "steps, Laplace noise", X, step + 0.3 * rng.laplace(size=300)
+
+
+def run() -> Iterator[dict]:
+    warnings.simplefilter("ignore")
+    for name, X, y in sets():
+        for row in scores(X, y, METHODS):
+            yield {"set": name, **row}
