@@ -37,7 +37,7 @@ class Quantile(HingeSum):
     `predict_y` gives mean and variance of the quantiles themselves, [N, K] each, under q: they are
     no distribution of y, and have no predictive density.
 
-    :ivar levels: tau, [K].
+    :ivar levels: tau, [K]; and tied, scale: as given.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Quantile(HingeSum):
         :param scale: of tied quantiles, what one of logit tau is a priori, in units of y.
         :raise ValueError: for other values.
         """
-        self.levels = np.asarray(levels, np.float64)
+        self.levels, self.tied, self.scale = np.asarray(levels, np.float64), tied, scale
         check_levels(self.levels)
         K, logits = len(self.levels), logit(self.levels)
         if tied and K < 2:

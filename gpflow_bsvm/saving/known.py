@@ -64,6 +64,7 @@ _OTHERWISE: dict[type, dict[str, Argument | None]] = {
         "q_diag": lambda model: len(model.q_sqrt.shape) == 2,
         **dict.fromkeys(("q_mu", "q_sqrt")),
     },
+    likelihoods.Ordinal: {"thresholds": None},  # a parameter, whose shape the classes tell
     linear.WeightKernel: {"prior_covariance": _covariance},
     linear.Weights: {
         "kernel": lambda w: linear.WeightKernel(w.num_inputs, bias=w.shape[0] > w.num_inputs)
@@ -235,7 +236,7 @@ def _of_tfp(home: Any, names: str) -> dict[str, type]:
 TRANSFORMS = _of_tfp(
     tfp.bijectors,
     "Identity Softplus Exp Shift Scale Chain FillTriangular FillScaleTriL Sigmoid Softsign Square "
-    "NormalCDF SoftClip",
+    "NormalCDF SoftClip Ascending",
 )
 PRIORS = _of_tfp(
     tfp.distributions,

@@ -19,14 +19,14 @@ from ..engine.contracts import plain_points
 from ..engine.natural import Gaussian, compiled_solve
 from ..engine.projection import project
 from ..engine.statistics import Marginals, marginals_of_f
-from ..estimators import BSVMClassifier
+from ..estimators import BSVMClassifier, BSVMRegressor
 from ..estimators.inputs import shift_and_scale
 from ..likelihoods.binary import normal_cdf
 from ..models.features import SparseFeatures
 from ..version import __version__
 
 Prepare = Callable[[tf.Tensor], tf.Tensor]
-Finish = Callable[[tf.Tensor, Marginals], tf.Tensor]
+Finish = Callable[[tf.Tensor, Marginals], dict[str, tf.Tensor]]
 
 #: Beside the graphs: what the columns of X and of the probabilities are.
 ABOUT = "about.json"
@@ -39,6 +39,10 @@ def export(model: Any, directory: str | os.PathLike[str]) -> None:
         predict_f:      X [N, D] -> {"mean": [N, L], "variance": [N, L]} of the latent functions,
         predict_proba:  X [N, D] -> {"probabilities": [N, C]},
 
+    of a regressor instead of the latter
+
+        predict:        X [N, D] -> {"mean": [N], "std": [N]} of y,
+
     equal to those of the model up to rounding. Of a classifier the standardisation is inside, and
     the columns are in the order of `classes_`; of a model they are the mean of `predict_y`: of two
     classes the one column P(y = 1). `tf.saved_model.load(directory).predict_proba(X)` needs
@@ -47,7 +51,7 @@ def export(model: Any, directory: str | os.PathLike[str]) -> None:
     The file `about.json` in it has "classes", the labels (null for a model), "features", the names
     of the columns of X where a data frame told them, and "version".
 
-    :param model: a fitted `BSVMClassifier`, or a model of `gpflow_bsvm.models`.
+    :param model: a fitted `BSVMClassifier` or `BSVMRegressor`, or a model of `gpflow_bsvm.models`.
     :param directory: new or empty.
     :raise FileExistsError: if there is something in it.
     :raise sklearn.exceptions.NotFittedError: for a classifier that was not fitted.
@@ -55,11 +59,11 @@ def export(model: Any, directory: str | os.PathLike[str]) -> None:
     directory = Path(directory)
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise FileExistsError(f"{directory} exists already: export to a new directory")
-    of = _of_classifier if isinstance(model, BSVMClassifier) else _of_model
+    of = _of_estimator if isinstance(model, (BSVMClassifier, BSVMRegressor)) else _of_model
     module, about = of(model)
     part = directory.with_name(f".{directory.name}.{uuid.uuid4().hex}")
     try:
-        signatures = {name: getattr(module, name) for name in ("predict_f", "predict_proba")}
+        signatures = {name: getattr(module, name) for name in ("predict_f", module.predicts)}
         tf.saved_model.save(module, str(part), signatures=signatures)
         (part / ABOUT).write_text(
             json.dumps(about | {"version": __version__}, indent=1), encoding="utf-8"
@@ -73,14 +77,20 @@ class Exported(tf.Module):  # type: ignore[misc]
     """What is written: functions of X, and the variables that they look at."""
 
     def __init__(
-        self, model: Any, num_columns: int | None, prepare: Prepare, finish: Finish
+        self,
+        model: Any,
+        num_columns: int | None,
+        prepare: Prepare,
+        finish: Finish,
+        predicts: str = "predict_proba",
     ) -> None:
         """
         :param num_columns: D; None: any.
         :param prepare: of X, the inputs of the model.
-        :param finish: of these and of f, probabilities.
+        :param finish: of these and of f, what the function called `predicts` returns.
         """
         super().__init__()
+        self.predicts = predicts
         self._Lz = _constant(model.prior_factor())
         self._q = [_constant(part) for part in compiled_solve(model.natural())]
         spec = tf.TensorSpec([None, num_columns], gpflow.config.default_float(), "X")
@@ -93,12 +103,12 @@ class Exported(tf.Module):  # type: ignore[misc]
         def predict_f(X: tf.Tensor) -> dict[str, tf.Tensor]:
             return look(prepare(X))._asdict()
 
-        def predict_proba(X: tf.Tensor) -> dict[str, tf.Tensor]:
+        def predict(X: tf.Tensor) -> dict[str, tf.Tensor]:
             X = prepare(X)
-            return {"probabilities": finish(X, look(X))}
+            return finish(X, look(X))
 
         self.predict_f = self._traced(predict_f, spec)
-        self.predict_proba = self._traced(predict_proba, spec)
+        setattr(self, predicts, self._traced(predict, spec))
 
     def _traced(self, function: Callable[..., Any], spec: tf.TensorSpec) -> Any:
         """:return: a graph; the variables that it has met are written with it."""
@@ -116,7 +126,7 @@ def _constant(value: tf.Tensor) -> tf.Variable:
 def _of_model(model: Any) -> tuple[Exported, dict[str, Any]]:
     if not isinstance(model, SparseFeatures):
         raise TypeError(
-            "export takes a BSVMClassifier or a model of gpflow_bsvm.models, got "
+            "export takes a BSVMClassifier, a BSVMRegressor or a model of gpflow_bsvm.models, got "
             f"{type(model).__name__}"
         )
     variable = model.prior.inducing_variable
@@ -126,33 +136,46 @@ def _of_model(model: Any) -> tuple[Exported, dict[str, Any]]:
     return Exported(model, width, tf.identity, _mean_of_y(model)), about
 
 
-def _of_classifier(classifier: BSVMClassifier) -> tuple[Exported, dict[str, Any]]:
-    check_is_fitted(classifier)
-    if classifier.fill_ is not None:
-        raise ValueError("export has no way to impute: export a classifier without impute=True")
-    model, width = classifier.model_, classifier.n_features_in_
-    centre, scale = shift_and_scale(classifier.scaler_, width)
+def _of_estimator(estimator: Any) -> tuple[Exported, dict[str, Any]]:
+    check_is_fitted(estimator)
+    if estimator.fill_ is not None:
+        raise ValueError("export has no way to impute: export an estimator without impute=True")
+    model, width = estimator.model_, estimator.n_features_in_
+    centre, scale = shift_and_scale(estimator.scaler_, width)
     dtype = gpflow.config.default_float()
 
     def standardise(X: tf.Tensor) -> tf.Tensor:
         return (X - tf.constant(centre, dtype)) / tf.constant(scale, dtype)
 
-    def both(X: tf.Tensor, f: Marginals) -> tf.Tensor:
-        z = model.likelihood.probit_argument(f.mean, f.variance)
-        return normal_cdf(tf.concat([-z, z], axis=-1))
-
-    names = getattr(classifier, "feature_names_in_", None)
-    about = {
-        "classes": [_plain(label) for label in classifier.classes_],
-        "features": None if names is None else [str(name) for name in names],
-    }
-    finish = both if len(classifier.classes_) == 2 else _mean_of_y(model)
+    names = getattr(estimator, "feature_names_in_", None)
+    about = {"features": None if names is None else [str(name) for name in names]}
+    if isinstance(estimator, BSVMRegressor):
+        finish = _numbers(model.likelihood, estimator.y_mean_, estimator.y_scale_)
+        return Exported(model, width, standardise, finish, "predict"), about
+    about["classes"] = [_plain(label) for label in estimator.classes_]
+    finish = _both(model) if len(estimator.classes_) == 2 else _mean_of_y(model)
     return Exported(model, width, standardise, finish), about
 
 
+def _numbers(likelihood: Any, centre: float, scale: float) -> Finish:
+    def numbers(X: tf.Tensor, f: Marginals) -> dict[str, tf.Tensor]:
+        mean, variance = likelihood.predict_mean_and_var(X, f.mean, f.variance)
+        return {"mean": mean[:, 0] * scale + centre, "std": tf.sqrt(variance[:, 0]) * scale}
+
+    return numbers
+
+
+def _both(model: Any) -> Finish:
+    def both(X: tf.Tensor, f: Marginals) -> dict[str, tf.Tensor]:
+        z = model.likelihood.probit_argument(f.mean, f.variance)
+        return {"probabilities": normal_cdf(tf.concat([-z, z], axis=-1))}
+
+    return both
+
+
 def _mean_of_y(model: Any) -> Finish:
-    def mean(X: tf.Tensor, f: Marginals) -> tf.Tensor:
-        return model.likelihood.predict_mean_and_var(X, f.mean, f.variance)[0]
+    def mean(X: tf.Tensor, f: Marginals) -> dict[str, tf.Tensor]:
+        return {"probabilities": model.likelihood.predict_mean_and_var(X, f.mean, f.variance)[0]}
 
     return mean
 

@@ -69,6 +69,19 @@ def test_a_kernel_of_ones_own_is_exported(rows, scaled, tmp_path):
     np.testing.assert_allclose(p, scaled.predict_y(rows[0])[0], rtol=0, atol=1e-10)
 
 
+@pytest.mark.slow
+def test_a_regressor_is_exported(rows, tmp_path):
+    X, y = rows[0], np.sin(3 * rows[0][:, 0]) * 5 + 2
+    regressor = gb.BSVMRegressor(penalty=2.0, epsilon=0.1, learn_kernel=False, num_inducing=9)
+    module = exported(regressor.fit(X, y), tmp_path / "out")
+    found = module.predict(X)
+    mean, std = regressor.predict(X, return_std=True)
+    np.testing.assert_allclose(found["mean"], mean, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(found["std"], std, rtol=0, atol=1e-9)
+    with pytest.raises(ValueError, match="no way to impute"):
+        gb.export(gb.BSVMRegressor(impute=True, num_inducing=5).fit(X, y), tmp_path / "no")
+
+
 def test_export_refuses(rows, tmp_path):
     (tmp_path / "file").write_text("mine")
     with pytest.raises(FileExistsError, match="export to a new directory"):

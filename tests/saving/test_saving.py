@@ -132,6 +132,11 @@ def test_several_outputs(rows, again, kernel, of_points):
 
 
 LIKELIHOODS = {
+    "numbers": lambda: lik.EpsilonInsensitive(3.0, 0.2, "augmented"),
+    "quantiles": lambda: lik.Quantile((0.2, 0.8), scale=0.3),
+    "quantiles of their own": lambda: lik.Quantile((0.2, 0.8), tied=False),
+    "ordered": lambda: lik.Ordinal(4, thresholds=[-1.0, 0.5, 3.0]),
+    "one class": lambda: lik.OneClass(3.0),
     "hinge": lambda: lik.Hinge(3.0, "augmented", normalizer=True),
     "wenzel": lambda: lik.Hinge(link="wenzel2017"),
     "squared": lambda: lik.SquaredHinge(0.7, normalizer=True),
