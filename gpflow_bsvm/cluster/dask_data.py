@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ..data.pieces import Origin, Piece
 from ..data.readers import Reader
-from ..files.files import own_columns
-from ..files.labels import ClassNumbers
+from ..files.columns import Columns
 from ..optional import require
 from .client import present_client
 from .dask_errors import named
@@ -103,43 +101,27 @@ class DaskFrame(DaskReader):
         :raise ValueError: for columns that are missing.
         """
         delayed = require("dask", extra="dask").delayed
-        names = list(frame.columns)
-        others = [name for name in own_columns(names) if name not in (target, weight)]
-        self.features = tuple(others if features is None else features)
-        columns = [*self.features, *(name for name in (target, weight) if name is not None)]
-        missing = [name for name in columns if name not in names]
-        if missing or not self.features or len(set(columns)) != len(columns):
-            raise ValueError(
-                f"features {list(self.features)}, target {target!r} and weight {weight!r} must be "
-                f"different columns of the data frame, which has {names}"
-            )
-        self._check_types(frame, self.features if classes is not None else columns)
-        if classes is not None and target is None:
-            raise ValueError("classes are of the labels: give target=..., the name of their column")
-        if isinstance(classes, str) and classes == "auto":
+        types = require("pandas", extra="dask").api.types
+        if isinstance(classes, str) and classes == "auto" and target in frame.columns:
             found = frame[target].unique().compute()
             if found.isna().any():
                 raise ValueError(f"column {target!r} holds empty labels; drop such rows first")
             classes = sorted(found.tolist())
-        self._numbers = None if classes is None else ClassNumbers(classes)
-        how = partial(_piece_of_frame, self.features, target, weight, self._numbers)
-        parts = frame[columns].to_delayed()
-        super().__init__([delayed(how)(one, part) for part, one in enumerate(parts)])
-
-    @staticmethod
-    def _check_types(frame: Any, columns: Sequence[str]) -> None:
-        types = require("pandas", extra="dask").api.types
-        for name in columns:
-            if not types.is_numeric_dtype(frame.dtypes[name]):
-                raise ValueError(
-                    f"column {name!r} holds {frame.dtypes[name]}, and numbers are needed: leave it "
-                    'out by features=[...], or encode it; of labels, give classes="auto"'
-                )
+        self.columns = Columns(list(frame.columns), target, weight, features, classes)
+        self.features = self.columns.features
+        self.columns.check_names(list(frame.columns), "the data frame")
+        kinds = frame.dtypes.items()
+        wrong = {name: kind for name, kind in kinds if not types.is_numeric_dtype(kind)}
+        self.columns.check_types(wrong, "the data frame")
+        parts = frame[self.columns.read].to_delayed()
+        super().__init__(
+            [delayed(_piece_of_frame)(self.columns, one, part) for part, one in enumerate(parts)]
+        )
 
     @property
     def classes(self) -> list[Any] | None:
         """:return: the label of each class 0..C-1, if labels become numbers."""
-        return None if self._numbers is None else self._numbers.names
+        return self.columns.classes
 
 
 def is_dask(data: Any) -> bool:
@@ -190,24 +172,9 @@ def _piece_of_arrays(X: Any, Y: Any, weight: Any, part: int) -> Piece:
     return Piece(X, Y, weight, _origin(part))
 
 
-def _piece_of_frame(
-    features: tuple[str, ...],
-    target: str | None,
-    weight: str | None,
-    numbers: Any,
-    frame: Any,
-    part: int,
-) -> Piece:
-    origin = _origin(part)._replace(columns=features)
-    X = frame[list(features)].to_numpy(float, na_value=np.nan)
-    weights = None if weight is None else frame[weight].to_numpy(float, na_value=np.nan)
-    Y = None
-    if target is not None and numbers is not None:
-        column = require("pyarrow", extra="dask").array(frame[target], from_pandas=True)
-        Y = numbers(column, origin)[:, None]
-    elif target is not None:
-        Y = frame[[target]].to_numpy(float, na_value=np.nan)
-    return Piece(X, Y, weights, origin)
+def _piece_of_frame(columns: Columns, frame: Any, part: int) -> Piece:
+    table = require("pyarrow", extra="dask").Table.from_pandas(frame, preserve_index=False)
+    return columns.piece(table.combine_chunks(), _origin(part))
 
 
 def _origin(part: int) -> Origin:
