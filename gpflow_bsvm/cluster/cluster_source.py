@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,9 +10,8 @@ import numpy as np
 from ..data.sources import Remote
 from ..data.streams import MOST_LABELS, Check, StreamSource
 from . import workers
-from .client import Cluster
 from .dask_data import DaskReader
-from .partitions import Partitions
+from .partitions import Cluster, Partitions
 from .workers import Facts
 
 
@@ -54,25 +52,18 @@ class ClusterSource(StreamSource):
         )
 
     def _opened(self) -> Partitions:
-        cluster, number = self._cluster, len(self._partitions)
+        cluster = self._cluster
         how = cluster.send((self._check, self.chunk_rows, self._reader.converts))
-
-        def read(numbers: Sequence[int]) -> list[Any]:
-            pieces = cluster.compute([self._partitions[n] for n in numbers])
-            return cluster.map(workers.read, [how] * len(pieces), pieces)
-
-        everything = range(number)
-        (some,) = cluster.results(cluster.map(workers.facts, read([0])))
-        keeps = some.num_bytes * number < cluster.memory
-        parts = read(everything) if keeps else None
-        facts = cluster.results(cluster.map(workers.facts, parts or read(everything)))
+        parts = cluster.each(workers.read, how, self._partitions)
+        (some,) = cluster.results([cluster.delayed(workers.facts)(parts[0])], partitions=True)
+        keeps = some.num_bytes * len(parts) < cluster.memory
+        parts = cluster.keep(parts) if keeps else parts
+        facts = cluster.results(list(map(cluster.delayed(workers.facts), parts)), partitions=True)
         self._check_facts(facts)
-        filled = [n for n in everything if facts[n].num_rows]
+        filled = [n for n, fact in enumerate(facts) if fact.num_rows]
         rows = tuple(facts[n].num_rows for n in filled)
-        if parts is None:
-            return Partitions(cluster, lambda: read(filled), rows)
-        kept = sum(fact.num_bytes for fact in facts)
-        return Partitions(cluster, lambda: [parts[n] for n in filled], rows, kept=kept)
+        kept = sum(fact.num_bytes for fact in facts) if keeps else 0.0
+        return Partitions(cluster, [parts[n] for n in filled], rows, kept=kept)
 
     def _check_facts(self, facts: list[Facts]) -> None:
         """:raise ValueError: for what is wrong with all partitions together."""

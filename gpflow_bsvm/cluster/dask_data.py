@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -11,8 +12,17 @@ from ..data.pieces import Origin, Piece
 from ..data.readers import Reader
 from ..files.columns import Columns
 from ..optional import require
-from .client import present_client
-from .dask_errors import named
+from .partitions import named
+
+
+def present_client() -> Any:
+    """:return: the `dask.distributed.Client` in use, if there is one."""
+    if "distributed" not in sys.modules:
+        return None
+    try:
+        return sys.modules["distributed"].default_client()
+    except ValueError:
+        return None
 
 
 class DaskReader(Reader):
@@ -41,8 +51,7 @@ class DaskReader(Reader):
             try:
                 piece = partition.compute()
             except (OSError, ValueError) as error:
-                own = named(error, f"partition {number}")
-                raise own from own.__cause__
+                raise named(error, number) from error
             yield from piece.cut(size)
 
 

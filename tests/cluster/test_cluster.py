@@ -16,7 +16,7 @@ from helpers import make_data, make_model, state
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.cluster import DaskArrays, DaskFrame, dask_data
-from gpflow_bsvm.cluster import client as cluster
+from gpflow_bsvm.cluster import partitions as cluster
 from gpflow_bsvm.data import Blocks
 from gpflow_bsvm.data.passes import combine, map_over, sum_over, total
 from gpflow_bsvm.engine.natural import compiled_solve
