@@ -12,7 +12,6 @@ from ..data.pieces import Origin, Piece
 from ..data.readers import Reader
 from ..files.columns import Columns
 from ..optional import require
-from .partitions import named
 
 
 def present_client() -> Any:
@@ -151,6 +150,18 @@ def dask_reader(X: Any, Y: Any = None, weight: Any = None) -> DaskReader:
         "a Dask data frame brings its labels with it: give "
         "gpflow_bsvm.cluster.DaskFrame(frame, target=...), the name of their column"
     )
+
+
+def named(error: Exception, partition: int) -> Exception:
+    """:return: an error of reading a partition that says which it is."""
+    if not isinstance(error, (OSError, ValueError)) or str(error).startswith("partition "):
+        return error
+    if getattr(error, "filename", None) is not None:
+        return error
+    kind = OSError if isinstance(error, OSError) else ValueError
+    found = kind(f"partition {partition} cannot be read: {error}")
+    found.__cause__ = error
+    return found
 
 
 def _beside(X: Any, column: Any, name: str) -> Any:

@@ -4,15 +4,15 @@ Rows on the workers of a Dask cluster: functions go to the partitions, sums of t
 What is sent with a pass is the function, by its name where it has one, and the tensors that it
 holds (q and the hyperparameters: L M^2 numbers or so). What comes back are sums, added up as a tree
 of fixed shape, so that they are the same to the last bit on any number of workers. Rows that a pass
-makes for later ones, such as sites, stay where they were made. Everything is `dask.delayed`, so
-that the scheduler can have it made again: a worker that dies costs time.
+makes for later ones, such as sites, stay where they were made. Everything is a future that the
+scheduler can have made again: a worker that dies costs time.
 """
 
 from __future__ import annotations
 
 import contextlib
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import gpflow
@@ -23,6 +23,7 @@ from ..data import passes
 from ..data.sources import Remote, RemoteRows
 from ..optional import require
 from . import workers
+from .dask_data import named
 from .workers import Job
 
 #: Sums of so many partitions become one.
@@ -36,11 +37,10 @@ class Cluster:
 
     def __init__(self, client: Any) -> None:
         self._client = client
-        self.delayed = require("dask", extra="dask").delayed
 
     def send(self, content: Any) -> Any:
         """
-        :return: what every task of a pass is told.
+        :return: a future of what every task of a pass is told.
         :raise TypeError: for a model that holds what cannot be sent.
         """
         try:
@@ -50,28 +50,31 @@ class Cluster:
                 f"the model cannot be sent to workers ({error}): kernels, mean functions and "
                 "likelihoods of GPflow and of this package can, and your own if pickle can"
             ) from error
-        return self.delayed(workers.Sent)(packed, gpflow.config.config())
+        with self._own_errors():
+            return self._client.submit(workers.Sent, packed, gpflow.config.config(), pure=False)
 
-    def each(self, function: Callable[..., Any], how: Any, *columns: list[Any]) -> list[Any]:
-        """:return: the function of each partition's part of the columns, to be computed."""
-        return [self.delayed(function)(how, *parts) for parts in zip(*columns)]
+    def map(self, function: Callable[..., Any], how: Any, *columns: list[Any]) -> list[Any]:
+        """:return: futures of the function of `how` and of each partition's part of columns."""
+        with self._own_errors():
+            futures: list[Any] = self._client.map(
+                function, [how] * len(columns[0]), *columns, pure=False
+            )
+            return futures
 
-    def keep(self, parts: list[Any]) -> list[Any]:
-        """:return: the same, computed on the workers, and kept there."""
-        with self._own_errors([]):
-            kept: list[Any] = self._client.persist(parts)
-            return kept
+    def compute(self, delayed: list[Any]) -> list[Any]:
+        """:return: futures of what Dask is to compute."""
+        with self._own_errors():
+            futures: list[Any] = self._client.compute(delayed)
+            return futures
 
-    def results(self, parts: list[Any], partitions: bool = False) -> list[Any]:
+    def results(self, futures: list[Any], partitions: bool = False) -> list[Any]:
         """
         :param partitions: whether each is of one partition, which errors then name.
-        :return: what is to be computed.
+        :return: what futures will be.
         :raise ConnectionError: where the cluster is gone.
         :raise Exception: of the data, or whatever else a task has raised.
         """
-        futures: list[Any] = []
         with self._own_errors(futures, partitions):
-            futures += self._client.compute(parts)
             found: list[Any] = self._client.gather(futures)
             return found
 
@@ -82,7 +85,7 @@ class Cluster:
         """
         while len(parts) > 1:
             groups = [parts[i : i + _FAN_IN] for i in range(0, len(parts), _FAN_IN)]
-            parts = self.each(workers.added, how, groups)
+            parts = self.map(workers.added, how, groups)
         return self.results(parts)[0]
 
     @property
@@ -92,7 +95,7 @@ class Cluster:
         return _KEPT_PART * sum(worker["memory_limit"] or _NO_LIMIT for worker in info)
 
     @contextlib.contextmanager
-    def _own_errors(self, futures: list[Any], partitions: bool = False) -> Iterator[None]:
+    def _own_errors(self, futures: Sequence[Any] = (), partitions: bool = False) -> Iterator[None]:
         distributed = require("distributed", extra="dask")
         closed = getattr(distributed.client, "ClosedClientError", OSError)  # not in old versions
         killed = distributed.KilledWorker
@@ -100,9 +103,11 @@ class Cluster:
             yield
         except Exception as error:
             for number, future in enumerate(futures):
-                if future.status == "error" and not isinstance(future.exception(), killed):
-                    own = named(error, number) if partitions else error
-                    raise own from own.__cause__
+                if future.status == "error":
+                    own = future.exception()
+                    if not isinstance(own, killed):
+                        own = named(own, number) if partitions else own
+                        raise own from own.__cause__
             if not isinstance(
                 error, (OSError, TimeoutError, distributed.CancelledError, killed, closed)
             ):
@@ -115,31 +120,19 @@ class Cluster:
             ) from error
 
 
-def named(error: Exception, partition: int) -> Exception:
-    """:return: an error of reading a partition that says which it is."""
-    if not isinstance(error, (OSError, ValueError)) or str(error).startswith("partition "):
-        return error
-    if getattr(error, "filename", None) is not None:
-        return error
-    kind = OSError if isinstance(error, OSError) else ValueError
-    found = kind(f"partition {partition} cannot be read: {error}")
-    found.__cause__ = error
-    return found
-
-
 class Partitions(Remote):
     """Rows on the workers, as some views of them show them."""
 
     def __init__(
         self,
         cluster: Cluster,
-        parts: list[Any],
+        parts: Callable[[], list[Any]],
         rows: tuple[int, ...],
         views: tuple[Callable[[Any], Any], ...] = (),
         kept: float = 0.0,
     ) -> None:
         """
-        :param parts: the chunks of each partition.
+        :param parts: futures of the chunks of each partition.
         :param rows: of each partition.
         :param views: of a chunk.
         :param kept: bytes that are kept already.
@@ -161,50 +154,44 @@ class Partitions(Remote):
         cluster, views = self.cluster, (*self._views, project)
         if not keep:
             return Partitions(cluster, self._parts, self._rows, views, self._kept)
-        how = cluster.send(Job(_nothing, views))
-        parts = cluster.keep(cluster.each(workers.projected, how, self._parts))
-        return Partitions(cluster, parts, self._rows, (), self._kept)
+        parts = cluster.map(workers.projected, cluster.send(Job(_nothing, views)), self._parts())
+        return Partitions(cluster, lambda: parts, self._rows, (), self._kept)
 
     def sum(
         self, function: Callable[..., Any], along: tuple[Any, ...], add: Callable[[Any, Any], Any]
     ) -> Any:
         """See `Remote`."""
-        how, columns = self.job(function, along, add)
-        return self.tree(how, self.cluster.each(workers.summed, how, self._parts, *columns))
-
-    def tree(self, how: Any, parts: list[Any]) -> Any:
-        """:return: the sum of all, as tensors."""
-        return tf.nest.map_structure(
-            lambda one: tf.convert_to_tensor(one) if isinstance(one, _ARRAYS) else one,
-            self.cluster.tree(how, parts),
-        )
+        how, columns = self._job(function, along, add)
+        parts = self.cluster.map(workers.summed, how, self._parts(), *columns)
+        return _tensors(self.cluster.tree(how, parts))
 
     def map(self, function: Callable[..., Any], along: tuple[Any, ...]) -> Any:
         """See `Remote`."""
-        how, columns = self.job(function, along)
-        return self.made(self.cluster.each(workers.mapped, how, self._parts, *columns))
+        how, columns = self._job(function, along)
+        return self._made(self.cluster.map(workers.mapped, how, self._parts(), *columns))
 
-    def made(self, parts: list[Any]) -> Any:
-        """
-        :param parts: of each partition the structure and the columns of what is made.
-        :return: a `Column` for each, in that structure.
-        """
-        parts = self.cluster.keep(parts)
-        (structure,) = self.cluster.results([parts[0][0]])
-        places = range(1, 1 + len(tf.nest.flatten(structure)))
-        columns = [Column(self, [part[place] for part in parts]) for place in places]
-        return tf.nest.pack_sequence_as(structure, columns)
+    def combine(self, function: Callable[..., Any], rows: tuple[Any, ...]) -> Any:
+        """See `RemoteRows`."""
+        how, columns = self._job(function, rows)
+        return self._made(self.cluster.map(workers.combined, how, *columns))
 
-    def job(
+    def total(self, column: Column) -> tf.Tensor:
+        """See `RemoteRows`."""
+        how, columns = self._job(tf.reduce_sum, (column,))
+        return _tensors(self.cluster.tree(how, self.cluster.map(workers.called, how, *columns)))
+
+    def _job(
         self,
         function: Callable[..., Any],
-        along: Any = (),
+        along: Any,
         add: Callable[[Any, Any], Any] = passes.add,
     ) -> tuple[Any, list[list[Any]]]:
         """:return: what to do with each partition, and what goes along."""
+        leaves = tf.nest.flatten(along)
         structure = tf.nest.map_structure(lambda _: None, along)
-        how = self.cluster.send(Job(function, self._views, structure, add))
-        return how, list(map(self._parts_of, tf.nest.flatten(along)))
+        places = tuple(leaf.place if isinstance(leaf, Column) else None for leaf in leaves)
+        how = self.cluster.send(Job(function, self._views, structure, places, add))
+        return how, list(map(self._parts_of, leaves))
 
     def _parts_of(self, leaf: Any) -> list[Any]:
         """:return: the parts of a column, which is there, or here."""
@@ -212,8 +199,22 @@ class Partitions(Remote):
             return leaf.parts
         return np.split(np.asarray(leaf), np.cumsum(self._rows)[:-1])
 
+    def _made(self, parts: list[Any]) -> Any:
+        """
+        :param parts: futures of the structure and the columns of what is made.
+        :return: a `Column` for each, in that structure.
+        """
+        (structure,) = self.cluster.results(self.cluster.map(workers.made_column, 0, parts[:1]))
+        places = range(1, 1 + len(tf.nest.flatten(structure)))
+        columns = [Column(self, parts, place) for place in places]
+        return tf.nest.pack_sequence_as(structure, columns)
 
-_ARRAYS = (np.ndarray, np.generic)
+
+def _tensors(found: Any) -> Any:
+    return tf.nest.map_structure(
+        lambda one: tf.convert_to_tensor(one) if isinstance(one, (np.ndarray, np.generic)) else one,
+        found,
+    )
 
 
 def _nothing() -> None:
@@ -223,23 +224,23 @@ def _nothing() -> None:
 class Column(RemoteRows):
     """One of the columns that a pass has made, in partitions."""
 
-    def __init__(self, source: Partitions, parts: list[Any]) -> None:
-        self._source, self.parts = source, parts
+    def __init__(self, source: Partitions, parts: list[Any], place: int) -> None:
+        self._source, self.parts, self.place = source, parts, place
 
     def collect(self) -> tf.Tensor:
         """See `RemoteRows`."""
-        return tf.concat(self._source.cluster.results(self.parts), 0)
+        cluster = self._source.cluster
+        return tf.concat(
+            cluster.results(cluster.map(workers.made_column, self.place, self.parts)), 0
+        )
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         return np.asarray(self.collect(), dtype)
 
     def total(self) -> tf.Tensor:
         """See `RemoteRows`."""
-        how, _ = self._source.job(_nothing)
-        sums = [self._source.cluster.delayed(np.sum)(part) for part in self.parts]
-        return self._source.tree(how, sums)
+        return self._source.total(self)
 
     def combine(self, function: Callable[..., Any], rows: tuple[Any, ...]) -> Any:
         """See `RemoteRows`."""
-        how, columns = self._source.job(function, rows)
-        return self._source.made(self._source.cluster.each(workers.combined, how, *columns))
+        return self._source.combine(function, rows)

@@ -31,6 +31,7 @@ class Job(NamedTuple):
     function: Callable[..., Any]
     views: tuple[Callable[[Any], Any], ...] = ()  #: of a chunk, before `function` gets it
     structure: Any = ()  #: of the rows that go along
+    places: tuple[int | None, ...] = ()  #: of these among what was made, where they come from there
     add: Callable[[Any, Any], Any] = add  #: of results of `function`
 
 
@@ -84,7 +85,7 @@ def read(sent: Sent, piece: Piece) -> list[Any]:
     return [_arrays(batch_of(part)) for part in regrouped(pieces, chunk_rows)]
 
 
-def facts(chunks: list[Any]) -> Facts:
+def facts(_: Sent, chunks: list[Any]) -> Facts:
     """See `Facts`."""
     if not chunks:
         return Facts(0, 0, False, None)
@@ -118,6 +119,17 @@ def combined(sent: Sent, *along: Any) -> list[Any]:
     return _made(job.function(*_packed(job, along)))
 
 
+def called(sent: Sent, *along: Any) -> Any:
+    """:return: what a function makes of rows."""
+    job: Job = _open(sent)
+    return _arrays(job.function(*_packed(job, along)))
+
+
+def made_column(place: int, made: list[Any]) -> Any:
+    """:return: a column of what was made; of place 0 the structure."""
+    return made[place]
+
+
 def added(sent: Sent, parts: list[Any]) -> Any:
     """:return: the sum of what some partitions have sent."""
     return _arrays(functools.reduce(_open(sent).add, parts))
@@ -125,7 +137,8 @@ def added(sent: Sent, parts: list[Any]) -> Any:
 
 def _packed(job: Job, along: tuple[Any, ...]) -> Any:
     """:return: rows that go along, in the structure that they had."""
-    return tf.nest.pack_sequence_as(job.structure, list(map(tf.convert_to_tensor, along)))
+    columns = (one if place is None else one[place] for one, place in zip(along, job.places))
+    return tf.nest.pack_sequence_as(job.structure, list(map(tf.convert_to_tensor, columns)))
 
 
 def _made(rows: Any) -> list[Any]:
