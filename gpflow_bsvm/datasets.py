@@ -36,7 +36,8 @@ from .tables import (
     about_counted,
     counts_rows,
     listed,
-    style,
+    own_columns,
+    read_table,
     target_among,
 )
 
@@ -53,7 +54,6 @@ OPENML = {
 }
 
 DATA_VARIABLE = "GPFLOW_BSVM_DATA"
-_UNREADABLE = (OSError, EOFError, UnicodeDecodeError, zlib.error)
 _FOLDERS = ("", "binary", "multiclass")
 _SUFFIXES = (".csv", ".csv.gz")
 
@@ -91,10 +91,10 @@ def load(name_or_path: str, target: str | None = None) -> Dataset:
     if name_or_path.endswith((".json", ".jsonl", ".xlsx", ".xls", ".arff", ".feather")):
         raise DataError(f"{name_or_path} is neither CSV nor Parquet: save it as one of these")
     if name_or_path.endswith(CSV + PARQUET) or Path(name_or_path).is_file():
-        return _read_csv(Path(name_or_path), target)
+        return _read(Path(name_or_path), target)
     found = [path for path in _candidates(name_or_path) if path.is_file()]
     if found:
-        return _read_csv(found[0], None)
+        return _read(found[0], None)
     if name_or_path in OPENML:
         return _from_openml(name_or_path)
     if Path(name_or_path).is_dir():
@@ -172,50 +172,30 @@ def _from_openml(name: str) -> Dataset:
     return _checked(name, bunch.data, bunch.target, f"OpenML's {twin!r}")
 
 
-def _read_csv(path: Path, target: str | None) -> Dataset:
+def _read(path: Path, target: str | None) -> Dataset:
     frame = _frame(path)
-    nameless = [name for name in frame.columns if re.fullmatch(r"Unnamed: [\d.]+", str(name))]
-    frame = frame.drop(columns=nameless)
-    notes = [f"column {name!r} dropped: it has no name" for name in nameless]
-    column = target_among(str(path), [str(name) for name in frame.columns], target)
+    names = list(frame.columns)
+    index = [name for name in names if name not in own_columns(names)]
+    notes = [f"column {name!r} dropped: it has no name" for name in index]
+    frame = frame.drop(columns=index)
+    column = target_among(str(path), list(frame.columns), target)
     name = re.sub(r"\.csv(\.gz|\.bz2|\.zst)?$|\.parquet$|\.pq$", "", path.name)
     return _checked(name, frame.drop(columns=column), frame[column], str(path), notes)
 
 
 def _frame(path: Path) -> Any:
     """:raise DataError: for a file that cannot be read, or whose rows do not fit its header."""
-    pandas = require("pandas")
-    if path.name.endswith(PARQUET):
-        return _parquet(path)
     try:
-        separator, decimal = style(str(path))
-        how: dict[str, Any] = {"sep": separator, "low_memory": False}
-        header = pandas.read_csv(path, header=None, nrows=1, dtype=str, **how).iloc[0]
-        frame = pandas.read_csv(path, decimal=decimal, **how)
-    except pandas.errors.EmptyDataError:
-        raise DataError(f"{path} is empty; expected a header line and rows") from None
-    except _UNREADABLE + (pandas.errors.ParserError,) as error:
+        table = read_table(str(path))
+    except (OSError, EOFError, ValueError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
         raise DataError(f"cannot read {path}: {reason}") from error
-    if not isinstance(frame.index, pandas.RangeIndex):  # it takes surplus fields for an index
-        raise DataError(f"{path} has rows with more fields than its header; quote or name them")
-    if len(frame) == 0:
-        raise DataError(f"{path} has a header but no rows")
-    if twice := header[header.notna() & header.duplicated()].tolist():
-        raise DataError(f"{path} has more than one column {twice[0]!r}; rename or drop them")
-    return frame
-
-
-def _parquet(path: Path) -> Any:
-    """:return: a frame, whose index is no column."""
-    try:
-        frame = require("pandas").read_parquet(path).reset_index(drop=True)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
-        raise DataError(f"cannot read {path}: {reason}") from error
-    if len(frame) == 0:
+    if table.num_rows == 0:
         raise DataError(f"{path} has no rows")
-    return frame
+    names = table.column_names
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise DataError(f"{path} has more than one column {twice[0]!r}; rename or drop them")
+    return table.to_pandas(ignore_metadata=True)
 
 
 def _checked(

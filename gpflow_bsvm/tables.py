@@ -20,6 +20,8 @@ CSV, PARQUET = (".csv", ".csv.gz", ".csv.bz2", ".csv.zst"), (".parquet", ".pq")
 TARGETS = ("y", "target", "class", "label")
 #: Texts that stand for a missing value, beside those that both pandas and pyarrow know.
 MISSING = ("None", "<NA>")
+#: What pandas calls its index: it tells of the order of rows, and is no feature.
+_INDEX = re.compile(r"|Unnamed: [\d.]+|__index_level_\d+__")
 #: Lines that are looked at to see how numbers are written.
 _HEAD = 1000
 #: Text of more different words than this is no category.
@@ -77,6 +79,36 @@ def _head(path: str) -> list[str]:
     opened = openers.get(os.path.splitext(path)[1], open)
     with opened(path, "rt", encoding="utf-8-sig", newline="") as file:
         return list(itertools.islice(file, _HEAD))
+
+
+def csv_options(path: str, names: Sequence[str] | None = None) -> dict[str, Any]:
+    """
+    :param names: of the columns, where the first line has none.
+    :return: how pyarrow reads a CSV.
+    """
+    arrow = require("pyarrow.csv", extra="files")
+    separator, decimal = style(path)
+    missing = [*arrow.ConvertOptions().null_values, *MISSING]
+    converts = {"decimal_point": decimal, "null_values": missing, "strings_can_be_null": True}
+    return {
+        "read_options": arrow.ReadOptions(column_names=names),
+        "parse_options": arrow.ParseOptions(delimiter=separator),
+        "convert_options": arrow.ConvertOptions(**converts),
+    }
+
+
+def read_table(path: str) -> Any:
+    """:return: pyarrow's table of a whole file."""
+    if path.endswith(PARQUET):
+        return require("pyarrow.parquet", extra="files").read_table(path)
+    options = csv_options(path)
+    options["read_options"].use_threads = False  # for errors with a row's number
+    return require("pyarrow.csv", extra="files").read_csv(path, **options)
+
+
+def own_columns(names: Sequence[str]) -> list[str]:
+    """:return: those of columns, but for the index that pandas writes beside them."""
+    return [name for name in names if not _INDEX.fullmatch(str(name))]
 
 
 def columns(path: str) -> list[str]:
@@ -152,3 +184,8 @@ def listed(names: Sequence[str], most: int = 8) -> str:
     """:return: some names, for an error."""
     shown = ", ".join(names[:most])
     return shown if len(names) <= most else f"{shown}, ... ({len(names)} in all)"
+
+
+def quoted(names: Sequence[str]) -> str:
+    """:return: some names in quotation marks."""
+    return listed([repr(name) for name in names])

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..tables import PARQUET, DataError, columns, endings_of, find, is_number, listed, word_of
+from ..tables import PARQUET, DataError, columns, endings_of, find, is_number, quoted, word_of
 
 _FILES = (
     "a Parquet or CSV file with a header (.parquet, .csv, .csv.gz; separated by commas, "
@@ -52,14 +52,10 @@ def check_columns(path: str, names: Sequence[str], wanted: Sequence[str]) -> Non
         return
     lower = {name.lower() for name in names}
     case = all(name.lower() in lower for name in missing)
-    has = "these names differ only in case" if case else f"it has {_quoted(names)}"
+    has = "these names differ only in case" if case else f"it has {quoted(names)}"
     if sum(map(is_number, names)) > len(names) / 2:
         has += ": is the first line a row? Then give the names of all columns by --names"
-    raise ValueError(f"file {path} lacks {_quoted(missing)}; {has}")
-
-
-def _quoted(names: Sequence[str]) -> str:
-    return listed([repr(name) for name in names])
+    raise ValueError(f"file {path} lacks {quoted(missing)}; {has}")
 
 
 def reader(paths: list[str], args: argparse.Namespace, **how: Any) -> Any:

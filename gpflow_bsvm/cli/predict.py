@@ -71,7 +71,7 @@ def _write(estimator: Any, rows: Any, output: Path, progress: bool | None, key: 
     :return: number of rows.
     """
     from ..data.prefetch import closed_at_end
-    from ..data.streams import StreamSource
+    from ..data.streams import checked
     from ..estimators.survey import Rows
     from ..inference.history import progress_bar
 
@@ -79,7 +79,7 @@ def _write(estimator: Any, rows: Any, output: Path, progress: bool | None, key: 
         raise ValueError(
             f"--id {key} is the name of a column of predictions: rename it in the table"
         )
-    check = StreamSource(rows, Rows(labelled=False), PART_ROWS).checked
+    check = Rows(labelled=False)
     keys = iter(()) if key is None else rows.texts(key)
     written = 0
     with (
@@ -87,7 +87,7 @@ def _write(estimator: Any, rows: Any, output: Path, progress: bool | None, key: 
         progress_bar(rows.num_rows, "predict", progress, "row") as bar,
         closed_at_end(rows.pieces(PART_ROWS)) as pieces,
     ):
-        for piece in map(check, pieces):
+        for piece in (checked(piece, check, rows.converts) for piece in pieces):
             table = _table(estimator, list(rows.features), piece.X)
             if key is not None:
                 table.insert(0, key, list(itertools.islice(keys, len(table))))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,9 +10,8 @@ import numpy as np
 from ..data.sources import Remote
 from ..data.streams import MOST_LABELS, Check, StreamSource
 from . import workers
-from .client import Cluster
 from .dask_data import DaskReader
-from .partitions import Partitions
+from .partitions import Cluster, Partitions
 from .workers import Facts
 
 
@@ -54,40 +52,37 @@ class ClusterSource(StreamSource):
         )
 
     def _opened(self) -> Partitions:
-        cluster, number = self._cluster, len(self._partitions)
+        cluster = self._cluster
         how = cluster.send((self._check, self.chunk_rows, self._reader.converts))
 
-        def read(numbers: Sequence[int]) -> list[Any]:
-            pieces = cluster.compute([self._partitions[n] for n in numbers])
-            return cluster.map(workers.read, [how] * len(pieces), pieces)
+        def read(partitions: list[Any]) -> list[Any]:
+            return cluster.map(workers.read, how, cluster.compute(partitions))
 
-        everything = range(number)
-        (some,) = cluster.results(cluster.map(workers.facts, read([0])))
-        keeps = some.num_bytes * number < cluster.memory
-        parts = read(everything) if keeps else None
-        facts = cluster.results(cluster.map(workers.facts, parts or read(everything)))
+        def facts_of(parts: list[Any]) -> list[Facts]:
+            found = cluster.map(workers.facts, how, parts)
+            return cluster.results(found, partitions=True)
+
+        (first,) = facts_of(read(self._partitions[:1]))
+        keeps = first.num_bytes * len(self._partitions) < cluster.memory
+        parts = read(self._partitions) if keeps else None
+        facts = facts_of(parts or read(self._partitions))
         self._check_facts(facts)
-        filled = [n for n in everything if facts[n].num_rows]
+        filled = [n for n, fact in enumerate(facts) if fact.num_rows]
         rows = tuple(facts[n].num_rows for n in filled)
         if parts is None:
-            return Partitions(cluster, lambda: read(filled), rows)
+            some = [self._partitions[n] for n in filled]
+            return Partitions(cluster, lambda: read(some), rows)
         kept = sum(fact.num_bytes for fact in facts)
         return Partitions(cluster, lambda: [parts[n] for n in filled], rows, kept=kept)
 
     def _check_facts(self, facts: list[Facts]) -> None:
         """:raise ValueError: for what is wrong with all partitions together."""
-        some = [(number, fact) for number, fact in enumerate(facts) if fact.num_rows]
-        for number, fact in some:
-            if fact.width != some[0][1].width:
-                raise ValueError(
-                    f"partition {number}: X has {fact.width} columns, and {some[0][1].width} in "
-                    f"partition {some[0][0]}"
-                )
-        if not any(fact.weighs for _, fact in some):
+        some = [fact for fact in facts if fact.num_rows]
+        if not any(fact.weighs for fact in some):
             raise ValueError(
                 "sample_weight must not be all zero" if some else "the Dask data have no rows"
             )
-        labels = [fact.labels for _, fact in some]
+        labels = [fact.labels for fact in some]
         if all(found is not None for found in labels):
             distinct = np.unique(np.concatenate([found for found in labels if found is not None]))
             if len(distinct) <= MOST_LABELS:

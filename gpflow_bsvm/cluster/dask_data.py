@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ..data.pieces import Origin, Piece
 from ..data.readers import Reader
-from ..files.files import own_columns
-from ..files.labels import ClassNumbers
+from ..files.columns import Columns
 from ..optional import require
-from .client import present_client
-from .dask_errors import named
+
+
+def present_client() -> Any:
+    """:return: the `dask.distributed.Client` in use, if there is one."""
+    if "distributed" not in sys.modules:
+        return None
+    try:
+        return sys.modules["distributed"].default_client()
+    except ValueError:
+        return None
 
 
 class DaskReader(Reader):
@@ -43,8 +50,7 @@ class DaskReader(Reader):
             try:
                 piece = partition.compute()
             except (OSError, ValueError) as error:
-                own = named(error, f"partition {number}")
-                raise own from own.__cause__
+                raise named(error, number) from error
             yield from piece.cut(size)
 
 
@@ -103,43 +109,27 @@ class DaskFrame(DaskReader):
         :raise ValueError: for columns that are missing.
         """
         delayed = require("dask", extra="dask").delayed
-        names = list(frame.columns)
-        others = [name for name in own_columns(names) if name not in (target, weight)]
-        self.features = tuple(others if features is None else features)
-        columns = [*self.features, *(name for name in (target, weight) if name is not None)]
-        missing = [name for name in columns if name not in names]
-        if missing or not self.features or len(set(columns)) != len(columns):
-            raise ValueError(
-                f"features {list(self.features)}, target {target!r} and weight {weight!r} must be "
-                f"different columns of the data frame, which has {names}"
-            )
-        self._check_types(frame, self.features if classes is not None else columns)
-        if classes is not None and target is None:
-            raise ValueError("classes are of the labels: give target=..., the name of their column")
-        if isinstance(classes, str) and classes == "auto":
+        types = require("pandas", extra="dask").api.types
+        if isinstance(classes, str) and classes == "auto" and target in frame.columns:
             found = frame[target].unique().compute()
             if found.isna().any():
                 raise ValueError(f"column {target!r} holds empty labels; drop such rows first")
             classes = sorted(found.tolist())
-        self._numbers = None if classes is None else ClassNumbers(classes)
-        how = partial(_piece_of_frame, self.features, target, weight, self._numbers)
-        parts = frame[columns].to_delayed()
-        super().__init__([delayed(how)(one, part) for part, one in enumerate(parts)])
-
-    @staticmethod
-    def _check_types(frame: Any, columns: Sequence[str]) -> None:
-        types = require("pandas", extra="dask").api.types
-        for name in columns:
-            if not types.is_numeric_dtype(frame.dtypes[name]):
-                raise ValueError(
-                    f"column {name!r} holds {frame.dtypes[name]}, and numbers are needed: leave it "
-                    'out by features=[...], or encode it; of labels, give classes="auto"'
-                )
+        self.columns = Columns(list(frame.columns), target, weight, features, classes)
+        self.features = self.columns.features
+        self.columns.check_names(list(frame.columns), "the data frame")
+        kinds = frame.dtypes.items()
+        wrong = {name: kind for name, kind in kinds if not types.is_numeric_dtype(kind)}
+        self.columns.check_types(wrong, "the data frame")
+        parts = frame[self.columns.read].to_delayed()
+        super().__init__(
+            [delayed(_piece_of_frame)(self.columns, one, part) for part, one in enumerate(parts)]
+        )
 
     @property
     def classes(self) -> list[Any] | None:
         """:return: the label of each class 0..C-1, if labels become numbers."""
-        return None if self._numbers is None else self._numbers.names
+        return self.columns.classes
 
 
 def is_dask(data: Any) -> bool:
@@ -160,6 +150,18 @@ def dask_reader(X: Any, Y: Any = None, weight: Any = None) -> DaskReader:
         "a Dask data frame brings its labels with it: give "
         "gpflow_bsvm.cluster.DaskFrame(frame, target=...), the name of their column"
     )
+
+
+def named(error: Exception, partition: int) -> Exception:
+    """:return: an error of reading a partition that says which it is."""
+    if not isinstance(error, (OSError, ValueError)) or str(error).startswith("partition "):
+        return error
+    if getattr(error, "filename", None) is not None:
+        return error
+    kind = OSError if isinstance(error, OSError) else ValueError
+    found = kind(f"partition {partition} cannot be read: {error}")
+    found.__cause__ = error
+    return found
 
 
 def _beside(X: Any, column: Any, name: str) -> Any:
@@ -190,24 +192,9 @@ def _piece_of_arrays(X: Any, Y: Any, weight: Any, part: int) -> Piece:
     return Piece(X, Y, weight, _origin(part))
 
 
-def _piece_of_frame(
-    features: tuple[str, ...],
-    target: str | None,
-    weight: str | None,
-    numbers: Any,
-    frame: Any,
-    part: int,
-) -> Piece:
-    origin = _origin(part)._replace(columns=features)
-    X = frame[list(features)].to_numpy(float, na_value=np.nan)
-    weights = None if weight is None else frame[weight].to_numpy(float, na_value=np.nan)
-    Y = None
-    if target is not None and numbers is not None:
-        column = require("pyarrow", extra="dask").array(frame[target], from_pandas=True)
-        Y = numbers(column, origin)[:, None]
-    elif target is not None:
-        Y = frame[[target]].to_numpy(float, na_value=np.nan)
-    return Piece(X, Y, weights, origin)
+def _piece_of_frame(columns: Columns, frame: Any, part: int) -> Piece:
+    table = require("pyarrow", extra="dask").Table.from_pandas(frame, preserve_index=False)
+    return columns.piece(table.combine_chunks(), _origin(part))
 
 
 def _origin(part: int) -> Origin:

@@ -13,10 +13,9 @@ import tensorflow as tf
 from gpflow.base import AnyNDArray
 
 from ..data.passes import add, map_over, sum_over
-from ..data.pieces import Piece
-from ..data.readers import Reader
+from ..data.pieces import Piece, regrouped
 from ..data.sources import Source
-from ..data.streams import MOST_LABELS, StreamSource
+from ..data.streams import MOST_LABELS, batch_of, checked
 
 
 class Sent(NamedTuple):
@@ -30,17 +29,10 @@ class Job(NamedTuple):
     """What is to be done with each partition."""
 
     function: Callable[..., Any]
-    views: tuple[Callable[[Any], Any], ...] = ()  #: of a chunk, before `function` sees it
+    views: tuple[Callable[[Any], Any], ...] = ()  #: of a chunk, before `function` gets it
     structure: Any = ()  #: of the rows that go along
-    places: tuple[int | None, ...] = ()  #: of these where they come from a `Made`
+    places: tuple[int | None, ...] = ()  #: of these among what was made, where they come from there
     add: Callable[[Any, Any], Any] = add  #: of results of `function`
-
-
-class Made(NamedTuple):
-    """Rows that a pass has made of a partition."""
-
-    structure: Any
-    columns: list[AnyNDArray]
 
 
 class Facts(NamedTuple):
@@ -69,14 +61,6 @@ def _open(sent: Sent) -> Any:
     return _unpacked(sent.packed)
 
 
-class _Partition(Reader):
-    def __init__(self, piece: Piece, converts: bool) -> None:
-        self._piece, self.converts = piece, converts
-
-    def pieces(self, size: int) -> Iterator[Piece]:
-        return self._piece.cut(size)
-
-
 class _Chunks(Source):
     def __init__(self, chunks: list[Any], views: tuple[Callable[[Any], Any], ...]) -> None:
         self._chunks, self._views = chunks, views
@@ -97,11 +81,11 @@ def read(sent: Sent, piece: Piece) -> list[Any]:
     check, chunk_rows, converts = _open(sent)
     if not np.shape(piece.X)[0]:
         return []
-    source = StreamSource(_Partition(piece, converts), check, chunk_rows)
-    return [_arrays(batch) for batch in source.checked_chunks()]
+    pieces = (checked(part, check, converts) for part in piece.cut(chunk_rows))
+    return [_arrays(batch_of(part)) for part in regrouped(pieces, chunk_rows)]
 
 
-def facts(chunks: list[Any]) -> Facts:
+def facts(_: Sent, chunks: list[Any]) -> Facts:
     """See `Facts`."""
     if not chunks:
         return Facts(0, 0, False, None)
@@ -111,10 +95,9 @@ def facts(chunks: list[Any]) -> Facts:
     return Facts(len(X), X.shape[1], bool(weight.any()), labels if few else None)
 
 
-def seen(sent: Sent, chunks: list[Any]) -> list[Any]:
+def projected(sent: Sent, chunks: list[Any]) -> list[Any]:
     """:return: the chunks as a job's views make them."""
-    job: Job = _open(sent)
-    return [_arrays(chunk) for chunk in _Chunks(chunks, job.views).chunks()]
+    return [_arrays(chunk) for chunk in _Chunks(chunks, _open(sent).views).chunks()]
 
 
 def summed(sent: Sent, chunks: list[Any], *along: Any) -> Any:
@@ -124,49 +107,42 @@ def summed(sent: Sent, chunks: list[Any], *along: Any) -> Any:
     return _arrays(sum_over(rows, job.function, *_packed(job, along), add=job.add))
 
 
-def mapped(sent: Sent, chunks: list[Any], *along: Any) -> Made:
-    """See `passes.map_over`."""
+def mapped(sent: Sent, chunks: list[Any], *along: Any) -> list[Any]:
+    """:return: the structure of what `passes.map_over` makes, and its columns."""
     job: Job = _open(sent)
     return _made(map_over(_Chunks(chunks, job.views), job.function, *_packed(job, along)))
 
 
-def combined(sent: Sent, *along: Any) -> Made:
-    """See `passes.combine`."""
+def combined(sent: Sent, *along: Any) -> list[Any]:
+    """:return: the structure of what `passes.combine` makes, and its columns."""
     job: Job = _open(sent)
     return _made(job.function(*_packed(job, along)))
 
 
+def called(sent: Sent, *along: Any) -> Any:
+    """:return: what a function makes of rows."""
+    job: Job = _open(sent)
+    return _arrays(job.function(*_packed(job, along)))
+
+
+def made_column(place: int, made: list[Any]) -> Any:
+    """:return: a column of what was made; of place 0 the structure."""
+    return made[place]
+
+
 def added(sent: Sent, parts: list[Any]) -> Any:
     """:return: the sum of what some partitions have sent."""
-    job: Job = _open(sent)
-    return _arrays(functools.reduce(job.add, parts))
-
-
-def column(made: Made, place: int) -> AnyNDArray:
-    """:return: one of the columns."""
-    return made.columns[place]
-
-
-def column_sum(made: Made, place: int) -> AnyNDArray:
-    """:return: the sum of one."""
-    return np.asarray(np.sum(made.columns[place]))
-
-
-def structure(made: Made) -> Any:
-    """:return: in which structure rows were made."""
-    return made.structure
+    return _arrays(functools.reduce(_open(sent).add, parts))
 
 
 def _packed(job: Job, along: tuple[Any, ...]) -> Any:
     """:return: rows that go along, in the structure that they had."""
-    columns = (
-        one if place is None else one.columns[place] for one, place in zip(along, job.places)
-    )
+    columns = (one if place is None else one[place] for one, place in zip(along, job.places))
     return tf.nest.pack_sequence_as(job.structure, list(map(tf.convert_to_tensor, columns)))
 
 
-def _made(rows: Any) -> Made:
-    return Made(tf.nest.map_structure(lambda _: None, rows), tf.nest.flatten(_arrays(rows)))
+def _made(rows: Any) -> list[Any]:
+    return [tf.nest.map_structure(lambda _: None, rows), *tf.nest.flatten(_arrays(rows))]
 
 
 def _arrays(tensors: Any) -> Any:

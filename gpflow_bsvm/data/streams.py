@@ -103,10 +103,6 @@ class StreamSource(Source):
             for piece in pieces:
                 yield self._batch(piece)
 
-    def checked_chunks(self) -> Iterator[Batch]:
-        """:return: as `chunks`, of rows that may be any part of the data."""
-        return map(self._batch, regrouped(self.checked_pieces(), self.chunk_rows))
-
     def stream(self, position: int, batch_size: int) -> Iterator[Batch]:
         """See `Source`; the reader's own batches where they are meant to be minibatches."""
         with closed_at_end(prefetched(self._without_end())) as pieces:
@@ -117,8 +113,12 @@ class StreamSource(Source):
                 yield self._batch(piece)
 
     def _batch(self, piece: Piece) -> Batch:
-        weight = piece.weight if self._factor == 1 else piece.weight * self._factor
-        return Batch(*map(tf.convert_to_tensor, (piece.X, piece.Y, weight)))
+        if self._factor != 1:
+            piece = piece._replace(weight=piece.weight * self._factor)
+        return batch_of(piece)
+
+    def _checked(self, piece: Piece) -> Piece:
+        return checked(piece, self._check, self._reader.converts)
 
     def _without_end(self) -> Iterator[Piece]:
         while True:
@@ -152,7 +152,7 @@ class StreamSource(Source):
         """One pass, whose number of rows must be that of the first."""
         row, width = 0, None
         for piece in self._reader.pieces(self.chunk_rows):
-            piece = self.checked(piece)
+            piece = self._checked(piece)
             width = piece.X.shape[1] if width is None else width
             if piece.X.shape[1] != width:
                 where = piece.origin.rows(len(piece.X))
@@ -176,22 +176,6 @@ class StreamSource(Source):
                 "object whose iter() starts anew)"
             )
 
-    def checked(self, piece: Piece) -> Piece:
-        """
-        :return: the piece as arrays, with weights as a column.
-        :raise ValueError: which begins with where the rows stand.
-        """
-        X, Y, weight, origin = piece
-        try:
-            if self._reader.converts:
-                X, Y = as_numbers(X, "X"), None if Y is None else as_numbers(Y, "Y")
-            X, Y = self._check.rows(X, Y, origin)
-            weight = check_weights(weight, len(X), minibatch=True, origin=origin)
-        except ValueError as error:
-            number = np.shape(piece.X)[0] if np.ndim(piece.X) else 0
-            raise ValueError(f"{origin.rows(number)}: {error}") from error
-        return Piece(X, Y, weight, origin)
-
 
 class MappedSource(StreamSource):
     """Rows of arrays on disk: chunk by chunk, and those of a minibatch by number."""
@@ -206,8 +190,31 @@ class MappedSource(StreamSource):
 
     def gather(self, index: AnyNDArray) -> tuple[Batch, AnyNDArray]:
         """See `Source`: these rows and no others."""
-        rows = self._batch(self.checked(self._reader.numbered(index.reshape(-1))))
+        rows = self._batch(self._checked(self._reader.numbered(index.reshape(-1))))
         return rows, np.arange(index.size).reshape(index.shape)
+
+
+def checked(piece: Piece, check: Check, converts: bool) -> Piece:
+    """
+    :param converts: see `Reader`.
+    :return: the piece as arrays, with weights as a column.
+    :raise ValueError: which begins with where the rows stand.
+    """
+    X, Y, weight, origin = piece
+    try:
+        if converts:
+            X, Y = as_numbers(X, "X"), None if Y is None else as_numbers(Y, "Y")
+        X, Y = check.rows(X, Y, origin)
+        weight = check_weights(weight, len(X), minibatch=True, origin=origin)
+    except ValueError as error:
+        number = np.shape(piece.X)[0] if np.ndim(piece.X) else 0
+        raise ValueError(f"{origin.rows(number)}: {error}") from error
+    return Piece(X, Y, weight, origin)
+
+
+def batch_of(piece: Piece) -> Batch:
+    """:return: the rows of a checked piece."""
+    return Batch(*map(tf.convert_to_tensor, piece[:3]))
 
 
 def as_numbers(values: Any, name: str) -> AnyNDArray:

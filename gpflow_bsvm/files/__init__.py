@@ -1,6 +1,5 @@
 """Rows in Parquet and CSV files, one or many, read piece by piece."""
 
-from .csv_files import CSVFiles
-from .parquet_files import ParquetFiles
+from .files import CSVFiles, ParquetFiles
 
 __all__ = ["CSVFiles", "ParquetFiles"]

@@ -123,7 +123,7 @@ def test_what_was_done_to_the_columns_is_told(stand_ins, table, tmp_path, capsys
     arguments = [tmp_path / "moons.csv", "--target", "kind", "--models", "bsvm", *FAST]
     assert run("compare", *arguments, "--output", tmp_path / "out") == 0
     out = capsys.readouterr().out
-    assert "moons: column 'Unnamed: 0' dropped: it has no name\n" in out
+    assert "moons: column '' dropped: it has no name\n" in out
     assert "moons: column 'colour' of 3 words encoded\n" in out
     assert "moons: N = 60, D = 5" in out
 

@@ -180,7 +180,7 @@ def test_booleans_are_numbers(tmp_path):
 @pytest.mark.parametrize(
     "content, message",
     [
-        (b"", "is empty"),
+        (b"", "Empty CSV file"),
         (b"a,y\n", "no rows"),
         (b"a,y\n1,2\n2,2\n", "one class only .2. in column 'y'"),
         (b"a,b\n1,2\n2,2\n", "none of y, target, class, label among a, b$"),
@@ -194,8 +194,8 @@ def test_booleans_are_numbers(tmp_path):
         (b"a,b,y\n1,2,0\n3,,1\n", "missing values in 'b' .1 of 2 rows"),
         (b"a,b,y\n1,2,0\n3,4,\n", "missing labels in 'y' .1 of 2 rows"),
         (b"a,b,y\n1,2,0\n3,inf,1\n", "infinity in 'b'"),
-        (b"a,y\n1,2,3\n1,2,4\n", "more fields than its header"),
-        (b"a,y\n1,2\n1,2,4\n", "cannot read .*line 3"),
+        (b"a,y\n1,2,3\n1,2,4\n", "Row #2: Expected 2 columns, got 3"),
+        (b"a,y\n1,2\n1,2,4\n", "cannot read .*Row #3: Expected 2 columns"),
         (b"a,y\n\xff\xfe,1\n", "cannot read"),
     ],
 )

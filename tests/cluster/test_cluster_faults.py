@@ -14,7 +14,7 @@ from faults import Vanishing
 from helpers import make_data, make_model, state
 
 from gpflow_bsvm.cluster import DaskFrame
-from gpflow_bsvm.cluster import client as cluster_module
+from gpflow_bsvm.cluster import partitions as cluster_module
 from gpflow_bsvm.cluster.dask_data import DaskReader
 from gpflow_bsvm.inference import CAVI, VEM
 
@@ -121,10 +121,8 @@ def test_errors_of_a_later_pass_are_their_own(client, tmp_path, monkeypatch, err
 
 
 @pytest.mark.drill
-def test_a_cluster_that_is_gone_leaves_a_checkpoint(client, tmp_path, monkeypatch):
+def test_a_cluster_that_is_gone_leaves_a_checkpoint(client, tmp_path):
     """The last of them all: it closes the cluster."""
-    monkeypatch.setattr(cluster_module, "PATIENCE", 0.5)
-    monkeypatch.setattr(cluster_module, "_LOOK", 0.5)
     left_alone, broken, resumed = make(), make(), make()
     expected = SWEEPS.run(left_alone, on_cluster())
 

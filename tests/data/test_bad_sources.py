@@ -178,7 +178,7 @@ def test_texts_that_are_no_numbers(data, tmp_path):
     for wrong, message in (
         (
             "1,abc,0",
-            r"file .*part-2.csv cannot be read: 'abc' is no number \(row 20, column 'x1'\)",
+            r"file .*part-2.csv cannot be read: In column 'x1': Row #22: .* invalid value 'abc'",
         ),
         ("1,0", "part-2.csv cannot be read: .*Expected 3 columns, got 2"),
     ):
@@ -268,7 +268,7 @@ def test_a_late_label_of_another_type_is_named(tmp_path):
     path = tmp_path / "late.csv"
     lines = [f"{n},{n % 2}" for n in range(200_000)]
     path.write_text("\n".join(["a,y", *lines, "3,x", "4,1"]))
-    with pytest.raises(ValueError, match=r"late.csv cannot be read: 'x' .*row 200000, column 'y'"):
+    with pytest.raises(ValueError, match=r"late.csv .* column 'y': Row #200002: .* value 'x'"):
         CSVFiles(path, target="y", classes="auto")
 
 
