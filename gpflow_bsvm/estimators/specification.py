@@ -38,6 +38,10 @@ FIRST_INDUCING = 100
 #: median distances between inducing points. The best of a coarse grid on twelve binary data sets.
 DEFAULT_VARIANCE, DEFAULT_LENGTHSCALE = 4.0, 0.75
 
+#: The evidence of numbers has its constant, and tells more of a kernel than that of a hinge: this
+#: makes the deviations of its priors 2.5 times as large. Better than 1 on most of 17 sets.
+PRIOR_OF_NUMBERS = 0.16
+
 #: Of the logarithm of the variance of linear weights: hardly a prior, but it excludes infinity.
 WEIGHT_DEVIATION = 2.0
 
@@ -167,7 +171,8 @@ def _default_kernel(spec: Specification, num_features: int, Z: Any) -> Kernel:
         kernel.variance.prior = log_normal(variance, WEIGHT_DEVIATION / spec.penalty**0.5)
         return kernel
     if spec.learn_kernel:
-        return default_kernel(num_features, penalty=spec.penalty)
+        weight = spec.penalty if spec.is_classifier else PRIOR_OF_NUMBERS
+        return default_kernel(num_features, penalty=weight)
     distances = pairwise_distances(Z)[np.triu_indices(len(Z), 1)]
     scale = np.median(distances) if len(distances) else 1.0
     return SquaredExponential(DEFAULT_VARIANCE, lengthscales=DEFAULT_LENGTHSCALE * scale)
