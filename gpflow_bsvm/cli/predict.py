@@ -87,7 +87,7 @@ def _write(estimator: Any, rows: Any, output: Path, progress: bool | None, key: 
         progress_bar(rows.num_rows, "predict", progress, "row") as bar,
         closed_at_end(rows.pieces(PART_ROWS)) as pieces,
     ):
-        for piece in (checked(piece, check, rows.converts) for piece in pieces):
+        for piece in (checked(piece, check) for piece in pieces):
             table = _table(estimator, list(rows.features), piece.X)
             if key is not None:
                 table.insert(0, key, list(itertools.islice(keys, len(table))))

@@ -53,7 +53,7 @@ class ClusterSource(StreamSource):
 
     def _opened(self) -> Partitions:
         cluster = self._cluster
-        how = cluster.send((self._check, self.chunk_rows, self._reader.converts))
+        how = cluster.send((self._check, self.chunk_rows))
 
         def read(partitions: list[Any]) -> list[Any]:
             return cluster.map(workers.read, how, cluster.compute(partitions))

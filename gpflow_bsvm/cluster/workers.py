@@ -75,13 +75,13 @@ class _Chunks(Source):
 
 def read(sent: Sent, piece: Piece) -> list[Any]:
     """
-    :param sent: a check, the rows of a chunk, and whether numbers are converted.
+    :param sent: a check, and the rows of a chunk.
     :return: the chunks of a partition, checked; none where it has no rows.
     """
-    check, chunk_rows, converts = _open(sent)
+    check, chunk_rows = _open(sent)
     if not np.shape(piece.X)[0]:
         return []
-    pieces = (checked(part, check, converts) for part in piece.cut(chunk_rows))
+    pieces = (checked(part, check) for part in piece.cut(chunk_rows))
     return [_arrays(batch_of(part)) for part in regrouped(pieces, chunk_rows)]
 
 

@@ -23,15 +23,14 @@ class MappedArrays(Reader):
         :param X: [N, D]; Y: [N, P]; weight: [N].
         :raise ValueError: for arrays of different length.
         """
-        self._columns = tuple(None if c is None else np.asanyarray(c) for c in (X, Y, weight))
-        self._rows = Piece.of(self._columns, Origin())
+        self._rows = Piece(X, Y, weight, Origin()).each(np.asanyarray)
         self._rows.check_lengths()
         self.num_rows = len(X)
 
     @property
     def labels(self) -> dict[str, AnyNDArray]:
         """:return: labels and weights of all rows by name."""
-        columns = zip(("Y", "weight"), self._columns[1:])
+        columns = zip(("Y", "weight"), self._rows[1:3])
         return {name: column for name, column in columns if column is not None}
 
     def pieces(self, size: int) -> Iterator[Piece]:
@@ -40,8 +39,8 @@ class MappedArrays(Reader):
 
     def numbered(self, index: AnyNDArray) -> Piece:
         """:return: the rows of these numbers, [n]."""
-        columns = [None if c is None else np.asarray(c[index]) for c in self._columns]
-        return Piece.of(columns, Origin(numbers=index))
+        rows = self._rows.each(lambda column: np.asarray(column[index]))
+        return rows._replace(origin=Origin(numbers=index))
 
 
 def is_mapped(array: Any) -> bool:

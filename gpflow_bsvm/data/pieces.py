@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -47,12 +47,6 @@ class Piece(NamedTuple):
     weight: Any  #: [n, 1]; None for ones
     origin: Origin
 
-    @staticmethod
-    def of(columns: Iterable[Any], origin: Origin) -> Piece:
-        """:return: rows of these three columns."""
-        X, Y, weight = columns
-        return Piece(X, Y, weight, origin)
-
     def check_lengths(self) -> None:
         """:raise ValueError: for columns of different length, which a cut would hide."""
         number = np.shape(self.X)[0]
@@ -75,10 +69,15 @@ class Piece(NamedTuple):
 
     def between(self, start: int, stop: int) -> Piece:
         """:return: the rows from one index to before another."""
-        *columns, origin = self
+        origin = self.origin
         numbers = None if origin.numbers is None else origin.numbers[start:stop]
         origin = origin._replace(first_row=origin.first_row + start, numbers=numbers)
-        return Piece.of((None if c is None else c[start:stop] for c in columns), origin)
+        return self.each(lambda column: column[start:stop])._replace(origin=origin)
+
+    def each(self, function: Callable[[Any], Any]) -> Piece:
+        """:return: a function of each column that is there."""
+        X, Y, weight = (None if column is None else function(column) for column in self[:3])
+        return Piece(X, Y, weight, self.origin)
 
 
 def regrouped(pieces: Iterable[Piece], size: int) -> Iterator[Piece]:
@@ -91,8 +90,7 @@ def regrouped(pieces: Iterable[Piece], size: int) -> Iterator[Piece]:
         start = 0
         while start < len(piece.X):
             missing = size - sum(len(one.X) for one in group)
-            part = (c[start : start + missing] for c in piece[:3])
-            group.append(Piece.of(part, piece.origin))
+            group.append(piece.between(start, start + missing))
             start += missing
             if start <= len(piece.X):
                 yield _together(group)
@@ -104,5 +102,5 @@ def regrouped(pieces: Iterable[Piece], size: int) -> Iterator[Piece]:
 def _together(group: list[Piece]) -> Piece:
     if len(group) == 1:
         return group[0]
-    columns = list(zip(*group))[:3]
-    return Piece.of((np.concatenate(column) for column in columns), group[0].origin)
+    X, Y, weight, origins = zip(*group)
+    return Piece(np.concatenate(X), np.concatenate(Y), np.concatenate(weight), origins[0])

@@ -15,6 +15,7 @@ import numpy as np
 import scipy.sparse
 import tensorflow as tf
 
+from .checks import check_dtype
 from .pieces import Origin, Piece
 from .prefetch import closed_at_end
 
@@ -24,20 +25,15 @@ class Reader(ABC):
     Rows in the same order each time, unless it says otherwise.
 
     :ivar num_rows: N, if it is known without a pass, else None.
-    :ivar finite: whether a pass has an end, so that rows may be counted.
-    :ivar endless: whether it is known to have none.
+    :ivar finite: whether a pass has an end, so that rows may be counted; None: nobody knows.
     :ivar ordered: whether every pass surely has the rows in the same order.
     :ivar own_batches: whether its pieces are the minibatches that a user wants.
-    :ivar converts: whether numbers of any type become GPflow's default float; if not, X of another
-        type is an error, as it is for arrays in memory.
     """
 
     num_rows: int | None = None
-    finite = False
-    endless = False
+    finite: bool | None = None
     ordered = True
     own_batches = False
-    converts = True
 
     @property
     def marks(self) -> dict[str, str]:
@@ -78,7 +74,7 @@ class Blocks(Reader):
                 "makes the generator, as gpflow_bsvm.data.Blocks(function)"
             )
         self._blocks, self.num_rows, self.ordered = blocks, num_rows, isinstance(blocks, list)
-        self.finite = num_rows is not None
+        self.finite = None if num_rows is None else True
 
     def pieces(self, size: int) -> Iterator[Piece]:
         """See `Reader`."""
@@ -105,7 +101,7 @@ class Part(Reader):
         self._reader, self._start, self._stop = reader, start, stop
         last = reader.num_rows if stop is None else stop
         self.num_rows = None if last is None else last - start
-        self.finite, self.converts = reader.finite or stop is not None, reader.converts
+        self.finite = reader.finite if stop is None else True
         for name in {"features", "classes"} & {*dir(reader)}:
             setattr(self, name, getattr(reader, name))
 
@@ -132,21 +128,19 @@ class Part(Reader):
 class DatasetBatches(Reader):
     """The batches (X, Y) or (X, Y, sample_weight) of a `tf.data.Dataset`."""
 
-    ordered, own_batches, converts = False, True, False
+    ordered, own_batches = False, True
 
     def __init__(self, dataset: tf.data.Dataset) -> None:
         self._dataset = dataset
-
-    @property
-    def endless(self) -> bool:  # type: ignore[override]
-        """:return: whether the dataset repeats without end."""
-        return bool(self._dataset.cardinality() == tf.data.INFINITE_CARDINALITY)
+        if dataset.cardinality() == tf.data.INFINITE_CARDINALITY:
+            self.finite = False
 
     def pieces(self, size: int) -> Iterator[Piece]:
         """See `Reader`."""
         row = 0
         for element in self._dataset.as_numpy_iterator():
             piece = _of_block(element, Origin(row), "a dataset", in_batches=True)
+            check_dtype(piece.X)  # as arrays in memory: it would be converted in every pass
             row += np.shape(piece.X)[0] if np.ndim(piece.X) else 0
             yield piece
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -13,6 +13,17 @@ from gpflow.base import AnyNDArray
 from .batch import Batch, take
 from .passes import sum_over
 from .sources import ArraySource, Source
+
+
+def random_rows(num_rows: int, number: int, seed: Any) -> AnyNDArray:
+    """
+    :param seed: or a generator of NumPy.
+    :return: [min(number, num_rows)], numbers of rows without repetition, each as likely as any
+        other; all in their order if there are no more.
+    """
+    if num_rows <= number:
+        return np.arange(num_rows)
+    return np.random.default_rng(seed).choice(num_rows, number, replace=False)
 
 
 def random_keys(batch: Batch, seed: int) -> AnyNDArray:
@@ -31,8 +42,7 @@ def sample(source: Source, number: int, seed: int) -> ArraySource:
         only be read in their order by a pass.
     """
     if source.indexed:
-        rng = np.random.default_rng(seed)
-        index = np.sort(rng.choice(source.num_rows, number, replace=False))
+        index = np.sort(random_rows(source.num_rows, number, seed))
         if isinstance(source, ArraySource):
             return source.part(index)
         rows, where = source.gather(index)

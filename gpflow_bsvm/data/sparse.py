@@ -1,4 +1,4 @@
-"""Rows of data: equal ones merged, and sparse ones as if they were an array."""
+"""Sparse rows as if they were an array."""
 
 from __future__ import annotations
 
@@ -7,37 +7,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 from gpflow.base import AnyNDArray
-
-#: Among more rows equal ones are not looked for.
-MERGE_ROWS = 20_000
-
-
-def merge_equal(X: Any, y: AnyNDArray, weight: AnyNDArray) -> tuple[Any, AnyNDArray, AnyNDArray]:
-    """
-    :param X: [N, D], an array or SciPy's CSR.
-    :return: distinct rows in an order of their own, with the sums of their weights, so that not
-        even rounding depends on order or repetition. As they are if there are many.
-    """
-    if X.shape[0] > MERGE_ROWS:
-        return X, y, weight
-    if scipy.sparse.issparse(X):
-        keys, axis = _sparse_keys(X, y), None
-    else:
-        keys, axis = np.column_stack([X, y]), 0
-    _, first, member = np.unique(keys, return_index=True, return_inverse=True, axis=axis)
-    sums = np.bincount(member.reshape(-1), weight).astype(weight.dtype)
-    return X[first], y[first], sums
-
-
-def _sparse_keys(X: Any, y: AnyNDArray) -> AnyNDArray:
-    """:return: [N], equal where rows and labels are."""
-    X = X.copy()
-    X.sum_duplicates()
-    X.eliminate_zeros()
-    ends = zip(X.indptr[:-1], X.indptr[1:])
-    keys: AnyNDArray = np.empty(X.shape[0], dtype=object)
-    keys[:] = [(X.indices[a:b].tobytes(), X.data[a:b].tobytes(), c) for (a, b), c in zip(ends, y)]
-    return keys
 
 
 class SparseRows:

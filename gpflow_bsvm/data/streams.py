@@ -57,7 +57,7 @@ class StreamSource(Source):
     @property
     def counted(self) -> bool:  # type: ignore[override]
         """:return: see `Source`."""
-        return self._reader.finite or self._found is not None
+        return bool(self._reader.finite) or self._found is not None
 
     @property
     def one_chunk(self) -> bool:
@@ -117,16 +117,13 @@ class StreamSource(Source):
             piece = piece._replace(weight=piece.weight * self._factor)
         return batch_of(piece)
 
-    def _checked(self, piece: Piece) -> Piece:
-        return checked(piece, self._check, self._reader.converts)
-
     def _without_end(self) -> Iterator[Piece]:
         while True:
             yield from self.checked_pieces()
 
     def _one_pass(self) -> Iterator[Piece]:
         """All rows; the first such pass looks at labels and weights of all of them together."""
-        if self._reader.endless:
+        if self._reader.finite is False:
             raise ValueError(
                 "the dataset repeats without end, and all the data are needed: leave out "
                 "repeat(), or use SVI or ML2"
@@ -152,7 +149,7 @@ class StreamSource(Source):
         """One pass, whose number of rows must be that of the first."""
         row, width = 0, None
         for piece in self._reader.pieces(self.chunk_rows):
-            piece = self._checked(piece)
+            piece = checked(piece, self._check)
             width = piece.X.shape[1] if width is None else width
             if piece.X.shape[1] != width:
                 where = piece.origin.rows(len(piece.X))
@@ -190,20 +187,18 @@ class MappedSource(StreamSource):
 
     def gather(self, index: AnyNDArray) -> tuple[Batch, AnyNDArray]:
         """See `Source`: these rows and no others."""
-        rows = self._batch(self._checked(self._reader.numbered(index.reshape(-1))))
+        rows = self._batch(checked(self._reader.numbered(index.reshape(-1)), self._check))
         return rows, np.arange(index.size).reshape(index.shape)
 
 
-def checked(piece: Piece, check: Check, converts: bool) -> Piece:
+def checked(piece: Piece, check: Check) -> Piece:
     """
-    :param converts: see `Reader`.
-    :return: the piece as arrays, with weights as a column.
+    :return: the piece as arrays of GPflow's default float, with weights as a column.
     :raise ValueError: which begins with where the rows stand.
     """
     X, Y, weight, origin = piece
     try:
-        if converts:
-            X, Y = as_numbers(X, "X"), None if Y is None else as_numbers(Y, "Y")
+        X, Y = as_numbers(X, "X"), None if Y is None else as_numbers(Y, "Y")
         X, Y = check.rows(X, Y, origin)
         weight = check_weights(weight, len(X), minibatch=True, origin=origin)
     except ValueError as error:

@@ -13,6 +13,7 @@ from gpflow.likelihoods import Likelihood
 from sklearn.metrics import pairwise_distances
 
 from ..data.checks import as_matrix
+from ..data.sampling import random_rows
 from ..inducing_points import kmeans
 from ..models import BSVM
 from .kernel import DeepKernel, FeaturePoints
@@ -124,9 +125,7 @@ def _features_of_some(
 
 
 def _some(X: AnyNDArray, number: int, seed: int) -> AnyNDArray:
-    if len(X) <= number:
-        return X
-    return X[np.sort(np.random.default_rng(seed).choice(len(X), number, replace=False))]
+    return X[np.sort(random_rows(len(X), number, seed))]
 
 
 def _mean_distance(F: AnyNDArray) -> float:

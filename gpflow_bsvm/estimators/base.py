@@ -16,7 +16,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..checkpoints import Directory
 from ..data.sources import ArraySource, Source
-from ..data.sparse import merge_equal
 from ..engine.open import open_data
 from ..engine.shared_graph import one_fit
 from ..inference import History, Streaming
@@ -24,6 +23,7 @@ from ..models import BSVM
 from . import inputs
 from .choice import Candidate, chosen_model
 from .large import fit_large, open_later
+from .merging import merge_equal
 from .parameters import check_parameters
 from .prepared import CHUNK_ROWS, Prepared, open_rows, source_of
 from .specification import Data, Specification

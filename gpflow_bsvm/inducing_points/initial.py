@@ -10,9 +10,9 @@ import numpy as np
 from gpflow.base import AnyNDArray
 from gpflow.config import default_float
 from sklearn.cluster import KMeans, kmeans_plusplus
-from sklearn.metrics import pairwise_distances
 
 from ..data.checks import as_matrix, check_weights
+from ..data.sampling import random_rows
 
 #: Rows that k-means looks at: beyond some 20 000 the centres hardly move any more.
 SUBSAMPLE = 20_000
@@ -65,14 +65,8 @@ def _some_rows(
     """:return: at most `subsample` rows of X, at random, the distinct ones of these, and a seed."""
     X, generator = _checked(X, num_inducing), np.random.default_rng(seed)
     most = max(subsample, num_inducing)
-    X = X if len(X) <= most else X[generator.choice(len(X), most, replace=False)]
+    X = X[random_rows(len(X), most, generator)]
     return X, _distinct(X), int(generator.integers(2**31))
-
-
-def _squared_distances(X: AnyNDArray, centres: AnyNDArray) -> AnyNDArray:
-    """:return: [N], to the nearest centre."""
-    nearest = pairwise_distances(X, centres, metric="sqeuclidean").min(axis=1)
-    return np.asarray(nearest)
 
 
 def greedy_variance(
@@ -102,9 +96,8 @@ def greedy_variance(
     """
     X = _checked(X, max_inducing)
     weight = check_weights(weight, len(X))[:, 0]
-    if len(X) > subsample:
-        rows = np.random.default_rng(seed).choice(len(X), subsample, replace=False)
-        X, weight = X[rows], weight[rows]
+    rows = random_rows(len(X), subsample, seed)
+    X, weight = X[rows], weight[rows]
     X, first = np.unique(X, axis=0, return_index=True)  # in an order that is not that of the rows
     weight = weight[first]
     residual = np.array(kernel(X, full_cov=False), np.float64)

@@ -13,6 +13,7 @@ from ..checks import check_whole
 from ..data.batch import Batch, take
 from ..data.checks import check_inputs, duplicate_rows
 from ..data.passes import map_over
+from ..data.sampling import random_rows
 from ..data.sources import ArraySource
 from ..engine.contracts import check_width, chunk_rows
 from ..engine.natural import compiled_solve, whiten
@@ -93,11 +94,7 @@ def reselect(
 def _some_rows(model: Any, data: Any, weight: Any, seed: int | None, number: int) -> Batch:
     """:return: that many rows at random, if there are more."""
     source = open_all(model, data, weight)
-    index = np.arange(source.num_rows)
-    if len(index) > number:
-        index = np.random.default_rng(seed).choice(len(index), number, replace=False)
-    rows, index = source.gather(index)
-    return take(rows, index)
+    return take(*source.gather(random_rows(source.num_rows, number, seed)))
 
 
 def _precisions(model: Any, rows: Batch) -> AnyNDArray:

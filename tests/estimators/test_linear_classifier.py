@@ -12,8 +12,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.data.sparse import merge_equal
 from gpflow_bsvm.estimators import specification
+from gpflow_bsvm.estimators.merging import merge_equal
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from gpflow.base import AnyNDArray
+from sklearn.metrics import pairwise_distances
 from sklearn.mixture import GaussianMixture
 
 from ...checks import check_choice, check_whole
@@ -15,7 +16,6 @@ from ...inducing_points.initial import (
     _checked,
     _distinct,
     _some_rows,
-    _squared_distances,
 )
 
 
@@ -90,3 +90,9 @@ def _end_of_chain(ratio: AnyNDArray, uniform: AnyNDArray) -> int:
         if ratio[step] > uniform[step] * ratio[state]:
             state = step
     return state
+
+
+def _squared_distances(X: AnyNDArray, centres: AnyNDArray) -> AnyNDArray:
+    """:return: [N], to the nearest centre."""
+    nearest = pairwise_distances(X, centres, metric="sqeuclidean").min(axis=1)
+    return np.asarray(nearest)
