@@ -39,4 +39,4 @@ def run(splits: int = 5, most: int = 1000) -> Iterator[dict]:
             for method, make in METHODS.items():
                 score = make().fit(X[seen]).decision_function(X[test])
                 auc = roc_auc_score(usual[test], score)
-                yield {"set": name, "split": split, "method": method, "auc": auc}
+                yield {"data": name, "split": split, "method": method, "auc": auc}

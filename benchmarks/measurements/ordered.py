@@ -53,7 +53,7 @@ def run() -> Iterator[dict]:
     warnings.simplefilter("ignore")
     for name, X, y in sets():
         for fold, (train, test) in enumerate(KFold(FOLDS, shuffle=True, random_state=0).split(X)):
-            rows = {"set": name, "fold": fold}
+            rows = {"data": name, "fold": fold}
             scaler = StandardScaler().fit(X[train])
             numbers = (y - y[train].mean()) / y[train].std()
             new = scaler.transform(X[test])

@@ -48,4 +48,4 @@ def run() -> Iterator[dict]:
     warnings.simplefilter("ignore")
     for name, X, y in sets():
         for row in scores(X, y, METHODS):
-            yield {"set": name, **row}
+            yield {"data": name, **row}

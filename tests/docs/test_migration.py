@@ -67,7 +67,7 @@ def run_cell(cell, given):
 
 
 def test_no_row_is_lost():
-    for name, least in (("from-svc.md", 45), ("from-svgp.md", 40)):
+    for name, least in (("from-svc.md", 45), ("from-svgp.md", 40), ("from-svr.md", 13)):
         table_lines = [line for line in page(name).splitlines() if line.startswith("| `")]
         assert len(rows(name)) == len(table_lines) >= least
         assert all(code(was) for was, _ in rows(name))
@@ -158,3 +158,17 @@ def test_the_way_from_svgp_runs(tmp_path):
         value = run_cell(now, given)
         assert not isinstance(value, gpflow.models.SVGP) or isinstance(value, gb.models.BSVM)
     assert (tmp_path / "file").exists()
+
+
+@pytest.mark.slow
+def test_the_way_from_svr_runs():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    given = names() | {"X": X, "y": np.sin(X[:, 0]), "X_new": X[:5], "sample_weight": np.ones(60)}
+    given = run_page("from-svr.md", given)
+    assert ((given["quantiles"][:, 0] < given["mean"]) & (given["std"] > 0)).all()
+    exec("from sklearn.svm import NuSVR", given)
+    for was, now in rows("from-svr.md"):
+        run_cell(was, given)
+        found = run_cell(now, given)
+        if isinstance(found, gb.BSVMRegressor):
+            check_parameters(found)

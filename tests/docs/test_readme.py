@@ -128,6 +128,23 @@ def test_the_code_on_seegers_method_runs():
     assert found["history"].elbo[-1] > found["history"].elbo[0]
 
 
+@pytest.mark.slow
+def test_the_code_on_regression_runs():
+    found = run("docs/regression.md")
+    assert found["regressor"].score(found["X"][150:], found["y"][150:]) > 0.7
+    assert (found["low"] < found["middle"]).all() and (found["middle"] < found["high"]).all()
+    np.testing.assert_allclose(found["P"].sum(axis=1), 1)
+    assert found["imputing"].score(found["holes"], found["y"]) > 0.5
+    assert found["intercepts"].kappa.numpy().mean() > 0.2  # they were drawn with variance 1
+
+
+@pytest.mark.slow
+def test_the_code_on_novelty_runs():
+    found = run("docs/novelty.md")
+    assert found["labels"].tolist() == [1, -1, -1]
+    assert found["std"][2] > found["std"][0] and found["P"][2, 0] > 0.5 > found["P"][0, 0]
+
+
 def test_the_derivations_hold():
     assert run("docs/derivations.md")["curvature"] > 0
 
@@ -146,8 +163,11 @@ def test_no_other_page_has_code_that_nothing_runs():
         "docs/from-svc.md",
         "docs/from-svgp.md",
         "docs/guide.md",
+        "docs/from-svr.md",
         "docs/large-data.md",
+        "docs/novelty.md",
         "docs/probabilities.md",
+        "docs/regression.md",
         "docs/saving.md",
         "docs/seeger.md",
     }
