@@ -16,7 +16,7 @@ from gpflow_bsvm import OneClassBSVM
 
 from ._common import numbered
 
-SETS = "iris wine breast_cancer diabetis heart phoneme vowel glass segment satimage waveform yeast"
+SETS = "iris breast_cancer diabetis heart phoneme vowel glass segment satimage waveform yeast"
 METHODS = {
     "OneClassBSVM": OneClassBSVM,
     "OneClassSVM": lambda: make_pipeline(StandardScaler(), OneClassSVM(nu=0.1)),
