@@ -29,10 +29,9 @@ class Files(Reader):
     :ivar paths: of the files, in the order in which they are read.
     :ivar features: names of the columns of X.
     :ivar left_out: columns that nobody asked for or against: the index that pandas wrote.
-    :ivar guessed: whether a file does not say of which types its columns are.
     """
 
-    finite, guessed = True, False
+    finite = True
     endings: ClassVar[tuple[str, ...]]
 
     def __init__(
@@ -109,18 +108,14 @@ class Files(Reader):
         with _named(path):
             return self._file(path).physical_schema
 
-    def _tables(self, path: str, schema: Any, kinds: dict[str, Any], size: int) -> Iterator[Any]:
+    @abstractmethod
+    def _batches(self, path: str, kinds: dict[str, Any], size: int) -> Iterator[Any]:
         """:return: record batches of some columns, of these types where a file knows none."""
-        arrow = require("pyarrow", extra="files")
+
+    def _tables(self, path: str, schema: Any, kinds: dict[str, Any], size: int) -> Iterator[Any]:
+        """:return: those `_batches` that have rows."""
         with _named(path, schema.names):
-            scanner = self._file(path).scanner(
-                schema=arrow.schema(kinds.items()) if self.guessed else None,
-                columns=list(kinds),
-                batch_size=size,
-                batch_readahead=2,
-                fragment_readahead=1,
-            )
-            yield from (table for table in scanner.to_batches() if table.num_rows)
+            yield from (batch for batch in self._batches(path, kinds, size) if batch.num_rows)
 
     def _column(self, path: str, name: str, kind: Any = None) -> Iterator[Any]:
         """:return: a column of a file, some rows at a time."""
@@ -232,11 +227,13 @@ class ParquetFiles(Files):
         return number
 
     def _format(self, path: str) -> Any:
-        dataset = require("pyarrow.dataset", extra="files")
-        # A buffer, so that a row group need not be in memory as a whole.
-        how = {"use_buffered_stream": True, "buffer_size": 2**20, "pre_buffer": False}
-        options = dataset.ParquetFragmentScanOptions(**how)
-        return dataset.ParquetFileFormat(default_fragment_scan_options=options)
+        return require("pyarrow.dataset", extra="files").ParquetFileFormat()
+
+    def _batches(self, path: str, kinds: dict[str, Any], size: int) -> Iterator[Any]:
+        parquet = require("pyarrow.parquet", extra="files")
+        # Not by the fragment, which has a row group in memory as a whole.
+        with parquet.ParquetFile(path, buffer_size=2**20, pre_buffer=False) as file:
+            yield from file.iter_batches(batch_size=size, columns=list(kinds))
 
 
 class CSVFiles(Files):
@@ -249,7 +246,7 @@ class CSVFiles(Files):
         gpflow_bsvm.files.CSVFiles("rows.csv", target="y", names=["y", "x1", "x2"])
     """
 
-    endings, guessed = CSV, True
+    endings = CSV
 
     def __init__(self, *arguments: Any, names: Sequence[str] | None = None, **options: Any) -> None:
         """
@@ -267,6 +264,16 @@ class CSVFiles(Files):
     def _format(self, path: str) -> Any:
         options = csv_options(path, self._names)
         return require("pyarrow.dataset", extra="files").CsvFileFormat(**options)
+
+    def _batches(self, path: str, kinds: dict[str, Any], size: int) -> Iterator[Any]:
+        scanner = self._file(path).scanner(
+            schema=require("pyarrow", extra="files").schema(kinds.items()),
+            columns=list(kinds),
+            batch_size=size,
+            batch_readahead=2,
+            fragment_readahead=1,
+        )
+        yield from scanner.to_batches()
 
     def _schema(self, path: str) -> Any:
         schema = super()._schema(path)
