@@ -1,5 +1,5 @@
 """Rows in Parquet and CSV files, one or many, read piece by piece."""
 
-from .files import CSVFiles, ParquetFiles
+from .formats import CSVFiles, ParquetFiles
 
 __all__ = ["CSVFiles", "ParquetFiles"]
