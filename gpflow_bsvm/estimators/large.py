@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,8 +30,8 @@ def fit_large(estimator: Any, rows: Any, stages: Stages) -> None:
     """
     source, progress = open_rows(rows, Rows(estimator._labelled)), bool(estimator.verbose)
     seed = stages.seed(estimator, source)
-    look = partial(survey, source, seed, progress, is_classifier(estimator))
-    found = Survey(**stages.result("survey", lambda: look()._asdict()))
+    how = source, seed, progress, is_classifier(estimator)
+    found = Survey(**stages.result("survey", lambda: survey(*how)._asdict()))
     source.expect(found.num_rows)
     estimator._learn_survey(rows, found)
     encoding, (X, Y, weight) = estimator._encoding(rows, found), found.sample

@@ -61,6 +61,10 @@ class Run(ABC):
         self.state = state
         self.restore()
 
+    def look_again(self) -> None:
+        """After a checkpoint: at rows that may have become more."""
+        return
+
     def close(self) -> None:
         """Let go of the data; nothing where none are held open."""
         return
@@ -141,6 +145,7 @@ class Algorithm(ABC):
             every=every,
         )
 
+    @one_fit()
     def run_on(self, model: Model, source: Source, **reports: Any) -> History:
         """:return: as `run`, of data that `open_data` has opened for this model."""
         source, history = self._weighted(model, source), History()
@@ -169,6 +174,8 @@ class Algorithm(ABC):
         run = self._begin(model, source)
         checkpoints = open_checkpoints(checkpoint, every, partial(identify, self, model, source))
         with Recorder(run, record, checkpoints, self._what, **reports) as recorder:
+            if record.latest:
+                run.look_again()
             while not recorder.ended:
                 step = run.advance()
                 if step is None:

@@ -222,9 +222,8 @@ class Sweeps(Run):
             expectation += compiled_expected_factor(self.state.known, q)
         return Point(natural, float(expectation - q.kl), sums)
 
-    def resume(self, state: State) -> None:
+    def look_again(self) -> None:
         """See `Run`."""
-        super().resume(state)
         if not self._data.indexed:  # nothing but a pass tells of rows that came since
             self._start()
 
