@@ -1,0 +1,72 @@
+"""`--task regression` of `gpflow-bsvm train`, `predict` and `compare`."""
+
+import numpy as np
+import pytest
+
+import gpflow_bsvm as gb
+from gpflow_bsvm import cli
+
+pandas = pytest.importorskip("pandas")
+pytest.importorskip("pyarrow")
+
+
+def run(*argv):
+    """:return: exit code, however the command ends."""
+    try:
+        return cli.main([str(arg) for arg in argv])
+    except SystemExit as end:
+        return end.code
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A table of 60 rows with a column of words, and a model of it."""
+    folder = tmp_path_factory.mktemp("regression")
+    rng = np.random.default_rng(0)
+    table = pandas.DataFrame(rng.normal(size=(60, 2)), columns=["a", "b"])
+    table["where"] = np.where(rng.random(60) > 0.5, "north", "south")
+    table["price"] = 100 + 5 * np.sin(2 * table["a"]) + 3 * (table["where"] == "north")
+    table.to_csv(folder / "rows.csv", index=False)
+    how = ("--target", "price", "--task", "regression", "--num-inducing", 10, "--no-progress")
+    assert run("train", folder / "rows.csv", *how, "--output", folder / "model.npz") == 0
+    return folder
+
+
+def test_the_model_is_that_of_python(folder):
+    found = gb.load(folder / "model.npz")
+    rows = gb.files.CSVFiles(folder / "rows.csv", target="price", words=True)
+    assert rows.features == ("a", "b", "where=north", "where=south")
+    expected = gb.BSVMRegressor(num_inducing=10, random_state=0).fit(rows)
+    X = next(rows.pieces(100)).X
+    np.testing.assert_allclose(found.predict(X), expected.predict(X), rtol=1e-9)
+
+
+def test_predictions_have_error_bars(folder):
+    out = folder / "new.csv"
+    model, rows = folder / "model.npz", folder / "rows.csv"
+    assert run("predict", model, rows, "--output", out, "--no-progress") == 0
+    table = pandas.read_csv(out)
+    assert list(table) == ["mean", "std", "5%", "95%"]
+    price = pandas.read_csv(rows)["price"]
+    assert ((table["5%"] < table["mean"]) & (table["mean"] < table["95%"])).all()
+    assert ((table["5%"] < price) & (price < table["95%"])).mean() > 0.8
+
+
+@pytest.mark.slow
+def test_compare(folder, capsys):
+    out = folder / "results"
+    how = ("--task", "regression", "--target", "price", "--folds", 2, "--output", out)
+    assert run("compare", folder / "rows.csv", *how) == 0
+    printed = capsys.readouterr().out
+    assert "rows: 60 rows, 3 columns" in printed and "BSVMRegressor" in printed
+    rows = pandas.read_csv(out / "results.csv")
+    assert len(rows) == 6 and rows[["rmse", "mae", "nll"]].notna().all(axis=None)
+
+
+def test_words_are_no_numbers(folder, capsys):
+    out = folder / "nothing.npz"
+    how = ("--target", "where", "--task", "regression")
+    assert run("train", folder / "rows.csv", *how, "--output", out) == 2
+    assert "where" in capsys.readouterr().err
+    assert run("compare", folder / "rows.csv", *how, "--output", folder / "no") == 2
+    assert "regression needs numbers" in capsys.readouterr().err
