@@ -185,7 +185,7 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):  # type: ignore[misc]
         return self._partial_fit(X, y, sample_weight, forget, checkpoint)
 
     def _specify(self, seed: int, data: Data) -> Specification:
-        ordered = self.multi_class == "ordinal"
+        ordered = self.multi_class == "ordinal" and len(self.classes_) > 2
         learned = {"learned": ("thresholds",), "loss": "levels"} if ordered else {}
         return specify(self, seed, num_classes=len(self.classes_), **learned)
 

@@ -58,7 +58,7 @@ class OneClassBSVM(OutlierMixin, BSVMEstimator):  # type: ignore[misc]
         """
         :param kernel: any GPflow kernel, used as it is; None: a squared exponential of variance 4
             whose lengthscale is 0.75 times the median distance between inducing points.
-        :param nu: in (0, 1], the part of the training rows that are taken for outliers.
+        :param nu: in (0, 1), the part of the training rows that are taken for outliers.
         :param num_inducing: M, at most; and all others: as in `gpflow_bsvm.BSVMClassifier`.
         """
         self.kernel = kernel
@@ -81,8 +81,8 @@ class OneClassBSVM(OutlierMixin, BSVMEstimator):  # type: ignore[misc]
         :param X: [N, D], see `gpflow_bsvm.BSVMClassifier.fit`, all taken to be of one class.
         :param y: not looked at, as in scikit-learn.
         """
-        if not 0 < self.nu <= 1:
-            raise ValueError(f"nu must be in (0, 1], got {self.nu!r}")
+        if not 0 < self.nu < 1:
+            raise ValueError(f"nu must be in (0, 1), got {self.nu!r}")
         return self._fit(X, None, sample_weight, checkpoint)
 
     def score_samples(self, X: Any, return_std: bool = False) -> Any:

@@ -18,7 +18,7 @@ _CHOICES: dict[str, tuple[tuple[Any, ...], str]] = {
     "penalty": ((Real, "auto"), 'a positive number or "auto"'),
     "multi_class": ((*MULTI_CLASS, "ordinal"), f"one of {(*MULTI_CLASS, 'ordinal')}"),
     "epsilon": ((Real, "auto"), 'a positive number or "auto"'),
-    "nu": ((Real,), "a number in (0, 1]"),
+    "nu": ((Real,), "a number in (0, 1)"),
     "learn_kernel": ((bool, np.bool_), "True or False"),
     "calibrate": ((bool, np.bool_, "auto"), 'True, False or "auto"'),
     "standardize": ((bool, np.bool_), "True or False"),

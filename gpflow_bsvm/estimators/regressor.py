@@ -8,6 +8,7 @@ from typing import Any
 import gpflow
 import numpy as np
 from gpflow.base import AnyNDArray
+from scipy.stats import norm
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -29,19 +30,21 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):  # type: ignore[misc]
     A sparse model (`gpflow_bsvm.models.BSVM`) of standardised features and labels with the
     likelihood `gpflow_bsvm.likelihoods.EpsilonInsensitive`. Kernel, penalty and epsilon are learned
     by the evidence, with no cross-validation; errors beyond epsilon cost in proportion, so that
-    outliers move the fit little.
+    outliers move the fit little; where they may be a hundred deviations away, give penalty and
+    epsilon, as what is learned takes them for noise that all rows have.
 
     :ivar model_: the fitted `BSVM`; what is asked of it needs `as_model_sees(X)`; functions of
         `gpflow_bsvm.prediction` take the regressor and X, and answer in units of standardised y.
     :ivar penalty_: and epsilon_: as given or learned, in units of y.
-    :ivar y_mean_: and y_scale_: by which labels are standardised.
+    :ivar y_center_: and y_scale_: the median of y, and the deviation of a Gaussian whose outer
+        twentieths are those of y: labels are standardised by these, which outliers hardly move.
     :ivar scaler_: the fitted `StandardScaler` of X, or None.
     :ivar history_: the `gpflow_bsvm.inference.History` of the fit.
     """
 
     penalty_: float
     epsilon_: float
-    y_mean_: float
+    y_center_: float
     y_scale_: float
 
     def __init__(
@@ -112,7 +115,7 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):  # type: ignore[misc]
         """
         f = self._f(X)
         mean, variance = self._likelihood.predict_mean_and_var(*f)
-        mean = np.asarray(mean)[:, 0] * self.y_scale_ + self.y_mean_
+        mean = np.asarray(mean)[:, 0] * self.y_scale_ + self.y_center_
         if not return_std:
             return mean
         return mean, np.sqrt(np.asarray(variance)[:, 0]) * self.y_scale_
@@ -125,7 +128,7 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):  # type: ignore[misc]
         """
         _, *f = self._f(X)
         quantiles = self._likelihood.predict_quantiles(*f, levels).numpy()[:, 0]
-        return np.asarray(quantiles * self.y_scale_ + self.y_mean_)
+        return np.asarray(quantiles * self.y_scale_ + self.y_center_)
 
     @property
     def _likelihood(self) -> Any:
@@ -160,19 +163,29 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):  # type: ignore[misc]
         return X, y
 
     def _learn_labels(self, y: AnyNDArray, weight: AnyNDArray) -> None:
-        mean = np.average(y, weights=weight)
-        self._standardise(float(mean), float(np.average((y - mean) ** 2, weights=weight)))
-
-    def _standardise(self, mean: float, variance: float) -> None:
-        self.y_mean_, self.y_scale_ = mean, variance**0.5 or 1.0
+        """By quantiles, which a few outliers do not move, however far out."""
+        low, middle, high = weighted_quantiles(y, weight, (0.05, 0.5, 0.95))
+        spread = (high - low) / np.diff(norm.ppf([0.05, 0.95]))[0]
+        if not spread:  # nearly all labels are equal
+            spread = np.average((y - middle) ** 2, weights=weight) ** 0.5
+        self.y_center_, self.y_scale_ = float(middle), float(spread) or 1.0
 
     def _targets(self, y: AnyNDArray) -> AnyNDArray:
         return self._encoding()(y)[0]
 
     def _learn_survey(self, rows: Any, found: Survey) -> None:
-        """As `_learn_labels`, of rows that are not in memory."""
-        self._standardise(float(found.mean[0]), float(found.var[0]))
+        """As `_learn_labels`, of the sample of rows that are not in memory."""
+        _, Y, weight = found.sample
+        self._learn_labels(Y[:, 0], weight)
 
     def _encoding(self, rows: Any = None, found: Survey | None = None) -> Standardised:
         """:return: labels to those of the model."""
-        return Standardised(self.y_mean_, self.y_scale_)
+        return Standardised(self.y_center_, self.y_scale_)
+
+
+def weighted_quantiles(y: AnyNDArray, weight: AnyNDArray, levels: Sequence[float]) -> AnyNDArray:
+    """:return: [T], of rows that count as often as their weights say: some of y, not between."""
+    order = np.argsort(y)
+    total = np.cumsum(weight[order])
+    wanted = np.multiply(levels, total[-1]) * (1 - 1e-12)  # rounding is no row more
+    return np.asarray(y[order][np.searchsorted(total, wanted)])

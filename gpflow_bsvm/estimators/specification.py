@@ -128,7 +128,7 @@ def _likelihood_of(spec: Specification) -> Likelihood:
         return EpsilonInsensitive(spec.penalty, spec.epsilon)
     if spec.loss == "one_class":
         return OneClass(*about)
-    if spec.multi_class == "ordinal":
+    if spec.multi_class == "ordinal" and spec.num_classes > 2:
         return Ordinal(spec.num_classes, *about)
     if spec.num_classes == 2:
         return LevelHinge(*about) if spec.loss == "levels" else Hinge(*about)

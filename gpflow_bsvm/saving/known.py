@@ -107,7 +107,7 @@ _STATE: dict[type, dict[str, Fits]] = {
         "inducing_variable": _is_a(gpflow.inducing_variables.InducingVariables),
     },
     BSVMClassifier: {"classes_": _ARRAY, "loss_": _is_a(str), **_OF_OURS},
-    BSVMRegressor: {**dict.fromkeys(("epsilon_", "y_mean_", "y_scale_"), _NUMBER), **_OF_OURS},
+    BSVMRegressor: {**dict.fromkeys(("epsilon_", "y_center_", "y_scale_"), _NUMBER), **_OF_OURS},
     OneClassBSVM: {"offset_": _NUMBER, **_OF_OURS},
     StandardScaler: {
         **dict.fromkeys(("mean_", "var_", "scale_"), _is_a(type(None), np.ndarray)),

@@ -150,7 +150,7 @@ def _of_estimator(estimator: Any) -> tuple[Exported, dict[str, Any]]:
     names = getattr(estimator, "feature_names_in_", None)
     about = {"features": None if names is None else [str(name) for name in names]}
     if isinstance(estimator, BSVMRegressor):
-        finish = _numbers(model.likelihood, estimator.y_mean_, estimator.y_scale_)
+        finish = _numbers(model.likelihood, estimator.y_center_, estimator.y_scale_)
         return Exported(model, width, standardise, finish, "predict"), about
     about["classes"] = [_plain(label) for label in estimator.classes_]
     finish = _both(model) if len(estimator.classes_) == 2 else _mean_of_y(model)

@@ -52,18 +52,22 @@ def blocks(X, y=None, size=50):
 def test_it_is_a_model_of_standardised_numbers(friedman):
     X, y = friedman
     regressor = BSVMRegressor(**FIXED).fit(X, y)
-    penalty, epsilon = 2.0 * y.std(), 0.1 / y.std()
+    centre, scale = np.quantile(y, 0.5, method="inverted_cdf"), regressor.y_scale_
+    low, high = np.quantile(y, [0.05, 0.95], method="inverted_cdf")
+    np.testing.assert_allclose(regressor.y_center_, centre)
+    np.testing.assert_allclose(scale, (high - low) / 3.2897072539029435)  # of a Gaussian
+    penalty, epsilon = 2.0 * scale, 0.1 / scale
     likelihood = regressor.model_.likelihood
     assert isinstance(likelihood, EpsilonInsensitive)
     np.testing.assert_allclose(likelihood.penalty, penalty)
     np.testing.assert_allclose(likelihood.epsilon, epsilon)
-    Xs, ys = (X - X.mean(0)) / X.std(0), (y - y.mean()) / y.std()
+    Xs, ys = (X - X.mean(0)) / X.std(0), (y - centre) / scale
     for mine, theirs in zip(regressor.as_model_sees((X, y), labelled=True), (Xs, ys[:, None])):
         np.testing.assert_allclose(mine, theirs, atol=1e-12)
     mean, variance = regressor.model_.predict_y(Xs)
     found = regressor.predict(X, return_std=True)
-    np.testing.assert_allclose(found[0], mean[:, 0] * y.std() + y.mean(), rtol=1e-10)
-    np.testing.assert_allclose(found[1], np.sqrt(variance[:, 0]) * y.std(), rtol=1e-10)
+    np.testing.assert_allclose(found[0], mean[:, 0] * scale + centre, rtol=1e-10)
+    np.testing.assert_allclose(found[1], np.sqrt(variance[:, 0]) * scale, rtol=1e-10)
     q = regressor.predict_quantiles(X, [0.1, 0.5, 0.9])
     np.testing.assert_allclose(q[:, 1], found[0], rtol=1e-8)  # a symmetric distribution
     assert (np.diff(q) > 0).all()
@@ -76,6 +80,31 @@ def test_units_of_y_do_not_matter(friedman):
     np.testing.assert_allclose(two.predict(X), 1e3 * one.predict(X) - 7, rtol=1e-6)
     np.testing.assert_allclose(two.penalty_, one.penalty_ / 1e3, rtol=1e-5)
     np.testing.assert_allclose(two.epsilon_, one.epsilon_ * 1e3, rtol=1e-5)
+
+
+@pytest.mark.parametrize("to, given", [(30.0, {}), (1e8, {"penalty": 2.0, "epsilon": 0.1})])
+def test_an_outlier_matters_little(friedman, to, given):
+    """However far out, where the slope of the loss is given."""
+    X, y = friedman
+    moved, some = y.copy(), np.arange(120) != 7
+    moved[7] = to
+    near = BSVMRegressor(num_inducing=30, **given).fit(X[some], y[some]).predict(X)
+    far = BSVMRegressor(num_inducing=30, **given).fit(X, moved).predict(X)
+    # One slope of 120 is there for good: an eighth of a deviation.
+    assert np.abs(far - near).max() < 0.125 * y.std()
+
+
+def test_labels_that_are_nearly_all_equal(friedman):
+    X, some = friedman[0], np.arange(120) != 7
+    flat = BSVMRegressor(num_inducing=5).fit(X, np.where(some, 2.0, 3.0))
+    np.testing.assert_allclose(flat.predict(X), 2, atol=0.1)
+
+
+def test_two_ordered_classes_are_two_classes(friedman):
+    X, y = friedman[0], (friedman[1] > 14).astype(int)
+    how = {"penalty": 2.0, "loss": "levels", "learn_kernel": False, "num_inducing": 10}
+    one, two = (BSVMClassifier(multi_class=m, **how).fit(X, y) for m in ("ordinal", "ovr"))
+    np.testing.assert_array_equal(one.predict_proba(X), two.predict_proba(X))
 
 
 def test_what_is_given_is_not_learned(friedman):
@@ -180,7 +209,7 @@ def test_ordered_classes(friedman):
         (BSVMRegressor(), np.inf, "infinity"),
         (BSVMRegressor(), "a", "could not convert string to float"),
         (BSVMRegressor(penalty="best"), 1.0, 'penalty must be a positive number or "auto"'),
-        (OneClassBSVM(nu=0.0), 1.0, r"nu must be in \(0, 1\]"),
+        (OneClassBSVM(nu=0.0), 1.0, r"nu must be in \(0, 1\)"),
     ],
 )
 def test_bad_input(friedman, estimator, y, message):
