@@ -20,6 +20,7 @@ FIXED = {"learn_kernel": False, "penalty": 2.0, "epsilon": 0.1, "num_inducing": 
 EACH = [BSVMRegressor(**FIXED), OneClassBSVM(num_inducing=10)]
 
 
+@pytest.mark.drill  # a minute: each learns a kernel, as some checks ask for a good score
 @pytest.mark.slow
 @parametrize_with_checks([BSVMRegressor(num_inducing=10), EACH[1]])
 def test_sklearn_checks(estimator, check):
