@@ -48,16 +48,17 @@ def log_slopes(t: AnyNDArray, mean: tf.Tensor, variance: tf.Tensor) -> tuple[tf.
 
 
 def log_probabilities(
-    knots: Knots, Fmu: tf.Tensor, Fvar: tf.Tensor, threshold: Any = 0.0
+    knots: Knots, Fmu: tf.Tensor, Fvar: tf.Tensor, threshold: Any = None
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """
     :param Fmu: [..., Q], and Fvar: [..., Q], of the latent functions.
-    :param threshold: what f_t is to exceed where y = 1, of a shape that broadcasts with [...].
+    :param threshold: what f_t is to exceed where y = 1, of a shape that broadcasts with [...]; None: 0.
     :return: log P(y = 1) and log P(y = 0), [...], both accurate where they are small.
     """
     t, b, W, W2 = (tf.constant(part, Fmu.dtype) for part in knots)
     mean = b + tf.einsum("...q,jq->...j", Fmu, W)
-    mean -= tf.convert_to_tensor(threshold, Fmu.dtype)[..., None]
+    if threshold is not None:
+        mean -= tf.convert_to_tensor(threshold, Fmu.dtype)[..., None]
     variance = tf.maximum(tf.einsum("...q,jq->...j", Fvar, W2), VARIANCE_FLOOR)
     z, dt = mean / tf.sqrt(variance), t[1:] - t[:-1]
     yes, no = (tf.reduce_sum(dt * part, axis=-1) for part in mean_normal_cdf(z))

@@ -47,8 +47,8 @@ def test_the_command_writes_a_page_with_itself_on_it(compare, tmp_path, capsys):
     read = Reader((tmp_path / "page.html").read_text(encoding="utf-8"))
     assert (
         f"gpflow-bsvm compare '{tmp_path / 'ro ws.csv'}' --task classification --target kind "
-        f"--folds 2 --num-inducing 5 --models bsvm --variance 4.0 --seed 3 --output {tmp_path / 'out'} "
-        f"--report {tmp_path / 'page.html'}"
+        "--folds 2 --num-inducing 5 --models bsvm --variance 4.0 --seed 3 "
+        f"--output {tmp_path / 'out'} --report {tmp_path / 'page.html'}"
     ) in read.text
     assert "rate 0." in read.text  # a parameter of the method
     assert "img" in {tag for tag, _ in read.tags}
