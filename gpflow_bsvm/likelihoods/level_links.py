@@ -52,7 +52,7 @@ def log_probabilities(
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """
     :param Fmu: [..., Q], and Fvar: [..., Q], of the latent functions.
-    :param threshold: what f_t is to exceed where y = 1, of a shape that broadcasts with [...]; None: 0.
+    :param threshold: what f_t is to exceed where y = 1, broadcast with [...]; None: 0.
     :return: log P(y = 1) and log P(y = 0), [...], both accurate where they are small.
     """
     t, b, W, W2 = (tf.constant(part, Fmu.dtype) for part in knots)
