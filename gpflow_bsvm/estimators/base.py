@@ -28,7 +28,7 @@ from .parameters import check_parameters
 from .prepared import CHUNK_ROWS, Prepared, open_rows, source_of
 from .specification import Data, Specification
 from .stages import Stages
-from .survey import Rows
+from .survey import Rows, Survey
 from .training import train
 
 E = TypeVar("E", bound="BSVMEstimator")
@@ -60,6 +60,15 @@ class BSVMEstimator(BaseEstimator):  # type: ignore[misc]
     @abstractmethod
     def _targets(self, y: AnyNDArray) -> AnyNDArray:
         """:return: labels as the model has them, [N]."""
+
+    def _learn_survey(self, rows: Any, found: Survey) -> None:
+        """As `_learn_labels`, of the sample of rows that are not in memory."""
+        _, Y, weight = found.sample
+        self._learn_labels(Y[:, 0], weight)
+
+    @abstractmethod
+    def _encoding(self, rows: Any, found: Survey | None = None) -> Any:
+        """:return: labels of rows that are not in memory to those of the model, see `labels`."""
 
     @abstractmethod
     def _specify(self, seed: int, data: Data) -> Specification:
@@ -161,7 +170,8 @@ class BSVMEstimator(BaseEstimator):  # type: ignore[misc]
     @property
     def _formats(self) -> str | bool:
         """:return: the formats that `validate_data` may accept beside arrays."""
-        return isinstance(self.kernel, str) and self.kernel == "linear" and "csr"
+        linear = isinstance(self.kernel, str) and self.kernel == "linear"
+        return linear and not self.impute and "csr"
 
     def _scaled(self, X: Any) -> Any:
         """:return: rows as the model has them."""

@@ -185,6 +185,8 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):  # type: ignore[misc]
         return self._partial_fit(X, y, sample_weight, forget, checkpoint)
 
     def _specify(self, seed: int, data: Data) -> Specification:
+        if self.multi_class == "ordinal" and self.loss == "hinge":
+            raise ValueError('multi_class="ordinal" has levels: leave loss at "auto", got "hinge"')
         ordered = self.multi_class == "ordinal" and len(self.classes_) > 2
         learned = {"learned": ("thresholds",), "loss": "levels"} if ordered else {}
         return specify(self, seed, num_classes=len(self.classes_), **learned)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import gpflow
@@ -33,7 +34,7 @@ def check_format(X: Any, formats: str | bool) -> None:
     if scipy.sparse.issparse(X) and not formats:
         raise TypeError(
             "Sparse data was passed for X, but dense data is required: X.toarray(), of a "
-            'ColumnTransformer sparse_threshold=0, or kernel="linear"'
+            'ColumnTransformer sparse_threshold=0, or kernel="linear" without impute'
         )
 
 
@@ -135,6 +136,14 @@ def filled(X: Any, fill: AnyNDArray | None) -> Any:
     missing = np.isnan(X)
     marks = missing[:, fill[1] > 0].astype(X.dtype)
     return np.concatenate([np.where(missing, fill[0], X), marks], axis=1)
+
+
+def weighted_quantiles(y: AnyNDArray, weight: AnyNDArray, levels: Sequence[float]) -> AnyNDArray:
+    """:return: [T], of rows that count as often as their weights say: some of y, not between."""
+    order = np.argsort(y)
+    total = np.cumsum(weight[order])
+    wanted = np.multiply(levels, total[-1]) * (1 - 1e-12)  # rounding is no row more
+    return np.asarray(y[order][np.searchsorted(total, wanted)])
 
 
 def make_scaler(X: Any, weight: AnyNDArray) -> StandardScaler:

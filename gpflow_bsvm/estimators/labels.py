@@ -24,14 +24,14 @@ class ClassNumbers(NamedTuple):
 
 
 class Standardised(NamedTuple):
-    """Numbers, less their mean, in their deviations."""
+    """Numbers, less a center, in units of a scale."""
 
-    mean: float
-    scale: float
+    center: float = 0.0
+    scale: float = 1.0
 
     def __call__(self, Y: AnyNDArray) -> tuple[AnyNDArray, Any]:
         """:return: as `ClassNumbers`."""
-        return (Y - self.mean) / self.scale, 1.0
+        return (Y - self.center) / self.scale, 1.0
 
 
 class Ones(NamedTuple):

@@ -17,7 +17,7 @@ from ..prediction.marginals import predict_marginals, predict_probits
 from . import inputs
 from .base import BSVMEstimator
 from .choice import CHOICE_ROWS
-from .labels import Ones
+from .labels import Ones, Standardised
 from .specification import Data, Specification, make_model, specify
 from .survey import Survey
 from .training import at_most
@@ -122,13 +122,19 @@ class OneClassBSVM(OutlierMixin, BSVMEstimator):  # type: ignore[misc]
         X, _, weight = at_most(CHOICE_ROWS, data, seed, classes=False)
         svm = OneClassSVM(kernel="precomputed", nu=self.nu)
         svm.fit(kernel(X).numpy(), sample_weight=weight)
-        # What it sums up grows with the rows that it has.
-        part = weight.sum() / data[2].sum()
-        return spec._replace(kernel=kernel, penalty=float(part / -svm.intercept_[0]))
+        rho = -float(svm.intercept_[0])
+        if rho <= 0:
+            raise ValueError(
+                f"{type(kernel).__name__} does not set these rows apart from 0: take a kernel that "
+                "is positive, such as gpflow.kernels.SquaredExponential()"
+            )
+        # What rho sums up grows with the rows that it has.
+        return spec._replace(kernel=kernel, penalty=weight.sum() / data[2].sum() / rho)
 
     def _found(self, spec: Specification, data: Data) -> None:
         scores, _ = predict_marginals(self.model_, data[0], chunk_rows=self.chunk_rows)
-        self.offset_, self.penalty_ = float(np.quantile(scores, self.nu)), spec.penalty
+        self.offset_ = float(inputs.weighted_quantiles(scores[:, 0], data[2], (self.nu,))[0])
+        self.penalty_ = spec.penalty
 
     def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Any, AnyNDArray]:
         X = validate_data(self, X, reset=reset, **self._how)
@@ -140,9 +146,6 @@ class OneClassBSVM(OutlierMixin, BSVMEstimator):  # type: ignore[misc]
     def _targets(self, y: AnyNDArray) -> AnyNDArray:
         return np.asarray(y)
 
-    def _learn_survey(self, rows: Any, found: Survey) -> None:
-        pass
-
-    def _encoding(self, rows: Any = None, found: Survey | None = None) -> Ones:
-        """:return: labels to those of the model."""
-        return Ones()
+    def _encoding(self, rows: Any, found: Survey | None = None) -> Ones | Standardised:
+        """:return: all rows of a fit to one class; later ones have labels of their own."""
+        return Standardised() if found is None else Ones()

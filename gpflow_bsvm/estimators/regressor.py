@@ -164,28 +164,15 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):  # type: ignore[misc]
 
     def _learn_labels(self, y: AnyNDArray, weight: AnyNDArray) -> None:
         """By quantiles, which a few outliers do not move, however far out."""
-        low, middle, high = weighted_quantiles(y, weight, (0.05, 0.5, 0.95))
+        low, middle, high = inputs.weighted_quantiles(y, weight, (0.05, 0.5, 0.95))
         spread = (high - low) / np.diff(norm.ppf([0.05, 0.95]))[0]
         if not spread:  # nearly all labels are equal
             spread = np.average((y - middle) ** 2, weights=weight) ** 0.5
         self.y_center_, self.y_scale_ = float(middle), float(spread) or 1.0
 
     def _targets(self, y: AnyNDArray) -> AnyNDArray:
-        return self._encoding()(y)[0]
+        return self._encoding(None)(y)[0]
 
-    def _learn_survey(self, rows: Any, found: Survey) -> None:
-        """As `_learn_labels`, of the sample of rows that are not in memory."""
-        _, Y, weight = found.sample
-        self._learn_labels(Y[:, 0], weight)
-
-    def _encoding(self, rows: Any = None, found: Survey | None = None) -> Standardised:
+    def _encoding(self, rows: Any, found: Survey | None = None) -> Standardised:
         """:return: labels to those of the model."""
         return Standardised(self.y_center_, self.y_scale_)
-
-
-def weighted_quantiles(y: AnyNDArray, weight: AnyNDArray, levels: Sequence[float]) -> AnyNDArray:
-    """:return: [T], of rows that count as often as their weights say: some of y, not between."""
-    order = np.argsort(y)
-    total = np.cumsum(weight[order])
-    wanted = np.multiply(levels, total[-1]) * (1 - 1e-12)  # rounding is no row more
-    return np.asarray(y[order][np.searchsorted(total, wanted)])

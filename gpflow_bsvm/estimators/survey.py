@@ -83,8 +83,8 @@ class Survey(NamedTuple):
     values: AnyNDArray  #: [C], labels as the source has them, sorted
     counts: AnyNDArray  #: [C]
     weight: float  #: of all rows
-    mean: AnyNDArray  #: [1 + D], of labels and columns
-    var: AnyNDArray  #: [1 + D]
+    mean: AnyNDArray  #: [D]
+    var: AnyNDArray  #: [D]
     sample: tuple[AnyNDArray, AnyNDArray, AnyNDArray]  #: X, Y and weights of some rows
 
     @property
@@ -95,12 +95,12 @@ class Survey(NamedTuple):
     @property
     def scaler(self) -> StandardScaler:
         """:return: as fitted to all rows."""
-        scaler, mean, var = StandardScaler(), self.mean[1:], self.var[1:]
-        scaler.n_features_in_, scaler.n_samples_seen_ = len(mean), np.float64(self.weight)
-        scaler.mean_, scaler.var_ = mean, var
+        scaler = StandardScaler()
+        scaler.n_features_in_, scaler.n_samples_seen_ = len(self.mean), np.float64(self.weight)
+        scaler.mean_, scaler.var_ = self.mean, self.var
         rounding = self.weight * np.finfo(float).eps  # constant columns: scikit-learn's rule
-        constant = var <= rounding * var + (rounding * mean) ** 2
-        scaler.scale_ = np.where(constant, 1.0, np.sqrt(var))
+        constant = self.var <= rounding * self.var + (rounding * self.mean) ** 2
+        scaler.scale_ = np.where(constant, 1.0, np.sqrt(self.var))
         return scaler
 
 
@@ -145,7 +145,7 @@ class _Seen:
         self.counts = Counter(dict(zip(*np.unique(label, return_counts=True))))
         rows = np.column_stack([keys, label, weight, y, X])[weight > 0]
         self.weighed = set(rows[:, 1])  #: labels of rows that count
-        self.moments = Moments.of(rows[:, 3:], rows[:, 2])
+        self.moments = Moments.of(rows[:, 4:], rows[:, 2])
         self.kept = _smallest(rows)  #: some of them
         self._check()
 

@@ -34,7 +34,7 @@ def takes_estimators(function: F) -> F:
             check_model(model)
         if not hasattr(model, "as_model_sees"):
             raise TypeError(
-                f"{function.__name__} needs a model of gpflow_bsvm.models or a BSVMClassifier, "
+                f"{function.__name__} needs a model of gpflow_bsvm.models or an estimator, "
                 f"got {type(model).__name__}"
             )
         given = signature.bind(model, *args, **options)

@@ -458,7 +458,7 @@ def test_labels_of_an_estimators_rows_are_its_users(moons):
 
 
 def test_what_is_neither_model_nor_estimator_is_refused(moons):
-    with pytest.raises(TypeError, match=r"margin needs a model .* or a BSVMClassifier, got dict"):
+    with pytest.raises(TypeError, match=r"margin needs a model .* or an estimator, got dict"):
         gb.prediction.margin({}, moons[0])
     with pytest.raises(NotFittedError):
         gb.prediction.margin(gb.BSVMClassifier(), moons[0])

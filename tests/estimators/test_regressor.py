@@ -6,6 +6,7 @@ import gpflow
 import numpy as np
 import pytest
 from helpers import make_data
+from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.datasets import make_friedman1
 from sklearn.impute import SimpleImputer
@@ -188,6 +189,36 @@ def test_one_class():
     assert P[:150, 1].mean() > 0.5 > P[150:, 1].mean()
 
 
+def test_labels_of_a_source_calibrate_too():
+    """Rows of a fit are all of one class, those that come later say which."""
+    X, _ = make_data(100)
+    both, y = np.concatenate([X, X + 3]), np.repeat([1.0, -1.0], 100)
+    one, two = (OneClassBSVM(num_inducing=10).fit(X) for _ in range(2))
+    found = gb.prediction.calibrate(one, (both, y), held_out=True)
+    again = gb.prediction.calibrate(two, blocks(both, y), held_out=True)
+    np.testing.assert_allclose([*again.values()], [*found.values()], rtol=1e-4)
+
+
+def test_weights_of_one_class_are_repetitions():
+    X, _ = make_data(60)
+    weight = np.arange(60) % 3
+    one = OneClassBSVM(num_inducing=10, nu=0.2).fit(X, sample_weight=weight)
+    two = OneClassBSVM(num_inducing=10, nu=0.2).fit(np.repeat(X, weight, axis=0))
+    np.testing.assert_allclose(one.offset_, two.offset_, rtol=1e-6)
+    np.testing.assert_allclose(one.penalty_, two.penalty_, rtol=1e-5)
+
+
+def test_a_kernel_that_sets_nothing_apart():
+    X = np.concatenate([make_data(20)[0], -make_data(20)[0]])
+    with pytest.raises(ValueError, match="Linear does not set these rows apart from 0"):
+        OneClassBSVM(gpflow.kernels.Linear(), nu=0.5).fit(X)
+
+
+def test_sparse_rows_are_not_imputed(friedman):
+    with pytest.raises(TypeError, match="without impute"):
+        BSVMRegressor("linear", impute=True).fit(csr_array(friedman[0]), friedman[1])
+
+
 def test_ordered_classes(friedman):
     X, y = friedman
     names = np.array(["a low", "b mid", "c high"])[np.digitize(y, np.quantile(y, [0.3, 0.7]))]
@@ -219,6 +250,12 @@ def test_bad_input(friedman, estimator, y, message):
     labels[3] = y
     with pytest.raises(ValueError, match=message):
         estimator.fit(X, labels)
+
+
+def test_an_order_has_levels(friedman):
+    X, y = friedman
+    with pytest.raises(ValueError, match='leave loss at "auto", got "hinge"'):
+        BSVMClassifier(multi_class="ordinal", loss="hinge").fit(X, y > 14)
 
 
 def test_numbers_are_no_classes(friedman):
