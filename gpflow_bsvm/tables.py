@@ -141,7 +141,9 @@ def target_among(path: str, names: Sequence[str], target: str | None) -> str:
     if target is not None:
         case = [name for name in names if name.lower() == target.lower()]
         also = f" (the names differ only in case: {case[0]})" if case else ""
-        raise DataError(f"{path} has no column {target!r}; it has {listed(names)}{also}{hint}")
+        raise DataError(
+            f"{path} has no column {target!r}; it has {listed(own_columns(names))}{also}{hint}"
+        )
     found = [name for name in TARGETS if name in names]
     if len(found) == 1:
         return found[0]

@@ -19,6 +19,8 @@ _IN_SHELL = {
     "leave it out by features=[...]": "leave it out by --features",
     "by features, target and weight": "by --features, --target and --weight",
     "; is target the right column?": "; is --target the right column?",
+    'give classes="auto", or classes=[...], the labels in the order of 0..C-1': "for classes leave "
+    "out --task regression",
     "(Numbers are for BSVMRegressor)": "(Numbers are for --task regression)",
     "Give another directory, or delete this one to start anew": "Give another --output, or delete "
     "that directory to start anew",

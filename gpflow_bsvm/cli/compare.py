@@ -122,6 +122,10 @@ def _compare_numbers(args: argparse.Namespace) -> int:
     from ..datasets import load_numbers
     from ..optional import require
 
+    for name in ("models", "with_gpc", "fixed_kernel", "num_inducing", "lengthscale", "report"):
+        if getattr(args, name):
+            option = "--" + name.replace("_", "-")
+            raise ValueError(f"--task regression has no {option}: leave it out")
     names = ["diabetes"] if args.data == list(DEFAULT_DATA) else args.data
     pandas, rows = require("pandas"), []
     for data in [load_numbers(name, args.target) for name in names]:

@@ -83,7 +83,7 @@ def _weighted_sums(
     one: tf.Tensor,
     weights: Natural,
 ) -> tf.Tensor:
-    """:return: of which the gradient is that of the sums, weighted (a vector-Jacobian product)."""
+    """:return: a number with the gradient of the sums, weighted (a vector-Jacobian product)."""
     h, P = sum_sites(project_batch(prior, batch, jitter, one), sites)
     return tf.reduce_sum(weights.h * h) + tf.reduce_sum(weights.P * P)
 

@@ -174,7 +174,7 @@ class _Blocks(Source):
                 yield Block(batch, how)
 
     def _projection(self) -> Projection:
-        """:return: how to project a block, for products in the data's `dtype`."""
+        """:return: the projection of a block, for products in the data's `dtype`."""
         dtype = self._data.dtype
         if dtype not in self._how:
             prior, Lz = self._projector.prior, self._projector.Lz

@@ -30,7 +30,7 @@ class Standardised(NamedTuple):
     scale: float = 1.0
 
     def __call__(self, Y: AnyNDArray) -> tuple[AnyNDArray, Any]:
-        """:return: as `ClassNumbers`."""
+        """:return: labels and factors, as `ClassNumbers`."""
         return (Y - self.center) / self.scale, 1.0
 
 
@@ -38,7 +38,7 @@ class Ones(NamedTuple):
     """Rows of one class, whatever their labels."""
 
     def __call__(self, Y: AnyNDArray) -> tuple[AnyNDArray, Any]:
-        """:return: as `ClassNumbers`."""
+        """:return: labels and factors, as `ClassNumbers`."""
         return np.ones((len(Y), 1)), 1.0
 
 

@@ -147,7 +147,7 @@ class Algorithm(ABC):
 
     @one_fit()
     def run_on(self, model: Model, source: Source, **reports: Any) -> History:
-        """:return: as `run`, of data that `open_data` has opened for this model."""
+        """:return: the history, as `run`, of data that `open_data` has opened for this model."""
         source, history = self._weighted(model, source), History()
         if self._go(model, source, history, **reports).by_sites:
             count_clipped(model, source, history)

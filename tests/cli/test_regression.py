@@ -67,6 +67,14 @@ def test_words_are_no_numbers(folder, capsys):
     out = folder / "nothing.npz"
     how = ("--target", "where", "--task", "regression")
     assert run("train", folder / "rows.csv", *how, "--output", out) == 2
-    assert "where" in capsys.readouterr().err
+    assert "leave out --task regression" in capsys.readouterr().err
     assert run("compare", folder / "rows.csv", *how, "--output", folder / "no") == 2
     assert "regression needs numbers" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["--fixed-kernel", "--models=svgp", "--report=page.html"])
+def test_options_of_classification_are_refused(folder, capsys, option):
+    how = ("--task", "regression", "--target", "price", "--output", folder / "no", option)
+    assert run("compare", folder / "rows.csv", *how) == 2
+    found = capsys.readouterr().err
+    assert f"--task regression has no {option.split('=')[0]}: leave it out" in found

@@ -6,7 +6,9 @@ import gpflow
 import numpy as np
 import pytest
 from helpers import make_data
+from scipy import stats
 from scipy.sparse import csr_array
+from scipy.special import expit
 from sklearn.base import clone
 from sklearn.datasets import make_friedman1
 from sklearn.impute import SimpleImputer
@@ -15,6 +17,8 @@ from sklearn.utils.estimator_checks import estimator_checks_generator, parametri
 import gpflow_bsvm as gb
 from gpflow_bsvm import BSVMClassifier, BSVMRegressor, OneClassBSVM
 from gpflow_bsvm.data import Blocks
+from gpflow_bsvm.estimators.specification import DEFAULT_VARIANCE
+from gpflow_bsvm.estimators.training import first_thresholds
 from gpflow_bsvm.likelihoods import EpsilonInsensitive, OneClass, Ordinal
 
 FIXED = {"learn_kernel": False, "penalty": 2.0, "epsilon": 0.1, "num_inducing": 10}
@@ -279,3 +283,13 @@ def test_missing_values_are_imputed_with_marks(friedman, estimator, tmp_path):
     np.testing.assert_allclose(found.predict(some), expected.predict(imputer.transform(some)))
     gb.save(found, tmp_path / "model")
     np.testing.assert_array_equal(gb.load(tmp_path / "model").predict(X), found.predict(X))
+
+
+def test_thresholds_begin_where_classes_are_as_frequent_as_seen():
+    share = np.array([0.1, 0.2, 0.4, 0.3])
+    Y = np.repeat(np.arange(4.0), (share * 100).astype(int))[:, None]
+    theta = first_thresholds((np.zeros((100, 1)), Y, np.ones(100)))
+    f = stats.norm.ppf((np.arange(2000) + 0.5) / 2000, scale=DEFAULT_VARIANCE**0.5)
+    above = expit(f[:, None] - theta).mean(axis=0)
+    # MacKay's formula is an approximation.
+    np.testing.assert_allclose(above, 1 - np.cumsum(share)[:-1], atol=0.02)

@@ -310,3 +310,9 @@ def test_outliers_calibrate_one_class():
     assert model.predict_log_density(both).numpy().mean() > before
     P = model.predict_y(both[0])[0].numpy()[:, 0]
     assert P[:60].min() > P[60:].max()
+
+
+def test_one_class_is_undecided_at_the_margin():
+    f = np.array([[1.0], [1.0], [0.0]])
+    P = OneClass().probabilities(f, np.array([[0.0], [3.0], [0.0]]))
+    np.testing.assert_allclose(P[:, 0], [0.5, 0.5, stats.norm.cdf(-1)])
