@@ -316,3 +316,20 @@ def test_one_class_is_undecided_at_the_margin():
     f = np.array([[1.0], [1.0], [0.0]])
     P = OneClass().probabilities(f, np.array([[0.0], [3.0], [0.0]]))
     np.testing.assert_allclose(P[:, 0], [0.5, 0.5, stats.norm.cdf(-1)])
+
+
+def test_ordered_losses_one_by_one():
+    theta, penalty = np.array([-1.0, 0.2, 3.0]), 1.3
+    likelihood = Ordinal(4, penalty, levels=THREE, thresholds=theta)
+    g = np.random.default_rng(0).normal(size=(8, 2))
+    Y = np.arange(8)[:, None] % 4.0
+    expected = []
+    for row, y in zip(g, Y[:, 0]):
+        f, loss = THREE.b + THREE.W @ row, 0.0
+        for k, at in enumerate(theta, 1):
+            sign = 1 if y >= k else -1
+            cost = 2 * (1 - THREE.t) if sign > 0 else 2 * THREE.t
+            loss += np.sum(cost * np.maximum(0, 1 - sign * (f - at))) / 3
+        expected.append(-penalty * loss)
+    found = likelihood.log_prob(np.zeros((8, 1)), g, Y)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
