@@ -172,11 +172,11 @@ class Sweeps(Run):
                 self.state = self.state._replace(ascent=self._start(), phase=number)
             enough = phase.enough or number == last
             yield from self._sweeps(phase, enough)
-            if enough and self.state.steps and math.isfinite(self._value):
+            if enough and self.state.steps:  # none where single precision has overflown
                 break
         self.converged = self.state.steps > 0
         if not self.converged:
-            check_elbo(self._value, "at the start")
+            check_elbo(cast(Ascent, self.state.ascent).point.value, "at the start")
             warnings.warn(_NO_STEP, stacklevel=6)
 
     def _start(self) -> Ascent:
@@ -187,11 +187,6 @@ class Sweeps(Run):
         if not np.isfinite(point.sums.h).all():
             point = point._replace(value=math.nan)
         return Ascent(point, self._options.learning_rate, overshoots=before.overshoots)
-
-    @property
-    def _value(self) -> float:
-        """:return: the ELBO; in single precision it may overflow where it does not in double."""
-        return float(self.state.ascent.point.value)  # type: ignore[union-attr]
 
     def _sweeps(self, phase: Phase, enough: bool) -> Iterator[Step]:
         """

@@ -49,6 +49,9 @@ def test_predictions_have_error_bars(folder):
     assert list(table) == ["mean", "std", "5%", "95%"]
     price = pandas.read_csv(rows)["price"]
     assert ((table["5%"] < table["mean"]) & (table["mean"] < table["95%"])).all()
+    X = next(gb.files.CSVFiles(rows, target="price", words=True).pieces(100)).X
+    quantiles = gb.load(model).predict_quantiles(X, [0.05, 0.95])
+    np.testing.assert_allclose(table[["5%", "95%"]], quantiles, rtol=1e-8)  # ten digits
     assert ((table["5%"] < price) & (price < table["95%"])).mean() > 0.8
 
 

@@ -117,7 +117,7 @@ def test_what_is_given_is_not_learned(friedman):
     X, y = friedman
     given = BSVMRegressor(penalty=3.0, learn_kernel=False, num_inducing=10).fit(X, y)
     np.testing.assert_allclose(given.penalty_, 3.0)
-    assert given.epsilon_ != pytest.approx(0.1 * y.std())  # where learning starts
+    assert given.epsilon_ != pytest.approx(0.1 * given.y_scale_)  # where learning starts
     fixed = BSVMRegressor(gpflow.kernels.Matern32(0.7), **FIXED).fit(X, y)
     assert fixed.model_.kernel.variance.numpy() == pytest.approx(0.7)
     assert fixed.epsilon_ == pytest.approx(0.1)
@@ -167,10 +167,12 @@ def test_saved_and_loaded(friedman, tmp_path, estimator):
     assert again.penalty_ == estimator.penalty_
 
 
-def test_checkpoints_of_what_was_learned(friedman, tmp_path):
+@pytest.mark.parametrize("learn_kernel", [True, False])
+def test_checkpoints_of_what_was_learned(friedman, tmp_path, learn_kernel):
     X, y = friedman
-    one = BSVMRegressor(num_inducing=10, random_state=0).fit(X, y, checkpoint=tmp_path)
-    two = BSVMRegressor(num_inducing=10, random_state=0).fit(X, y, checkpoint=tmp_path)
+    how = {"num_inducing": 10, "random_state": 0, "learn_kernel": learn_kernel}
+    one, two = (BSVMRegressor(**how).fit(X, y, checkpoint=tmp_path) for _ in range(2))
+    assert one.history_.elbo == two.history_.elbo and one.history_.hyperparameters
     np.testing.assert_array_equal(one.predict(X), two.predict(X))
     assert (one.penalty_, one.epsilon_) == (two.penalty_, two.epsilon_)
 
@@ -229,6 +231,9 @@ def test_ordered_classes(friedman):
     classifier = BSVMClassifier(multi_class="ordinal", penalty=2.0, num_inducing=10).fit(X, names)
     likelihood = classifier.model_.likelihood
     assert isinstance(likelihood, Ordinal) and (np.diff(likelihood.thresholds) > 0).all()
+    _, numbers = np.unique(names, return_inverse=True)
+    begin = first_thresholds((X, numbers[:, None], np.ones(len(X))))
+    assert np.abs(likelihood.thresholds - begin).max() > 0.01  # they were learned
     P = classifier.predict_proba(X)
     np.testing.assert_allclose(P.sum(axis=1), 1, rtol=1e-12)
     assert classifier.score(X, names) > 0.6  # chance is .4
