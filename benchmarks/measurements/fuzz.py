@@ -250,10 +250,11 @@ def likelihood_of(case: Case, num_classes: int) -> Any:
     several = (num_classes,) if case.likelihood in SEVERAL else ()
     if name == "Probit":
         return own.Probit()
-    if name == "NormalizedHinge":
-        from gpflow_bsvm.papers.seeger2000 import NormalizedHinge
+    if name in ("NormalizedHinge", "SquaredHinge"):
+        from gpflow_bsvm.papers import gold2003, seeger2000
 
-        return NormalizedHinge(case.penalty)
+        home = seeger2000 if name == "NormalizedHinge" else gold2003
+        return getattr(home, name)(case.penalty)
     return getattr(own, name)(*several, penalty=case.penalty, **how)
 
 

@@ -32,6 +32,7 @@ from gpflow_bsvm.inducing_points import kmeans
 from gpflow_bsvm.inference import CAVI, ECM, SVI, Adaptive
 from gpflow_bsvm.likelihoods import Hinge
 from gpflow_bsvm.models import BSVM, BatchBSVM
+from gpflow_bsvm.papers import wenzel2017
 
 THETA, PENALTY = 5.0, 2.0
 #: Inducing points of these sets; of the others 20 % of the training rows.
@@ -68,7 +69,7 @@ def measure(method: str, fold: Fold) -> dict:
 
 
 def _sparse(algorithm: SVI | CAVI, fold: Fold) -> Predict:
-    hinge = Hinge(PENALTY, bound="augmented", link="wenzel2017")
+    hinge = wenzel2017.Hinge(PENALTY, bound="augmented")
     Z = kmeans(fold.X, len(fold.Z), seed=fold.number)
     model = BSVM(_kernel(), hinge, Z, num_data=len(fold.y))
     algorithm.run(model, (fold.X, fold.y[:, None].astype(float)), progress=False)

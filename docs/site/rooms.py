@@ -15,7 +15,10 @@ import gpflow_bsvm
 #: Public rooms that the package does not import by itself.
 MORE = (
     *("compare", "estimators"),
-    *(f"papers.{paper}" for paper in ("gold2003", "seeger2000", "wenzel2017", "wistuba2018")),
+    *(
+        f"papers.{paper}"
+        for paper in ("gold2003", "seeger2000", "wenzel2017", "wenzel2019", "wistuba2018")
+    ),
 )
 
 INDEX = """\

@@ -117,10 +117,11 @@ def _values(model: gpflow.models.SVGP) -> dict[str, Any]:
 
 
 def hinge(num_classes: int, bound: str) -> BSVMBaseline:
-    """:return: the hinge, for more than two classes Crammer and Singer's, with this bound."""
+    """:return: the hinge with this bound; of several classes Crammer and Singer's, if exact."""
     if num_classes == 2:
         return BSVMBaseline(likelihoods.Hinge(bound=bound))
-    return BSVMBaseline(likelihoods.CrammerSinger(num_classes, bound=bound))
+    several = likelihoods.CrammerSinger if bound == "exact" else likelihoods.OneVsRest
+    return BSVMBaseline(several(num_classes, bound=bound))
 
 
 def svgp(num_classes: int) -> SVGPBaseline:

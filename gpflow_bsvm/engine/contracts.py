@@ -12,7 +12,7 @@ from gpflow.base import AnyNDArray
 from gpflow.inducing_variables import InducingPoints
 from gpflow.likelihoods import Likelihood
 
-from ..likelihoods.hooks import is_shift_invariant
+from ..likelihoods.hooks import has_hook
 from ..likelihoods.labels import label_columns
 from .natural import Natural
 from .projection import Features, Prior
@@ -97,7 +97,7 @@ def check_num_data(num_data: Any) -> None:
 
 def shares_shifts(model: Model) -> tf.Tensor:
     """:return: 1. where adding one function to all latent ones costs prior and nothing else."""
-    shared = is_shift_invariant(model.likelihood) and model.num_feature_groups == 1
+    shared = has_hook(model.likelihood, "shift_invariant") and model.num_feature_groups == 1
     return tf.constant(float(shared), gpflow.config.default_float())
 
 

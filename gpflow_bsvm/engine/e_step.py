@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from ..data.passes import combine, map_over, sum_over, total
 from ..data.sources import Source
-from ..likelihoods.base import Sites
+from ..likelihoods.hooks import Sites
 from .contracts import Model, shares_shifts
 from .line_search import Ascent
 from .natural import Gaussian, Natural, compiled_gaussian, compiled_solve

@@ -12,7 +12,7 @@ from gpflow.base import AnyNDArray, PriorOn
 from gpflow.config import default_float
 from gpflow.optimizers import Scipy
 
-from ..likelihoods.hooks import check_learnable
+from ..likelihoods.hooks import has_hook
 from .contracts import Model
 from .networks import Network, networks_in
 from .shared_graph import Compiled, Rebuild
@@ -163,7 +163,8 @@ class Hyperparameters:
         :raise ValueError: if a hyperparameter, or the density of its prior there, is not finite,
             or the likelihood's own `check_learnable`, where it has one, objects.
         """
-        check_learnable(self.modules[0])
+        if has_hook(self.modules[0], "check_learnable"):
+            self.modules[0].check_learnable()
         for name, value in self.values().items():
             if not np.isfinite(value).all():
                 raise ValueError(f"{name} is {value}: learning needs finite values to start from")

@@ -19,7 +19,7 @@ from gpflow.likelihoods import Likelihood
 from ..data.batch import Batch
 from ..data.passes import sum_over
 from ..data.sources import Source
-from ..likelihoods.base import Sites
+from ..likelihoods.hooks import Sites
 from .contracts import Model, jitter_of, shares_shifts
 from .hyperparameters import Hyperparameters, value_and_gradient
 from .natural import Gaussian, Natural, compiled_gaussian, gaussian

@@ -10,8 +10,8 @@ from check_shapes import check_shapes
 from gpflow.likelihoods import Likelihood
 
 from ..likelihoods import sites
-from ..likelihoods.base import VARIANCE_FLOOR, Sites
-from ..likelihoods.hooks import Hook, has_hook
+from ..likelihoods.base import VARIANCE_FLOOR
+from ..likelihoods.hooks import Sites, has_hook
 from .natural import Gaussian, Natural, solve
 from .projection import Features, Projected
 from .shared_graph import Compiled
@@ -130,7 +130,7 @@ def local_slopes(likelihood: Likelihood, rows: Projected, f: Marginals) -> Local
     which is `expectation` here and costs nothing more than the sites. They are taken once, where
     `localise` takes V, its derivatives, and the sites, which are the same.
 
-    :param likelihood: with `Hook.SITE_SLOPES`, and nothing to be learned of its own.
+    :param likelihood: with `sites_are_slopes`, and nothing to be learned of its own.
     """
     X, Y, weight = rows.batch
     mean, variance = total(rows.features, f)
@@ -142,7 +142,7 @@ def local_slopes(likelihood: Likelihood, rows: Projected, f: Marginals) -> Local
 
 def local_for_gradient(likelihood: Likelihood) -> Callable[..., Local]:
     """:return: `local_slopes` where the likelihood allows it, else `localise`."""
-    slopes = has_hook(likelihood, Hook.SITES) and has_hook(likelihood, Hook.SITE_SLOPES)
+    slopes = has_hook(likelihood, "sites") and has_hook(likelihood, "sites_are_slopes")
     return local_slopes if slopes and not likelihood.trainable_variables else localise
 
 

@@ -16,7 +16,7 @@ from ..data.sources import Source
 from ..engine.contracts import Model
 from ..engine.open import open_data, weighted
 from ..engine.shared_graph import one_fit
-from ..likelihoods.hooks import Hook, check_hooks, has_hook
+from ..likelihoods.hooks import check_hooks, has_hook
 from .history import Callback, History, Recorder
 from .identity import identify
 from .outcome import count_clipped, judge
@@ -76,7 +76,7 @@ class Algorithm(ABC):
     `gpflow_bsvm.likelihoods` it cannot do without, and brings a `Run`.
     """
 
-    needs: ClassVar[tuple[Hook, ...]] = ()
+    needs: ClassVar[tuple[str, ...]] = ()
     #: Whether it learns what is trainable beside q.
     learns: ClassVar[bool] = False
     #: Whether the end depends on the q of the beginning.
@@ -202,7 +202,7 @@ def check_needs(algorithm: Algorithm, model: Model) -> None:
         and cls.grows == algorithm.grows  # draws or a fit
         and all(has_hook(likelihood, hook) for hook in cls.needs)
     ]
-    check_hooks(likelihood, algorithm.needs, f"one of {', '.join(sorted(would_do))}")
+    check_hooks(likelihood, *algorithm.needs, instead=f"one of {', '.join(sorted(would_do))}")
 
 
 #: Algorithms from elsewhere, and those of one paper's models, are nobody's advice.

@@ -20,7 +20,6 @@ from ..engine.projected_data import ProjectedData
 from ..engine.projection import Projected
 from ..engine.shared_graph import Compiled
 from ..engine.statistics import Marginals, Statistics, accumulate
-from ..likelihoods.hooks import Hook
 from .algorithm import Algorithm, Run, Step
 
 #: A point is stored as a Gaussian of this precision (of the whitened features).
@@ -50,7 +49,7 @@ class ECM(Algorithm):
         value, as `CAVI` does.
     """
 
-    needs = (Hook.POINT_SITES,)
+    needs = ("has_point_sites",)
 
     max_steps: int = 1000
     tol: float = 1e-9

@@ -16,8 +16,7 @@ from ..engine.contracts import Model
 from ..engine.projection import Features, Projected
 from ..engine.shared_graph import Compiled
 from ..engine.statistics import sum_sites
-from ..likelihoods.base import Sites
-from ..likelihoods.hooks import Hook
+from ..likelihoods.hooks import Sites
 from .samples import Sampler
 
 
@@ -41,7 +40,7 @@ class Gibbs(Sampler):
     :ivar seed: of all draws.
     """
 
-    needs = (Hook.DRAW_SITES,)
+    needs = ("draw_sites",)
 
     num_draws: int = 1000
     burn_in: int = 500

@@ -20,7 +20,7 @@ from ..engine.projection import Features, Projected
 from ..engine.shared_graph import Compiled
 from ..engine.statistics import Marginals, compiled_marginals, marginals_of_f
 from ..likelihoods.base import Classification, clipped_sites
-from ..likelihoods.hooks import Hook, has_hook
+from ..likelihoods.hooks import has_hook
 from .history import History
 
 #: q is the prior if it is no further from it than this, in nats, ...
@@ -44,7 +44,7 @@ FEWEST_POINTS, LEAST_CORRELATION = 10, 1e-3
 
 def count_clipped(model: Model, source: Source, history: History) -> None:
     """Where sites are cut off at 0 q is no stationary point of the bound, and has not converged."""
-    if has_hook(model.likelihood, Hook.SITES):
+    if has_hook(model.likelihood, "sites"):
         return
     look = partial(_clipped.bind(model.likelihood), compiled_solve(model.natural()))
     history.clipped = int(sum_over(ProjectedData(model, source), look)[0])

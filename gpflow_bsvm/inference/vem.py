@@ -17,7 +17,7 @@ from ..engine.m_step import SiteBound
 from ..engine.natural import Natural
 from ..engine.projected_data import num_entries, product_dtype
 from ..engine.quasi_newton import QuasiNewton
-from ..likelihoods.base import Sites
+from ..likelihoods.hooks import Sites
 from .algorithm import Algorithm, Run, Step, settled
 from .cavi import CAVI
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import tensorflow as tf
 from check_shapes import check_shapes, inherit_check_shapes
@@ -12,20 +12,13 @@ from gpflow.base import MeanAndVariance, TensorType
 from gpflow.likelihoods import Likelihood
 from gpflow.utilities import positive
 
-from .hooks import Hook, has_hook
+from .hooks import Hooks, Sites, has_hook
 
 #: Variances below are taken as this: the square root has no gradient at 0. It also bounds every
 #: site precision (by about penalty / sqrt(floor)), far below where a Cholesky factor would fail.
 VARIANCE_FLOOR = 1e-14
 #: What a precision times a variance must come to, below 0, not to be taken for rounding.
 _ROUNDING = 1e-6
-
-
-class Sites(NamedTuple):
-    """Gaussian sites of f."""
-
-    w: tf.Tensor  #: [..., L], precisions, not negative
-    r: tf.Tensor  #: [..., L], precision-means
 
 
 @check_shapes(
@@ -53,7 +46,7 @@ def sites(
 
     :param likelihood: any GPflow likelihood.
     """
-    if has_hook(likelihood, Hook.SITES):
+    if has_hook(likelihood, "sites"):
         return Sites(*likelihood.sites(X, Fmu, Fvar, Y))
     return sites_by_autodiff(likelihood, X, Fmu, Fvar, Y)
 
@@ -98,7 +91,7 @@ def _slopes(expectation: Callable[..., Any], Fmu: TensorType, Fvar: TensorType) 
     )
 
 
-class Classification(Likelihood):
+class Classification(Hooks):
     """
     Base of the package's likelihoods: what is predicted are probabilities p, by a link that has
     parameters of its own, of the prediction only and never trained with the model.

@@ -1,4 +1,4 @@
-"""What all binary likelihoods share: labels, link, prediction; and two that are no hinges."""
+"""What all binary likelihoods share: labels, link, prediction; and the probit."""
 
 from __future__ import annotations
 
@@ -11,14 +11,8 @@ from check_shapes import inherit_check_shapes
 from gpflow.base import TensorType
 from gpflow.likelihoods import ScalarLikelihood
 
-from .base import Classification, Sites
+from .base import Classification
 from .labels import check_binary_labels, signs
-
-LINKS = ("probit", "wenzel2017")
-#: Phi(x / 1.702) is within .0095 of the logistic function (Camilli 1994).
-LOGISTIC_SCALE = 1.702
-#: For a logistic's c below this, tanh(c / 2) / (2 c) is 1/4 to rounding.
-_SMALL = 1e-6
 
 
 def normal_log_cdf(x: tf.Tensor) -> tf.Tensor:
@@ -48,15 +42,9 @@ class BinaryLikelihood(Classification, ScalarLikelihood):
 
     A pseudo-likelihood such as the hinge is not normalised: L(+1|f) + L(-1|f) is not constant in
     f. `log_prob` and `variational_expectations` therefore speak of the pseudo-likelihood, which
-    is what training maximises, while prediction is a proper Bernoulli distribution by a link:
+    is what training maximises, while prediction is a proper Bernoulli distribution,
 
-        "probit":      p(y=1) = Phi(Fmu / sqrt(1 + Fvar)),
-        "wenzel2017":  p(y=1) = Phi(Fmu / (1 + Fvar)), eq. 13 of Wenzel et al. (2017) without the
-                       root, as printed, and with one sign mended: there q's own part of Fvar is
-                       subtracted, which can make a variance negative; here it is added. Only for
-                       reproducing that paper's tables,
-
-    whichever encoding the labels have. Both are of g f + d instead of f.
+        p(y = 1) = E Phi(g f + d) = Phi((g Fmu + d) / sqrt(1 + g^2 Fvar)).
 
     :ivar scale: g of the link, and
     :ivar offset: d, see `Classification`.
@@ -65,16 +53,6 @@ class BinaryLikelihood(Classification, ScalarLikelihood):
     neutral_link: ClassVar = {"scale": 1.0, "offset": 0.0}
     scale: Any
     offset: Any
-
-    def __init__(self, link: str = "probit", **kwargs: Any) -> None:
-        """
-        :param link: "probit" or "wenzel2017".
-        :raise ValueError: for any other link.
-        """
-        super().__init__(**kwargs)
-        if link not in LINKS:
-            raise ValueError(f"link must be one of {LINKS}, got {link!r}")
-        self.link = link
 
     def check_labels(self, Y: Any, *, minibatch: bool = False) -> None:
         """
@@ -88,8 +66,7 @@ class BinaryLikelihood(Classification, ScalarLikelihood):
         """:return: z with p(y = 1) = Phi(z), as Fmu [..., L]."""
         # Where a huge prior variance cancels, rounding may leave less than 0.
         variance = 1 + tf.square(self.scale) * tf.maximum(Fvar, 0)
-        deviation = variance if self.link == "wenzel2017" else tf.sqrt(variance)
-        return (self.scale * Fmu + self.offset) / deviation
+        return (self.scale * Fmu + self.offset) / tf.sqrt(variance)
 
     def probabilities(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:
         """:return: p(y = 1) at q(f) = N(Fmu, Fvar), as Fmu."""
@@ -113,52 +90,10 @@ class Probit(BinaryLikelihood):
     on the probability. The floor makes the log-likelihood non-concave, so that natural gradients
     can leave the cone of positive definite precisions; without it they cannot.
 
-    Expectations by GPflow's Gauss-Hermite quadrature, sites by automatic differentiation: this
-    likelihood shows what the package's engine does for a likelihood that it knows nothing about.
+    Expectations by GPflow's Gauss-Hermite quadrature, sites by automatic differentiation: as for
+    any likelihood that the engine knows nothing about.
     """
 
     @inherit_check_shapes
     def _scalar_log_prob(self, X: TensorType, F: TensorType, Y: TensorType) -> tf.Tensor:
         return normal_log_cdf(signs(Y, F) * F)
-
-
-class PolyaGammaLogistic(BinaryLikelihood):
-    r"""
-    p(y | f) = 1 / (1 + exp(-y f)), trained by the bound of its Polya-Gamma augmentation (Polson,
-    Scott & Windle 2013; Wenzel et al. 2019; the bound itself is Jaakkola & Jordan's of 2000). Its
-    local variables maximised out, with c = sqrt(Fmu^2 + Fvar),
-
-        E log p >= y Fmu / 2 - c / 2 - log(1 + exp(-c)).
-
-    A comparator: to the engine it is one more pair of sites.
-
-    Prediction is by the probit link of `BinaryLikelihood` with scale 1 / 1.702, the normal
-    distribution function nearest to the logistic one.
-    """
-
-    #: Sites at variance 0 are those of expectation maximisation, and all are derivatives.
-    has_point_sites = sites_are_slopes = True
-    neutral_link: ClassVar = {"scale": 1 / LOGISTIC_SCALE, "offset": 0.0}
-
-    @inherit_check_shapes
-    def _scalar_log_prob(self, X: TensorType, F: TensorType, Y: TensorType) -> tf.Tensor:
-        return -tf.nn.softplus(-signs(Y, F) * F)
-
-    @inherit_check_shapes
-    def _variational_expectations(
-        self, X: TensorType, Fmu: TensorType, Fvar: TensorType, Y: TensorType
-    ) -> tf.Tensor:
-        c = self._root(Fmu, Fvar)
-        return tf.reduce_sum(0.5 * (signs(Y, Fmu) * Fmu - c) - tf.nn.softplus(-c), axis=-1)
-
-    def sites(self, X: TensorType, Fmu: TensorType, Fvar: TensorType, Y: TensorType) -> Sites:
-        """
-        The Gaussian sites (`gpflow_bsvm.likelihoods.sites`) in closed form:
-
-            w = tanh(c / 2) / (2 c) = E omega, omega ~ PG(1, c),    r = y / 2.
-        """
-        c = self._root(Fmu, Fvar)
-        return Sites(tf.tanh(c / 2) / (2 * c), signs(Y, Fmu) / 2)
-
-    def _root(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:
-        return tf.sqrt(tf.maximum(tf.square(Fmu) + Fvar, _SMALL**2))

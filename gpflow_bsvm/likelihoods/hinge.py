@@ -2,7 +2,6 @@ r"""A sum of hinges of affine functions of f: what `Hinge` and all of its family
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,10 +10,11 @@ import tensorflow_probability as tfp
 from check_shapes import inherit_check_shapes
 from gpflow.base import AnyNDArray, TensorType
 
-from .base import VARIANCE_FLOOR, Sites
+from .base import VARIANCE_FLOOR
 from .binary import BinaryLikelihood, expected_ramp, normal_cdf, normal_pdf
+from .hooks import Moments, Sites, check_hooks
 from .labels import check_latents, signs
-from .penalized import Moments, Penalized
+from .penalized import Penalized
 
 
 class Terms(NamedTuple):
@@ -52,7 +52,7 @@ class HingeSum(Penalized):
 
         w_q = sum_k W_kq^2 c_k w_k,    r_q = sum_k W_kq s_k c_k u_k + w_q Fmu_q.
 
-    A likelihood of this kind says what `targets` and `terms` are; all else follows.
+    A likelihood of this kind says what `targets` and `terms` are.
 
     :ivar W: [T, Q], and
     :ivar b: [T].
@@ -113,10 +113,8 @@ class HingeSum(Penalized):
 
     def losses(self, Y: TensorType, F: TensorType) -> tf.Tensor:
         """:return: sum_k c_k max(0, b_k), [..., G]."""
-        y = self.targets(Y, F)[..., None]
-        cost, offset, sign = self.terms(y)
-        F = tf.convert_to_tensor(F, y.dtype)
-        return _total(cost * tf.nn.relu(offset - sign * self.functions(F)))
+        m, _, cost, _ = self.margins(F, tf.zeros_like(F), Y)
+        return _total(cost / self.penalty * tf.nn.relu(m))
 
     @inherit_check_shapes
     def _variational_expectations(
@@ -144,30 +142,18 @@ class HingeSum(Penalized):
         m, v, cost, _ = self.margins(Fmu, Fvar, Y)
         return Moments(*map(_flat, (m, tf.square(m) + v, cost + tf.zeros_like(m))))
 
-    def _log_kappas(self, Y: TensorType, F: TensorType) -> tf.Tensor:
-        kappa = self.log_kappa()
-        return kappa * tf.cast(tf.shape(self.targets(Y, F))[-1], kappa.dtype)
-
     @property
-    def local_sites(self) -> Callable[[TensorType, TensorType], Sites] | None:
-        """
-        :return: a function, where hinges are alone, of 1 / lambda, the inverse local variables
-            w [..., N, G T], positive, and Y [N, P]: the Gaussian that p(y, lambda | f) is of f,
-            for two classes of precision w and precision-mean r = y (a + w). Else None.
-        """
-        return self._local_sites if self.is_alone else None
+    def lacking(self) -> tuple[str, ...]:
+        """:return: hooks for which each hinge must see one latent function."""
+        return () if self.is_alone else ("draw_sites", "local_sites")
 
-    @property
-    def draw_sites(self) -> Callable[[TensorType, TensorType, tf.Tensor], Sites] | None:
+    def local_sites(self, w: TensorType, Y: TensorType) -> Sites:
         """
-        :return: a function, where hinges are alone, of F [..., N, G Q], Y [N, P] and a seed [2] of
-            TensorFlow's stateless draws: `local_sites` of local variables that are drawn given f,
-            1 / lambda ~ inverse Gaussian(a / |b|, a^2), a half of the cost (Polson & Scott 2011),
-            whichever bound is trained. Else None.
+        :param w: [..., N, G T], positive: 1 / lambda, the inverse local variables.
+        :return: the Gaussian that p(y, lambda | f) is of f, where hinges are alone; for two classes
+            of precision w and precision-mean r = y (a + w).
         """
-        return self._draw_sites if self.is_alone else None
-
-    def _local_sites(self, w: TensorType, Y: TensorType) -> Sites:
+        check_hooks(self, "local_sites")
         w = tf.convert_to_tensor(w)
         w = tf.reshape(w, tf.concat([tf.shape(w)[:-1], [-1, len(self.W)]], axis=0))
         like_f = _flat(w[..., : self.W.shape[1]])
@@ -176,12 +162,18 @@ class HingeSum(Penalized):
         slope = sign * (self.penalty * cost / 2 + w * (offset - sign * b))
         return Sites(self._back(w, np.square(self.W)), self._back(slope, self.W))
 
-    def _draw_sites(self, F: TensorType, Y: TensorType, seed: tf.Tensor) -> Sites:
+    def draw_sites(self, F: TensorType, Y: TensorType, seed: TensorType) -> Sites:
+        """
+        :return: `local_sites` of local variables that are drawn given f, 1 / lambda ~ inverse
+            Gaussian(a / |b|, a^2), a half of the cost (Polson & Scott 2011), whichever bound is
+            trained.
+        """
+        check_hooks(self, "draw_sites")
         m, _, cost, _ = self.margins(F, tf.zeros_like(F), Y)
         a = cost / 2 + tf.zeros_like(m)
         distance = tf.maximum(tf.abs(m), VARIANCE_FLOOR**0.5)
         w = tfp.distributions.InverseGaussian(a / distance, tf.square(a)).sample(seed=seed)
-        return self._local_sites(_flat(w), Y)
+        return self.local_sites(_flat(w), Y)
 
     def _seen_through(self, F: TensorType, W: AnyNDArray) -> tf.Tensor:
         """:return: sum_q W_kq f_gq, [..., G, T], of F [..., G Q]."""
@@ -225,15 +217,10 @@ class Hinge(HingeSum, BinaryLikelihood):
         L(y | f) = exp(-penalty max(0, 1 - y f)),
 
     (Wenzel et al. 2017, eq. 2, with penalty = 2; Polson & Scott 2011): one hinge for each latent
-    function. With b = 1 - y f, m = E b = 1 - y Fmu, v = Fvar, a = penalty / 2 and z = m / sqrt(v),
-    training maximises
-
-        bound="exact":      E log L  = -penalty (m Phi(z) + sqrt(v) phi(z))
-            the expectation itself (Seeger 2000): tighter by at most 0.125 penalty sqrt(v) per
-            datum, with Newton-like steps that converge in a tenth of the sweeps.
-        bound="augmented":  E log L >= -a m - a sqrt(m^2 + v)
-            the papers' bound with its local variables maximised out (Wenzel et al., eq. 8, with
-            alpha = m^2 + v). Its natural-gradient step is the papers' coordinate ascent.
+    function, of b = 1 - y f. Of the bounds in `HingeSum` "exact" (Seeger 2000) is tighter by up to
+    0.125 penalty sqrt(Fvar) per datum, with Newton-like steps that converge in a tenth of the
+    sweeps; the natural-gradient step of "augmented" (Wenzel et al., eq. 8, with alpha = m^2 + v) is
+    the papers' coordinate ascent.
 
     See `BinaryLikelihood` for labels, link and what is normalised, `Penalized` for `penalty` (the
     SVM's C for a unit prior variance) and `normalizer`.

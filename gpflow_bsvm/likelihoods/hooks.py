@@ -2,80 +2,124 @@
 
 from __future__ import annotations
 
-import enum
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
+import tensorflow as tf
+from gpflow.base import TensorType
 from gpflow.likelihoods import Likelihood
 
 from .labels import check_gpflows_labels
 
 
-class Hook(enum.Enum):
+class Sites(NamedTuple):
+    """Gaussian sites of f."""
+
+    w: tf.Tensor  #: [..., L], precisions, not negative
+    r: tf.Tensor  #: [..., L], precision-means
+
+
+class Moments(NamedTuple):
+    """E b and E b^2 under q(f), [..., K], of losses max(0, b), and the factor of each."""
+
+    mean: tf.Tensor
+    square: tf.Tensor
+    cost: tf.Tensor  #: penalty included
+
+
+#: Hooks that something cannot do without: their names for a user, and some likelihoods with them.
+_NEEDED = {
+    "sites": ("sites in closed form", "Hinge, OneVsRest or CrammerSinger"),
+    "has_point_sites": ("sites at a point", 'Hinge or OneVsRest, bound="augmented"'),
+    "draw_sites": ("augmentation to draw from", "Hinge or OneVsRest"),
+    "local_sites": ("sites of given local variables", "Hinge or OneVsRest"),
+    "moments": ("local variables", "Hinge or OneVsRest"),
+    "link_parameters": ("link to calibrate", "a likelihood of gpflow_bsvm"),
+}
+
+
+class Hooks(Likelihood):
     """
-    A method or attribute that any likelihood may have, yours too. An algorithm names those that it
-    cannot do without (`check_hooks`), the others are used where they are. Shapes as in GPflow: F,
-    Fmu and Fvar are [..., L], Y is [..., P].
+    Base of the package's likelihoods: all hooks, with defaults. What is only used where it is there
+    does nothing by default; the others raise one clear error. A likelihood of yours needs no such
+    base, but only methods of these names. Shapes as in GPflow: F, Fmu and Fvar are [..., L], Y is
+    [..., P].
 
-    :ivar attribute: its name in the likelihood.
-    :ivar what: what a likelihood without it does not have, and
-    :ivar owners: who has it: for errors.
+    :ivar sites_are_slopes: whether `sites` are the derivatives of `variational_expectations` at
+        all Fmu and Fvar, with no precision set to 0: gradients are taken from them then.
+    :ivar has_point_sites: whether sites at Fvar = 0 touch log p(Y | F) from below at F = Fmu, as
+        expectation maximisation needs them.
+    :ivar shift_invariant: whether adding the same to all latent functions changes nothing.
+    :ivar lacking: hooks that this class has, but not as it is.
     """
 
-    #: `sites(X, Fmu, Fvar, Y) -> Sites`, as Fmu: the Gaussian sites in closed form. Without it
-    #: `gpflow_bsvm.likelihoods.sites` differentiates `variational_expectations`.
-    SITES = "sites", "sites in closed form", "Hinge, OneVsRest or CrammerSinger"
-    #: Bool: whether `sites` are the derivatives of `variational_expectations` at all Fmu and Fvar,
-    #: with no precision set to 0: gradients are taken from them then, see `local_slopes`.
-    SITE_SLOPES = "sites_are_slopes"
-    #: Bool: whether sites at Fvar = 0 touch log p(Y | F) from below at F = Fmu, as expectation
-    #: maximisation needs them. It may depend on the bound.
-    POINT_SITES = "has_point_sites", "sites at a point", 'Hinge or OneVsRest, bound="augmented"'
-    #: `draw_sites(F, Y, seed) -> Sites`, as F: sites of local variables that are drawn given F and
-    #: make p(Y | F) Gaussian in F, for Gibbs sampling. `seed` [2] is of stateless draws.
-    DRAW_SITES = "draw_sites", "augmentation to draw from", "Hinge or OneVsRest"
-    #: `alpha(Fmu, Fvar, Y)`, [..., K], a column for each loss of a row: of the local variables' q,
-    #: small near the margin.
-    ALPHA = "alpha", "local variables", "Hinge, OneVsRest or CrammerSinger"
-    #: `bound_at(alpha, Fmu, Fvar, Y)`, [...]: the bound of such local variables at any alpha.
-    BOUND_AT = "bound_at", "bound at given alpha", "Hinge, OneVsRest or CrammerSinger"
-    #: `local_sites(w, Y) -> Sites`, [..., L], of w [..., K]: the Gaussian of F at local variables
-    #: 1 / w.
-    LOCAL_SITES = "local_sites", "sites of given local variables", "Hinge or OneVsRest"
-    #: `link_parameters`, by name the gpflow.Parameters that calibration may set: of the prediction
-    #: only, never trained with the model. With it `neutral_link`, numbers by the same names: the
-    #: link before calibration.
-    LINK = "link_parameters", "link to calibrate", "a likelihood of gpflow_bsvm"
-    #: `check_labels(Y, *, minibatch=False)` raises ValueError for labels that it does not know, and
-    #: for classes without a row, which a minibatch may have.
-    CHECK_LABELS = "check_labels"
-    #: `check_learnable()` raises ValueError for a trainable parameter that evidence cannot learn.
-    CHECK_LEARNABLE = "check_learnable"
-    #: Bool: whether adding the same to all latent functions changes nothing, which fits can use.
-    SHIFT_INVARIANT = "shift_invariant"
+    sites_are_slopes: Any = False
+    has_point_sites: Any = False
+    shift_invariant: Any = False
+    lacking: Any = ()
 
-    def __init__(self, attribute: str, what: str = "", owners: str = "") -> None:
-        self.attribute, self.what, self.owners = attribute, what, owners
+    def sites(self, X: TensorType, Fmu: TensorType, Fvar: TensorType, Y: TensorType) -> Sites:
+        """:return: Gaussian sites in closed form, see `gpflow_bsvm.likelihoods.sites`."""
+        raise _lacks(self, "sites")
+
+    def draw_sites(self, F: TensorType, Y: TensorType, seed: TensorType) -> Sites:
+        """
+        :param seed: [2], of TensorFlow's stateless draws.
+        :return: sites of local variables drawn given F, which make p(Y | F) Gaussian in F.
+        """
+        raise _lacks(self, "draw_sites")
+
+    def local_sites(self, w: TensorType, Y: TensorType) -> Sites:
+        """
+        :param w: [..., K], 1 / lambda, the inverse local variables.
+        :return: the Gaussian that p(Y, lambda | f) is of f.
+        """
+        raise _lacks(self, "local_sites")
+
+    def moments(self, Fmu: TensorType, Fvar: TensorType, Y: TensorType) -> Moments:
+        """:return: the moments of the b of all losses max(0, b) of a row, [..., K]."""
+        raise _lacks(self, "moments")
+
+    @property
+    def link_parameters(self) -> Mapping[str, Any]:
+        """:return: the parameters of the prediction that calibration may set, by name."""
+        return {}
+
+    def check_labels(self, Y: Any, *, minibatch: bool = False) -> None:
+        """
+        :param minibatch: whether classes may be absent.
+        :raise ValueError: for labels that the likelihood does not know, or a class without a row.
+        """
+
+    def check_learnable(self) -> None:
+        """:raise ValueError: for a trainable parameter that evidence cannot learn."""
 
 
-def has_hook(likelihood: Likelihood, hook: Hook) -> bool:
+def has_hook(likelihood: Likelihood, hook: str) -> bool:
     """:return: True if the likelihood, as it is, has a method, a True, or parameters there."""
-    found = getattr(likelihood, hook.attribute, False)
-    return found is True or callable(found) or isinstance(found, Mapping)
+    default = getattr(Hooks, hook)
+    if hook in getattr(likelihood, "lacking", ()) or getattr(type(likelihood), hook, 0) is default:
+        return False
+    found = getattr(likelihood, hook, False)
+    return found is True or callable(found) or (isinstance(found, Mapping) and bool(found))
 
 
-def check_hooks(likelihood: Likelihood, needs: Iterable[Hook], instead: str = "") -> None:
+def check_hooks(likelihood: Likelihood, *needs: str, instead: str = "") -> None:
     """
     :param instead: what would do with this likelihood as it is, for the error.
     :raise ValueError: for the first of `needs` that it does not have.
     """
     for hook in needs:
         if not has_hook(likelihood, hook):
-            raise ValueError(
-                f"{type(likelihood).__name__} as it is has no {hook.what} (`{hook.attribute}`); "
-                f"use {hook.owners}{instead and f', or {instead}'}"
-            )
+            raise _lacks(likelihood, hook, instead and f", or {instead}")
+
+
+def _lacks(likelihood: Likelihood, hook: str, instead: str = "") -> ValueError:
+    what, owners = _NEEDED[hook]
+    return ValueError(
+        f"{type(likelihood).__name__} as it is has no {what} (`{hook}`); use {owners}{instead}"
+    )
 
 
 def check_labels(likelihood: Likelihood, Y: Any, *, minibatch: bool = False) -> None:
@@ -83,18 +127,7 @@ def check_labels(likelihood: Likelihood, Y: Any, *, minibatch: bool = False) -> 
     :raise ValueError: if the likelihood's own `check_labels`, where it has one, objects to Y; for
         labels that a classifier of GPflow does not know.
     """
-    if has_hook(likelihood, Hook.CHECK_LABELS):
+    if hasattr(likelihood, "check_labels"):
         likelihood.check_labels(Y, minibatch=minibatch)
     else:
         check_gpflows_labels(likelihood, Y, partial(check_labels, minibatch=True))
-
-
-def check_learnable(likelihood: Likelihood) -> None:
-    """:raise ValueError: if the likelihood's own `check_learnable`, where it has one, objects."""
-    if has_hook(likelihood, Hook.CHECK_LEARNABLE):
-        likelihood.check_learnable()
-
-
-def is_shift_invariant(likelihood: Likelihood) -> bool:
-    """:return: True if the likelihood says that it is `shift_invariant`."""
-    return has_hook(likelihood, Hook.SHIFT_INVARIANT)

@@ -47,7 +47,7 @@ def num_latents(likelihood: Likelihood, num_columns: int | None = None) -> int:
         raise TypeError(
             f"expected a likelihood, such as gpflow_bsvm.likelihoods.Hinge(), got {likelihood!r}"
         )
-    columns = (num_columns or 1) - (num_columns is not None and _is_switched(likelihood))
+    columns = (num_columns or 1) - isinstance(likelihood, SwitchedLikelihood)
     return int(likelihood.latent_dim or max(columns, 1))
 
 
@@ -64,7 +64,7 @@ def check_one_label(likelihood: Likelihood, num_latents: int) -> None:
     """
     :raise ValueError: if a row has several binary labels, or a likelihood of its own.
     """
-    if _is_switched(likelihood):
+    if isinstance(likelihood, SwitchedLikelihood):
         raise ValueError(
             "a SwitchedLikelihood predicts a column for each of its likelihoods, which are no "
             "classes: take the column of the one that you mean from model.predict_y"
@@ -110,20 +110,6 @@ def check_class_labels(Y: Any, num_classes: int, what: str = "class labels") -> 
     return found
 
 
-def check_all_classes(Y: Any, num_classes: int, *, minibatch: bool = False) -> None:
-    """
-    :param minibatch: whether classes may be absent.
-    :raise ValueError: unless Y is one column of integers 0..C-1 with a row of every class.
-    """
-    check_columns(np.asarray(Y), 1, *CLASS_COLUMN)
-    absent = np.setdiff1d(np.arange(num_classes), check_class_labels(Y, num_classes))
-    if len(absent) and not minibatch:
-        raise ValueError(
-            f"no row of class {absent[0]}, but num_classes is {num_classes}; labels must be 0..C-1 "
-            "without gaps"
-        )
-
-
 def check_gpflows_labels(likelihood: Likelihood, Y: Any, check: Any) -> None:
     """
     :param check: a function of a likelihood and of labels, for the parts of a `SwitchedLikelihood`.
@@ -132,7 +118,7 @@ def check_gpflows_labels(likelihood: Likelihood, Y: Any, check: Any) -> None:
     if isinstance(likelihood, (Softmax, MultiClass)):
         check_columns(Y, 1, *CLASS_COLUMN)
         check_class_labels(Y, likelihood.latent_dim or 1)
-    if _is_switched(likelihood):
+    if isinstance(likelihood, SwitchedLikelihood):
         Y, parts = np.asarray(Y), likelihood.likelihoods
         check_class_labels(Y[:, -1], len(parts), "numbers of likelihoods, Y's last column,")
         for n, part in enumerate(parts):
@@ -145,10 +131,6 @@ def class_numbers(likelihood: Likelihood, Y: Any) -> Any:
     if not isinstance(likelihood, Softmax):
         return Y
     return tf.cast(Y, tf.int64) if tf.is_tensor(Y) else np.asarray(Y).astype(np.int64)
-
-
-def _is_switched(likelihood: Likelihood) -> bool:
-    return isinstance(likelihood, SwitchedLikelihood)
 
 
 def check_binary_labels(Y: Any, *, minibatch: bool = False) -> None:

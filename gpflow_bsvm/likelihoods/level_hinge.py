@@ -14,8 +14,7 @@ from .base import Classification
 from .categorical import CategoricalLikelihood
 from .hinge import HingeSum, Terms
 from .labels import check_binary_labels, check_columns, signs
-from .level_links import LINKS, log_probabilities, log_slopes
-from .levels import Levels, location_spread
+from .levels import LINKS, Levels, location_spread, log_probabilities, log_slopes
 
 
 class LevelHinges(Classification, HingeSum):
@@ -125,10 +124,8 @@ class LevelHinge(LevelHinges):
     What the g_q are is said by `levels`: `location_spread` (Q = 2 or 1), or your own W and b, such
     as W = I and b = 0 for levels that have nothing but their prior in common.
 
-    Expectation and sites are those of `Hinge`, by the chain rule; exact for g independent under q,
-    which is what models assume.
-
-    See `BinaryLikelihood` for labels, `HingeSum` for `penalty` and all that training asks.
+    See `BinaryLikelihood` for labels, `HingeSum` for bounds and sites: exact for g independent
+    under q, which is what models assume.
     """
 
     neutral_link: ClassVar = {"scale": 1.0, "offset": 0.0}

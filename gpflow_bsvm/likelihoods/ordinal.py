@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import tensorflow as tf
 import tensorflow_probability as tfp
-from check_shapes import inherit_check_shapes
 from gpflow import Parameter
 from gpflow.base import TensorType
 
-from ..checks import check_whole
+from .categorical import CategoricalLikelihood
 from .hinge import Terms
-from .labels import CLASS_COLUMN, check_all_classes, check_columns
 from .level_hinge import LevelHinges
-from .level_links import log_probabilities
-from .levels import Levels
+from .levels import Levels, log_probabilities
 
 
-class Ordinal(LevelHinges):
+class Ordinal(CategoricalLikelihood, LevelHinges):
     r"""
     Ordered classes 0..C-1, by all thresholds (Rennie & Srebro 2005; Chu & Keerthi 2007): a
     `LevelHinge` for each question whether y is at least k, k = 1..C-1, all of the same functions,
@@ -57,8 +53,7 @@ class Ordinal(LevelHinges):
         :param thresholds: [C-1], increasing, where learning starts; None: two margins apart.
         :raise ValueError: for other values.
         """
-        check_whole(2, num_classes=num_classes)
-        super().__init__(penalty, bound, levels, observation_dim=None)
+        super().__init__(num_classes, penalty, bound, levels=levels, latent_dim=1)
         number = num_classes - 1
         start = 2.0 * np.arange(number) - (number - 1) if thresholds is None else thresholds
         theta = np.asarray(start, np.float64)
@@ -66,25 +61,15 @@ class Ordinal(LevelHinges):
             np.isfinite(theta).all() and (np.diff(theta) > 0).all()
         ):
             raise ValueError(f"thresholds must be {number} increasing numbers, got {start}")
-        self.num_classes = num_classes
         self.thresholds = Parameter(theta, transform=tfp.bijectors.Ascending())
         # All levels of the first threshold, then those of the next.
         self.W, self.b = np.tile(self.levels.W, (number, 1)), np.tile(self.levels.b, number)
 
-    def check_labels(self, Y: Any, *, minibatch: bool = False) -> None:
-        """
-        :param minibatch: whether classes may be absent.
-        :raise ValueError: unless Y is one column of integers 0..C-1 with a row of every class.
-        """
-        check_all_classes(Y, self.num_classes, minibatch=minibatch)
-
     def targets(self, Y: TensorType, F: TensorType) -> tf.Tensor:
-        """:return: class numbers, [..., 1]; NaN for what is none."""
-        y = tf.convert_to_tensor(Y)
-        check_columns(y, 1, *CLASS_COLUMN)
-        y = tf.cast(y, tf.convert_to_tensor(F).dtype)
-        known = (y == tf.round(y)) & (y >= 0) & (y < self.num_classes)
-        return tf.where(known, y, np.nan * tf.ones_like(y))
+        """:return: class numbers, [..., 1]; NaN for labels that are none."""
+        hot = self.one_hot(Y, F)
+        numbers = hot * tf.range(self.num_classes, dtype=hot.dtype)
+        return tf.reduce_sum(numbers, axis=-1, keepdims=True)
 
     def terms(self, y: tf.Tensor) -> Terms:
         """:return: the hinges of all thresholds and levels, [..., 1, (C-1) T]."""
@@ -109,12 +94,3 @@ class Ordinal(LevelHinges):
             odds[..., 1:] > 0, below[..., 1:] - below[..., :-1], above[..., :-1] - above[..., 1:]
         )
         return tf.concat([below[..., :1], inner, above[..., -1:]], axis=-1)
-
-    @inherit_check_shapes
-    def _predict_log_density(
-        self, X: TensorType, Fmu: TensorType, Fvar: TensorType, Y: TensorType
-    ) -> tf.Tensor:
-        p, y = self.probabilities(Fmu, Fvar), self.targets(Y, Fmu)
-        hot = tf.cast(tf.equal(y, tf.range(self.num_classes, dtype=y.dtype)), p.dtype)
-        known = tf.reduce_sum(hot * p, axis=-1) + 0 * y[..., 0]  # NaN stays
-        return tf.math.log(known + np.finfo(p.dtype.as_numpy_dtype).tiny)

@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 import tensorflow as tf
-from check_shapes import check_shapes, inherit_check_shapes
+from check_shapes import inherit_check_shapes
 from gpflow import Parameter
 from gpflow.base import TensorType
-from gpflow.likelihoods import Likelihood
 from gpflow.utilities import positive
 
-
-class Moments(NamedTuple):
-    """E b and E b^2 under q(f), [..., K], of losses max(0, b), and the factor of each."""
-
-    mean: tf.Tensor
-    square: tf.Tensor
-    cost: tf.Tensor  #: penalty included
+from .hooks import Hooks
 
 
 def check_penalty(penalty: float, name: str = "penalty") -> float:
@@ -41,7 +34,7 @@ def make_penalty(penalty: float) -> Parameter:
     return Parameter(check_penalty(penalty), transform=positive(), trainable=False)
 
 
-class Penalized(Likelihood):
+class Penalized(Hooks):
     r"""
     A likelihood L = exp(-penalty loss(y, f)), which training may count with its normaliser:
 
@@ -53,13 +46,8 @@ class Penalized(Likelihood):
     the sum is convex between the places where classes are tied, or separated by the margin. It
     changes neither sites nor predictions, only the evidence, by the same number for each datum.
 
-    Where the loss is a sum of max(0, b_k), it has local variables lambda (Polson & Scott 2011):
-    with a = penalty / 2,
-
-        exp(-penalty max(0, b)) = int_0^inf p(y, lambda | f) dlambda,
-        p(y, lambda | f) = a (2 pi lambda)^(-1/2) exp(-a b - (a^2 lambda + b^2 / lambda) / 2).
-
-    `alpha` and `bound_at` hold for any q(f), whichever bound is trained.
+    Where the loss is a sum of max(0, b_k) it has local variables, whichever bound is trained: see
+    `gpflow_bsvm.prediction.alpha`.
 
     :ivar penalty: a parameter, not trainable by default.
     :ivar bound: what training maximises, one of `bounds`.
@@ -70,8 +58,9 @@ class Penalized(Likelihood):
 
     bounds: ClassVar[tuple[str, ...]] = ("exact", "augmented")
     has_normalizer: ClassVar[bool] = True
-    #: See `gpflow_bsvm.likelihoods.hooks.Hook`.
     sites_are_slopes: Any = True
+    #: The number of labels that share a loss.
+    num_labels: Any = 2
 
     def __init__(
         self,
@@ -85,7 +74,7 @@ class Penalized(Likelihood):
         :param penalty: slope of the loss, positive.
         :param bound: one of `bounds`.
         :param normalizer: whether training counts kappa.
-        :param kwargs: of the other base class: `link` for two classes, see `BinaryLikelihood`.
+        :param kwargs: of the other base class.
         :raise ValueError: for other values.
         """
         super().__init__(**kwargs)
@@ -99,11 +88,6 @@ class Penalized(Likelihood):
     def has_point_sites(self) -> bool:
         """:return: True if sites at variance 0 are those of expectation maximisation."""
         return self.bound == "augmented"
-
-    @property
-    def num_labels(self) -> int:
-        """:return: the number of labels that share a loss."""
-        return 2
 
     def log_kappa(self) -> tf.Tensor:
         """:return: the log of the normaliser of a loss, []; 0 if it does not count."""
@@ -136,46 +120,3 @@ class Penalized(Likelihood):
 
     def _scalar_log_prob(self, X: TensorType, F: TensorType, Y: TensorType) -> tf.Tensor:
         return self.log_kappa() - self.penalty * self.losses(Y, F)
-
-    def moments(self, Fmu: TensorType, Fvar: TensorType, Y: TensorType) -> Moments:
-        """:return: the moments of the b of all losses max(0, b) of a row, [..., K]."""
-        raise NotImplementedError
-
-    @check_shapes("Fmu: [batch..., L]", "Fvar: [batch..., L]", "return: [batch..., K]")
-    def alpha(self, Fmu: TensorType, Fvar: TensorType, Y: TensorType) -> tf.Tensor:
-        """
-        :return: alpha = E b^2 of each loss, the parameter of the best local variable
-            q(lambda) = GIG(1/2, (penalty/2)^2, alpha): for two classes b = 1 - y f and alpha =
-            (1 - y Fmu)^2 + Fvar (Wenzel et al. 2017, section 4.1).
-        """
-        return self.moments(Fmu, Fvar, Y).square
-
-    @check_shapes(
-        "alpha: [batch..., K]",
-        "Fmu: [batch..., L]",
-        "Fvar: [batch..., L]",
-        "return: [batch...]",
-    )
-    def bound_at(
-        self, alpha: TensorType, Fmu: TensorType, Fvar: TensorType, Y: TensorType
-    ) -> tf.Tensor:
-        """
-        The augmented bound at local variables of any parameter (Wenzel et al. 2017, eq. 8; Wistuba
-        & Rawat 2018, eq. 12 with the sign mended), q(lambda) = GIG(1/2, a^2, alpha):
-
-            E_q [log p(y, lambda | f) - log q(lambda)]
-                = -a E b - (a / 2) (sqrt(alpha) + E b^2 / sqrt(alpha)),
-
-        summed over the losses of a row. It is largest at alpha = E b^2, `alpha`, where it is what
-        bound="augmented" trains: -a E b - a sqrt(E b^2).
-
-        :param alpha: positive.
-        """
-        mean, square, cost = self.moments(Fmu, Fvar, Y)
-        root = tf.sqrt(tf.cast(alpha, mean.dtype))
-        terms = -cost / 2 * (mean + (root + square / root) / 2)
-        return self._log_kappas(Y, Fmu) + tf.reduce_sum(terms, axis=-1)
-
-    def _log_kappas(self, Y: TensorType, F: TensorType) -> tf.Tensor:
-        """:return: the logs of the normalisers of a row together, []."""
-        return self.log_kappa()

@@ -37,7 +37,7 @@ class Quantile(HingeSum):
     `predict_y` gives mean and variance of the quantiles themselves, [N, K] each, under q: they are
     no distribution of y, and have no predictive density.
 
-    :ivar levels: tau, [K]; and tied, scale: as given.
+    :ivar levels: tau, [K]; tied, scale: as given; weight: Q / K.
     """
 
     def __init__(
@@ -67,12 +67,8 @@ class Quantile(HingeSum):
         about: Any = {"W": np.tile(W, (2, 1)), "b": np.tile(b, 2)}
         shape = {"input_dim": None, "observation_dim": None, "latent_dim": W.shape[1]}
         super().__init__(penalty, bound, **about, **shape)
+        self.weight = W.shape[1] / K
         set_trainable(self.penalty, True)
-
-    @property
-    def weight(self) -> float:
-        """:return: Q / K."""
-        return self.W.shape[1] / len(self.levels)
 
     def check_labels(self, Y: Any, *, minibatch: bool = False) -> None:
         """:raise ValueError: for numbers that are not finite, or not in one column."""

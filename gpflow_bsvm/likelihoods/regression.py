@@ -67,10 +67,7 @@ class EpsilonInsensitive(HingeSum, ScalarLikelihood):
 
     def log_kappa(self) -> tf.Tensor:
         """:return: -log Z, []."""
-        return -tf.math.log(self._width())
-
-    def _width(self) -> tf.Tensor:
-        return 2 * (self.epsilon + 1 / self.penalty)
+        return -tf.math.log(2 * (self.epsilon + 1 / self.penalty))
 
     def targets(self, Y: TensorType, F: TensorType) -> tf.Tensor:
         """:return: Y, [..., P]."""
@@ -86,7 +83,7 @@ class EpsilonInsensitive(HingeSum, ScalarLikelihood):
         """:return: variance of y - f, []."""
         epsilon, mean = tf.convert_to_tensor(self.epsilon), 1 / self.penalty
         outside = tf.square(epsilon) * mean + 2 * epsilon * mean**2 + 2 * mean**3
-        return 2 * (epsilon**3 / 3 + outside) / self._width()
+        return (epsilon**3 / 3 + outside) / (epsilon + mean)
 
     @inherit_check_shapes
     def _conditional_mean(self, X: TensorType, F: TensorType) -> tf.Tensor:
@@ -118,7 +115,7 @@ class EpsilonInsensitive(HingeSum, ScalarLikelihood):
         high, low = (self.epsilon - e) / s, (-self.epsilon - e) / s
         mean_inside = e * inside + s * (normal_pdf(low) - normal_pdf(high))
         tails = (below - above) / self.penalty
-        return normal_cdf(-high) + inside / 2 + (mean_inside + tails) / self._width()
+        return normal_cdf(-high) + inside / 2 + (mean_inside + tails) * tf.exp(self.log_kappa())
 
     def predict_quantiles(
         self, Fmu: TensorType, Fvar: TensorType, levels: Sequence[float]

@@ -16,7 +16,7 @@ from sklearn.svm import SVC
 from sklearn.utils.validation import check_is_fitted
 
 from ..data.checks import check_inputs
-from ..likelihoods import SquaredHinge
+from ..likelihoods import Classification, OneClass
 from ..likelihoods.penalized import check_penalty
 from .gram import gram_matrix
 
@@ -87,13 +87,13 @@ def _parts(model: Any) -> tuple[Kernel, float]:
     kernel: Any = getattr(model, "kernel", None)
     likelihood: Any = getattr(model, "likelihood", None)
     kernel = kernel.kernel if isinstance(kernel, SharedIndependent) else kernel
-    if not isinstance(kernel, Kernel) or not hasattr(likelihood, "penalty"):
+    if not isinstance(kernel, Kernel) or not _is_machine(likelihood):
         raise TypeError(
             "expected a BSVMClassifier, what a search returned, or a model with a kernel and a "
             f"likelihood with a penalty, such as Hinge; got {type(model).__name__} with likelihood "
             f"{type(likelihood).__name__}"
         )
-    if isinstance(likelihood, SquaredHinge):
+    if getattr(likelihood, "slack", "linear") != "linear":
         raise ValueError(
             "SVC has linear slack: for SquaredHinge(penalty) use gpflow_bsvm.papers.gold2003."
             "svm_mode(kernel, data, 2 * penalty, slack='quadratic') and its predict"
@@ -105,6 +105,12 @@ def _parts(model: Any) -> tuple[Kernel, float]:
             "Constant or Linear kernel in its place"
         )
     return kernel, float(likelihood.penalty.numpy())
+
+
+def _is_machine(likelihood: Any) -> bool:
+    """:return: True for classes with a penalty: numbers and one class have other machines."""
+    classes = isinstance(likelihood, Classification) and not isinstance(likelihood, OneClass)
+    return classes and hasattr(likelihood, "penalty")
 
 
 def _as_rbf(kernel: Kernel) -> tuple[float, float]:

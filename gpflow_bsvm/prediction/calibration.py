@@ -35,7 +35,7 @@ from ..engine.projection import Projected
 from ..engine.quasi_newton import QuasiNewton
 from ..engine.shared_graph import Compiled
 from ..engine.statistics import Marginals, cavity, localise, marginals, marginals_of_f
-from ..likelihoods.hooks import Hook, check_hooks
+from ..likelihoods.hooks import check_hooks
 from .estimators import takes_estimators
 
 #: Most steps of the optimiser; two parameters need some ten.
@@ -129,7 +129,7 @@ def calibrate(
     :raise ValueError: for a likelihood without `link_parameters`, a q that is the prior still, or
         `held_out` without data.
     """
-    check_hooks(model.likelihood, [Hook.LINK])
+    check_hooks(model.likelihood, "link_parameters")
     if held_out and data is None:
         raise ValueError(
             "held_out=True is for rows that the fit has not seen, and data is None, which are the "

@@ -26,7 +26,7 @@ from ..engine.natural import Gaussian
 from ..engine.projection import Projected
 from ..engine.shared_graph import Compiled
 from ..engine.statistics import marginals_of_f
-from ..likelihoods.hooks import Hook, check_hooks
+from ..likelihoods.hooks import check_hooks
 from .estimators import takes_estimators
 from .marginals import map_labelled
 
@@ -35,19 +35,19 @@ from .marginals import map_labelled
 def alpha(model: Model, data: Any) -> AnyNDArray:
     """
     alpha_n = E b_n^2 at the model's present q: (1 - y_n mu_n)^2 + v_n for two classes (Wenzel et
-    al. 2017, section 4.1), and for the hinge of several that of b = 1 + R - f_y, R the largest
-    rival, or with bound="wistuba2018" the rival of largest mean (Wistuba & Rawat 2018, Alg. 1).
+    al. 2017, section 4.1), and for `papers.wistuba2018.CrammerSinger` that of b = 1 + R - f_y, R
+    the largest rival, or with bound="wistuba2018" that of largest mean (their Algorithm 1).
 
     :param model: with a likelihood that has local variables, such as `Hinge`.
     :param data: X [N, D] and Y [N, P], or any others that a fit takes.
-    :return: [N, K], K losses a row: L, or 1 for `CrammerSinger`.
+    :return: [N, K], K losses a row: L, or 1 for the hinge of Crammer and Singer.
     :raise ValueError: for bad data, or a likelihood without local variables.
     """
-    check_hooks(model.likelihood, [Hook.ALPHA])
+    check_hooks(model.likelihood, "moments")
     if holds_arrays(data):
         data = check_data(model.likelihood, *data)
     likelihood: Any = model.likelihood
-    look = lambda X, Fmu, Fvar, Y: likelihood.alpha(Fmu, Fvar, Y)  # noqa: E731
+    look = lambda X, Fmu, Fvar, Y: likelihood.moments(Fmu, Fvar, Y).square  # noqa: E731
     return np.asarray(map_labelled(model, data, look))
 
 
@@ -55,7 +55,7 @@ def alpha(model: Model, data: Any) -> AnyNDArray:
 def compiled_alpha(likelihood: Any, q: Gaussian, rows: Projected) -> tf.Tensor:
     """:return: `alpha` of some rows."""
     f = marginals_of_f(q, rows.features)
-    return likelihood.alpha(f.mean, f.variance, rows.batch.Y)
+    return likelihood.moments(f.mean, f.variance, rows.batch.Y).square
 
 
 @takes_estimators

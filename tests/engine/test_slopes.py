@@ -13,10 +13,10 @@ from gpflow_bsvm.likelihoods import (
     LevelHinge,
     OneVsRest,
     OneVsRestLevelHinge,
-    PolyaGammaLogistic,
     Probit,
 )
 from gpflow_bsvm.papers import wistuba2018
+from gpflow_bsvm.papers.wenzel2019 import PolyaGammaLogistic
 
 SLOPES = [
     Hinge(3.0, "exact"),
@@ -70,7 +70,7 @@ def test_slopes_are_the_gradient_of_the_expectation(likelihood):
 @pytest.mark.parametrize(
     "likelihood",
     [
-        CrammerSinger(3, bound="augmented"),  # a precision may be set to 0
+        wistuba2018.CrammerSinger(3, bound="augmented"),  # a precision may be set to 0
         Probit(),  # no sites of its own
         gpflow.likelihoods.Bernoulli(),
     ],

@@ -9,8 +9,9 @@ from scipy.stats import invgauss, kstest
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.inference import CAVI, HMC, Gibbs, Interrupted, gibbs, hmc
-from gpflow_bsvm.likelihoods import Hinge, OneVsRest, PolyaGammaLogistic
+from gpflow_bsvm.likelihoods import Hinge, OneVsRest
 from gpflow_bsvm.models import BSVM, BatchBSVM, LinearBSVM
+from gpflow_bsvm.papers.wenzel2019 import PolyaGammaLogistic
 
 SAMPLERS = {"Gibbs": Gibbs(4000, 200), "HMC": HMC(2000, 300)}
 #: Four standard errors of a mean of 8000 to 16 000 draws that are worth half as many.

@@ -11,8 +11,9 @@ from sklearn.preprocessing import StandardScaler
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.likelihoods import Hinge, OneVsRest, sites_by_autodiff
-from gpflow_bsvm.likelihoods.maximum import maximum, moments_of_maximum
+from gpflow_bsvm.likelihoods.maximum import maximum
 from gpflow_bsvm.papers.wistuba2018 import CrammerSinger
+from gpflow_bsvm.papers.wistuba2018.crammer_singer import moments_of_maximum
 
 BOUNDS = ["exact", "augmented", "wistuba2018"]
 

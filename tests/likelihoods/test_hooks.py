@@ -10,30 +10,28 @@ from gpflow_bsvm.engine.shared_graph import Compiled
 from gpflow_bsvm.likelihoods import (
     CrammerSinger,
     Hinge,
-    Hook,
     LevelHinge,
     OneVsRest,
-    PolyaGammaLogistic,
     Probit,
     Sites,
-    SquaredHinge,
     has_hook,
     location_spread,
     sites,
 )
-from gpflow_bsvm.likelihoods.hooks import (
-    check_hooks,
-    check_labels,
-    check_learnable,
-    is_shift_invariant,
-)
+from gpflow_bsvm.likelihoods.hooks import Hooks, check_hooks, check_labels
 from gpflow_bsvm.likelihoods.labels import check_one_label, num_latents, with_both_classes
+from gpflow_bsvm.papers import wistuba2018
+from gpflow_bsvm.papers.gold2003 import SquaredHinge
 from gpflow_bsvm.papers.seeger2000 import NormalizedHinge
+from gpflow_bsvm.papers.wenzel2019 import PolyaGammaLogistic
 
 ONE_LABEL = [Hinge(), SquaredHinge(), NormalizedHinge(), PolyaGammaLogistic(), Probit()]
 CLASSES = [CrammerSinger(3), OneVsRest(3)]
-LOCAL = "ALPHA BOUND_AT LOCAL_SITES"
-SEVERAL = "ALPHA BOUND_AT LINK CHECK_LABELS CHECK_LEARNABLE SHIFT_INVARIANT"
+NAMES = {name for name in vars(Hooks) if not name.startswith("_")} - {"lacking"}
+DRAWN = "moments local_sites draw_sites"
+# All of the package have these two, and answer what is only used where it is there.
+OURS = "check_labels check_learnable link_parameters"
+HINGES = f"{OURS} sites sites_are_slopes {DRAWN}"
 
 
 def rows(likelihood, num_rows=5):
@@ -51,45 +49,60 @@ def rows(likelihood, num_rows=5):
 @pytest.mark.parametrize(
     "likelihood, hooks",
     [
-        (gpflow.likelihoods.Bernoulli(), "link"),
-        (Probit(), "LINK CHECK_LABELS"),
-        (Hinge(), f"SITES SITE_SLOPES DRAW_SITES {LOCAL} LINK CHECK_LABELS CHECK_LEARNABLE"),
+        (gpflow.likelihoods.Bernoulli(), ""),
+        (Probit(), "check_labels link_parameters"),
+        (Hinge(), HINGES),
+        (Hinge(bound="augmented"), f"{HINGES} has_point_sites"),
+        (NormalizedHinge(), "check_labels link_parameters"),
         (
-            Hinge(bound="augmented"),
-            f"SITES SITE_SLOPES POINT_SITES DRAW_SITES {LOCAL} LINK CHECK_LABELS CHECK_LEARNABLE",
+            PolyaGammaLogistic(),
+            "sites sites_are_slopes has_point_sites check_labels link_parameters",
         ),
-        (NormalizedHinge(), "LINK CHECK_LABELS"),
-        (PolyaGammaLogistic(), "SITES SITE_SLOPES POINT_SITES LINK CHECK_LABELS"),
-        (CrammerSinger(3), f"SITES SITE_SLOPES {SEVERAL}"),
-        (CrammerSinger(3, bound="augmented"), f"SITES {SEVERAL}"),
-        (LevelHinge(), "SITES SITE_SLOPES ALPHA BOUND_AT LINK CHECK_LABELS CHECK_LEARNABLE"),
+        (CrammerSinger(3), f"{OURS} sites sites_are_slopes shift_invariant"),
+        (
+            wistuba2018.CrammerSinger(3, bound="augmented"),
+            f"{OURS} sites moments shift_invariant",
+        ),
+        (LevelHinge(), f"{OURS} sites sites_are_slopes moments"),
         (
             LevelHinge(bound="augmented", levels=location_spread(5, 0.0)),
-            f"SITES SITE_SLOPES POINT_SITES DRAW_SITES {LOCAL} LINK CHECK_LABELS CHECK_LEARNABLE",
+            f"{HINGES} has_point_sites",
         ),
     ],
     ids=lambda value: type(value).__name__,
 )
 def test_who_has_which_hook(likelihood, hooks):
-    found = {hook.name for hook in Hook if has_hook(likelihood, hook)}
-    assert found == set(hooks.split()) - {"link"}
+    assert {name for name in NAMES if has_hook(likelihood, name)} == set(hooks.split())
+
+
+def test_a_hook_that_is_not_there_raises_one_clear_error():
+    X, Fmu, Fvar, Y = rows(LevelHinge())
+    for likelihood, hook, of_hook in [
+        (Probit(), "sites", (X, Fmu, Fvar, Y)),
+        (Probit(), "moments", (Fmu, Fvar, Y)),
+        (LevelHinge(), "draw_sites", (Fmu, Y, (1, 2))),
+        (LevelHinge(), "local_sites", (np.ones((5, 9)), Y)),
+    ]:
+        message = rf"^{type(likelihood).__name__} as it is has no .* \(`{hook}`\); use Hinge"
+        with pytest.raises(ValueError, match=message):
+            getattr(likelihood, hook)(*of_hook)
 
 
 def test_a_parameter_of_that_name_is_no_hook():
     likelihood = gpflow.likelihoods.Poisson()
-    likelihood.alpha = gpflow.Parameter(2.0)
-    assert not has_hook(likelihood, Hook.ALPHA)
+    likelihood.moments = gpflow.Parameter(2.0)
+    assert not has_hook(likelihood, "moments")
 
 
 def test_the_missing_hook_is_named_with_who_has_it():
-    needs = (Hook.LINK, Hook.POINT_SITES)
-    check_hooks(Hinge(bound="augmented"), needs)
+    needs = ("link_parameters", "has_point_sites")
+    check_hooks(Hinge(bound="augmented"), *needs)
     message = (
         r"^Hinge as it is has no sites at a point \(`has_point_sites`\); use Hinge or OneVsRest, "
         r'bound="augmented", or CAVI, which takes any$'
     )
     with pytest.raises(ValueError, match=message):
-        check_hooks(Hinge(), needs, "CAVI, which takes any")
+        check_hooks(Hinge(), *needs, instead="CAVI, which takes any")
 
 
 def test_what_is_optional_is_asked_through_functions():
@@ -100,9 +113,10 @@ def test_what_is_optional_is_asked_through_functions():
     hinge = Hinge()
     gpflow.set_trainable(hinge.penalty, True)
     with pytest.raises(ValueError, match="runs to 0"):
-        check_learnable(hinge)
-    check_learnable(NormalizedHinge())
-    assert is_shift_invariant(CrammerSinger(3)) and not is_shift_invariant(OneVsRest(3))
+        hinge.check_learnable()
+    assert NormalizedHinge().check_learnable() is None
+    assert has_hook(CrammerSinger(3), "shift_invariant")
+    assert not has_hook(OneVsRest(3), "shift_invariant")
 
 
 def test_one_spelling_of_counts_and_classes():

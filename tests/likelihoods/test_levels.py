@@ -19,7 +19,7 @@ from gpflow_bsvm.likelihoods import (
     sites,
     sites_by_autodiff,
 )
-from gpflow_bsvm.likelihoods.level_links import log_probabilities, mean_normal_cdf
+from gpflow_bsvm.likelihoods.levels import log_probabilities, mean_normal_cdf
 
 
 def location(levels):

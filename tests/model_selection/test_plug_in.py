@@ -12,10 +12,18 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.likelihoods import Hinge, PolyaGammaLogistic, SquaredHinge
+from gpflow_bsvm.likelihoods import Hinge
 from gpflow_bsvm.model_selection import plug_in, start_from
 from gpflow_bsvm.models import BSVM
-from gpflow_bsvm.papers.gold2003 import GACV, SmoothedSpan, VariationalBound, optimise, svm_mode
+from gpflow_bsvm.papers.gold2003 import (
+    GACV,
+    SmoothedSpan,
+    SquaredHinge,
+    VariationalBound,
+    optimise,
+    svm_mode,
+)
+from gpflow_bsvm.papers.wenzel2019 import PolyaGammaLogistic
 
 
 @pytest.fixture(scope="module")

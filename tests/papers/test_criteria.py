@@ -9,7 +9,7 @@ from helpers import make_data
 from reference import axis, log_evidence
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.likelihoods import Hinge, SquaredHinge
+from gpflow_bsvm.likelihoods import Hinge
 from gpflow_bsvm.model_selection import held_out_density, leave_one_out_density
 from gpflow_bsvm.models import BatchBSVM
 from gpflow_bsvm.papers.gold2003 import (
@@ -22,6 +22,7 @@ from gpflow_bsvm.papers.gold2003 import (
     QuadraticLaplaceEvidence,
     SmoothedSpan,
     Span,
+    SquaredHinge,
     VariationalBound,
     left_out_margins,
     mode_of_gram,

@@ -28,7 +28,7 @@ from gpflow_bsvm.engine.statistics import compiled_marginals
 from gpflow_bsvm.engine.structure import structure_of
 from gpflow_bsvm.inference import CAVI, SVI
 from gpflow_bsvm.models.linear import WeightKernel
-from gpflow_bsvm.papers import seeger2000, wenzel2017, wistuba2018
+from gpflow_bsvm.papers import gold2003, seeger2000, wenzel2017, wenzel2019, wistuba2018
 from gpflow_bsvm.saving import known
 
 
@@ -138,11 +138,11 @@ LIKELIHOODS = {
     "ordered": lambda: lik.Ordinal(4, thresholds=[-1.0, 0.5, 3.0]),
     "one class": lambda: lik.OneClass(3.0),
     "hinge": lambda: lik.Hinge(3.0, "augmented", normalizer=True),
-    "wenzel": lambda: lik.Hinge(link="wenzel2017"),
-    "squared": lambda: lik.SquaredHinge(0.7, normalizer=True),
+    "wenzel": lambda: wenzel2017.Hinge(),
+    "squared": lambda: gold2003.SquaredHinge(0.7, normalizer=True),
     "normalized": lambda: seeger2000.NormalizedHinge(1.5),
     "probit": lambda: lik.Probit(quadrature=gpflow.quadrature.NDiagGHQuadrature(1, 7)),
-    "logistic": lambda: lik.PolyaGammaLogistic(),
+    "logistic": lambda: wenzel2019.PolyaGammaLogistic(),
     "levels": lambda: lik.LevelHinge(2.0, levels=lik.location_spread(5, 0.3)),
     "link of levels": lambda: lik.LevelHinge(link="stationary"),
     "own levels": lambda: lik.LevelHinge(

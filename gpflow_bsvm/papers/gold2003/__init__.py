@@ -10,6 +10,7 @@ from .optimise import Optimum, Selection, optimise
 from .posterior import Posterior
 from .sampled import Estimate, SampledEvidence
 from .search import Place
+from .squared_hinge import SquaredHinge
 from .starts import random_starts
 from .static_hmc import StaticHMC
 
@@ -36,6 +37,7 @@ __all__ = [
     "Selection",
     "SmoothedSpan",
     "Span",
+    "SquaredHinge",
     "StaticHMC",
     "SupportVectorCount",
     "VariationalBound",

@@ -13,7 +13,8 @@ from gpflow.base import AnyNDArray
 from gpflow.likelihoods import Likelihood
 from scipy.optimize import brentq
 
-from ...likelihoods import Hinge, SquaredHinge
+from ...likelihoods import Hinge
+from .squared_hinge import SquaredHinge
 
 SLACKS = ("linear", "quadratic")
 

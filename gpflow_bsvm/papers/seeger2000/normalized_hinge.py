@@ -43,13 +43,12 @@ class NormalizedHinge(BinaryLikelihood):
     :ivar penalty: a parameter, not trainable by default.
     """
 
-    def __init__(self, penalty: float = 2.0, *, link: str = "probit", **kwargs: Any) -> None:
+    def __init__(self, penalty: float = 2.0, **kwargs: Any) -> None:
         """
         :param penalty: slope of the loss, positive.
-        :param link: "probit" or "wenzel2017", see `BinaryLikelihood`.
-        :raise ValueError: for another link, or a penalty that is not positive and finite.
+        :raise ValueError: for a penalty that is not positive and finite.
         """
-        super().__init__(link=link, **kwargs)
+        super().__init__(**kwargs)
         self.penalty = make_penalty(penalty)
 
     @inherit_check_shapes

@@ -1,13 +1,22 @@
 """Wenzel et al. (2017): sites as parameters, and the local variables themselves."""
 
 from .dual import DualBSVM
+from .hinge import Hinge
 from .inducing_points import afkmc2, gaussian_mixture
-from .local_variables import augmented_elbo, local_distribution, local_moments, predict_f_given
+from .local_variables import (
+    augmented_elbo,
+    bound_at,
+    local_distribution,
+    local_moments,
+    predict_f_given,
+)
 
 __all__ = [
     "DualBSVM",
+    "Hinge",
     "afkmc2",
     "augmented_elbo",
+    "bound_at",
     "gaussian_mixture",
     "local_distribution",
     "local_moments",

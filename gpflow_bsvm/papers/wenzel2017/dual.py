@@ -25,7 +25,7 @@ from ...engine.natural import Natural, compiled_solve, gaussian, to_mean_and_roo
 from ...engine.projection import project_batch
 from ...engine.statistics import sum_sites
 from ...inference.outcome import at_rows, check_margins, warn_of_digits
-from ...likelihoods.base import Sites
+from ...likelihoods.hooks import Sites
 from ...likelihoods.labels import num_latents
 from ...models.features import SparseFeatures
 from ...models.sparse import BSVM

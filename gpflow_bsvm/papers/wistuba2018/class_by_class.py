@@ -21,7 +21,7 @@ from ...engine.shared_graph import Compiled
 from ...engine.statistics import marginals_of_f, sum_sites
 from ...inference.algorithm import Algorithm, Run, Step
 from ...inference.schedules import Schedule, check_schedule, rates
-from ...likelihoods.base import Sites
+from ...likelihoods.hooks import Sites
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,11 @@ import tensorflow as tf
 from check_shapes import inherit_check_shapes
 from gpflow.base import TensorType
 
-from .base import VARIANCE_FLOOR, Sites
-from .binary import BinaryLikelihood, expected_ramp, normal_cdf
-from .labels import signs
-from .penalized import Penalized
+from ...likelihoods.base import VARIANCE_FLOOR
+from ...likelihoods.binary import BinaryLikelihood, expected_ramp, normal_cdf
+from ...likelihoods.hooks import Sites
+from ...likelihoods.labels import signs
+from ...likelihoods.penalized import Penalized
 
 #: Places in [0, 1] where the normaliser is looked for: wrong by less than 1e-6 of it.
 _PLACES = 1001
@@ -38,6 +39,7 @@ class SquaredHinge(Penalized, BinaryLikelihood):
     """
 
     bounds = ("exact",)
+    slack = "quadratic"
 
     def __init__(self, penalty: float = 1.0, **kwargs: Any) -> None:
         """As `Penalized`, with another default."""

@@ -1,0 +1,21 @@
+"""The hinge with the class probabilities that Wenzel et al. (2017) print."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+from gpflow.base import TensorType
+
+from ... import likelihoods
+
+
+class Hinge(likelihoods.Hinge):
+    """
+    `gpflow_bsvm.likelihoods.Hinge` with p(y = 1) = Phi(Fmu / (1 + Fvar)): eq. 13 of the paper, as
+    printed without the root, and with one sign mended: there q's own part of Fvar is subtracted,
+    which can make a variance negative; here it is added. Only for reproducing that paper's tables.
+    """
+
+    def probit_argument(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:
+        """:return: z with p(y = 1) = Phi(z), as Fmu [..., L]."""
+        variance = 1 + tf.square(self.scale) * tf.maximum(Fvar, 0)
+        return (self.scale * Fmu + self.offset) / variance
