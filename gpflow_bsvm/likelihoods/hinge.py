@@ -113,8 +113,10 @@ class HingeSum(Penalized):
 
     def losses(self, Y: TensorType, F: TensorType) -> tf.Tensor:
         """:return: sum_k c_k max(0, b_k), [..., G]."""
-        m, _, cost, _ = self.margins(F, tf.zeros_like(F), Y)
-        return _total(cost / self.penalty * tf.nn.relu(m))
+        y = self.targets(Y, F)[..., None]
+        cost, offset, sign = self.terms(y)
+        F = tf.convert_to_tensor(F, y.dtype)
+        return _total(cost * tf.nn.relu(offset - sign * self.functions(F)))
 
     @inherit_check_shapes
     def _variational_expectations(

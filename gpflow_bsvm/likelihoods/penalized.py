@@ -27,10 +27,7 @@ def check_penalty(penalty: float, name: str = "penalty") -> float:
 
 
 def make_penalty(penalty: float) -> Parameter:
-    """
-    :return: a parameter, not trainable.
-    :raise ValueError: for anything but a positive and finite number.
-    """
+    """:return: a parameter, not trainable; errors as in `check_penalty`."""
     return Parameter(check_penalty(penalty), transform=positive(), trainable=False)
 
 
