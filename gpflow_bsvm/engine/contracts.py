@@ -120,7 +120,7 @@ def check_width(model: Model, X: Any, Y: Any = None) -> None:
         Y another number than it has latent functions (for likelihoods with one label per latent).
     """
     variable = model.prior.inducing_variable
-    widths = [("the inducing points have", Z.shape[-1]) for Z in plain_points(variable)]
+    widths = [("the inducing points have", part.Z.shape[-1]) for part in _plain(variable)]
     widths += [("the model has", getattr(variable, "num_inputs", X.shape[-1]))]
     for what, width in widths:
         if width != X.shape[-1]:
@@ -137,5 +137,9 @@ def check_width(model: Model, X: Any, Y: Any = None) -> None:
 
 def plain_points(inducing_variable: Any) -> list[AnyNDArray]:
     """:return: every Z [M, D] that is made of nothing but inputs (no patches, no scales)."""
+    return [np.asarray(part.Z) for part in _plain(inducing_variable)]
+
+
+def _plain(inducing_variable: Any) -> list[InducingPoints]:
     parts = getattr(inducing_variable, "inducing_variables", (inducing_variable,))
-    return [np.asarray(part.Z) for part in parts if type(part) is InducingPoints]
+    return [part for part in parts if type(part) is InducingPoints]

@@ -25,8 +25,8 @@ from .binary import normal_cdf, normal_log_cdf, normal_pdf
 
 #: The integral over levels, or where the loss is stationary.
 LINKS = ("integral", "stationary")
-#: Between values of z as near as this Phi is taken to be linear, to some 1e-9.
-_NEAR = 1e-4
+#: Between values of z as near as this Phi is taken to be constant.
+_NEAR = 1e-7
 #: Levels that are not given end here, in logit t.
 _OUTERMOST = 4.0
 #: The integral over t has knots this near to each other in logit t, up to `_EVEN`. From there to
@@ -176,24 +176,24 @@ def log_probabilities(
     least = tf.convert_to_tensor(threshold, Fmu.dtype)[..., None]
     mean = b + tf.einsum("...q,jq->...j", Fmu, W) - least
     variance = tf.maximum(tf.einsum("...q,jq->...j", Fvar, W2), VARIANCE_FLOOR)
-    z, dt = mean / tf.sqrt(variance), t[1:] - t[:-1]
-    yes, no = (tf.reduce_sum(dt * part, axis=-1) for part in mean_normal_cdf(z))
-    return tf.math.log(yes), tf.math.log(no)
+    above, below = mean_normal_cdf(mean * tf.math.rsqrt(variance))
+    dt = t[1:] - t[:-1]
+    return tuple(tf.math.log(tf.linalg.matvec(part, dt)) for part in (above, below))
 
 
 def mean_normal_cdf(z: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """
     :param z: [..., J].
     :return: the means of Phi(z) and of Phi(-z) from each z to the next, [..., J - 1]: difference
-        quotients of R(z) = z Phi(z) + phi(z).
+        quotients of z Phi(z) + phi(z) = max(0, z) + r(z), both accurate where they are small.
     """
     outside = normal_cdf(-tf.abs(z))
-    below = normal_pdf(z) - tf.abs(z) * outside  # R(-|z|), accurate where it is small
-    width, near = z[..., 1:] - z[..., :-1], tf.abs(z[..., 1:] - z[..., :-1]) < _NEAR
+    r = normal_pdf(z) - tf.abs(z) * outside
+    width = z[..., 1:] - z[..., :-1]
+    near = tf.abs(width) < _NEAR
     divisor = tf.where(near, tf.ones_like(width), width)
-    means = []
-    for side, rise in ((z, divisor), (-z, -divisor)):
-        ramp, cdf = below + tf.nn.relu(side), tf.where(side < 0, outside, 1 - outside)
-        quotient = (ramp[..., 1:] - ramp[..., :-1]) / rise
-        means.append(tf.where(near, (cdf[..., 1:] + cdf[..., :-1]) / 2, quotient))
-    return means[0], means[1]
+    positive, ramp = tf.cast(z[..., 1:] > 0, z.dtype), tf.nn.relu(z)
+    side = tf.where(near, positive, (ramp[..., 1:] - ramp[..., :-1]) / divisor)
+    slope = (1 - 2 * positive) * outside[..., 1:]
+    rest = tf.where(near, slope, (r[..., 1:] - r[..., :-1]) / divisor)
+    return side + rest, (1 - side) - rest

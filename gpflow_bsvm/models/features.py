@@ -26,6 +26,7 @@ from ..data.checks import duplicate_rows
 from ..engine.contracts import check_num_data, plain_points
 from ..engine.networks import networks_in
 from ..engine.projection import Prior, Projector, compiled_prior_factor
+from ..engine.remembered import remembered
 from ..likelihoods.hooks import check_labels
 from ..likelihoods.labels import class_numbers
 
@@ -95,10 +96,14 @@ class SparseFeatures:
 
         :raise ValueError: if 1e-2 fails too; names the likely cause.
         """
+        if tf.executing_eagerly():
+            return remembered(self, "prior factor", (self.prior,), self._prior_factor)
+        jitter = tf.constant(self.jitter, gpflow.config.default_float())
+        return compiled_prior_factor.bind(self.prior)(jitter)
+
+    def _prior_factor(self) -> tf.Tensor:
         factor = compiled_prior_factor.bind(self.prior)
         first, dtype = gpflow.config.default_jitter(), gpflow.config.default_float()
-        if not tf.executing_eagerly():
-            return factor(tf.constant(self._jitter or first, dtype))
         before, self._jitter = self._jitter, None
         for jitter in _jitters(first):
             with contextlib.suppress(tf.errors.InvalidArgumentError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import gpflow
@@ -17,8 +18,9 @@ from ..data.checks import check_data, check_dtype
 from ..engine.contracts import check_model, check_width
 from ..engine.natural import Natural, blend, solve, to_mean_and_root, to_natural, whiten
 from ..engine.projection import Projected
+from ..engine.remembered import predictor_of, remembered
 from ..engine.shared_graph import Compiled
-from ..engine.statistics import accumulate, marginals
+from ..engine.statistics import Marginals, accumulate, marginals
 from ..likelihoods.labels import num_latents
 from .features import SparseFeatures
 
@@ -85,6 +87,11 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
         factor = () if self.whiten else (self.prior_factor(),)
         natural: Natural = _natural.bind(self.q_mu, self.q_sqrt)(factor)
         return natural
+
+    def predictor(self) -> Callable[[tf.Tensor], Marginals]:
+        """:return: X [N, D] -> marginals of f(x) under q; its factors wait for the next call."""
+        parts = (self.q_mu, self.q_sqrt, self.prior)
+        return remembered(self, "predictor", parts, lambda: predictor_of(self))
 
     def assign_natural(self, natural: Natural) -> None:
         """Set `q_mu` and `q_sqrt` from natural parameters in the whitened space."""

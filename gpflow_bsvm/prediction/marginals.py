@@ -10,15 +10,13 @@ import tensorflow as tf
 from gpflow.base import AnyNDArray
 from gpflow.likelihoods import Likelihood
 
+from ..data.batch import Batch
 from ..data.opening import holds_arrays
 from ..data.passes import map_over
 from ..engine.contracts import Model
-from ..engine.natural import compiled_solve
 from ..engine.open import open_data, open_inputs
-from ..engine.projected_data import ProjectedData
-from ..engine.projection import Projected
+from ..engine.remembered import predictor_of
 from ..engine.shared_graph import Compiled
-from ..engine.statistics import compiled_marginals
 from ..likelihoods.hooks import check_labels
 from ..likelihoods.labels import class_numbers
 from .estimators import takes_estimators
@@ -114,8 +112,8 @@ def map_f(
     :param along: tensors with a row for every row of X.
     :return: the rows that `function` returns, as tensors.
     """
-    look = _seen_from(model, lambda rows, *f_and_along: function(rows.batch.X, *f_and_along))
-    return map_over(ProjectedData(model, open_inputs(model, X, chunk_rows)), look, *along)
+    look = _seen_from(model, lambda batch, *f_and_along: function(batch.X, *f_and_along))
+    return map_over(open_inputs(model, X, chunk_rows), look, *along)
 
 
 def map_labelled(
@@ -133,16 +131,16 @@ def map_labelled(
         check_labels(model.likelihood, Y, minibatch=True)
         Y = class_numbers(model.likelihood, Y)
         return map_f(model, X, function, chunk_rows, tf.convert_to_tensor(Y))
-    look = _seen_from(model, lambda rows, *f: function(rows.batch.X, *f, rows.batch.Y))
-    return map_over(ProjectedData(model, open_data(model, data)), look)
+    look = _seen_from(model, lambda batch, *f: function(batch.X, *f, batch.Y))
+    return map_over(open_data(model, data), look)
 
 
-def _seen_from(model: Model, function: Callable[..., Any]) -> Callable[..., Any]:
-    """:return: `function` of projected rows, mean and variance of f there, and columns along."""
-    q = compiled_solve(model.natural())
+def _seen_from(model: Any, function: Callable[..., Any]) -> Callable[..., Any]:
+    """:return: `function` of a batch, mean and variance of f there, and columns along."""
+    predict = model.predictor() if hasattr(model, "predictor") else predictor_of(model)
 
-    def look(rows: Projected, *along: tf.Tensor) -> Any:
-        f = compiled_marginals(q, rows.features)
-        return function(rows, f.mean, f.variance, *along)
+    def look(batch: Batch, *along: tf.Tensor) -> Any:
+        f = predict(batch.X)
+        return function(batch, f.mean, f.variance, *along)
 
     return look
