@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         plotting,
         prediction,
         priors,
+        sampling,
         saving,
     )
     from .estimators import BSVMClassifier, BSVMRegressor, OneClassBSVM
@@ -55,6 +56,7 @@ __all__ = [
     "plotting",
     "prediction",
     "priors",
+    "sampling",
     "save",
     "saving",
 ]

@@ -198,7 +198,7 @@ def check_needs(algorithm: Algorithm, model: Model) -> None:
     would_do = [
         cls.__name__
         for cls in _concrete(Algorithm)
-        if cls.__module__.startswith(f"{_ROOM}.")
+        if cls.__module__.startswith(_OURS)
         and cls.grows == algorithm.grows  # draws or a fit
         and all(has_hook(likelihood, hook) for hook in cls.needs)
     ]
@@ -206,7 +206,8 @@ def check_needs(algorithm: Algorithm, model: Model) -> None:
 
 
 #: Algorithms from elsewhere, and those of one paper's models, are nobody's advice.
-_ROOM = __name__.rpartition(".")[0]
+_PACKAGE = __name__.partition(".")[0]
+_OURS = tuple(f"{_PACKAGE}.{room}." for room in ("inference", "sampling"))
 
 
 def _concrete(base: Any) -> list[Any]:

@@ -14,7 +14,8 @@ from traces import all_traces
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.engine.shared_graph import Compiled, one_fit
-from gpflow_bsvm.inference import CAVI, HMC, ML2, SVI, VEM
+from gpflow_bsvm.inference import CAVI, ML2, SVI, VEM
+from gpflow_bsvm.sampling import HMC
 
 DATA = make_data(60, 2)
 SE = k.SquaredExponential

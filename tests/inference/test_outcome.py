@@ -199,6 +199,6 @@ def test_so_in_draws_and_sites(data):
     X, Y = data[0] * 1e7, data[1]
     kernel = gpflow.kernels.Polynomial(3, 10.0)
     with pytest.raises(FloatingPointError, match=r"variance of f is .* at a row.*scale X"):
-        gb.inference.HMC(10, 10, 2).run(gb.models.BSVM(kernel, Hinge(), X[:5]), (X, Y))
+        gb.sampling.HMC(10, 10, 2).run(gb.models.BSVM(kernel, Hinge(), X[:5]), (X, Y))
     with pytest.raises(FloatingPointError, match=r"variance of f is .* at a row.*scale X"):
         wenzel2017.DualBSVM((X, Y), kernel, Hinge(), X[:5]).update_sites()

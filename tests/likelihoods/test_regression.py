@@ -11,7 +11,7 @@ from scipy import integrate, stats
 from sklearn.svm import LinearSVR, OneClassSVM
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.inference import CAVI, ECM, ML2, SVI, VEM, Gibbs
+from gpflow_bsvm.inference import CAVI, ECM, ML2, SVI, VEM
 from gpflow_bsvm.likelihoods import (
     EpsilonInsensitive,
     LevelHinge,
@@ -21,6 +21,7 @@ from gpflow_bsvm.likelihoods import (
     location_spread,
     sites_by_autodiff,
 )
+from gpflow_bsvm.sampling import Gibbs
 
 #: penalty, epsilon, mean and variance of f, and y: near, in the tails, and where one part is tiny.
 CASES = [

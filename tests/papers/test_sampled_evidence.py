@@ -11,7 +11,6 @@ from reference import log_evidence
 
 from gpflow_bsvm.engine.open import open_all
 from gpflow_bsvm.engine.projected_data import ProjectedData
-from gpflow_bsvm.inference import HMC, Gibbs, Samples
 from gpflow_bsvm.likelihoods import Hinge
 from gpflow_bsvm.models import BatchBSVM, LinearBSVM
 from gpflow_bsvm.papers.gold2003 import (
@@ -26,6 +25,7 @@ from gpflow_bsvm.papers.gold2003 import (
 from gpflow_bsvm.papers.gold2003.sampled import _error
 from gpflow_bsvm.papers.gold2003.slack import log_kappa
 from gpflow_bsvm.papers.wenzel2019 import PolyaGammaLogistic
+from gpflow_bsvm.sampling import HMC, Gibbs, Samples
 
 TINY = {
     2: (np.array([[0.0], [0.8]]), np.array([[1.0], [0.0]])),

@@ -18,9 +18,8 @@ from gpflow.kernels import Kernel
 from scipy.linalg import cho_solve, solve_triangular
 
 from ...engine.natural import Natural
-from ...inference import Samples
-from ...inference.samples import Sampler
 from ...models import LinearBSVM
+from ...sampling.samples import Sampler, Samples
 from .gram import check_positive
 from .mode import Mode, svm_mode
 from .slack import likelihood_of, losses, slopes

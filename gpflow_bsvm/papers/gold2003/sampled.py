@@ -16,8 +16,8 @@ from gpflow.kernels import Kernel
 from scipy.special import roots_legendre
 
 from ...checks import check_choice, check_whole
-from ...inference.samples import Sampler
 from ...likelihoods.penalized import check_penalty
+from ...sampling.samples import Sampler
 from .criterion import Criterion, Gradient
 from .gram import pull_back
 from .posterior import Posterior, draw_posterior

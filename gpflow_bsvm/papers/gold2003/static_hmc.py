@@ -15,7 +15,7 @@ from gpflow.config import default_float
 from ...checks import check_number, check_whole
 from ...engine.contracts import Model
 from ...engine.natural import compiled_solve
-from ...inference.hmc import Hamiltonian, LogDensity
+from ...sampling.hmc import Hamiltonian, LogDensity
 
 #: A quarter of the period that all directions have which no label bends: a draw that has gone so
 #: far is independent of the one before, one twice as far its mirror image, one four times as far

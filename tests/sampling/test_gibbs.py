@@ -8,10 +8,11 @@ from scipy.integrate import trapezoid
 from scipy.stats import invgauss, kstest
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.inference import CAVI, HMC, Gibbs, Interrupted, gibbs, hmc
+from gpflow_bsvm.inference import CAVI
 from gpflow_bsvm.likelihoods import Hinge, OneVsRest
 from gpflow_bsvm.models import BSVM, BatchBSVM, LinearBSVM
 from gpflow_bsvm.papers.wenzel2019 import PolyaGammaLogistic
+from gpflow_bsvm.sampling import HMC, Gibbs, Interrupted, gibbs, hmc
 
 SAMPLERS = {"Gibbs": Gibbs(4000, 200), "HMC": HMC(2000, 300)}
 #: Four standard errors of a mean of 8000 to 16 000 draws that are worth half as many.
@@ -261,7 +262,7 @@ def test_what_does_not_go_together(data):
         with pytest.raises(TypeError, match="SVGP has no closed-form steps"):
             sampler.run(plain, data)
     with pytest.raises(TypeError, match="holds no data"):
-        gb.inference.Gibbs().run(make_model(data))
+        gb.sampling.Gibbs().run(make_model(data))
     with pytest.raises(ValueError, match="X has 1 columns"):
         Gibbs(2, 0).run(make_model(data), data).predict_f(data[0][:, :1])
 
@@ -271,7 +272,7 @@ def test_hmc_of_a_likelihood_that_takes_one_axis_of_rows():
     X, Y = make_data(num_rows=20)
     kernel, Z = gpflow.kernels.SquaredExponential(), X[:3]
     model = gb.models.BSVM(kernel, gpflow.likelihoods.Softmax(2), Z, num_latent_gps=2)
-    samples = gb.inference.HMC(num_draws=3, burn_in=2, num_chains=3).run(model, (X, Y))
+    samples = gb.sampling.HMC(num_draws=3, burn_in=2, num_chains=3).run(model, (X, Y))
     assert np.isfinite(samples.predict_y(X)[0]).all()
 
 

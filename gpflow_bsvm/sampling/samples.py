@@ -20,10 +20,10 @@ from ..engine.contracts import Model, chunk_rows
 from ..engine.open import open_inputs
 from ..engine.projected_data import ProjectedData
 from ..engine.projection import Projected
+from ..inference.algorithm import Algorithm, Run
 from ..inference.outcome import check_margins
 from ..optional import require
 from ..prediction.marginals import compiled_mean
-from .algorithm import Algorithm, Run
 
 
 @dataclass(frozen=True)
