@@ -68,7 +68,7 @@ def projection_of(prior: Prior, Lz: tf.Tensor, dtype: tf.DType, part_rows: int) 
 
 
 def has_single(prior: Prior) -> bool:
-    """:return: whether features are defined in single precision and survive a shift of X and Z."""
+    """:return: True if features exist in single precision and survive a shift of X and Z."""
     points = isinstance(prior.inducing_variable, InducingPoints)
     return points and _is_stationary(prior.kernel)
 

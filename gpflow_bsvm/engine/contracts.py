@@ -48,7 +48,7 @@ class Model(Protocol):
 
     @property
     def jitter(self) -> float:
-        """:return: what is added to the diagonal of the prior's covariance."""
+        """:return: the number added to the diagonal of the prior's covariance."""
 
     def projector(self) -> Callable[[tf.Tensor], Features]:
         """:return: X [N, D] -> features, at the present hyperparameters."""
@@ -60,7 +60,7 @@ class Model(Protocol):
         """Store q."""
 
     def hyperparameters(self) -> dict[str, gpflow.Parameter | tf.Variable]:
-        """:return: what is trainable beside q, by GPflow's names."""
+        """:return: the parameters that are trainable beside q, by GPflow's names."""
 
 
 def check_model(model: Any) -> None:

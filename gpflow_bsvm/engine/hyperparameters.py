@@ -55,8 +55,9 @@ class Plan(NamedTuple):
     def trainable(self, values: Sequence[tf.Tensor]) -> list[Any]:
         """
         :param values: unconstrained, of all parameters.
-        :return: what a tape is to watch: copies of those that are learned (TFP's bijectors remember
-            what they made of a tensor, and a tape would not see it), or the variables.
+        :return: the tensors that a tape is to watch: copies of those that are learned (TFP's
+            bijectors remember what they made of a tensor, and a tape would not see it), or the
+            variables.
         """
         chosen = [tf.identity(value) for value, learned in zip(values, self.learned) if learned]
         return chosen or [reference.deref() for reference in self.variables]
@@ -78,7 +79,7 @@ class Plan(NamedTuple):
 def planned(wanted: Sequence[Any], *modules: Any) -> tuple[list[Any], Plan]:
     """
     :param wanted: parameters and bare variables of the modules, each once, that are to be learned.
-    :return: these in the order of a graph's gradients, and the plan.
+    :return: the same in the order of a graph's gradients, and the plan.
     """
     ids, parameters = {id(p) for p in wanted}, parameters_of(*modules)
     found = [p for p in parameters if id(p) in ids]
@@ -101,7 +102,7 @@ def value_and_gradient(
     :param function: of modules and tensors; returns a number.
     :param by_first: differentiate by the first of the tensors, a structure of such, too.
     :param with_prior: add the log prior density of what is learned.
-    :return: for `Hyperparameters.bind`, a function of the tensors that returns the number, its
+    :return: a function of the tensors, for `Hyperparameters.bind`, that returns the number, its
         gradient in what is learned, and with `by_first` in the first tensors.
     """
 

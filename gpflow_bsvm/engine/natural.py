@@ -104,7 +104,7 @@ def whiten(Lz: tf.Tensor, mean: tf.Tensor, root: tf.Tensor) -> tuple[tf.Tensor, 
     """
     :param Lz: [G, M, M], Cholesky factor of the prior's covariance of u.
     :param mean: [L, M], and root: [L, M, M], of q(u).
-    :return: those of q(Lz^-1 u).
+    :return: mean and root of q(Lz^-1 u).
     """
     Lz = tf.broadcast_to(Lz, tf.shape(root))
     mean = tf.linalg.triangular_solve(Lz, mean[..., None])[..., 0]

@@ -26,7 +26,7 @@ class Network(Protocol):
         """:return: all that it remembers, moving averages and the like too."""
 
     def losses(self) -> list[tf.Tensor]:
-        """:return: what its regularisers add to a loss, [] each, for the latest rows."""
+        """:return: the terms that its regularisers add to a loss, [] each, for the latest rows."""
 
 
 def networks_in(*modules: Any) -> list[Network]:

@@ -76,7 +76,7 @@ class ProjectedData(Source):
 
     @property
     def cached(self) -> bool:
-        """:return: whether features are kept."""
+        """:return: True if features are kept."""
         if self.source.remote is not None:
             return self.source.remote.has_room(self.num_rows * self._row_bytes)
         row_bytes = self._row_bytes + self.source.row_bytes

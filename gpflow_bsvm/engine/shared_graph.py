@@ -124,14 +124,14 @@ class Compiled:
             return self._graphs[key]
 
     def graph_of_this_fit(self, key: Hashable, *what: Any) -> Any:
-        """:return: as `graph_of`, of this fit's own; None outside of fits."""
+        """:return: the graph as in `graph_of`, but this fit's own; None outside of fits."""
         graphs = _OF_THIS_FIT.get()
         if graphs is not None and (self, key) not in graphs:
             graphs[self, key] = self._trace(*what)
         return graphs and graphs[self, key]
 
     def call(self, modules: tuple[Any, ...], structure: Structure, arguments: Any) -> Any:
-        """:return: what the function makes of its modules as they are, without a graph."""
+        """:return: the result of the function for its modules as they are, without a graph."""
         if not self._rebuilds:
             return self._function(*modules, *arguments)
         raw = [tf.convert_to_tensor(p.unconstrained_variable) for p in structure.parameters]
@@ -191,7 +191,7 @@ class Bound:
 
 
 def _named(module: str, name: str) -> Any:
-    """:return: what another process has under this name."""
+    """:return: the object that another process has under this name."""
     return getattr(importlib.import_module(module), name)
 
 

@@ -63,14 +63,14 @@ def marginals(phi: tf.Tensor, R: tf.Tensor, c: tf.Tensor) -> Marginals:
 
 
 def _of_own(phi: tf.Tensor, R: tf.Tensor, s: tf.Tensor) -> Marginals:
-    """:return: of features of each latent function, [L, N, M]."""
+    """:return: the marginals, for features of each latent function, [L, N, M]."""
     W = tf.matmul(phi, R, transpose_b=True)
     mean, variance = tf.linalg.matvec(phi, s), tf.reduce_sum(tf.square(W), axis=-1)
     return Marginals(tf.transpose(mean), tf.transpose(variance))
 
 
 def _of_shared(phi: tf.Tensor, R: tf.Tensor, s: tf.Tensor) -> Marginals:
-    """:return: of features [N, M]: one product for all L, faster than a batch of them."""
+    """:return: the marginals, for features [N, M]: one product for all L, faster than a batch."""
     L, M = tf.shape(R)[0], tf.shape(R)[1]
     W = tf.reshape(tf.matmul(phi, tf.reshape(R, [L * M, M]), transpose_b=True), [-1, L, M])
     return Marginals(tf.matmul(phi, s, transpose_b=True), tf.reduce_sum(tf.square(W), axis=-1))
@@ -161,14 +161,14 @@ def sum_sites(rows: Projected, sites: Sites) -> Natural:
 
 
 def _sums_of_own(phi: tf.Tensor, w: tf.Tensor, r: tf.Tensor) -> Natural:
-    """:return: of features of each latent function, [L, N, M]."""
+    """:return: the sums, for features of each latent function, [L, N, M]."""
     w, r = (tf.transpose(column)[..., None] for column in (w, r))  # [L, N, 1]
     h = tf.matmul(phi, r, transpose_a=True)[..., 0]
     return Natural(h, tf.matmul(phi * w, phi, transpose_a=True))
 
 
 def _sums_of_shared(phi: tf.Tensor, w: tf.Tensor, r: tf.Tensor) -> Natural:
-    """:return: of features [N, M]: one product for all L, twice as fast as a batch of them."""
+    """:return: the sums, for features [N, M]: one product for all L, twice as fast as a batch."""
     number, M = tf.shape(w), tf.shape(phi)[1]
     wide = tf.reshape(w[:, :, None] * phi[:, None, :], [number[0], number[1] * M])
     P = tf.reshape(tf.matmul(phi, wide, transpose_a=True), [M, number[1], M])

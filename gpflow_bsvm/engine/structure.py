@@ -131,7 +131,7 @@ def open_shape(shape: tf.TensorShape) -> list[int | None]:
 
 
 def _is_of_library(value: Any) -> bool:
-    """:return: whether a library wrote what this computes; a function must be found by its name."""
+    """:return: True if a library wrote this code; a function must be found by its name."""
     if isinstance(value, _FUNCTIONS) and not isinstance(value, type):
         module = getattr(value, "__module__", None) or ""
         named = getattr(sys.modules.get(module), getattr(value, "__name__", ""), None) is value
@@ -146,7 +146,7 @@ def _is_library(module: str) -> bool:
 
 
 def _is_transparent(value: Any) -> bool:
-    """:return: whether all that a module knows is in its attributes; anybody's layer may not be."""
+    """:return: True if attributes tell all that a module knows, which a layer's may not."""
     ours = type(value).__module__.partition(".")[0] in ("gpflow", __name__.partition(".")[0])
     return isinstance(value, gpflow.Module) or ours or dataclasses.is_dataclass(value)
 

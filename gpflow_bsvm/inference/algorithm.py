@@ -185,7 +185,7 @@ class Algorithm(ABC):
 
 
 def settled(elbos: Sequence[float], tol: float) -> bool:
-    """:return: whether the last two steps together raised the bound by less than `tol` of it."""
+    """:return: True if the last two steps together raised the bound by less than `tol` of it."""
     return len(elbos) > 2 and elbos[-1] - elbos[-3] <= tol * abs(elbos[-1])
 
 

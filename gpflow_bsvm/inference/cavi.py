@@ -75,7 +75,7 @@ class CAVI(Algorithm):
         return Sweeps(self, model, ProjectedData(model, source))
 
     def phases(self, entries: int) -> list[Phase]:
-        """:return: how the sweeps go, phase after phase, with so many entries of features."""
+        """:return: the phases of the sweeps, with so many entries of features."""
         exact, precision = tf.as_dtype(default_float()), self.matmul_precision
         if precision is None:
             if product_dtype(entries, self.tol) != exact:

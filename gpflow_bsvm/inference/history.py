@@ -83,7 +83,7 @@ class History:
         """
         Take note of a step.
 
-        :return: what the progress bar shows of it.
+        :return: the text that the progress bar shows.
         :raise ValueError: if the ELBO is not finite.
         """
         check_elbo(step.elbo, f"after step {step.number}")
@@ -163,7 +163,7 @@ class Recorder:
 
     @property
     def ended(self) -> bool:
-        """:return: whether the run has converged, has made all its steps, or was stopped."""
+        """:return: True if the run has converged, has made all its steps, or was stopped."""
         enough = self._record.latest >= self._run.max_steps
         return self._run.converged or enough or self._stopped
 

@@ -30,8 +30,8 @@ _SHOWN = 4
 
 def identify(algorithm: Any, model: Model, source: Source) -> Identity:
     """
-    :return: what must be equal where a fit goes on: options (but those that make it longer), the
-        model's structure, values that the algorithm does not learn, data, and versions.
+    :return: all that must be equal where a fit goes on: options (but those that make it
+        longer), the model's structure, values that the algorithm does not learn, data, and versions.
     """
     options = {k: v for k, v in vars(algorithm).items() if k != algorithm.grows}
     identity = _of_options("algorithm", algorithm, options)
@@ -53,7 +53,7 @@ def identify(algorithm: Any, model: Model, source: Source) -> Identity:
 def identify_estimator(estimator: Any, options: Mapping[str, Any], source: Source) -> Identity:
     """
     :param options: those that matter to a fit.
-    :return: as `identify`, of what makes its model itself.
+    :return: the identity of an estimator, which makes its model itself.
     """
     identity = _of_options("estimator", estimator, options)
     for name, value in options.items():

@@ -79,7 +79,7 @@ class MinibatchRun(Run):
         self._blocks = self._blocks_from(state.position)
 
     def _most_batches(self, number: int) -> int:
-        """:return: of a block: `number`, or fewer if they would not fit into memory."""
+        """:return: the batches of a block: `number`, or fewer if memory does not hold them."""
         return number
 
     @abstractmethod
@@ -142,7 +142,7 @@ class MinibatchRun(Run):
 def latest(index: AnyNDArray) -> AnyNDArray:
     """
     :param index: [T, B], row numbers of minibatches.
-    :return: those of the last batches, of some 500 rows: what an ELBO is estimated from.
+    :return: the row numbers of the last batches, some 500, for an estimate of the ELBO.
     """
     number = -(-_ELBO_ROWS // index.shape[1])
     return np.asarray(index[-number:].reshape(-1))

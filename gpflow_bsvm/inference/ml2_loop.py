@@ -164,7 +164,7 @@ class Learner:
 def _of_same_u(natural: Natural, old: tf.Tensor, new: tf.Tensor) -> Natural:
     """
     :param natural: of the whitened q(s), u = old s, and old: [G, M, M].
-    :return: those of q(new^-1 u), S^T h and S^T P S with S = old^-1 new.
+    :return: the parameters of q(new^-1 u), S^T h and S^T P S with S = old^-1 new.
     """
     S = tf.linalg.triangular_solve(old, new)
     h = tf.linalg.matvec(S, natural.h, transpose_a=True)

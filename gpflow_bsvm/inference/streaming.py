@@ -56,5 +56,5 @@ class Streaming(CAVI):
         return Sweeps(self, model, ProjectedData(model, source), self._known(model))
 
     def _known(self, model: Model) -> Natural:
-        """:return: what q says beyond the prior N(0, I), as far as it is not forgotten."""
+        """:return: the factor of q beside the prior N(0, I), as far as it is not forgotten."""
         return scaled_sites(model.natural(), self.forget)

@@ -48,11 +48,11 @@ class Hamiltonian(Sampler):
 
     @abstractmethod
     def _how(self) -> Moves:
-        """:return: what the graph is told."""
+        """:return: the arguments of the graph."""
 
     @abstractmethod
     def _start(self, model: Model) -> AnyNDArray:
-        """:return: where the chains start, [chains, L, M]."""
+        """:return: the starts of the chains, [chains, L, M]."""
 
     def _chains(self, model: Model, rows: Projected) -> tuple[Any, Callable[..., Any]]:
         first, some = (graph.bind(model.likelihood) for graph in (_first, _some))
@@ -116,7 +116,7 @@ def _log_density(likelihood: Likelihood, rows: Projected) -> LogDensity:
 
 @Compiled
 def _first(likelihood: Likelihood, s: tf.Tensor, how: Moves, rows: Projected) -> Any:
-    """:return: what the kernel keeps, before the first draw."""
+    """:return: the memory of the kernel before the first draw."""
     return how.kernel(_log_density(likelihood, rows)).bootstrap_results(s)
 
 

@@ -62,7 +62,7 @@ class Samples:
 
     def effective_draws(self) -> AnyNDArray:
         """
-        :return: how many independent draws those of all chains are worth for the mean of each s,
+        :return: the number of independent draws that all chains are worth for the mean of each s,
             [L, M] (`tfp.mcmc.effective_sample_size`, summed over chains); 0 for chains that did not
             move.
         """

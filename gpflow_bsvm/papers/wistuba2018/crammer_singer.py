@@ -88,10 +88,10 @@ class CrammerSinger(likelihoods.CrammerSinger):
     @property
     def held_sites(self) -> Callable[..., Sites] | None:
         """
-        :return: with bound="wistuba2018", of which alone sites at given local variables are
-            Gaussian, a function of `hold(Fmu, Fvar, Y)`, Fmu and Y: with w = a / sqrt(alpha), of
-            the label w and a + w (1 + mu_t), of its rival w and -(a + w (1 - mu_y)), of all others
-            0 (eqs. 45 and 46, for a batch, signs mended). Else None.
+        :return: a function of `hold(Fmu, Fvar, Y)`, Fmu and Y, with bound="wistuba2018", whose
+            sites alone are Gaussian at given local variables: with w = a / sqrt(alpha), of the
+            label w and a + w (1 + mu_t), of its rival w and -(a + w (1 - mu_y)), of all others 0
+            (eqs. 45 and 46, for a batch, signs mended). Else None.
         """
         return self._held_sites if self.bound == PUBLISHED else None
 
