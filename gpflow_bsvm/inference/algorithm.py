@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -16,7 +15,7 @@ from ..data.sources import Source
 from ..engine.contracts import Model
 from ..engine.open import open_data, weighted
 from ..engine.shared_graph import one_fit
-from ..likelihoods.hooks import check_hooks, has_hook
+from ..likelihoods.hooks import check_hooks
 from .history import Callback, History, Recorder
 from .identity import identify
 from .outcome import count_clipped, judge
@@ -77,6 +76,8 @@ class Algorithm(ABC):
     """
 
     needs: ClassVar[tuple[str, ...]] = ()
+    #: Algorithms that take any likelihood.
+    instead: ClassVar[str] = "CAVI, SVI, VEM or ML2, which take any"
     #: Whether it learns what is trainable beside q.
     learns: ClassVar[bool] = False
     #: Whether the end depends on the q of the beginning.
@@ -170,7 +171,7 @@ class Algorithm(ABC):
         :param reports: callback, monitor and progress.
         :return: the run at its end.
         """
-        check_needs(self, model)
+        check_hooks(model.likelihood, *self.needs, instead=self.instead)
         run = self._begin(model, source)
         checkpoints = open_checkpoints(checkpoint, every, partial(identify, self, model, source))
         with Recorder(run, record, checkpoints, self._what, **reports) as recorder:
@@ -187,30 +188,3 @@ class Algorithm(ABC):
 def settled(elbos: Sequence[float], tol: float) -> bool:
     """:return: True if the last two steps together raised the bound by less than `tol` of it."""
     return len(elbos) > 2 and elbos[-1] - elbos[-3] <= tol * abs(elbos[-1])
-
-
-def check_needs(algorithm: Algorithm, model: Model) -> None:
-    """
-    :raise ValueError: if the model's likelihood lacks a hook that the algorithm needs; says which
-        algorithms would do.
-    """
-    likelihood = model.likelihood
-    would_do = [
-        cls.__name__
-        for cls in _concrete(Algorithm)
-        if cls.__module__.startswith(_OURS)
-        and cls.grows == algorithm.grows  # draws or a fit
-        and all(has_hook(likelihood, hook) for hook in cls.needs)
-    ]
-    check_hooks(likelihood, *algorithm.needs, instead=f"one of {', '.join(sorted(would_do))}")
-
-
-#: Algorithms from elsewhere, and those of one paper's models, are nobody's advice.
-_PACKAGE = __name__.partition(".")[0]
-_OURS = tuple(f"{_PACKAGE}.{room}." for room in ("inference", "sampling"))
-
-
-def _concrete(base: Any) -> list[Any]:
-    """:return: the class itself, unless it is abstract, and all below."""
-    below = [deeper for cls in base.__subclasses__() for deeper in _concrete(cls)]
-    return below if inspect.isabstract(base) else [base, *below]

@@ -30,8 +30,8 @@ _SHOWN = 4
 
 def identify(algorithm: Any, model: Model, source: Source) -> Identity:
     """
-    :return: all that must be equal where a fit goes on: options (but those that make it
-        longer), the model's structure, values that the algorithm does not learn, data, and versions.
+    :return: all that must be equal where a fit goes on: options (but those that make it longer),
+        the model's structure, values that the algorithm does not learn, data, and versions.
     """
     options = {k: v for k, v in vars(algorithm).items() if k != algorithm.grows}
     identity = _of_options("algorithm", algorithm, options)

@@ -196,7 +196,7 @@ class _Chains(Run):
 class Sampler(Algorithm):
     """What `Gibbs`, `HMC` and `StaticHMC` have in common: blocks of draws, and what is kept."""
 
-    grows = "num_draws"
+    grows, instead = "num_draws", "HMC, which takes any"
     #: Draws between two looks at the progress bar.
     block: ClassVar[int] = 50
     _what = "draws"

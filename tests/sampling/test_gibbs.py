@@ -253,7 +253,7 @@ def test_bad_options():
 
 
 def test_what_does_not_go_together(data):
-    with pytest.raises(ValueError, match=r"no augmentation to draw from .*or one of HMC"):
+    with pytest.raises(ValueError, match=r"no augmentation to draw from .*or HMC, which takes any"):
         Gibbs().run(make_model(data, likelihood=PolyaGammaLogistic()), data)
     with pytest.raises(ValueError, match="weights of 0 and 1 only"):
         Gibbs().run(make_model(data), data, sample_weight=np.full(40, 0.5))
