@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import tensorflow as tf
 from gpflow.base import AnyNDArray
@@ -41,8 +41,6 @@ class SVI(MinibatchAlgorithm):
     :ivar max_steps: steps in all.
     :ivar learning_rate: a schedule of `gpflow_bsvm.inference`, any function of the step number
         from 0, or a number.
-    :ivar average: end with the mean of the natural parameters over the second half of the steps
-        (Polyak & Juditsky 1992), which with a constant rate does what a decaying one does.
     :ivar seed: of the order of the rows (for arrays).
     :ivar record_every: steps between records (history, callback, monitor, progress bar), whose
         `elbo` is an estimate from the latest rows.
@@ -57,7 +55,6 @@ class SVI(MinibatchAlgorithm):
     seed: int = 0
     record_every: int = 250
     matmul_precision: str | None = None
-    average: bool = False
 
     def __post_init__(self) -> None:
         names = ("batch_size", "max_steps", "record_every")
@@ -69,58 +66,33 @@ class SVI(MinibatchAlgorithm):
         return _Steps(self, model, ProjectedData(model, source))
 
 
-class Memory(NamedTuple):
-    """What `SVI` remembers beside q."""
-
-    schedule: tuple[tf.Tensor, ...]  #: of an `Adaptive` learning rate
-    total: Natural  #: of the states that are averaged
-    number: int  #: of these
-    late: bool  #: whether the first half is over
-    mean: Natural  #: what a fit would end with now
-
-
 class _Steps(MinibatchRun):
     def __init__(self, options: SVI, model: Model, data: ProjectedData) -> None:
         self._options, rate = options, options.learning_rate
         adaptive = rate if isinstance(rate, Adaptive) else None
-        self._loop = compiled_steps.bind(model.likelihood, adaptive, options.average)
+        self._loop = compiled_steps.bind(model.likelihood, adaptive)
         self._accumulate = compiled_accumulate.bind(model.likelihood)
         natural = model.natural()
-        zeros = Natural(*map(tf.zeros_like, natural))
         self._shape = natural.h.shape
-        schedule = adaptive.memory(natural) if adaptive else ()
-        memory = Memory(schedule, zeros, 0, False, natural)
-        super().__init__(options, model, data, memory)
+        super().__init__(options, model, data, adaptive.memory(natural) if adaptive else ())
 
     def _most_batches(self, number: int) -> int:
         entries = self._options.batch_size * self._shape[1]
         return max(1, min(number, 2 * CHUNK_ENTRIES // int(entries)))
 
     def _steps(self, state: State, block: Block, scale: float) -> tuple[Natural, Any, float]:
-        memory, dtype = state.memory, state.natural.h.dtype
+        dtype = state.natural.h.dtype
         num_steps, batch_size = block.index.shape
         given = rates(self._options.learning_rate, state.steps, num_steps)
-        natural, total, rho, schedule = self._loop(
+        natural, rho, memory = self._loop(
             state.natural,
             tf.constant(scale, dtype),
             state.damping * tf.constant(given, dtype),
             tf.constant(block.index),
-            memory.schedule,
+            state.memory,
             self._single(block.rows, batch_size),
         )
-        if not self._options.average:
-            return natural, memory._replace(schedule=schedule, mean=natural), float(rho)
-        return natural, self._averaged(memory, schedule, total, state.steps, num_steps), float(rho)
-
-    def _averaged(
-        self, memory: Memory, schedule: Any, total: Natural, steps: int, number: int
-    ) -> Memory:
-        """The mean of the states after the first half on; before, that of the latest block."""
-        if memory.late:
-            total = Natural(*map(tf.add, memory.total, total))
-            number += memory.number
-        late = steps >= self._options.max_steps // 2
-        return Memory(schedule, total, number, late, Natural(*(part / number for part in total)))
+        return natural, memory, float(rho)
 
     def _single(self, rows: Projected, batch_size: int) -> Projected:
         """:return: `rows` with features in the dtype of the products."""
@@ -131,45 +103,34 @@ class _Steps(MinibatchRun):
             precision = "float32"
         return rows if precision is None else rows.in_precision(tf.as_dtype(precision))
 
-    def _shown(self, state: State) -> Natural:
-        mean: Natural = state.memory.mean
-        return mean if self._options.average else state.natural
-
     def _elbo(self, state: State, rows: Projected, index: AnyNDArray) -> float:
-        q = compiled_solve(self._shown(state))
+        q = compiled_solve(state.natural)
         expectation = self._accumulate(q, rows.take(index)).expectation
         return float(expectation * (self._num_data / len(index)) - q.kl)
-
-    def restore(self) -> None:
-        if self.state.steps:
-            self._model.assign_natural(self._shown(self.state))
 
 
 @Compiled
 def compiled_steps(
     likelihood: Likelihood,
     adaptive: Adaptive | None,
-    average: bool,
     natural: Natural,
     scale: tf.Tensor,
     rates: tf.Tensor,
     index: tf.Tensor,
     memory: tuple[tf.Tensor, ...],
     rows: Projected,
-) -> tuple[Natural, Natural, tf.Tensor, tuple[tf.Tensor, ...]]:
+) -> tuple[Natural, tf.Tensor, tuple[tf.Tensor, ...]]:
     """
     Natural-gradient steps over minibatches rows[index[t]], t = 0..T-1.
 
     :param adaptive: what makes other rates of `rates`, if anything.
-    :param average: whether the states are summed up.
     :param scale: num_data / B.
     :param rates: [T].
     :param index: [T, B].
-    :return: the last state, the sum of all (or nothing but zeros), the last rate, and the memory
-        of `adaptive`.
+    :return: the last state, the last rate, and the memory of `adaptive`.
     """
 
-    def body(t: Any, old: Natural, total: Natural, rho: Any, memory: Any) -> Any:
+    def body(t: Any, old: Natural, rho: Any, memory: Any) -> Any:
         batch = rows.take(index[t])
         sums = accumulate(likelihood, batch, batch_marginals(batch.features.phi, old)).sums
         sums = Natural(scale * sums.h, scale * sums.P)
@@ -177,12 +138,9 @@ def compiled_steps(
         if adaptive:
             target = blend(old, sums, tf.ones_like(scale))
             rho, memory = adaptive.rate(rho, Natural(*map(tf.subtract, target, old)), memory)
-        new = blend(old, sums, rho)
-        total = Natural(*map(tf.add, total, new)) if average else total
-        return t + 1, new, total, rho, memory
+        return t + 1, blend(old, sums, rho), rho, memory
 
-    zeros = Natural(*map(tf.zeros_like, natural))
-    start = (0, natural, zeros, tf.zeros_like(scale), memory)
+    start = (0, natural, tf.zeros_like(scale), memory)
     num_steps = tf.shape(index)[0]
     _, *end = tf.while_loop(lambda t, *_: t < num_steps, body, start, parallel_iterations=1)
     return tuple(end)

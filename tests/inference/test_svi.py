@@ -8,7 +8,6 @@ from helpers import assert_same_state, make_data, make_model, source_of, state
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.data.minibatches import blocks
-from gpflow_bsvm.engine.natural import Natural
 from gpflow_bsvm.inference import CAVI, SVI, Adaptive, RobbinsMonro
 from gpflow_bsvm.likelihoods import Hinge, Probit
 
@@ -360,38 +359,6 @@ def test_adaptive_rates_fall_from_signal_to_noise():
     assert rates[2] > 3 * rates[-1]
     best = make_model(data, likelihood=Hinge(bound="exact"))
     assert model.elbo(data) > 1.02 * CAVI().run(best, data).elbo[-1]  # both are negative
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("record_every", [1, 4, 100])
-def test_the_average_is_that_of_the_second_half(data, record_every):
-    batches = batches_of(data, [20, 20, 20])
-    one, two = (make_model(data, num_data=60) for _ in range(2))
-    svi = SVI(max_steps=8, learning_rate=0.4, record_every=record_every, average=True)
-    svi.run(one, dataset_of(*batches))
-    states = []
-    for step in range(8):
-        two.natgrad_step(batches[step % 3], 0.4)
-        states.append(two.natural())
-    # A block is the smallest part: one that began before the middle does not count, if a later
-    # one does.
-    first = {1: 4, 4: 4, 100: 0}[record_every]
-    mean = (np.mean([part[n] for part in states[first:]], axis=0) for n in range(2))
-    two.assign_natural(Natural(*map(tf.constant, mean)))
-    assert_same_state(state(one), state(two), 1e-10)
-
-
-@pytest.mark.slow
-def test_averaging_beats_the_last_state():
-    data = make_data(2000)
-    ends = []
-    for average in (False, True):
-        model = make_model(data, likelihood=Hinge(bound="exact"))
-        svi = SVI(batch_size=20, max_steps=1000, learning_rate=0.1, average=average)
-        svi.run(model, data)
-        ends.append(float(model.elbo(data)))
-    best = CAVI().run(make_model(data, likelihood=Hinge(bound="exact")), data).elbo[-1]
-    assert best - ends[1] < 0.5 * (best - ends[0])
 
 
 @pytest.mark.parametrize("options", [{"warm_up": 0}, {"first": 0.0}, {"first": 1.5}])

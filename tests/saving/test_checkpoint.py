@@ -38,7 +38,7 @@ ALGORITHMS = {
     "CAVI": CAVI(max_steps=12, tol=1e-9),
     "CAVI, two phases": CAVI(max_steps=12, tol=1e-9, matmul_precision="mixed"),
     "SVI": SVI(**MINIBATCHES),
-    "SVI, adaptive": SVI(learning_rate=Adaptive(5), average=True, **MINIBATCHES),
+    "SVI, adaptive": SVI(learning_rate=Adaptive(5), **MINIBATCHES),
     "VEM": VEM(max_steps=5, tol=0),
     "ML2": ML2(**MINIBATCHES),
     "ECM": ECM(max_steps=12),
