@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -78,29 +78,3 @@ class Piece(NamedTuple):
         """:return: a function of each column that is there."""
         X, Y, weight = (None if column is None else function(column) for column in self[:3])
         return Piece(X, Y, weight, self.origin)
-
-
-def regrouped(pieces: Iterable[Piece], size: int) -> Iterator[Piece]:
-    """
-    :param pieces: checked, of any sizes.
-    :return: the same rows in pieces of `size`; the last may be smaller.
-    """
-    group: list[Piece] = []
-    for piece in pieces:
-        start = 0
-        while start < len(piece.X):
-            missing = size - sum(len(one.X) for one in group)
-            group.append(piece.between(start, start + missing))
-            start += missing
-            if start <= len(piece.X):
-                yield _together(group)
-                group = []
-    if group:
-        yield _together(group)
-
-
-def _together(group: list[Piece]) -> Piece:
-    if len(group) == 1:
-        return group[0]
-    X, Y, weight, origins = zip(*group)
-    return Piece(np.concatenate(X), np.concatenate(Y), np.concatenate(weight), origins[0])

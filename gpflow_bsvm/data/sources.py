@@ -1,4 +1,4 @@
-"""Where rows come from: arrays and SciPy's sparse matrices here, all else in `streams`.
+"""Where rows come from: arrays and SciPy's sparse matrices here, all else is a `Reader`.
 
 To the passes and the algorithms all sources are alike (`Source`), and nothing changes elsewhere
 with another kind of data.
@@ -16,7 +16,7 @@ import numpy as np
 import tensorflow as tf
 from gpflow.base import AnyNDArray
 
-from .batch import Batch
+from .batch import Batch, joined
 from .prefetch import closed_at_end
 from .sparse import SparseRows
 
@@ -30,6 +30,8 @@ class Source(ABC):
     :ivar counted: whether the number of rows is known, or found by a pass that surely ends.
     :ivar ordered: whether every pass surely has the rows in the same order.
     :ivar remote: the rows where they are, if that is not in this process: passes go there.
+    :ivar known_rows: N, if that needs no pass, else None.
+    :ivar chunk_rows: rows of a chunk; 0: it depends.
     :ivar row_bytes: what a row takes that is kept beside its features; 0 where it is in memory
         anyway.
     """
@@ -39,6 +41,8 @@ class Source(ABC):
     ordered = True
     row_bytes = 0
     remote: Remote | None = None
+    known_rows: int | None = None
+    chunk_rows = 0
     num_rows: int  #: N, of one pass
 
     @abstractmethod
@@ -60,12 +64,7 @@ class Source(ABC):
     @property
     def one_chunk(self) -> bool:
         """:return: whether all rows are in one chunk, so that a pass is one call."""
-        return False
-
-    @property
-    def known_rows(self) -> int | None:
-        """:return: N, if that needs no pass."""
-        return None
+        return bool(self.chunk_rows) and self.num_rows <= self.chunk_rows
 
     @property
     def marks(self) -> Mapping[str, str]:
@@ -76,10 +75,6 @@ class Source(ABC):
     def labels(self) -> Mapping[str, AnyNDArray]:
         """:return: labels and weights of all rows by name, where no pass is needed for them."""
         return {}
-
-    def expect(self, num_rows: int) -> None:
-        """Be told N, which a pass has found in another process: every pass must have as many."""
-        return
 
     def scaled(self, factor: float) -> Source:
         """:return: the same rows, their weights times `factor`."""
@@ -115,11 +110,6 @@ class ArraySource(Source):
         """
         self._columns, self.chunk_rows = (X, Y, weight), chunk_rows
         self.num_rows = len(Y)
-
-    @property
-    def one_chunk(self) -> bool:
-        """See `Source`."""
-        return self.num_rows <= self.chunk_rows
 
     @property
     def labels(self) -> Mapping[str, AnyNDArray]:
@@ -212,8 +202,3 @@ class RemoteRows(ABC):
 
 def _num_bytes(batch: Batch) -> int:
     return int(math.prod(batch.X.shape) * batch.X.dtype.size)
-
-
-def joined(batches: list[Batch]) -> Batch:
-    """:return: the rows of all, one after the other."""
-    return batches[0] if len(batches) == 1 else Batch(*(tf.concat(c, 0) for c in zip(*batches)))
