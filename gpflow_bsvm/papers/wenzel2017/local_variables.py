@@ -20,7 +20,6 @@ from ...engine.shared_graph import Compiled
 from ...engine.statistics import compiled_marginals, compiled_sum_sites, marginals_of_f
 from ...likelihoods.hooks import Hook, check_hooks
 from ...prediction.estimators import takes_estimators
-from ...prediction.local_variables import compiled_alpha
 
 
 def local_distribution(alpha: TensorType, penalty: TensorType) -> tfp.distributions.Distribution:
@@ -49,6 +48,13 @@ def local_moments(alpha: TensorType, penalty: TensorType) -> tuple[tf.Tensor, tf
     alpha = to_default_float(alpha)
     a = to_default_float(penalty) / 2
     return tf.sqrt(alpha) / a + 1 / tf.square(a), a / tf.sqrt(alpha)
+
+
+@Compiled
+def compiled_alpha(likelihood: Any, q: Gaussian, rows: Projected) -> tf.Tensor:
+    """:return: `gpflow_bsvm.prediction.alpha` of some rows."""
+    f = marginals_of_f(q, rows.features)
+    return likelihood.alpha(f.mean, f.variance, rows.batch.Y)
 
 
 @Compiled
