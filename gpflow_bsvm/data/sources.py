@@ -118,9 +118,7 @@ class ArraySource(Source):
 
     def chunks(self) -> Iterator[Batch]:
         """See `Source`."""
-        if self.one_chunk:
-            return iter([self._whole])
-        return self._cut(self.chunk_rows)
+        return iter([self._whole]) if self.one_chunk else self._cut(self.chunk_rows)
 
     def in_blocks(self, num_bytes: int) -> Iterator[Batch]:
         """See `Source`: at once, which copies no row twice."""
