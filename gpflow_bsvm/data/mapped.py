@@ -24,7 +24,8 @@ class MappedArrays(Reader):
         :param X: [N, D]; Y: [N, P]; weight: [N].
         :raise ValueError: for arrays of different length.
         """
-        self._rows = Piece(X, Y, weight, Origin()).each(np.asanyarray)
+        X, Y, weight = (None if one is None else np.asanyarray(one) for one in (X, Y, weight))
+        self._rows = Piece(X, Y, weight, Origin())
         self._rows.check_lengths()
         self.known_rows = len(X)
 
@@ -41,9 +42,8 @@ class MappedArrays(Reader):
     def gather(self, index: AnyNDArray) -> tuple[Batch, AnyNDArray]:
         """See `Source`: these rows and no others."""
         numbers = index.reshape(-1)
-        rows = self._rows.each(lambda column: np.asarray(column[numbers]))
-        batch = checked(rows._replace(origin=Origin(numbers=numbers)), self._asked)
-        return self._tensors(batch), np.arange(index.size).reshape(index.shape)
+        rows = checked(self._rows.part(numbers, Origin(numbers=numbers)), self._asked)
+        return self._tensors(rows), np.arange(index.size).reshape(index.shape)
 
 
 def is_mapped(array: Any) -> bool:

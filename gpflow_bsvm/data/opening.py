@@ -38,7 +38,7 @@ def open_source(data: Any, check: Check, chunk_rows: int, sample_weight: Any = N
     :raise TypeError: for anything else, and for an iterator, which can be read only once.
     """
     rows = _source_of(data, sample_weight)
-    if sample_weight is not None and not holds_arrays(data):
+    if sample_weight is not None and not _holds_arrays(data):
         raise ValueError(
             "with a source, weights are its third component (of files: a column, weight=...)"
         )
@@ -57,7 +57,7 @@ def _source_of(data: Any, sample_weight: Any) -> Source | None:
         return data
     if isinstance(data, tf.data.Dataset):
         return DatasetBatches(data)
-    if holds_arrays(data):
+    if _holds_arrays(data):
         if len(data) != 2:
             raise ValueError(
                 f"arrays must be a pair (X, Y), got {len(data)} parts; weights are given as "
@@ -78,7 +78,7 @@ def _source_of(data: Any, sample_weight: Any) -> Source | None:
     return Blocks(data)
 
 
-def holds_arrays(data: Any) -> bool:
+def _holds_arrays(data: Any) -> bool:
     """:return: True for a pair of arrays, and not a list of blocks (X, Y)."""
     if isinstance(data, list):
         return not (data and all(isinstance(part, tuple) and _is_block(part) for part in data))

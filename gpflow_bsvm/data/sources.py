@@ -7,7 +7,6 @@ with another kind of data.
 from __future__ import annotations
 
 import functools
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -55,7 +54,7 @@ class Source(ABC):
         with closed_at_end(self.chunks()) as batches:
             for batch in batches:
                 waiting.append(batch)
-                if sum(_num_bytes(part) for part in waiting) >= num_bytes:
+                if sum(part.X.numpy().nbytes for part in waiting) >= num_bytes:
                     yield joined(waiting)
                     waiting = []
             if waiting:
@@ -196,7 +195,3 @@ class RemoteRows(ABC):
     @abstractmethod
     def combine(self, function: Callable[..., Any], rows: tuple[Any, ...]) -> Any:
         """See `passes.combine`."""
-
-
-def _num_bytes(batch: Batch) -> int:
-    return int(math.prod(batch.X.shape) * batch.X.dtype.size)

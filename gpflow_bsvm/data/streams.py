@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -45,11 +46,11 @@ class Blocks(Reader):
         """See `Reader`."""
         row = 0
         for block in self._blocks() if callable(self._blocks) else self._blocks:
-            piece = _of_block(block, Origin(row), "a block")
+            piece = _of_block(block, Origin(row))
             if scipy.sparse.issparse(piece.X):
                 piece = piece._replace(X=piece.X.tocsr())
             row += np.shape(piece.X)[0] if np.ndim(piece.X) else 0
-            yield from piece.cut(size) if np.ndim(piece.X) else [piece]
+            yield from piece.cut(size) if np.ndim(piece.X) == 2 else [piece]
 
 
 class Part(Reader):
@@ -91,33 +92,30 @@ class Part(Reader):
                     return
 
 
-class DatasetBatches(Reader):
+class DatasetBatches(Blocks):
     """The batches (X, Y) or (X, Y, sample_weight) of a `tf.data.Dataset`."""
 
-    ordered, own_batches = False, True
+    own_batches = True
 
     def __init__(self, dataset: tf.data.Dataset) -> None:
-        self._dataset = dataset
+        super().__init__(dataset.as_numpy_iterator)
         if dataset.cardinality() == tf.data.INFINITE_CARDINALITY:
             self.finite = False
 
     def pieces(self, size: int) -> Iterator[Piece]:
         """See `Reader`."""
-        row = 0
-        for element in self._dataset.as_numpy_iterator():
-            piece = _of_block(element, Origin(row), "a dataset", in_batches=True)
+        for piece in super().pieces(sys.maxsize):
             check_dtype(piece.X)  # as arrays in memory: it would be converted in every pass
-            row += np.shape(piece.X)[0] if np.ndim(piece.X) else 0
             yield piece
 
 
-def _of_block(block: Any, origin: Origin, what: str, in_batches: bool = False) -> Piece:
+def _of_block(block: Any, origin: Origin) -> Piece:
     """:raise ValueError: for other than X, (X, Y) or (X, Y, weight)."""
     if isinstance(block, (tuple, list)) and len(block) in (2, 3):
         return Piece(block[0], block[1], block[2] if len(block) == 3 else None, origin)
     if getattr(block, "ndim", None) == 2:
         return Piece(block, None, None, origin)
     raise ValueError(
-        f"{what} must {'yield' if in_batches else 'be'} (X, Y) or (X, Y, sample_weight)"
-        f"{', in batches' if in_batches else ''}, got {type(block).__name__}"
+        "a block, or a batch of a dataset, must be (X, Y) or (X, Y, sample_weight), got "
+        f"{type(block).__name__}"
     )

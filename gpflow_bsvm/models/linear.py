@@ -96,8 +96,8 @@ class LinearBSVM(BSVM):
 
         f(x) = x^T beta,   beta ~ N(0, Sigma),   q(beta) Gaussian,
 
-    with Sigma diagonal, and a bias as one more weight. Nothing is approximated beside q: the ELBO is
-    that of all data, at a cost of O(N D^2 + D^3) a sweep. For a scalar Sigma = s^2 I and
+    with Sigma diagonal, and a bias as one more weight. Nothing is approximated beside q: the ELBO
+    is that of all data, at a cost of O(N D^2 + D^3) a sweep. For a scalar Sigma = s^2 I and
     `Hinge(penalty)` the mode is the SVM with C = penalty s^2.
 
     It is a `BSVM` whose inducing variables are the weights, so that everything that takes one takes
