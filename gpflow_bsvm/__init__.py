@@ -6,7 +6,6 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from . import checkpoints
-from .doors import add_door
 from .version import __version__
 
 if TYPE_CHECKING:
@@ -60,8 +59,6 @@ __all__ = [
     "save",
     "saving",
 ]
-
-add_door("__dask_graph__", "gpflow_bsvm.cluster", "dask_reader")
 
 #: Where names come from that are not modules of this package.
 _HOMES = {

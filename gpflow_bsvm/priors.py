@@ -23,24 +23,12 @@ from gpflow.config import default_float
 from .checks import check_whole
 from .likelihoods.penalized import check_penalty
 
-__all__ = [
-    "ard_kernel",
-    "default_kernel",
-    "log_normal",
-    "set_default_priors",
-]
+__all__ = ["ard_kernel", "default_kernel", "log_normal", "set_default_priors"]
 
-
-def __dir__() -> list[str]:
-    """:return: the public names."""
-    return __all__
-
-
-#: Medians: of a lengthscale over sqrt(D), and of a variance. Deviations: of their logarithms.
-LENGTHSCALE, LENGTHSCALE_DEVIATION = 1.0, 0.4
-VARIANCE, VARIANCE_DEVIATION = 4.0, 1.0
-#: For a `Constant`: one number, which may be hundreds where a class surrounds the others.
-OFFSET, OFFSET_DEVIATION = 1.0, 3.0
+#: Median of a variance. That of a lengthscale is sqrt(D), that of an offset's variance 1.
+VARIANCE = 4.0
+#: Deviations of logarithms; an offset may be large, where a class surrounds the others.
+LENGTHSCALE_DEVIATION, VARIANCE_DEVIATION, OFFSET_DEVIATION = 0.4, 1.0, 3.0
 
 
 def log_normal(median: float, deviation: float) -> tfp.distributions.LogNormal:
@@ -66,18 +54,16 @@ def set_default_priors(
             continue
         dims = part.active_dims
         number = len(range(num_features)[dims]) if isinstance(dims, slice) else np.size(dims)
-        is_offset = isinstance(part, gpflow.kernels.Constant)
-        median, deviation = (
-            (OFFSET, OFFSET_DEVIATION) if is_offset else (VARIANCE, VARIANCE_DEVIATION)
-        )
         defaults = {
-            "lengthscales": (LENGTHSCALE * math.sqrt(number), LENGTHSCALE_DEVIATION / root),
-            "variance": (median, deviation / root),
+            "lengthscales": (math.sqrt(number), LENGTHSCALE_DEVIATION),
+            "variance": (VARIANCE, VARIANCE_DEVIATION),
         }
-        for name, prior in defaults.items():
+        if isinstance(part, gpflow.kernels.Constant):
+            defaults = {"variance": (1.0, OFFSET_DEVIATION)}
+        for name, (median, deviation) in defaults.items():
             parameter = getattr(part, name, None)
             if isinstance(parameter, gpflow.Parameter) and parameter.prior is None:
-                parameter.prior = log_normal(*prior)
+                parameter.prior = log_normal(median, deviation / root)
 
 
 def ard_kernel(num_features: int, *, penalty: float = 1.0) -> gpflow.kernels.Kernel:
@@ -86,7 +72,7 @@ def ard_kernel(num_features: int, *, penalty: float = 1.0) -> gpflow.kernels.Ker
     :raise ValueError: for a bad number of features, or a penalty that is not positive and finite.
     """
     check_whole(1, num_features=num_features)
-    lengthscales = np.full(num_features, LENGTHSCALE * math.sqrt(num_features))
+    lengthscales = np.full(num_features, math.sqrt(num_features))
     kernel = gpflow.kernels.SquaredExponential(VARIANCE, lengthscales=lengthscales)
     set_default_priors(kernel, num_features, penalty=penalty)
     return kernel
@@ -98,6 +84,6 @@ def default_kernel(num_features: int, *, penalty: float = 1.0) -> gpflow.kernels
         and either class as probable there as the other.
     :raise ValueError: as `ard_kernel`.
     """
-    kernel = ard_kernel(num_features, penalty=penalty) + gpflow.kernels.Constant(OFFSET)
+    kernel = ard_kernel(num_features, penalty=penalty) + gpflow.kernels.Constant(1.0)
     set_default_priors(kernel, num_features, penalty=penalty)
     return kernel

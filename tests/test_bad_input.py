@@ -127,7 +127,7 @@ def test_good_labels_of_any_type(data, encoding):
 @pytest.mark.parametrize(
     "weight, match",
     [
-        (np.ones(59), "59 entries for 60 rows"),
+        (np.ones(59), "must be 60 numbers, one for each row: .* size 59"),
         (-np.ones(60), "finite and non-negative"),
         (np.full(60, np.nan), "finite and non-negative"),
         (np.full(60, np.inf), "finite and non-negative"),
@@ -160,7 +160,7 @@ def test_a_dataset_needs_num_data(data):
         (lambda X, Y: tf.data.Dataset.from_tensor_slices((X, Y)), "X must have shape"),
         (lambda X, Y: tf.data.Dataset.from_tensor_slices((X, Y)).take(0).batch(5), "is empty"),
         (lambda X, Y: tf.data.Dataset.from_tensor_slices(X).batch(5), "must yield"),
-        (lambda X, Y: tf.data.Dataset.from_tensor_slices({"X": X, "Y": Y}).batch(5), "must yield"),
+        (lambda X, Y: tf.data.Dataset.from_tensor_slices({"X": X, "Y": Y}).batch(5), "must be"),
         (lambda X, Y: tf.data.Dataset.from_tensors((X, Y, -Y)), "non-negative"),
     ],
     ids=["not batched", "empty", "no labels", "dictionary", "negative weights"],

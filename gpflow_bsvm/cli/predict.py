@@ -71,7 +71,7 @@ def _write(estimator: Any, rows: Any, output: Path, progress: bool | None, key: 
     :return: number of rows.
     """
     from ..data.prefetch import closed_at_end
-    from ..data.streams import checked
+    from ..data.readers import checked
     from ..estimators.survey import Rows
     from ..inference.history import progress_bar
 
@@ -84,7 +84,7 @@ def _write(estimator: Any, rows: Any, output: Path, progress: bool | None, key: 
     written = 0
     with (
         whole_file(output) as file,
-        progress_bar(rows.num_rows, "predict", progress, "row") as bar,
+        progress_bar(rows.known_rows, "predict", progress, "row") as bar,
         closed_at_end(rows.pieces(PART_ROWS)) as pieces,
     ):
         for piece in (checked(piece, check) for piece in pieces):

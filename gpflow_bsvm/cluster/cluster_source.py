@@ -7,24 +7,24 @@ from typing import Any
 
 import numpy as np
 
-from ..data.sources import Remote
-from ..data.streams import MOST_LABELS, Check, StreamSource
+from ..data.readers import MOST_LABELS
+from ..data.sources import Remote, Source
 from . import workers
 from .dask_data import DaskReader
 from .partitions import Cluster, Partitions
 from .workers import Facts
 
 
-class ClusterSource(StreamSource):
+class ClusterSource(DaskReader):
     """
     The rows of a `DaskReader` on the workers of a client; minibatches, and whatever else is read in
     order, come to this process partition by partition.
     """
 
-    def __init__(self, reader: DaskReader, check: Check, chunk_rows: int, client: Any) -> None:
-        """See `StreamSource`."""
-        super().__init__(reader, check, chunk_rows)
-        self._cluster, self._partitions = Cluster(client), reader.partitions
+    def __init__(self, rows: Source, client: Any) -> None:
+        """:param rows: a `DaskReader` that was opened."""
+        vars(self).update(vars(rows))
+        self._cluster = Cluster(client)
         self._open = functools.cache(self._opened)  # also of copies with other weights
 
     @property
@@ -33,15 +33,9 @@ class ClusterSource(StreamSource):
         return False
 
     @property
-    def counted(self) -> bool:  # type: ignore[override]
-        """See `Source`."""
-        return True
-
-    @property
     def num_rows(self) -> int:  # type: ignore[override]
         """:return: N, if need be by a pass over the data."""
-        known = self._reader.num_rows
-        return self._open().num_rows if known is None else known
+        return self._open().num_rows if self.known_rows is None else self.known_rows
 
     @property
     def remote(self) -> Remote:  # type: ignore[override]
@@ -53,7 +47,7 @@ class ClusterSource(StreamSource):
 
     def _opened(self) -> Partitions:
         cluster = self._cluster
-        how = cluster.send((self._check, self.chunk_rows))
+        how = cluster.send((self._asked, self.chunk_rows))
 
         def read(partitions: list[Any]) -> list[Any]:
             return cluster.map(workers.read, how, cluster.compute(partitions))
@@ -62,15 +56,15 @@ class ClusterSource(StreamSource):
             found = cluster.map(workers.facts, how, parts)
             return cluster.results(found, partitions=True)
 
-        (first,) = facts_of(read(self._partitions[:1]))
-        keeps = first.num_bytes * len(self._partitions) < cluster.memory
-        parts = read(self._partitions) if keeps else None
-        facts = facts_of(parts or read(self._partitions))
+        (first,) = facts_of(read(self.partitions[:1]))
+        keeps = first.num_bytes * len(self.partitions) < cluster.memory
+        parts = read(self.partitions) if keeps else None
+        facts = facts_of(parts or read(self.partitions))
         self._check_facts(facts)
         filled = [n for n, fact in enumerate(facts) if fact.num_rows]
         rows = tuple(facts[n].num_rows for n in filled)
         if parts is None:
-            some = [self._partitions[n] for n in filled]
+            some = [self.partitions[n] for n in filled]
             return Partitions(cluster, lambda: read(some), rows)
         kept = sum(fact.num_bytes for fact in facts)
         return Partitions(cluster, lambda: [parts[n] for n in filled], rows, kept=kept)
@@ -86,7 +80,7 @@ class ClusterSource(StreamSource):
         if all(found is not None for found in labels):
             distinct = np.unique(np.concatenate([found for found in labels if found is not None]))
             if len(distinct) <= MOST_LABELS:
-                self._check.labels(distinct[:, None])
+                self._asked.labels(distinct[:, None])
 
 
 def _scaled(factor: float, batch: Any) -> Any:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..data.pieces import Origin, Piece
-from ..data.readers import Reader
+from ..data.readers import Check, Reader
+from ..data.sources import Source
 from ..files.columns import Columns
 from ..optional import require
 
@@ -37,12 +38,12 @@ class DaskReader(Reader):
     def __init__(self, partitions: Sequence[Any]) -> None:
         self.partitions = list(partitions)
 
-    def elsewhere(self, check: Any, chunk_rows: int) -> Any:
+    def opened(self, check: Check, chunk_rows: int) -> Source:
         """See `Reader`: on the workers of the present client, if there is one."""
         from .cluster_source import ClusterSource  # which imports this module
 
-        client = present_client()
-        return None if client is None else ClusterSource(self, check, chunk_rows, client)
+        client, rows = present_client(), super().opened(check, chunk_rows)
+        return rows if client is None else ClusterSource(rows, client)
 
     def pieces(self, size: int) -> Iterator[Piece]:
         """See `Reader`."""
@@ -77,7 +78,7 @@ class DaskArrays(DaskReader):
             [delayed(_piece_of_arrays)(*one, part) for part, one in enumerate(zip(*parts))]
         )
         if np.isfinite(X.shape[0]):
-            self.num_rows = int(X.shape[0])
+            self.known_rows = int(X.shape[0])
 
 
 class DaskFrame(DaskReader):

@@ -12,10 +12,11 @@ import numpy as np
 import tensorflow as tf
 from gpflow.base import AnyNDArray
 
+from ..data.batch import regrouped
 from ..data.passes import add, map_over, sum_over
-from ..data.pieces import Piece, regrouped
+from ..data.pieces import Piece
+from ..data.readers import MOST_LABELS, checked
 from ..data.sources import Source
-from ..data.streams import MOST_LABELS, batch_of, checked
 
 
 class Sent(NamedTuple):
@@ -81,8 +82,8 @@ def read(sent: Sent, piece: Piece) -> list[Any]:
     check, chunk_rows = _open(sent)
     if not np.shape(piece.X)[0]:
         return []
-    pieces = (checked(part, check) for part in piece.cut(chunk_rows))
-    return [_arrays(batch_of(part)) for part in regrouped(pieces, chunk_rows)]
+    batches = (checked(part, check) for part in piece.cut(chunk_rows))
+    return [_arrays(batch) for batch in regrouped(batches, chunk_rows)]
 
 
 def facts(_: Sent, chunks: list[Any]) -> Facts:

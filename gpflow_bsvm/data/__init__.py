@@ -2,7 +2,8 @@
 
 from .mapped import MappedArrays
 from .opening import open_source
-from .readers import Blocks, Part, Reader
+from .readers import Reader
 from .sources import Source
+from .streams import Blocks, Part
 
 __all__ = ["Blocks", "MappedArrays", "Part", "Reader", "Source", "open_source"]

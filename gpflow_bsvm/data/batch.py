@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import tensorflow as tf
@@ -18,3 +19,24 @@ class Batch(NamedTuple):
 def take(batch: Batch, index: tf.Tensor) -> Batch:
     """:return: the rows of these numbers, in this order."""
     return Batch(*(tf.gather(column, index) for column in batch))
+
+
+def joined(batches: Sequence[Batch]) -> Batch:
+    """:return: the rows of all, one after the other."""
+    return batches[0] if len(batches) == 1 else Batch(*(tf.concat(c, 0) for c in zip(*batches)))
+
+
+def regrouped(batches: Iterable[Batch], size: int) -> Iterator[Batch]:
+    """:return: the same rows in batches of `size`; the last may be smaller."""
+    group: list[Batch] = []
+    for batch in batches:
+        start, number = 0, len(batch.X)
+        while start < number:
+            stop = start + size - sum(len(one.X) for one in group)
+            group.append(Batch(*(column[start:stop] for column in batch)))
+            start = stop
+            if stop <= number:
+                yield joined(group)
+                group = []
+    if group:
+        yield joined(group)

@@ -39,13 +39,10 @@ def as_matrix(values: Any, name: str, origin: Origin = _WHOLE) -> Any:
         what = "NaN or infinity"
         if stored is array:
             row, column = np.argwhere(~np.isfinite(array))[0]
-            what = f"{array[row, column]} ({origin.row(row)}, {_column(origin, name, column)})"
+            where = origin.column(column) if name == "X" else f"column {column}"
+            what = f"{array[row, column]} ({origin.row(row)}, {where})"
         raise ValueError(f"{name} holds {what}; drop or impute such rows first")
     return array
-
-
-def _column(origin: Origin, name: str, index: int) -> str:
-    return origin.column(index) if name == "X" else f"column {index}"
 
 
 def check_inputs(X: Any, origin: Origin = _WHOLE) -> Any:
@@ -98,15 +95,11 @@ def check_weights(
     if sample_weight is None:
         return np.ones((num_rows, 1), dtype)
     try:
-        weights: AnyNDArray = np.asarray(sample_weight, dtype).reshape(-1, 1)
+        weights: AnyNDArray = np.asarray(sample_weight, dtype).reshape(num_rows, 1)
     except (TypeError, ValueError) as error:
         raise ValueError(
-            f"sample_weight must be {num_rows} numbers, and holds something else"
+            f"sample_weight must be {num_rows} numbers, one for each row: {error}"
         ) from error
-    if len(weights) != num_rows:
-        raise ValueError(
-            f"sample_weight has {len(weights)} entries for {num_rows} rows; give one for each"
-        )
     wrong = np.flatnonzero(~np.isfinite(weights) | (weights < 0))
     if len(wrong):
         raise ValueError(

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from gpflow.base import AnyNDArray
 
-from .batch import Batch
+from .batch import Batch, joined
 from .prefetch import closed_at_end
-from .sources import Source, joined
+from .sources import Source
 
 
 class Block(NamedTuple):

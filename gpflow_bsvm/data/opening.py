@@ -12,9 +12,9 @@ import tensorflow as tf
 from ..doors import has_door, read_through
 from .checks import check_weights
 from .mapped import MappedArrays, is_mapped
-from .readers import Blocks, DatasetBatches, Reader
+from .readers import Check, Reader
 from .sources import ArraySource, Source
-from .streams import Check, MappedSource, StreamSource
+from .streams import Blocks, DatasetBatches
 
 _KINDS = (
     "arrays (X, Y), in memory, np.memmap or of Dask, SciPy's sparse matrices, a tf.data.Dataset, "
@@ -28,9 +28,8 @@ def open_source(data: Any, check: Check, chunk_rows: int, sample_weight: Any = N
     :param data: arrays X [N, D] and Y [N, P] in memory, mapped from files (`np.memmap`) or of
         Dask, or X one of SciPy's sparse matrices; a `Reader`, such as `ParquetFiles` or
         `DaskFrame`, which stays on the cluster of the present `dask.distributed.Client`, if there
-        is one; a batched `tf.data.Dataset`;
-        anything that can be iterated over again and again and gives blocks (X, Y) or (X, Y,
-        sample_weight); or a `Source`, which is returned as it is.
+        is one; a batched `tf.data.Dataset`; anything that can be iterated over again and again and
+        gives blocks (X, Y) or (X, Y, sample_weight); or an opened `Source`, which is returned.
     :param check: what a model has to say of the rows: arrays in memory are checked now, all others
         as they come.
     :param chunk_rows: rows of a chunk.
@@ -38,37 +37,32 @@ def open_source(data: Any, check: Check, chunk_rows: int, sample_weight: Any = N
     :raise ValueError: for bad data or weights.
     :raise TypeError: for anything else, and for an iterator, which can be read only once.
     """
-    reader = reader_of(data, sample_weight)
-    if sample_weight is not None and not holds_arrays(data):
-        what = f"a {'tf.data.Dataset' if isinstance(data, tf.data.Dataset) else 'source'}"
+    rows = _source_of(data, sample_weight)
+    if sample_weight is not None and not _holds_arrays(data):
         raise ValueError(
-            f"with {what}, weights are its third component (of files: a column, weight=...)"
+            "with a source, weights are its third component (of files: a column, weight=...)"
         )
-    if isinstance(data, Source):
-        return data
-    if isinstance(reader, MappedArrays):
-        return MappedSource(reader, check, chunk_rows)
-    if reader is not None:
-        elsewhere = reader.elsewhere(check, chunk_rows)
-        return StreamSource(reader, check, chunk_rows) if elsewhere is None else elsewhere
+    if isinstance(rows, Reader) and not rows.chunk_rows:
+        return rows.opened(check, chunk_rows)
+    if rows is not None:
+        return rows
     X, Y = data
     X, Y = check.rows(X, Y, None)
     return ArraySource(X, Y, check_weights(sample_weight, len(X)), chunk_rows)
 
 
-def reader_of(data: Any, sample_weight: Any = None) -> Reader | None:
-    """
-    Arguments and errors as in `open_source`.
-
-    :return: what reads the data piece by piece; None for a source, and for arrays in memory.
-    """
-    if isinstance(data, (Reader, Source)):
-        return data if isinstance(data, Reader) else None
+def _source_of(data: Any, sample_weight: Any) -> Source | None:
+    """:return: None for arrays in memory."""
+    if isinstance(data, Source):
+        return data
     if isinstance(data, tf.data.Dataset):
         return DatasetBatches(data)
-    if holds_arrays(data):
+    if _holds_arrays(data):
         if len(data) != 2:
-            raise ValueError(f"arrays must be a pair (X, Y), got {len(data)} parts; {_WEIGHTS}")
+            raise ValueError(
+                f"arrays must be a pair (X, Y), got {len(data)} parts; weights are given as "
+                "sample_weight=..."
+            )
         X, Y = data
         if has_door(X):
             found: Reader = read_through(X, Y, sample_weight)
@@ -84,10 +78,7 @@ def reader_of(data: Any, sample_weight: Any = None) -> Reader | None:
     return Blocks(data)
 
 
-_WEIGHTS = "weights are given as sample_weight=..."
-
-
-def holds_arrays(data: Any) -> bool:
+def _holds_arrays(data: Any) -> bool:
     """:return: True for a pair of arrays, and not a list of blocks (X, Y)."""
     if isinstance(data, list):
         return not (data and all(isinstance(part, tuple) and _is_block(part) for part in data))

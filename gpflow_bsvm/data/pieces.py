@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -68,39 +68,11 @@ class Piece(NamedTuple):
             yield self.between(start, start + size)
 
     def between(self, start: int, stop: int) -> Piece:
-        """:return: the rows from one index to before another."""
-        origin = self.origin
-        numbers = None if origin.numbers is None else origin.numbers[start:stop]
-        origin = origin._replace(first_row=origin.first_row + start, numbers=numbers)
-        return self.each(lambda column: column[start:stop])._replace(origin=origin)
+        """:return: the rows from one index to before another, which are consecutive here."""
+        origin = self.origin._replace(first_row=self.origin.first_row + start)
+        return self.part(slice(start, stop), origin)
 
-    def each(self, function: Callable[[Any], Any]) -> Piece:
-        """:return: a function of each column that is there."""
-        X, Y, weight = (None if column is None else function(column) for column in self[:3])
-        return Piece(X, Y, weight, self.origin)
-
-
-def regrouped(pieces: Iterable[Piece], size: int) -> Iterator[Piece]:
-    """
-    :param pieces: checked, of any sizes.
-    :return: the same rows in pieces of `size`; the last may be smaller.
-    """
-    group: list[Piece] = []
-    for piece in pieces:
-        start = 0
-        while start < len(piece.X):
-            missing = size - sum(len(one.X) for one in group)
-            group.append(piece.between(start, start + missing))
-            start += missing
-            if start <= len(piece.X):
-                yield _together(group)
-                group = []
-    if group:
-        yield _together(group)
-
-
-def _together(group: list[Piece]) -> Piece:
-    if len(group) == 1:
-        return group[0]
-    X, Y, weight, origins = zip(*group)
-    return Piece(np.concatenate(X), np.concatenate(Y), np.concatenate(weight), origins[0])
+    def part(self, index: Any, origin: Origin) -> Piece:
+        """:return: the rows of these numbers."""
+        X, Y, weight = (None if column is None else column[index] for column in self[:3])
+        return Piece(X, Y, weight, origin)

@@ -19,7 +19,7 @@ def prefetched(items: Iterator[T], ahead: int = 2) -> Iterator[T]:
     are alive at a time. What `items` raises is raised here, in its place. The thread ends when this
     iterator does, is closed, or raises: by then it has finished the item that it was at.
 
-    :param items: a generator; it is closed at the end.
+    :param items: are closed at the end.
     """
     pool = ThreadPoolExecutor(1, thread_name_prefix="gpflow_bsvm-reader")
     coming: deque[Future[T]] = deque()
@@ -41,7 +41,7 @@ def closed_at_end(items: Iterator[T]) -> Iterator[Iterator[T]]:
     """
     After an error or an interrupt its traceback would keep a generator, and what reads for it.
 
-    :return: a context with `items`, closed at its end where they can be.
+    :return: a context with `items`, closed at its end.
     """
     try:
         yield items

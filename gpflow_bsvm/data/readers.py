@@ -1,157 +1,202 @@
 """
-What a user has that is not in memory, read piece by piece, and again in every pass.
+Rows that are read piece by piece: checked as they come, a few chunks alive at a time.
 
 Another kind of data (files of another format, another library's tables) is another `Reader`, which
-has `pieces` and says what is known beforehand; `gpflow_bsvm.data.streams` does all the rest.
+has `pieces` and says what is known beforehand.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+import copy
+import functools
+import itertools
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol
 
+import gpflow
 import numpy as np
-import scipy.sparse
 import tensorflow as tf
+from gpflow.base import AnyNDArray
 
-from .checks import check_dtype
+from .batch import Batch, regrouped
+from .checks import check_weights
 from .pieces import Origin, Piece
-from .prefetch import closed_at_end
+from .prefetch import closed_at_end, prefetched
+from .sources import Source
+
+#: Labels of more kinds than this are no classes, and are not looked at together.
+MOST_LABELS = 1000
 
 
-class Reader(ABC):
+class Check(Protocol):
+    """What a model has to say of rows."""
+
+    def rows(self, X: Any, Y: Any, origin: Origin | None, /) -> tuple[Any, AnyNDArray]:
+        """:return: X and Y of a part of the data, or with None of all of them, checked."""
+
+    def labels(self, Y: AnyNDArray) -> None:
+        """:raise ValueError: if these are not the distinct labels of all the data."""
+
+
+class Reader(Source):
     """
-    Rows in the same order each time, unless it says otherwise.
+    Rows that are read anew in each pass, and started again where minibatches go on; a thread reads
+    ahead. Every pass must have as many rows as the first.
 
-    :ivar num_rows: N, if it is known without a pass, else None.
+    Numbers of any type come out in GPflow's default float.
+
     :ivar finite: whether a pass has an end, so that rows may be counted; None: nobody knows.
-    :ivar ordered: whether every pass surely has the rows in the same order.
     :ivar own_batches: whether its pieces are the minibatches that a user wants.
     """
 
-    num_rows: int | None = None
+    indexed = False
     finite: bool | None = None
-    ordered = True
     own_batches = False
-
-    @property
-    def marks(self) -> dict[str, str]:
-        """:return: what is known of the rows without a look at them, to tell data apart."""
-        return {} if self.num_rows is None else {"rows": str(self.num_rows)}
+    _asked: Check
+    _said: int | None = None
+    _passed, _factor = False, 1.0
 
     @abstractmethod
     def pieces(self, size: int) -> Iterator[Piece]:
-        """:return: all rows once, best some `size` at a time."""
+        """:return: all rows once, as they are, best some `size` at a time."""
 
-    def elsewhere(self, check: Any, chunk_rows: int) -> Any:
-        """:return: a `Source` of the rows where they are, or None: they are read here."""
-        return None
-
-
-class Blocks(Reader):
-    """
-    Blocks (X, Y) or (X, Y, sample_weight) of anything that can be iterated over again and again,
-    such as a list or an object with `__iter__`, or a function that returns a new iterator::
-
-        gpflow_bsvm.fit(model, gpflow_bsvm.data.Blocks(my_generator_function, num_rows=10**8))
-
-    A block has any number of rows; it should fit into memory some three times. X may be one of
-    SciPy's sparse matrices. For predictions X alone will do.
-    """
-
-    def __init__(
-        self, blocks: Iterable[Any] | Callable[[], Iterable[Any]], num_rows: int | None = None
-    ) -> None:
+    def opened(self, check: Check, chunk_rows: int) -> Source:
         """
-        :param num_rows: N, if you know it: a fit need not count.
-        :raise TypeError: for an iterator, such as a generator, which can be read only once.
+        :param check: of the rows of a piece.
+        :param chunk_rows: rows of a chunk.
+        :return: the same rows, checked as they come.
         """
-        if isinstance(blocks, Iterator):
-            raise TypeError(
-                f"a {type(blocks).__name__} can be read only once, and a fit takes several passes: "
-                "give a list of blocks, an object whose iter() starts anew, or the function that "
-                "makes the generator, as gpflow_bsvm.data.Blocks(function)"
-            )
-        self._blocks, self.num_rows, self.ordered = blocks, num_rows, isinstance(blocks, list)
-        self.finite = None if num_rows is None else True
-
-    def pieces(self, size: int) -> Iterator[Piece]:
-        """See `Reader`."""
-        row = 0
-        for block in self._blocks() if callable(self._blocks) else self._blocks:
-            piece = _of_block(block, Origin(row), "a block")
-            if scipy.sparse.issparse(piece.X):
-                piece = piece._replace(X=piece.X.tocsr())
-            row += np.shape(piece.X)[0] if np.ndim(piece.X) else 0
-            yield from piece.cut(size) if np.ndim(piece.X) else [piece]
-
-
-class Part(Reader):
-    """Some consecutive rows of what another reader reads, such as all but those to be held out."""
-
-    def __init__(self, reader: Reader, start: int = 0, stop: int | None = None) -> None:
-        """
-        :param start: number of the first row, from 0.
-        :param stop: that of the first that is left out again; None: none is.
-        :raise ValueError: unless 0 <= start < stop.
-        """
-        if not 0 <= start < (start + 1 if stop is None else stop):
-            raise ValueError(f"rows {start} to {stop} are none: 0 <= start < stop is needed")
-        self._reader, self._start, self._stop = reader, start, stop
-        last = reader.num_rows if stop is None else stop
-        self.num_rows = None if last is None else last - start
-        self.finite = reader.finite if stop is None else True
-        for name in {"features", "classes"} & {*dir(reader)}:
-            setattr(self, name, getattr(reader, name))
+        source = copy.copy(self)
+        source._asked, source.chunk_rows, source._said = check, chunk_rows, self.known_rows
+        return source
 
     @property
-    def marks(self) -> dict[str, str]:
-        """See `Reader`."""
-        return self._reader.marks | {"part of the rows": f"{self._start} to {self._stop}"}
+    def counted(self) -> bool:  # type: ignore[override]
+        """:return: see `Source`."""
+        return bool(self.finite) or self.known_rows is not None
 
-    def pieces(self, size: int) -> Iterator[Piece]:
-        """See `Reader`."""
-        row = 0
-        with closed_at_end(self._reader.pieces(size)) as pieces:
-            for piece in pieces:
-                number = len(piece.X)
-                stop = number if self._stop is None else min(self._stop - row, number)
-                start = max(self._start - row, 0)
-                if start < stop:
-                    yield piece.between(start, stop)
-                row += number
-                if self._stop is not None and row >= self._stop:
-                    return
+    @property
+    def marks(self) -> Mapping[str, str]:
+        """See `Source`."""
+        return {} if self._said is None else {"rows": str(self._said)}
+
+    @property
+    def num_rows(self) -> int:  # type: ignore[override]
+        """:return: N, if need be by a pass over the data."""
+        if self.known_rows is None:
+            self.known_rows = sum(len(batch.X) for batch in self._one_pass())
+        return self.known_rows
+
+    @functools.cached_property
+    def row_bytes(self) -> int:  # type: ignore[override]
+        """:return: see `Source`; of X, of the first label and of the weight."""
+        with closed_at_end(self._checked()) as batches:
+            num_columns = next(batches).X.shape[1]
+        return int((num_columns + 2) * tf.as_dtype(gpflow.default_float()).size)
+
+    def scaled(self, factor: float) -> Reader:
+        """See `Source`."""
+        other = copy.copy(self)
+        other._factor = self._factor * factor
+        return other
+
+    def chunks(self) -> Iterator[Batch]:
+        """See `Source`."""
+        with closed_at_end(prefetched(regrouped(self._one_pass(), self.chunk_rows))) as batches:
+            yield from map(self._tensors, batches)
+
+    def stream(self, position: int, batch_size: int) -> Iterator[Batch]:
+        """See `Source`; the reader's own batches where they are meant to be minibatches."""
+        with closed_at_end(prefetched(self._without_end())) as rows:
+            known = self.known_rows
+            size = batch_size if known is None else min(batch_size, known)
+            batches = rows if self.own_batches else regrouped(rows, size)
+            yield from map(self._tensors, itertools.islice(batches, position, None))
+
+    def _tensors(self, batch: Batch) -> Batch:
+        X, Y, weight = batch
+        weight = weight if self._factor == 1 else weight * self._factor
+        return Batch(*map(tf.convert_to_tensor, (X, Y, weight)))
+
+    def _without_end(self) -> Iterator[Batch]:
+        while True:
+            yield from self._checked()
+
+    def _one_pass(self) -> Iterator[Batch]:
+        """All rows; the first such pass looks at labels and weights of all of them together."""
+        if self.finite is False:
+            raise ValueError(
+                "the dataset repeats without end, and all the data are needed: leave out "
+                "repeat(), or use SVI or ML2"
+            )
+        return self._checked() if self._passed else self._first_pass()
+
+    def _first_pass(self) -> Iterator[Batch]:
+        labels: AnyNDArray = np.zeros(0)
+        weighs = False
+        for batch in self._checked():
+            weighs = weighs or bool(batch.weight.any())
+            if len(labels) <= MOST_LABELS:
+                labels = np.union1d(labels, batch.Y)
+            one_column = batch.Y.shape[1] == 1
+            yield batch
+        if not weighs:
+            raise ValueError("sample_weight must not be all zero")
+        if one_column and len(labels) <= MOST_LABELS:
+            self._asked.labels(labels[:, None])
+
+    def _checked(self) -> Iterator[Batch]:
+        """One pass, whose number of rows must be that of the first."""
+        row, width = 0, None
+        for piece in self.pieces(self.chunk_rows):
+            batch = checked(piece, self._asked)
+            number, columns = batch.X.shape
+            width = columns if width is None else width
+            if columns != width:
+                where = piece.origin.rows(number)
+                raise ValueError(
+                    f"{where}: X has {columns} columns, and {width} in the rows before"
+                )
+            row += number
+            yield batch
+        self._check_end(row)
+        self.known_rows, self._passed = row, True
+
+    def _check_end(self, row: int) -> None:
+        expected = self.known_rows
+        if row == 0 and not expected:
+            raise ValueError("the dataset is empty: it must yield batches (X, Y)")
+        if expected is not None and row != expected:
+            whose = "it was said to have" if expected == self._said else "an earlier pass had"
+            raise ValueError(
+                f"the data ended after {row} rows, {whose} {expected}: every pass must give all "
+                "rows again (an iterator or a generator is exhausted after the first; use an "
+                "object whose iter() starts anew)"
+            )
 
 
-class DatasetBatches(Reader):
-    """The batches (X, Y) or (X, Y, sample_weight) of a `tf.data.Dataset`."""
-
-    ordered, own_batches = False, True
-
-    def __init__(self, dataset: tf.data.Dataset) -> None:
-        self._dataset = dataset
-        if dataset.cardinality() == tf.data.INFINITE_CARDINALITY:
-            self.finite = False
-
-    def pieces(self, size: int) -> Iterator[Piece]:
-        """See `Reader`."""
-        row = 0
-        for element in self._dataset.as_numpy_iterator():
-            piece = _of_block(element, Origin(row), "a dataset", in_batches=True)
-            check_dtype(piece.X)  # as arrays in memory: it would be converted in every pass
-            row += np.shape(piece.X)[0] if np.ndim(piece.X) else 0
-            yield piece
+def checked(piece: Piece, check: Check) -> Batch:
+    """
+    :return: the rows as arrays of GPflow's default float.
+    :raise ValueError: which begins with where the rows stand.
+    """
+    X, Y, weight, origin = piece
+    try:
+        X, Y = _as_numbers(X, "X"), None if Y is None else _as_numbers(Y, "Y")
+        X, Y = check.rows(X, Y, origin)
+        return Batch(X, Y, check_weights(weight, len(X), minibatch=True, origin=origin))
+    except ValueError as error:
+        number = np.shape(piece.X)[0] if np.ndim(piece.X) else 0
+        raise ValueError(f"{origin.rows(number)}: {error}") from error
 
 
-def _of_block(block: Any, origin: Origin, what: str, in_batches: bool = False) -> Piece:
-    """:raise ValueError: for other than X, (X, Y) or (X, Y, weight)."""
-    if isinstance(block, (tuple, list)) and len(block) in (2, 3):
-        return Piece(block[0], block[1], block[2] if len(block) == 3 else None, origin)
-    if getattr(block, "ndim", None) == 2:
-        return Piece(block, None, None, origin)
-    raise ValueError(
-        f"{what} must {'yield' if in_batches else 'be'} (X, Y) or (X, Y, sample_weight)"
-        f"{', in batches' if in_batches else ''}, got {type(block).__name__}"
-    )
+def _as_numbers(values: Any, name: str) -> AnyNDArray:
+    """
+    :return: an array of GPflow's default float; sparse matrices come out dense.
+    :raise ValueError: for anything but numbers.
+    """
+    array = values.toarray() if hasattr(values, "toarray") else np.asarray(values)
+    if array.dtype.kind not in "fiub":
+        raise ValueError(f"{name} must hold numbers, got dtype {array.dtype}")
+    return np.asarray(array, gpflow.default_float())

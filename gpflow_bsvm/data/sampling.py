@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-import tensorflow as tf
 from gpflow.base import AnyNDArray
 
 from .batch import Batch, take
@@ -41,35 +41,24 @@ def sample(source: Source, number: int, seed: int) -> ArraySource:
     :return: so many of its rows without repetition, each as likely as any other; for rows that can
         only be read in their order by a pass.
     """
+    if isinstance(source, ArraySource):
+        return source.part(np.sort(random_rows(source.num_rows, number, seed)))
     if source.indexed:
-        index = np.sort(random_rows(source.num_rows, number, seed))
-        if isinstance(source, ArraySource):
-            return source.part(index)
-        rows, where = source.gather(index)
-        return _in_memory(take(rows, where))
-    found: _Kept = sum_over(source, partial(_keyed, seed), add=partial(_smallest, number))
-    return _in_memory(_least(number, found).rows)  # also where there was one chunk
+        some = take(*source.gather(np.sort(random_rows(source.num_rows, number, seed))))
+        X, Y, weight = map(np.asarray, some)
+    else:
+        least = partial(_smallest, number)
+        found = sum_over(source, partial(_keyed, seed), add=lambda *both: least(zip(*both)))
+        _, X, Y, weight = least((column,) for column in found)  # also where there was one chunk
+    return ArraySource(X, Y, weight, number)
 
 
-class _Kept(NamedTuple):
-    keys: AnyNDArray
-    rows: Batch
+def _keyed(seed: int, batch: Batch) -> tuple[AnyNDArray, ...]:
+    return random_keys(batch, seed), *map(np.asarray, batch)
 
 
-def _keyed(seed: int, batch: Batch) -> _Kept:
-    return _Kept(random_keys(batch, seed), batch)
-
-
-def _smallest(number: int, one: _Kept, other: _Kept) -> _Kept:
-    rows = Batch(*(tf.concat(columns, 0) for columns in zip(one.rows, other.rows)))
-    return _least(number, _Kept(np.concatenate([one.keys, other.keys]), rows))
-
-
-def _least(number: int, kept: _Kept) -> _Kept:
-    best = np.sort(np.argsort(kept.keys)[:number])
-    return _Kept(kept.keys[best], take(kept.rows, best))
-
-
-def _in_memory(batch: Batch) -> ArraySource:
-    X, Y, weight = (np.asarray(column) for column in batch)
-    return ArraySource(X, Y, weight, len(Y))
+def _smallest(number: int, parts: Iterable[Sequence[AnyNDArray]]) -> tuple[AnyNDArray, ...]:
+    """:return: the rows of the smallest keys, of columns in parts of which keys are the first."""
+    columns = list(map(np.concatenate, parts))
+    best = np.sort(np.argsort(columns[0])[:number])
+    return tuple(column[best] for column in columns)

@@ -1,4 +1,4 @@
-"""Where rows come from: arrays and SciPy's sparse matrices here, all else in `streams`.
+"""Where rows come from: arrays and SciPy's sparse matrices here, all else is a `Reader`.
 
 To the passes and the algorithms all sources are alike (`Source`), and nothing changes elsewhere
 with another kind of data.
@@ -7,7 +7,6 @@ with another kind of data.
 from __future__ import annotations
 
 import functools
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -16,7 +15,7 @@ import numpy as np
 import tensorflow as tf
 from gpflow.base import AnyNDArray
 
-from .batch import Batch
+from .batch import Batch, joined
 from .prefetch import closed_at_end
 from .sparse import SparseRows
 
@@ -30,6 +29,8 @@ class Source(ABC):
     :ivar counted: whether the number of rows is known, or found by a pass that surely ends.
     :ivar ordered: whether every pass surely has the rows in the same order.
     :ivar remote: the rows where they are, if that is not in this process: passes go there.
+    :ivar known_rows: N, if that needs no pass, else None.
+    :ivar chunk_rows: rows of a chunk; 0: it depends.
     :ivar row_bytes: what a row takes that is kept beside its features; 0 where it is in memory
         anyway.
     """
@@ -39,6 +40,8 @@ class Source(ABC):
     ordered = True
     row_bytes = 0
     remote: Remote | None = None
+    known_rows: int | None = None
+    chunk_rows = 0
     num_rows: int  #: N, of one pass
 
     @abstractmethod
@@ -51,7 +54,7 @@ class Source(ABC):
         with closed_at_end(self.chunks()) as batches:
             for batch in batches:
                 waiting.append(batch)
-                if sum(_num_bytes(part) for part in waiting) >= num_bytes:
+                if sum(part.X.numpy().nbytes for part in waiting) >= num_bytes:
                     yield joined(waiting)
                     waiting = []
             if waiting:
@@ -60,12 +63,7 @@ class Source(ABC):
     @property
     def one_chunk(self) -> bool:
         """:return: whether all rows are in one chunk, so that a pass is one call."""
-        return False
-
-    @property
-    def known_rows(self) -> int | None:
-        """:return: N, if that needs no pass."""
-        return None
+        return bool(self.chunk_rows) and self.num_rows <= self.chunk_rows
 
     @property
     def marks(self) -> Mapping[str, str]:
@@ -76,10 +74,6 @@ class Source(ABC):
     def labels(self) -> Mapping[str, AnyNDArray]:
         """:return: labels and weights of all rows by name, where no pass is needed for them."""
         return {}
-
-    def expect(self, num_rows: int) -> None:
-        """Be told N, which a pass has found in another process: every pass must have as many."""
-        return
 
     def scaled(self, factor: float) -> Source:
         """:return: the same rows, their weights times `factor`."""
@@ -117,20 +111,13 @@ class ArraySource(Source):
         self.num_rows = len(Y)
 
     @property
-    def one_chunk(self) -> bool:
-        """See `Source`."""
-        return self.num_rows <= self.chunk_rows
-
-    @property
     def labels(self) -> Mapping[str, AnyNDArray]:
         """See `Source`."""
         return dict(zip(("Y", "weight"), self._columns[1:]))
 
     def chunks(self) -> Iterator[Batch]:
         """See `Source`."""
-        if self.one_chunk:
-            return iter([self._whole])
-        return self._cut(self.chunk_rows)
+        return iter([self._whole]) if self.one_chunk else self._cut(self.chunk_rows)
 
     def in_blocks(self, num_bytes: int) -> Iterator[Batch]:
         """See `Source`: at once, which copies no row twice."""
@@ -208,12 +195,3 @@ class RemoteRows(ABC):
     @abstractmethod
     def combine(self, function: Callable[..., Any], rows: tuple[Any, ...]) -> Any:
         """See `passes.combine`."""
-
-
-def _num_bytes(batch: Batch) -> int:
-    return int(math.prod(batch.X.shape) * batch.X.dtype.size)
-
-
-def joined(batches: list[Batch]) -> Batch:
-    """:return: the rows of all, one after the other."""
-    return batches[0] if len(batches) == 1 else Batch(*(tf.concat(c, 0) for c in zip(*batches)))

@@ -32,7 +32,7 @@ def fit_large(estimator: Any, rows: Any, stages: Stages) -> None:
     seed = stages.seed(estimator, source)
     how = source, seed, progress, is_classifier(estimator)
     found = Survey(**stages.result("survey", lambda: survey(*how)._asdict()))
-    source.expect(found.num_rows)
+    source.known_rows = found.num_rows
     estimator._learn_survey(rows, found)
     encoding, (X, Y, weight) = estimator._encoding(rows, found), found.sample
     estimator.scaler_ = found.scaler if estimator.standardize else None

@@ -24,7 +24,7 @@ class ParquetFiles(Files):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         """See `Files`."""
         super().__init__(*arguments, **options)
-        self.num_rows = sum(map(self._count, self.paths))
+        self.known_rows = sum(map(self._count, self.paths))
 
     def _count(self, path: str) -> int:
         self._check(path, self._schema(path))

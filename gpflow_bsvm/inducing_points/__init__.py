@@ -1,16 +1,6 @@
 """Where the inducing points go, at the start and later."""
 
-from .initial import (
-    greedy_variance,
-    kmeans,
-    random_subset,
-)
+from .initial import greedy_variance, kmeans
 from .update import exchange, reselect
 
-__all__ = [
-    "exchange",
-    "greedy_variance",
-    "kmeans",
-    "random_subset",
-    "reselect",
-]
+__all__ = ["exchange", "greedy_variance", "kmeans", "reselect"]

@@ -9,27 +9,13 @@ import gpflow
 import numpy as np
 from gpflow.base import AnyNDArray
 from gpflow.config import default_float
-from sklearn.cluster import KMeans, kmeans_plusplus
+from sklearn.cluster import KMeans
 
 from ..data.checks import as_matrix, check_weights
 from ..data.sampling import random_rows
 
 #: Rows that k-means looks at: beyond some 20 000 the centres hardly move any more.
 SUBSAMPLE = 20_000
-
-
-def random_subset(X: Any, num_inducing: int, *, seed: int | None = 0) -> AnyNDArray:
-    """
-    A random subset of the distinct rows of X.
-
-    :param X: [N, D].
-    :param num_inducing: M.
-    :return: Z [M, D].
-    :raise ValueError: if X is not finite and two-dimensional, or M is not in 1..N.
-    """
-    X = _checked(X, num_inducing)
-    rows = np.random.default_rng(seed).permutation(_distinct(X))
-    return _at_most(rows[:num_inducing], num_inducing)
 
 
 def kmeans(
@@ -42,21 +28,20 @@ def kmeans(
 ) -> AnyNDArray:
     """
     Centres of k-means, started by k-means++ (Wenzel et al. 2017, section 5.5), on a random
-    subsample of the rows, by scikit-learn. Arguments and errors as in `random_subset`.
+    subsample of the rows, by scikit-learn.
 
     :param X: [N, D], scaled as the kernel will see it.
+    :param num_inducing: M.
     :param subsample: look at this many rows at most.
-    :param max_iter: Lloyd iterations; 0 gives the k-means++ seeding itself: rows of X.
+    :param max_iter: Lloyd iterations.
+    :return: Z [M, D].
+    :raise ValueError: if X is not finite and two-dimensional, or M is not in 1..N.
     """
     X, distinct, state = _some_rows(X, num_inducing, subsample, seed)
     if len(distinct) <= num_inducing:
         return _at_most(distinct, num_inducing)
-    if max_iter == 0:
-        centres, _ = kmeans_plusplus(X, num_inducing, random_state=state)
-    else:
-        model = KMeans(num_inducing, n_init=1, max_iter=max_iter, random_state=state)
-        centres = model.fit(X).cluster_centers_
-    return _at_most(_distinct(centres.astype(X.dtype)), num_inducing)
+    model = KMeans(num_inducing, n_init=1, max_iter=max_iter, random_state=state).fit(X)
+    return _at_most(_distinct(model.cluster_centers_.astype(X.dtype)), num_inducing)
 
 
 def _some_rows(
@@ -64,8 +49,7 @@ def _some_rows(
 ) -> tuple[AnyNDArray, AnyNDArray, int]:
     """:return: at most `subsample` rows of X, at random, the distinct ones of these, and a seed."""
     X, generator = _checked(X, num_inducing), np.random.default_rng(seed)
-    most = max(subsample, num_inducing)
-    X = X[random_rows(len(X), most, generator)]
+    X = X[random_rows(len(X), max(subsample, num_inducing), generator)]
     return X, _distinct(X), int(generator.integers(2**31))
 
 
@@ -76,27 +60,26 @@ def greedy_variance(
     *,
     tol: float = 1e-2,
     weight: Any = None,
-    seed: int | None = 0,
-    subsample: int = SUBSAMPLE,
 ) -> AnyNDArray:
     """
     Rows of X by greedy conditional variance (Burt et al. 2020): each is the row of which those
     before say least, until they say enough of all. So it chooses M too.
 
-    In O(N M^2), on a random subsample of the rows. Arguments as in `random_subset`.
+    In O(N M^2), on a random subsample of at most 20 000 rows.
 
-    :param max_inducing: most points.
+    :param X: [N, D].
+    :param max_inducing: M, most points.
     :param kernel: with a single output.
     :param tol: stop where the sum of the conditional variances is below `tol` times that of the
         prior variances; 0: never.
     :param weight: [N], not negative, of the rows' variances: with the precisions w of sites, points
         go where the classes meet.
-    :param subsample: look at this many rows at most.
-    :raise ValueError: as `random_subset`, or if weights are not N non-negative numbers.
+    :return: Z [M, D].
+    :raise ValueError: as `kmeans`, or if weights are not N non-negative numbers.
     """
     X = _checked(X, max_inducing)
     weight = check_weights(weight, len(X))[:, 0]
-    rows = random_rows(len(X), subsample, seed)
+    rows = random_rows(len(X), SUBSAMPLE, 0)
     X, weight = X[rows], weight[rows]
     X, first = np.unique(X, axis=0, return_index=True)  # in an order that is not that of the rows
     weight = weight[first]

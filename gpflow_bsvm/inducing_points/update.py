@@ -60,15 +60,14 @@ def reselect(
     max_inducing: int | None = None,
     *,
     sample_weight: Any = None,
-    margin: bool = True,
     tol: float = 1e-3,
     seed: int | None = 0,
     subsample: int = SUBSAMPLE,
 ) -> AnyNDArray:
     """
     `exchange` the inducing points of a `BSVM` for those that `greedy_variance` chooses under its
-    present kernel, and, with `margin`, under its present sites: their precisions w_n weight the
-    variances, so that points go where the classes meet (heteroscedastic greedy variance).
+    present kernel and sites: their precisions w_n weight the variances, so that points go where the
+    classes meet (heteroscedastic greedy variance).
 
     Training goes on from there, with `gpflow_bsvm.fit` or `gpflow_bsvm.inference.VEM`; once or
     twice is enough (Burt et al. 2020, section 7.4). In O(N M^2), on a random subsample.
@@ -83,18 +82,12 @@ def reselect(
     """
     number = model.num_features[1] if max_inducing is None else max_inducing
     check_whole(1, max_inducing=number)
-    rows = _some_rows(model, data, sample_weight, seed, subsample)
-    X, weight = rows.X.numpy(), rows.weight.numpy()[:, 0]
-    importance = weight * _precisions(model, rows) if margin else None
-    Z = greedy_variance(X, min(number, len(X)), model.kernel, tol=tol, weight=importance)
+    source = open_all(model, data, sample_weight)
+    rows = take(*source.gather(random_rows(source.num_rows, subsample, seed)))
+    X, weight = rows.X.numpy(), rows.weight.numpy()[:, 0] * _precisions(model, rows)
+    Z = greedy_variance(X, min(number, len(X)), model.kernel, tol=tol, weight=weight)
     exchange(model, Z)
     return Z
-
-
-def _some_rows(model: Any, data: Any, weight: Any, seed: int | None, number: int) -> Batch:
-    """:return: that many rows at random, if there are more."""
-    source = open_all(model, data, weight)
-    return take(*source.gather(random_rows(source.num_rows, number, seed)))
 
 
 def _precisions(model: Any, rows: Batch) -> AnyNDArray:

@@ -71,21 +71,18 @@ class SparseFeatures:
         allowed = (IndependentPosteriorSingleOutput, IndependentPosteriorMultiOutput)
         if posterior not in allowed:
             raise ValueError(
-                f"{type(self).__name__} needs independent latent functions; "
-                f"{type(self.kernel).__name__} with {type(self.inducing_variable).__name__} gives "
-                f"a {posterior.__name__}. Use one kernel with num_latent_gps, or "
-                "SharedIndependent / SeparateIndependent with "
-                "SharedIndependentInducingVariables or SeparateIndependentInducingVariables"
+                f"{type(self).__name__} needs independent latent functions, not a "
+                f"{posterior.__name__}: use one kernel with num_latent_gps, or SharedIndependent / "
+                "SeparateIndependent with their own inducing variables"
             )
 
     def _warn_of_duplicates(self) -> None:
-        for pairs in map(duplicate_rows, plain_points(self.inducing_variable)):
-            for first, again in pairs[:1]:
-                warnings.warn(
-                    f"{len(pairs)} inducing points are duplicates (row {again} equals row {first}) "
-                    "and tell nothing; use np.unique(Z, axis=0)",
-                    stacklevel=4,
-                )
+        for pairs in filter(None, map(duplicate_rows, plain_points(self.inducing_variable))):
+            warnings.warn(
+                f"{len(pairs)} inducing points are duplicates (row {pairs[0][1]} equals row "
+                f"{pairs[0][0]}) and tell nothing; use np.unique(Z, axis=0)",
+                stacklevel=4,
+            )
 
     def prior_factor(self) -> tf.Tensor:
         """
@@ -188,13 +185,13 @@ def _jitters(first: float) -> list[float]:
 
 def _why_no_factor(prior: Prior, jitter: float) -> str:
     """:return: the likely reason why Kuu has no Cholesky factor, and what to do about it."""
-    values = {name: np.asarray(p) for name, p in parameter_dict(prior.kernel).items()}
     for pairs in map(duplicate_rows, plain_points(prior.inducing_variable)):
         if pairs:
             first, again = pairs[0]
             return f"inducing points {first} and {again} are equal: remove duplicates"
     show = functools.partial(np.array2string, precision=3, threshold=4)
-    shown = ", ".join(f"kernel{name} = {show(value)}" for name, value in values.items())
+    values = parameter_dict(prior.kernel).items()
+    shown = ", ".join(f"kernel{name} = {show(np.asarray(value))}" for name, value in values)
     if not np.isfinite(np.asarray(Kuu(prior.inducing_variable, prior.kernel))).all():
         return (
             f"the kernel is not finite at the inducing points, with {shown}: standardise X, and "

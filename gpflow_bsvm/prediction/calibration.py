@@ -16,7 +16,7 @@ marginals as they are.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -45,12 +45,8 @@ _ITERATIONS = 100
 MOST_ROWS = 50_000
 
 
-class _LeftOut(NamedTuple):
-    """What all other rows say of f at each row; a chunk of it has a length, as rows have."""
-
-    f: Marginals
-    Y: tf.Tensor
-    weight: tf.Tensor
+#: What all other rows say of f at each row, its label and its weight.
+_LeftOut = tuple[Marginals, tf.Tensor, tf.Tensor]
 
 
 @takes_estimators
@@ -64,27 +60,28 @@ def leave_one_out(
     :return: mean and variance of f(x_n) without datum n, both [N, L].
     :raise ValueError: for bad data.
     """
-    left_out = _leave_out(model, open_all(model, data, sample_weight))
-    return left_out.f.mean.numpy(), left_out.f.variance.numpy()
+    f, _, _ = _leave_out(model, open_all(model, data, sample_weight))
+    return f.mean.numpy(), f.variance.numpy()
 
 
 def _leave_out(model: Model, source: Source, held_out: bool = False) -> _LeftOut:
     rows = ProjectedData(model, source)
     q = compiled_solve(model.natural())
     look: Any = _as_they_are if held_out else _cavities.bind(model.likelihood)
-    return _LeftOut(*map_over(rows, lambda part: look(q, part)))
+    found: _LeftOut = map_over(rows, lambda part: look(q, part))
+    return found
 
 
 @Compiled
 def _cavities(likelihood: Likelihood, q: Gaussian, rows: Projected) -> _LeftOut:
     f = marginals(rows.features.phi, q.R, q.c)
     left_out = cavity(rows, f, localise(likelihood, rows, f).sites)
-    return _LeftOut(left_out, rows.batch.Y, rows.batch.weight)
+    return left_out, rows.batch.Y, rows.batch.weight
 
 
 @Compiled
 def _as_they_are(q: Gaussian, rows: Projected) -> _LeftOut:
-    return _LeftOut(marginals_of_f(q, rows.features), rows.batch.Y, rows.batch.weight)
+    return marginals_of_f(q, rows.features), rows.batch.Y, rows.batch.weight
 
 
 @Compiled
@@ -108,7 +105,7 @@ def leave_one_out_density(model: Model, data: Any = None, *, sample_weight: Any 
     rows = ProjectedData(model, open_all(model, data, sample_weight))
     q = compiled_solve(model.natural())
     cavities, density = (graph.bind(model.likelihood) for graph in (_cavities, _density))
-    log_p, weight = sum_over(rows, lambda part: density(part.batch, cavities(q, part).f))
+    log_p, weight = sum_over(rows, lambda part: density(part.batch, cavities(q, part)[0]))
     return float(log_p / weight)
 
 

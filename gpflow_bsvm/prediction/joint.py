@@ -2,35 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
 from gpflow.base import AnyNDArray
-from gpflow.kernels import MultioutputKernel
-from gpflow.likelihoods import Likelihood
 
 from ..checks import check_whole
-from ..engine.contracts import Model, jitter_of
-from ..engine.contracts import chunk_rows as default_chunk_rows
-from ..engine.natural import Gaussian, compiled_solve
+from ..data.passes import map_over
+from ..engine.contracts import chunk_rows, jitter_of
 from ..engine.open import open_inputs
-from ..engine.projected_data import ProjectedData
-from ..engine.projection import Prior, Projected
-from ..engine.shared_graph import Compiled
 from ..likelihoods.labels import check_one_label, with_both_classes
 from .estimators import takes_estimators
-from .marginals import map_f, predict_probabilities
+from .marginals import predict_probabilities
+from .uncertainty import given_f
 
-#: Draws of f at so many rows together take a covariance of some 200 MB.
+#: Draws of f at so many rows together take covariances of some 200 MB each.
 MOST_ROWS = 5000
 
 
 @takes_estimators
-def draw_f(model: Model, X: Any, *, num_samples: int = 256, seed: int = 0) -> AnyNDArray:
+def draw_f(model: Any, X: Any, *, num_samples: int = 256, seed: int = 0) -> AnyNDArray:
     """
-    Draws of f from q, at all rows together: f = Phi s + m + e, with s from q, and e from the
-    Gaussian process that the features leave of the prior.
+    Draws of f under q, at all rows together.
 
     :param X: [N, D], at most `MOST_ROWS` rows.
     :param num_samples: S.
@@ -44,35 +38,17 @@ def draw_f(model: Model, X: Any, *, num_samples: int = 256, seed: int = 0) -> An
             f"joint draws of {source.num_rows} rows need their covariance; give at most "
             f"{MOST_ROWS} rows, such as a random part of them"
         )
-    rows, q = ProjectedData(model, source).everything(), compiled_solve(model.natural())
-    random, (L, M) = np.random.default_rng(seed), q.c.shape
-    z = random.standard_normal((L, M, num_samples)).astype(q.c.dtype.name)
-    e = random.standard_normal((L, source.num_rows, num_samples)).astype(q.c.dtype.name)
-    return np.asarray(_draws.bind(model.prior)(q, rows, jitter_of(model), z, e))
-
-
-@Compiled
-def _draws(
-    prior: Prior, q: Gaussian, rows: Projected, jitter: tf.Tensor, z: tf.Tensor, e: tf.Tensor
-) -> tf.Tensor:
-    """
-    :param z: standard normals [L, M, S], and e: [L, N, S].
-    :return: [S, N, L].
-    """
-    kernel, (X, _, _), phi = cast(Any, prior.kernel), rows.batch, rows.features.phi
-    shared = not isinstance(kernel, MultioutputKernel)
-    K = kernel(X)[None] if shared else kernel(X, full_cov=True, full_output_cov=False)
-    left = K - tf.matmul(phi, phi, transpose_b=True)
-    root = tf.linalg.cholesky(left + jitter * tf.eye(tf.shape(left)[-1], dtype=left.dtype))
-    s = tf.matmul(q.R, q.c[..., None] + z, transpose_a=True)
-    # What latent functions share is there once, and goes with each.
-    return tf.transpose(tf.matmul(phi, s) + tf.matmul(root, e)) + rows.features.mean
+    X = map_over(source, lambda batch: batch.X)
+    mean, covariance = model.predict_f(X, full_cov=True)  # [N, L], [L, N, N]
+    jitter = jitter_of(model) * tf.eye(len(X), dtype=mean.dtype)
+    shape = (*covariance.shape[:2], num_samples)
+    z = np.random.default_rng(seed).standard_normal(shape).astype(mean.dtype.name)
+    f = tf.matmul(tf.linalg.cholesky(covariance + jitter), z)
+    return np.asarray(mean + tf.transpose(f))
 
 
 @takes_estimators
-def draw_probabilities(
-    model: Model, X: Any, *, num_samples: int = 256, seed: int = 0
-) -> AnyNDArray:
+def draw_probabilities(model: Any, X: Any, *, num_samples: int = 256, seed: int = 0) -> AnyNDArray:
     """
     p(y = c | f_s) under the draws of `draw_f`; arguments and errors as there.
 
@@ -80,20 +56,11 @@ def draw_probabilities(
     :raise ValueError: if rows have several binary labels.
     """
     check_one_label(model.likelihood, model.num_features[0])
-    F = draw_f(model, X, num_samples=num_samples, seed=seed).transpose(1, 0, 2)
-    given = _given_f.bind(model.likelihood)
-    chunk_rows = max(1, default_chunk_rows(model) // num_samples)
-    p = map_f(model, X, lambda X, mean, variance, F: given(X, F), chunk_rows, tf.constant(F))
-    return with_both_classes(p.numpy().transpose(1, 0, 2))
-
-
-@Compiled
-def _given_f(likelihood: Likelihood, X: tf.Tensor, F: tf.Tensor) -> tf.Tensor:
-    """
-    :param F: [N, S, L].
-    :return: [N, S, P], p(y | f).
-    """
-    return tf.transpose(likelihood.conditional_mean(X, tf.transpose(F, [1, 0, 2])), [1, 0, 2])
+    X = map_over(open_inputs(model, X), lambda batch: batch.X)
+    F = draw_f(model, X.numpy(), num_samples=num_samples, seed=seed)
+    given, size = given_f.bind(model.likelihood), max(1, chunk_rows(model) // num_samples)
+    parts = [given(X[n : n + size], F[:, n : n + size]) for n in range(0, len(X), size)]
+    return with_both_classes(np.concatenate(parts, axis=1))
 
 
 class ExpectedError(NamedTuple):
@@ -104,7 +71,7 @@ class ExpectedError(NamedTuple):
 
 
 @takes_estimators
-def expected_error(model: Model, X: Any, *, num_samples: int = 256, seed: int = 0) -> ExpectedError:
+def expected_error(model: Any, X: Any, *, num_samples: int = 256, seed: int = 0) -> ExpectedError:
     """
     The error that a classifier expects of itself on rows without labels, the mean over them of
     1 - max_c p_c, and how sure it is of that: with y_n the predicted classes, the deviation of

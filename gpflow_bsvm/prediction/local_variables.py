@@ -16,16 +16,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 from gpflow.base import AnyNDArray
 
-from ..data.checks import check_data
-from ..data.opening import holds_arrays
 from ..engine.contracts import Model
-from ..engine.natural import Gaussian
-from ..engine.projection import Projected
-from ..engine.shared_graph import Compiled
-from ..engine.statistics import marginals_of_f
 from ..likelihoods.hooks import check_hooks
 from .estimators import takes_estimators
 from .marginals import map_labelled
@@ -44,18 +37,9 @@ def alpha(model: Model, data: Any) -> AnyNDArray:
     :raise ValueError: for bad data, or a likelihood without local variables.
     """
     check_hooks(model.likelihood, "moments")
-    if holds_arrays(data):
-        data = check_data(model.likelihood, *data)
     likelihood: Any = model.likelihood
     look = lambda X, Fmu, Fvar, Y: likelihood.moments(Fmu, Fvar, Y).square  # noqa: E731
     return np.asarray(map_labelled(model, data, look))
-
-
-@Compiled
-def compiled_alpha(likelihood: Any, q: Gaussian, rows: Projected) -> tf.Tensor:
-    """:return: `alpha` of some rows."""
-    f = marginals_of_f(q, rows.features)
-    return likelihood.moments(f.mean, f.variance, rows.batch.Y).square
 
 
 @takes_estimators

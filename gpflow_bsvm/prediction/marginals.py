@@ -11,14 +11,12 @@ from gpflow.base import AnyNDArray
 from gpflow.likelihoods import Likelihood
 
 from ..data.batch import Batch
-from ..data.opening import holds_arrays
 from ..data.passes import map_over
+from ..data.sources import Source
 from ..engine.contracts import Model
 from ..engine.open import open_data, open_inputs
 from ..engine.remembered import predictor_of
 from ..engine.shared_graph import Compiled
-from ..likelihoods.hooks import check_labels
-from ..likelihoods.labels import class_numbers
 from .estimators import takes_estimators
 
 
@@ -65,17 +63,15 @@ def predict_probits(model: Model, X: Any, *, chunk_rows: int | None = None) -> A
 
 
 @takes_estimators
-def predict_log_density(model: Model, data: Any, *, chunk_rows: int | None = None) -> AnyNDArray:
+def predict_log_density(model: Model, data: Any) -> AnyNDArray:
     """
     log p(y | x) of every row, as `model.predict_log_density`.
 
-    Arguments and errors as in `predict_marginals`.
-
     :param data: X [N, D] and Y [N, P], or any others that a fit takes.
     :return: [N].
+    :raise ValueError: for bad data.
     """
-    log_density = compiled_log_density.bind(model.likelihood)
-    return np.asarray(map_labelled(model, data, log_density, chunk_rows))
+    return np.asarray(map_labelled(model, data, compiled_log_density.bind(model.likelihood)))
 
 
 @Compiled
@@ -98,49 +94,37 @@ def compiled_mean(likelihood: Likelihood, X: tf.Tensor, Fmu: tf.Tensor, Fvar: tf
     return likelihood.predict_mean_and_var(X, Fmu, Fvar)[0]
 
 
-def map_f(
-    model: Model,
-    X: Any,
-    function: Callable[..., Any],
-    chunk_rows: int | None = None,
-    *along: tf.Tensor,
-) -> Any:
+def map_f(model: Model, X: Any, function: Callable[..., Any], chunk_rows: int | None = None) -> Any:
     """
     Arguments and errors as in `predict_marginals`.
 
-    :param function: of X, mean and variance of f, and of `along`, of the rows of a chunk.
-    :param along: tensors with a row for every row of X.
+    :param function: of X, and mean and variance of f, of the rows of a chunk.
     :return: the rows that `function` returns, as tensors.
     """
-    look = _seen_from(model, lambda batch, *f_and_along: function(batch.X, *f_and_along))
-    return map_over(open_inputs(model, X, chunk_rows), look, *along)
+    source = open_inputs(model, X, chunk_rows)
+    return _map(model, source, lambda batch, *f: function(batch.X, *f))
 
 
-def map_labelled(
-    model: Model, data: Any, function: Callable[..., Any], chunk_rows: int | None = None
-) -> Any:
+def map_labelled(model: Model, data: Any, function: Callable[..., Any]) -> Any:
     """
     As `map_f`.
 
-    :param data: X [N, D] and Y [N, P], or any others that a fit takes, whose chunks are as large as
-        in a fit.
+    :param data: X [N, D] and Y [N, P], or any others that a fit takes.
     :param function: of X, mean and variance of f, and Y, of the rows of a chunk.
     """
-    if holds_arrays(data):
-        X, Y = data
-        check_labels(model.likelihood, Y, minibatch=True)
-        Y = class_numbers(model.likelihood, Y)
-        return map_f(model, X, function, chunk_rows, tf.convert_to_tensor(Y))
-    look = _seen_from(model, lambda batch, *f: function(batch.X, *f, batch.Y))
-    return map_over(open_data(model, data), look)
+    return _map(
+        model,
+        open_data(model, data, part=True),
+        lambda batch, *f: function(batch.X, *f, batch.Y),
+    )
 
 
-def _seen_from(model: Any, function: Callable[..., Any]) -> Callable[..., Any]:
-    """:return: `function` of a batch, mean and variance of f there, and columns along."""
+def _map(model: Any, source: Source, function: Callable[..., Any]) -> Any:
+    """:param function: of a batch, and mean and variance of f there."""
     predict = model.predictor() if hasattr(model, "predictor") else predictor_of(model)
 
-    def look(batch: Batch, *along: tf.Tensor) -> Any:
+    def look(batch: Batch) -> Any:
         f = predict(batch.X)
-        return function(batch, f.mean, f.variance, *along)
+        return function(batch, f.mean, f.variance)
 
-    return look
+    return map_over(source, look)

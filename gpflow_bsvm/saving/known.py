@@ -44,11 +44,6 @@ _NEVER = {"name": None, "latent_dim": None}
 _registered: dict[str, tuple[type, Mapping[str, Argument]]] = {}
 
 
-def _covariance(kernel: linear.WeightKernel) -> Any:
-    """:return: a matrix of the prior covariance's shape; its values are in a parameter."""
-    return np.eye(kernel.num_weights) if hasattr(kernel, "root") else np.ones(kernel.variance.shape)
-
-
 #: Arguments that are no attributes of the same name; None: those that are not told.
 _OTHERWISE: dict[type, dict[str, Argument | None]] = {
     functions.Additive: {"first_part": "add_1", "second_part": "add_2"},
@@ -65,7 +60,7 @@ _OTHERWISE: dict[type, dict[str, Argument | None]] = {
         **dict.fromkeys(("q_mu", "q_sqrt")),
     },
     likelihoods.Ordinal: {"thresholds": None},  # a parameter, whose shape the classes tell
-    linear.WeightKernel: {"prior_covariance": _covariance},
+    linear.WeightKernel: {"prior_covariance": lambda kernel: np.ones(kernel.variance.shape)},
     linear.Weights: {
         "kernel": lambda w: linear.WeightKernel(w.num_inputs, bias=w.shape[0] > w.num_inputs)
     },

@@ -112,7 +112,7 @@ def test_errors_of_a_later_pass_are_their_own(client, tmp_path, monkeypatch, err
     monkeypatch.setattr(cluster_module.Cluster, "memory", 0.0)
     reads = dask.delayed(Vanishing((X, Y), error, str(tmp_path / "reads"), 1 + 3 * 5))
     rows, model = DaskReader([reads(part) for part in range(3)]), make()
-    rows.num_rows = 300
+    rows.known_rows = 300
     steps = []
     with pytest.raises(type(error), match=str(error.args[0])) as caught:
         SWEEPS.run(model, rows, callback=lambda step, history: steps.append(step))

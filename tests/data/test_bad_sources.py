@@ -207,7 +207,7 @@ def test_texts_that_are_no_numbers(data, tmp_path):
             ValueError,
             "rows 200 to 263: X has 1 col",
         ),
-        (lambda d: Anew([1, 2]), ValueError, r"a block must be \(X, Y\) or .*, got int"),
+        (lambda d: Anew([1, 2]), ValueError, r"a block.* must be \(X, Y\) or .*, got int"),
         (lambda d: [(d[0], d[1][:-1])], ValueError, "X has 200 rows and Y has 199"),
         (lambda d: [(d[0][:-9], d[1])], ValueError, "X has 191 rows and Y has 200"),
         (lambda d: [(d[0].astype(str), d[1])], ValueError, "X must hold numbers, got dtype <U"),

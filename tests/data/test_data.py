@@ -12,10 +12,9 @@ import gpflow_bsvm as gb
 from gpflow_bsvm.data.batch import Batch
 from gpflow_bsvm.data.minibatches import blocks
 from gpflow_bsvm.data.passes import map_over, sum_over
-from gpflow_bsvm.data.readers import DatasetBatches
 from gpflow_bsvm.data.sources import ArraySource
 from gpflow_bsvm.data.sparse import SparseRows
-from gpflow_bsvm.data.streams import StreamSource
+from gpflow_bsvm.data.streams import DatasetBatches
 from gpflow_bsvm.engine.open import open_data
 from gpflow_bsvm.engine.projected_data import ProjectedData
 from gpflow_bsvm.inference import CAVI, ECM, ML2, SVI, VEM
@@ -31,7 +30,7 @@ class Unchecked:
 
 
 def stream_of(dataset, chunk_rows):
-    return StreamSource(DatasetBatches(dataset), Unchecked(), chunk_rows)
+    return DatasetBatches(dataset).opened(Unchecked(), chunk_rows)
 
 
 def dataset_of(data, sizes, weight=None):

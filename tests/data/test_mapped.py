@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from helpers import make_data
 
-from gpflow_bsvm.data import open_source
-from gpflow_bsvm.data.streams import MappedSource
+from gpflow_bsvm.data import MappedArrays, open_source
 
 N, D, CHUNK = 20_000, 4, 3000
 
@@ -44,7 +43,7 @@ def source(X, Y):
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_a_pass_has_the_rows_in_their_order(data, saved, order):
     rows = source(saved(order=order), data[1])
-    assert isinstance(rows, MappedSource)
+    assert isinstance(rows, MappedArrays)
     for column, of in enumerate("XY"):
         parts = [np.asarray(getattr(chunk, of)) for chunk in rows.chunks()]
         assert max(map(len, parts)) == CHUNK

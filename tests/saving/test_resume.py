@@ -172,7 +172,7 @@ def test_a_checkpoint_of_another_fit_is_refused(data, stored, what, options, cha
         options = {"kernel": gpflow.kernels.SquaredExponential(options["kernel"])}
     rows = blocks(*(change(*data) if callable(change) else data))
     if change == "counted":
-        rows.num_rows, rows.finite = N, True
+        rows.known_rows = N
     with pytest.raises(ValueError, match=what) as error:
         make().set_params(**options).fit(rows, checkpoint=stored)
     assert "Give another directory, or delete this one" in str(error.value)

@@ -63,7 +63,7 @@ def afkmc2(
     Rows of X, far apart, by the Markov chains of AFK-MC2 (Bachem et al. 2016; the choice of Wenzel
     et al. 2017, section 5.5): k-means++ seeding without its passes over the data, one pass in all.
 
-    Arguments and errors as in `random_subset`.
+    Arguments and errors as in `kmeans`.
 
     :param chain_length: steps of the chain that draws a point; the longer, the nearer to
         k-means++.

@@ -21,7 +21,6 @@ from ...engine.shared_graph import Compiled
 from ...engine.statistics import compiled_marginals, compiled_sum_sites, marginals_of_f
 from ...likelihoods.hooks import check_hooks
 from ...prediction.estimators import takes_estimators
-from ...prediction.local_variables import compiled_alpha
 
 
 def local_distribution(alpha: TensorType, penalty: TensorType) -> tfp.distributions.Distribution:
@@ -79,6 +78,13 @@ def bound_at(
     terms = -cost / 2 * (mean + (root + square / root) / 2)
     kappas = likelihood.log_kappa() + tf.zeros_like(likelihood.losses(Y, Fmu))
     return tf.reduce_sum(kappas, axis=-1) + tf.reduce_sum(terms, axis=-1)
+
+
+@Compiled
+def compiled_alpha(likelihood: Any, q: Gaussian, rows: Projected) -> tf.Tensor:
+    """:return: `gpflow_bsvm.prediction.alpha` of some rows."""
+    f = marginals_of_f(q, rows.features)
+    return likelihood.moments(f.mean, f.variance, rows.batch.Y).square
 
 
 @Compiled
