@@ -1,4 +1,4 @@
-"""Checkpoints in a directory: files that are whole or not there, see `archive` and `encoding`."""
+"""Checkpoints in a directory: files that are whole or not there, see `archive` and `encode`."""
 
 from __future__ import annotations
 
@@ -8,11 +8,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import tensorflow as tf
+
 from ..atomic import UNFINISHED
 from ..checkpoints import ANY_ORDER, Checkpoints, Directory, Identity, OtherFit
 from ..checks import check_whole
 from .archive import read_archive, write_archive
-from .encoding import Decoder, Encoder, check_like
+from .decode import Decoder
+from .encode import Encoder
 
 #: By what a file is known, and what a reader must know of its content.
 _FORMAT, _LAYOUT = "gpflow_bsvm checkpoint", {"layout of checkpoints": "2"}
@@ -41,22 +45,35 @@ class InDirectory(Checkpoints):
         """See `Checkpoints`."""
         for path in self._files():
             try:
-                header, arrays = _read(path)
-                self._check(header["identity"])
-                content = Decoder(arrays).decode(header["content"])
-                check_like(content, like)
+                content = self._read(path, like)
                 if use is not None:
                     use(content)
             except OtherFit:
                 raise
             except Exception as error:  # whatever a strange content leads to
-                _warn_of_bad(path, error)
+                _warn(
+                    f"{path} is no whole checkpoint of this package ({type(error).__name__}: "
+                    f"{error}): the one before it is used, or none if it is the only one"
+                )
                 continue
             if ANY_ORDER in self._identity.items():
-                _warn_of_order()
+                _warn(
+                    "the fit goes on with rows that come in another order each time they are read: "
+                    "unless every shuffle of the tf.data.Dataset has a seed, it ends elsewhere "
+                    "than it would have"
+                )
             self._whole = [p for p in reversed(self._files()) if p.name <= path.name]
             return content
         return None
+
+    def _read(self, path: Path, like: Any) -> Any:
+        header, arrays = read_archive(path)
+        if header["format"] != _FORMAT:
+            raise ValueError(f"its format is {header['format']!r}, not {_FORMAT!r}")
+        self._check(header["identity"])
+        content = Decoder(arrays).decode(header["content"])
+        _check_like(content, like)
+        return content
 
     def offer(self, number: int, content: Callable[[], Any]) -> None:
         """See `Checkpoints`; the number is in the file's name."""
@@ -77,7 +94,12 @@ class InDirectory(Checkpoints):
             write_archive(path, header, encoder.arrays)
             self._keep(path)
         except OSError as error:
-            self._warn_of_failure(path, error)
+            if not self._warned:
+                _warn(
+                    f"{path} could not be written ({error}): the fit goes on, and tries again with "
+                    "its next checkpoint; the last whole one stays"
+                )
+            self._warned = True
         self._pending, self._since = None, 0
 
     def _files(self) -> list[Path]:
@@ -103,15 +125,6 @@ class InDirectory(Checkpoints):
                 "Give another directory, or delete this one to start anew"
             )
 
-    def _warn_of_failure(self, path: Path, error: OSError) -> None:
-        if not self._warned:
-            self._warned = True
-            warnings.warn(
-                f"{path} could not be written ({error}): the fit goes on, and tries again with "
-                "its next checkpoint; the last whole one stays",
-                stacklevel=2,
-            )
-
 
 def _make(directory: Path) -> None:
     try:
@@ -124,25 +137,29 @@ def _make(directory: Path) -> None:
         ) from None
 
 
-def _read(path: Path) -> Any:
-    """:return: header and arrays."""
-    header, arrays = read_archive(path)
-    if header["format"] != _FORMAT:
-        raise ValueError(f"its format is {header['format']!r}, not {_FORMAT!r}")
-    return header, arrays
+def _warn(text: str) -> None:
+    warnings.warn(text, stacklevel=3)
 
 
-def _warn_of_order() -> None:
-    warnings.warn(
-        "the fit goes on with rows that come in another order each time they are read: unless "
-        "every shuffle of the tf.data.Dataset has a seed, it ends elsewhere than it would have",
-        stacklevel=2,
-    )
+def _check_like(value: Any, like: Any, place: str = "content") -> None:
+    """
+    :param value: what was decoded.
+    :param like: one whose place it is to take; None, and what it does not tell, may be anything.
+    :raise ValueError: for other types, dtypes or shapes (of what is empty in `like`: of its rows).
+    """
+    if isinstance(like, dict):
+        for key, part in like.items():
+            _check_like(value[key], part, f"{place}.{key}")
+    elif isinstance(like, tuple) and type(value) is type(like):
+        for number, (one, other) in enumerate(zip(value, like)):
+            _check_like(one, other, f"{place}[{number}]")
+    elif like is not None and _kind(value, like) != _kind(like, like):
+        raise ValueError(f"{place} is {_kind(value, like)}, not {_kind(like, like)}")
 
 
-def _warn_of_bad(path: Path, error: BaseException) -> None:
-    warnings.warn(
-        f"{path} is no whole checkpoint of this package ({type(error).__name__}: {error}): the one "
-        "before it is used, or none if it is the only one",
-        stacklevel=2,
-    )
+def _kind(value: Any, like: Any) -> str:
+    if isinstance(value, np.ndarray | tf.Tensor):
+        shape, rows = list(value.shape), list(getattr(like, "shape", ()))[:1]
+        dtype, shape = np.asarray(value).dtype, ["N", *shape[1:]] if rows == [0] else shape
+        return f"{dtype} of shape {shape}"
+    return "a number" if isinstance(value, bool | int | float | np.number) else type(value).__name__
