@@ -17,9 +17,6 @@ from gpflow.base import AnyNDArray
 
 from ..atomic import whole_file
 
-#: More are in no file of this package.
-MOST_ARRAYS = 10_000
-
 
 def write_archive(path: Path, header: Any, arrays: Sequence[AnyNDArray]) -> None:
     """
@@ -52,8 +49,6 @@ def read_archive(path: Path) -> tuple[Any, list[AnyNDArray]]:
 
 def _check_entries(stored: zipfile.ZipFile, size: int) -> None:
     entries = stored.infolist()
-    if len(entries) > MOST_ARRAYS:
-        raise ValueError(f"it holds {len(entries)} arrays, and at most {MOST_ARRAYS} are expected")
     if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
         raise ValueError("it is compressed, as no file of this package is")
     if sum(entry.file_size for entry in entries) > size:

@@ -41,7 +41,9 @@ class Decoder:
             "named": self._named,
             "network": self._network,
             "object": self._object,
-            "objects": self._labels,
+            "objects": lambda node: np.fromiter(
+                (self.decode(item) for item in node["items"]), object
+            ).reshape(node["shape"]),
             "of TFP": lambda node: OF_TFP[node["class"]](**self._parts(node["arguments"])),
             "parameter": self._parameter,
             "rows": lambda node: list(self._array(node)),
@@ -56,16 +58,6 @@ class Decoder:
     def place(self) -> str:
         """:return: the name of what is being read, as a user calls it."""
         return ".".join(self._path)
-
-    def whole(self, node: Any) -> Any:
-        """
-        :return: the object of all that a file tells, see `decode`.
-        :raise ValueError: also for a user's network that no part of it has asked for.
-        """
-        made = self.decode(node)
-        if next(self._own, None) is not None:
-            raise ValueError("it holds fewer networks than were given")
-        return made
 
     def decode(self, node: Any) -> Any:
         """
@@ -116,12 +108,10 @@ class Decoder:
             raise ValueError(f"{wrong[0]!r} of a {name} may not be set by a file")
         made: Any = object.__new__(cls)
         state = self._parts(node["state"])
-        if not isinstance(made, tf.Module):
-            vars(made).update(state)
-            return self._made(made)
-        tf.Module.__init__(made)
-        for key, part in state.items():  # so that TensorFlow keeps its books
-            setattr(made, key, part)
+        if isinstance(made, tf.Module):
+            tf.Module.__init__(made)
+        for key, part in state.items():  # TensorFlow keeps its books
+            (setattr if isinstance(made, tf.Module) else object.__setattr__)(made, key, part)
         return self._made(made)
 
     def _network(self, node: Any) -> Any:
@@ -131,12 +121,6 @@ class Decoder:
         made = networks.with_weights(made, node, weights)
         self._objects += as_variables(made.weights)
         return self._made(made)
-
-    def _labels(self, node: Any) -> AnyNDArray:
-        found: AnyNDArray = np.empty(len(node["items"]), dtype=object)
-        for n, item in enumerate(node["items"]):
-            found[n] = self.decode(item)
-        return found.reshape(node["shape"])
 
     def _parameter(self, node: Any) -> gpflow.Parameter:
         """The value is given to the variable: its transform might not take it back to the bit."""

@@ -154,10 +154,8 @@ def _refusal(value: Any, place: str) -> TypeError:
     would_do = "gpflow_bsvm.saving.register(cls), for any class"
     if isinstance(value, tfp.bijectors.Bijector | tfp.distributions.Distribution):
         would_do = f"one of {', '.join(OF_TFP)}"
-    cls = value if isinstance(value, type) else type(value)
     return TypeError(
-        f"{place} is {'the class' if value is cls else 'a'} {full_name(cls)}, which a file cannot "
-        f"hold; what would work: {would_do}, or the values alone, gpflow.utilities.parameter_dict"
-        "(model), for a model made as before; joblib.dump, where pickle can, runs code when it is "
-        "loaded"
+        f"{place} is a {full_name(type(value))}, which a file cannot hold; what would work: "
+        f"{would_do}, or the values alone, gpflow.utilities.parameter_dict(model), for a model "
+        "made as before; joblib.dump, where pickle can, runs code when it is loaded"
     )

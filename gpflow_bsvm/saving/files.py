@@ -37,7 +37,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     content = encoder.encode(model, name)
     decoder = Decoder(encoder.arrays, encoder.networks, name)
     try:
-        decoder.whole(content)
+        decoder.decode(content)
     except Exception as error:  # whatever TensorFlow and Keras say of what they are given
         raise TypeError(f"{decoder.place} would not be made again by load: {error}") from error
     if not path.parent.is_dir():
@@ -73,7 +73,7 @@ def load(path: str | os.PathLike[str], network: Any = None) -> Any:
     _check_settings(header["settings"], path)
     decoder = Decoder(arrays, network if isinstance(network, Sequence) else [network])
     try:
-        return decoder.whole(header["content"])
+        return decoder.decode(header["content"])
     except Exception as error:  # whatever TensorFlow, Keras and constructors say
         raise ValueError(f"{path} cannot be loaded: {decoder.place}: {error}") from error
 
