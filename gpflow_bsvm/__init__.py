@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from . import checkpoints
 from .version import __version__
 
 if TYPE_CHECKING:
@@ -70,14 +69,6 @@ _HOMES = {
     "load": "saving",
     "save": "saving",
 }
-
-
-def _in_directory(*given: Any) -> Any:
-    """:return: checkpoints in files, which algorithms do not know."""
-    return importlib.import_module(".saving.checkpoint", __name__).InDirectory(*given)
-
-
-checkpoints.in_directory = _in_directory
 
 
 def __getattr__(name: str) -> Any:

@@ -8,19 +8,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-#: What is not whole yet has a name of its own in the same directory: a dot, the name, and this.
-UNFINISHED = ".part"
-
 
 @contextlib.contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
     """
     A file to be written, which gets its name when the block ends: before, and after an error, there
-    is the old one or none.
+    is the old one or none. What is not whole yet is beside it: a dot, the name, and `.part`.
 
     :raise OSError: if it cannot be written.
     """
-    part = path.with_name(f".{path.name}{UNFINISHED}")
+    part = path.with_name(f".{path.name}.part")
     try:
         with open(part, "wb") as file:
             yield file
@@ -31,14 +28,3 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
         with contextlib.suppress(OSError):
             part.unlink(missing_ok=True)
         raise
-    _sync(path.parent)
-
-
-def _sync(directory: Path) -> None:
-    """That the new name, too, outlives a loss of power; where directories can be opened."""
-    with contextlib.suppress(OSError):
-        descriptor = os.open(directory, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

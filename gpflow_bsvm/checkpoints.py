@@ -1,11 +1,11 @@
 """
-Where a fit leaves what it needs to go on in another process, as algorithms see it.
-
-Algorithms know no files: who makes the checkpoints of a directory is told by `in_directory`.
+Where a fit leaves what it needs to go on in another process, as algorithms see it: they know no
+files.
 """
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Callable
 from typing import Any
@@ -53,10 +53,6 @@ class Checkpoints:
         self.flush()
 
 
-#: Makes those of a directory, of which one of so many states is written; set by the package.
-in_directory: Callable[[Directory, int, Identity], Checkpoints]
-
-
 def open_checkpoints(
     directory: Directory | None, every: int, identify: Callable[[], Identity]
 ) -> Checkpoints:
@@ -68,4 +64,5 @@ def open_checkpoints(
     """
     if directory is None:
         return Checkpoints()
-    return in_directory(directory, every, identify())  # noqa: F821 - see above
+    room: Any = importlib.import_module(".saving.checkpoint", __package__)  # knows the algorithms
+    return room.InDirectory(directory, every, identify())  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""Checkpoints in a directory: files that are whole or not there, see `archive` and `encoding`."""
+"""Checkpoints in a directory: files that are whole or not there, see `archive` and `encode`."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ..atomic import UNFINISHED
+import numpy as np
+import tensorflow as tf
+
 from ..checkpoints import ANY_ORDER, Checkpoints, Directory, Identity, OtherFit
 from ..checks import check_whole
 from .archive import read_archive, write_archive
-from .encoding import Decoder, Encoder, check_like
+from .decode import Decoder
+from .encode import Encoder
 
-#: By what a file is known, and what a reader must know of its content.
-_FORMAT, _LAYOUT = "gpflow_bsvm checkpoint", {"layout of checkpoints": "2"}
+_FORMAT = "gpflow_bsvm checkpoint"
 _NAME = r"checkpoint-\d{9,}\.npz"
 #: Number of whole files that stay.
 _KEPT = 2
@@ -31,32 +33,63 @@ class InDirectory(Checkpoints):
         :raise ValueError: for an `every` below 1, or a path that cannot be a directory.
         """
         check_whole(1, every=every)
-        self._directory, self._identity = Path(directory), _LAYOUT | identity
-        self._every, self._since, self._warned = every, 0, False
+        self._directory, self._identity = Path(directory), identity
+        self._every, self._since, self._failed = every, 0, False
         self._pending: tuple[int, Callable[[], Any]] | None = None
         self._whole: list[Path] = []  # those that may stay, the latest is the last
-        _make(self._directory)
+        try:
+            self._directory.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ValueError(
+                f"checkpoint must be a directory, or a place for one; {directory} is not: {error}"
+            ) from None
 
     def latest(self, like: Any, use: Callable[[Any], Any] | None = None) -> Any:
         """See `Checkpoints`."""
-        for path in self._files():
+        named = [p for p in self._directory.iterdir() if re.fullmatch(_NAME, p.name)]
+        paths = sorted(named, key=lambda path: path.name)
+        for number, path in reversed(list(enumerate(paths))):
             try:
-                header, arrays = _read(path)
-                self._check(header["identity"])
-                content = Decoder(arrays).decode(header["content"])
-                check_like(content, like)
+                content = self._read(path, like)
                 if use is not None:
                     use(content)
             except OtherFit:
                 raise
             except Exception as error:  # whatever a strange content leads to
-                _warn_of_bad(path, error)
+                _warn(
+                    f"{path} is no whole checkpoint of this package ({type(error).__name__}: "
+                    f"{error}): the one before it is used, or none if it is the only one"
+                )
                 continue
             if ANY_ORDER in self._identity.items():
-                _warn_of_order()
-            self._whole = [p for p in reversed(self._files()) if p.name <= path.name]
+                _warn(
+                    "the fit goes on with rows that come in another order each time they are read: "
+                    "unless every shuffle of the tf.data.Dataset has a seed, it ends elsewhere "
+                    "than it would have"
+                )
+            self._whole = paths[: number + 1]
             return content
         return None
+
+    def _read(self, path: Path, like: Any) -> Any:
+        header, arrays = read_archive(path)
+        if header["format"] != _FORMAT:
+            raise ValueError(f"its format is {header['format']!r}, not {_FORMAT!r}")
+        self._check(header["identity"])
+        content = Decoder(arrays).decode(header["content"])
+        _check_like(content, like)
+        return content
+
+    def _check(self, stored: Identity) -> None:
+        """:raise OtherFit: says all that differs."""
+        present = self._identity
+        pairs = [(n, stored.get(n, "nothing"), present.get(n, "nothing")) for n in present | stored]
+        different = [f"{name} was {old}, is {new}" for name, old, new in pairs if old != new]
+        if different:
+            raise OtherFit(
+                f"the checkpoints in {self._directory} are of another fit: {'; '.join(different)}. "
+                "Give another directory, or delete this one to start anew"
+            )
 
     def offer(self, number: int, content: Callable[[], Any]) -> None:
         """See `Checkpoints`; the number is in the file's name."""
@@ -77,13 +110,13 @@ class InDirectory(Checkpoints):
             write_archive(path, header, encoder.arrays)
             self._keep(path)
         except OSError as error:
-            self._warn_of_failure(path, error)
+            if not self._failed:
+                _warn(
+                    f"{path} could not be written ({error}): the fit goes on, and tries again with "
+                    "its next checkpoint; the last whole one stays"
+                )
+            self._failed = True
         self._pending, self._since = None, 0
-
-    def _files(self) -> list[Path]:
-        """:return: all that have the name of a checkpoint, the latest first."""
-        named = [p for p in self._directory.iterdir() if re.fullmatch(_NAME, p.name)]
-        return sorted(named, key=lambda path: path.name, reverse=True)
 
     def _keep(self, path: Path) -> None:
         """Remove what was written before the latest but one."""
@@ -91,58 +124,29 @@ class InDirectory(Checkpoints):
         while len(self._whole) > _KEPT:
             self._whole.pop(0).unlink(missing_ok=True)
 
-    def _check(self, stored: Identity) -> None:
-        """:raise OtherFit: says all that differs."""
-        present = self._identity
-        names = [*present, *(name for name in stored if name not in present)]
-        pairs = [(n, stored.get(n, "nothing"), present.get(n, "nothing")) for n in names]
-        different = [f"{name} was {old}, is {new}" for name, old, new in pairs if old != new]
-        if different:
-            raise OtherFit(
-                f"the checkpoints in {self._directory} are of another fit: {'; '.join(different)}. "
-                "Give another directory, or delete this one to start anew"
-            )
 
-    def _warn_of_failure(self, path: Path, error: OSError) -> None:
-        if not self._warned:
-            self._warned = True
-            warnings.warn(
-                f"{path} could not be written ({error}): the fit goes on, and tries again with "
-                "its next checkpoint; the last whole one stays",
-                stacklevel=2,
-            )
+def _warn(text: str) -> None:
+    warnings.warn(text, stacklevel=3)
 
 
-def _make(directory: Path) -> None:
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        for unfinished in directory.glob(f".checkpoint-*.npz{UNFINISHED}"):
-            unfinished.unlink(missing_ok=True)
-    except OSError as error:
-        raise ValueError(
-            f"checkpoint must be a directory, or a place for one; {directory} is not: {error}"
-        ) from None
+def _check_like(value: Any, like: Any, place: str = "content") -> None:
+    """
+    :param like: one whose place the value is to take; None, and what it does not tell, may be
+        anything.
+    :raise ValueError: for other types, dtypes or shapes (of what is empty in `like`: of its rows).
+    """
+    if isinstance(like, dict):
+        for key, part in like.items():
+            _check_like(value[key], part, f"{place}.{key}")
+    elif isinstance(like, tuple) and type(value) is type(like):
+        for number, (one, other) in enumerate(zip(value, like)):
+            _check_like(one, other, f"{place}[{number}]")
+    elif like is not None and _kind(value, like) != _kind(like, like):
+        raise ValueError(f"{place} is {_kind(value, like)}, not {_kind(like, like)}")
 
 
-def _read(path: Path) -> Any:
-    """:return: header and arrays."""
-    header, arrays = read_archive(path)
-    if header["format"] != _FORMAT:
-        raise ValueError(f"its format is {header['format']!r}, not {_FORMAT!r}")
-    return header, arrays
-
-
-def _warn_of_order() -> None:
-    warnings.warn(
-        "the fit goes on with rows that come in another order each time they are read: unless "
-        "every shuffle of the tf.data.Dataset has a seed, it ends elsewhere than it would have",
-        stacklevel=2,
-    )
-
-
-def _warn_of_bad(path: Path, error: BaseException) -> None:
-    warnings.warn(
-        f"{path} is no whole checkpoint of this package ({type(error).__name__}: {error}): the one "
-        "before it is used, or none if it is the only one",
-        stacklevel=2,
-    )
+def _kind(value: Any, like: Any) -> str:
+    if isinstance(value, np.ndarray | tf.Tensor):
+        no_rows = np.shape(like)[:1] == (0,)
+        return f"{np.asarray(value).dtype} of shape {list(value.shape)[no_rows:]}"
+    return "a number" if isinstance(value, bool | int | float | np.number) else type(value).__name__

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import gpflow
 import numpy as np
-import tensorflow as tf
 
 from ..version import __version__
 from .archive import read_archive, write_archive
-from .read import Reader
-from .write import Writer
+from .decode import Decoder
+from .encode import Encoder
 
-#: Of files; `load` reads no other.
-FORMAT = 2
+#: Of files; `load` reads no other. It changes where attributes of a class of this package do.
+FORMAT = 3
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
@@ -33,30 +32,35 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     :raise TypeError: if a part cannot be made again from a file; it says which, and what would do.
     :raise FileNotFoundError: if its directory does not exist.
     """
-    path = Path(path)
+    path, encoder = Path(path), Encoder()
     name = "classifier" if hasattr(model, "get_params") else "model"
-    writer = Writer()
-    content = writer.write(model, name)
-    header = {
-        "format": FORMAT,
-        "gpflow_bsvm": __version__,
-        "gpflow": gpflow.__version__,
-        "tensorflow": tf.__version__,
-        "numpy": np.__version__,
-        "float": np.dtype(gpflow.config.default_float()).name,
-        "jitter": float(gpflow.config.default_jitter()),
-        "content": content,
-    }
+    content = encoder.encode(model, name)
+    decoder = Decoder(encoder.arrays, encoder.networks, name)
+    try:
+        decoder.decode(content)
+    except Exception as error:  # whatever TensorFlow and Keras say of what they are given
+        raise TypeError(f"{decoder.place} would not be made again by load: {error}") from error
     if not path.parent.is_dir():
         raise FileNotFoundError(f"cannot save to {path}: there is no directory {path.parent}")
-    write_archive(path, header, writer.arrays)
+    header = {"format": FORMAT, "settings": _settings(), "content": content}
+    write_archive(path, header, encoder.arrays)
+
+
+def _settings() -> dict[str, Any]:
+    """:return: what predictions hang on beside the model."""
+    return {
+        "float": np.dtype(gpflow.config.default_float()).name,
+        "jitter": float(gpflow.config.default_jitter()),
+        "version of gpflow_bsvm": __version__,
+        "version of GPflow": gpflow.__version__,
+    }
 
 
 def load(path: str | os.PathLike[str], network: Any = None) -> Any:
     """
     What `save` has saved: it predicts the same to the last bit (on another machine or under another
-    TensorFlow, to rounding), and can be trained on. Whoever made the file, nothing is called but
-    constructors of known classes, and of those that this process has registered.
+    TensorFlow, to rounding), and can be trained on. Whoever made the file, no code of a class is
+    called but that of known transforms and priors of TensorFlow Probability, and layers of Keras.
 
     :param network: the Keras network of a `DeepKernel`, which is given the weights in the file:
         where its layers are your own, or the file's are not to be trusted. A list of several.
@@ -66,57 +70,46 @@ def load(path: str | os.PathLike[str], network: Any = None) -> Any:
     """
     path = Path(path)
     header, arrays = _open(path)
-    _check_settings(header, path)
-    own = network if isinstance(network, Sequence) else [network]
-    reader = Reader(arrays, own)
-    with warnings.catch_warnings():  # of duplicate inducing points, and so on: it was told before
-        warnings.simplefilter("ignore")
-        try:
-            return reader.whole(header["content"])
-        except Exception as error:  # whatever TensorFlow, Keras and constructors say
-            raise ValueError(f"{path} cannot be loaded: {reader.place}: {error}") from error
+    _check_settings(header["settings"], path)
+    decoder = Decoder(arrays, network if isinstance(network, Sequence) else [network])
+    try:
+        return decoder.decode(header["content"])
+    except Exception as error:  # whatever TensorFlow, Keras and constructors say
+        raise ValueError(f"{path} cannot be loaded: {decoder.place}: {error}") from error
 
 
 def _open(path: Path) -> tuple[dict[str, Any], Any]:
     """:raise ValueError: if this is no file of `save`, or one of another format."""
     try:
         header, arrays = read_archive(path)
-        if not isinstance(header, dict) or _NEEDED - set(header):
+        if not isinstance(header, dict) or "format" not in header:
             raise ValueError("it has no header of this package")
     except ValueError as error:
         raise ValueError(
             f"{path} is no file of gpflow_bsvm.save, or not the whole of one ({error}); a pickle "
             "is read by joblib.load, which runs the code in it: only if you trust who wrote it"
         ) from error
-    _check_format(header, path)
+    if header["format"] != FORMAT or not isinstance(header.get("settings"), dict):
+        raise ValueError(
+            f"{path} has format {header['format']}, and gpflow_bsvm {__version__} reads format "
+            f"{FORMAT}: load it with the version that wrote it"
+        )
     return header, arrays
 
 
-_NEEDED = {"format", "gpflow_bsvm", "float", "jitter", "content"}
-
-
-def _check_format(header: Mapping[str, Any], path: Path) -> None:
-    if header["format"] != FORMAT:
-        raise ValueError(
-            f"{path} has format {header['format']}, written by gpflow_bsvm {header['gpflow_bsvm']};"
-            f" gpflow_bsvm {__version__} reads format {FORMAT}: load it with that version"
-        )
-
-
-def _check_settings(header: Mapping[str, Any], path: Any) -> None:
+def _check_settings(told: dict[str, Any], path: Path) -> None:
     """:raise ValueError: if GPflow's float type is another than when the file was written."""
-    config = gpflow.config
-    now, jitter = np.dtype(config.default_float()).name, float(config.default_jitter())
-    if header["float"] != now:
+    here = _settings()
+    saved, now = told.get("float"), here["float"]
+    if saved != now:
         raise ValueError(
-            f"{path} was saved in {header['float']}, and GPflow's default is {now} here: call "
-            f"gpflow.config.set_default_float(np.{header['float']}) before load"
+            f"{path} was saved in {saved}, and GPflow's default is {now} here: call "
+            f"gpflow.config.set_default_float(np.{saved}) before load"
         )
-    if not isinstance(header["jitter"], float):
-        raise ValueError(f"{path} cannot be loaded: its jitter is {header['jitter']!r}, no number")
-    if header["jitter"] != jitter:
+    pairs = [(key, told.get(key), value) for key, value in here.items()]
+    if differ := [f"{key} was {old}, is {new}" for key, old, new in pairs if old != new]:
         warnings.warn(
-            f"{path} was saved at a default jitter of {header['jitter']}, here it is {jitter}, so "
-            "that predictions may differ: see gpflow.config.set_default_jitter",
+            f"{path} was saved under other settings, so that predictions may differ: "
+            f"{'; '.join(differ)}",
             stacklevel=3,
         )

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import gpflow
-import numpy as np
 import tensorflow as tf
 from sklearn.utils.validation import check_is_fitted
 
@@ -21,15 +20,10 @@ from ..engine.projection import project
 from ..engine.statistics import Marginals, marginals_of_f
 from ..estimators import BSVMClassifier, BSVMRegressor
 from ..estimators.inputs import shift_and_scale
-from ..likelihoods.binary import normal_cdf
 from ..models.features import SparseFeatures
 from ..version import __version__
 
-Prepare = Callable[[tf.Tensor], tf.Tensor]
-Finish = Callable[[tf.Tensor, Marginals], dict[str, tf.Tensor]]
-
-#: Beside the graphs: what the columns of X and of the probabilities are.
-ABOUT = "about.json"
+Finish = Callable[[tf.Tensor, tf.Tensor], dict[str, tf.Tensor]]
 
 
 def export(model: Any, directory: str | os.PathLike[str]) -> None:
@@ -65,9 +59,8 @@ def export(model: Any, directory: str | os.PathLike[str]) -> None:
     try:
         signatures = {name: getattr(module, name) for name in ("predict_f", module.predicts)}
         tf.saved_model.save(module, str(part), signatures=signatures)
-        (part / ABOUT).write_text(
-            json.dumps(about | {"version": __version__}, indent=1), encoding="utf-8"
-        )
+        text = json.dumps(about | {"version": __version__}, indent=1, default=str)
+        (part / "about.json").write_text(text, encoding="utf-8")
         os.replace(part, directory)
     finally:
         shutil.rmtree(part, ignore_errors=True)
@@ -80,32 +73,35 @@ class Exported(tf.Module):  # type: ignore[misc]
         self,
         model: Any,
         num_columns: int | None,
-        prepare: Prepare,
         finish: Finish,
         predicts: str = "predict_proba",
+        standardise: tuple[Any, Any] = (0.0, 1.0),
     ) -> None:
         """
         :param num_columns: D; None: any.
-        :param prepare: of X, the inputs of the model.
-        :param finish: of these and of f, what the function called `predicts` returns.
+        :param finish: of mean and variance of y, what the function called `predicts` returns.
+        :param standardise: what is taken off X, and what it is divided by, before the model.
         """
         super().__init__()
         self.predicts = predicts
-        self._Lz = _constant(model.prior_factor())
-        self._q = [_constant(part) for part in compiled_solve(model.natural())]
-        spec = tf.TensorSpec([None, num_columns], gpflow.config.default_float(), "X")
+        # Written as arrays, not into the graph, which has its bounds.
+        self._Lz = tf.Variable(model.prior_factor(), trainable=False)
+        natural = compiled_solve(model.natural())
+        self._q = [tf.Variable(part, trainable=False) for part in natural]
+        dtype = gpflow.config.default_float()
+        spec = tf.TensorSpec([None, num_columns], dtype, "X")
+        shift, scale = (tf.constant(part, dtype) for part in standardise)
 
         def look(X: tf.Tensor) -> Marginals:
             features = project(model.prior, X, tf.convert_to_tensor(self._Lz))
-            q = Gaussian(*map(tf.convert_to_tensor, self._q))
-            return marginals_of_f(q, features)
+            return marginals_of_f(Gaussian(*map(tf.convert_to_tensor, self._q)), features)
 
         def predict_f(X: tf.Tensor) -> dict[str, tf.Tensor]:
-            return look(prepare(X))._asdict()
+            return look((X - shift) / scale)._asdict()
 
         def predict(X: tf.Tensor) -> dict[str, tf.Tensor]:
-            X = prepare(X)
-            return finish(X, look(X))
+            X = (X - shift) / scale
+            return finish(*model.likelihood.predict_mean_and_var(X, *look(X)))
 
         self.predict_f = self._traced(predict_f, spec)
         setattr(self, predicts, self._traced(predict, spec))
@@ -118,11 +114,6 @@ class Exported(tf.Module):  # type: ignore[misc]
         return graph
 
 
-def _constant(value: tf.Tensor) -> tf.Variable:
-    """:return: a value that is written as an array, not into the graph, which has its bounds."""
-    return tf.Variable(value, trainable=False)
-
-
 def _of_model(model: Any) -> tuple[Exported, dict[str, Any]]:
     if not isinstance(model, SparseFeatures):
         raise TypeError(
@@ -132,8 +123,7 @@ def _of_model(model: Any) -> tuple[Exported, dict[str, Any]]:
     variable = model.prior.inducing_variable
     widths = [Z.shape[-1] for Z in plain_points(variable)]
     width = getattr(variable, "num_inputs", widths[0] if widths else None)
-    about = {"classes": None, "features": None}
-    return Exported(model, width, tf.identity, _mean_of_y(model)), about
+    return Exported(model, width, _probabilities), {"classes": None, "features": None}
 
 
 def _of_estimator(estimator: Any) -> tuple[Exported, dict[str, Any]]:
@@ -141,46 +131,27 @@ def _of_estimator(estimator: Any) -> tuple[Exported, dict[str, Any]]:
     if estimator.fill_ is not None:
         raise ValueError("export has no way to impute: export an estimator without impute=True")
     model, width = estimator.model_, estimator.n_features_in_
-    centre, scale = shift_and_scale(estimator.scaler_, width)
-    dtype = gpflow.config.default_float()
-
-    def standardise(X: tf.Tensor) -> tf.Tensor:
-        return (X - tf.constant(centre, dtype)) / tf.constant(scale, dtype)
-
+    standardise = shift_and_scale(estimator.scaler_, width)
     names = getattr(estimator, "feature_names_in_", None)
     about = {"features": None if names is None else [str(name) for name in names]}
     if isinstance(estimator, BSVMRegressor):
-        finish = _numbers(model.likelihood, estimator.y_center_, estimator.y_scale_)
-        return Exported(model, width, standardise, finish, "predict"), about
-    about["classes"] = [_plain(label) for label in estimator.classes_]
-    finish = _both(model) if len(estimator.classes_) == 2 else _mean_of_y(model)
-    return Exported(model, width, standardise, finish), about
+        finish = _numbers(estimator.y_center_, estimator.y_scale_)
+        return Exported(model, width, finish, "predict", standardise), about
+    about["classes"] = estimator.classes_.tolist()
+    finish = _both if len(estimator.classes_) == 2 else _probabilities
+    return Exported(model, width, finish, standardise=standardise), about
 
 
-def _numbers(likelihood: Any, centre: float, scale: float) -> Finish:
-    def numbers(X: tf.Tensor, f: Marginals) -> dict[str, tf.Tensor]:
-        mean, variance = likelihood.predict_mean_and_var(X, f.mean, f.variance)
-        return {"mean": mean[:, 0] * scale + centre, "std": tf.sqrt(variance[:, 0]) * scale}
-
-    return numbers
-
-
-def _both(model: Any) -> Finish:
-    def both(X: tf.Tensor, f: Marginals) -> dict[str, tf.Tensor]:
-        z = model.likelihood.probit_argument(f.mean, f.variance)
-        return {"probabilities": normal_cdf(tf.concat([-z, z], axis=-1))}
-
-    return both
+def _numbers(centre: float, scale: float) -> Finish:
+    return lambda mean, variance: {
+        "mean": mean[:, 0] * scale + centre,
+        "std": tf.sqrt(variance[:, 0]) * scale,
+    }
 
 
-def _mean_of_y(model: Any) -> Finish:
-    def mean(X: tf.Tensor, f: Marginals) -> dict[str, tf.Tensor]:
-        return {"probabilities": model.likelihood.predict_mean_and_var(X, f.mean, f.variance)[0]}
-
-    return mean
+def _both(mean: tf.Tensor, _: tf.Tensor) -> dict[str, tf.Tensor]:
+    return {"probabilities": tf.concat([1 - mean, mean], axis=-1)}
 
 
-def _plain(label: Any) -> Any:
-    """:return: a label as JSON has it; of another type, its text."""
-    value = label.item() if isinstance(label, np.generic) else label
-    return value if isinstance(value, bool | int | float | str) else str(label)
+def _probabilities(mean: tf.Tensor, _: tf.Tensor) -> dict[str, tf.Tensor]:
+    return {"probabilities": mean}

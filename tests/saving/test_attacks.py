@@ -112,7 +112,7 @@ def of_an_operation(flag):
 def crafted(path, told, name="tf_keras"):
     """A file of a good model but for its network."""
     gb.save(of_layers(name), path)
-    rewrite(path, lambda header: header["content"]["arguments"]["features"].update(layers=told))
+    rewrite(path, lambda header: state_of(header)["features"].update(layers=told))
 
 
 @pytest.mark.parametrize("cls", ["ClassMethod", "TFOpLambda", "SlicingOpLambda"])
@@ -164,10 +164,7 @@ REFUSED = {
     "kernel_initializer": layer("Dense", DENSE | {"kernel_initializer": "get"}),
     "'power'": layer("Dense", DENSE | {"power": "load_model"}),
     "__lambda__": layer("TimeDistributed", {"name": "t", "layer": layer("Dense", {"a": CODE})}),
-    "compile_config": layer("Dense", DENSE, compile_config={"loss": "mse"}),
     "inbound": layer("Dense", DENSE, inbound_nodes=[{"args": [CODE], "kwargs": {}}]),
-    "whole number": layer("Dense", DENSE | {"units": 10**12}),
-    "no layer": layer("Zeros", {}, "keras.initializers"),
     "name": layer("Dense", DENSE | {"name": CODE}),
 }
 
@@ -180,55 +177,32 @@ def test_layers_that_are_no_numbers_are_refused_before_anything_is_built(
     inner = layer("Sequential", {"name": "inner", "layers": [REFUSED[what]]}, "keras")
     crafted(path, layer("Sequential", {"name": "outer", "layers": [inner]}, "keras"), name)
     monkeypatch.setattr(KERAS[name].saving, "deserialize_keras_object", None)
-    refuses(path, "network" if what in ("inbound", "no layer", "name") else what)
+    refuses(path, "network" if what in ("inbound", "name") else what)
 
 
 # --- what a file sets ----------------------------------------------------------------------------
 
 NAMES = ["K", "__init__", "__setattr__", "_self_setattr_tracking", "__class__", "__dict__", "_name"]
-NAMES += ["submodules", "active_dims", "unheard_of"]
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_file_sets_parameters_only(path, name):
-    gb.save(ard(), path)
-    constant = {"kind": "function", "name": "exp"}
-    for value in (constant, True, 3.0, [1], {"kind": "dict", "pairs": []}):
-        rewrite(path, lambda header, v=value: header["content"]["state"].update({name: v}))
-        refuses(path, name)
-
-
-def test_a_parameter_is_replaced_by_a_parameter(path):
-    gb.save(ard(), path)
-    rewrite(path, lambda header: header["content"]["state"].update(variance=3.0))
-    refuses(path, "'variance'")
+NAMES += ["submodules", "active_dims"]
 
 
 def state_of(header):
     return header["content"]["state"]
 
 
-@pytest.mark.parametrize("value", ["x", True, [1.0], {"kind": "function", "name": "exp"}, -1.0])
-def test_what_is_no_parameter_is_of_its_kind(path, value):
-    points = gpflow.inducing_variables.InducingPoints(np.eye(2))
-    gb.save(gb.models.BSVM(ard(), gb.likelihoods.Hinge(), points), path)
-    rewrite(path, lambda header: state_of(header).update(_jitter=value))
-    refuses(path, "_jitter")
+@pytest.mark.parametrize("name", NAMES)
+def test_a_file_sets_data_only(path, name):
+    gb.save(ard(), path)
+    constant = {"kind": "function", "name": "exp"}
+    for value in (constant, True, 3.0, [1], {"kind": "dict", "pairs": []}):
+        rewrite(path, lambda header, v=value: state_of(header).update({name: v}))
+        refuses(path, f"'{name}' of a .* may not be set")
 
 
-def test_a_kernel_is_where_a_kernel_was(path):
-    gb.save(gb.models.LinearBSVM(2, gb.likelihoods.Hinge()), path)
-    rewrite(path, lambda header: state_of(header).update(kernel={"kind": "dict", "pairs": []}))
-    refuses(path, "'kernel'")
-
-
-def test_what_is_not_there_is_not_set(path):
-    """Other models have sites."""
-    points = gpflow.inducing_variables.InducingPoints(np.eye(2))
-    gb.save(gb.models.BSVM(ard(), gb.likelihoods.Hinge(), points), path)
-    named = {"kind": "named", "class": f"{gb.likelihoods.Sites.__module__}.Sites", "items": [1, 2]}
-    rewrite(path, lambda header: state_of(header).update(sites=named))
-    refuses(path, "'sites' of a .* may not be set")
+def test_no_constructor_is_called(path, monkeypatch):
+    gb.save(ard(), path)
+    monkeypatch.setattr(gpflow.kernels.SquaredExponential, "__init__", None)
+    assert type(gb.load(path)) is gpflow.kernels.SquaredExponential
 
 
 @pytest.mark.parametrize("cls", ["os.system", "collections.Counter", "antigravity.Named"])
@@ -241,19 +215,14 @@ def test_named_tuples_are_named_tuples(path, cls):
 
 
 def test_known_classes_are_of_these_rooms_and_take_no_paths():
-    classes = known._known(len(sys.modules))
-    assert {cls.__module__.split(".")[0] for cls in classes.values()} == {
-        *("gpflow", "gpflow_bsvm", "sklearn")
-    }
-    for cls in classes.values():
+    modules = [name for name in sys.modules if name.startswith(("gpflow", "sklearn", "tensorflow"))]
+    found = {known.find(f"{home}.{name}") for home in modules for name in vars(sys.modules[home])}
+    classes = found - {None}
+    assert len(classes) > 50
+    assert {cls.__module__.split(".")[0] for cls in classes} == {"gpflow", "gpflow_bsvm", "sklearn"}
+    for cls in classes:
         taken = " ".join(inspect.signature(cls.__init__).parameters)
         assert not any(word in taken for word in ("path", "file", "directory", "checkpoint"))
-
-
-def test_constructors_get_what_they_are_said_to_take(path):
-    gb.save(gpflow.likelihoods.Bernoulli(), path)
-    rewrite(path, lambda header: header["content"]["arguments"].update(kwargs=3))
-    refuses(path, "'kwargs'")
 
 
 # --- arrays --------------------------------------------------------------------------------------
@@ -329,14 +298,6 @@ def test_packed_in_ways_that_nobody_knows(path, method):
     refuses(path)
 
 
-def test_too_many_arrays(path):
-    gb.save(ard(), path)
-    with zipfile.ZipFile(path, "a") as archive:
-        for number in range(20_000):
-            archive.writestr(f"x{number}.npy", b"")
-    refuses(path, "arrays")
-
-
 def put(path, value):
     """:return: nothing; the first array in the file is this."""
     content = io.BytesIO()
@@ -374,13 +335,10 @@ def test_one_array_is_one_value(path):
 @pytest.mark.parametrize(
     "change",
     [
-        {"float": None},
-        {"jitter": "x"},
-        {"jitter": None},
+        {"settings": None},
+        {"settings": {"float": None}},
         {"format": [1]},
-        {"content": {"kind": "start", "shape": [10**15], "dtype": "float64"}},
-        {"content": {"kind": "start", "shape": [2], "dtype": "object"}},
-        {"content": {"kind": "start", "shape": [-2], "dtype": "float64"}},
+        {"content": {"kind": "rows", "value": [0]}},
     ],
 )
 def test_odd_headers(path, change):
@@ -389,7 +347,7 @@ def test_odd_headers(path, change):
     refuses(path)
 
 
-@pytest.mark.parametrize("name", ["float", "jitter", "format", "content"])
+@pytest.mark.parametrize("name", ["settings", "format", "content"])
 def test_headers_that_lack_something(path, name):
     gb.save(ard(), path)
     rewrite(path, lambda header: header.pop(name))

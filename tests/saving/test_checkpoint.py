@@ -29,9 +29,9 @@ from gpflow_bsvm.inference import (
 from gpflow_bsvm.likelihoods import Hinge
 from gpflow_bsvm.likelihoods.base import Sites
 from gpflow_bsvm.papers.gold2003 import StaticHMC
-from gpflow_bsvm.saving import checkpoint
 from gpflow_bsvm.saving.checkpoint import InDirectory
-from gpflow_bsvm.saving.encoding import Decoder, Encoder
+from gpflow_bsvm.saving.decode import Decoder
+from gpflow_bsvm.saving.encode import Encoder
 
 MINIBATCHES = {"batch_size": 7, "max_steps": 50, "record_every": 10}
 ALGORITHMS = {
@@ -345,12 +345,6 @@ def test_a_fit_begins_anew_where_no_file_is_whole(data, stored):
     assert len(warned) == 2
 
 
-def test_a_file_half_written_is_swept_away(data, stored):
-    (stored / ".checkpoint-000000099.npz.part").write_bytes(b"half")
-    assert resumed(data, stored) == 5
-    assert len(list(stored.iterdir())) == 2
-
-
 OTHER_KERNEL = gpflow.kernels.Matern32(variance=2.0)
 OTHER_VALUE = gpflow.kernels.SquaredExponential(variance=2.5)
 
@@ -425,8 +419,7 @@ def test_files_that_were_edited_are_refused(tmp_path):
 
 def test_another_version_is_refused(data, stored, monkeypatch):
     monkeypatch.setattr(gb.inference.identity, "__version__", "9.9")
-    monkeypatch.setitem(checkpoint._LAYOUT, "layout of checkpoints", "3")
-    what = r"layout of checkpoints was 2, is 3; version of gpflow_bsvm was .*, is 9\.9"
+    what = r"version of gpflow_bsvm was .*, is 9\.9"
     with pytest.raises(ValueError, match=what):
         ALGORITHMS["CAVI"].run(make_model(data), data, checkpoint=stored)
 
@@ -547,7 +540,7 @@ def test_every_kind_of_leaf_comes_back():
         with pytest.raises(ValueError, match=f"{cls} is no NamedTuple"):
             Decoder(encoder.arrays).decode(sites | {"class": cls, "items": []})
     for bad in (object(), np.array([print]), {1, 2}):
-        with pytest.raises(TypeError, match="cannot be stored"):
+        with pytest.raises(TypeError, match="which a file cannot hold"):
             encoder.encode(bad, "it")
 
 

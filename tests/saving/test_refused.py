@@ -12,10 +12,9 @@ import pytest
 import tensorflow_probability as tfp
 from gpflow import kernels as k
 from helpers import ard, make_data, make_model
-from what_is_saved import Scaled, of_a_kernel_of_ones_own
+from what_is_saved import of_a_kernel_of_ones_own
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.saving import known
 
 
 @pytest.fixture(scope="module")
@@ -33,11 +32,6 @@ def scaled(rows):
     return of_a_kernel_of_ones_own(rows)
 
 
-@pytest.fixture
-def forget(monkeypatch):
-    monkeypatch.setattr(known, "_registered", {})
-
-
 def test_a_kernel_that_is_not_known_is_refused_and_the_old_file_stays(rows, path, scaled):
     gb.save(ard(), path)
     before = path.read_bytes()
@@ -47,25 +41,20 @@ def test_a_kernel_that_is_not_known_is_refused_and_the_old_file_stays(rows, path
     assert os.listdir(path.parent) == [path.name]
 
 
-def test_register_says_what_it_lacks(path, scaled, forget):
-    with pytest.raises(TypeError, match=r"takes \('base', 'factor', 'variance'\), got \['power'\]"):
-        gb.saving.register(Scaled, power="_power")
+def test_register_takes_classes(scaled):
     with pytest.raises(TypeError, match="takes a class"):
         gb.saving.register(scaled)
-    gb.saving.register(Scaled)
-    with pytest.raises(TypeError, match=r"no attribute 'factor'.*register\(Scaled, factor="):
-        gb.save(scaled, path)
 
 
-def test_an_object_that_would_come_back_as_another_is_refused(rows, path, scaled, forget):
-    gb.saving.register(Scaled, factor=lambda kernel: 1.0)
-    with pytest.raises(TypeError, match=r"kernels\[1\]: Scaled would not come back as it is"):
-        gb.save(scaled, path)
+def test_methods_are_not_saved_and_all_data_are(rows, path):
     model = make_model(rows)
     model.note = "mine"
-    with pytest.raises(TypeError, match=r"attributes that a file cannot hold, \['note'\]"):
+    gb.save(model, path)
+    assert gb.load(path).note == "mine"
+    model.elbo = 3.0
+    with pytest.raises(TypeError, match=r"'elbo' of a .*BSVM may not be set by a file"):
         gb.save(model, path)
-    assert not path.exists()
+    assert gb.load(path).note == "mine"
 
 
 @pytest.mark.parametrize(
@@ -80,7 +69,7 @@ def test_an_object_that_would_come_back_as_another_is_refused(rows, path, scaled
         ),
         (
             lambda m: setattr(m.kernel.variance, "prior", tfp.distributions.Zipf(np.float64(2))),
-            r"model\.kernel\.variance\.prior .*one of Normal",
+            r"model\.kernel\.variance\.prior .*one of .*Normal",
         ),
         (lambda m: setattr(m, "num_data", object()), r"model\.num_data is a builtins\.object"),
     ],
@@ -156,10 +145,9 @@ def rewrite(path, change):
 @pytest.mark.parametrize(
     ("change", "what"),
     [
-        (lambda header: header.update(format=1), "has format 1.*reads format 2"),
+        (lambda header: header.update(format=1), "has format 1.*reads format 3"),
         (lambda header: header["content"].update({"class": "os.system"}), "holds a os.system"),
         (lambda header: header["content"].update({"kind": "code"}), "cannot be loaded"),
-        (lambda header: header["content"]["arguments"].update(ham=3), "cannot be loaded.*ham"),
         (lambda header: header.pop("format"), "no file of"),
     ],
 )
@@ -170,9 +158,9 @@ def test_descriptions_that_fit_nothing(path, change, what):
         gb.load(path)
 
 
-def test_a_file_sets_nothing_but_what_an_estimator_learns(path):
+def test_a_file_sets_no_method_of_an_estimator(path):
     gb.save(gb.BSVMClassifier(), path)
-    for name in ("fit", "__dict__", "_formats_"):
+    for name in ("fit", "__dict__"):
         state = {name: {"kind": "dict"}}
         rewrite(path, lambda header, state=state: header["content"].update(state=state))
         with pytest.raises(ValueError, match=f"'{name}' of a .* may not be set"):
@@ -182,7 +170,7 @@ def test_a_file_sets_nothing_but_what_an_estimator_learns(path):
 def test_settings_that_differ(rows, path):
     gb.save(make_model(rows), path)
     gpflow.config.set_default_jitter(1e-5)
-    with pytest.warns(UserWarning, match="saved at a default jitter of 1e-06, here it is 1e-05"):
+    with pytest.warns(UserWarning, match="differ: jitter was 1e-06, is 1e-05"):
         gb.load(path)
     gpflow.config.set_default_float(np.float32)
     with pytest.raises(ValueError, match=r"saved in float64.*set_default_float\(np.float64\)"):

@@ -1,0 +1,161 @@
+"""
+Values and objects to a description, which is JSON, and arrays: what checkpoints and files hold.
+
+What is described is a dictionary with its "kind"; what JSON has is itself.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import gpflow
+import numpy as np
+import tensorflow as tf
+import tensorflow_probability as tfp
+from gpflow.base import AnyNDArray
+
+from ..deep.network import is_layer
+from ..engine.networks import as_variables
+from . import networks
+from .known import FUNCTIONS, OF_TFP, full_name, is_book, name_of
+
+#: What JSON tells as it is, floats to the last bit.
+_PLAIN = (type(None), bool, int, float, str)
+
+
+class Encoder:
+    """
+    :ivar arrays: those that the description names by their numbers.
+    :ivar networks: None for each that the description tells, the network itself for others.
+    """
+
+    def __init__(self) -> None:
+        self.arrays: list[AnyNDArray] = []
+        self.networks: list[Any] = []
+        self._seen: dict[int, tuple[int, Any]] = {}  # objects stay, so that no id is used again
+
+    def encode(self, value: Any, place: str) -> Any:
+        """
+        :param value: numbers, strings, arrays, tensors and objects of known classes, in any
+            structure of tuples, lists, dictionaries and NamedTuples.
+        :param place: what a user calls it.
+        :return: its description.
+        :raise TypeError: for what cannot be made again.
+        """
+        if type(value) in _PLAIN:
+            return value
+        if isinstance(value, np.ndarray | np.generic) and not value.dtype.hasobject:
+            kind = "array" if isinstance(value, np.ndarray) else "scalar"
+            return {"kind": kind, "value": self._store(value)}
+        if isinstance(value, tf.Tensor):
+            return {"kind": "tensor", "value": self._store(value.numpy())}
+        if isinstance(value, list) and _stacks(value):
+            return {"kind": "rows", "value": self._store(np.stack(value))}
+        if isinstance(value, Mapping | list | tuple):
+            return self._structure(value, place)
+        return self._other(value, place)
+
+    def _structure(self, value: Any, place: str) -> dict[str, Any]:
+        if isinstance(value, Mapping):
+            encode, items = self.encode, value.items()
+            pairs = [[encode(key, place), encode(v, f"{place}[{key!r}]")] for key, v in items]
+            return {"kind": "dict", "pairs": pairs}
+        cls = value.__class__  # of what TensorFlow wraps, where `type` tells the wrapper
+        told = {"items": [self.encode(item, f"{place}[{n}]") for n, item in enumerate(value)]}
+        if hasattr(cls, "_fields"):
+            return {"kind": "named", "class": full_name(cls), **told}
+        return {"kind": "tuple" if isinstance(value, tuple) else "list", **told}
+
+    def _other(self, value: Any, place: str) -> dict[str, Any]:
+        if id(value) in self._seen:
+            return {"kind": "again", "number": self._seen[id(value)][0]}
+        if isinstance(value, np.ndarray):  # labels, names
+            items = [self.encode(item, f"{place}[{n}]") for n, item in enumerate(value.flat)]
+            return {"kind": "objects", "shape": list(value.shape), "items": items}
+        if isinstance(value, slice):
+            ends = [value.start, value.stop, value.step]
+            return {"kind": "slice", "ends": [self.encode(end, place) for end in ends]}
+        if function := [name for name, known in FUNCTIONS.items() if value is known]:
+            return {"kind": "function", "name": function[0]}
+        if OF_TFP.get(type(value).__name__) is type(value):
+            return self._of_tfp(value, place)
+        description = self._object(value, place)
+        self._remember(value)
+        return description
+
+    def _object(self, value: Any, place: str) -> dict[str, Any]:
+        cls = value.__class__
+        if name := name_of(cls):
+            own = {key: part for key, part in vars(value).items() if not is_book(key)}
+            state = {key: self.encode(part, f"{place}.{key}") for key, part in own.items()}
+            return {"kind": "object", "class": name, "state": state}
+        if cls is gpflow.Parameter:
+            return self._parameter(value, place)
+        if isinstance(value, tf.Variable):
+            return self._variable(value)
+        if is_layer(value):
+            return self._network(value, place)
+        raise _refusal(value, place)
+
+    def _remember(self, *values: Any) -> None:
+        for value in values:
+            self._seen[id(value)] = len(self._seen), value
+
+    def _network(self, value: Any, place: str) -> dict[str, Any]:
+        told = networks.describe(value)
+        if told["layers"] is None:
+            warnings.warn(
+                f"{place} has layers that a file cannot tell, and is saved as weights only: make "
+                "the network as it was made here, and gpflow_bsvm.load(path, network=...)",
+                stacklevel=2,
+            )
+        self.networks.append(None if told["layers"] else value)
+        weights = [self._store(weight) for weight in value.get_weights()]
+        self._remember(*as_variables(value.weights))
+        return {"kind": "network", **told, "weights": weights}
+
+    def _parameter(self, value: gpflow.Parameter, place: str) -> dict[str, Any]:
+        return {
+            "kind": "parameter",
+            "variable": self._variable(value.unconstrained_variable),
+            "shape": list(value.shape),
+            "transform": self.encode(value.transform, f"{place}.transform"),
+            "prior": self.encode(value.prior, f"{place}.prior"),
+            "prior_on": value.prior_on.value,
+        }
+
+    def _variable(self, value: Any) -> dict[str, Any]:
+        told = {"shape": list(value.shape), "trainable": bool(value.trainable)}
+        return {"kind": "variable", "value": self._store(value.numpy()), **told}
+
+    def _of_tfp(self, value: Any, place: str) -> dict[str, Any]:
+        given = {
+            name: self.encode(part, f"{place}.{name}")
+            for name, part in value.parameters.items()
+            if part is not None and part is not False
+        }
+        return {"kind": "of TFP", "class": type(value).__name__, "arguments": given}
+
+    def _store(self, value: Any) -> int:
+        """:return: the number of an array from now on."""
+        self.arrays.append(np.asarray(value))
+        return len(self.arrays) - 1
+
+
+def _stacks(items: list[Any]) -> bool:
+    """:return: True if these are arrays of one shape, as those of a history."""
+    kinds = {(item.shape, item.dtype) if type(item) is np.ndarray else None for item in items}
+    return len(kinds) == 1 and None not in kinds and not items[0].dtype.hasobject
+
+
+def _refusal(value: Any, place: str) -> TypeError:
+    would_do = "gpflow_bsvm.saving.register(cls), for any class"
+    if isinstance(value, tfp.bijectors.Bijector | tfp.distributions.Distribution):
+        would_do = f"one of {', '.join(OF_TFP)}"
+    return TypeError(
+        f"{place} is a {full_name(type(value))}, which a file cannot hold; what would work: "
+        f"{would_do}, or the values alone, gpflow.utilities.parameter_dict(model), for a model "
+        "made as before; joblib.dump, where pickle can, runs code when it is loaded"
+    )
