@@ -59,7 +59,7 @@ print(f"accuracy {accuracy(X_test):.3f}")
 # the same size does nothing like it.
 
 # %%
-wrapped = art_classifier(model, input_shape=(64,), num_classes=10)
+wrapped = art_classifier(model, input_shape=(64,))
 
 
 def pgd(target, X, y, epsilon):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
@@ -19,7 +18,6 @@ from ..engine.hyperparameters import Hyperparameters
 from ..engine.natural import Natural
 from ..engine.open import open_data
 from ..inference import CAVI
-from ..inference.algorithm import Algorithm
 from ..likelihoods.base import Classification
 from ..prediction.calibration import leave_one_out
 from ..prediction.marginals import compiled_log_density
@@ -27,41 +25,19 @@ from ..prediction.marginals import compiled_log_density
 #: Multiples of variances and lengthscales that are compared.
 VARIANCES, LENGTHSCALES = (0.5, 1.0, 2.0, 4.0), (0.4, 0.6, 1.0, 1.6)
 
-#: Gives a model hyperparameters, and the q that they have of the data.
-Candidate = Callable[[Model, Source], Any]
 
-
-def candidates(model: Model, learn: Algorithm | None = None) -> list[Candidate]:
-    """
-    :param model: of which the present kernel is where each candidate begins.
-    :param learn: of hyperparameters; None: multiples of the variances and of the lengthscales that
-        are trainable.
-    """
-    start = Hyperparameters(model)
-    if learn is not None:
-        return [partial(_learned, start.state(), learn)]
-    now = {name: value for name, value in start.values().items() if name.startswith(".kernel")}
+def candidates(model: Model) -> list[dict[str, Any]]:
+    """:return: values by name: multiples of the kernel's trainable variances and lengthscales."""
+    now = {n: v for n, v in Hyperparameters(model).values().items() if n.startswith(".kernel")}
     grids = []
     for ending, multiples in ((".variance", VARIANCES), (".lengthscales", LENGTHSCALES)):
         named = {name: value for name, value in now.items() if name.endswith(ending)}
         grids.append([{n: by * v for n, v in named.items()} for by in multiples if named] or [{}])
-    places = [{**one, **other} for one, other in product(*grids)]
-    return [partial(_placed, place) for place in places if place]
-
-
-def _learned(values: Sequence[Any], learn: Algorithm, model: Model, data: Source) -> None:
-    Hyperparameters(model).assign(values)
-    set_prior(model)
-    learn.run(model, data, progress=False)
-
-
-def _placed(place: dict[str, Any], model: Model, data: Source) -> None:
-    multiple_assign(model, place)
-    fit_from_prior(model, data)
+    return [place for a, b in product(*grids) if (place := a | b)]
 
 
 def best_kernel(
-    model: Model, X: AnyNDArray, Y: AnyNDArray, candidates: Sequence[Candidate]
+    model: Model, X: AnyNDArray, Y: AnyNDArray, candidates: Sequence[dict[str, Any]]
 ) -> None:
     """
     Give a model the best kernel, its present one among them, and the q of it: by the sum over rows
@@ -74,8 +50,9 @@ def best_kernel(
     data, hyper, best = open_data(model, (X, Y), part=True), Hyperparameters(model), -np.inf
     rows, kept = _with_company(model, Y), (hyper.state(), model.natural())
     try:
-        for candidate in (fit_from_prior, *candidates) if rows.any() else (fit_from_prior,):
-            candidate(model, data)
+        for place in ({}, *candidates) if rows.any() else ({},):
+            multiple_assign(model, place)
+            fit_from_prior(model, data)
             f = map(tf.constant, leave_one_out(model, data))
             log_p = compiled_log_density.bind(model.likelihood)(tf.constant(X), *f, tf.constant(Y))
             score = log_p.numpy()[rows].sum() + float(hyper.log_prior())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from gpflow.base import AnyNDArray
@@ -19,26 +19,6 @@ from ..inference.algorithm import Algorithm
 from ..likelihoods.hooks import check_labels
 from .kernels import best_kernel, candidates, fit_from_prior
 from .policies import Policy, Request, as_policy, chosen
-
-
-def geometric(first: int = 10, factor: float = 2.0, last: int = 10**6) -> tuple[int, ...]:
-    """:return: first, first times factor, and so on up to `last`: when to choose the kernel."""
-    check_whole(1, first=first, last=last)
-    if not factor > 1:
-        raise ValueError(f"factor must be above 1, got {factor}")
-    moments = [first]
-    while factor * moments[-1] <= last:
-        moments.append(int(np.ceil(factor * moments[-1])))
-    return tuple(moments)
-
-
-class Query(NamedTuple):
-    """What is recorded of a batch."""
-
-    index: AnyNDArray  #: [B], rows of the pool
-    num_labelled: int  #: after it
-    relearned: bool  #: whether the kernel was chosen anew
-    value: Any = None  #: what the callback has returned
 
 
 class ActiveLearner:
@@ -57,7 +37,6 @@ class ActiveLearner:
     :ivar model: which is changed.
     :ivar labelled: [n], rows of the pool, in the order of their labels, and
     :ivar Y: [n, P], their labels.
-    :ivar history: a `Query` for every batch.
     """
 
     def __init__(
@@ -69,7 +48,6 @@ class ActiveLearner:
         batch_size: int = 1,
         relearn: Sequence[int] | None = None,
         update: Algorithm | None = None,
-        learn: Algorithm | None = None,
         seed: int = 0,
     ) -> None:
         """
@@ -79,45 +57,40 @@ class ActiveLearner:
         :param X: [N, D], the pool.
         :param policy: a name in `gpflow_bsvm.active.POLICIES`, or a function, see there.
         :param batch_size: B, rows that are asked about together.
-        :param relearn: numbers of labelled rows at which the kernel is chosen, such as
-            `geometric()`; None: never.
+        :param relearn: numbers of labelled rows at which the kernel is chosen among multiples of
+            the variances and lengthscales that it has now, such as (10, 20, 40); None: never.
         :param update: of new rows; None: `Streaming()`. Any other algorithm, such as `CAVI()`, sees
             all labelled rows.
-        :param learn: None: among multiples of the kernel's variances and lengthscales as they are
-            now; an algorithm, such as `VEM()`: between the present kernel and what it learns from
-            the one that is given here.
         :param seed: of ties, and of what a policy draws.
         :raise ValueError: for bad inputs, a pool smaller than a batch, an unknown policy, or a q
             that would be lost.
         :raise TypeError: for a model that is none of this package's.
         """
         check_model(model)
-        check_whole(1, batch_size=batch_size)
         self.model, self.X, self.policy = model, check_inputs(X), as_policy(policy)
         check_width(model, self.X)
         self._moments = tuple(np.ravel(() if relearn is None else relearn).tolist())
         for moment in self._moments:
             check_whole(1, relearn=moment)
         self.batch_size, self._seed = batch_size, seed
-        self._update, self._candidates = update or Streaming(), candidates(model, learn)
+        self._update, self._candidates = update or Streaming(), candidates(model)
         self._check_nothing_is_lost()
         self.labelled: AnyNDArray = np.zeros(0, int)
         self.Y: AnyNDArray = np.zeros((0, 1), default_float())
-        self.history: list[Query] = []
-        self._check_room(batch_size, "batch_size")
+        self._check_room(batch_size=batch_size)
 
     def _check_nothing_is_lost(self) -> None:
         if self.model.num_data is not None:
             raise ValueError(
                 f"the model's num_data is {self.model.num_data}; it must be None, as the labelled "
-                "rows are all that are known: leave it out"
+                "rows are all that are known"
             )
         warm = isinstance(self._update, Streaming) and not self._moments
         if not warm and np.any(self.model.natural().h):
             raise ValueError(
-                "the model's q is not its prior, and learning the kernel would forget what it "
-                "knows: put the rows that it has seen into the pool and `tell` their labels to a "
-                "new model, or use relearn=None with Streaming"
+                "the model's q is not its prior, and a fit to the labelled rows alone would forget "
+                "what it knows: `tell` a new model the rows that it has seen, or use relearn=None "
+                "with Streaming"
             )
 
     @property
@@ -125,13 +98,12 @@ class ActiveLearner:
         """:return: rows of the pool that have no label, rising."""
         return np.setdiff1d(np.arange(len(self.X)), self.labelled, assume_unique=True)
 
-    def _check_room(self, number: int, what: str) -> None:
+    def _check_room(self, **wanted: int) -> None:
+        check_whole(1, **wanted)
+        ((what, number),) = wanted.items()
         left = len(self.X) - len(self.labelled)
         if number > left:
-            raise ValueError(
-                f"{what} is {number}, and the pool has {left} rows without a label: give a larger "
-                f"pool, or {what} of at most {left}"
-            )
+            raise ValueError(f"{what} is {number}, and the pool has {left} rows without a label")
 
     def ask(self, batch_size: int | None = None) -> AnyNDArray:
         """
@@ -140,21 +112,21 @@ class ActiveLearner:
         :raise ValueError: if the pool has fewer left, or for a policy's answer that is none.
         """
         size = self.batch_size if batch_size is None else batch_size
-        check_whole(1, batch_size=size)
-        self._check_room(size, "batch_size")
+        self._check_room(batch_size=size)
         rows = self.unlabelled
         seed = int(np.random.SeedSequence([self._seed, len(self.labelled)]).generate_state(1)[0])
         request = Request(size, seed, self.X[self.labelled], self.Y)
         X = self.X[rows]
         return rows[chosen(self.policy(self.model, X, request), len(X), request)]
 
-    def tell(self, index: Any, Y: Any) -> Query:
+    def tell(self, index: Any, Y: Any) -> bool:
         """
         Learn labels. They are kept before the model is moved: after an interrupt `refit` takes them
         in.
 
         :param index: [B], rows of the pool, of which no label is known yet.
         :param Y: [B] or [B, P], their labels, as in a fit.
+        :return: whether the kernel was chosen anew.
         :raise ValueError: for a label that the likelihood does not know, with its row, or for a row
             that has one; nothing has changed then.
         """
@@ -169,8 +141,7 @@ class ActiveLearner:
             self._update.run(self.model, (self.X[index], Y), progress=False)
         else:
             self._update.run(self.model, self._all(), progress=False)
-        self.history.append(Query(index, len(self.labelled), due))
-        return self.history[-1]
+        return due
 
     def _all(self) -> Source:
         """:return: labelled rows, in which a class may be absent yet."""
@@ -185,12 +156,11 @@ class ActiveLearner:
                 f"expected rows of the pool [B] and a label of each, got {index.shape} and "
                 f"{np.shape(Y)}"
             )
-        known = index[~np.isin(index, self.unlabelled)]
-        if len(known):
-            raise ValueError(f"row {known[0]} has a label, or is not in the pool; see `unlabelled`")
-        if np.unique(index).size < index.size:
-            raise ValueError(f"a row is there twice: {index.tolist()}")
-        for row, label in zip(index, labels):
+        left = set(self.unlabelled.tolist())
+        for row, label in zip(index.tolist(), labels):
+            if row not in left:
+                raise ValueError(f"row {row} has a label, is not in the pool, or is there twice")
+            left.remove(row)
             try:
                 check_labels(self.model.likelihood, label[None], minibatch=True)
             except ValueError as error:
@@ -201,28 +171,18 @@ class ActiveLearner:
         """q of all labelled rows by `CAVI`, from the prior, at the present kernel."""
         fit_from_prior(self.model, self._all() if len(self.labelled) else None)
 
-    def run(
-        self,
-        oracle: Callable[[AnyNDArray], Any],
-        budget: int,
-        *,
-        callback: Callable[[ActiveLearner], Any] | None = None,
-    ) -> list[Query]:
+    def run(self, oracle: Callable[[AnyNDArray], Any], budget: int) -> AnyNDArray:
         """
         Ask and tell until `budget` more rows are labelled; the last batch may be smaller.
 
         :param oracle: rows of the pool [B] to their labels.
-        :param callback: after each batch; what it returns is kept in `history`.
-        :return: the batches of this call.
+        :return: rows of the pool [budget], in the order in which they were labelled.
         :raise ValueError: if the pool has fewer rows left than the budget, and as `tell`; what was
             told before is kept.
         """
-        check_whole(1, budget=budget)
-        self._check_room(budget, "budget")
-        begin, end = len(self.history), len(self.labelled) + budget
-        while len(self.labelled) < end:
-            index = self.ask(min(self.batch_size, end - len(self.labelled)))
-            query = self.tell(index, oracle(index))
-            if callback is not None:
-                self.history[-1] = query._replace(value=callback(self))
-        return self.history[begin:]
+        self._check_room(budget=budget)
+        begin = len(self.labelled)
+        while (left := begin + budget - len(self.labelled)) > 0:
+            index = self.ask(min(self.batch_size, left))
+            self.tell(index, oracle(index))
+        return self.labelled[begin:]

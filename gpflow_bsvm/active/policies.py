@@ -24,9 +24,8 @@ from ..prediction.uncertainty import (
     predictive_entropy,
     variation_ratio,
 )
-from .batches import FEWEST, PER_ROW, batch_bald, screened
 
-#: Draws of f in the policies that need them.
+#: Draws of f in the policy that needs them.
 NUM_SAMPLES = 128
 
 
@@ -57,24 +56,6 @@ def softmax_entropy(model: Model, X: AnyNDArray, request: Request | None = None)
     return np.asarray(entropy(softmax(mean, axis=1), axis=1))
 
 
-def _random(model: Model, X: AnyNDArray, request: Request) -> AnyNDArray:
-    return np.random.default_rng(request.seed).random(len(X))
-
-
-def _bald(model: Model, X: AnyNDArray, request: Request) -> AnyNDArray:
-    """Scores of the rows that fewer draws leave; the others are not asked about."""
-    left = screened(model, X, max(FEWEST, PER_ROW * request.batch_size), seed=request.seed)
-    how = {"num_samples": NUM_SAMPLES, "seed": request.seed}
-    score: AnyNDArray = np.full(len(X), -np.inf)
-    score[left] = mutual_information(model, X[left], **how)
-    return score
-
-
-def _batch_bald(model: Model, X: AnyNDArray, request: Request) -> AnyNDArray:
-    how: dict[str, Any] = {"num_samples": NUM_SAMPLES, "seed": request.seed}
-    return batch_bald(model, X, request.batch_size, **how).index
-
-
 #: By name; see `gpflow_bsvm.prediction` for what they compute.
 POLICIES: dict[str, Policy] = {
     "variation_ratio": lambda model, X, request: variation_ratio(model, X),
@@ -82,9 +63,10 @@ POLICIES: dict[str, Policy] = {
     "entropy": lambda model, X, request: predictive_entropy(model, X),
     "margin": lambda model, X, request: -margin(model, X),
     "latent_variance": lambda model, X, request: latent_variance(model, X),
-    "bald": _bald,
-    "batch_bald": _batch_bald,
-    "random": _random,
+    "bald": lambda model, X, request: mutual_information(
+        model, X, num_samples=NUM_SAMPLES, seed=request.seed
+    ),
+    "random": lambda model, X, request: np.random.default_rng(request.seed).random(len(X)),
 }
 
 

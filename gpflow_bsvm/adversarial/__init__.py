@@ -2,7 +2,7 @@
 
 from .attacks import class_probabilities, fgsm, loss_gradient
 from .detection import detection_auc, doubts, under_attack
-from .networks import NetworkTarget
+from .targets import NetworkTarget
 from .toolbox import art_classifier
 
 __all__ = [

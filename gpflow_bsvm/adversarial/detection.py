@@ -10,10 +10,9 @@ from gpflow.base import AnyNDArray
 from scipy.stats import entropy
 from sklearn.metrics import roc_auc_score
 
-from ..engine.contracts import check_model
 from ..prediction.uncertainty import predictive_entropy, variation_ratio
 from .attacks import class_probabilities, fgsm, number_labels
-from .ensembles import target_of
+from .targets import target_of
 
 #: A function of rows X: how much doubt there is of each, [N].
 Score = Callable[[AnyNDArray], AnyNDArray]
@@ -38,12 +37,9 @@ def detection_auc(clean: Any, other: Any) -> float:
     :return: 1/2 where the score tells nothing, 1 where it tells all.
     :raise ValueError: for anything but two columns of finite numbers.
     """
-    clean, other = (np.asarray(scores, float) for scores in (clean, other))
     for name, scores in (("clean", clean), ("other", other)):
-        if scores.ndim != 1 or len(scores) == 0:
-            raise ValueError(f"scores of `{name}` must be [N], N > 0, got shape {scores.shape}")
-        if not np.isfinite(scores).all():
-            raise ValueError(f"scores of `{name}` hold NaN or infinity; leave such rows out")
+        if np.ndim(scores) != 1 or len(scores) == 0 or not np.isfinite(scores).all():
+            raise ValueError(f"scores of `{name}` must be [N], N > 0, and finite")
     labels = np.repeat([0, 1], [len(clean), len(other)])
     return float(roc_auc_score(labels, np.concatenate([clean, other])))
 
@@ -65,7 +61,7 @@ def under_attack(
     :param target: X and y: as in `fgsm`; rows that it has not seen.
     :param epsilons: strengths of the attack.
     :param scores: functions of X by name; None: the `doubts` of the target.
-    :param attack: a function (target, X, y, epsilon, **options) of the moved X: `fgsm` or `pgd`.
+    :param attack: a function (target, X, y, epsilon, **options) of the moved X.
     :param options: of the attack.
     :raise ValueError: and TypeError as `fgsm` and `detection_auc`.
     """
@@ -88,9 +84,7 @@ def doubts(target: Any) -> dict[str, Score]:
     :return: scores of a target by name: of a model of this package "variation ratio" and "entropy"
         as `gpflow_bsvm.prediction` has them, of all others "entropy", of the probabilities.
     """
-    try:
-        check_model(target)
-    except TypeError:
+    if not hasattr(target, "natural"):
         return {"entropy": lambda X: entropy(class_probabilities(target, X), axis=1)}
     return {
         "variation ratio": lambda X: variation_ratio(target, X),

@@ -1,25 +1,25 @@
-"""What is attacked: a classifier that is made of TensorFlow; models, and the estimator."""
+"""What is attacked: a classifier that is made of TensorFlow; models, the estimator, networks."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import gpflow
 import numpy as np
-import scipy.sparse
 import tensorflow as tf
 from gpflow.base import AnyNDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ..data.checks import check_inputs
 from ..engine.contracts import check_width
-from ..engine.natural import compiled_solve
-from ..engine.statistics import compiled_marginals
 from ..estimators import BSVMClassifier
-from ..estimators.inputs import number, shift_and_scale
-from ..likelihoods.labels import check_binary_labels, check_one_label, class_numbers
-from ..prediction.marginals import compiled_log_density, compiled_mean
+from ..estimators.inputs import shift_and_scale
+from ..likelihoods.labels import check_one_label
+from ..prediction.marginals import compiled_mean
+
+#: Rows of probabilities may miss 1 by this: single precision, and many classes.
+_ROW_SUM = 1e-4
 
 
 class Target(ABC):
@@ -40,7 +40,9 @@ class Target(ABC):
         :param label: [N], in 0..C-1.
         :return: log p(y | x), [N].
         """
-        return _log_of(self.probabilities(X), label)
+        p = self.probabilities(X)
+        tiny = np.finfo(p.dtype.as_numpy_dtype).tiny
+        return tf.math.log(tf.gather(p, label, batch_dims=1) + tiny)
 
     def check_inputs(self, X: Any) -> AnyNDArray:
         """
@@ -50,106 +52,109 @@ class Target(ABC):
         X = np.asarray(X)
         if X.ndim < 2 or len(X) == 0 or X.dtype.kind != "f":
             raise ValueError(
-                f"X must be floats of shape [N, ...], N > 0, got {X.dtype} of shape {X.shape}; "
-                "of pixels 0 to 255 give X / 255"
+                f"X must be dense floats of shape [N, ...], N > 0, got {X.dtype} of shape "
+                f"{X.shape}; of pixels 0 to 255 give X / 255"
             )
         if not np.isfinite(X).all():
             raise ValueError("X holds NaN or infinity; drop or impute such rows first")
         return X
 
-    def number(self, y: AnyNDArray, num_classes: int) -> AnyNDArray:
-        """
-        :param y: [N].
-        :return: [N], the place of each label among the classes.
-        :raise ValueError: for a label that is none of them.
-        """
-        return number(y, np.arange(num_classes) if self.classes is None else self.classes)
-
 
 class ModelTarget(Target):
-    """A model of this package, or GPflow's: anything with `likelihood` and `predict_f`."""
+    """A model of this package, or GPflow's; or a fitted `BSVMClassifier`, in its user's units."""
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, what: Any) -> None:
         """
         :raise ValueError: if rows have several binary labels.
+        :raise sklearn.exceptions.NotFittedError: for a classifier that was not fitted.
         """
-        self._model, self._likelihood = model, model.likelihood
-        self._engine = hasattr(model, "projector") and hasattr(model, "natural")
-        check_one_label(model.likelihood, model.num_latent_gps)
-        if self._engine:
-            self._project, self._q = model.projector(), compiled_solve(model.natural())
-
-    def _latents(self, X: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """:return: mean and variance of f, [N, L] each."""
-        if not self._engine:
-            mean, variance = self._model.predict_f(X)
-            return mean, variance
-        f = compiled_marginals(self._q, self._project(X))
-        return f.mean, f.variance
+        self._model, self._units = what, (0.0, 1.0)
+        if isinstance(what, BSVMClassifier):
+            check_is_fitted(what)
+            self._model, self.classes = what.model_, what.classes_
+            self._units = shift_and_scale(what.scaler_, what.n_features_in_)
+        check_one_label(self._model.likelihood, self._model.num_latent_gps)
 
     def probabilities(self, X: tf.Tensor) -> tf.Tensor:
         """See `Target`: the mean of y, as `predict_y` has it."""
-        return both(compiled_mean.bind(self._likelihood)(X, *self._latents(X)))
-
-    def log_density(self, X: tf.Tensor, label: tf.Tensor) -> tf.Tensor:
-        """See `Target`: as `predict_log_density`."""
-        Y = class_numbers(self._likelihood, tf.cast(label, X.dtype)[:, None])
-        return compiled_log_density.bind(self._likelihood)(X, *self._latents(X), Y)
+        shift, scale = self._units
+        X = (tf.cast(X, gpflow.default_float()) - shift) / scale
+        return _both(compiled_mean.bind(self._model.likelihood)(X, *self._model.predict_f(X)))
 
     def check_inputs(self, X: Any) -> AnyNDArray:
-        """See `Target`: as for a prediction, and dense."""
-        if scipy.sparse.issparse(X):
-            raise ValueError("X is sparse, and an attack moves every column: give X.toarray()")
-        X = np.asarray(check_inputs(X))
-        if self._engine:
+        """See `Target`: of the model's columns."""
+        X = super().check_inputs(X)
+        if hasattr(self._model, "projector"):
             check_width(self._model, X)
         return X
 
-    def number(self, y: AnyNDArray, num_classes: int) -> AnyNDArray:
-        """See `Target`; two classes may be -1 and 1."""
-        if num_classes == 2 and (y == -1).any():
-            check_binary_labels(y, minibatch=True)
-            return np.asarray(y == 1, int)
-        return super().number(y, num_classes)
 
+class NetworkTarget(Target):
+    """A function of a tensor X [N, ...], such as a Keras network: probabilities or logits."""
 
-class ClassifierTarget(Target):
-    """A fitted `BSVMClassifier` in the units of its user: standardisation and labels inside."""
-
-    def __init__(self, classifier: BSVMClassifier) -> None:
+    def __init__(self, network: Callable[[tf.Tensor], tf.Tensor], *, logits: bool = False) -> None:
         """
-        :raise sklearn.exceptions.NotFittedError: for one that was not fitted.
+        :param network: X [N, ...] -> [N, C]; or [N, 1], of p(y = 1) of two classes.
+        :param logits: whether probabilities are the softmax (of one column: the logistic function)
+            of what it returns.
         """
-        check_is_fitted(classifier)
-        self.classes, self._width = classifier.classes_, classifier.n_features_in_
-        self._model = ModelTarget(classifier.model_)
-        units = shift_and_scale(classifier.scaler_, self._width)
-        self._shift, self._scale = (tf.constant(part, gpflow.default_float()) for part in units)
-
-    def _inside(self, X: tf.Tensor) -> tf.Tensor:
-        return (tf.cast(X, self._shift.dtype) - self._shift) / self._scale
+        self._network, self._logits = network, logits
 
     def probabilities(self, X: tf.Tensor) -> tf.Tensor:
-        """See `Target`."""
-        return self._model.probabilities(self._inside(X))
+        """
+        See `Target`.
+
+        :raise TypeError: if the network returns no tensor.
+        :raise ValueError: for another shape, or rows that do not sum to 1.
+        """
+        if self._logits:
+            return tf.nn.softmax(self._outputs(X))
+        p = _both(self._outputs(X))
+        if tf.executing_eagerly() and not np.allclose(p.numpy().sum(axis=1), 1, atol=_ROW_SUM):
+            raise ValueError(
+                "the network's rows are no probabilities, their sums are not 1; of logits give "
+                "NetworkTarget(network, logits=True)"
+            )
+        return p
 
     def log_density(self, X: tf.Tensor, label: tf.Tensor) -> tf.Tensor:
         """See `Target`."""
-        return self._model.log_density(self._inside(X), label)
+        if not self._logits:
+            return super().log_density(X, label)
+        return -tf.nn.sparse_softmax_cross_entropy_with_logits(label, self._outputs(X))
 
-    def check_inputs(self, X: Any) -> AnyNDArray:
-        """See `Target`."""
-        X = super().check_inputs(X)
-        if X.shape[1:] != (self._width,):
-            raise ValueError(f"X has shape {X.shape}, the classifier needs [N, {self._width}]")
-        return X
+    def _outputs(self, X: tf.Tensor) -> tf.Tensor:
+        outputs = self._network(X)
+        if not tf.is_tensor(outputs):
+            raise TypeError(
+                f"the network returns {type(outputs).__name__}, which has no gradient by X: give "
+                "a function that makes a tensor of a tensor, such as a Keras network itself"
+            )
+        if len(outputs.shape) != 2:
+            raise ValueError(f"the network must return [N, C], got shape {outputs.shape}")
+        single = self._logits and outputs.shape[1] == 1
+        return tf.concat([tf.zeros_like(outputs), outputs], 1) if single else outputs
 
 
-def both(p: tf.Tensor) -> tf.Tensor:
+def _both(p: tf.Tensor) -> tf.Tensor:
     """:return: probabilities of all classes, also where there is one column, p(y = 1)."""
     return tf.concat([1 - p, p], axis=-1) if p.shape[-1] == 1 else p
 
 
-def _log_of(p: tf.Tensor, label: tf.Tensor) -> tf.Tensor:
-    tiny = np.finfo(p.dtype.as_numpy_dtype).tiny
-    return tf.math.log(tf.gather(p, label, batch_dims=1) + tiny)
+def target_of(what: Any) -> Target:
+    """
+    :param what: a model of this package or of GPflow; a fitted `BSVMClassifier`; a Keras network
+        or another function of a tensor that gives probabilities (of logits:
+        `NetworkTarget(function, logits=True)`); or a `Target`.
+    :raise TypeError: for anything else.
+    """
+    if isinstance(what, Target):
+        return what
+    if isinstance(what, BSVMClassifier) or hasattr(what, "predict_f"):
+        return ModelTarget(what)
+    if callable(what):
+        return NetworkTarget(what)
+    raise TypeError(
+        "a target must be a model, a fitted BSVMClassifier, or a Keras network or another function "
+        f"of a tensor; got {type(what).__name__}"
+    )

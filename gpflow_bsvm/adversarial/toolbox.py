@@ -7,20 +7,12 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from ..checks import check_whole
 from ..optional import require
 from .attacks import Clip
-from .ensembles import target_of
+from .targets import target_of
 
 
-def art_classifier(
-    target: Any,
-    input_shape: tuple[int, ...],
-    num_classes: int,
-    *,
-    clip: Clip = (0.0, 1.0),
-    dtype: Any = np.float64,
-) -> Any:
+def art_classifier(target: Any, input_shape: tuple[int, ...], *, clip: Clip = (0.0, 1.0)) -> Any:
     """
     ART's own `TensorFlowV2Classifier` around a target: `predict` gives its probabilities,
     `loss_gradient` the gradient of -log p(y | x), `class_gradient` that of the probabilities, so
@@ -28,22 +20,14 @@ def art_classifier(
 
     :param target: as in `gpflow_bsvm.adversarial.fgsm`. It is read now: make it anew after a fit.
     :param input_shape: of a row, such as (D,).
-    :param num_classes: C.
     :param clip: limits of X; None: there are none.
-    :param dtype: in which the target takes X: for a model GPflow's default float.
     :raise ImportError: without the extra `adversarial`.
-    :raise ValueError: for another number of classes than the target has.
     """
-    check_whole(2, num_classes=num_classes)
     classification = require("art.estimators.classification", "adversarial")
     attacked = target_of(target)
-    row = tf.zeros([1, *input_shape], dtype)
-    found = int(attacked.probabilities(row).shape[1])
-    if found != num_classes:
-        raise ValueError(f"num_classes is {num_classes}, and the target has {found} classes")
 
     def predict(X: tf.Tensor, training: bool = False) -> tf.Tensor:
-        return attacked.probabilities(tf.cast(X, dtype))
+        return attacked.probabilities(X)
 
     def loss(hot: tf.Tensor, p: tf.Tensor) -> tf.Tensor:
         own = tf.reduce_sum(tf.cast(hot, p.dtype) * p, axis=-1)
@@ -51,7 +35,7 @@ def art_classifier(
 
     return classification.TensorFlowV2Classifier(
         model=predict,
-        nb_classes=num_classes,
+        nb_classes=int(attacked.probabilities(tf.zeros([1, *input_shape])).shape[1]),
         input_shape=input_shape,
         loss_object=loss,
         clip_values=clip,

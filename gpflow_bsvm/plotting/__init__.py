@@ -2,7 +2,7 @@
 
 from .boundary import decision_boundary
 from .figures import figure
-from .models import bound_trace, hyperparameter_trace, relevance
+from .models import bound_trace, hyperparameter_trace
 from .scores import (
     accuracy_against_coverage,
     attack_curve,
@@ -22,6 +22,5 @@ __all__ = [
     "error_against_time",
     "figure",
     "hyperparameter_trace",
-    "relevance",
     "reliability_diagram",
 ]

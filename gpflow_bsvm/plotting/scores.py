@@ -121,12 +121,9 @@ def attack_curve(
 
     :param epsilon: [E], strengths; accuracy: [E]; doubt: [E], means; auc: [E].
     :param what: the name of the doubt.
-    :raise ValueError: for columns of different lengths.
     """
     lines = {"accuracy": accuracy, what: doubt, "ROC-AUC of detection": auc}
     for label, values in lines.items():
-        if len(values) != len(epsilon):
-            raise ValueError(f"{label} has {len(values)} values for {len(epsilon)} strengths")
         ax.plot(epsilon, values, label=label, **LINE)
     ax.axhline(0.5, color="0.7", linewidth=1, zorder=0)
     ax.set(xlabel="strength of the attack, epsilon", title="Under attack")

@@ -104,7 +104,7 @@ def test_the_code_on_attacks_runs():
 def test_the_code_on_active_learning_runs():
     pytest.importorskip("skactiveml", reason="needs the extra `active`")
     found = run("docs/active-learning.md")
-    assert len(found["learner"].labelled) == 3
+    assert len(found["learner"].labelled) == 6
     assert found["doubt"].shape == (5,)
     assert 0 < found["expected"].mean < 1
     assert len(found["asked"]) == 2

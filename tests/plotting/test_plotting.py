@@ -1,9 +1,8 @@
 """Pictures show the numbers that they say they show."""
 
-import gpflow
 import numpy as np
 import pytest
-from gpflow.kernels import Constant, Matern32, SharedIndependent, SquaredExponential, White
+from gpflow.kernels import SquaredExponential
 from helpers import make_data, make_model
 
 from gpflow_bsvm import plotting
@@ -62,13 +61,8 @@ def test_hyperparameter_trace(ax, learned):
     assert ax.get_yscale() == "log"
 
 
-def test_entries_have_names_or_one_colour(ax, learned):
-    lengthscales = [".kernel.lengthscales"]
-    plotting.hyperparameter_trace(ax, learned, lengthscales, ["age", "weight"])
-    labels = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert labels == ["kernel.lengthscales[age]", "kernel.lengthscales[weight]"]
+def test_many_entries_have_one_colour(ax):
     many = History(step=[1, 2], elbo=[0, 0], hyperparameters={".many": [np.arange(1.0, 8)] * 2})
-    _, (ax,) = plotting.figure(1, 1)
     plotting.hyperparameter_trace(ax, many)
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["many"]
     assert len(ax.lines) == 7 and len({line.get_color() for line in ax.lines}) == 1
@@ -83,7 +77,9 @@ def test_named_hyperparameters_only(ax, learned):
 
 def test_hyperparameters_that_are_not_there(ax, data, learned):
     history = CAVI(tol=1e-2).run(make_model(data), data)
-    with pytest.raises(ValueError, match=r"no hyperparameters: CAVI and SVI .*VEM learns them"):
+    with pytest.raises(
+        ValueError, match=r"some of \[\], got \[\]; .* such as .*VEM"
+    ):
         plotting.hyperparameter_trace(ax, history)
     with pytest.raises(ValueError, match=r"some of \['.kernel.variance'.*got \['variance'\]"):
         plotting.hyperparameter_trace(ax, learned, names=["variance"])
@@ -112,78 +108,9 @@ def test_long_names_of_classes_are_cut(ax):
     assert len(names[0]) == 12 and names[0].startswith("aaa") and names[1] == "b"
 
 
-# --- what a kernel looks at ----------------------------------------------------------------------
-
-
-def ard(*lengthscales, **kwargs):
-    return SquaredExponential(3.0, lengthscales=list(lengthscales), **kwargs)
-
-
-def test_relevance_is_the_inverse_lengthscale():
-    np.testing.assert_allclose(plotting.relevance(ard(4.0, 1.0, 2.0)), [0.25, 1, 0.5])
-
-
-def test_it_is_the_typical_slope_of_the_prior():
-    """E (df/dx_d)^2 = d^2 k(x, x') / dx_d dx'_d at x' = x, by differences."""
-    kernel, h = ard(0.7, 1.3, 2.9), 1e-3
-    plus, minus = h * np.eye(3), -h * np.eye(3)
-    k = [np.diag(kernel(a, b)) for a, b in [(plus, plus), (plus, minus), (minus, minus)]]
-    slope = np.sqrt((k[0] - 2 * k[1] + k[2]) / (2 * h) ** 2)
-    np.testing.assert_allclose(plotting.relevance(kernel), slope / slope.max(), rtol=1e-5)
-
-
-@pytest.mark.parametrize("dims", [[3, 1], slice(1, 4, 2)])
-def test_relevance_of_some_columns(dims):
-    kernel = ard(1.0, 2.0, active_dims=dims)
-    first, second = np.arange(5)[dims]
-    expected = np.zeros(5)
-    expected[[first, second]] = [1, 0.5]
-    np.testing.assert_allclose(plotting.relevance(kernel, 5), expected)
-    np.testing.assert_allclose(plotting.relevance(kernel), expected[:4])
-
-
-@pytest.mark.parametrize(
-    "kernel",
-    [
-        ard(4.0, 1.0) + White(0.1),
-        Constant(2.0) * ard(4.0, 1.0),
-        SharedIndependent(ard(4.0, 1.0), output_dim=3),
-        SharedIndependent(ard(4.0, 1.0) + Constant(), output_dim=3),
-    ],
-)
-def test_constants_and_noise_look_at_nothing(kernel):
-    np.testing.assert_allclose(plotting.relevance(kernel), [0.25, 1])
-
-
-@pytest.mark.parametrize(
-    "kernel, parts",
-    [
-        (SquaredExponential(), "SquaredExponential"),
-        (gpflow.kernels.Linear(variance=[1.0, 2.0]), "Linear"),
-        (ard(1.0, 2.0) + ard(2.0, 1.0), "SquaredExponential, SquaredExponential"),
-        (ard(1.0, 2.0) + Matern32(), "SquaredExponential, Matern32"),
-        (SquaredExponential() * Matern32(), "SquaredExponential, Matern32"),
-        (SquaredExponential() + gpflow.kernels.Linear([1.0, 2.0]), "SquaredExponential, Linear"),
-        (White() + Constant() * Constant(), ""),
-    ],
-)
-def test_kernels_without_relevance(kernel, parts):
-    with pytest.raises(ValueError, match=rf"a lengthscale for each feature .*got \[{parts}\]"):
-        plotting.relevance(kernel)
-
-
-def test_bad_numbers_of_features():
-    with pytest.raises(ValueError, match=r"2 lengthscales .* do not fit 3 features"):
-        plotting.relevance(ard(1.0, 2.0), 3)
-    with pytest.raises(ValueError, match=r"active_dims=\[0 3\] do not fit 3 features"):
-        plotting.relevance(ard(1.0, 2.0, active_dims=[0, 3]), 3)
-
-
 def test_attack_curve_shows_its_three_columns(ax):
     epsilon, columns = [0, 0.1, 0.2], ([0.9, 0.5, 0.1], [0.1, 0.4, 0.3], [0.5, 0.8, 0.9])
     plotting.attack_curve(ax, epsilon, *columns, what="entropy")
     for line, values in zip(ax.lines, columns):
         np.testing.assert_array_equal(line.get_xydata(), np.transpose([epsilon, values]))
     assert [text.get_text() for text in ax.get_legend().texts][1] == "entropy"
-    with pytest.raises(ValueError, match="entropy has 2 values for 3 strengths"):
-        plotting.attack_curve(ax, epsilon, columns[0], [1, 2], columns[2], what="entropy")

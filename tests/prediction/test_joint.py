@@ -1,6 +1,4 @@
-"""Several rows together: joint draws, batch BALD, the error that is expected, the reject option."""
-
-import itertools
+"""Several rows together: joint draws, the error that is expected, the reject option."""
 
 import gpflow
 import numpy as np
@@ -9,8 +7,6 @@ from helpers import make_data, make_model, randomise
 
 import gpflow_bsvm as gb
 from gpflow_bsvm import metrics, plotting
-from gpflow_bsvm.active import batch_bald, batches, joint_mutual_information
-from gpflow_bsvm.active.batches import greedy_batch
 from gpflow_bsvm.likelihoods import Hinge, OneVsRest
 from gpflow_bsvm.prediction import (
     draw_f,
@@ -19,7 +15,6 @@ from gpflow_bsvm.prediction import (
     joint,
     latent_variance,
     margin,
-    mutual_information,
     predict_probabilities,
 )
 
@@ -48,24 +43,6 @@ def binary():
     model = make_model(make_data(), likelihood=Hinge())
     randomise(model)
     return model
-
-
-def some_probabilities(S=5, N=4, C=3, seed=0):
-    return np.random.default_rng(seed).dirichlet(np.full(C, 0.4), size=(S, N))
-
-
-def entropy(p):
-    return -np.sum(p * np.log(p))
-
-
-def enumerated(P):
-    """I(y_1..y_B; f) from the table of all C^B combinations of labels."""
-    S, B, C = P.shape
-    table = [
-        np.mean([np.prod([P[s, b, c] for b, c in enumerate(labels)]) for s in range(S)])
-        for labels in itertools.product(range(C), repeat=B)
-    ]
-    return entropy(np.array(table)) - np.mean([sum(entropy(p) for p in draw) for draw in P])
 
 
 def separate(model):
@@ -125,75 +102,6 @@ def test_too_many_rows_for_their_covariance(three, monkeypatch):
     monkeypatch.setattr(joint, "MOST_ROWS", 5)
     with pytest.raises(ValueError, match=r"joint draws of 6 rows .* at most 5 rows"):
         draw_f(three, X_NEW)
-
-
-# --- batch BALD ---------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("num_rows", [1, 2, 4])
-def test_joint_mutual_information_is_that_of_the_table(num_rows):
-    P = some_probabilities(N=num_rows)
-    np.testing.assert_allclose(joint_mutual_information(P), enumerated(P), rtol=1e-12)
-
-
-def test_a_batch_is_found_as_by_enumeration():
-    P = some_probabilities(S=6, N=5)
-    chosen = []
-    for _ in range(3):
-        left = [n for n in range(5) if n not in chosen]
-        gains = [enumerated(P[:, [*chosen, n]]) for n in left]
-        chosen.append(left[int(np.argmax(gains))])
-    index, information = greedy_batch(P, 3)
-    assert index.tolist() == chosen
-    expected = [enumerated(P[:, chosen[: b + 1]]) for b in range(3)]
-    np.testing.assert_allclose(information, expected, rtol=1e-12)
-
-
-def test_a_row_twice_tells_less_than_two():
-    """The second of two equal sure rows tells nothing: batch BALD looks elsewhere."""
-    sure = np.array([[1.0, 0.0], [0.0, 1.0]])  # [S, C]
-    other = np.array([[0.6, 0.4], [0.4, 0.6]])
-    P = np.stack([sure, sure, other], axis=1)
-    greedy = greedy_batch(P, 2)
-    np.testing.assert_allclose(greedy.information, np.log(2), rtol=1e-12)
-
-
-def test_many_labels_are_sampled(monkeypatch):
-    """Eight rows have 6561 combinations; sampled ones estimate the last terms of the chain."""
-    P = some_probabilities(S=5, N=8, seed=1)
-    sampled = joint_mutual_information(P)
-    monkeypatch.setattr(batches, "MOST_LABELS", 10**5)
-    exact = joint_mutual_information(P)
-    np.testing.assert_allclose(exact, enumerated(P), rtol=1e-10)
-    np.testing.assert_allclose(sampled, exact, rtol=1e-2)  # 1024 stratified draws
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["binary", "three"])
-def test_a_batch_of_one_is_mutual_information(name, request):
-    model = request.getfixturevalue(name)
-    P = draw_probabilities(model, X_NEW, num_samples=64)
-    each = [joint_mutual_information(P[:, [n]]) for n in range(len(X_NEW))]
-    found = batch_bald(model, X_NEW, 1, num_samples=64)
-    assert found.index.tolist() == [int(np.argmax(each))]
-    np.testing.assert_allclose(found.information, max(each), rtol=1e-12)
-    # Random draws against quasi-random ones: four standard errors of some .3 nats.
-    many = draw_probabilities(model, X_NEW, num_samples=4096)
-    each = [joint_mutual_information(many[:, [n]]) for n in range(len(X_NEW))]
-    expected = mutual_information(model, X_NEW, num_samples=4096)
-    np.testing.assert_allclose(each, expected, atol=4 * 0.3 / 64)
-
-
-def test_few_candidates_are_those_of_most_information(three):
-    X = np.random.default_rng(1).normal(size=(20, 2))
-    each = mutual_information(three, X, num_samples=batches.SCREENING)
-    found = batch_bald(three, X, 3, num_samples=32, num_candidates=3)
-    assert set(found.index) == set(np.argsort(-each)[:3])
-
-
-def test_a_batch_larger_than_the_rows(three):
-    with pytest.raises(ValueError, match="batch_size is 7, and there are 6 rows"):
-        batch_bald(three, X_NEW, 7)
 
 
 # --- doubt of single rows -----------------------------------------------------------------------
