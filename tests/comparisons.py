@@ -73,14 +73,14 @@ def iris():
 class Spy:
     """Remembers what it is given, predicts the base rate."""
 
-    has_trace, note = False, ""
+    note = ""
     made: ClassVar[list] = []
 
     def __init__(self):
         self.fits, self.tests = [], []
         Spy.made.append(self)
 
-    def fit(self, X, y, Z, kernel, seed, watch=None):
+    def fit(self, X, y, Z, kernel, seed):
         self.fits.append((X, y, Z, kernel, seed))
 
     def predict_proba(self, X):

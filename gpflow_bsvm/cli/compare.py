@@ -82,7 +82,7 @@ def add_to(subparsers: Any) -> None:
     page = "one HTML file of tables, pictures and settings, to be sent to a colleague"
     add("--report", type=_page_file, metavar="FILE", help=page)
     add("--no-progress", action="store_true", help="no progress bar (a log never has one)")
-    add("--no-plots", action="store_true", help="no pictures, nor the fits for their curves")
+    add("--no-plots", action="store_true", help="no pictures")
 
 
 def _page_file(text: str) -> Path:
@@ -191,9 +191,8 @@ def _fit(args: argparse.Namespace, comparisons: list[Comparison]) -> None:
             _print(f"{comparison.dataset.name}: {note}")
         names = args.models or default_baselines(len(comparison.labels), args.fixed_kernel)
         names = list(dict.fromkeys([*names, "gpc"] if args.with_gpc else names))
-        progress = False if args.no_progress else None
         try:
-            comparison.run(names, with_traces=not args.no_plots, progress=progress)
+            comparison.run(names, progress=False if args.no_progress else None)
         finally:
             _report(args, comparisons[: number + 1])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .. import likelihoods
-from .baselines import Baseline, Estimator, classifier, gpc, svc, svc_grid
+from .baselines import Baseline, Estimator, classifier, gpc, svc
 from .gp_baselines import BSVMBaseline, SVGPBaseline, hinge, robustmax, svgp
 
 #: Name -> what makes a model for C classes.
@@ -18,6 +18,6 @@ FACTORIES: dict[str, Callable[[int], Baseline]] = {
     "svgp": svgp,
     "svgp-probit": lambda C: SVGPBaseline(likelihoods.Probit()),
     "svgp-robustmax": robustmax,
-    "svc": lambda C: Estimator(svc, svc_grid),
+    "svc": lambda C: Estimator(svc),
     "gpc": lambda C: Estimator(gpc),
 }

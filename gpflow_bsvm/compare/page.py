@@ -24,8 +24,8 @@ from .protocol import Comparison
 from .registry import BASELINES
 from .report import TIMES, draw, means_of, summary
 
-#: Arrays of more entries are summarised, and of more classes some are named.
-_MOST_ENTRIES = 12
+#: Of more classes some are named.
+_MOST_CLASSES = 12
 
 
 def write_page(
@@ -84,8 +84,8 @@ def _one_set(comparison: Comparison, pictures: bool) -> dict[str, Any]:
     return {
         "name": dataset.name,
         "shape": dataset.X.shape,
-        "classes": counts[:_MOST_ENTRIES],
-        "more_classes": max(0, len(counts) - _MOST_ENTRIES),
+        "classes": counts[:_MOST_CLASSES],
+        "more_classes": max(0, len(counts) - _MOST_CLASSES),
         "notes": dataset.notes,
         "fingerprint": fingerprint(dataset),
         "records": records,
@@ -142,42 +142,10 @@ def fingerprint(dataset: Dataset) -> str:
     return hashlib.sha256(X + labels).hexdigest()[:16]
 
 
-def _methods(shown: Sequence[Comparison]) -> list[tuple[str, str, list[tuple[str, str]]]]:
-    """
-    :return: each model's name, description and parameters; a parameter that differs between
-        data sets has a line for each of them.
-    """
-    found: dict[str, dict[str, dict[str, str]]] = {}
-    for comparison in shown:
-        for model, told in comparison.parameters().items():
-            for name, value in told.items():
-                of_sets = found.setdefault(model, {}).setdefault(name, {})
-                of_sets[comparison.dataset.name] = as_text(value)
-    described = {name: entry.description for name, entry in BASELINES.items()}
-    return [
-        (model, described.get(model, ""), [row for one in told.items() for row in _rows(*one)])
-        for model, told in found.items()
-    ]
-
-
-def _rows(name: str, values: dict[str, str]) -> list[tuple[str, str]]:
-    if len(set(values.values())) == 1:
-        return [(name, next(iter(values.values())))]
-    return [(f"{name}, {dataset}", value) for dataset, value in values.items()]
-
-
-def as_text(value: Any) -> str:
-    """:return: a value in one line: numbers in 4 digits, long arrays by their range."""
-    if isinstance(value, np.ndarray) and value.dtype.kind in "fiu":
-        if value.size > _MOST_ENTRIES:
-            shape = " x ".join(map(str, value.shape))
-            return f"{shape} numbers from {value.min():.4g} to {value.max():.4g}"
-        return ", ".join(f"{entry:.4g}" for entry in value.reshape(-1))
-    if isinstance(value, (list, tuple)):
-        return ", ".join(map(as_text, value))
-    if isinstance(value, float):
-        return f"{value:.6g}"
-    return " ".join(str(value).split())
+def _methods(shown: Sequence[Comparison]) -> dict[str, str]:
+    """:return: the description of each model that took part."""
+    names = dict.fromkeys(score.model for one in shown for score in one.fold_scores)
+    return {name: BASELINES[name].description for name in names if name in BASELINES}
 
 
 def number(value: float) -> str:

@@ -164,9 +164,8 @@ def write(comparisons: Sequence[Comparison], directory: Path) -> None:
 def draw(comparison: Comparison, path: Path | IO[bytes]) -> None:
     """
     Write a picture: on all held-out rows the reliability, and for more than two classes the
-    confusion matrix of the first model; error and negative log-likelihood against training time.
-    Where models were traced on fold 0 these are curves, and for two classes their ELBOs are, too;
-    else small marks are folds and a large one their mean.
+    confusion matrix of the first model; error and negative log-likelihood against training time:
+    small marks are folds and a large one their mean.
 
     :raise ImportError: without matplotlib.
     """
@@ -176,55 +175,36 @@ def draw(comparison: Comparison, path: Path | IO[bytes]) -> None:
 
 
 def _figure(comparison: Comparison) -> Any:
-    traced, C = bool(comparison.traces), len(comparison.labels)
-    fig, axes = plotting.figure(*((2, 2) if traced or C > 2 else (1, 3)))
+    C = len(comparison.labels)
+    fig, axes = plotting.figure(*((2, 2) if C > 2 else (1, 3)))
     models = list(comparison.held_out)
     for number, model in enumerate(models):
         style: dict[str, Any] = {"label": model, "color": f"C{number}"}
-        style |= {"linestyle": ("-", "--", ":")[number % 3]}
+        style["linestyle"] = ("-", "--", ":")[number % 3]
         y, P = comparison.predictions(model)
         plotting.reliability_diagram(axes[0], y, P, **style)
         if number == 0 and C > 2:
             plotting.confusion_matrix(axes[1], y, P, comparison.labels)
             axes[1].set_title(f"{axes[1].get_title()}: {model}")
-        if C == 2 and (trace := comparison.traces.get(model)):
-            plotting.elbo_trace(axes[1], trace.seconds, trace.elbo, _num_train(comparison), **style)
-        # Curves that cover each other: the first are the widest, and shine through.
-        style |= {"linewidth": 1.4 + 0.6 * (len(models) - 1 - number)}
-        draw_times(dict(zip(("error", "nll"), axes[-2:])), comparison, model, style)
-    for ax in axes[-2:] if traced else []:
-        _show_ends(ax)
+        _draw_times(dict(zip(("error", "nll"), axes[-2:])), comparison, model, style)
     handles, labels = axes[0].get_legend_handles_labels()
     fig.legend(handles, labels, loc="outside lower center", ncols=5, frameon=False)
-    what = "curves over time on the first" if traced else "small marks are single folds"
-    fig.suptitle(f"{comparison.dataset.name}: {comparison.settings.folds} folds; {what}")
+    folds = comparison.settings.folds
+    fig.suptitle(f"{comparison.dataset.name}: {folds} folds; small marks are single folds")
     return fig
 
 
-def draw_times(
+def _draw_times(
     axes: dict[str, Any], comparison: Comparison, model: str, style: dict[str, Any]
 ) -> None:
-    """Draw scores against training time into the axes of their names, see `draw`."""
+    """Draw scores against training time into the axes of their names."""
     good = [score for score in comparison.fold_scores if score.model == model and score.ok]
-    typical = [float(np.median(comparison.train_seconds(model)))]
+    typical = float(np.median(comparison.train_seconds(model)))
     for name, ax in axes.items():
         values = [score.scores[name] for score in good]
-        way: tuple[list[float], list[float]] = (typical, [float(np.mean(values))])
-        if trace := comparison.traces.get(model):
-            way = (trace.seconds, getattr(trace, name))
-        elif comparison.traces:  # beside the curves of others
-            way = (typical, values[:1])
-        else:
-            ax.plot(typical * len(values), values, ".", color=style["color"], alpha=0.5)
-        plotting.error_against_time(ax, *way, what=METRICS[name].label, **style)
-
-
-def _show_ends(ax: Any) -> None:
-    """First steps can be tenfold worse: show where the curves end."""
-    values = [np.asarray(line.get_ydata(), float) for line in ax.lines]
-    low, high = min(map(np.min, values)), max(value[-1] for value in values)
-    room = max(0.3 * (high - low), 0.2 * high) or 1.0
-    ax.set_ylim(max(0.0, low - room) if low > 0 else -0.1 * (high + room), high + room)
+        ax.plot([typical] * len(values), values, ".", color=style["color"], alpha=0.5)
+        mean, what = [float(np.mean(values))], METRICS[name].label
+        plotting.error_against_time(ax, [typical], mean, what=what, **style)
 
 
 def picture_name(comparison: Comparison) -> str:

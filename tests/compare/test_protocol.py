@@ -104,7 +104,7 @@ def test_seed_decides_the_draws():
         comparison = Comparison(
             iris(), Settings(folds=2, num_inducing=5, seed=seed, fixed_kernel=True)
         )
-        comparison.run(["svgp"], with_traces=False, progress=False)
+        comparison.run(["svgp"], progress=False)
         return [row.scores for row in comparison.fold_scores]
 
     assert scores(1) == scores(1) != scores(2)

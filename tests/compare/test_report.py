@@ -136,30 +136,6 @@ def test_fingerprints_know_rows_labels_and_order():
     assert len(prints) == 4
 
 
-@pytest.mark.parametrize(
-    "value, text",
-    [
-        (np.array(4.0), "4"),
-        (np.array([1.23456, 2]), "1.235, 2"),
-        (np.arange(30.0).reshape(2, 15), "2 x 15 numbers from 0 to 29"),
-        ([0.1, 1.0], "0.1, 1"),
-        ("two\nlines", "two lines"),
-        (None, "None"),
-    ],
-)
-def test_parameters_as_text(value, text):
-    assert page.as_text(value) == text
-
-
-def test_what_differs_between_data_sets_has_a_line_for_each(monkeypatch):
-    sets = [three(name="one"), three(name="two")]
-    for number, done in enumerate(sets):
-        told = {"svc": {"C": number, "cv": 5}}
-        monkeypatch.setattr(done, "parameters", lambda told=told: told)
-    text = page.page(sets, pictures=False)
-    assert [text.count(row) for row in (">C, one<", ">C, two<", ">cv<", ">C<")] == [1, 1, 1, 0]
-
-
 # --- in a browser --------------------------------------------------------------------------------
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "google-chrome", "chrome"))), None)
