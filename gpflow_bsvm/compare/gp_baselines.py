@@ -1,7 +1,8 @@
-"""The Gaussian processes that are compared: GPflow's SVGP and BSVM, and their likelihoods."""
+"""The Gaussian processes that are compared, GPflow's SVGP and BSVM, and what makes each model."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import gpflow
@@ -11,7 +12,7 @@ from gpflow.likelihoods import Likelihood
 
 from .. import inference, likelihoods, models
 from ..prediction.marginals import predict_probabilities
-from .baselines import Baseline, Task
+from .baselines import Baseline, Estimator, Task, classifier, gpc, svc
 from .training import NaturalGradientSteps, Trainer, make_kernel
 
 #: For GPflow's Softmax. Its ELBO is a mean of 100 draws, so that single ones say nothing about
@@ -75,20 +76,30 @@ class BSVMBaseline(Baseline):
         return predict_probabilities(self.model, X)
 
 
-def hinge(num_classes: int, bound: str) -> BSVMBaseline:
+def _hinge(num_classes: int, bound: str) -> BSVMBaseline:
     """:return: the hinge, for more than two classes Crammer and Singer's, with this bound."""
     if num_classes == 2:
         return BSVMBaseline(likelihoods.Hinge(bound=bound))
     return BSVMBaseline(likelihoods.CrammerSinger(num_classes, bound=bound))
 
 
-def svgp(num_classes: int) -> SVGPBaseline:
+def _svgp(num_classes: int) -> SVGPBaseline:
     """:return: GPflow's Bernoulli, for more than two classes Softmax."""
     if num_classes == 2:
         return SVGPBaseline(gpflow.likelihoods.Bernoulli())
     return SVGPBaseline(gpflow.likelihoods.Softmax(num_classes), MONTE_CARLO)
 
 
-def robustmax(num_classes: int) -> SVGPBaseline:
-    """:return: GPflow's `MultiClass`."""
-    return SVGPBaseline(gpflow.likelihoods.MultiClass(num_classes), RAMP)
+#: What makes a model of `registry.BASELINES` for C classes.
+FACTORIES: dict[str, Callable[[int], Baseline]] = {
+    "BSVMClassifier": lambda C: Estimator(classifier),
+    "bsvm": lambda C: _hinge(C, "exact"),
+    "bsvm-augmented": lambda C: _hinge(C, "augmented"),
+    "one-vs-rest": lambda C: BSVMBaseline(likelihoods.OneVsRest(C)),
+    "probit-engine": lambda C: BSVMBaseline(likelihoods.Probit()),
+    "svgp": _svgp,
+    "svgp-probit": lambda C: SVGPBaseline(likelihoods.Probit()),
+    "svgp-robustmax": lambda C: SVGPBaseline(gpflow.likelihoods.MultiClass(C), RAMP),
+    "svc": lambda C: Estimator(svc),
+    "gpc": lambda C: Estimator(gpc),
+}

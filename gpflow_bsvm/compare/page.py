@@ -51,7 +51,7 @@ def page(comparisons: Sequence[Comparison], *, command: str = "", pictures: bool
     shown = [one for one in comparisons if one.fold_scores]
     if not shown:
         raise ValueError("there is nothing to report: no model was fitted to any fold")
-    jinja = require("jinja2")
+    jinja, first = require("jinja2"), shown[0].settings
     loader = jinja.FileSystemLoader(Path(__file__).parent)
     environment = jinja.Environment(
         loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True
@@ -65,8 +65,8 @@ def page(comparisons: Sequence[Comparison], *, command: str = "", pictures: bool
             wins=_wins(shown),
             command=command,
             today=datetime.datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"),
-            settings=_settings(shown[0]),
-            first=shown[0].settings,
+            settings=asdict(first) | {"lengthscale": first.lengthscale or "square root of D"},
+            first=first,
             methods=_methods(shown),
             provenance=provenance(),
             metrics=METRICS,
@@ -118,21 +118,9 @@ def _wins(shown: Sequence[Comparison]) -> list[tuple[str, list[tuple[int, int]]]
 
 def _unfinished(comparisons: Sequence[Comparison]) -> list[str]:
     """:return: sentences on what is missing after an interrupt."""
-    told = []
-    for one in comparisons:
-        done = Counter(row.model for row in one.fold_scores)
-        if any(count < one.settings.folds for count in done.values()):
-            told.append(f"{one.dataset.name} ended early: what was done is shown.")
-        elif not done:
-            told.append(f"{one.dataset.name} was not started.")
-    return told
-
-
-def _settings(first: Comparison) -> dict[str, str]:
-    found = {name: str(value) for name, value in asdict(first.settings).items()}
-    if found["lengthscale"] == "None":
-        found["lengthscale"] = "the square root of the number of features"
-    return found
+    early = {True: "ended early: what was done is shown", False: "was not started"}
+    wanting = [one for one in comparisons if one.ended_early or not one.fold_scores]
+    return [f"{one.dataset.name} {early[one.ended_early]}." for one in wanting]
 
 
 def fingerprint(dataset: Dataset) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 import warnings
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -79,7 +80,7 @@ class Comparison:
 
     :ivar labels: [C], in sorted order; number c is the label's place in it.
     :ivar fold_scores: one per fold and model.
-    :ivar held_out: labels [N] in 0..C-1 and predictions [N, C] of each model, fold after fold.
+    :ivar held_out: labels [n] in 0..C-1 and predictions [n, C] of each model, by fold.
     """
 
     def __init__(self, dataset: Dataset, settings: Settings) -> None:
@@ -88,7 +89,7 @@ class Comparison:
         self.labels, self._y = class_labels(dataset)
         check_counts(dataset.name, self.labels, np.bincount(self._y), settings.folds)
         self.fold_scores: list[FoldScore] = []
-        self.held_out: dict[str, list[tuple[AnyNDArray, AnyNDArray]]] = {}
+        self.held_out: dict[str, dict[int, tuple[AnyNDArray, AnyNDArray]]] = {}
         self._made: dict[str, Baseline] = {}
 
     def run(self, models: Sequence[str], *, progress: bool | None = None) -> None:
@@ -116,14 +117,14 @@ class Comparison:
 
     def predictions(self, model: str) -> tuple[AnyNDArray, AnyNDArray]:
         """:return: labels [n] and P [n, C] of all rows that were held out, fold after fold."""
-        y, P = zip(*self.held_out[model])
+        y, P = zip(*self.held_out[model].values())
         return np.concatenate(y), np.concatenate(P)
 
-    def train_seconds(self, model: str) -> list[float]:
-        """:return: seconds of the folds after the first (if any), in which TensorFlow traces."""
-        good = [one for one in self.fold_scores if one.model == model and one.ok]
-        later = [one for one in good if one.fold > 0]
-        return [one.train_seconds for one in later or good]
+    @property
+    def ended_early(self) -> bool:
+        """:return: True if a model has begun, and not had its turn on every fold."""
+        counts = Counter(score.model for score in self.fold_scores)
+        return any(number < self.settings.folds for number in counts.values())
 
     def _sort(self, names: list[str]) -> None:
         """Scores in the order of `names`, in which tables and pictures show them."""
@@ -146,7 +147,7 @@ class Comparison:
             scores = metrics.evaluate(fold.y_test, p)
         except Exception as error:  # whatever it is: one model must not end the comparison
             return FoldScore(*about, _reason(error), dict.fromkeys(metrics.METRICS, math.nan))
-        self.held_out.setdefault(name, []).append((fold.y_test, p))
+        self.held_out.setdefault(name, {})[fold.number] = (fold.y_test, p)
         status = f"ok: {model.note}" if model.note else "ok"
         return FoldScore(*about, status, scores, trained - start, predict_us)
 

@@ -83,7 +83,7 @@ def test_folds():
 def test_each_row_is_held_out_once_and_classes_stay_balanced(extra_models):
     comparison = Comparison(moons(), Settings(folds=7))
     comparison.run(["spy"], progress=False)
-    parts = [y for y, _ in comparison.held_out["spy"]]
+    parts = [y for y, _ in comparison.held_out["spy"].values()]
     assert sum(map(len, parts)) == 70
     assert all(y.sum() == 5 and len(y) == 10 for y in parts)
 

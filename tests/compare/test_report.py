@@ -209,7 +209,7 @@ def test_the_page_can_be_printed(written):
 def test_an_early_end_is_told():
     done = three()
     done.fold_scores = done.fold_scores[:-1]
-    del done.held_out["svc"][-1]
+    del done.held_out["svc"][1]
     later = Comparison(replace(done.dataset, name="later"), done.settings)
     read = Reader(page.page([done, later], pictures=False))
     assert "moons ended early" in read.text and "later was not started." in read.text
