@@ -157,12 +157,15 @@ def test_labels_by_sorted_order():
 @pytest.mark.parametrize(
     "y, message",
     [
-        (np.zeros(60), r"some has one class only \(0.0\)"),
-        (np.arange(60) // 1.9, "some has 32 different labels in 60 rows, as numbers"),
+        (np.zeros(60), r"some holds one class only \(0.0\)"),
+        (
+            np.arange(60) // 1.9,
+            "some holds 32 different labels in 60 rows, as numbers",
+        ),
     ],
 )
 def test_labels_that_are_no_classes(y, message):
-    with pytest.raises(DataError, match=message):
+    with pytest.raises(ValueError, match=message):
         Comparison(Dataset("some", np.zeros((60, 1)), y, ("x1",)), Settings())
 
 
