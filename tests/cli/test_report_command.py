@@ -45,9 +45,9 @@ def test_the_command_writes_a_page_with_itself_on_it(compare, tmp_path, capsys):
     assert out.endswith(f"\nwritten to {tmp_path / 'out'} and {tmp_path / 'page.html'}\n")
     read = Reader((tmp_path / "page.html").read_text(encoding="utf-8"))
     assert (
-        f"gpflow-bsvm compare '{tmp_path / 'ro ws.csv'}' --task classification --target kind "
-        "--folds 2 --num-inducing 5 --models bsvm --variance 4.0 --seed 3 "
-        f"--output {tmp_path / 'out'} --report {tmp_path / 'page.html'}"
+        f"gpflow-bsvm compare '{tmp_path / 'ro ws.csv'}' --target kind --folds 2 "
+        f"--num-inducing 5 --no-progress --models bsvm --output {tmp_path / 'out'} "
+        f"--report {tmp_path / 'page.html'} --seed 3"
     ) in read.text
     assert "img" in {tag for tag, _ in read.tags}
 
