@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import datetime
-import hashlib
 import io
 from collections import Counter
 from collections.abc import Sequence
@@ -12,10 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ..atomic import whole_file
-from ..datasets import Dataset
 from ..metrics import METRICS
 from ..optional import require
 from .contests import LEVEL, ROW_LOSSES, contest, leaders
@@ -87,7 +83,6 @@ def _one_set(comparison: Comparison, pictures: bool) -> dict[str, Any]:
         "classes": counts[:_MOST_CLASSES],
         "more_classes": max(0, len(counts) - _MOST_CLASSES),
         "notes": dataset.notes,
-        "fingerprint": fingerprint(dataset),
         "records": records,
         "leaders": leaders(comparison, means_of(records)),
         "contests": [held for score in ROW_LOSSES if (held := contest(comparison, score))],
@@ -121,13 +116,6 @@ def _unfinished(comparisons: Sequence[Comparison]) -> list[str]:
     early = {True: "ended early: what was done is shown", False: "was not started"}
     wanting = [one for one in comparisons if one.ended_early or not one.fold_scores]
     return [f"{one.dataset.name} {early[one.ended_early]}." for one in wanting]
-
-
-def fingerprint(dataset: Dataset) -> str:
-    """:return: 16 hexadecimal digits of X, as float64, and of the labels as text."""
-    X = np.ascontiguousarray(dataset.X, "<f8").tobytes()
-    labels = "\n".join(map(str, dataset.y.tolist())).encode()
-    return hashlib.sha256(X + labels).hexdigest()[:16]
 
 
 def _methods(shown: Sequence[Comparison]) -> dict[str, str]:

@@ -125,17 +125,6 @@ def test_an_old_page_stays_until_the_new_one_is_whole(tmp_path, monkeypatch):
     assert path.read_text() == "old" and len(list(tmp_path.iterdir())) == 1
 
 
-def test_fingerprints_know_rows_labels_and_order():
-    dataset = three().dataset
-    prints = {page.fingerprint(dataset)}
-    prints.add(page.fingerprint(replace(dataset, name="another")))
-    assert len(prints) == 1
-    prints.add(page.fingerprint(replace(dataset, X=dataset.X[::-1])))
-    prints.add(page.fingerprint(replace(dataset, y=dataset.y[::-1])))
-    prints.add(page.fingerprint(replace(dataset, X=dataset.X + 1e-15)))
-    assert len(prints) == 4
-
-
 # --- in a browser --------------------------------------------------------------------------------
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "google-chrome", "chrome"))), None)
