@@ -10,7 +10,6 @@ import http.client
 import os
 import re
 import warnings
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -38,6 +37,7 @@ from .tables import (
     listed,
     own_columns,
     read_table,
+    readable,
     target_among,
 )
 
@@ -86,7 +86,7 @@ def load(name_or_path: str, target: str | None = None) -> Dataset:
         "label", whichever is there.
     :raise DataError: if there is no such set, or it cannot be used.
     """
-    if name_or_path in BUNDLED:
+    if name_or_path in (*BUNDLED, "diabetes"):
         return _bundled(name_or_path)
     if name_or_path.endswith((".json", ".jsonl", ".xlsx", ".xls", ".arff", ".feather")):
         raise DataError(f"{name_or_path} is neither CSV nor Parquet: save it as one of these")
@@ -97,8 +97,6 @@ def load(name_or_path: str, target: str | None = None) -> Dataset:
         return _read(found[0], None)
     if name_or_path in OPENML:
         return _from_openml(name_or_path)
-    if Path(name_or_path).is_dir():
-        raise DataError(f"{name_or_path} is a directory; expected a CSV file or the name of a set")
     raise DataError(
         f"no data set {name_or_path!r}: it is not bundled ({', '.join(BUNDLED)}), no file, not on "
         f"the list of OpenML names ({', '.join(OPENML)}), and {_not_found(name_or_path)}"
@@ -112,9 +110,6 @@ def load_numbers(name_or_path: str, target: str | None = None) -> Dataset:
     :param name_or_path: "diabetes", or as there.
     :raise DataError: for labels that are none.
     """
-    if name_or_path == "diabetes":
-        bunch = load_diabetes()
-        return Dataset(name_or_path, bunch.data, bunch.target, tuple(bunch.feature_names))
     data = load(name_or_path, target)
     try:
         return replace(data, y=np.asarray(data.y, np.float64))
@@ -130,7 +125,7 @@ def _bundled(name: str) -> Dataset:
         X, y = make_moons(n_samples=1000, noise=0.33, random_state=0)  # some 10 % overlap
         return Dataset(name, X, y, ("x1", "x2"))
     loaders = {"breast-cancer": load_breast_cancer, "iris": load_iris, "digits": load_digits}
-    bunch = loaders[name]()
+    bunch = (loaders | {"diabetes": load_diabetes})[name]()
     names = tuple(str(feature) for feature in bunch.feature_names)
     return Dataset(name, np.asarray(bunch.data, np.float64), bunch.target, names)
 
@@ -174,22 +169,17 @@ def _from_openml(name: str) -> Dataset:
 
 def _read(path: Path, target: str | None) -> Dataset:
     frame = _frame(path)
-    names = list(frame.columns)
-    index = [name for name in names if name not in own_columns(names)]
-    notes = [f"column {name!r} dropped: it has no name" for name in index]
-    frame = frame.drop(columns=index)
-    column = target_among(str(path), list(frame.columns), target)
+    own = own_columns(frame.columns)
+    notes = [f"column {name!r} dropped: it has no name" for name in frame.columns.difference(own)]
+    frame, column = frame[own], target_among(str(path), own, target)
     name = re.sub(r"\.csv(\.gz|\.bz2|\.zst)?$|\.parquet$|\.pq$", "", path.name)
     return _checked(name, frame.drop(columns=column), frame[column], str(path), notes)
 
 
 def _frame(path: Path) -> Any:
     """:raise DataError: for a file that cannot be read, or whose rows do not fit its header."""
-    try:
+    with readable(str(path)):
         table = read_table(str(path))
-    except (OSError, EOFError, ValueError, zlib.error) as error:
-        reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
-        raise DataError(f"cannot read {path}: {reason}") from error
     if table.num_rows == 0:
         raise DataError(f"{path} has no rows")
     names = table.column_names

@@ -4,13 +4,15 @@ columns are called. Nothing here needs TensorFlow, so that an error about a file
 from __future__ import annotations
 
 import bz2
+import contextlib
 import csv
 import glob
 import gzip
 import itertools
 import os
 import re
-from collections.abc import Sequence
+import zlib
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .optional import require
@@ -97,6 +99,16 @@ def csv_options(path: str, names: Sequence[str] | None = None) -> dict[str, Any]
     }
 
 
+@contextlib.contextmanager
+def readable(path: str) -> Iterator[None]:
+    """:raise DataError: instead of what goes wrong in a context that reads the file."""
+    try:
+        yield
+    except (OSError, EOFError, ValueError, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
+        raise DataError(f"cannot read {path}: {reason}") from error
+
+
 def read_table(path: str) -> Any:
     """:return: pyarrow's table of a whole file."""
     if path.endswith(PARQUET):
@@ -116,14 +128,11 @@ def columns(path: str) -> list[str]:
     :return: names in the header of a file.
     :raise DataError: for a file that cannot be read, or is empty.
     """
-    try:
+    with readable(path):
         if path.endswith(PARQUET):
             parquet = require("pyarrow.parquet", extra="files")
             return list(parquet.read_schema(path).names)
         lines = _head(path)
-    except (OSError, EOFError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
-        raise DataError(f"cannot read {path}: {reason}") from error
     if not lines:
         raise DataError(f"{path} is empty; expected a header line and rows")
     return next(csv.reader(lines, delimiter=style(path)[0]), [])

@@ -19,6 +19,7 @@
 
 # %%
 import gc
+import sys
 import tempfile
 import threading
 import time
@@ -37,7 +38,9 @@ from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import SGDClassifier
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.generated import SUSY_FEATURES, SusyLike
+
+sys.path.append(str(Path(gb.__file__).parents[1] / "benchmarks"))
+from generated import SUSY_FEATURES, SusyLike  # of this repository
 
 # %% short="SIZES, M, BATCH, TEST_ROWS = (3000, 12_000), 20, 500, 2000"
 SIZES, M, BATCH, TEST_ROWS = (15_000, 75_000, 300_000), 64, 1000, 20_000

@@ -18,8 +18,10 @@
 # and says what changes for code that is written for the first.
 
 # %%
+import sys
 import time
 import warnings
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -33,7 +35,9 @@ from sklearn.svm import SVC
 
 import gpflow_bsvm as gb
 from gpflow_bsvm import BSVMClassifier, metrics
-from gpflow_bsvm.generated import SusyLike
+
+sys.path.append(str(Path(gb.__file__).parents[1] / "benchmarks"))
+from generated import SusyLike  # of this repository
 
 warnings.filterwarnings("ignore", category=FutureWarning, message=".*probability.*")
 

@@ -19,7 +19,9 @@
 # the notebook `learned_kernels` has it learned.
 
 # %%
+import sys
 import time
+from pathlib import Path
 
 import gpflow
 import matplotlib.pyplot as plt
@@ -31,7 +33,9 @@ from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.generated import SusyLike
+
+sys.path.append(str(Path(gb.__file__).parents[1] / "benchmarks"))
+from generated import SusyLike  # of this repository
 
 # %% [markdown]
 # ## 1. Data, inducing points, kernel

@@ -49,7 +49,7 @@ def _made_up(certainty, name, num_classes, failing, num_rows=200, folds=2):
                 continue
             P = np.exp(noise + much * np.eye(num_classes)[y[rows]])
             P /= P.sum(axis=1, keepdims=True)
-            done.held_out.setdefault(model, []).append((y[rows], P))
+            done.held_out.setdefault(model, {})[fold] = (y[rows], P)
             scores = metrics.evaluate(y[rows], P)
             done.fold_scores.append(FoldScore(*about, "ok", scores, 0.1 + fold + number, 5.0))
     return done
@@ -73,14 +73,14 @@ def iris():
 class Spy:
     """Remembers what it is given, predicts the base rate."""
 
-    has_trace, note = False, ""
+    note = ""
     made: ClassVar[list] = []
 
     def __init__(self):
         self.fits, self.tests = [], []
         Spy.made.append(self)
 
-    def fit(self, X, y, Z, kernel, seed, watch=None):
+    def fit(self, X, y, Z, kernel, seed):
         self.fits.append((X, y, Z, kernel, seed))
 
     def predict_proba(self, X):

@@ -134,9 +134,9 @@ def readers() -> list[threading.Thread]:
 class BaseRate:
     """A quick baseline of `gpflow_bsvm.compare`."""
 
-    has_trace, note = False, ""
+    note = ""
 
-    def fit(self, X, y, Z, kernel, seed, watch=None):
+    def fit(self, X, y, Z, kernel, seed):
         self.p = np.bincount(y) / len(y)
 
     def predict_proba(self, X):

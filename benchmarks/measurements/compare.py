@@ -17,7 +17,7 @@ def run() -> Iterator[dict]:
     for name in SETS:
         comparison = Comparison(load(name), Settings(fixed_kernel=True))
         models = default_baselines(2, fixed_kernel=True)
-        comparison.run(models, with_traces=False, progress=False)
+        comparison.run(models, progress=False)
         for fit in comparison.fold_scores:
             about = {"data": name, "model": fit.model, "fold": fit.fold, "status": fit.status}
             yield {**about, **fit.scores}

@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator
 import gpflow
 import numpy as np
 import tensorflow as tf
+from generated import SusyLike
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.engine.open import open_all
-from gpflow_bsvm.generated import SusyLike
 
 from ._common import batches, natgrad_step, reset, seconds
 

@@ -8,7 +8,7 @@ too) and goes on by passes over all, and `SVI` at batch sizes of which 100 is th
 and step sizes, in single and in double precision; Nystroem with SGDClassifier;
 HistGradientBoosting.
 
-`python benchmarks/measurements/time_to_auc.py METHOD` is one such process.
+`python -m measurements.time_to_auc METHOD`, in `benchmarks`, is one such process.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import gpflow
 import numpy as np
 import tensorflow as tf
+from generated import SusyLike
 
 import gpflow_bsvm as gb
 from gpflow_bsvm import metrics
-from gpflow_bsvm.generated import SusyLike
 
 choosing = importlib.import_module("gpflow_bsvm.inference.fit")
 NUM_ROWS, HELD_OUT, NUM_POINTS, SECONDS = 5_000_000, 100_000, 64, 25.0
@@ -42,8 +43,9 @@ METHODS = ["fit", *SVI, *SVGP, "Nystroem + SGD", "HistGradientBoosting"]
 
 def run(methods: list[str] = METHODS) -> Iterator[dict]:
     for method in methods:
-        command = [sys.executable, __file__, method]
-        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        command = [sys.executable, "-m", "measurements.time_to_auc", method]
+        how = {"check": True, "capture_output": True, "text": True}
+        done = subprocess.run(command, cwd=Path(__file__).parents[1], **how)
         for line in done.stdout.splitlines():
             row = {"method": method, **json.loads(line)}
             print(row, flush=True)

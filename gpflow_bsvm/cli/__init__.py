@@ -5,6 +5,7 @@ TensorFlow is imported only after the arguments were read, so that help and erro
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Sequence
 
@@ -18,6 +19,7 @@ __all__ = ["main"]
 _IN_SHELL = {
     "leave it out by features=[...]": "leave it out by --features",
     "by features, target and weight": "by --features, --target and --weight",
+    "give names=[...], those": "give --names, those",
     "; is target the right column?": "; is --target the right column?",
     'give classes="auto", or classes=[...], the labels in the order of 0..C-1': "for classes leave "
     "out --task regression",
@@ -38,6 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     for command in (compare, train, predict):
         command.add_to(subparsers)
     args = parser.parse_args(argv)
+    args.words = shlex.join([PROGRAM, *(sys.argv[1:] if argv is None else argv)])
     try:
         return int(args.run(args))
     except (ValueError, ImportError, OSError) as error:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..compare.registry import BASELINES, default_baselines
 from ..tables import CSV, PARQUET, columns, target_among
 from .files import check_output
-from .terminal import PROGRAM, fail, integer, positive, quiet_import
+from .terminal import fail, integer, positive, quiet_import
 
 if TYPE_CHECKING:
     from ..compare import Comparison
@@ -69,7 +68,6 @@ def add_to(subparsers: Any) -> None:
     inducing = f"inducing points, by k-means on each training part (default: {most})"
     add("--num-inducing", type=integer(1), metavar="M", help=inducing)
     add("--models", type=_models, metavar="A,B", help="some of the models below")
-    add("--with-gpc", action="store_true", help="add gpc")
     fixed = "one kernel for all models, which compares their bounds and likelihoods"
     add("--fixed-kernel", action="store_true", help=fixed)
     lengthscale = "of the kernel, or where it starts (default: the square root of D)"
@@ -82,7 +80,7 @@ def add_to(subparsers: Any) -> None:
     page = "one HTML file of tables, pictures and settings, to be sent to a colleague"
     add("--report", type=_page_file, metavar="FILE", help=page)
     add("--no-progress", action="store_true", help="no progress bar (a log never has one)")
-    add("--no-plots", action="store_true", help="no pictures, nor the fits for their curves")
+    add("--no-plots", action="store_true", help="no pictures")
 
 
 def _page_file(text: str) -> Path:
@@ -122,7 +120,7 @@ def _compare_numbers(args: argparse.Namespace) -> int:
     from ..datasets import load_numbers
     from ..optional import require
 
-    for name in ("models", "with_gpc", "fixed_kernel", "num_inducing", "lengthscale", "report"):
+    for name in ("models", "fixed_kernel", "num_inducing", "lengthscale", "report"):
         if getattr(args, name):
             option = "--" + name.replace("_", "-")
             raise ValueError(f"--task regression has no {option}: leave it out")
@@ -190,10 +188,8 @@ def _fit(args: argparse.Namespace, comparisons: list[Comparison]) -> None:
         for note in comparison.dataset.notes:
             _print(f"{comparison.dataset.name}: {note}")
         names = args.models or default_baselines(len(comparison.labels), args.fixed_kernel)
-        names = list(dict.fromkeys([*names, "gpc"] if args.with_gpc else names))
-        progress = False if args.no_progress else None
         try:
-            comparison.run(names, with_traces=not args.no_plots, progress=progress)
+            comparison.run(names, progress=False if args.no_progress else None)
         finally:
             _report(args, comparisons[: number + 1])
 
@@ -205,23 +201,11 @@ def _write_page(args: argparse.Namespace, comparisons: list[Comparison]) -> int:
     try:
         from ..compare.page import write_page
 
-        write_page(comparisons, args.report, command=_command(args), pictures=not args.no_plots)
+        write_page(comparisons, args.report, command=args.words, pictures=not args.no_plots)
     except Exception as error:  # whatever it is: the results are there already
         reason = f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
         return fail(1, f"results are in {args.output}, but no report {args.report}: {reason}")
     return 0
-
-
-def _command(args: argparse.Namespace) -> str:
-    """:return: the command with what was left to defaults written out."""
-    words = [PROGRAM, "compare", *args.data]
-    for name, value in vars(args).items():
-        if value is None or value is False or name in ("command", "run", "data", "no_progress"):
-            continue
-        words.append("--" + name.replace("_", "-"))
-        if value is not True:
-            words.append(",".join(value) if isinstance(value, list) else str(value))
-    return shlex.join(words)
 
 
 def _report(args: argparse.Namespace, done: list[Comparison]) -> None:

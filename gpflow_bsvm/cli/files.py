@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..tables import PARQUET, DataError, columns, endings_of, find, is_number, quoted, word_of
+from ..tables import PARQUET, DataError, endings_of, find
 
 _FILES = (
     "a Parquet or CSV file with a header (.parquet, .csv, .csv.gz; separated by commas, "
@@ -29,33 +29,15 @@ def split(text: str) -> list[str]:
     return text.split(",")
 
 
-def find_table(args: argparse.Namespace) -> tuple[list[str], list[str]]:
+def find_table(args: argparse.Namespace) -> list[str]:
     """
-    :return: files, of the kind that the path's ending, or that of the files in it, says; and the
-        names of their columns.
-    :raise ValueError: for names of the columns of Parquet; and as `columns`.
+    :return: files, of the kind that the path's ending, or that of the files in it, says.
+    :raise ValueError: for names of the columns of Parquet.
     """
     endings = endings_of(args.data)
     if args.names is not None and endings == PARQUET:
         raise ValueError(f"--names is for CSV files, and {args.data} is Parquet: it has names")
-    paths = find(args.data, endings)
-    return paths, columns(paths[0]) if args.names is None else args.names
-
-
-def check_columns(path: str, names: Sequence[str], wanted: Sequence[str]) -> None:
-    """
-    :param names: of the columns of the file.
-    :raise ValueError: if some are not there.
-    """
-    missing = [one for one in wanted if one not in names and not word_of(one, names)]
-    if not missing:
-        return
-    lower = {name.lower() for name in names}
-    case = all(name.lower() in lower for name in missing)
-    has = "these names differ only in case" if case else f"it has {quoted(names)}"
-    if sum(map(is_number, names)) > len(names) / 2:
-        has += ": is the first line a row? Then give the names of all columns by --names"
-    raise ValueError(f"file {path} lacks {quoted(missing)}; {has}")
+    return find(args.data, endings)
 
 
 def reader(paths: list[str], args: argparse.Namespace, **how: Any) -> Any:

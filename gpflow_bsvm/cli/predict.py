@@ -10,7 +10,7 @@ from typing import Any
 
 from ..atomic import whole_file
 from ..optional import require
-from .files import add_arguments, check_columns, check_output, find_table, reader
+from .files import add_arguments, check_output, find_table, reader
 from .terminal import quiet_import
 
 #: Rows that are read, predicted and written at a time.
@@ -37,13 +37,12 @@ def add_to(subparsers: Any) -> None:
 
 
 def _predict(args: argparse.Namespace) -> int:
-    paths, names = find_table(args)
+    paths = find_table(args)
     if not args.model.is_file():
         raise ValueError(f"there is no file {args.model}, which train would have written")
     check_output(args.output, [*paths, args.model])
     if not args.output.name.endswith(".csv"):
         raise ValueError(f"predictions are CSV: --output must end in .csv, got {args.output}")
-    check_columns(paths[0], names, [] if args.id is None else [args.id])
     with quiet_import():
         from .. import BSVMClassifier, BSVMRegressor, load
     estimator = load(args.model)
@@ -54,7 +53,6 @@ def _predict(args: argparse.Namespace) -> int:
         )
     wanted = getattr(estimator, "feature_names_in_", None)
     features = None if wanted is None else list(wanted)
-    check_columns(paths[0], names, features or [])
     rows, progress = reader(paths, args, features=features), False if args.no_progress else None
     number = _write(estimator, rows, args.output, progress, args.id)
     print(f"{number} rows written to {args.output}")

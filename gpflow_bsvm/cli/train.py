@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from ..tables import TARGETS, about_counted, counts_rows, target_among
-from .files import add_arguments, check_columns, check_output, find_table, reader, split
+from ..tables import TARGETS, about_counted, columns, counts_rows, target_among
+from .files import add_arguments, check_output, find_table, reader, split
 from .terminal import integer, quiet_import
 
 #: Rows that tell whether a column counts them.
@@ -41,9 +41,8 @@ def add_to(subparsers: Any) -> None:
 
 
 def _train(args: argparse.Namespace) -> int:
-    paths, names = find_table(args)
-    target = target_among(paths[0], names, args.target)
-    check_columns(paths[0], names, [*(args.features or []), *([args.weight] * bool(args.weight))])
+    paths = find_table(args)
+    target = target_among(paths[0], args.names or columns(paths[0]), args.target)
     check_output(args.output, paths)
     with quiet_import():
         from .. import save

@@ -70,13 +70,11 @@ class DaskArrays(DaskReader):
             what = f"shape {X.shape}" if isinstance(X, array.Array) else type(X).__name__
             raise ValueError(f"X must be a Dask array [N, D], got {what}")
         X = X.rechunk({1: -1})
-        columns = [X, *(_beside(X, c, name) for c, name in ((Y, "Y"), (weight, "sample_weight")))]
-        parts = [
-            [None] * X.numblocks[0] if c is None else c.to_delayed().reshape(-1) for c in columns
-        ]
-        super().__init__(
-            [delayed(_piece_of_arrays)(*one, part) for part, one in enumerate(zip(*parts))]
-        )
+        beside = [_beside(X, one, name) for one, name in ((Y, "Y"), (weight, "sample_weight"))]
+        none = [None] * X.numblocks[0]
+        columns = [none if c is None else c.to_delayed().reshape(-1) for c in (X, *beside)]
+        piece, parts = delayed(_piece_of_arrays), enumerate(zip(*columns))
+        super().__init__([piece(*one, part) for part, one in parts])
         if np.isfinite(X.shape[0]):
             self.known_rows = int(X.shape[0])
 
@@ -110,7 +108,7 @@ class DaskFrame(DaskReader):
         :raise ValueError: for columns that are missing.
         """
         delayed = require("dask", extra="dask").delayed
-        types = require("pandas", extra="dask").api.types
+        numeric = require("pandas", extra="dask").api.types.is_numeric_dtype
         if isinstance(classes, str) and classes == "auto" and target in frame.columns:
             found = frame[target].unique().compute()
             if found.isna().any():
@@ -119,13 +117,10 @@ class DaskFrame(DaskReader):
         self.columns = Columns(list(frame.columns), target, weight, features, classes)
         self.features = self.columns.features
         self.columns.check_names(list(frame.columns), "the data frame")
-        kinds = frame.dtypes.items()
-        wrong = {name: kind for name, kind in kinds if not types.is_numeric_dtype(kind)}
+        wrong = {name: kind for name, kind in frame.dtypes.items() if not numeric(kind)}
         self.columns.check_types(wrong, "the data frame")
-        parts = frame[self.columns.read].to_delayed()
-        super().__init__(
-            [delayed(_piece_of_frame)(self.columns, one, part) for part, one in enumerate(parts)]
-        )
+        piece, parts = delayed(_piece_of_frame), frame[self.columns.read].to_delayed()
+        super().__init__([piece(self.columns, one, part) for part, one in enumerate(parts)])
 
     @property
     def classes(self) -> list[Any] | None:
@@ -155,9 +150,8 @@ def dask_reader(X: Any, Y: Any = None, weight: Any = None) -> DaskReader:
 
 def named(error: Exception, partition: int) -> Exception:
     """:return: an error of reading a partition that says which it is."""
-    if not isinstance(error, (OSError, ValueError)) or str(error).startswith("partition "):
-        return error
-    if getattr(error, "filename", None) is not None:
+    told = str(error).startswith("partition ") or getattr(error, "filename", None) is not None
+    if told or not isinstance(error, (OSError, ValueError)):
         return error
     kind = OSError if isinstance(error, OSError) else ValueError
     found = kind(f"partition {partition} cannot be read: {error}")
@@ -190,13 +184,9 @@ def _beside(X: Any, column: Any, name: str) -> Any:
 
 def _piece_of_arrays(X: Any, Y: Any, weight: Any, part: int) -> Piece:
     Y = Y[:, None] if np.ndim(Y) == 1 else Y
-    return Piece(X, Y, weight, _origin(part))
+    return Piece(X, Y, weight, Origin(0, str(part), kind="partition"))
 
 
 def _piece_of_frame(columns: Columns, frame: Any, part: int) -> Piece:
     table = require("pyarrow", extra="dask").Table.from_pandas(frame, preserve_index=False)
-    return columns.piece(table.combine_chunks(), _origin(part))
-
-
-def _origin(part: int) -> Origin:
-    return Origin(0, str(part), kind="partition")
+    return columns.piece(table.combine_chunks(), Origin(0, str(part), kind="partition"))

@@ -11,6 +11,8 @@ scheduler can have made again: a worker that dies costs time.
 from __future__ import annotations
 
 import contextlib
+import functools
+import operator
 import pickle
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -19,16 +21,16 @@ import gpflow
 import numpy as np
 import tensorflow as tf
 
-from ..data import passes
+from ..data.passes import add as added
 from ..data.sources import Remote, RemoteRows
 from ..optional import require
 from . import workers
 from .dask_data import named
-from .workers import Job
+from .workers import Facts, Job
 
 #: Sums of so many partitions become one.
 _FAN_IN = 8
-#: What is kept on the workers takes at most this part of their memory; of one without a limit.
+#: Features that are kept take at most this part of the workers' memory; of one without a limit.
 _KEPT_PART, _NO_LIMIT = 0.4, 2**31
 
 
@@ -50,22 +52,24 @@ class Cluster:
                 f"the model cannot be sent to workers ({error}): kernels, mean functions and "
                 "likelihoods of GPflow and of this package can, and your own if pickle can"
             ) from error
-        with self._own_errors():
-            return self._client.submit(workers.Sent, packed, gpflow.config.config(), pure=False)
+        return self.map(workers.Sent, [packed], [gpflow.config.config()])[0]
 
-    def map(self, function: Callable[..., Any], how: Any, *columns: list[Any]) -> list[Any]:
-        """:return: futures of the function of `how` and of each partition's part of columns."""
+    def map(self, function: Callable[..., Any], *columns: list[Any]) -> list[Any]:
+        """:return: futures of the function of each partition's part of columns."""
         with self._own_errors():
-            futures: list[Any] = self._client.map(
-                function, [how] * len(columns[0]), *columns, pure=False
-            )
+            futures: list[Any] = self._client.map(function, *columns, pure=False)
             return futures
 
-    def compute(self, delayed: list[Any]) -> list[Any]:
-        """:return: futures of what Dask is to compute."""
+    def read(self, partitions: list[Any], check: Any, chunk_rows: int) -> list[Any]:
+        """:return: futures of the checked chunks of each of Dask's partitions."""
+        read, how = require("dask").delayed(workers.read), self.send((check, chunk_rows))
         with self._own_errors():
-            futures: list[Any] = self._client.compute(delayed)
+            futures: list[Any] = self._client.compute([read(how, one) for one in partitions])
             return futures
+
+    def facts(self, parts: list[Any]) -> list[Facts]:
+        """:return: those of each partition, which errors name."""
+        return self.results(self.map(workers.facts, parts), partitions=True)
 
     def results(self, futures: list[Any], partitions: bool = False) -> list[Any]:
         """
@@ -85,12 +89,12 @@ class Cluster:
         """
         while len(parts) > 1:
             groups = [parts[i : i + _FAN_IN] for i in range(0, len(parts), _FAN_IN)]
-            parts = self.map(workers.added, how, groups)
-        return self.results(parts)[0]
+            parts = self.map(workers.added, [how] * len(groups), groups)
+        return tf.nest.map_structure(_tensor, self.results(parts)[0])
 
     @property
-    def memory(self) -> float:
-        """:return: bytes that may be kept on all workers together."""
+    def room(self) -> float:
+        """:return: bytes of features that may be kept on all workers together."""
         info = self._client.scheduler_info(n_workers=-1)["workers"].values()
         return _KEPT_PART * sum(worker["memory_limit"] or _NO_LIMIT for worker in info)
 
@@ -103,14 +107,12 @@ class Cluster:
             yield
         except Exception as error:
             for number, future in enumerate(futures):
-                if future.status == "error":
-                    own = future.exception()
-                    if not isinstance(own, killed):
-                        own = named(own, number) if partitions else own
-                        raise own from own.__cause__
-            if not isinstance(
-                error, (OSError, TimeoutError, distributed.CancelledError, killed, closed)
-            ):
+                own = future.exception() if future.status == "error" else None
+                if own is not None and not isinstance(own, killed):
+                    own = named(own, number) if partitions else own
+                    raise own from own.__cause__
+            gone = (OSError, TimeoutError, distributed.CancelledError, killed, closed)
+            if not isinstance(error, gone):
                 raise
             raise ConnectionError(
                 f"the Dask cluster of {self._client} is gone, or its workers die of a partition "
@@ -126,19 +128,16 @@ class Partitions(Remote):
     def __init__(
         self,
         cluster: Cluster,
-        parts: Callable[[], list[Any]],
+        parts: list[Any],
         rows: tuple[int, ...],
         views: tuple[Callable[[Any], Any], ...] = (),
-        kept: float = 0.0,
     ) -> None:
         """
         :param parts: futures of the chunks of each partition.
         :param rows: of each partition.
         :param views: of a chunk.
-        :param kept: bytes that are kept already.
         """
-        self.cluster, self._parts, self._rows = cluster, parts, rows
-        self._views, self._kept = views, kept
+        self.cluster, self._parts, self._rows, self._views = cluster, parts, rows, views
 
     @property
     def num_rows(self) -> int:
@@ -146,52 +145,50 @@ class Partitions(Remote):
         return sum(self._rows)
 
     def has_room(self, num_bytes: float) -> bool:
-        """See `Remote`."""
-        return self._kept + num_bytes <= self.cluster.memory
+        """See `Remote`; beside the rows, which Dask writes to disk where memory is short."""
+        return num_bytes <= self.cluster.room
 
     def projected(self, project: Callable[[Any], Any], keep: bool = False) -> Partitions:
         """See `Remote`."""
-        cluster, views = self.cluster, (*self._views, project)
+        seen = Partitions(self.cluster, self._parts, self._rows, (*self._views, project))
         if not keep:
-            return Partitions(cluster, self._parts, self._rows, views, self._kept)
-        parts = cluster.map(workers.projected, cluster.send(Job(_nothing, views)), self._parts())
-        return Partitions(cluster, lambda: parts, self._rows, (), self._kept)
+            return seen
+        _, parts = seen.run(workers.as_seen)
+        return Partitions(self.cluster, parts, self._rows)
 
     def sum(
         self, function: Callable[..., Any], along: tuple[Any, ...], add: Callable[[Any, Any], Any]
     ) -> Any:
         """See `Remote`."""
-        how, columns = self._job(function, along, add)
-        parts = self.cluster.map(workers.summed, how, self._parts(), *columns)
-        return _tensors(self.cluster.tree(how, parts))
+        how, parts = self.run(functools.partial(workers.summed, function, add), along, add)
+        return self.cluster.tree(how, parts)
 
     def map(self, function: Callable[..., Any], along: tuple[Any, ...]) -> Any:
         """See `Remote`."""
-        how, columns = self._job(function, along)
-        return self._made(self.cluster.map(workers.mapped, how, self._parts(), *columns))
+        return self.make(functools.partial(workers.mapped, function), along)
 
-    def combine(self, function: Callable[..., Any], rows: tuple[Any, ...]) -> Any:
-        """See `RemoteRows`."""
-        how, columns = self._job(function, rows)
-        return self._made(self.cluster.map(workers.combined, how, *columns))
-
-    def total(self, column: Column) -> tf.Tensor:
-        """See `RemoteRows`."""
-        how, columns = self._job(tf.reduce_sum, (column,))
-        return _tensors(self.cluster.tree(how, self.cluster.map(workers.called, how, *columns)))
-
-    def _job(
-        self,
-        function: Callable[..., Any],
-        along: Any,
-        add: Callable[[Any, Any], Any] = passes.add,
-    ) -> tuple[Any, list[list[Any]]]:
-        """:return: what to do with each partition, and what goes along."""
-        leaves = tf.nest.flatten(along)
+    def run(self, work: Any, along: Any = (), add: Any = added) -> tuple[Any, list[Any]]:
+        """
+        :param work: the function of a `Job`.
+        :return: futures of the job, and of what it makes of each partition.
+        """
         structure = tf.nest.map_structure(lambda _: None, along)
-        places = tuple(leaf.place if isinstance(leaf, Column) else None for leaf in leaves)
-        how = self.cluster.send(Job(function, self._views, structure, places, add))
-        return how, list(map(self._parts_of, leaves))
+        how = self.cluster.send(Job(work, self._views, structure, add))
+        columns = map(self._parts_of, tf.nest.flatten(along))
+        parts = self._parts
+        return how, self.cluster.map(workers.done, [how] * len(parts), parts, *columns)
+
+    def make(self, work: Callable[..., Any], along: tuple[Any, ...]) -> Any:
+        """:return: a `Column` for each that `work` makes, in the structure that comes first."""
+        cluster, (_, made) = self.cluster, self.run(work, along)
+
+        def part(place: int) -> list[Any]:
+            return cluster.map(operator.itemgetter(place), made)
+
+        (structure,) = cluster.results(part(0)[:1])
+        count = len(tf.nest.flatten(structure))
+        columns = [Column(self, part(1 + place)) for place in range(count)]
+        return tf.nest.pack_sequence_as(structure, columns)
 
     def _parts_of(self, leaf: Any) -> list[Any]:
         """:return: the parts of a column, which is there, or here."""
@@ -199,48 +196,28 @@ class Partitions(Remote):
             return leaf.parts
         return np.split(np.asarray(leaf), np.cumsum(self._rows)[:-1])
 
-    def _made(self, parts: list[Any]) -> Any:
-        """
-        :param parts: futures of the structure and the columns of what is made.
-        :return: a `Column` for each, in that structure.
-        """
-        (structure,) = self.cluster.results(self.cluster.map(workers.made_column, 0, parts[:1]))
-        places = range(1, 1 + len(tf.nest.flatten(structure)))
-        columns = [Column(self, parts, place) for place in places]
-        return tf.nest.pack_sequence_as(structure, columns)
-
-
-def _tensors(found: Any) -> Any:
-    return tf.nest.map_structure(
-        lambda one: tf.convert_to_tensor(one) if isinstance(one, (np.ndarray, np.generic)) else one,
-        found,
-    )
-
-
-def _nothing() -> None:
-    return
-
 
 class Column(RemoteRows):
     """One of the columns that a pass has made, in partitions."""
 
-    def __init__(self, source: Partitions, parts: list[Any], place: int) -> None:
-        self._source, self.parts, self.place = source, parts, place
+    def __init__(self, source: Partitions, parts: list[Any]) -> None:
+        self._source, self.parts = source, parts
 
     def collect(self) -> tf.Tensor:
         """See `RemoteRows`."""
-        cluster = self._source.cluster
-        return tf.concat(
-            cluster.results(cluster.map(workers.made_column, self.place, self.parts)), 0
-        )
+        return tf.concat(self._source.cluster.results(self.parts), 0)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         return np.asarray(self.collect(), dtype)
 
     def total(self) -> tf.Tensor:
         """See `RemoteRows`."""
-        return self._source.total(self)
+        return self._source.cluster.tree(*self._source.run(workers.total, (self,)))
 
     def combine(self, function: Callable[..., Any], rows: tuple[Any, ...]) -> Any:
         """See `RemoteRows`."""
-        return self._source.combine(function, rows)
+        return self._source.make(functools.partial(workers.combined, function), rows)
+
+
+def _tensor(one: Any) -> Any:
+    return tf.convert_to_tensor(one) if isinstance(one, (np.ndarray, np.generic)) else one

@@ -29,10 +29,9 @@ class Sent(NamedTuple):
 class Job(NamedTuple):
     """What is to be done with each partition."""
 
-    function: Callable[..., Any]
+    function: Callable[..., Any]  #: of the partition as a `Source`, and of rows that go along
     views: tuple[Callable[[Any], Any], ...] = ()  #: of a chunk, before `function` gets it
     structure: Any = ()  #: of the rows that go along
-    places: tuple[int | None, ...] = ()  #: of these among what was made, where they come from there
     add: Callable[[Any, Any], Any] = add  #: of results of `function`
 
 
@@ -40,14 +39,8 @@ class Facts(NamedTuple):
     """What is asked of a partition before any pass."""
 
     num_rows: int
-    width: int  #: columns of X
     weighs: bool  #: whether any weight is positive
     labels: AnyNDArray | None  #: distinct ones of one column, if they are few
-
-    @property
-    def num_bytes(self) -> int:
-        """:return: of X, a label and the weight."""
-        return int(self.num_rows * (self.width + 2) * tf.as_dtype(gpflow.default_float()).size)
 
 
 @functools.lru_cache(maxsize=16)
@@ -86,49 +79,21 @@ def read(sent: Sent, piece: Piece) -> list[Any]:
     return [_arrays(batch) for batch in regrouped(batches, chunk_rows)]
 
 
-def facts(_: Sent, chunks: list[Any]) -> Facts:
+def facts(chunks: list[Any]) -> Facts:
     """See `Facts`."""
     if not chunks:
-        return Facts(0, 0, False, None)
-    X, Y, weight = (np.concatenate(column) for column in zip(*chunks))
+        return Facts(0, False, None)
+    _, Y, weight = (np.concatenate(column) for column in zip(*chunks))
     labels = np.unique(Y) if Y.shape[1] == 1 else None
     few = labels is not None and len(labels) <= MOST_LABELS
-    return Facts(len(X), X.shape[1], bool(weight.any()), labels if few else None)
+    return Facts(len(Y), bool(weight.any()), labels if few else None)
 
 
-def projected(sent: Sent, chunks: list[Any]) -> list[Any]:
-    """:return: the chunks as a job's views make them."""
-    return [_arrays(chunk) for chunk in _Chunks(chunks, _open(sent).views).chunks()]
-
-
-def summed(sent: Sent, chunks: list[Any], *along: Any) -> Any:
-    """See `passes.sum_over`."""
+def done(sent: Sent, chunks: list[Any], *along: Any) -> Any:
+    """:return: what a job makes of a partition, as arrays."""
     job: Job = _open(sent)
-    rows = _Chunks(chunks, job.views)
-    return _arrays(sum_over(rows, job.function, *_packed(job, along), add=job.add))
-
-
-def mapped(sent: Sent, chunks: list[Any], *along: Any) -> list[Any]:
-    """:return: the structure of what `passes.map_over` makes, and its columns."""
-    job: Job = _open(sent)
-    return _made(map_over(_Chunks(chunks, job.views), job.function, *_packed(job, along)))
-
-
-def combined(sent: Sent, *along: Any) -> list[Any]:
-    """:return: the structure of what `passes.combine` makes, and its columns."""
-    job: Job = _open(sent)
-    return _made(job.function(*_packed(job, along)))
-
-
-def called(sent: Sent, *along: Any) -> Any:
-    """:return: what a function makes of rows."""
-    job: Job = _open(sent)
-    return _arrays(job.function(*_packed(job, along)))
-
-
-def made_column(place: int, made: list[Any]) -> Any:
-    """:return: a column of what was made; of place 0 the structure."""
-    return made[place]
+    columns = tf.nest.pack_sequence_as(job.structure, list(map(tf.convert_to_tensor, along)))
+    return _arrays(job.function(_Chunks(chunks, job.views), *columns))
 
 
 def added(sent: Sent, parts: list[Any]) -> Any:
@@ -136,14 +101,33 @@ def added(sent: Sent, parts: list[Any]) -> Any:
     return _arrays(functools.reduce(_open(sent).add, parts))
 
 
-def _packed(job: Job, along: tuple[Any, ...]) -> Any:
-    """:return: rows that go along, in the structure that they had."""
-    columns = (one if place is None else one[place] for one, place in zip(along, job.places))
-    return tf.nest.pack_sequence_as(job.structure, list(map(tf.convert_to_tensor, columns)))
+def as_seen(rows: Source) -> list[Any]:
+    """:return: the chunks of a partition as a job's views make them."""
+    return list(rows.chunks())
+
+
+def summed(function: Callable[..., Any], add: Any, rows: Source, *along: Any) -> Any:
+    """See `passes.sum_over`."""
+    return sum_over(rows, function, *along, add=add)
+
+
+def mapped(function: Callable[..., Any], rows: Source, *along: Any) -> list[Any]:
+    """:return: the structure of what `passes.map_over` makes, and its columns."""
+    return _made(map_over(rows, function, *along))
+
+
+def combined(function: Callable[..., Any], _: Source, *along: Any) -> list[Any]:
+    """:return: the structure of what `passes.combine` makes, and its columns."""
+    return _made(function(*along))
+
+
+def total(_: Source, column: tf.Tensor) -> tf.Tensor:
+    """:return: the sum of a column."""
+    return tf.reduce_sum(column)
 
 
 def _made(rows: Any) -> list[Any]:
-    return [tf.nest.map_structure(lambda _: None, rows), *tf.nest.flatten(_arrays(rows))]
+    return [tf.nest.map_structure(lambda _: None, rows), *tf.nest.flatten(rows)]
 
 
 def _arrays(tensors: Any) -> Any:

@@ -6,7 +6,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import gpflow
 import numpy as np
 from gpflow.base import AnyNDArray
 from sklearn.calibration import CalibratedClassifierCV
@@ -18,7 +17,6 @@ from sklearn.svm import SVC
 from ..estimators import BSVMClassifier
 from ..likelihoods.labels import with_both_classes
 from .registry import KernelSettings, Skipped
-from .training import Watch
 
 SVC_PENALTIES = (0.1, 1.0, 10.0, 100.0)
 #: Factors on 1 / (2 lengthscale^2), searched where the kernel is learnt.
@@ -39,36 +37,20 @@ class Task(NamedTuple):
 
 class Baseline(ABC):
     """
-    :ivar has_trace: whether `fit` calls `watch`.
     :ivar note: what a reader should know about the latest fit, or nothing.
     """
 
-    has_trace = False
     note = ""
 
     def fit(
-        self,
-        X: AnyNDArray,
-        y: AnyNDArray,
-        Z: AnyNDArray,
-        kernel: KernelSettings,
-        seed: int,
-        watch: Watch | None = None,
+        self, X: AnyNDArray, y: AnyNDArray, Z: AnyNDArray, kernel: KernelSettings, seed: int
     ) -> None:
-        """
-        Arguments as in `Task`.
-
-        :param watch: called between steps, while `predict_proba` uses the state of that moment.
-        """
-        self.note = self._fit(Task(X, y, Z, kernel, seed), watch)
+        """Arguments as in `Task`."""
+        self.note = self._fit(Task(X, y, Z, kernel, seed))
 
     @abstractmethod
-    def _fit(self, task: Task, watch: Watch | None) -> str:
+    def _fit(self, task: Task) -> str:
         """:return: the note."""
-
-    def parameters(self) -> dict[str, Any]:
-        """:return: all that it is told, by name, and what the latest fit has chosen or learnt."""
-        return {}
 
     def predict_proba(self, X: AnyNDArray) -> AnyNDArray:
         """:return: p(y = c) of each row, [N, C]; rows sum to 1."""
@@ -83,39 +65,16 @@ class Baseline(ABC):
 class Estimator(Baseline):
     """A scikit-learn classifier."""
 
-    def __init__(
-        self, fitted: Callable[[Task], Any], searched: Callable[[KernelSettings], Any] | None = None
-    ) -> None:
-        """
-        :param fitted: such as `svc`, returns a fitted classifier.
-        :param searched: such as `svc_grid`: the values that it chooses among, by name.
-        """
-        self._fitted, self._searched = fitted, searched
-        self._told: dict[str, Any] = {}
+    def __init__(self, fitted: Callable[[Task], Any]) -> None:
+        """:param fitted: such as `svc`, returns a fitted classifier."""
+        self._fitted = fitted
 
-    def _fit(self, task: Task, watch: Watch | None) -> str:
-        searched = self._searched(task.kernel) if self._searched else {}
-        self._told = {f"searched {name}": values for name, values in searched.items()}
+    def _fit(self, task: Task) -> str:
         self._model = self._fitted(task)
-        self._told |= self._model.get_params()
-        if isinstance(self._model, BSVMClassifier):
-            self._told |= _chosen(self._model)
         return ""
-
-    def parameters(self) -> dict[str, Any]:
-        """As in `Baseline`; of a scikit-learn estimator."""
-        return self._told
 
     def _predict(self, X: AnyNDArray) -> Any:
         return self._model.predict_proba(X)
-
-
-def _chosen(model: BSVMClassifier) -> dict[str, Any]:
-    """:return: the values that a fit has chosen and learned."""
-    chosen = {"chosen loss": model.loss_, "chosen penalty": model.penalty_}
-    learned = gpflow.utilities.read_values(model.model_.kernel)
-    chosen |= {f"learned kernel{name}": value for name, value in learned.items()}
-    return chosen | {"inducing points": int(model.model_.num_features[1])}
 
 
 def classifier(task: Task) -> BSVMClassifier:
@@ -133,7 +92,8 @@ def svc(task: Task) -> CalibratedClassifierCV:
     one-vs-one, scaled class by class, then divided by the sum.
     """
     X, y, _, kernel, seed = task
-    grid = svc_grid(kernel)
+    factors = np.array(SVC_GAMMAS if kernel.learn else (1.0,))
+    grid = {"C": SVC_PENALTIES, "gamma": factors * 0.5 / kernel.lengthscale**2}
     fewest = np.bincount(y).min()
     if fewest < 2:
         raise Skipped("a class has one training row, and Platt scaling holds out one of each")
@@ -141,13 +101,6 @@ def svc(task: Task) -> CalibratedClassifierCV:
     three, five = (StratifiedKFold(k, shuffle=True, random_state=seed) for k in folds)
     best = SVC(**GridSearchCV(SVC(), grid, cv=three, refit=False).fit(X, y).best_params_)
     return CalibratedClassifierCV(best, method="sigmoid", cv=five, ensemble=False).fit(X, y)
-
-
-def svc_grid(kernel: KernelSettings) -> dict[str, list[float]]:
-    """:return: the grid that `svc` searches."""
-    gamma = 0.5 / kernel.lengthscale**2
-    factors = SVC_GAMMAS if kernel.learn else (1.0,)
-    return {"C": list(SVC_PENALTIES), "gamma": [gamma * factor for factor in factors]}
 
 
 def gpc(task: Task) -> GaussianProcessClassifier:

@@ -17,23 +17,11 @@ from .protocol import Comparison
 LEVEL = 0.95
 
 
-def _errors(y: AnyNDArray, P: AnyNDArray) -> AnyNDArray:
-    return (P.argmax(axis=1) != y).astype(float)
-
-
-def _squares(y: AnyNDArray, P: AnyNDArray) -> AnyNDArray:
-    return np.asarray(np.square(P - np.eye(P.shape[1])[y]).sum(axis=1) / 2)
-
-
-def _surprises(y: AnyNDArray, P: AnyNDArray) -> AnyNDArray:
-    return np.asarray(-np.log(np.clip(P[np.arange(len(y)), y], CLIP, 1 - CLIP)))
-
-
 #: Those of `METRICS` that are means over rows: what a row adds, [N].
 ROW_LOSSES: dict[str, Callable[[AnyNDArray, AnyNDArray], AnyNDArray]] = {
-    "error": _errors,
-    "brier": _squares,
-    "nll": _surprises,
+    "error": lambda y, P: (P.argmax(axis=1) != y).astype(float),
+    "brier": lambda y, P: np.square(P - np.eye(P.shape[1])[y]).sum(axis=1) / 2,
+    "nll": lambda y, P: -np.log(np.clip(P[np.arange(len(y)), y], CLIP, 1 - CLIP)),
 }
 
 
@@ -88,7 +76,7 @@ def contest(comparison: Comparison, score: str) -> Contest | None:
     :param score: of `ROW_LOSSES`.
     :return: None where no model has any.
     """
-    folds = _rank_and_file(comparison)
+    folds = _in_common(comparison)
     if not folds:
         return None
     loss = ROW_LOSSES[score]
@@ -104,18 +92,12 @@ def contest(comparison: Comparison, score: str) -> Contest | None:
     )
 
 
-def _rank_and_file(
-    comparison: Comparison,
-) -> dict[str, list[tuple[AnyNDArray, AnyNDArray]]]:
+def _in_common(comparison: Comparison) -> dict[str, list[tuple[AnyNDArray, AnyNDArray]]]:
     """:return: labels and predictions of the folds in common, of models that have the most."""
-    found: dict[str, dict[int, tuple[AnyNDArray, AnyNDArray]]] = {}
-    for name, held_out in comparison.held_out.items():
-        done = [one.fold for one in comparison.fold_scores if one.model == name and one.ok]
-        found[name] = dict(zip(sorted(done), held_out))
-    most = max(map(len, found.values()), default=0)
-    full = {name: folds for name, folds in found.items() if len(folds) == most}
-    shared = sorted(set.intersection(*map(set, full.values()))) if full else []
-    return {name: [folds[k] for k in shared] for name, folds in full.items()} if shared else {}
+    most = max(map(len, comparison.held_out.values()), default=0)
+    full = {name: found for name, found in comparison.held_out.items() if len(found) == most}
+    shared = set.intersection(*map(set, full.values())) if full else set[int]()
+    return {name: [found[k] for k in sorted(shared)] for name, found in full.items() if shared}
 
 
 def _interval(values: AnyNDArray, level: float) -> Interval:

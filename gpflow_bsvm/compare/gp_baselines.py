@@ -1,7 +1,8 @@
-"""The Gaussian processes that are compared: GPflow's SVGP and BSVM, and their likelihoods."""
+"""The Gaussian processes that are compared, GPflow's SVGP and BSVM, and what makes each model."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import gpflow
@@ -11,9 +12,8 @@ from gpflow.likelihoods import Likelihood
 
 from .. import inference, likelihoods, models
 from ..prediction.marginals import predict_probabilities
-from . import training
-from .baselines import Baseline, Task
-from .training import NaturalGradientSteps, Trainer, Watch, make_kernel, without_watching
+from .baselines import Baseline, Estimator, Task, classifier, gpc, svc
+from .training import NaturalGradientSteps, Trainer, make_kernel
 
 #: For GPflow's Softmax. Its ELBO is a mean of 100 draws, so that single ones say nothing about
 #: convergence; steps of 1 overshoot to NaN within ten.
@@ -29,38 +29,28 @@ class SVGPBaseline(Baseline):
     learnt by Adam, a step of each in turn.
     """
 
-    has_trace = True
-
     def __init__(self, likelihood: Likelihood, steps: NaturalGradientSteps | None = None) -> None:
         self._likelihood, self._steps = likelihood, steps or NaturalGradientSteps()
         self._trainer: Trainer | None = None
 
-    def _fit(self, task: Task, watch: Watch | None) -> str:
+    def _fit(self, task: Task) -> str:
         """A step size that fails is followed by a smaller one, and noted."""
         X, y, Z, kernel, _ = task
         if self._trainer is None or not self._trainer.suits(Z, kernel):
             self._trainer = Trainer(self._likelihood, Z, kernel, self._steps)
             self.model = self._trainer.model
-        notes, watch = list[str](), watch and without_watching(watch)
+        notes = list[str]()
         sizes = self._steps.learning if kernel.learn else self._steps.sizes
         for gamma, smaller in zip(sizes, (*sizes[1:], None)):
             self._trainer.reset(Z, kernel)
             try:
-                converged = self._trainer.train(X, y, gamma, watch)
+                converged = self._trainer.train(X, y, gamma)
                 return "; ".join(notes if converged else [*notes, "not converged"])
             except (tf.errors.InvalidArgumentError, FloatingPointError):
                 if smaller is None:
                     raise
                 notes = [f"step size {gamma} failed, {smaller} used"]
         raise AssertionError("the last size returns or raises")
-
-    def parameters(self) -> dict[str, Any]:
-        """As in `Baseline`."""
-        told = {"likelihood": type(self._likelihood).__name__, "steps": self._steps}
-        told |= {"tolerance": training.TOLERANCE, "most steps": training.MAX_STEPS}
-        told |= {"rounds for the kernel": training.KERNEL_ROUNDS, "Adam's rate": training.ADAM_RATE}
-        told["growth of a ramp"] = training.GROWTH
-        return told | (_values(self.model) if self._trainer else {})
 
     def _predict(self, X: AnyNDArray) -> Any:
         assert self._trainer is not None
@@ -70,53 +60,23 @@ class SVGPBaseline(Baseline):
 class BSVMBaseline(Baseline):
     """`gpflow_bsvm.models.BSVM` by `gpflow_bsvm.fit`; a kernel is learnt by `VEM`."""
 
-    has_trace = True
-
     def __init__(self, likelihood: Likelihood) -> None:
         self._likelihood = likelihood
-        self._told: dict[str, Any] = {}
 
-    def _fit(self, task: Task, watch: Watch | None) -> str:
+    def _fit(self, task: Task) -> str:
         X, y, Z, kernel, _ = task
         about = (make_kernel(kernel, X.shape[1]), self._likelihood, Z)
         self.model = models.BSVM(*about, num_latent_gps=self._likelihood.latent_dim or 1)
         gpflow.set_trainable(self.model.inducing_variable, False)
-
-        def callback(step: int, history: inference.History) -> None:
-            if watch:
-                watch(history.seconds[-1], history.elbo[-1])
-
-        run, data = (inference.VEM().run if kernel.learn else inference.fit), (X, y[:, None] * 1.0)
-        history = run(self.model, data, progress=False, callback=callback if watch else None)
-        how = "VEM().run" if kernel.learn else "fit"
-        self._told = {
-            "inference": f"{how}, {inference.VEM() if kernel.learn else inference.CAVI()}"
-        }
+        run = inference.VEM().run if kernel.learn else inference.fit
+        history = run(self.model, (X, y[:, None] * 1.0), progress=False)
         return "" if history.converged else "not converged"
-
-    def parameters(self) -> dict[str, Any]:
-        """As in `Baseline`."""
-        told = {"likelihood": type(self._likelihood).__name__}
-        if bound := getattr(self._likelihood, "bound", None):
-            told["bound"] = getattr(bound, "name", str(bound))
-        return told | self._told | (_values(self.model) if self._told else {})
 
     def _predict(self, X: AnyNDArray) -> Any:
         return predict_probabilities(self.model, X)
 
 
-def _values(model: gpflow.models.SVGP) -> dict[str, Any]:
-    """:return: parameters of kernel and likelihood, and how many points and latent functions."""
-    found = {
-        f"{part}{name}": value
-        for part in ("kernel", "likelihood")
-        for name, value in gpflow.utilities.read_values(getattr(model, part)).items()
-    }
-    points = int(model.inducing_variable.num_inducing)
-    return found | {"inducing points": points, "latent functions": model.num_latent_gps}
-
-
-def hinge(num_classes: int, bound: str) -> BSVMBaseline:
+def _hinge(num_classes: int, bound: str) -> BSVMBaseline:
     """:return: the hinge with this bound; of several classes Crammer and Singer's, if exact."""
     if num_classes == 2:
         return BSVMBaseline(likelihoods.Hinge(bound=bound))
@@ -124,13 +84,23 @@ def hinge(num_classes: int, bound: str) -> BSVMBaseline:
     return BSVMBaseline(several(num_classes, bound=bound))
 
 
-def svgp(num_classes: int) -> SVGPBaseline:
+def _svgp(num_classes: int) -> SVGPBaseline:
     """:return: GPflow's Bernoulli, for more than two classes Softmax."""
     if num_classes == 2:
         return SVGPBaseline(gpflow.likelihoods.Bernoulli())
     return SVGPBaseline(gpflow.likelihoods.Softmax(num_classes), MONTE_CARLO)
 
 
-def robustmax(num_classes: int) -> SVGPBaseline:
-    """:return: GPflow's `MultiClass`."""
-    return SVGPBaseline(gpflow.likelihoods.MultiClass(num_classes), RAMP)
+#: What makes a model of `registry.BASELINES` for C classes.
+FACTORIES: dict[str, Callable[[int], Baseline]] = {
+    "BSVMClassifier": lambda C: Estimator(classifier),
+    "bsvm": lambda C: _hinge(C, "exact"),
+    "bsvm-augmented": lambda C: _hinge(C, "augmented"),
+    "one-vs-rest": lambda C: BSVMBaseline(likelihoods.OneVsRest(C)),
+    "probit-engine": lambda C: BSVMBaseline(likelihoods.Probit()),
+    "svgp": _svgp,
+    "svgp-probit": lambda C: SVGPBaseline(likelihoods.Probit()),
+    "svgp-robustmax": lambda C: SVGPBaseline(gpflow.likelihoods.MultiClass(C), RAMP),
+    "svc": lambda C: Estimator(svc),
+    "gpc": lambda C: Estimator(gpc),
+}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import datetime
-import hashlib
 import io
 from collections import Counter
 from collections.abc import Sequence
@@ -12,10 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ..atomic import whole_file
-from ..datasets import Dataset
 from ..metrics import METRICS
 from ..optional import require
 from .contests import LEVEL, ROW_LOSSES, contest, leaders
@@ -24,8 +20,8 @@ from .protocol import Comparison
 from .registry import BASELINES
 from .report import TIMES, draw, means_of, summary
 
-#: Arrays of more entries are summarised, and of more classes some are named.
-_MOST_ENTRIES = 12
+#: Of more classes some are named.
+_MOST_CLASSES = 12
 
 
 def write_page(
@@ -51,7 +47,7 @@ def page(comparisons: Sequence[Comparison], *, command: str = "", pictures: bool
     shown = [one for one in comparisons if one.fold_scores]
     if not shown:
         raise ValueError("there is nothing to report: no model was fitted to any fold")
-    jinja = require("jinja2")
+    jinja, first = require("jinja2"), shown[0].settings
     loader = jinja.FileSystemLoader(Path(__file__).parent)
     environment = jinja.Environment(
         loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True
@@ -65,8 +61,8 @@ def page(comparisons: Sequence[Comparison], *, command: str = "", pictures: bool
             wins=_wins(shown),
             command=command,
             today=datetime.datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"),
-            settings=_settings(shown[0]),
-            first=shown[0].settings,
+            settings=asdict(first) | {"lengthscale": first.lengthscale or "square root of D"},
+            first=first,
             methods=_methods(shown),
             provenance=provenance(),
             metrics=METRICS,
@@ -84,10 +80,9 @@ def _one_set(comparison: Comparison, pictures: bool) -> dict[str, Any]:
     return {
         "name": dataset.name,
         "shape": dataset.X.shape,
-        "classes": counts[:_MOST_ENTRIES],
-        "more_classes": max(0, len(counts) - _MOST_ENTRIES),
+        "classes": counts[:_MOST_CLASSES],
+        "more_classes": max(0, len(counts) - _MOST_CLASSES),
         "notes": dataset.notes,
-        "fingerprint": fingerprint(dataset),
         "records": records,
         "leaders": leaders(comparison, means_of(records)),
         "contests": [held for score in ROW_LOSSES if (held := contest(comparison, score))],
@@ -118,66 +113,15 @@ def _wins(shown: Sequence[Comparison]) -> list[tuple[str, list[tuple[int, int]]]
 
 def _unfinished(comparisons: Sequence[Comparison]) -> list[str]:
     """:return: sentences on what is missing after an interrupt."""
-    told = []
-    for one in comparisons:
-        done = Counter(row.model for row in one.fold_scores)
-        if any(count < one.settings.folds for count in done.values()):
-            told.append(f"{one.dataset.name} ended early: what was done is shown.")
-        elif not done:
-            told.append(f"{one.dataset.name} was not started.")
-    return told
+    early = {True: "ended early: what was done is shown", False: "was not started"}
+    wanting = [one for one in comparisons if one.ended_early or not one.fold_scores]
+    return [f"{one.dataset.name} {early[one.ended_early]}." for one in wanting]
 
 
-def _settings(first: Comparison) -> dict[str, str]:
-    found = {name: str(value) for name, value in asdict(first.settings).items()}
-    if found["lengthscale"] == "None":
-        found["lengthscale"] = "the square root of the number of features"
-    return found
-
-
-def fingerprint(dataset: Dataset) -> str:
-    """:return: 16 hexadecimal digits of X, as float64, and of the labels as text."""
-    X = np.ascontiguousarray(dataset.X, "<f8").tobytes()
-    labels = "\n".join(map(str, dataset.y.tolist())).encode()
-    return hashlib.sha256(X + labels).hexdigest()[:16]
-
-
-def _methods(shown: Sequence[Comparison]) -> list[tuple[str, str, list[tuple[str, str]]]]:
-    """
-    :return: each model's name, description and parameters; a parameter that differs between
-        data sets has a line for each of them.
-    """
-    found: dict[str, dict[str, dict[str, str]]] = {}
-    for comparison in shown:
-        for model, told in comparison.parameters().items():
-            for name, value in told.items():
-                of_sets = found.setdefault(model, {}).setdefault(name, {})
-                of_sets[comparison.dataset.name] = as_text(value)
-    described = {name: entry.description for name, entry in BASELINES.items()}
-    return [
-        (model, described.get(model, ""), [row for one in told.items() for row in _rows(*one)])
-        for model, told in found.items()
-    ]
-
-
-def _rows(name: str, values: dict[str, str]) -> list[tuple[str, str]]:
-    if len(set(values.values())) == 1:
-        return [(name, next(iter(values.values())))]
-    return [(f"{name}, {dataset}", value) for dataset, value in values.items()]
-
-
-def as_text(value: Any) -> str:
-    """:return: a value in one line: numbers in 4 digits, long arrays by their range."""
-    if isinstance(value, np.ndarray) and value.dtype.kind in "fiu":
-        if value.size > _MOST_ENTRIES:
-            shape = " x ".join(map(str, value.shape))
-            return f"{shape} numbers from {value.min():.4g} to {value.max():.4g}"
-        return ", ".join(f"{entry:.4g}" for entry in value.reshape(-1))
-    if isinstance(value, (list, tuple)):
-        return ", ".join(map(as_text, value))
-    if isinstance(value, float):
-        return f"{value:.6g}"
-    return " ".join(str(value).split())
+def _methods(shown: Sequence[Comparison]) -> dict[str, str]:
+    """:return: the description of each model that took part."""
+    names = dict.fromkeys(score.model for one in shown for score in one.fold_scores)
+    return {name: BASELINES[name].description for name in names if name in BASELINES}
 
 
 def number(value: float) -> str:

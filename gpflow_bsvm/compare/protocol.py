@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import time
 import warnings
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import tensorflow as tf
@@ -22,7 +22,6 @@ from .splits import Fold, check_counts, class_labels, folds
 
 if TYPE_CHECKING:
     from .baselines import Baseline
-    from .training import Watch
 
 
 @dataclass(frozen=True)
@@ -74,16 +73,6 @@ class FoldScore:
         return self.status.startswith("ok")
 
 
-@dataclass
-class Trace:
-    """A fit of fold 0, step by step: training seconds, ELBO, held-out error and NLL."""
-
-    seconds: list[float] = field(default_factory=list)
-    elbo: list[float] = field(default_factory=list)
-    error: list[float] = field(default_factory=list)
-    nll: list[float] = field(default_factory=list)
-
-
 class Comparison:
     """
     All models on all folds of one data set. What is done stays in `fold_scores`, also when `run`
@@ -91,8 +80,7 @@ class Comparison:
 
     :ivar labels: [C], in sorted order; number c is the label's place in it.
     :ivar fold_scores: one per fold and model.
-    :ivar held_out: labels [N] in 0..C-1 and predictions [N, C] of each model, fold after fold.
-    :ivar traces: by model.
+    :ivar held_out: labels [n] in 0..C-1 and predictions [n, C] of each model, by fold.
     """
 
     def __init__(self, dataset: Dataset, settings: Settings) -> None:
@@ -101,98 +89,67 @@ class Comparison:
         self.labels, self._y = class_labels(dataset)
         check_counts(dataset.name, self.labels, np.bincount(self._y), settings.folds)
         self.fold_scores: list[FoldScore] = []
-        self.held_out: dict[str, list[tuple[AnyNDArray, AnyNDArray]]] = {}
-        self.traces: dict[str, Trace] = {}
+        self.held_out: dict[str, dict[int, tuple[AnyNDArray, AnyNDArray]]] = {}
         self._made: dict[str, Baseline] = {}
 
-    def run(
-        self, models: Sequence[str], *, with_traces: bool = True, progress: bool | None = None
-    ) -> None:
+    def run(self, models: Sequence[str], *, progress: bool | None = None) -> None:
         """
         :param models: names in `BASELINES`.
-        :param with_traces: where the kernel is fixed, fit fold 0 once more, watched, outside of
-            the timed part.
         :param progress: show a progress bar; None: on a terminal only.
         """
         names, settings = list(dict.fromkeys(models)), self.settings
         disable = None if progress is None else not progress
         total = settings.folds * len(names)
         bar = tqdm(total=total, desc=self.dataset.name, unit="fit", disable=disable)
-        with bar, contextlib.ExitStack() as stack:
-            stack.callback(self._sort, names)
-            tf.random.set_seed(settings.seed)  # for GPflow's Softmax; here as it is slow
-            shared = (settings.folds, settings.seed, settings.num_inducing)
+        tf.random.set_seed(settings.seed)  # for GPflow's Softmax; here as it is slow
+        shared = (settings.folds, settings.seed, settings.num_inducing)
+        try:
             for fold in folds(self.dataset.X, self._y, *shared):
                 # In a fresh order each time: what ran before (its threads, its memory) tells on
                 # the clock of what runs next.
                 for name in map(str, np.random.default_rng(fold.number).permutation(names)):
                     bar.set_postfix_str(name)
                     self.fold_scores.append(self._one(name, fold))
-                    traced = with_traces and settings.fixed_kernel and fold.number == 0
-                    if traced and self.fold_scores[-1].ok and self._made[name].has_trace:
-                        self._trace(name, fold)
                     bar.update()
+        finally:
+            bar.close()
+            self._sort(names)
 
     def predictions(self, model: str) -> tuple[AnyNDArray, AnyNDArray]:
         """:return: labels [n] and P [n, C] of all rows that were held out, fold after fold."""
-        y, P = zip(*self.held_out[model])
+        y, P = zip(*self.held_out[model].values())
         return np.concatenate(y), np.concatenate(P)
 
-    def train_seconds(self, model: str) -> list[float]:
-        """:return: seconds of the folds after the first (if any), in which TensorFlow traces."""
-        good = [one for one in self.fold_scores if one.model == model and one.ok]
-        later = [one for one in good if one.fold > 0]
-        return [one.train_seconds for one in later or good]
-
-    def parameters(self) -> dict[str, dict[str, Any]]:
-        """:return: for each model that was made, `Baseline.parameters`: those of its latest fit."""
-        names = dict.fromkeys(score.model for score in self.fold_scores)
-        return {name: self._made[name].parameters() for name in names if name in self._made}
+    @property
+    def ended_early(self) -> bool:
+        """:return: True if a model has begun, and not had its turn on every fold."""
+        counts = Counter(score.model for score in self.fold_scores)
+        return any(number < self.settings.folds for number in counts.values())
 
     def _sort(self, names: list[str]) -> None:
-        """Scores and curves in the order of `names`, in which tables and pictures show them."""
+        """Scores in the order of `names`, in which tables and pictures show them."""
         self.fold_scores.sort(key=lambda score: (score.fold, names.index(score.model)))
         self.held_out = {name: self.held_out[name] for name in names if name in self.held_out}
-        self.traces = {name: self.traces[name] for name in names if name in self.traces}
 
     def _one(self, name: str, fold: Fold) -> FoldScore:
         about = (self.dataset.name, name, fold.number)
         try:
             if name not in self._made:
                 self._made[name] = make_baseline(name, len(self.labels))
+            model, kernel = self._made[name], self.settings.kernel(fold.X.shape[1])
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 start = time.perf_counter()
-                self._fit(self._made[name], fold)
+                model.fit(fold.X, fold.y, fold.Z, kernel, self.settings.seed + fold.number)
                 trained = time.perf_counter()
-                p = np.asarray(self._made[name].predict_proba(fold.X_test))
+                p = np.asarray(model.predict_proba(fold.X_test))
                 predict_us = 1e6 * (time.perf_counter() - trained) / len(p)
             scores = metrics.evaluate(fold.y_test, p)
         except Exception as error:  # whatever it is: one model must not end the comparison
             return FoldScore(*about, _reason(error), dict.fromkeys(metrics.METRICS, math.nan))
-        self.held_out.setdefault(name, []).append((fold.y_test, p))
-        status = f"ok: {self._made[name].note}" if self._made[name].note else "ok"
+        self.held_out.setdefault(name, {})[fold.number] = (fold.y_test, p)
+        status = f"ok: {model.note}" if model.note else "ok"
         return FoldScore(*about, status, scores, trained - start, predict_us)
-
-    def _fit(self, model: Baseline, fold: Fold, watch: Watch | None = None) -> None:
-        kernel = self.settings.kernel(fold.X.shape[1])
-        model.fit(fold.X, fold.y, fold.Z, kernel, self.settings.seed + fold.number, watch)
-
-    def _trace(self, name: str, fold: Fold) -> None:
-        trace, model = Trace(), self._made[name]
-
-        def watch(seconds: float, elbo: float) -> None:
-            p = model.predict_proba(fold.X_test)
-            trace.seconds.append(seconds)
-            trace.elbo.append(elbo)
-            trace.error.append(metrics.error(fold.y_test, p))
-            trace.nll.append(metrics.nll(fold.y_test, p))
-
-        with warnings.catch_warnings(), contextlib.suppress(Exception):
-            warnings.simplefilter("ignore")
-            self._fit(model, fold, watch)
-            if trace.seconds:
-                self.traces[name] = trace  # a model whose second fit fails has no curve
 
 
 def _reason(error: Exception) -> str:

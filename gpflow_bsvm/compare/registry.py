@@ -41,7 +41,7 @@ class KernelSettings:
 class Entry:
     """
     :ivar description: one line, for the help.
-    :ivar factory: of a model for so many classes; None: that of this name in `factories`.
+    :ivar factory: of a model for so many classes; None: that of this name in `gp_baselines`.
     :ivar only: `TWO` or `MORE`, the number of classes that it takes; None: any.
     :ivar default: where it takes part without being named: kernels are `LEARNT`, or one is `FIXED`.
     """
@@ -86,7 +86,7 @@ def make_baseline(name: str, num_classes: int) -> Baseline:
         raise Skipped(f"for {entry.only} only")
     if entry.factory is not None:
         return entry.factory(num_classes)
-    from .factories import FACTORIES
+    from .gp_baselines import FACTORIES
 
     return FACTORIES[name](num_classes)
 

@@ -25,11 +25,11 @@ from ..datasets import Dataset
 from ..estimators import BSVMRegressor
 from ..optional import require
 from ..prediction import predict_log_density
+from .registry import KernelSettings
+from .training import make_kernel
 
 #: Ends of the intervals whose coverage is looked at: 90 % of rows should lie between them.
 LEVELS = (0.05, 0.95)
-#: X and y to learn from, X and y to predict.
-Rows = tuple[AnyNDArray, AnyNDArray, AnyNDArray, AnyNDArray]
 
 
 class Predicted(NamedTuple):
@@ -66,36 +66,30 @@ def searched(estimator: Any, grid: dict[str, list[Any]]) -> Callable[..., Predic
     return fit
 
 
-def _kernel(X: AnyNDArray) -> gpflow.kernels.Kernel:
-    lengthscales = np.full(X.shape[1], np.sqrt(X.shape[1]))
-    return gpflow.kernels.SquaredExponential(lengthscales=lengthscales) + gpflow.kernels.Constant()
-
-
-def _minimise(model: Any, loss: Callable[[], Any]) -> None:
-    gpflow.optimizers.Scipy().minimize(loss, model.trainable_variables, options={"maxiter": 300})
-
-
-def gpr(X: AnyNDArray, y: AnyNDArray, X_test: AnyNDArray, y_test: AnyNDArray) -> Predicted:
-    """:return: what GPflow's exact Gaussian process says."""
-    model = gpflow.models.GPR((X, y[:, None]), _kernel(X), noise_variance=0.1)
-    _minimise(model, model.training_loss)
-    mean, variance = (part.numpy()[:, 0] for part in model.predict_y(X_test))
-    return gaussian(mean, np.sqrt(variance), y_test)
-
-
-def svgp(make: Callable[[], gpflow.likelihoods.Likelihood]) -> Callable[..., Predicted]:
-    """:return: GPflow's `SVGP` of at most 100 inducing points and a likelihood."""
+def gaussian_process(likelihood: Callable[[], Any] | None = None) -> Callable[..., Predicted]:
+    """:return: GPflow's exact `GPR`, or its `SVGP` of at most 100 points and a likelihood."""
 
     def fit(X: AnyNDArray, y: AnyNDArray, X_test: AnyNDArray, y_test: AnyNDArray) -> Predicted:
-        Z = inducing_points.kmeans(X, min(100, len(np.unique(X, axis=0))))
-        model = gpflow.models.SVGP(_kernel(X), make(), Z)
-        gpflow.set_trainable(model.inducing_variable, False)
-        _minimise(model, model.training_loss_closure((X, y[:, None])))
+        model = _gaussian_process(X, y[:, None], likelihood)
+        loss = gpflow.models.training_loss_closure(model, (X, y[:, None]))
+        options = {"maxiter": 300}
+        gpflow.optimizers.Scipy().minimize(loss, model.trainable_variables, options=options)
         mean, variance = (part.numpy()[:, 0] for part in model.predict_y(X_test))
-        log_p = model.predict_log_density((X_test, y_test[:, None])).numpy()
+        log_p = model.predict_log_density((X_test, y_test[:, None])).numpy().reshape(-1)
         return gaussian(mean, np.sqrt(variance), y_test)._replace(log_density=log_p)
 
     return fit
+
+
+def _gaussian_process(X: AnyNDArray, Y: AnyNDArray, likelihood: Any) -> gpflow.models.GPModel:
+    D = X.shape[1]
+    kernel = make_kernel(KernelSettings(np.sqrt(D), 1.0, learn=True, offset=1.0), D)
+    if likelihood is None:
+        return gpflow.models.GPR((X, Y), kernel, noise_variance=0.1)
+    Z = inducing_points.kmeans(X, min(100, len(np.unique(X, axis=0))))
+    model = gpflow.models.SVGP(kernel, likelihood(), Z)
+    gpflow.set_trainable(model.inducing_variable, False)
+    return model
 
 
 _SVR_GRID: dict[str, list[Any]] = {
@@ -108,9 +102,9 @@ METHODS: dict[str, Callable[..., Predicted]] = {
     "BSVMRegressor": bsvm,
     "SVR, grid": searched(SVR(), _SVR_GRID),
     "boosting, grid": searched(HistGradientBoostingRegressor(random_state=0), _BOOSTING_GRID),
-    "GPR": gpr,
-    "SVGP, Gaussian": svgp(lambda: gpflow.likelihoods.Gaussian(0.1)),
-    "SVGP, Student t": svgp(lambda: gpflow.likelihoods.StudentT(0.3)),
+    "GPR": gaussian_process(),
+    "SVGP, Gaussian": gaussian_process(lambda: gpflow.likelihoods.Gaussian(0.1)),
+    "SVGP, Student t": gaussian_process(lambda: gpflow.likelihoods.StudentT(0.3)),
 }
 #: Those of the command line: the others take their time.
 DEFAULT_METHODS = ("BSVMRegressor", "SVR, grid", "boosting, grid")

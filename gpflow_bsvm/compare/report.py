@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections import Counter
+import tempfile
 from collections.abc import Sequence, Set
 from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any
-
-import numpy as np
 
 from .. import plotting
 from ..metrics import METRICS
@@ -31,11 +29,9 @@ def prepare_output(directory: Path) -> None:
 
     :raise DataError: if it cannot be written.
     """
-    probe = directory / ".gpflow-bsvm-probe"
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        probe.touch()
-        probe.unlink()
+        tempfile.TemporaryFile(dir=directory).close()
     except OSError as error:
         raise DataError(f"cannot write to {directory}: {error.strerror or error}") from error
 
@@ -75,7 +71,7 @@ def summary(scores: Sequence[FoldScore]) -> list[dict[str, Any]]:
 def table(comparison: Comparison) -> str:
     """:return: the comparison as lines of at most 110 characters; "*" marks `leaders`."""
     records = summary(comparison.fold_scores)
-    stars = len(records) > 1 and not _is_partial(comparison)
+    stars = len(records) > 1 and not comparison.ended_early
     best = leaders(comparison, means_of(records)) if stars else {}
     metric_cells = {name: _column(name, records, best.get(name, set())) for name in METRICS}
     heading = f"{'model':<15}" + "".join(f"{metric.label:>13}" for metric in METRICS.values())
@@ -90,30 +86,19 @@ def table(comparison: Comparison) -> str:
             line += f"{record['median'][name]:>12.{digits}f}"
         lines.append(line)
     folds, done = comparison.settings.folds, max(record["folds"] for record in records)
-    early = [f"  ended early, after {done} of {folds} folds"] if _is_partial(comparison) else []
+    early = [f"  ended early, after {done} of {folds} folds"] if comparison.ended_early else []
     return "\n".join(lines + early + _footnotes(records))
 
 
-def _is_partial(comparison: Comparison) -> bool:
-    """:return: True if a model has not had its turn on every fold."""
-    counts = Counter(score.model for score in comparison.fold_scores)
-    return any(number < comparison.settings.folds for number in counts.values())
-
-
 def _title(comparison: Comparison) -> str:
-    dataset, settings = comparison.dataset, comparison.settings
-    kernel = settings.kernel(dataset.X.shape[1])
-    how = f"fixed at lengthscale {kernel.lengthscale:.3g}, variance {kernel.variance:.3g}"
-    num_inducing, C = min(settings.num_inducing, _num_train(comparison)), len(comparison.labels)
-    classes = f"C = {C}, " if C > 2 else ""
+    settings, C, (N, D) = comparison.settings, len(comparison.labels), comparison.dataset.X.shape
+    kernel = settings.kernel(D)
+    fixed = f"fixed at lengthscale {kernel.lengthscale:.3g}, variance {kernel.variance:.3g}"
+    num_inducing = min(settings.num_inducing, round(N * (1 - 1 / settings.folds)))
     return (
-        f"{dataset.name}: N = {len(dataset.y)}, D = {dataset.X.shape[1]}, {classes}"
-        f"{settings.folds} folds, M = {num_inducing}, kernel {'learnt' if kernel.learn else how}"
+        f"{comparison.dataset.name}: N = {N}, D = {D}, {f'C = {C}, ' if C > 2 else ''}"
+        f"{settings.folds} folds, M = {num_inducing}, kernel {'learnt' if kernel.learn else fixed}"
     )
-
-
-def _num_train(comparison: Comparison) -> int:
-    return round(len(comparison.dataset.y) * (1 - 1 / comparison.settings.folds))
 
 
 def means_of(records: Sequence[dict[str, Any]]) -> dict[str, dict[str, float]]:
@@ -164,9 +149,8 @@ def write(comparisons: Sequence[Comparison], directory: Path) -> None:
 def draw(comparison: Comparison, path: Path | IO[bytes]) -> None:
     """
     Write a picture: on all held-out rows the reliability, and for more than two classes the
-    confusion matrix of the first model; error and negative log-likelihood against training time.
-    Where models were traced on fold 0 these are curves, and for two classes their ELBOs are, too;
-    else small marks are folds and a large one their mean.
+    confusion matrix of the first model; error and negative log-likelihood against training time:
+    small marks are folds and a large one their mean.
 
     :raise ImportError: without matplotlib.
     """
@@ -176,55 +160,35 @@ def draw(comparison: Comparison, path: Path | IO[bytes]) -> None:
 
 
 def _figure(comparison: Comparison) -> Any:
-    traced, C = bool(comparison.traces), len(comparison.labels)
-    fig, axes = plotting.figure(*((2, 2) if traced or C > 2 else (1, 3)))
-    models = list(comparison.held_out)
-    for number, model in enumerate(models):
-        style: dict[str, Any] = {"label": model, "color": f"C{number}"}
-        style |= {"linestyle": ("-", "--", ":")[number % 3]}
-        y, P = comparison.predictions(model)
-        plotting.reliability_diagram(axes[0], y, P, **style)
-        if number == 0 and C > 2:
-            plotting.confusion_matrix(axes[1], y, P, comparison.labels)
-            axes[1].set_title(f"{axes[1].get_title()}: {model}")
-        if C == 2 and (trace := comparison.traces.get(model)):
-            plotting.elbo_trace(axes[1], trace.seconds, trace.elbo, _num_train(comparison), **style)
-        # Curves that cover each other: the first are the widest, and shine through.
-        style |= {"linewidth": 1.4 + 0.6 * (len(models) - 1 - number)}
-        draw_times(dict(zip(("error", "nll"), axes[-2:])), comparison, model, style)
-    for ax in axes[-2:] if traced else []:
-        _show_ends(ax)
+    C, records = len(comparison.labels), summary(comparison.fold_scores)
+    fig, axes = plotting.figure(*((2, 2) if C > 2 else (1, 3)))
+    if C > 2:
+        first = next(iter(comparison.held_out))
+        plotting.confusion_matrix(axes[1], *comparison.predictions(first), comparison.labels)
+        axes[1].set_title(f"{axes[1].get_title()}: {first}")
+    for number, record in enumerate(one for one in records if one["folds_ok"]):
+        style: dict[str, Any] = {"label": record["model"], "color": f"C{number}"}
+        style["linestyle"] = ("-", "--", ":")[number % 3]
+        plotting.reliability_diagram(axes[0], *comparison.predictions(record["model"]), **style)
+        _draw_times(axes[-2:], comparison, record, style)
     handles, labels = axes[0].get_legend_handles_labels()
     fig.legend(handles, labels, loc="outside lower center", ncols=5, frameon=False)
-    what = "curves over time on the first" if traced else "small marks are single folds"
-    fig.suptitle(f"{comparison.dataset.name}: {comparison.settings.folds} folds; {what}")
+    folds = comparison.settings.folds
+    fig.suptitle(f"{comparison.dataset.name}: {folds} folds; small marks are single folds")
     return fig
 
 
-def draw_times(
-    axes: dict[str, Any], comparison: Comparison, model: str, style: dict[str, Any]
+def _draw_times(
+    axes: Any, comparison: Comparison, record: dict[str, Any], style: dict[str, Any]
 ) -> None:
-    """Draw scores against training time into the axes of their names, see `draw`."""
-    good = [score for score in comparison.fold_scores if score.model == model and score.ok]
-    typical = [float(np.median(comparison.train_seconds(model)))]
-    for name, ax in axes.items():
-        values = [score.scores[name] for score in good]
-        way: tuple[list[float], list[float]] = (typical, [float(np.mean(values))])
-        if trace := comparison.traces.get(model):
-            way = (trace.seconds, getattr(trace, name))
-        elif comparison.traces:  # beside the curves of others
-            way = (typical, values[:1])
-        else:
-            ax.plot(typical * len(values), values, ".", color=style["color"], alpha=0.5)
-        plotting.error_against_time(ax, *way, what=METRICS[name].label, **style)
-
-
-def _show_ends(ax: Any) -> None:
-    """First steps can be tenfold worse: show where the curves end."""
-    values = [np.asarray(line.get_ydata(), float) for line in ax.lines]
-    low, high = min(map(np.min, values)), max(value[-1] for value in values)
-    room = max(0.3 * (high - low), 0.2 * high) or 1.0
-    ax.set_ylim(max(0.0, low - room) if low > 0 else -0.1 * (high + room), high + room)
+    """Draw error and NLL against training time."""
+    good = [one for one in comparison.fold_scores if one.model == record["model"] and one.ok]
+    seconds = [record["median"]["train_seconds"]]
+    for name, ax in zip(("error", "nll"), axes):
+        values = [one.scores[name] for one in good]
+        ax.plot(seconds * len(values), values, ".", color=style["color"], alpha=0.5)
+        mean, what = [record["mean"][name]], METRICS[name].label
+        plotting.error_against_time(ax, seconds, mean, what=what, **style)
 
 
 def picture_name(comparison: Comparison) -> str:

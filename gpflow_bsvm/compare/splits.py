@@ -11,6 +11,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 
 from ..datasets import Dataset
+from ..files.labels import check_are_classes
 from ..inducing_points.initial import kmeans
 from ..tables import DataError
 
@@ -54,16 +55,10 @@ def folds(
 def class_labels(dataset: Dataset) -> tuple[AnyNDArray, AnyNDArray]:
     """
     :return: labels [C] in sorted order, and y [N] in 0..C-1 by that order.
-    :raise DataError: for a single label, or so many that they look like numbers to be regressed.
+    :raise ValueError: for a single label, and for what looks like numbers to be regressed.
     """
     labels, y = np.unique(dataset.y, return_inverse=True)
-    if len(labels) < 2:
-        raise DataError(f"{dataset.name} has one class only ({labels[0]!s})")
-    if len(labels) > max(2, len(y) / 2):
-        raise DataError(
-            f"{dataset.name} has {len(labels)} different labels in {len(y)} rows, as numbers to be "
-            "regressed have; the comparison is of classifiers"
-        )
+    check_are_classes(labels.tolist(), len(y), dataset.name)
     return labels, np.asarray(y.reshape(-1))
 
 

@@ -7,7 +7,6 @@ once.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -20,9 +19,6 @@ from gpflow.kernels import Constant, Kernel, SquaredExponential
 from gpflow.likelihoods import Likelihood
 
 from .registry import KernelSettings
-
-#: Told training seconds so far and the ELBO; called while the model holds that state.
-Watch = Callable[[float, float], None]
 
 #: The kernel is learnt by this many rounds of a natural-gradient step and an Adam step.
 KERNEL_ROUNDS = 200
@@ -105,7 +101,7 @@ class Trainer:
             if variable is not self._adam.learning_rate:
                 variable.assign(tf.zeros_like(variable))
 
-    def train(self, X: AnyNDArray, y: AnyNDArray, gamma: float, watch: Watch | None = None) -> bool:
+    def train(self, X: AnyNDArray, y: AnyNDArray, gamma: float) -> bool:
         """
         Learn the kernel, if that is wanted, by `KERNEL_ROUNDS` rounds of a natural-gradient step on
         q and an Adam step on the kernel at fixed inducing points; then natural-gradient steps until
@@ -117,8 +113,8 @@ class Trainer:
         """
         data, elbos = (X, y[:, None].astype(self._label_dtype)), list[float]()
         if self._learn:
-            list(self._elbos(self._learning_step, KERNEL_ROUNDS, data, gamma, watch))
-        for elbo in self._elbos(self._natural_step, MAX_STEPS, data, gamma, watch):
+            list(self._elbos(self._learning_step, KERNEL_ROUNDS, data, gamma))
+        for elbo in self._elbos(self._natural_step, MAX_STEPS, data, gamma):
             elbos.append(elbo)
             if _settled(elbos, self._steps.window):
                 return True
@@ -132,7 +128,6 @@ class Trainer:
         num_steps: int,
         data: tuple[AnyNDArray, AnyNDArray],
         gamma: float,
-        watch: Watch | None,
     ) -> Iterator[float]:
         """Yield the ELBO that each step reports."""
         for number in range(num_steps):
@@ -144,8 +139,6 @@ class Trainer:
                 raise FloatingPointError(f"no finite q after step {number + 1}") from error
             if not math.isfinite(elbo):
                 raise FloatingPointError(f"the ELBO is {elbo} at step {number + 1}")
-            if watch is not None:
-                watch(time.perf_counter(), float(self.elbo(*data)))
             yield elbo
 
     def _step_q(self, X: tf.Tensor, Y: tf.Tensor) -> tf.Tensor:
@@ -177,18 +170,6 @@ class Trainer:
             loss = self.model.training_loss((X, Y))
         self._adam.apply_gradients(zip(tape.gradient(loss, variables), variables))
         return -loss
-
-
-def without_watching(watch: Watch) -> Watch:
-    """:return: the function, told seconds from now on that do not count its own, of moments."""
-    start = time.perf_counter()
-
-    def told(moment: float, elbo: float) -> None:
-        nonlocal start
-        watch(moment - start, elbo)
-        start += time.perf_counter() - moment
-
-    return told
 
 
 def _settled(elbos: list[float], window: int) -> bool:

@@ -165,12 +165,6 @@ def test_words_become_columns(tmp_path):
     assert dataset.notes == ("column 'a' of 3 words encoded", "column 'c' of 2 words encoded")
 
 
-def test_a_directory_is_no_data(directory, monkeypatch):
-    monkeypatch.chdir(directory)
-    with pytest.raises(DataError, match=r"^\. is a directory; expected a CSV file"):
-        load(".")
-
-
 def test_booleans_are_numbers(tmp_path):
     path = tmp_path / "some.csv"
     path.write_text("x1,y\nTrue,0\nFalse,1\n")

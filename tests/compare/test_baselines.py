@@ -1,7 +1,5 @@
 """How the models of a comparison are trained."""
 
-import time
-
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -68,12 +66,12 @@ def test_learning_the_kernel_raises_the_elbo(name, monkeypatch):
 def test_a_step_that_fails_is_followed_by_a_smaller_one(monkeypatch):
     steps, train = [], training.Trainer.train
 
-    def fails_at_1(trainer, X, y, gamma, watch):
+    def fails_at_1(trainer, X, y, gamma):
         steps.append(gamma)
         if gamma == 1.0:
             trainer.model.q_mu.assign(np.full((10, 1), 1e3))
             raise FloatingPointError
-        return train(trainer, X, y, gamma, watch)
+        return train(trainer, X, y, gamma)
 
     monkeypatch.setattr(training.Trainer, "train", fails_at_1)
     X, y, Z = fold(0)
@@ -147,23 +145,6 @@ def test_robustmax_starts_with_small_steps(monkeypatch):
     np.testing.assert_allclose(sizes[:3], [1 / 60, 1.2 / 60, 1.44 / 60])
     assert max(sizes) == 0.5
     assert "failed" not in model.note
-
-
-@pytest.mark.drill
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["bsvm", "svgp-probit"])
-def test_the_watch_does_not_count(name):
-    X, y, Z = fold(0)
-    seen, model = [], make_baseline(name, 2)
-    model.fit(X, y, Z, KERNEL, 0)
-
-    def watch(seconds, elbo):
-        seen.append(seconds)
-        time.sleep(0.2)
-
-    model.fit(X, y, Z, KERNEL, 0, watch)
-    assert len(seen) > 2
-    assert seen[-1] < 0.1 * len(seen)
 
 
 def test_the_classifier_learns_its_kernel():

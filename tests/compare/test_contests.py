@@ -14,7 +14,7 @@ from gpflow_bsvm.compare import Comparison, contests
 @pytest.mark.parametrize("score", contests.ROW_LOSSES)
 @pytest.mark.parametrize("num_classes", [2, 4])
 def test_row_losses_have_the_metric_as_mean(score, num_classes):
-    for y, P in made_up({"a": 1.0}, num_classes=num_classes).held_out["a"]:
+    for y, P in made_up({"a": 1.0}, num_classes=num_classes).held_out["a"].values():
         expected = metrics.METRICS[score].function(y, P)
         np.testing.assert_allclose(
             contests.ROW_LOSSES[score](y, P).mean(), expected, rtol=1e-12, atol=1e-15
@@ -26,7 +26,9 @@ def test_a_contest_is_a_paired_t_test_at_a_level_for_all():
     held = contests.contest(done, "nll")
     assert list(held.losses) == ["bsvm", "svgp", "svc"] and held.num_rows == 200
     rows = {
-        name: np.concatenate([contests.ROW_LOSSES["nll"](*fold) for fold in done.held_out[name]])
+        name: np.concatenate(
+            [contests.ROW_LOSSES["nll"](*fold) for fold in done.held_out[name].values()]
+        )
         for name in held.losses
     }
     for name, lost in held.behind.items():

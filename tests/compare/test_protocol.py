@@ -83,7 +83,7 @@ def test_folds():
 def test_each_row_is_held_out_once_and_classes_stay_balanced(extra_models):
     comparison = Comparison(moons(), Settings(folds=7))
     comparison.run(["spy"], progress=False)
-    parts = [y for y, _ in comparison.held_out["spy"]]
+    parts = [y for y, _ in comparison.held_out["spy"].values()]
     assert sum(map(len, parts)) == 70
     assert all(y.sum() == 5 and len(y) == 10 for y in parts)
 
@@ -104,7 +104,7 @@ def test_seed_decides_the_draws():
         comparison = Comparison(
             iris(), Settings(folds=2, num_inducing=5, seed=seed, fixed_kernel=True)
         )
-        comparison.run(["svgp"], with_traces=False, progress=False)
+        comparison.run(["svgp"], progress=False)
         return [row.scores for row in comparison.fold_scores]
 
     assert scores(1) == scores(1) != scores(2)
@@ -157,12 +157,15 @@ def test_labels_by_sorted_order():
 @pytest.mark.parametrize(
     "y, message",
     [
-        (np.zeros(60), r"some has one class only \(0.0\)"),
-        (np.arange(60) // 1.9, "some has 32 different labels in 60 rows, as numbers"),
+        (np.zeros(60), r"some holds one class only \(0.0\)"),
+        (
+            np.arange(60) // 1.9,
+            "some holds 32 different labels in 60 rows, as numbers",
+        ),
     ],
 )
 def test_labels_that_are_no_classes(y, message):
-    with pytest.raises(DataError, match=message):
+    with pytest.raises(ValueError, match=message):
         Comparison(Dataset("some", np.zeros((60, 1)), y, ("x1",)), Settings())
 
 

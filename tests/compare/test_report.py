@@ -125,41 +125,6 @@ def test_an_old_page_stays_until_the_new_one_is_whole(tmp_path, monkeypatch):
     assert path.read_text() == "old" and len(list(tmp_path.iterdir())) == 1
 
 
-def test_fingerprints_know_rows_labels_and_order():
-    dataset = three().dataset
-    prints = {page.fingerprint(dataset)}
-    prints.add(page.fingerprint(replace(dataset, name="another")))
-    assert len(prints) == 1
-    prints.add(page.fingerprint(replace(dataset, X=dataset.X[::-1])))
-    prints.add(page.fingerprint(replace(dataset, y=dataset.y[::-1])))
-    prints.add(page.fingerprint(replace(dataset, X=dataset.X + 1e-15)))
-    assert len(prints) == 4
-
-
-@pytest.mark.parametrize(
-    "value, text",
-    [
-        (np.array(4.0), "4"),
-        (np.array([1.23456, 2]), "1.235, 2"),
-        (np.arange(30.0).reshape(2, 15), "2 x 15 numbers from 0 to 29"),
-        ([0.1, 1.0], "0.1, 1"),
-        ("two\nlines", "two lines"),
-        (None, "None"),
-    ],
-)
-def test_parameters_as_text(value, text):
-    assert page.as_text(value) == text
-
-
-def test_what_differs_between_data_sets_has_a_line_for_each(monkeypatch):
-    sets = [three(name="one"), three(name="two")]
-    for number, done in enumerate(sets):
-        told = {"svc": {"C": number, "cv": 5}}
-        monkeypatch.setattr(done, "parameters", lambda told=told: told)
-    text = page.page(sets, pictures=False)
-    assert [text.count(row) for row in (">C, one<", ">C, two<", ">cv<", ">C<")] == [1, 1, 1, 0]
-
-
 # --- in a browser --------------------------------------------------------------------------------
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "google-chrome", "chrome"))), None)
@@ -233,7 +198,7 @@ def test_the_page_can_be_printed(written):
 def test_an_early_end_is_told():
     done = three()
     done.fold_scores = done.fold_scores[:-1]
-    del done.held_out["svc"][-1]
+    del done.held_out["svc"][1]
     later = Comparison(replace(done.dataset, name="later"), done.settings)
     read = Reader(page.page([done, later], pictures=False))
     assert "moons ended early" in read.text and "later was not started." in read.text

@@ -1,15 +1,10 @@
-"""CSV files without a header, parts of files, and the SUSY data, which are both (a benchmark)."""
-
-import gzip
-import importlib
-from pathlib import Path
+"""CSV files without a header, and parts of files."""
 
 import numpy as np
 import pytest
 
 from gpflow_bsvm import cli
 from gpflow_bsvm.data import Blocks, Part, open_source
-from gpflow_bsvm.datasets import DataError
 from gpflow_bsvm.estimators.survey import Rows
 from gpflow_bsvm.files import CSVFiles
 
@@ -84,30 +79,3 @@ def test_a_part_has_these_rows_and_no_others(size):
     for start, stop in [(-1, None), (4, 4), (6, 2)]:
         with pytest.raises(ValueError, match="0 <= start < stop"):
             Part(whole, start, stop)
-
-
-@pytest.mark.parametrize("name", ["SUSY.csv", "SUSY.csv.gz"])
-def test_susy(tmp_path, monkeypatch, name):
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
-    susy = importlib.import_module("measurements._susy")
-    monkeypatch.setenv("GPFLOW_BSVM_DATA", str(tmp_path))
-    with pytest.raises(
-        DataError, match=r"SUSY.csv or .*SUSY.csv.gz: .* get SUSY.csv.gz from .*UCI"
-    ):
-        susy.susy()
-    table = np.random.default_rng(0).normal(size=(30, 19))
-    table[:, 0] = np.arange(30) % 2
-    lines = "".join(",".join(f"{x:.18e}" for x in row) + "\n" for row in table)
-    opened = gzip.open if name.endswith("gz") else open
-    with opened(tmp_path / name, "wt") as file:
-        file.write(lines)
-    train, test = susy.susy(num_rows=30, held_out=10)
-    np.testing.assert_array_equal(rows_of(train), table[:20, 1:])
-    np.testing.assert_array_equal(rows_of(test), table[20:, 1:])
-    (piece,) = test.pieces(100)
-    np.testing.assert_array_equal(piece.Y[:, 0], table[20:, 0])
-    assert train.num_rows == 20 and train.features == susy.FEATURES and len(susy.FEATURES) == 18
-    with pytest.raises(ValueError, match="from 1 to num_rows - 1, got 30 of 30"):
-        susy.susy(num_rows=30, held_out=30)
-    train, test = susy.susy(tmp_path / name)
-    assert (train.num_rows, test.num_rows) == (4_500_000, 500_000)

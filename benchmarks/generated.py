@@ -9,8 +9,6 @@ import numpy as np
 from gpflow.base import AnyNDArray
 from scipy.special import expit
 
-from .checks import check_whole
-
 #: Rows that are drawn together; a row depends on the seed and on its number, not on N.
 BLOCK_ROWS = 2**16
 
@@ -43,13 +41,6 @@ class SusyLike:
     num_rows: int
     seed: int = 0
     start: int = 0
-
-    def __post_init__(self) -> None:
-        check_whole(1, num_rows=self.num_rows)
-        check_whole(0, seed=self.seed, start=self.start)
-
-    def __len__(self) -> int:
-        return -(-(self.start + self.num_rows) // BLOCK_ROWS) - self.start // BLOCK_ROWS
 
     def __iter__(self) -> Iterator[tuple[AnyNDArray, AnyNDArray]]:
         end = self.start + self.num_rows
