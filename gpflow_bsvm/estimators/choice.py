@@ -104,9 +104,10 @@ def chosen_model(
     model = make_model(spec._replace(Z=content["Z"]), data[0])
     for variable, value in zip(model.variables, content["variables"], strict=True):
         variable.assign(value)
+    if content["learned"] is None:
+        return spec, InitialModel(model, None)
     freeze(spec, model)
-    learned = content["learned"]
-    return spec, InitialModel(model, None if learned is None else History(**learned))
+    return spec, InitialModel(model, History(**content["learned"]))
 
 
 def _content(spec: Specification, begun: InitialModel) -> dict[str, Any]:

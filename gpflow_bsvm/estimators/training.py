@@ -55,22 +55,8 @@ def initial_model(spec: Specification, data: Data, like: BSVM | None = None) -> 
             model.likelihood.thresholds.assign(like.likelihood.thresholds)
         if model.num_features == like.num_features:
             model.assign_natural(like.natural())
-    learns = freeze(spec, model)
+    learns = spec.learn_kernel or spec.learned
     return InitialModel(model, learn(spec, model, data) if learns else None)
-
-
-def freeze(spec: Specification, model: BSVM) -> bool:
-    """
-    Make trainable what is learned, if anything is, and nothing else.
-
-    :return: True if anything is.
-    """
-    learns = spec.learn_kernel or bool(spec.learned)
-    if learns:
-        gpflow.set_trainable(model.inducing_variable, False)
-    if learns and not spec.learn_kernel:
-        gpflow.set_trainable(model.kernel, False)
-    return learns
 
 
 def first_thresholds(data: Data) -> AnyNDArray:
@@ -100,8 +86,16 @@ def train(
     return model, learned or history
 
 
+def freeze(spec: Specification, model: BSVM) -> None:
+    """Let nothing be trainable but what is learned."""
+    gpflow.set_trainable(model.inducing_variable, False)
+    if not spec.learn_kernel:
+        gpflow.set_trainable(model.kernel, False)
+
+
 def learn(spec: Specification, model: BSVM, data: Data) -> History:
     """Learn what is trainable, at fixed inducing points, from as many rows as tell it all."""
+    freeze(spec, model)
     num_latents, num_inducing = model.num_features
     affordable = LEARN_WORK / (num_latents * num_inducing**2)
     part = LEARN_PART * max(len(data[0]), spec.num_rows or 0)
