@@ -50,11 +50,12 @@ ENTRIES = {
     "data": ".. autodata:: {name}\n   :no-value:\n",
 }
 #: A face of scikit-learn's is read with what it inherits, but for scikit-learn's own.
-INHERITED = {
-    "BSVMClassifier": "   :inherited-members: ClassifierMixin, BaseEstimator\n"
+INHERITED = dict.fromkeys(
+    ("BSVMClassifier", "BSVMRegressor", "OneClassBSVM"),
+    "   :inherited-members: ClassifierMixin, RegressorMixin, OutlierMixin, BaseEstimator\n"
     "   :exclude-members: get_metadata_routing, set_fit_request, set_partial_fit_request,"
-    " set_score_request\n"
-}
+    " set_score_request\n",
+)
 #: Bases that say nothing.
 PLAIN = {object, ABC, tuple}
 

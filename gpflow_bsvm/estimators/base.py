@@ -5,70 +5,99 @@ from __future__ import annotations
 import copy
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from dataclasses import KW_ONLY, dataclass, field
+from numbers import Integral, Real
+from typing import Any, ClassVar, TypeVar
 
 import gpflow
 import numpy as np
 from gpflow.base import AnyNDArray
+from gpflow.kernels import Kernel
 from sklearn.base import BaseEstimator
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..checkpoints import Directory
+from ..data.checks import check_weights
 from ..data.sources import ArraySource, Source
 from ..engine.open import open_data
 from ..engine.shared_graph import one_fit
 from ..inference import History, Streaming
+from ..inference.algorithm import Algorithm
 from ..models import BSVM
 from . import inputs
 from .choice import Candidate, chosen_model
+from .labels import Encoding
 from .large import fit_large, open_later
 from .merging import merge_equal
-from .parameters import check_parameters
 from .prepared import CHUNK_ROWS, Prepared, open_rows, source_of
-from .specification import Data, Specification
+from .specification import LOSSES, MULTI_CLASS, Data, Specification
 from .stages import Stages
 from .survey import Rows, Survey
 from .training import train
 
 E = TypeVar("E", bound="BSVMEstimator")
 
+_AUTO = StrOptions({"auto"})
+_POSITIVE = Interval(Real, 0, None, closed="neither")
+_COUNT = Interval(Integral, 1, None, closed="left")
 
+
+@dataclass(eq=False, repr=False)
 class BSVMEstimator(BaseEstimator):  # type: ignore[misc]
     """
     An estimator of scikit-learn around a `BSVM`. A subclass says what labels are to the model
-    (`_learn_labels`, `_targets`), and what is trained (`_specify`, `_candidates`).
+    (`_learn_labels`, `_encoding`), and what is trained (`_specify`, `_candidates`).
     """
 
-    model_: BSVM
-    scaler_: StandardScaler | None
-    history_: History
-    fill_: AnyNDArray | None
-    n_features_in_: int
-    kernel: Any
-    standardize: bool
-    impute: bool
-    chunk_rows: int | None
-    verbose: bool
+    kernel: Kernel | str | None = None
+    _: KW_ONLY
+    standardize: bool = True
+    impute: bool = False
+    random_state: int | np.random.RandomState | None = None
+    chunk_rows: int | None = None
+    verbose: bool = False
+
+    model_: BSVM = field(init=False)
+    scaler_: StandardScaler | None = field(init=False)
+    history_: History = field(init=False)
+    fill_: AnyNDArray | None = field(init=False)
+    n_features_in_: int = field(init=False)
+    penalty_: float = field(init=False)
+
     #: Whether rows need labels.
-    _labelled = True
+    _labelled: ClassVar[bool] = True
+    #: Of all estimators: each is asked for those that it has.
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "kernel": [Kernel, StrOptions({"linear"}), None],
+        "loss": [StrOptions({"auto", *LOSSES})],
+        "penalty": [_POSITIVE, _AUTO],
+        "multi_class": [StrOptions({*MULTI_CLASS, "ordinal"})],
+        "epsilon": [_POSITIVE, _AUTO],
+        "nu": [Interval(Real, 0, 1, closed="neither")],
+        "learn_kernel": ["boolean"],
+        "calibrate": ["boolean", _AUTO],
+        "num_inducing": [_COUNT, _AUTO],
+        "inference": [Algorithm, None],
+        "standardize": ["boolean"],
+        "impute": ["boolean"],
+        "chunk_rows": [_COUNT, None],
+        "verbose": ["verbose"],
+    }
 
     @abstractmethod
-    def _learn_labels(self, y: AnyNDArray, weight: AnyNDArray) -> None:
-        """Set what `_targets` needs to know, from the labels of all rows that count."""
+    def _learn_labels(self, y: AnyNDArray, weight: AnyNDArray) -> Encoding:
+        """:return: these labels [N] to those of the model, by what all of them have told."""
 
-    @abstractmethod
-    def _targets(self, y: AnyNDArray) -> AnyNDArray:
-        """:return: labels as the model has them, [N]."""
-
-    def _learn_survey(self, rows: Any, found: Survey) -> None:
-        """As `_learn_labels`, of the sample of rows that are not in memory."""
+    def _learn_survey(self, rows: Any, found: Survey) -> Encoding:
+        """:return: as `_learn_labels`, of the sample of rows that are not in memory."""
         _, Y, weight = found.sample
-        self._learn_labels(Y[:, 0], weight)
+        return self._learn_labels(Y[:, 0], weight)
 
     @abstractmethod
-    def _encoding(self, rows: Any, found: Survey | None = None) -> Any:
-        """:return: labels of rows that are not in memory to those of the model, see `labels`."""
+    def _encoding(self, rows: Any = None) -> Encoding:
+        """:return: labels of later rows to those of the model; of rows not in memory if given."""
 
     @abstractmethod
     def _specify(self, seed: int, data: Data) -> Specification:
@@ -81,13 +110,34 @@ class BSVMEstimator(BaseEstimator):  # type: ignore[misc]
     def _found(self, spec: Specification, data: Data) -> None:
         """Keep what was chosen; `model_` is fitted, to all these rows or to more."""
 
-    def _weights(self, y: AnyNDArray, sample_weight: Any) -> AnyNDArray:
-        return inputs.weigh(y, sample_weight, None)
+    def fit(
+        self: E,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        checkpoint: Directory | None = None,
+    ) -> E:
+        """
+        A fit that fails or is interrupted leaves the estimator as it was before.
 
-    def _fit(self: E, X: Any, y: Any, sample_weight: Any, checkpoint: Directory | None) -> E:
-        """A fit that fails or is interrupted leaves the estimator as it was before."""
-        check_parameters(self)
-        new, stages = copy.copy(self), Stages(checkpoint)
+        Of rows that are not in memory one pass draws 20 000 at random, from which all but q is
+        learned and chosen, and a few more fit q to all of them.
+
+        :param X: [N, D] numbers, an array or a data frame; for kernel="linear" also sparse. Or rows
+            with their labels that are read piece by piece: `gpflow_bsvm.files.ParquetFiles`,
+            `CSVFiles`, `Blocks`, `DaskFrame`, or a `tf.data.Dataset`; or a Dask array.
+        :param y: [N] labels of two classes or more, of any type; numbers for a regressor; None with
+            rows that bring theirs; not looked at by a one-class estimator.
+        :param sample_weight: [N], powers of the likelihood: an integer is a repeated row.
+        :param checkpoint: a directory of this fit's own: the same call, in another process after
+            this one has died, goes on from there, and ends with the same model.
+        :raise TypeError: for parameters of a wrong type.
+        :raise ValueError: for NaN, infinity or overflow, a single class, weights that are negative
+            or leave a class without rows, whatever scikit-learn's own validation refuses, and a
+            checkpoint of another fit.
+        """
+        self._validate_params()
+        new, stages, y = copy.copy(self), Stages(checkpoint), y if self._labelled else None
         rows = source_of(X, y, sample_weight)
         with one_fit():  # a kernel of the user's is compiled once, not in every inner fit
             if rows is not None:
@@ -99,11 +149,11 @@ class BSVMEstimator(BaseEstimator):  # type: ignore[misc]
         self.__dict__ = new.__dict__  # all at once
         return self
 
-    def _fit_arrays(self, X: Any, targets: AnyNDArray, weight: AnyNDArray, stages: Stages) -> None:
-        X, targets, weight = merge_equal(X, targets, weight)
+    def _fit_arrays(self, X: Any, Y: AnyNDArray, weight: AnyNDArray, stages: Stages) -> None:
+        X, y, weight = merge_equal(X, Y[:, 0], weight)
         scaler = inputs.make_scaler(X, weight)
         self.scaler_ = scaler if self.standardize else None
-        data = inputs.scale(self.scaler_, X), targets[:, None], weight
+        data = inputs.scale(self.scaler_, X), y[:, None], weight
         seed = stages.seed(self, ArraySource(*data[:2], weight[:, None], CHUNK_ROWS))
         spec = self._specify(seed, data)
         spec, begun = chosen_model(spec, self._candidates(spec), data, stages)
@@ -118,6 +168,8 @@ class BSVMEstimator(BaseEstimator):  # type: ignore[misc]
         forget: float,
         checkpoint: Directory | None,
     ) -> E:
+        if not hasattr(self, "model_"):
+            return self.fit(X, y, sample_weight, checkpoint)
         algorithm, new = Streaming(forget=forget), copy.copy(self)
         source = new._later(X, y, sample_weight)
         new.model_ = gpflow.utilities.deepcopy(self.model_)
@@ -133,8 +185,8 @@ class BSVMEstimator(BaseEstimator):  # type: ignore[misc]
         rows = source_of(X, y, sample_weight)
         if rows is not None:
             return open_later(rows, self)
-        X, targets, weight = self._validate(X, y, sample_weight, reset=False)
-        data = inputs.scale(self.scaler_, X), targets[:, None]
+        X, Y, weight = self._validate(X, y, sample_weight, reset=False)
+        data = inputs.scale(self.scaler_, X), Y
         return open_data(self.model_, data, weight, part=True)
 
     def _validate(
@@ -142,18 +194,19 @@ class BSVMEstimator(BaseEstimator):  # type: ignore[misc]
     ) -> tuple[AnyNDArray, AnyNDArray, AnyNDArray]:
         """
         :param reset: whether these are the first rows.
-        :return: X, labels as the model has them, and weights of the rows that count.
+        :return: X, labels [N, 1] as the model has them, and weights of the rows that count.
         """
         dtype = gpflow.config.default_float()
-        inputs.check_format(X, self._formats)
         X, y = self._checked(X, y, reset)
-        weight = self._weights(y, sample_weight)
+        weight = check_weights(sample_weight, len(y))
+        encoding = self._learn_labels(y, weight[:, 0]) if reset else self._encoding()
+        Y, factors = encoding(y[:, None])
+        weight = (weight * factors)[:, 0].astype(dtype)
         used = weight > 0
         if reset:
-            self._learn_labels(y, weight)
             self.fill_ = inputs.medians(X[used]) if self.impute else None
         X = inputs.filled(X, self.fill_)
-        return X[used], self._targets(y[used]).astype(dtype), weight[used]
+        return X[used], Y[used].astype(dtype), weight[used]
 
     def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Any, AnyNDArray]:
         """:return: rows and labels, as scikit-learn checks them."""
@@ -163,15 +216,12 @@ class BSVMEstimator(BaseEstimator):  # type: ignore[misc]
     @property
     def _how(self) -> dict[str, Any]:
         """:return: what `validate_data` is to accept."""
-        finite = "allow-nan" if self.impute else True
-        how = {"dtype": gpflow.config.default_float(), "accept_sparse": self._formats}
-        return how | {"ensure_all_finite": finite}
-
-    @property
-    def _formats(self) -> str | bool:
-        """:return: the formats that `validate_data` may accept beside arrays."""
         linear = isinstance(self.kernel, str) and self.kernel == "linear"
-        return linear and not self.impute and "csr"
+        return {
+            "dtype": gpflow.config.default_float(),
+            "accept_sparse": linear and not self.impute and "csr",
+            "ensure_all_finite": "allow-nan" if self.impute else True,
+        }
 
     def _scaled(self, X: Any) -> Any:
         """:return: rows as the model has them."""
@@ -198,12 +248,12 @@ class BSVMEstimator(BaseEstimator):  # type: ignore[misc]
         if source_of(rows) is not None:
             return open_later(rows, self)
         X, y = rows
-        targets = self._targets(np.ravel(y))[:, None]
-        return self._scaled(X), targets.astype(gpflow.config.default_float())
+        Y, _ = self._encoding()(np.ravel(y)[:, None])
+        return self._scaled(X), Y.astype(gpflow.config.default_float())
 
     def __sklearn_tags__(self) -> Any:
         """:return: scikit-learn's tags."""
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = bool(self._formats)
+        tags.input_tags.sparse = bool(self._how["accept_sparse"])
         tags.input_tags.allow_nan = bool(self.impute)
         return tags

@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import gpflow
 from gpflow.base import AnyNDArray
 
 from ..engine.contracts import plain_points
@@ -15,7 +14,7 @@ from ..model_selection import held_out
 from ..models import BSVM
 from .specification import LOSSES, Data, Specification, make_model
 from .stages import Stages
-from .training import InitialModel, at_most, initial_model, train
+from .training import InitialModel, at_most, freeze, initial_model, train
 
 #: Loss and penalty are chosen on this many rows at most, and not where fewer can be left out.
 CHOICE_ROWS, FEWEST_LEFT_OUT = 2_000, 10
@@ -60,19 +59,18 @@ def between(among: Sequence[Candidate], place: float) -> Candidate:
 
 def choose(
     spec: Specification, among: Sequence[Candidate], data: Data
-) -> tuple[Specification, InitialModel | None]:
+) -> tuple[Specification, InitialModel]:
     """
     :return: `spec` with loss and penalty of the greatest density of held-out rows, see
         `gpflow_bsvm.model_selection.find_peak`. Folds are a matter of the data alone. All
         candidates and folds see one kernel, that which the first learns from all rows: to learn it
-        anew in every fold chose no better. And a model with the kernel of what was chosen, if there
-        was a choice.
+        anew in every fold chose no better. And a model with the kernel of what was chosen.
     """
     first = next((one for one in FIRST if one in among), among[0])
     spec = spec._replace(**first._asdict())
     X, Y, weight = at_most(CHOICE_ROWS, data, seed=0)
     if len(among) == 1 or held_out.num_left_out((X, Y)) < FEWEST_LEFT_OUT:
-        return spec, None
+        return spec, initial_model(spec, data)
     begun = initial_model(spec, data)
     of_fold = spec._replace(grow=False, progress=False, Z=_inducing_points(begun.model))
     if spec.learn_kernel:
@@ -101,42 +99,25 @@ def chosen_model(
     :param stages: where this may have been found before.
     :return: `spec` as chosen, and its model with the kernel as it will be.
     """
-    found: list[tuple[Specification, InitialModel]] = []
-
-    def find() -> dict[str, Any]:
-        chosen, begun = choose(spec, among, data)
-        found.append((chosen, begun or initial_model(chosen, data)))
-        return _content(*found[0])
-
-    content = stages.result("choice", find)
-    return found[0] if found else _again(spec, data, content)
+    content = stages.result("choice", lambda: _content(*choose(spec, among, data)))
+    spec = spec._replace(loss=content["loss"], penalty=content["penalty"])
+    model = make_model(spec._replace(Z=content["Z"]), data[0])
+    for variable, value in zip(model.variables, content["variables"], strict=True):
+        variable.assign(value)
+    if content["learned"] is None:
+        return spec, InitialModel(model, None)
+    freeze(spec, model)
+    return spec, InitialModel(model, History(**content["learned"]))
 
 
 def _content(spec: Specification, begun: InitialModel) -> dict[str, Any]:
-    learned = begun.history
     return {
         "loss": spec.loss,
         "penalty": float(spec.penalty),
         "Z": _inducing_points(begun.model),
         "variables": [variable.numpy() for variable in begun.model.variables],
-        "learned": learned and {**learned.columns(len(learned)), "converged": learned.converged},
+        "learned": begun.history and vars(begun.history),
     }
-
-
-def _again(
-    spec: Specification, data: Data, content: dict[str, Any]
-) -> tuple[Specification, InitialModel]:
-    """:return: the specification and the model of which `_content` was made."""
-    spec = spec._replace(loss=content["loss"], penalty=content["penalty"])
-    model = make_model(spec._replace(Z=content["Z"]), data[0])
-    for variable, value in zip(model.variables, content["variables"], strict=True):
-        variable.assign(value)
-    if not content["learned"]:
-        return spec, InitialModel(model, None)
-    gpflow.set_trainable(model.inducing_variable, False)
-    learned = History.from_columns(content["learned"])
-    learned.converged = content["learned"]["converged"]
-    return spec, InitialModel(model, learned)
 
 
 def _inducing_points(model: BSVM) -> AnyNDArray | None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
-import gpflow
 import numpy as np
 from gpflow.base import AnyNDArray
 from scipy.stats import norm
 from sklearn.base import ClassifierMixin
+from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
@@ -19,11 +21,12 @@ from ..prediction.marginals import predict_probabilities, predict_probits
 from . import inputs
 from .base import BSVMEstimator
 from .choice import Candidate, candidates
-from .labels import ClassNumbers, class_weights, label_names, label_values
+from .labels import Encoding, label_names, label_values, numbered
 from .specification import Data, Specification, specify
 from .survey import Survey
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class BSVMClassifier(ClassifierMixin, BSVMEstimator):  # type: ignore[misc]
     r"""
     Bayesian support vector machine with probabilities.
@@ -43,6 +46,40 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):  # type: ignore[misc]
     Rows may come in any order, repeated or weighted: the fit is the same (up to 20 000 rows, beyond
     which equal rows are not looked for, and inducing points come from a random subsample).
 
+    :param kernel: any GPflow kernel (it is copied); None: `gpflow_bsvm.priors.default_kernel`, a
+        lengthscale for every feature and an offset, with priors; "linear": a `LinearBSVM` with one
+        learned prior variance, for SciPy's sparse matrices too (the same as a `BSVM` whose inducing
+        points are the rows, if there are no more than columns). A grid search takes kernels,
+        [Matern32(lengthscales=s) for s in (0.5, 1, 2)], with learn_kernel=False, not their
+        parameters.
+    :param loss: "levels", "hinge" or "auto": what predicts held-out folds best, see
+        `gpflow_bsvm.model_selection`. For kernel="linear" "auto" is the hinge.
+    :param penalty: slope of the loss; "auto": chosen with it, from 1 to 32 for levels, 16 for a
+        hinge beside them, and from 1 to 16 for loss="hinge".
+    :param bound: "exact" or "augmented", see `gpflow_bsvm.likelihoods.Hinge`.
+    :param multi_class: the hinge of more than two classes, "crammer_singer" (one model of all) or
+        "ovr" (one-vs-rest); levels are one-vs-rest. "ordinal": classes in the order of `classes_`
+        by levels of one function and thresholds, which are learned (`Ordinal`).
+    :param learn_kernel: learn what is trainable in the kernel by `VEM`, on 2000 rows or a quarter
+        of all, up to 5000 (fewer with many classes). False: it is used as it is; the default one is
+        then a squared exponential of variance 4 whose lengthscale is 0.75 times the median distance
+        between inducing points.
+    :param calibrate: fit scale and offset of the link (several classes: a temperature) to
+        leave-one-out marginals, see `gpflow_bsvm.prediction`; "auto": of a hinge only.
+    :param num_inducing: M, at most; fewer where there are fewer distinct rows. "auto": 100, by
+        which the kernel is learned, then threefold, q projected on the new ones, as long as
+        left-out rows gain a hundredth of their log density, up to 1000 or a bound on the work.
+    :param inference: such as `CAVI()`, how to fit; None: as `gpflow_bsvm.fit` chooses.
+    :param standardize: shift and scale every feature to mean 0 and variance 1; sparse ones are
+        scaled only.
+    :param impute: take NaN in X, in memory: each becomes the column's median, and each column that
+        has some in the training rows a second one of zeros and ones, which says where.
+    :param class_weight: as in scikit-learn: {label: weight} or "balanced".
+    :param random_state: of the part of the rows that a kernel is learned from where there are more
+        than 2000, and of those that stand for the others beyond 20 000. Otherwise a fit is a matter
+        of its rows alone.
+    :param chunk_rows: rows that a prediction looks at together; None: bounded by memory.
+    :param verbose: show a progress bar.
     :ivar classes_: the labels; the columns of `predict_proba` are in this order.
     :ivar model_: the fitted `BSVM`, on standardised features and labels 0..C-1: what is asked of it
         needs `as_model_sees(X)`; functions of `gpflow_bsvm.prediction` take the classifier and X.
@@ -52,107 +89,18 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):  # type: ignore[misc]
     :ivar history_: the `gpflow_bsvm.inference.History` of the fit.
     """
 
-    classes_: AnyNDArray
-    loss_: str
-    penalty_: float
+    loss: str = "auto"
+    penalty: float | str = "auto"
+    bound: str = "exact"
+    multi_class: str = "crammer_singer"
+    learn_kernel: bool = True
+    calibrate: bool | str = "auto"
+    num_inducing: int | str = "auto"
+    inference: Any = None
+    class_weight: dict[Any, float] | str | None = None
 
-    def __init__(
-        self,
-        kernel: gpflow.kernels.Kernel | str | None = None,
-        *,
-        loss: str = "auto",
-        penalty: float | str = "auto",
-        bound: str = "exact",
-        multi_class: str = "crammer_singer",
-        learn_kernel: bool = True,
-        calibrate: bool | str = "auto",
-        num_inducing: int | str = "auto",
-        inference: Any = None,
-        standardize: bool = True,
-        impute: bool = False,
-        class_weight: dict[Any, float] | str | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        chunk_rows: int | None = None,
-        verbose: bool = False,
-    ) -> None:
-        """
-        :param kernel: any GPflow kernel (it is copied); None: `gpflow_bsvm.priors.default_kernel`,
-            a lengthscale for every feature and an offset, with priors; "linear": a `LinearBSVM`
-            with one learned prior variance, for SciPy's sparse matrices too (the same as a `BSVM`
-            whose inducing points are the rows, if there are no more than columns). A grid search
-            takes kernels, [Matern32(lengthscales=s) for s in (0.5, 1, 2)], with
-            learn_kernel=False, not their parameters.
-        :param loss: "levels", "hinge" or "auto": what predicts held-out folds best, see
-            `gpflow_bsvm.model_selection`. For kernel="linear" "auto" is the hinge.
-        :param penalty: slope of the loss; "auto": chosen with it, from 1 to 32 for levels, 16 for a
-            hinge beside them, and from 1 to 16 for loss="hinge".
-        :param bound: "exact" or "augmented", see `gpflow_bsvm.likelihoods.Hinge`.
-        :param multi_class: the hinge of more than two classes, "crammer_singer" (one model of all)
-            or "ovr" (one-vs-rest); levels are one-vs-rest. "ordinal": classes in the order of
-            `classes_` by levels of one function and thresholds, which are learned (`Ordinal`).
-        :param learn_kernel: learn what is trainable in the kernel by `VEM`, on 2000 rows or a
-            quarter of all, up to 5000 (fewer with many classes). False: it is used as it is; the
-            default one is then a squared exponential of variance 4 whose lengthscale is 0.75 times
-            the median distance between inducing points.
-        :param calibrate: fit scale and offset of the link (several classes: a temperature) to
-            leave-one-out marginals, see `gpflow_bsvm.prediction`; "auto": of a hinge only.
-        :param num_inducing: M, at most; fewer where there are fewer distinct rows. "auto": 100, by
-            which the kernel is learned, then threefold, q projected on the new ones, as long as
-            left-out rows gain a hundredth of their log density, up to 1000 or a bound on the work.
-        :param inference: such as `CAVI()`, how to fit; None: as `gpflow_bsvm.fit` chooses.
-        :param standardize: shift and scale every feature to mean 0 and variance 1; sparse ones are
-            scaled only.
-        :param impute: take NaN in X, in memory: each becomes the column's median, and each column
-            that has some in the training rows a second one of zeros and ones, which says where.
-        :param class_weight: as in scikit-learn: {label: weight} or "balanced".
-        :param random_state: of the part of the rows that a kernel is learned from where there are
-            more than 2000, and of those that stand for the others beyond 20 000. Otherwise a fit is
-            a matter of its rows alone.
-        :param chunk_rows: rows that a prediction looks at together; None: bounded by memory.
-        :param verbose: show a progress bar.
-        """
-        self.kernel = kernel
-        self.loss = loss
-        self.penalty = penalty
-        self.bound = bound
-        self.multi_class = multi_class
-        self.learn_kernel = learn_kernel
-        self.calibrate = calibrate
-        self.num_inducing = num_inducing
-        self.inference = inference
-        self.standardize = standardize
-        self.impute = impute
-        self.class_weight = class_weight
-        self.random_state = random_state
-        self.chunk_rows = chunk_rows
-        self.verbose = verbose
-
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        sample_weight: Any = None,
-        checkpoint: Directory | None = None,
-    ) -> BSVMClassifier:
-        """
-        A fit that fails or is interrupted leaves the classifier as it was before.
-
-        Of rows that are not in memory one pass draws 20 000 at random, from which all but q is
-        learned and chosen, and a few more fit q to all of them.
-
-        :param X: [N, D] numbers, an array or a data frame; for kernel="linear" also sparse. Or rows
-            with their labels that are read piece by piece: `gpflow_bsvm.files.ParquetFiles`,
-            `CSVFiles`, `Blocks`, `DaskFrame`, or a `tf.data.Dataset`; or a Dask array.
-        :param y: [N] labels, of any type, of two classes or more; None with rows of the latter.
-        :param sample_weight: [N], powers of the likelihood: an integer is a repeated row.
-        :param checkpoint: a directory of this fit's own: the same call, in another process after
-            this one has died, goes on from there, and ends with the same model.
-        :raise TypeError: for parameters of a wrong type.
-        :raise ValueError: for NaN, infinity or overflow, a single class, weights that are negative
-            or leave a class without rows, whatever scikit-learn's own validation refuses, and a
-            checkpoint of another fit.
-        """
-        return self._fit(X, y, sample_weight, checkpoint)
+    classes_: AnyNDArray = field(init=False)
+    loss_: str = field(init=False)
 
     def partial_fit(
         self,
@@ -179,14 +127,18 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):  # type: ignore[misc]
                 'class_weight="balanced" needs all rows: give partial_fit weights of classes, '
                 "{label: weight}, or of rows"
             )
-        if not hasattr(self, "model_"):
-            inputs.check_first_part(y, classes)
-            return self.fit(X, y, sample_weight, checkpoint)
+        first = not hasattr(self, "model_")
+        if first and classes is not None and set(np.unique(classes)) != set(np.unique(y)):
+            raise ValueError(
+                f"classes are {np.unique(classes).tolist()}, the first part has rows of "
+                f"{np.unique(y).tolist()}: give a larger first part, and classes of just its rows"
+            )
         return self._partial_fit(X, y, sample_weight, forget, checkpoint)
 
     def _specify(self, seed: int, data: Data) -> Specification:
         if self.multi_class == "ordinal" and self.loss == "hinge":
             raise ValueError('multi_class="ordinal" has levels: leave loss at "auto", got "hinge"')
+        inputs.check_classes(data[1], self.classes_)
         ordered = self.multi_class == "ordinal" and len(self.classes_) > 2
         learned = {"learned": ("thresholds",), "loss": "levels"} if ordered else {}
         return specify(self, seed, num_classes=len(self.classes_), **learned)
@@ -205,26 +157,30 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):  # type: ignore[misc]
         check_classification_targets(y)
         return X, y
 
-    def _weights(self, y: AnyNDArray, sample_weight: Any) -> AnyNDArray:
-        return inputs.weigh(y, sample_weight, self.class_weight)
+    def _learn_labels(self, y: AnyNDArray, weight: AnyNDArray) -> Encoding:
+        self.classes_, counts = np.unique(y, return_counts=True)
+        return self._numbering(self.classes_, counts)
 
-    def _learn_labels(self, y: AnyNDArray, weight: AnyNDArray) -> None:
-        self.classes_ = np.unique(y)
-        inputs.check_classes(self._targets(y[weight > 0]), self.classes_)
-
-    def _targets(self, y: AnyNDArray) -> AnyNDArray:
-        return inputs.number(y, self.classes_)
-
-    def _learn_survey(self, rows: Any, found: Survey) -> None:
-        """As `_learn_labels`, of rows that are not in memory."""
+    def _learn_survey(self, rows: Any, found: Survey) -> Encoding:
         check_are_classes(found.values, found.num_rows, "the column of labels")
         self.classes_ = label_names(rows, found.values)
+        return self._numbering(found.values, found.counts)
 
-    def _encoding(self, rows: Any, found: Survey | None = None) -> ClassNumbers:
-        """:return: labels of rows that are not in memory to numbers of classes, and weights."""
-        values = label_values(rows, self.classes_) if found is None else found.values
-        counts = None if found is None else found.counts
-        return ClassNumbers(values, class_weights(counts, self.classes_, self.class_weight))
+    def _encoding(self, rows: Any = None) -> Encoding:
+        values = self.classes_ if rows is None else label_values(rows, self.classes_)
+        return self._numbering(values)
+
+    def _numbering(self, values: AnyNDArray, counts: AnyNDArray | None = None) -> Encoding:
+        """
+        :param values: [C], what the rows call the classes; counts: [C], how many rows each has.
+        """
+        if counts is not None and self.class_weight == "balanced":
+            weights = counts.sum() / (len(counts) * counts)
+        else:
+            weights = compute_class_weight(
+                self.class_weight, classes=self.classes_, y=self.classes_
+            )
+        return partial(numbered, values=values, weights=weights)
 
     def _predicted(self, X: Any) -> AnyNDArray:
         """:return: Phi^-1 of probabilities, [N], of two classes; probabilities, [N, C], of more."""

@@ -11,41 +11,18 @@ import numpy as np
 import scipy.sparse
 from gpflow.base import AnyNDArray
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.class_weight import compute_sample_weight
 
-from ..data.checks import check_weights
 from ..data.sparse import SparseRows
 
 #: Weights of rows that sum to less are hardly meant.
 LITTLE_WEIGHT = 10
 
 
-def weigh(y: AnyNDArray, sample_weight: Any, class_weight: Any) -> AnyNDArray:
-    """:return: [N], weight of the row times that of its class."""
-    weight = check_weights(sample_weight, len(y))[:, 0]
-    return np.asarray(weight * compute_sample_weight(class_weight, y), weight.dtype)
-
-
-def check_format(X: Any, formats: str | bool) -> None:
-    """
-    :param formats: what `validate_data` accepts beside arrays.
-    :raise TypeError: for sparse rows where there is no such format.
-    """
-    if scipy.sparse.issparse(X) and not formats:
-        raise TypeError(
-            "Sparse data was passed for X, but dense data is required: X.toarray(), of a "
-            'ColumnTransformer sparse_threshold=0, or kernel="linear" without impute'
-        )
-
-
 def check_missing(y: Any) -> None:
     """:raise ValueError: for labels among which there is None."""
-    labels: AnyNDArray = np.asarray(y)
-    missing = [label is None for label in labels.flat] if labels.dtype == object else []
-    if y is not None and any(missing):
-        raise ValueError(
-            f"y has no label (None) in row {missing.index(True)}: leave out rows without one"
-        )
+    missing = np.flatnonzero(np.asarray(y, object) == np.array(None))
+    if y is not None and len(missing):
+        raise ValueError(f"y has no label (None) in row {missing[0]}: leave out rows without one")
 
 
 def warn_of_little_weight(weight: AnyNDArray) -> None:
@@ -55,7 +32,7 @@ def warn_of_little_weight(weight: AnyNDArray) -> None:
             f"the weights of {len(weight)} rows sum to {weight.sum():.3g}: a weight is a number of "
             "repetitions, so that the fit hardly leaves its prior; weights of mean 1 keep their "
             "ratios",
-            stacklevel=4,
+            stacklevel=3,
         )
 
 
@@ -100,23 +77,6 @@ def check_names(rows: Any, expected: Any) -> None:
             f"the columns of X are {list(names)}, those of the training data {list(expected)}: "
             "give the source features=[...], these names in this order"
         )
-
-
-def check_first_part(y: Any, classes: Any) -> None:
-    """
-    :param classes: all labels there will be, or None.
-    :raise ValueError: unless the first part of the data has rows of just these.
-    """
-    if classes is None:
-        return
-    found, wanted = np.unique(y), np.unique(classes)
-    if lost := np.setdiff1d(wanted, found).tolist():
-        raise ValueError(
-            f"the first part must hold rows of every class, and has none of {lost}: give a larger "
-            "first part"
-        )
-    if extra := np.setdiff1d(found, wanted).tolist():
-        raise ValueError(f"y holds {extra}, which are not among classes")
 
 
 def medians(X: AnyNDArray) -> AnyNDArray:

@@ -1,45 +1,36 @@
-"""What labels of rows that are not in memory are to a model."""
+"""What labels are to a model."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from gpflow.base import AnyNDArray
-from sklearn.utils.class_weight import compute_class_weight
 
 from .inputs import number
 
-
-class ClassNumbers(NamedTuple):
-    """Classes, numbered."""
-
-    values: AnyNDArray  #: [C], as the source has them
-    weights: AnyNDArray  #: [C], of rows of each
-
-    def __call__(self, Y: AnyNDArray) -> tuple[AnyNDArray, Any]:
-        """:return: labels [n, 1] as the model has them, and factors of the rows' weights."""
-        index = number(Y, self.values)
-        return index, self.weights[index]
+#: Labels [n, 1] to those of the model, and factors of the rows' weights.
+Encoding = Callable[[AnyNDArray], tuple[AnyNDArray, Any]]
 
 
-class Standardised(NamedTuple):
-    """Numbers, less a center, in units of a scale."""
-
-    center: float = 0.0
-    scale: float = 1.0
-
-    def __call__(self, Y: AnyNDArray) -> tuple[AnyNDArray, Any]:
-        """:return: labels and factors, as `ClassNumbers`."""
-        return (Y - self.center) / self.scale, 1.0
+def numbered(Y: AnyNDArray, values: AnyNDArray, weights: AnyNDArray) -> tuple[AnyNDArray, Any]:
+    """
+    :param values: [C], classes as the rows have them; weights: [C], of rows of each.
+    :return: numbers of classes, and weights.
+    """
+    index = number(Y, values)
+    return index, weights[index]
 
 
-class Ones(NamedTuple):
-    """Rows of one class, whatever their labels."""
+def standardised(Y: AnyNDArray, center: float = 0.0, scale: float = 1.0) -> tuple[AnyNDArray, Any]:
+    """:return: numbers less a center, in units of a scale."""
+    return (Y - center) / scale, 1.0
 
-    def __call__(self, Y: AnyNDArray) -> tuple[AnyNDArray, Any]:
-        """:return: labels and factors, as `ClassNumbers`."""
-        return np.ones((len(Y), 1)), 1.0
+
+def ones(Y: AnyNDArray) -> tuple[AnyNDArray, Any]:
+    """:return: ones, for rows of one class, whatever their labels."""
+    return np.ones((len(Y), 1)), 1.0
 
 
 def label_names(rows: Any, values: AnyNDArray) -> AnyNDArray:
@@ -64,15 +55,3 @@ def label_values(rows: Any, classes: AnyNDArray) -> AnyNDArray:
             "rows of all of them"
         )
     return np.array([names.index(one) if one in names else -1 for one in classes.tolist()])
-
-
-def class_weights(counts: AnyNDArray | None, classes: AnyNDArray, wanted: Any) -> AnyNDArray:
-    """
-    :param counts: [C], rows of each class; None where `wanted` is not "balanced".
-    :return: [C], as scikit-learn's `class_weight` says.
-    """
-    if wanted is None:
-        return np.ones(len(classes))
-    if wanted == "balanced" and counts is not None:
-        return np.asarray(counts.sum() / (len(classes) * counts))
-    return np.asarray(compute_class_weight(wanted, classes=classes, y=classes))

@@ -28,18 +28,17 @@ def fit_large(estimator: Any, rows: Any, stages: Stages) -> None:
     :param stages: where an earlier call may have left what it has found.
     :raise ValueError: see `survey`, and for rows that are no numbers, with where they stand.
     """
-    source, progress = open_rows(rows, Rows(estimator._labelled)), bool(estimator.verbose)
+    source = open_rows(rows, Rows(estimator._labelled))
     seed = stages.seed(estimator, source)
-    how = source, seed, progress, is_classifier(estimator)
+    how = source, seed, is_classifier(estimator)
     found = Survey(**stages.result("survey", lambda: survey(*how)._asdict()))
     source.known_rows = found.num_rows
-    estimator._learn_survey(rows, found)
-    encoding, (X, Y, weight) = estimator._encoding(rows, found), found.sample
+    encoding, (X, Y, weight) = estimator._learn_survey(rows, found), found.sample
     estimator.scaler_ = found.scaler if estimator.standardize else None
     estimator.n_features_in_, estimator.fill_ = X.shape[1], None
-    targets, factors = encoding(Y)
-    weights = weight * np.ravel(np.broadcast_to(factors, Y.shape))
-    sample = inputs.scale(estimator.scaler_, X), np.asarray(targets, X.dtype), weights
+    Y, factors = encoding(Y)
+    weights = (weight[:, None] * factors)[:, 0]
+    sample = inputs.scale(estimator.scaler_, X), np.asarray(Y, X.dtype), weights
     spec = estimator._specify(seed, sample)._replace(num_rows=found.num_rows)
     spec, begun = chosen_model(spec, estimator._candidates(spec), sample, stages)
     model, _ = train(spec, sample, begun, stages)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
-import gpflow
 import numpy as np
 from gpflow.base import AnyNDArray
 from scipy.stats import norm
@@ -12,17 +12,16 @@ from sklearn.base import OutlierMixin
 from sklearn.svm import OneClassSVM
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..checkpoints import Directory
 from ..prediction.marginals import predict_marginals, predict_probits
 from . import inputs
 from .base import BSVMEstimator
 from .choice import CHOICE_ROWS
-from .labels import Ones, Standardised
+from .labels import Encoding, ones, standardised
 from .specification import Data, Specification, make_model, specify
-from .survey import Survey
 from .training import at_most
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class OneClassBSVM(OutlierMixin, BSVMEstimator):  # type: ignore[misc]
     r"""
     Bayesian one-class support vector machine: a score of how much a row is like those that were
@@ -32,6 +31,10 @@ class OneClassBSVM(OutlierMixin, BSVMEstimator):  # type: ignore[misc]
     `gpflow_bsvm.likelihoods.OneClass`, of the penalty that scikit-learn's `OneClassSVM` of the same
     kernel and `nu` has. The kernel is not learned: labels that are all the same do not tell it.
 
+    :param kernel: any GPflow kernel, used as it is; None: a squared exponential of variance 4
+        whose lengthscale is 0.75 times the median distance between inducing points.
+    :param nu: in (0, 1), the part of the training rows that are taken for outliers.
+    :param num_inducing: M, at most; and all others: as in `gpflow_bsvm.BSVMClassifier`.
     :ivar model_: the fitted `BSVM`, see `gpflow_bsvm.BSVMClassifier`.
     :ivar offset_: the score that a part `nu` of the training rows do not reach.
     :ivar penalty_: of the hinge.
@@ -39,51 +42,11 @@ class OneClassBSVM(OutlierMixin, BSVMEstimator):  # type: ignore[misc]
     :ivar history_: the `gpflow_bsvm.inference.History` of the fit.
     """
 
-    offset_: float
-    penalty_: float
-    _labelled = False
+    nu: float = 0.1
+    num_inducing: int = 100
 
-    def __init__(
-        self,
-        kernel: gpflow.kernels.Kernel | None = None,
-        *,
-        nu: float = 0.1,
-        num_inducing: int = 100,
-        standardize: bool = True,
-        impute: bool = False,
-        random_state: int | np.random.RandomState | None = None,
-        chunk_rows: int | None = None,
-        verbose: bool = False,
-    ) -> None:
-        """
-        :param kernel: any GPflow kernel, used as it is; None: a squared exponential of variance 4
-            whose lengthscale is 0.75 times the median distance between inducing points.
-        :param nu: in (0, 1), the part of the training rows that are taken for outliers.
-        :param num_inducing: M, at most; and all others: as in `gpflow_bsvm.BSVMClassifier`.
-        """
-        self.kernel = kernel
-        self.nu = nu
-        self.num_inducing = num_inducing
-        self.standardize = standardize
-        self.impute = impute
-        self.random_state = random_state
-        self.chunk_rows = chunk_rows
-        self.verbose = verbose
-
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        sample_weight: Any = None,
-        checkpoint: Directory | None = None,
-    ) -> OneClassBSVM:
-        """
-        :param X: [N, D], see `gpflow_bsvm.BSVMClassifier.fit`, all taken to be of one class.
-        :param y: not looked at, as in scikit-learn.
-        """
-        if not 0 < self.nu < 1:
-            raise ValueError(f"nu must be in (0, 1), got {self.nu!r}")
-        return self._fit(X, None, sample_weight, checkpoint)
+    offset_: float = field(init=False)
+    _labelled: ClassVar[bool] = False
 
     def score_samples(self, X: Any, return_std: bool = False) -> Any:
         """
@@ -140,12 +103,9 @@ class OneClassBSVM(OutlierMixin, BSVMEstimator):  # type: ignore[misc]
         X = validate_data(self, X, reset=reset, **self._how)
         return X, np.ones(len(X))
 
-    def _learn_labels(self, y: AnyNDArray, weight: AnyNDArray) -> None:
-        pass
+    def _learn_labels(self, y: AnyNDArray, weight: AnyNDArray) -> Encoding:
+        return ones
 
-    def _targets(self, y: AnyNDArray) -> AnyNDArray:
-        return np.asarray(y)
-
-    def _encoding(self, rows: Any, found: Survey | None = None) -> Ones | Standardised:
-        """:return: all rows of a fit to one class; later ones have labels of their own."""
-        return Standardised() if found is None else Ones()
+    def _encoding(self, rows: Any = None) -> Encoding:
+        """:return: labels as they are: rows of a fit are of one class, later ones may not be."""
+        return standardised

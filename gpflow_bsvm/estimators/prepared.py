@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -16,11 +16,10 @@ from ..data.prefetch import closed_at_end
 from ..data.readers import Reader
 from ..data.sources import Remote, Source
 from ..doors import has_door, read_through
+from .labels import Encoding
 from .survey import Rows
 
 CHUNK_ROWS = 2**14
-#: Labels [n, 1] to those of the model, and factors of the rows' weights.
-Encoding = Callable[[AnyNDArray], tuple[AnyNDArray, Any]]
 
 
 def source_of(X: Any, y: Any = None, sample_weight: Any = None) -> Any:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import gpflow
@@ -13,16 +15,15 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..checkpoints import Directory
-from ..likelihoods.penalized import check_penalty
 from ..likelihoods.regression import check_numbers
 from ..prediction.marginals import predict_marginals
 from . import inputs
 from .base import BSVMEstimator
-from .labels import Standardised
+from .labels import Encoding, standardised
 from .specification import Data, Specification, specify
-from .survey import Survey
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class BSVMRegressor(RegressorMixin, BSVMEstimator):  # type: ignore[misc]
     r"""
     Bayesian support vector regression, with a predictive distribution.
@@ -33,6 +34,9 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):  # type: ignore[misc]
     outliers move the fit little; where they may be a hundred deviations away, give penalty and
     epsilon, as what is learned takes them for noise that all rows have.
 
+    :param penalty: slope of the loss, scikit-learn's C, in units of 1 / y; "auto": learned.
+    :param epsilon: errors up to here cost nothing, in units of y; "auto": learned.
+    :param kernel: of standardised labels; and all others: as in `gpflow_bsvm.BSVMClassifier`.
     :ivar model_: the fitted `BSVM`; what is asked of it needs `as_model_sees(X)`; functions of
         `gpflow_bsvm.prediction` take the regressor and X, and answer in units of standardised y.
     :ivar penalty_: and epsilon_: as given or learned, in units of y.
@@ -42,56 +46,15 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):  # type: ignore[misc]
     :ivar history_: the `gpflow_bsvm.inference.History` of the fit.
     """
 
-    penalty_: float
-    epsilon_: float
-    y_center_: float
-    y_scale_: float
+    penalty: float | str = "auto"
+    epsilon: float | str = "auto"
+    learn_kernel: bool = True
+    num_inducing: int | str = "auto"
+    inference: Any = None
 
-    def __init__(
-        self,
-        kernel: gpflow.kernels.Kernel | str | None = None,
-        *,
-        penalty: float | str = "auto",
-        epsilon: float | str = "auto",
-        learn_kernel: bool = True,
-        num_inducing: int | str = "auto",
-        inference: Any = None,
-        standardize: bool = True,
-        impute: bool = False,
-        random_state: int | np.random.RandomState | None = None,
-        chunk_rows: int | None = None,
-        verbose: bool = False,
-    ) -> None:
-        """
-        :param penalty: slope of the loss, scikit-learn's C, in units of 1 / y; "auto": learned.
-        :param epsilon: errors up to here cost nothing, in units of y; "auto": learned.
-        :param kernel: of standardised labels; and all others: as in `gpflow_bsvm.BSVMClassifier`.
-        """
-        self.kernel = kernel
-        self.penalty = penalty
-        self.epsilon = epsilon
-        self.learn_kernel = learn_kernel
-        self.num_inducing = num_inducing
-        self.inference = inference
-        self.standardize = standardize
-        self.impute = impute
-        self.random_state = random_state
-        self.chunk_rows = chunk_rows
-        self.verbose = verbose
-
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        sample_weight: Any = None,
-        checkpoint: Directory | None = None,
-    ) -> BSVMRegressor:
-        """
-        :param y: [N] numbers; else as `gpflow_bsvm.BSVMClassifier.fit`.
-        :raise TypeError: for parameters of a wrong type.
-        :raise ValueError: for labels that are no finite numbers, and as there.
-        """
-        return self._fit(X, y, sample_weight, checkpoint)
+    epsilon_: float = field(init=False)
+    y_center_: float = field(init=False)
+    y_scale_: float = field(init=False)
 
     def partial_fit(
         self,
@@ -102,8 +65,6 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):  # type: ignore[misc]
         checkpoint: Directory | None = None,
     ) -> BSVMRegressor:
         """More rows without the earlier ones, as `gpflow_bsvm.BSVMClassifier.partial_fit`."""
-        if not hasattr(self, "model_"):
-            return self.fit(X, y, sample_weight, checkpoint)
         return self._partial_fit(X, y, sample_weight, forget, checkpoint)
 
     def predict(
@@ -142,14 +103,10 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):  # type: ignore[misc]
         return np.zeros((len(f[0]), 0)), *f
 
     def _specify(self, seed: int, data: Data) -> Specification:
-        auto = [name for name in ("penalty", "epsilon") if getattr(self, name) == "auto"]
         units = {"penalty": self.y_scale_, "epsilon": 1 / self.y_scale_}
-        given = {
-            name: check_penalty(getattr(self, name), name) * unit
-            for name, unit in units.items()
-            if name not in auto
-        }
-        about = {"penalty": 2.0} | given | {"loss": "epsilon_insensitive", "learned": tuple(auto)}
+        auto = tuple(name for name in units if getattr(self, name) == "auto")
+        given = {name: getattr(self, name) * units[name] for name in units if name not in auto}
+        about = {"penalty": 2.0} | given | {"loss": "epsilon_insensitive", "learned": auto}
         return specify(self, seed, **about)
 
     def _found(self, spec: Specification, data: Data) -> None:
@@ -162,17 +119,14 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):  # type: ignore[misc]
         check_numbers(y)  # scikit-learn looks for infinity before it converts objects
         return X, y
 
-    def _learn_labels(self, y: AnyNDArray, weight: AnyNDArray) -> None:
+    def _learn_labels(self, y: AnyNDArray, weight: AnyNDArray) -> Encoding:
         """By quantiles, which a few outliers do not move, however far out."""
         low, middle, high = inputs.weighted_quantiles(y, weight, (0.05, 0.5, 0.95))
         spread = (high - low) / np.diff(norm.ppf([0.05, 0.95]))[0]
         if not spread:  # nearly all labels are equal
             spread = np.average((y - middle) ** 2, weights=weight) ** 0.5
         self.y_center_, self.y_scale_ = float(middle), float(spread) or 1.0
+        return self._encoding()
 
-    def _targets(self, y: AnyNDArray) -> AnyNDArray:
-        return self._encoding(None)(y)[0]
-
-    def _encoding(self, rows: Any, found: Survey | None = None) -> Standardised:
-        """:return: labels to those of the model."""
-        return Standardised(self.y_center_, self.y_scale_)
+    def _encoding(self, rows: Any = None) -> Encoding:
+        return partial(standardised, center=self.y_center_, scale=self.y_scale_)

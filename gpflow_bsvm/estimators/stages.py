@@ -11,7 +11,9 @@ from sklearn.utils import check_random_state
 from ..checkpoints import Directory, Identity, open_checkpoints
 from ..data.sources import Source
 from ..inference.identity import identify_estimator
-from .parameters import what_matters
+
+#: Fits are alike whatever these are.
+_NEUTRAL = ("verbose", "chunk_rows")
 
 
 class Stages:
@@ -35,7 +37,9 @@ class Stages:
         :raise ValueError: if the stages are those of another estimator or other rows.
         """
         if self._directory is not None:
-            self._identity = identify_estimator(estimator, what_matters(estimator), source)
+            options = estimator.get_params(deep=False)
+            options = {name: options[name] for name in options if name not in _NEUTRAL}
+            self._identity = identify_estimator(estimator, options, source)
         draw = check_random_state(estimator.random_state).randint
         return int(self.result("seed", lambda: int(draw(2**31))))
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import copy
-import operator
 from collections import Counter
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -19,8 +18,6 @@ from ..data.pieces import Origin
 from ..data.sampling import random_keys
 from ..data.sources import Source
 from ..files.labels import MOST_CLASSES
-from ..inference.history import progress_bar
-from .inputs import check_classes
 from .training import few_of_each_first
 
 #: Everything but q is learned from so many rows, drawn at random.
@@ -52,31 +49,6 @@ class Rows(NamedTuple):
         """Nothing: `survey` looks at all of them."""
 
 
-class Moments(NamedTuple):
-    """Means and variances of the columns of weighted rows."""
-
-    weight: float
-    mean: AnyNDArray  #: [D]
-    var: AnyNDArray  #: [D]
-
-    @staticmethod
-    def of(X: AnyNDArray, weight: AnyNDArray) -> Moments:
-        """:return: the moments of X [n, D] with weights [n]; zeros where there are no rows."""
-        total = float(weight.sum())
-        if not total:
-            return Moments(0.0, np.zeros(X.shape[1]), np.zeros(X.shape[1]))
-        mean = weight @ X / total
-        return Moments(total, mean, weight @ (X - mean) ** 2 / total)
-
-    def merged(self, other: Moments) -> Moments:
-        """:return: the moments of both (Chan, Golub & LeVeque 1979)."""
-        total = self.weight + other.weight
-        part = other.weight / total if total else 0.0
-        step = other.mean - self.mean
-        var = (1 - part) * self.var + part * other.var + part * (1 - part) * step**2
-        return Moments(total, self.mean + part * step, var)
-
-
 class Survey(NamedTuple):
     """What one pass over all rows has found."""
 
@@ -104,68 +76,61 @@ class Survey(NamedTuple):
         return scaler
 
 
-def survey(
-    source: Source, seed: int, progress: bool | None = False, classes: bool = True
-) -> Survey:
+def survey(source: Source, seed: int, classes: bool = True) -> Survey:
     """
     One pass: labels, means and deviations of columns, and rows at random, some of every class. A
     row of weight 0 is counted, and has no part in anything else.
 
     :param classes: whether labels are those of classes; else all rows are of one.
-    :raise ValueError: for one class only, a class all of whose rows have weight 0, or labels that
-        are no classes.
+    :return: what all rows say.
+    :raise ValueError: for labels that are no classes.
     """
-    with progress_bar(source.known_rows, "survey", progress, "row") as bar:
-
-        def look(batch: Batch) -> _Seen:
-            bar.update(len(batch.Y))
-            return _Seen(seed, classes, batch)
-
-        elsewhere = source.remote is not None  # a bar counts what is read here
-        seen: _Seen = sum_over(
-            source, partial(_Seen, seed, classes) if elsewhere else look, add=operator.add
-        )
-    values = np.sort(np.array(list(seen.counts)))
-    if classes:
-        check_classes(np.searchsorted(values, list(seen.weighed)), values)
-    sample = seen.kept[np.argsort(seen.kept[:, 0])]
-    columns = np.ascontiguousarray(sample[:, 4:]), sample[:, 3:4], sample[:, 2]
-    counts = np.array([seen.counts[value] for value in values])
-    return Survey(values, counts, *seen.moments, columns)
+    seen: _Seen = sum_over(source, partial(_look, seed, classes), add=_both)
+    values, counts = (np.array(column) for column in zip(*sorted(seen.counts.items())))
+    rows = seen.kept[np.argsort(seen.kept[:, 0])]
+    sample = np.ascontiguousarray(rows[:, 4:]), rows[:, 3:4], rows[:, 2]
+    (weight,), (mean,), (var,) = seen.moments
+    return Survey(values, counts, float(weight), mean, var, sample)
 
 
-class _Seen:
+class _Seen(NamedTuple):
     """What some rows say."""
 
-    def __init__(self, seed: int, classes: bool, batch: Batch) -> None:
-        X, Y, weights = (np.asarray(column) for column in batch)
-        weight, keys = weights[:, 0], random_keys(batch, seed)
-        y = Y[:, :1] if Y.shape[1] else np.zeros((len(X), 1))  # of rows without labels
-        label = y[:, 0] if classes else np.zeros(len(y))
-        self.counts = Counter(dict(zip(*np.unique(label, return_counts=True))))
-        rows = np.column_stack([keys, label, weight, y, X])[weight > 0]
-        self.weighed = set(rows[:, 1])  #: labels of rows that count
-        self.moments = Moments.of(rows[:, 4:], rows[:, 2])
-        self.kept = _smallest(rows)  #: some of them
-        self._check()
-
-    def _check(self) -> None:
-        if len(self.counts) > MOST_CLASSES:
-            raise ValueError(
-                f"there are more than {MOST_CLASSES} labels: classes are expected; is target the "
-                "right column?"
-            )
-
-    def __add__(self, other: _Seen) -> _Seen:
-        both = copy.copy(self)
-        both.counts, both.weighed = self.counts + other.counts, self.weighed | other.weighed
-        both.moments = self.moments.merged(other.moments)
-        both.kept = _smallest(np.concatenate([self.kept, other.kept]))
-        both._check()
-        return both
+    counts: Counter[float]  #: of each label
+    moments: Sequence[AnyNDArray]  #: weight [1], mean [1, D] and variance [1, D]
+    kept: AnyNDArray  #: some of them: random numbers, labels, weights, y, X
 
 
-def _smallest(rows: AnyNDArray) -> AnyNDArray:
-    """:return: those of the smallest numbers in their first column, some of every label."""
+def _look(seed: int, classes: bool, batch: Batch) -> _Seen:
+    X, Y, weight = map(np.asarray, batch)
+    y = Y[:, :1] if Y.shape[1] else np.zeros((len(X), 1))  # of rows without labels
+    label = y if classes else np.zeros_like(y)
+    rows = np.column_stack([random_keys(batch, seed), label, weight, y, X])[weight[:, 0] > 0]
+    values = rows[:, 4:]
+    counts = Counter(dict(zip(*np.unique(label, return_counts=True))))
+    return _seen(counts, (rows[:, 2], values, np.zeros_like(values)), rows)
+
+
+def _both(one: _Seen, other: _Seen) -> _Seen:
+    moments = [np.concatenate(both) for both in zip(one.moments, other.moments)]
+    kept = np.concatenate([one.kept, other.kept])
+    return _seen(one.counts + other.counts, moments, kept)
+
+
+def _seen(counts: Counter[float], moments: Sequence[AnyNDArray], rows: AnyNDArray) -> _Seen:
+    """
+    :param moments: of parts of the rows: weights [K], means [K, D] and variances [K, D].
+    :param rows: of which are kept those with the smallest keys, some of every label.
+    """
+    if len(counts) > MOST_CLASSES:
+        raise ValueError(
+            f"there are more than {MOST_CLASSES} labels: classes are expected; is target the "
+            "right column?"
+        )
+    weight, means, variances = moments
+    total = weight.sum() or 1.0
+    mean = weight @ means / total
+    var = weight @ (variances + (means - mean) ** 2) / total
     rows = rows[np.argsort(rows[:, 0])]
-    return rows[few_of_each_first(rows[:, 1])[:SAMPLE_ROWS]]
+    some = few_of_each_first(rows[:, 1])[:SAMPLE_ROWS]
+    return _Seen(counts, (weight.sum(keepdims=True), mean[None], var[None]), rows[some])

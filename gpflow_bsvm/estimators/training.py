@@ -86,11 +86,16 @@ def train(
     return model, learned or history
 
 
-def learn(spec: Specification, model: BSVM, data: Data) -> History:
-    """Learn what is trainable, at fixed inducing points, from as many rows as tell it all."""
+def freeze(spec: Specification, model: BSVM) -> None:
+    """Let nothing be trainable but what is learned."""
     gpflow.set_trainable(model.inducing_variable, False)
     if not spec.learn_kernel:
         gpflow.set_trainable(model.kernel, False)
+
+
+def learn(spec: Specification, model: BSVM, data: Data) -> History:
+    """Learn what is trainable, at fixed inducing points, from as many rows as tell it all."""
+    freeze(spec, model)
     num_latents, num_inducing = model.num_features
     affordable = LEARN_WORK / (num_latents * num_inducing**2)
     part = LEARN_PART * max(len(data[0]), spec.num_rows or 0)

@@ -13,7 +13,6 @@ from sklearn.datasets import make_moons
 from sklearn.svm import SVC
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.estimators.parameters import check_parameters
 
 DOCS = Path(__file__).parents[2] / "docs"
 HEADER = "| you wrote | you write now | what changes |"
@@ -123,7 +122,7 @@ def test_the_way_from_svc_runs(tmp_path):
             run_cell(was, given)
         value = run_cell(now, given)
         if isinstance(value, gb.BSVMClassifier):
-            check_parameters(value)
+            value._validate_params()
     assert (tmp_path / "file").exists()
 
 
@@ -171,4 +170,4 @@ def test_the_way_from_svr_runs():
         run_cell(was, given)
         found = run_cell(now, given)
         if isinstance(found, gb.BSVMRegressor):
-            check_parameters(found)
+            found._validate_params()

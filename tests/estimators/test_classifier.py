@@ -263,7 +263,7 @@ def test_weights_that_sum_to_little_are_said(moons):
 
 
 def test_sparse_rows_are_refused_with_what_works(moons):
-    with pytest.raises(TypeError, match=r'dense data is required: .*kernel="linear"'):
+    with pytest.raises(TypeError, match="dense data is required"):
         fixed().fit(scipy.sparse.csr_matrix(moons[0]), moons[1])
 
 
@@ -294,10 +294,10 @@ def test_bad_training_data(moons, change, message):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"penalty": -1.0}, "penalty must be positive"),
+        ({"penalty": -1.0}, r"'penalty' .* must be a float in the range \(0.0, inf\)"),
         ({"bound": "tight"}, "bound must be one of"),
-        ({"num_inducing": 0}, "num_inducing must be between 1"),
-        ({"chunk_rows": 0}, "chunk_rows must be"),
+        ({"num_inducing": 0}, "'num_inducing' .* in the range \\[1, inf\\)"),
+        ({"chunk_rows": 0}, "'chunk_rows' parameter .* must be"),
     ],
 )
 def test_bad_parameters(moons, parameters, message):
@@ -308,20 +308,19 @@ def test_bad_parameters(moons, parameters, message):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"kernel": gpflow.kernels.Matern32}, r"got <class .*Matern32'>; write Matern32\(\)"),
-        ({"kernel": 3}, 'a GPflow kernel, None or "linear", got 3$'),
-        ({"kernel": np.ones(1)}, r'None or "linear", got array'),
-        ({"penalty": None}, 'a positive number or "auto", got None'),
-        ({"penalty": True}, "got True"),
-        ({"multi_class": ["ovr"]}, "one of .*, got"),
-        ({"learn_kernel": "no"}, "learn_kernel must be True or False, got 'no'"),
-        ({"calibrate": 1}, 'True, False or "auto", got 1'),
-        ({"standardize": None}, "True or False, got None"),
-        ({"verbose": "yes"}, "True or False, got 'yes'"),
-        ({"num_inducing": 2.5}, 'a whole number or "auto", got 2.5'),
-        ({"chunk_rows": 2.5}, "a whole number or None, got 2.5"),
-        ({"inference": "CAVI"}, "an algorithm such as .*, got 'CAVI'"),
-        ({"inference": gb.inference.CAVI}, r"write CAVI\(\)"),
+        ({"kernel": gpflow.kernels.Matern32}, r"Got <class .*Matern32'> instead"),
+        ({"kernel": 3}, r"an instance of .*Kernel', a str among \{'linear'\} or None. Got 3"),
+        ({"kernel": np.ones(1)}, r"or None. Got array"),
+        ({"penalty": None}, r"a float .* or a str among \{'auto'\}. Got None"),
+        ({"multi_class": ["ovr"]}, "a str among .* Got"),
+        ({"learn_kernel": "no"}, "'learn_kernel' .* an instance of 'bool' .* Got 'no'"),
+        ({"calibrate": 1}, "'bool'.* or a str among .* Got 1"),
+        ({"standardize": None}, "'standardize' .* Got None"),
+        ({"verbose": "yes"}, "'verbose' .* Got 'yes'"),
+        ({"num_inducing": 2.5}, "an int in the range .* Got 2.5"),
+        ({"chunk_rows": 2.5}, "an int in the range .* or None. Got 2.5"),
+        ({"inference": "CAVI"}, "'inference' .* Got 'CAVI'"),
+        ({"inference": gb.inference.CAVI}, "Got <class .*CAVI'> instead"),
     ],
 )
 def test_parameters_of_another_type(moons, parameters, message):
@@ -342,7 +341,7 @@ def test_numpys_numbers_are_numbers(moons, fitted):
     )
 
 
-class Interrupted:
+class Interrupted(gb.inference.CAVI):
     """An algorithm in the midst of which somebody presses Ctrl-C."""
 
     def run(self, *_, **__):
@@ -422,7 +421,7 @@ def test_fits_in_threads(moons):
 
 @pytest.mark.parametrize("num_classes", [2, 3])
 def test_multi_class_of_unknown_name(num_classes):
-    with pytest.raises(ValueError, match="multi_class must be one of"):
+    with pytest.raises(ValueError, match=r"'multi_class' .* must be a str among"):
         gb.BSVMClassifier(multi_class="ovo").fit(np.eye(6), np.arange(6) % num_classes)
 
 

@@ -170,10 +170,8 @@ def test_overflow_is_named(cancer):
 
 def test_bad_kernels_and_rows(cancer):
     X, y = cancer
-    with pytest.raises(ValueError, match=r'None or "linear", got \'rbf\'; for scikit-learn\'s'):
+    with pytest.raises(ValueError, match=r"a str among \{'linear'\} or None. Got 'rbf'"):
         gb.BSVMClassifier(kernel="rbf").fit(X, y)
-    with pytest.raises(ValueError, match=r'"poly" use gpflow.kernels.Polynomial\(degree=3'):
-        gb.BSVMClassifier(kernel="poly").fit(X, y)
     with pytest.raises(TypeError, match=r"[Ss]parse"):
         gb.BSVMClassifier(kernel=gpflow.kernels.Linear()).fit(scipy.sparse.csr_matrix(X), y)
     bad = X.copy()

@@ -265,7 +265,7 @@ def test_few_rows_are_told_apart_too():
     )
     assert sharp > 8 and soft <= 2
     few = choice.choose(specify(), HINGES, (X[:9], Y[:9], ones[:9]))  # nothing to choose by
-    assert few[0].penalty == 1.0 and few[1] is None
+    assert few[0].penalty == 1.0
 
 
 def test_one_row_of_a_new_class_does_not_switch_the_choice_off():
@@ -312,7 +312,7 @@ def test_several_classes():
 @pytest.mark.slow
 def test_the_estimator_takes_numbers_or_auto(data):
     X, Y = data
-    with pytest.raises(ValueError, match="positive number or \"auto\", got 'best'"):
+    with pytest.raises(ValueError, match=r"or a str among \{'auto'\}. Got 'best'"):
         gb.BSVMClassifier(penalty="best").fit(X, Y[:, 0])
     fixed = gb.BSVMClassifier(penalty=3.0, learn_kernel=False).fit(X, Y[:, 0])
     assert float(fixed.model_.likelihood.penalty.numpy()) == fixed.penalty_ == 3.0
