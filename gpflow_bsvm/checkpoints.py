@@ -53,6 +53,16 @@ class Checkpoints:
         self.flush()
 
 
+def identity_of(kind: str, *fit: Any) -> Identity:
+    """
+    :param kind: "fit", of an algorithm, a model and its source; or "estimator", of one, its options
+        and its source.
+    :return: all that must be equal where it goes on.
+    """
+    room: Any = importlib.import_module(".saving.identity", __package__)
+    return getattr(room, f"of_{kind}")(*fit)  # type: ignore[no-any-return]
+
+
 def open_checkpoints(
     directory: Directory | None, every: int, identify: Callable[[], Identity]
 ) -> Checkpoints:

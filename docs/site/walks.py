@@ -40,7 +40,7 @@ SIDE = (
     *("data/prefetch.py", "likelihoods/labels.py", "likelihoods/hooks.py", "engine/contracts.py"),
     *("engine/open.py", "engine/shared_graph.py", "engine/structure.py", "engine/networks.py"),
     "engine/remembered.py",
-    *("inference/history.py", "inference/outcome.py", "inference/identity.py"),
+    *("inference/history.py", "inference/outcome.py"),
 )
 
 

@@ -8,9 +8,8 @@ from typing import Any
 
 from sklearn.utils import check_random_state
 
-from ..checkpoints import Directory, Identity, open_checkpoints
+from ..checkpoints import Directory, Identity, identity_of, open_checkpoints
 from ..data.sources import Source
-from ..inference.identity import identify_estimator
 
 #: Fits are alike whatever these are.
 _NEUTRAL = ("verbose", "chunk_rows")
@@ -39,7 +38,7 @@ class Stages:
         if self._directory is not None:
             options = estimator.get_params(deep=False)
             options = {name: options[name] for name in options if name not in _NEUTRAL}
-            self._identity = identify_estimator(estimator, options, source)
+            self._identity = identity_of("estimator", estimator, options, source)
         draw = check_random_state(estimator.random_state).randint
         return int(self.result("seed", lambda: int(draw(2**31))))
 

@@ -10,14 +10,13 @@ from typing import Any, ClassVar, NamedTuple
 import tensorflow as tf
 from gpflow.base import AnyNDArray, RegressionData
 
-from ..checkpoints import Directory, open_checkpoints
+from ..checkpoints import Directory, identity_of, open_checkpoints
 from ..data.sources import Source
 from ..engine.contracts import Model
 from ..engine.open import open_data, weighted
 from ..engine.shared_graph import one_fit
 from ..likelihoods.hooks import check_hooks
 from .history import Callback, History, Recorder
-from .identity import identify
 from .outcome import count_clipped, judge
 
 
@@ -173,7 +172,8 @@ class Algorithm(ABC):
         """
         check_hooks(model.likelihood, *self.needs, instead=self.instead)
         run = self._begin(model, source)
-        checkpoints = open_checkpoints(checkpoint, every, partial(identify, self, model, source))
+        which = partial(identity_of, "fit", self, model, source)
+        checkpoints = open_checkpoints(checkpoint, every, which)
         with Recorder(run, record, checkpoints, self._what, **reports) as recorder:
             if record.latest:
                 run.look_again()

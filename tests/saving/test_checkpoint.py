@@ -418,7 +418,7 @@ def test_files_that_were_edited_are_refused(tmp_path):
 
 
 def test_another_version_is_refused(data, stored, monkeypatch):
-    monkeypatch.setattr(gb.inference.identity, "__version__", "9.9")
+    monkeypatch.setattr("gpflow_bsvm.saving.identity.__version__", "9.9")
     what = r"version of gpflow_bsvm was .*, is 9\.9"
     with pytest.raises(ValueError, match=what):
         ALGORITHMS["CAVI"].run(make_model(data), data, checkpoint=stored)

@@ -28,7 +28,7 @@ _FEW_ROWS = 100
 _SHOWN = 4
 
 
-def identify(algorithm: Any, model: Model, source: Source) -> Identity:
+def of_fit(algorithm: Any, model: Model, source: Source) -> Identity:
     """
     :return: all that must be equal where a fit goes on: options (but those that make it longer),
         the model's structure, values that the algorithm does not learn, data, and versions.
@@ -50,7 +50,7 @@ def identify(algorithm: Any, model: Model, source: Source) -> Identity:
     return identity | _of_data(source)
 
 
-def identify_estimator(estimator: Any, options: Mapping[str, Any], source: Source) -> Identity:
+def of_estimator(estimator: Any, options: Mapping[str, Any], source: Source) -> Identity:
     """
     :param options: those that matter to a fit.
     :return: the identity of an estimator, which makes its model itself.
