@@ -11,59 +11,95 @@ from gpflow.base import AnyNDArray, TensorType
 from gpflow.config import default_float
 from gpflow.covariances import Kuf, Kuu
 from gpflow.inducing_variables import InducingVariables
+from gpflow.kernels import Kernel
+from gpflow.utilities import positive, triangular
 from scipy.stats import norm
 
 from ..checks import check_whole
 from .sparse import BSVM
 
 
-class WeightKernel(gpflow.kernels.Linear):
+class WeightKernel(Kernel):
     r"""
-    k(x, x') = x^T Sigma x', the covariance of f(x) = x^T beta with independent beta ~ N(0, Sigma),
-    x with a 1 put behind it where there is a bias.
+    k(x, x') = x^T Sigma x', the covariance of f(x) = x^T beta with beta ~ N(0, Sigma), x with a 1
+    put behind it where there is a bias.
 
-    :ivar variance: of the weights, [] or [D'].
+    :ivar variance: of the weights, [] or [D'], if they are independent; else
+    :ivar root: lower triangular, Sigma = root root^T, [D', D']; not trainable.
     """
 
     def __init__(self, num_inputs: int, prior_covariance: Any = 1.0, bias: bool = True) -> None:
         """
         :param num_inputs: D.
-        :param prior_covariance: Sigma of the D' = D + `bias` weights, the bias last: a number, or
-            its diagonal [D'].
-        :raise ValueError: for other shapes, or variances that are not positive and finite.
+        :param prior_covariance: Sigma of the D' = D + `bias` weights, the bias last: a number, a
+            diagonal [D'] or a matrix [D', D'].
+        :raise ValueError: for other shapes, or a Sigma that is not positive definite.
         """
+        super().__init__()
+        self.num_inputs, self.bias = num_inputs, bias
         values: AnyNDArray = np.asarray(prior_covariance, default_float())
-        self.num_inputs, self.bias, self.num_weights = num_inputs, bias, num_inputs + bias
-        if values.shape not in ((), (self.num_weights,)):
-            of = f"{num_inputs} inputs" + " and a bias" * bias
+        self._check_shape(values)
+        if values.ndim < 2:
+            if not (np.isfinite(values).all() and (values > 0).all()):
+                raise ValueError(f"prior variances must be positive and finite, got {values}")
+            self.variance = gpflow.Parameter(values, transform=positive())
+        else:
+            self.root = gpflow.Parameter(_root(values), transform=triangular(), trainable=False)
+
+    @property
+    def num_weights(self) -> int:
+        """:return: D' = D + `bias`."""
+        return self.num_inputs + self.bias
+
+    def _check_shape(self, values: AnyNDArray) -> None:
+        number = self.num_weights
+        if values.shape not in ((), (number,), (number, number)):
+            of = f"{self.num_inputs} inputs" + " and a bias" * self.bias
             raise ValueError(
                 f"prior_covariance of the weights of {of} must be a number, or have shape "
-                f"[{self.num_weights}], got {list(values.shape)}"
+                f"[{number}] or [{number}, {number}], got {list(values.shape)}"
             )
-        if not (np.isfinite(values).all() and (values > 0).all()):
-            raise ValueError(f"prior variances must be positive and finite, got {values}")
-        super().__init__(values)
-
-    def rows(self, X: TensorType) -> tf.Tensor:
-        """:return: X [..., N, D], with the column of the bias if there is one."""
-        X = tf.convert_to_tensor(X)
-        return tf.concat([X, tf.ones_like(X[..., :1])], axis=-1) if self.bias else X
 
     def scale(self, columns: tf.Tensor) -> tf.Tensor:
-        """:return: root of Sigma times columns [..., D', K]."""
+        """:return: root times columns [..., D', K]."""
+        if hasattr(self, "root"):
+            return tf.matmul(self.root, columns)
         return tf.reshape(tf.sqrt(self.variance), [-1, 1]) * columns
+
+    def features(self, X: TensorType) -> tf.Tensor:
+        """:return: root^T x for each row of X [..., N, D], [..., N, D']."""
+        X = tf.convert_to_tensor(X)
+        if self.bias:
+            X = tf.concat([X, tf.ones_like(X[..., :1])], axis=-1)
+        return tf.matmul(X, self.root) if hasattr(self, "root") else tf.sqrt(self.variance) * X
 
     def K(self, X: TensorType, X2: TensorType | None = None) -> tf.Tensor:
         """:return: [N, N2]."""
-        return super().K(self.rows(X), None if X2 is None else self.rows(X2))
+        left = self.features(X)
+        return tf.matmul(left, left if X2 is None else self.features(X2), transpose_b=True)
 
     def K_diag(self, X: TensorType) -> tf.Tensor:
         """:return: [N]."""
-        return super().K_diag(self.rows(X))
+        return tf.reduce_sum(tf.square(self.features(X)), axis=-1)
+
+
+def _root(covariance: AnyNDArray) -> AnyNDArray:
+    if not (np.isfinite(covariance).all() and np.allclose(covariance, covariance.T)):
+        raise ValueError(
+            "prior_covariance is not symmetric and finite; use (S + S.T) / 2 if that is rounding"
+        )
+    try:
+        return np.linalg.cholesky(covariance)
+    except np.linalg.LinAlgError:
+        least = np.linalg.eigvalsh(covariance).min()
+        raise ValueError(
+            f"prior_covariance is not positive definite: its smallest eigenvalue is {least:.3g}; "
+            "add a small multiple of the identity"
+        ) from None
 
 
 class Weights(InducingVariables):
-    """The standardised weights Sigma^-1/2 beta as inducing variables: they determine f."""
+    """The standardised weights root^-1 beta as inducing variables: they determine f."""
 
     def __init__(self, kernel: WeightKernel) -> None:
         super().__init__()
@@ -87,7 +123,7 @@ def _kuu(weights: Weights, kernel: WeightKernel, *, jitter: Any = 0.0) -> tf.Ten
 
 @Kuf.register(Weights, WeightKernel, object)
 def _kuf(weights: Weights, kernel: WeightKernel, Xnew: TensorType) -> tf.Tensor:
-    return kernel.scale(tf.linalg.matrix_transpose(kernel.rows(Xnew)))
+    return tf.linalg.matrix_transpose(kernel.features(Xnew))
 
 
 class LinearBSVM(BSVM):
@@ -96,9 +132,9 @@ class LinearBSVM(BSVM):
 
         f(x) = x^T beta,   beta ~ N(0, Sigma),   q(beta) Gaussian,
 
-    with Sigma diagonal, and a bias as one more weight. Nothing is approximated beside q: the ELBO
-    is that of all data, at a cost of O(N D^2 + D^3) a sweep. For a scalar Sigma = s^2 I and
-    `Hinge(penalty)` the mode is the SVM with C = penalty s^2.
+    with a bias as one more weight. Nothing is approximated beside q: the ELBO is that of all data,
+    at a cost of O(N D^2 + D^3) a sweep. For a scalar Sigma = s^2 I and `Hinge(penalty)` the mode is
+    the SVM with C = penalty s^2.
 
     It is a `BSVM` whose inducing variables are the weights, so that everything that takes one takes
     it: `gpflow_bsvm.fit`, `CAVI`, `SVI`, calibration; `VEM` and `ML2` learn Sigma (a scalar is the
@@ -121,7 +157,7 @@ class LinearBSVM(BSVM):
         :param bias: whether there is one.
         :param kwargs: `num_latent_gps` and so on, as in `gpflow.models.SVGP`; several classes get
             as many latent functions as they need.
-        :raise ValueError: for a Sigma of another shape, or not positive.
+        :raise ValueError: for a Sigma of another shape, or not positive definite.
         """
         check_whole(1, num_features=num_features)
         kernel = WeightKernel(num_features, prior_covariance, bias)

@@ -18,8 +18,9 @@ from gpflow_bsvm.prediction import predict_marginals, predict_probabilities
 TIGHT = CAVI(tol=1e-13, max_steps=2000)
 
 
-def variances(number, seed=0):
-    return np.random.default_rng(seed).uniform(0.3, 3, size=number)
+def covariance(number, seed=0):
+    A = np.random.default_rng(seed).normal(size=(number, number + 2))
+    return A @ A.T / number
 
 
 def fitted(data, *args, likelihood=None, **kwargs):
@@ -46,8 +47,8 @@ def sparse(data):
 @pytest.mark.parametrize("bound", ["augmented", "exact"])
 def test_weights_are_those_of_the_papers_update(data, bound):
     """q(beta) = N(P^-1 X^T r, P^-1), P = Sigma^-1 + X^T W X, at the fixed point; in NumPy."""
-    Sigma = np.diag(variances(4))
-    model = fitted(data, variances(4), likelihood=Hinge(1.5, bound))
+    Sigma = covariance(4)
+    model = fitted(data, Sigma, likelihood=Hinge(1.5, bound))
     X, y = np.column_stack([data[0], np.ones(60)]), 2 * data[1][:, 0] - 1
     mean, cov = np.zeros(4), Sigma
     for _ in range(3000):
@@ -88,8 +89,8 @@ def test_two_stochastic_steps_by_hand():
 @pytest.mark.slow
 def test_stochastic_steps_are_the_papers_update_on_minibatches(data):
     """Eq. 14 of Wenzel et al. (2017) in natural parameters, a batch counted n / s times; NumPy."""
-    Sigma, sizes, rho = np.diag(variances(4)), [25, 5, 30], 0.3
-    model = LinearBSVM(3, Hinge(bound="augmented"), variances(4), num_data=60)
+    Sigma, sizes, rho = covariance(4), [25, 5, 30], 0.3
+    model = LinearBSVM(3, Hinge(bound="augmented"), Sigma, num_data=60)
     ends = np.cumsum(sizes)
     batches = [tuple(part[e - s : e] for part in data) for s, e in zip(sizes, ends)]
     spec = tuple(tf.TensorSpec([None, part.shape[1]], tf.float64) for part in data)
@@ -138,14 +139,20 @@ def test_equals_svgp_of_a_linear_kernel_at_unit_vectors(data):
 @pytest.mark.parametrize("bias", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_forms_of_the_prior(data, bias):
     number = 3 + bias
-    same = [0.7, np.full(number, 0.7)]
+    same = [0.7, np.full(number, 0.7), 0.7 * np.eye(number)]
     elbos = [fitted(data, Sigma, bias=bias).elbo(data).numpy() for Sigma in same]
     np.testing.assert_allclose(elbos, elbos[0], rtol=1e-10)
+    diagonal = np.linspace(0.2, 2, number)
+    one, two = (fitted(data, Sigma, bias=bias) for Sigma in (diagonal, np.diag(diagonal)))
+    np.testing.assert_allclose(one.elbo(data), two.elbo(data), rtol=1e-10)
+    for left, right in zip(one.weights(), two.weights()):
+        np.testing.assert_allclose(left, right, rtol=1e-6, atol=1e-8)
 
 
 def test_a_full_prior_is_a_change_of_inputs(data):
-    root = np.diag(np.sqrt(variances(3)))
-    one = fitted(data, variances(3), bias=False)
+    Sigma = covariance(3)
+    root = np.linalg.cholesky(Sigma)
+    one = fitted(data, Sigma, bias=False)
     two = fitted((data[0] @ root, data[1]), 1.0, bias=False)
     np.testing.assert_allclose(one.elbo(data), two.elbo((data[0] @ root, data[1])), rtol=1e-10)
     np.testing.assert_allclose(one.weights()[0], root @ two.weights()[0], rtol=1e-6, atol=1e-8)
@@ -160,7 +167,7 @@ def test_the_bias_is_a_column_of_ones(data):
 
 
 def test_predictions_and_intervals_are_those_of_the_weights(data):
-    model = fitted(data, variances(4))
+    model = fitted(data, covariance(4))
     mean, cov = model.weights()
     X = np.column_stack([data[0], np.ones(60)])
     Fmu, Fvar = model.predict_f(data[0])
@@ -242,8 +249,12 @@ def test_sparse_rows_must_be_finite(sparse, bad):
         (0.0, "positive and finite"),
         (np.nan, "positive and finite"),
         ([1.0, 1.0, 1.0, -1.0], "positive and finite"),
-        (np.ones(3), r"3 inputs and a bias must be a number, or have shape \[4\]"),
+        (np.ones(3), r"3 inputs and a bias must be a number, or have shape \[4\] or \[4, 4\]"),
         (np.ones((3, 3)), r"got \[3, 3\]"),
+        (np.diag([1.0, 1.0, 1.0, -2.0]), "not positive definite: its smallest eigenvalue is -2"),
+        (np.ones((4, 4)), "not positive definite"),
+        (np.full((4, 4), np.nan), "not symmetric|not positive definite"),
+        (np.eye(4) + np.eye(4, k=1), "not symmetric"),
     ],
 )
 def test_bad_priors(Sigma, match):

@@ -16,19 +16,17 @@ import gpflow_bsvm as gb
 from gpflow_bsvm.inference import (
     CAVI,
     ECM,
-    HMC,
     ML2,
     SVI,
     VEM,
     Adaptive,
-    Gibbs,
     Streaming,
     cavi,
-    samples,
 )
 from gpflow_bsvm.likelihoods import Hinge
 from gpflow_bsvm.likelihoods.base import Sites
 from gpflow_bsvm.papers.gold2003 import StaticHMC
+from gpflow_bsvm.sampling import HMC, Gibbs, samples
 from gpflow_bsvm.saving.checkpoint import InDirectory
 from gpflow_bsvm.saving.decode import Decoder
 from gpflow_bsvm.saving.encode import Encoder
