@@ -186,14 +186,10 @@ def _why_no_factor(prior: Prior, jitter: float) -> str:
             return f"inducing points {first} and {again} are equal: remove duplicates"
     show = functools.partial(np.array2string, precision=3, threshold=4)
     values = parameter_dict(prior.kernel).items()
-    shown = ", ".join(f"kernel{name} = {show(np.asarray(value))}" for name, value in values)
+    shown = ", ".join(f"kernel{name} = {show(p.numpy())}" for name, p in values)
     if not np.isfinite(np.asarray(Kuu(prior.inducing_variable, prior.kernel))).all():
-        return (
-            f"the kernel is not finite at the inducing points, with {shown}: standardise X, and "
-            "restart from moderate kernel values"
-        )
+        return f"the kernel is not finite at the inducing points, with {shown}: standardise X"
     return (
         f"inducing points are too close for the kernel values {shown}: standardise X, use a "
-        "smaller lengthscale or variance, fewer inducing points, float64, or a jitter above "
-        f"{jitter:.0e}"
+        f"smaller lengthscale or variance, fewer points, or a jitter above {jitter:.0e}"
     )
