@@ -55,7 +55,13 @@ class SparseFeatures:
             `num_data` that is no number of rows.
         """
         self._jitter = None
-        self._refuse_mixed_latents()
+        posterior = get_posterior_class(self.kernel, self.inducing_variable)
+        if posterior not in (IndependentPosteriorSingleOutput, IndependentPosteriorMultiOutput):
+            raise ValueError(
+                f"{type(self).__name__} needs independent latent functions, not a "
+                f"{posterior.__name__}: use one kernel with num_latent_gps, or SharedIndependent / "
+                "SeparateIndependent with their own inducing variables"
+            )
         self._warn_of_duplicates()
         check_num_data(getattr(self, "num_data", None))
         needed = self.likelihood.latent_dim or self.num_latent_gps
@@ -63,16 +69,6 @@ class SparseFeatures:
             raise ValueError(
                 f"{type(self.likelihood).__name__} needs num_latent_gps={needed}, "
                 f"got {self.num_latent_gps}"
-            )
-
-    def _refuse_mixed_latents(self) -> None:
-        posterior = get_posterior_class(self.kernel, self.inducing_variable)
-        allowed = (IndependentPosteriorSingleOutput, IndependentPosteriorMultiOutput)
-        if posterior not in allowed:
-            raise ValueError(
-                f"{type(self).__name__} needs independent latent functions, not a "
-                f"{posterior.__name__}: use one kernel with num_latent_gps, or SharedIndependent / "
-                "SeparateIndependent with their own inducing variables"
             )
 
     def _warn_of_duplicates(self) -> None:
