@@ -13,8 +13,7 @@ def check_whole(least: int, **values: Any) -> None:
     for name, value in values.items():
         if not isinstance(value, numbers.Integral) or isinstance(value, bool):
             raise ValueError(f"{name} must be a whole number, got {value!r}")
-        if int(value) < least:
-            raise ValueError(f"{name} must be at least {least}, got {value}")
+    check_number(least, **values)
 
 
 def check_number(least: float, **values: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+import numpy as np
 import tensorflow as tf
 
 
@@ -27,7 +28,7 @@ def joined(batches: Sequence[Batch]) -> Batch:
 
 
 def regrouped(batches: Iterable[Batch], size: int) -> Iterator[Batch]:
-    """:return: the same rows in batches of `size`; the last may be smaller."""
+    """:return: the same rows, in NumPy, in batches of `size`; the last may be smaller."""
     group: list[Batch] = []
     for batch in batches:
         start, number = 0, len(batch.X)
@@ -36,7 +37,11 @@ def regrouped(batches: Iterable[Batch], size: int) -> Iterator[Batch]:
             group.append(Batch(*(column[start:stop] for column in batch)))
             start = stop
             if stop <= number:
-                yield joined(group)
+                yield _together(group)
                 group = []
     if group:
-        yield joined(group)
+        yield _together(group)
+
+
+def _together(group: list[Batch]) -> Batch:
+    return group[0] if len(group) == 1 else Batch(*map(np.concatenate, zip(*group)))

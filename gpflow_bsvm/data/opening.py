@@ -16,12 +16,6 @@ from .readers import Check, Reader
 from .sources import ArraySource, Source
 from .streams import Blocks, DatasetBatches
 
-_KINDS = (
-    "arrays (X, Y), in memory, np.memmap or of Dask, SciPy's sparse matrices, a tf.data.Dataset, "
-    "ParquetFiles, CSVFiles or DaskFrame of gpflow_bsvm, or anything that can be iterated "
-    "over again and again and gives blocks (X, Y)"
-)
-
 
 def open_source(data: Any, check: Check, chunk_rows: int, sample_weight: Any = None) -> Source:
     """
@@ -74,7 +68,11 @@ def _source_of(data: Any, sample_weight: Any) -> Source | None:
             "path and target=..., the name of the column of labels"
         )
     if hasattr(data, "shape") or isinstance(data, dict) or not isinstance(data, Iterable):
-        raise TypeError(f"data must be {_KINDS}; got {type(data).__name__}")
+        raise TypeError(
+            "data must be arrays (X, Y), a Reader such as gpflow_bsvm.files.ParquetFiles, a "
+            "tf.data.Dataset, or what can be iterated over again and again and gives blocks "
+            f"(X, Y); got {type(data).__name__}"
+        )
     return Blocks(data)
 
 

@@ -104,7 +104,8 @@ class Reader(Source):
     def chunks(self) -> Iterator[Batch]:
         """See `Source`."""
         with closed_at_end(prefetched(regrouped(self._one_pass(), self.chunk_rows))) as batches:
-            yield from map(self._tensors, batches)
+            for batch in batches:
+                yield self._tensors(batch)
 
     def stream(self, position: int, batch_size: int) -> Iterator[Batch]:
         """See `Source`; the reader's own batches where they are meant to be minibatches."""
@@ -112,7 +113,8 @@ class Reader(Source):
             known = self.known_rows
             size = batch_size if known is None else min(batch_size, known)
             batches = rows if self.own_batches else regrouped(rows, size)
-            yield from map(self._tensors, itertools.islice(batches, position, None))
+            for batch in itertools.islice(batches, position, None):
+                yield self._tensors(batch)
 
     def _tensors(self, batch: Batch) -> Batch:
         X, Y, weight = batch

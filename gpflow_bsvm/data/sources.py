@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import tensorflow as tf
@@ -155,20 +155,17 @@ class ArraySource(Source):
         return self._whole, index
 
 
-class Remote(ABC):
+class Remote(Protocol):
     """Rows on other machines, to which functions are sent. Arguments as in `passes`."""
 
-    @abstractmethod
     def sum(
         self, function: Callable[..., Any], along: tuple[Any, ...], add: Callable[[Any, Any], Any]
     ) -> Any:
         """See `passes.sum_over`."""
 
-    @abstractmethod
     def map(self, function: Callable[..., Any], along: tuple[Any, ...]) -> Any:
         """:return: `RemoteRows`, in the structure that `function` returns."""
 
-    @abstractmethod
     def projected(self, project: Callable[[Any], Any], keep: bool = False) -> Remote:
         """
         :param project: of each chunk.
@@ -176,7 +173,6 @@ class Remote(ABC):
         :return: the rows as `project` makes them.
         """
 
-    @abstractmethod
     def has_room(self, num_bytes: float) -> bool:
         """:return: whether so much may be kept beside what is kept already."""
 

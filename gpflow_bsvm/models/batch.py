@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 import gpflow
+import numpy as np
 import tensorflow as tf
 from check_shapes import inherit_check_shapes
 from gpflow.base import RegressionData
@@ -50,11 +51,10 @@ class BatchBSVM(gpflow.models.InternalDataTrainingLossMixin, BSVM):  # type: ign
         X, Y = check_data(likelihood, *data)
         num_latent_gps = num_latent_gps or num_latents(likelihood, Y.shape[1])
         check_memory(type(self).__name__, len(X), num_latent_gps)
-        data = tf.convert_to_tensor(X), tf.convert_to_tensor(Y)
         how: dict[str, Any] = {"mean_function": mean_function, "num_latent_gps": num_latent_gps}
-        super().__init__(kernel, likelihood, data[0].numpy(), **how)
+        super().__init__(kernel, likelihood, np.array(X), **how)
         gpflow.set_trainable(self.inducing_variable, False)
-        self.data = data
+        self.data = tf.convert_to_tensor(X), tf.convert_to_tensor(Y)
 
     def _warn_of_duplicates(self) -> None:
         """Equal rows are two data; the jitter tells them apart."""
@@ -86,7 +86,6 @@ def check_memory(name: str, num_rows: int, num_latents: int = 1) -> None:
         return
     if gigabytes > available:
         raise ValueError(
-            f"{name} of {num_rows} rows would take some {gigabytes:.3g} GB "
-            f"({_MATRICES * num_latents} matrices of {num_rows} x {num_rows}), and this machine "
-            f"has {available:.3g} GB; use gpflow_bsvm.models.BSVM with inducing points"
+            f"{name} of {num_rows} rows would take some {gigabytes:.3g} GB of {available:.3g}; "
+            "use gpflow_bsvm.models.BSVM with inducing points"
         )

@@ -56,7 +56,13 @@ class SparseFeatures:
             `num_data` that is no number of rows.
         """
         self._jitter = None
-        self._refuse_mixed_latents()
+        posterior = get_posterior_class(self.kernel, self.inducing_variable)
+        if posterior not in (IndependentPosteriorSingleOutput, IndependentPosteriorMultiOutput):
+            raise ValueError(
+                f"{type(self).__name__} needs independent latent functions, not a "
+                f"{posterior.__name__}: use one kernel with num_latent_gps, or SharedIndependent / "
+                "SeparateIndependent with their own inducing variables"
+            )
         self._warn_of_duplicates()
         check_num_data(getattr(self, "num_data", None))
         needed = self.likelihood.latent_dim or self.num_latent_gps
@@ -64,16 +70,6 @@ class SparseFeatures:
             raise ValueError(
                 f"{type(self.likelihood).__name__} needs num_latent_gps={needed}, "
                 f"got {self.num_latent_gps}"
-            )
-
-    def _refuse_mixed_latents(self) -> None:
-        posterior = get_posterior_class(self.kernel, self.inducing_variable)
-        allowed = (IndependentPosteriorSingleOutput, IndependentPosteriorMultiOutput)
-        if posterior not in allowed:
-            raise ValueError(
-                f"{type(self).__name__} needs independent latent functions, not a "
-                f"{posterior.__name__}: use one kernel with num_latent_gps, or SharedIndependent / "
-                "SeparateIndependent with their own inducing variables"
             )
 
     def _warn_of_duplicates(self) -> None:
@@ -191,14 +187,10 @@ def _why_no_factor(prior: Prior, jitter: float) -> str:
             return f"inducing points {first} and {again} are equal: remove duplicates"
     show = functools.partial(np.array2string, precision=3, threshold=4)
     values = parameter_dict(prior.kernel).items()
-    shown = ", ".join(f"kernel{name} = {show(np.asarray(value))}" for name, value in values)
+    shown = ", ".join(f"kernel{name} = {show(p.numpy())}" for name, p in values)
     if not np.isfinite(np.asarray(Kuu(prior.inducing_variable, prior.kernel))).all():
-        return (
-            f"the kernel is not finite at the inducing points, with {shown}: standardise X, and "
-            "restart from moderate kernel values"
-        )
+        return f"the kernel is not finite at the inducing points, with {shown}: standardise X"
     return (
         f"inducing points are too close for the kernel values {shown}: standardise X, use a "
-        "smaller lengthscale or variance, fewer inducing points, float64, or a jitter above "
-        f"{jitter:.0e}"
+        f"smaller lengthscale or variance, fewer points, or a jitter above {jitter:.0e}"
     )

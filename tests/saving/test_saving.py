@@ -222,8 +222,7 @@ def test_likelihoods(rows, again, name):
 
 
 def linear(rows):
-    covariance = np.array([[2.0, 0.5, 0.0], [0.5, 1.0, 0.0], [0.0, 0.0, 3.0]])
-    return gb.models.LinearBSVM(2, lik.Hinge(), covariance)
+    return gb.models.LinearBSVM(2, lik.Hinge(), [2.0, 1.0, 3.0])
 
 
 def linear_without_bias(rows):
