@@ -37,7 +37,10 @@ def read_archive(path: Path) -> tuple[Any, list[AnyNDArray]]:
     """
     try:
         with zipfile.ZipFile(path) as stored:
-            _check_entries(stored, path.stat().st_size)
+            if any(entry.compress_type != zipfile.ZIP_STORED for entry in stored.infolist()):
+                raise ValueError("it is compressed, as no file of this package is")
+            if bad := stored.testzip():
+                raise ValueError(f"{bad} is damaged")
         with np.load(path, allow_pickle=False) as found:
             header = json.loads(found["header"].tobytes())
             return header, [found[str(number)] for number in range(len(found.files) - 1)]
@@ -45,13 +48,3 @@ def read_archive(path: Path) -> tuple[Any, list[AnyNDArray]]:
         raise
     except Exception as error:  # of whatever a file may hold: recursion, memory, tokens, ...
         raise ValueError(f"{type(error).__name__}: {error}") from error
-
-
-def _check_entries(stored: zipfile.ZipFile, size: int) -> None:
-    entries = stored.infolist()
-    if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
-        raise ValueError("it is compressed, as no file of this package is")
-    if sum(entry.file_size for entry in entries) > size:
-        raise ValueError("its parts are larger than the whole")
-    if bad := stored.testzip():
-        raise ValueError(f"{bad} is damaged")

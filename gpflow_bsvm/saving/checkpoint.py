@@ -17,7 +17,6 @@ from .archive import read_archive, write_archive
 from .decode import Decoder
 from .encode import Encoder
 
-_FORMAT = "gpflow_bsvm checkpoint"
 _NAME = r"checkpoint-\d{9,}\.npz"
 #: Number of whole files that stay.
 _KEPT = 2
@@ -73,8 +72,6 @@ class InDirectory(Checkpoints):
 
     def _read(self, path: Path, like: Any) -> Any:
         header, arrays = read_archive(path)
-        if header["format"] != _FORMAT:
-            raise ValueError(f"its format is {header['format']!r}, not {_FORMAT!r}")
         self._check(header["identity"])
         content = Decoder(arrays).decode(header["content"])
         _check_like(content, like)
@@ -104,7 +101,7 @@ class InDirectory(Checkpoints):
         number, content = self._pending
         encoder = Encoder()
         tree = encoder.encode(content(), "the state of a fit")
-        header = {"format": _FORMAT, "identity": self._identity, "content": tree}
+        header = {"identity": self._identity, "content": tree}
         path = self._directory / f"checkpoint-{number:09d}.npz"
         try:
             write_archive(path, header, encoder.arrays)

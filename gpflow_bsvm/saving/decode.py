@@ -46,7 +46,6 @@ class Decoder:
             ).reshape(node["shape"]),
             "of TFP": lambda node: OF_TFP[node["class"]](**self._parts(node["arguments"])),
             "parameter": self._parameter,
-            "rows": lambda node: list(self._array(node)),
             "scalar": lambda node: self._array(node)[()],
             "slice": lambda node: slice(*(self.decode(end) for end in node["ends"])),
             "tensor": lambda node: tf.constant(self._array(node)),
@@ -65,8 +64,6 @@ class Decoder:
         :return: the object that it describes.
         :raise ValueError, KeyError, TypeError, IndexError: for what is none.
         """
-        if isinstance(node, list) or node != node:
-            raise ValueError(f"{str(node)[:20]} is nothing that is written")
         return self._kinds[node["kind"]](node) if isinstance(node, dict) else node
 
     def _parts(self, nodes: Any) -> dict[str, Any]:
@@ -115,10 +112,8 @@ class Decoder:
         return self._made(made)
 
     def _network(self, node: Any) -> Any:
-        own = next(self._own, None)
-        made = networks.make(node) if own is None else own
         weights = [self._array({"value": number}) for number in node["weights"]]
-        made = networks.with_weights(made, node, weights)
+        made = networks.make(node, weights, next(self._own, None))
         self._objects += as_variables(made.weights)
         return self._made(made)
 
@@ -143,7 +138,5 @@ class Decoder:
         return parameter
 
     def _variable(self, node: Any) -> tf.Variable:
-        value, shape = self._array(node), tf.TensorShape(node["shape"])
-        if value.dtype.kind not in "biuf":
-            raise ValueError(f"a variable is of {value.dtype}")
-        return tf.Variable(value, trainable=node["trainable"], shape=shape)
+        shape = tf.TensorShape(node["shape"])
+        return tf.Variable(self._array(node), trainable=node["trainable"], shape=shape)

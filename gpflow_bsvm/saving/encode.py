@@ -51,8 +51,6 @@ class Encoder:
             return {"kind": kind, "value": self._store(value)}
         if isinstance(value, tf.Tensor):
             return {"kind": "tensor", "value": self._store(value.numpy())}
-        if isinstance(value, list) and _stacks(value):
-            return {"kind": "rows", "value": self._store(np.stack(value))}
         if isinstance(value, Mapping | list | tuple):
             return self._structure(value, place)
         return self._other(value, place)
@@ -80,7 +78,8 @@ class Encoder:
         if function := [name for name, known in FUNCTIONS.items() if value is known]:
             return {"kind": "function", "name": function[0]}
         if OF_TFP.get(type(value).__name__) is type(value):
-            return self._of_tfp(value, place)
+            given = self._parts(value.parameters, place)
+            return {"kind": "of TFP", "class": type(value).__name__, "arguments": given}
         description = self._object(value, place)
         self._remember(value)
         return description
@@ -89,8 +88,7 @@ class Encoder:
         cls = value.__class__
         if name := name_of(cls):
             own = {key: part for key, part in vars(value).items() if not is_book(key)}
-            state = {key: self.encode(part, f"{place}.{key}") for key, part in own.items()}
-            return {"kind": "object", "class": name, "state": state}
+            return {"kind": "object", "class": name, "state": self._parts(own, place)}
         if cls is gpflow.Parameter:
             return self._parameter(value, place)
         if isinstance(value, tf.Variable):
@@ -130,24 +128,13 @@ class Encoder:
         told = {"shape": list(value.shape), "trainable": bool(value.trainable)}
         return {"kind": "variable", "value": self._store(value.numpy()), **told}
 
-    def _of_tfp(self, value: Any, place: str) -> dict[str, Any]:
-        given = {
-            name: self.encode(part, f"{place}.{name}")
-            for name, part in value.parameters.items()
-            if part is not None and part is not False
-        }
-        return {"kind": "of TFP", "class": type(value).__name__, "arguments": given}
+    def _parts(self, parts: Mapping[str, Any], place: str) -> dict[str, Any]:
+        return {key: self.encode(part, f"{place}.{key}") for key, part in parts.items()}
 
     def _store(self, value: Any) -> int:
         """:return: the number of an array from now on."""
         self.arrays.append(np.asarray(value))
         return len(self.arrays) - 1
-
-
-def _stacks(items: list[Any]) -> bool:
-    """:return: True if these are arrays of one shape, as those of a history."""
-    kinds = {(item.shape, item.dtype) if type(item) is np.ndarray else None for item in items}
-    return len(kinds) == 1 and None not in kinds and not items[0].dtype.hasobject
 
 
 def _refusal(value: Any, place: str) -> TypeError:

@@ -40,8 +40,6 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         decoder.decode(content)
     except Exception as error:  # whatever TensorFlow and Keras say of what they are given
         raise TypeError(f"{decoder.place} would not be made again by load: {error}") from error
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"cannot save to {path}: there is no directory {path.parent}")
     header = {"format": FORMAT, "settings": _settings(), "content": content}
     write_archive(path, header, encoder.arrays)
 
@@ -82,17 +80,16 @@ def _open(path: Path) -> tuple[dict[str, Any], Any]:
     """:raise ValueError: if this is no file of `save`, or one of another format."""
     try:
         header, arrays = read_archive(path)
-        if not isinstance(header, dict) or "format" not in header:
-            raise ValueError("it has no header of this package")
-    except ValueError as error:
+        found = header["format"]
+    except (KeyError, TypeError, ValueError) as error:
         raise ValueError(
             f"{path} is no file of gpflow_bsvm.save, or not the whole of one ({error}); a pickle "
             "is read by joblib.load, which runs the code in it: only if you trust who wrote it"
         ) from error
-    if header["format"] != FORMAT or not isinstance(header.get("settings"), dict):
+    if found != FORMAT or not isinstance(header.get("settings"), dict):
         raise ValueError(
-            f"{path} has format {header['format']}, and gpflow_bsvm {__version__} reads format "
-            f"{FORMAT}: load it with the version that wrote it"
+            f"{path} has format {found}, and gpflow_bsvm {__version__} reads format {FORMAT}: load "
+            "it with the version that wrote it"
         )
     return header, arrays
 

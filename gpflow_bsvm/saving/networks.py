@@ -81,41 +81,39 @@ def _without_losses(told: dict[str, Any]) -> dict[str, Any]:
     return {key: part for key, part in told.items() if key != "compile_config"}
 
 
-def make(described: Mapping[str, Any]) -> Any:
+def make(told: Mapping[str, Any], weights: Sequence[AnyNDArray], own: Any = None) -> Any:
     """
-    :return: a network as `describe` has told it, its weights not yet those.
-    :raise ValueError: for a description of anything but known layers.
+    :param told: see `describe`.
+    :param own: the user's network, in place of that in the file.
+    :return: the network with these weights; `own` is normalised at its end if that in the file was,
+        as those of `gpflow_bsvm.deep.hybrid` are.
+    :raise ValueError: for a description of anything but known layers, or other weights than the
+        network has, by their names and shapes.
     """
-    told = described["layers"]
-    if told is None:
+    network = _of_layers(told) if own is None else own
+    if told["names"] == [*_names(network), "moving_mean", "moving_variance"]:
+        F = np.zeros([1, network.output_shape[-1]])
+        network = normalised(network, F, tuple(network.input_shape[1:]))
+    here = [f"{n} {list(w.shape)}" for n, w in zip(_names(network), network.weights)]
+    there = [f"{n} {list(w.shape)}" for n, w in zip(told["names"], weights, strict=True)]
+    if here != there:
+        raise ValueError(
+            f"it holds a network with weights {', '.join(there)}, and the network here has "
+            f"{', '.join(here) or 'none yet: build it first'}"
+        )
+    network.set_weights(weights)
+    return network
+
+
+def _of_layers(told: Mapping[str, Any]) -> Any:
+    if told["layers"] is None:
         raise ValueError(
             "it holds the weights of a network whose layers a file cannot tell: give the network, "
             "as in gpflow_bsvm.load(path, network=...)"
         )
-    check(told)
-    keras = importlib.import_module("keras" if described["keras"] == "keras" else "tf_keras")
-    return keras.saving.deserialize_keras_object(copy.deepcopy(told), safe_mode=True)
-
-
-def with_weights(network: Any, described: Mapping[str, Any], weights: Sequence[AnyNDArray]) -> Any:
-    """
-    :return: the network with these weights; normalised at its end if that in the file was, as
-        those of `gpflow_bsvm.deep.hybrid` are.
-    :raise ValueError: for other weights than the network has, by their names and shapes.
-    """
-    names = described["names"]
-    if names == [*_names(network), "moving_mean", "moving_variance"]:
-        F = np.zeros([1, network.output_shape[-1]])
-        network = normalised(network, F, tuple(network.input_shape[1:]))
-    own = [f"{n} {list(w.shape)}" for n, w in zip(_names(network), network.weights)]
-    told = [f"{n} {list(w.shape)}" for n, w in zip(names, weights, strict=True)]
-    if own != told:
-        raise ValueError(
-            f"it holds a network with weights {', '.join(told)}, and the network here has "
-            f"{', '.join(own) or 'none yet: build it first'}"
-        )
-    network.set_weights(weights)
-    return network
+    check(told["layers"])
+    keras = importlib.import_module("keras" if told["keras"] == "keras" else "tf_keras")
+    return keras.saving.deserialize_keras_object(copy.deepcopy(told["layers"]), safe_mode=True)
 
 
 def _names(network: Any) -> list[str]:

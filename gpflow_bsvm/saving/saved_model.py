@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import uuid
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -55,15 +54,10 @@ def export(model: Any, directory: str | os.PathLike[str]) -> None:
         raise FileExistsError(f"{directory} exists already: export to a new directory")
     of = _of_estimator if isinstance(model, (BSVMClassifier, BSVMRegressor)) else _of_model
     module, about = of(model)
-    part = directory.with_name(f".{directory.name}.{uuid.uuid4().hex}")
-    try:
-        signatures = {name: getattr(module, name) for name in ("predict_f", module.predicts)}
-        tf.saved_model.save(module, str(part), signatures=signatures)
-        text = json.dumps(about | {"version": __version__}, indent=1, default=str)
-        (part / "about.json").write_text(text, encoding="utf-8")
-        os.replace(part, directory)
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
+    signatures = {name: getattr(module, name) for name in ("predict_f", module.predicts)}
+    tf.saved_model.save(module, str(directory), signatures=signatures)
+    text = json.dumps(about | {"version": __version__}, indent=1, default=str)
+    (directory / "about.json").write_text(text, encoding="utf-8")
 
 
 class Exported(tf.Module):  # type: ignore[misc]
@@ -138,7 +132,7 @@ def _of_estimator(estimator: Any) -> tuple[Exported, dict[str, Any]]:
         finish = _numbers(estimator.y_center_, estimator.y_scale_)
         return Exported(model, width, finish, "predict", standardise), about
     about["classes"] = estimator.classes_.tolist()
-    finish = _both if len(estimator.classes_) == 2 else _probabilities
+    finish = partial(_probabilities, both=len(estimator.classes_) == 2)
     return Exported(model, width, finish, standardise=standardise), about
 
 
@@ -149,9 +143,5 @@ def _numbers(centre: float, scale: float) -> Finish:
     }
 
 
-def _both(mean: tf.Tensor, _: tf.Tensor) -> dict[str, tf.Tensor]:
-    return {"probabilities": tf.concat([1 - mean, mean], axis=-1)}
-
-
-def _probabilities(mean: tf.Tensor, _: tf.Tensor) -> dict[str, tf.Tensor]:
-    return {"probabilities": mean}
+def _probabilities(mean: tf.Tensor, _: tf.Tensor, both: bool = False) -> dict[str, tf.Tensor]:
+    return {"probabilities": tf.concat([1 - mean, mean], axis=-1) if both else mean}
