@@ -77,9 +77,7 @@ def test_named_hyperparameters_only(ax, learned):
 
 def test_hyperparameters_that_are_not_there(ax, data, learned):
     history = CAVI(tol=1e-2).run(make_model(data), data)
-    with pytest.raises(
-        ValueError, match=r"some of \[\], got \[\]; .* such as .*VEM"
-    ):
+    with pytest.raises(ValueError, match=r"some of \[\], got \[\]; .* such as .*VEM"):
         plotting.hyperparameter_trace(ax, history)
     with pytest.raises(ValueError, match=r"some of \['.kernel.variance'.*got \['variance'\]"):
         plotting.hyperparameter_trace(ax, learned, names=["variance"])
