@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,28 +11,6 @@ from gpflow.base import AnyNDArray
 from sklearn.metrics import log_loss, roc_auc_score
 
 from .likelihoods.labels import with_both_classes
-
-__all__ = [
-    "CLIP",
-    "Coverage",
-    "ECE_BINS",
-    "METRICS",
-    "Metric",
-    "accuracy_against_coverage",
-    "auc",
-    "brier",
-    "check_probabilities",
-    "ece",
-    "error",
-    "evaluate",
-    "nll",
-]
-
-
-def __dir__() -> list[str]:
-    """:return: the public names."""
-    return __all__
-
 
 #: Probabilities are kept this far from 0 and 1 where a logarithm is taken.
 CLIP = 1e-15
@@ -90,18 +67,12 @@ def auc(y: AnyNDArray, P: AnyNDArray) -> float:
     return float(roc_auc_score(y, P[:, 1] if P.shape[1] == 2 else P, multi_class="ovr"))
 
 
-@dataclass(frozen=True)
-class Metric:
-    """
-    :ivar label: heading in a table.
-    :ivar function: of y [N] in 0..C-1 and P [N, C].
-    :ivar unit: of its value.
-    :ivar greater_is_better: its orientation.
-    """
+class Metric(NamedTuple):
+    """A function of y [N] in 0..C-1 and P [N, C], and what it is."""
 
-    label: str
+    label: str  #: heading in a table
     function: Callable[[AnyNDArray, AnyNDArray], float]
-    unit: str
+    unit: str  #: of its value
     greater_is_better: bool = False
 
 

@@ -139,6 +139,12 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):  # type: ignore[misc]
         if self.multi_class == "ordinal" and self.loss == "hinge":
             raise ValueError('multi_class="ordinal" has levels: leave loss at "auto", got "hinge"')
         inputs.check_classes(data[1], self.classes_)
+        several = len(self.classes_) > 2 and self.loss != "levels"
+        if several and self.bound != "exact" and self.multi_class == "crammer_singer":
+            raise ValueError(
+                f"the hinge of Crammer and Singer has no bound {self.bound!r} here: give "
+                'multi_class="ovr" or loss="levels" with it, or leave bound at "exact"'
+            )
         ordered = self.multi_class == "ordinal" and len(self.classes_) > 2
         learned = {"learned": ("thresholds",), "loss": "levels"} if ordered else {}
         return specify(self, seed, num_classes=len(self.classes_), **learned)

@@ -15,7 +15,6 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.svm import SVC
 from sklearn.utils.validation import check_is_fitted
 
-from ..data.checks import check_inputs
 from ..likelihoods import Classification, OneClass
 from ..likelihoods.penalized import check_penalty
 from .gram import gram_matrix
@@ -132,18 +131,17 @@ class Start(NamedTuple):
     penalty: float
 
 
-def start_from(svc: Any, X: Any = None, *, penalty: float | None = None) -> Start:
+def start_from(svc: Any, *, penalty: float | None = None) -> Start:
     """
     An SVC's C and kernel as a start, such as those of a grid search: the machine, but for its free
     bias, is the same.
 
-    :param svc: fitted or not, with kernel "rbf", "linear", or one of `plug_in`; or a fitted search
-        over such, as `GridSearchCV`, whose best it takes.
-    :param X: [N, D], needed where gamma is "scale" or "auto" and the SVC is not fitted.
+    :param svc: with kernel "rbf" or "linear", fitted unless its gamma is a number; or a fitted
+        search over such, as `GridSearchCV`, whose best it takes.
     :param penalty: of the start; the variance makes up for it, as only the product of both counts.
         None: C.
     :raise TypeError: for what is no SVC.
-    :raise ValueError: for another kernel, or a gamma that needs X.
+    :raise ValueError: for another kernel, or a gamma that is not known before a fit.
     """
     svc = getattr(svc, "best_estimator_", svc)
     if not isinstance(svc, SVC):
@@ -154,33 +152,11 @@ def start_from(svc: Any, X: Any = None, *, penalty: float | None = None) -> Star
     penalty = float(svc.C) if penalty is None else check_penalty(penalty)
     variance = svc.C / penalty
     if svc.kernel == "rbf":
-        lengthscale = (0.5 / _gamma(svc, X)) ** 0.5
-        return Start(SquaredExponential(variance, lengthscales=lengthscale), penalty)
+        named = isinstance(svc.gamma, str)
+        gamma = getattr(svc, "_gamma", svc.gamma) if named else svc.gamma  # fitted: a number
+        if isinstance(gamma, str):
+            raise ValueError(f'gamma="{gamma}" depends on X: fit the SVC first')
+        return Start(SquaredExponential(variance, lengthscales=(0.5 / gamma) ** 0.5), penalty)
     if svc.kernel == "linear":
         return Start(Linear(variance), penalty)
-    if isinstance(svc.kernel, Gram) and svc.kernel.scaler is None:
-        kernel = gpflow.utilities.deepcopy(svc.kernel.kernel)
-        scaled = kernel if variance == 1 else gpflow.kernels.Product([kernel, _fixed(variance)])
-        return Start(scaled, penalty)
-    raise ValueError(
-        'a start is made of an SVC of kernel "rbf", "linear" or one of plug_in(model), got '
-        f"{svc.kernel!r}"
-    )
-
-
-def _fixed(variance: float) -> Kernel:
-    factor = gpflow.kernels.Constant(variance)
-    gpflow.set_trainable(factor, False)  # the other factor has a variance of its own
-    return factor
-
-
-def _gamma(svc: SVC, X: Any) -> float:
-    """:return: gamma as a number, as SVC's `fit` makes it."""
-    if not isinstance(svc.gamma, str):
-        return float(svc.gamma)
-    if X is None and hasattr(svc, "_gamma"):  # fitted
-        return float(svc._gamma)
-    if X is None:
-        raise ValueError(f'gamma="{svc.gamma}" depends on X: give start_from(svc, X), or fit it')
-    X = check_inputs(X)
-    return 1 / float(X.shape[1] * (X.var() if svc.gamma == "scale" else 1.0))
+    raise ValueError(f'a start is made of an SVC of kernel "rbf" or "linear", got {svc.kernel!r}')
