@@ -28,8 +28,6 @@ _INDEX = re.compile(r"|Unnamed: [\d.]+|__index_level_\d+__")
 _HEAD = 1000
 #: Text of more different words than this is no category.
 MOST_WORDS = 50
-#: Rows of numbers that rise by 1 from fewer rows than this on may do so by chance.
-_FEWEST_COUNTED = 10
 
 
 class DataError(ValueError):
@@ -134,7 +132,7 @@ def columns(path: str) -> list[str]:
             return list(parquet.read_schema(path).names)
         lines = _head(path)
     if not lines:
-        raise DataError(f"{path} is empty; expected a header line and rows")
+        raise DataError(f"file {path} cannot be read: it is empty, without a header line")
     return next(csv.reader(lines, delimiter=style(path)[0]), [])
 
 
@@ -148,10 +146,8 @@ def target_among(path: str, names: Sequence[str], target: str | None) -> str:
     numbers = sum(map(is_number, names)) > len(names) / 2
     hint = "; is the header line missing?" if numbers else ""
     if target is not None:
-        case = [name for name in names if name.lower() == target.lower()]
-        also = f" (the names differ only in case: {case[0]})" if case else ""
         raise DataError(
-            f"{path} has no column {target!r}; it has {listed(own_columns(names))}{also}{hint}"
+            f"{path} has no column {target!r}; it has {listed(own_columns(names))}{hint}"
         )
     found = [name for name in TARGETS if name in names]
     if len(found) == 1:
@@ -161,17 +157,6 @@ def target_among(path: str, names: Sequence[str], target: str | None) -> str:
         f"there is {'more than one' if found else 'none'} of {', '.join(TARGETS)} among "
         f"{listed(names)}{hint}"
     )
-
-
-def counts_rows(values: Any) -> bool:
-    """:return: True if a column of numbers rises by 1 from row to row, as row numbers do."""
-    steps = values[1:] - values[:-1]
-    return len(values) >= _FEWEST_COUNTED and bool((steps == 1).all())
-
-
-def about_counted(name: str) -> str:
-    """:return: a note on such a column."""
-    return f"column {name!r} rises by 1 from row to row: is it a row number? Then leave it out"
 
 
 def word_of(feature: str, names: Sequence[str]) -> tuple[str, str] | None:

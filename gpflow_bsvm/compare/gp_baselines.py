@@ -31,15 +31,15 @@ class SVGPBaseline(Baseline):
 
     def __init__(self, likelihood: Likelihood, steps: NaturalGradientSteps | None = None) -> None:
         self._likelihood, self._steps = likelihood, steps or NaturalGradientSteps()
-        self._trainer: Trainer | None = None
+        self._kind: Any = None  #: what the trainer is for
 
     def _fit(self, task: Task) -> str:
         """A step size that fails is followed by a smaller one, and noted."""
         X, y, Z, kernel, _ = task
-        if self._trainer is None or not self._trainer.suits(Z, kernel):
-            self._trainer = Trainer(self._likelihood, Z, kernel, self._steps)
+        kind, notes = (Z.shape, kernel.learn, bool(kernel.offset)), list[str]()
+        if kind != self._kind:
+            self._kind, self._trainer = kind, Trainer(self._likelihood, Z, kernel, self._steps)
             self.model = self._trainer.model
-        notes = list[str]()
         sizes = self._steps.learning if kernel.learn else self._steps.sizes
         for gamma, smaller in zip(sizes, (*sizes[1:], None)):
             self._trainer.reset(Z, kernel)
@@ -53,7 +53,6 @@ class SVGPBaseline(Baseline):
         raise AssertionError("the last size returns or raises")
 
     def _predict(self, X: AnyNDArray) -> Any:
-        assert self._trainer is not None
         return self._trainer.predict(X)
 
 

@@ -69,7 +69,7 @@ class Trainer:
         num_latents = likelihood.latent_dim or 1
         about = (make_kernel(kernel, Z.shape[1]), likelihood, Z)
         self.model = gpflow.models.SVGP(*about, num_latent_gps=num_latents)
-        self._steps, self._learn, self._offset = steps, kernel.learn, bool(kernel.offset)
+        self._steps, self._learn = steps, kernel.learn
         # GPflow's Bernoulli takes only floats for labels, its Softmax only integers.
         self._label_dtype = default_float() if num_latents == 1 else np.int64
         # Folds differ by a row: without signatures each new length would be traced anew.
@@ -79,15 +79,9 @@ class Trainer:
         self._natural_gradient = gpflow.optimizers.NaturalGradient(self._gamma)
         self._adam = gpflow.keras.tf_keras.optimizers.Adam(ADAM_RATE)
         self._adam.build(self.model.kernel.trainable_variables)
-        self.elbo = tf.function(lambda X, Y: self.model.elbo((X, Y)), input_signature=data)
         self.predict = tf.function(lambda X: self.model.predict_y(X)[0], input_signature=[X])
         self._natural_step = tf.function(self._step_q, input_signature=data)
         self._learning_step = tf.function(self._step_both, input_signature=data)
-
-    def suits(self, Z: AnyNDArray, kernel: KernelSettings) -> bool:
-        """:return: True if a model of this size and kind of kernel is the one here."""
-        same = self._learn == kernel.learn and self._offset == bool(kernel.offset)
-        return same and self.model.inducing_variable.Z.shape == Z.shape
 
     def reset(self, Z: AnyNDArray, kernel: KernelSettings) -> None:
         """Back to the prior, at these inducing points and hyperparameters."""

@@ -143,43 +143,32 @@ class Files(Reader):
 
     def _distinct(self, name: str) -> list[Any]:
         """:return: what there is in a column, sorted."""
-        compute = require("pyarrow.compute", extra="files")
-        found: set[Any] = set()
-        number = 0
+        found, number = set[Any](), 0
         for path in self.paths:
-            row = 0
+            first = number
             for column in self._column(path, name):
-                missing = compute.is_null(column, nan_is_null=True)
-                if compute.any(missing).as_py():
-                    raise ValueError(
-                        f"file {path}: the label is empty (row "
-                        f"{row + compute.index(missing, True).as_py()}, column {name!r}); column "
-                        f"{name!r} holds empty labels: drop such rows first"
-                    )
-                row += len(column)
+                _check_no_gap(column, f"file {path}", number - first, name)
+                number += len(column)
                 found |= set(column.unique().to_pylist())
                 if len(found) > MOST_CLASSES:
                     raise ValueError(
                         f"column {name!r} of {path} holds more than {MOST_CLASSES} different "
                         "values: classes are expected; is target the right column?"
                     )
-            number += row
         check_are_classes(found, number, f"column {name!r} of {self.paths[0]}")
         return sorted(found)
 
     def _with_words(self, name: str, schema: Any) -> list[str]:
         """:return: a feature for each word of a column of some words; else the column itself."""
-        arrow = require("pyarrow", extra="files")
-        kind, found = schema.field(name).type, set[Any]()
-        if arrow.types.is_dictionary(kind):
-            kind = kind.value_type
-        if not (arrow.types.is_string(kind) or arrow.types.is_large_string(kind)):
+        arrow, found = require("pyarrow", extra="files"), set[Any]()
+        kind = schema.field(name).type
+        kind = kind.value_type if arrow.types.is_dictionary(kind) else kind
+        if kind not in (arrow.string(), arrow.large_string()):
             return [name]
-        for path in self.paths:
-            for column in self._column(path, name, arrow.string()):
-                found |= set(as_text(column).unique().to_pylist()) - {None}
-                if len(found) > MOST_WORDS or any(map(is_number, found)):
-                    return [name]
+        for column in (one for path in self.paths for one in self._column(path, name)):
+            found |= set(as_text(column).unique().to_pylist()) - {None}
+            if len(found) > MOST_WORDS or any(map(is_number, found)):
+                return [name]
         return [f"{name}={word}" for word in sorted(found)]
 
     def _check(self, path: str, schema: Any) -> None:
@@ -201,6 +190,15 @@ class Files(Reader):
                 row += table.num_rows
             if row == 0:
                 raise ValueError(f"file {path} has no rows; leave it out")
+
+
+def _check_no_gap(column: Any, where: str, start: int, name: str) -> None:
+    """:param start: number of the first row of this part of a column."""
+    compute = require("pyarrow.compute", extra="files")
+    row = compute.index(compute.is_null(column, nan_is_null=True), True).as_py()
+    if row >= 0:
+        at = f"(row {start + row}, column {name!r})"
+        raise ValueError(f"{where}: the label is empty {at}; drop such rows first")
 
 
 @contextmanager

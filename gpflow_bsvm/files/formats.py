@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..optional import require
-from ..tables import CSV, PARQUET, csv_options, is_number
+from ..tables import CSV, PARQUET, columns, csv_options, is_number
 from .files import Files
 
 
@@ -83,13 +83,12 @@ class CSVFiles(Files):
         yield from scanner.to_batches()
 
     def _schema(self, path: str) -> Any:
-        schema = super()._schema(path)
-        counted = [str(number) for number in range(len(schema.names))]  # as pandas may call them
-        numbers = all(map(is_number, schema.names)) and schema.names != counted
-        if self._names is None and numbers:
+        names = columns(path) if self._names is None else []
+        counted = [str(number) for number in range(len(names))]  # as pandas may call them
+        if names and all(map(is_number, names)) and names != counted:
             raise ValueError(
                 f"the first line of {path} has numbers instead of the columns' names "
-                f"({', '.join(schema.names[:4])}, ...): give names=[...], those of all "
-                f"{len(schema.names)} columns, if it is a row"
+                f"({', '.join(names[:4])}, ...): give names=[...], those of all "
+                f"{len(names)} columns, if it is a row"
             )
-        return schema
+        return super()._schema(path)
