@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from numbers import Integral, Real
 from typing import Any, ClassVar, TypeVar
@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..checkpoints import Directory
 from ..data.checks import check_weights
-from ..data.sources import ArraySource, Source
+from ..data.sources import ArraySource
 from ..engine.open import open_data
 from ..engine.shared_graph import one_fit
 from ..inference import History, Streaming
@@ -31,10 +31,10 @@ from .choice import Candidate, chosen_model
 from .labels import Encoding
 from .large import fit_large, open_later
 from .merging import merge_equal
-from .prepared import CHUNK_ROWS, Prepared, open_rows, source_of
+from .prepared import CHUNK_ROWS, source_of
 from .specification import LOSSES, MULTI_CLASS, Data, Specification
 from .stages import Stages
-from .survey import Rows, Survey
+from .survey import Survey
 from .training import train
 
 E = TypeVar("E", bound="BSVMEstimator")
@@ -171,7 +171,12 @@ class BSVMEstimator(BaseEstimator):  # type: ignore[misc]
         if not hasattr(self, "model_"):
             return self.fit(X, y, sample_weight, checkpoint)
         algorithm, new = Streaming(forget=forget), copy.copy(self)
-        source = new._later(X, y, sample_weight)
+        rows = source_of(X, y, sample_weight)
+        if rows is None:
+            X, Y, weight = self._validate(X, y, sample_weight, reset=False)
+            source = open_data(self.model_, (inputs.scale(self.scaler_, X), Y), weight, part=True)
+        else:
+            source = open_later(rows, self)
         new.model_ = gpflow.utilities.deepcopy(self.model_)
         new.history_ = algorithm.run(
             new.model_, source, progress=bool(self.verbose), checkpoint=checkpoint
@@ -179,15 +184,6 @@ class BSVMEstimator(BaseEstimator):  # type: ignore[misc]
         new.model_.num_data = (self.model_.num_data or 0) + source.num_rows
         self.__dict__ = new.__dict__
         return self
-
-    def _later(self, X: Any, y: Any, sample_weight: Any) -> Source:
-        """:return: rows as the model sees them."""
-        rows = source_of(X, y, sample_weight)
-        if rows is not None:
-            return open_later(rows, self)
-        X, Y, weight = self._validate(X, y, sample_weight, reset=False)
-        data = inputs.scale(self.scaler_, X), Y
-        return open_data(self.model_, data, weight, part=True)
 
     def _validate(
         self, X: Any, y: Any, sample_weight: Any, reset: bool = True
@@ -227,11 +223,16 @@ class BSVMEstimator(BaseEstimator):  # type: ignore[misc]
         """:return: rows as the model has them."""
         source = source_of(X)
         if source is not None:
-            inputs.check_names(source, getattr(self, "feature_names_in_", None))
-            rows = Rows(labelled=False, num_columns=self.n_features_in_)
-            return Prepared(open_rows(source, rows), self.scaler_)
+            return open_later(source, self, labelled=False)
         X = validate_data(self, X, reset=False, **self._how)
         return inputs.scale(self.scaler_, inputs.filled(X, self.fill_))
+
+    def _ask(self, function: Callable[..., Any], X: Any) -> Any:
+        """:return: what a function of `prediction` says of rows, f or what comes of it."""
+        check_is_fitted(self)
+        answer = function(self.model_, self._scaled(X), chunk_rows=self.chunk_rows)
+        inputs.refuse_overflow(answer[0] if isinstance(answer, tuple) else answer)
+        return answer
 
     def as_model_sees(self, rows: Any, *, labelled: bool = False) -> Any:
         """

@@ -158,7 +158,9 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):  # type: ignore[misc]
         self.loss_, self.penalty_ = spec.loss, spec.penalty
 
     def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Any, AnyNDArray]:
-        inputs.check_missing(y)
+        missing = np.flatnonzero(np.asarray(y, object) == np.array(None))
+        if y is not None and len(missing):
+            raise ValueError(f"y has no label (None) in row {missing[0]}: leave out such rows")
         X, y = super()._checked(X, y, reset)
         check_classification_targets(y)
         return X, y
@@ -191,14 +193,9 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):  # type: ignore[misc]
     def _predicted(self, X: Any) -> AnyNDArray:
         """:return: Phi^-1 of probabilities, [N], of two classes; probabilities, [N, C], of more."""
         check_is_fitted(self)
-        X = self._scaled(X)
         if len(self.classes_) > 2:
-            p = predict_probabilities(self.model_, X, chunk_rows=self.chunk_rows)
-            inputs.refuse_overflow(p)
-            return p
-        z = predict_probits(self.model_, X, chunk_rows=self.chunk_rows)
-        inputs.refuse_overflow(z)
-        return z[:, 0]
+            return self._ask(predict_probabilities, X)
+        return self._ask(predict_probits, X)[:, 0]
 
     def decision_function(self, X: Any) -> AnyNDArray:
         """

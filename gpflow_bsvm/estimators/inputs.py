@@ -18,13 +18,6 @@ from ..data.sparse import SparseRows
 LITTLE_WEIGHT = 10
 
 
-def check_missing(y: Any) -> None:
-    """:raise ValueError: for labels among which there is None."""
-    missing = np.flatnonzero(np.asarray(y, object) == np.array(None))
-    if y is not None and len(missing):
-        raise ValueError(f"y has no label (None) in row {missing[0]}: leave out rows without one")
-
-
 def warn_of_little_weight(weight: AnyNDArray) -> None:
     """Warn whoever calls an estimator's `fit`: a weight says how often a row counts."""
     if weight.sum() < min(LITTLE_WEIGHT, len(weight)):
@@ -64,19 +57,6 @@ def check_classes(targets: AnyNDArray, classes: AnyNDArray) -> None:
         raise ValueError(f"every row of class {classes[lost]!r} has weight 0 or less")
     if len(counted) < 2:
         raise ValueError("BSVMClassifier needs rows of two classes, got one class only")
-
-
-def check_names(rows: Any, expected: Any) -> None:
-    """
-    :param expected: names of the columns of the training data, or None.
-    :raise ValueError: if rows that know the names of their columns have others or another order.
-    """
-    names = getattr(rows, "features", None)
-    if names is not None and expected is not None and list(names) != list(expected):
-        raise ValueError(
-            f"the columns of X are {list(names)}, those of the training data {list(expected)}: "
-            "give the source features=[...], these names in this order"
-        )
 
 
 def medians(X: AnyNDArray) -> AnyNDArray:

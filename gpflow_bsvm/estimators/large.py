@@ -45,7 +45,7 @@ def fit_large(estimator: Any, rows: Any, stages: Stages) -> None:
     model.num_data = None
     scale_up(model, 1 / float(weight.sum() / found.weight))
     prepared = Prepared(source, estimator.scaler_, encoding)
-    estimator.history_ = fit_q(spec, model, prepared, **stages.fit("q of all rows"))
+    estimator.history_ = fit_q(spec, model, prepared, stages.place("q of all rows"))
     model.num_data, estimator.model_ = found.num_rows, model
     estimator._found(spec, sample)
     if hasattr(rows, "features"):
@@ -58,12 +58,21 @@ def scale_up(model: BSVM, factor: float) -> None:
     model.assign_natural(compiled_gaussian(sums, tf.zeros([], sums.h.dtype))[0])
 
 
-def open_later(rows: Any, estimator: Any) -> Prepared:
+def open_later(rows: Any, estimator: Any, labelled: bool = True) -> Prepared:
     """
     :param rows: see `prepared.source_of`; some of the classes may be all that they have.
     :param estimator: a fitted `BSVMEstimator`.
+    :return: the rows as its model has them, labels too if they are wanted.
     :raise ValueError: for other columns, and for names of labels that it does not know.
     """
-    inputs.check_names(rows, getattr(estimator, "feature_names_in_", None))
-    source = open_rows(rows, Rows(num_columns=estimator.n_features_in_))
-    return Prepared(source, estimator.scaler_, estimator._encoding(rows))
+    names, expected = (
+        getattr(rows, "features", None),
+        getattr(estimator, "feature_names_in_", None),
+    )
+    if names is not None and expected is not None and list(names) != list(expected):
+        raise ValueError(
+            f"the columns of X are {list(names)}, those of the training data {list(expected)}: "
+            "give the source features=[...], these names in this order"
+        )
+    source = open_rows(rows, Rows(labelled, estimator.n_features_in_))
+    return Prepared(source, estimator.scaler_, estimator._encoding(rows) if labelled else None)

@@ -10,7 +10,7 @@ from gpflow.base import AnyNDArray
 from scipy.stats import norm
 from sklearn.base import OutlierMixin
 from sklearn.svm import OneClassSVM
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from ..prediction.marginals import predict_marginals, predict_probits
 from . import inputs
@@ -54,9 +54,7 @@ class OneClassBSVM(OutlierMixin, BSVMEstimator):  # type: ignore[misc]
         :return: mean of f [N], large within the rows that were seen and 0 far from them, and with
             `return_std` its standard deviation.
         """
-        check_is_fitted(self)
-        mean, variance = predict_marginals(self.model_, self._scaled(X), chunk_rows=self.chunk_rows)
-        inputs.refuse_overflow(mean)
+        mean, variance = self._ask(predict_marginals, X)
         return (mean[:, 0], np.sqrt(variance[:, 0])) if return_std else mean[:, 0]
 
     def decision_function(self, X: Any) -> AnyNDArray:
@@ -75,8 +73,7 @@ class OneClassBSVM(OutlierMixin, BSVMEstimator):  # type: ignore[misc]
 
         :return: [N, 2], of outliers and of rows like those that were seen.
         """
-        check_is_fitted(self)
-        z = predict_probits(self.model_, self._scaled(X), chunk_rows=self.chunk_rows)
+        z = self._ask(predict_probits, X)
         return np.asarray(norm.cdf(np.concatenate([-z, z], axis=1)))
 
     def _specify(self, seed: int, data: Data) -> Specification:

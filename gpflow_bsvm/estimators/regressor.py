@@ -12,7 +12,7 @@ import numpy as np
 from gpflow.base import AnyNDArray
 from scipy.stats import norm
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from ..checkpoints import Directory
 from ..likelihoods.regression import check_numbers
@@ -97,9 +97,7 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):  # type: ignore[misc]
 
     def _f(self, X: Any) -> tuple[AnyNDArray, AnyNDArray, AnyNDArray]:
         """:return: nothing of X, mean and variance of f, [N, 1]."""
-        check_is_fitted(self)
-        f = predict_marginals(self.model_, self._scaled(X), chunk_rows=self.chunk_rows)
-        inputs.refuse_overflow(f[0])
+        f = self._ask(predict_marginals, X)
         return np.zeros((len(f[0]), 0)), *f
 
     def _specify(self, seed: int, data: Data) -> Specification:

@@ -49,17 +49,16 @@ class Stages:
         :return: what it returns, or has returned in another process.
         :raise ValueError: if what is there is of another fit.
         """
-        place = None if self._directory is None else self._directory / name
-        with open_checkpoints(place, 1, lambda: self._identity) as stored:
+        with open_checkpoints(self.place(name), 1, lambda: self._identity) as stored:
             found = stored.latest(None)
             if found is None:
                 found = find()
                 stored.offer(1, lambda: found)
         return found
 
-    def fit(self, name: str) -> dict[str, Any]:
-        """:return: what an algorithm's `run` is told, so that it has checkpoints."""
-        return {} if self._directory is None else {"checkpoint": self._directory / name}
+    def place(self, name: str) -> Path | None:
+        """:return: the directory of a stage."""
+        return None if self._directory is None else self._directory / name
 
 
 #: For fits without a checkpoint directory.

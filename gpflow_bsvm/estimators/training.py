@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import gpflow
@@ -107,21 +108,24 @@ def learn(spec: Specification, model: BSVM, data: Data) -> History:
 
 def _finish(spec: Specification, model: BSVM, data: Data, stages: Stages) -> History:
     X, Y, weight = data
-    kept = stages.fit(f"q of {model.num_features[1]} points")
-    return fit_q(spec, model, (X, Y), weight, **kept)
+    return fit_q(spec, model, (X, Y), stages.place(f"q of {model.num_features[1]} points"), weight)
 
 
 def fit_q(
-    spec: Specification, model: BSVM, data: Any, weight: AnyNDArray | None = None, **kept: Any
+    spec: Specification,
+    model: BSVM,
+    data: Any,
+    checkpoint: Path | None,
+    weight: AnyNDArray | None = None,
 ) -> History:
     """
     Fit q at the present kernel, and the link.
 
     :param data: (X, Y), or a source of rows with weights of their own.
-    :param kept: where the fit has checkpoints.
     """
     run = fit if spec.inference is None else spec.inference.run
-    history: History = run(model, data, sample_weight=weight, progress=spec.progress, **kept)
+    how = {"sample_weight": weight, "progress": spec.progress, "checkpoint": checkpoint}
+    history: History = run(model, data, **how)
     if spec.calibrates:
         calibrate(model, data, sample_weight=weight)
     return history
