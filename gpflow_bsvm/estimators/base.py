@@ -54,7 +54,6 @@ class BSVMEstimator(BaseEstimator):  # type: ignore[misc]
     kernel: Kernel | str | None = None
     _: KW_ONLY
     standardize: bool = True
-    impute: bool = False
     random_state: int | np.random.RandomState | None = None
     chunk_rows: int | None = None
     verbose: bool = False
@@ -62,7 +61,6 @@ class BSVMEstimator(BaseEstimator):  # type: ignore[misc]
     model_: BSVM = field(init=False)
     scaler_: StandardScaler | None = field(init=False)
     history_: History = field(init=False)
-    fill_: AnyNDArray | None = field(init=False)
     n_features_in_: int = field(init=False)
     penalty_: float = field(init=False)
 
@@ -76,14 +74,12 @@ class BSVMEstimator(BaseEstimator):  # type: ignore[misc]
         "multi_class": [StrOptions({*MULTI_CLASS, "ordinal"})],
         "epsilon": [_POSITIVE, _AUTO],
         "nu": [Interval(Real, 0, 1, closed="neither")],
-        "learn_kernel": ["boolean"],
         "calibrate": ["boolean", _AUTO],
         "num_inducing": [_COUNT, _AUTO],
         "inference": [Algorithm, None],
-        "standardize": ["boolean"],
-        "impute": ["boolean"],
         "chunk_rows": [_COUNT, None],
         "verbose": ["verbose"],
+        **dict.fromkeys(("learn_kernel", "standardize"), ["boolean"]),
     }
 
     @abstractmethod
@@ -199,9 +195,6 @@ class BSVMEstimator(BaseEstimator):  # type: ignore[misc]
         Y, factors = encoding(y[:, None])
         weight = (weight * factors)[:, 0].astype(dtype)
         used = weight > 0
-        if reset:
-            self.fill_ = inputs.medians(X[used]) if self.impute else None
-        X = inputs.filled(X, self.fill_)
         return X[used], Y[used].astype(dtype), weight[used]
 
     def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Any, AnyNDArray]:
@@ -213,11 +206,7 @@ class BSVMEstimator(BaseEstimator):  # type: ignore[misc]
     def _how(self) -> dict[str, Any]:
         """:return: what `validate_data` is to accept."""
         linear = isinstance(self.kernel, str) and self.kernel == "linear"
-        return {
-            "dtype": gpflow.config.default_float(),
-            "accept_sparse": linear and not self.impute and "csr",
-            "ensure_all_finite": "allow-nan" if self.impute else True,
-        }
+        return {"dtype": gpflow.config.default_float(), "accept_sparse": linear and "csr"}
 
     def _scaled(self, X: Any) -> Any:
         """:return: rows as the model has them."""
@@ -225,7 +214,7 @@ class BSVMEstimator(BaseEstimator):  # type: ignore[misc]
         if source is not None:
             return open_later(source, self, labelled=False)
         X = validate_data(self, X, reset=False, **self._how)
-        return inputs.scale(self.scaler_, inputs.filled(X, self.fill_))
+        return inputs.scale(self.scaler_, X)
 
     def _ask(self, function: Callable[..., Any], X: Any) -> Any:
         """:return: what a function of `prediction` says of rows, f or what comes of it."""
@@ -256,5 +245,4 @@ class BSVMEstimator(BaseEstimator):  # type: ignore[misc]
         """:return: scikit-learn's tags."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = bool(self._how["accept_sparse"])
-        tags.input_tags.allow_nan = bool(self.impute)
         return tags

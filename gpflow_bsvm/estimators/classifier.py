@@ -72,8 +72,6 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):  # type: ignore[misc]
     :param inference: such as `CAVI()`, how to fit; None: as `gpflow_bsvm.fit` chooses.
     :param standardize: shift and scale every feature to mean 0 and variance 1; sparse ones are
         scaled only.
-    :param impute: take NaN in X, in memory: each becomes the column's median, and each column that
-        has some in the training rows a second one of zeros and ones, which says where.
     :param class_weight: as in scikit-learn: {label: weight} or "balanced".
     :param random_state: of the part of the rows that a kernel is learned from where there are more
         than 2000, and of those that stand for the others beyond 20 000. Otherwise a fit is a matter

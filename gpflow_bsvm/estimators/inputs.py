@@ -59,25 +59,6 @@ def check_classes(targets: AnyNDArray, classes: AnyNDArray) -> None:
         raise ValueError("BSVMClassifier needs rows of two classes, got one class only")
 
 
-def medians(X: AnyNDArray) -> AnyNDArray:
-    """
-    :return: [2, D], what a missing value becomes, and whether the column gets another that says
-        where values are missing.
-    """
-    missing = np.isnan(X)
-    known = np.nanmedian(np.where(missing.all(axis=0), 0.0, X), axis=0)
-    return np.stack([known, missing.any(axis=0)])
-
-
-def filled(X: Any, fill: AnyNDArray | None) -> Any:
-    """:return: X with `medians` in the place of NaN, and columns that say where."""
-    if fill is None:
-        return X
-    missing = np.isnan(X)
-    marks = missing[:, fill[1] > 0].astype(X.dtype)
-    return np.concatenate([np.where(missing, fill[0], X), marks], axis=1)
-
-
 def weighted_quantiles(y: AnyNDArray, weight: AnyNDArray, levels: Sequence[float]) -> AnyNDArray:
     """:return: [T], of rows that count as often as their weights say: some of y, not between."""
     order = np.argsort(y)

@@ -35,7 +35,7 @@ def fit_large(estimator: Any, rows: Any, stages: Stages) -> None:
     source.expect(found.num_rows)
     encoding, (X, Y, weight) = estimator._learn_survey(rows, found), found.sample
     estimator.scaler_ = found.scaler if estimator.standardize else None
-    estimator.n_features_in_, estimator.fill_ = X.shape[1], None
+    estimator.n_features_in_ = X.shape[1]
     Y, factors = encoding(Y)
     weights = (weight[:, None] * factors)[:, 0]
     sample = inputs.scale(estimator.scaler_, X), np.asarray(Y, X.dtype), weights

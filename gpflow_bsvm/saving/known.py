@@ -92,7 +92,6 @@ _OF_OURS = {
     "model_": _is_a(models.BSVM),
     "penalty_": _NUMBER,
     "scaler_": _is_a(type(None), StandardScaler),
-    "fill_": _is_a(type(None), np.ndarray),
     "history_": _is_a(inference.History),
     **_OF_ESTIMATORS,
 }

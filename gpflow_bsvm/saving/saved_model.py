@@ -138,8 +138,6 @@ def _of_model(model: Any) -> tuple[Exported, dict[str, Any]]:
 
 def _of_estimator(estimator: Any) -> tuple[Exported, dict[str, Any]]:
     check_is_fitted(estimator)
-    if estimator.fill_ is not None:
-        raise ValueError("export has no way to impute: export an estimator without impute=True")
     model, width = estimator.model_, estimator.n_features_in_
     centre, scale = shift_and_scale(estimator.scaler_, width)
     dtype = gpflow.config.default_float()

@@ -7,11 +7,9 @@ import numpy as np
 import pytest
 from helpers import make_data
 from scipy import stats
-from scipy.sparse import csr_array
 from scipy.special import expit
 from sklearn.base import clone
 from sklearn.datasets import make_friedman1
-from sklearn.impute import SimpleImputer
 from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
 
 import gpflow_bsvm as gb
@@ -220,11 +218,6 @@ def test_a_kernel_that_sets_nothing_apart():
         OneClassBSVM(gpflow.kernels.Linear(), nu=0.5).fit(X)
 
 
-def test_sparse_rows_are_not_imputed(friedman):
-    with pytest.raises(TypeError, match="dense data is required"):
-        BSVMRegressor("linear", impute=True).fit(csr_array(friedman[0]), friedman[1])
-
-
 def test_ordered_classes(friedman):
     X, y = friedman
     names = np.array(["a low", "b mid", "c high"])[np.digitize(y, np.quantile(y, [0.3, 0.7]))]
@@ -271,23 +264,6 @@ def test_numbers_are_no_classes(friedman):
     X, y = friedman
     with pytest.raises(ValueError, match="Unknown label type: continuous"):
         BSVMClassifier().fit(X, y)
-
-
-@pytest.mark.parametrize(
-    "estimator", [*EACH, BSVMClassifier(learn_kernel=False, penalty=2.0, num_inducing=10)]
-)
-def test_missing_values_are_imputed_with_marks(friedman, estimator, tmp_path):
-    X, y = friedman[0].copy(), (friedman[1] > 14).astype(float)
-    X[::7, 1], X[3::11, 4] = np.nan, np.nan
-    with pytest.raises(ValueError, match="NaN"):
-        clone(estimator).fit(X, y)
-    imputer = SimpleImputer(strategy="median", add_indicator=True)
-    expected = clone(estimator).fit(imputer.fit_transform(X), y)
-    found = clone(estimator).set_params(impute=True).fit(X, y)
-    some = X[20:60] * 1.01
-    np.testing.assert_allclose(found.predict(some), expected.predict(imputer.transform(some)))
-    gb.save(found, tmp_path / "model")
-    np.testing.assert_array_equal(gb.load(tmp_path / "model").predict(X), found.predict(X))
 
 
 def test_thresholds_begin_where_classes_are_as_frequent_as_seen():
