@@ -1,7 +1,4 @@
-"""
-Where a fit leaves what it needs to go on in another process, as algorithms see it: they know no
-files.
-"""
+"""Where a fit leaves what it needs to go on in another process: algorithms know no files."""
 
 from __future__ import annotations
 

@@ -64,11 +64,12 @@ def hybrid(
     """
     X = as_matrix(X, "X")
     deep = DeepKernel(features, kernel or SquaredExponential(4.0), input_shape)
-    F = _features_of_some(deep, X, num_inducing, seed)
+    some = _some(X, max(_SOME_ROWS, num_inducing), seed)
+    F = deep.features_of(some)
     if normalize:
         features = normalised(features, F, deep.input_shape)
         deep = DeepKernel(features, deep.kernel, deep.input_shape)
-        F = _features_of_some(deep, X, num_inducing, seed)
+        F = deep.features_of(some)
     if kernel is None:
         deep.kernel.lengthscales.assign(_mean_distance(_some(F, _FEW_ROWS, seed)))
     variable = FeaturePoints(kmeans(F, num_inducing, seed=seed))
@@ -82,7 +83,7 @@ def feature_points(kernel: DeepKernel, X: Any, num_inducing: int, *, seed: int =
     :return: `FeaturePoints`, the centres of k-means in the features of X.
     :raise ValueError: see `hybrid`.
     """
-    F = _features_of_some(kernel, as_matrix(X, "X"), num_inducing, seed)
+    F = kernel.features_of(_some(as_matrix(X, "X"), max(_SOME_ROWS, num_inducing), seed))
     return FeaturePoints(kmeans(F, num_inducing, seed=seed))
 
 
@@ -116,12 +117,6 @@ def head(model: BSVM) -> BSVM:
     )
     made.q_mu, made.q_sqrt = model.q_mu, model.q_sqrt
     return made
-
-
-def _features_of_some(
-    kernel: DeepKernel, X: AnyNDArray, num_inducing: int, seed: int
-) -> AnyNDArray:
-    return kernel.features_of(_some(X, max(_SOME_ROWS, num_inducing), seed))
 
 
 def _some(X: AnyNDArray, number: int, seed: int) -> AnyNDArray:

@@ -128,11 +128,7 @@ def normalised(features: Any, F: AnyNDArray, input_shape: tuple[int, ...]) -> An
     """
     keras, dtype = keras_of(features), dtype_of(features).name
     last = keras.layers.BatchNormalization(
-        center=False,
-        scale=False,
-        momentum=_MOMENTUM,
-        epsilon=_EPSILON,
-        dtype=dtype,
+        momentum=_MOMENTUM, epsilon=_EPSILON, center=False, scale=False, dtype=dtype
     )
     made = keras.Sequential([keras.Input(input_shape, dtype=dtype), features, last])
     last.set_weights([F.mean(axis=0), F.var(axis=0)])
