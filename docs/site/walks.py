@@ -35,7 +35,7 @@ SIDE = (
         "doors.py",
         "data/checks.py",
         "data/opening.py",
-        "data/mapped.py",
+        "data/streams.py",
     ),
     *("data/prefetch.py", "likelihoods/labels.py", "likelihoods/hooks.py", "engine/contracts.py"),
     *("engine/open.py", "engine/shared_graph.py", "engine/structure.py", "engine/networks.py"),

@@ -1,9 +1,8 @@
 """Data sources, their checks, and the two loops over them."""
 
-from .mapped import MappedArrays
 from .opening import open_source
 from .readers import Reader
 from .sources import Source
-from .streams import Blocks, Part
+from .streams import Blocks, MappedArrays, Part
 
 __all__ = ["Blocks", "MappedArrays", "Part", "Reader", "Source", "open_source"]

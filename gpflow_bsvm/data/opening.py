@@ -11,10 +11,9 @@ import tensorflow as tf
 
 from ..doors import has_door, read_through
 from .checks import check_weights
-from .mapped import MappedArrays, is_mapped
 from .readers import Check, Reader
 from .sources import ArraySource, Source
-from .streams import Blocks, DatasetBatches
+from .streams import Blocks, DatasetBatches, MappedArrays, is_mapped
 
 
 def open_source(data: Any, check: Check, chunk_rows: int, sample_weight: Any = None) -> Source:
