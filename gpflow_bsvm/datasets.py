@@ -32,6 +32,8 @@ from .tables import (
     MOST_WORDS,
     PARQUET,
     DataError,
+    about_counted,
+    counts_rows,
     listed,
     own_columns,
     read_table,
@@ -229,6 +231,8 @@ def _one_hot(features: Any, source: str) -> tuple[Any, list[str]]:
         else f"column {name!r} dropped: it holds {values[0]!r} only"
         for name, values in found.items()
     ]
+    counted = [name for name in numbers if counts_rows(numbers[name].to_numpy())]
+    notes += [about_counted(str(name)) for name in counted]
     return numbers.drop(columns=list(found)), notes
 
 

@@ -28,6 +28,8 @@ _INDEX = re.compile(r"|Unnamed: [\d.]+|__index_level_\d+__")
 _HEAD = 1000
 #: Text of more different words than this is no category.
 MOST_WORDS = 50
+#: Rows of numbers that rise by 1 from fewer rows than this on may do so by chance.
+_FEWEST_COUNTED = 10
 
 
 class DataError(ValueError):
@@ -146,8 +148,10 @@ def target_among(path: str, names: Sequence[str], target: str | None) -> str:
     numbers = sum(map(is_number, names)) > len(names) / 2
     hint = "; is the header line missing?" if numbers else ""
     if target is not None:
+        case = [name for name in names if name.lower() == target.lower()]
+        also = f" (the names differ only in case: {case[0]})" if case else ""
         raise DataError(
-            f"{path} has no column {target!r}; it has {listed(own_columns(names))}{hint}"
+            f"{path} has no column {target!r}; it has {listed(own_columns(names))}{also}{hint}"
         )
     found = [name for name in TARGETS if name in names]
     if len(found) == 1:
@@ -157,6 +161,17 @@ def target_among(path: str, names: Sequence[str], target: str | None) -> str:
         f"there is {'more than one' if found else 'none'} of {', '.join(TARGETS)} among "
         f"{listed(names)}{hint}"
     )
+
+
+def counts_rows(values: Any) -> bool:
+    """:return: True if a column of numbers rises by 1 from row to row, as row numbers do."""
+    steps = values[1:] - values[:-1]
+    return len(values) >= _FEWEST_COUNTED and bool((steps == 1).all())
+
+
+def about_counted(name: str) -> str:
+    """:return: a note on such a column."""
+    return f"column {name!r} rises by 1 from row to row: is it a row number? Then leave it out"
 
 
 def word_of(feature: str, names: Sequence[str]) -> tuple[str, str] | None:

@@ -8,9 +8,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from ..tables import TARGETS, columns, target_among
+from ..tables import TARGETS, about_counted, columns, counts_rows, target_among
 from .files import add_arguments, check_output, find_table, reader, split
 from .terminal import integer, quiet_import
+
+#: Rows that tell whether a column counts them.
+_FIRST_ROWS = 1000
 
 
 def add_to(subparsers: Any) -> None:
@@ -76,6 +79,9 @@ def _fitted(args: argparse.Namespace, rows: Any, kept: Path) -> Any:
 
     for name in rows.left_out:
         print(f"column {name!r} left out: it looks like the index that pandas writes")
+    first = next(rows.pieces(_FIRST_ROWS)).X
+    for name in [n for n, column in zip(rows.features, first.T) if counts_rows(column)]:
+        print(f"{about_counted(name)} (--features)")
     if kept.is_dir():
         print(f"goes on from {kept}")
     verbose = not args.no_progress and sys.stderr.isatty()

@@ -282,6 +282,17 @@ def test_benchmark_data(name, shape):
     assert set(dataset.y) == {-1, 1}
 
 
+def test_a_column_that_counts_rows_is_told(tmp_path):
+    """Labels that are sorted can be read from it."""
+    path = tmp_path / "some.csv"
+    frame = pd.DataFrame({"id": range(5, 17), "a": [1, 2] * 6, "y": [0, 1] * 6})
+    frame.to_csv(path, index=False)
+    (note,) = load(str(path)).notes
+    assert note.startswith("column 'id' rises by 1 from row to row: is it a row number?")
+    frame.sample(frac=1, random_state=0).to_csv(path, index=False)
+    assert load(str(path)).notes == ()
+
+
 def test_parquet_is_read_as_csv_is(tmp_path):
     pytest.importorskip("pyarrow")
     path = tmp_path / "some.parquet"
