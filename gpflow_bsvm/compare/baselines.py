@@ -70,8 +70,11 @@ class Estimator(Baseline):
         self._fitted = fitted
 
     def _fit(self, task: Task) -> str:
-        self._model = self._fitted(task)
-        return ""
+        model = self._model = self._fitted(task)
+        if not isinstance(model, BSVMClassifier):
+            return ""
+        M = model.model_.num_features[1]
+        return f"chose {model.loss_}, penalty {model.penalty_:g}, {M} inducing points"
 
     def _predict(self, X: AnyNDArray) -> Any:
         return self._model.predict_proba(X)

@@ -71,11 +71,15 @@ class Columns:
         """
         missing = [name for name in self.read if name not in names]
         more = [name for name in own_columns(names) if exactly and name not in self.read]
+        lower = {name.lower() for name in names}
+        has = f"it has {quoted(names)}, and {quoted(self.read)} are read"
+        if missing and all(name.lower() in lower for name in missing):
+            has = "these names differ only in case"
         for what, wrong in (("lacks", missing), ("has, beside the others,", more)):
             if wrong:
                 raise ValueError(
-                    f"{where} {what} {quoted(wrong)}; it has {quoted(names)}, and "
-                    f"{quoted(self.read)} are read: choose them by features, target and weight"
+                    f"{where} {what} {quoted(wrong)}; {has}: choose them by features, target and "
+                    "weight"
                 )
         named = [n for n in (*self.features, self.target, self.weight) if n is not None]
         if not self.features:

@@ -79,3 +79,9 @@ def test_a_part_has_these_rows_and_no_others(size):
     for start, stop in [(-1, None), (4, 4), (6, 2)]:
         with pytest.raises(ValueError, match="0 <= start < stop"):
             Part(whole, start, stop)
+
+
+def test_names_in_another_case_are_told(path):
+    message = "lacks .A., .Y.; these names differ only in case: choose"
+    with pytest.raises(ValueError, match=message):
+        CSVFiles(path, target="Y", features=["A", "b"], names=["y", "a", "b"])
