@@ -79,7 +79,8 @@ class BSVMEstimator(BaseEstimator):  # type: ignore[misc]
         "inference": [Algorithm, None],
         "chunk_rows": [_COUNT, None],
         "verbose": ["verbose"],
-        **dict.fromkeys(("learn_kernel", "standardize"), ["boolean"]),
+        "learn_kernel": ["boolean"],
+        "standardize": ["boolean"],
     }
 
     @abstractmethod
