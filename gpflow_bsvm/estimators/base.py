@@ -136,6 +136,7 @@ class BSVMEstimator(BaseEstimator):  # type: ignore[misc]
             or leave a class without rows, whatever scikit-learn's own validation refuses, and a
             checkpoint of another fit.
         """
+        inputs.check_kernel_name(self.kernel)
         self._validate_params()
         new, stages, y = copy.copy(self), Stages(checkpoint), y if self._labelled else None
         rows = source_of(X, y, sample_weight)
@@ -206,6 +207,7 @@ class BSVMEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Any, AnyNDArray]:
         """:return: rows and labels, as scikit-learn checks them."""
+        inputs.check_format(X, self._how["accept_sparse"])
         X, y = validate_data(self, X, y, reset=reset, **self._how)
         return X, y
 

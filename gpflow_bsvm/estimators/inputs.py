@@ -16,6 +16,34 @@ from ..data.sparse import SparseRows
 
 #: Weights of rows that sum to less are hardly meant.
 LITTLE_WEIGHT = 10
+#: Of scikit-learn's names of kernels.
+_INSTEAD = {
+    "rbf": '; for scikit-learn\'s "rbf" use None',
+    "poly": '; for scikit-learn\'s "poly" use gpflow.kernels.Polynomial(degree=3, offset=1.0)',
+    "sigmoid": '; scikit-learn\'s "sigmoid" is no covariance: gpflow.kernels.ArcCosine(order=0) is',
+    "precomputed": "; a Gram matrix says nothing of new rows' variance: give the kernel itself",
+}
+
+
+def check_kernel_name(kernel: Any) -> None:
+    """:raise ValueError: for a string that is none of ours."""
+    if isinstance(kernel, str) and kernel != "linear":
+        raise ValueError(
+            f'kernel must be a GPflow kernel, None or "linear", got {kernel!r}'
+            f"{_INSTEAD.get(kernel, '')}"
+        )
+
+
+def check_format(X: Any, formats: str | bool) -> None:
+    """
+    :param formats: what `validate_data` accepts beside arrays.
+    :raise TypeError: for sparse rows where there is no such format.
+    """
+    if scipy.sparse.issparse(X) and not formats:
+        raise TypeError(
+            "Sparse data was passed for X, but dense data is required: X.toarray(), of a "
+            'ColumnTransformer sparse_threshold=0, or kernel="linear" without impute'
+        )
 
 
 def warn_of_little_weight(weight: AnyNDArray) -> None:

@@ -263,8 +263,21 @@ def test_weights_that_sum_to_little_are_said(moons):
 
 
 def test_sparse_rows_are_refused_with_what_works(moons):
-    with pytest.raises(TypeError, match="dense data is required"):
+    with pytest.raises(TypeError, match=r'dense data is required: .*kernel="linear"'):
         fixed().fit(scipy.sparse.csr_matrix(moons[0]), moons[1])
+
+
+@pytest.mark.parametrize(
+    ("kernel", "message"),
+    [
+        ("rbf", r'None or "linear", got \'rbf\'; for scikit-learn\'s "rbf" use None'),
+        ("poly", r'"poly" use gpflow.kernels.Polynomial\(degree=3'),
+        ("other", r"got 'other'$"),
+    ],
+)
+def test_names_of_scikit_learns_kernels_are_refused_with_what_works(moons, kernel, message):
+    with pytest.raises(ValueError, match=message):
+        BSVMClassifier(kernel=kernel).fit(*moons)
 
 
 def test_progress_only_when_verbose(moons, capsys):
