@@ -277,7 +277,7 @@ def test_sparse_rows_are_refused_with_what_works(moons):
 )
 def test_names_of_scikit_learns_kernels_are_refused_with_what_works(moons, kernel, message):
     with pytest.raises(ValueError, match=message):
-        BSVMClassifier(kernel=kernel).fit(*moons)
+        gb.BSVMClassifier(kernel=kernel).fit(*moons)
 
 
 def test_progress_only_when_verbose(moons, capsys):
