@@ -87,9 +87,10 @@ def survey(source: Source, seed: int, classes: bool = True) -> Survey:
     """
     seen: _Seen = sum_over(source, partial(_look, seed, classes), add=_both)
     values, counts = (np.array(column) for column in zip(*sorted(seen.counts.items())))
-    rows = seen.kept[np.argsort(seen.kept[:, 0])]
+    kept, moments = np.asarray(seen.kept), map(np.asarray, seen.moments)  # a cluster has tensors
+    rows = kept[np.argsort(kept[:, 0])]
     sample = np.ascontiguousarray(rows[:, 4:]), rows[:, 3:4], rows[:, 2]
-    (weight,), (mean,), (var,) = seen.moments
+    (weight,), (mean,), (var,) = moments
     return Survey(values, counts, float(weight), mean, var, sample)
 
 
