@@ -135,15 +135,8 @@ class Algorithm(ABC):
         :raise TypeError: for a model that is none of this package's.
         """
         source = self._open(model, data, sample_weight)
-        return self.run_on(
-            model,
-            source,
-            callback=callback,
-            monitor=monitor,
-            progress=progress,
-            checkpoint=checkpoint,
-            every=every,
-        )
+        reports = {"callback": callback, "monitor": monitor, "progress": progress}
+        return self.run_on(model, source, checkpoint=checkpoint, every=every, **reports)
 
     @one_fit()
     def run_on(self, model: Model, source: Source, **reports: Any) -> History:
@@ -174,14 +167,7 @@ class Algorithm(ABC):
         run = self._begin(model, source)
         which = partial(identity_of, "fit", self, model, source)
         checkpoints = open_checkpoints(checkpoint, every, which)
-        with Recorder(run, record, checkpoints, self._what, **reports) as recorder:
-            if record.latest:
-                run.look_again()
-            while not recorder.ended:
-                step = run.advance()
-                if step is None:
-                    break
-                recorder.add(step)
+        Recorder(run, record, checkpoints, self._what, **reports).drive()
         return run
 
 

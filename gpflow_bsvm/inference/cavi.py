@@ -177,7 +177,7 @@ class Sweeps(Run):
         self.converged = self.state.steps > 0
         if not self.converged:
             check_elbo(cast(Ascent, self.state.ascent).point.value, "at the start")
-            warnings.warn(_NO_STEP, stacklevel=6)
+            warnings.warn(_NO_STEP, stacklevel=9)
 
     def _start(self) -> Ascent:
         """:return: the ascent from where `state` is, with products in this phase's dtype."""

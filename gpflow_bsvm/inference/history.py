@@ -112,11 +112,7 @@ _COLUMNS = {"step": np.int64, "elbo": float, "seconds": float, "learning_rate": 
 
 
 class Recorder:
-    """
-    Keeps the record of a run, feeds the progress bar, callback, monitor and checkpoints. On leaving
-    the `with` block, whether by the end of the fit, an error or an interrupt, the model holds the
-    latest accepted state.
-    """
+    """Drives a run, keeps its record, feeds the progress bar, callback, monitor, checkpoints."""
 
     def __init__(
         self,
@@ -145,27 +141,32 @@ class Recorder:
         self._bar.update(record.latest)
         self._start = time.perf_counter() - record.elapsed
 
-    def __enter__(self) -> Recorder:
-        return self
+    def drive(self) -> None:
+        """To the end of the fit. There, as after an error, the model is in the latest state."""
+        run, record = self._run, self._record
+        try:
+            if record.latest:
+                run.look_again()
+            while not (run.converged or self._stopped or record.latest >= run.max_steps):
+                step = run.advance()
+                if step is None:
+                    break
+                self._add(step)
+            if len(record):
+                self._offer()
+        finally:
+            self._close()
 
-    def __exit__(self, error: object, *_: object) -> None:
+    def _close(self) -> None:
         if self._run.converged:
             self._bar.total = self._bar.n  # no steps are left
         self._bar.close()
         self._record.converged = self._run.converged
         try:
             self._run.restore()
-            if error is None and len(self._record):
-                self._offer()
             self._checkpoints.flush()
         finally:
             self._run.close()
-
-    @property
-    def ended(self) -> bool:
-        """:return: True if the run has converged, has made all its steps, or was stopped."""
-        enough = self._record.latest >= self._run.max_steps
-        return self._run.converged or enough or self._stopped
 
     def _go_on(self, saved: dict[str, Any]) -> None:
         """From what a checkpoint says; where that fails the run is as it was."""
@@ -196,12 +197,7 @@ class Recorder:
     def _content(self, state: Any, converged: bool, number: int) -> dict[str, Any]:
         return {"state": state, "converged": converged, "history": self._record.columns(number)}
 
-    def add(self, step: Any) -> None:
-        """
-        Take note of an accepted step.
-
-        :raise ValueError: if the ELBO is not finite.
-        """
+    def _add(self, step: Any) -> None:
         before = self._record.latest
         shown = self._record.add(step, time.perf_counter() - self._start)
         if not self._bar.disable:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -11,12 +12,13 @@ import numpy as np
 import tensorflow as tf
 from gpflow.base import AnyNDArray
 
-from ..checks import check_elbo
+from ..checks import check_elbo, check_whole
 from ..data.minibatches import Block, blocks
 from ..data.sources import Source
 from ..engine.contracts import Model, shares_shifts
 from ..engine.natural import Natural, compiled_centre
 from .algorithm import Algorithm, Run, Step
+from .schedules import Adaptive, RobbinsMonro, Schedule, check_schedule
 
 #: An ELBO is estimated from so many rows at least.
 _ELBO_ROWS = 500
@@ -34,13 +36,20 @@ class State(NamedTuple):
     damping: float = 1.0  #: of its rate: halved where a block ends in no finite bound
 
 
+@dataclass(frozen=True)
 class MinibatchAlgorithm(Algorithm):
     """Options and data of a fit on minibatches."""
 
-    batch_size: int
-    max_steps: int
-    seed: int
-    record_every: int
+    batch_size: int = 100
+    max_steps: int = 5000
+    learning_rate: Schedule | Adaptive | float = field(default_factory=RobbinsMonro)
+    seed: int = 0
+    record_every: int = 250
+
+    def __post_init__(self) -> None:
+        names = ("batch_size", "max_steps", "record_every")
+        check_whole(1, **{name: getattr(self, name) for name in names})
+        check_schedule(self.learning_rate)
 
     def _weighted(self, model: Model, source: Source) -> Source:
         """:return: the rows as they are: a step counts a minibatch as all of them."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -20,7 +20,7 @@ from ..engine.natural import Natural, compiled_solve
 from .algorithm import Run, Step
 from .minibatches import MinibatchAlgorithm, MinibatchRun, State
 from .ml2_loop import Constants, Given, Learner
-from .schedules import RobbinsMonro, Schedule, check_optimizer, check_schedule, rates
+from .schedules import check_optimizer, rates
 from .svi import SVI
 
 
@@ -63,47 +63,36 @@ class ML2(MinibatchAlgorithm):
 
     learns = True
 
-    batch_size: int = 100
-    max_steps: int = 5000
-    learning_rate: Schedule | float = field(default_factory=RobbinsMonro)
     every: int = 2
     optimizer: Any = 0.05
     network_optimizer: Any = 1e-3
     warm_up: int = 0
     whiten: bool = True
-    seed: int = 0
-    record_every: int = 250
 
     def __post_init__(self) -> None:
-        names = ("batch_size", "max_steps", "every", "record_every")
-        check_whole(1, **{name: getattr(self, name) for name in names})
+        super().__post_init__()
+        check_whole(1, every=self.every)
         check_whole(0, warm_up=self.warm_up)
         check_choice((True, False), whiten=self.whiten)
-        check_schedule(self.learning_rate)
-        check_optimizer(optimizer=self.optimizer)
-        check_optimizer(network_optimizer=self.network_optimizer)
+        check_optimizer(optimizer=self.optimizer, network_optimizer=self.network_optimizer)
 
     def _begin(self, model: Model, source: Source) -> Run:
         if not model.hyperparameters():
-            shared = ("batch_size", "max_steps", "learning_rate", "seed", "record_every")
-            return SVI(**{name: getattr(self, name) for name in shared})._begin(model, source)
+            shared = {part.name: getattr(self, part.name) for part in fields(SVI)}
+            return SVI(**shared)._begin(model, source)
         return _Learning(self, model, source)
 
 
-class Memory(NamedTuple):
-    """What `ML2` remembers beside q."""
-
-    values: tuple[Any, ...]  #: of what moves, and of what the optimisers remember
-
-
 class _Learning(MinibatchRun):
+    """Its memory: the values of what moves, and of what the optimisers remember."""
+
     def __init__(self, options: ML2, model: Model, source: Source) -> None:
         self._options, self._hyper = options, Hyperparameters(model)
         self._hyper.check_start()
         how = (options.optimizer, options.network_optimizer, options.whiten)
         self._learner = Learner(self._hyper, *how)
         self._expectation = compiled_expectation.bind(*self._hyper.modules)
-        super().__init__(options, model, source, Memory(self._learner.state()))
+        super().__init__(options, model, source, self._learner.state())
 
     def _steps(self, state: State, block: Block, scale: float) -> tuple[Natural, Any, float]:
         options, number, dtype = self._options, len(block.index), state.natural.h.dtype
@@ -118,7 +107,7 @@ class _Learning(MinibatchRun):
                 tf.constant(given, dtype), tf.constant(moves), tf.constant(block.index), block.rows
             ),
         )
-        return natural, Memory(self._learner.state()), given[-1]
+        return natural, self._learner.state(), given[-1]
 
     def _elbo(self, state: State, rows: Batch, index: AnyNDArray) -> float:
         """The ELBO, its expectation estimated from the latest rows, with the log prior density."""
@@ -133,5 +122,5 @@ class _Learning(MinibatchRun):
 
     def restore(self) -> None:
         """See `Run`."""
-        self._learner.assign(self.state.memory.values)
+        self._learner.assign(self.state.memory)
         super().restore()

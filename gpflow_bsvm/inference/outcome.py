@@ -82,7 +82,7 @@ def judge(model: Model, source: Source, history: History, learns: bool) -> None:
     warnings.warn(
         f"the fit has learned next to nothing: q is {nats:.1g} nats from its prior{at}; "
         + ((_LEFT if says else _MOVED) if learns else _FIXED),
-        stacklevel=4,  # whose call it is: `run` is decorated
+        stacklevel=5,  # whose call it is: `run_on` is decorated
     )
 
 

@@ -102,15 +102,15 @@ def check_schedule(learning_rate: Any) -> None:
 
 
 def check_optimizer(**options: Any) -> None:
-    """:raise ValueError: unless it is a positive number, or an optimiser of Keras."""
-    ((name, value),) = options.items()
-    if isinstance(value, numbers.Real) and not isinstance(value, bool) and float(value) > 0:
-        return
-    if not (hasattr(value, "apply_gradients") and hasattr(value, "get_config")):
-        raise ValueError(
-            f"{name} must be a positive number, the rate of Adam, or an optimiser of Keras such as "
-            f"tf_keras.optimizers.Adam(1e-3), got {value!r}"
-        )
+    """:raise ValueError: unless each is a positive number, or an optimiser of Keras."""
+    for name, value in options.items():
+        number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+        optimizer = hasattr(value, "apply_gradients") and hasattr(value, "get_config")
+        if not (optimizer or (number and float(value) > 0)):
+            raise ValueError(
+                f"{name} must be a positive number, the rate of Adam, or an optimiser of Keras "
+                f"such as tf_keras.optimizers.Adam(1e-3), got {value!r}"
+            )
 
 
 def rates(schedule: Schedule | Adaptive | float, step: int, number: int) -> list[float]:

@@ -8,7 +8,7 @@ from typing import Any
 from ..checks import check_number
 from ..data.sources import Source
 from ..engine.contracts import Model
-from ..engine.natural import Natural, scaled_sites
+from ..engine.natural import scaled_sites
 from ..engine.open import open_data
 from ..engine.projected_data import ProjectedData
 from .algorithm import Run
@@ -53,8 +53,6 @@ class Streaming(CAVI):
         return source
 
     def _begin(self, model: Model, source: Source) -> Run:
-        return Sweeps(self, model, ProjectedData(model, source), self._known(model))
-
-    def _known(self, model: Model) -> Natural:
-        """:return: the factor of q beside the prior N(0, I), as far as it is not forgotten."""
-        return scaled_sites(model.natural(), self.forget)
+        # What earlier rows have left beside the prior N(0, I), as far as it is not forgotten.
+        known = scaled_sites(model.natural(), self.forget)
+        return Sweeps(self, model, ProjectedData(model, source), known)

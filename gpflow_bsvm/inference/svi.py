@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import tensorflow as tf
 from gpflow.base import AnyNDArray
 from gpflow.likelihoods import Likelihood
 
-from ..checks import check_choice, check_whole
 from ..data.minibatches import Block
 from ..data.sources import Source
 from ..engine.contracts import CHUNK_ENTRIES, Model
@@ -20,7 +19,7 @@ from ..engine.shared_graph import Compiled
 from ..engine.statistics import accumulate, batch_marginals, compiled_accumulate
 from .algorithm import Run
 from .minibatches import MinibatchAlgorithm, MinibatchRun, State
-from .schedules import Adaptive, RobbinsMonro, Schedule, check_schedule, rates
+from .schedules import Adaptive, rates
 
 #: From this many entries (B times L M) on, products run in single precision, ...
 _BIG_BATCH = 1e5
@@ -35,7 +34,9 @@ class SVI(MinibatchAlgorithm):
     hyperparameters. Steps run in a compiled loop, `record_every` at a time. Every learning rate in
     (0, 1] leaves the posterior positive definite; with Newton-like sites, such as those of
     `Hinge(bound="exact")`, large constant ones (from some 0.3 on) can oscillate all the same.
-    A `tf.data.Dataset` may repeat without end; the model must know `num_data` then.
+    A `tf.data.Dataset` may repeat without end; the model must know `num_data` then. Large batches
+    (B times L M from 1e5 on, B at least M) of at most a million data have products in single
+    precision, as the noise of the minibatch is far larger.
 
     :ivar batch_size: rows of a minibatch (for arrays; a `tf.data.Dataset` brings its own batches).
     :ivar max_steps: steps in all.
@@ -44,23 +45,7 @@ class SVI(MinibatchAlgorithm):
     :ivar seed: of the order of the rows (for arrays).
     :ivar record_every: steps between records (history, callback, monitor, progress bar), whose
         `elbo` is an estimate from the latest rows.
-    :ivar matmul_precision: of the large products, "float64" or "float32"; all else is in
-        GPflow's default float. None: "float32" for large batches (B times L M from 1e5 on, B at
-        least M) of at most a million data, where the noise of the minibatch is far larger.
     """
-
-    batch_size: int = 100
-    max_steps: int = 5000
-    learning_rate: Schedule | Adaptive | float = field(default_factory=RobbinsMonro)
-    seed: int = 0
-    record_every: int = 250
-    matmul_precision: str | None = None
-
-    def __post_init__(self) -> None:
-        names = ("batch_size", "max_steps", "record_every")
-        check_whole(1, **{name: getattr(self, name) for name in names})
-        check_schedule(self.learning_rate)
-        check_choice((None, "float64", "float32"), matmul_precision=self.matmul_precision)
 
     def _begin(self, model: Model, source: Source) -> Run:
         return _Steps(self, model, ProjectedData(model, source))
@@ -95,13 +80,11 @@ class _Steps(MinibatchRun):
         return natural, memory, float(rho)
 
     def _single(self, rows: Projected, batch_size: int) -> Projected:
-        """:return: `rows` with features in the dtype of the products."""
+        """:return: `rows`, with features in single precision where that is enough."""
         num_latents, M = self._shape
         big = batch_size >= M and batch_size * num_latents * M >= _BIG_BATCH
-        precision = self._options.matmul_precision
-        if precision is None and big and self._num_data <= _SINGLE_ROWS:
-            precision = "float32"
-        return rows if precision is None else rows.in_precision(tf.as_dtype(precision))
+        single = big and self._num_data <= _SINGLE_ROWS
+        return rows.in_precision(tf.float32) if single else rows
 
     def _elbo(self, state: State, rows: Projected, index: AnyNDArray) -> float:
         q = compiled_solve(state.natural)
