@@ -59,7 +59,7 @@ __all__ = [
     "saving",
 ]
 
-#: Where names come from that are not modules of this package.
+#: Modules that define the public names which are not modules themselves.
 _HOMES = {
     "BSVMClassifier": "estimators",
     "BSVMRegressor": "estimators",

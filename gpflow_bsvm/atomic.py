@@ -1,4 +1,4 @@
-"""Files that are whole or not there, whenever a process or a machine dies."""
+"""Files that are complete or absent, whenever a process or a machine dies."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import BinaryIO
 @contextlib.contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
     """
-    A file to be written, which gets its name when the block ends: before, and after an error, there
-    is the old one or none. What is not whole yet is beside it: a dot, the name, and `.part`.
+    A file to be written, which gets its name when the block ends: before that, and after an error,
+    there is the old file or none. The unfinished file is beside it: a dot, the name, and `.part`.
 
     :raise OSError: if it cannot be written.
     """

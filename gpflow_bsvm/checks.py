@@ -9,7 +9,7 @@ import numpy as np
 
 
 def check_whole(least: int, **values: Any) -> None:
-    """:raise ValueError: for an option that is no whole number, or below its least value."""
+    """:raise ValueError: for an option that is not a whole number, or too small."""
     for name, value in values.items():
         if not isinstance(value, numbers.Integral) or isinstance(value, bool):
             raise ValueError(f"{name} must be a whole number, got {value!r}")
@@ -17,7 +17,7 @@ def check_whole(least: int, **values: Any) -> None:
 
 
 def check_number(least: float, **values: Any) -> None:
-    """:raise ValueError: for an option that is no number, below its least value, or NaN."""
+    """:raise ValueError: for an option that is not a number, too small, or NaN."""
     for name, value in values.items():
         if not isinstance(value, numbers.Real):
             raise ValueError(f"{name} must be a number, got {value!r}")
@@ -37,7 +37,7 @@ def check_rate(**values: Any) -> float:
 
 
 def check_choice(choices: tuple[Any, ...], **values: Any) -> None:
-    """:raise ValueError: for an option that is none of its choices."""
+    """:raise ValueError: for an option that is not one of its choices."""
     for name, value in values.items():
         if value not in choices:
             shown = ", ".join(map(repr, choices))

@@ -44,7 +44,7 @@ from .tables import (
 #: Need no network and no files.
 BUNDLED = ("breast-cancer", "banana-like", "iris", "digits")
 
-#: Names of the benchmark literature and what OpenML calls the set, in version 1.
+#: Names in the benchmark literature, and those of the same sets (version 1) on OpenML.
 OPENML = {
     **{"diabetis": "diabetes", "eeg_eye_state": "eeg-eye-state", "german": "credit-g"},
     **{"heart": "heart-statlog", "magic": "MagicTelescope"},
@@ -62,10 +62,10 @@ _SUFFIXES = (".csv", ".csv.gz")
 class Dataset:
     """
     :ivar name: for tables and file names.
-    :ivar X: [N, D], float64, finite, as the source has it: not scaled, not shuffled.
+    :ivar X: [N, D], float64, finite, as in the source: not scaled, not shuffled.
     :ivar y: [N], the labels of the source.
     :ivar feature_names: D names.
-    :ivar notes: what was done to the columns of the source.
+    :ivar notes: changes to the columns of the source.
     """
 
     name: str
@@ -80,8 +80,8 @@ def load(name_or_path: str, target: str | None = None) -> Dataset:
     :param name_or_path: one of `BUNDLED`; a Parquet file; a CSV file with a header, separated by
         commas, semicolons, tabs or bars; the name of a file `<name>.csv` or `<name>.csv.gz` in the
         data directory or its folders `binary` and `multiclass` ("heart", "binary/heart"); or a name
-        of `OPENML`. A column without a name, as pandas writes its index, is dropped, and one of
-        words becomes a column of zeros and ones for each of them; the data set's `notes` say so.
+        of `OPENML`. A column without a name (the index, as pandas writes it) is dropped, and a
+        column of words becomes one of zeros and ones for each word; the data set's `notes` say so.
     :param target: label column, for CSV files given by path; None: "y", "target", "class" or
         "label", whichever is there.
     :raise DataError: if there is no such set, or it cannot be used.
@@ -105,10 +105,10 @@ def load(name_or_path: str, target: str | None = None) -> Dataset:
 
 def load_numbers(name_or_path: str, target: str | None = None) -> Dataset:
     """
-    As `load`, of labels that are numbers.
+    As `load`, for numbers as labels.
 
-    :param name_or_path: "diabetes", or as there.
-    :raise DataError: for labels that are none.
+    :param name_or_path: "diabetes", or as in `load`.
+    :raise DataError: for labels that are not numbers.
     """
     data = load(name_or_path, target)
     try:
@@ -131,7 +131,7 @@ def _bundled(name: str) -> Dataset:
 
 
 def data_directory() -> Path:
-    """:return: the folder of one's own sets, whether or not it is there."""
+    """:return: the folder of the user's own sets, which need not exist."""
     if os.environ.get(DATA_VARIABLE):
         return Path(os.environ[DATA_VARIABLE]).expanduser()
     cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
@@ -158,7 +158,7 @@ def _from_openml(name: str) -> Dataset:
     twin = OPENML[name]
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # one error below says it all
+            warnings.simplefilter("ignore")  # the one error below covers all cases
             bunch = fetch_openml(twin, version=1, as_frame=True, parser="auto", n_retries=1)
     except (OSError, ValueError, http.client.HTTPException) as error:
         raise DataError(
@@ -207,7 +207,7 @@ def _checked(
 
 
 def _one_hot(features: Any, source: str) -> tuple[Any, list[str]]:
-    """:return: floats, with a column for each word of a column of words; what was encoded."""
+    """:return: floats, with a column for each word of a column of words; notes on these columns."""
     pandas = require("pandas")
     numbers = features.apply(pandas.to_numeric, errors="coerce").astype(np.float64)
     words, most = numbers.isna(), max(2, min(MOST_WORDS, len(features) // 2))
@@ -223,7 +223,7 @@ def _one_hot(features: Any, source: str) -> tuple[Any, list[str]]:
             f"(a column of at most {most} different words, no numbers among them, is encoded here)"
         )
     for name, values in found.items():
-        for value in values[len(values) < 3 :]:  # of two words one column says it all
+        for value in values[len(values) < 3 :]:  # for two words one column is enough
             numbers[f"{name}={value}"] = (features[name].map(str) == value).astype(float)
     notes = [
         f"column {name!r} of {len(values)} words encoded"

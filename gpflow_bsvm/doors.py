@@ -1,4 +1,4 @@
-"""Other libraries' data, for which the core has a room that it does not know by name."""
+"""Data of other libraries, whose subpackage is imported only where such data come."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ def has_door(X: Any) -> bool:
 
 
 def read_through(X: Any, Y: Any = None, weight: Any = None) -> Any:
-    """:return: the `gpflow_bsvm.data.Reader` of such data, whose room is imported now."""
+    """:return: the `gpflow_bsvm.data.Reader` of such data, whose subpackage is imported now."""
     return importlib.import_module("gpflow_bsvm.cluster").dask_reader(X, Y, weight)

@@ -16,14 +16,14 @@ from .likelihoods.labels import with_both_classes
 CLIP = 1e-15
 #: Bins of the expected calibration error, of equal width.
 ECE_BINS = 15
-#: Rows of probabilities may miss 1 by this.
+#: Sums of rows of probabilities may differ from 1 by this.
 _ROW_SUM = 1e-6
 
 
 def error(y: AnyNDArray, P: AnyNDArray) -> float:
     """
-    Mean of [y != argmax_c p_c]: fraction in [0, 1], smaller is better; of equal ones the first
-    counts, so that p(y = 1) = 1/2 of two classes is a prediction of 0.
+    Mean of [y != argmax_c p_c]: fraction in [0, 1], smaller is better. Among equal probabilities
+    the first counts: p(y = 1) = 1/2 predicts class 0.
     """
     return float(np.mean(P.argmax(axis=1) != y))
 
@@ -31,16 +31,17 @@ def error(y: AnyNDArray, P: AnyNDArray) -> float:
 def brier(y: AnyNDArray, P: AnyNDArray) -> float:
     """
     Half the Brier score of all classes, mean of sum_c (p_c - [y = c])^2 / 2: in [0, 1], smaller is
-    better. For two classes that is the mean of (p(y = 1) - y)^2; always p = 1/2 has 1/4.
+    better. For two classes it is the mean of (p(y = 1) - y)^2; a constant p = 1/2 scores 1/4.
     """
-    one_hot = np.eye(P.shape[1])[y]  # scikit-learn takes more than two classes from 1.7 on only
+    one_hot = np.eye(P.shape[1])[y]  # scikit-learn takes more than two classes only from 1.7 on
     return float(np.mean(np.sum(np.square(P - one_hot), axis=1)) / 2)
 
 
 def nll(y: AnyNDArray, P: AnyNDArray) -> float:
     """
-    Negative log-likelihood, mean of -log p_y: nats per row, at least 0, smaller is better; always
-    p = 1/C has log C. Probabilities are clipped at 1e-15, so that one row costs at most 34.5 nats.
+    Negative log-likelihood, mean of -log p_y: nats per row, at least 0, smaller is better; a
+    constant p = 1/C scores log C. Probabilities are clipped at 1e-15: a row costs at most 34.5
+    nats.
     """
     return float(log_loss(y, np.clip(P, CLIP, 1 - CLIP), labels=np.arange(P.shape[1])))
 
@@ -68,11 +69,11 @@ def auc(y: AnyNDArray, P: AnyNDArray) -> float:
 
 
 class Metric(NamedTuple):
-    """A function of y [N] in 0..C-1 and P [N, C], and what it is."""
+    """A function of y [N] in 0..C-1 and P [N, C], and its description."""
 
     label: str  #: heading in a table
     function: Callable[[AnyNDArray, AnyNDArray], float]
-    unit: str  #: of its value
+    unit: str  #: range of its value
     greater_is_better: bool = False
 
 
@@ -98,16 +99,16 @@ def evaluate(y: AnyNDArray, p: AnyNDArray) -> dict[str, float]:
 
 
 class Coverage(NamedTuple):
-    """What a classifier is worth that may decline to answer; row k: for its k least doubts."""
+    """Accuracy of a classifier that may decline to answer; entry k: for the k surest rows."""
 
     coverage: AnyNDArray  #: [K], share of the rows that are answered, rising to 1
     accuracy: AnyNDArray  #: [K], share of these that are right
-    doubt: AnyNDArray  #: [K], the largest that is accepted
+    doubt: AnyNDArray  #: [K], the largest doubt that is accepted
 
 
 def accuracy_against_coverage(y: AnyNDArray, p: AnyNDArray, doubt: Any = None) -> Coverage:
     """
-    The reject option: rows are answered in the order of their doubt, of equal ones all or none.
+    The reject option: rows are answered in the order of their doubt, all or none of equal doubt.
 
     :param y: [N] in 0..C-1.
     :param p: [N, C], or [N] for two classes: p(y = 1).

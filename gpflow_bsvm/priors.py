@@ -1,14 +1,14 @@
-r"""Default priors of kernel parameters: ARD that is safe on small data and harmless on large.
+r"""Default priors of kernel parameters: they make ARD safe on small data, and harm no large data.
 
-Evidence alone gives every input its own lengthscale readily, and overfits where rows are few. On
-standardised inputs a relevant lengthscale is of the order of sqrt(D), and margins of a few units,
+Evidence alone readily gives every input its own lengthscale, and overfits where rows are few. On
+standardized inputs a relevant lengthscale is of the order of sqrt(D), and margins of a few units,
 so that
 
     log lengthscale ~ N(log sqrt(D), 0.4^2 / penalty),   log variance ~ N(log 4, 1 / penalty)
 
-and of a constant, whose variance is that of an offset of f, log variance ~ N(0, 3^2 / penalty)
-(MAP-II). The log-likelihood of a hinge is proportional to its penalty; with the deviations above
-the priors are too, so that their weight against the data does not depend on it.
+and for a constant kernel, an offset of f, log variance ~ N(0, 3^2 / penalty) (MAP-II). The
+log-likelihood of a hinge is proportional to its penalty; with these deviations so are the log
+priors, and their weight against the data does not depend on it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["ard_kernel", "default_kernel", "log_normal", "set_default_priors"]
 
 #: Median of a variance. That of a lengthscale is sqrt(D), that of an offset's variance 1.
 VARIANCE = 4.0
-#: Deviations of logarithms; an offset may be large, where a class surrounds the others.
+#: Standard deviations of logarithms; an offset may be large where a class surrounds the others.
 LENGTHSCALE_DEVIATION, VARIANCE_DEVIATION, OFFSET_DEVIATION = 0.4, 1.0, 3.0
 
 
@@ -43,9 +43,9 @@ def set_default_priors(
     """
     Give every trainable `lengthscales` and `variance` in `kernel` that has no prior the default.
 
-    :param kernel: any GPflow kernel, for standardised inputs; it is changed.
-    :param num_features: D, for kernels that look at all inputs.
-    :param penalty: of the likelihood; 1 for one that has none.
+    :param kernel: any GPflow kernel, for standardized inputs; it is changed.
+    :param num_features: D, for kernels that use all inputs.
+    :param penalty: that of the likelihood; 1 if it has none.
     :raise ValueError: for a penalty that is not positive and finite.
     """
     root = math.sqrt(check_penalty(penalty))
@@ -68,7 +68,7 @@ def set_default_priors(
 
 def ard_kernel(num_features: int, *, penalty: float = 1.0) -> gpflow.kernels.Kernel:
     """
-    :return: squared exponential, a lengthscale for every input, where its default priors are.
+    :return: a squared exponential, a lengthscale for every input, started where its priors peak.
     :raise ValueError: for a bad number of features, or a penalty that is not positive and finite.
     """
     check_whole(1, num_features=num_features)

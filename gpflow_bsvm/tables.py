@@ -1,5 +1,5 @@
-"""Tables in files, as every command reads them: where they are, how a CSV is written, what its
-columns are called. Nothing here needs TensorFlow, so that an error about a file is instant."""
+"""Tables in files, as every command reads them: where they are, the format of a CSV, names of
+columns. Nothing here needs TensorFlow, so that an error about a file is instant."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from typing import Any
 from .optional import require
 
 CSV, PARQUET = (".csv", ".csv.gz", ".csv.bz2", ".csv.zst"), (".parquet", ".pq")
-#: What a column of labels is called where nobody says.
+#: Names of a column of labels where the user gives none.
 TARGETS = ("y", "target", "class", "label")
 #: Texts that stand for a missing value, beside those that both pandas and pyarrow know.
 MISSING = ("None", "<NA>")
-#: What pandas calls its index: it tells of the order of rows, and is no feature.
+#: Names that pandas gives its index, which is the order of rows and no feature.
 _INDEX = re.compile(r"|Unnamed: [\d.]+|__index_level_\d+__")
-#: Lines that are looked at to see how numbers are written.
+#: Number of lines that show how numbers are written.
 _HEAD = 1000
-#: Text of more different words than this is no category.
+#: A text column of more distinct words than this is not a category.
 MOST_WORDS = 50
-#: Rows of numbers that rise by 1 from fewer rows than this on may do so by chance.
+#: In fewer rows than this numbers may rise by 1 from row to row by chance.
 _FEWEST_COUNTED = 10
 
 
@@ -64,7 +64,7 @@ def endings_of(path: str) -> tuple[str, ...]:
 
 
 def style(path: str) -> tuple[str, str]:
-    """:return: the separator of the fields of a CSV, and its decimal point, by its first lines."""
+    """:return: the field separator of a CSV, and its decimal point, by the first lines."""
     lines = _head(path)
     header = re.sub(r'"[^"]*"', "", lines[0] if lines else "")
     separator = max(",;\t|", key=header.count)
@@ -86,7 +86,7 @@ def _head(path: str) -> list[str]:
 def csv_options(path: str, names: Sequence[str] | None = None) -> dict[str, Any]:
     """
     :param names: of the columns, where the first line has none.
-    :return: how pyarrow reads a CSV.
+    :return: options with which pyarrow reads a CSV.
     """
     arrow = require("pyarrow.csv", extra="files")
     separator, decimal = style(path)
@@ -101,7 +101,7 @@ def csv_options(path: str, names: Sequence[str] | None = None) -> dict[str, Any]
 
 @contextlib.contextmanager
 def readable(path: str) -> Iterator[None]:
-    """:raise DataError: instead of what goes wrong in a context that reads the file."""
+    """:raise DataError: instead of any error in a context that reads the file."""
     try:
         yield
     except (OSError, EOFError, ValueError, zlib.error) as error:
@@ -119,7 +119,7 @@ def read_table(path: str) -> Any:
 
 
 def own_columns(names: Sequence[str]) -> list[str]:
-    """:return: those of columns, but for the index that pandas writes beside them."""
+    """:return: the columns, without the index that pandas writes beside them."""
     return [name for name in names if not _INDEX.fullmatch(str(name))]
 
 
@@ -183,7 +183,7 @@ def word_of(feature: str, names: Sequence[str]) -> tuple[str, str] | None:
 
 
 def is_number(text: str) -> bool:
-    """:return: True if this is rather a value than a column's name."""
+    """:return: True if this is a value rather than a column's name."""
     try:
         float(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Active learning: the rows of a pool that are worth a label."""
+"""Active learning: which rows of a pool are worth labelling."""
 
 from .learner import ActiveLearner
 from .policies import POLICIES, Policy, Request

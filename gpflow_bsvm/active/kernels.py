@@ -1,4 +1,4 @@
-"""The kernel that few labels are for, by what the others say of each of them."""
+"""The kernel that suits a few labels, by how well the others predict each of them."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def best_kernel(
     model: Model, X: AnyNDArray, Y: AnyNDArray, candidates: Sequence[dict[str, Any]]
 ) -> None:
     """
-    Give a model the best kernel, its present one among them, and the q of it: by the sum over rows
-    of the leave-one-out log density, plus the log prior density of what is trainable. Also after an
-    interrupt the model holds the best so far.
+    Give a model the best of some kernels, its present one included, and its q. The criterion is the
+    sum over rows of the leave-one-out log density, plus the log prior density of what is trainable.
+    Also after an interrupt the model holds the best so far.
 
-    :param X: [n, D], and Y: [n, P]. A row whose class has no other does not count: nothing that is
-        left speaks for it. The kernel stays where no row counts.
+    :param X: [n, D], and Y: [n, P]. The only row of a class does not count, as no other row speaks
+        for it. If no row counts, the kernel stays.
     """
     data, hyper, best = open_data(model, (X, Y), part=True), Hyperparameters(model), -np.inf
     rows, kept = _with_company(model, Y), (hyper.state(), model.natural())
@@ -64,7 +64,7 @@ def best_kernel(
 
 
 def _with_company(model: Model, Y: AnyNDArray) -> AnyNDArray:
-    """:return: [n], whether another row has the same label; where labels are no classes, True."""
+    """:return: [n], True if another row has the same label, or if labels are not classes."""
     if not isinstance(model.likelihood, Classification):
         return np.full(len(Y), True)
     _, place, number = np.unique(Y, axis=0, return_inverse=True, return_counts=True)
@@ -72,7 +72,7 @@ def _with_company(model: Model, Y: AnyNDArray) -> AnyNDArray:
 
 
 def fit_from_prior(model: Model, data: Source | None) -> None:
-    """q by `CAVI` from the prior, which it stays without data."""
+    """Fit q by `CAVI` from the prior; without data it stays the prior."""
     set_prior(model)
     if data is not None:
         CAVI().run(model, data, progress=False)

@@ -1,4 +1,4 @@
-"""Learning by asking: which rows of a pool to label next, and what their labels say at once."""
+"""Active learning: which rows of a pool to label next, and the model updated by their labels."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ class ActiveLearner:
     """
     A model, a pool of rows without labels, and a policy that chooses which to ask about.
 
-    New labels are new sites: `Streaming` adds their statistics to q, and nothing is trained from
-    zero; sites of earlier rows stay as they were then. At the moments `relearn` kernels are
-    compared by the leave-one-out density of the labelled rows (`gpflow_bsvm.active.kernels`), and q
-    is then that of a fit to all of them. The evidence does not serve here: that of a hinge, which
-    is not normalised, prefers a variance of 0 where labels are few.
+    New labels are new sites: `Streaming` adds their statistics to q, and nothing is retrained from
+    scratch; sites of earlier rows stay as they were. At the sizes in `relearn` kernels are compared
+    by the leave-one-out density of the labelled rows (`gpflow_bsvm.active.kernels`), and q is then
+    refitted to all of them. The evidence cannot serve here: for a hinge, which is not normalized,
+    it prefers a variance of 0 where labels are few.
 
-    `ask` and `tell` are a step, `run` is a loop of them. Inducing points are not moved: choose them
-    in the pool, `inducing_points.kmeans(X, M)`, of which nothing but the labels is unknown.
+    `ask` and `tell` make one step; `run` is a loop of them. Inducing points are not moved: choose
+    them in the pool, whose inputs are all known, by `inducing_points.kmeans(X, M)`.
 
-    :ivar model: which is changed.
+    :ivar model: the model, which is changed.
     :ivar labelled: [n], rows of the pool, in the order of their labels, and
     :ivar Y: [n, P], their labels.
     """
@@ -52,8 +52,8 @@ class ActiveLearner:
     ) -> None:
         """
         :param model: such as a `BSVM`, with q its prior; its `num_data` must be None: the labelled
-            rows are all there are. (Rows that have labels already: put them into the pool, and
-            `tell` it. A q that earlier rows have left is kept by `Streaming` alone.)
+            rows are all there are. (Put rows that already have labels into the pool, and `tell`
+            them. A q learned from earlier rows is kept only by `Streaming`.)
         :param X: [N, D], the pool.
         :param policy: a name in `gpflow_bsvm.active.POLICIES`, or a function, see there.
         :param batch_size: B, rows that are asked about together.
@@ -61,10 +61,10 @@ class ActiveLearner:
             the variances and lengthscales that it has now, such as (10, 20, 40); None: never.
         :param update: of new rows; None: `Streaming()`. Any other algorithm, such as `CAVI()`, sees
             all labelled rows.
-        :param seed: of ties, and of what a policy draws.
+        :param seed: for ties, and for what a policy draws.
         :raise ValueError: for bad inputs, a pool smaller than a batch, an unknown policy, or a q
             that would be lost.
-        :raise TypeError: for a model that is none of this package's.
+        :raise TypeError: for a model that is not of this package.
         """
         check_model(model)
         self.model, self.X, self.policy = model, check_inputs(X), as_policy(policy)
@@ -95,7 +95,7 @@ class ActiveLearner:
 
     @property
     def unlabelled(self) -> AnyNDArray:
-        """:return: rows of the pool that have no label, rising."""
+        """:return: rows of the pool that have no label, in increasing order."""
         return np.setdiff1d(np.arange(len(self.X)), self.labelled, assume_unique=True)
 
     def _check_room(self, **wanted: int) -> None:
@@ -107,9 +107,9 @@ class ActiveLearner:
 
     def ask(self, batch_size: int | None = None) -> AnyNDArray:
         """
-        :param batch_size: None: that of the learner.
+        :param batch_size: B; None: that of the learner.
         :return: [B], rows of the pool to be labelled next.
-        :raise ValueError: if the pool has fewer left, or for a policy's answer that is none.
+        :raise ValueError: if the pool has fewer left, or for an invalid answer of the policy.
         """
         size = self.batch_size if batch_size is None else batch_size
         self._check_room(batch_size=size)
@@ -121,12 +121,12 @@ class ActiveLearner:
 
     def tell(self, index: Any, Y: Any) -> bool:
         """
-        Learn labels. They are kept before the model is moved: after an interrupt `refit` takes them
-        in.
+        Learn labels. They are stored before the model is updated: after an interrupt `refit`
+        includes them.
 
-        :param index: [B], rows of the pool, of which no label is known yet.
+        :param index: [B], rows of the pool that have no label yet.
         :param Y: [B] or [B, P], their labels, as in a fit.
-        :return: whether the kernel was chosen anew.
+        :return: True if the kernel was chosen anew.
         :raise ValueError: for a label that the likelihood does not know, with its row, or for a row
             that has one; nothing has changed then.
         """
@@ -144,7 +144,7 @@ class ActiveLearner:
         return due
 
     def _all(self) -> Source:
-        """:return: labelled rows, in which a class may be absent yet."""
+        """:return: the labelled rows, in which a class may still be absent."""
         return open_data(self.model, (self.X[self.labelled], self.Y), part=True)
 
     def _checked(self, index: Any, Y: Any) -> tuple[AnyNDArray, AnyNDArray]:
@@ -168,17 +168,17 @@ class ActiveLearner:
         return index.astype(int), labels
 
     def refit(self) -> None:
-        """q of all labelled rows by `CAVI`, from the prior, at the present kernel."""
+        """Fit q to all labelled rows by `CAVI`, from the prior, at the present kernel."""
         fit_from_prior(self.model, self._all() if len(self.labelled) else None)
 
     def run(self, oracle: Callable[[AnyNDArray], Any], budget: int) -> AnyNDArray:
         """
         Ask and tell until `budget` more rows are labelled; the last batch may be smaller.
 
-        :param oracle: rows of the pool [B] to their labels.
+        :param oracle: a function from rows of the pool [B] to their labels.
         :return: rows of the pool [budget], in the order in which they were labelled.
-        :raise ValueError: if the pool has fewer rows left than the budget, and as `tell`; what was
-            told before is kept.
+        :raise ValueError: if the pool has fewer rows left than the budget, and as `tell`; labels
+            told before are kept.
         """
         self._check_room(budget=budget)
         begin = len(self.labelled)

@@ -1,4 +1,4 @@
-"""Which rows to ask about: a policy is a plain function, and so may be yours.
+"""Which rows to ask about: a policy is a plain function, so yours can be one too.
 
 A policy is called with the model, the rows X [N, D] that have no label yet, and a `Request`. It
 returns either floats [N], of which the largest are asked about, or whole numbers: rows of X.
@@ -30,10 +30,10 @@ NUM_SAMPLES = 128
 
 
 class Request(NamedTuple):
-    """What a policy may want to know beside the model and the rows without labels."""
+    """What a policy may use besides the model and the rows without labels."""
 
     batch_size: int  #: B, rows that are asked about together
-    seed: int  #: of whatever is random, another one for every request
+    seed: int  #: of all that is random, a new one for every request
     X: AnyNDArray  #: [n, D], rows that have labels
     Y: AnyNDArray  #: [n, P], these
 
@@ -44,8 +44,8 @@ Policy = Callable[[Model, AnyNDArray, Request], AnyNDArray]
 
 def softmax_entropy(model: Model, X: AnyNDArray, request: Request | None = None) -> AnyNDArray:
     """
-    Entropy of the softmax of the means of f, which knows nothing of variances: the point-estimate
-    policy of Wistuba & Rawat (2018), section 4.3.1. For one f: of (0, f).
+    Entropy of the softmax of the means of f, which ignores variances: the point-estimate policy of
+    Wistuba & Rawat (2018), section 4.3.1. For a single latent function, the softmax of (0, f).
 
     :return: [N], in nats.
     """
@@ -74,7 +74,7 @@ def as_policy(policy: str | Policy) -> Policy:
     """
     :param policy: a name in `POLICIES`, or a policy.
     :raise ValueError: for an unknown name.
-    :raise TypeError: for what cannot be called.
+    :raise TypeError: for anything that cannot be called.
     """
     if isinstance(policy, str):
         check_choice(tuple(POLICIES), policy=policy)
@@ -91,7 +91,7 @@ def chosen(answer: Any, num_rows: int, request: Request) -> AnyNDArray:
     """
     :param answer: of a policy.
     :param num_rows: N.
-    :return: [B], rows; of equal scores random ones.
+    :return: [B], rows; ties are broken at random.
     :raise ValueError: for an answer that is neither N scores nor B different rows.
     """
     values, size = np.asarray(answer), request.batch_size

@@ -1,4 +1,4 @@
-"""Both ways to scikit-activeml: its strategies as policies here, our models as its classifiers.
+"""Bridges to scikit-activeml: its strategies as policies here, our models as its classifiers.
 
 Importing this module needs the extra `active`.
 """
@@ -38,8 +38,8 @@ class ModelClassifier(_SkactivemlClassifier):  # type: ignore[misc]
     def __init__(self, model: Any = None, classes: Any = None, missing_label: Any = np.nan) -> None:
         """
         :param model: such as a `BSVM` of L latent functions; it is not changed.
-        :param classes: [C], the labels that its 0..C-1 stand for, in rising order.
-        :param missing_label: what stands in y for a label that is not known.
+        :param classes: [C], the labels that its 0..C-1 stand for, in increasing order.
+        :param missing_label: the value in y that stands for an unknown label.
         """
         super().__init__(classes, missing_label)
         self.model = model
@@ -88,7 +88,7 @@ class ModelClassifier(_SkactivemlClassifier):  # type: ignore[misc]
         return type(self)(**self.get_params(deep=False))
 
     def __deepcopy__(self, memo: Any) -> ModelClassifier:
-        """A fit puts new things instead of what it has, so that nothing need be copied."""
+        """A fit replaces attributes and changes none of them, so that nothing need be copied."""
         return copy.copy(self)
 
 
@@ -101,10 +101,9 @@ def num_classes(model: Model) -> int:
 def strategy(query_strategy: Any, **query: Any) -> Policy:
     """
     :param query_strategy: of `skactiveml.pool`, with NaN for its `missing_label`.
-    :param query: further arguments of its `query`; fit_clf=True for one that fits `clf` to labels
-        that might be, as expected error reduction does.
-    :return: a policy, for which `clf` or `ensemble`, if the strategy wants one, is the loop's model
-        as it is.
+    :param query: further arguments of its `query`; fit_clf=True for one that fits `clf` to possible
+        labels, as expected error reduction does.
+    :return: a policy; if the strategy wants `clf` or `ensemble`, that is the loop's model as it is.
     """
     known = inspect.signature(query_strategy.query).parameters
 

@@ -1,4 +1,4 @@
-"""Inputs that mean to mislead: gradient attacks through whole models, and their detection."""
+"""Adversarial inputs: gradient attacks through whole models, and their detection."""
 
 from .attacks import class_probabilities, fgsm, loss_gradient
 from .detection import detection_auc, doubts, under_attack

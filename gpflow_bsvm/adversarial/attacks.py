@@ -24,7 +24,7 @@ from .targets import Target, target_of
 
 #: Limits of every column, or of all; None: there are none.
 Clip = tuple[Any, Any] | None
-#: Rows that are looked at together: a gradient keeps all that was computed on the way to the loss.
+#: Rows processed together: a gradient keeps all that was computed on the way to the loss.
 CHUNK_ROWS = 256
 
 
@@ -53,7 +53,7 @@ def fgsm(target: Any, X: Any, y: Any, epsilon: float, *, clip: Clip = (0.0, 1.0)
 
     :param epsilon: length of the step, in units of X.
     :param clip: limits of X, numbers or [D] each; None: there are none.
-    :return: the moved X. A row without a gradient stays where it is, and a warning tells.
+    :return: the moved X. A row without a gradient stays where it is, with a warning.
     :raise ValueError: for a negative epsilon, or X outside of `clip`.
     """
     check_number(0, epsilon=epsilon)
@@ -82,8 +82,8 @@ def class_probabilities(target: Any, X: Any) -> AnyNDArray:
 
 def number_labels(target: Any, X: AnyNDArray, y: Any) -> AnyNDArray:
     """
-    :return: [N], the place of each label among the columns of the target's probabilities; of two
-        classes 0 and 1 the labels may be -1 and 1.
+    :return: [N], the column of each label in the target's probabilities; labels of the two classes
+        0 and 1 may also be -1 and 1.
     :raise ValueError: for labels that are unknown or of another length.
     """
     target, y = target_of(target), np.asarray(y)
@@ -102,7 +102,7 @@ def number_labels(target: Any, X: AnyNDArray, y: Any) -> AnyNDArray:
 
 
 def _by_chunks(function: Callable[..., tf.Tensor], *columns: AnyNDArray) -> AnyNDArray:
-    """:return: the function of tensors of some rows, all rows together."""
+    """:return: the results of the function for all rows, computed chunk by chunk."""
     starts = range(0, len(columns[0]), CHUNK_ROWS)
     chunks = ([tf.constant(c[start : start + CHUNK_ROWS]) for c in columns] for start in starts)
     return np.concatenate([function(*chunk).numpy() for chunk in chunks])

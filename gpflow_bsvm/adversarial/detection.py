@@ -1,4 +1,4 @@
-"""Can doubt tell what is not as it should be: attacked rows, and rows of something else."""
+"""Detection of attacked or foreign rows by a classifier's doubt."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..prediction.uncertainty import predictive_entropy, variation_ratio
 from .attacks import class_probabilities, fgsm, number_labels
 from .targets import target_of
 
-#: A function of rows X: how much doubt there is of each, [N].
+#: A function of rows X: the doubt about each, [N].
 Score = Callable[[AnyNDArray], AnyNDArray]
 
 
@@ -23,7 +23,7 @@ class UnderAttack(NamedTuple):
 
     epsilon: float
     accuracy: float  #: on the attacked rows
-    mean: dict[str, float]  #: of each score, over the attacked rows
+    mean: dict[str, float]  #: mean of each score over the attacked rows
     auc: dict[str, float]  #: of telling attacked rows from clean ones by each score
 
 
@@ -32,9 +32,9 @@ def detection_auc(clean: Any, other: Any) -> float:
     How well a score tells two sets of rows apart: the chance that a row of `other` has a greater
     score than one of `clean`, ties counting half (the area under the ROC curve).
 
-    :param clean: [N], scores of rows that are as they should be.
+    :param clean: [N], scores of ordinary rows.
     :param other: [M], scores of attacked or foreign ones.
-    :return: 1/2 where the score tells nothing, 1 where it tells all.
+    :return: 1/2 if the score tells nothing, 1 if it separates the sets completely.
     :raise ValueError: for anything but two columns of finite numbers.
     """
     for name, scores in (("clean", clean), ("other", other)):
@@ -63,7 +63,7 @@ def under_attack(
     :param scores: functions of X by name; None: the `doubts` of the target.
     :param attack: a function (target, X, y, epsilon, **options) of the moved X.
     :param options: of the attack.
-    :raise ValueError: and TypeError as `fgsm` and `detection_auc`.
+    :raise ValueError, TypeError: as `fgsm` and `detection_auc`.
     """
     X = target_of(target).check_inputs(X)
     label = number_labels(target, X, y)
@@ -81,8 +81,8 @@ def under_attack(
 
 def doubts(target: Any) -> dict[str, Score]:
     """
-    :return: scores of a target by name: of a model of this package "variation ratio" and "entropy"
-        as `gpflow_bsvm.prediction` has them, of all others "entropy", of the probabilities.
+    :return: scores by name: for a model of this package "variation ratio" and "entropy" as in
+        `gpflow_bsvm.prediction`, for all others the "entropy" of the probabilities.
     """
     if not hasattr(target, "natural"):
         return {"entropy": lambda X: entropy(class_probabilities(target, X), axis=1)}

@@ -1,4 +1,4 @@
-"""What is attacked: a classifier that is made of TensorFlow; models, the estimator, networks."""
+"""What is attacked: a classifier in TensorFlow, such as a model, the estimator or a network."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _ROW_SUM = 1e-4
 
 class Target(ABC):
     """
-    A classifier that can be differentiated by x. Tensors in, tensors out, rows by rows.
+    A classifier that can be differentiated by x: a row of tensors out for each row of tensors in.
 
-    :ivar classes: the labels, [C], in the order of the probabilities; None: 0..C-1, whatever C is.
+    :ivar classes: the labels, [C], in the order of the probabilities; None: 0..C-1 for any C.
     """
 
     classes: AnyNDArray | None = None
@@ -66,7 +66,7 @@ class ModelTarget(Target):
     def __init__(self, what: Any) -> None:
         """
         :raise ValueError: if rows have several binary labels.
-        :raise sklearn.exceptions.NotFittedError: for a classifier that was not fitted.
+        :raise sklearn.exceptions.NotFittedError: for an unfitted classifier.
         """
         self._model, self._units = what, (0.0, 1.0)
         if isinstance(what, BSVMClassifier):
@@ -76,7 +76,7 @@ class ModelTarget(Target):
         check_one_label(self._model.likelihood, self._model.num_latent_gps)
 
     def probabilities(self, X: tf.Tensor) -> tf.Tensor:
-        """See `Target`: the mean of y, as `predict_y` has it."""
+        """See `Target`: the mean of y, as in `predict_y`."""
         shift, scale = self._units
         X = (tf.cast(X, gpflow.default_float()) - shift) / scale
         return _both(compiled_mean.bind(self._model.likelihood)(X, *self._model.predict_f(X)))
@@ -137,7 +137,7 @@ class NetworkTarget(Target):
 
 
 def _both(p: tf.Tensor) -> tf.Tensor:
-    """:return: probabilities of all classes, also where there is one column, p(y = 1)."""
+    """:return: probabilities of all classes, also from the one column p(y = 1)."""
     return tf.concat([1 - p, p], axis=-1) if p.shape[-1] == 1 else p
 
 

@@ -1,4 +1,4 @@
-"""A target as a classifier of the Adversarial Robustness Toolbox (ART), with all its attacks."""
+"""Targets as classifiers of the Adversarial Robustness Toolbox (ART), for all of its attacks."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def art_classifier(target: Any, input_shape: tuple[int, ...], *, clip: Clip = (0
     `loss_gradient` the gradient of -log p(y | x), `class_gradient` that of the probabilities, so
     that ART's attacks and defences run. ART itself rounds moved rows to single precision.
 
-    :param target: as in `gpflow_bsvm.adversarial.fgsm`. It is read now: make it anew after a fit.
-    :param input_shape: of a row, such as (D,).
-    :param clip: limits of X; None: there are none.
+    :param target: as in `gpflow_bsvm.adversarial.fgsm`. It is read now: call again after a fit.
+    :param input_shape: shape of a row, such as (D,).
+    :param clip: limits of X; None: no limits.
     :raise ImportError: without the extra `adversarial`.
     """
     classification = require("art.estimators.classification", "adversarial")

@@ -1,6 +1,6 @@
 """The command line: `gpflow-bsvm compare`, `gpflow-bsvm train` and `gpflow-bsvm predict`.
 
-TensorFlow is imported only after the arguments were read, so that help and errors are instant.
+TensorFlow is imported only after the arguments are read, so that help and errors are instant.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .terminal import PROGRAM, Parser, fail
 
 __all__ = ["main"]
 
-#: What an error of Python's says, and how it is done here.
+#: Messages of Python's parser, and their wording here.
 _IN_SHELL = {
     "leave it out by features=[...]": "leave it out by --features",
     "by features, target and weight": "by --features, --target and --weight",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 DEFAULT_DATA = ("breast-cancer", "banana-like", "iris")
 
-#: Folds and inducing points by default: of learnt kernels, which take longer, and of a fixed one.
+#: Default folds and inducing points: for learned kernels, which take longer, and for a fixed one.
 DEFAULTS, FIXED_KERNEL_DEFAULTS = (3, 50), (10, 100)
 
 _EPILOG = """models (C: number of classes; by default BSVMClassifier, svgp and svc take part, and
@@ -26,7 +26,7 @@ with --fixed-kernel all but BSVMClassifier and gpc that suit the data):
 """ + "\n".join(f"  {name:<16}{entry.description}" for name, entry in BASELINES.items())
 
 
-#: What a reader of the tables has to know.
+#: Notes for a reader of the tables.
 _TIMES = """\
 Scores: mean±standard deviation over the held-out parts, * best. Times: median, to set up and fit,
 of the folds after the first, in which TensorFlow traces; without scaling and k-means."""
@@ -115,7 +115,7 @@ def _compare(args: argparse.Namespace) -> int:
 
 
 def _compare_numbers(args: argparse.Namespace) -> int:
-    """Regression: a table of means and standard deviations, and the folds' scores in a file."""
+    """Compare regressors: a table of means and deviations, and the folds' scores in a file."""
     from ..compare.regression import table_of
     from ..datasets import load_numbers
     from ..optional import require
@@ -138,9 +138,9 @@ def _compare_numbers(args: argparse.Namespace) -> int:
 
 def _look_at_files(args: argparse.Namespace) -> None:
     """
-    Whether they are there, before TensorFlow takes its time.
+    Check the files before TensorFlow, which takes its time, is imported.
 
-    :raise DataError: for a file without a column of labels, or that results would overwrite.
+    :raise DataError: for a file without a column of labels, or one that results would overwrite.
     """
     endings = CSV + PARQUET
     files = [name for name in args.data if name.endswith(endings) or Path(name).is_file()]
@@ -151,7 +151,7 @@ def _look_at_files(args: argparse.Namespace) -> None:
 
 
 def _prepare(args: argparse.Namespace) -> list[Comparison]:
-    """Everything that can be wrong with the input comes to light here, before any training."""
+    """Find everything that can be wrong with the input, before any training."""
     from ..compare import Comparison, Settings
     from ..datasets import load
     from ..optional import require
@@ -165,7 +165,7 @@ def _prepare(args: argparse.Namespace) -> list[Comparison]:
     datasets = [load(name, args.target) for name in args.data]
     names = [dataset.name for dataset in datasets]
     for number, name in enumerate(names):
-        if again := names[:number].count(name):  # two files of one name: keep their results apart
+        if again := names[:number].count(name):  # keep the results of two files of one name apart
             datasets[number] = dataclasses.replace(datasets[number], name=f"{name}#{again + 1}")
     return [Comparison(dataset, settings) for dataset in datasets]
 
@@ -173,7 +173,7 @@ def _prepare(args: argparse.Namespace) -> list[Comparison]:
 def _run(args: argparse.Namespace, comparisons: list[Comparison]) -> int:
     try:
         _fit(args, comparisons)
-    finally:  # also after an interrupt: what is done is kept
+    finally:  # also after an interrupt: finished results are kept
         code = _write_page(args, comparisons)
     if any(score.ok for done in comparisons for score in done.fold_scores):
         also = f" and {args.report}" if args.report and not code else ""
@@ -195,14 +195,14 @@ def _fit(args: argparse.Namespace, comparisons: list[Comparison]) -> None:
 
 
 def _write_page(args: argparse.Namespace, comparisons: list[Comparison]) -> int:
-    """:return: 0, or 1 where there is no page, which takes nothing from the results."""
+    """:return: 0, or 1 if the page failed, which does not affect the results."""
     if not args.report or not any(comparison.fold_scores for comparison in comparisons):
         return 0
     try:
         from ..compare.page import write_page
 
         write_page(comparisons, args.report, command=args.words, pictures=not args.no_plots)
-    except Exception as error:  # whatever it is: the results are there already
+    except Exception as error:  # any error: the results are already written
         reason = f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
         return fail(1, f"results are in {args.output}, but no report {args.report}: {reason}")
     return 0

@@ -17,7 +17,7 @@ _FILES = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what says where a table is."""
+    """Add the arguments that describe a table."""
     parser.add_argument("data", metavar="DATA", help=_FILES)
     names = "names of all columns of CSV files whose first line is a row"
     parser.add_argument("--names", type=split, metavar="A,B", help=names)
@@ -31,8 +31,8 @@ def split(text: str) -> list[str]:
 
 def find_table(args: argparse.Namespace) -> list[str]:
     """
-    :return: files, of the kind that the path's ending, or that of the files in it, says.
-    :raise ValueError: for names of the columns of Parquet.
+    :return: files, of the kind given by the ending of the path, or of the files in it.
+    :raise ValueError: if columns are named for Parquet, which has names.
     """
     endings = endings_of(args.data)
     if args.names is not None and endings == PARQUET:
@@ -50,7 +50,7 @@ def reader(paths: list[str], args: argparse.Namespace, **how: Any) -> Any:
 
 
 def check_output(output: Path, inputs: Sequence[Path | str]) -> None:
-    """:raise DataError: if there can be no such file, or it is one of those that are read."""
+    """:raise DataError: if the file cannot be written, or is one of those that are read."""
     if not output.absolute().parent.is_dir():
         raise DataError(f"there is no directory {output.absolute().parent}: make it first")
     if output.is_dir():

@@ -1,5 +1,5 @@
 """`gpflow-bsvm predict`: probabilities of a table's rows, written part by part into a table that
-gets its name when it is whole."""
+gets its name when it is complete."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _write(estimator: Any, rows: Any, output: Path, progress: bool | None, key: 
 
     :param rows: a reader of files.
     :param progress: show a progress bar; None: on a terminal only.
-    :param key: name of a column that the table begins with, as it is in the files.
+    :param key: name of a column of the files that becomes the first of the table.
     :return: number of rows.
     """
     from ..data.prefetch import closed_at_end

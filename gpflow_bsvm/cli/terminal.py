@@ -1,4 +1,4 @@
-"""What the commands share: options, one line for an error, TensorFlow kept quiet."""
+"""Shared by the commands: options, one-line errors, a quiet TensorFlow."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PROGRAM = "gpflow-bsvm"
 
 
 class Parser(argparse.ArgumentParser):
-    """Errors as one line."""
+    """A parser that shows errors in one line."""
 
     def error(self, message: str) -> NoReturn:
         """End the process."""
@@ -23,7 +23,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def integer(least: int) -> Callable[[str], int]:
-    """:return: what reads an integer from `least` on."""
+    """:return: a function that reads an integer of at least `least`."""
 
     def parse(text: str) -> int:
         if not text.removeprefix("-").isdecimal() or int(text) < least:
@@ -44,8 +44,8 @@ def positive(text: str) -> float:
 @contextlib.contextmanager
 def quiet_import() -> Iterator[None]:
     """
-    Keep TensorFlow's start-up messages, which it writes past Python, unless it fails, and let it
-    log errors only from then on.
+    Hide TensorFlow's start-up messages, which bypass Python, unless it fails, and let it log only
+    errors from then on.
     """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     sys.stderr.flush()
@@ -65,6 +65,6 @@ def quiet_import() -> Iterator[None]:
 
 
 def fail(code: int, message: object) -> int:
-    """:return: the code, after one line on what was wrong."""
+    """:return: the exit code, after one line on what was wrong."""
     print(f"{PROGRAM}: error: {message}", file=sys.stderr)
     return code

@@ -12,7 +12,7 @@ from ..tables import TARGETS, about_counted, columns, counts_rows, target_among
 from .files import add_arguments, check_output, find_table, reader, split
 from .terminal import integer, quiet_import
 
-#: Rows that tell whether a column counts them.
+#: Number of rows that show whether a column counts them.
 _FIRST_ROWS = 1000
 
 
@@ -47,7 +47,7 @@ def _train(args: argparse.Namespace) -> int:
     with quiet_import():
         from .. import save
     kept = args.output.with_name(f"{args.output.name}.partial")
-    begun = kept.is_dir()  # by an earlier call: it stays
+    begun = kept.is_dir()  # made by an earlier call, so it stays
     how = {"target": target, "weight": args.weight, "features": args.features}
     how |= {"words": True} if args.task == "regression" else {"classes": "auto"}
     try:
@@ -74,7 +74,7 @@ def _about(estimator: Any) -> str:
 
 
 def _fitted(args: argparse.Namespace, rows: Any, kept: Path) -> Any:
-    """:param kept: the directory of what a fit that did not come to its end has left."""
+    """:param kept: the directory of an unfinished fit's checkpoints."""
     from ..estimators import BSVMClassifier, BSVMRegressor
 
     for name in rows.left_out:

@@ -1,4 +1,4 @@
-"""Rows that Dask holds, and passes that go to where they are."""
+"""Rows that Dask holds, and passes that run where they are."""
 
 from .dask_data import DaskArrays, DaskFrame, dask_reader
 

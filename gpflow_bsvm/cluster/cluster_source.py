@@ -16,7 +16,7 @@ from .workers import Facts
 
 class ClusterSource(DaskReader):
     """
-    The rows of a `DaskReader` on the workers of a client; minibatches, and whatever else is read in
+    The rows of a `DaskReader` on the workers of a client. Minibatches, and all else that is read in
     order, come to this process partition by partition.
     """
 
@@ -48,7 +48,7 @@ class ClusterSource(DaskReader):
         return Partitions(self._cluster, [parts[n] for n in filled], rows)
 
     def _check_facts(self, facts: list[Facts]) -> None:
-        """:raise ValueError: for what is wrong with all partitions together."""
+        """:raise ValueError: if all partitions together are not valid data."""
         some = [fact for fact in facts if fact.num_rows]
         if not any(fact.weighs for fact in some):
             raise ValueError(

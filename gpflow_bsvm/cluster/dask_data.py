@@ -27,8 +27,9 @@ def present_client() -> Any:
 
 class DaskReader(Reader):
     """
-    What Dask computes partition by partition. With a `dask.distributed.Client` passes go to where
-    the partitions are, see `gpflow_bsvm.cluster`; without, they are read one after the other.
+    Rows that Dask computes partition by partition. With a `dask.distributed.Client` passes run
+    where the partitions are, see `gpflow_bsvm.cluster`; without one, partitions are read one by
+    one.
 
     :ivar partitions: a Dask `Delayed` of a `Piece` for each, of all its rows.
     """
@@ -62,8 +63,8 @@ class DaskArrays(DaskReader):
         """
         :param X: [N, D], a `dask.array.Array`, whose chunks of rows are the partitions; Y: [N, P]
             or [N], and weight: [N], Dask arrays too, or arrays in memory.
-        :raise ValueError: for columns of different length, or cut into different partitions where
-            Dask does not know how many rows these have.
+        :raise ValueError: for columns of different length, or cut into different partitions whose
+            sizes Dask does not know.
         """
         array, delayed = require("dask.array", extra="dask"), require("dask", extra="dask").delayed
         if not isinstance(X, array.Array) or X.ndim != 2:
@@ -103,8 +104,8 @@ class DaskFrame(DaskReader):
         :param weight: name of the column of weights; None: ones.
         :param features: names of the columns of X, in this order; None: all others, but for the
             index that pandas writes beside them.
-        :param classes: as of `ParquetFiles`: labels of any type become numbers; "auto": a pass
-            finds them, and sorts them.
+        :param classes: as in `ParquetFiles`: labels of any type become numbers; "auto": a pass
+            finds and sorts them.
         :raise ValueError: for columns that are missing.
         """
         delayed = require("dask", extra="dask").delayed
@@ -129,7 +130,7 @@ class DaskFrame(DaskReader):
 
 
 def is_dask(data: Any) -> bool:
-    """:return: whether this is a collection of Dask."""
+    """:return: True if this is a Dask collection."""
     return hasattr(data, "__dask_graph__")
 
 
@@ -149,7 +150,7 @@ def dask_reader(X: Any, Y: Any = None, weight: Any = None) -> DaskReader:
 
 
 def named(error: Exception, partition: int) -> Exception:
-    """:return: an error of reading a partition that says which it is."""
+    """:return: an error in reading a partition that says which one it is."""
     told = str(error).startswith("partition ") or getattr(error, "filename", None) is not None
     if told or not isinstance(error, (OSError, ValueError)):
         return error
@@ -160,7 +161,7 @@ def named(error: Exception, partition: int) -> Exception:
 
 
 def _beside(X: Any, column: Any, name: str) -> Any:
-    """:return: a column in the partitions of X."""
+    """:return: a column, partitioned like X."""
     if column is None:
         return None
     array = require("dask.array", extra="dask")

@@ -1,11 +1,11 @@
 """
-Rows on the workers of a Dask cluster: functions go to the partitions, sums of them come back.
+Rows on the workers of a Dask cluster: functions go to the partitions, sums come back.
 
-What is sent with a pass is the function, by its name where it has one, and the tensors that it
-holds (q and the hyperparameters: L M^2 numbers or so). What comes back are sums, added up as a tree
-of fixed shape, so that they are the same to the last bit on any number of workers. Rows that a pass
-makes for later ones, such as sites, stay where they were made. Everything is a future that the
-scheduler can have made again: a worker that dies costs time.
+A pass sends the function, by name where it has one, and the tensors that it holds (q and the
+hyperparameters, some L M^2 numbers). The results are summed as a tree of fixed shape, so that they
+are the same to the last bit for any number of workers. Rows that a pass makes for later passes,
+such as sites, stay where they were made. Everything is a future that the scheduler can recompute: a
+worker that dies costs only time.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from . import workers
 from .dask_data import named
 from .workers import Facts, Job
 
-#: Sums of so many partitions become one.
+#: Number of partial sums that are added at a time.
 _FAN_IN = 8
-#: Features that are kept take at most this part of the workers' memory; of one without a limit.
+#: Largest part of the workers' memory for kept features; memory of a worker without a limit.
 _KEPT_PART, _NO_LIMIT = 0.4, 2**31
 
 
@@ -42,8 +42,8 @@ class Cluster:
 
     def send(self, content: Any) -> Any:
         """
-        :return: a future of what every task of a pass is told.
-        :raise TypeError: for a model that holds what cannot be sent.
+        :return: a future of what every task of a pass needs.
+        :raise TypeError: for a model with parts that cannot be sent.
         """
         try:
             packed = require("cloudpickle", extra="dask").dumps(content)
@@ -68,15 +68,15 @@ class Cluster:
             return futures
 
     def facts(self, parts: list[Any]) -> list[Facts]:
-        """:return: those of each partition, which errors name."""
+        """:return: the facts of each partition, which errors name."""
         return self.results(self.map(workers.facts, parts), partitions=True)
 
     def results(self, futures: list[Any], partitions: bool = False) -> list[Any]:
         """
-        :param partitions: whether each is of one partition, which errors then name.
-        :return: what futures will be.
-        :raise ConnectionError: where the cluster is gone.
-        :raise Exception: of the data, or whatever else a task has raised.
+        :param partitions: whether each future belongs to one partition, which errors then name.
+        :return: results of the futures, awaited.
+        :raise ConnectionError: if the cluster is gone.
+        :raise Exception: any error of a task, such as one about the data.
         """
         with self._own_errors(futures, partitions):
             found: list[Any] = self._client.gather(futures)
@@ -85,7 +85,7 @@ class Cluster:
     def tree(self, how: Any, parts: list[Any]) -> Any:
         """
         :param how: a `Job` that was sent.
-        :return: the sum of all, in an order that depends on their number only.
+        :return: the sum of all, in an order that depends only on their number.
         """
         while len(parts) > 1:
             groups = [parts[i : i + _FAN_IN] for i in range(0, len(parts), _FAN_IN)]
@@ -123,7 +123,7 @@ class Cluster:
 
 
 class Partitions(Remote):
-    """Rows on the workers, as some views of them show them."""
+    """Rows on the workers, seen through some views."""
 
     def __init__(
         self,
@@ -134,8 +134,8 @@ class Partitions(Remote):
     ) -> None:
         """
         :param parts: futures of the chunks of each partition.
-        :param rows: of each partition.
-        :param views: of a chunk.
+        :param rows: number of rows of each partition.
+        :param views: functions of a chunk, applied in turn.
         """
         self.cluster, self._parts, self._rows, self._views = cluster, parts, rows, views
 
@@ -145,7 +145,7 @@ class Partitions(Remote):
         return sum(self._rows)
 
     def has_room(self, num_bytes: float) -> bool:
-        """See `Remote`; beside the rows, which Dask writes to disk where memory is short."""
+        """See `Remote`; rows do not count, as Dask moves them to disk where memory is short."""
         return num_bytes <= self.cluster.room
 
     def projected(self, project: Callable[[Any], Any], keep: bool = False) -> Partitions:
@@ -179,7 +179,7 @@ class Partitions(Remote):
         return how, self.cluster.map(workers.done, [how] * len(parts), parts, *columns)
 
     def make(self, work: Callable[..., Any], along: tuple[Any, ...]) -> Any:
-        """:return: a `Column` for each that `work` makes, in the structure that comes first."""
+        """:return: a `Column` for each that `work` makes, in the structure it returns first."""
         cluster, (_, made) = self.cluster, self.run(work, along)
 
         def part(place: int) -> list[Any]:
@@ -191,14 +191,14 @@ class Partitions(Remote):
         return tf.nest.pack_sequence_as(structure, columns)
 
     def _parts_of(self, leaf: Any) -> list[Any]:
-        """:return: the parts of a column, which is there, or here."""
+        """:return: the parts of a column, whether it is on the workers or in this process."""
         if isinstance(leaf, Column):
             return leaf.parts
         return np.split(np.asarray(leaf), np.cumsum(self._rows)[:-1])
 
 
 class Column(RemoteRows):
-    """One of the columns that a pass has made, in partitions."""
+    """A column that a pass has made, in partitions."""
 
     def __init__(self, source: Partitions, parts: list[Any]) -> None:
         self._source, self.parts = source, parts

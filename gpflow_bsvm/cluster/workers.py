@@ -20,14 +20,14 @@ from ..data.sources import Source
 
 
 class Sent(NamedTuple):
-    """What a pass sends, as it was packed, and GPflow's settings where it comes from."""
+    """A pickled message of a pass, and GPflow's settings in the process that sent it."""
 
     packed: bytes
     settings: gpflow.config.Config
 
 
 class Job(NamedTuple):
-    """What is to be done with each partition."""
+    """The work to be done on each partition."""
 
     function: Callable[..., Any]  #: of the partition as a `Source`, and of rows that go along
     views: tuple[Callable[[Any], Any], ...] = ()  #: of a chunk, before `function` gets it
@@ -36,11 +36,11 @@ class Job(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """What is asked of a partition before any pass."""
+    """Facts about a partition that are needed before any pass."""
 
     num_rows: int
     weighs: bool  #: whether any weight is positive
-    labels: AnyNDArray | None  #: distinct ones of one column, if they are few
+    labels: AnyNDArray | None  #: distinct labels of one column, if they are few
 
 
 @functools.lru_cache(maxsize=16)
@@ -49,7 +49,7 @@ def _unpacked(packed: bytes) -> Any:
 
 
 def _open(sent: Sent) -> Any:
-    """:return: what was packed, under the settings of the process that did."""
+    """:return: the message, unpacked under the settings of the process that sent it."""
     if gpflow.config.config() != sent.settings:
         gpflow.config.set_config(sent.settings)
     return _unpacked(sent.packed)
@@ -90,19 +90,19 @@ def facts(chunks: list[Any]) -> Facts:
 
 
 def done(sent: Sent, chunks: list[Any], *along: Any) -> Any:
-    """:return: what a job makes of a partition, as arrays."""
+    """:return: the results of a job for a partition, as arrays."""
     job: Job = _open(sent)
     columns = tf.nest.pack_sequence_as(job.structure, list(map(tf.convert_to_tensor, along)))
     return _arrays(job.function(_Chunks(chunks, job.views), *columns))
 
 
 def added(sent: Sent, parts: list[Any]) -> Any:
-    """:return: the sum of what some partitions have sent."""
+    """:return: the sum of some partitions' results."""
     return _arrays(functools.reduce(_open(sent).add, parts))
 
 
 def as_seen(rows: Source) -> list[Any]:
-    """:return: the chunks of a partition as a job's views make them."""
+    """:return: the chunks of a partition, seen through a job's views."""
     return list(rows.chunks())
 
 
@@ -112,12 +112,12 @@ def summed(function: Callable[..., Any], add: Any, rows: Source, *along: Any) ->
 
 
 def mapped(function: Callable[..., Any], rows: Source, *along: Any) -> list[Any]:
-    """:return: the structure of what `passes.map_over` makes, and its columns."""
+    """:return: the structure of the result of `passes.map_over`, and its columns."""
     return _made(map_over(rows, function, *along))
 
 
 def combined(function: Callable[..., Any], _: Source, *along: Any) -> list[Any]:
-    """:return: the structure of what `passes.combine` makes, and its columns."""
+    """:return: the structure of the result of `passes.combine`, and its columns."""
     return _made(function(*along))
 
 

@@ -1,4 +1,4 @@
-"""Models that are compared. One fits and predicts; it knows nothing of the protocol."""
+"""Models that are compared. Each fits and predicts, and knows nothing of the protocol."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from ..likelihoods.labels import with_both_classes
 from .registry import KernelSettings, Skipped
 
 SVC_PENALTIES = (0.1, 1.0, 10.0, 100.0)
-#: Factors on 1 / (2 lengthscale^2), searched where the kernel is learnt.
+#: Factors on 1 / (2 lengthscale^2), searched where the kernel is learned.
 SVC_GAMMAS = (0.1, 0.3, 1.0, 3.0, 10.0)
-#: Exact Gaussian processes stop here: time grows with N^3.
+#: Most rows of an exact Gaussian process: time grows with N^3.
 GPC_MAX_ROWS = 2000
 
 
 class Task(NamedTuple):
-    """What a model is fitted to."""
+    """The data and settings that a model is fitted to."""
 
     X: AnyNDArray  #: [N, D], standardised
     y: AnyNDArray  #: [N] in 0..C-1, with rows of every class
     Z: AnyNDArray  #: [M, D] inducing points, for those that use them
     kernel: KernelSettings
-    seed: int  #: of own splits and draws
+    seed: int  #: for the model's own splits and draws
 
 
 class Baseline(ABC):
     """
-    :ivar note: what a reader should know about the latest fit, or nothing.
+    :ivar note: a remark on the latest fit for the reader, or nothing.
     """
 
     note = ""
@@ -55,11 +55,11 @@ class Baseline(ABC):
     def predict_proba(self, X: AnyNDArray) -> AnyNDArray:
         """:return: p(y = c) of each row, [N, C]; rows sum to 1."""
         p = with_both_classes(np.asarray(self._predict(X)))
-        return p / p.sum(axis=1, keepdims=True)  # RobustMax's quadrature is off by some 1e-4
+        return p / p.sum(axis=1, keepdims=True)  # RobustMax's quadrature has errors of some 1e-4
 
     @abstractmethod
     def _predict(self, X: AnyNDArray) -> Any:
-        """:return: p(y = 1) [N, 1], or [N, C] whose rows sum to 1 almost."""
+        """:return: p(y = 1) [N, 1], or [N, C] with rows that nearly sum to 1."""
 
 
 class Estimator(Baseline):
@@ -81,7 +81,7 @@ class Estimator(Baseline):
 
 
 def classifier(task: Task) -> BSVMClassifier:
-    """`BSVMClassifier` as it is, with M inducing points of its own (those of others have Z)."""
+    """`BSVMClassifier` with its defaults and M inducing points of its own choice (others use Z)."""
     if not task.kernel.learn:
         raise Skipped("it learns its kernel, which is fixed here")
     return BSVMClassifier(num_inducing=len(task.Z), random_state=task.seed).fit(task.X, task.y)
@@ -91,8 +91,8 @@ def svc(task: Task) -> CalibratedClassifierCV:
     """
     scikit-learn's `SVC`; C by 3-fold grid search (it holds the kernel's variance), and gamma where
     the kernel is learnt; probabilities by Platt scaling on 5 folds
-    (as many as the rarest class has rows, if that is fewer). For more than two classes
-    one-vs-one, scaled class by class, then divided by the sum.
+    (fewer if the rarest class has fewer rows). For more than two classes it is one-vs-one, scaled
+    class by class, then divided by the sum.
     """
     X, y, _, kernel, seed = task
     factors = np.array(SVC_GAMMAS if kernel.learn else (1.0,))
@@ -108,8 +108,8 @@ def svc(task: Task) -> CalibratedClassifierCV:
 
 def gpc(task: Task) -> GaussianProcessClassifier:
     """
-    scikit-learn's `GaussianProcessClassifier`: Laplace's method on all rows, in O(N^3);
-    one-vs-rest for more than two classes.
+    scikit-learn's `GaussianProcessClassifier`: Laplace's method on all rows, in O(N^3), one-vs-rest
+    for more than two classes.
 
     :raise Skipped: for more than 2000 rows.
     """

@@ -1,4 +1,4 @@
-"""Which model did best on a data set, and which others cannot be told apart from it."""
+"""The best model on a data set, and the others that cannot be told apart from it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from scipy import stats
 from ..metrics import CLIP, METRICS
 from .protocol import Comparison
 
-#: The level of all intervals.
+#: Level of all intervals.
 LEVEL = 0.95
 
 
-#: Those of `METRICS` that are means over rows: what a row adds, [N].
+#: Those of `METRICS` that are means over rows, with the loss of each row, [N].
 ROW_LOSSES: dict[str, Callable[[AnyNDArray, AnyNDArray], AnyNDArray]] = {
     "error": lambda y, P: (P.argmax(axis=1) != y).astype(float),
     "brier": lambda y, P: np.square(P - np.eye(P.shape[1])[y]).sum(axis=1) / 2,
@@ -26,7 +26,7 @@ ROW_LOSSES: dict[str, Callable[[AnyNDArray, AnyNDArray], AnyNDArray]] = {
 
 
 class Interval(NamedTuple):
-    """A mean over rows, and where it could as well be."""
+    """A mean over rows, and its confidence interval."""
 
     mean: float
     low: float
@@ -34,21 +34,21 @@ class Interval(NamedTuple):
 
     @property
     def has_zero(self) -> bool:
-        """:return: True if a difference of this size may be none."""
+        """:return: True if the interval of a difference contains 0."""
         return self.low <= 0 <= self.high
 
 
 @dataclass(frozen=True)
 class Contest:
     """
-    Models on the same held-out rows, in one score, the best first.
+    Models compared on the same held-out rows in one score, the best first.
 
     :ivar score: of `ROW_LOSSES`.
-    :ivar num_rows: that all of them predicted.
+    :ivar num_rows: number of rows that all of them predicted.
     :ivar losses: mean loss by model, with an interval of 95 %.
-    :ivar behind: how much each but the best loses to it: the mean of the rows' differences. Its
-        interval is that of Student's paired t, of level 1 - 0.05 / (k - 1) for k models, so that
-        all k - 1 hold together with 95 % (Bonferroni).
+    :ivar behind: for each other model the mean over rows of its loss minus that of the best. The
+        interval is Student's paired t, of level 1 - 0.05 / (k - 1) for k models, so that all k - 1
+        hold together with 95 % (Bonferroni).
     """
 
     score: str
@@ -69,12 +69,12 @@ class Contest:
 
 def contest(comparison: Comparison, score: str) -> Contest | None:
     """
-    Who is best. Rows are those held out, the models as they were trained without them: what other
-    training rows would have made of these is not in the intervals. Only models that have
-    predictions for the most folds take part, on the folds that all of these share.
+    Find the best model. Rows are held-out rows, and models are taken as trained: the intervals do
+    not contain the variation over training sets. Only the models with predictions for the most
+    folds take part, on the folds that they all share.
 
     :param score: of `ROW_LOSSES`.
-    :return: None where no model has any.
+    :return: the contest, None if no model has predictions.
     """
     folds = _in_common(comparison)
     if not folds:
@@ -101,7 +101,7 @@ def _in_common(comparison: Comparison) -> dict[str, list[tuple[AnyNDArray, AnyND
 
 
 def _interval(values: AnyNDArray, level: float) -> Interval:
-    """:return: Student's t; of equal values the mean alone."""
+    """:return: the interval of Student's t; for equal values just the mean."""
     mean = float(values.mean())
     if len(values) < 2 or not np.ptp(values):
         return Interval(mean, mean, mean)
@@ -113,7 +113,7 @@ def leaders(
     comparison: Comparison, means: Mapping[str, Mapping[str, float]]
 ) -> dict[str, set[str]]:
     """
-    :param means: by score of `METRICS` and by model, of those that have one.
+    :param means: by score of `METRICS` and by model.
     :return: the best model by score, and those that cannot be told apart from it: by `contest`
         where the score is a mean over rows, else those whose mean is the same in three digits.
     """

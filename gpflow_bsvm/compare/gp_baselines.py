@@ -1,4 +1,4 @@
-"""The Gaussian processes that are compared, GPflow's SVGP and BSVM, and what makes each model."""
+"""The Gaussian processes that are compared, GPflow's SVGP and BSVM, and the factories of models."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from ..prediction.marginals import predict_probabilities
 from .baselines import Baseline, Estimator, Task, classifier, gpc, svc
 from .training import NaturalGradientSteps, Trainer, make_kernel
 
-#: For GPflow's Softmax. Its ELBO is a mean of 100 draws, so that single ones say nothing about
-#: convergence; steps of 1 overshoot to NaN within ten.
+#: For GPflow's Softmax. Its ELBO is a mean of 100 draws, so that a single one says nothing about
+#: convergence; steps of size 1 overshoot to NaN within ten.
 MONTE_CARLO = NaturalGradientSteps(sizes=(0.5, 0.1), window=5)
 #: For GPflow's RobustMax. It is far from log-concave: from the prior, steps of a hundredth already
 #: leave the positive definite matrices.
@@ -25,16 +25,16 @@ RAMP = NaturalGradientSteps(sizes=(0.5, 0.1, 0.02, 0.004), ramp=True)
 
 class SVGPBaseline(Baseline):
     """
-    `gpflow.models.SVGP` with GPflow's compiled `NaturalGradient` on all the data; a kernel is
-    learnt by Adam, a step of each in turn.
+    `gpflow.models.SVGP` with GPflow's compiled `NaturalGradient` on all the data; Adam learns a
+    kernel, in alternating steps.
     """
 
     def __init__(self, likelihood: Likelihood, steps: NaturalGradientSteps | None = None) -> None:
         self._likelihood, self._steps = likelihood, steps or NaturalGradientSteps()
-        self._kind: Any = None  #: what the trainer is for
+        self._kind: Any = None  #: for which the trainer was made
 
     def _fit(self, task: Task) -> str:
-        """A step size that fails is followed by a smaller one, and noted."""
+        """Fit; a step size that fails is followed by a smaller one, and noted."""
         X, y, Z, kernel, _ = task
         kind, notes = (Z.shape, kernel.learn, bool(kernel.offset)), list[str]()
         if kind != self._kind:
@@ -57,7 +57,7 @@ class SVGPBaseline(Baseline):
 
 
 class BSVMBaseline(Baseline):
-    """`gpflow_bsvm.models.BSVM` by `gpflow_bsvm.fit`; a kernel is learnt by `VEM`."""
+    """`gpflow_bsvm.models.BSVM` fitted by `gpflow_bsvm.fit`; `VEM` learns a kernel."""
 
     def __init__(self, likelihood: Likelihood) -> None:
         self._likelihood = likelihood
@@ -76,7 +76,7 @@ class BSVMBaseline(Baseline):
 
 
 def _hinge(num_classes: int, bound: str) -> BSVMBaseline:
-    """:return: the hinge with this bound; of several classes Crammer and Singer's, if exact."""
+    """:return: the hinge with this bound; for several classes Crammer and Singer's, if exact."""
     if num_classes == 2:
         return BSVMBaseline(likelihoods.Hinge(bound=bound))
     several = likelihoods.CrammerSinger if bound == "exact" else likelihoods.OneVsRest
@@ -90,7 +90,7 @@ def _svgp(num_classes: int) -> SVGPBaseline:
     return SVGPBaseline(gpflow.likelihoods.Softmax(num_classes), MONTE_CARLO)
 
 
-#: What makes a model of `registry.BASELINES` for C classes.
+#: Factories of the models in `registry.BASELINES` for C classes.
 FACTORIES: dict[str, Callable[[int], Baseline]] = {
     "BSVMClassifier": lambda C: Estimator(classifier),
     "bsvm": lambda C: _hinge(C, "exact"),

@@ -1,4 +1,4 @@
-"""Where and by what a result was found."""
+"""The machine and the software that produced a result."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _processor() -> str:
 
 
 def _commit() -> str:
-    """:return: nothing where this file is not tracked: the repository may be somebody else's."""
+    """:return: the commit; nothing if this file is not tracked, in another repository."""
     here, commit = Path(__file__), ""
     tracked = ["ls-files", "--error-unmatch", here.name]
     with contextlib.suppress(OSError, subprocess.SubprocessError):

@@ -20,7 +20,7 @@ from .protocol import Comparison
 from .registry import BASELINES
 from .report import TIMES, draw, means_of, summary
 
-#: Of more classes some are named.
+#: Most classes that are all named.
 _MOST_CLASSES = 12
 
 
@@ -28,13 +28,13 @@ def write_page(
     comparisons: Sequence[Comparison], path: Path, *, command: str = "", pictures: bool = True
 ) -> None:
     """
-    Write the page; until it is whole there is the old file, or none.
+    Write the page; until it is complete there is the old file, or none.
 
-    :param comparisons: in the order of the page, also such as did not begin after an interrupt.
-    :param command: that has made them, to be shown.
-    :param pictures: without them Matplotlib is not needed.
+    :param comparisons: in the order of the page, also those that an interrupt kept from beginning.
+    :param command: the command that made them, to be shown.
+    :param pictures: whether to draw them, which needs Matplotlib.
     :raise ValueError: if none of them has a score.
-    :raise ImportError: without jinja2, and without Matplotlib where there are to be pictures.
+    :raise ImportError: without jinja2, and without Matplotlib for pictures.
     :raise OSError: if the file cannot be written.
     """
     text = page(comparisons, command=command, pictures=pictures)
@@ -74,7 +74,7 @@ def page(comparisons: Sequence[Comparison], *, command: str = "", pictures: bool
 
 
 def _one_set(comparison: Comparison, pictures: bool) -> dict[str, Any]:
-    """:return: all that the page says of one data set."""
+    """:return: the contents of the page about one data set."""
     dataset, records = comparison.dataset, summary(comparison.fold_scores)
     counts = [(label, int((dataset.y == label).sum())) for label in comparison.labels]
     return {
@@ -91,7 +91,7 @@ def _one_set(comparison: Comparison, pictures: bool) -> dict[str, Any]:
 
 
 def _picture(comparison: Comparison) -> str:
-    """:return: that of `report.draw`, as an address that holds it."""
+    """:return: the picture of `report.draw`, as a data URL."""
     drawn = io.BytesIO()
     draw(comparison, drawn)
     return "data:image/png;base64," + base64.b64encode(drawn.getvalue()).decode()
@@ -99,8 +99,8 @@ def _picture(comparison: Comparison) -> str:
 
 def _wins(shown: Sequence[Comparison]) -> list[tuple[str, list[tuple[int, int]]]]:
     """
-    :return: for each model and each of `ROW_LOSSES`, on how many data sets it is best or cannot be
-        told apart from the best, and of how many; nothing where there is one set.
+    :return: counts for each model and each of `ROW_LOSSES`: data sets where it is best or cannot be
+        told apart from the best, and all that it has; none for a single set.
     """
     if len(shown) < 2:
         return []
@@ -125,5 +125,5 @@ def _methods(shown: Sequence[Comparison]) -> dict[str, str]:
 
 
 def number(value: float) -> str:
-    """:return: three places, or two digits of what is smaller than these show."""
+    """:return: the number with three decimals, or two digits of one too small for these."""
     return f"{value:.3f}" if abs(value) >= 0.01 or value == 0 else f"{value:.2g}"

@@ -31,8 +31,8 @@ class Settings:
     :ivar num_inducing: M, at most; no more than there are distinct training rows.
     :ivar lengthscale: of the kernel on standardised features; None: the square root of D.
     :ivar variance: of the kernel.
-    :ivar fixed_kernel: whether that is the kernel of all models, or where they start to learn it.
-    :ivar seed: of folds, inducing points and the models' own splits.
+    :ivar fixed_kernel: whether all models use this kernel, or start to learn from it.
+    :ivar seed: for folds, inducing points and the models' own splits.
     """
 
     folds: int = 10
@@ -43,7 +43,7 @@ class Settings:
     seed: int = 0
 
     def kernel(self, num_features: int) -> KernelSettings:
-        """:return: the start of the kernel for data of D columns."""
+        """:return: the kernel, or its start, for data of D columns."""
         lengthscale = self.lengthscale or math.sqrt(num_features)
         return KernelSettings(lengthscale, self.variance, not self.fixed_kernel)
 
@@ -75,8 +75,8 @@ class FoldScore:
 
 class Comparison:
     """
-    All models on all folds of one data set. What is done stays in `fold_scores`, also when `run`
-    ends early by an interrupt.
+    All models on all folds of one data set. Finished work stays in `fold_scores`, also when an
+    interrupt ends `run` early.
 
     :ivar labels: [C], in sorted order; number c is the label's place in it.
     :ivar fold_scores: one per fold and model.
@@ -101,12 +101,12 @@ class Comparison:
         disable = None if progress is None else not progress
         total = settings.folds * len(names)
         bar = tqdm(total=total, desc=self.dataset.name, unit="fit", disable=disable)
-        tf.random.set_seed(settings.seed)  # for GPflow's Softmax; here as it is slow
+        tf.random.set_seed(settings.seed)  # for GPflow's Softmax; slow, so done once
         shared = (settings.folds, settings.seed, settings.num_inducing)
         try:
             for fold in folds(self.dataset.X, self._y, *shared):
-                # In a fresh order each time: what ran before (its threads, its memory) tells on
-                # the clock of what runs next.
+                # In a fresh order each time: the threads and memory of the model before affect
+                # the time of the next.
                 for name in map(str, np.random.default_rng(fold.number).permutation(names)):
                     bar.set_postfix_str(name)
                     self.fold_scores.append(self._one(name, fold))
@@ -122,12 +122,12 @@ class Comparison:
 
     @property
     def ended_early(self) -> bool:
-        """:return: True if a model has begun, and not had its turn on every fold."""
+        """:return: True if a model has begun but not run on every fold."""
         counts = Counter(score.model for score in self.fold_scores)
         return any(number < self.settings.folds for number in counts.values())
 
     def _sort(self, names: list[str]) -> None:
-        """Scores in the order of `names`, in which tables and pictures show them."""
+        """Sort the scores in the order of `names`, that of tables and pictures."""
         self.fold_scores.sort(key=lambda score: (score.fold, names.index(score.model)))
         self.held_out = {name: self.held_out[name] for name in names if name in self.held_out}
 
@@ -145,7 +145,7 @@ class Comparison:
                 p = np.asarray(model.predict_proba(fold.X_test))
                 predict_us = 1e6 * (time.perf_counter() - trained) / len(p)
             scores = metrics.evaluate(fold.y_test, p)
-        except Exception as error:  # whatever it is: one model must not end the comparison
+        except Exception as error:  # any error: one model must not end the comparison
             return FoldScore(*about, _reason(error), dict.fromkeys(metrics.METRICS, math.nan))
         self.held_out.setdefault(name, {})[fold.number] = (fold.y_test, p)
         status = f"ok: {model.note}" if model.note else "ok"

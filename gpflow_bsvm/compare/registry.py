@@ -1,7 +1,7 @@
-"""The models that are compared, by name. TensorFlow is imported where one is made, not here.
+"""The models that are compared, by name. TensorFlow is imported when a model is made, not here.
 
-To add one, write a `gpflow_bsvm.compare.baselines.Baseline` and enter it in `BASELINES`, with what
-makes it.
+To add one, write a `gpflow_bsvm.compare.baselines.Baseline` and enter it in `BASELINES` with a
+factory.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class KernelSettings:
     """
     :ivar lengthscale: of the squared exponential kernel, on standardised features.
     :ivar variance: of the kernel.
-    :ivar learn: whether they are where learning starts (Gaussian processes then have a lengthscale
-        for every feature), or fixed.
-    :ivar offset: variance of a constant that Gaussian processes have in their kernel, too; 0: none.
+    :ivar learn: whether learning starts from these (Gaussian processes then have a lengthscale for
+        every feature), or they are fixed.
+    :ivar offset: variance of a constant in the kernel of Gaussian processes; 0: none.
     """
 
     lengthscale: float
@@ -41,9 +41,9 @@ class KernelSettings:
 class Entry:
     """
     :ivar description: one line, for the help.
-    :ivar factory: of a model for so many classes; None: that of this name in `gp_baselines`.
-    :ivar only: `TWO` or `MORE`, the number of classes that it takes; None: any.
-    :ivar default: where it takes part without being named: kernels are `LEARNT`, or one is `FIXED`.
+    :ivar factory: makes a model for C classes; None: the one of this name in `gp_baselines`.
+    :ivar only: `TWO` or `MORE`, the number of classes that the model takes; None: any.
+    :ivar default: kernels, `LEARNT` or `FIXED`, with which it takes part without being named.
     """
 
     description: str
@@ -52,11 +52,11 @@ class Entry:
     default: tuple[str, ...] = FIXED
 
     def suits(self, num_classes: int) -> bool:
-        """:return: True if it takes so many classes."""
+        """:return: True if the model takes so many classes."""
         return self.only in (None, TWO if num_classes == 2 else MORE)
 
 
-#: Name on the command line and in tables -> what it is. C: number of classes.
+#: Name on the command line and in tables -> entry. C: number of classes.
 BASELINES = {
     "BSVMClassifier": Entry("as it is: learns kernel and penalty, calibrates", default=LEARNT),
     "bsvm": Entry("Bayesian SVM, exact bound; Crammer and Singer's loss for C > 2"),
@@ -92,7 +92,7 @@ def make_baseline(name: str, num_classes: int) -> Baseline:
 
 
 def default_baselines(num_classes: int, fixed_kernel: bool = False) -> list[str]:
-    """:return: names of those that take part in a comparison unless some are named."""
+    """:return: names of the models that a comparison has if the user names none."""
     (table,) = FIXED if fixed_kernel else LEARNT
     named = BASELINES.items()
     return [name for name, one in named if table in one.default and one.suits(num_classes)]

@@ -1,8 +1,8 @@
 """Regression by one protocol: the same folds and scaling, for `BSVMRegressor` and its peers.
 
-Labels are standardised by the training rows, so that errors and densities of all sets have one
-unit. What has no density (SVR, boosting) gets a Gaussian whose deviation is that of residuals of a
-cross-validation.
+Labels are standardized by the training rows, so that errors and densities of all sets have one
+unit. Methods without a density (SVR, boosting) get a Gaussian with the deviation of cross-validated
+residuals.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from ..prediction import predict_log_density
 from .registry import KernelSettings
 from .training import make_kernel
 
-#: Ends of the intervals whose coverage is looked at: 90 % of rows should lie between them.
+#: Ends of the intervals whose coverage is measured: 90 % of rows should lie between them.
 LEVELS = (0.05, 0.95)
 
 
 class Predicted(NamedTuple):
-    """What a method says of held-out rows."""
+    """Predictions of a method for held-out rows."""
 
     mean: AnyNDArray  #: [N]
     log_density: AnyNDArray  #: [N], of the true y
@@ -41,13 +41,13 @@ class Predicted(NamedTuple):
 
 
 def gaussian(mean: AnyNDArray, deviation: Any, y: AnyNDArray) -> Predicted:
-    """:return: what N(mean, deviation^2) says."""
+    """:return: predictions of N(mean, deviation^2)."""
     interval = stats.norm.ppf(LEVELS) * np.reshape(deviation, (-1, 1)) + mean[:, None]
     return Predicted(mean, stats.norm.logpdf(y, mean, deviation), interval)
 
 
 def bsvm(X: AnyNDArray, y: AnyNDArray, X_test: AnyNDArray, y_test: AnyNDArray) -> Predicted:
-    """:return: what `BSVMRegressor()` says, as it is."""
+    """:return: predictions of `BSVMRegressor()` with its defaults."""
     model = BSVMRegressor().fit(X, y)
     log_p = predict_log_density(model, (X_test, y_test)) - np.log(model.y_scale_)
     return Predicted(model.predict(X_test), log_p, model.predict_quantiles(X_test, LEVELS))
@@ -106,7 +106,7 @@ METHODS: dict[str, Callable[..., Predicted]] = {
     "SVGP, Gaussian": gaussian_process(lambda: gpflow.likelihoods.Gaussian(0.1)),
     "SVGP, Student t": gaussian_process(lambda: gpflow.likelihoods.StudentT(0.3)),
 }
-#: Those of the command line: the others take their time.
+#: Methods of the command line: the others are slow.
 DEFAULT_METHODS = ("BSVMRegressor", "SVR, grid", "boosting, grid")
 
 

@@ -1,4 +1,4 @@
-"""What a comparison leaves: a table to read, results.csv, results.json and pictures."""
+"""Output of a comparison: a table to read, results.csv, results.json and pictures."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TIMES = {"train_seconds": ("train s", 3), "predict_us": ("pred µs/row", 0)}
 
 def prepare_output(directory: Path) -> None:
     """
-    Make the directory and try it out, before any time is spent on training.
+    Create the directory and test it, before any time is spent on training.
 
     :raise DataError: if it cannot be written.
     """
@@ -46,10 +46,10 @@ def frame(scores: Sequence[FoldScore]) -> Any:
 
 def summary(scores: Sequence[FoldScore]) -> list[dict[str, Any]]:
     """
-    :return: one record per data set and model, in the order of their first folds: how many folds
-        went well of how many, mean, standard deviation and median over these (times: without fold
-        0, in which TensorFlow traces, if there are others), and how often each status other than
-        "ok" was met.
+    :return: one record per data set and model, in the order of their first folds: the numbers of
+        successful and of all folds, mean, standard deviation and median over the former (times:
+        without fold 0, in which TensorFlow traces, if there are others), and the counts of statuses
+        other than "ok".
     """
     records, values = [], [*METRICS, *TIMES]
     for (dataset, model), group in frame(scores).groupby(["dataset", "model"], sort=False):
@@ -58,7 +58,7 @@ def summary(scores: Sequence[FoldScore]) -> list[dict[str, Any]]:
             good = good.astype(dict.fromkeys(TIMES, float))
             good.loc[good.fold == 0, list(TIMES)] = math.nan
         good, counts = good[values], group.status.value_counts()
-        spread = good.std(ddof=0) if len(good) > 1 else good.mean() * math.nan  # of one: none
+        spread = good.std(ddof=0) if len(good) > 1 else good.mean() * math.nan  # one has none
         moments = {"mean": good.mean(), "std": spread, "median": good.median()}
         record = {"dataset": dataset, "model": model, "folds": len(group), "folds_ok": len(good)}
         record["notes"] = {k: int(v) for k, v in counts.items() if k != "ok"}
@@ -102,7 +102,7 @@ def _title(comparison: Comparison) -> str:
 
 
 def means_of(records: Sequence[dict[str, Any]]) -> dict[str, dict[str, float]]:
-    """:return: the means, by score and model, that there are in a `summary`."""
+    """:return: the means in a `summary`, by score and model."""
     return {
         name: {one["model"]: one["mean"][name] for one in records if one["mean"][name] is not None}
         for name in METRICS
@@ -134,7 +134,7 @@ def write(comparisons: Sequence[Comparison], directory: Path) -> None:
     Write results.csv (one row per data set, model and fold) and results.json (summary, settings and
     provenance).
 
-    :raise OSError: if the directory went away or is full.
+    :raise OSError: if the directory is gone or its disk full.
     """
     scores = [score for comparison in comparisons for score in comparison.fold_scores]
     frame(scores).to_csv(directory / "results.csv", index=False)
@@ -148,9 +148,9 @@ def write(comparisons: Sequence[Comparison], directory: Path) -> None:
 
 def draw(comparison: Comparison, path: Path | IO[bytes]) -> None:
     """
-    Write a picture: on all held-out rows the reliability, and for more than two classes the
-    confusion matrix of the first model; error and negative log-likelihood against training time:
-    small marks are folds and a large one their mean.
+    Write a picture: reliability on all held-out rows, for more than two classes also the confusion
+    matrix of the first model; error and negative log-likelihood against training time, with small
+    marks for folds and a large one for their mean.
 
     :raise ImportError: without matplotlib.
     """
@@ -192,7 +192,7 @@ def _draw_times(
 
 
 def picture_name(comparison: Comparison) -> str:
-    """:return: a file name that is safe everywhere."""
+    """:return: a file name that is valid on all systems."""
     return re.sub(r"[^A-Za-z0-9._-]+", "_", comparison.dataset.name) + ".png"
 
 

@@ -1,4 +1,4 @@
-"""Labels as classes 0..C-1, or why they are none, and the folds that all models share."""
+"""Labels as classes 0..C-1, or an error that says why not, and the folds that all models share."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def folds(
     Stratified folds of shuffled rows, scaled by their training part.
 
     :param X: [N, D]; y: [N] in 0..C-1, see `class_labels`.
-    :param seed: of the shuffle; that of the inducing points of fold k is seed + k.
+    :param seed: for the shuffle; the inducing points of fold k use seed + k.
     :param num_inducing: M, at most: by k-means on the training part, no more than distinct rows.
     """
     splits = StratifiedKFold(num_folds, shuffle=True, random_state=seed).split(X, y)
@@ -55,7 +55,7 @@ def folds(
 def class_labels(dataset: Dataset) -> tuple[AnyNDArray, AnyNDArray]:
     """
     :return: labels [C] in sorted order, and y [N] in 0..C-1 by that order.
-    :raise ValueError: for a single label, and for what looks like numbers to be regressed.
+    :raise ValueError: for a single label, and for labels that look like numbers to be regressed.
     """
     labels, y = np.unique(dataset.y, return_inverse=True)
     check_are_classes(labels.tolist(), len(y), dataset.name)

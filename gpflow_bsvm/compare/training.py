@@ -1,7 +1,6 @@
 """How GPflow's SVGP is trained.
 
-A `Trainer` keeps one model and its compiled steps for all folds, so that tracing them is paid for
-once.
+A `Trainer` keeps one model and its compiled steps for all folds, so that they are traced only once.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from gpflow.likelihoods import Likelihood
 
 from .registry import KernelSettings
 
-#: The kernel is learnt by this many rounds of a natural-gradient step and an Adam step.
+#: Number of rounds, a natural-gradient step and an Adam step each, that learn the kernel.
 KERNEL_ROUNDS = 200
 ADAM_RATE = 0.05
 
@@ -34,12 +33,12 @@ GROWTH = 1.2
 @dataclass(frozen=True)
 class NaturalGradientSteps:
     """
-    What a likelihood asks of natural gradients.
+    Settings of natural gradients that suit a likelihood.
 
-    :ivar sizes: of the step at a fixed kernel, in (0, 1], the next where one fails.
-    :ivar learning: the same where Adam learns the kernel in between.
-    :ivar ramp: whether steps start at a single row's worth, 1 / N, and grow from there.
-    :ivar window: so many ELBOs make a mean for the stopping rule; 1 where they have no noise.
+    :ivar sizes: step sizes at a fixed kernel, in (0, 1], each tried where the one before fails.
+    :ivar learning: the same for a kernel that Adam learns in between.
+    :ivar ramp: whether step sizes start at 1 / N, the worth of one row, and grow from there.
+    :ivar window: number of ELBOs averaged by the stopping rule; 1 where they have no noise.
     """
 
     sizes: tuple[float, ...] = (1.0, 0.1)
@@ -49,7 +48,7 @@ class NaturalGradientSteps:
 
 
 def make_kernel(settings: KernelSettings, num_features: int) -> Kernel:
-    """:return: a kernel with a lengthscale for every feature where it is to be learnt."""
+    """:return: a kernel, with a lengthscale for every feature if it is to be learned."""
     shape = (num_features,) if settings.learn else ()
     smooth = SquaredExponential(settings.variance, np.full(shape, settings.lengthscale))
     return smooth + Constant(settings.offset) if settings.offset else smooth
@@ -84,7 +83,7 @@ class Trainer:
         self._learning_step = tf.function(self._step_both, input_signature=data)
 
     def reset(self, Z: AnyNDArray, kernel: KernelSettings) -> None:
-        """Back to the prior, at these inducing points and hyperparameters."""
+        """Return to the prior, at these inducing points and hyperparameters."""
         model = self.model
         model.inducing_variable.Z.assign(Z)
         fresh = make_kernel(kernel, Z.shape[1])
@@ -97,12 +96,12 @@ class Trainer:
 
     def train(self, X: AnyNDArray, y: AnyNDArray, gamma: float) -> bool:
         """
-        Learn the kernel, if that is wanted, by `KERNEL_ROUNDS` rounds of a natural-gradient step on
+        Learn the kernel, if asked for, by `KERNEL_ROUNDS` rounds of a natural-gradient step on
         q and an Adam step on the kernel at fixed inducing points; then natural-gradient steps until
-        the ELBO changes no more, see `_settled`.
+        the ELBO has settled, see `_settled`.
 
-        :param gamma: size of the steps.
-        :return: True if it did before `MAX_STEPS` were used up.
+        :param gamma: step size.
+        :return: True if it settled within `MAX_STEPS`.
         :raise FloatingPointError: if q or ELBO is not finite, or the ELBO ends lower than it began.
         """
         data, elbos = (X, y[:, None].astype(self._label_dtype)), list[float]()
@@ -129,7 +128,7 @@ class Trainer:
             self._gamma.assign(min(gamma, ramp))
             try:
                 elbo = float(step(*data))
-            except tf.errors.InvalidArgumentError as error:  # GPflow: not a positive definite q
+            except tf.errors.InvalidArgumentError as error:  # GPflow's, for an indefinite q
                 raise FloatingPointError(f"no finite q after step {number + 1}") from error
             if not math.isfinite(elbo):
                 raise FloatingPointError(f"the ELBO is {elbo} at step {number + 1}")
@@ -139,8 +138,8 @@ class Trainer:
         """
         A natural-gradient step.
 
-        :return: the ELBO before it, which it meets on its way: the stopping rule costs no pass over
-            the data.
+        :return: the ELBO before it, a by-product, so that the stopping rule costs no pass over the
+            data.
         """
         seen: list[tf.Tensor] = []
 
@@ -153,7 +152,7 @@ class Trainer:
 
     def _step_both(self, X: tf.Tensor, Y: tf.Tensor) -> tf.Tensor:
         """
-        The same, and then one of Adam on the kernel.
+        A natural-gradient step, then an Adam step on the kernel.
 
         :return: the ELBO between the two.
         """
@@ -170,7 +169,7 @@ def _settled(elbos: list[float], window: int) -> bool:
     """
     :return: True if the mean of the last `window` ELBOs differs from that of the `window` before
         by at most `TOLERANCE`, relatively, or by no more than the standard error of that
-        difference. A Monte Carlo ELBO is not known better than that.
+        difference. A Monte Carlo ELBO is known no better.
     """
     if len(elbos) < 2 * window:
         return False

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 
 class Batch(NamedTuple):
-    """Rows as a source gives them; for a prediction, Y has no columns."""
+    """Rows as a source gives them; in a prediction Y has no columns."""
 
     X: tf.Tensor  #: [N, D]
     Y: tf.Tensor  #: [N, P]
@@ -23,7 +23,7 @@ def take(batch: Batch, index: tf.Tensor) -> Batch:
 
 
 def joined(batches: Sequence[Batch]) -> Batch:
-    """:return: the rows of all, one after the other."""
+    """:return: the rows of all batches, in their order."""
     return batches[0] if len(batches) == 1 else Batch(*(tf.concat(c, 0) for c in zip(*batches)))
 
 

@@ -1,4 +1,4 @@
-"""Checks of rows: what was expected, what came, what would work, and in which row."""
+"""Checks of rows: errors say what was expected, what came, what would work, and in which row."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _WHOLE = Origin()
 
 def as_matrix(values: Any, name: str, origin: Origin = _WHOLE) -> Any:
     """
-    :param origin: where the rows stand, if `values` are a part of the data.
+    :param origin: the place of the rows, if `values` are a part of the data.
     :return: `values` as a finite two-dimensional array, or as `SparseRows`.
     :raise ValueError: for any other shape, no rows, NaN or infinity.
     """
@@ -73,7 +73,7 @@ def check_data(
     Check a training set, or a part of it: that may hold one class only.
 
     :return: X [N, D] and Y [N, P] as arrays.
-    :raise ValueError: for bad inputs, for X and Y of different length, or labels that the
+    :raise ValueError: for bad inputs, for X and Y of different lengths, or labels that the
         likelihood does not know.
     """
     X, Y = check_inputs(X, origin), as_matrix(Y, "Y", origin)

@@ -1,4 +1,4 @@
-"""Minibatches in an order that is known from a seed and a position, so that a fit can go on."""
+"""Minibatches in an order determined by a seed and a position, so that a fit can go on."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from .sources import Source
 class Block(NamedTuple):
     """Consecutive minibatches of equal size."""
 
-    rows: Any  #: that hold them, raw or projected
+    rows: Any  #: rows that include them, raw or projected
     index: AnyNDArray  #: [T, B], of minibatches into these rows
-    position: int  #: where the next block begins
+    position: int  #: the position where the next block begins
 
     def first(self, number: int, begin: int) -> Block:
         """
-        :param begin: the position at which this block began.
-        :return: no more than its first `number` minibatches.
+        :param begin: the position where this block began.
+        :return: its first minibatches, at most `number`.
         """
         whole, used = len(self.index), min(number, len(self.index))
         position = begin + (self.position - begin) * used // whole
@@ -36,10 +36,10 @@ def blocks(
 ) -> Generator[Block, None, None]:
     """
     :param batch_size: B, no more than there are rows; a `tf.data.Dataset` brings its own.
-    :param num_batches: most minibatches of a block.
-    :param seed: of the order: each epoch is a fresh permutation of the rows.
-    :param position: 0, or that of the block before.
-    :return: blocks without end.
+    :param num_batches: minibatches of a block, at most.
+    :param seed: for the order: each epoch is a fresh permutation of the rows.
+    :param position: 0, or the one where the block before ended.
+    :return: endless blocks.
     """
     if data.indexed:
         return _in_order(data, min(batch_size, data.num_rows), num_batches, seed, position)

@@ -1,4 +1,4 @@
-"""The one function that makes a source of what a user has."""
+"""The one function that turns a user's data into a source."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def open_source(data: Any, check: Check, chunk_rows: int, sample_weight: Any = N
     :param data: arrays X [N, D] and Y [N, P] in memory, mapped from files (`np.memmap`) or of
         Dask, or X one of SciPy's sparse matrices; a `Reader`, such as `ParquetFiles` or
         `DaskFrame`, which stays on the cluster of the present `dask.distributed.Client`, if there
-        is one; a batched `tf.data.Dataset`; anything that can be iterated over again and again and
-        gives blocks (X, Y) or (X, Y, sample_weight); or an opened `Source`, which is returned.
-    :param check: what a model has to say of the rows: arrays in memory are checked now, all others
-        as they come.
+        is one; a batched `tf.data.Dataset`; anything that can be iterated over repeatedly and gives
+        blocks (X, Y) or (X, Y, sample_weight); or an opened `Source`, which is returned.
+    :param check: the model's check of rows: arrays in memory are checked now, all others as they
+        are read.
     :param chunk_rows: rows of a chunk.
     :param sample_weight: [N], with arrays; ones if None.
     :raise ValueError: for bad data or weights.
-    :raise TypeError: for anything else, and for an iterator, which can be read only once.
+    :raise TypeError: for other data, and for an iterator, which can be read only once.
     """
     rows = _source_of(data, sample_weight)
     if sample_weight is not None and not _holds_arrays(data):
@@ -76,7 +76,7 @@ def _source_of(data: Any, sample_weight: Any) -> Source | None:
 
 
 def _holds_arrays(data: Any) -> bool:
-    """:return: True for a pair of arrays, and not a list of blocks (X, Y)."""
+    """:return: True for a pair of arrays, False for a list of blocks (X, Y)."""
     if isinstance(data, list):
         return not (data and all(isinstance(part, tuple) and _is_block(part) for part in data))
     return isinstance(data, tuple)

@@ -26,11 +26,11 @@ def sum_over(
 ) -> Any:
     """
     :param function: of a chunk, and of its part of each of `along`; returns tensors in any
-        structure of tuples. Where rows are on a cluster it is sent to them: let it hold no more
-        than it needs, and remember nothing.
-    :param along: tensors with a row for every row of the source, or what `map_over` has left where
-        it was made, in any structure.
-    :param add: of two results, where these are no tensors: in whatever order, one follows from all.
+        structure of tuples. If rows are on a cluster it is sent to them: it should hold no more
+        than it needs, and no state.
+    :param along: tensors with a row for every row of the source, or results of `map_over` that
+        stayed where they were made, in any structure.
+    :param add: adds two results that are not tensors; it must not depend on the order.
     :return: the sum over all chunks, in the structure that `function` returns.
     """
     if source.remote is not None:
@@ -43,8 +43,8 @@ def map_over(source: Source, function: Callable[..., Any], *along: Any, stay: bo
     """
     As `sum_over`, for a `function` that returns rows.
 
-    :param stay: let rows that are made on a cluster stay there, as `RemoteRows`.
-    :return: the rows of all chunks, one after the other.
+    :param stay: leave rows that are made on a cluster there, as `RemoteRows`.
+    :return: the rows of all chunks, in their order.
     """
     if source.remote is not None:
         made = source.remote.map(function, along)

@@ -1,4 +1,4 @@
-"""Rows as they are read, in NumPy, with what is known of where they stand."""
+"""Rows as they are read, in NumPy, and their place in the source."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ from gpflow.base import AnyNDArray
 
 
 class Origin(NamedTuple):
-    """Where some rows stand, for errors."""
+    """The place of some rows in their source, for errors."""
 
-    first_row: int = 0  #: number of the first
+    first_row: int = 0  #: number of the first row
     file: str | None = None  #: rows are counted from its start
-    columns: tuple[str, ...] | None = None  #: names of those of X
+    columns: tuple[str, ...] | None = None  #: names of the columns of X
     numbers: AnyNDArray | None = None  #: of all rows, where they are not consecutive
     kind: str = "file"  #: what `file` is the name of
 
     @property
     def place(self) -> str:
-        """:return: the beginning of a sentence."""
+        """:return: the beginning of a message."""
         return "" if self.file is None else f"{self.kind} {self.file}, "
 
     def row(self, index: int) -> str:
-        """:return: what the row of this index is called."""
+        """:return: the name of the row of this index."""
         number = self.first_row + index if self.numbers is None else self.numbers[index]
         return f"row {number}"
 
     def column(self, index: int) -> str:
-        """:return: what the column of this index is called."""
+        """:return: the name of the column of this index."""
         return f"column {index if self.columns is None else repr(self.columns[index])}"
 
     def rows(self, number: int) -> str:
-        """:return: what so many rows are called together."""
+        """:return: a name for so many rows together."""
         if self.numbers is not None:
             return f"{self.place}a minibatch of {number} rows"
         return f"{self.place}rows {self.first_row} to {self.first_row + max(number, 1) - 1}"
@@ -48,7 +48,7 @@ class Piece(NamedTuple):
     origin: Origin
 
     def check_lengths(self) -> None:
-        """:raise ValueError: for columns of different length, which a cut would hide."""
+        """:raise ValueError: for columns of different lengths, which a cut would hide."""
         number = np.shape(self.X)[0]
         for name, column in (("Y", self.Y), ("sample_weight", self.weight)):
             found = number if column is None else len(np.atleast_1d(column))
@@ -68,7 +68,7 @@ class Piece(NamedTuple):
             yield self.between(start, start + size)
 
     def between(self, start: int, stop: int) -> Piece:
-        """:return: the rows from one index to before another, which are consecutive here."""
+        """:return: the rows from one index up to another, excluded; here rows are consecutive."""
         origin = self.origin._replace(first_row=self.origin.first_row + start)
         return self.part(slice(start, stop), origin)
 

@@ -15,11 +15,11 @@ _END: Any = object()
 
 def prefetched(items: Iterator[T], ahead: int = 2) -> Iterator[T]:
     """
-    The same items, `ahead` of which a thread of its own gets beforehand; so many and the one in use
-    are alive at a time. What `items` raises is raised here, in its place. The thread ends when this
-    iterator does, is closed, or raises: by then it has finished the item that it was at.
+    Yield the same items; a thread reads `ahead` of them in advance, so that as many and the one in
+    use are in memory. An error of `items` is raised here, in its place. The thread has finished its
+    present item and ended when this iterator ends, is closed, or raises.
 
-    :param items: are closed at the end.
+    :param items: closed at the end.
     """
     pool = ThreadPoolExecutor(1, thread_name_prefix="gpflow_bsvm-reader")
     coming: deque[Future[T]] = deque()
@@ -29,7 +29,7 @@ def prefetched(items: Iterator[T], ahead: int = 2) -> Iterator[T]:
         while (item := coming.popleft().result()) is not _END:
             coming.append(pool.submit(next, items, _END))
             yield item
-            del item  # the caller's is the only one while the next is waited for
+            del item  # while it waits only the caller holds an item
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
         coming.clear()
@@ -39,7 +39,7 @@ def prefetched(items: Iterator[T], ahead: int = 2) -> Iterator[T]:
 @contextmanager
 def closed_at_end(items: Iterator[T]) -> Iterator[Iterator[T]]:
     """
-    After an error or an interrupt its traceback would keep a generator, and what reads for it.
+    Without this the traceback of an error or interrupt would keep a generator and its reader alive.
 
     :return: a context with `items`, closed at its end.
     """
@@ -50,5 +50,5 @@ def closed_at_end(items: Iterator[T]) -> Iterator[Iterator[T]]:
 
 
 def close(items: Iterator[Any]) -> None:
-    """Close a generator, and with it all that it reads from; others have nothing to close."""
+    """Close a generator, and with it all that it reads from; other iterators need no closing."""
     getattr(items, "close", lambda: None)()

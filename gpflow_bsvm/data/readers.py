@@ -1,8 +1,8 @@
 """
-Rows that are read piece by piece: checked as they come, a few chunks alive at a time.
+Rows that are read piece by piece and checked as they come, with a few chunks in memory at a time.
 
-Another kind of data (files of another format, another library's tables) is another `Reader`, which
-has `pieces` and says what is known beforehand.
+To add a kind of data (files of another format, another library's tables), write a `Reader` with
+`pieces` and all that is known beforehand.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from .pieces import Origin, Piece
 from .prefetch import closed_at_end, prefetched
 from .sources import Source
 
-#: Labels of more kinds than this are no classes, and are not looked at together.
+#: More distinct labels than this are not classes, and are not checked together.
 MOST_LABELS = 1000
 
 
 class Check(Protocol):
-    """What a model has to say of rows."""
+    """A model's check of rows."""
 
     def rows(self, X: Any, Y: Any, origin: Origin | None, /) -> tuple[Any, AnyNDArray]:
-        """:return: X and Y of a part of the data, or with None of all of them, checked."""
+        """:return: X and Y, checked, of a part of the data, or of all if `origin` is None."""
 
     def labels(self, Y: AnyNDArray) -> None:
         """:raise ValueError: if these are not the distinct labels of all the data."""
@@ -41,13 +41,13 @@ class Check(Protocol):
 
 class Reader(Source):
     """
-    Rows that are read anew in each pass, and started again where minibatches go on; a thread reads
-    ahead. Every pass must have as many rows as the first.
+    Rows that are read anew in each pass, and again from the start where minibatches resume; a
+    thread reads ahead. Every pass must have as many rows as the first.
 
     Numbers of any type come out in GPflow's default float.
 
-    :ivar finite: whether a pass has an end, so that rows may be counted; None: nobody knows.
-    :ivar own_batches: whether its pieces are the minibatches that a user wants.
+    :ivar finite: whether a pass has an end, so that rows may be counted; None: unknown.
+    :ivar own_batches: whether its pieces are the minibatches that the user wants.
     """
 
     indexed = False
@@ -59,7 +59,7 @@ class Reader(Source):
 
     @abstractmethod
     def pieces(self, size: int) -> Iterator[Piece]:
-        """:return: all rows once, as they are, best some `size` at a time."""
+        """:return: all rows once, as they are, about `size` at a time if possible."""
 
     def opened(self, check: Check, chunk_rows: int) -> Source:
         """
@@ -90,7 +90,7 @@ class Reader(Source):
 
     @functools.cached_property
     def row_bytes(self) -> int:  # type: ignore[override]
-        """:return: see `Source`; of X, of the first label and of the weight."""
+        """:return: see `Source`; counts X, the first label and the weight."""
         with closed_at_end(self._checked()) as batches:
             num_columns = next(batches).X.shape[1]
         return int((num_columns + 2) * tf.as_dtype(gpflow.default_float()).size)
@@ -108,7 +108,7 @@ class Reader(Source):
                 yield self._tensors(batch)
 
     def stream(self, position: int, batch_size: int) -> Iterator[Batch]:
-        """See `Source`; the reader's own batches where they are meant to be minibatches."""
+        """See `Source`; gives the reader's own batches if they are meant to be minibatches."""
         with closed_at_end(prefetched(self._without_end())) as rows:
             known = self.known_rows
             size = batch_size if known is None else min(batch_size, known)
@@ -126,7 +126,7 @@ class Reader(Source):
             yield from self._checked()
 
     def _one_pass(self) -> Iterator[Batch]:
-        """All rows; the first such pass looks at labels and weights of all of them together."""
+        """Read all rows; the first such pass checks labels and weights of all of them together."""
         if self.finite is False:
             raise ValueError(
                 "the dataset repeats without end, and all the data are needed: leave out "
@@ -149,7 +149,7 @@ class Reader(Source):
             self._asked.labels(labels[:, None])
 
     def _checked(self) -> Iterator[Batch]:
-        """One pass, whose number of rows must be that of the first."""
+        """Make one pass; it must have as many rows as the first."""
         row, width = 0, None
         for piece in self.pieces(self.chunk_rows):
             batch = checked(piece, self._asked)
@@ -181,7 +181,7 @@ class Reader(Source):
 def checked(piece: Piece, check: Check) -> Batch:
     """
     :return: the rows as arrays of GPflow's default float.
-    :raise ValueError: which begins with where the rows stand.
+    :raise ValueError: for bad rows; it begins with their place.
     """
     X, Y, weight, origin = piece
     try:

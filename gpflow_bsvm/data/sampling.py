@@ -18,8 +18,8 @@ from .sources import ArraySource, Source
 def random_rows(num_rows: int, number: int, seed: Any) -> AnyNDArray:
     """
     :param seed: or a generator of NumPy.
-    :return: [min(number, num_rows)], numbers of rows without repetition, each as likely as any
-        other; all in their order if there are no more.
+    :return: [min(number, num_rows)], numbers of random rows without repetition; all in their order
+        if there are no more.
     """
     if num_rows <= number:
         return np.arange(num_rows)
@@ -28,8 +28,8 @@ def random_rows(num_rows: int, number: int, seed: Any) -> AnyNDArray:
 
 def random_keys(batch: Batch, seed: int) -> AnyNDArray:
     """
-    :return: [N], numbers in [0, 1): the rows of the smallest are a sample. They follow from the
-        seed and the rows together, wherever and in whatever order chunks are looked at.
+    :return: [N], numbers in [0, 1): the rows with the smallest are a sample. They depend only on
+        the seed and the rows, and not on where and in which order chunks are read.
     """
     marks = [zlib.crc32(np.asarray(column).tobytes()) for column in (batch.X, batch.Y)]
     return np.random.default_rng([seed, *marks]).random(len(batch.Y))
@@ -37,9 +37,9 @@ def random_keys(batch: Batch, seed: int) -> AnyNDArray:
 
 def sample(source: Source, number: int, seed: int) -> ArraySource:
     """
-    :param source: of more rows than `number`, which is known.
-    :return: so many of its rows without repetition, each as likely as any other; for rows that can
-        only be read in their order by a pass.
+    :param source: with a known number of rows, more than `number`.
+    :return: a random sample of so many rows without repetition; for rows that can only be read in
+        their order it takes a pass.
     """
     if isinstance(source, ArraySource):
         return source.part(np.sort(random_rows(source.num_rows, number, seed)))
@@ -49,7 +49,7 @@ def sample(source: Source, number: int, seed: int) -> ArraySource:
     else:
         least = partial(_smallest, number)
         found = sum_over(source, partial(_keyed, seed), add=lambda *both: least(zip(*both)))
-        _, X, Y, weight = least((column,) for column in found)  # also where there was one chunk
+        _, X, Y, weight = least((column,) for column in found)  # also if there was one chunk
     return ArraySource(X, Y, weight, number)
 
 
@@ -58,7 +58,7 @@ def _keyed(seed: int, batch: Batch) -> tuple[AnyNDArray, ...]:
 
 
 def _smallest(number: int, parts: Iterable[Sequence[AnyNDArray]]) -> tuple[AnyNDArray, ...]:
-    """:return: the rows of the smallest keys, of columns in parts of which keys are the first."""
+    """:return: the rows with the smallest keys; each part is a list of columns, keys first."""
     columns = list(map(np.concatenate, parts))
     best = np.sort(np.argsort(columns[0])[:number])
     return tuple(column[best] for column in columns)

@@ -1,7 +1,7 @@
-"""Where rows come from: arrays and SciPy's sparse matrices here, all else is a `Reader`.
+"""Where rows come from: arrays and SciPy's sparse matrices here, all else from a `Reader`.
 
-To the passes and the algorithms all sources are alike (`Source`), and nothing changes elsewhere
-with another kind of data.
+To the passes and the algorithms all sources are alike (`Source`): another kind of data changes
+nothing elsewhere.
 """
 
 from __future__ import annotations
@@ -22,17 +22,16 @@ from .sparse import SparseRows
 
 class Source(ABC):
     """
-    Rows, or what is made of them, in the same order each time.
+    Rows, or results computed from rows, in the same order each time.
 
-    :ivar indexed: whether rows can be had by number (`gather`), in an order that does not change;
-        if not, minibatches are those that the source gives (`stream`).
-    :ivar counted: whether the number of rows is known, or found by a pass that surely ends.
-    :ivar ordered: whether every pass surely has the rows in the same order.
-    :ivar remote: the rows where they are, if that is not in this process: passes go there.
-    :ivar known_rows: N, if that needs no pass, else None.
+    :ivar indexed: whether `gather` gives rows by number, in an order that does not change; if not,
+        the source itself forms minibatches (`stream`).
+    :ivar counted: whether the number of rows is known, or found by a pass that is sure to end.
+    :ivar ordered: whether every pass is sure to have the rows in the same order.
+    :ivar remote: the rows in other processes, where passes run; None if they are in this one.
+    :ivar known_rows: N if it is known without a pass, else None.
     :ivar chunk_rows: rows of a chunk; 0: it depends.
-    :ivar row_bytes: what a row takes that is kept beside its features; 0 where it is in memory
-        anyway.
+    :ivar row_bytes: memory for keeping a row beside its features; 0 if it is in memory anyway.
     """
 
     indexed = True
@@ -49,7 +48,7 @@ class Source(ABC):
         """:return: an iterator over all rows, chunk by chunk."""
 
     def in_blocks(self, num_bytes: int) -> Iterator[Any]:
-        """:return: as `chunks`, some together: of so many bytes of X or more, but the last."""
+        """:return: an iterator as `chunks`, joined to so many bytes of X or more, but the last."""
         waiting: list[Batch] = []
         with closed_at_end(self.chunks()) as batches:
             for batch in batches:
@@ -62,28 +61,28 @@ class Source(ABC):
 
     @property
     def one_chunk(self) -> bool:
-        """:return: whether all rows are in one chunk, so that a pass is one call."""
+        """:return: True if all rows are in one chunk, so that a pass is one call."""
         return bool(self.chunk_rows) and self.num_rows <= self.chunk_rows
 
     @property
     def marks(self) -> Mapping[str, str]:
-        """:return: what is known of the rows without a look at them, to tell data apart."""
+        """:return: facts that tell data apart without reading the rows."""
         return {}
 
     @property
     def labels(self) -> Mapping[str, AnyNDArray]:
-        """:return: labels and weights of all rows by name, where no pass is needed for them."""
+        """:return: labels and weights of all rows by name, if they need no pass."""
         return {}
 
     def scaled(self, factor: float) -> Source:
-        """:return: the same rows, their weights times `factor`."""
+        """:return: the same rows, with weights times `factor`."""
         raise NotImplementedError
 
     def gather(self, index: AnyNDArray) -> tuple[Any, AnyNDArray]:
         """
         :param index: row numbers, of any shape.
-        :return: rows that hold these, and where among them each stands (same shape as `index`).
-        :raise ValueError: where rows cannot be had by number.
+        :return: rows that include these, and the place of each among them (same shape as `index`).
+        :raise ValueError: if rows cannot be read by number.
         """
         raise ValueError(
             "rows are needed by number, and these data can only be read in their order: give "
@@ -91,11 +90,11 @@ class Source(ABC):
         )
 
     def stream(self, position: int, batch_size: int) -> Iterator[Batch]:
-        """:return: minibatches of so many rows without end, from number `position` on."""
+        """:return: endless minibatches of so many rows, from number `position` on."""
         raise NotImplementedError
 
     def project(self, batch: Batch) -> Any:
-        """:return: rows as `chunks` has them."""
+        """:return: rows as in `chunks`."""
         return batch
 
 
@@ -169,20 +168,20 @@ class Remote(Protocol):
     def projected(self, project: Callable[[Any], Any], keep: bool = False) -> Remote:
         """
         :param project: of each chunk.
-        :param keep: whether what it makes is kept there, or made anew in each pass.
+        :param keep: whether its results are kept there, or computed anew in each pass.
         :return: the rows as `project` makes them.
         """
 
     def has_room(self, num_bytes: float) -> bool:
-        """:return: whether so much may be kept beside what is kept already."""
+        """:return: True if so much more may be kept there."""
 
 
 class RemoteRows(ABC):
-    """A column that was made by `Remote.map`, and stays where it was made."""
+    """A column that `Remote.map` made, and that stays where it was made."""
 
     @abstractmethod
     def collect(self) -> tf.Tensor:
-        """:return: the column, here."""
+        """:return: the column, in this process."""
 
     @abstractmethod
     def total(self) -> tf.Tensor:

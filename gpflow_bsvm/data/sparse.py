@@ -1,4 +1,4 @@
-"""Sparse rows as if they were an array."""
+"""Sparse rows that behave like an array."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class SparseRows:
         return np.asarray(self._matrix[index].toarray())
 
     def part(self, index: AnyNDArray) -> SparseRows:
-        """:return: the rows of these numbers, sparse as they are."""
+        """:return: the rows of these numbers, still sparse."""
         return SparseRows(self._matrix[index])
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyNDArray:

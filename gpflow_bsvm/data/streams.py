@@ -1,4 +1,4 @@
-"""What a user has that is not in memory: blocks, parts of other rows, `tf.data`, mapped files."""
+"""Data that are not in memory: blocks, parts of other rows, `tf.data`, mapped files."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from .readers import Reader, checked
 
 class Blocks(Reader):
     """
-    Blocks (X, Y) or (X, Y, sample_weight) of anything that can be iterated over again and again,
-    such as a list or an object with `__iter__`, or a function that returns a new iterator::
+    Blocks (X, Y) or (X, Y, sample_weight) from anything that can be iterated over repeatedly, such
+    as a list or an object with `__iter__`, or a function that returns a new iterator::
 
         gpflow_bsvm.fit(model, gpflow_bsvm.data.Blocks(my_generator_function, num_rows=10**8))
 
-    A block has any number of rows; it should fit into memory some three times. X may be one of
-    SciPy's sparse matrices. For predictions X alone will do.
+    A block has any number of rows; about three times its size should fit into memory. X may be one
+    of SciPy's sparse matrices. For predictions X alone is enough.
     """
 
     def __init__(
         self, blocks: Iterable[Any] | Callable[[], Iterable[Any]], num_rows: int | None = None
     ) -> None:
         """
-        :param num_rows: N, if you know it: a fit need not count.
+        :param num_rows: N, if you know it, so that a fit need not count.
         :raise TypeError: for an iterator, such as a generator, which can be read only once.
         """
         if isinstance(blocks, Iterator):
@@ -57,12 +57,12 @@ class Blocks(Reader):
 
 
 class Part(Reader):
-    """Some consecutive rows of what another reader reads, such as all but those to be held out."""
+    """Consecutive rows of another reader, such as all but those to be held out."""
 
     def __init__(self, reader: Reader, start: int = 0, stop: int | None = None) -> None:
         """
         :param start: number of the first row, from 0.
-        :param stop: that of the first that is left out again; None: none is.
+        :param stop: the row before which they end; None: with the last row.
         :raise ValueError: unless 0 <= start < stop.
         """
         if not 0 <= start < (start + 1 if stop is None else stop):
@@ -108,7 +108,7 @@ class DatasetBatches(Blocks):
     def pieces(self, size: int) -> Iterator[Piece]:
         """See `Reader`."""
         for piece in super().pieces(sys.maxsize):
-            check_dtype(piece.X)  # as arrays in memory: it would be converted in every pass
+            check_dtype(piece.X)  # another dtype would be converted in every pass
             yield piece
 
 
@@ -125,14 +125,14 @@ def _of_block(block: Any, origin: Origin) -> Piece:
 
 
 class MappedArrays(Reader):
-    """Arrays of which at least one is mapped from a file (`np.memmap`), never read as a whole."""
+    """Arrays, at least one mapped from a file (`np.memmap`), that are never read as a whole."""
 
     indexed = True
 
     def __init__(self, X: Any, Y: Any = None, weight: Any = None) -> None:
         """
         :param X: [N, D]; Y: [N, P]; weight: [N].
-        :raise ValueError: for arrays of different length.
+        :raise ValueError: for arrays of different lengths.
         """
         X, Y, weight = (None if one is None else np.asanyarray(one) for one in (X, Y, weight))
         self._rows = Piece(X, Y, weight, Origin())
@@ -157,7 +157,7 @@ class MappedArrays(Reader):
 
 
 def is_mapped(array: Any) -> bool:
-    """:return: True if an array's memory is that of a file."""
+    """:return: True if the array is mapped from a file."""
     while isinstance(array, np.ndarray):
         array = array.base
     return isinstance(array, mmap.mmap)

@@ -1,4 +1,4 @@
-"""A Bayesian SVM on a network: where it starts, and its head on features that are frozen."""
+"""A Bayesian SVM on a network: its initial model, and its head on frozen features."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from ..models import BSVM
 from .kernel import DeepKernel, FeaturePoints
 from .network import normalised
 
-#: Rows whose features say where points go, and how far apart features are.
+#: Rows whose features determine the inducing points and the lengthscale.
 _SOME_ROWS = 10_000
-#: The distances between this many of them are looked at.
+#: Number of these rows between which distances are computed.
 _FEW_ROWS = 1000
 
 
@@ -40,25 +40,25 @@ def hybrid(
     """
     A Bayesian SVM on the outputs of a network (the hybrid of Wistuba & Rawat 2018, section 3.4),
     ready for `ML2`: points by k-means of the features, N as `num_data`, and a kernel whose
-    lengthscale is the mean distance between features of different rows, so that gradients neither
-    vanish nor see single rows only.
+    lengthscale is the mean distance between features of different rows, so that gradients do not
+    vanish and do not depend on single rows.
 
-    A network that has been trained with a softmax layer (which is then left away) is a good start;
-    one that begins anew works too, and takes longer.
+    A network trained with a softmax layer (which is then removed) is a good start; an untrained one
+    works too, and takes longer.
 
     :param features: a layer or model of tf_keras or Keras 3 that gives a vector for each row.
     :param likelihood: to learn the network from the start `LevelHinge()` or
-        `OneVsRestLevelHinge(C)`; on a trained one any will do. (Hinges of sides, `Hinge` and
-        `CrammerSinger`, are least where all rows are alike, as long as no class has a majority
-        there, and a new network can get stuck in that.)
+        `OneVsRestLevelHinge(C)`; on a trained one any will do. (`Hinge` and `CrammerSinger` are
+        least where all rows have the same features, unless a class has a majority, and a new
+        network can get stuck there.)
     :param X: [N, D], the training rows, or some of them and `num_data=N`.
     :param num_inducing: M.
     :param kernel: on the features; None: `SquaredExponential` as above, of variance 4.
     :param input_shape: see `DeepKernel`.
-    :param normalize: end the network with a layer of batch normalisation, without parameters of its
-        own: else a few steps can take the features of a new network, which are small, out of the
-        points' reach, and a kernel that is 0 everywhere has no gradient.
-    :param seed: of the rows that are looked at, and of k-means.
+    :param normalize: end the network with batch normalization, without parameters: else a few steps
+        can move the small features of a new network out of the points' reach, where the kernel is 0
+        and has no gradient.
+    :param seed: for the choice of rows, and for k-means.
     :param kwargs: of `BSVM`.
     :raise ValueError: for bad X, see `DeepKernel.features_of`; M not between 1 and N.
     """
@@ -90,8 +90,8 @@ def feature_points(kernel: DeepKernel, X: Any, num_inducing: int, *, seed: int =
 def head(model: BSVM) -> BSVM:
     """
     The same model as a function of the features g(x) [N, Q], instead of x [N, D]: kernel,
-    points, likelihood and q are the very parameters of `model`. So CAVI, calibration, VEM of the
-    head fit `model` too, without a look through the network in each of their passes:
+    points, likelihood and q are the very parameters of `model`. So CAVI, calibration and VEM of the
+    head fit `model` too, without evaluating the network in each pass:
 
         F = model.kernel.features_of(X)
         CAVI().run(head(model), (F, Y))

@@ -1,4 +1,4 @@
-"""The best of the states that a fit goes through, by rows that it does not see."""
+"""The best of the states that a fit goes through, judged by rows that it does not see."""
 
 from __future__ import annotations
 
@@ -17,38 +17,39 @@ from ..prediction.marginals import predict_log_density
 
 class KeepBest:
     r"""
-    Keeps the state of a model in which rows that it was not fitted to had the least loss,
+    Keeps the state of a model with the least loss on rows that it was not fitted to,
 
         -1/n sum_i log p(y_i | x_i)    over held-out rows i = 1..n,
 
-    and ends a fit that gains no more (early stopping, Prechelt 1998). As `callback` of a fit it
-    looks at every record:
+    and ends a fit that no longer improves (early stopping, Prechelt 1998). As `callback` of a fit
+    it checks every record:
 
         best = KeepBest(model, (X_held, Y_held), patience=3)
         ML2(max_steps=20 * epoch, record_every=epoch).run(model, (X, Y), callback=best)
         best.restore()
 
-    Called by itself it looks at what was done to the model since, which so is taken back if it was
-    for the worse:
+    Called directly it checks all changes to the model since, so that changes for the worse can be
+    undone:
 
         CAVI(max_steps=3).run(deep.head(model), (F, Y))
         best()
         best.restore()
 
     All variables of the model are kept: q, hyperparameters, weights of networks and their moving
-    averages. Where a fit goes on from a checkpoint, what was kept before it died is not there.
+    averages. A fit that goes on from a checkpoint has lost what was kept before.
 
-    :ivar losses: at every look; the first is at the beginning.
-    :ivar number: of the look whose state is kept.
+    :ivar losses: the loss at every check, the first at the beginning.
+    :ivar number: number of the check whose state is kept.
     """
 
     def __init__(self, model: tf.Module, held_out: Any, patience: int | None = None) -> None:
         """
         :param model: that is or was fitted; with a function as `held_out` any module will do, such
             as a network of tf_keras.
-        :param held_out: X [n, D] and Y [n, P], or what else a fit takes, rows that it does not see;
-            or a function without arguments that gives a loss of the model as it is, less is better.
-        :param patience: so many looks in a row without a lower loss end a fit; None: none do.
+        :param held_out: X [n, D] and Y [n, P], or other data that a fit takes, which the fit does
+            not see; or a function without arguments that returns the model's present loss, less is
+            better.
+        :param patience: a fit ends after so many checks without a lower loss; None: never.
         :raise ValueError: for bad rows, none, or a patience below 1.
         """
         if patience is not None:
@@ -62,14 +63,14 @@ class KeepBest:
 
     @property
     def loss(self) -> float:
-        """:return: of the state that is kept."""
+        """:return: the loss of the state that is kept."""
         return self.losses[self.number]
 
     def __call__(self, *_: Any) -> bool:
         """
-        Look at the model as it is; its state is kept if its loss is the least so far.
+        Check the model as it is; its state is kept if its loss is the least so far.
 
-        :return: whether a fit is to end.
+        :return: True if a fit is to end.
         """
         self.losses.append(float(self._loss()))
         if not self._kept or self.losses[-1] < self.loss or math.isnan(self.loss):
@@ -79,7 +80,7 @@ class KeepBest:
         return self._patience is not None and without >= self._patience
 
     def restore(self) -> None:
-        """Give the model the state that was kept."""
+        """Restore the state that was kept."""
         for variable, value in self._kept:
             variable.assign(value)
 
@@ -94,6 +95,6 @@ def _loss_of(model: Any, held_out: Any) -> Callable[[], Any]:
 
 
 def _variables_of(model: tf.Module) -> list[tf.Variable]:
-    """:return: all, what networks remember too."""
+    """:return: all variables, including those of networks."""
     held = [v for network in networks_in(model) for v in network.all_weights()]
     return list({id(v): v for v in [*model.variables, *held]}.values())

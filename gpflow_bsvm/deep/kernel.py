@@ -18,7 +18,7 @@ from ..data.checks import as_matrix
 from ..engine.networks import as_variables
 from .network import call, check_layer, check_width, input_shape_of, is_keras_3
 
-#: Rows that `features_of` gives the network at a time.
+#: Number of rows that `features_of` passes to the network at a time.
 _ROWS = 1000
 
 
@@ -28,12 +28,13 @@ class DeepKernel(Kernel):  # type: ignore[misc]
     hybrid of Wistuba & Rawat 2018, section 3.4).
 
     An ordinary GPflow kernel: any model takes it. With `FeaturePoints` as inducing variable the
-    inducing points lie where g maps to, which is smaller and smoother than where images lie. The
-    weights of the network are variables of the model like others: `ML2` learns them together with
-    kernel and points, `features.trainable = False` (of a layer, or of all) leaves them as they are.
+    inducing points lie in the space of features, which is smaller and smoother than that of images.
+    The weights of the network are variables of the model like others: `ML2` learns them together
+    with kernel and points, `features.trainable = False` (of a layer, or of all) leaves them as they
+    are.
 
-    Networks compute in their own dtype, mostly single precision; what they give is cast to
-    GPflow's default float.
+    Networks compute in their own dtype, mostly single precision; their outputs are cast to GPflow's
+    default float.
 
     :ivar features: the network g.
     :ivar kernel: on its outputs.
@@ -49,8 +50,9 @@ class DeepKernel(Kernel):  # type: ignore[misc]
         :param kernel: any GPflow kernel with a single output.
         :param input_shape: such as (28, 28, 1) for images, which come as rows of X [N, 784]; None:
             as the network says.
-        :raise TypeError: if `features` is no such layer, or `kernel` no such kernel.
-        :raise ValueError: for a network that gives no vectors, or does not take `input_shape`.
+        :raise TypeError: for another kind of `features` or `kernel`.
+        :raise ValueError: for a network that does not return vectors, or does not take
+            `input_shape`.
         """
         check_layer(features)
         if not isinstance(kernel, Kernel) or isinstance(kernel, MultioutputKernel):
@@ -62,7 +64,7 @@ class DeepKernel(Kernel):  # type: ignore[misc]
         super().__init__()
         self.input_shape = input_shape_of(features, input_shape)
         self.kernel, self.features, self.training = kernel, features, False
-        # Builds the network, and looks whether it gives vectors.
+        # Builds the network, and checks that it returns vectors.
         call(features, tf.zeros([1, int(np.prod(self.input_shape))]), self.input_shape)
         # Modules of TensorFlow do not see those of Keras 3.
         self.weights = tuple(as_variables(features.weights)) if is_keras_3(features) else ()
@@ -73,11 +75,11 @@ class DeepKernel(Kernel):  # type: ignore[misc]
 
     def features_of(self, X: Any) -> AnyNDArray:
         """
-        g(x), once and for all: what a model of frozen features is trained on.
+        Compute g(x) once and for all, to train a model on frozen features.
 
         :param X: [N, D].
         :return: [N, Q].
-        :raise ValueError: for X that is not finite or of another width, or if the network gives
+        :raise ValueError: for X that is not finite or of another width, or if the network returns
             NaN or infinity.
         """
         X = as_matrix(X, "X")
@@ -92,28 +94,28 @@ class DeepKernel(Kernel):  # type: ignore[misc]
 
     @inherit_check_shapes
     def K_diag(self, X: TensorType) -> tf.Tensor:
-        """As in `gpflow.kernels.Kernel`; of a stationary kernel without a look at X."""
+        """As in `gpflow.kernels.Kernel`; a stationary kernel does not need X."""
         if isinstance(self.kernel, Stationary):
             return self.kernel.K_diag(tf.convert_to_tensor(X))
         return self.kernel(self.look(X), full_cov=False)
 
     def learned_weights(self) -> list[tf.Variable]:
-        """:return: weights of the network but for those of frozen layers."""
+        """:return: weights of the network, except those of frozen layers."""
         return as_variables(self.features.trainable_variables)
 
     def all_weights(self) -> list[tf.Variable]:
-        """:return: all that the network remembers, moving averages and seeds too."""
+        """:return: all variables of the network, including moving averages and seeds."""
         return as_variables(self.features.variables)
 
     def losses(self) -> list[tf.Tensor]:
-        """:return: losses that the regularisers of its layers add, for the latest rows."""
+        """:return: losses that the regularizers of its layers add, for the latest rows."""
         return [tf.cast(loss, default_float()) for loss in self.features.losses]
 
 
 class FeaturePoints(InducingPointsBase):  # type: ignore[misc]
     """
-    Inducing points of a `DeepKernel`, where its network maps to: u_m = f(x) for an x with
-    g(x) = z_m, whether or not there is one.
+    Inducing points of a `DeepKernel` in the space of its features: u_m = f(x) for an x with g(x) =
+    z_m, which need not exist.
 
     :ivar Z: [M, Q], a `gpflow.Parameter`; see `feature_points`.
     """

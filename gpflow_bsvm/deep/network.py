@@ -1,4 +1,4 @@
-"""A Keras network as a function of rows [N, D], whichever Keras it comes from."""
+"""A Keras network as a function of rows [N, D], for tf_keras and Keras 3."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gpflow.keras import tf_keras
 
 #: Momentum of moving averages of features: they follow within some ten steps.
 _MOMENTUM = 0.9
-#: Added to variances. Keras adds 1e-3, more than features of a new network have.
+#: Added to variances. Keras adds 1e-3, more than the variances of a new network's features.
 _EPSILON = 1e-8
 
 
@@ -24,13 +24,13 @@ def is_layer(value: Any) -> bool:
 
 
 def is_keras_3(value: Any) -> bool:
-    """:return: True for a layer or model of Keras 3; which is not imported for it."""
+    """:return: True for a layer or model of Keras 3, which is not imported for this."""
     homes = {cls.__module__.partition(".")[0] for cls in type(value).__mro__}
     return "keras" in homes and hasattr(value, "trainable_variables")
 
 
 def keras_of(features: Any) -> ModuleType:
-    """:return: the Keras that a layer is of."""
+    """:return: the Keras module that a layer belongs to."""
     if is_keras_3(features):
         import keras  # a user's layer has brought it
 
@@ -39,7 +39,7 @@ def keras_of(features: Any) -> ModuleType:
 
 
 def check_layer(features: Any) -> None:
-    """:raise TypeError: for what is no layer, or one that does not compute with TensorFlow."""
+    """:raise TypeError: for anything but a layer that computes with TensorFlow."""
     if not is_layer(features):
         raise TypeError(
             "features must be a layer or model of tf_keras or Keras 3, got "
@@ -55,9 +55,9 @@ def check_layer(features: Any) -> None:
 
 def input_shape_of(features: Any, input_shape: Sequence[int] | None) -> tuple[int, ...]:
     """
-    :param input_shape: of one row, as the network takes it; None: as the network says.
+    :param input_shape: shape of a row as the network takes it; None: as the network declares.
     :return: the shape.
-    :raise ValueError: if neither says it, they say different things, or there are several inputs.
+    :raise ValueError: if neither gives a shape, they differ, or there are several inputs.
     """
     inputs = getattr(features, "inputs", None) if getattr(features, "built", False) else None
     if isinstance(inputs, (list, tuple, dict)) and len(inputs) > 1:
@@ -80,8 +80,8 @@ def input_shape_of(features: Any, input_shape: Sequence[int] | None) -> tuple[in
 
 def dtype_of(features: Any) -> tf.DType:
     """
-    :return: the widest of its weights: a container of layers in double precision says that it
-        computes in single.
+    :return: the widest dtype of its weights: a container of layers in double precision claims to
+        compute in single precision.
     """
     weights = features.weights if getattr(features, "built", False) else ()
     dtypes = [tf.as_dtype(weight.dtype) for weight in weights]
@@ -94,9 +94,9 @@ def call(
 ) -> tf.Tensor:
     """
     :param X: [..., D], D the product of `input_shape`.
-    :param training: whether dropout drops, and batch normalisation takes the batch's moments.
+    :param training: whether dropout is active, and batch normalization uses the batch's moments.
     :return: [..., Q], in GPflow's default float; the network itself computes in its own.
-    :raise ValueError: for X of another width, or if the network does not give vectors.
+    :raise ValueError: for X of another width, or if the network does not return vectors.
     """
     check_width(X.shape[-1], input_shape)
     rows = tf.reshape(tf.cast(X, dtype_of(features)), [-1, *input_shape])
@@ -123,8 +123,8 @@ def check_width(num_columns: int | None, input_shape: tuple[int, ...]) -> None:
 
 def normalised(features: Any, F: AnyNDArray, input_shape: tuple[int, ...]) -> Any:
     """
-    :param F: [N, Q], what the network gives.
-    :return: a network that ends with batch normalisation, whose moving averages are those of F.
+    :param F: [N, Q], outputs of the network.
+    :return: a network that ends with batch normalization, whose moving averages are those of F.
     """
     keras, dtype = keras_of(features), dtype_of(features).name
     last = keras.layers.BatchNormalization(

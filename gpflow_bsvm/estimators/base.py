@@ -1,4 +1,4 @@
-"""What all estimators share: rows of any kind to a fitted model, more rows, and its units."""
+"""Shared by all estimators: from rows of any kind to a fitted model, further rows, and units."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ _COUNT = Interval(Integral, 1, None, closed="left")
 @dataclass(eq=False, repr=False)
 class BSVMEstimator(BaseEstimator):  # type: ignore[misc]
     """
-    An estimator of scikit-learn around a `BSVM`. A subclass says what labels are to the model
-    (`_learn_labels`, `_encoding`), and what is trained (`_specify`, `_candidates`).
+    A scikit-learn estimator around a `BSVM`. A subclass defines how labels become those of the
+    model (`_learn_labels`, `_encoding`), and what is trained (`_specify`, `_candidates`).
     """
 
     kernel: Kernel | str | None = None
@@ -68,7 +68,7 @@ class BSVMEstimator(BaseEstimator):  # type: ignore[misc]
 
     #: Whether rows need labels.
     _labelled: ClassVar[bool] = True
-    #: Of all estimators: each is asked for those that it has.
+    #: Constraints of all estimators; each uses those for its own parameters.
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "kernel": [Kernel, StrOptions({"linear"}), None],
         "loss": [StrOptions({"auto", *LOSSES})],
@@ -88,27 +88,27 @@ class BSVMEstimator(BaseEstimator):  # type: ignore[misc]
 
     @abstractmethod
     def _learn_labels(self, y: AnyNDArray, weight: AnyNDArray) -> Encoding:
-        """:return: these labels [N] to those of the model, by what all of them have told."""
+        """:return: the encoding of labels as those of the model, learned from these [N]."""
 
     def _learn_survey(self, rows: Any, found: Survey) -> Encoding:
-        """:return: as `_learn_labels`, of the sample of rows that are not in memory."""
+        """:return: the encoding, learned from a sample of rows that are not in memory."""
         _, Y, weight = found.sample
         return self._learn_labels(Y[:, 0], weight)
 
     @abstractmethod
     def _encoding(self, rows: Any = None) -> Encoding:
-        """:return: labels of later rows to those of the model; of rows not in memory if given."""
+        """:return: the encoding of later labels; those of `rows`, not in memory, if given."""
 
     @abstractmethod
     def _specify(self, seed: int, data: Data) -> Specification:
-        """:return: what is to be trained of these rows."""
+        """:return: the specification of the model to be trained on these rows."""
 
     def _candidates(self, spec: Specification) -> Sequence[Candidate]:
         """:return: losses and penalties to choose from."""
         return (Candidate(spec.loss, spec.penalty),)
 
     def _found(self, spec: Specification, data: Data) -> None:
-        """Keep what was chosen; `model_` is fitted, to all these rows or to more."""
+        """Store what was chosen; `model_` is fitted, to all these rows or to more."""
 
     def fit(
         self: E,
@@ -118,19 +118,18 @@ class BSVMEstimator(BaseEstimator):  # type: ignore[misc]
         checkpoint: Directory | None = None,
     ) -> E:
         """
-        A fit that fails or is interrupted leaves the estimator as it was before.
-
-        Of rows that are not in memory one pass draws 20 000 at random, from which all but q is
-        learned and chosen, and a few more fit q to all of them.
+        A fit that fails or is interrupted leaves the estimator as it was before. For rows that are
+        not in memory one pass draws 20 000 at random, from which all but q is learned and chosen,
+        and a few more fit q to all of them.
 
         :param X: [N, D] numbers, an array or a data frame; for kernel="linear" also sparse. Or rows
             with their labels that are read piece by piece: `gpflow_bsvm.files.ParquetFiles`,
             `CSVFiles`, `Blocks`, `DaskFrame`, or a `tf.data.Dataset`; or a Dask array.
         :param y: [N] labels of two classes or more, of any type; numbers for a regressor; None with
             rows that bring theirs; not looked at by a one-class estimator.
-        :param sample_weight: [N], powers of the likelihood: an integer is a repeated row.
-        :param checkpoint: a directory of this fit's own: the same call, in another process after
-            this one has died, goes on from there, and ends with the same model.
+        :param sample_weight: [N], powers of the likelihood: a weight of 2 counts a row twice.
+        :param checkpoint: a directory for this fit alone: if this process dies, the same call in
+            another one goes on from there, and ends with the same model.
         :raise TypeError: for parameters of a wrong type.
         :raise ValueError: for NaN, infinity or overflow, a single class, weights that are negative
             or leave a class without rows, whatever scikit-learn's own validation refuses, and a
@@ -140,7 +139,7 @@ class BSVMEstimator(BaseEstimator):  # type: ignore[misc]
         self._validate_params()
         new, stages, y = copy.copy(self), Stages(checkpoint), y if self._labelled else None
         rows = source_of(X, y, sample_weight)
-        with one_fit():  # a kernel of the user's is compiled once, not in every inner fit
+        with one_fit():  # the user's kernel is compiled once, not in every inner fit
             if rows is not None:
                 fit_large(new, rows, stages)
             else:
@@ -213,7 +212,7 @@ class BSVMEstimator(BaseEstimator):  # type: ignore[misc]
 
     @property
     def _how(self) -> dict[str, Any]:
-        """:return: what `validate_data` is to accept."""
+        """:return: options of `validate_data`."""
         linear = isinstance(self.kernel, str) and self.kernel == "linear"
         return {
             "dtype": gpflow.config.default_float(),
@@ -230,7 +229,7 @@ class BSVMEstimator(BaseEstimator):  # type: ignore[misc]
         return inputs.scale(self.scaler_, inputs.filled(X, self.fill_))
 
     def _ask(self, function: Callable[..., Any], X: Any) -> Any:
-        """:return: what a function of `prediction` says of rows, f or what comes of it."""
+        """:return: results of a function of `prediction` for these rows."""
         check_is_fitted(self)
         answer = function(self.model_, self._scaled(X), chunk_rows=self.chunk_rows)
         inputs.refuse_overflow(answer[0] if isinstance(answer, tuple) else answer)
@@ -238,10 +237,11 @@ class BSVMEstimator(BaseEstimator):  # type: ignore[misc]
 
     def as_model_sees(self, rows: Any, *, labelled: bool = False) -> Any:
         """
-        What `model_` is to be given: inputs scaled by `scaler_`, and labels in its own units. The
-        functions of `gpflow_bsvm.prediction` that are given the estimator ask for it themselves.
+        Convert rows to the inputs of `model_`: X scaled by `scaler_`, labels in its units.
+        Functions of `gpflow_bsvm.prediction` that are given the estimator do so themselves.
 
-        :param rows: X [N, D]; with `labelled` (X, y); or either read piece by piece, as in `fit`.
+        :param rows: X [N, D], or with `labelled` (X, y); or either read piece by piece, as in
+            `fit`.
         :return: the rows, scaled, and their labels.
         :raise ValueError: for labels that are not among `classes_`, and other columns.
         """

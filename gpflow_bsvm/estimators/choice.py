@@ -1,4 +1,4 @@
-"""Loss and penalty by what they say of rows that they have not seen."""
+"""The choice of loss and penalty by predictions of held-out rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .specification import LOSSES, Data, Specification, make_model
 from .stages import Stages
 from .training import InitialModel, at_most, freeze, initial_model, train
 
-#: Loss and penalty are chosen on this many rows at most, and not where fewer can be left out.
+#: Most rows on which loss and penalty are chosen, and fewest that must be left out for a choice.
 CHOICE_ROWS, FEWEST_LEFT_OUT = 2_000, 10
 
 
@@ -27,8 +27,8 @@ class Candidate(NamedTuple):
     penalty: float
 
 
-#: What is looked at, from soft to sharp, and where the search starts. Levels know probabilities; a
-#: steep hinge is better where classes do not overlap at all.
+#: Candidates from soft to sharp, and where the search starts. Levels know probabilities; a steep
+#: hinge is better where classes do not overlap at all.
 HINGES = tuple(Candidate("hinge", penalty) for penalty in held_out.PENALTIES)
 LEVELS = tuple(Candidate("levels", penalty) for penalty in (1.0, 2.0, 8.0, 32.0))
 FIRST = (Candidate("levels", 2.0), Candidate("hinge", held_out.FIRST_PENALTY))
@@ -36,7 +36,7 @@ FIRST = (Candidate("levels", 2.0), Candidate("hinge", held_out.FIRST_PENALTY))
 
 def candidates(loss: str, penalty: float | str, linear: bool) -> tuple[Candidate, ...]:
     """
-    :param loss: "hinge", "levels" or "auto": both, but for a linear f, which is a hinge's.
+    :param loss: "hinge", "levels" or "auto": both, except that a linear f has the hinge only.
     :param penalty: a number or "auto".
     :return: the candidates that suit these options, from soft to sharp.
     """
@@ -49,7 +49,7 @@ def candidates(loss: str, penalty: float | str, linear: bool) -> tuple[Candidate
 
 
 def between(among: Sequence[Candidate], place: float) -> Candidate:
-    """:return: the candidate at this place; a loss is left for another as a whole."""
+    """:return: the candidate at this place; a loss is never interpolated."""
     low, high = among[int(place)], among[math.ceil(place)]
     if low.loss != high.loss:
         return low
@@ -62,9 +62,9 @@ def choose(
 ) -> tuple[Specification, InitialModel]:
     """
     :return: `spec` with loss and penalty of the greatest density of held-out rows, see
-        `gpflow_bsvm.model_selection.find_peak`. Folds are a matter of the data alone. All
-        candidates and folds see one kernel, that which the first learns from all rows: to learn it
-        anew in every fold chose no better. And a model with the kernel of what was chosen.
+        `gpflow_bsvm.model_selection.find_peak`. Folds depend only on the data. All candidates and
+        folds share the kernel that the first learns from all rows: learning it anew in every fold
+        chose no better. Also a model with the kernel of the choice.
     """
     first = next((one for one in FIRST if one in among), among[0])
     spec = spec._replace(**first._asdict())
@@ -77,7 +77,7 @@ def choose(
         of_fold = of_fold._replace(kernel=begun.model.kernel, learn_kernel=False, learned=())
 
     def score(candidate: Candidate) -> held_out.HeldOut:
-        """A model serves all folds: each fit begins where the one before has ended."""
+        """One model serves all folds: each fit begins where the one before ended."""
         this = of_fold._replace(**candidate._asdict())
         model = initial_model(this, data, begun.model)
         return held_out.held_out(
@@ -95,9 +95,9 @@ def chosen_model(
     spec: Specification, among: Sequence[Candidate], data: Data, stages: Stages
 ) -> tuple[Specification, InitialModel]:
     """
-    :param among: what there is to choose from.
-    :param stages: where this may have been found before.
-    :return: `spec` as chosen, and its model with the kernel as it will be.
+    :param among: the candidates.
+    :param stages: may hold an earlier result.
+    :return: `spec` as chosen, and its model with the final kernel.
     """
     content = stages.result("choice", lambda: _content(*choose(spec, among, data)))
     spec = spec._replace(loss=content["loss"], penalty=content["penalty"])
@@ -121,6 +121,6 @@ def _content(spec: Specification, begun: InitialModel) -> dict[str, Any]:
 
 
 def _inducing_points(model: BSVM) -> AnyNDArray | None:
-    """:return: [M, D], None for a linear model."""
+    """:return: inducing points [M, D], None for a linear model."""
     points = plain_points(model.inducing_variable)
     return points[0] if points else None

@@ -1,4 +1,4 @@
-"""The scikit-learn face of the package: a classifier."""
+"""The scikit-learn interface for classification."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):  # type: ignore[misc]
     r"""
     Bayesian support vector machine with probabilities.
 
-    A sparse Bayesian SVM (`gpflow_bsvm.models.BSVM`) on standardised features, of one of two
+    A sparse Bayesian SVM (`gpflow_bsvm.models.BSVM`) on standardized features, with one of two
     losses, chosen by held-out rows unless it is given:
 
     - "levels": cost-weighted hinges at every level of probability, `LevelHinge`, for more than two
@@ -44,7 +44,7 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):  # type: ignore[misc]
     No held-out data are lost: the final model is trained on all rows.
 
     Rows may come in any order, repeated or weighted: the fit is the same (up to 20 000 rows, beyond
-    which equal rows are not looked for, and inducing points come from a random subsample).
+    which equal rows are not merged, and inducing points come from a random subsample).
 
     :param kernel: any GPflow kernel (it is copied); None: `gpflow_bsvm.priors.default_kernel`, a
         lengthscale for every feature and an offset, with priors; "linear": a `LinearBSVM` with one
@@ -75,14 +75,13 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):  # type: ignore[misc]
     :param impute: take NaN in X, in memory: each becomes the column's median, and each column that
         has some in the training rows a second one of zeros and ones, which says where.
     :param class_weight: as in scikit-learn: {label: weight} or "balanced".
-    :param random_state: of the part of the rows that a kernel is learned from where there are more
-        than 2000, and of those that stand for the others beyond 20 000. Otherwise a fit is a matter
-        of its rows alone.
-    :param chunk_rows: rows that a prediction looks at together; None: bounded by memory.
+    :param random_state: for choosing the rows that a kernel is learned from if there are more than
+        2000, and a sample of the rows beyond 20 000. Otherwise a fit depends only on its rows.
+    :param chunk_rows: rows that a prediction handles together; None: bounded by memory.
     :param verbose: show a progress bar.
     :ivar classes_: the labels; the columns of `predict_proba` are in this order.
-    :ivar model_: the fitted `BSVM`, on standardised features and labels 0..C-1: what is asked of it
-        needs `as_model_sees(X)`; functions of `gpflow_bsvm.prediction` take the classifier and X.
+    :ivar model_: the fitted `BSVM`, on standardized features and labels 0..C-1: its methods need
+        `as_model_sees(X)`; functions of `gpflow_bsvm.prediction` take the classifier and X.
     :ivar loss_: "levels" or "hinge".
     :ivar penalty_: the slope of the loss, as chosen.
     :ivar scaler_: the fitted `StandardScaler`, or None.
@@ -113,12 +112,13 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):  # type: ignore[misc]
     ) -> BSVMClassifier:
         """
         More rows without the earlier ones, see `gpflow_bsvm.inference.Streaming`. The first call is
-        `fit`, and learns and chooses everything; later ones move q only, so that kernel, penalty,
-        link, scaling and inducing points are those of the first part: let it be representative.
+        `fit`, and learns and chooses everything; later ones change only q, so that kernel, penalty,
+        link, scaling and inducing points are those of the first part, which should be
+        representative.
 
         :param X: [N, D], or rows that are read piece by piece, as in `fit`.
         :param classes: all labels; None: those of the first part. It must hold rows of each.
-        :param forget: in [0, 1], what earlier rows count now, for data that drift.
+        :param forget: in [0, 1], the weight of earlier rows now, for data that drift.
         :raise ValueError: as `fit`; for labels or columns that the first part did not have; for
             class_weight="balanced", which needs all rows.
         """
@@ -180,7 +180,7 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):  # type: ignore[misc]
 
     def _numbering(self, values: AnyNDArray, counts: AnyNDArray | None = None) -> Encoding:
         """
-        :param values: [C], what the rows call the classes; counts: [C], how many rows each has.
+        :param values: [C], the labels of classes in the rows; counts: [C], their numbers of rows.
         """
         if counts is not None and self.class_weight == "balanced":
             weights = counts.sum() / (len(counts) * counts)
@@ -219,7 +219,7 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):  # type: ignore[misc]
     def predict_log_proba(self, X: Any) -> AnyNDArray:
         """
         :param X: [N, D].
-        :return: [N, C], logarithms of `predict_proba`, finite also where that is 0.
+        :return: [N, C], logarithms of `predict_proba`, finite even where that is 0.
         """
         scores = self.decision_function(X)
         return scores if scores.ndim == 2 else norm.logcdf(np.stack([-scores, scores], axis=-1))

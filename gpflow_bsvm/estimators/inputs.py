@@ -1,4 +1,4 @@
-"""What the estimator makes of a user's rows: weights, classes, scaled columns."""
+"""Preparation of a user's rows: weights, classes, scaled columns."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 from ..data.sparse import SparseRows
 
-#: Weights of rows that sum to less are hardly meant.
+#: Weights that sum to less are probably a mistake.
 LITTLE_WEIGHT = 10
 #: Of scikit-learn's names of kernels.
 _INSTEAD = {
@@ -47,7 +47,7 @@ def check_format(X: Any, formats: str | bool) -> None:
 
 
 def warn_of_little_weight(weight: AnyNDArray) -> None:
-    """Warn whoever calls an estimator's `fit`: a weight says how often a row counts."""
+    """Warn the caller of an estimator's `fit`: a weight says how often a row counts."""
     if weight.sum() < min(LITTLE_WEIGHT, len(weight)):
         warnings.warn(
             f"the weights of {len(weight)} rows sum to {weight.sum():.3g}: a weight is a number of "
@@ -61,7 +61,7 @@ def number(y: AnyNDArray, classes: AnyNDArray) -> AnyNDArray:
     """
     :param classes: [C], in any order.
     :return: [N], the place of each label among them.
-    :raise ValueError: for a label that is none of these.
+    :raise ValueError: for any other label.
     """
     order = np.argsort(classes)
     places = order[np.minimum(np.searchsorted(classes, y, sorter=order), len(classes) - 1)]
@@ -89,8 +89,8 @@ def check_classes(targets: AnyNDArray, classes: AnyNDArray) -> None:
 
 def medians(X: AnyNDArray) -> AnyNDArray:
     """
-    :return: [2, D], what a missing value becomes, and whether the column gets another that says
-        where values are missing.
+    :return: [2, D], the replacement of missing values, and 1 for a column that gets another one to
+        say where values are missing.
     """
     missing = np.isnan(X)
     known = np.nanmedian(np.where(missing.all(axis=0), 0.0, X), axis=0)
@@ -98,7 +98,7 @@ def medians(X: AnyNDArray) -> AnyNDArray:
 
 
 def filled(X: Any, fill: AnyNDArray | None) -> Any:
-    """:return: X with `medians` in the place of NaN, and columns that say where."""
+    """:return: X with `medians` instead of NaN, and columns that say where."""
     if fill is None:
         return X
     missing = np.isnan(X)
@@ -107,10 +107,10 @@ def filled(X: Any, fill: AnyNDArray | None) -> Any:
 
 
 def weighted_quantiles(y: AnyNDArray, weight: AnyNDArray, levels: Sequence[float]) -> AnyNDArray:
-    """:return: [T], of rows that count as often as their weights say: some of y, not between."""
+    """:return: [T], quantiles of rows counted by their weights, always values of y."""
     order = np.argsort(y)
     total = np.cumsum(weight[order])
-    wanted = np.multiply(levels, total[-1]) * (1 - 1e-12)  # rounding is no row more
+    wanted = np.multiply(levels, total[-1]) * (1 - 1e-12)  # rounding must not add a row
     return np.asarray(y[order][np.searchsorted(total, wanted)])
 
 
@@ -136,7 +136,7 @@ def scale(scaler: StandardScaler | None, X: Any) -> Any:
 def shift_and_scale(
     scaler: StandardScaler | None, num_columns: int
 ) -> tuple[AnyNDArray, AnyNDArray]:
-    """:return: [D] each, of which the model sees (X - shift) / scale."""
+    """:return: shift and scale, [D] each; the model sees (X - shift) / scale."""
     shift, factor = np.zeros(num_columns), np.ones(num_columns)
     if scaler is not None:
         shift = scaler.mean_ if scaler.with_mean else shift  # sparse columns are scaled only

@@ -1,4 +1,4 @@
-"""What labels are to a model."""
+"""Encodings of a user's labels as those of a model."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from gpflow.base import AnyNDArray
 
 from .inputs import number
 
-#: Labels [n, 1] to those of the model, and factors of the rows' weights.
+#: A function from labels [n, 1] to those of the model, and factors of the rows' weights.
 Encoding = Callable[[AnyNDArray], tuple[AnyNDArray, Any]]
 
 
 def numbered(Y: AnyNDArray, values: AnyNDArray, weights: AnyNDArray) -> tuple[AnyNDArray, Any]:
     """
-    :param values: [C], classes as the rows have them; weights: [C], of rows of each.
+    :param values: [C], the classes in the rows; weights: [C], for the rows of each.
     :return: numbers of classes, and weights.
     """
     index = number(Y, values)
@@ -34,13 +34,13 @@ def ones(Y: AnyNDArray) -> tuple[AnyNDArray, Any]:
 
 
 def label_names(rows: Any, values: AnyNDArray) -> AnyNDArray:
-    """:return: [C], what the numbers stand for: those of files may have names."""
+    """:return: [C], the labels that the numbers stand for: those of files may have names."""
     names, whole = getattr(rows, "classes", None), values.astype(int)
     return whole if names is None else np.asarray(names)[whole]
 
 
 def label_values(rows: Any, classes: AnyNDArray) -> AnyNDArray:
-    """:return: [C], what each class is called in the rows; -1 where they do not know it."""
+    """:return: [C], the label of each class in the rows; -1 if they do not have it."""
     names = getattr(rows, "classes", None)
     if names is None and classes.dtype.kind not in "fiub":
         raise ValueError(

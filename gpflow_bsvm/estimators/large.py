@@ -1,4 +1,4 @@
-"""More rows than fit into memory: all but q is learned from a sample, q from every row."""
+"""More rows than fit into memory: all but q is learned from a sample, q from all rows."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from .training import fit_q, train
 
 def fit_large(estimator: Any, rows: Any, stages: Stages) -> None:
     """
-    Choose and learn on a sample, then passes over all rows, which begin with what the sample says
-    of q times what it stands for.
+    Choose and learn on a sample, then fit q to all rows, starting with the sample's q scaled up to
+    all rows.
 
     :param estimator: a `BSVMEstimator`, which is fitted.
     :param rows: see `prepared.source_of`.
-    :param stages: where an earlier call may have left what it has found.
-    :raise ValueError: see `survey`, and for rows that are no numbers, with where they stand.
+    :param stages: may hold results of an earlier call.
+    :raise ValueError: see `survey`, and for rows that are not numbers, with their place.
     """
     source = open_rows(rows, Rows(estimator._labelled))
     seed = stages.seed(estimator, source)
@@ -53,17 +53,17 @@ def fit_large(estimator: Any, rows: Any, stages: Stages) -> None:
 
 
 def scale_up(model: BSVM, factor: float) -> None:
-    """As if every row that q knows of had been there `factor` times, with the same site."""
+    """Change q as if every row that it knows were there `factor` times, with the same site."""
     sums = scaled_sites(model.natural(), factor)
     model.assign_natural(compiled_gaussian(sums, tf.zeros([], sums.h.dtype))[0])
 
 
 def open_later(rows: Any, estimator: Any, labelled: bool = True) -> Prepared:
     """
-    :param rows: see `prepared.source_of`; some of the classes may be all that they have.
+    :param rows: see `prepared.source_of`; not all classes need be there.
     :param estimator: a fitted `BSVMEstimator`.
-    :return: the rows as its model has them, labels too if they are wanted.
-    :raise ValueError: for other columns, and for names of labels that it does not know.
+    :return: the rows as inputs of its model, with labels if these are wanted.
+    :raise ValueError: for other columns, and for labels that it does not know.
     """
     names, expected = (
         getattr(rows, "features", None),

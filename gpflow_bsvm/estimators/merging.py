@@ -8,15 +8,15 @@ import numpy as np
 import scipy.sparse
 from gpflow.base import AnyNDArray
 
-#: Among more rows equal ones are not looked for.
+#: Equal rows are not searched for among more rows than this.
 MERGE_ROWS = 20_000
 
 
 def merge_equal(X: Any, y: AnyNDArray, weight: AnyNDArray) -> tuple[Any, AnyNDArray, AnyNDArray]:
     """
     :param X: [N, D], an array or SciPy's CSR.
-    :return: distinct rows in an order of their own, with the sums of their weights, so that not
-        even rounding depends on order or repetition. As they are if there are many.
+    :return: distinct rows in an order independent of the input, with the sums of their weights, so
+        that not even rounding depends on order or repetition; unchanged if there are many.
     """
     if X.shape[0] > MERGE_ROWS:
         return X, y, weight
@@ -30,7 +30,7 @@ def merge_equal(X: Any, y: AnyNDArray, weight: AnyNDArray) -> tuple[Any, AnyNDAr
 
 
 def _sparse_keys(X: Any, y: AnyNDArray) -> AnyNDArray:
-    """:return: [N], equal where rows and labels are."""
+    """:return: [N], keys that are equal where rows and labels are."""
     X = X.copy()
     X.sum_duplicates()
     X.eliminate_zeros()

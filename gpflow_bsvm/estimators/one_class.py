@@ -1,4 +1,4 @@
-"""The scikit-learn face of the package: what is unlike the rows that were seen."""
+"""The scikit-learn interface for novelty detection."""
 
 from __future__ import annotations
 
@@ -24,19 +24,20 @@ from .training import at_most
 @dataclass(eq=False, repr=False, kw_only=True)
 class OneClassBSVM(OutlierMixin, BSVMEstimator):  # type: ignore[misc]
     r"""
-    Bayesian one-class support vector machine: a score of how much a row is like those that were
-    seen, with the uncertainty of the score.
+    Bayesian one-class support vector machine: a score of how similar a row is to the training rows,
+    with its uncertainty.
 
     A sparse model (`gpflow_bsvm.models.BSVM`) of standardised features with the likelihood
     `gpflow_bsvm.likelihoods.OneClass`, of the penalty that scikit-learn's `OneClassSVM` of the same
-    kernel and `nu` has. The kernel is not learned: labels that are all the same do not tell it.
+    kernel and `nu` has. The kernel is not learned: labels that are all the same cannot determine
+    it.
 
     :param kernel: any GPflow kernel, used as it is; None: a squared exponential of variance 4
         whose lengthscale is 0.75 times the median distance between inducing points.
-    :param nu: in (0, 1), the part of the training rows that are taken for outliers.
+    :param nu: in (0, 1), the part of the training rows that count as outliers.
     :param num_inducing: M, at most; and all others: as in `gpflow_bsvm.BSVMClassifier`.
     :ivar model_: the fitted `BSVM`, see `gpflow_bsvm.BSVMClassifier`.
-    :ivar offset_: the score that a part `nu` of the training rows do not reach.
+    :ivar offset_: the score that a part `nu` of the training rows does not reach.
     :ivar penalty_: of the hinge.
     :ivar scaler_: the fitted `StandardScaler`, or None.
     :ivar history_: the `gpflow_bsvm.inference.History` of the fit.
@@ -67,7 +68,7 @@ class OneClassBSVM(OutlierMixin, BSVMEstimator):  # type: ignore[misc]
 
     def predict_proba(self, X: Any) -> AnyNDArray:
         """
-        Probabilities as of labelled rows, where such have been given to
+        Calibrated probabilities, if labelled rows have been given to
         `gpflow_bsvm.prediction.calibrate(estimator, (X, y), held_out=True)`, y in {-1, 1}; else a
         guess, see `gpflow_bsvm.likelihoods.OneClass`.
 
@@ -88,7 +89,7 @@ class OneClassBSVM(OutlierMixin, BSVMEstimator):  # type: ignore[misc]
                 f"{type(kernel).__name__} does not set these rows apart from 0: take a kernel that "
                 "is positive, such as gpflow.kernels.SquaredExponential()"
             )
-        # What rho sums up grows with the rows that it has.
+        # The sum in rho grows with its number of rows.
         return spec._replace(kernel=kernel, penalty=weight.sum() / data[2].sum() / rho)
 
     def _found(self, spec: Specification, data: Data) -> None:

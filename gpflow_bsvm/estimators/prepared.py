@@ -1,4 +1,4 @@
-"""Rows that are not in memory, as an estimator's model has them."""
+"""Rows that are not in memory, converted to inputs of an estimator's model."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ CHUNK_ROWS = 2**14
 
 def source_of(X: Any, y: Any = None, sample_weight: Any = None) -> Any:
     """
-    :return: rows with their labels that are read piece by piece; None for arrays in memory.
-    :raise ValueError: for labels or weights beside such rows that have their own.
+    :return: a reader of rows with their labels; None for arrays in memory.
+    :raise ValueError: for separate labels or weights beside rows that bring their own.
     """
     if has_door(X):
         return read_through(X, y, sample_weight)
@@ -40,7 +40,7 @@ def source_of(X: Any, y: Any = None, sample_weight: Any = None) -> Any:
 
 
 class Prepared(Source):
-    """The rows of a source as an estimator's model has them: scaled, labels too."""
+    """The rows of a source as inputs of an estimator's model, scaled, with its labels."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class Prepared(Source):
         scaler: StandardScaler | None,
         encoding: Encoding | None = None,
     ) -> None:
-        """:param encoding: of labels, see `labels`; None: none is looked at."""
+        """:param encoding: of labels, see `labels`; None: labels are ignored."""
         self.source, self._prepare = source, partial(_prepared, scaler, encoding)
         self.indexed, self.counted = source.indexed, source.counted
         self.row_bytes, self.ordered = source.row_bytes, source.ordered
@@ -101,5 +101,5 @@ def _prepared(scaler: StandardScaler | None, encoding: Encoding | None, batch: B
 
 
 def open_rows(data: Any, rows: Rows) -> Source:
-    """:return: a source of what `source_of` has found."""
+    """:return: a source of the rows that `source_of` has found."""
     return open_source(data, rows, CHUNK_ROWS)

@@ -1,4 +1,4 @@
-"""The scikit-learn face of the package: numbers with error bars."""
+"""The scikit-learn interface for regression, with error bars."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):  # type: ignore[misc]
     A sparse model (`gpflow_bsvm.models.BSVM`) of standardised features and labels with the
     likelihood `gpflow_bsvm.likelihoods.EpsilonInsensitive`. Kernel, penalty and epsilon are learned
     by the evidence, with no cross-validation; errors beyond epsilon cost in proportion, so that
-    outliers move the fit little; where they may be a hundred deviations away, give penalty and
-    epsilon, as what is learned takes them for noise that all rows have.
+    outliers move the fit little. If they may be a hundred deviations away, give penalty and
+    epsilon: learned values would treat them as noise of all rows.
 
     :param penalty: slope of the loss, scikit-learn's C, in units of 1 / y; "auto": learned.
-    :param epsilon: errors up to here cost nothing, in units of y; "auto": learned.
+    :param epsilon: largest error without a cost, in units of y; "auto": learned.
     :param kernel: of standardised labels; and all others: as in `gpflow_bsvm.BSVMClassifier`.
     :ivar model_: the fitted `BSVM`; what is asked of it needs `as_model_sees(X)`; functions of
         `gpflow_bsvm.prediction` take the regressor and X, and answer in units of standardised y.
     :ivar penalty_: and epsilon_: as given or learned, in units of y.
     :ivar y_center_: and y_scale_: the median of y, and the deviation of a Gaussian whose outer
-        twentieths are those of y: labels are standardised by these, which outliers hardly move.
+        twentieths are those of y: labels are standardized by these, which outliers hardly affect.
     :ivar scaler_: the fitted `StandardScaler` of X, or None.
     :ivar history_: the `gpflow_bsvm.inference.History` of the fit.
     """
@@ -96,7 +96,7 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):  # type: ignore[misc]
         return self.model_.likelihood
 
     def _f(self, X: Any) -> tuple[AnyNDArray, AnyNDArray, AnyNDArray]:
-        """:return: nothing of X, mean and variance of f, [N, 1]."""
+        """:return: no columns of X, and mean and variance of f, [N, 1]."""
         f = self._ask(predict_marginals, X)
         return np.zeros((len(f[0]), 0)), *f
 
@@ -118,7 +118,7 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):  # type: ignore[misc]
         return X, y
 
     def _learn_labels(self, y: AnyNDArray, weight: AnyNDArray) -> Encoding:
-        """By quantiles, which a few outliers do not move, however far out."""
+        """Use quantiles, which a few outliers do not move, however far out."""
         low, middle, high = inputs.weighted_quantiles(y, weight, (0.05, 0.5, 0.95))
         spread = (high - low) / np.diff(norm.ppf([0.05, 0.95]))[0]
         if not spread:  # nearly all labels are equal

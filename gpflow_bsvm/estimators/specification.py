@@ -1,4 +1,4 @@
-"""What an estimator trains, and the model of it at its prior."""
+"""The specification of what an estimator trains, and its model at the prior."""
 
 from __future__ import annotations
 
@@ -31,18 +31,19 @@ from ..priors import VARIANCE, default_kernel, log_normal
 MULTI_CLASS = {"crammer_singer": CrammerSinger, "ovr": OneVsRest}
 LOSSES = ("hinge", "levels")
 
-#: Where M starts if it is to grow.
+#: Initial M if it is to grow.
 FIRST_INDUCING = 100
 
 #: The default kernel where none is learned: prior variance in squared margins, and lengthscale in
-#: median distances between inducing points. The best of a coarse grid on twelve binary data sets.
+#: median distances between inducing points. They are the best of a coarse grid on twelve binary
+#: data sets.
 DEFAULT_VARIANCE, DEFAULT_LENGTHSCALE = 4.0, 0.75
 
-#: The evidence of numbers has its constant, and tells more of a kernel than that of a hinge: this
-#: makes the deviations of its priors 2.5 times as large. Better than 1 on most of 17 sets.
+#: A regression likelihood is normalized, and its evidence tells more about a kernel than a hinge's:
+#: this makes the deviations of priors 2.5 times as large. Better than 1 on most of 17 sets.
 PRIOR_OF_NUMBERS = 0.16
 
-#: Of the logarithm of the variance of linear weights: hardly a prior, but it excludes infinity.
+#: Deviation of the log variance of linear weights: hardly a prior, but it excludes infinity.
 WEIGHT_DEVIATION = 2.0
 
 #: X [N, D], standardised; Y [N, 1], labels 0..C-1; weights [N], positive.
@@ -51,16 +52,16 @@ Data = tuple[AnyNDArray, AnyNDArray, AnyNDArray]
 
 class Specification(NamedTuple):
     """
-    What is to be trained, of C classes or of numbers; names as in the estimators.
+    What is to be trained, for C classes or for numbers; names as in the estimators.
 
     :ivar learned: parameters of the likelihood that are learned.
     :ivar linear: f is linear, and exact: `num_inducing` plays no part.
     :ivar kernel: prior covariance of f, from which learning starts; copied; None: a default one.
-    :ivar Z: inducing points [M, D], not to be looked for then.
+    :ivar Z: inducing points [M, D], which are then not searched for.
     :ivar grow: whether `num_inducing` is where M starts, and not its end.
-    :ivar num_rows: in all, where the data are a sample.
+    :ivar num_rows: the number of all rows, where the data are a sample.
     :ivar inference: has `run`; None: `gpflow_bsvm.fit`.
-    :ivar seed: of the part of the data that the kernel is learned from.
+    :ivar seed: for choosing the part of the data that the kernel is learned from.
     """
 
     num_classes: int = 1
@@ -84,19 +85,19 @@ class Specification(NamedTuple):
 
     @property
     def is_classifier(self) -> bool:
-        """:return: True if labels are those of classes."""
+        """:return: True if labels are classes."""
         return self.num_classes > 1
 
     @property
     def calibrates(self) -> bool:
-        """:return: True if the link is calibrated: by itself only that of a hinge needs it."""
+        """:return: True if the link is to be calibrated: by default only a hinge needs it."""
         return self.loss == "hinge" if self.calibrate == "auto" else bool(self.calibrate)
 
 
 def specify(estimator: Any, seed: int, **fixed: Any) -> Specification:
     """
-    :param fixed: what does not stand in the estimator's parameters.
-    :return: the specification of an estimator; what is "auto" is chosen later.
+    :param fixed: fields that are not parameters of the estimator.
+    :return: the specification of an estimator; "auto" is resolved later.
     """
     shared = ("bound", "multi_class", "learn_kernel", "calibrate", "inference")
     given = {name: getattr(estimator, name) for name in shared if hasattr(estimator, name)}
@@ -113,7 +114,7 @@ def specify(estimator: Any, seed: int, **fixed: Any) -> Specification:
 
 
 def make_likelihood(spec: Specification) -> Likelihood:
-    """:return: the likelihood, with what is to be learned trainable."""
+    """:return: the likelihood, its learned parameters trainable."""
     likelihood = _likelihood_of(spec)
     for name in ("penalty", "epsilon", "thresholds"):
         if hasattr(likelihood, name):
@@ -122,7 +123,7 @@ def make_likelihood(spec: Specification) -> Likelihood:
 
 
 def _likelihood_of(spec: Specification) -> Likelihood:
-    """:return: the likelihood of numbers, of one class, of two, or of more."""
+    """:return: the likelihood for numbers, for one class, for two, or for more."""
     about: tuple[Any, ...] = (spec.penalty, spec.bound)
     if spec.loss == "epsilon_insensitive":
         return EpsilonInsensitive(spec.penalty, spec.epsilon)
@@ -150,7 +151,7 @@ def make_model(spec: Specification, X: AnyNDArray) -> BSVM:
 
 
 def _inducing_points(spec: Specification, X: AnyNDArray) -> AnyNDArray | None:
-    """:return: the rows for a linear f, or None if they outnumber its weights."""
+    """:return: the rows, for a linear f, or None if they outnumber its weights."""
     if spec.linear:
         return np.unique(X, axis=0) if len(X) <= X.shape[1] else None
     if spec.Z is not None:
@@ -160,7 +161,7 @@ def _inducing_points(spec: Specification, X: AnyNDArray) -> AnyNDArray | None:
 
 
 def distinct(X: AnyNDArray) -> AnyNDArray:
-    """:return: the rows to choose inducing points from; order and repetition do not count."""
+    """:return: the rows to choose inducing points from, independent of order and repetition."""
     return np.unique(X, axis=0) if len(X) <= inducing_points.SUBSAMPLE else X
 
 

@@ -1,4 +1,4 @@
-"""What the stages of a classifier's fit have found, for a fit that goes on in another process."""
+"""Results of the stages of a classifier's fit, for a fit that goes on in another process."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from sklearn.utils import check_random_state
 from ..checkpoints import Directory, Identity, identity_of, open_checkpoints
 from ..data.sources import Source
 
-#: Fits are alike whatever these are.
+#: Parameters that do not affect a fit.
 _NEUTRAL = ("verbose", "chunk_rows")
 
 
 class Stages:
     """
-    A directory with one for every stage; with None for a directory nothing is kept. A stage either
-    leaves its result there, or is a fit that has checkpoints of its own.
+    A directory with one for every stage; if it is None nothing is kept. A stage either leaves its
+    result there, or is a fit with its own checkpoints.
     """
 
     def __init__(self, directory: Directory | None = None) -> None:
-        """:param directory: made if it is not there."""
+        """:param directory: created if need be."""
         self._directory = None if directory is None else Path(directory)
         self._identity: Identity = {}
 
     def seed(self, estimator: Any, source: Source) -> int:
         """
-        The first stage, which tells of which fit they are.
+        Run the first stage, which ties the stages to one fit.
 
         :param estimator: a `BSVMClassifier`.
         :param source: its rows.
-        :return: the seed of this fit, the same where it goes on.
-        :raise ValueError: if the stages are those of another estimator or other rows.
+        :return: the seed of this fit, the same when it goes on.
+        :raise ValueError: if the stages belong to another estimator or other rows.
         """
         if self._directory is not None:
             options = estimator.get_params(deep=False)
@@ -46,8 +46,8 @@ class Stages:
         """
         :param find: the stage: returns numbers, strings and arrays in any structure of dictionaries
             and lists.
-        :return: what it returns, or has returned in another process.
-        :raise ValueError: if what is there is of another fit.
+        :return: its result, computed now or earlier in another process.
+        :raise ValueError: if the stored result belongs to another fit.
         """
         with open_checkpoints(self.place(name), 1, lambda: self._identity) as stored:
             found = stored.latest(None)

@@ -1,4 +1,4 @@
-"""What a classifier wants to know of rows that are not in memory."""
+"""What a classifier needs to know about rows that are not in memory."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from ..data.sources import Source
 from ..files.labels import MOST_CLASSES
 from .training import few_of_each_first
 
-#: Everything but q is learned from so many rows, drawn at random.
+#: Number of random rows from which everything but q is learned.
 SAMPLE_ROWS = 20_000
 
 
 class Rows(NamedTuple):
-    """What is asked of rows before there is a model."""
+    """Checks of rows before there is a model."""
 
     labelled: bool = True
-    num_columns: int | None = None  #: that they must have, if that is known
+    num_columns: int | None = None  #: that X must have, if known
 
     def rows(self, X: Any, Y: Any, origin: Origin | None) -> tuple[Any, AnyNDArray]:
-        """:return: X [n, D] and Y [n, 1], or of no columns where labels play no part."""
+        """:return: X [n, D] and Y [n, 1], or [n, 0] where labels play no part."""
         where = origin or Origin()
         X = check_inputs(X, where)
         if self.num_columns not in (None, X.shape[1]):
@@ -46,11 +46,11 @@ class Rows(NamedTuple):
         return X, Y
 
     def labels(self, Y: AnyNDArray) -> None:
-        """Nothing: `survey` looks at all of them."""
+        """Do nothing: `survey` checks all of them."""
 
 
 class Survey(NamedTuple):
-    """What one pass over all rows has found."""
+    """Results of one pass over all rows."""
 
     values: AnyNDArray  #: [C], labels as the source has them, sorted
     counts: AnyNDArray  #: [C]
@@ -66,7 +66,7 @@ class Survey(NamedTuple):
 
     @property
     def scaler(self) -> StandardScaler:
-        """:return: as fitted to all rows."""
+        """:return: a scaler as fitted to all rows."""
         scaler = StandardScaler()
         scaler.n_features_in_, scaler.n_samples_seen_ = len(self.mean), np.float64(self.weight)
         scaler.mean_, scaler.var_ = self.mean, self.var
@@ -78,12 +78,12 @@ class Survey(NamedTuple):
 
 def survey(source: Source, seed: int, classes: bool = True) -> Survey:
     """
-    One pass: labels, means and deviations of columns, and rows at random, some of every class. A
-    row of weight 0 is counted, and has no part in anything else.
+    Collect in one pass labels, means and deviations of columns, and random rows, some of every
+    class. A row of weight 0 is counted but has no other effect.
 
-    :param classes: whether labels are those of classes; else all rows are of one.
-    :return: what all rows say.
-    :raise ValueError: for labels that are no classes.
+    :param classes: whether labels are classes; else all rows belong to one.
+    :return: the survey of all rows.
+    :raise ValueError: for labels that are not classes.
     """
     seen: _Seen = sum_over(source, partial(_look, seed, classes), add=_both)
     values, counts = (np.array(column) for column in zip(*sorted(seen.counts.items())))
@@ -95,7 +95,7 @@ def survey(source: Source, seed: int, classes: bool = True) -> Survey:
 
 
 class _Seen(NamedTuple):
-    """What some rows say."""
+    """The survey of some rows."""
 
     counts: Counter[float]  #: of each label
     moments: Sequence[AnyNDArray]  #: weight [1], mean [1, D] and variance [1, D]
@@ -121,7 +121,7 @@ def _both(one: _Seen, other: _Seen) -> _Seen:
 def _seen(counts: Counter[float], moments: Sequence[AnyNDArray], rows: AnyNDArray) -> _Seen:
     """
     :param moments: of parts of the rows: weights [K], means [K, D] and variances [K, D].
-    :param rows: of which are kept those with the smallest keys, some of every label.
+    :param rows: those with the smallest keys are kept, some of every label.
     """
     if len(counts) > MOST_CLASSES:
         raise ValueError(

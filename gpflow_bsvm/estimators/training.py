@@ -20,18 +20,18 @@ from ..prediction.calibration import calibrate, leave_one_out_density
 from .specification import DEFAULT_VARIANCE, Data, Specification, distinct, make_model
 from .stages import NOWHERE, Stages
 
-#: The kernel is learned from this many rows, or this part of all if that is more, up to the most;
-#: from fewer where there are many classes or inducing points: rows times L M^2 stay below the work,
-#: down to the fewest. As the part grows, so does the precision of probabilities.
+#: The kernel is learned from this many rows, or this part of all if that is more, up to the most.
+#: With many classes or inducing points there are fewer, so that rows times L M^2 stay below the
+#: work, down to the fewest. Probabilities become more precise as the part grows.
 LEARN_ROWS, LEARN_PART, MOST_LEARN_ROWS = 2_000, 0.25, 5_000
 FEWEST_LEARN_ROWS, LEARN_WORK = 1_000, 5e8
-#: Of classes with few rows this many are in every part of the data.
+#: Every part of the data has this many rows of classes with few rows.
 RARE_ROWS = 20
 
-#: M grows by this factor while the density of left-out rows gains this part of itself, up to so
-#: many points and so much work of a sweep (N L M^2).
+#: M grows by this factor while the density of left-out rows improves by this part of itself, up to
+#: a number of points and the work of a sweep (N L M^2).
 GROWTH, LEAST_GAIN, MOST_INDUCING, GROWTH_WORK = 3, 0.01, 1000, 5e9
-#: Lloyd iterations for many points: they lie close anyway.
+#: Lloyd iterations for many points, which lie close to each other anyway.
 _ITERATIONS = 5
 
 
@@ -39,13 +39,14 @@ class InitialModel(NamedTuple):
     """A model whose q is not yet fitted to all rows."""
 
     model: BSVM
-    history: History | None  #: of the learning of its kernel, if that was asked for
+    history: History | None  #: of learning its kernel, if that was asked for
 
 
 def initial_model(spec: Specification, data: Data, like: BSVM | None = None) -> InitialModel:
     """
-    :param like: a model of the same kernel, where learning and fits begin instead of the prior.
-    :return: a model with its kernel as it will be.
+    :param like: a model with the same kernel, from which learning and fits start instead of the
+        prior.
+    :return: a model with its final kernel.
     """
     model = make_model(spec, data[0])
     if isinstance(model.likelihood, Ordinal):
@@ -61,7 +62,7 @@ def initial_model(spec: Specification, data: Data, like: BSVM | None = None) -> 
 
 
 def first_thresholds(data: Data) -> AnyNDArray:
-    """:return: [C-1], where f at its prior is above as often as labels are at k or above."""
+    """:return: [C-1], thresholds that f exceeds a priori as often as labels are k or above."""
     _, Y, weight = data
     share = np.bincount(Y[:, 0].astype(int), weight) / weight.sum()
     above = 1 - np.cumsum(share)[:-1]
@@ -73,13 +74,13 @@ def train(
     spec: Specification, data: Data, start: InitialModel | None = None, stages: Stages = NOWHERE
 ) -> tuple[BSVM, History]:
     """
-    :param start: the `initial_model` of `spec`, where that is known.
-    :param stages: where fits of q have their checkpoints.
-    :return: the model, and the history of the learning of its kernel if that was asked for, else
-        of the fit of q.
+    :param start: the `initial_model` of `spec`, if known.
+    :param stages: hold the checkpoints of fits of q.
+    :return: the model, and the history of learning its kernel if that was asked for, else of the
+        fit of q.
     """
     model, learned = start or initial_model(spec, data)
-    model.num_data = None  # these rows are all, whatever it saw before
+    model.num_data = None  # these rows are all, whatever the model saw before
     history = _finish(spec, model, data, stages)
     if spec.grow and not spec.linear:
         model = grow(spec, model, data, stages)
@@ -88,14 +89,14 @@ def train(
 
 
 def freeze(spec: Specification, model: BSVM) -> None:
-    """Let nothing be trainable but what is learned."""
+    """Make everything untrainable but what is to be learned."""
     gpflow.set_trainable(model.inducing_variable, False)
     if not spec.learn_kernel:
         gpflow.set_trainable(model.kernel, False)
 
 
 def learn(spec: Specification, model: BSVM, data: Data) -> History:
-    """Learn what is trainable, at fixed inducing points, from as many rows as tell it all."""
+    """Learn what is trainable, at fixed inducing points, from enough rows."""
     freeze(spec, model)
     num_latents, num_inducing = model.num_features
     affordable = LEARN_WORK / (num_latents * num_inducing**2)
@@ -133,8 +134,8 @@ def fit_q(
 
 def grow(spec: Specification, model: BSVM, data: Data, stages: Stages = NOWHERE) -> BSVM:
     """
-    :return: the model with as many inducing points as pay, its q projected on the new ones and
-        fitted from there, at the same kernel.
+    :return: the model with as many inducing points as are worth their cost, its q projected on the
+        new ones and fitted from there, with the same kernel.
     """
     X, Y, weight = data
     density = leave_one_out_density(model, (X, Y), sample_weight=weight)
@@ -147,7 +148,7 @@ def grow(spec: Specification, model: BSVM, data: Data, stages: Stages = NOWHERE)
         _finish(spec, larger, data, stages)
         before = density
         density = leave_one_out_density(larger, (X, Y), sample_weight=weight)
-        # A density of numbers may be 0 nats anywhere: there it is a gain in nats.
+        # The zero of a log density of numbers means nothing: there the gain is in nats.
         if density < before + LEAST_GAIN * (abs(before) if spec.is_classifier else 1.0):
             return model
         model = larger
@@ -155,7 +156,7 @@ def grow(spec: Specification, model: BSVM, data: Data, stages: Stages = NOWHERE)
 
 
 def _next_size(model: BSVM, X: Any, num_rows: int) -> int | None:
-    """:return: M of the next model, or None where it would be hardly larger."""
+    """:return: M of the next model, or None if it would be hardly larger."""
     num_latents, num_inducing = model.num_features
     affordable = int((GROWTH_WORK / (num_rows * num_latents)) ** 0.5)
     number = min(GROWTH * num_inducing, MOST_INDUCING, affordable, len(X))
@@ -164,8 +165,8 @@ def _next_size(model: BSVM, X: Any, num_rows: int) -> int | None:
 
 def at_most(number: int, data: Data, seed: int, classes: bool = True) -> Data:
     """
-    :param classes: whether labels are those of classes.
-    :return: that many rows if there are more, at random but for those of rare classes.
+    :param classes: whether labels are classes.
+    :return: at most that many rows, at random but for those of rare classes.
     """
     X, Y, weight = data
     if len(X) <= number:
@@ -177,7 +178,7 @@ def at_most(number: int, data: Data, seed: int, classes: bool = True) -> Data:
 
 
 def few_of_each_first(labels: AnyNDArray) -> AnyNDArray:
-    """:return: numbers of rows [N] in an order that begins with some of each label."""
+    """:return: row numbers [N] in an order that begins with some of each label."""
     place: AnyNDArray = np.empty(len(labels), dtype=int)
     for label in np.unique(labels):
         members = np.flatnonzero(labels == label)

@@ -1,4 +1,4 @@
-"""Where the inducing points go, at the start and later."""
+"""Inducing points: how to choose them, at the start and later."""
 
 from .initial import greedy_variance, kmeans
 from .update import exchange, reselect

@@ -1,4 +1,4 @@
-"""Where the inducing points go. No function returns the same point twice."""
+"""Initial inducing points. No function returns the same point twice."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sklearn.cluster import KMeans
 from ..data.checks import as_matrix, check_weights
 from ..data.sampling import random_rows
 
-#: Rows that k-means looks at: beyond some 20 000 the centres hardly move any more.
+#: Number of rows that k-means uses: beyond some 20 000 the centres hardly move any more.
 SUBSAMPLE = 20_000
 
 
@@ -32,7 +32,7 @@ def kmeans(
 
     :param X: [N, D], scaled as the kernel will see it.
     :param num_inducing: M.
-    :param subsample: look at this many rows at most.
+    :param subsample: use this many rows at most.
     :param max_iter: Lloyd iterations.
     :return: Z [M, D].
     :raise ValueError: if X is not finite and two-dimensional, or M is not in 1..N.
@@ -62,13 +62,13 @@ def greedy_variance(
     weight: Any = None,
 ) -> AnyNDArray:
     """
-    Rows of X by greedy conditional variance (Burt et al. 2020): each is the row of which those
-    before say least, until they say enough of all. So it chooses M too.
+    Rows of X by greedy conditional variance (Burt et al. 2020): each is the row with the largest
+    variance given those before, until the variances are small enough. So it chooses M too.
 
     In O(N M^2), on a random subsample of at most 20 000 rows.
 
     :param X: [N, D].
-    :param max_inducing: M, most points.
+    :param max_inducing: M at most.
     :param kernel: with a single output.
     :param tol: stop where the sum of the conditional variances is below `tol` times that of the
         prior variances; 0: never.
@@ -81,7 +81,7 @@ def greedy_variance(
     weight = check_weights(weight, len(X))[:, 0]
     rows = random_rows(len(X), SUBSAMPLE, 0)
     X, weight = X[rows], weight[rows]
-    X, first = np.unique(X, axis=0, return_index=True)  # in an order that is not that of the rows
+    X, first = np.unique(X, axis=0, return_index=True)  # in an order independent of the rows'
     weight = weight[first]
     residual = np.array(kernel(X, full_cov=False), np.float64)
     enough = tol * np.sum(weight * residual)
@@ -107,11 +107,11 @@ def _checked(X: Any, num_inducing: int) -> AnyNDArray:
         raise ValueError(
             f"num_inducing must be between 1 and the {len(X)} rows of X, got {num_inducing}"
         )
-    return X if X.dtype.kind == "f" else X.astype(default_float())  # centres are no integers
+    return X if X.dtype.kind == "f" else X.astype(default_float())  # centres are not integers
 
 
 def _distinct(X: AnyNDArray) -> AnyNDArray:
-    """Distinct rows, in the order in which they come."""
+    """Distinct rows, in the order of their first appearance."""
     _, first = np.unique(X, axis=0, return_index=True)
     return X[np.sort(first)]
 

@@ -1,4 +1,4 @@
-"""Other inducing points in the middle of training: the kernel has changed, the margin is known."""
+"""New inducing points during training, when the kernel has changed and the margin is known."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from .initial import SUBSAMPLE, greedy_variance
 
 def exchange(model: Any, Z: Any) -> None:
     """
-    Give a `BSVM` other inducing points, in another number if need be. q(u) of the new ones is what
-    the model says of f there: its predictions at Z stay as they are, and elsewhere as far as Z can
-    tell them.
+    Give a `BSVM` other inducing points, also in another number. The new q(u) is the model's
+    prediction there: predictions at Z do not change, and elsewhere they change only as far as Z
+    cannot represent them.
 
     :param model: with plain inducing points that all latent functions share; it is changed.
     :param Z: [M, D].
@@ -73,7 +73,7 @@ def reselect(
     twice is enough (Burt et al. 2020, section 7.4). In O(N M^2), on a random subsample.
 
     :param model: fitted to `data`; it is changed.
-    :param max_inducing: most points; None: as many as there are.
+    :param max_inducing: M at most; None: as many as now.
     :param sample_weight: [N], as in the fit.
     :param tol: see `greedy_variance`.
     :param subsample: choose among this many rows at most.

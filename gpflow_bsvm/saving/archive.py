@@ -1,5 +1,5 @@
 """
-Arrays and a header in JSON, in NumPy's `.npz`: written as a whole, and read as if by a stranger.
+Arrays and a JSON header in NumPy's `.npz`: written as a whole, and read without trusting the file.
 
 Nothing in a file is unpickled or unpacked.
 """
@@ -20,8 +20,8 @@ from ..atomic import whole_file
 
 def write_archive(path: Path, header: Any, arrays: Sequence[AnyNDArray]) -> None:
     """
-    :param header: as JSON has it.
-    :raise OSError: if it cannot be written; what was there stays.
+    :param header: anything that JSON can hold.
+    :raise OSError: if it cannot be written; an older file stays as it was.
     """
     text = np.frombuffer(json.dumps(header).encode(), np.uint8)
     with whole_file(path) as file:
@@ -32,8 +32,8 @@ def read_archive(path: Path) -> tuple[Any, list[AnyNDArray]]:
     """
     :return: header and arrays.
     :raise OSError: if the file cannot be read.
-    :raise ValueError: for any other that `write_archive` would not have written; whatever Python
-        and NumPy say of it is its cause.
+    :raise ValueError: for a file that `write_archive` could not have written; its cause is the
+        error of Python or NumPy.
     """
     try:
         with zipfile.ZipFile(path) as stored:
@@ -46,5 +46,5 @@ def read_archive(path: Path) -> tuple[Any, list[AnyNDArray]]:
             return header, [found[str(number)] for number in range(len(found.files) - 1)]
     except OSError:
         raise
-    except Exception as error:  # of whatever a file may hold: recursion, memory, tokens, ...
+    except Exception as error:  # whatever a bad file provokes: recursion, memory, tokens, ...
         raise ValueError(f"{type(error).__name__}: {error}") from error

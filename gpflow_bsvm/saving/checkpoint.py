@@ -1,4 +1,4 @@
-"""Checkpoints in a directory: files that are whole or not there, see `archive` and `encode`."""
+"""Checkpoints in a directory: files that are complete or absent, see `archive` and `encode`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .decode import Decoder
 from .encode import Encoder
 
 _NAME = r"checkpoint-\d{9,}\.npz"
-#: Number of whole files that stay.
+#: Number of complete files that are kept.
 _KEPT = 2
 
 
@@ -35,7 +35,7 @@ class InDirectory(Checkpoints):
         self._directory, self._identity = Path(directory), identity
         self._every, self._since, self._failed = every, 0, False
         self._pending: tuple[int, Callable[[], Any]] | None = None
-        self._whole: list[Path] = []  # those that may stay, the latest is the last
+        self._whole: list[Path] = []  # files to be kept, the latest last
         try:
             self._directory.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -54,7 +54,7 @@ class InDirectory(Checkpoints):
                     use(content)
             except OtherFit:
                 raise
-            except Exception as error:  # whatever a strange content leads to
+            except Exception as error:  # whatever strange contents provoke
                 _warn(
                     f"{path} is no whole checkpoint of this package ({type(error).__name__}: "
                     f"{error}): the one before it is used, or none if it is the only one"
@@ -78,7 +78,7 @@ class InDirectory(Checkpoints):
         return content
 
     def _check(self, stored: Identity) -> None:
-        """:raise OtherFit: says all that differs."""
+        """:raise OtherFit: with everything that differs."""
         present = self._identity
         pairs = [(n, stored.get(n, "nothing"), present.get(n, "nothing")) for n in present | stored]
         different = [f"{name} was {old}, is {new}" for name, old, new in pairs if old != new]
@@ -116,7 +116,7 @@ class InDirectory(Checkpoints):
         self._pending, self._since = None, 0
 
     def _keep(self, path: Path) -> None:
-        """Remove what was written before the latest but one."""
+        """Remove all but the latest files."""
         self._whole = [*(other for other in self._whole if other != path), path]
         while len(self._whole) > _KEPT:
             self._whole.pop(0).unlink(missing_ok=True)
@@ -128,9 +128,8 @@ def _warn(text: str) -> None:
 
 def _check_like(value: Any, like: Any, place: str = "content") -> None:
     """
-    :param like: one whose place the value is to take; None, and what it does not tell, may be
-        anything.
-    :raise ValueError: for other types, dtypes or shapes (of what is empty in `like`: of its rows).
+    :param like: a value of the form that is expected; None in it matches anything.
+    :raise ValueError: for other types, dtypes or shapes (of rows, where `like` is empty).
     """
     if isinstance(like, dict):
         for key, part in like.items():

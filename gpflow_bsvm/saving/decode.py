@@ -1,4 +1,4 @@
-"""A description and arrays to objects: of known classes only, from whomever the file is."""
+"""From a description and arrays to objects: only of known classes, whoever wrote the file."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from .known import FUNCTIONS, OF_TFP, find, loaded, may_be_set
 
 class Decoder:
     """
-    Values from what `Encoder` has told: of each array one value. No code of a class is called but
-    that of transforms and priors of TensorFlow Probability, and nothing is imported.
+    Restores the values that `Encoder` described, one for each array. The only class code that is
+    called is that of transforms and priors of TensorFlow Probability, and nothing is imported.
     """
 
     def __init__(
         self, arrays: Sequence[AnyNDArray], network: Sequence[Any] = (), name: str = "model"
     ) -> None:
         """
-        :param network: the user's own for those that the file tells, in their order; None for one
-            that is made as the file says.
+        :param network: the user's own networks instead of those in the file, in their order; None
+            for one that is made as the file says.
         """
         self._arrays = dict(enumerate(arrays))
         self._objects: list[Any] = []  # in the order in which they were written
@@ -55,14 +55,14 @@ class Decoder:
 
     @property
     def place(self) -> str:
-        """:return: the name of what is being read, as a user calls it."""
+        """:return: the user's name for what is being read."""
         return ".".join(self._path)
 
     def decode(self, node: Any) -> Any:
         """
         :param node: a description.
         :return: the object that it describes.
-        :raise ValueError, KeyError, TypeError, IndexError: for what is none.
+        :raise ValueError, KeyError, TypeError, IndexError: for anything but a valid description.
         """
         return self._kinds[node["kind"]](node) if isinstance(node, dict) else node
 
@@ -107,7 +107,7 @@ class Decoder:
         state = self._parts(node["state"])
         if isinstance(made, tf.Module):
             tf.Module.__init__(made)
-        for key, part in state.items():  # TensorFlow keeps its books
+        for key, part in state.items():  # TensorFlow's own bookkeeping
             (setattr if isinstance(made, tf.Module) else object.__setattr__)(made, key, part)
         return self._made(made)
 
@@ -118,7 +118,7 @@ class Decoder:
         return self._made(made)
 
     def _parameter(self, node: Any) -> gpflow.Parameter:
-        """The value is given to the variable: its transform might not take it back to the bit."""
+        """Assign to the variable itself: its transform might not restore the last bit."""
         variable, transform = self._variable(node["variable"]), self.decode(node["transform"])
         if not variable.dtype.is_floating:
             raise ValueError(f"a parameter is of {variable.dtype.name}")

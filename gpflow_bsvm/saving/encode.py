@@ -1,7 +1,7 @@
 """
 Values and objects to a description, which is JSON, and arrays: what checkpoints and files hold.
 
-What is described is a dictionary with its "kind"; what JSON has is itself.
+An object is described by a dictionary with its "kind"; what JSON can hold stands for itself.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ from ..engine.networks import as_variables
 from . import networks
 from .known import FUNCTIONS, OF_TFP, full_name, is_book, name_of
 
-#: What JSON tells as it is, floats to the last bit.
+#: Types that JSON holds as they are, floats to the last bit.
 _PLAIN = (type(None), bool, int, float, str)
 
 
 class Encoder:
     """
     :ivar arrays: those that the description names by their numbers.
-    :ivar networks: None for each that the description tells, the network itself for others.
+    :ivar networks: None for each network that is described in full, the network itself for others.
     """
 
     def __init__(self) -> None:
         self.arrays: list[AnyNDArray] = []
         self.networks: list[Any] = []
-        self._seen: dict[int, tuple[int, Any]] = {}  # objects stay, so that no id is used again
+        self._seen: dict[int, tuple[int, Any]] = {}  # objects are kept, so that no id is reused
 
     def encode(self, value: Any, place: str) -> Any:
         """
         :param value: numbers, strings, arrays, tensors and objects of known classes, in any
             structure of tuples, lists, dictionaries and NamedTuples.
-        :param place: what a user calls it.
+        :param place: the user's name for it.
         :return: its description.
-        :raise TypeError: for what cannot be made again.
+        :raise TypeError: for objects that cannot be restored.
         """
         if type(value) in _PLAIN:
             return value
@@ -60,7 +60,7 @@ class Encoder:
             encode, items = self.encode, value.items()
             pairs = [[encode(key, place), encode(v, f"{place}[{key!r}]")] for key, v in items]
             return {"kind": "dict", "pairs": pairs}
-        cls = value.__class__  # of what TensorFlow wraps, where `type` tells the wrapper
+        cls = value.__class__  # the class of what TensorFlow wraps: `type` gives the wrapper
         told = {"items": [self.encode(item, f"{place}[{n}]") for n, item in enumerate(value)]}
         if hasattr(cls, "_fields"):
             return {"kind": "named", "class": full_name(cls), **told}
@@ -132,7 +132,7 @@ class Encoder:
         return {key: self.encode(part, f"{place}.{key}") for key, part in parts.items()}
 
     def _store(self, value: Any) -> int:
-        """:return: the number of an array from now on."""
+        """:return: the number by which the array is known from now on."""
         self.arrays.append(np.asarray(value))
         return len(self.arrays) - 1
 

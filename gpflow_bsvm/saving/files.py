@@ -16,20 +16,20 @@ from .archive import read_archive, write_archive
 from .decode import Decoder
 from .encode import Encoder
 
-#: Of files; `load` reads no other. It changes where attributes of a class of this package do.
+#: File format version; `load` reads no other. It changes whenever attributes of a class here do.
 FORMAT = 3
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
     """
     Save a model of `gpflow_bsvm.models`, a `BSVMClassifier`, fitted or not, or a part of either,
-    such as a kernel: values and structure, from which `load` makes it again. A file is written as a
+    such as a kernel: values and structure, from which `load` restores it. A file is written as a
     whole or not at all.
 
     :param model: with kernels, mean functions, likelihoods, inducing variables, transforms and
         priors of GPflow, TensorFlow Probability and this package; see `register` for your own.
     :param path: of the file, which is replaced if there is one.
-    :raise TypeError: if a part cannot be made again from a file; it says which, and what would do.
+    :raise TypeError: if a part cannot be restored from a file; it names the part and a remedy.
     :raise FileNotFoundError: if its directory does not exist.
     """
     path, encoder = Path(path), Encoder()
@@ -38,14 +38,14 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     decoder = Decoder(encoder.arrays, encoder.networks, name)
     try:
         decoder.decode(content)
-    except Exception as error:  # whatever TensorFlow and Keras say of what they are given
+    except Exception as error:  # whatever TensorFlow and Keras raise
         raise TypeError(f"{decoder.place} would not be made again by load: {error}") from error
     header = {"format": FORMAT, "settings": _settings(), "content": content}
     write_archive(path, header, encoder.arrays)
 
 
 def _settings() -> dict[str, Any]:
-    """:return: what predictions hang on beside the model."""
+    """:return: settings, beside the model, that predictions depend on."""
     return {
         "float": np.dtype(gpflow.config.default_float()).name,
         "jitter": float(gpflow.config.default_jitter()),
@@ -56,15 +56,16 @@ def _settings() -> dict[str, Any]:
 
 def load(path: str | os.PathLike[str], network: Any = None) -> Any:
     """
-    What `save` has saved: it predicts the same to the last bit (on another machine or under another
-    TensorFlow, to rounding), and can be trained on. Whoever made the file, no code of a class is
-    called but that of known transforms and priors of TensorFlow Probability, and layers of Keras.
+    Load what `save` has saved. The model predicts the same to the last bit (on another machine or
+    under another TensorFlow version, up to rounding) and can be trained further. Whoever made the
+    file, the only code that is called is that of known transforms and priors of TensorFlow
+    Probability and of Keras layers.
 
     :param network: the Keras network of a `DeepKernel`, which is given the weights in the file:
-        where its layers are your own, or the file's are not to be trusted. A list of several.
-    :raise FileNotFoundError: if there is none.
-    :raise ValueError: for a file of another kind, format or float type, one that is damaged, or
-        one that holds a class that was not registered; it names the file.
+        where its layers are your own, or the file cannot be trusted. A list, if there are several.
+    :raise FileNotFoundError: if there is no such file.
+    :raise ValueError: for a file of another kind, format or float type, a damaged file, or one with
+        a class that was not registered; the message names the file.
     """
     path = Path(path)
     header, arrays = _open(path)
@@ -72,7 +73,7 @@ def load(path: str | os.PathLike[str], network: Any = None) -> Any:
     decoder = Decoder(arrays, network if isinstance(network, Sequence) else [network])
     try:
         return decoder.decode(header["content"])
-    except Exception as error:  # whatever TensorFlow, Keras and constructors say
+    except Exception as error:  # whatever TensorFlow, Keras and constructors raise
         raise ValueError(f"{path} cannot be loaded: {decoder.place}: {error}") from error
 
 
@@ -95,7 +96,7 @@ def _open(path: Path) -> tuple[dict[str, Any], Any]:
 
 
 def _check_settings(told: dict[str, Any], path: Path) -> None:
-    """:raise ValueError: if GPflow's float type is another than when the file was written."""
+    """:raise ValueError: if GPflow's float type differs from the one the file was written with."""
     here = _settings()
     saved, now = told.get("float"), here["float"]
     if saved != now:

@@ -1,4 +1,4 @@
-"""What tells one fit from another: so that none goes on from a checkpoint that is not its own."""
+"""What tells one fit from another, so that none resumes from another fit's checkpoint."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from ..version import __version__
 
 #: Rows of the first minibatch, where rows can only be read in their order.
 _FEW_ROWS = 100
-#: Values that an error shows; of more it says that they differ.
+#: Number of values that an error shows; for more it only says that they differ.
 _SHOWN = 4
 
 
 def of_fit(algorithm: Any, model: Model, source: Source) -> Identity:
     """
-    :return: all that must be equal where a fit goes on: options (but those that make it longer),
-        the model's structure, values that the algorithm does not learn, data, and versions.
+    :return: all that must agree where a fit goes on: options (but those that make it longer), the
+        model's structure, values that the algorithm does not learn, data, and versions.
     """
     options = {k: v for k, v in vars(algorithm).items() if k != algorithm.grows}
     identity = _of_options("algorithm", algorithm, options)
@@ -52,8 +52,8 @@ def of_fit(algorithm: Any, model: Model, source: Source) -> Identity:
 
 def of_estimator(estimator: Any, options: Mapping[str, Any], source: Source) -> Identity:
     """
-    :param options: those that matter to a fit.
-    :return: the identity of an estimator, which makes its model itself.
+    :param options: the options that affect a fit.
+    :return: the identity of an estimator, which builds its own model.
     """
     identity = _of_options("estimator", estimator, options)
     for name, value in options.items():
@@ -71,13 +71,13 @@ def _of_options(kind: str, owner: Any, options: Mapping[str, Any]) -> Identity:
 
 
 def _learned(model: Model) -> set[int]:
-    """:return: ids of what is learned; of networks all that they remember."""
+    """:return: ids of all that is learned, including all variables of networks."""
     weights = (weight for network in networks_in(*model.prior) for weight in network.all_weights())
     return {id(value) for value in (*model.hyperparameters().values(), *weights)}
 
 
 def _values(name: str, module: Any, learned: set[int]) -> Identity:
-    """:return: values of parameters and bare variables; of those learned the shape and prior."""
+    """:return: values of parameters and bare variables; of learned ones, shape and prior."""
     named: dict[str, Any] = parameter_dict(module) if isinstance(module, tf.Module) else {}
     inside = {id(getattr(value, "unconstrained_variable", value)) for value in named.values()}
     bare = [v for v in getattr(module, "variables", ()) if id(v) not in inside]
@@ -95,7 +95,7 @@ def _of_learned(parameter: Any) -> str:
 
 
 def _of_data(source: Source) -> Identity:
-    """Without a pass: the number of rows if it is known, and the first of them."""
+    """Read without a pass: the number of rows if it is known, and the first of them."""
     if source.indexed:
         first = _first(source.chunks())
         columns = {name: column.numpy() for name, column in first._asdict().items()}
@@ -115,7 +115,7 @@ def _first(batches: Iterator[Batch]) -> Batch:
 
 
 def _text(value: Any) -> str:
-    """:return: the same text in every process, of what an error can show."""
+    """:return: a text that is the same in every process, and that an error can show."""
     if isinstance(value, np.ndarray | np.generic):
         return str(value.tolist()) if value.size <= _SHOWN else _of_array(np.asarray(value))
     shown = repr(value)
@@ -142,7 +142,7 @@ def _described(value: Any) -> str:
 
 
 def _of_key(key: Any) -> str:
-    """:return: a key of `structure_of`, without what differs between processes."""
+    """:return: a key of `structure_of`, without the parts that differ between processes."""
     if isinstance(key, tuple):
         own = key[:1] == ("identity",)  # numbers in it are those of objects in memory
         parts = [part for part in key if not (own and isinstance(part, int))]

@@ -1,4 +1,4 @@
-"""What a file may hold: classes of GPflow, of this package, and those that a user makes known."""
+"""What a file may hold: classes of GPflow, of this package, and those that a user registers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .. import inference, likelihoods, models  # noqa: F401 - a file's classes a
 from ..engine.structure import BOOKKEEPING
 from ..estimators import BSVMClassifier, BSVMRegressor, OneClassBSVM
 
-#: Where all classes are known that hold nothing but parameters, numbers and each other.
+#: Modules whose classes are all known: they hold only parameters, numbers and each other.
 _HOMES = (
     *(f"gpflow.{home}." for home in ["kernels", "functions", "inducing_variables", "likelihoods"]),
     *(f"gpflow_bsvm.{home}." for home in ["likelihoods", "models", "deep", "inference", "papers"]),
@@ -30,14 +30,14 @@ _registered: dict[str, type] = {}
 
 def register(cls: type) -> type:
     """
-    Make any class known to `save` and `load`, your own or a library's, such as a kernel or a mean
-    function. A file tells the attributes of its objects; the code is not in the file, so that the
-    process that loads has to call this too. No constructor is called then, and a file chooses the
-    attributes: register no class whose methods do with them what a stranger must not.
+    Make a class, your own or a library's, known to `save` and `load`, such as a kernel or a mean
+    function. A file holds the attributes of its objects but not their code, so the process that
+    loads must call this too. Loading calls no constructor, and the file chooses the attributes: do
+    not register a class whose methods are dangerous with attributes chosen by a stranger.
 
     :param cls: a class; also as a decorator.
     :return: the class.
-    :raise TypeError: for what is no class.
+    :raise TypeError: for anything but a class.
     """
     if not isinstance(cls, type):
         raise TypeError(f"register takes a class, such as type({cls!r})")
@@ -51,7 +51,7 @@ def full_name(cls: Any) -> str:
 
 
 def loaded(name: str) -> Any:
-    """:return: what has this name in a module that is imported already, None if nothing has."""
+    """:return: the object of this name in a module already imported, None if there is none."""
     home, _, own = name.rpartition(".")
     return vars(sys.modules[home]).get(own) if home in sys.modules else None
 
@@ -63,7 +63,7 @@ def find(name: str) -> type | None:
 
 
 def name_of(cls: type) -> str | None:
-    """:return: the class's name in a file, the public one if there is one; None: not known."""
+    """:return: the class's name in a file, the public one if possible; None if it is not known."""
     public = f"{'.'.join(cls.__module__.split('.')[:2])}.{cls.__name__}"
     return next((name for name in (public, full_name(cls)) if find(name) is cls), None)
 
@@ -75,7 +75,7 @@ def _is_known(cls: type) -> bool:
 
 
 def is_book(attribute: str) -> bool:
-    """:return: True if TensorFlow keeps its own books in it."""
+    """:return: True if the attribute is TensorFlow's own bookkeeping."""
     return attribute in BOOKKEEPING or attribute.startswith("_self_")
 
 
@@ -86,7 +86,7 @@ def may_be_set(cls: type, attribute: str) -> bool:
     return not internal and not hasattr(type(of_class), "__get__")
 
 
-#: Functions that likelihoods are made with.
+#: Functions that likelihoods take as arguments.
 FUNCTIONS: dict[str, Any] = {
     "inv_probit": links.inv_probit,
     "exp": tf.exp,
@@ -103,7 +103,7 @@ _PRIORS = (
     "LogitNormal LogLogistic InverseGaussian MultivariateNormalDiag MultivariateNormalTriL "
     "Independent Sample TransformedDistribution"
 )
-#: Transforms (of which 0 is in the domain of each) and priors; both know what they were made of.
+#: Transforms (of which 0 is in the domain of each) and priors; both know their own arguments.
 OF_TFP: dict[str, Any] = {
     **{name: getattr(tfp.bijectors, name) for name in _TRANSFORMS.split()},
     **{name: getattr(tfp.distributions, name) for name in _PRIORS.split()},

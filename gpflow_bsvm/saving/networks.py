@@ -1,8 +1,8 @@
 """
-Networks of Keras in a file: layers of a list, told by numbers and a few known words.
+Keras networks in a file: layers from a fixed list, described by numbers and a few known words.
 
-Keras imports modules and calls functions that a configuration names, so that none is given to it
-before all of it has been looked through.
+Keras imports modules and calls functions that a configuration names, so a configuration is checked
+completely before Keras sees it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _NAMES: dict[Any, str] = {
     "tf_keras.src.engine.functional": "Functional",
     None: "__keras_tensor__",  # by which Keras 3 links layers
 }
-#: Homes and names of the classes that Keras may make.
+#: Modules and names of the classes that Keras may instantiate.
 _CLASSES = {(home, name) for home, names in _NAMES.items() for name in names.split()}
 _WORDS = (
     "linear relu relu6 leaky_relu elu selu gelu silu swish mish tanh sigmoid hard_sigmoid "
@@ -56,19 +56,18 @@ _WORDS = (
 )
 #: Texts that an argument may be.
 _TEXTS = {*_WORDS.split()}
-#: Where any text may stand: names of layers, and of classes, which are looked at together.
+#: Arguments that may be any text: names of layers, and of classes, which are checked together.
 _FREE = {"name", "inbound_nodes", "input_layers", "output_layers", "keras_history"}
 _FREE |= {"module", "class_name", "registered_name"}
 
 
 def describe(network: Any) -> dict[str, Any]:
     """
-    :return: Keras, configuration of a layer or model as JSON has it, and names of its weights,
-        whose values are told elsewhere. The configuration is None where only the user can make the
-        network again.
+    :return: "keras" or "tf_keras", "layers", the configuration as JSON, None where only the user
+        can restore the network, and "names" of its weights, whose values are stored elsewhere.
     """
     layers = None
-    with contextlib.suppress(Exception):  # anybody's layer may fail to tell what it is
+    with contextlib.suppress(Exception):  # a user's layer may fail to describe itself
         text = json.dumps(keras_of(network).saving.serialize_keras_object(network))
         told = json.loads(text, object_hook=_without_losses)
         check(told)
@@ -84,11 +83,11 @@ def _without_losses(told: dict[str, Any]) -> dict[str, Any]:
 def make(told: Mapping[str, Any], weights: Sequence[AnyNDArray], own: Any = None) -> Any:
     """
     :param told: see `describe`.
-    :param own: the user's network, in place of that in the file.
-    :return: the network with these weights; `own` is normalised at its end if that in the file was,
-        as those of `gpflow_bsvm.deep.hybrid` are.
-    :raise ValueError: for a description of anything but known layers, or other weights than the
-        network has, by their names and shapes.
+    :param own: the user's network, instead of the one in the file.
+    :return: the network with these weights; `own` gets a final normalization if the network in the
+        file had one, as those of `gpflow_bsvm.deep.hybrid` do.
+    :raise ValueError: for a description of anything but known layers, or weights whose names or
+        shapes differ from those of the network.
     """
     network = _of_layers(told) if own is None else own
     if told["names"] == [*_names(network), "moving_mean", "moving_variance"]:
@@ -117,15 +116,15 @@ def _of_layers(told: Mapping[str, Any]) -> Any:
 
 
 def _names(network: Any) -> list[str]:
-    """:return: names of its weights, without those of layers, which Keras numbers as they come."""
+    """:return: names of its weights, without those of layers, which Keras numbers on creation."""
     return [weight.name.rsplit("/", 1)[-1].partition(":")[0] for weight in network.weights]
 
 
 def check(told: Any, key: str = "network") -> None:
     """
-    :param told: what Keras is to make an object of, or a part of that.
+    :param told: a configuration that Keras is to instantiate, or a part of one.
     :param key: where it stands: the name of an argument.
-    :raise ValueError: for anything but objects of the lists above, numbers and known texts.
+    :raise ValueError: for anything but objects from the lists above, numbers and known texts.
     """
     if isinstance(told, dict):
         if "class_name" in told:

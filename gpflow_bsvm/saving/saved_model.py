@@ -1,4 +1,4 @@
-"""A model as a TensorFlow SavedModel, which predicts without this package, without GPflow."""
+"""A model as a TensorFlow SavedModel, which predicts without this package and without GPflow."""
 
 from __future__ import annotations
 
@@ -32,21 +32,22 @@ def export(model: Any, directory: str | os.PathLike[str]) -> None:
         predict_f:      X [N, D] -> {"mean": [N, L], "variance": [N, L]} of the latent functions,
         predict_proba:  X [N, D] -> {"probabilities": [N, C]},
 
-    of a regressor instead of the latter
+    or, for a regressor, instead of the latter
 
         predict:        X [N, D] -> {"mean": [N], "std": [N]} of y,
 
-    equal to those of the model up to rounding. Of a classifier the standardisation is inside, and
-    the columns are in the order of `classes_`; of a model they are the mean of `predict_y`: of two
-    classes the one column P(y = 1). `tf.saved_model.load(directory).predict_proba(X)` needs
-    TensorFlow and nothing else, and does no checks: a row with NaN gives NaN.
+    equal to those of the model up to rounding. A classifier is exported with its standardization,
+    and the columns are in the order of `classes_`; for a model they are the mean of `predict_y`,
+    which for two classes is the one column P(y = 1).
+    `tf.saved_model.load(directory).predict_proba(X)` needs only TensorFlow, and checks nothing: a
+    row with NaN gives NaN.
 
     The file `about.json` in it has "classes", the labels (null for a model), "features", the names
-    of the columns of X where a data frame told them, and "version".
+    of the columns of X if the fit had a data frame, and "version".
 
     :param model: a fitted `BSVMClassifier` or `BSVMRegressor`, or a model of `gpflow_bsvm.models`.
     :param directory: new or empty.
-    :raise FileExistsError: if there is something in it.
+    :raise FileExistsError: if it is not empty.
     :raise sklearn.exceptions.NotFittedError: for a classifier that was not fitted.
     """
     directory = Path(directory)
@@ -61,7 +62,7 @@ def export(model: Any, directory: str | os.PathLike[str]) -> None:
 
 
 class Exported(tf.Module):  # type: ignore[misc]
-    """What is written: functions of X, and the variables that they look at."""
+    """What is written: functions of X, and the variables that they read."""
 
     def __init__(
         self,
@@ -74,11 +75,11 @@ class Exported(tf.Module):  # type: ignore[misc]
         """
         :param num_columns: D; None: any.
         :param finish: of mean and variance of y, what the function called `predicts` returns.
-        :param standardise: what is taken off X, and what it is divided by, before the model.
+        :param standardise: what is subtracted from X, and what the difference is divided by.
         """
         super().__init__()
         self.predicts = predicts
-        # Written as arrays, not into the graph, which has its bounds.
+        # Written as arrays, not into the graph, whose size is limited.
         self._Lz = tf.Variable(model.prior_factor(), trainable=False)
         natural = compiled_solve(model.natural())
         self._q = [tf.Variable(part, trainable=False) for part in natural]
@@ -101,7 +102,7 @@ class Exported(tf.Module):  # type: ignore[misc]
         setattr(self, predicts, self._traced(predict, spec))
 
     def _traced(self, function: Callable[..., Any], spec: tf.TensorSpec) -> Any:
-        """:return: a graph; the variables that it has met are written with it."""
+        """:return: a graph; the variables that it reads are written with it."""
         graph = tf.function(function, input_signature=[spec], autograph=False)
         met = graph.get_concrete_function().graph.variables
         setattr(self, f"_of_{function.__name__}", list(met))
