@@ -107,7 +107,7 @@ def _parts(model: Any) -> tuple[Kernel, float]:
 
 
 def _is_machine(likelihood: Any) -> bool:
-    """:return: True for classes with a penalty; for numbers and one class SVC is not the machine."""
+    """:return: True for classes with a penalty; for numbers and one class not SVC."""
     classes = isinstance(likelihood, Classification) and not isinstance(likelihood, OneClass)
     return classes and hasattr(likelihood, "penalty")
 
