@@ -1,4 +1,4 @@
-"""Which columns of a table are X, labels and weights, and what they are as numbers."""
+"""The columns of a table that are X, labels and weights, and their values as numbers."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ class Columns:
 
     def check_names(self, names: Sequence[str], where: str, exactly: bool = False) -> None:
         """
-        :param where: is the table, for errors.
-        :param exactly: whether columns that nobody reads are an error.
+        :param where: the table, for errors.
+        :param exactly: whether unused columns are an error.
         :raise ValueError: if the table lacks a column, or has one twice.
         """
         missing = [name for name in self.read if name not in names]
@@ -95,8 +95,8 @@ class Columns:
 
     def check_types(self, no_numbers: dict[str, Any], where: str) -> None:
         """
-        :param no_numbers: types of the columns that hold something else.
-        :raise ValueError: for one of which numbers are needed.
+        :param no_numbers: types of the columns that are not numeric.
+        :raise ValueError: if one of them must be numeric.
         """
         encoded = self.texts | ({self.target} if self.numbers is not None else set())
         for name in self.read:

@@ -18,7 +18,7 @@ from ..tables import MOST_WORDS, find, is_number, own_columns, quoted
 from .columns import Columns, as_text
 from .labels import MOST_CLASSES, check_are_classes
 
-#: Rows of a column that are looked at together.
+#: Number of rows of a column that are read together.
 _COLUMN_ROWS = 2**17
 
 
@@ -28,7 +28,7 @@ class Files(Reader):
 
     :ivar paths: of the files, in the order in which they are read.
     :ivar features: names of the columns of X.
-    :ivar left_out: columns that nobody asked for or against: the index that pandas wrote.
+    :ivar left_out: columns left out without being asked: the index that pandas wrote.
     """
 
     finite = True
@@ -50,8 +50,8 @@ class Files(Reader):
         :param target: name of the column of labels, numbers as the likelihood wants them; None: for
             predictions.
         :param weight: name of the column of weights; None: ones.
-        :param features: names of the columns of X, in this order; None: all others, but for those
-            without a name, as which pandas writes its index.
+        :param features: names of the columns of X, in this order; None: all others except those
+            without a name (the index, as pandas writes it).
         :param classes: labels of any type become numbers: a sequence, in the order of 0..C-1, or a
             mapping from labels to 0..C-1; "auto": a pass finds them, and sorts them; then
             `words` is True.
@@ -59,7 +59,7 @@ class Files(Reader):
             a feature "column=word" of zeros and ones, as which `features` may name it.
         :raise ImportError: without pyarrow.
         :raise FileNotFoundError: if there is no such file.
-        :raise ValueError: for columns that are missing or no numbers, and for a file without rows.
+        :raise ValueError: for columns that are missing or not numbers, and for a file without rows.
         """
         require("pyarrow", extra="files")
         self.paths, self._exactly = find(path, self.endings), features is None
@@ -83,7 +83,7 @@ class Files(Reader):
 
     @property
     def marks(self) -> dict[str, str]:
-        """See `Reader`; wherever the files lie, if a copy keeps the times of their last change."""
+        """See `Reader`; independent of the files' place, if copies keep modification times."""
         known = [os.stat(path) for path in self.paths]
         latest = datetime.fromtimestamp(max(file.st_mtime for file in known))
         digest = hashlib.sha256(repr([(f.st_size, f.st_mtime_ns) for f in known]).encode())
@@ -110,10 +110,10 @@ class Files(Reader):
 
     @abstractmethod
     def _batches(self, path: str, kinds: dict[str, Any], size: int) -> Iterator[Any]:
-        """:return: record batches of some columns, of these types where a file knows none."""
+        """:return: record batches of some columns, of these types if the file has none."""
 
     def _tables(self, path: str, schema: Any, kinds: dict[str, Any], size: int) -> Iterator[Any]:
-        """:return: those `_batches` that have rows."""
+        """:return: `_batches` without empty ones."""
         with _named(path, schema.names):
             yield from (batch for batch in self._batches(path, kinds, size) if batch.num_rows)
 
@@ -126,7 +126,7 @@ class Files(Reader):
             yield table.column(0)
 
     def _kinds(self, schema: Any) -> dict[str, Any]:
-        """:return: types of all columns: a later row might look like another than the first."""
+        """:return: types of all columns: later rows might suggest other types than the first."""
         arrow, columns = require("pyarrow", extra="files"), self.columns
         truth = {name for name in columns.read if schema.field(name).type == arrow.bool_()}
         kinds = dict.fromkeys(columns.read, arrow.float64()) | dict.fromkeys(truth, arrow.bool_())
@@ -136,13 +136,13 @@ class Files(Reader):
         return kinds
 
     def texts(self, name: str) -> Iterator[str | None]:
-        """:return: what a column of any type has in each row."""
+        """:return: the values of a column of any type."""
         for path in self.paths:
             for column in self._column(path, name, require("pyarrow").string()):
                 yield from as_text(column).to_pylist()
 
     def _distinct(self, name: str) -> list[Any]:
-        """:return: what there is in a column, sorted."""
+        """:return: distinct values of a column, sorted."""
         found, number = set[Any](), 0
         for path in self.paths:
             first = number
@@ -159,7 +159,7 @@ class Files(Reader):
         return sorted(found)
 
     def _with_words(self, name: str, schema: Any) -> list[str]:
-        """:return: a feature for each word of a column of some words; else the column itself."""
+        """:return: a feature for each word of a text column with few; else the column."""
         arrow, found = require("pyarrow", extra="files"), set[Any]()
         kind = schema.field(name).type
         kind = kind.value_type if arrow.types.is_dictionary(kind) else kind
@@ -172,7 +172,7 @@ class Files(Reader):
         return [f"{name}={word}" for word in sorted(found)]
 
     def _check(self, path: str, schema: Any) -> None:
-        """:raise ValueError: for columns that are missing, or no numbers."""
+        """:raise ValueError: for columns that are missing, or not numbers."""
         types = require("pyarrow", extra="files").types
         numbers = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal)
         kinds = zip(schema.names, schema.types)
@@ -205,7 +205,7 @@ def _check_no_gap(column: Any, where: str, start: int, name: str) -> None:
 def _named(path: str, names: Sequence[str] = ()) -> Iterator[None]:
     """
     :param names: of the file's columns, which pyarrow counts.
-    :raise ValueError: instead of what goes wrong in a context.
+    :raise ValueError: instead of any error in a context.
     """
     arrow = require("pyarrow", extra="files")
     try:

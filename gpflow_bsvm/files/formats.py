@@ -12,8 +12,8 @@ from .files import Files
 
 class ParquetFiles(Files):
     """
-    Rows of Parquet files, within a row group some chunks at a time; their number is known from the
-    files' metadata::
+    Rows of Parquet files, some chunks of a row group at a time; their number is in the files'
+    metadata::
 
         rows = gpflow_bsvm.files.ParquetFiles("rows/", target="clicked", classes=["no", "yes"])
         gpflow_bsvm.fit(model, rows)
@@ -38,7 +38,7 @@ class ParquetFiles(Files):
 
     def _batches(self, path: str, kinds: dict[str, Any], size: int) -> Iterator[Any]:
         parquet = require("pyarrow.parquet", extra="files")
-        # Not by the fragment, which has a row group in memory as a whole.
+        # Not by the fragment, which holds a whole row group in memory.
         with parquet.ParquetFile(path, buffer_size=2**20, pre_buffer=False) as file:
             yield from file.iter_batches(batch_size=size, columns=list(kinds))
 
@@ -48,7 +48,7 @@ class CSVFiles(Files):
     Rows of CSV files whose first line has the columns' names, also compressed, separated by commas,
     semicolons, tabs or bars, whichever is most frequent there, with a decimal comma where the first
     lines have one. Empty fields and texts such as "N/A" are missing values. The number of rows is
-    not known beforehand: what needs it counts by a pass. A file without such a line needs `names`::
+    not known beforehand; a pass counts them if need be. A file without such a line needs `names`::
 
         gpflow_bsvm.files.CSVFiles("rows.csv", target="y", names=["y", "x1", "x2"])
     """
@@ -59,7 +59,7 @@ class CSVFiles(Files):
         """
         Other arguments and errors as `ParquetFiles`.
 
-        :param names: of all columns in their order, where the first line has a row already.
+        :param names: of all columns in their order, if the first line is already a row.
         :raise ValueError: for a first line of numbers other than 0, 1, 2, ..., if names are not
             given.
         """

@@ -12,16 +12,16 @@ from gpflow.base import AnyNDArray
 from ..data.pieces import Origin
 from ..optional import require
 
-#: More kinds of labels are no classes.
+#: More distinct labels than this are not classes.
 MOST_CLASSES = 1000
 
 
 def check_are_classes(labels: Collection[Any], num_rows: int, what: str) -> None:
     """
-    :param labels: the distinct ones of so many rows.
-    :param what: holds them, for the error.
-    :raise ValueError: for one label only, and for what looks like numbers to be regressed:
-        fractions, or a label for every other row.
+    :param labels: the distinct labels of so many rows.
+    :param what: their source, for the error.
+    :raise ValueError: for a single label, and for labels that look like numbers to be regressed:
+        fractions, or a new one in every other row.
     """
     if len(labels) == 1:
         raise ValueError(f"{what} holds one class only ({next(iter(labels))})")
@@ -61,7 +61,7 @@ class ClassNumbers:
 
     @property
     def names(self) -> list[Any]:
-        """:return: a label of each class 0..C-1; of several the first."""
+        """:return: a label for each class 0..C-1, the first if there are several."""
         numbers = self._numbers.astype(int).tolist()
         return [self._labels[numbers.index(n)] for n in range(max(numbers) + 1)]
 

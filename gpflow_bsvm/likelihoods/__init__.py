@@ -1,4 +1,4 @@
-"""Likelihoods: what one label says about f."""
+"""Likelihoods: the losses of support vector machines as densities of labels given f."""
 
 from .base import Classification, sites, sites_by_autodiff
 from .binary import BinaryLikelihood, Probit

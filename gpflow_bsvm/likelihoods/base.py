@@ -1,4 +1,4 @@
-"""What one label says about f: Gaussian sites, for any GPflow likelihood, and a class."""
+"""Gaussian sites, for any GPflow likelihood, and the base class of the package's likelihoods."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from gpflow.utilities import positive
 
 from .hooks import Hooks, Sites, has_hook
 
-#: Variances below are taken as this: the square root has no gradient at 0. It also bounds every
-#: site precision (by about penalty / sqrt(floor)), far below where a Cholesky factor would fail.
+#: Floor of variances: the square root has no gradient at 0. It also bounds every site precision (by
+#: about penalty / sqrt(floor)), far below where a Cholesky factor would fail.
 VARIANCE_FLOOR = 1e-14
-#: What a precision times a variance must come to, below 0, not to be taken for rounding.
+#: A precision times a variance below minus this is negative by more than rounding.
 _ROUNDING = 1e-6
 
 
@@ -65,8 +65,8 @@ def clipped_sites(
 ) -> tf.Tensor:
     """
     :param likelihood: without sites of its own.
-    :return: [..., L], where `sites` has set a precision to 0 that was negative by more than
-        rounding, seen from the variance there.
+    :return: [..., L], True where `sites` has set a precision to 0 that was negative by more than
+        rounding, in units of 1 / variance.
     """
     _, d_var = _slopes(
         lambda Fmu, Fvar: likelihood.variational_expectations(X, Fmu, Fvar, Y), Fmu, Fvar
@@ -93,10 +93,9 @@ def _slopes(expectation: Callable[..., Any], Fmu: TensorType, Fvar: TensorType) 
 
 class Classification(Hooks):
     """
-    Base of the package's likelihoods: what is predicted are probabilities p, by a link that has
-    parameters of its own, of the prediction only and never trained with the model.
-    `predict_mean_and_var` returns p and p - p^2: mean and variance of y in {0, 1}, or of each
-    column of one-hot labels.
+    Base of the package's classification likelihoods: they predict probabilities p by a link whose
+    parameters affect only predictions and are never trained with the model. `predict_mean_and_var`
+    returns p and p - p^2: mean and variance of y in {0, 1}, or of each column of one-hot labels.
 
     :cvar neutral_link: the parameters' values unless `gpflow_bsvm.prediction.calibrate` set them.
     """
@@ -104,7 +103,7 @@ class Classification(Hooks):
     neutral_link: ClassVar[Mapping[str, float]] = {"scale": 1.0}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """As the other bases; makes the parameters of the link."""
+        """As in the other bases; makes the parameters of the link."""
         super().__init__(*args, **kwargs)
         for name, value in self.neutral_link.items():
             transform = positive() if name == "scale" else None
@@ -116,7 +115,7 @@ class Classification(Hooks):
         return {name: getattr(self, name) for name in self.neutral_link}
 
     def probabilities(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:
-        """:return: p at q(f) = N(Fmu, Fvar) by the link as it is: P(y = 1), or those of classes."""
+        """:return: p at q(f) = N(Fmu, Fvar) by the present link: P(y = 1), or those of classes."""
         raise NotImplementedError
 
     @inherit_check_shapes

@@ -1,4 +1,4 @@
-"""What all binary likelihoods share: labels, link, prediction; and the probit."""
+"""Base of all binary likelihoods: labels, link, prediction; and the probit."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ class BinaryLikelihood(Classification, ScalarLikelihood):
     Base of the binary likelihoods: one latent function per column of Y, labels in {0, 1} (as
     GPflow's `Bernoulli`) or {-1, +1}.
 
-    A pseudo-likelihood such as the hinge is not normalised: L(+1|f) + L(-1|f) is not constant in
-    f. `log_prob` and `variational_expectations` therefore speak of the pseudo-likelihood, which
-    is what training maximises, while prediction is a proper Bernoulli distribution,
+    A pseudo-likelihood such as the hinge is not normalized: L(+1|f) + L(-1|f) is not constant in f.
+    `log_prob` and `variational_expectations` therefore belong to the pseudo-likelihood, which
+    training maximizes, while prediction is a proper Bernoulli distribution,
 
         p(y = 1) = E Phi(g f + d) = Phi((g Fmu + d) / sqrt(1 + g^2 Fvar)).
 
@@ -56,7 +56,7 @@ class BinaryLikelihood(Classification, ScalarLikelihood):
 
     def check_labels(self, Y: Any, *, minibatch: bool = False) -> None:
         """
-        Check the labels of a training set, or of a minibatch: that may hold one class only.
+        Check the labels of a training set, or of a minibatch, which may hold only one class.
 
         :raise ValueError: unless Y holds both classes, in one encoding: {0, 1} or {-1, +1}.
         """
@@ -64,7 +64,7 @@ class BinaryLikelihood(Classification, ScalarLikelihood):
 
     def probit_argument(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:
         """:return: z with p(y = 1) = Phi(z), as Fmu [..., L]."""
-        # Where a huge prior variance cancels, rounding may leave less than 0.
+        # Where a huge prior variance cancels, rounding may leave a negative one.
         variance = 1 + tf.square(self.scale) * tf.maximum(Fvar, 0)
         return (self.scale * Fmu + self.offset) / tf.sqrt(variance)
 
@@ -91,7 +91,7 @@ class Probit(BinaryLikelihood):
     can leave the cone of positive definite precisions; without it they cannot.
 
     Expectations by GPflow's Gauss-Hermite quadrature, sites by automatic differentiation: as for
-    any likelihood that the engine knows nothing about.
+    any likelihood without closed forms.
     """
 
     @inherit_check_shapes

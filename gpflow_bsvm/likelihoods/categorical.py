@@ -1,4 +1,4 @@
-"""Labels and prediction that all multi-class likelihoods share; and one against the rest."""
+"""Labels and prediction of all multi-class likelihoods; and one against the rest."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class CategoricalLikelihood(Classification):
     Base of the multi-class likelihoods: labels 0..C-1 in one column, of any dtype, and unless a
     subclass says otherwise one latent function per class, `num_latent_gps=C`.
 
-    Training maximises a pseudo-likelihood that is not normalised, as with `BinaryLikelihood`;
-    prediction is a proper categorical distribution, which a subclass states by
-    `class_probabilities`, of g f instead of f, or by `probabilities`.
+    Training maximizes a pseudo-likelihood that is not normalized, as with `BinaryLikelihood`;
+    prediction is a proper categorical distribution, which a subclass defines by
+    `class_probabilities`, called with g f instead of f, or by `probabilities`.
 
     :ivar num_classes: C.
     :ivar scale: g of the link (an inverse temperature), see `Classification`.
@@ -37,7 +37,7 @@ class CategoricalLikelihood(Classification):
         :param num_classes: C, at least 2.
         :param penalty: slope of the loss, positive.
         :param bound: one of `bounds`.
-        :param kwargs: of the other base class, such as `normalizer` of `Penalized`.
+        :param kwargs: arguments of the other base class, such as `normalizer` of `Penalized`.
         :raise ValueError: for other values.
         """
         if not isinstance(num_classes, (int, np.integer)) or num_classes < 2:
@@ -79,7 +79,7 @@ class CategoricalLikelihood(Classification):
     def one_hot(self, Y: TensorType, F: TensorType) -> tf.Tensor:
         """
         :param F: [..., L], what the labels belong to.
-        :return: [..., C], of F's dtype; NaN for a label that is none: never a silent wrong answer.
+        :return: [..., C], of F's dtype; NaN for an invalid label: never a silent wrong answer.
         :raise ValueError: unless Y is one column, and see `latents`.
         """
         like, column = self.latents(F), tf.convert_to_tensor(Y)
@@ -110,18 +110,18 @@ class OneVsRest(CategoricalLikelihood, HingeSum):
 
         L(y | f) = prod_c exp(-penalty max(0, 1 - t_c f_c)),   t_c = +1 if c = y, else -1,
 
-    the comparison of Wistuba & Rawat (2018), section 4. Hinges are those of `Hinge`; the C
-    models share features and are fitted together, each as if alone. Prediction divides the binary
+    the baseline of Wistuba & Rawat (2018), section 4. Hinges are those of `Hinge`; the C models
+    share features and are fitted together, each as if alone. Prediction divides the binary
     probabilities by their sum:
 
         P(y = c) = p_c / sum_j p_j,   p_c = Phi(Fmu_c / sqrt(1 + Fvar_c)).
 
-    The machines know nothing of each other, so that there is no p(y | f) of which this would be
-    the mean over f: `conditional_mean`, and with it means over draws and the mutual information,
-    divide before they average. The two differ by up to .08.
+    The machines know nothing of each other, so that this is not the mean over f of any p(y | f):
+    `conditional_mean`, and with it means over draws and the mutual information, divide before they
+    average. The two differ by up to .08.
 
-    See `CategoricalLikelihood` for labels and what is normalised, `Penalized` for `penalty` and
-    `normalizer`, of which kappa is that of `Hinge` for each class.
+    See `CategoricalLikelihood` for labels and normalization, `Penalized` for `penalty` and
+    `normalizer`, whose kappa is that of `Hinge` for each class.
     """
 
     has_normalizer = True
@@ -133,8 +133,8 @@ class OneVsRest(CategoricalLikelihood, HingeSum):
     def class_probabilities(self, Fmu: tf.Tensor, Fvar: tf.Tensor) -> tf.Tensor:
         """
         :param Fmu: [..., C], and Fvar: [..., C]; below 0, by rounding, it counts as 0.
-        :return: binary probabilities divided by their sum, [..., C]; taken by their logarithms,
-            so that a row far below all hinges still has its ranking.
+        :return: binary probabilities divided by their sum, [..., C]; computed from their
+            logarithms, so that a row far below all hinges still has a ranking.
         """
         log_p = normal_log_cdf(Fmu / tf.sqrt(1 + tf.maximum(Fvar, 0)))
         return tf.nn.softmax(log_p, axis=-1)

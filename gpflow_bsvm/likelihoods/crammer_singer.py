@@ -21,19 +21,19 @@ class CrammerSinger(CategoricalLikelihood, Penalized):
 
         L(y | f) = exp(-penalty max(0, 1 + max_{t != y} f_t - f_y)).
 
-    With f_1..f_C independent under q training maximises the expectation itself,
+    With f_1..f_C independent under q, training maximizes the expectation itself,
 
         E log L = -penalty (E max_j (f_j - [j = y]) - Fmu_y + 1),
 
     by one-dimensional quadrature: the loss is the maximum over all classes of f_j, the label's
-    lowered by 1, less that of the label. The augmented bound, and the paper's own objective, which
-    is no bound, are in `gpflow_bsvm.papers.wistuba2018`.
+    lowered by 1, minus f of the label, plus 1. The augmented bound, and the paper's own objective,
+    which is not a bound, are in `gpflow_bsvm.papers.wistuba2018`.
 
     Prediction is P(y = c) = P(argmax_j f_j + e_j = c) with e_j ~ N(0, 1/2), which for two classes
     is the probit link of the binary models. The class of largest probability is not always that of
-    the largest mean, which is the paper's decision rule: a mean that is not well known counts
-    less. See `CategoricalLikelihood` for labels and what is normalised, `Penalized` for `penalty`
-    and `normalizer`.
+    the largest mean, which is the paper's decision rule: an uncertain mean counts less. See
+    `CategoricalLikelihood` for labels and normalization, `Penalized` for `penalty` and
+    `normalizer`.
     """
 
     bounds: ClassVar[tuple[str, ...]] = ("exact",)
@@ -82,5 +82,5 @@ class CrammerSinger(CategoricalLikelihood, Penalized):
 
 
 def of_label(hot: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
-    """:return: the value of the label, [..., 1]."""
+    """:return: the entry of the label, [..., 1]."""
     return tf.reduce_sum(hot * values, axis=-1, keepdims=True)

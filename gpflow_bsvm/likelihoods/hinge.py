@@ -1,4 +1,4 @@
-r"""A sum of hinges of affine functions of f: what `Hinge` and all of its family are."""
+r"""A sum of hinges of affine functions of f: the base of `Hinge` and its family."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Terms(NamedTuple):
 
 
 class Margins(NamedTuple):
-    """What a hinge knows of q(f), [..., G, T]."""
+    """Moments of b under q(f), [..., G, T], and the costs."""
 
     m: tf.Tensor  #: E b = offset - sign E h
     v: tf.Tensor  #: Var h, positive
@@ -47,12 +47,12 @@ class HingeSum(Penalized):
         bound="exact":        E log L  = -sum c (m Phi(z) + sqrt(v) phi(z))
         bound="augmented":    E log L >= -sum c / 2 (m + sqrt(m^2 + v))
 
-    and the sites are those of the hinges, by the chain rule: with u = Phi(z) and w = phi(z) /
-    sqrt(v) (exact), u = (1 + m / sqrt(m^2 + v)) / 2 and w = 1 / (2 sqrt(m^2 + v)) (augmented),
+    and the sites follow from those of the hinges by the chain rule: with u = Phi(z) and w = phi(z)
+    / sqrt(v) (exact), u = (1 + m / sqrt(m^2 + v)) / 2 and w = 1 / (2 sqrt(m^2 + v)) (augmented),
 
         w_q = sum_k W_kq^2 c_k w_k,    r_q = sum_k W_kq s_k c_k u_k + w_q Fmu_q.
 
-    A likelihood of this kind says what `targets` and `terms` are.
+    A likelihood of this kind defines `targets` and `terms`.
 
     :ivar W: [T, Q], and
     :ivar b: [T].
@@ -71,13 +71,13 @@ class HingeSum(Penalized):
     ) -> None:
         """
         :param penalty: positive, and bound, kwargs: see `Penalized`.
-        :param W: [T, Q], and b: [T], of the functions that the hinges see.
+        :param W: [T, Q], and b: [T], of the functions in the hinges.
         """
         super().__init__(penalty, bound, **kwargs)
         self.W, self.b = np.asarray(W, np.float64), np.asarray(b, np.float64)
 
     def targets(self, Y: TensorType, F: TensorType) -> tf.Tensor:
-        """:return: labels as `terms` takes them, [..., G]: here in {-1, +1}."""
+        """:return: labels in the form that `terms` takes, [..., G]: here in {-1, +1}."""
         return signs(Y, F)
 
     def terms(self, y: tf.Tensor) -> Terms:
@@ -89,7 +89,7 @@ class HingeSum(Penalized):
 
     @property
     def is_alone(self) -> bool:
-        """:return: True if no hinge sees more than one latent function."""
+        """:return: True if no hinge depends on more than one latent function."""
         return bool((np.count_nonzero(self.W, axis=1) <= 1).all())
 
     @property
@@ -146,14 +146,14 @@ class HingeSum(Penalized):
 
     @property
     def lacking(self) -> tuple[str, ...]:
-        """:return: hooks for which each hinge must see one latent function."""
+        """:return: hooks that need hinges of one latent function each."""
         return () if self.is_alone else ("draw_sites", "local_sites")
 
     def local_sites(self, w: TensorType, Y: TensorType) -> Sites:
         """
         :param w: [..., N, G T], positive: 1 / lambda, the inverse local variables.
-        :return: the Gaussian that p(y, lambda | f) is of f, where hinges are alone; for two classes
-            of precision w and precision-mean r = y (a + w).
+        :return: p(y, lambda | f) as a Gaussian in f, for hinges of one latent function each; for
+            two classes with precision w and precision-mean r = y (a + w).
         """
         check_hooks(self, "local_sites")
         w = tf.convert_to_tensor(w)
@@ -166,9 +166,8 @@ class HingeSum(Penalized):
 
     def draw_sites(self, F: TensorType, Y: TensorType, seed: TensorType) -> Sites:
         """
-        :return: `local_sites` of local variables that are drawn given f, 1 / lambda ~ inverse
-            Gaussian(a / |b|, a^2), a half of the cost (Polson & Scott 2011), whichever bound is
-            trained.
+        :return: `local_sites` of local variables drawn given f, 1 / lambda ~ inverse Gaussian(a /
+            |b|, a^2), where a is half of the cost (Polson & Scott 2011), for either bound.
         """
         check_hooks(self, "draw_sites")
         m, _, cost, _ = self.margins(F, tf.zeros_like(F), Y)
@@ -201,7 +200,7 @@ def _product(values: tf.Tensor, W: AnyNDArray) -> tf.Tensor:
 
 
 def _total(values: tf.Tensor) -> tf.Tensor:
-    """:return: the sum of the last axis; of one entry that is no work."""
+    """:return: the sum over the last axis, at no cost for a single entry."""
     return tf.squeeze(values, -1) if values.shape[-1] == 1 else tf.reduce_sum(values, axis=-1)
 
 
@@ -219,12 +218,12 @@ class Hinge(HingeSum, BinaryLikelihood):
         L(y | f) = exp(-penalty max(0, 1 - y f)),
 
     (Wenzel et al. 2017, eq. 2, with penalty = 2; Polson & Scott 2011): one hinge for each latent
-    function, of b = 1 - y f. Of the bounds in `HingeSum` "exact" (Seeger 2000) is tighter by up to
-    0.125 penalty sqrt(Fvar) per datum, with Newton-like steps that converge in a tenth of the
+    function, with b = 1 - y f. Among the bounds in `HingeSum` "exact" (Seeger 2000) is tighter by
+    up to 0.125 penalty sqrt(Fvar) per datum, with Newton-like steps that converge in a tenth of the
     sweeps; the natural-gradient step of "augmented" (Wenzel et al., eq. 8, with alpha = m^2 + v) is
     the papers' coordinate ascent.
 
-    See `BinaryLikelihood` for labels, link and what is normalised, `Penalized` for `penalty` (the
+    See `BinaryLikelihood` for labels, link and normalization, `Penalized` for `penalty` (the
     SVM's C for a unit prior variance) and `normalizer`.
     """
 

@@ -1,4 +1,4 @@
-"""What the package may ask of a likelihood beside GPflow's own interface."""
+"""Methods that the package may need from a likelihood beyond GPflow's own interface."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Moments(NamedTuple):
     cost: tf.Tensor  #: penalty included
 
 
-#: Hooks that something cannot do without: their names for a user, and some likelihoods with them.
+#: Hooks that some function requires: their names for a user, and some likelihoods with them.
 _NEEDED = {
     "sites": ("sites in closed form", "Hinge, OneVsRest or CrammerSinger"),
     "has_point_sites": ("sites at a point", 'Hinge or OneVsRest, bound="augmented"'),
@@ -41,17 +41,16 @@ _NEEDED = {
 
 class Hooks(Likelihood):
     """
-    Base of the package's likelihoods: all hooks, with defaults. What is only used where it is there
-    does nothing by default; the others raise one clear error. A likelihood of yours needs no such
-    base, but only methods of these names. Shapes as in GPflow: F, Fmu and Fvar are [..., L], Y is
-    [..., P].
+    Base of the package's likelihoods: all hooks, with defaults. Optional hooks do nothing by
+    default; the others raise one clear error. A likelihood of yours does not need this base, only
+    methods of these names. Shapes as in GPflow: F, Fmu and Fvar are [..., L], Y is [..., P].
 
-    :ivar sites_are_slopes: whether `sites` are the derivatives of `variational_expectations` at
-        all Fmu and Fvar, with no precision set to 0: gradients are taken from them then.
+    :ivar sites_are_slopes: whether `sites` are the derivatives of `variational_expectations` at all
+        Fmu and Fvar, with no precision set to 0: they then serve as gradients.
     :ivar has_point_sites: whether sites at Fvar = 0 touch log p(Y | F) from below at F = Fmu, as
         expectation maximisation needs them.
     :ivar shift_invariant: whether adding the same to all latent functions changes nothing.
-    :ivar lacking: hooks that this class has, but not as it is.
+    :ivar lacking: hooks of this class that do not work with its present options.
     """
 
     sites_are_slopes: Any = False
@@ -73,12 +72,12 @@ class Hooks(Likelihood):
     def local_sites(self, w: TensorType, Y: TensorType) -> Sites:
         """
         :param w: [..., K], 1 / lambda, the inverse local variables.
-        :return: the Gaussian that p(Y, lambda | f) is of f.
+        :return: p(Y, lambda | f) as a Gaussian in f.
         """
         raise _lacks(self, "local_sites")
 
     def moments(self, Fmu: TensorType, Fvar: TensorType, Y: TensorType) -> Moments:
-        """:return: the moments of the b of all losses max(0, b) of a row, [..., K]."""
+        """:return: the moments of b in all losses max(0, b) of a row, [..., K]."""
         raise _lacks(self, "moments")
 
     @property
@@ -97,7 +96,7 @@ class Hooks(Likelihood):
 
 
 def has_hook(likelihood: Likelihood, hook: str) -> bool:
-    """:return: True if the likelihood, as it is, has a method, a True, or parameters there."""
+    """:return: True if the likelihood, as it is, has this method, flag or parameters."""
     default = getattr(Hooks, hook)
     if hook in getattr(likelihood, "lacking", ()) or getattr(type(likelihood), hook, 0) is default:
         return False
@@ -107,8 +106,8 @@ def has_hook(likelihood: Likelihood, hook: str) -> bool:
 
 def check_hooks(likelihood: Likelihood, *needs: str, instead: str = "") -> None:
     """
-    :param instead: what would do with this likelihood as it is, for the error.
-    :raise ValueError: for the first of `needs` that it does not have.
+    :param instead: alternatives for this likelihood, for the error.
+    :raise ValueError: for the first of `needs` that it lacks.
     """
     for hook in needs:
         if not has_hook(likelihood, hook):
@@ -124,8 +123,8 @@ def _lacks(likelihood: Likelihood, hook: str, instead: str = "") -> ValueError:
 
 def check_labels(likelihood: Likelihood, Y: Any, *, minibatch: bool = False) -> None:
     """
-    :raise ValueError: if the likelihood's own `check_labels`, where it has one, objects to Y; for
-        labels that a classifier of GPflow does not know.
+    :raise ValueError: if the likelihood's own `check_labels`, if any, rejects Y; for labels that a
+        classifier of GPflow does not know.
     """
     if hasattr(likelihood, "check_labels"):
         likelihood.check_labels(Y, minibatch=minibatch)

@@ -1,4 +1,4 @@
-"""Labels and latent functions: how many of them, of what shape, and which is which."""
+"""Labels and latent functions: their numbers, shapes and encodings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gpflow.likelihoods import (
 )
 from gpflow.utilities import to_default_float
 
-#: What class labels must be, and what to do with those that are something else.
+#: The labels that classes must have, and advice for other ones.
 CLASS_COLUMN = (
     "class labels must be one column of integers",
     "for one-hot rows use Y.argmax(axis=1)[:, None]",
@@ -34,14 +34,14 @@ def label_columns(likelihood: Likelihood, num_latents: int) -> int | None:
 
 
 def is_binary(likelihood: Likelihood, num_latents: int) -> bool:
-    """:return: True if a row's label is one of two classes, so that p(y = 1) tells both."""
+    """:return: True if a row's label is one of two classes, so that p(y = 1) is enough."""
     return num_latents == 1 or likelihood.observation_dim == 1
 
 
 def num_latents(likelihood: Likelihood, num_columns: int | None = None) -> int:
     """
     :return: L of a model for labels Y [N, num_columns]; None: for one label a row.
-    :raise TypeError: for what is no likelihood, such as its name.
+    :raise TypeError: for anything but a likelihood, such as its name.
     """
     if not isinstance(likelihood, Likelihood):
         raise TypeError(
@@ -86,9 +86,9 @@ def with_both_classes(p: AnyNDArray) -> AnyNDArray:
 
 def check_columns(Y: Any, columns: int | None, what: str, otherwise: str = "") -> None:
     """
-    Labels of another shape would be broadcast against f, and give numbers that are wrong.
+    Check the shape: other labels would be broadcast against f, with wrong results.
 
-    :param Y: array or tensor; of its shape that is looked at which is known while a graph is built.
+    :param Y: array or tensor; in a graph only the known part of its shape is checked.
     :raise ValueError: unless Y is [..., columns].
     """
     *batch, found = Y.shape
@@ -100,7 +100,7 @@ def check_columns(Y: Any, columns: int | None, what: str, otherwise: str = "") -
 
 def check_class_labels(Y: Any, num_classes: int, what: str = "class labels") -> AnyNDArray:
     """
-    :return: the labels that are there.
+    :return: the distinct labels.
     :raise ValueError: unless all are whole numbers in 0..C-1.
     """
     found: AnyNDArray = np.unique(np.asarray(Y))
@@ -113,7 +113,7 @@ def check_class_labels(Y: Any, num_classes: int, what: str = "class labels") -> 
 def check_gpflows_labels(likelihood: Likelihood, Y: Any, check: Any) -> None:
     """
     :param check: a function of a likelihood and of labels, for the parts of a `SwitchedLikelihood`.
-    :raise ValueError: for labels that a likelihood of GPflow takes, and computes nonsense of.
+    :raise ValueError: for labels that a likelihood of GPflow accepts but gives wrong results for.
     """
     if isinstance(likelihood, (Softmax, MultiClass)):
         check_columns(Y, 1, *CLASS_COLUMN)
@@ -127,7 +127,7 @@ def check_gpflows_labels(likelihood: Likelihood, Y: Any, check: Any) -> None:
 
 
 def class_numbers(likelihood: Likelihood, Y: Any) -> Any:
-    """:return: Y as the likelihood takes it: GPflow's `Softmax` looks classes up, by integers."""
+    """:return: Y in the form that the likelihood takes: integers for GPflow's `Softmax`."""
     if not isinstance(likelihood, Softmax):
         return Y
     return tf.cast(Y, tf.int64) if tf.is_tensor(Y) else np.asarray(Y).astype(np.int64)

@@ -19,8 +19,8 @@ from .levels import LINKS, Levels, location_spread, log_probabilities, log_slope
 
 class LevelHinges(Classification, HingeSum):
     """
-    What `LevelHinge` and `OneVsRestLevelHinge` have in common: targets y in {-1, +1}, each with
-    the hinges of all levels. Latent functions are in the order of the targets, Q of each.
+    Base of `LevelHinge` and `OneVsRestLevelHinge`: targets y in {-1, +1}, each with the hinges of
+    all levels. Latent functions are in the order of the targets, Q of each.
     """
 
     scale: Any
@@ -77,7 +77,7 @@ class LevelHinges(Classification, HingeSum):
 
     def log_odds(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:
         """
-        With link="integral" P = int_0^1 P(f_t > 0) dt. With "stationary" it is the P of which
+        With link="integral" P = int_0^1 P(f_t > 0) dt. With "stationary" it is the P at which
         another row at x would not move the mean of f: the derivatives of both expected losses by a
         shift of all f_k balance,
 
@@ -96,7 +96,7 @@ class LevelHinges(Classification, HingeSum):
         return self.scale * (yes - no) + self.offset
 
     def decisions(self, Fmu: TensorType, Fvar: TensorType) -> tuple[tf.Tensor, tf.Tensor]:
-        """:return: mean and variance of f_t at t = 1/2, which decides, [..., G]."""
+        """:return: mean and variance of f_t at the deciding t = 1/2, [..., G]."""
         b, W, W2 = (tf.constant(part[0], default_float()) for part in self.levels.at(np.zeros(1)))
         mean = b + tf.linalg.matvec(self.by_target(Fmu), W)
         return mean, tf.linalg.matvec(self.by_target(Fvar), W2)
@@ -119,10 +119,10 @@ class LevelHinge(LevelHinges):
 
         P(y = 1 | x) = int_0^1 P(f_t(x) > 0) dt,
 
-    a proper Bernoulli distribution, or, with link="stationary", the P of which another row would
+    a proper Bernoulli distribution, or, with link="stationary", the P at which another row would
     not move f, see `log_odds`; `scale` and `offset`, of logit P, are 1 and 0 unless calibrated.
-    What the g_q are is said by `levels`: `location_spread` (Q = 2 or 1), or your own W and b, such
-    as W = I and b = 0 for levels that have nothing but their prior in common.
+    `levels` defines the g_q: `location_spread` (Q = 2 or 1), or your own W and b, such as W = I and
+    b = 0 for levels that share only their prior.
 
     See `BinaryLikelihood` for labels, `HingeSum` for bounds and sites: exact for g independent
     under q, which is what models assume.
@@ -131,7 +131,7 @@ class LevelHinge(LevelHinges):
     neutral_link: ClassVar = {"scale": 1.0, "offset": 0.0}
 
     def check_labels(self, Y: Any, *, minibatch: bool = False) -> None:
-        """As `BinaryLikelihood.check_labels`, of one column."""
+        """As `BinaryLikelihood.check_labels`, for one column."""
         check_columns(np.asarray(Y), 1, "binary labels must be one column")
         check_binary_labels(Y, minibatch=minibatch)
 

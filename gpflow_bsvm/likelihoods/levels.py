@@ -4,8 +4,8 @@ The function at level t is to be positive where P(y = 1 | x) > t. So for t unifo
 
     P(y = 1 | x) = int_0^1 P(f_t(x) > 0) dt,
 
-whatever the functions are made of (`log_probabilities`). Functions that shift together also tell
-the P of which another row would not move them (`log_slopes`).
+whatever the functions are made of (`log_probabilities`). Functions that shift together also give
+the P at which another row would not move them (`log_slopes`).
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from .binary import normal_cdf, normal_log_cdf, normal_pdf
 
 #: The integral over levels, or where the loss is stationary.
 LINKS = ("integral", "stationary")
-#: Between values of z as near as this Phi is taken to be constant.
+#: Phi is taken to be constant between values of z closer than this.
 _NEAR = 1e-7
-#: Levels that are not given end here, in logit t.
+#: Default levels end here, in logit t.
 _OUTERMOST = 4.0
 #: The integral over t has knots this near to each other in logit t, up to `_EVEN`. From there to
 #: `_REACH`, where an error in logit t changes t less, their distances grow as logit t does.
@@ -102,11 +102,11 @@ class Levels:
         return b, np.stack(rest[:Q], axis=-1), np.stack(rest[Q:], axis=-1)
 
     def knots(self) -> Knots:
-        """:return: between which z(t) = mean / deviation of f_t is taken to be linear in t."""
+        """:return: knots between which z(t) = mean / deviation of f_t is taken as linear in t."""
         growing = round(np.log(_REACH / _EVEN) / np.log1p(_SPACING / _EVEN))
         outer = np.geomspace(_EVEN, _REACH, growing + 1)
         half = np.concatenate([np.arange(0, _EVEN, _SPACING), outer])
-        # Rounded, so that a level is not beside a knot that it lies on.
+        # Rounded, so that a level coincides with its knot.
         s = np.unique(np.round(np.concatenate([-half, half, logit(self.t)]), 12))
         s = np.concatenate([s[:1], s, s[-1:]])  # constant from the outermost knots to 0 and 1
         t = expit(s)
@@ -130,8 +130,8 @@ def location_spread(levels: int | Sequence[float] = 17, spread: float = 0.4) -> 
     f_t = g_0 - logit(t) (1 + spread g_1): location and spread, Q = 2. With both known logit P is
     g_0 / (1 + spread g_1).
 
-    :param levels: T, at least 2, evenly from -4 to 4 in logit t, or the levels themselves.
-    :param spread: prior deviation of the spread in deviations of f; 0: there is none, Q = 1.
+    :param levels: T, at least 2, for levels evenly from -4 to 4 in logit t, or the levels.
+    :param spread: prior deviation of the spread in deviations of f; 0: no spread, Q = 1.
     """
     if isinstance(levels, (int, np.integer)):
         check_whole(2, levels=levels)
@@ -146,7 +146,7 @@ def location_spread(levels: int | Sequence[float] = 17, spread: float = 0.4) -> 
 
 
 def check_levels(t: AnyNDArray) -> None:
-    """:raise ValueError: unless they increase within (0, 1)."""
+    """:raise ValueError: unless levels increase within (0, 1)."""
     if t.ndim != 1 or len(t) < 1 or not (t[0] > 0 and t[-1] < 1 and (np.diff(t) > 0).all()):
         raise ValueError(f"levels must increase within (0, 1), got {t.tolist()}")
 
@@ -155,8 +155,8 @@ def log_slopes(t: AnyNDArray, mean: tf.Tensor, variance: tf.Tensor) -> tuple[tf.
     """
     :param t: [T], and mean and variance of the functions there, [..., T].
     :return: log sum_k t_k Phi((1 + m_k) / s_k) and log sum_k (1 - t_k) Phi((1 - m_k) / s_k), [...]:
-        the slopes of the expected losses of y = 0 and y = 1, the latter falling, in a shift of all
-        functions, but for a factor. Both are accurate where they are small.
+        up to a factor the slopes of the expected losses of y = 0 and y = 1 (the latter negative) in
+        a shift of all functions. Both are accurate where they are small.
     """
     s = tf.sqrt(tf.maximum(variance, VARIANCE_FLOOR))
     rising = normal_log_cdf((1 + mean) / s) + tf.constant(np.log(t), s.dtype)
@@ -169,7 +169,7 @@ def log_probabilities(
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """
     :param Fmu: [..., Q], and Fvar: [..., Q], of the latent functions.
-    :param threshold: what f_t is to exceed where y = 1, broadcast with [...].
+    :param threshold: f_t exceeds it where y = 1, broadcast with [...].
     :return: log P(y = 1) and log P(y = 0), [...], both accurate where they are small.
     """
     t, b, W, W2 = (tf.constant(part, Fmu.dtype) for part in knots)

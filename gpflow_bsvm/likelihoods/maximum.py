@@ -7,7 +7,7 @@ lambda_j = d/du log Phi((u - mu_j) / s_j) >= 0, so that F sum_j lambda_j is its 
     P(argmax_j f_j = c)    = int F lambda_c du = d E max / d mu_c,
     d^2 E max / d mu_c^2   = int F lambda_c sum_{j != c} lambda_j du = 2 d E max / d v_c.
 
-The last line, by parts, shows what a site precision is made of: it cannot be negative. All
+The last line, by parts, is what site precisions are made of: it cannot be negative. All
 integrands vanish at both ends with all their derivatives, and there the midpoint rule converges
 faster than any power of the number of nodes. One grid of nodes per datum serves them all.
 """
@@ -24,14 +24,14 @@ from .binary import normal_cdf, normal_pdf
 
 #: Standard deviations beyond which a normal tail does not count: Phi(-7.5) = 3e-14.
 REACH = 7.5
-#: Nodes of a datum, for each e-fold by which the grid's steps grow and beside that; see `grid`.
+#: Nodes for a datum, per e-fold by which the grid's steps grow, and in addition; see `grid`.
 NODES_PER_GROWTH, NODES = 13, 22
 #: Enough for scales 1e6 apart.
 MOST_NODES = 256
 
 
 class Maximum(NamedTuple):
-    """What is known of max_j f_j, f_j ~ N(mu_j, v_j) independent."""
+    """Moments of max_j f_j, f_j ~ N(mu_j, v_j) independent."""
 
     mean: tf.Tensor  #: [...], E max_j f_j
     probability: tf.Tensor  #: [..., C], P(argmax_j f_j = c); rows sum to 1
@@ -53,14 +53,14 @@ def grid(mean: tf.Tensor, scale: tf.Tensor) -> Grid:
     the widest at the end. The number of nodes is that of the most demanding datum.
 
     :param mean: [..., C], and scale: [..., C].
-    :return: nodes through which no gradient flows: the integrals do not depend on where they are.
+    :return: nodes, without a gradient, as the integrals do not depend on their places.
     """
     mean, scale = tf.stop_gradient(mean), tf.stop_gradient(scale)
     low, top = _where_zero(mean, scale), mean + REACH * scale
     sharp = tf.where(top > low[..., None], scale, np.inf * tf.ones_like(scale))
     unit = REACH * tf.reduce_min(sharp, axis=-1)[..., None]
     growth = tf.math.log1p((tf.reduce_max(top, axis=-1) - low)[..., None] / unit)
-    # Not that of a datum which is NaN, and 0 where there is no datum at all.
+    # Ignores data that are NaN; 0 if there are no data.
     most = tf.maximum(tf.reduce_max(tf.where(growth > 0, growth, 0)), 0)
     num_nodes = tf.math.ceil(tf.minimum(NODES + NODES_PER_GROWTH * most, MOST_NODES))
     midpoints = (tf.range(num_nodes, dtype=mean.dtype) + 0.5) / num_nodes
@@ -90,7 +90,7 @@ def distribution(
     :return: F, weighted, [..., Q]; lambda_j [..., C, Q] and its sum over j [..., Q].
     """
     z = (nodes.above[..., None, :] - (mean - nodes.low[..., None])[..., None]) / scale[..., None]
-    # Where Phi underflows, F is 0 whatever its other factors: only the logarithm must exist.
+    # Where Phi underflows, F is 0 for any other factors: only the logarithm must exist.
     cdf = normal_cdf(z) + np.finfo(mean.dtype.as_numpy_dtype).tiny
     rate = normal_pdf(z) / (cdf * scale[..., None])
     F = tf.exp(tf.reduce_sum(tf.math.log(cdf), axis=-2))

@@ -1,4 +1,4 @@
-"""Rows of one class, and what is unlike them: the one-class support vector machine."""
+"""Novelty detection from rows of one class: the one-class support vector machine."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from .labels import check_binary_labels, check_columns
 
 class OneClass(HingeSum, BinaryLikelihood):
     r"""
-    The one-class support vector machine (Schoelkopf et al. 2001): f is to be 1 at all rows that
-    were seen, and its prior holds it at 0 where none were,
+    The one-class support vector machine (Schoelkopf et al. 2001): f should be 1 at all training
+    rows, and its prior keeps it at 0 far from them,
 
         L(1 | f) = exp(-penalty max(0, 1 - f)).
 
     The mode is scikit-learn's `OneClassSVM` of the same kernel, its decision function divided by
-    rho, f = (decision + rho) / rho, where penalty = 1 / rho in scikit-learn's scale, of which nu
-    is the share of rows with f below 1, at most: a greater penalty is a smaller nu.
+    rho, f = (decision + rho) / rho, where penalty = 1 / rho in scikit-learn's scale, whose nu is
+    the largest share of rows with f below 1: a greater penalty is a smaller nu.
 
     f(x) is a score with its variance. P(y = 1 | x), "as the rows that were seen", is
 
         Phi((scale f + offset) / sqrt(1 + scale^2 Fvar)),    scale 1, offset -1:
 
-    half where f is 1 as at the margin. It is a guess until `gpflow_bsvm.prediction.calibrate(model,
-    (X, Y), held_out=True)` fits scale and offset to rows of both kinds: then it is the probability
-    that a row is no outlier, as frequent as they are there. Labels of these are 1, and 0 or -1 for
-    outliers; those of a fit are all 1.
+    1/2 at the margin, f = 1. It is a guess until `gpflow_bsvm.prediction.calibrate(model, (X, Y),
+    held_out=True)` fits scale and offset to rows of both kinds: then it is the probability that a
+    row is not an outlier, if outliers are as frequent as there. Labels of such rows are 1, and 0 or
+    -1 for outliers; those of a fit are all 1.
     """
 
     neutral_link: ClassVar = {"scale": 1.0, "offset": -1.0}
 
     def check_labels(self, Y: Any, *, minibatch: bool = False) -> None:
         """
-        :param minibatch: whether these are rows of both kinds, or of a part of the data.
+        :param minibatch: whether these are rows of both kinds, or a part of the data.
         :raise ValueError: for other labels than 1 in a fit, or 0, -1 and 1 elsewhere.
         """
         Y = np.asarray(Y)

@@ -1,4 +1,4 @@
-"""Classes in an order: is y at k or above, for all k, at every level of probability."""
+"""Ordered classes: whether y is at least k, for all k, at every level of probability."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .levels import Levels, log_probabilities
 class Ordinal(CategoricalLikelihood, LevelHinges):
     r"""
     Ordered classes 0..C-1, by all thresholds (Rennie & Srebro 2005; Chu & Keerthi 2007): a
-    `LevelHinge` for each question whether y is at least k, k = 1..C-1, all of the same functions,
+    `LevelHinge` for each question whether y is at least k, k = 1..C-1, all with the same functions,
 
         L(y | g) = exp(-penalty / T sum_k sum_t c_t(y_k) max(0, 1 - y_k (f_t - theta_k))),
 
@@ -49,7 +49,7 @@ class Ordinal(CategoricalLikelihood, LevelHinges):
     ) -> None:
         """
         :param num_classes: C, at least 2.
-        :param penalty: bound and levels: as in `LevelHinge`.
+        :param penalty: and bound, levels: as in `LevelHinge`.
         :param thresholds: [C-1], increasing, where learning starts; None: two margins apart.
         :raise ValueError: for other values.
         """
@@ -66,7 +66,7 @@ class Ordinal(CategoricalLikelihood, LevelHinges):
         self.W, self.b = np.tile(self.levels.W, (number, 1)), np.tile(self.levels.b, number)
 
     def targets(self, Y: TensorType, F: TensorType) -> tf.Tensor:
-        """:return: class numbers, [..., 1]; NaN for labels that are none."""
+        """:return: class numbers, [..., 1]; NaN for invalid labels."""
         hot = self.one_hot(Y, F)
         numbers = hot * tf.range(self.num_classes, dtype=hot.dtype)
         return tf.reduce_sum(numbers, axis=-1, keepdims=True)
@@ -88,7 +88,7 @@ class Ordinal(CategoricalLikelihood, LevelHinges):
     def probabilities(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:
         """:return: P(y = k) at q(g) = N(Fmu, Fvar), [..., C]."""
         odds = self.cumulative_log_odds(Fmu, Fvar)
-        # From whichever end is nearer: small probabilities are exact, too.
+        # From the nearer end, so that small probabilities are accurate too.
         above, below = tf.sigmoid(odds), tf.sigmoid(-odds)
         inner = tf.where(
             odds[..., 1:] > 0, below[..., 1:] - below[..., :-1], above[..., :-1] - above[..., 1:]

@@ -1,4 +1,4 @@
-"""Likelihoods of a loss with a slope: what training maximises of them, and what is learned."""
+"""Likelihoods of a loss with a slope: their normalizer, and what can be learned."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .hooks import Hooks
 
 def check_penalty(penalty: float, name: str = "penalty") -> float:
     """
-    :return: the number, of an option of this name.
+    :return: the value of an option of this name.
     :raise ValueError: for anything but a positive and finite number.
     """
     value = np.asarray(penalty)
@@ -33,20 +33,20 @@ def make_penalty(penalty: float) -> Parameter:
 
 class Penalized(Hooks):
     r"""
-    A likelihood L = exp(-penalty loss(y, f)), which training may count with its normaliser:
+    A likelihood L = exp(-penalty loss(y, f)), which training may multiply by its normalizer kappa:
 
         kappa L(y | f),   1 / kappa = max_f sum_y L(y | f),
 
-    the largest factor that leaves no more than 1 to all labels together (Gold & Sollich 2003,
-    eq. 6; the rest is the probability of having no label at all). For a loss 1 + max_{t != y} f_t -
-    f_y, cut off at 0, of C classes 1 / kappa = max(C exp(-penalty), 1 + (C - 1) exp(-2 penalty)):
-    the sum is convex between the places where classes are tied, or separated by the margin. It
-    changes neither sites nor predictions, only the evidence, by the same number for each datum.
+    the largest factor for which the labels' sum is at most 1 (Gold & Sollich 2003, eq. 6; the rest
+    is the probability of having no label at all). For a loss 1 + max_{t != y} f_t - f_y, cut off at
+    0, of C classes 1 / kappa = max(C exp(-penalty), 1 + (C - 1) exp(-2 penalty)): the sum is convex
+    between the places where classes are tied, or separated by the margin. It does not change sites
+    or predictions, only the evidence, by the same number for each datum.
 
     Where the loss is a sum of max(0, b_k) it has local variables, whichever bound is trained: see
     `gpflow_bsvm.prediction.alpha`.
 
-    :ivar penalty: a parameter, not trainable by default.
+    :ivar penalty: slope of the loss, a parameter, not trainable by default.
     :ivar bound: what training maximises, one of `bounds`.
     :cvar has_normalizer: whether kappa is known.
     :ivar normalizer: True if kappa counts. Without it the evidence always prefers a smaller
@@ -71,7 +71,7 @@ class Penalized(Hooks):
         :param penalty: slope of the loss, positive.
         :param bound: one of `bounds`.
         :param normalizer: whether training counts kappa.
-        :param kwargs: of the other base class.
+        :param kwargs: arguments of the other base class.
         :raise ValueError: for other values.
         """
         super().__init__(**kwargs)
@@ -87,7 +87,7 @@ class Penalized(Hooks):
         return self.bound == "augmented"
 
     def log_kappa(self) -> tf.Tensor:
-        """:return: the log of the normaliser of a loss, []; 0 if it does not count."""
+        """:return: the log of the normalizer of a loss, []; 0 if it does not count."""
         penalty = tf.convert_to_tensor(self.penalty)
         return self._log_kappa(penalty) if self.normalizer else tf.zeros_like(penalty)
 
@@ -97,7 +97,7 @@ class Penalized(Hooks):
 
     def check_learnable(self) -> None:
         """
-        :raise ValueError: if the penalty is trainable without its normaliser.
+        :raise ValueError: if the penalty is trainable without its normalizer.
         """
         parameter: Any = self.penalty
         if parameter.trainable and not self.normalizer:

@@ -26,16 +26,16 @@ class Quantile(HingeSum):
         p_k(y | f) = C tau_k (1 - tau_k) exp(-C rho_k(y - f_k)),
         rho_k(e) = tau_k max(0, e) + (1 - tau_k) max(0, -e),    f_k = b_k + sum_q W_kq g_q.
 
-    - tied: of location and spread, Q = 2, f_k = g_0 + logit(tau_k) (scale + g_1): quantiles do not
+    - tied: location and spread, Q = 2, f_k = g_0 + logit(tau_k) (scale + g_1): quantiles do not
       cross where scale + g_1 is positive. `num_latent_gps=2`.
     - independent: f_k = g_k, Q = K, `num_latent_gps=K`.
 
-    Training maximises their product to the power Q / K, so that K levels count as much as the
-    functions that they tell of. Each density has its constant, so that evidence learns `penalty`,
-    which is trainable.
+    Training maximizes their product to the power Q / K, so that K levels count as much as the Q
+    functions that they share. Each density is normalized, so that evidence learns `penalty`, which
+    is trainable.
 
     `predict_y` gives mean and variance of the quantiles themselves, [N, K] each, under q: they are
-    no distribution of y, and have no predictive density.
+    not a distribution of y, and have no predictive density.
 
     :ivar levels: tau, [K]; tied, scale: as given; weight: Q / K.
     """
@@ -53,7 +53,7 @@ class Quantile(HingeSum):
         :param levels: increasing, in (0, 1); two at least, if tied.
         :param penalty: positive, in units of 1 / y.
         :param bound: "exact" or "augmented", see `HingeSum`.
-        :param scale: of tied quantiles, what one of logit tau is a priori, in units of y.
+        :param scale: for tied quantiles the prior distance of one unit of logit tau, in units of y.
         :raise ValueError: for other values.
         """
         self.levels, self.tied, self.scale = np.asarray(levels, np.float64), tied, scale
@@ -76,7 +76,7 @@ class Quantile(HingeSum):
         check_numbers(Y)
 
     def check_learnable(self) -> None:
-        """Nothing: the densities have their constants."""
+        """Do nothing: the densities are normalized."""
 
     def log_kappa(self) -> tf.Tensor:
         """:return: sum_k log(C tau_k (1 - tau_k)), weighted, []."""

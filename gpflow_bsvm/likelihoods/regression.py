@@ -28,7 +28,7 @@ class EpsilonInsensitive(HingeSum, ScalarLikelihood):
 
         p(y | f) = exp(-penalty max(0, |y - f| - epsilon)) / Z,    Z = 2 (epsilon + 1 / penalty),
 
-    two hinges of one latent function, for each column of Y [N, P]. The density has its constant, so
+    two hinges of one latent function, for each column of Y [N, P]. The density is normalized, so
     that evidence learns `penalty` and `epsilon`: both are trainable (`gpflow_bsvm.inference.VEM`
     and `ML2` learn them, `CAVI` leaves them as they are). The mode is the SVR of scikit-learn with
     C = penalty, for a kernel of unit prior variance.
@@ -39,9 +39,9 @@ class EpsilonInsensitive(HingeSum, ScalarLikelihood):
         2 (epsilon^3 / 3 + epsilon^2 / C + 2 epsilon / C^2 + 2 / C^3) / Z,    C = penalty,
 
     and its density the mean of p(y | f): a truncated Gaussian and two of its products with an
-    exponential function, summed up by their logarithms.
+    exponential function, added in logarithms.
 
-    Units are those of y: standardise it, or choose epsilon, penalty and the kernel's variance to
+    Units are those of y: standardize it, or choose epsilon, penalty and the kernel's variance to
     suit.
 
     :ivar penalty: slope of the loss, a parameter.
@@ -63,7 +63,7 @@ class EpsilonInsensitive(HingeSum, ScalarLikelihood):
         check_numbers(Y)
 
     def check_learnable(self) -> None:
-        """Nothing: the density has its constant."""
+        """Do nothing: the density is normalized."""
 
     def log_kappa(self) -> tf.Tensor:
         """:return: -log Z, []."""
@@ -109,7 +109,7 @@ class EpsilonInsensitive(HingeSum, ScalarLikelihood):
 
     @check_shapes("Fmu: [batch..., P]", "Fvar: [batch..., P]", "Y: [batch..., P]")
     def predict_cdf(self, Fmu: TensorType, Fvar: TensorType, Y: TensorType) -> tf.Tensor:
-        """:return: the probability of a number up to Y at q(f) = N(Fmu, Fvar), as Y."""
+        """:return: P(y <= Y) at q(f) = N(Fmu, Fvar), as Y."""
         e, s = Y - Fmu, _deviation(Fvar)
         above, inside, below = map(tf.exp, self._log_pieces(e, Fvar))
         high, low = (self.epsilon - e) / s, (-self.epsilon - e) / s
@@ -123,7 +123,7 @@ class EpsilonInsensitive(HingeSum, ScalarLikelihood):
         """
         :param Fmu: [..., P], and Fvar: [..., P].
         :param levels: [T], increasing, in (0, 1).
-        :return: the numbers below which y is with these probabilities, [..., P, T].
+        :return: the quantiles of y at these levels, [..., P, T].
         :raise ValueError: for other levels.
         """
         t = np.asarray(levels, np.float64)
@@ -152,12 +152,12 @@ class EpsilonInsensitive(HingeSum, ScalarLikelihood):
 def _log_tail(x: tf.Tensor, s: tf.Tensor, C: tf.Tensor) -> tf.Tensor:
     """
     :return: log E exp(-C u) 1(u > 0), u ~ N(x, s^2); with z = C s - x / s it is
-        z^2 / 2 - (x / s)^2 / 2 + log Phi(-z), of which the first parts may cancel.
+        z^2 / 2 - (x / s)^2 / 2 + log Phi(-z), whose first two terms may cancel.
     """
     z = C * s - x / s
     right, left = tf.maximum(z, 0), tf.minimum(z, 0)
     far = tfp.math.logerfcx(right * np.sqrt(0.5)) - np.log(2) - tf.square(x / s) / 2
-    # Where z > 0 this is not used, and must have no infinite gradient.
+    # Not used where z > 0, where its gradient must still be finite.
     inner = tf.where(z > 0, tf.zeros_like(x), C * s * (C * s / 2 - x / s))
     return tf.where(z > 0, far, inner + normal_log_cdf(-left))
 
@@ -169,7 +169,7 @@ def _deviation(Fvar: TensorType) -> tf.Tensor:
 def numbers(Y: TensorType, columns: int | None) -> tf.Tensor:
     """
     :return: Y in GPflow's default float.
-    :raise ValueError: unless it has so many columns.
+    :raise ValueError: unless it has this many columns.
     """
     Y = to_default_float(Y)
     check_columns(Y, columns, f"Y must have shape [..., {columns}]")
@@ -177,7 +177,7 @@ def numbers(Y: TensorType, columns: int | None) -> tf.Tensor:
 
 
 def check_numbers(Y: Any) -> None:
-    """:raise ValueError: unless all are finite numbers."""
+    """:raise ValueError: unless all labels are finite numbers."""
     Y = np.asarray(Y)
     if Y.dtype.kind not in "biuf":
         raise ValueError(f"Y must be numbers, got {Y.dtype}: classes need a classifier")

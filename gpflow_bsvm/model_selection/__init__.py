@@ -1,4 +1,4 @@
-"""A choice between models by rows that they have not seen; and scikit-learn's SVC, to and fro."""
+"""A choice between models by held-out rows; and conversion to and from scikit-learn's SVC."""
 
 from ..prediction import leave_one_out_density
 from .held_out import HeldOut, find_peak, held_out_density

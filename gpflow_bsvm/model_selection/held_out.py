@@ -1,10 +1,10 @@
-r"""A choice between models, such as penalties, by the density of rows that they have not seen.
+r"""A choice between models, such as penalties, by the density of held-out rows.
 
-The evidence cannot choose a penalty: the hinge is not normalised, and with its normaliser it says
-how noisy labels are, not what predicts best. Nor can leave-one-out marginals, which leave out
-neither what a datum did to the hyperparameters nor, at large penalties, what it did to the sites of
-the others. Refitting q without a fold of the rows is honest, and cheap where it matters: on few
-rows. On many a part of them is enough. (To learn the kernel anew for each fold chooses no better.)
+The evidence cannot choose a penalty: the hinge is not normalized, and with its normalizer it says
+how noisy labels are, not what predicts best. Nor can leave-one-out marginals, in which a datum
+still affects the hyperparameters and, at large penalties, the sites of the others. Refitting q
+without a fold of the rows is honest, and cheap where it matters: on few rows. For many rows a part
+of them is enough. (Learning the kernel anew for each fold chooses no better.)
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from ..checks import check_whole
 from ..data.checks import check_weights
 from ..prediction.marginals import predict_log_density
 
-#: Where a penalty is chosen from, and where the search starts.
+#: Candidates for a penalty, and where the search starts.
 PENALTIES = (1.0, 4.0, 16.0)
 FIRST_PENALTY = 1.0
-#: Folds of the rows; no more of them are looked at once so many rows have been predicted.
+#: Number of folds; no further fold is used once so many rows have been predicted.
 NUM_FOLDS = 3
 ENOUGH_ROWS = 1000
 
@@ -33,7 +33,7 @@ Fit = Callable[[AnyNDArray, AnyNDArray, AnyNDArray], Any]
 
 
 class HeldOut(NamedTuple):
-    """What models said of rows that they had not seen, row by row."""
+    """Predictive densities of held-out rows."""
 
     log_density: AnyNDArray  #: [n], log p(y_n | rows of the other folds)
     weight: AnyNDArray  #: [n]
@@ -46,7 +46,7 @@ class HeldOut(NamedTuple):
     def lead(self, other: HeldOut) -> float:
         """
         :param other: of the same rows.
-        :return: the lead of the mean in standard errors of the difference.
+        :return: the lead of the mean, in standard errors of the difference.
         """
         difference = self.log_density - other.log_density
         gain = self.weight @ difference / self.weight.sum()
@@ -67,13 +67,13 @@ def held_out(
     log p(y_n | rows of the other folds), folds stratified by class.
 
     Folds depend neither on the order of the rows nor on that of the columns, and equal rows are
-    never separated. The only row of a class is left out in no fold.
+    never separated. The only row of a class is never left out.
 
-    :param fit: is called with the rows of all folds but one.
+    :param fit: called with the rows of all folds but one.
     :param data: X [N, D] and Y [N, 1], discrete labels.
     :param sample_weight: [N], ones if None.
     :param enough_rows: leave out no further fold once so many rows have been predicted.
-    :param seed: of the folds.
+    :param seed: for the folds.
     :return: the densities of the rows that were left out.
     :raise ValueError: if there are fewer distinct rows than folds, not counting the only row of a
         class, or `num_folds` is less than 2.
@@ -90,7 +90,7 @@ def held_out(
 
 
 def num_left_out(data: tuple[AnyNDArray, AnyNDArray]) -> int:
-    """:return: distinct rows that folds can leave out: not the only one of a class."""
+    """:return: the number of distinct rows that folds can leave out: not a class's only one."""
     _, counts = np.unique(np.unique(np.column_stack(data), axis=0)[:, -1], return_counts=True)
     return int(counts[counts > 1].sum())
 
@@ -129,16 +129,16 @@ def _folds(
 
 
 def _whatever_the_columns(X: AnyNDArray) -> AnyNDArray:
-    """:return: an order of rows that is the same where columns are in another one."""
+    """:return: an order of rows that does not depend on the order of columns."""
     return np.lexsort(np.sort(X, axis=1).T[::-1])
 
 
 def find_peak(score: Callable[[T], HeldOut], values: Sequence[T], start: T) -> float:
     """
-    Where among ordered values the best is, if there is but one peak: up from `start`, else down.
+    Find the best of ordered values, if there is only one peak: up from `start`, else down.
 
-    From one value to the next it goes all the way for a lead of a standard error, and a part of the
-    way for a part of it: what is found moves with the data, and does not jump.
+    A lead of one standard error moves the result to the next value, a smaller lead a part of the
+    way: so it moves continuously with the data.
 
     :param start: one of `values`.
     :return: a place; 1.5 is half-way between the second and the third of the values.
@@ -151,7 +151,7 @@ def find_peak(score: Callable[[T], HeldOut], values: Sequence[T], start: T) -> f
             part = float(np.clip(new.lead(best), 0, 1))
             if 0 < part < 1:
                 return here + way * part
-            if part != 1:  # not a number neither
+            if part != 1:  # nor for NaN
                 break
             here, best = here + way, new
         if here != first:

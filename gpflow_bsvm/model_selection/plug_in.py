@@ -1,4 +1,4 @@
-"""Hyperparameters from evidence, predictions from scikit-learn's SVC; and an SVC's as a start."""
+"""An SVC of scikit-learn with learned hyperparameters; and an SVC's hyperparameters as a start."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Gram:
     A GPflow kernel as a function of two arrays, as scikit-learn takes kernels.
 
     :ivar kernel: of one latent function.
-    :ivar scaler: through which it sees X; None: as it is.
+    :ivar scaler: applied to X before it; None: none.
     """
 
     kernel: Kernel
@@ -47,17 +47,17 @@ def plug_in(fitted: Any, *, rbf: bool = False, **options: Any) -> SVC | Pipeline
     `fit(X, y)`: sparse in the rows, with LibSVM's free bias, which the Bayesian SVM lacks.
 
     For `LevelHinge` it is the machine whose slope is the mean of those of the levels; several
-    classes are SVC's, one against one.
+    classes are one against one, as SVC has them.
 
     :param fitted: a `BSVMClassifier`, whose scaling of X the SVC shares; or a `BSVM`, `BatchBSVM`,
         `LinearBSVM` or other model of GPflow's with a kernel and a likelihood with a penalty; or
-        what another search found, with `kernel`, `penalty` and `slack`,
-        "linear". The kernel is copied.
+        the result of another search, with `kernel`, `penalty` and `slack`, "linear". The kernel is
+        copied.
     :param rbf: give LibSVM its own kernel, with gamma = 1 / (2 lengthscale^2) and C = penalty times
         variance: faster, for `SquaredExponential` of one lengthscale only.
     :param options: of SVC, such as `probability` or `cache_size`.
     :return: an SVC, not fitted; a pipeline if `rbf` and X is scaled.
-    :raise TypeError: for what has no kernel and no likelihood with a penalty.
+    :raise TypeError: for an object without a kernel and a likelihood with a penalty.
     :raise ValueError: for quadratic slack or a mean function, which SVC lacks, another kernel
         with `rbf`, and scikit-learn's `NotFittedError` for a classifier that is not fitted.
     """
@@ -107,7 +107,7 @@ def _parts(model: Any) -> tuple[Kernel, float]:
 
 
 def _is_machine(likelihood: Any) -> bool:
-    """:return: True for classes with a penalty: numbers and one class have other machines."""
+    """:return: True for classes with a penalty; for numbers and one class not SVC."""
     classes = isinstance(likelihood, Classification) and not isinstance(likelihood, OneClass)
     return classes and hasattr(likelihood, "penalty")
 
@@ -125,7 +125,7 @@ def _as_rbf(kernel: Kernel) -> tuple[float, float]:
 
 
 class Start(NamedTuple):
-    """What a Bayesian SVM may begin with: `Hinge(penalty)`, and a kernel of its own."""
+    """A start of a Bayesian SVM: `Hinge(penalty)`, and a new kernel."""
 
     kernel: Kernel
     penalty: float
@@ -133,15 +133,15 @@ class Start(NamedTuple):
 
 def start_from(svc: Any, *, penalty: float | None = None) -> Start:
     """
-    An SVC's C and kernel as a start, such as those of a grid search: the machine, but for its free
-    bias, is the same.
+    Convert an SVC's C and kernel, such as those of a grid search, to a start: the machine is the
+    same except for its free bias.
 
     :param svc: with kernel "rbf" or "linear", fitted unless its gamma is a number; or a fitted
         search over such, as `GridSearchCV`, whose best it takes.
     :param penalty: of the start; the variance makes up for it, as only the product of both counts.
         None: C.
-    :raise TypeError: for what is no SVC.
-    :raise ValueError: for another kernel, or a gamma that is not known before a fit.
+    :raise TypeError: for anything but an SVC.
+    :raise ValueError: for another kernel, or a gamma that only a fit determines.
     """
     svc = getattr(svc, "best_estimator_", svc)
     if not isinstance(svc, SVC):

@@ -1,4 +1,4 @@
-"""Models: where q lives, and how x is projected."""
+"""Models: their q, and the features of x."""
 
 from .batch import BatchBSVM
 from .linear import LinearBSVM

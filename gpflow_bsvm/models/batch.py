@@ -17,7 +17,7 @@ from ..data.checks import check_data
 from ..likelihoods.labels import num_latents
 from .sparse import BSVM
 
-#: Matrices of the size of the Gram matrix that a fit holds at once, one set for each latent.
+#: Number of matrices of the size of the Gram matrix that a fit holds, for each latent function.
 _MATRICES = 10
 
 
@@ -30,7 +30,7 @@ class BatchBSVM(gpflow.models.InternalDataTrainingLossMixin, BSVM):  # type: ign
 
     at O(N^3) a sweep and O(N^2) memory: 5 000 points take some 3 GB, and minutes.
 
-    It is a `BSVM` with Z = X and its data inside, as `gpflow.models.VGP`: `model.elbo()`,
+    It is a `BSVM` with Z = X that holds its data, as `gpflow.models.VGP` does: `model.elbo()`,
     `model.training_loss()`, `gpflow_bsvm.fit(model)`, `CAVI().run(model)`, `VEM().run(model)`.
     """
 
@@ -57,7 +57,7 @@ class BatchBSVM(gpflow.models.InternalDataTrainingLossMixin, BSVM):  # type: ign
         self.data = tf.convert_to_tensor(X), tf.convert_to_tensor(Y)
 
     def _warn_of_duplicates(self) -> None:
-        """Equal rows are two data; the jitter tells them apart."""
+        """Warn of equal rows: they count as two data, which differ by the jitter."""
 
     @inherit_check_shapes
     def maximum_log_likelihood_objective(  # type: ignore[override]
@@ -77,7 +77,7 @@ class BatchBSVM(gpflow.models.InternalDataTrainingLossMixin, BSVM):  # type: ign
 def check_memory(name: str, num_rows: int, num_latents: int = 1) -> None:
     """
     :param name: of the model, for the error.
-    :raise ValueError: if some matrices of the size of the Gram matrix are too much for the machine.
+    :raise ValueError: if matrices of the size of the Gram matrix do not fit into memory.
     """
     gigabytes = _MATRICES * num_latents * num_rows**2 * default_float()(0).itemsize / 2**30
     try:

@@ -1,4 +1,4 @@
-"""How a sparse model projects x, whatever its q: the engine's features and their jitter."""
+"""Features of x in a sparse model, for any q, and the jitter that they need."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from ..engine.remembered import remembered
 from ..likelihoods.hooks import check_labels
 from ..likelihoods.labels import class_numbers
 
-#: Escalated jitter stops here: beyond it the model would no longer be the one asked for.
+#: Largest jitter that is tried: a larger one would change the model too much.
 MAX_JITTER = 1e-2
 
 
 class SparseFeatures:
     """
     Features Lz^-1 k(Z, x) of a model with kernel, inducing variable and mean function; what the
-    engine asks of a model beside q. For classes that are also a `gpflow.models.GPModel`.
+    engine needs from a model besides q. For classes that are also a `gpflow.models.GPModel`.
     """
 
     kernel: Any
@@ -53,7 +53,7 @@ class SparseFeatures:
         """
         :raise ValueError: for kernels and inducing variables whose latent functions are mixed or
             correlated under q; if the likelihood needs another number of latent functions; for a
-            `num_data` that is no number of rows.
+            `num_data` that is not a number of rows.
         """
         self._jitter = None
         posterior = get_posterior_class(self.kernel, self.inducing_variable)
@@ -131,7 +131,7 @@ class SparseFeatures:
         return Prior(self.kernel, self.inducing_variable, self.mean_function)
 
     def hyperparameters(self) -> dict[str, gpflow.Parameter | tf.Variable]:
-        """:return: the parameters that are trainable beside q, by GPflow's names."""
+        """:return: trainable parameters other than q, by GPflow's names."""
         networks = networks_in(self.kernel, self.mean_function)
         known = {id(getattr(self, name, None)) for name in self._names_of_q}
         known |= {id(v) for network in networks for v in network.all_weights()}
@@ -146,7 +146,7 @@ class SparseFeatures:
 
     def _labelled(self, data: RegressionData) -> RegressionData:
         """
-        :return: X and Y as the likelihood takes it.
+        :return: X, and Y in the form that the likelihood takes.
         :raise ValueError: outside of a graph, for labels that it does not know.
         """
         X, Y = data
@@ -172,7 +172,7 @@ class SparseFeatures:
 
 
 def _jitters(first: float) -> list[float]:
-    """:return: the first, also where it is 0 or above the limit, and tenfold up to the limit."""
+    """:return: the first, even if it is 0 or above the limit, then tenfold up to the limit."""
     jitters = [first]
     while jitters[-1] < 0.999 * MAX_JITTER:
         jitters.append(10 * jitters[-1] or 1e-16)

@@ -21,8 +21,8 @@ from .sparse import BSVM
 
 class WeightKernel(Kernel):
     r"""
-    k(x, x') = x^T Sigma x', the covariance of f(x) = x^T beta with beta ~ N(0, Sigma), x with a 1
-    put behind it where there is a bias.
+    k(x, x') = x^T Sigma x', the covariance of f(x) = x^T beta with beta ~ N(0, Sigma), where x ends
+    with a 1 if there is a bias.
 
     :ivar variance: of the weights, [] or [D'], if they are independent; else
     :ivar root: lower triangular, Sigma = root root^T, [D', D']; not trainable.
@@ -132,14 +132,14 @@ class LinearBSVM(BSVM):
 
         f(x) = x^T beta,   beta ~ N(0, Sigma),   q(beta) Gaussian,
 
-    with a bias as one more weight. Nothing is approximated beside q: the ELBO is that of all data,
+    with a bias as one more weight. Only q is an approximation: the ELBO is that of all data,
     at a cost of O(N D^2 + D^3) a sweep. For a scalar Sigma = s^2 I and `Hinge(penalty)` the mode is
     the SVM with C = penalty s^2.
 
     It is a `BSVM` whose inducing variables are the weights, so that everything that takes one takes
     it: `gpflow_bsvm.fit`, `CAVI`, `SVI`, calibration; `VEM` and `ML2` learn Sigma (a scalar is the
     regularisation constant, a diagonal tells relevant inputs). X may be a SciPy sparse matrix; it
-    is looked at chunk by chunk.
+    is read chunk by chunk.
     """
 
     def __init__(

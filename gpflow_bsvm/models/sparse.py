@@ -42,8 +42,8 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
         ELBO = sum_n E_q log L(y_n | f_n) - KL(q(u) || p(u)).
 
     Signature, parameters and predictions are those of `gpflow.models.SVGP`, and any likelihood of
-    GPflow will do; the pseudo-likelihoods of `gpflow_bsvm.likelihoods` have closed-form sites. New
-    is how q is found: `natgrad_step`, and `gpflow_bsvm.inference` for whole fits.
+    GPflow will do; the pseudo-likelihoods of `gpflow_bsvm.likelihoods` have closed-form sites. The
+    new part is how q is found: `natgrad_step`, and `gpflow_bsvm.inference` for whole fits.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
         """
         Arguments as in `gpflow.models.SVGP`.
 
-        `num_latent_gps` is as many as likelihood or kernel need, where it is not given.
+        If `num_latent_gps` is not given, it is as many as likelihood or kernel need.
 
         :raise ValueError: for `q_diag=True`; for kernels and inducing variables whose latent
             functions are mixed or correlated under q (closed-form steps treat each by itself); if

@@ -23,9 +23,9 @@ from ..prediction.marginals import predict_marginals, predict_probabilities
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: What is shown beyond the points on either side, of their range.
+#: Margin on either side of the points, as a part of their range.
 _MARGIN = 0.1
-#: Where a class is certain it has this much of its colour: its own dots stand out.
+#: Saturation where a class is certain: its dots still stand out.
 _SATURATION = 0.7
 
 
@@ -47,7 +47,7 @@ def decision_boundary(
         axes have the names of its columns, or of those of the classifier's fit.
     :param y: [N] or [N, 1], labels as in the fit: colour and `label` of the dots.
     :param resolution: points along each side of the grid.
-    :param uncertainty: dashed lines of equal standard deviation of f, or, of several latent
+    :param uncertainty: dashed lines of equal standard deviation of f, or, with several latent
         functions, of equal predictive entropy.
     :raise ValueError: for another number of features, several binary labels in a row, or bad data.
     """
@@ -77,7 +77,7 @@ def decision_boundary(
 
 
 def _parts(model: Any) -> tuple[Any, Any, Any]:
-    """:return: the model, and of a classifier the scaler and the labels of its user."""
+    """:return: the model, and for a classifier the scaler and the user's labels."""
     if isinstance(model, BSVMClassifier):
         check_is_fitted(model)
         return model.model_, model.scaler_, model.classes_
@@ -91,7 +91,7 @@ def _is_binary(model: Any) -> bool:
 
 
 def _sides(points: list[AnyNDArray], resolution: int, X: AnyNDArray | None) -> AnyNDArray:
-    """:return: [2, resolution], x1 and x2 of a grid around X, or else around the points."""
+    """:return: [2, resolution], x1 and x2 of a grid around X, else around inducing points."""
     if not points:
         raise ValueError("the model has no inducing points that could be shown: X is needed")
     for part in points:

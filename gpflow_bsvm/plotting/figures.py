@@ -1,4 +1,4 @@
-"""Figures without a display, and the style that all lines share."""
+"""Figures without a display, and a common style of lines."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: Curves often lie on each other: let them shine through.
+#: Curves often overlap, so they are transparent.
 LINE: dict[str, Any] = {"marker": "o", "markersize": 3, "linewidth": 1.4, "alpha": 0.8}
 
 

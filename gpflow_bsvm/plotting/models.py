@@ -1,4 +1,4 @@
-"""What a fit did."""
+"""Plots of a fit's history."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .figures import LINE
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: A vector of at most this many entries has a colour for each.
+#: Most entries of a vector that get a colour each.
 _MOST_COLOURS = 6
 
 
@@ -34,12 +34,12 @@ def hyperparameter_trace(
 ) -> Axes:
     """
     The hyperparameters after each recorded step: a line for each entry, with its own colour and
-    legend entry, those of more than 6 entries with one for all. The axis is logarithmic where all
-    values are positive.
+    legend entry (a common one for more than 6 entries). The axis is logarithmic where all values
+    are positive.
 
     :param names: as in `history.hyperparameters`; None: all but matrices such as inducing points.
     :param style: of the lines, such as `linestyle`.
-    :raise ValueError: for a fit that learned none, or names that are not among them.
+    :raise ValueError: for a fit that learned none, or unknown names.
     """
     learned = history.hyperparameters
     small = [name for name, values in learned.items() if np.ndim(values[0]) < 2]

@@ -1,4 +1,4 @@
-"""Held-out predictions, under attack too, and the way of a score over time."""
+"""Plots of held-out predictions, also under attack, and of scores over time."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 #: Bins of a reliability diagram, of equal width.
 RELIABILITY_BINS = 10
-#: A confusion matrix of at most this many classes has room for numbers.
+#: Most classes of a confusion matrix that shows numbers.
 MOST_NUMBERS = 12
 #: Letters of a class's name that a confusion matrix shows.
 _LONGEST_NAME = 12
-#: A bin with fewer rows than this says too little to be drawn.
+#: Bins with fewer rows than this are not drawn.
 _FEWEST_ROWS = 5
 
 
@@ -29,9 +29,9 @@ def reliability_diagram(
 ) -> Axes:
     """
     Observed frequency against mean predicted probability, bin by bin: of class 1 where there are
-    two, else of the most probable class, whose probability is the confidence. On the diagonal a
-    prediction can be taken at its word. The area of a dot grows with the number of rows in its
-    bin; bins with fewer than 5 are left out.
+    two, else of the most probable class, whose probability is the confidence. Predictions on the
+    diagonal are calibrated. The area of a dot grows with the number of rows in its bin; bins with
+    fewer than 5 are left out.
 
     :param y: [N] in 0..C-1; p: [N, C], or [N] for two classes: p(y = 1).
     :param style: of the line, such as `label`.
@@ -69,8 +69,8 @@ def confusion_matrix(ax: Axes, y: AnyNDArray, P: AnyNDArray, labels: AnyNDArray)
     if len(labels) != C:
         raise ValueError(f"expected {C} labels, one for each column of P, got {len(labels)}")
     rates = confusion(y, P.argmax(axis=1), labels=np.arange(C), normalize="true")
-    ax.imshow(np.sqrt(rates), cmap="Blues", vmin=0, vmax=1)  # by the root 1 % can be seen
-    ticks = np.arange(0, C, 1 + C // 30)  # so many names have room
+    ax.imshow(np.sqrt(rates), cmap="Blues", vmin=0, vmax=1)  # the root makes 1 % visible
+    ticks = np.arange(0, C, 1 + C // 30)  # there is room for so many names
     names = [_short(str(labels[tick])) for tick in ticks]
     slanted: dict[str, Any] = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
     ax.set_xticks(ticks, names, **(slanted if max(map(len, names)) > 3 else {}))
@@ -92,8 +92,8 @@ def accuracy_against_coverage(
     ax: Axes, y: AnyNDArray, p: AnyNDArray, doubt: Any = None, **style: Any
 ) -> Axes:
     """
-    Accuracy on the rows that are answered against their share: what is worth knowing of doubt falls
-    from left to right. The right end is the accuracy on all rows.
+    Accuracy on the rows that are answered against their share: with a useful doubt it falls from
+    left to right. The right end is the accuracy on all rows.
 
     Arguments and errors as in `gpflow_bsvm.metrics.accuracy_against_coverage`.
 
@@ -141,8 +141,8 @@ def error_against_time(
     **style: Any,
 ) -> Axes:
     """
-    Held-out error (or another score) after so many seconds of training; a single large mark for a
-    model without a trace.
+    Held-out error (or another score) against seconds of training; a single large mark for a model
+    without a trace.
 
     :param seconds: [T], positive; error: [T].
     :param what: the score's name.
@@ -163,9 +163,8 @@ def elbo_trace(
     **style: Any,
 ) -> Axes:
     """
-    How far the ELBO is from the best of its trace, per row, against training time. ELBOs of
-    different likelihoods cannot be compared, the way to their end can; the best step has no
-    distance and is not drawn.
+    Distance per row of the ELBO from the best of its trace, against training time. Unlike ELBOs of
+    different likelihoods, these distances can be compared; the best step is not drawn.
 
     :param seconds: [T]; elbo: [T]; num_data: N.
     :param style: of the line, such as `label`.
@@ -180,7 +179,7 @@ def elbo_trace(
 
 
 def time_axis(ax: Axes) -> None:
-    """A logarithmic axis, with plain numbers, as many as the range has room for."""
+    """Make the time axis logarithmic, with as many plain numbers as there is room for."""
     from matplotlib.ticker import LogLocator, NullLocator
 
     ax.set(xscale="log", xlabel="training time [s]")

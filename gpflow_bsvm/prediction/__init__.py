@@ -1,7 +1,7 @@
-"""What a fitted model says of x: marginals, probabilities, their calibration and their doubt.
+"""Predictions of a fitted model: marginals, probabilities, their calibration and uncertainty.
 
-The model may be an estimator, such as `gpflow_bsvm.BSVMClassifier`; rows are then those of its
-user, not scaled, with labels as they are.
+The model may be an estimator, such as `gpflow_bsvm.BSVMClassifier`; rows are then the user's, not
+scaled, with labels as they are.
 """
 
 from .calibration import calibrate, leave_one_out, leave_one_out_density

@@ -1,7 +1,7 @@
-r"""A link that fits labels: of the training rows, each left out, or of rows that were held out.
+r"""A link fitted to labels: of training rows, each left out, or of held-out rows.
 
-A site is all that the posterior knows of its datum, so that taking site n out of q leaves what the
-others say of f_n. With mu, v the marginal of Phi_n s, and w, r its site,
+A site is all that the posterior knows of its datum, so that q without site n is what the others say
+of f_n. With mu, v the marginal of Phi_n s, and w, r its site,
 
     v_-n = v / (1 - w v),    mu_-n = v_-n (mu / v - r),
 
@@ -9,9 +9,8 @@ plus residual variance and prior mean: the leave-one-out marginal, exact for Gau
 would not change without datum n. The link is then fitted to the labels by maximum likelihood: for
 two classes p(y = 1) = Phi((g f + d) ...), for more the class probabilities of g f.
 
-Hyperparameters that were fitted to the same data are not left out; see the docs for what that
-does. Rows that the fit has not seen have nothing to leave out: the link is fitted to their
-marginals as they are.
+The effect of a datum on hyperparameters is not left out; see the docs for the consequences. Rows
+that the fit has not seen need no leaving out: the link is fitted to their marginals as they are.
 """
 
 from __future__ import annotations
@@ -40,12 +39,12 @@ from .estimators import takes_estimators
 
 #: Most steps of the optimiser; two parameters need some ten.
 _ITERATIONS = 100
-#: Most rows, at random if there are more: they tell two parameters to about a hundredth, and
-#: marginals, labels and a gradient of all would be in memory at once.
+#: Most rows, at random if there are more: they determine two parameters to about a hundredth, and
+#: marginals, labels and a gradient of all rows would have to fit into memory.
 MOST_ROWS = 50_000
 
 
-#: What all other rows say of f at each row, its label and its weight.
+#: Leave-one-out marginals of f at each row, its label and its weight.
 _LeftOut = tuple[Marginals, tf.Tensor, tf.Tensor]
 
 
@@ -86,7 +85,7 @@ def _as_they_are(q: Gaussian, rows: Projected) -> _LeftOut:
 
 @Compiled
 def _density(likelihood: Likelihood, batch: Batch, f: Marginals) -> tuple[tf.Tensor, tf.Tensor]:
-    """:return: sums of weighted log p(y_n | f_n), a function of the link alone, and of weights."""
+    """:return: sums of weighted log p(y_n | f_n), a function of the link only, and of weights."""
     mean, variance = (tf.stop_gradient(part) for part in f)
     log_p = likelihood.predict_log_density(batch.X, mean, variance, batch.Y)
     return tf.reduce_sum(batch.weight[:, 0] * log_p), tf.reduce_sum(batch.weight)
@@ -120,10 +119,10 @@ def calibrate(
 
     Arguments and errors as in `leave_one_out`.
 
-    :param held_out: whether `data` are rows that the fit has not seen, of which none is to be left
-        out: those to take where a network was learned from the others, which no leaving out undoes.
+    :param held_out: whether `data` are rows that the fit has not seen, so that none is left out:
+        needed where a network was learned from the other rows, which leaving out cannot undo.
     :return: the values by name.
-    :raise ValueError: for a likelihood without `link_parameters`, a q that is the prior still, or
+    :raise ValueError: for a likelihood without `link_parameters`, a q that is still the prior, or
         `held_out` without data.
     """
     check_hooks(model.likelihood, "link_parameters")
@@ -139,7 +138,7 @@ def calibrate(
     if source.num_rows > MOST_ROWS:
         source = sample(source, MOST_ROWS, seed=0)
     f, Y, weight = _leave_out(model, source, held_out)
-    nothing: AnyNDArray = np.zeros((len(Y), 0), Y.dtype.as_numpy_dtype)  # a link looks at no X
+    nothing: AnyNDArray = np.zeros((len(Y), 0), Y.dtype.as_numpy_dtype)  # a link does not use X
     table = ArraySource(nothing, Y, weight, chunk_rows(model))
     density = _density.bind(model.likelihood)
     variables = [p.unconstrained_variable for p in link.link_parameters.values()]

@@ -1,4 +1,4 @@
-"""Estimators instead of models: what they were given is not what their model sees."""
+"""Functions of models made to take estimators and unscaled rows."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from ..engine.contracts import check_model
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-#: What arguments that hold rows are called, and whether these have labels.
+#: Names of arguments that hold rows, and whether the rows have labels.
 _ROWS = {"X": False, "Xnew": False, "data": True}
 
 
 def takes_estimators(function: F) -> F:
     """
     :param function: of a model and of rows.
-    :return: the same, and of a fitted estimator and its user's rows: of whatever has `model_` and
-        `as_model_sees`, such as `gpflow_bsvm.BSVMClassifier`.
+    :return: the same function, that also takes a fitted estimator, with `model_` and
+        `as_model_sees`, such as `gpflow_bsvm.BSVMClassifier`, and its user's rows.
     :raise TypeError: when called with neither.
     """
     signature = inspect.signature(function)

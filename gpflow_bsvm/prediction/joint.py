@@ -1,4 +1,4 @@
-"""Several rows together: draws of f, and how many errors a classifier expects of itself."""
+"""Several rows together: draws of f, and the error that a classifier expects of itself."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .estimators import takes_estimators
 from .marginals import predict_probabilities
 from .uncertainty import given_f
 
-#: Draws of f at so many rows together take covariances of some 200 MB each.
+#: Most rows that are drawn together: covariances take some 200 MB each.
 MOST_ROWS = 5000
 
 
@@ -64,7 +64,7 @@ def draw_probabilities(model: Any, X: Any, *, num_samples: int = 256, seed: int 
 
 
 class ExpectedError(NamedTuple):
-    """How many errors a classifier makes by its own probabilities."""
+    """The error of a classifier, estimated from its own probabilities."""
 
     mean: float  #: as a fraction of the rows
     deviation: float  #: its standard deviation under q

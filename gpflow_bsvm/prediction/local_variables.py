@@ -7,8 +7,8 @@ With a = penalty / 2 and b = 1 - y f the hinge is a scale mixture of Gaussians,
 
 and the optimal q(lambda) is GIG(1/2, a^2, alpha), alpha = E b^2, whose inverse is an inverse
 Gaussian. For several classes b = 1 + max_{t != y} f_t - f_y (Wistuba & Rawat 2018, eq. 7).
-Inference needs none of this, since the bound is closed in alpha; it is here to be looked at: points
-with a small alpha lie on the margin, they are the soft support vectors.
+Inference needs none of this, since the bound is closed in alpha; it is here for inspection: points
+with a small alpha lie near the margin, and are the soft support vectors.
 """
 
 from __future__ import annotations

@@ -27,9 +27,9 @@ def predict_marginals(
     """
     Mean and variance of f(x) under q, as `model.predict_f`, chunk by chunk.
 
-    :param X: [N, D], in memory or np.memmap, or files, a `tf.data.Dataset` or blocks of which no
-        label is looked at, see `gpflow_bsvm.data`.
-    :param chunk_rows: rows that are looked at together; None: as many as some 16 MB of features.
+    :param X: [N, D], in memory or np.memmap, or files, a `tf.data.Dataset` or blocks, whose labels
+        are ignored, see `gpflow_bsvm.data`.
+    :param chunk_rows: rows that are handled together; None: some 16 MB of features.
     :return: mean and variance, both [N, L].
     :raise ValueError: for X that is not finite or of another width than the training data, or
         `chunk_rows` below 1.
@@ -52,7 +52,7 @@ def predict_probabilities(model: Model, X: Any, *, chunk_rows: int | None = None
 
 def predict_probits(model: Model, X: Any, *, chunk_rows: int | None = None) -> AnyNDArray:
     """
-    z(x) with p(y = 1 | x) = Phi(z(x)), of a likelihood of two classes of this package.
+    z(x) with p(y = 1 | x) = Phi(z(x)), for a likelihood of two classes from this package.
 
     Arguments and errors as in `predict_marginals`.
 

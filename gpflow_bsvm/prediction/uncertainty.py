@@ -1,14 +1,14 @@
-r"""How sure a classifier is, row by row, and of which kind its doubt is.
+r"""The uncertainty of a classifier, row by row, and its kinds.
 
 With p(y | x) = E_q p(y | f(x)), all for one row x, in nats where it is an entropy:
 
     variation ratio       1 - max_c P(argmax_j f_j = c): the chance that f, drawn from q, is not
                           for the class that q is most for (Wistuba & Rawat 2018, section 4)
     predictive entropy    H[p(y | x)] = -sum_c p_c log p_c: all doubt
-    mutual information    H[p(y | x)] - E_q H[p(y | f)], between y and f: the part of it that more
-                          data can remove (Houlsby et al. 2011); the rest is overlap of the classes
+    mutual information    H[p(y | x)] - E_q H[p(y | f)], between y and f: the part of all doubt that
+    more data can remove (Houlsby et al. 2011); the rest is overlap of classes
 
-With a single latent function there are two classes, by the sign of f. Several rows together:
+With a single latent function there are two classes, by the sign of f. For several rows together see
 `joint`.
 """
 

@@ -1,4 +1,4 @@
-"""Draws from the posterior that q approximates: to look at, and to compare with."""
+"""Draws from the posterior that q approximates, for inspection and comparison."""
 
 from .gibbs import Gibbs
 from .hmc import HMC

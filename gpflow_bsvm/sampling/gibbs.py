@@ -29,15 +29,15 @@ class Gibbs(Sampler):
         1 / lambda_n ~ inverse Gaussian(a / |1 - y_n f_n|, a^2),     a = penalty / 2,
         s ~ N(P^-1 h, P^-1),   P = I + Phi^T diag(1 / lambda) Phi,   h = Phi^T y (a + 1 / lambda).
 
-    The residual variance of a sparse model plays no part in what is drawn (f = Phi s + m); a batch
-    or linear model has none. Rows are all in memory. Weights are 0 or 1: a power of the
-    pseudo-likelihood has another augmentation.
+    Draws ignore the residual variance of a sparse model (f = Phi s + m); a batch or linear model
+    has none. All rows are in memory. Weights are 0 or 1: a power of the pseudo-likelihood has
+    another augmentation.
 
-    :ivar num_draws: kept of each chain.
+    :ivar num_draws: draws kept of each chain.
     :ivar burn_in: first draws of each chain that are not kept.
     :ivar num_chains: started from draws of the prior.
-    :ivar thin: every so many draws one is kept.
-    :ivar seed: of all draws.
+    :ivar thin: one of so many draws is kept.
+    :ivar seed: for all draws.
     """
 
     needs = ("draw_sites",)
@@ -80,7 +80,7 @@ def _sweep(
     """
     shape = tf.shape(s)
     chains, num_latents = shape[0], shape[1]
-    flat = tf.reshape(s, [-1, shape[2]])  # a chain is some more latent functions
+    flat = tf.reshape(s, [-1, shape[2]])  # chains are treated as further latent functions
     wide = _for_chains(rows, chains, num_latents)
     eye = tf.eye(shape[2], dtype=s.dtype)
 

@@ -25,7 +25,7 @@ LogDensity = Callable[[tf.Tensor], tf.Tensor]
 
 
 class Moves(Protocol):
-    """How the next draw is made; what the graph is told is in its fields."""
+    """How the next draw is made; its fields are arguments of the graph."""
 
     def kernel(self, log_density: LogDensity) -> Any:
         """:return: TFP's transition kernel."""
@@ -70,8 +70,8 @@ class Hamiltonian(Sampler):
 class HMC(Hamiltonian):
     """
     Draws of s from p(s) prod_n L(y_n | f_n)^weight by TFP's No-U-Turn sampler, its step size
-    adapted during the burn-in, for any likelihood: what `Gibbs` and q are compared with. As there,
-    the residual variance of a sparse model plays no part, and rows are all in memory.
+    adapted during the burn-in, for any likelihood: a reference for `Gibbs` and q. As in `Gibbs`,
+    the residual variance of a sparse model plays no part, and all rows are in memory.
 
     :ivar num_draws: and `num_chains`, `seed`: as in `Gibbs`.
     :ivar burn_in: first draws of each chain, not kept; the step size adapts in four fifths of it.
@@ -84,7 +84,7 @@ class HMC(Hamiltonian):
 
     def __post_init__(self) -> None:
         check_whole(1, num_draws=self.num_draws)
-        check_whole(2, num_chains=self.num_chains)  # TFP's loops lose the shape of a single one
+        check_whole(2, num_chains=self.num_chains)  # TFP's loops lose the shape of a single chain
         check_whole(0, burn_in=self.burn_in, seed=self.seed)
 
     def _how(self) -> NoUTurn:
@@ -134,7 +134,7 @@ def _some(
     :param s: [chains, L, M], and results: of the draw before.
     :return: draws [number, chains, L, M], and the results of the last.
     """
-    # A loop wants the number of chains that it began with, which vectors keep and matrices do not.
+    # A loop must keep its number of chains, which vectors do and matrices do not.
     chains = results.inner_results.log_accept_ratio.shape
     s = tf.ensure_shape(s, [*chains, None, None])
     draws, _, results = tfp.mcmc.sample_chain(

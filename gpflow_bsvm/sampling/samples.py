@@ -1,4 +1,4 @@
-"""Draws of s from a posterior, by whatever sampler, and predictions averaged over them."""
+"""Draws of s from a posterior, by any sampler, and predictions averaged over them."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class Samples:
     @property
     def acceptance(self) -> AnyNDArray:
         """
-        :return: share of the draws of each chain that are not the draw before, [chains]; with
-            `thin` of one it is a sampler's acceptance rate; NaN of one draw.
+        :return: share of the draws of each chain that differ from the draw before, [chains]: a
+            sampler's acceptance rate if `thin` is 1; NaN for one draw.
         """
         moved = (self.s[:, 1:] != self.s[:, :-1]).any(axis=(2, 3))
         return np.mean(moved, axis=1) if moved.size else np.full(len(self.s), np.nan)
@@ -52,7 +52,7 @@ class Samples:
         """
         :return: potential scale reduction of each s, [L, M], chains split in two (Gelman & Rubin;
             `tfp.mcmc.potential_scale_reduction`): 1 where they agree, infinity where none moved.
-        :raise ValueError: for less than four draws of each chain.
+        :raise ValueError: for fewer than four draws of each chain.
         """
         if self.s.shape[1] < 4:
             raise ValueError(f"R-hat needs 4 draws of each chain, there are {self.s.shape[1]}")
@@ -119,14 +119,14 @@ class Interrupted(KeyboardInterrupt):
     """
     Ctrl-C during sampling.
 
-    :ivar samples: those that were kept until then; None in the burn-in.
+    :ivar samples: the draws kept until then; None in the burn-in.
     """
 
     samples: Samples | None = None
 
 
 class Draws:
-    """Draws as they come, of all chains: the record of a `Sampler`."""
+    """Draws of all chains as they come: the record of a `Sampler`."""
 
     converged = False
     elapsed = 0.0
@@ -194,10 +194,10 @@ class _Chains(Run):
 
 
 class Sampler(Algorithm):
-    """What `Gibbs`, `HMC` and `StaticHMC` have in common: blocks of draws, and what is kept."""
+    """Base of `Gibbs`, `HMC` and `StaticHMC`: blocks of draws, and the choice of those to keep."""
 
     grows, instead = "num_draws", "HMC, which takes any"
-    #: Draws between two looks at the progress bar.
+    #: Draws between two updates of the progress bar.
     block: ClassVar[int] = 50
     _what = "draws"
 
@@ -210,9 +210,9 @@ class Sampler(Algorithm):
     @abstractmethod
     def _chains(self, model: Model, rows: Projected) -> tuple[Any, Callable[..., Any]]:
         """
-        :return: the state of all chains, tensors in any structure, and a function of such a state,
-            the number of draws that are to follow, and that of those before, which returns the
-            state after them and the draws.
+        :return: the state of all chains, tensors in any structure, and a function that takes a
+            state, a number of further draws and the number of those before, and returns the new
+            state and the draws.
         """
 
     def _begin(self, model: Model, source: Source) -> Run:
@@ -239,9 +239,9 @@ class Sampler(Algorithm):
         :return: the draws; the model's q stays as it is.
         :raise ValueError: for bad data, a likelihood that lacks what the sampler needs, or a
             checkpoint of another fit.
-        :raise FloatingPointError: for a draw that is not finite, or if float64 holds no margin
-            of 1 beside the prior's f.
-        :raise Interrupted: (a KeyboardInterrupt) after Ctrl-C; its `samples` are those so far.
+        :raise FloatingPointError: for a draw that is not finite, or if f of the prior is so large
+            that float64 cannot resolve a margin of 1.
+        :raise Interrupted: (a KeyboardInterrupt) after Ctrl-C; its `samples` are the draws so far.
         """
         source = self._weighted(model, self._open(model, data, sample_weight))
         draws = Draws(np.empty([0, self.num_chains, *model.num_features], default_float()))

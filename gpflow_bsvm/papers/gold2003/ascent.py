@@ -76,7 +76,7 @@ def _inside(look: Look, bounds: AnyNDArray) -> Look:
 
 
 def _first_rates(now: Look, scale: AnyNDArray) -> AnyNDArray:
-    """:return: such that each parameter's first step is `_FIRST` long, or less where it is flat."""
+    """:return: scales that make each parameter's first step `_FIRST` long, or less where it is flat."""
     slope, error = (np.abs(part) * scale for part in (now.slope, now.error))
     noise = _NOISE * np.where(np.isfinite(error), error, 0)
     floor = np.maximum(noise, _FLAT * slope.max() + float(np.finfo(float).tiny))

@@ -154,7 +154,7 @@ def taken(values: tf.Tensor, rows: AnyNDArray) -> tf.Tensor:
     As `tf.gather`, whose gradient is of a dozen operations: outside a graph they took half the
     time of a criterion's gradient.
 
-    :return: these rows of a tensor.
+    :return: the rows of a tensor with these numbers.
     """
     return tf.gather_nd(values, rows[:, None])
 

@@ -84,7 +84,7 @@ def afkmc2(
 
 
 def _end_of_chain(ratio: AnyNDArray, uniform: AnyNDArray) -> int:
-    """:return: where a Metropolis chain over 0, 1, 2, ... with these densities ends."""
+    """:return: the last state of a Metropolis chain over 0, 1, 2, ... with these densities."""
     state = 0
     for step in range(1, len(ratio)):
         if ratio[step] > uniform[step] * ratio[state]:
