@@ -21,7 +21,7 @@ from gpflow.kernels import (
 
 from ..data.batch import Batch
 from .natural import Gaussian, Natural
-from .projection import Features, Prior, Projected, project
+from .projection import Features, Prior, Projected, Projector, project
 from .shared_graph import Compiled
 from .statistics import Statistics, accumulate, marginals
 
@@ -53,18 +53,15 @@ class Block(NamedTuple):
     how: Projection
 
 
-def projection_of(prior: Prior, Lz: tf.Tensor, dtype: tf.DType, part_rows: int) -> Projection:
-    """
-    :param dtype: of the large products.
-    :param part_rows: of a chunk.
-    :return: at the present hyperparameters.
-    """
+def projection_of(projector: Projector, chunk_rows: int, dtype: tf.DType) -> Projection:
+    """:return: for products in `dtype`, at the present hyperparameters."""
+    prior, Lz = projector.prior, projector.Lz
     identity = tf.eye(tf.shape(Lz)[-1], batch_shape=tf.shape(Lz)[:-2], dtype=Lz.dtype)
     inverse = tf.cast(tf.linalg.triangular_solve(Lz, identity), dtype)
     single = tf.constant(False)
     if dtype != Lz.dtype and has_single(prior):
         single = _single_is_enough.bind(prior)(Lz, inverse)
-    return Projection(Lz, inverse, single, tf.constant(max(1, part_rows // _PARALLEL)))
+    return Projection(Lz, inverse, single, tf.constant(max(1, chunk_rows // _PARALLEL)))
 
 
 def has_single(prior: Prior) -> bool:

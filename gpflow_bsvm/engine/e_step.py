@@ -45,15 +45,14 @@ class SiteAscent:
         self._localise = compiled_localise.bind(model.likelihood)
         self._data, self._share = ProjectedData(model, source), shares_shifts(model)
         self._data.dtype = dtype or self._data.dtype
-        starts = [sites] if sites is not None else self._first_guesses(model)
-        points = [self._at(guess) for guess in starts]
+        starts = [] if sites is None else [sites]
+        if not starts:
+            there = self._local(compiled_solve(model.natural())).sites
+            starts = [combine(_none, there), there]
+        points = map(self._at, starts)
         self.point: SitePoint = max(
             points, key=lambda point: point.value if math.isfinite(point.value) else -math.inf
         )
-
-    def _first_guesses(self, model: Model) -> list[Sites]:
-        there = self._local(compiled_solve(model.natural())).sites
-        return [combine(_none, there), there]
 
     def climb(self, sweeps: int) -> float:
         """
