@@ -71,7 +71,7 @@ def has_single(prior: Prior) -> bool:
 
 
 def _is_stationary(kernel: Kernel) -> bool:
-    """Of GPflow's own: what another's computes in single precision is not known."""
+    """:return: True for GPflow's own: what others compute in single precision is not known."""
     if isinstance(kernel, MultioutputKernel) or not type(kernel).__module__.startswith("gpflow."):
         return False
     if isinstance(kernel, _REDUCING):
@@ -102,15 +102,11 @@ def _kernel_values(kernel: Kernel, X: tf.Tensor, Z: tf.Tensor) -> tf.Tensor:
     if not isinstance(kernel, IsotropicStationary):
         return kernel(X, Z)
     X, Z = (kernel.scale(points) for points in kernel.slice(X, Z))
-    return kernel.K_r2(_squared_distances(X, Z))
-
-
-def _squared_distances(X: tf.Tensor, Z: tf.Tensor) -> tf.Tensor:
-    """:return: |x|^2 - 2 x^T z + |z|^2, [N, M], as [x, |x|^2, 1]^T [-2 z, 1, |z|^2]."""
+    # |x|^2 - 2 x^T z + |z|^2 = [x, |x|^2, 1]^T [-2 z, 1, |z|^2].
     XX, ZZ = (tf.reduce_sum(tf.square(points), axis=-1, keepdims=True) for points in (X, Z))
     left = tf.concat([X, XX, tf.ones_like(XX)], axis=-1)
     right = tf.concat([-2 * Z, tf.ones_like(ZZ), ZZ], axis=-1)
-    return tf.matmul(left, right, transpose_b=True)
+    return kernel.K_r2(tf.matmul(left, right, transpose_b=True))
 
 
 @partial(Compiled, rebuilds=True)

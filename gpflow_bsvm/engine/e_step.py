@@ -48,7 +48,7 @@ class SiteAscent:
         starts = [] if sites is None else [sites]
         if not starts:
             there = self._local(compiled_solve(model.natural())).sites
-            starts = [combine(_none, there), there]
+            starts = [combine(partial(tf.nest.map_structure, tf.zeros_like), there), there]
         points = map(self._at, starts)
         self.point: SitePoint = max(
             points, key=lambda point: point.value if math.isfinite(point.value) else -math.inf
@@ -80,10 +80,6 @@ class SiteAscent:
     def _local(self, q: Gaussian) -> Local:
         """:return: the sites of all rows under q(s), and the expectations."""
         return Local(*map_over(self._data, partial(self._localise, q), stay=True))
-
-
-def _none(like: Sites) -> Sites:
-    return Sites(tf.zeros_like(like.w), tf.zeros_like(like.r))
 
 
 def _mixed(rho: float, old: Sites, new: Sites) -> Sites:
