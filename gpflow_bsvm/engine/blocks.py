@@ -21,7 +21,7 @@ from gpflow.kernels import (
 
 from ..data.batch import Batch
 from .natural import Gaussian, Natural
-from .projection import Features, Prior, Projected, project
+from .projection import Features, Prior, Projected, Projector, project
 from .shared_graph import Compiled
 from .statistics import Statistics, accumulate, marginals
 
@@ -53,18 +53,15 @@ class Block(NamedTuple):
     how: Projection
 
 
-def projection_of(prior: Prior, Lz: tf.Tensor, dtype: tf.DType, part_rows: int) -> Projection:
-    """
-    :param dtype: of the large products.
-    :param part_rows: of a chunk.
-    :return: at the present hyperparameters.
-    """
+def projection_of(projector: Projector, chunk_rows: int, dtype: tf.DType) -> Projection:
+    """:return: for products in `dtype`, at the present hyperparameters."""
+    prior, Lz = projector.prior, projector.Lz
     identity = tf.eye(tf.shape(Lz)[-1], batch_shape=tf.shape(Lz)[:-2], dtype=Lz.dtype)
     inverse = tf.cast(tf.linalg.triangular_solve(Lz, identity), dtype)
     single = tf.constant(False)
     if dtype != Lz.dtype and has_single(prior):
         single = _single_is_enough.bind(prior)(Lz, inverse)
-    return Projection(Lz, inverse, single, tf.constant(max(1, part_rows // _PARALLEL)))
+    return Projection(Lz, inverse, single, tf.constant(max(1, chunk_rows // _PARALLEL)))
 
 
 def has_single(prior: Prior) -> bool:
@@ -74,7 +71,7 @@ def has_single(prior: Prior) -> bool:
 
 
 def _is_stationary(kernel: Kernel) -> bool:
-    """Of GPflow's own: what another's computes in single precision is not known."""
+    """:return: True for GPflow's own: what others compute in single precision is not known."""
     if isinstance(kernel, MultioutputKernel) or not type(kernel).__module__.startswith("gpflow."):
         return False
     if isinstance(kernel, _REDUCING):
@@ -105,15 +102,11 @@ def _kernel_values(kernel: Kernel, X: tf.Tensor, Z: tf.Tensor) -> tf.Tensor:
     if not isinstance(kernel, IsotropicStationary):
         return kernel(X, Z)
     X, Z = (kernel.scale(points) for points in kernel.slice(X, Z))
-    return kernel.K_r2(_squared_distances(X, Z))
-
-
-def _squared_distances(X: tf.Tensor, Z: tf.Tensor) -> tf.Tensor:
-    """:return: |x|^2 - 2 x^T z + |z|^2, [N, M], as [x, |x|^2, 1]^T [-2 z, 1, |z|^2]."""
+    # |x|^2 - 2 x^T z + |z|^2 = [x, |x|^2, 1]^T [-2 z, 1, |z|^2].
     XX, ZZ = (tf.reduce_sum(tf.square(points), axis=-1, keepdims=True) for points in (X, Z))
     left = tf.concat([X, XX, tf.ones_like(XX)], axis=-1)
     right = tf.concat([-2 * Z, tf.ones_like(ZZ), ZZ], axis=-1)
-    return tf.matmul(left, right, transpose_b=True)
+    return kernel.K_r2(tf.matmul(left, right, transpose_b=True))
 
 
 @partial(Compiled, rebuilds=True)

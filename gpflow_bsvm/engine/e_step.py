@@ -45,15 +45,14 @@ class SiteAscent:
         self._localise = compiled_localise.bind(model.likelihood)
         self._data, self._share = ProjectedData(model, source), shares_shifts(model)
         self._data.dtype = dtype or self._data.dtype
-        starts = [sites] if sites is not None else self._first_guesses(model)
-        points = [self._at(guess) for guess in starts]
+        starts = [] if sites is None else [sites]
+        if not starts:
+            there = self._local(compiled_solve(model.natural())).sites
+            starts = [combine(partial(tf.nest.map_structure, tf.zeros_like), there), there]
+        points = map(self._at, starts)
         self.point: SitePoint = max(
             points, key=lambda point: point.value if math.isfinite(point.value) else -math.inf
         )
-
-    def _first_guesses(self, model: Model) -> list[Sites]:
-        there = self._local(compiled_solve(model.natural())).sites
-        return [combine(_none, there), there]
 
     def climb(self, sweeps: int) -> float:
         """
@@ -81,10 +80,6 @@ class SiteAscent:
     def _local(self, q: Gaussian) -> Local:
         """:return: the sites of all rows under q(s), and the expectations."""
         return Local(*map_over(self._data, partial(self._localise, q), stay=True))
-
-
-def _none(like: Sites) -> Sites:
-    return Sites(tf.zeros_like(like.w), tf.zeros_like(like.r))
 
 
 def _mixed(rho: float, old: Sites, new: Sites) -> Sites:

@@ -14,7 +14,7 @@ from gpflow.optimizers import Scipy
 
 from ..likelihoods.hooks import has_hook
 from .contracts import Model
-from .networks import Network, networks_in
+from .networks import networks_in
 from .shared_graph import Compiled, Rebuild
 from .structure import parameters_of
 
@@ -69,10 +69,12 @@ class Plan(NamedTuple):
             next(moved) if learned else value for value, learned in zip(values, self.learned)
         )
 
-    def log_prior(self, mine: list[Any]) -> tf.Tensor:
+    def log_prior(
+        self, mine: list[Any], density: Callable[..., tf.Tensor] = log_prior_density
+    ) -> tf.Tensor:
         """:return: [], log prior density of what is learned."""
         pairs = zip(self.priors, map(tf.convert_to_tensor, mine))
-        known = [log_prior_density(how, value) for how, value in pairs if how[0] is not None]
+        known = [density(how, value) for how, value in pairs if how[0] is not None]
         return tf.add_n(known) if known else tf.zeros([], default_float())
 
 
@@ -138,7 +140,7 @@ class Hyperparameters:
     def __init__(self, model: Model) -> None:
         self.modules = (model.likelihood, model.prior)
         self.named = model.hyperparameters()
-        self.networks: list[Network] = networks_in(*model.prior)
+        self.networks = networks_in(*model.prior)
         chosen, self.plan = planned(list(self.named.values()), *self.modules)
         self.variables = [getattr(p, "unconstrained_variable", p) for p in chosen]
 
@@ -178,13 +180,7 @@ class Hyperparameters:
 
     def log_prior(self) -> tf.Tensor:
         """:return: [], log prior density of the hyperparameters, as `model.log_prior_density`."""
-        pairs = zip(self.plan.priors, self.variables)
-        densities = [
-            _compiled_log_prior_density.bind(how)(variable)
-            for how, variable in pairs
-            if how[0] is not None
-        ]
-        return tf.add_n(densities) if densities else tf.zeros([], default_float())
+        return self.plan.log_prior(self.variables, lambda of, x: _compiled_density.bind(of)(x))
 
 
-_compiled_log_prior_density = Compiled(log_prior_density)
+_compiled_density = Compiled(log_prior_density)

@@ -23,28 +23,20 @@ from ..likelihoods.hooks import Sites
 from .contracts import Model, jitter_of, shares_shifts
 from .hyperparameters import Hyperparameters, value_and_gradient
 from .natural import Gaussian, Natural, compiled_gaussian, gaussian
-from .projection import Prior, Projected, project_batch
+from .projection import Floats, Prior, Projected, project_batch
 from .shared_graph import Compiled
 from .statistics import localise, marginals, sum_sites
 
 
 def site_bound(
-    likelihood: Likelihood,
-    prior: Prior,
-    batch: Batch,
-    sites: Sites,
-    jitter: tf.Tensor,
-    share: tf.Tensor,
-    one: tf.Tensor,
+    likelihood: Likelihood, prior: Prior, batch: Batch, sites: Sites, how: Floats, share: tf.Tensor
 ) -> tf.Tensor:
     """
     F without the density of the hyperparameters, of data that fit into memory at once.
 
-    :param jitter: [], of Kuu.
     :param share: [], see `gpflow_bsvm.engine.natural.centre`.
-    :param one: [], in the dtype of the large products.
     """
-    rows = project_batch(prior, batch, jitter, one)
+    rows = project_batch(prior, batch, *how)
     q = gaussian(sum_sites(rows, sites), share)[1]
     return _expected(likelihood, rows, q) - q.kl
 
@@ -55,36 +47,23 @@ def _expected(likelihood: Likelihood, rows: Projected, q: Gaussian) -> tf.Tensor
 
 
 def expectation(
-    likelihood: Likelihood,
-    prior: Prior,
-    q: Gaussian,
-    batch: Batch,
-    jitter: tf.Tensor,
-    one: tf.Tensor,
+    likelihood: Likelihood, prior: Prior, q: Gaussian, batch: Batch, how: Floats
 ) -> tf.Tensor:
     """:return: sum of E_q log p(y_n | f_n) under q(s)."""
-    return _expected(likelihood, project_batch(prior, batch, jitter, one), q)
+    return _expected(likelihood, project_batch(prior, batch, *how), q)
 
 
 @Compiled
-def compiled_sums(
-    prior: Prior, batch: Batch, sites: Sites, jitter: tf.Tensor, one: tf.Tensor
-) -> Natural:
+def compiled_sums(prior: Prior, batch: Batch, sites: Sites, how: Floats) -> Natural:
     """`sum_sites` of rows as they come."""
-    return sum_sites(project_batch(prior, batch, jitter, one), sites)
+    return sum_sites(project_batch(prior, batch, *how), sites)
 
 
 def _weighted_sums(
-    likelihood: Likelihood,
-    prior: Prior,
-    batch: Batch,
-    sites: Sites,
-    jitter: tf.Tensor,
-    one: tf.Tensor,
-    weights: Natural,
+    likelihood: Likelihood, prior: Prior, batch: Batch, sites: Sites, how: Floats, weights: Natural
 ) -> tf.Tensor:
     """:return: a number with the gradient of the sums, weighted (a vector-Jacobian product)."""
-    h, P = sum_sites(project_batch(prior, batch, jitter, one), sites)
+    h, P = sum_sites(project_batch(prior, batch, *how), sites)
     return tf.reduce_sum(weights.h * h) + tf.reduce_sum(weights.P * P)
 
 
@@ -123,23 +102,21 @@ class SiteBound:
         :param sites: of all rows.
         :return: F, and its gradient in each of the hyperparameters' variables.
         """
-        jitter = jitter_of(self._model)
+        how = Floats(jitter_of(self._model), self._one)
         if not self._source.one_chunk:
-            return self._by_chunks(sites, jitter)
+            return self._by_chunks(sites, how)
         batch, (of_bound,) = next(iter(self._source.chunks())), self._graphs
-        value, gradient = of_bound(batch, sites, jitter, self._share, self._one)
+        value, gradient = of_bound(batch, sites, how, self._share)
         return value, list(gradient)
 
-    def _by_chunks(self, sites: Sites, jitter: tf.Tensor) -> tuple[tf.Tensor, list[tf.Tensor]]:
+    def _by_chunks(self, sites: Sites, how: Floats) -> tuple[tf.Tensor, list[tf.Tensor]]:
         """By the chain rule through q, h and P, in three passes."""
-        data, share, one = self._source, self._share, self._one
+        data, share = self._source, self._share
         (expected, of_sums, of_q), sums_of = self._graphs, compiled_sums.bind(self._model.prior)
-        sums = sum_over(data, lambda batch, part: sums_of(batch, part, jitter, one), sites)
+        sums = sum_over(data, lambda batch, part: sums_of(batch, part, how), sites)
         _, q = compiled_gaussian(sums, share)
-        value, gradient, slope = sum_over(data, lambda batch: expected(q, batch, jitter, one))
+        value, gradient, slope = sum_over(data, lambda batch: expected(q, batch, how))
         others, of_prior, weights = of_q(sums, slope, share)
-        rest = sum_over(
-            data, lambda batch, part: of_sums(batch, part, jitter, one, weights)[1], sites
-        )
+        rest = sum_over(data, lambda batch, part: of_sums(batch, part, how, weights)[1], sites)
         gradients = zip(gradient, rest, of_prior)
         return value + others, [tf.add_n(parts) for parts in gradients]

@@ -4,39 +4,22 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import tensorflow as tf
 
 
-class Network(Protocol):
+def networks_in(*modules: Any) -> list[Any]:
     """
-    Any module with these, such as `gpflow_bsvm.deep.DeepKernel`.
-
-    :ivar training: whether it computes as in training: dropout drops, batch normalisation takes
-        the moments of the batch and remembers them.
+    :return: the networks that these modules hold: whatever has `training`, `learned_weights`,
+        `all_weights` and `losses` as a `gpflow_bsvm.deep.DeepKernel`.
     """
-
-    training: bool
-
-    def learned_weights(self) -> list[tf.Variable]:
-        """:return: weights but for those of frozen layers."""
-
-    def all_weights(self) -> list[tf.Variable]:
-        """:return: all that it remembers, moving averages and the like too."""
-
-    def losses(self) -> list[tf.Tensor]:
-        """:return: the terms that its regularisers add to a loss, [] each, for the latest rows."""
-
-
-def networks_in(*modules: Any) -> list[Network]:
-    """:return: the networks that these modules hold."""
     parts = [p for module in modules for p in (module, *getattr(module, "submodules", ()))]
     return [part for part in dict.fromkeys(parts) if hasattr(part, "learned_weights")]
 
 
 @contextlib.contextmanager
-def in_training(networks: Sequence[Network]) -> Iterator[None]:
+def in_training(networks: Sequence[Any]) -> Iterator[None]:
     """The networks compute as in training, in what is traced inside."""
     for network in networks:
         network.training = True

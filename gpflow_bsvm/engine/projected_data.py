@@ -114,13 +114,12 @@ class ProjectedData(Source):
         return parts[0]
 
     def _in(self, dtype: tf.DType) -> list[Projected]:
+        exact = tf.as_dtype(default_float())
         if not self._kept:
             with closed_at_end(self.source.chunks()) as batches:
-                first = [self.project(batch) for batch in batches]
-            self._kept[tf.as_dtype(default_float())] = first
+                self._kept[exact] = [self.project(batch) for batch in batches]
         if dtype not in self._kept:
-            first = self._kept[tf.as_dtype(default_float())]
-            self._kept[dtype] = [rows.in_precision(dtype) for rows in first]
+            self._kept[dtype] = [rows.in_precision(dtype) for rows in self._kept[exact]]
         return self._kept[dtype]
 
     def gather(self, index: AnyNDArray) -> tuple[Projected, AnyNDArray]:
@@ -152,13 +151,8 @@ class _Blocks(Source):
     """The rows of `ProjectedData` as `Block`s, some chunks at a time."""
 
     def __init__(self, data: ProjectedData, projector: Projector) -> None:
-        self._data, self._projector = data, projector
-        self._how: dict[tf.DType, Projection] = {}
-
-    @property
-    def num_rows(self) -> int:  # type: ignore[override]
-        """:return: N."""
-        return self._data.num_rows
+        self._data = data
+        self._how = functools.cache(functools.partial(projection_of, projector, data.chunk_rows))
 
     @property
     def remote(self) -> Remote | None:  # type: ignore[override]
@@ -175,11 +169,7 @@ class _Blocks(Source):
 
     def _projection(self) -> Projection:
         """:return: the projection of a block, for products in the data's `dtype`."""
-        dtype = self._data.dtype
-        if dtype not in self._how:
-            prior, Lz = self._projector.prior, self._projector.Lz
-            self._how[dtype] = projection_of(prior, Lz, dtype, self._data.chunk_rows)
-        return self._how[dtype]
+        return self._how(self._data.dtype)
 
 
 def _in_precision(

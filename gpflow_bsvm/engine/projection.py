@@ -23,6 +23,13 @@ class Prior(NamedTuple):
     mean_function: MeanFunction
 
 
+class Floats(NamedTuple):
+    """How features are computed in floating point."""
+
+    jitter: tf.Tensor  #: [], of Kuu
+    one: tf.Tensor  #: [], in the dtype of the large products to come
+
+
 class Features(NamedTuple):
     """What a model makes of x. G is 1 where all latent functions share their features, else L."""
 

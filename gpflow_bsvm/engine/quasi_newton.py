@@ -31,12 +31,8 @@ def maximise(
     :param value_and_gradient: as in `QuasiNewton.maximise`.
     :param method: of `scipy.optimize.minimize`, with its `tol` and `options`.
     """
-    loss, start = _Loss(variables, value_and_gradient, -math.inf), _packed(variables)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        best = minimize(loss, start, jac=True, method=method, tol=tol, options=options)
-    better = bool(loss.seen) and best.fun <= loss.seen[0]
-    _assign(variables, best.x if better else start)
+    loss = _Loss(variables, value_and_gradient)
+    loss.minimise(method=method, tol=tol, options=options)
 
 
 class QuasiNewton:
@@ -64,23 +60,15 @@ class QuasiNewton:
         :param max_iter: most iterations, each of one evaluation or a few.
         :param least_gain: stop after an iteration that gains less.
         """
-        start = _packed(self._variables)
         loss = _Loss(self._variables, value_and_gradient, least_gain)
-        best = self._minimise(loss, start, max_iter)
-        better = bool(loss.seen) and best.fun <= loss.seen[0]
-        _assign(self._variables, best.x if better else start)
-        if better and best.nit:
-            self.inverse = self._learned(best)
-        elif not (better and best.success):  # no step was found, though it is no maximum
-            self.inverse = None
-
-    def _minimise(self, loss: _Loss, start: AnyNDArray, max_iter: int) -> OptimizeResult:
         how: dict[str, Any] = {"method": "L-BFGS-B", "options": {"maxiter": max_iter}}
         if self.inverse is not None:
             how = {"method": "BFGS", "options": {"maxiter": max_iter, "hess_inv0": self.inverse}}
-        with warnings.catch_warnings():  # a line search that fails ends the iterations, and says so
-            warnings.simplefilter("ignore", RuntimeWarning)
-            return minimize(loss, start, jac=True, callback=loss.stop, **how)
+        best = loss.minimise(callback=loss.stop, **how)
+        if best and best.nit:
+            self.inverse = self._learned(best)
+        elif not (best and best.success):  # no step was found, though it is no maximum
+            self.inverse = None
 
     @staticmethod
     def _learned(best: OptimizeResult) -> AnyNDArray | None:
@@ -106,7 +94,7 @@ class _Loss:
     """What SciPy minimises."""
 
     def __init__(
-        self, variables: list[tf.Variable], what: ValueAndGradient, least_gain: float
+        self, variables: list[tf.Variable], what: ValueAndGradient, least_gain: float = -math.inf
     ) -> None:
         self._variables, self._what, self._least_gain = variables, what, least_gain
         self.seen: list[float] = []  #: finite losses, the first that of the start
@@ -123,6 +111,16 @@ class _Loss:
             return self._large(), np.zeros_like(x)
         self.seen.append(-float(value))
         return self.seen[-1], -slope
+
+    def minimise(self, **how: Any) -> OptimizeResult | None:
+        """:return: what SciPy has found; None, and the variables as before, for nothing better."""
+        start = _packed(self._variables)
+        with warnings.catch_warnings():  # a line search that fails ends the iterations, and says so
+            warnings.simplefilter("ignore", RuntimeWarning)
+            best = minimize(self, start, jac=True, **how)
+        better = bool(self.seen) and best.fun <= self.seen[0]
+        _assign(self._variables, best.x if better else start)
+        return best if better else None
 
     def stop(self, intermediate_result: OptimizeResult) -> None:
         """SciPy calls it after an iteration."""

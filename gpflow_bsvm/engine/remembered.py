@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 import gpflow
@@ -21,15 +21,8 @@ from .structure import look_into
 T = TypeVar("T")
 
 
-class _Known(NamedTuple):
-    """An answer, and what it is of."""
-
-    key: Any
-    values: list[memoryview]
-    answer: Any
-
-
-_KNOWN: WeakKeyDictionary[Any, dict[str, _Known]] = WeakKeyDictionary()
+#: Of a model, by name: the key, the memory that it speaks of, and the answer.
+_KNOWN: WeakKeyDictionary[Any, dict[str, tuple[Any, ...]]] = WeakKeyDictionary()
 _LOCK = threading.RLock()
 
 
@@ -49,24 +42,16 @@ def remembered(model: Any, name: str, parts: tuple[Any, ...], compute: Callable[
     if structure is None or not structure.is_proved:
         return compute()
     config = gpflow.config.config()
-    key = structure.key, config.float, config.jitter
-    values = [memoryview(p.unconstrained_variable.value()) for p in structure.parameters]
+    variables = [p.unconstrained_variable for p in structure.parameters]
+    held = [np.asarray(memoryview(variable.value())) for variable in variables]
+    key = structure.key, config.float, config.jitter, *(memory.ctypes.data for memory in held)
     with _LOCK:
         known = _KNOWN.get(model, {}).get(name)
-    if known is not None and known.key == key and _same(known.values, values):
-        return known.answer  # type: ignore[no-any-return]
-    answer = compute()
-    with _LOCK:
-        _KNOWN.setdefault(model, {})[name] = _Known(key, values, answer)
-    return answer
-
-
-def _same(before: list[memoryview], now: list[memoryview]) -> bool:
-    return all(_address(one) == _address(two) for one, two in zip(before, now))
-
-
-def _address(memory: memoryview) -> int:
-    return int(np.asarray(memory).ctypes.data)
+    if known is None or known[0] != key:
+        known = key, held, compute()
+        with _LOCK:
+            _KNOWN.setdefault(model, {})[name] = known
+    return known[-1]  # type: ignore[no-any-return]
 
 
 @Compiled

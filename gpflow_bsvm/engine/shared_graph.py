@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import importlib
 import sys
 import threading
 from collections import OrderedDict
@@ -39,10 +38,8 @@ _OF_THIS_FIT: ContextVar[dict[Hashable, Any] | None] = ContextVar("of_this_fit",
 @contextlib.contextmanager
 def one_fit() -> Iterator[None]:
     """In here code that is no library's is traced once; of fits in a fit the outermost counts."""
-    if _OF_THIS_FIT.get() is not None:
-        yield
-        return
-    before = _OF_THIS_FIT.set({})
+    outer = _OF_THIS_FIT.get()
+    before = _OF_THIS_FIT.set({} if outer is None else outer)
     try:
         yield
     finally:
@@ -92,7 +89,7 @@ class Compiled:
         self._lock = threading.RLock()  # scikit-learn's users fit in threads
         #: How often the function was traced, for tests and for the curious.
         self.num_traces = 0
-        self.__doc__ = function.__doc__
+        self.__doc__, self.__module__ = function.__doc__, function.__module__
 
     def bind(self, *modules: Any) -> Callable[..., Any]:
         """
@@ -105,13 +102,14 @@ class Compiled:
         """Call a function that takes no modules."""
         return self.bind()(*arguments)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> str:
         """By name, so that another process uses its own graphs again and again."""
-        module = self._function.__module__
-        names = [name for name, value in vars(sys.modules[module]).items() if value is self]
-        if not names:
-            raise TypeError(f"{module}.{self._function.__name__} cannot be sent: it has no name")
-        return _named, (module, names[0])
+        found = vars(sys.modules[self.__module__]).items()
+        name = next((name for name, value in found if value is self), None)
+        if name is None:
+            what = f"{self.__module__}.{self._function.__name__}"
+            raise TypeError(f"{what} cannot be sent: it has no name")
+        return name
 
     def graph_of(self, key: Hashable, *what: Any) -> Any:
         """:return: the graph of this key, traced of `what` where there is none, and its result."""
@@ -188,11 +186,6 @@ class Bound:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Bound, (self._compiled, self._modules)
-
-
-def _named(module: str, name: str) -> Any:
-    """:return: the object that another process has under this name."""
-    return getattr(importlib.import_module(module), name)
 
 
 class Rebuild:

@@ -41,13 +41,7 @@ class Statistics(NamedTuple):
     expectation: tf.Tensor  #: [], sum of E_q log p(y_n | f_n)
 
 
-@check_shapes(
-    "phi: [G, N, M]",
-    "R: [L, M, M]",
-    "c: [L, M]",
-    "return.mean: [N, L]",
-    "return.variance: [N, L]",
-)
+@check_shapes("phi: [G, N, M]", "R: [L, M, M]", "c: [L, M]", "return[all]: [N, L]")
 def marginals(phi: tf.Tensor, R: tf.Tensor, c: tf.Tensor) -> Marginals:
     """
     Marginals of Phi s under q(s_l) = N(R_l^T c_l, R_l^T R_l), for many rows: mean Phi R^T c,
@@ -76,13 +70,7 @@ def _of_shared(phi: tf.Tensor, R: tf.Tensor, s: tf.Tensor) -> Marginals:
     return Marginals(tf.matmul(phi, s, transpose_b=True), tf.reduce_sum(tf.square(W), axis=-1))
 
 
-@check_shapes(
-    "phi: [G, N, M]",
-    "L: [L, M, M]",
-    "h: [L, M]",
-    "return.mean: [N, L]",
-    "return.variance: [N, L]",
-)
+@check_shapes("phi: [G, N, M]", "L: [L, M, M]", "h: [L, M]", "return[all]: [N, L]")
 def marginals_of_few(phi: tf.Tensor, L: tf.Tensor, h: tf.Tensor) -> Marginals:
     """
     As `marginals`, from precision P = L L^T and precision-mean h, without inverting L: the
@@ -211,10 +199,4 @@ def marginals_of_f(q: Gaussian, features: Features) -> Marginals:
     return total(features, marginals(features.phi, q.R, q.c))
 
 
-@Compiled
-def compiled_marginals(q: Gaussian, features: Features) -> Marginals:
-    """Marginals of f(x) under q(s), for eager callers."""
-    return marginals_of_f(q, features)
-
-
-compiled_sum_sites = Compiled(sum_sites)
+compiled_marginals, compiled_sum_sites = Compiled(marginals_of_f), Compiled(sum_sites)

@@ -164,11 +164,6 @@ def look_into(modules: tuple[Any, ...]) -> Structure:
     return Structure(("identity", *modules), [], False, [])
 
 
-def structure_of(modules: tuple[Any, ...]) -> tuple[Hashable, list[gpflow.Parameter]]:
-    """:return: key and parameters of their `Structure`."""
-    return look_into(modules)[:2]
-
-
 def parameters_of(*modules: Any) -> list[gpflow.Parameter]:
     """:return: the parameters of `modules`, see `Structure`, as a `Compiled` function has them."""
     return look_into(modules).parameters

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
 
-import numpy as np
 import tensorflow as tf
 from gpflow.base import AnyNDArray
 
@@ -16,7 +15,7 @@ from ..checks import check_elbo, check_whole
 from ..data.minibatches import Block, blocks
 from ..data.sources import Source
 from ..engine.contracts import Model, shares_shifts
-from ..engine.natural import Natural, compiled_centre
+from ..engine.natural import Gaussian, Natural, compiled_centre, compiled_solve
 from .algorithm import Algorithm, Run, Step
 from .schedules import Adaptive, RobbinsMonro, Schedule, check_schedule
 
@@ -67,18 +66,23 @@ class MinibatchRun(Run):
     state: State
 
     def __init__(
-        self, options: MinibatchAlgorithm, model: Model, data: Source, memory: Any
+        self,
+        options: MinibatchAlgorithm,
+        model: Model,
+        data: Source,
+        memory: Any,
+        most_batches: float = math.inf,
     ) -> None:
         """
         :param data: a source, or one seen through the model.
         :param memory: of the algorithm's own, at the start.
+        :param most_batches: of a block, as memory holds them.
         """
         self._model, self.max_steps = model, options.max_steps
         self._num_data = float(data.num_rows if model.num_data is None else model.num_data)
         self._centres = bool(shares_shifts(model) > 0)
         self.state = State(model.natural(), memory)
-        number = min(options.record_every, options.max_steps)
-        most = self._most_batches(number)
+        most = int(min(options.record_every, options.max_steps, most_batches))
         self._blocks_from = partial(blocks, data, options.batch_size, most, options.seed)
         self._blocks = self._blocks_from(0)
 
@@ -86,10 +90,6 @@ class MinibatchRun(Run):
         """See `Run`; the order of the rows goes on, too."""
         super().resume(state)
         self._blocks = self._blocks_from(state.position)
-
-    def _most_batches(self, number: int) -> int:
-        """:return: the batches of a block: `number`, or fewer if memory does not hold them."""
-        return number
 
     @abstractmethod
     def _steps(self, state: State, block: Block, scale: float) -> tuple[Natural, Any, float]:
@@ -99,8 +99,15 @@ class MinibatchRun(Run):
         """
 
     @abstractmethod
-    def _elbo(self, state: State, rows: Any, index: AnyNDArray) -> float:
-        """:return: an estimate of the ELBO from the rows of these numbers."""
+    def _expected(self, q: Gaussian, rows: Any, index: AnyNDArray) -> tf.Tensor:
+        """:return: [], sum of E_q log p(y_n | f_n) over the rows of these numbers."""
+
+    def _elbo(self, state: State, block: Block) -> float:
+        """:return: the ELBO, its expectation estimated from the last batches, some 500 rows."""
+        q, batches = compiled_solve(state.natural), -(-_ELBO_ROWS // block.index.shape[1])
+        index = block.index[-batches:].reshape(-1)
+        expectation = self._expected(q, block.rows, index)
+        return float(expectation * (self._num_data / len(index)) - q.kl)
 
     def _record(self, state: State, elbo: float, rate: float) -> Step:
         return Step(state.steps, elbo, rate)
@@ -115,7 +122,7 @@ class MinibatchRun(Run):
                 self.state = after
                 return self._record(after, elbo, rate)
             self.restore()
-            check_elbo(self._elbo(state, block.rows, latest(block.index)), "at the start")
+            check_elbo(self._elbo(state, block), "at the start")
             state = state._replace(damping=state.damping / 2, position=block.position)
             if state.damping < 0.5**_MOST_HALVINGS:
                 raise FloatingPointError(
@@ -133,7 +140,7 @@ class MinibatchRun(Run):
             if self._centres:
                 natural = compiled_centre(natural)
             after = State(natural, memory, state.steps + num_steps, block.position, state.damping)
-            elbo = self._elbo(after, block.rows, latest(block.index))
+            elbo = self._elbo(after, block)
         except tf.errors.InvalidArgumentError:  # a matrix without a Cholesky factor
             return None, math.nan, math.nan
         return after if math.isfinite(elbo) else None, elbo, rate
@@ -146,12 +153,3 @@ class MinibatchRun(Run):
         """See `Run`."""
         if self.state.steps:
             self._model.assign_natural(self.state.natural)
-
-
-def latest(index: AnyNDArray) -> AnyNDArray:
-    """
-    :param index: [T, B], row numbers of minibatches.
-    :return: the row numbers of the last batches, some 500, for an estimate of the ELBO.
-    """
-    number = -(-_ELBO_ROWS // index.shape[1])
-    return np.asarray(index[-number:].reshape(-1))

@@ -16,7 +16,8 @@ from ..data.sources import Source
 from ..engine.contracts import Model, jitter_of
 from ..engine.hyperparameters import Hyperparameters
 from ..engine.m_step import compiled_expectation
-from ..engine.natural import Natural, compiled_solve
+from ..engine.natural import Gaussian, Natural
+from ..engine.projection import Floats
 from .algorithm import Run, Step
 from .minibatches import MinibatchAlgorithm, MinibatchRun, State
 from .ml2_loop import Constants, Given, Learner
@@ -109,13 +110,13 @@ class _Learning(MinibatchRun):
         )
         return natural, self._learner.state(), given[-1]
 
-    def _elbo(self, state: State, rows: Batch, index: AnyNDArray) -> float:
-        """The ELBO, its expectation estimated from the latest rows, with the log prior density."""
-        q = compiled_solve(state.natural)
-        one, some = tf.ones([], q.R.dtype), take(rows, index)
-        expectation = self._expectation(q, some, jitter_of(self._model), one)
-        log_prior = self._hyper.log_prior()
-        return float(expectation * (self._num_data / len(index)) - q.kl + log_prior)
+    def _expected(self, q: Gaussian, rows: Batch, index: AnyNDArray) -> tf.Tensor:
+        how = Floats(jitter_of(self._model), tf.ones([], q.R.dtype))
+        return self._expectation(q, take(rows, index), how)
+
+    def _elbo(self, state: State, block: Block) -> float:
+        """With the log prior density."""
+        return super()._elbo(state, block) + float(self._hyper.log_prior())
 
     def _record(self, state: State, elbo: float, rate: float) -> Step:
         return Step(state.steps, elbo, rate, self._hyper.values())

@@ -12,7 +12,7 @@ from gpflow.likelihoods import Likelihood
 from ..data.minibatches import Block
 from ..data.sources import Source
 from ..engine.contracts import CHUNK_ENTRIES, Model
-from ..engine.natural import Natural, blend, compiled_solve
+from ..engine.natural import Gaussian, Natural, blend
 from ..engine.projected_data import ProjectedData
 from ..engine.projection import Projected
 from ..engine.shared_graph import Compiled
@@ -59,11 +59,8 @@ class _Steps(MinibatchRun):
         self._accumulate = compiled_accumulate.bind(model.likelihood)
         natural = model.natural()
         self._shape = natural.h.shape
-        super().__init__(options, model, data, adaptive.memory(natural) if adaptive else ())
-
-    def _most_batches(self, number: int) -> int:
-        entries = self._options.batch_size * self._shape[1]
-        return max(1, min(number, 2 * CHUNK_ENTRIES // int(entries)))
+        most = max(1, 2 * CHUNK_ENTRIES // int(options.batch_size * self._shape[1]))
+        super().__init__(options, model, data, adaptive.memory(natural) if adaptive else (), most)
 
     def _steps(self, state: State, block: Block, scale: float) -> tuple[Natural, Any, float]:
         dtype = state.natural.h.dtype
@@ -86,10 +83,8 @@ class _Steps(MinibatchRun):
         single = big and self._num_data <= _SINGLE_ROWS
         return rows.in_precision(tf.float32) if single else rows
 
-    def _elbo(self, state: State, rows: Projected, index: AnyNDArray) -> float:
-        q = compiled_solve(state.natural)
-        expectation = self._accumulate(q, rows.take(index)).expectation
-        return float(expectation * (self._num_data / len(index)) - q.kl)
+    def _expected(self, q: Gaussian, rows: Projected, index: AnyNDArray) -> tf.Tensor:
+        return self._accumulate(q, rows.take(index)).expectation
 
 
 @Compiled

@@ -19,7 +19,7 @@ from ..data.prefetch import closed_at_end
 from ..data.sources import Source
 from ..engine.contracts import Model
 from ..engine.networks import networks_in
-from ..engine.structure import structure_of
+from ..engine.structure import look_into
 from ..version import __version__
 
 #: Rows of the first minibatch, where rows can only be read in their order.
@@ -138,11 +138,11 @@ def _described(value: Any) -> str:
     """:return: a module's structure, or an object's, as text."""
     if hasattr(value, "get_config"):  # an optimiser of Keras
         return str(sorted(value.get_config().items(), key=str))
-    return _of_key(structure_of((value,))[0])
+    return _of_key(look_into((value,)).key)
 
 
 def _of_key(key: Any) -> str:
-    """:return: a key of `structure_of`, without the parts that differ between processes."""
+    """:return: a key of `look_into`, without the parts that differ between processes."""
     if isinstance(key, tuple):
         own = key[:1] == ("identity",)  # numbers in it are those of objects in memory
         parts = [part for part in key if not (own and isinstance(part, int))]

@@ -22,7 +22,7 @@ from ...engine.contracts import check_width, chunk_rows, jitter_of, shares_shift
 from ...engine.e_step import SiteAscent
 from ...engine.m_step import site_bound
 from ...engine.natural import Natural, compiled_solve, gaussian, to_mean_and_root
-from ...engine.projection import project_batch
+from ...engine.projection import Floats, project_batch
 from ...engine.statistics import sum_sites
 from ...inference.outcome import at_rows, check_margins, warn_of_digits
 from ...likelihoods.hooks import Sites
@@ -88,8 +88,8 @@ class DualBSVM(SparseFeatures, gpflow.models.GPModel, gpflow.models.InternalData
         """:return: F, [], without the priors of the hyperparameters."""
         sites = Sites(*map(tf.convert_to_tensor, self.sites))
         jitter, share = jitter_of(self), shares_shifts(self)
-        how = (sites, jitter, share, tf.ones([], jitter.dtype))
-        return site_bound(self.likelihood, self.prior, self._batch(), *how)
+        how = Floats(jitter, tf.ones([], jitter.dtype))
+        return site_bound(self.likelihood, self.prior, self._batch(), sites, how, share)
 
     def update_sites(self, sweeps: int = 3) -> float:
         """
