@@ -76,7 +76,7 @@ def _inside(look: Look, bounds: AnyNDArray) -> Look:
 
 
 def _first_rates(now: Look, scale: AnyNDArray) -> AnyNDArray:
-    """:return: scales that make each parameter's first step `_FIRST` long, or less where it is flat."""
+    """:return: rates that make first steps `_FIRST` long, or less where the criterion is flat."""
     slope, error = (np.abs(part) * scale for part in (now.slope, now.error))
     noise = _NOISE * np.where(np.isfinite(error), error, 0)
     floor = np.maximum(noise, _FLAT * slope.max() + float(np.finfo(float).tiny))

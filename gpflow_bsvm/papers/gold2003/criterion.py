@@ -18,7 +18,7 @@ class Criterion(ABC):
     """
     A number that tells how good a kernel and a penalty are, from the training data alone.
 
-    :cvar greater_is_better: whether it is to be maximised; else minimised.
+    :cvar greater_is_better: whether it is to be maximized; else minimized.
     :cvar looks_at_penalty: False where only the product of penalty and kernel counts, so that one
         of penalty and variance is to be fixed.
     :cvar has_gradient: whether `gradient` is of use.
@@ -50,7 +50,7 @@ class Criterion(ABC):
         raise ValueError(f"{type(self).__name__} has no gradient")
 
     def cost(self, value: float) -> float:
-        """:return: the value, or its negative: always to be minimised."""
+        """:return: the value, or its negative: always to be minimized."""
         return -value if self.greater_is_better else value
 
 

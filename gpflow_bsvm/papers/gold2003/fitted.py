@@ -52,7 +52,7 @@ class FittedCriterion(Criterion):
 @dataclass(frozen=True)
 class VariationalBound(FittedCriterion):
     """
-    The evidence lower bound per row; greater is better. By default with the normaliser kappa, as
+    The evidence lower bound per row; greater is better. By default with the normalizer kappa, as
     the paper's evidence has it: without it a small penalty is always best.
     """
 

@@ -37,7 +37,7 @@ def likelihood_of(slack: str, penalty: float) -> Likelihood:
 
 def log_kappa(slack: str, penalty: tf.Tensor) -> tf.Tensor:
     """
-    The normaliser of exp(-C l(z)): 1 / kappa = max_z exp(-C l(z)) + exp(-C l(-z)), the largest
+    The normalizer of exp(-C l(z)): 1 / kappa = max_z exp(-C l(z)) + exp(-C l(-z)), the largest
     factor that leaves no more than 1 to both labels together (eq. 6). With linear slack 1 / kappa =
     1 + exp(-2 C); with quadratic slack the maximum is at z = tanh(C z). `SquaredHinge` looks for
     that z on a grid, which is as good for training, and not for derivatives by C.

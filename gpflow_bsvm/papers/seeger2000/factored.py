@@ -27,7 +27,7 @@ from ...engine.projection import Prior, prior_factor
 from ...engine.shared_graph import Compiled
 from ...likelihoods import sites
 
-#: Least u_n. At 1e-14, where an optimiser of log u_n comes to, F is wrong by 1e-3.
+#: Least u_n. At 1e-14, where an optimizer of log u_n comes to, F is wrong by 1e-3.
 LEAST_REST = 1e-6
 
 

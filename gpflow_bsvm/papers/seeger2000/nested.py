@@ -30,7 +30,7 @@ from .factored import (
 )
 
 METHODS = ("L-BFGS-B", "CG")
-#: Options of the inner optimiser, by its name: pairs that it remembers, and where it stops.
+#: Options of the inner optimizer, by its name: pairs that it remembers, and where it stops.
 _HOW: dict[str, dict[str, Any]] = {"L-BFGS-B": {"maxcor": 20}, "CG": {}}
 
 
@@ -38,9 +38,9 @@ _HOW: dict[str, dict[str, Any]] = {"L-BFGS-B": {"maxcor": 20}, "CG": {}}
 class NestedLoop(Algorithm):
     """
     q and hyperparameters of a `gpflow_bsvm.papers.seeger2000.FactorVGP` by the nested loop of
-    Seeger (2000, section 2), which minimises the free energy F = -ELBO:
+    Seeger (2000, section 2), which minimizes the free energy F = -ELBO:
 
-        inner  an optimiser of many variables finds q at fixed hyperparameters, in coordinates in
+        inner  an optimizer of many variables finds q at fixed hyperparameters, in coordinates in
                which -F is about as curved in all directions (`gpflow_bsvm.engine.factored`),
         outer  a quasi-Newton method moves the hyperparameters, by the gradient of F at fixed q,
                which at the inner optimum is that of min_q F.

@@ -34,7 +34,7 @@ class NormalizedHinge(BinaryLikelihood):
 
         log(L(+1 | f) + L(-1 | f)) = -penalty max(0, 1 - |f|) + h(f),
 
-    and training maximises the exact expectation: that of everything piecewise linear in closed
+    and training maximizes the exact expectation: that of everything piecewise linear in closed
     form, that of h by Gauss-Legendre quadrature between its kinks.
 
     The link of the prediction is that of `BinaryLikelihood`, calibrated or not, so that models with

@@ -33,7 +33,7 @@ from ...models.sparse import BSVM
 
 class DualBSVM(SparseFeatures, gpflow.models.GPModel, gpflow.models.InternalDataTrainingLossMixin):
     r"""
-    The model of `BSVM` in the dual parametrisation (Adam et al. 2021, with a site for each datum):
+    The model of `BSVM` in the dual parametrization (Adam et al. 2021, with a site for each datum):
 
         q(s) = N(P^-1 h, P^-1),  P = I + Phi^T diag(w) Phi,  h = Phi^T r,  u = Lz s,
         F    = sum_n E_q log L(y_n | f_n) - KL(q || p),

@@ -35,7 +35,7 @@ class CrammerSinger(likelihoods.CrammerSinger):
             v = Var R + Fvar_y: the binary papers' bound with the moments of the rival. Looser than
             "exact", and not always concave: a precision that comes out negative is set to 0.
         bound="wistuba2018":  that with R replaced by f_t, t the rival of largest mean. This is what
-            the paper maximises, and it is *not* a lower bound, as max f_t >= f_t; nor does its
+            the paper maximizes, and it is *not* a lower bound, as max f_t >= f_t; nor does its
             coordinate ascent always ascend, because a step can make another class the rival.
     """
 
