@@ -14,7 +14,7 @@ from ...likelihoods.hooks import Sites
 from ...likelihoods.labels import signs
 from ...likelihoods.penalized import Penalized
 
-#: Places in [0, 1] where the normalizer is looked for: wrong by less than 1e-6 of it.
+#: Places in [0, 1] where the normalizer is searched, with a relative error below 1e-6.
 _PLACES = 1001
 
 
@@ -35,7 +35,7 @@ class SquaredHinge(Penalized, BinaryLikelihood):
     Unlike the hinge it has a slope that grows with the error, so that a few rows with wrong labels
     weigh more, and a curvature on all of the wrong side: no point is a kink.
 
-    See `BinaryLikelihood` for labels, link and what is normalized, `Penalized` for all arguments.
+    See `BinaryLikelihood` for labels, link and normalization, `Penalized` for all arguments.
     """
 
     bounds = ("exact",)

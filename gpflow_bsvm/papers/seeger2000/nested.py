@@ -46,9 +46,9 @@ class NestedLoop(Algorithm):
                which at the inner optimum is that of min_q F.
 
     A step is some iterations of the outer loop, each of an inner optimum or a few, that begin where
-    the one before ended. The free energy never rises: of all that is seen the best is kept. Outer
-    variables are GPflow's unconstrained ones; where no hyperparameter is trainable the inner loop
-    is all there is. Priors of hyperparameters count, as in `model.training_loss()`.
+    the one before ended. The free energy never rises: the best place so far is kept. Outer
+    variables are GPflow's unconstrained ones; if no hyperparameter is trainable there is only the
+    inner loop. Priors of hyperparameters count, as in `model.training_loss()`.
 
     :ivar max_steps: most steps.
     :ivar iterations: of the outer loop in a step.
@@ -136,7 +136,7 @@ class _Loops(Run):
         return Step(len(elbos), elbos[-1], 1.0, self._hyper.values())
 
     def _value_and_gradient(self) -> tuple[float, list[tf.Tensor]]:
-        """At the inner optimum; the best of all is kept in the state."""
+        """Compute both at the inner optimum; the state keeps the best."""
         root = self._root(self._batch.X, self._jitter)
         q = self._inner(root)
         value, gradient = self._of_all(q, self._batch, self._jitter)
