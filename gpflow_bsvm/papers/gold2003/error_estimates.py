@@ -46,7 +46,7 @@ class GACV(ModeCriterion):
         )
 
 
-#: Of the largest entry of the Gram matrix: so that equal rows on the margin have a Cholesky factor.
+#: Jitter, relative to the largest entry of the Gram matrix, for equal rows on the margin.
 _JITTER = 1e-10
 
 

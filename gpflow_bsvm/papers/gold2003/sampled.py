@@ -24,7 +24,7 @@ from .posterior import Posterior, draw_posterior
 from .slack import SLACKS, log_kappa
 from .static_hmc import StaticHMC
 
-#: Of eq. 20 and of eq. 19.
+#: The forms of eq. 20 and of eq. 19.
 FORMS = ("likelihood", "prior")
 #: The path to C is C t^4: near 0, where the mean loss changes fastest, there are more rungs.
 _POWER = 4
