@@ -192,11 +192,11 @@ def is_number(text: str) -> bool:
 
 
 def listed(names: Sequence[str], most: int = 8) -> str:
-    """:return: some names, for an error."""
+    """:return: names, or the first of many, for an error."""
     shown = ", ".join(names[:most])
     return shown if len(names) <= most else f"{shown}, ... ({len(names)} in all)"
 
 
 def quoted(names: Sequence[str]) -> str:
-    """:return: some names in quotation marks."""
+    """:return: names, or the first of many, in quotation marks."""
     return listed([repr(name) for name in names])

@@ -28,7 +28,7 @@ GPC_MAX_ROWS = 2000
 class Task(NamedTuple):
     """The data and settings that a model is fitted to."""
 
-    X: AnyNDArray  #: [N, D], standardised
+    X: AnyNDArray  #: [N, D], standardized
     y: AnyNDArray  #: [N] in 0..C-1, with rows of every class
     Z: AnyNDArray  #: [M, D] inducing points, for those that use them
     kernel: KernelSettings
@@ -90,7 +90,7 @@ def classifier(task: Task) -> BSVMClassifier:
 def svc(task: Task) -> CalibratedClassifierCV:
     """
     scikit-learn's `SVC`; C by 3-fold grid search (it holds the kernel's variance), and gamma where
-    the kernel is learnt; probabilities by Platt scaling on 5 folds
+    the kernel is learned; probabilities by Platt scaling on 5 folds
     (fewer if the rarest class has fewer rows). For more than two classes it is one-vs-one, scaled
     class by class, then divided by the sum.
     """

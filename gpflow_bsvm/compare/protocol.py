@@ -29,7 +29,7 @@ class Settings:
     """
     :ivar folds: of the stratified cross-validation.
     :ivar num_inducing: M, at most; no more than there are distinct training rows.
-    :ivar lengthscale: of the kernel on standardised features; None: the square root of D.
+    :ivar lengthscale: of the kernel on standardized features; None: the square root of D.
     :ivar variance: of the kernel.
     :ivar fixed_kernel: whether all models use this kernel, or start to learn from it.
     :ivar seed: for folds, inducing points and the models' own splits.

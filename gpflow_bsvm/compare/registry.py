@@ -24,7 +24,7 @@ class Skipped(Exception):
 @dataclass(frozen=True)
 class KernelSettings:
     """
-    :ivar lengthscale: of the squared exponential kernel, on standardised features.
+    :ivar lengthscale: of the squared exponential kernel, on standardized features.
     :ivar variance: of the kernel.
     :ivar learn: whether learning starts from these (Gaussian processes then have a lengthscale for
         every feature), or they are fixed.

@@ -16,7 +16,7 @@ from ..likelihoods.labels import class_numbers
 from .pieces import Origin
 from .sparse import SparseRows
 
-#: Of rows that are all there are.
+#: The origin of rows that are all there are.
 _WHOLE = Origin()
 
 

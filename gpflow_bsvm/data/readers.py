@@ -73,7 +73,7 @@ class Reader(Source):
 
     @property
     def counted(self) -> bool:  # type: ignore[override]
-        """:return: see `Source`."""
+        """:return: True as in `Source`."""
         return bool(self.finite) or self.known_rows is not None
 
     @property
@@ -90,7 +90,7 @@ class Reader(Source):
 
     @functools.cached_property
     def row_bytes(self) -> int:  # type: ignore[override]
-        """:return: see `Source`; counts X, the first label and the weight."""
+        """:return: bytes of X, the first label and the weight, see `Source`."""
         with closed_at_end(self._checked()) as batches:
             num_columns = next(batches).X.shape[1]
         return int((num_columns + 2) * tf.as_dtype(gpflow.default_float()).size)

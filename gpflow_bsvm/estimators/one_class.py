@@ -27,7 +27,7 @@ class OneClassBSVM(OutlierMixin, BSVMEstimator):  # type: ignore[misc]
     Bayesian one-class support vector machine: a score of how similar a row is to the training rows,
     with its uncertainty.
 
-    A sparse model (`gpflow_bsvm.models.BSVM`) of standardised features with the likelihood
+    A sparse model (`gpflow_bsvm.models.BSVM`) of standardized features with the likelihood
     `gpflow_bsvm.likelihoods.OneClass`, of the penalty that scikit-learn's `OneClassSVM` of the same
     kernel and `nu` has. The kernel is not learned: labels that are all the same cannot determine
     it.

@@ -28,7 +28,7 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):  # type: ignore[misc]
     r"""
     Bayesian support vector regression, with a predictive distribution.
 
-    A sparse model (`gpflow_bsvm.models.BSVM`) of standardised features and labels with the
+    A sparse model (`gpflow_bsvm.models.BSVM`) of standardized features and labels with the
     likelihood `gpflow_bsvm.likelihoods.EpsilonInsensitive`. Kernel, penalty and epsilon are learned
     by the evidence, with no cross-validation; errors beyond epsilon cost in proportion, so that
     outliers move the fit little. If they may be a hundred deviations away, give penalty and
@@ -36,9 +36,9 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):  # type: ignore[misc]
 
     :param penalty: slope of the loss, scikit-learn's C, in units of 1 / y; "auto": learned.
     :param epsilon: largest error without a cost, in units of y; "auto": learned.
-    :param kernel: of standardised labels; and all others: as in `gpflow_bsvm.BSVMClassifier`.
+    :param kernel: of standardized labels; and all others: as in `gpflow_bsvm.BSVMClassifier`.
     :ivar model_: the fitted `BSVM`; what is asked of it needs `as_model_sees(X)`; functions of
-        `gpflow_bsvm.prediction` take the regressor and X, and answer in units of standardised y.
+        `gpflow_bsvm.prediction` take the regressor and X, and answer in units of standardized y.
     :ivar penalty_: and epsilon_: as given or learned, in units of y.
     :ivar y_center_: and y_scale_: the median of y, and the deviation of a Gaussian whose outer
         twentieths are those of y: labels are standardized by these, which outliers hardly affect.

@@ -46,7 +46,7 @@ PRIOR_OF_NUMBERS = 0.16
 #: Deviation of the log variance of linear weights: hardly a prior, but it excludes infinity.
 WEIGHT_DEVIATION = 2.0
 
-#: X [N, D], standardised; Y [N, 1], labels 0..C-1; weights [N], positive.
+#: X [N, D], standardized; Y [N, 1], labels 0..C-1; weights [N], positive.
 Data = tuple[AnyNDArray, AnyNDArray, AnyNDArray]
 
 

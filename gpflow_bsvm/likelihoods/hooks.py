@@ -48,7 +48,7 @@ class Hooks(Likelihood):
     :ivar sites_are_slopes: whether `sites` are the derivatives of `variational_expectations` at all
         Fmu and Fvar, with no precision set to 0: they then serve as gradients.
     :ivar has_point_sites: whether sites at Fvar = 0 touch log p(Y | F) from below at F = Fmu, as
-        expectation maximisation needs them.
+        expectation maximization needs them.
     :ivar shift_invariant: whether adding the same to all latent functions changes nothing.
     :ivar lacking: hooks of this class that do not work with its present options.
     """

@@ -113,7 +113,7 @@ class LevelHinge(LevelHinges):
         L(y | g) = exp(-penalty / T sum_k c_k(y) max(0, 1 - y f_k)),    f_k = b_k + sum_q W_kq g_q,
 
     with costs c_k(+1) = 2 (1 - t_k) and c_k(-1) = 2 t_k, of latent functions g_1..g_Q
-    (`num_latent_gps=Q`) and labels in one column. The minimiser of a hinge with these costs is
+    (`num_latent_gps=Q`) and labels in one column. The minimizer of a hinge with these costs is
     sign(P(y = 1 | x) - t_k) (Lin, Lee & Wahba 2002), so that the levels together tell the whole
     probability (Wang, Shen & Liu 2008), where `Hinge`, the level 1/2, tells its side. Prediction is
 

@@ -47,7 +47,7 @@ class Penalized(Hooks):
     `gpflow_bsvm.prediction.alpha`.
 
     :ivar penalty: slope of the loss, a parameter, not trainable by default.
-    :ivar bound: what training maximises, one of `bounds`.
+    :ivar bound: what training maximizes, one of `bounds`.
     :cvar has_normalizer: whether kappa is known.
     :ivar normalizer: True if kappa counts. Without it the evidence always prefers a smaller
         penalty; with it, a large one on clean rows and a small one on noisy ones.
@@ -83,7 +83,7 @@ class Penalized(Hooks):
 
     @property
     def has_point_sites(self) -> bool:
-        """:return: True if sites at variance 0 are those of expectation maximisation."""
+        """:return: True if sites at variance 0 are those of expectation maximization."""
         return self.bound == "augmented"
 
     def log_kappa(self) -> tf.Tensor:

@@ -99,7 +99,7 @@ def _root(covariance: AnyNDArray) -> AnyNDArray:
 
 
 class Weights(InducingVariables):
-    """The standardised weights root^-1 beta as inducing variables: they determine f."""
+    """The standardized weights root^-1 beta as inducing variables: they determine f."""
 
     def __init__(self, kernel: WeightKernel) -> None:
         super().__init__()
@@ -138,7 +138,7 @@ class LinearBSVM(BSVM):
 
     It is a `BSVM` whose inducing variables are the weights, so that everything that takes one takes
     it: `gpflow_bsvm.fit`, `CAVI`, `SVI`, calibration; `VEM` and `ML2` learn Sigma (a scalar is the
-    regularisation constant, a diagonal tells relevant inputs). X may be a SciPy sparse matrix; it
+    regularization constant, a diagonal tells relevant inputs). X may be a SciPy sparse matrix; it
     is read chunk by chunk.
     """
 

@@ -19,7 +19,7 @@ _MOST_COLOURS = 6
 
 def bound_trace(ax: Axes, history: History, **style: Any) -> Axes:
     """
-    The bound that the fit maximises after each recorded step, `history.elbo` against
+    The bound that the fit maximizes after each recorded step, `history.elbo` against
     `history.step`: of `VEM` with the log prior of the hyperparameters, of `SVI` an estimate.
 
     :param style: of the line, such as `label`.

@@ -37,7 +37,7 @@ from ..engine.statistics import Marginals, cavity, localise, marginals, marginal
 from ..likelihoods.hooks import check_hooks
 from .estimators import takes_estimators
 
-#: Most steps of the optimiser; two parameters need some ten.
+#: Most steps of the optimizer; two parameters need some ten.
 _ITERATIONS = 100
 #: Most rows, at random if there are more: they determine two parameters to about a hundredth, and
 #: marginals, labels and a gradient of all rows would have to fit into memory.
@@ -113,7 +113,7 @@ def calibrate(
     model: Model, data: Any = None, *, sample_weight: Any = None, held_out: bool = False
 ) -> dict[str, float]:
     """
-    Set the link's parameters of `model.likelihood` to those that maximise
+    Set the link's parameters of `model.likelihood` to those that maximize
     `leave_one_out_density`, of at most 50 000 rows at random: scale and offset for two classes,
     scale for more.
 

@@ -136,7 +136,7 @@ def _digest(text: str | AnyNDArray) -> str:
 
 def _described(value: Any) -> str:
     """:return: a module's structure, or an object's, as text."""
-    if hasattr(value, "get_config"):  # an optimiser of Keras
+    if hasattr(value, "get_config"):  # an optimizer of Keras
         return str(sorted(value.get_config().items(), key=str))
     return _of_key(look_into((value,)).key)
 

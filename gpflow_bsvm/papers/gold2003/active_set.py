@@ -2,9 +2,9 @@ r"""The dual problem of a support vector machine, solved to the precision of the
 
     max_a  sum_n a_n - 1/2 a^T Q a,    0 <= a_n <= upper,    and y^T a = 0 if the bias is free,
 
-with Q_nm = y_n y_m K_nm. LibSVM finds which a_n are 0, which at the bound and which between, but
-keeps Q in single precision and has always a free bias. Newton steps on those sets, in double
-precision, do the rest.
+with Q_nm = y_n y_m K_nm. LibSVM finds which a_n are 0, at the bound or between, but keeps Q in
+single precision and always has a free bias. Newton steps on those sets, in double precision, do the
+rest.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from scipy import linalg
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
-#: LibSVM's steps end here, with what it has; it takes some microseconds for each.
+#: Most steps of LibSVM, some microseconds each; it then returns what it has.
 _MOST_STEPS = 200_000
 _TOL = 1e-8
 #: Newton steps; changes of the set row by row, for each row; and the violation, relative to the
@@ -50,7 +50,7 @@ class Dual(NamedTuple):
         return float(max(self.Q.diagonal().max(), np.finfo(float).tiny))
 
     def lacking(self, point: Point) -> AnyNDArray:
-        """:return: 1 - y f, [N], what is lacking to the margin."""
+        """:return: 1 - y f, [N], the distance to the margin."""
         lacking: AnyNDArray = 1 - self.Q @ point.alpha - self.y * point.bias
         return lacking
 
@@ -71,21 +71,21 @@ class Dual(NamedTuple):
 
 
 def solve(dual: Dual) -> Point:
-    """:return: the solution; `Dual.violation` tells how well it is one."""
+    """:return: the solution; `Dual.violation` tells its accuracy."""
     return refine(dual, _libsvm(dual))
 
 
 def _libsvm(dual: Dual) -> Point:
     """
-    Without a free bias, LibSVM is shown every datum twice, as (x, y) and as (-x, -y): of such a
-    mirrored problem 0 is a best bias, and each half holds a part of alpha, of half the bound.
+    Without a free bias, LibSVM gets every datum twice, as (x, y) and as (-x, -y): 0 is an optimal
+    bias of this mirrored problem, and each half holds a part of alpha, with half the bound.
     """
     gram, y, upper = dual.Q * np.outer(dual.y, dual.y), dual.y, dual.limit
     if not dual.free_bias:
         gram = np.block([[gram, -gram], [-gram, gram]])
         y, upper = np.concatenate([y, -y]), upper / 2
     svc = SVC(kernel="precomputed", C=upper, tol=_TOL, max_iter=_MOST_STEPS)
-    with warnings.catch_warnings():  # the violation is looked at in the end
+    with warnings.catch_warnings():  # the violation is checked at the end
         warnings.simplefilter("ignore", ConvergenceWarning)
         svc.fit(gram, y)
     alpha = np.zeros(len(y))
@@ -98,8 +98,8 @@ def _libsvm(dual: Dual) -> Point:
 def refine(dual: Dual, start: Point) -> Point:
     """
     :param start: near the solution.
-    :return: the solution by some Newton steps on the active set, as a rule one or two; where these
-        go round in circles, by a set that changes row by row.
+    :return: the solution by some Newton steps on the active set, as a rule one or two; if these
+        cycle, by a set that changes row by row.
     """
     point = best = start._replace(alpha=np.clip(start.alpha, 0, dual.upper))
     for _ in range(_ROUNDS):

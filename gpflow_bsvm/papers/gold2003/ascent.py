@@ -1,5 +1,4 @@
-"""Gradient ascent with a rate for each parameter, which looks at gradients alone (Gold & Sollich
-2003, section 4.3)."""
+"""Gradient ascent with a rate for each parameter, by gradients alone (Gold & Sollich 2003, 4.3)."""
 
 from __future__ import annotations
 
@@ -10,16 +9,16 @@ from .search import Ending, Look, Search
 
 #: First step of each parameter, and the longest of all, in logarithms.
 _FIRST, _LONGEST = 0.2, 1.0
-#: No first rate is larger than that of a slope of this share of the largest.
+#: First rates are at most that of a slope of this fraction of the largest.
 _FLAT = 1e-2
-#: A gradient has increased sharply that is so many times as long; has not declined quickly that is
-#: still so long; and has turned sharply that is so long in the other direction.
+#: A gradient counts as sharply increased if it grew by the first factor, as not quickly declined if
+#: it kept the second, and as sharply turned if it has the third in the other direction.
 _SHARP, _SLOW, _TURNED = 2.0, 0.8, 0.5
-#: A change is none that is within this share of the longest gradient of all parameters: one that
-#: was next to nothing increases as the others move.
+#: Ignore changes below this fraction of the largest gradient of all parameters: a tiny gradient
+#: grows as the others move.
 _SHARE = 0.2
-#: What becomes of a rate: after a step that is discarded because of it, or of another (whose
-#: gradient its own step may have changed), that was too small, or a bit too long.
+#: Factors of a rate: after a step discarded because of it, or of another (whose gradient its own
+#: step may have changed), after one that was too small, or a bit too long.
 _LESS, _OTHERS, _MORE, _SHORTER = 0.4, 0.7, 1.5, 0.7
 #: The ascent ends where gradients are so small beside their peaks, or as such, or within so many
 #: standard errors; or where no step is longer than this.
@@ -69,14 +68,14 @@ def _try(search: Search, x: AnyNDArray, bounds: AnyNDArray) -> Look | None:
 
 
 def _inside(look: Look, bounds: AnyNDArray) -> Look:
-    """:return: the place without slopes that lead out of the bounds."""
+    """:return: the place, without slopes that point out of the bounds."""
     low, high = (look.x <= bounds[:, 0]), (look.x >= bounds[:, 1])
     leads_out = (low & (look.slope > 0)) | (high & (look.slope < 0))
     return look._replace(slope=np.where(leads_out, 0.0, look.slope))
 
 
 def _first_rates(now: Look, scale: AnyNDArray) -> AnyNDArray:
-    """:return: scales that make each parameter's first step `_FIRST` long, or less where it is flat."""
+    """:return: rates that make first steps `_FIRST` long, or less where the criterion is flat."""
     slope, error = (np.abs(part) * scale for part in (now.slope, now.error))
     noise = _NOISE * np.where(np.isfinite(error), error, 0)
     floor = np.maximum(noise, _FLAT * slope.max() + float(np.finfo(float).tiny))
@@ -84,7 +83,7 @@ def _first_rates(now: Look, scale: AnyNDArray) -> AnyNDArray:
 
 
 def _small(peaks: AnyNDArray) -> AnyNDArray:
-    """:return: below which a gradient is small, [P]."""
+    """:return: thresholds below which a gradient is small, [P]."""
     return np.maximum(_SMALL * peaks, _NOTHING)
 
 

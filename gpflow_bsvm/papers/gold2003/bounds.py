@@ -23,10 +23,10 @@ from .mode import Mode, svm_mode
 from .slack import SLACKS
 
 #: LibSVM's tolerance, relative to the size of the ball; it keeps the matrix in single precision,
-#: and the square of the radius errs by the square of what the weights do.
+#: and the error of the squared radius is the square of that of the weights.
 _TOL = 1e-8
 _MOST_STEPS = 200_000
-#: A relative gap between the bounds on the square of the radius above this is told.
+#: Warn of a relative gap between the bounds on the squared radius above this.
 _GAP = 1e-4
 
 
@@ -35,7 +35,7 @@ class Ball(NamedTuple):
 
     square: float  #: of the radius
     weights: AnyNDArray  #: [N], of the centre sum_n weights_n phi(x_n), positive on the surface
-    gap: float  #: by how much the square of the radius is no more too small
+    gap: float  #: the squared radius is at most this much too small
 
 
 def enclosing_ball(gram: Any) -> Ball:
@@ -54,7 +54,7 @@ def enclosing_ball(gram: Any) -> Ball:
     machine = OneClassSVM(
         kernel="precomputed", nu=1 / len(K), tol=_TOL, max_iter=_MOST_STEPS, shrinking=False
     )
-    with warnings.catch_warnings():  # the gap is looked at in the end
+    with warnings.catch_warnings():  # the gap is checked at the end
         warnings.simplefilter("ignore", ConvergenceWarning)
         machine.fit(0.5 - distances / (2 * size))
     weights = np.zeros(len(K))

@@ -16,7 +16,7 @@ _STEP = 0.5
 
 def by_scipy(search: Search, x: AnyNDArray, method: str, bounds: AnyNDArray, most: int) -> Ending:
     """
-    The place is kept after each iteration.
+    Search by SciPy; the place is kept after each iteration.
 
     :param method: "Nelder-Mead", "Powell" or "L-BFGS-B".
     :param bounds: [P, 2], of logarithms.

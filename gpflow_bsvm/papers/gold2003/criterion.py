@@ -1,4 +1,4 @@
-"""What a criterion of kernel and penalty is, and those that look at a support vector machine."""
+"""Criteria of kernel and penalty, and those of a support vector machine."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class Criterion(ABC):
     """
     A number that tells how good a kernel and a penalty are, from the training data alone.
 
-    :cvar greater_is_better: whether it is to be maximised; else minimised.
-    :cvar looks_at_penalty: False where only the product of penalty and kernel counts, so that one
-        of penalty and variance is to be fixed.
-    :cvar has_gradient: whether `gradient` is of use.
+    :cvar greater_is_better: whether it is to be maximized; else minimized.
+    :cvar looks_at_penalty: False if only the product of penalty and kernel counts, so that either
+        penalty or variance must be fixed.
+    :cvar has_gradient: whether there is a `gradient`.
     """
 
     greater_is_better: ClassVar[bool]
@@ -50,12 +50,12 @@ class Criterion(ABC):
         raise ValueError(f"{type(self).__name__} has no gradient")
 
     def cost(self, value: float) -> float:
-        """:return: the value, or its negative: always to be minimised."""
+        """:return: the value, or its negative: always to be minimized."""
         return -value if self.greater_is_better else value
 
 
 class Gradient(NamedTuple):
-    """A criterion and its derivatives, where the sets of support vectors stay what they are."""
+    """A criterion and its derivatives at fixed sets of support vectors."""
 
     value: float  #: NaN where the criterion has none
     kernel: dict[str, AnyNDArray]  #: by the (constrained) value of what is trainable in the kernel
@@ -64,7 +64,7 @@ class Gradient(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """A support vector machine as tensors; `rows` are those that the criterion treats apart."""
+    """A support vector machine as tensors; the criterion treats `rows` separately."""
 
     gram: tf.Tensor  #: [N, N]
     y: tf.Tensor  #: [N]

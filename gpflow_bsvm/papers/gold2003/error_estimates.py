@@ -24,7 +24,7 @@ from .slack import SLACKS
 @dataclass(frozen=True)
 class GACV(ModeCriterion):
     r"""
-    Wahba's generalised approximate cross-validation (eq. 13), of linear slack; smaller is better:
+    Wahba's generalized approximate cross-validation (eq. 13), of linear slack; smaller is better:
 
         1/N sum_n l(z_n) + alpha_n K_nn F(z_n),    F = 2 for z < -1, 1 for -1 <= z <= 1, else 0.
 
@@ -46,7 +46,7 @@ class GACV(ModeCriterion):
         )
 
 
-#: Of the largest entry of the Gram matrix: so that equal rows on the margin have a Cholesky factor.
+#: Jitter, relative to the largest entry of the Gram matrix, for equal rows on the margin.
 _JITTER = 1e-10
 
 
@@ -104,7 +104,7 @@ class Span(ModeCriterion):
         1/N sum_n H(alpha_n S_n^2 - 1),    S_n^2 = 1 / [(K^C_SV)^-1]_nn.
 
     1 - alpha_n S_n^2 is y_n f(x_n) without row n, exactly so if leaving it out neither makes nor
-    ends other support vectors. It is a step function: for optimisers there is `SmoothedSpan`.
+    ends other support vectors. It is a step function: for optimizers there is `SmoothedSpan`.
     """
 
     greater_is_better = False

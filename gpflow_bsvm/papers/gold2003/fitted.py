@@ -1,4 +1,4 @@
-"""What a fitted Bayesian support vector machine says of its kernel and penalty, as criteria."""
+"""Criteria of kernel and penalty from a fitted Bayesian support vector machine."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class FittedCriterion(Criterion):
     """
     A criterion of a `BatchBSVM`, fitted by `gpflow_bsvm.fit` at the kernel as it is.
 
-    :ivar likelihood: what makes one of a penalty.
+    :ivar likelihood: a function of a penalty that makes one.
     """
 
     greater_is_better = True
@@ -38,7 +38,7 @@ class FittedCriterion(Criterion):
 
     @property
     def slack(self) -> str:
-        """:return: "linear" for `Hinge`; the name of any other likelihood, which has no machine."""
+        """:return: "linear" for `Hinge`; else the name of the likelihood, which has no machine."""
         likelihood = self.likelihood(1.0)
         return "linear" if type(likelihood) is Hinge else type(likelihood).__name__
 
@@ -52,7 +52,7 @@ class FittedCriterion(Criterion):
 @dataclass(frozen=True)
 class VariationalBound(FittedCriterion):
     """
-    The evidence lower bound per row; greater is better. By default with the normaliser kappa, as
+    The evidence lower bound per row; greater is better. By default with the normalizer kappa, as
     the paper's evidence has it: without it a small penalty is always best.
     """
 

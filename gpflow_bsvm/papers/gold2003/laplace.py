@@ -29,8 +29,8 @@ class LaplaceEvidence(ModeCriterion):
         1/N log Q* = 1/N sum_n (-1/2 alpha_n z_n - C l(z_n)) + log kappa,
 
     m being the support vectors on the margin, where the kink of the loss is integrated exactly, and
-    kappa = 1 / (1 + exp(-2 C)) what leaves no more than 1 to both labels. Where none is on the
-    margin it is log Q* alone, and a warning tells.
+    kappa = 1 / (1 + exp(-2 C)) the factor that makes both labels sum to at most 1. If none is on
+    the margin it is log Q* alone, with a warning.
     """
 
     greater_is_better = True

@@ -1,4 +1,4 @@
-r"""The support vector machine of a kernel, a data set and a penalty, as criteria look at it.
+r"""The support vector machine of a kernel, a data set and a penalty, as criteria use it.
 
 With l(z) = max(0, 1 - z) (linear slack) or max(0, 1 - z)^2 / 2 (quadratic slack) it is the mode of
 f ~ GP(0, k) under sum_n penalty l(y_n f_n) (Gold & Sollich 2003, eq. 3-5): f = K (alpha * y).
@@ -27,7 +27,7 @@ from .active_set import Dual, Point, refine, solve
 from .gram import check_gram, check_positive
 from .slack import SLACKS, losses
 
-#: A violation of the conditions of optimality above this, in units of the margin, is told.
+#: Warn of violations of the conditions of optimality above this, in units of the margin.
 _VIOLATION = 1e-6
 
 
@@ -35,8 +35,8 @@ class Mode(NamedTuple):
     """
     A support vector machine: f(x) = sum_n alpha_n y_n k(x, x_n) + bias.
 
-    A row with alpha = 0 is no support vector. With linear slack one with 0 < alpha < penalty is on
-    the margin, y f = 1, and one with alpha = penalty is bounded, y f <= 1. With quadratic slack
+    A row with alpha = 0 is not a support vector. With linear slack one with 0 < alpha < penalty is
+    on the margin, y f = 1, and one with alpha = penalty is bounded, y f <= 1. With quadratic slack
     none is bounded, and alpha = penalty (1 - y f) > 0 for all support vectors.
     """
 
@@ -47,7 +47,7 @@ class Mode(NamedTuple):
     alpha: AnyNDArray  #: [N], dual variables
     latent: AnyNDArray  #: [N], f(x_n)
     bias: float = 0.0
-    free_bias: bool = False  #: whether it costs nothing; else it is in the kernel, or there is none
+    free_bias: bool = False  #: whether the bias costs nothing; else it is in the kernel, or absent
 
     def __repr__(self) -> str:
         """:return: its size and options, without the arrays."""
@@ -165,14 +165,14 @@ def mode_of_gram(
 
 def mode_of_model(model: BatchBSVM) -> Mode:
     """
-    What criteria need of a mode that `ECM` has found: dual variables and the sets of rows.
+    Convert a mode found by `ECM` to what criteria need: dual variables and the sets of rows.
 
     They are refined by Newton steps on the sets, without the jitter of the model, which moves f by
     some jitter times penalty.
 
     :param model: whose q is the mode, with `Hinge`, one latent function and no mean function.
     :raise TypeError: for another model.
-    :raise ValueError: for a q that is no point.
+    :raise ValueError: for a q that is not a point.
     """
     if not isinstance(model, BatchBSVM) or not isinstance(model.likelihood, Hinge):
         raise TypeError(
@@ -199,7 +199,7 @@ def _weights_of(model: BatchBSVM) -> AnyNDArray:
 
 @functools.cache
 def _two_classes() -> Hinge:
-    """:return: a likelihood that checks labels; to make one takes longer than a small machine."""
+    """:return: a likelihood that checks labels, cached because it takes long to make."""
     return Hinge()
 
 

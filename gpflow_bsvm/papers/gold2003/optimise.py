@@ -33,7 +33,7 @@ _EDGE = 1e-3
 
 
 class Optimum(NamedTuple):
-    """Where the search from one start ended, or was best on the validation rows."""
+    """The end of the search from one start, or its best place on the validation rows."""
 
     value: float  #: of the criterion; NaN where it has none
     parameters: dict[str, AnyNDArray]  #: what was learned, "penalty" too if it was
@@ -104,19 +104,19 @@ def optimise(
     :param starts: more of them, such as `random_starts`: values by the names of GPflow's
         `parameter_dict(kernel)`, and "penalty". An empty one is the present values again.
     :param method: of SciPy: without derivatives "Nelder-Mead" or "Powell", or "L-BFGS-B" for
-        criteria with a `gradient`; these are true at fixed sets of support vectors only. Of Gold
-        and Sollich (2003), the penalty searched as it is: "random-walk", greedy, a parameter after
-        the other (section 4.1); "gradient-ascent", by gradients alone, with a rate for each
-        parameter (section 4.3), for criteria without values, too (`SampledEvidence`).
-    :param reach: no value ends by more than this factor away from its start: criteria have
-        plateaus that have no end.
+        criteria with a `gradient`; these hold at fixed sets of support vectors only. From Gold and
+        Sollich (2003), with the penalty itself, not its logarithm: "random-walk", greedy, one
+        parameter after another (section 4.1); "gradient-ascent", by gradients alone, with a rate
+        for each parameter (section 4.3), for criteria without values, too (`SampledEvidence`).
+    :param reach: no value ends more than this factor away from its start, as criteria have endless
+        plateaus.
     :param max_evaluations: of the criterion or its gradient, for each start.
     :param validation: X and Y of other rows, for early stopping (section 5.3.2): of each search the
         place on its path counts whose support vector machine errs least on them (the last such),
         and the best start is the one that errs least, then the better by the criterion.
     :param seed: of "random-walk", which takes another way from each start, equal ones too.
-    :return: the best, all optima, and the machine's kernel, penalty and slack. A best place at the
-        edge of the search is warned of.
+    :return: the best, all optima, and the machine's kernel, penalty and slack. Warns of a best
+        place at the edge of the search.
     :raise ValueError: for other options, for what the criterion refuses at a start, and for
         parameters that are not positive or of which none is trainable.
     """
@@ -137,7 +137,7 @@ def optimise(
         )
         best = min(optima, key=lambda optimum: _merit(criterion, optimum))
         chosen = search.move(search.at(best.parameters))
-        # whatever it warns of is of the chosen values
+        # so that its warnings concern the chosen values
         if method == "gradient-ascent":
             criterion.gradient(kernel, data, chosen)
         else:
@@ -175,14 +175,14 @@ def _check_fits(criterion: Criterion, method: str, num_starts: int, validation: 
 
 
 def _merit(criterion: Criterion, optimum: Optimum) -> tuple[float, float]:
-    """:return: the quantities of which the best optimum has least."""
+    """:return: the quantities that are least for the best optimum."""
     error, cost = optimum.validation_error, criterion.cost(optimum.value)
     return (0.0 if error is None else error, 0.0 if math.isnan(cost) else cost)
 
 
 @contextmanager
 def _restoring(kernel: Kernel) -> Iterator[None]:
-    """Whatever fails leaves the kernel as it was."""
+    """Restore the kernel after any failure."""
     before = read_values(kernel)
     try:
         yield
@@ -208,7 +208,7 @@ def _run(
     if method == "gradient-ascent":
         end = ascend(search, x, bounds, most)
     else:
-        cost = search.criterion.cost(search.value(x))  # raises what it has to say of the start
+        cost = search.criterion.cost(search.value(x))  # raises its errors about the start
         search.keep(x, cost)
         if method == "random-walk":
             end = walk(search, x, cost, bounds, most, rng)

@@ -1,4 +1,4 @@
-r"""Draws of a support vector machine's posterior, and what evidence needs of them.
+r"""Draws of a support vector machine's posterior, and averages that the evidence needs.
 
 Q(f | D) ~ N(f; 0, K) exp(-C sum_n l(y_n f_n)),    theta = K^-1 f    (Gold & Sollich 2003, 4.2)
 """
@@ -27,7 +27,7 @@ from .static_hmc import StaticHMC
 
 #: Precision of the q that stands for a mode, in units of the prior's.
 _POINT = 1e16
-#: Averages are taken of so many parts at least, whose scatter is the Monte Carlo error.
+#: Averages are taken over at least so many parts, whose scatter is the Monte Carlo error.
 _PARTS = 20
 
 
@@ -108,8 +108,8 @@ def draw_posterior(
     kernel: Kernel, data: tuple[Any, Any], penalty: float, slack: str, sampler: Sampler
 ) -> Posterior:
     """
-    In s = L^-1 f, which a linear model of the rows of L has for weights: so it is any kernel's Gram
-    matrix itself that is sampled from (a `White` part too), and nothing depends on the kernel.
+    Sample s = L^-1 f, the weights of a linear model of the rows of L: so sampling needs only the
+    Gram matrix of a kernel (including a `White` part), and nothing else of the kernel.
 
     :return: draws of the posterior; a `StaticHMC` starts at the mode, with steps of its
         `step_size` / max(1, C sqrt(K_nn)): the steeper the loss for a step, the shorter.

@@ -24,12 +24,12 @@ from .posterior import Posterior, draw_posterior
 from .slack import SLACKS, log_kappa
 from .static_hmc import StaticHMC
 
-#: Of eq. 20 and of eq. 19.
+#: The forms of eq. 20 and of eq. 19.
 FORMS = ("likelihood", "prior")
 #: The path to C is C t^4: near 0, where the mean loss changes fastest, there are more rungs.
 _POWER = 4
 _SAMPLER = StaticHMC()
-#: An R-hat above this is told.
+#: Warn of an R-hat above this.
 _DISAGREE = 1.5
 
 
@@ -149,7 +149,7 @@ class SampledEvidence(Criterion):
     def _mean_loss(
         self, kernel: Kernel, data: tuple[Any, Any], penalty: float
     ) -> tuple[Estimate, str]:
-        """:return: the mean loss, and what is wrong with the draws."""
+        """:return: the mean loss, and the fault of the draws."""
         draws = self.posterior(kernel, data, penalty)
         parts = draws.parts(draws.mean_losses).mean(axis=1)
         error = float(_error(parts, not len(draws.stuck())))

@@ -1,4 +1,4 @@
-"""A criterion as a function of a vector, and the way that a search takes through it."""
+"""A criterion as a function of a vector, and the path of a search through it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .criterion import Criterion
 from .gram import trainable
 from .mode import svm_mode
 
-#: Values of parameters by name; what is not named stays as it is.
+#: Values of parameters by name; others stay as they are.
 Values = Mapping[str, Any]
 PENALTY = "penalty"
 
@@ -33,7 +33,7 @@ class Place(NamedTuple):
 
 
 class Look(NamedTuple):
-    """What a criterion with a gradient shows at a place."""
+    """Value and gradient of a criterion at a place."""
 
     x: AnyNDArray  #: [P]
     cost: float  #: NaN where there is none
@@ -99,7 +99,7 @@ class Search:
 
     @property
     def _itself(self) -> AnyNDArray:
-        """:return: True for entries of the vector that are no logarithms."""
+        """:return: True for entries of the vector that are not logarithms."""
         parts = [(name == PENALTY) & self._linear for name in self._start]
         return np.repeat(parts, [value.size for value in self._start.values()])
 
@@ -130,7 +130,7 @@ class Search:
         return penalty
 
     def value(self, x: AnyNDArray) -> float:
-        """:return: the criterion, NaN if it has no values. Raises what it has to say of x."""
+        """:return: the criterion, NaN if it has no values. Its errors about x are raised."""
         penalty = self.move(x)
         if not self.criterion.has_value:
             return math.nan
@@ -199,7 +199,7 @@ def positive_values(kernel: Kernel) -> dict[str, AnyNDArray]:
 def check_validation(validation: Any, data: Any) -> tuple[AnyNDArray, AnyNDArray]:
     """
     :return: X and Y.
-    :raise ValueError: for what is no pair of rows and labels as `data`.
+    :raise ValueError: for anything but a pair of rows and labels as `data`.
     """
     if not isinstance(validation, tuple) or len(validation) != 2:
         raise ValueError(f"validation must be a pair (X, Y), got {type(validation).__name__}")

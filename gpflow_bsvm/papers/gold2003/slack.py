@@ -1,4 +1,4 @@
-r"""What linear and quadratic slack say of a margin z = y f (Gold & Sollich 2003, eq. 2, 6):
+r"""Losses of a margin z = y f under linear and quadratic slack (Gold & Sollich 2003, eq. 2, 6):
 
 l(z) = max(0, 1 - z)    or    max(0, 1 - z)^2 / 2,    Q(y | f) = kappa(C) exp(-C l(y f)).
 """
@@ -37,10 +37,10 @@ def likelihood_of(slack: str, penalty: float) -> Likelihood:
 
 def log_kappa(slack: str, penalty: tf.Tensor) -> tf.Tensor:
     """
-    The normaliser of exp(-C l(z)): 1 / kappa = max_z exp(-C l(z)) + exp(-C l(-z)), the largest
-    factor that leaves no more than 1 to both labels together (eq. 6). With linear slack 1 / kappa =
-    1 + exp(-2 C); with quadratic slack the maximum is at z = tanh(C z). `SquaredHinge` looks for
-    that z on a grid, which is as good for training, and not for derivatives by C.
+    The normalizer of exp(-C l(z)): 1 / kappa = max_z exp(-C l(z)) + exp(-C l(-z)), the largest
+    factor for which both labels sum to at most 1 (eq. 6). With linear slack 1 / kappa =
+    1 + exp(-2 C); with quadratic slack the maximum is at z = tanh(C z). `SquaredHinge` searches
+    that z on a grid, which is enough for training, but not for derivatives by C.
 
     :param penalty: C, [].
     """

@@ -14,7 +14,7 @@ from ...likelihoods.hooks import Sites
 from ...likelihoods.labels import signs
 from ...likelihoods.penalized import Penalized
 
-#: Places in [0, 1] where the normaliser is looked for: wrong by less than 1e-6 of it.
+#: Places in [0, 1] where the normalizer is searched, with a relative error below 1e-6.
 _PLACES = 1001
 
 
@@ -28,14 +28,14 @@ class SquaredHinge(Penalized, BinaryLikelihood):
     The paper's loss is max(0, 1 - y f)^2 / 2: this penalty is half of its C, which is that of
     `gpflow_bsvm.papers.gold2003`; scikit-learn's C is this one.
 
-    With m = 1 - y Fmu, v = Fvar and z = m / sqrt(v), training maximises the expectation itself,
+    With m = 1 - y Fmu, v = Fvar and z = m / sqrt(v), training maximizes the expectation itself,
 
         E log L = -penalty ((m^2 + v) Phi(z) + m sqrt(v) phi(z)).
 
     Unlike the hinge it has a slope that grows with the error, so that a few rows with wrong labels
     weigh more, and a curvature on all of the wrong side: no point is a kink.
 
-    See `BinaryLikelihood` for labels, link and what is normalised, `Penalized` for all arguments.
+    See `BinaryLikelihood` for labels, link and normalization, `Penalized` for all arguments.
     """
 
     bounds = ("exact",)

@@ -1,4 +1,4 @@
-"""Hamiltonian Monte Carlo by trajectories of a fixed length, as Gold and Sollich have it."""
+"""Hamiltonian Monte Carlo by trajectories of a fixed length, as in Gold and Sollich."""
 
 from __future__ import annotations
 
@@ -17,11 +17,10 @@ from ...engine.contracts import Model
 from ...engine.natural import compiled_solve
 from ...sampling.hmc import Hamiltonian, LogDensity
 
-#: A quarter of the period that all directions have which no label bends: a draw that has gone so
-#: far is independent of the one before, one twice as far its mirror image, one four times as far
-#: the same again.
+#: A quarter period of the prior's dynamics: a trajectory of this length makes a draw independent of
+#: the one before, twice as long its mirror image, four times as long the same again.
 _LONGEST = math.pi / 2
-#: Leapfrog steps of a trajectory whose number is left to the sampler, at least and at most.
+#: Least and most leapfrog steps of a trajectory where the sampler chooses their number.
 _FEWEST, _MOST = 15, 500
 
 
@@ -40,7 +39,7 @@ class Leapfrog(NamedTuple):
         longest = _LONGEST / tf.cast(self.fewest, first.dtype)
 
         def set_size(results: Any, size: tf.Tensor) -> Any:
-            # Where nothing adapts, TFP would go on with a step of 1.
+            # Without adaptation, TFP would continue with a step of 1.
             size = tf.where(steps > 0, tf.minimum(size, longest), first)
             sizes = {"step_size": size, "num_leapfrog_steps": self.number(size)}
             return results._replace(accepted_results=results.accepted_results._replace(**sizes))
@@ -58,22 +57,21 @@ class Leapfrog(NamedTuple):
 @dataclass(frozen=True)
 class StaticHMC(Hamiltonian):
     r"""
-    As `HMC`, by trajectories of leapfrog steps that do not look for their end (Gold & Sollich 2003,
-    section 4.2, eq. 21-23). Where f = Lz s with a square Lz, so that K = Lz Lz^T is its prior
-    covariance,
+    As `HMC`, by trajectories of leapfrog steps of a fixed length (Gold & Sollich 2003, section 4.2,
+    eq. 21-23). Where f = Lz s with a square Lz, so that K = Lz Lz^T is its prior covariance,
 
         H = 1/2 p^T K p + 1/2 f^T K^-1 f - sum_n log L(y_n | f_n),    theta = K^-1 f = Lz^-T s,
         d theta / dt = p,    d p / dt = -theta + d/df sum_n log L(y_n | f_n),
 
     is the same motion as d s / dt = Lz^T p, with Lz^T p ~ N(0, I): in s the mass is 1, nothing is
-    inverted, and theta is had by a triangular solve. The paper renews one p_n at a time, as it has
-    no Lz; here all of them are drawn anew before each trajectory.
+    inverted, and theta follows from a triangular solve. The paper renews one p_n at a time, because
+    it has no Lz; here all are drawn anew before each trajectory.
 
     Chains start at draws of the model's q: of the prior as long as it is not fitted, at the mode
     after `ECM`. The step size adapts in four fifths of the burn-in, so that three of four
-    trajectories are accepted: a steep loss has short steps. No trajectory takes longer than pi / 2,
-    a quarter of the period of f under the prior, and as long each is, by as many steps as that
-    takes, 15 to 500, if `leapfrog_steps` does not say how many.
+    trajectories are accepted: a steep loss has short steps. Trajectories have length pi / 2, a
+    quarter period of f under the prior, at most; if `leapfrog_steps` is not given they take the
+    steps that this needs, 15 to 500.
 
     :ivar num_draws: and `num_chains`, `seed`: as in `Gibbs`. More chains cost little.
     :ivar burn_in: first draws of each chain, not kept.

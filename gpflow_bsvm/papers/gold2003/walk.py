@@ -12,7 +12,7 @@ _FIRST, _LAST = 0.5, 1e-3
 #: A step grows by this if it was taken, and shrinks by it if not: in balance where half are taken,
 #: as after each sweep with a rate measured over many, and nothing has to be counted.
 _FACTOR = 1.3
-#: The search ends, too, where so many sweeps have changed the criterion by less than this.
+#: The search also ends if so many sweeps have changed the criterion by less than this.
 _SWEEPS, _CHANGE = 10, 1e-6
 
 

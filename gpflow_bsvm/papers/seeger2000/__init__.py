@@ -1,4 +1,4 @@
-"""Seeger (2000): the normalised hinge, and q by factor analysis."""
+"""Seeger (2000): the normalized hinge, and q by factor analysis."""
 
 from .factor import FactorVGP
 from .nested import NestedLoop

@@ -52,7 +52,7 @@ class FactorVGP(SparseFeatures, gpflow.models.GPModel, gpflow.models.InternalDat
     and kernel together. `gpflow_bsvm.model_selection.plug_in(model)` is the paper's other
     prediction, by the support vector machine of the learned kernel.
 
-    A smooth kernel ties every f_n to its neighbours, of which V knows nothing: all directions in
+    A smooth kernel ties every f_n to its neighbours, which V cannot represent: all directions in
     which K is above its smallest eigenvalue need a factor. With a `gpflow.kernels.White` in the
     kernel, say of variance .1 beside margins of 1, few are enough; without it the bound of a small
     rank is loose, and prefers kernels that tie nothing to anything.
@@ -68,7 +68,7 @@ class FactorVGP(SparseFeatures, gpflow.models.GPModel, gpflow.models.InternalDat
     """
 
     _names_of_q = ("q_mu", "q_factors", "q_rest")
-    #: For errors: what fits it, or what is fitted in its place.
+    #: For errors: the algorithms that fit it, or a model to fit instead.
     fitted_by = "gpflow_bsvm.papers.seeger2000.NestedLoop, or its to_bsvm()"
 
     def __init__(
@@ -86,7 +86,7 @@ class FactorVGP(SparseFeatures, gpflow.models.GPModel, gpflow.models.InternalDat
         :param likelihood: of one latent function, such as `Hinge(bound="exact")`,
             `NormalizedHinge` (the paper's) or GPflow's `Bernoulli`.
         :param rank: J, from 0 to N.
-        :param seed: of the factors at the start, which are small and random: at 0 they would stay.
+        :param seed: for the initial factors, which are small and random: at 0 they would stay.
         :raise ValueError: for bad data, a rank outside 0..N, a likelihood or kernel of several
             latent functions, and if N is too large for this machine's memory.
         """
@@ -106,7 +106,7 @@ class FactorVGP(SparseFeatures, gpflow.models.GPModel, gpflow.models.InternalDat
         self.q_rest = Parameter(np.ones((len(X), 1), X.dtype), transform=above)
 
     def _warn_of_duplicates(self) -> None:
-        """Equal rows are two data; the jitter tells them apart."""
+        """Warn of equal rows: they count as two data, which differ by the jitter."""
 
     @property
     def rank(self) -> int:
@@ -126,7 +126,7 @@ class FactorVGP(SparseFeatures, gpflow.models.GPModel, gpflow.models.InternalDat
 
     def root(self) -> PriorRoot:
         """
-        What the present kernel makes of the rows.
+        Compute the root of the prior under the present kernel.
 
         :raise ValueError: if K has no Cholesky factor, with any jitter; names the likely cause.
         """
@@ -196,7 +196,7 @@ class FactorVGP(SparseFeatures, gpflow.models.GPModel, gpflow.models.InternalDat
         return mean, expand_independent_outputs(variance, full_cov, full_output_cov)
 
     def posterior(self, precompute_cache: Any = PrecomputeCacheType.TENSOR) -> BasePosterior:
-        """As in `gpflow.models.VGP`: of the present q, for many fast predictions."""
+        """As in `gpflow.models.VGP`, for the present q and many fast predictions."""
         return self.to_bsvm().posterior(precompute_cache)
 
 
@@ -225,5 +225,5 @@ def _check_one_latent(kernel: Any, likelihood: Any, Y: AnyNDArray) -> None:
             f"{Y.shape[1]} columns with {type(kernel).__name__} more; use gpflow_bsvm.models."
             "BatchBSVM, whose covariance is full"
         )
-    if isinstance(likelihood, Bernoulli):  # which takes all that is not 1 for 0
+    if isinstance(likelihood, Bernoulli):  # which treats everything but 1 as 0
         check_binary_labels(Y)

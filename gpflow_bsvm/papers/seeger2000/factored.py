@@ -27,7 +27,7 @@ from ...engine.projection import Prior, prior_factor
 from ...engine.shared_graph import Compiled
 from ...likelihoods import sites
 
-#: Least u_n. At 1e-14, where an optimiser of log u_n comes to, F is wrong by 1e-3.
+#: Least u_n. At 1e-14, where an optimizer of log u_n comes to, F is wrong by 1e-3.
 LEAST_REST = 1e-6
 
 
@@ -143,9 +143,9 @@ def bound_of_prior(
     return factored_bound(likelihood, q, prior_root(prior, batch.X, jitter), batch)
 
 
-#: Of a likelihood: value, and gradient in a scaled q, at a fixed root of the prior.
+#: For a likelihood: value, and gradient in a scaled q, at a fixed root of the prior.
 slope_of_q = value_and_gradient(scaled_bound, by_first=True)
-#: Of likelihood and prior: value with the log prior density, and its gradient.
+#: For likelihood and prior: value with the log prior density, and its gradient.
 slope_of_all = value_and_gradient(bound_of_prior, with_prior=True)
 compiled_root = Compiled(prior_root)
 compiled_scale = Compiled(scale_of)

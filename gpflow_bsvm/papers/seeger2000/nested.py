@@ -30,7 +30,7 @@ from .factored import (
 )
 
 METHODS = ("L-BFGS-B", "CG")
-#: Options of the inner optimiser, by its name: pairs that it remembers, and where it stops.
+#: Options of the inner optimizer, by its name: pairs that it remembers, and where it stops.
 _HOW: dict[str, dict[str, Any]] = {"L-BFGS-B": {"maxcor": 20}, "CG": {}}
 
 
@@ -38,17 +38,17 @@ _HOW: dict[str, dict[str, Any]] = {"L-BFGS-B": {"maxcor": 20}, "CG": {}}
 class NestedLoop(Algorithm):
     """
     q and hyperparameters of a `gpflow_bsvm.papers.seeger2000.FactorVGP` by the nested loop of
-    Seeger (2000, section 2), which minimises the free energy F = -ELBO:
+    Seeger (2000, section 2), which minimizes the free energy F = -ELBO:
 
-        inner  an optimiser of many variables finds q at fixed hyperparameters, in coordinates in
+        inner  an optimizer of many variables finds q at fixed hyperparameters, in coordinates in
                which -F is about as curved in all directions (`gpflow_bsvm.engine.factored`),
         outer  a quasi-Newton method moves the hyperparameters, by the gradient of F at fixed q,
                which at the inner optimum is that of min_q F.
 
     A step is some iterations of the outer loop, each of an inner optimum or a few, that begin where
-    the one before ended. The free energy never rises: of all that is seen the best is kept. Outer
-    variables are GPflow's unconstrained ones; where no hyperparameter is trainable the inner loop
-    is all there is. Priors of hyperparameters count, as in `model.training_loss()`.
+    the one before ended. The free energy never rises: the best place so far is kept. Outer
+    variables are GPflow's unconstrained ones; if no hyperparameter is trainable there is only the
+    inner loop. Priors of hyperparameters count, as in `model.training_loss()`.
 
     :ivar max_steps: most steps.
     :ivar iterations: of the outer loop in a step.
@@ -136,7 +136,7 @@ class _Loops(Run):
         return Step(len(elbos), elbos[-1], 1.0, self._hyper.values())
 
     def _value_and_gradient(self) -> tuple[float, list[tf.Tensor]]:
-        """At the inner optimum; the best of all is kept in the state."""
+        """Compute both at the inner optimum; the state keeps the best."""
         root = self._root(self._batch.X, self._jitter)
         q = self._inner(root)
         value, gradient = self._of_all(q, self._batch, self._jitter)

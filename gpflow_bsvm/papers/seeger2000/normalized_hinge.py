@@ -1,4 +1,4 @@
-"""The hinge loss divided by what it gives to both labels together: a proper likelihood."""
+"""The hinge divided by its sum over both labels: a proper likelihood."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ...likelihoods.penalized import make_penalty
 #: Standard deviations beyond which a normal tail does not count, and nodes of each smooth part.
 _REACH, _NODES = 8.5, 40
 _POINTS, _WEIGHTS = roots_legendre(_NODES)
-#: exp(-_FAR) is nothing beside 1.
+#: exp(-_FAR) is negligible beside 1.
 _FAR = 37.0
 
 
@@ -27,18 +27,19 @@ class NormalizedHinge(BinaryLikelihood):
 
         p(y | f) = L(y | f) / (L(+1 | f) + L(-1 | f)),    L(y | f) = exp(-penalty max(0, 1 - y f)).
 
-    Between the margins this is logistic, 1 / (1 + exp(-2 penalty y f)), and beyond them it comes
-    nearer to a half again, so that it is not log-concave: sites whose precision would be negative
-    count as 0 (`gpflow_bsvm.likelihoods.sites`). With h(f) = log(1 + exp(-penalty min(2 |f|, 1 +
-    |f|))) the sum over labels is
+    Between the margins this is logistic, 1 / (1 + exp(-2 penalty y f)), and beyond them it returns
+    towards 1/2, so that it is not log-concave: sites whose precision would be negative count as 0
+    (`gpflow_bsvm.likelihoods.sites`). With h(f) = log(1 + exp(-penalty min(2 |f|, 1 + |f|))) the
+    sum over labels is
 
         log(L(+1 | f) + L(-1 | f)) = -penalty max(0, 1 - |f|) + h(f),
 
-    and training maximises the exact expectation: that of everything piecewise linear in closed
+    and training maximizes the exact expectation: that of everything piecewise linear in closed
     form, that of h by Gauss-Legendre quadrature between its kinks.
 
     The link of the prediction is that of `BinaryLikelihood`, calibrated or not, so that models with
-    either hinge differ in what they learn only. Evidence can learn the penalty as it stands.
+    either hinge differ only in what they learn. Evidence can learn the penalty without a further
+    normalizer.
 
     :ivar penalty: a parameter, not trainable by default.
     """

@@ -33,7 +33,7 @@ from ...models.sparse import BSVM
 
 class DualBSVM(SparseFeatures, gpflow.models.GPModel, gpflow.models.InternalDataTrainingLossMixin):
     r"""
-    The model of `BSVM` in the dual parametrisation (Adam et al. 2021, with a site for each datum):
+    The model of `BSVM` in the dual parametrization (Adam et al. 2021, with a site for each datum):
 
         q(s) = N(P^-1 h, P^-1),  P = I + Phi^T diag(w) Phi,  h = Phi^T r,  u = Lz s,
         F    = sum_n E_q log L(y_n | f_n) - KL(q || p),
@@ -42,10 +42,10 @@ class DualBSVM(SparseFeatures, gpflow.models.GPModel, gpflow.models.InternalData
     hyperparameters. At fixed sites F is a smooth lower bound of the evidence, which needs no data
     and no learning rate: as with `gpflow.models.SGPR`,
     `gpflow.optimizers.Scipy().minimize(model.training_loss, model.trainable_variables)` learns
-    kernel, mean function and inducing variable. `update_sites` moves the sites, first of all when
-    the model is made: sites of 0 would say nothing of the data. A fit alternates the two
-    (`gpflow_bsvm.inference.VEM` does it for a `BSVM`, chunk by chunk, where here a pass holds
-    [N, M] features at once).
+    kernel, mean function and inducing variable. `update_sites` moves the sites, for the first time
+    when the model is made: sites of 0 would ignore the data. A fit alternates the two
+    (`gpflow_bsvm.inference.VEM` does it for a `BSVM`, chunk by chunk, where here a pass holds [N,
+    M] features at once).
 
     :ivar sites: (w, r), both [N, L], not trainable.
     """

@@ -30,7 +30,7 @@ def gaussian_mixture(
 ) -> AnyNDArray:
     """
     Means of a mixture of M Gaussians (the third choice of Wenzel et al. 2017, section 5.5), by
-    expectation maximisation from k-means, of scikit-learn, whose ConvergenceWarning says where it
+    expectation maximization from k-means, of scikit-learn, whose ConvergenceWarning says where it
     did not converge. With full covariances it is no better than `kmeans`, and far slower.
 
     Arguments and errors as in `kmeans`.

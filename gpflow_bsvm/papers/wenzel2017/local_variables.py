@@ -1,4 +1,4 @@
-"""The local variables of the augmentation as Wenzel et al. (2017) speak of them."""
+"""The local variables of the augmentation in the terms of Wenzel et al. (2017)."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ class PolyaGammaLogistic(BinaryLikelihood):
     r"""
     p(y | f) = 1 / (1 + exp(-y f)), trained by the bound of its Polya-Gamma augmentation (Polson,
     Scott & Windle 2013; Wenzel et al. 2019; the bound itself is Jaakkola & Jordan's of 2000). Its
-    local variables maximised out, with c = sqrt(Fmu^2 + Fvar),
+    local variables maximized out, with c = sqrt(Fmu^2 + Fvar),
 
         E log p >= y Fmu / 2 - c / 2 - log(1 + exp(-c)).
 
@@ -32,7 +32,7 @@ class PolyaGammaLogistic(BinaryLikelihood):
     distribution function nearest to the logistic one.
     """
 
-    #: Sites at variance 0 are those of expectation maximisation, and all are derivatives.
+    #: Sites at variance 0 are those of expectation maximization, and all are derivatives.
     has_point_sites = sites_are_slopes = True
     neutral_link: ClassVar = {"scale": 1 / LOGISTIC_SCALE, "offset": 0.0}
 

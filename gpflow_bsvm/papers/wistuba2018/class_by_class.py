@@ -28,17 +28,17 @@ from ...likelihoods.hooks import Sites
 class ClassByClass(Algorithm):
     """
     Algorithm 1 of Wistuba & Rawat (2018) in its printed order, for comparison with the paper: a
-    sweep looks at all rows for their local variables alpha_n and rivals t_n, and keeps them while
-    it updates one class after another by a natural-gradient step of size rho,
+    sweep computes the local variables alpha_n and rivals t_n of all rows, and keeps them while it
+    updates one class after another by a natural-gradient step of size rho,
 
         eta_j <- (1 - rho) eta_j + rho eta^_j(alpha, t, mu of the other classes as they are now).
 
     The other order is `model.natgrad_step`, all classes at once from the same means.
 
     At the rivals of a sweep no part of it of size 1 lowers the objective. But the next sweep may
-    find other rivals, and then it falls: the objective is no bound, and nothing here keeps a step
-    from being taken. To fit a model use `CAVI` and another bound. A sweep costs a pass over the
-    data for the local variables and one for each class.
+    find other rivals, and then it falls: the objective is not a bound, and every step is taken. To
+    fit a model use `CAVI` and another bound. A sweep costs a pass over the data for the local
+    variables and one for each class.
 
     :ivar max_steps: most sweeps.
     :ivar tol: stop when a sweep changes the objective by less than `tol` times its absolute value;
@@ -75,7 +75,7 @@ class State(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """Rows as a q sees them."""
+    """Rows with their local variables under some q."""
 
     held: Any  #: local variables, tensors with a row each
     expectation: tf.Tensor  #: [N], weighted
@@ -137,7 +137,7 @@ class _Sweeps(Run):
         return held, float(total_of(expectation) - q.kl)
 
     def advance(self) -> Step:
-        """One sweep, whatever it does to the objective."""
+        """Make one sweep, even if the objective falls."""
         natural, before, steps = self.state
         (rho,) = rates(self._options.learning_rate, steps, 1)
         natural = self._sweep(natural, tf.constant(rho, natural.h.dtype))

@@ -1,4 +1,4 @@
-"""The objective of Wistuba & Rawat (2018) as printed, and the bound that it comes near to."""
+"""The objective of Wistuba & Rawat (2018) as printed, and the bound that it approximates."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class CrammerSinger(likelihoods.CrammerSinger):
             v = Var R + Fvar_y: the binary papers' bound with the moments of the rival. Looser than
             "exact", and not always concave: a precision that comes out negative is set to 0.
         bound="wistuba2018":  that with R replaced by f_t, t the rival of largest mean. This is what
-            the paper maximises, and it is *not* a lower bound, as max f_t >= f_t; nor does its
+            the paper maximizes, and it is *not* a lower bound, as max f_t >= f_t; nor does its
             coordinate ascent always ascend, because a step can make another class the rival.
     """
 
@@ -116,11 +116,11 @@ class CrammerSinger(likelihoods.CrammerSinger):
     def _rival(
         self, hot: tf.Tensor, Fmu: tf.Tensor, Fvar: tf.Tensor
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        """:return: mean and variance of what counts for max_{t != y} f_t, both [...]."""
+        """:return: mean and variance of the maximum over rivals, or of f_t instead, [...]."""
         if self.bound == PUBLISHED:
             chosen = _largest_rival(hot, Fmu)
             return tf.reduce_sum(chosen * Fmu, axis=-1), tf.reduce_sum(chosen * Fvar, axis=-1)
-        # The label takes no part where its mean is below the reach of all others.
+        # The label is excluded by a mean below the reach of all others.
         low = tf.reduce_min(Fmu - 20 * tf.sqrt(Fvar), axis=-1, keepdims=True)
         smallest = tf.reduce_min(Fvar, axis=-1, keepdims=True)
         apart = tf.where(hot > 0, low - 20 * tf.sqrt(smallest), Fmu)
