@@ -38,7 +38,7 @@ SIDE = (
         "data/streams.py",
     ),
     *("data/prefetch.py", "likelihoods/labels.py", "likelihoods/hooks.py", "engine/contracts.py"),
-    *("engine/open.py", "engine/shared_graph.py", "engine/structure.py", "engine/networks.py"),
+    *("engine/open.py", "engine/shared_graph.py", "engine/structure.py"),
     "engine/remembered.py",
     *("inference/history.py", "inference/outcome.py"),
 )

@@ -15,7 +15,7 @@ from gpflow.inducing_variables.inducing_variables import InducingPointsBase
 from gpflow.kernels import Kernel, MultioutputKernel, Stationary
 
 from ..data.checks import as_matrix
-from ..engine.networks import as_variables
+from ..engine.contracts import as_variables
 from .network import call, check_layer, check_width, input_shape_of, is_keras_3
 
 #: Number of rows that `features_of` passes to the network at a time.

@@ -13,8 +13,7 @@ from gpflow.config import default_float
 from gpflow.optimizers import Scipy
 
 from ..likelihoods.hooks import has_hook
-from .contracts import Model
-from .networks import networks_in
+from .contracts import Model, networks_in
 from .shared_graph import Compiled, Rebuild
 from .structure import parameters_of
 
@@ -26,16 +25,13 @@ def log_prior_density(of: tuple[Any, Any, Any], unconstrained: tf.Tensor) -> tf.
     :param of: prior, transform and `prior_on` of a parameter.
     """
     prior, transform, on = of
-    if prior is None:
-        return tf.zeros([], unconstrained.dtype)
-    value = unconstrained if transform is None else transform.forward(unconstrained)
+    if transform is None:
+        return tf.reduce_sum(prior.log_prob(unconstrained))
+    value = transform.forward(unconstrained)
     if on == PriorOn.CONSTRAINED:
         return tf.reduce_sum(prior.log_prob(value))
-    log_p = tf.reduce_sum(prior.log_prob(unconstrained))
-    if transform is None:
-        return log_p
-    rank = len(value.shape)
-    return log_p + tf.reduce_sum(transform.inverse_log_det_jacobian(value, rank))
+    log_det = tf.reduce_sum(transform.inverse_log_det_jacobian(value, len(value.shape)))
+    return tf.reduce_sum(prior.log_prob(unconstrained)) + log_det
 
 
 class Plan(NamedTuple):

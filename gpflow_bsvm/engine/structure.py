@@ -78,10 +78,8 @@ class _Walk:
     def of(self, value: Any) -> Hashable:
         if value is None or isinstance(value, (bool, int, float, complex, str, bytes, enum.Enum)):
             return (type(value), value)
-        if isinstance(value, (np.dtype, tf.DType, tf.TensorShape)):
+        if isinstance(value, (np.dtype, tf.DType, tf.TensorShape, slice)):
             return (type(value).__name__, str(value))
-        if isinstance(value, slice):
-            return ("slice", value.start, value.stop, value.step)
         if isinstance(value, tf.Tensor) and hasattr(value, "numpy"):
             value = value.numpy()  # a constant, such as the nodes of a quadrature rule
         if isinstance(value, (np.ndarray, np.generic)) and not value.dtype.hasobject:

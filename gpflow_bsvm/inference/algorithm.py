@@ -158,15 +158,11 @@ class Algorithm(ABC):
         every: int = 1,
         **reports: Any,
     ) -> Run:
-        """
-        :param record: of what `Run.advance` returns, see `Recorder`.
-        :param reports: callback, monitor and progress.
-        :return: the run at its end.
-        """
+        """:return: the run at its end, recorded in `record` with such `reports`, see `Recorder`."""
         check_hooks(model.likelihood, *self.needs, instead=self.instead)
         run = self._begin(model, source)
-        which = partial(identity_of, "fit", self, model, source)
-        checkpoints = open_checkpoints(checkpoint, every, which)
+        identify = partial(identity_of, "fit", self, model, source)
+        checkpoints = open_checkpoints(checkpoint, every, identify)
         Recorder(run, record, checkpoints, self._what, **reports).drive()
         return run
 

@@ -18,7 +18,7 @@ from ..checks import check_choice, check_elbo, check_number, check_rate, check_w
 from ..data.passes import sum_over
 from ..data.sources import Source
 from ..engine.contracts import Model, shares_shifts
-from ..engine.line_search import Ascent
+from ..engine.e_step import Ascent
 from ..engine.natural import Gaussian, Natural, blend, centre, compiled_expected_factor, solve
 from ..engine.projected_data import ProjectedData, num_entries, product_dtype
 from ..engine.projection import Projected
@@ -33,8 +33,6 @@ _NO_STEP = (
     "no step was found that raises the bound: q is as it was, and nothing has converged; a smaller "
     "learning_rate or another bound may help"
 )
-
-PRECISIONS = (None, "float64", "float32", "mixed")
 
 
 @dataclass(frozen=True)
@@ -69,7 +67,8 @@ class CAVI(Algorithm):
         check_whole(1, max_steps=self.max_steps)
         check_number(0, tol=self.tol)
         check_rate(learning_rate=self.learning_rate)
-        check_choice(PRECISIONS, matmul_precision=self.matmul_precision)
+        known = (None, "float64", "float32", "mixed")
+        check_choice(known, matmul_precision=self.matmul_precision)
 
     def _begin(self, model: Model, source: Source) -> Run:
         return Sweeps(self, model, ProjectedData(model, source))
@@ -164,15 +163,12 @@ class Sweeps(Run):
 
     def _all_steps(self) -> Iterator[Step]:
         """:return: the sweeps from `state` on, phase after phase."""
-        last = len(self._phases) - 1
-        for number in range(self.state.phase, last + 1):
-            phase = self._phases[number]
+        for number, phase in list(enumerate(self._phases))[self.state.phase :]:
             self._data.dtype = phase.dtype
             if self.state.ascent is None or number > self.state.phase:
                 self.state = self.state._replace(ascent=self._start(), phase=number)
-            enough = phase.enough or number == last
-            yield from self._sweeps(phase, enough)
-            if enough and self.state.steps:  # none where single precision has overflown
+            yield from self._sweeps(phase)
+            if phase.enough and self.state.steps:  # none where single precision has overflown
                 break
         self.converged = self.state.steps > 0
         if not self.converged:
@@ -188,11 +184,8 @@ class Sweeps(Run):
             point = point._replace(value=math.nan)
         return Ascent(point, self._options.learning_rate, overshoots=before.overshoots)
 
-    def _sweeps(self, phase: Phase, enough: bool) -> Iterator[Step]:
-        """
-        :param enough: whether the end of this phase is that of the fit.
-        :return: the sweeps until one gains little.
-        """
+    def _sweeps(self, phase: Phase) -> Iterator[Step]:
+        """:return: the sweeps until one gains little."""
         ascent = cast(Ascent, self.state.ascent)
         while math.isfinite(ascent.point.value) and not ascent.ended:
             ascent = ascent.step(self._move, phase.tol, phase.dtype)
@@ -200,7 +193,7 @@ class Sweeps(Run):
                 break
             steps = self.state.steps + 1
             self.state = self.state._replace(ascent=ascent, steps=steps)
-            self.converged = ascent.ended and enough
+            self.converged = ascent.ended and phase.enough
             yield Step(steps, ascent.point.value, ascent.taken)
 
     def _move(self, start: Point, rho: float) -> Point:

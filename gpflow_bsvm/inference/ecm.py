@@ -14,7 +14,7 @@ from ..checks import check_number, check_whole
 from ..data.passes import sum_over
 from ..data.sources import Source
 from ..engine.contracts import Model
-from ..engine.line_search import Ascent
+from ..engine.e_step import Ascent
 from ..engine.natural import Natural, compiled_solve
 from ..engine.projected_data import ProjectedData
 from ..engine.projection import Projected

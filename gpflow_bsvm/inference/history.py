@@ -133,10 +133,9 @@ class Recorder:
         """
         self._run, self._record, self._checkpoints = run, record, checkpoints
         self._callback, self._monitor = callback, monitor
-        self._stopped, self._offered = False, (run.state, False)
-        like = self._content(*self._offered, 0)
-        if checkpoints.latest(like, self._go_on) is not None:
-            self._offered = (run.state, run.converged)
+        self._stopped, self._offered = False, (run.state, False, 0)
+        if checkpoints.latest(self._content(*self._offered), self._go_on) is not None:
+            self._offered = (run.state, run.converged, len(record))
         self._bar = progress_bar(run.max_steps, what, progress)
         self._bar.update(record.latest)
         self._start = time.perf_counter() - record.elapsed
@@ -187,12 +186,10 @@ class Recorder:
 
     def _offer(self) -> None:
         """To the checkpoints, if there is something new."""
-        run, last = self._run, self._offered
-        if run.state is last[0] and run.converged == last[1]:
-            return
-        self._offered = (run.state, run.converged)
-        content = partial(self._content, *self._offered, len(self._record))
-        self._checkpoints.offer(self._record.latest, content)
+        state, converged, _ = self._offered
+        if self._run.state is not state or self._run.converged != converged:
+            self._offered = (self._run.state, self._run.converged, len(self._record))
+            self._checkpoints.offer(self._record.latest, partial(self._content, *self._offered))
 
     def _content(self, state: Any, converged: bool, number: int) -> dict[str, Any]:
         return {"state": state, "converged": converged, "history": self._record.columns(number)}

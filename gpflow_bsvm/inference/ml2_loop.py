@@ -16,9 +16,9 @@ from gpflow.base import AnyNDArray
 from gpflow.keras import tf_keras
 
 from ..data.batch import Batch, take
+from ..engine.contracts import as_variables, in_training
 from ..engine.hyperparameters import Hyperparameters
 from ..engine.natural import Natural, blend, solve
-from ..engine.networks import as_variables, in_training
 from ..engine.projection import Projected, prior_factor, project, project_batch
 from ..engine.shared_graph import concrete, spec_of
 from ..engine.statistics import accumulate, batch_marginals, local_for_gradient, sum_sites
@@ -42,10 +42,7 @@ class Given(NamedTuple):
 
 
 def optimizer_of(option: Any) -> Any:
-    """
-    :param option: an optimiser of Keras, or a rate of Adam.
-    :return: an optimiser of its own, with nothing remembered yet.
-    """
+    """:return: an optimiser that remembers nothing yet, of one of Keras or a rate of Adam."""
     if hasattr(option, "get_config"):
         return type(option).from_config(option.get_config())
     return tf_keras.optimizers.Adam(float(option), epsilon=1e-8)
@@ -60,11 +57,7 @@ class Learner:
     def __init__(
         self, hyper: Hyperparameters, optimizer: Any, network_optimizer: Any, whitened: bool = True
     ) -> None:
-        """
-        :param optimizer: of all but the weights of networks.
-        :param network_optimizer: of these.
-        :param whitened: whether q(s) stays as it is when these move, else q(u).
-        """
+        """:param whitened: whether q(s) stays as it is when hyperparameters move, else q(u)."""
         self._whitened = whitened
         self._hyper, (self._likelihood, self._prior) = hyper, hyper.modules
         held = [v for network in hyper.networks for v in network.all_weights()]

@@ -23,8 +23,7 @@ from gpflow.posteriors import (
 from gpflow.utilities import parameter_dict
 
 from ..data.checks import duplicate_rows
-from ..engine.contracts import check_num_data, plain_points
-from ..engine.networks import networks_in
+from ..engine.contracts import check_num_data, networks_in, plain_points
 from ..engine.projection import Prior, Projector, compiled_prior_factor
 from ..engine.remembered import remembered
 from ..likelihoods.hooks import check_labels

@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 from gpflow.base import AnyNDArray
 
-from ..engine.networks import as_variables
+from ..engine.contracts import as_variables
 from . import networks
 from .known import FUNCTIONS, OF_TFP, find, loaded, may_be_set
 

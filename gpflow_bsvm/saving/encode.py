@@ -17,7 +17,7 @@ import tensorflow_probability as tfp
 from gpflow.base import AnyNDArray
 
 from ..deep.network import is_layer
-from ..engine.networks import as_variables
+from ..engine.contracts import as_variables
 from . import networks
 from .known import FUNCTIONS, OF_TFP, full_name, is_book, name_of
 

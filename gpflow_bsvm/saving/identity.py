@@ -17,8 +17,7 @@ from ..checkpoints import ANY_ORDER, Identity
 from ..data.batch import Batch
 from ..data.prefetch import closed_at_end
 from ..data.sources import Source
-from ..engine.contracts import Model
-from ..engine.networks import networks_in
+from ..engine.contracts import Model, networks_in
 from ..engine.structure import look_into
 from ..version import __version__
 
