@@ -101,10 +101,8 @@ def compiled_steps(
     """
     Natural-gradient steps over minibatches rows[index[t]], t = 0..T-1.
 
-    :param adaptive: what makes other rates of `rates`, if anything.
-    :param scale: num_data / B.
-    :param rates: [T].
-    :param index: [T, B].
+    :param adaptive: what makes other rates of `rates` [T], if anything.
+    :param scale: num_data / B, for an index [T, B].
     :return: the last state, the last rate, and the memory of `adaptive`.
     """
 
