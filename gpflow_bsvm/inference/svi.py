@@ -59,8 +59,8 @@ class _Steps(MinibatchRun):
         self._accumulate = compiled_accumulate.bind(model.likelihood)
         natural = model.natural()
         self._shape = natural.h.shape
-        most = max(1, 2 * CHUNK_ENTRIES // int(options.batch_size * self._shape[1]))
-        super().__init__(options, model, data, adaptive.memory(natural) if adaptive else (), most)
+        self.most_batches = max(1, 2 * CHUNK_ENTRIES // int(options.batch_size * self._shape[1]))
+        super().__init__(options, model, data, adaptive.memory(natural) if adaptive else ())
 
     def _steps(self, state: State, block: Block, scale: float) -> tuple[Natural, Any, float]:
         dtype = state.natural.h.dtype
