@@ -80,11 +80,8 @@ def _is_stationary(kernel: Kernel) -> bool:
 
 
 def _phi_in_single(prior: Prior, single: Prior, X: tf.Tensor, inverse: tf.Tensor) -> tf.Tensor:
-    """
-    :param single: `prior` in single precision.
-    :return: phi [1, N, M] = Kfu Lz^-T. About the inducing points' mean, which is taken out before
-        anything is rounded: distances suffer from offsets.
-    """
+    """:return: phi [1, N, M] = Kfu Lz^-T; `single` is `prior` in single precision."""
+    # About the inducing points' mean, taken out before any rounding: distances suffer from offsets.
     Z = tf.convert_to_tensor(prior.inducing_variable.Z)
     centre = tf.reduce_mean(Z, axis=0)
     X, Z = (tf.cast(points - centre, inverse.dtype) for points in (X, Z))

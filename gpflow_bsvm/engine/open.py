@@ -93,11 +93,8 @@ class _Labelled:
         check_labels(self.model.likelihood, Y, minibatch=self.part)
 
 
-@dataclass(frozen=True)
-class _Inputs:
+class _Inputs(_Labelled):
     """What a model has to say of the rows of a prediction."""
-
-    model: Model
 
     def rows(self, X: Any, Y: Any, origin: Origin | None) -> tuple[Any, AnyNDArray]:
         """:return: X [n, D], and labels of no columns."""

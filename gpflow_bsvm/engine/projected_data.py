@@ -97,11 +97,9 @@ class ProjectedData(Source):
 
     def chunks(self) -> Iterator[Projected]:
         """:return: an iterator over all rows, with features in `dtype`."""
-        if not self.cached:
-            return self._anew()
-        return iter(self._in(self.dtype))
-
-    def _anew(self) -> Iterator[Projected]:
+        if self.cached:
+            yield from self._in(self.dtype)
+            return
         with closed_at_end(self.source.chunks()) as batches:
             for batch in batches:
                 yield _in_precision(self._project, self.dtype, batch)

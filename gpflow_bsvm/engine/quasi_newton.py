@@ -18,23 +18,6 @@ ValueAndGradient = Callable[[], tuple[Any, list[tf.Tensor]]]
 _MOST_VALUES = 1000
 
 
-def maximise(
-    variables: list[tf.Variable],
-    value_and_gradient: ValueAndGradient,
-    method: str,
-    tol: float,
-    options: dict[str, Any],
-) -> None:
-    """
-    Raise a function of many variables; they stay where they are if nothing better is found.
-
-    :param value_and_gradient: as in `QuasiNewton.maximise`.
-    :param method: of `scipy.optimize.minimize`, with its `tol` and `options`.
-    """
-    loss = _Loss(variables, value_and_gradient)
-    loss.minimise(method=method, tol=tol, options=options)
-
-
 class QuasiNewton:
     """
     Raises functions of `variables` that resemble each other, one after the other: the curvature
@@ -60,7 +43,7 @@ class QuasiNewton:
         :param max_iter: most iterations, each of one evaluation or a few.
         :param least_gain: stop after an iteration that gains less.
         """
-        loss = _Loss(self._variables, value_and_gradient, least_gain)
+        loss = Loss(self._variables, value_and_gradient, least_gain)
         how: dict[str, Any] = {"method": "L-BFGS-B", "options": {"maxiter": max_iter}}
         if self.inverse is not None:
             how = {"method": "BFGS", "options": {"maxiter": max_iter, "hess_inv0": self.inverse}}
@@ -90,8 +73,8 @@ class QuasiNewton:
         return np.asarray(inverse)
 
 
-class _Loss:
-    """What SciPy minimises."""
+class Loss:
+    """Minus a function of TensorFlow's variables, as SciPy minimises it."""
 
     def __init__(
         self, variables: list[tf.Variable], what: ValueAndGradient, least_gain: float = -math.inf
@@ -101,6 +84,7 @@ class _Loss:
         self._latest = math.inf
 
     def __call__(self, x: AnyNDArray) -> tuple[float, AnyNDArray]:
+        """:return: the loss and its gradient; where there is none a large loss, and 0."""
         _assign(self._variables, x)
         try:
             value, gradient = self._what()

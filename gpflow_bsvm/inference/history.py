@@ -125,12 +125,7 @@ class Recorder:
         monitor: Any = None,
         progress: bool | None = None,
     ) -> None:
-        """
-        Arguments as in `Algorithm.run`; the run goes on from a checkpoint, if there is one.
-
-        :param record: a `History`, or `Draws`, with nothing in it yet.
-        :param what: the name of the progress bar.
-        """
+        """:param record: an empty `History`, or `Draws`; all else as in `Algorithm.run`."""
         self._run, self._record, self._checkpoints = run, record, checkpoints
         self._callback, self._monitor = callback, monitor
         self._stopped, self._offered = False, (run.state, False, 0)
@@ -215,9 +210,6 @@ class Recorder:
 
 
 def progress_bar(total: int | None, what: str, progress: bool | None, unit: str = "step") -> Any:
-    """
-    :param total: None where it is not known.
-    :return: a tqdm bar; for None on a terminal only, and not for what takes no time.
-    """
+    """:return: a tqdm bar; for a `progress` of None on a terminal, unless it takes no time."""
     hide = None if progress is None else not progress
     return tqdm(total=total, desc=what, unit=unit, delay=0.5, disable=hide)

@@ -64,25 +64,21 @@ class MinibatchRun(Run):
     """Blocks of steps; one that ends in no finite ELBO is undone, and the rate halved."""
 
     state: State
+    #: Batches of a block that memory holds.
+    most_batches: float = math.inf
 
     def __init__(
-        self,
-        options: MinibatchAlgorithm,
-        model: Model,
-        data: Source,
-        memory: Any,
-        most_batches: float = math.inf,
+        self, options: MinibatchAlgorithm, model: Model, data: Source, memory: Any
     ) -> None:
         """
         :param data: a source, or one seen through the model.
         :param memory: of the algorithm's own, at the start.
-        :param most_batches: of a block, as memory holds them.
         """
         self._model, self.max_steps = model, options.max_steps
         self._num_data = float(data.num_rows if model.num_data is None else model.num_data)
         self._centres = bool(shares_shifts(model) > 0)
         self.state = State(model.natural(), memory)
-        most = int(min(options.record_every, options.max_steps, most_batches))
+        most = int(min(options.record_every, options.max_steps, self.most_batches))
         self._blocks_from = partial(blocks, data, options.batch_size, most, options.seed)
         self._blocks = self._blocks_from(0)
 

@@ -1,9 +1,7 @@
 """The loop of `ML2`: natural-gradient steps on q, and steps of Keras optimisers on the rest.
 
 When the hyperparameters move, the whitened q(s) stays as it is, or, not `whitened`, q(u), u = Lz s,
-as Wenzel et al. (2017, A.3) have it. (To keep the sums of the sites in the space of u instead, so
-that q follows as in the dual view of Adam et al. 2021, was slower on every set that was tried: its
-sums are those of the old features.)
+as Wenzel et al. (2017, A.3) have it.
 """
 
 from __future__ import annotations

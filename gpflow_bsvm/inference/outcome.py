@@ -166,11 +166,7 @@ def _warn_of_distance(model: Any) -> None:
 
 
 def _largest_mean(model: Any, mean: tf.Tensor) -> float:
-    """
-    :param mean: [L, M], of q(s).
-    :return: the largest mean of f, without the mean function, at an inducing point; infinite where
-        there are none, or f has no margin of 1.
-    """
+    """:return: the largest mean of f - m at an inducing point; infinite without any, or margins."""
     points = plain_points(model.prior.inducing_variable)
     if not (points and isinstance(model.likelihood, Classification)):
         return np.inf

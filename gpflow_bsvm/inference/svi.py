@@ -59,8 +59,8 @@ class _Steps(MinibatchRun):
         self._accumulate = compiled_accumulate.bind(model.likelihood)
         natural = model.natural()
         self._shape = natural.h.shape
-        most = max(1, 2 * CHUNK_ENTRIES // int(options.batch_size * self._shape[1]))
-        super().__init__(options, model, data, adaptive.memory(natural) if adaptive else (), most)
+        self.most_batches = max(1, 2 * CHUNK_ENTRIES // int(options.batch_size * self._shape[1]))
+        super().__init__(options, model, data, adaptive.memory(natural) if adaptive else ())
 
     def _steps(self, state: State, block: Block, scale: float) -> tuple[Natural, Any, float]:
         dtype = state.natural.h.dtype
@@ -101,10 +101,8 @@ def compiled_steps(
     """
     Natural-gradient steps over minibatches rows[index[t]], t = 0..T-1.
 
-    :param adaptive: what makes other rates of `rates`, if anything.
-    :param scale: num_data / B.
-    :param rates: [T].
-    :param index: [T, B].
+    :param adaptive: what makes other rates of `rates` [T], if anything.
+    :param scale: num_data / B, for an index [T, B].
     :return: the last state, the last rate, and the memory of `adaptive`.
     """
 

@@ -14,7 +14,7 @@ from ...data.checks import check_weights
 from ...data.sources import ArraySource, Source
 from ...engine.contracts import Model, jitter_of
 from ...engine.hyperparameters import Hyperparameters, Plan
-from ...engine.quasi_newton import QuasiNewton, maximise
+from ...engine.quasi_newton import Loss, QuasiNewton
 from ...engine.structure import parameters_of
 from ...inference.algorithm import Algorithm, Run, Step, settled
 from .factor import FactorVGP
@@ -157,8 +157,8 @@ class _Loops(Run):
             return float(value), list(gradient)
 
         method, most = self._options.method, {"maxiter": self._options.inner_iterations}
-        how = method, self._options.inner_tol, most | _HOW[method]
-        maximise(self._q, value_and_gradient, *how)
+        how = {"method": method, "tol": self._options.inner_tol, "options": most | _HOW[method]}
+        Loss(self._q, value_and_gradient).minimise(**how)
         return unscaled(FactoredGaussian(*map(tf.convert_to_tensor, self._q)), R)
 
     def restore(self) -> None:
