@@ -54,7 +54,7 @@ class Block(NamedTuple):
 
 
 def projection_of(projector: Projector, chunk_rows: int, dtype: tf.DType) -> Projection:
-    """:return: for products in `dtype`, at the present hyperparameters."""
+    """:return: the projection for products in `dtype`, at the present hyperparameters."""
     prior, Lz = projector.prior, projector.Lz
     identity = tf.eye(tf.shape(Lz)[-1], batch_shape=tf.shape(Lz)[:-2], dtype=Lz.dtype)
     inverse = tf.cast(tf.linalg.triangular_solve(Lz, identity), dtype)
@@ -143,7 +143,7 @@ def compiled_block_statistics(
     rebuild: Callable[..., Any], values: list[tf.Tensor], q: Gaussian, block: Block
 ) -> Statistics:
     """
-    Of modules likelihood and prior: `accumulate` under q(s) for rows yet to be projected, whose
+    The modules are likelihood and prior: `accumulate` under q(s) for rows to be projected, whose
     features never leave the graph, and of which `part_rows` rows are alive at a time.
     """
     likelihood, prior = rebuild(values)

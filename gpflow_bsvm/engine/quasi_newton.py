@@ -97,7 +97,7 @@ class Loss:
         return self.seen[-1], -slope
 
     def minimise(self, **how: Any) -> OptimizeResult | None:
-        """:return: what SciPy has found; None, and the variables as before, for nothing better."""
+        """:return: the result of SciPy; None, and the variables as before, for nothing better."""
         start = _packed(self._variables)
         with warnings.catch_warnings():  # a line search that fails ends the iterations, and says so
             warnings.simplefilter("ignore", RuntimeWarning)

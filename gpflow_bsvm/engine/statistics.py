@@ -21,7 +21,7 @@ _MOST_GROWTH = 1e6
 
 
 class Marginals(NamedTuple):
-    """Of f at some rows, or of Phi s, its part that q knows of."""
+    """Moments of f at some rows, or of Phi s, the part of f that q tells of."""
 
     mean: tf.Tensor  #: [N, L]
     variance: tf.Tensor  #: [N, L]
