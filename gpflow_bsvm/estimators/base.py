@@ -193,6 +193,7 @@ class BSVMEstimator(BaseEstimator):  # type: ignore[misc]
         :return: X, labels [N, 1] as the model has them, and weights of the rows that count.
         """
         dtype = gpflow.config.default_float()
+        inputs.check_format(X, self._how["accept_sparse"])
         X, y = self._checked(X, y, reset)
         weight = check_weights(sample_weight, len(y))
         encoding = self._learn_labels(y, weight[:, 0]) if reset else self._encoding()
@@ -206,7 +207,6 @@ class BSVMEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Any, AnyNDArray]:
         """:return: rows and labels, as scikit-learn checks them."""
-        inputs.check_format(X, self._how["accept_sparse"])
         X, y = validate_data(self, X, y, reset=reset, **self._how)
         return X, y
 

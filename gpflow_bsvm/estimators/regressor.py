@@ -112,6 +112,7 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):  # type: ignore[misc]
         self.epsilon_ = float(self._likelihood.epsilon.numpy()) * self.y_scale_
 
     def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Any, AnyNDArray]:
+        check_are_numbers(y)
         X, y = validate_data(self, X, y, reset=reset, y_numeric=True, **self._how)
         y = np.asarray(y, gpflow.config.default_float())
         check_numbers(y)  # scikit-learn looks for infinity before it converts objects
@@ -128,3 +129,10 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):  # type: ignore[misc]
 
     def _encoding(self, rows: Any = None) -> Encoding:
         return partial(standardised, center=self.y_center_, scale=self.y_scale_)
+
+
+def check_are_numbers(y: Any) -> None:
+    """:raise ValueError: for words, which are classes."""
+    words = [one for one in np.ravel(np.asarray(y, object)) if isinstance(one, str)]
+    if words:
+        raise ValueError(f"y must be numbers, got {words[0]!r}: classes need BSVMClassifier")

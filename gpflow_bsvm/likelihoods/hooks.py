@@ -34,7 +34,7 @@ _NEEDED = {
     "has_point_sites": ("sites at a point", 'Hinge or OneVsRest, bound="augmented"'),
     "draw_sites": ("augmentation to draw from", "Hinge or OneVsRest"),
     "local_sites": ("sites of given local variables", "Hinge or OneVsRest"),
-    "moments": ("local variables", "Hinge or OneVsRest"),
+    "moments": ("local variables", "Hinge, OneVsRest or papers.wistuba2018.CrammerSinger"),
     "link_parameters": ("link to calibrate", "a likelihood of gpflow_bsvm"),
 }
 

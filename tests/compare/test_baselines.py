@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 from sklearn.datasets import make_moons
 
+from gpflow_bsvm import BSVMClassifier
 from gpflow_bsvm.compare import KernelSettings, baselines, gp_baselines, make_baseline, training
 from gpflow_bsvm.compare.registry import Skipped
 
@@ -150,3 +151,10 @@ def test_robustmax_starts_with_small_steps(monkeypatch):
 def test_the_classifier_learns_its_kernel():
     with pytest.raises(Skipped, match="learns its kernel, which is fixed here"):
         make_baseline("BSVMClassifier", 2).fit(*fold(0), KERNEL, 0)
+
+
+def test_what_our_own_method_chose_is_told():
+    ours = BSVMClassifier(loss="levels", penalty=2, learn_kernel=False, num_inducing=5)
+    baseline = baselines.Estimator(lambda task: ours.fit(task.X, task.y))
+    baseline.fit(*fold(0), KERNEL, 0)
+    assert baseline.note == "chose levels, penalty 2, 5 inducing points"

@@ -248,7 +248,7 @@ def test_ordered_classes(friedman):
         (BSVMRegressor(penalty=-1.0), 1.0, "'penalty' .* in the range"),
         (BSVMRegressor(), np.nan, "NaN"),
         (BSVMRegressor(), np.inf, "infinity"),
-        (BSVMRegressor(), "a", "could not convert string to float"),
+        (BSVMRegressor(), "a", "y must be numbers, got"),
         (BSVMRegressor(penalty="best"), 1.0, r"or a str among \{'auto'\}. Got 'best'"),
         (OneClassBSVM(nu=0.0), 1.0, r"'nu' .* in the range \(0.0, 1.0\)"),
     ],
@@ -298,3 +298,12 @@ def test_thresholds_begin_where_classes_are_as_frequent_as_seen():
     above = expit(f[:, None] - theta).mean(axis=0)
     # MacKay's formula is an approximation.
     np.testing.assert_allclose(above, 1 - np.cumsum(share)[:-1], atol=0.02)
+
+
+def test_classes_and_sparse_rows_are_refused_with_what_works(friedman):
+    X, y = friedman
+    with pytest.raises(ValueError, match="y must be numbers, got 'red': classes need BSVMClass"):
+        BSVMRegressor().fit(X[:4], ["red", "blue", "red", "blue"])
+    for estimator in (BSVMRegressor(), OneClassBSVM()):
+        with pytest.raises(TypeError, match=r'dense data is required: .*kernel="linear"'):
+            estimator.fit(csr_array(X), y)
