@@ -56,7 +56,8 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):  # type: ignore[misc]
         `gpflow_bsvm.model_selection`. For kernel="linear" "auto" is the hinge.
     :param penalty: slope of the loss; "auto": chosen with it, from 1 to 32 for levels, 16 for a
         hinge beside them, and from 1 to 16 for loss="hinge".
-    :param bound: "exact" or "augmented", see `gpflow_bsvm.likelihoods.Hinge`.
+    :param bound: "exact" or "augmented", see `gpflow_bsvm.likelihoods.Hinge`; the latter needs
+        multi_class="ovr" or loss="levels" where there are several classes.
     :param multi_class: the hinge of more than two classes, "crammer_singer" (one model of all) or
         "ovr" (one-vs-rest); levels are one-vs-rest. "ordinal": classes in the order of `classes_`
         by levels of one function and thresholds, which are learned (`Ordinal`).
@@ -127,8 +128,8 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):  # type: ignore[misc]
                 'class_weight="balanced" needs all rows: give partial_fit weights of classes, '
                 "{label: weight}, or of rows"
             )
-        first = not hasattr(self, "model_")
-        if first and classes is not None and set(np.unique(classes)) != set(np.unique(y)):
+        told = not hasattr(self, "model_") and y is not None and classes is not None
+        if told and set(np.unique(classes)) != set(np.unique(y)):
             raise ValueError(
                 f"classes are {np.unique(classes).tolist()}, the first part has rows of "
                 f"{np.unique(y).tolist()}: give a larger first part, and classes of just its rows"

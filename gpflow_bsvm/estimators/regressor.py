@@ -133,6 +133,6 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):  # type: ignore[misc]
 
 def check_are_numbers(y: Any) -> None:
     """:raise ValueError: for words, which are classes."""
-    words = [one for one in np.ravel(np.asarray(y, object)) if isinstance(one, str)]
-    if words:
+    given = np.ravel(np.asarray(y))
+    if words := [one for one in given if isinstance(one, str)] if given.dtype.kind in "OU" else []:
         raise ValueError(f"y must be numbers, got {words[0]!r}: classes need BSVMClassifier")

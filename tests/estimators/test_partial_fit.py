@@ -29,6 +29,13 @@ def test_the_first_call_is_fit(data):
     np.testing.assert_array_equal(found, make().fit(X, y).predict_proba(X))
 
 
+def test_rows_that_bring_their_labels_may_come_with_classes(data):
+    X, y = data
+    rows = Blocks([(X, (y == "yes")[:, None] * 1.0)])
+    found = make().partial_fit(rows, classes=[0, 1])
+    np.testing.assert_array_equal(found.classes_, [0, 1])
+
+
 @pytest.mark.parametrize("rest", [slice(50, None), "no"])
 def test_later_calls_are_streaming(data, rest):
     """Also with rows of a single class."""
