@@ -3,12 +3,50 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
+import gpflow
 import numpy as np
 from sklearn import datasets
 
-from gpflow_bsvm.compare.regression import METHODS, scores
+from gpflow_bsvm import inducing_points
+from gpflow_bsvm.compare import KernelSettings
+from gpflow_bsvm.compare.regression import METHODS, Predicted, gaussian, scores
+from gpflow_bsvm.compare.training import make_kernel
+
+
+def gaussian_process(likelihood: Callable[[], Any] | None = None) -> Callable[..., Predicted]:
+    """:return: GPflow's exact `GPR`, or its `SVGP` of at most 100 points and a likelihood."""
+
+    def fit(X: np.ndarray, y: np.ndarray, X_test: np.ndarray, y_test: np.ndarray) -> Predicted:
+        model = _gaussian_process(X, y[:, None], likelihood)
+        loss = gpflow.models.training_loss_closure(model, (X, y[:, None]))
+        options = {"maxiter": 300}
+        gpflow.optimizers.Scipy().minimize(loss, model.trainable_variables, options=options)
+        mean, variance = (part.numpy()[:, 0] for part in model.predict_y(X_test))
+        log_p = model.predict_log_density((X_test, y_test[:, None])).numpy().reshape(-1)
+        return gaussian(mean, np.sqrt(variance), y_test)._replace(log_density=log_p)
+
+    return fit
+
+
+def _gaussian_process(X: np.ndarray, Y: np.ndarray, likelihood: Any) -> gpflow.models.GPModel:
+    D = X.shape[1]
+    kernel = make_kernel(KernelSettings(np.sqrt(D), 1.0, learn=True, offset=1.0), D)
+    if likelihood is None:
+        return gpflow.models.GPR((X, Y), kernel, noise_variance=0.1)
+    Z = inducing_points.kmeans(X, min(100, len(np.unique(X, axis=0))))
+    model = gpflow.models.SVGP(kernel, likelihood(), Z)
+    gpflow.set_trainable(model.inducing_variable, False)
+    return model
+
+
+GAUSSIAN_PROCESSES = {
+    "GPR": gaussian_process(),
+    "SVGP, Gaussian": gaussian_process(lambda: gpflow.likelihoods.Gaussian(0.1)),
+    "SVGP, Student t": gaussian_process(lambda: gpflow.likelihoods.StudentT(0.3)),
+}
 
 
 def sets() -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
@@ -47,5 +85,5 @@ def sets() -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
 def run() -> Iterator[dict]:
     warnings.simplefilter("ignore")
     for name, X, y in sets():
-        for row in scores(X, y, METHODS):
+        for row in scores(X, y, METHODS | GAUSSIAN_PROCESSES):
             yield {"data": name, **row}

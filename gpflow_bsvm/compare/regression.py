@@ -8,10 +8,9 @@ residuals.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-import gpflow
 import numpy as np
 from gpflow.base import AnyNDArray
 from scipy import stats
@@ -20,13 +19,10 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR
 
-from .. import inducing_points
 from ..datasets import Dataset
 from ..estimators import BSVMRegressor
 from ..optional import require
 from ..prediction import predict_log_density
-from .registry import KernelSettings
-from .training import make_kernel
 
 #: Ends of the intervals whose coverage is measured: 90 % of rows should lie between them.
 LEVELS = (0.05, 0.95)
@@ -66,48 +62,18 @@ def searched(estimator: Any, grid: dict[str, list[Any]]) -> Callable[..., Predic
     return fit
 
 
-def gaussian_process(likelihood: Callable[[], Any] | None = None) -> Callable[..., Predicted]:
-    """:return: GPflow's exact `GPR`, or its `SVGP` of at most 100 points and a likelihood."""
-
-    def fit(X: AnyNDArray, y: AnyNDArray, X_test: AnyNDArray, y_test: AnyNDArray) -> Predicted:
-        model = _gaussian_process(X, y[:, None], likelihood)
-        loss = gpflow.models.training_loss_closure(model, (X, y[:, None]))
-        options = {"maxiter": 300}
-        gpflow.optimizers.Scipy().minimize(loss, model.trainable_variables, options=options)
-        mean, variance = (part.numpy()[:, 0] for part in model.predict_y(X_test))
-        log_p = model.predict_log_density((X_test, y_test[:, None])).numpy().reshape(-1)
-        return gaussian(mean, np.sqrt(variance), y_test)._replace(log_density=log_p)
-
-    return fit
-
-
-def _gaussian_process(X: AnyNDArray, Y: AnyNDArray, likelihood: Any) -> gpflow.models.GPModel:
-    D = X.shape[1]
-    kernel = make_kernel(KernelSettings(np.sqrt(D), 1.0, learn=True, offset=1.0), D)
-    if likelihood is None:
-        return gpflow.models.GPR((X, Y), kernel, noise_variance=0.1)
-    Z = inducing_points.kmeans(X, min(100, len(np.unique(X, axis=0))))
-    model = gpflow.models.SVGP(kernel, likelihood(), Z)
-    gpflow.set_trainable(model.inducing_variable, False)
-    return model
-
-
 _SVR_GRID: dict[str, list[Any]] = {
     "C": [0.1, 1, 10, 100],
     "gamma": [0.01, 0.03, 0.1, 0.3],
     "epsilon": [0.01, 0.1, 0.3],
 }
 _BOOSTING_GRID: dict[str, list[Any]] = {"learning_rate": [0.05, 0.1], "max_leaf_nodes": [7, 31]}
+#: Functions of training rows and of rows to predict, by name.
 METHODS: dict[str, Callable[..., Predicted]] = {
     "BSVMRegressor": bsvm,
     "SVR, grid": searched(SVR(), _SVR_GRID),
     "boosting, grid": searched(HistGradientBoostingRegressor(random_state=0), _BOOSTING_GRID),
-    "GPR": gaussian_process(),
-    "SVGP, Gaussian": gaussian_process(lambda: gpflow.likelihoods.Gaussian(0.1)),
-    "SVGP, Student t": gaussian_process(lambda: gpflow.likelihoods.StudentT(0.3)),
 }
-#: Methods of the command line: the others are slow.
-DEFAULT_METHODS = ("BSVMRegressor", "SVR, grid", "boosting, grid")
 
 
 def scored(predicted: Predicted, y: AnyNDArray) -> dict[str, float]:
@@ -122,10 +88,14 @@ def scored(predicted: Predicted, y: AnyNDArray) -> dict[str, float]:
 
 
 def scores(
-    X: AnyNDArray, y: AnyNDArray, methods: Any = DEFAULT_METHODS, folds: int = 10, seed: int = 0
+    X: AnyNDArray,
+    y: AnyNDArray,
+    methods: Mapping[str, Callable[..., Predicted]] = METHODS,
+    folds: int = 10,
+    seed: int = 0,
 ) -> Iterator[dict[str, Any]]:
     """
-    :param methods: names in `METHODS`.
+    :param methods: by name, as `METHODS`.
     :return: a row of scores for each fold and method, in units of the training rows' deviation.
     """
     parts = KFold(folds, shuffle=True, random_state=seed).split(X)
@@ -133,11 +103,11 @@ def scores(
         scaler, mean, deviation = StandardScaler().fit(X[train]), y[train].mean(), y[train].std()
         numbers = (y - mean) / (deviation or 1.0)
         rows = scaler.transform(X[train]), numbers[train], scaler.transform(X[test]), numbers[test]
-        for method in methods:
+        for name, method in methods.items():
             start = time.perf_counter()
-            found = scored(METHODS[method](*rows), numbers[test])
+            found = scored(method(*rows), numbers[test])
             seconds = time.perf_counter() - start
-            yield {"fold": fold, "method": method, **found, "seconds": seconds}
+            yield {"fold": fold, "method": name, **found, "seconds": seconds}
 
 
 def table_of(data: Dataset, folds: int, seed: int) -> tuple[Any, str]:

@@ -9,7 +9,10 @@ import tempfile
 from collections.abc import Sequence, Set
 from dataclasses import asdict
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.metrics import ConfusionMatrixDisplay
 
 from .. import plotting
 from ..metrics import METRICS
@@ -19,6 +22,11 @@ from .contests import leaders
 from .machine import provenance
 from .protocol import Comparison, FoldScore
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: Most classes of a confusion matrix that shows numbers, and letters of a class's name in it.
+_MOST_NUMBERS, _LONGEST_NAME = 12, 12
 #: Columns beside the metrics: heading and digits.
 TIMES = {"train_seconds": ("train s", 3), "predict_us": ("pred µs/row", 0)}
 
@@ -163,9 +171,7 @@ def _figure(comparison: Comparison) -> Any:
     C, records = len(comparison.labels), summary(comparison.fold_scores)
     fig, axes = plotting.figure(*((2, 2) if C > 2 else (1, 3)))
     if C > 2:
-        first = next(iter(comparison.held_out))
-        plotting.confusion_matrix(axes[1], *comparison.predictions(first), comparison.labels)
-        axes[1].set_title(f"{axes[1].get_title()}: {first}")
+        _draw_confusion(axes[1], comparison, next(iter(comparison.held_out)))
     for number, record in enumerate(one for one in records if one["folds_ok"]):
         style: dict[str, Any] = {"label": record["model"], "color": f"C{number}"}
         style["linestyle"] = ("-", "--", ":")[number % 3]
@@ -176,6 +182,27 @@ def _figure(comparison: Comparison) -> Any:
     folds = comparison.settings.folds
     fig.suptitle(f"{comparison.dataset.name}: {folds} folds; small marks are single folds")
     return fig
+
+
+def _draw_confusion(ax: Axes, comparison: Comparison, model: str) -> None:
+    """How often rows of a true class (down) are taken for each class (across)."""
+    y, P = comparison.predictions(model)
+    few, names = len(comparison.labels) <= _MOST_NUMBERS, list(map(str, comparison.labels))
+    ConfusionMatrixDisplay.from_predictions(
+        y,
+        P.argmax(axis=1),
+        labels=np.arange(len(names)),
+        display_labels=[name[:_LONGEST_NAME] for name in names],
+        normalize="true",
+        include_values=few,
+        values_format=".0%",
+        text_kw={"size": 7},
+        cmap="Blues",
+        colorbar=False,
+        xticks_rotation=45.0 if max(map(len, names)) > 3 else 0.0,
+        ax=ax,
+    )
+    ax.set_title(f"Confusion: {model}")
 
 
 def _draw_times(

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from gpflow.base import AnyNDArray
-from sklearn.metrics import confusion_matrix as confusion
 
 from .. import metrics
 from .figures import LINE
@@ -16,10 +15,6 @@ if TYPE_CHECKING:
 
 #: Bins of a reliability diagram, of equal width.
 RELIABILITY_BINS = 10
-#: Most classes of a confusion matrix that shows numbers.
-MOST_NUMBERS = 12
-#: Letters of a class's name that a confusion matrix shows.
-_LONGEST_NAME = 12
 #: Bins with fewer rows than this are not drawn.
 _FEWEST_ROWS = 5
 
@@ -54,38 +49,6 @@ def reliability_diagram(
     ax.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03), title="Reliability")
     ax.set(xlabel=names[0], ylabel=names[1])
     return ax
-
-
-def confusion_matrix(ax: Axes, y: AnyNDArray, P: AnyNDArray, labels: AnyNDArray) -> Axes:
-    """
-    How often rows of a true class (from top to bottom) are taken for each class (from left to
-    right), as fractions of the true class; in per cent where there are at most 12 classes.
-
-    :param y: [N] in 0..C-1; P: [N, C]; labels: [C], their names, of which 12 letters are shown.
-    :raise ValueError: as `gpflow_bsvm.metrics.evaluate`, or for another number of labels.
-    """
-    y, P = metrics.check_probabilities(y, P)
-    C = P.shape[1]
-    if len(labels) != C:
-        raise ValueError(f"expected {C} labels, one for each column of P, got {len(labels)}")
-    rates = confusion(y, P.argmax(axis=1), labels=np.arange(C), normalize="true")
-    ax.imshow(np.sqrt(rates), cmap="Blues", vmin=0, vmax=1)  # the root makes 1 % visible
-    ticks = np.arange(0, C, 1 + C // 30)  # there is room for so many names
-    names = [_short(str(labels[tick])) for tick in ticks]
-    slanted: dict[str, Any] = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
-    ax.set_xticks(ticks, names, **(slanted if max(map(len, names)) > 3 else {}))
-    ax.set_yticks(ticks, names)
-    ax.set(xlabel="predicted", ylabel="true", title="Confusion, % of the true class")
-    for (row, column), rate in np.ndenumerate(rates if C <= MOST_NUMBERS else rates[:0]):
-        if rate > 0:
-            text = f"{100 * rate:.1f}".removesuffix(".0")
-            color = "white" if rate > 0.3 else "black"
-            ax.text(column, row, text, ha="center", va="center", color=color, size=7)
-    return ax
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"
 
 
 def accuracy_against_coverage(
@@ -150,35 +113,12 @@ def error_against_time(
     """
     point = {"marker": "D", "markersize": 7} if len(seconds) == 1 else {}
     ax.plot(seconds, error, **LINE | point | style)
-    time_axis(ax)
+    _time_axis(ax)
     ax.set(ylabel=f"held-out {what}", title=f"Held-out {what} against training time")
     return ax
 
 
-def elbo_trace(
-    ax: Axes,
-    seconds: AnyNDArray | list[float],
-    elbo: AnyNDArray | list[float],
-    num_data: int,
-    **style: Any,
-) -> Axes:
-    """
-    Distance per row of the ELBO from the best of its trace, against training time. Unlike ELBOs of
-    different likelihoods, these distances can be compared; the best step is not drawn.
-
-    :param seconds: [T]; elbo: [T]; num_data: N.
-    :param style: of the line, such as `label`.
-    """
-    gap = (np.max(elbo) - np.asarray(elbo)) / num_data
-    shown = gap > 0
-    ax.plot(np.asarray(seconds)[shown], gap[shown], **LINE | style)
-    time_axis(ax)
-    ax.set(yscale="log", ylabel="best ELBO - ELBO [nats per row]")
-    ax.set(title="ELBO: what is left to gain")
-    return ax
-
-
-def time_axis(ax: Axes) -> None:
+def _time_axis(ax: Axes) -> None:
     """Make the time axis logarithmic, with as many plain numbers as there is room for."""
     from matplotlib.ticker import LogLocator, NullLocator
 

@@ -141,42 +141,32 @@ def test_title_and_files_of_three_classes(three_classes, three_names, tmp_path):
 
 @pytest.mark.drill
 @pytest.mark.slow
-def test_picture_of_three_classes(three_classes, tmp_path, monkeypatch):
-    seen, draw = [], plotting.confusion_matrix
-
-    def spy(ax, y, P, labels):
-        seen.append((y, P, list(labels)))
-        return draw(ax, y, P, labels)
-
-    monkeypatch.setattr(plotting, "confusion_matrix", spy)
+def test_picture_of_three_classes(three_classes, tmp_path):
     check_picture(three_classes, tmp_path / "iris.png", panels=4)
-    ((y, P, labels),) = seen
-    assert labels == ["setosa", "versicolor", "virginica"]
-    bsvm = three_classes.held_out["bsvm"].values()
-    np.testing.assert_array_equal(y, np.concatenate([y for y, _ in bsvm]))
-    np.testing.assert_array_equal(P, np.concatenate([P for _, P in bsvm]))
+
+
+def confusion_of(comparison, model):
+    """:return: the axes with the confusion matrix of a model."""
+    _, (ax,) = plotting.figure(1, 1)
+    report._draw_confusion(ax, comparison, model)
+    return ax
 
 
 def test_confusion_matrix(three_classes):
-    y, P = three_classes.held_out["bsvm"][0]
-    _, (ax,) = plotting.figure(1, 1)
-    plotting.confusion_matrix(ax, y, P, three_classes.labels)
-    counts = confusion_matrix(y, P.argmax(1))
-    shown = {text.get_position(): float(text.get_text()) for text in ax.texts}
-    assert len(shown) == np.count_nonzero(counts)
-    for (column, row), percent in shown.items():
-        assert percent == pytest.approx(counts[row, column] / 25 * 100, abs=0.051)
+    ax = confusion_of(three_classes, "bsvm")
+    y, P = three_classes.predictions("bsvm")
+    rates = confusion_matrix(y, P.argmax(1), normalize="true")
+    np.testing.assert_array_equal(ax.images[0].get_array(), rates)
+    shown = {text.get_position()[::-1]: text.get_text() for text in ax.texts}
+    assert shown == {place: f"{rate:.0%}" for place, rate in np.ndenumerate(rates)}
     assert [tick.get_text() for tick in ax.get_yticklabels()] == list(three_classes.labels)
+    assert ax.get_title() == "Confusion: bsvm"
 
 
 def test_confusion_matrix_of_many_classes_has_colours_only():
-    y = np.arange(26).repeat(2)
-    _, (ax,) = plotting.figure(1, 1)
-    plotting.confusion_matrix(
-        ax, y, np.eye(26)[y[::-1]], np.array(list("abcdefghijklmnopqrstuvwxyz"))
-    )
-    assert not ax.texts
-    np.testing.assert_array_equal(ax.images[0].get_array(), np.eye(26)[::-1])
+    ax = confusion_of(three(num_classes=13), "svgp")
+    assert not ax.texts and ax.images[0].get_array().shape == (13, 13)
+    assert {len(tick.get_text()) for tick in ax.get_yticklabels()} == {12}  # long names are cut
 
 
 def test_reliability_of_three_classes_is_accuracy_against_confidence():
