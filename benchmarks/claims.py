@@ -69,7 +69,7 @@ def sets_of_quality(rows: pd.DataFrame) -> str:
     return f"{two} sets of two classes ({known}) and {more}"
 
 
-@claim("docs/replication.md", "wenzel2017")
+@claim("docs/lab/replication.md", "wenzel2017")
 def off_by_folds(rows: pd.DataFrame) -> str:
     """How far errors of Algorithm 1 are from the printed ones."""
     errors = rows[rows["method"] == "s-bsvm"].groupby("data")["error"].mean()
@@ -90,8 +90,8 @@ def _slower(rows: pd.DataFrame, method: str, data: str) -> float:
     return float(seconds[method].mean() / seconds["s-bsvm"].mean())
 
 
-@claim("docs/suites.md", "wenzel2017")
-@claim("docs/replication.md", "wenzel2017")
+@claim("docs/lab/suites.md", "wenzel2017")
+@claim("docs/lab/replication.md", "wenzel2017")
 def ecm_and_gpc(rows: pd.DataFrame) -> str:
     """How much slower the dense methods are."""
     german, splice, waveform = (_slower(rows, "ecm", d) for d in ("german", "splice", "waveform"))
@@ -103,7 +103,7 @@ def ecm_and_gpc(rows: pd.DataFrame) -> str:
     )
 
 
-@claim("docs/replication.md", "wistuba2018")
+@claim("docs/lab/replication.md", "wistuba2018")
 def time_of_svgp(rows: pd.DataFrame) -> str:
     """SVGP's time as a multiple of ours, by the paper's protocol and to convergence."""
     names = "adam-bsvm-published", "adam-svgp"
@@ -119,14 +119,14 @@ def time_of_svgp(rows: pd.DataFrame) -> str:
     )
 
 
-@claim("docs/suites.md", "wistuba2018")
+@claim("docs/lab/suites.md", "wistuba2018")
 def lower_than_svc(rows: pd.DataFrame) -> str:
     """On how many sets SVC errs less; equal up to rounding is a tie."""
     errors = wide(complete(rows, shown(rows)), "error").round(6)
     return f"lower on {(errors['svc'] < errors['bsvm']).sum()} of {len(errors)} sets"
 
 
-@claim("docs/from-svc.md", "quality")
+@claim("docs/guide/from-svc.md", "quality")
 def slowest(rows: pd.DataFrame) -> str:
     """The worst case beside SVC."""
     vowel = rows[rows["data"] == "vowel"].set_index("method")

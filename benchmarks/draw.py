@@ -4,9 +4,9 @@
     python benchmarks/draw.py --check    fails where these, or a sentence, do not show these rows
 
 A page marks the place of a table by `<!-- table NAME -->` and `<!-- end -->`: NAME is a function in
-`tables` that says which rows it `shows`. `docs/NAME.png` is drawn by `figures/NAME.py`; the PNG
-carries the digest of its rows and of that file. Numbers in sentences are in `claims.py`, and are
-for you to mend.
+`tables` that says which rows it `shows`. `docs/pictures/NAME.png` is drawn by `figures/NAME.py`;
+the PNG carries the digest of its rows and of that file. Numbers in sentences are in `claims.py`,
+and are for you to mend.
 
 What `<!-- frozen ROWS ... COMMIT DIGEST -->` marks is not run any more: the code that measured and
 drew it is at that commit. The digest is of what stands there, pictures included, and of the rows.
@@ -78,7 +78,7 @@ def _pictures(check: bool) -> Iterator[str]:
     for script in sorted(HERE.glob("figures/[a-z]*.py")):
         figure = importlib.import_module(f"figures.{script.stem}")
         wanted = store.digest(script, *(store.RESULTS / f"{name}.csv" for name in figure.ROWS))
-        path = ROOT / "docs" / f"{script.stem}.png"
+        path = ROOT / "docs" / "pictures" / f"{script.stem}.png"
         if not path.is_file() or Image.open(path).info.get("Rows") != wanted:
             yield f"{path.relative_to(ROOT)}"
             if not check:

@@ -296,4 +296,4 @@ table.round({"time": 1, "distance": 3, "NLL": 3, "least NLL": 3, "error": 3, "le
 #   overlap, the hinge is as good and has one latent function for two.
 # - Penalties: 2 for all of ours, while SVC's C is chosen. Each has a better one on some data.
 # - Speed: of fits this small the seconds are those of calls.
-# - All of the family: docs/guide.md and docs/probabilities.md have the rest.
+# - All of the family: docs/guide/choosing.md has the rest.

@@ -229,7 +229,8 @@ mean.swaplevel().sort_index(
 # %% [markdown]
 # ## What this does not show
 #
-# - More than two inputs, or several classes: docs/probabilities.md has both, up to 32 000 rows.
+# - More than two inputs, or several classes: docs/lab/probabilities.md has both,
+#   up to 32 000 rows.
 # - Real labels, whose true probabilities nobody knows; there only NLL and calibration can be seen.
 # - Other kernels. The waves are smooth and as wide as the kernels that were learned.
 # - With one draw of each size the second digit of a distance is chance.

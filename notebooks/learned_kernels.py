@@ -275,6 +275,6 @@ table[["bound", "time", "error", "nll", "brier", "ece"]].round(
 #   here it is only shown that it arrives.
 # - Learned inducing points: they stay where k-means has put them, for all.
 # - SVC at a lengthscale for each input: it could be had from outside, as by `gpflow_bsvm`'s own
-#   criteria (docs/criteria.md), but by no grid.
+#   criteria (docs/lab/criteria.md), but by no grid.
 # - Priors matter with few rows: all Gaussian processes here have the same, and without them SVGP's
 #   relevances on 30 inputs would overfit, as ours would.

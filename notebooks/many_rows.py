@@ -254,7 +254,7 @@ plt.show()
 #
 # `checkpoint=` is a directory of the fit's own. Here the fit is interrupted after its second pass,
 # as Ctrl-C would; a killed process is no different, for all that the second call knows is in the
-# files (docs/checkpoints.md has processes that were killed). The call is
+# files (docs/lab/checkpoints.md has processes that were killed). The call is
 # made again, with a model that knows nothing, and ends with the same q to the last bit.
 
 # %%
@@ -352,10 +352,11 @@ table[["passes", "memory", "time", "error", "nll", "auc", "distance"]].round(
 # %% [markdown]
 # ## What this does not show
 #
-# - A process that is killed: docs/checkpoints.md has 47 of them, and more algorithms.
+# - A process that is killed: docs/lab/checkpoints.md has 47 of them, and more algorithms.
 # - Files larger than memory: these are not, and the system keeps them in its cache.
-#   docs/large-data.md has resident memory up to 20 million rows.
+#   docs/lab/large-data.md has resident memory up to 20 million rows.
 # - Several passes, schedules and larger batches of SVGP, which bring it nearer to the end of its
-#   own bound; boosted trees, which are better than any kernel on many tables (docs/large-data.md).
+#   own bound; boosted trees, which are better than any kernel on many tables
+#   (docs/lab/large-data.md).
 # - A learned kernel: it is fixed here, for all. `BSVMClassifier` learns it from 20 000 rows first.
 # - Drift: rows that come later are like those before, and `forget` has nothing to do.

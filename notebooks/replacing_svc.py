@@ -223,7 +223,7 @@ table[["error", "disagree", "nll", "brier", "ece", "time"]].round(
 # ## What this does not show, and what does not go over
 #
 # - More rows than a thousand: SVC grows with their square and more, `BSVMClassifier` linearly with
-#   a larger constant (docs/measurements/speed.md has up to 100 000 rows).
+#   a larger constant (docs/lab/speed.md has up to 100 000 rows).
 # - Everything on small clean sets is a matter of a few rows.
 # - There is no `kernel="precomputed"`, no `"poly"` or `"sigmoid"` by name (any GPflow kernel goes),
 #   no sparse matrix but with `kernel="linear"`, no regression, no one-class machine.

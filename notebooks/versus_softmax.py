@@ -303,9 +303,9 @@ table.round({"steps": 0, "time": 1, "error": 4, "nll": 4, "brier": 4, "ece": 4})
 # %% [markdown]
 # ## What this does not show
 #
-# - A learned kernel, which changes all columns: docs/measurements/quality.md has 15 sets of several
+# - A learned kernel, which changes all columns: docs/lab/quality.md has 15 sets of several
 #   classes with everything learned.
-# - Many classes, or many rows: docs/measurements/classes.md has 26 classes, and the cost of a step
+# - Many classes, or many rows: docs/lab/classes.md has 26 classes, and the cost of a step
 #   up to 100. GPflow's minibatches with Adam may end nearer to ours than passes over all rows do.
 # - Differences of a row or two on iris and wine are chance; so is the order of methods there.
 # - Time to choose: GPflow's other settings, and our two penalties, are not in the seconds.

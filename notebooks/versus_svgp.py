@@ -312,4 +312,4 @@ table[["steps", "ELBO", "first fit", "fit", "error", "nll", "brier", "ece"]].rou
 #   mostly those of calls, not of arithmetic, and their ratios change with rows and inducing points.
 # - Which likelihood is true. The labels of the generated set come from a logistic function, which
 #   Bernoulli nearly is; the hinge is not a distribution of labels, and its bound no evidence.
-# - Two data sets are two data sets: docs/measurements/quality.md has 33.
+# - Two data sets are two data sets: docs/lab/quality.md has 33.

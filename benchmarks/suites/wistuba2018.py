@@ -22,7 +22,7 @@ SETS = (
     *("pendigits", "covtype_15k", "usps", "letter", "krkopt", "connect-4", "shuttle", "sleep"),
     *("fars", "poker", "kddcup"),
 )
-#: Sets of the directory that are one of these once more, see `docs/suites.md`.
+#: Sets of the directory that are one of these once more, see `docs/lab/suites.md`.
 SAME_AS = {
     "car-evaluation": "car",
     "cars1": "cars",

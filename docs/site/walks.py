@@ -1,7 +1,7 @@
 """
 Count what a fit goes through, by running one: functions, files, and words to learn.
 
-    python docs/site/walks.py            write docs/map.md
+    python docs/site/walks.py            write docs/developers/map.md
     python docs/site/walks.py --check    fail where the page says something else
 
 A function is on the way if it runs, once or a thousand times, between the call and the fitted q,
@@ -26,7 +26,7 @@ import numpy as np
 import gpflow_bsvm as gb
 from gpflow_bsvm.inference import VEM, fit
 
-ROOT, PAGE = Path(gb.__file__).parent, Path(__file__).parent.parent / "map.md"
+ROOT, PAGE = Path(gb.__file__).parent, Path(__file__).parent.parent / "developers" / "map.md"
 #: Beside the way: whether something is wrong, how graphs are shared, and what is written down.
 SIDE = (
     *(
@@ -78,7 +78,7 @@ def words(seen: dict[tuple[str, str], dict[str, Any]]) -> set[str]:
 
 
 def counted() -> str:
-    """:return: the table of docs/map.md."""
+    """:return: the table of docs/developers/map.md."""
     random = np.random.default_rng(0)
     X = random.normal(size=(50, 2))
     data = X, np.sign(X[:, :1])
@@ -111,7 +111,7 @@ def main(check: bool) -> None:
         flags=re.S,
     )
     if check and new != page:
-        sys.exit("docs/map.md does not say what a fit goes through: python docs/site/walks.py")
+        sys.exit("the map does not say what a fit goes through: python docs/site/walks.py")
     PAGE.write_text(new, encoding="utf-8")
 
 

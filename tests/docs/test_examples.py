@@ -1,4 +1,4 @@
-"""The examples of docs/examples.md, one by one: they print what the page says that they print."""
+"""The examples of the quickstart, one by one: they print what the page says that they print."""
 
 import contextlib
 import io
@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-PAGE = Path(__file__).parents[2] / "docs" / "examples.md"
+PAGE = Path(__file__).parents[2] / "docs" / "guide" / "quickstart.md"
 EXAMPLE = re.compile(r"^## (.+?)\n.*?```python\n(.*?)```\n\n```text\n(.*?)```", flags=re.M | re.S)
 EXAMPLES = EXAMPLE.findall(PAGE.read_text(encoding="utf-8"))
 NUMBER = re.compile(r"-?\d+(?:\.\d*)?")

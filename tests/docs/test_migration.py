@@ -14,7 +14,7 @@ from sklearn.svm import SVC
 
 import gpflow_bsvm as gb
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).parents[2] / "docs" / "guide"
 HEADER = "| you wrote | you write now | what changes |"
 #: Of SVC: not shown by its documentation, or scikit-learn's machinery.
 UNSEEN = {"epsilon", "nu", "unused_param", "get_metadata_routing"}

@@ -42,7 +42,7 @@ def test_readme_is_short_and_its_code_runs():
 
 @pytest.mark.slow
 def test_the_guides_code_runs():
-    found = run("docs/guide.md")
+    found = run("docs/guide/choosing.md")
     np.testing.assert_allclose(found["p"].numpy().sum(axis=1), 1)
     assert found["doubt"].shape == (5,)
     assert found["history"].converged
@@ -52,14 +52,14 @@ def test_the_guides_code_runs():
 
 @pytest.mark.slow
 def test_the_code_on_probabilities_runs():
-    p = run("docs/probabilities.md")["p"].numpy()
+    p = run("docs/lab/probabilities.md")["p"].numpy()
     assert ((p > 0) & (p < 1)).all()
 
 
 @pytest.mark.slow
 def test_the_code_on_saving_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    found = run("docs/saving.md")
+    found = run("docs/guide/saving.md")
     p = found["p"].numpy()
     np.testing.assert_allclose(p, found["again"].predict_proba(found["X_new"]), atol=1e-10)
     assert found["about"]["classes"] == [0, 1]
@@ -67,34 +67,34 @@ def test_the_code_on_saving_runs(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_the_code_on_checkpoints_runs():
-    found = run("docs/checkpoints.md")
+    found = run("docs/lab/checkpoints.md")
     assert len(found["history"]) == 5
     assert len(found["longer"]) == 8
 
 
 @pytest.mark.slow
 def test_the_code_on_networks_runs():
-    p = run("docs/deep.md")["p"].numpy()
+    p = run("docs/lab/networks.md")["p"].numpy()
     assert ((p > 0) & (p < 1)).all()
 
 
 @pytest.mark.slow
 def test_the_code_on_large_data_runs():
-    p = run("docs/large-data.md")["p"]
+    p = run("docs/lab/large-data.md")["p"]
     assert ((p > 0) & (p < 1)).all()
 
 
 @pytest.mark.drill
 @pytest.mark.slow
 def test_the_code_on_a_cluster_runs():
-    p = run("docs/cluster.md")["p"]
+    p = run("docs/lab/cluster.md")["p"]
     assert ((p > 0) & (p < 1)).all()
 
 
 @pytest.mark.slow
 def test_the_code_on_attacks_runs():
     pytest.importorskip("art", reason="needs the extra `adversarial`")
-    found = run("docs/adversarial.md")
+    found = run("docs/lab/attacks.md")
     assert np.abs(found["moved"] - found["X"]).max() <= 0.3 + 1e-12
     assert len(found["strengths"]) == 3
     assert np.abs(found["stronger"] - found["X"]).max() <= 0.3 + 1e-6
@@ -103,7 +103,7 @@ def test_the_code_on_attacks_runs():
 @pytest.mark.slow
 def test_the_code_on_active_learning_runs():
     pytest.importorskip("skactiveml", reason="needs the extra `active`")
-    found = run("docs/active-learning.md")
+    found = run("docs/lab/active-learning.md")
     assert len(found["learner"].labelled) == 6
     assert found["doubt"].shape == (5,)
     assert 0 < found["expected"].mean < 1
@@ -113,7 +113,7 @@ def test_the_code_on_active_learning_runs():
 @pytest.mark.drill
 @pytest.mark.slow
 def test_the_code_on_criteria_runs():
-    found = run("docs/criteria.md")
+    found = run("docs/lab/criteria.md")
     assert found["found"].best.value >= max(o.value for o in found["found"].optima)
     assert found["f"].shape == (5,)
     assert found["svc"].score(found["X"], found["y"]) > 0.8
@@ -122,7 +122,7 @@ def test_the_code_on_criteria_runs():
 @pytest.mark.drill
 @pytest.mark.slow
 def test_the_code_on_seegers_method_runs():
-    found = run("docs/seeger.md")
+    found = run("docs/lab/seeger.md")
     assert found["svc"].score(found["X"], found["y"]) > 0.8
     assert ((found["p"].numpy() > 0) & (found["p"].numpy() < 1)).all()
     assert found["history"].elbo[-1] > found["history"].elbo[0]
@@ -130,7 +130,7 @@ def test_the_code_on_seegers_method_runs():
 
 @pytest.mark.slow
 def test_the_code_on_regression_runs():
-    found = run("docs/regression.md")
+    found = run("docs/guide/regression-and-novelty.md")
     assert found["regressor"].score(found["X"][150:], found["y"][150:]) > 0.7
     assert (found["low"] < found["middle"]).all() and (found["middle"] < found["high"]).all()
     np.testing.assert_allclose(found["P"].sum(axis=1), 1)
@@ -140,36 +140,36 @@ def test_the_code_on_regression_runs():
 
 @pytest.mark.slow
 def test_the_code_on_novelty_runs():
-    found = run("docs/novelty.md")
+    found = run("docs/guide/novelty.md")
     assert found["labels"].tolist() == [1, -1, -1]
     assert found["std"][2] > found["std"][0] and found["P"][2, 0] > 0.5 > found["P"][0, 0]
 
 
 def test_the_derivations_hold():
-    assert run("docs/derivations.md")["curvature"] > 0
+    assert run("docs/lab/derivations.md")["curvature"] > 0
 
 
 def test_no_other_page_has_code_that_nothing_runs():
     assert {page for page, text in PAGES.items() if "```python" in text} == {
         "README.md",
-        "docs/active-learning.md",
-        "docs/adversarial.md",
-        "docs/checkpoints.md",
-        "docs/cluster.md",
-        "docs/criteria.md",
-        "docs/deep.md",
-        "docs/derivations.md",
-        "docs/examples.md",
-        "docs/from-svc.md",
-        "docs/from-svgp.md",
-        "docs/guide.md",
-        "docs/from-svr.md",
-        "docs/large-data.md",
-        "docs/novelty.md",
-        "docs/probabilities.md",
-        "docs/regression.md",
-        "docs/saving.md",
-        "docs/seeger.md",
+        "docs/guide/choosing.md",
+        "docs/guide/from-svc.md",
+        "docs/guide/from-svgp.md",
+        "docs/guide/from-svr.md",
+        "docs/guide/novelty.md",
+        "docs/guide/quickstart.md",
+        "docs/guide/regression-and-novelty.md",
+        "docs/guide/saving.md",
+        "docs/lab/active-learning.md",
+        "docs/lab/attacks.md",
+        "docs/lab/checkpoints.md",
+        "docs/lab/cluster.md",
+        "docs/lab/criteria.md",
+        "docs/lab/derivations.md",
+        "docs/lab/large-data.md",
+        "docs/lab/networks.md",
+        "docs/lab/probabilities.md",
+        "docs/lab/seeger.md",
     }
 
 
@@ -203,7 +203,7 @@ def test_layout_names_every_room():
 
 
 def test_the_map_names_files_that_there_are():
-    files = set(re.findall(r"`(\w+/\w+\.py)`", PAGES["docs/map.md"]))
-    assert len(re.findall(r"^\| \d+ \|", PAGES["docs/map.md"], flags=re.M)) <= 12
+    files = set(re.findall(r"`(\w+/\w+\.py)`", PAGES["docs/developers/map.md"]))
+    assert len(re.findall(r"^\| \d+ \|", PAGES["docs/developers/map.md"], flags=re.M)) <= 12
     missing = {name for name in files if not (ROOT / "gpflow_bsvm" / name).exists()}
     assert not missing

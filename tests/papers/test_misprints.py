@@ -1,4 +1,4 @@
-"""What docs/misprints.md says of the papers' formulas, each by a computation of its own.
+"""What docs/lab/misprints.md says of the papers' formulas, each by a computation of its own.
 
 Nothing here is of the package: NumPy, SciPy and the formulas as they are printed.
 """
@@ -14,7 +14,7 @@ from scipy import integrate, special, stats
 from scipy.stats import norm
 
 TESTS = Path(__file__).parents[1]
-PAGE = (TESTS.parent / "docs" / "misprints.md").read_text(encoding="utf-8")
+PAGE = (TESTS.parent / "docs" / "lab" / "misprints.md").read_text(encoding="utf-8")
 
 
 def covariance(number, seed):
