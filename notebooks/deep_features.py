@@ -139,7 +139,7 @@ plt.show()
 
 # %%
 gb.save(joint, "hybrid.bsvm")
-again = gb.load("hybrid.bsvm")
+again = gb.load("hybrid.bsvm", network=network())
 assert (again.predict_y(X_test)[0].numpy() == P_joint).all()
 kernel = deep.DeepKernel(network(), gpflow.kernels.Matern32()) + gpflow.kernels.Linear()
 print(kernel(X[:2]).numpy())

@@ -11,8 +11,8 @@ import tensorflow as tf
 from gpflow.base import AnyNDArray
 
 from ..engine.contracts import as_variables
-from . import networks
 from .known import FUNCTIONS, OF_TFP, find, loaded, may_be_set
+from .networks import with_weights
 
 
 class Decoder:
@@ -25,8 +25,7 @@ class Decoder:
         self, arrays: Sequence[AnyNDArray], network: Sequence[Any] = (), name: str = "model"
     ) -> None:
         """
-        :param network: the user's own networks instead of those in the file, in their order; None
-            for one that is made as the file says.
+        :param network: the user's networks, which get the weights in the file, in their order.
         """
         self._arrays = dict(enumerate(arrays))
         self._objects: list[Any] = []  # in the order in which they were written
@@ -113,7 +112,7 @@ class Decoder:
 
     def _network(self, node: Any) -> Any:
         weights = [self._array({"value": number}) for number in node["weights"]]
-        made = networks.make(node, weights, next(self._own, None))
+        made = with_weights(next(self._own, None), node["names"], weights)
         self._objects += as_variables(made.weights)
         return self._made(made)
 

@@ -6,7 +6,6 @@ An object is described by a dictionary with its "kind"; what JSON can hold stand
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,8 +17,8 @@ from gpflow.base import AnyNDArray
 
 from ..deep.network import is_layer
 from ..engine.contracts import as_variables
-from . import networks
 from .known import FUNCTIONS, OF_TFP, full_name, is_book, name_of
+from .networks import names_of
 
 #: Types that JSON holds as they are, floats to the last bit.
 _PLAIN = (type(None), bool, int, float, str)
@@ -28,7 +27,7 @@ _PLAIN = (type(None), bool, int, float, str)
 class Encoder:
     """
     :ivar arrays: those that the description names by their numbers.
-    :ivar networks: None for each network that is described in full, the network itself for others.
+    :ivar networks: those whose weights are described, in their order.
     """
 
     def __init__(self) -> None:
@@ -94,25 +93,18 @@ class Encoder:
         if isinstance(value, tf.Variable):
             return self._variable(value)
         if is_layer(value):
-            return self._network(value, place)
+            return self._network(value)
         raise _refusal(value, place)
 
     def _remember(self, *values: Any) -> None:
         for value in values:
             self._seen[id(value)] = len(self._seen), value
 
-    def _network(self, value: Any, place: str) -> dict[str, Any]:
-        told = networks.describe(value)
-        if told["layers"] is None:
-            warnings.warn(
-                f"{place} has layers that a file cannot tell, and is saved as weights only: make "
-                "the network as it was made here, and gpflow_bsvm.load(path, network=...)",
-                stacklevel=2,
-            )
-        self.networks.append(None if told["layers"] else value)
+    def _network(self, value: Any) -> dict[str, Any]:
+        self.networks.append(value)
         weights = [self._store(weight) for weight in value.get_weights()]
         self._remember(*as_variables(value.weights))
-        return {"kind": "network", **told, "weights": weights}
+        return {"kind": "network", "names": names_of(value), "weights": weights}
 
     def _parameter(self, value: gpflow.Parameter, place: str) -> dict[str, Any]:
         return {

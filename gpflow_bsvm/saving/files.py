@@ -17,7 +17,7 @@ from .decode import Decoder
 from .encode import Encoder
 
 #: File format version; `load` reads no other. It changes whenever attributes of a class here do.
-FORMAT = 3
+FORMAT = 4
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
@@ -27,7 +27,8 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     whole or not at all.
 
     :param model: with kernels, mean functions, likelihoods, inducing variables, transforms and
-        priors of GPflow, TensorFlow Probability and this package; see `register` for your own.
+        priors of GPflow, TensorFlow Probability and this package; see `register` for your own. Of a
+        Keras network in a `DeepKernel` only the weights are saved.
     :param path: of the file, which is replaced if there is one.
     :raise TypeError: if a part cannot be restored from a file; it names the part and a remedy.
     :raise FileNotFoundError: if its directory does not exist.
@@ -59,10 +60,10 @@ def load(path: str | os.PathLike[str], network: Any = None) -> Any:
     Load what `save` has saved. The model predicts the same to the last bit (on another machine or
     under another TensorFlow version, up to rounding) and can be trained further. Whoever made the
     file, the only code that is called is that of known transforms and priors of TensorFlow
-    Probability and of Keras layers.
+    Probability.
 
-    :param network: the Keras network of a `DeepKernel`, which is given the weights in the file:
-        where its layers are your own, or the file cannot be trusted. A list, if there are several.
+    :param network: the Keras network of a `DeepKernel`, made as before: it is given the weights in
+        the file. A list, if there are several.
     :raise FileNotFoundError: if there is no such file.
     :raise ValueError: for a file of another kind, format or float type, a damaged file, or one with
         a class that was not registered; the message names the file.

@@ -13,6 +13,7 @@ import gpflow
 import tensorflow as tf
 from sklearn.utils.validation import check_is_fitted
 
+from ..atomic import whole_folder
 from ..engine.contracts import plain_points
 from ..engine.natural import Gaussian, compiled_solve
 from ..engine.projection import project
@@ -46,7 +47,7 @@ def export(model: Any, directory: str | os.PathLike[str]) -> None:
     of the columns of X if the fit had a data frame, and "version".
 
     :param model: a fitted `BSVMClassifier` or `BSVMRegressor`, or a model of `gpflow_bsvm.models`.
-    :param directory: new or empty.
+    :param directory: new or empty; it is there as a whole, or not at all.
     :raise FileExistsError: if it is not empty.
     :raise sklearn.exceptions.NotFittedError: for a classifier that was not fitted.
     """
@@ -56,9 +57,10 @@ def export(model: Any, directory: str | os.PathLike[str]) -> None:
     of = _of_estimator if isinstance(model, (BSVMClassifier, BSVMRegressor)) else _of_model
     module, about = of(model)
     signatures = {name: getattr(module, name) for name in ("predict_f", module.predicts)}
-    tf.saved_model.save(module, str(directory), signatures=signatures)
     text = json.dumps(about | {"version": __version__}, indent=1, default=str)
-    (directory / "about.json").write_text(text, encoding="utf-8")
+    with whole_folder(directory) as part:
+        tf.saved_model.save(module, str(part), signatures=signatures)
+        (part / "about.json").write_text(text, encoding="utf-8")
 
 
 class Exported(tf.Module):  # type: ignore[misc]

@@ -48,7 +48,7 @@ def slow(names, *some):
     return [pytest.param(n, marks=pytest.mark.slow) if n in some else n for n in names]
 
 
-SAMPLERS = {"Gibbs": Gibbs(60, 25, 2, thin=2), "HMC": HMC(60, 25, 2)}
+SAMPLERS = {"Gibbs": Gibbs(60, 25, 2), "HMC": HMC(60, 25, 2)}
 SAMPLERS["StaticHMC"] = StaticHMC(60, 25, 2)
 
 

@@ -93,6 +93,29 @@ def test_export_refuses(rows, tmp_path):
     assert os.listdir(tmp_path) == ["file"]
 
 
+@pytest.mark.slow
+def test_a_folder_is_whole_or_not_there(rows, tmp_path, monkeypatch):
+    model, save, out = make_model(rows), tf.saved_model.save, tmp_path / "out"
+
+    def fail(*arguments, **options):
+        save(*arguments, **options)
+        assert os.listdir(tmp_path) == [".out.part"]
+        raise OSError("disk full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(tf.saved_model, "save", fail)
+        with pytest.raises(OSError, match="disk full"):
+            gb.export(model, out)
+    assert os.listdir(tmp_path) == []
+    (tmp_path / ".out.part").mkdir()
+    (tmp_path / ".out.part" / "half").write_text("of a process that died")
+    out.mkdir()
+    found = exported(model, out)
+    p = found.predict_proba(rows[0])["probabilities"]
+    np.testing.assert_allclose(p, model.predict_y(rows[0])[0], rtol=0, atol=1e-10)
+    assert os.listdir(tmp_path) == ["out"] and "half" not in os.listdir(out)
+
+
 def in_a_fresh_process(code, folder):
     """What the code writes, to the folder that it runs in."""
     environment = {**os.environ, "PYTHONPATH": str(Path(gb.__file__).parent.parent)}
