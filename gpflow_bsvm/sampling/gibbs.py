@@ -36,7 +36,6 @@ class Gibbs(Sampler):
     :ivar num_draws: draws kept of each chain.
     :ivar burn_in: first draws of each chain that are not kept.
     :ivar num_chains: started from draws of the prior.
-    :ivar thin: one of so many draws is kept.
     :ivar seed: for all draws.
     """
 
@@ -45,11 +44,10 @@ class Gibbs(Sampler):
     num_draws: int = 1000
     burn_in: int = 500
     num_chains: int = 4
-    thin: int = 1
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_whole(1, num_draws=self.num_draws, num_chains=self.num_chains, thin=self.thin)
+        check_whole(1, num_draws=self.num_draws, num_chains=self.num_chains)
         check_whole(0, burn_in=self.burn_in, seed=self.seed)
 
     def _chains(self, model: Model, rows: Projected) -> tuple[Any, Callable[..., Any]]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -24,13 +23,6 @@ from .samples import Sampler
 LogDensity = Callable[[tf.Tensor], tf.Tensor]
 
 
-class Moves(Protocol):
-    """How the next draw is made; its fields are arguments of the graph."""
-
-    def kernel(self, log_density: LogDensity) -> Any:
-        """:return: TFP's transition kernel."""
-
-
 class NoUTurn(NamedTuple):
     """The moves of `HMC`."""
 
@@ -43,31 +35,8 @@ class NoUTurn(NamedTuple):
         return tfp.mcmc.DualAveragingStepSizeAdaptation(inner, num_adaptation_steps=steps)
 
 
-class Hamiltonian(Sampler):
-    """A sampler whose moves follow the gradient of the log density."""
-
-    @abstractmethod
-    def _how(self) -> Moves:
-        """:return: the arguments of the graph."""
-
-    @abstractmethod
-    def _start(self, model: Model) -> AnyNDArray:
-        """:return: the starts of the chains, [chains, L, M]."""
-
-    def _chains(self, model: Model, rows: Projected) -> tuple[Any, Callable[..., Any]]:
-        first, some = (graph.bind(model.likelihood) for graph in (_first, _some))
-        s, how = tf.constant(self._start(model), default_float()), self._how()
-
-        def advance(state: Any, number: tf.Tensor, done: int) -> Any:
-            s, results = state
-            draws, results = some(s, results, number, how, tf.constant([self.seed, done]), rows)
-            return (draws[-1], results), draws
-
-        return (s, first(s, how, rows)), advance
-
-
 @dataclass(frozen=True)
-class HMC(Hamiltonian):
+class HMC(Sampler):
     """
     Draws of s from p(s) prod_n L(y_n | f_n)^weight by TFP's No-U-Turn sampler, its step size
     adapted during the burn-in, for any likelihood: a reference for `Gibbs` and q. As in `Gibbs`,
@@ -87,13 +56,25 @@ class HMC(Hamiltonian):
         check_whole(2, num_chains=self.num_chains)  # TFP's loops lose the shape of a single chain
         check_whole(0, burn_in=self.burn_in, seed=self.seed)
 
-    def _how(self) -> NoUTurn:
+    def _how(self) -> Any:
+        """:return: how the next draw is made: arguments of the graph, with a method `kernel`."""
         return NoUTurn(tf.constant(self.burn_in))
 
     def _start(self, model: Model) -> AnyNDArray:
-        """Draws of the prior."""
+        """:return: the starts of the chains, [chains, L, M]: draws of the prior."""
         shape = (self.num_chains, *model.num_features)
         return np.random.default_rng(self.seed).normal(size=shape)
+
+    def _chains(self, model: Model, rows: Projected) -> tuple[Any, Callable[..., Any]]:
+        first, some = (graph.bind(model.likelihood) for graph in (_first, _some))
+        s, how = tf.constant(self._start(model), default_float()), self._how()
+
+        def advance(state: Any, number: tf.Tensor, done: int) -> Any:
+            s, results = state
+            draws, results = some(s, results, number, how, tf.constant([self.seed, done]), rows)
+            return (draws[-1], results), draws
+
+        return (s, first(s, how, rows)), advance
 
 
 def _log_density(likelihood: Likelihood, rows: Projected) -> LogDensity:
@@ -115,7 +96,7 @@ def _log_density(likelihood: Likelihood, rows: Projected) -> LogDensity:
 
 
 @Compiled
-def _first(likelihood: Likelihood, s: tf.Tensor, how: Moves, rows: Projected) -> Any:
+def _first(likelihood: Likelihood, s: tf.Tensor, how: Any, rows: Projected) -> Any:
     """:return: the memory of the kernel before the first draw."""
     return how.kernel(_log_density(likelihood, rows)).bootstrap_results(s)
 
@@ -126,7 +107,7 @@ def _some(
     s: tf.Tensor,
     results: Any,
     number: tf.Tensor,
-    how: Moves,
+    how: Any,
     seed: tf.Tensor,
     rows: Projected,
 ) -> tuple[tf.Tensor, Any]:

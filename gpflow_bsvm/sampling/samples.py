@@ -22,7 +22,6 @@ from ..engine.projected_data import ProjectedData
 from ..engine.projection import Projected
 from ..inference.algorithm import Algorithm, Run
 from ..inference.outcome import check_margins
-from ..optional import require
 from ..prediction.marginals import compiled_mean
 
 
@@ -38,15 +37,6 @@ class Samples:
 
     s: AnyNDArray
     model: Model
-
-    @property
-    def acceptance(self) -> AnyNDArray:
-        """
-        :return: share of the draws of each chain that differ from the draw before, [chains]: a
-            sampler's acceptance rate if `thin` is 1; NaN for one draw.
-        """
-        moved = (self.s[:, 1:] != self.s[:, :-1]).any(axis=(2, 3))
-        return np.mean(moved, axis=1) if moved.size else np.full(len(self.s), np.nan)
 
     def rhat(self) -> AnyNDArray:
         """
@@ -104,15 +94,6 @@ class Samples:
         phi, s = rows.features.phi.numpy(), self.s.reshape(-1, *self.s.shape[2:])
         f = np.einsum("gnm,sgm->sng" if len(phi) > 1 else "gnm,slm->snl", phi, s)
         return np.asarray(f + rows.features.mean.numpy())
-
-    def to_arviz(self) -> Any:
-        """
-        :return: an `arviz.InferenceData` with the variable s, for `arviz.summary` (R-hat, effective
-            sample sizes), `arviz.plot_trace` and so on.
-        :raise ImportError: if ArviZ is not installed.
-        """
-        arviz = require("arviz", extra="diagnostics")
-        return arviz.from_dict(posterior={"s": self.s}, dims={"s": ["latent", "feature"]})
 
 
 class Interrupted(KeyboardInterrupt):
@@ -177,7 +158,7 @@ class _Chains(Run):
     state: tuple[Any, int]
 
     def __init__(self, sampler: Sampler, state: Any, draw: Callable[..., Any]) -> None:
-        self.max_steps = sampler.burn_in + sampler.num_draws * sampler.thin
+        self.max_steps = sampler.burn_in + sampler.num_draws
         self._block, self._draw = sampler.block, draw
         self.state = (state, 0)
 
@@ -205,7 +186,6 @@ class Sampler(Algorithm):
     burn_in: int
     num_chains: int
     seed: int
-    thin: int = 1
 
     @abstractmethod
     def _chains(self, model: Model, rows: Projected) -> tuple[Any, Callable[..., Any]]:
@@ -252,7 +232,7 @@ class Sampler(Algorithm):
         return self._kept(draws, model)
 
     def _kept(self, draws: Draws, model: Model) -> Samples:
-        kept = draws.all()[self.burn_in :: self.thin]
+        kept = draws.all()[self.burn_in :]
         return Samples(np.moveaxis(kept, 0, 1), model)
 
     def _interrupted(self, draws: Draws, model: Model) -> Interrupted:

@@ -136,12 +136,12 @@ def test_features_of_their_own_for_every_latent(data):
         np.testing.assert_allclose(one, two, atol=1e-8)
 
 
-def test_chains_thinning_and_seeds(data):
+def test_chains_and_seeds(data):
     model = make_model(data)
     long = Gibbs(60, 10, num_chains=2, seed=5).run(model, data).s
     assert long.shape == (2, 60, 1, 8)
-    thin = Gibbs(20, 10, num_chains=2, thin=3, seed=5).run(model, data).s
-    np.testing.assert_array_equal(thin, long[:, ::3])
+    short = Gibbs(20, 10, num_chains=2, seed=5).run(model, data).s
+    np.testing.assert_array_equal(short, long[:, :20])
     other = Gibbs(60, 10, num_chains=2, seed=6).run(model, data).s
     assert not np.allclose(other, long)
 
@@ -180,9 +180,10 @@ def test_predictions_are_averages_of_the_model_s(data):
 def test_diagnostics(data):
     arviz = pytest.importorskip("arviz")
     draws = Gibbs(500, 200).run(make_model(data), data)
-    table = arviz.summary(draws.to_arviz(), round_to=6)
+    table = arviz.summary(arviz.from_dict(posterior={"s": draws.s}), round_to=6)
     assert len(table) == 8
     assert (table["r_hat"] < 1.02).all() and (table["ess_bulk"] > 400).all()
+    assert (draws.rhat() < 1.02).all() and (draws.effective_draws() > 400).all()
 
 
 def test_interrupt_keeps_what_was_drawn(data, monkeypatch):
@@ -248,8 +249,6 @@ def test_chain_of_no_length(sampler, name, least):
 def test_bad_options():
     with pytest.raises(ValueError, match="burn_in must be at least 0, got -1"):
         Gibbs(burn_in=-1)
-    with pytest.raises(ValueError, match="thin must be at least 1, got 0"):
-        Gibbs(thin=0)
 
 
 def test_what_does_not_go_together(data):

@@ -36,8 +36,8 @@ class Posterior:
     """
     Draws of f, and of theta = K^-1 f, at one kernel and penalty.
 
-    :ivar samples: by whatever sampler, of s = L^-1 f; `samples.acceptance`, `.rhat()` and
-        `.effective_draws()` tell how well the chains went.
+    :ivar samples: by whatever sampler, of s = L^-1 f; `samples.rhat()` and `.effective_draws()`,
+        and `acceptance`, tell how well the chains went.
     :ivar mode: where those of a `StaticHMC` started.
     :ivar root: L, [N, N], of K = L L^T, a jitter included.
     """
@@ -74,9 +74,16 @@ class Posterior:
         slope = slopes(self.mode.slack, self.margins)
         return np.asarray(-self.mode.penalty * self.mode.y * slope)
 
+    @property
+    def acceptance(self) -> AnyNDArray:
+        """:return: share of each chain's draws that differ from the one before; NaN for one."""
+        s = self.samples.s
+        moved = (s[:, 1:] != s[:, :-1]).any(axis=(2, 3))
+        return np.mean(moved, axis=1) if moved.size else np.full(len(s), np.nan)
+
     def stuck(self) -> AnyNDArray:
         """:return: numbers of chains that never moved."""
-        return np.flatnonzero(self.samples.acceptance == 0)
+        return np.flatnonzero(self.acceptance == 0)
 
     def parts(self, values: AnyNDArray) -> AnyNDArray:
         """

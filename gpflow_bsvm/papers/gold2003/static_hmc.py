@@ -15,7 +15,7 @@ from gpflow.config import default_float
 from ...checks import check_number, check_whole
 from ...engine.contracts import Model
 from ...engine.natural import compiled_solve
-from ...sampling.hmc import Hamiltonian, LogDensity
+from ...sampling.hmc import HMC, LogDensity
 
 #: A quarter period of the prior's dynamics: a trajectory of this length makes a draw independent of
 #: the one before, twice as long its mirror image, four times as long the same again.
@@ -55,7 +55,7 @@ class Leapfrog(NamedTuple):
 
 
 @dataclass(frozen=True)
-class StaticHMC(Hamiltonian):
+class StaticHMC(HMC):
     r"""
     As `HMC`, by trajectories of leapfrog steps of a fixed length (Gold & Sollich 2003, section 4.2,
     eq. 21-23). Where f = Lz s with a square Lz, so that K = Lz Lz^T is its prior covariance,
