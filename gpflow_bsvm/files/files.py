@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, ClassVar
@@ -41,7 +41,7 @@ class Files(Reader):
         *,
         weight: str | None = None,
         features: Sequence[str] | None = None,
-        classes: Sequence[Any] | Mapping[Any, int] | str | None = None,
+        classes: Sequence[Any] | str | None = None,
         words: bool = False,
     ) -> None:
         """
@@ -52,9 +52,8 @@ class Files(Reader):
         :param weight: name of the column of weights; None: ones.
         :param features: names of the columns of X, in this order; None: all others except those
             without a name (the index, as pandas writes it).
-        :param classes: labels of any type become numbers: a sequence, in the order of 0..C-1, or a
-            mapping from labels to 0..C-1; "auto": a pass finds them, and sorts them; then
-            `words` is True.
+        :param classes: labels of any type, in the order of 0..C-1, which become numbers; "auto": a
+            pass finds them, and sorts them; then `words` is True.
         :param words: whether a pass finds the words of columns of text: of at most 50 each becomes
             a feature "column=word" of zeros and ones, as which `features` may name it.
         :raise ImportError: without pyarrow.

@@ -36,34 +36,31 @@ def check_are_classes(labels: Collection[Any], num_rows: int, what: str) -> None
 
 
 class ClassNumbers:
-    """Labels -> 0..C-1, for columns of pyarrow."""
+    """
+    Labels -> 0..C-1, for columns of pyarrow.
+
+    :ivar names: the labels, in the order of the classes.
+    """
 
     def __init__(self, classes: Any) -> None:
         """
-        :param classes: labels in the order of 0..C-1, or a mapping from labels to these numbers.
-        :raise ValueError: for numbers with gaps, a label twice, or labels of several types.
+        :param classes: labels in the order of 0..C-1.
+        :raise ValueError: for fewer than two, a label twice, or labels of several types.
         """
-        if isinstance(classes, str):
-            raise ValueError(f"classes must be a list of labels, got the string {classes!r}")
-        pairs = classes if isinstance(classes, Mapping) else {c: n for n, c in enumerate(classes)}
-        self._labels, numbers = list(pairs), list(pairs.values())
-        if len(pairs) != len(classes) or set(numbers) != set(range(max(2, len(set(numbers))))):
+        if isinstance(classes, str | Mapping):
+            what = "string" if isinstance(classes, str) else "mapping"
+            raise ValueError(f"classes must be a list of labels, got the {what} {classes!r}")
+        self.names = list(classes)
+        if len(set(self.names)) != max(2, len(self.names)):
             raise ValueError(
-                "classes must be two or more different labels in the order of 0..C-1, or a mapping "
-                f"from labels to 0..C-1 without gaps, got {classes!r}"
+                "classes must be two or more different labels in the order of 0..C-1, got "
+                f"{classes!r}"
             )
-        self._numbers: AnyNDArray = np.array(numbers, gpflow.default_float())
         arrow = require("pyarrow", extra="files")
         try:
-            self._values = arrow.array(self._labels)
+            self._values = arrow.array(self.names)
         except arrow.ArrowException as error:
             raise ValueError(f"classes must be labels of one type, got {classes!r}") from error
-
-    @property
-    def names(self) -> list[Any]:
-        """:return: a label for each class 0..C-1, the first if there are several."""
-        numbers = self._numbers.astype(int).tolist()
-        return [self._labels[numbers.index(n)] for n in range(max(numbers) + 1)]
 
     @property
     def arrow_type(self) -> Any:
@@ -83,7 +80,7 @@ class ClassNumbers:
             known = self._values.cast(column.type)
         except arrow.ArrowException as error:
             raise ValueError(
-                f"{where}labels are of type {column.type}, and the classes {self._labels[:8]!r} "
+                f"{where}labels are of type {column.type}, and the classes {self.names[:8]!r} "
                 "are not; give classes of that type"
             ) from error
         found = compute.index_in(column, value_set=known)
@@ -91,6 +88,6 @@ class ClassNumbers:
             row = int(np.flatnonzero(found.is_null().to_numpy(zero_copy_only=False))[0])
             raise ValueError(
                 f"{where}{origin.row(row)}: label {column[row].as_py()!r} is none of the classes "
-                f'{self._labels[:8]!r}; give all that there are, or classes="auto"'
+                f'{self.names[:8]!r}; give all that there are, or classes="auto"'
             )
-        return np.asarray(self._numbers[found.to_numpy(zero_copy_only=False)])
+        return np.asarray(found.to_numpy(zero_copy_only=False), gpflow.default_float())

@@ -278,7 +278,7 @@ def test_a_late_label_of_another_type_is_named(tmp_path):
         ("ab", "must be a list of labels, got the string 'ab'"),
         (["a", "a"], "two or more different labels"),
         (["a"], "two or more different labels"),
-        ({"a": 0, "b": 2}, "without gaps"),
+        ({"a": 0, "b": 2}, "must be a list of labels, got the mapping"),
         (["a", 1], "labels of one type"),
     ],
 )

