@@ -15,8 +15,6 @@ from pathlib import Path
 
 import store
 
-from gpflow_bsvm.compare.machine import provenance
-
 NAMES = sorted(path.stem for path in Path(__file__).parent.glob("measurements/[a-z]*.py"))
 
 
@@ -24,7 +22,7 @@ def main(names: list[str]) -> None:
     if unknown := set(names) - set(NAMES):
         sys.exit(f"unknown measurement {sorted(unknown)}; there are: {' '.join(NAMES)}")
     for name in names or NAMES:
-        start, origin = time.perf_counter(), provenance()
+        start, origin = time.perf_counter(), store.origin()
         rows = list(importlib.import_module(f"measurements.{name}").run())
         if rows:  # there are none where a file is missing that not everybody has
             store.write(name, rows, origin)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import subprocess
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -15,6 +16,7 @@ from pathlib import Path
 import pandas as pd
 
 from gpflow_bsvm.atomic import whole_file
+from gpflow_bsvm.compare.machine import provenance
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -29,9 +31,16 @@ def _read(path: Path) -> pd.DataFrame:
     return pd.read_csv(path, na_values=[""], keep_default_na=False, dtype={"commit": str})
 
 
+def origin() -> dict:
+    """:return: machine and versions, and the "commit", with "-dirty" after changes."""
+    describe = ["git", "describe", "--always", "--abbrev=40", "--exclude=*", "--dirty"]
+    found = subprocess.check_output(describe, cwd=RESULTS, text=True).strip()
+    return provenance() | {"commit": found}
+
+
 def write(name: str, rows: list[dict], origin: dict, folder: Path = RESULTS) -> None:
     """
-    :param origin: machine, versions and commit, see `gpflow_bsvm.compare.machine.provenance`.
+    :param origin: see `origin`.
     """
     path = folder / f"{name}.csv"
     pd.DataFrame(rows).to_csv(path, index=False, float_format="%.8g")

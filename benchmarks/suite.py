@@ -30,8 +30,6 @@ import rows_on_disk
 import store
 from suites._contract import FAILED, Fit, Suite
 
-from gpflow_bsvm.compare.machine import provenance
-
 NAMES = sorted(path.stem for path in Path(__file__).parent.glob("suites/[a-z]*.py"))
 #: Processor seconds of a fit of a smoke suite.
 SMOKE_LIMIT = 60.0
@@ -146,7 +144,7 @@ def run(name: str, results: Path, deadline: float, arguments: argparse.Namespace
             state = "stopped; the same command goes on"
         rows = store.gathered(results / name).to_dict("records")
         if rows:
-            store.write(name, rows, provenance(), results)
+            store.write(name, rows, store.origin(), results)
     wanted = sum(len(fits) for _, fits in suite.work(arguments.smoke))
     print("\n".join(summary(rows)))
     print(

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import rows_on_disk
+import store
 
-from gpflow_bsvm.compare.machine import provenance
 from gpflow_bsvm.compare.registry import Skipped
 
 from ._contract import FAILED, SKIPPED, Fit
@@ -41,7 +41,7 @@ def work(
     for name, value in short.items():
         home, _, constant = name.rpartition(".")
         setattr(importlib.import_module(home), constant, value)
-    module, commit = importlib.import_module(fits), str(provenance().get("commit", ""))[:10]
+    module, commit = importlib.import_module(fits), store.origin()["commit"][:10]
     splits = dict.fromkeys(split for split, _ in missing)
     for split in splits:
         bound(limit)

@@ -76,17 +76,6 @@ def hybrid(
     return BSVM(deep, likelihood, variable, **{"num_data": len(X)} | kwargs)
 
 
-def feature_points(kernel: DeepKernel, X: Any, num_inducing: int, *, seed: int = 0) -> Any:
-    """
-    :param X: [N, D], rows of training, or some of them.
-    :param num_inducing: M.
-    :return: `FeaturePoints`, the centres of k-means in the features of X.
-    :raise ValueError: see `hybrid`.
-    """
-    F = kernel.features_of(_some(as_matrix(X, "X"), max(_SOME_ROWS, num_inducing), seed))
-    return FeaturePoints(kmeans(F, num_inducing, seed=seed))
-
-
 def head(model: BSVM) -> BSVM:
     """
     The same model as a function of the features g(x) [N, Q], instead of x [N, D]: kernel,

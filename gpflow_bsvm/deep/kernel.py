@@ -117,7 +117,7 @@ class FeaturePoints(InducingPointsBase):  # type: ignore[misc]
     Inducing points of a `DeepKernel` in the space of its features: u_m = f(x) for an x with g(x) =
     z_m, which need not exist.
 
-    :ivar Z: [M, Q], a `gpflow.Parameter`; see `feature_points`.
+    :ivar Z: [M, Q], a `gpflow.Parameter`, such as `kmeans(kernel.features_of(X), M)`.
     """
 
 

@@ -11,7 +11,7 @@ from gpflow.keras import tf_keras
 from helpers import assert_same_state, state
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.deep import DeepKernel, FeaturePoints, feature_points, head, hybrid
+from gpflow_bsvm.deep import DeepKernel, FeaturePoints, head, hybrid
 from gpflow_bsvm.inference import CAVI, ML2, SVI, VEM
 from gpflow_bsvm.likelihoods import CrammerSinger, Hinge
 
@@ -119,7 +119,7 @@ def test_several_outputs_share_a_network(rows):
     X, Y = rows
     kernel = gpflow.kernels.SharedIndependent(DeepKernel(network(), SE()), 2)
     points = gpflow.inducing_variables.SharedIndependentInducingVariables(
-        feature_points(kernel.kernel, X, 6)
+        FeaturePoints(gb.inducing_points.kmeans(kernel.kernel.features_of(X), 6))
     )
     model = gb.models.BSVM(kernel, Hinge(), points, num_latent_gps=2)
     assert CAVI().run(model, (X, np.hstack([Y, -Y]))).converged
