@@ -1,7 +1,8 @@
-"""Data, a model that remembers, and comparisons without fits: for tests of `compare` and `page`."""
+"""Data, a model that remembers, comparisons without fits, a reader of pages: for `compare`."""
 
 import copy
 import functools
+import html.parser
 from typing import ClassVar
 
 import numpy as np
@@ -87,3 +88,39 @@ class Spy:
         self.tests.append(X)
         y = self.fits[-1][1]
         return np.tile(np.bincount(y) / len(y), (len(X), 1))
+
+
+class Reader(html.parser.HTMLParser):
+    """A strict reader of HTML: checks that elements are closed in turn, and keeps all of them."""
+
+    VOID = ("meta", "img", "path", "use", "rect", "image", "stop")
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.tags, self.ids, self.texts = [], [], [], []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes):
+        given = dict(attributes)
+        self.tags.append((tag, given))
+        self.ids += [given["id"]] if "id" in given else []
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.handle_starttag(tag, attributes)
+        if tag not in self.VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag):
+        if tag not in self.VOID:
+            assert self.open.pop() == tag
+
+    def handle_data(self, text):
+        self.texts.append(text)
+
+    @property
+    def text(self):
+        return " ".join(" ".join(self.texts).split())

@@ -10,12 +10,31 @@ import tensorflow_probability as tfp
 import gpflow_bsvm as gb
 from gpflow_bsvm.data.batch import Batch
 from gpflow_bsvm.data.sources import ArraySource
+from gpflow_bsvm.engine import natural, projection, statistics
 from gpflow_bsvm.engine.m_step import SiteBound
 from gpflow_bsvm.engine.projection import Features, Projected
+from gpflow_bsvm.engine.shared_graph import Compiled
+from gpflow_bsvm.inference import cavi, svi
 from gpflow_bsvm.likelihoods import CrammerSinger
 from gpflow_bsvm.likelihoods.base import Sites
+from gpflow_bsvm.models import sparse
 
 Data = tuple[np.ndarray, np.ndarray]
+#: Means and variances to try binary likelihoods on.
+MU = np.array([-50.0, -3.0, -1.0, -0.2, 0.0, 0.7, 1.0, 1.3, 4.0, 50.0])
+V = np.array([1e-12, 1e-4, 0.3, 1.0, 25.0, 1e4])
+
+
+def grid() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Means, variances and labels in {-1, +1}, each [N, 1]."""
+    columns = np.meshgrid(MU, V, [-1.0, 1.0])
+    mu, v, y = (column.reshape(-1, 1) for column in columns)
+    return mu, v, y
+
+
+def expectations(likelihood, mu, v, y):
+    mu, v, y = (np.asarray(values, float) for values in (mu, v, y))
+    return likelihood.variational_expectations(None, mu, v, y).numpy()
 
 
 def make_data(num_rows: int = 60, num_columns: int = 2, seed: int = 0) -> Data:
@@ -131,6 +150,14 @@ def readers() -> list[threading.Thread]:
     return [t for t in threading.enumerate() if t.name.startswith("gpflow_bsvm-reader")]
 
 
+def all_traces() -> int:
+    """:return: how often TensorFlow has traced."""
+    modules = (sparse, natural, projection, statistics, cavi, svi)
+    found = {id(v): v for m in modules for v in vars(m).values() if isinstance(v, Compiled)}
+    assert len(found) >= 6
+    return sum(function.num_traces for function in found.values())
+
+
 class BaseRate:
     """A quick baseline of `gpflow_bsvm.compare`."""
 
@@ -142,16 +169,10 @@ class BaseRate:
     def predict_proba(self, X):
         return np.tile(self.p, (len(X), 1))
 
-    def parameters(self):
-        return {"rate": self.p}
-
 
 class Crash(BaseRate):
     def fit(self, *args):
         raise RuntimeError("out of luck\nand more lines")
-
-    def parameters(self):
-        return {}
 
 
 class Interrupt(Crash):

@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-from html_reader import Reader
+from comparisons import Reader
 
 from gpflow_bsvm import cli
 from gpflow_bsvm.compare import Comparison, page

@@ -10,8 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from comparisons import FAILED, NASTY, three
-from html_reader import Reader
+from comparisons import FAILED, NASTY, Reader, three
 from matplotlib import image
 
 from gpflow_bsvm.compare import Comparison, contests, page, report

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from gpflow import kernels as k
-from helpers import make_data, make_model
-from traces import all_traces
+from helpers import all_traces, make_data, make_model
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.engine.shared_graph import Compiled, one_fit

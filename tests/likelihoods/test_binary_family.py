@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 import reference
 import tensorflow as tf
-from helpers import make_data, make_model
-from reference_grid import expectations, grid
+from helpers import expectations, grid, make_data, make_model
 from scipy.special import expit, log_expit
 from scipy.stats import norm
 

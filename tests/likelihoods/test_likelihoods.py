@@ -6,8 +6,7 @@ import pytest
 import reference
 import tensorflow as tf
 from gpflow.likelihoods import ScalarLikelihood
-from helpers import make_data, make_model, state
-from reference_grid import expectations, grid
+from helpers import expectations, grid, make_data, make_model, state
 from scipy.stats import norm
 
 import gpflow_bsvm as gb

@@ -7,12 +7,27 @@ import pytest
 from gpflow.kernels import SquaredExponential
 from helpers import make_data, make_model
 from matplotlib.contour import QuadContourSet
-from pictured import three_classes, two_classes
 from sklearn.exceptions import NotFittedError
 
 import gpflow_bsvm as gb
 from gpflow_bsvm import plotting
-from gpflow_bsvm.likelihoods import Hinge, OneVsRest
+from gpflow_bsvm.inference import CAVI
+from gpflow_bsvm.likelihoods import CrammerSinger, Hinge, OneVsRest
+
+
+def two_classes(data):
+    model = make_model(data, likelihood=Hinge(bound="exact"), num_inducing=15)
+    CAVI().run(model, data)
+    return model
+
+
+def three_classes(data, likelihood=None):
+    X, _ = data
+    Y = np.digitize(X[:, :1] + 0.5 * np.sin(4 * X[:, 1:]), [-0.5, 0.5]).astype(float)
+    likelihood = CrammerSinger(3) if likelihood is None else likelihood
+    model = make_model(data, likelihood=likelihood, num_inducing=15, num_latent_gps=3)
+    CAVI().run(model, (X, Y))
+    return model, (X, Y)
 
 
 @pytest.fixture
