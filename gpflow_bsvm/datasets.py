@@ -1,15 +1,13 @@
 """Classification data by name or from a CSV file, checked, in the order of the source.
 
-A name is looked up among the bundled sets, then in a data directory (the environment variable
-GPFLOW_BSVM_DATA, else `gpflow_bsvm` in the user's cache directory), then on OpenML.
+A name is looked up among the bundled sets, then in the directory that the environment variable
+GPFLOW_BSVM_DATA names.
 """
 
 from __future__ import annotations
 
-import http.client
 import os
 import re
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,7 +16,6 @@ from typing import Any
 import numpy as np
 from gpflow.base import AnyNDArray
 from sklearn.datasets import (
-    fetch_openml,
     load_breast_cancer,
     load_diabetes,
     load_digits,
@@ -43,15 +40,6 @@ from .tables import (
 
 #: Need no network and no files.
 BUNDLED = ("breast-cancer", "banana-like", "iris", "digits")
-
-#: Names in the benchmark literature, and those of the same sets (version 1) on OpenML.
-OPENML = {
-    **{"diabetis": "diabetes", "eeg_eye_state": "eeg-eye-state", "german": "credit-g"},
-    **{"heart": "heart-statlog", "magic": "MagicTelescope"},
-    **{name: name for name in ("banana", "electricity", "letter", "optdigits", "pendigits")},
-    **{name: name for name in ("phoneme", "ringnorm", "satimage", "segment", "sonar")},
-    **{name: name for name in ("spambase", "twonorm", "vehicle")},
-}
 
 DATA_VARIABLE = "GPFLOW_BSVM_DATA"
 _FOLDERS = ("", "binary", "multiclass")
@@ -79,9 +67,9 @@ def load(name_or_path: str, target: str | None = None) -> Dataset:
     """
     :param name_or_path: one of `BUNDLED`; a Parquet file; a CSV file with a header, separated by
         commas, semicolons, tabs or bars; the name of a file `<name>.csv` or `<name>.csv.gz` in the
-        data directory or its folders `binary` and `multiclass` ("heart", "binary/heart"); or a name
-        of `OPENML`. A column without a name (the index, as pandas writes it) is dropped, and a
-        column of words becomes one of zeros and ones for each word; the data set's `notes` say so.
+        data directory or its folders `binary` and `multiclass` ("heart", "binary/heart"). A column
+        without a name (the index, as pandas writes it) is dropped, and a column of words becomes
+        one of zeros and ones for each word; the data set's `notes` say so.
     :param target: label column, for CSV files given by path; None: "y", "target", "class" or
         "label", whichever is there.
     :raise DataError: if there is no such set, or it cannot be used.
@@ -92,14 +80,14 @@ def load(name_or_path: str, target: str | None = None) -> Dataset:
         raise DataError(f"{name_or_path} is neither CSV nor Parquet: save it as one of these")
     if name_or_path.endswith(CSV + PARQUET) or Path(name_or_path).is_file():
         return _read(Path(name_or_path), target)
-    found = [path for path in _candidates(name_or_path) if path.is_file()]
-    if found:
-        return _read(found[0], None)
-    if name_or_path in OPENML:
-        return _from_openml(name_or_path)
+    directory = os.environ.get(DATA_VARIABLE)
+    for path in _candidates(directory, name_or_path) if directory else ():
+        if path.is_file():
+            return _read(path, None)
     raise DataError(
-        f"no data set {name_or_path!r}: it is not bundled ({', '.join(BUNDLED)}), no file, not on "
-        f"the list of OpenML names ({', '.join(OPENML)}), and {_not_found(name_or_path)}"
+        f"no data set {name_or_path!r}: it is not bundled ({', '.join(BUNDLED)}), no file, and "
+        f"there is no {name_or_path}.csv or {name_or_path}.csv.gz in the directory {DATA_VARIABLE} "
+        f"({directory or 'which is not set'}) or its folders binary and multiclass"
     )
 
 
@@ -130,41 +118,9 @@ def _bundled(name: str) -> Dataset:
     return Dataset(name, np.asarray(bunch.data, np.float64), bunch.target, names)
 
 
-def data_directory() -> Path:
-    """:return: the folder of the user's own sets, which need not exist."""
-    if os.environ.get(DATA_VARIABLE):
-        return Path(os.environ[DATA_VARIABLE]).expanduser()
-    cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(cache).expanduser() / "gpflow_bsvm"
-
-
-def _candidates(name: str) -> list[Path]:
-    directory = data_directory()
-    return [directory / folder / (name + suffix) for folder in _FOLDERS for suffix in _SUFFIXES]
-
-
-def _not_found(name: str) -> str:
-    """:return: the places that were searched, and how to name another."""
-    directory = data_directory()
-    state = "has no such file" if directory.is_dir() else "does not exist"
-    return (
-        f"the data directory {directory} {state}; set {DATA_VARIABLE} to a directory that holds "
-        f"{name}.csv or {name}.csv.gz, there or in its folders binary and multiclass"
-    )
-
-
-def _from_openml(name: str) -> Dataset:
-    require("pandas")
-    twin = OPENML[name]
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the one error below covers all cases
-            bunch = fetch_openml(twin, version=1, as_frame=True, parser="auto", n_retries=1)
-    except (OSError, ValueError, http.client.HTTPException) as error:
-        raise DataError(
-            f"OpenML did not deliver {name!r} (there {twin!r}: {error}), and {_not_found(name)}"
-        ) from error
-    return _checked(name, bunch.data, bunch.target, f"OpenML's {twin!r}")
+def _candidates(directory: str, name: str) -> list[Path]:
+    folders = [Path(directory).expanduser() / folder for folder in _FOLDERS]
+    return [folder / (name + suffix) for folder in folders for suffix in _SUFFIXES]
 
 
 def _read(path: Path, target: str | None) -> Dataset:

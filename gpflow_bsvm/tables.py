@@ -3,11 +3,10 @@ columns. Nothing here needs TensorFlow, so that an error about a file is instant
 
 from __future__ import annotations
 
-import bz2
+import codecs
 import contextlib
 import csv
 import glob
-import gzip
 import itertools
 import os
 import re
@@ -24,8 +23,8 @@ TARGETS = ("y", "target", "class", "label")
 MISSING = ("None", "<NA>")
 #: Names that pandas gives its index, which is the order of rows and no feature.
 _INDEX = re.compile(r"|Unnamed: [\d.]+|__index_level_\d+__")
-#: Number of lines that show how numbers are written.
-_HEAD = 1000
+#: Lines that show how numbers are written, and bytes that they may have.
+_HEAD, _HEAD_BYTES = 1000, 2**20
 #: A text column of more distinct words than this is not a category.
 MOST_WORDS = 50
 #: In fewer rows than this numbers may rise by 1 from row to row by chance.
@@ -74,13 +73,10 @@ def style(path: str) -> tuple[str, str]:
 
 
 def _head(path: str) -> list[str]:
-    openers: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
-    if path.endswith(".zst"):
-        with require("pyarrow", extra="files").input_stream(path) as stream:
-            return str(stream.read(2**20), "utf-8", "replace").splitlines()[:_HEAD]
-    opened = openers.get(os.path.splitext(path)[1], open)
-    with opened(path, "rt", encoding="utf-8-sig", newline="") as file:
-        return list(itertools.islice(file, _HEAD))
+    """:return: the first lines of a file, compressed or not."""
+    with require("pyarrow", extra="files").input_stream(path) as stream:
+        decoder = codecs.getincrementaldecoder("utf-8-sig")()  # the last letter may be cut
+        return decoder.decode(stream.read(_HEAD_BYTES)).splitlines()[:_HEAD]
 
 
 def csv_options(path: str, names: Sequence[str] | None = None) -> dict[str, Any]:
@@ -105,7 +101,8 @@ def readable(path: str) -> Iterator[None]:
     try:
         yield
     except (OSError, EOFError, ValueError, zlib.error) as error:
-        reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
+        number = getattr(error, "errno", None)
+        reason = os.strerror(number) if number else str(error).splitlines()[0]
         raise DataError(f"cannot read {path}: {reason}") from error
 
 

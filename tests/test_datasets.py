@@ -1,8 +1,6 @@
 """Where data are found, and one clear error for data that cannot be used."""
 
 import gzip
-from types import SimpleNamespace
-from urllib.error import URLError
 
 import numpy as np
 import pandas as pd
@@ -10,8 +8,7 @@ import pytest
 from sklearn.model_selection import cross_val_score
 from sklearn.svm import SVC
 
-from gpflow_bsvm import datasets
-from gpflow_bsvm.datasets import BUNDLED, OPENML, DataError, load
+from gpflow_bsvm.datasets import BUNDLED, DataError, load
 
 TABLE = "x1,x2,y\n1,2.5,-1\n3,4,1\n5,6,1\n"
 
@@ -20,14 +17,6 @@ TABLE = "x1,x2,y\n1,2.5,-1\n3,4,1\n5,6,1\n"
 def directory(tmp_path, monkeypatch):
     monkeypatch.setenv("GPFLOW_BSVM_DATA", str(tmp_path))
     return tmp_path
-
-
-@pytest.fixture
-def offline(monkeypatch):
-    def fetch(*args, **kwargs):
-        raise URLError("no network in tests")
-
-    monkeypatch.setattr(datasets, "fetch_openml", fetch)
 
 
 @pytest.mark.parametrize("name", BUNDLED)
@@ -89,23 +78,6 @@ def test_name_with_folder(directory):
     (directory / "multiclass" / "some.csv").write_text(TABLE)
     check_table(load("multiclass/some"))
     assert load("some").X.shape == (2, 1)  # binary first
-
-
-def test_user_cache_without_the_variable(tmp_path, monkeypatch):
-    monkeypatch.delenv("GPFLOW_BSVM_DATA", raising=False)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    (tmp_path / "gpflow_bsvm").mkdir()
-    (tmp_path / "gpflow_bsvm" / "some.csv").write_text(TABLE)
-    check_table(load("some"))
-
-
-def test_home_cache_without_xdg(tmp_path, monkeypatch):
-    monkeypatch.delenv("GPFLOW_BSVM_DATA", raising=False)
-    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    (tmp_path / ".cache" / "gpflow_bsvm").mkdir(parents=True)
-    (tmp_path / ".cache" / "gpflow_bsvm" / "some.csv").write_text(TABLE)
-    check_table(load("some"))
 
 
 def test_target_is_for_paths_only(directory):
@@ -232,45 +204,13 @@ def test_missing_file():
 def test_unknown_name_says_where_it_looked(directory):
     with pytest.raises(DataError, match="not bundled") as caught:
         load("sonnar")
-    for part in (str(directory), "GPFLOW_BSVM_DATA", "sonnar.csv", *BUNDLED, *OPENML):
+    for part in (str(directory), "GPFLOW_BSVM_DATA", "sonnar.csv", *BUNDLED):
         assert part in str(caught.value)
 
 
-def test_openml_is_asked_last_and_offline_is_one_clear_error(directory, offline):
-    with pytest.raises(DataError, match="no network in tests") as caught:
-        load("german")
-    assert "credit-g" in str(caught.value)
-    assert str(directory) in str(caught.value)
-    assert "GPFLOW_BSVM_DATA" in str(caught.value)
-    (directory / "german.csv").write_text(TABLE)
-    check_table(load("german"), "german")
-
-
-def fake_openml(monkeypatch, data, target):
-    asked = []
-
-    def fetch(name, *, version, **kwargs):
-        asked.append((name, version))
-        return SimpleNamespace(data=data, target=target)
-
-    monkeypatch.setattr(datasets, "fetch_openml", fetch)
-    return asked
-
-
-def test_openml_categories_become_columns(directory, monkeypatch):
-    data = pd.DataFrame({"a": [1, 2, 3], "b": pd.Categorical(["u", "v", "u"])})
-    target = pd.Series(pd.Categorical(["good", "bad", "good"]), name="class")
-    asked = fake_openml(monkeypatch, data, target)
-    dataset = load("german")
-    assert asked == [("credit-g", 1)]
-    np.testing.assert_array_equal(dataset.X, [[1, 0], [2, 1], [3, 0]])
-    assert list(dataset.y) == ["good", "bad", "good"]
-
-
-def test_openml_missing_category_is_missing(directory, monkeypatch):
-    data = pd.DataFrame({"b": pd.Categorical(["u", None, "u"])})
-    fake_openml(monkeypatch, data, pd.Series([0, 1, 1], name="class"))
-    with pytest.raises(DataError, match="missing values in 'b'"):
+def test_names_without_a_directory(monkeypatch):
+    monkeypatch.delenv("GPFLOW_BSVM_DATA", raising=False)
+    with pytest.raises(DataError, match=r"in the directory GPFLOW_BSVM_DATA \(which is not set\)"):
         load("german")
 
 

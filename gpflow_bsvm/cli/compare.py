@@ -55,7 +55,7 @@ def add_to(subparsers: Any) -> None:
         metavar="DATA",
         default=list(DEFAULT_DATA),
         help=f"bundled set ({', '.join(DEFAULT_DATA)}: the default; digits), CSV or Parquet file, "
-        "or name of a set in the directory GPFLOW_BSVM_DATA or on OpenML (heart, german, ...)",
+        "or name of a file in the directory GPFLOW_BSVM_DATA",
     )
     task = "what the labels are: with regression, files and diabetes, by BSVMRegressor, SVR and "
     task += "boosting (default: %(default)s)"

@@ -1,6 +1,5 @@
-"""Pictures of classifiers, drawn into the axes that they are given."""
+"""Pictures of predictions, drawn into the axes that they are given."""
 
-from .boundary import decision_boundary
 from .figures import figure
 from .scores import (
     accuracy_against_coverage,
@@ -12,7 +11,6 @@ from .scores import (
 __all__ = [
     "accuracy_against_coverage",
     "attack_curve",
-    "decision_boundary",
     "error_against_time",
     "figure",
     "reliability_diagram",

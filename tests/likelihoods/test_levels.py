@@ -235,15 +235,6 @@ def test_who_decides_is_the_level_one_half(binary):
 
 
 @pytest.mark.slow
-def test_a_picture_of_levels(binary):
-    pytest.importorskip("matplotlib")
-    model, X, Y = binary
-    (ax,) = gb.plotting.figure(1, 1)[1]
-    gb.plotting.decision_boundary(ax, model, X, Y, resolution=5)
-    assert "p(y = 1)" in ax.get_title()
-
-
-@pytest.mark.slow
 def test_the_classifier_of_levels():
     """Columns, decisions and probabilities are one; two classes and three."""
     X, Y = make_data(24)
