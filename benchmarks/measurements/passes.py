@@ -51,7 +51,7 @@ def _passes(model: gb.models.BSVM, X: np.ndarray, Y: np.ndarray) -> Callable[[],
 def a_pass(model: gb.models.BSVM, X: np.ndarray, Y: np.ndarray) -> Callable[[], object]:
     """:return: one pass of `CAVI`, from where it stands after a first: a fit may halve steps."""
     fit = gb.inference.CAVI()._begin(model, open_all(model, (X, Y)))
-    fit.advance()
+    next(fit.steps())
     return lambda: fit._move(fit.state.ascent.point, 1.0)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 from collections.abc import Iterable
 from typing import Any
@@ -13,7 +14,7 @@ from ..doors import has_door, read_through
 from .checks import check_weights
 from .readers import Check, Reader
 from .sources import ArraySource, Source
-from .streams import Blocks, DatasetBatches, MappedArrays, is_mapped
+from .streams import Blocks, DatasetBatches, MappedArrays
 
 
 def open_source(data: Any, check: Check, chunk_rows: int, sample_weight: Any = None) -> Source:
@@ -60,7 +61,7 @@ def _source_of(data: Any, sample_weight: Any) -> Source | None:
         if has_door(X):
             found: Reader = read_through(X, Y, sample_weight)
             return found
-        return MappedArrays(X, Y, sample_weight) if is_mapped(X) else None
+        return MappedArrays(X, Y, sample_weight) if _is_mapped(X) else None
     if isinstance(data, (str, os.PathLike)):
         raise TypeError(
             f"{str(data)!r} is a name: use gpflow_bsvm.files.ParquetFiles or CSVFiles, with the "
@@ -80,6 +81,13 @@ def _holds_arrays(data: Any) -> bool:
     if isinstance(data, list):
         return not (data and all(isinstance(part, tuple) and _is_block(part) for part in data))
     return isinstance(data, tuple)
+
+
+def _is_mapped(array: Any) -> bool:
+    """:return: True if the array is mapped from a file."""
+    while isinstance(array, np.ndarray):
+        array = array.base
+    return isinstance(array, mmap.mmap)
 
 
 def _is_block(part: tuple[Any, ...]) -> bool:

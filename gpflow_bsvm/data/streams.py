@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
@@ -154,10 +153,3 @@ class MappedArrays(Reader):
         numbers = index.reshape(-1)
         rows = checked(self._rows.part(numbers, Origin(numbers=numbers)), self._asked)
         return self._tensors(rows), np.arange(index.size).reshape(index.shape)
-
-
-def is_mapped(array: Any) -> bool:
-    """:return: True if the array is mapped from a file."""
-    while isinstance(array, np.ndarray):
-        array = array.base
-    return isinstance(array, mmap.mmap)

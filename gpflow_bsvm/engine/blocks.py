@@ -21,7 +21,8 @@ from gpflow.kernels import (
 
 from ..data.batch import Batch
 from .natural import Gaussian, Natural
-from .projection import Features, Prior, Projected, Projector, project
+from .prior import Prior
+from .projection import Features, Projected, Projector, project
 from .shared_graph import Compiled
 from .statistics import Statistics, accumulate, marginals
 

@@ -9,14 +9,13 @@ from typing import Any, Protocol
 import gpflow
 import numpy as np
 import tensorflow as tf
-from gpflow.base import AnyNDArray
-from gpflow.inducing_variables import InducingPoints
 from gpflow.likelihoods import Likelihood
 
 from ..likelihoods.hooks import has_hook
 from ..likelihoods.labels import label_columns
 from .natural import Natural
-from .projection import Features, Prior
+from .prior import Prior, plain_parts
+from .projection import Features
 
 #: Feature entries of a chunk: large enough for fast products, small enough for any machine.
 CHUNK_ENTRIES = 2**21
@@ -121,7 +120,7 @@ def check_width(model: Model, X: Any, Y: Any = None) -> None:
         Y another number than it has latent functions (for likelihoods with one label per latent).
     """
     variable = model.prior.inducing_variable
-    widths = [("the inducing points have", part.Z.shape[-1]) for part in _plain(variable)]
+    widths = [("the inducing points have", part.Z.shape[-1]) for part in plain_parts(variable)]
     widths += [("the model has", getattr(variable, "num_inputs", X.shape[-1]))]
     for what, width in widths:
         if width != X.shape[-1]:
@@ -134,16 +133,6 @@ def check_width(model: Model, X: Any, Y: Any = None) -> None:
             f"Y has {Y.shape[-1]} columns and the model {num_latents} latent functions; this "
             f"likelihood needs one label per latent function{index} (shape [N, {columns}])"
         )
-
-
-def plain_points(inducing_variable: Any) -> list[AnyNDArray]:
-    """:return: every Z [M, D] that is made of nothing but inputs (no patches, no scales)."""
-    return [np.asarray(part.Z) for part in _plain(inducing_variable)]
-
-
-def _plain(inducing_variable: Any) -> list[InducingPoints]:
-    parts = getattr(inducing_variable, "inducing_variables", (inducing_variable,))
-    return [part for part in parts if type(part) is InducingPoints]
 
 
 def networks_in(*modules: Any) -> list[Any]:

@@ -13,7 +13,7 @@ from ..data.passes import combine, map_over, sum_over, total
 from ..data.sources import Source
 from ..likelihoods.hooks import Sites
 from .contracts import Model, shares_shifts
-from .natural import Gaussian, Natural, compiled_gaussian, compiled_solve
+from .natural import Natural, compiled_gaussian, compiled_solve
 from .projected_data import ProjectedData
 from .statistics import Local, compiled_localise, compiled_sum_sites
 
@@ -48,27 +48,20 @@ class Ascent(NamedTuple):
             gains little far from the top, too.
         :param dtype: of the products.
         """
-        rho, point = backtrack(move, self.point, self.rho, dtype)
-        if point is None:
+        here, rho = self.point, self.rho
+        floor = here.value - _ROUNDING[dtype] * abs(here.value)
+        for _ in range(_MAX_HALVINGS):
+            point = move(here, rho)
+            if math.isfinite(point.value) and point.value >= floor:
+                break
+            rho /= 2
+        else:
             return self._replace(taken=0.0, ended=True)
         overshoots = self.overshoots or rho < self.rho
-        little = point.value - self.point.value <= tol * abs(point.value)
+        little = point.value - here.value <= tol * abs(point.value)
         ended = little and (self.little or not overshoots)
         following = rho / 2 if little else min(1.0, _GROWTH * rho)
         return Ascent(point, following, rho, overshoots, little, ended)
-
-
-def backtrack(
-    move: Callable[[Any, float], Any], start: Any, rho: float, dtype: tf.DType
-) -> tuple[float, Any]:
-    """:return: the rho that was taken and the point, or 0 and None if none was found."""
-    floor = start.value - _ROUNDING[dtype] * abs(start.value)
-    for _ in range(_MAX_HALVINGS):
-        point = move(start, rho)
-        if math.isfinite(point.value) and point.value >= floor:
-            return rho, point
-        rho /= 2
-    return 0.0, None
 
 
 class SitePoint(NamedTuple):
@@ -100,7 +93,8 @@ class SiteAscent:
         self._data.dtype = dtype or self._data.dtype
         starts = [] if sites is None else [sites]
         if not starts:
-            there = self._local(compiled_solve(model.natural())).sites
+            q = compiled_solve(model.natural())
+            there = Local(*map_over(self._data, partial(self._localise, q), stay=True)).sites
             starts = [combine(partial(tf.nest.map_structure, tf.zeros_like), there), there]
         points = map(self._at, starts)
         self.point: SitePoint = max(
@@ -130,9 +124,5 @@ class SiteAscent:
     def _at(self, sites: Sites) -> SitePoint:
         sums = sum_over(self._data, compiled_sum_sites, sites)
         natural, q = compiled_gaussian(sums, self._share)
-        fresh, expectation = self._local(q)
+        fresh, expectation = map_over(self._data, partial(self._localise, q), stay=True)
         return SitePoint(sites, float(total(expectation) - q.kl), natural, fresh)
-
-    def _local(self, q: Gaussian) -> Local:
-        """:return: the sites of all rows under q(s), and the expectations."""
-        return Local(*map_over(self._data, partial(self._localise, q), stay=True))

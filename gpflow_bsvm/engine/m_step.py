@@ -23,7 +23,8 @@ from ..likelihoods.hooks import Sites
 from .contracts import Model, jitter_of, shares_shifts
 from .hyperparameters import Hyperparameters, value_and_gradient
 from .natural import Gaussian, Natural, compiled_gaussian, gaussian
-from .projection import Floats, Prior, Projected, project_batch
+from .prior import Prior
+from .projection import Floats, project_batch
 from .shared_graph import Compiled
 from .statistics import localise, marginals, sum_sites
 
@@ -38,19 +39,17 @@ def site_bound(
     """
     rows = project_batch(prior, batch, *how)
     q = gaussian(sum_sites(rows, sites), share)[1]
-    return _expected(likelihood, rows, q) - q.kl
-
-
-def _expected(likelihood: Likelihood, rows: Projected, q: Gaussian) -> tf.Tensor:
     f = marginals(rows.features.phi, q.R, q.c)
-    return tf.reduce_sum(localise(likelihood, rows, f).expectation)
+    return tf.reduce_sum(localise(likelihood, rows, f).expectation) - q.kl
 
 
 def expectation(
     likelihood: Likelihood, prior: Prior, q: Gaussian, batch: Batch, how: Floats
 ) -> tf.Tensor:
     """:return: sum of E_q log p(y_n | f_n) under q(s)."""
-    return _expected(likelihood, project_batch(prior, batch, *how), q)
+    rows = project_batch(prior, batch, *how)
+    f = marginals(rows.features.phi, q.R, q.c)
+    return tf.reduce_sum(localise(likelihood, rows, f).expectation)
 
 
 @Compiled

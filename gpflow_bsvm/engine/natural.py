@@ -79,6 +79,14 @@ def blend(old: Natural, sums: Natural, rho: tf.Tensor) -> Natural:
     return Natural(*(tf.ensure_shape(one, other.shape) for one, other in zip(new, old)))
 
 
+def step(
+    natural: Natural, sums: Natural, rho: tf.Tensor, share: tf.Tensor
+) -> tuple[Natural, Gaussian]:
+    """:return: q after a step of size rho towards the sites' sums and `centre` with `share`."""
+    natural = blend(natural, sums, rho)
+    return centre(natural, solve(natural), share)
+
+
 def gaussian(sums: Natural, share: tf.Tensor) -> tuple[Natural, Gaussian]:
     """:return: q(s) of `sums` over the sites of all data, centred with `share`, see `centre`."""
     natural = Natural(sums.h, sums.P + tf.eye(tf.shape(sums.P)[-1], dtype=sums.P.dtype))
@@ -141,12 +149,24 @@ def to_natural(mean: tf.Tensor, root: tf.Tensor) -> Natural:
     return Natural(tf.linalg.matvec(P, mean), P)
 
 
+@Compiled
+def compiled_natural(
+    q_mu: tf.Tensor, q_sqrt: tf.Tensor, prior_factor: tuple[tf.Tensor, ...]
+) -> Natural:
+    """:return: q(u) in natural parameters of the whitened Lz^-1 u, Lz given unless whitened."""
+    mean, root = tf.transpose(q_mu), q_sqrt
+    for Lz in prior_factor:
+        mean, root = whiten(Lz, mean, root)
+    return to_natural(mean, root)
+
+
 def _inverse_of_lower(L: tf.Tensor) -> tf.Tensor:
     identity = tf.eye(tf.shape(L)[-1], batch_shape=tf.shape(L)[:-2], dtype=L.dtype)
     return tf.linalg.triangular_solve(L, identity)
 
 
 compiled_solve, compiled_gaussian = Compiled(solve), Compiled(gaussian)
+compiled_step = Compiled(step)
 compiled_expected_factor = Compiled(expected_factor)
 
 

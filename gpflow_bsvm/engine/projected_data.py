@@ -115,7 +115,7 @@ class ProjectedData(Source):
         exact = tf.as_dtype(default_float())
         if not self._kept:
             with closed_at_end(self.source.chunks()) as batches:
-                self._kept[exact] = [self.project(batch) for batch in batches]
+                self._kept[exact] = [Projected(batch, self._project(batch.X)) for batch in batches]
         if dtype not in self._kept:
             self._kept[dtype] = [rows.in_precision(dtype) for rows in self._kept[exact]]
         return self._kept[dtype]

@@ -6,21 +6,12 @@ from typing import NamedTuple, cast
 
 import tensorflow as tf
 from check_shapes import check_shapes
-from gpflow.covariances import Kuf, Kuu
-from gpflow.functions import MeanFunction
-from gpflow.inducing_variables import InducingVariables
-from gpflow.kernels import Kernel, MultioutputKernel
+from gpflow.covariances import Kuf
+from gpflow.kernels import MultioutputKernel
 
 from ..data.batch import Batch
+from .prior import Prior, prior_factor
 from .shared_graph import Compiled
-
-
-class Prior(NamedTuple):
-    """The process f, and what it is looked at through: with hyperparameters, without q."""
-
-    kernel: Kernel
-    inducing_variable: InducingVariables
-    mean_function: MeanFunction
 
 
 class Floats(NamedTuple):
@@ -65,13 +56,6 @@ class Projected(NamedTuple):
 _ROW_AXES = Projected(Batch(0, 0, 0), Features(1, 0, 0))
 
 
-@check_shapes("jitter: []", "return: [G, M, M]")
-def prior_factor(prior: Prior, jitter: tf.Tensor) -> tf.Tensor:
-    """:return: Cholesky factor Lz of Kuu + jitter I, [G, M, M]."""
-    Kuu_ = Kuu(prior.inducing_variable, prior.kernel, jitter=jitter)
-    return tf.linalg.cholesky(Kuu_[None] if len(Kuu_.shape) == 2 else Kuu_)
-
-
 @check_shapes(
     "X: [N, D]",
     "Lz: [G, M, M]",
@@ -108,7 +92,7 @@ def project_batch(
     return rows if one is None else rows.in_precision(one.dtype)
 
 
-compiled_prior_factor, compiled_project = Compiled(prior_factor), Compiled(project)
+compiled_project = Compiled(project)
 
 
 class Projector:

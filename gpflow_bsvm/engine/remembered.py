@@ -13,7 +13,8 @@ import numpy as np
 import tensorflow as tf
 
 from .natural import Gaussian, compiled_solve
-from .projection import Prior, project
+from .prior import Prior
+from .projection import project
 from .shared_graph import Compiled
 from .statistics import Marginals, marginals_of_f
 from .structure import look_into

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from gpflow.base import AnyNDArray
 
-from ..engine.contracts import plain_points
+from ..engine.prior import plain_points
 from ..inference import History
 from ..model_selection import held_out
 from ..models import BSVM

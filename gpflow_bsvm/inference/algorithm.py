@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
@@ -17,7 +17,7 @@ from ..engine.open import open_data, weighted
 from ..engine.shared_graph import one_fit
 from ..likelihoods.hooks import check_hooks
 from .history import Callback, History, Recorder
-from .outcome import count_clipped, judge
+from .outcome import judge
 
 
 class Step(NamedTuple):
@@ -46,9 +46,14 @@ class Run(ABC):
     max_steps: int
     converged: bool = False
 
-    @abstractmethod
+    def steps(self) -> Iterator[Any]:
+        """:return: the accepted `Step`s from `state` on, as they are taken."""
+        while (step := self.advance()) is not None:
+            yield step
+
     def advance(self) -> Any:
         """Go on from `state`: to the next accepted `Step`, or None if there is none."""
+        raise NotImplementedError
 
     @abstractmethod
     def restore(self) -> None:
@@ -81,6 +86,8 @@ class Algorithm(ABC):
     learns: ClassVar[bool] = False
     #: Whether the end depends on the q of the beginning.
     takes_q: ClassVar[bool] = False
+    #: Whether rows count as often as they stand for the model's `num_data`.
+    weighs: ClassVar[bool] = True
     #: The option that only makes it longer.
     grows: ClassVar[str] = "max_steps"
 
@@ -90,10 +97,6 @@ class Algorithm(ABC):
 
     def _open(self, model: Model, data: Any, sample_weight: Any) -> Source:
         return open_data(model, data, sample_weight)
-
-    def _weighted(self, model: Model, source: Source) -> Source:
-        """:return: the rows, counted as often as they stand for `num_data`."""
-        return weighted(model, source)
 
     @property
     def _what(self) -> str:
@@ -136,35 +139,35 @@ class Algorithm(ABC):
         """
         source = self._open(model, data, sample_weight)
         reports = {"callback": callback, "monitor": monitor, "progress": progress}
-        return self.run_on(model, source, checkpoint=checkpoint, every=every, **reports)
-
-    @one_fit()
-    def run_on(self, model: Model, source: Source, **reports: Any) -> History:
-        """:return: the history, as `run`, of data that `open_data` has opened for this model."""
-        source, history = self._weighted(model, source), History()
-        if self._go(model, source, history, **reports).by_sites:
-            count_clipped(model, source, history)
-        judge(model, source, history, self.learns)
+        history: History = self.run_on(model, source, checkpoint=checkpoint, every=every, **reports)
         return history
 
     @one_fit()
-    def _go(
+    def run_on(
         self,
         model: Model,
         source: Source,
-        record: Any,
         *,
+        record: Any = None,
         checkpoint: Directory | None = None,
         every: int = 1,
         **reports: Any,
-    ) -> Run:
-        """:return: the run at its end, recorded in `record` with such `reports`, see `Recorder`."""
+    ) -> Any:
+        """
+        As `run`, of data that `open_data` has opened for this model.
+
+        :param record: what is written down, see `Recorder`; None: a `History`.
+        :return: the record.
+        """
         check_hooks(model.likelihood, *self.needs, instead=self.instead)
-        run = self._begin(model, source)
+        source = weighted(model, source) if self.weighs else source
+        run, record = self._begin(model, source), History() if record is None else record
         identify = partial(identity_of, "fit", self, model, source)
         checkpoints = open_checkpoints(checkpoint, every, identify)
         Recorder(run, record, checkpoints, self._what, **reports).drive()
-        return run
+        if isinstance(record, History):
+            judge(model, source, record, learns=self.learns, by_sites=run.by_sites)
+        return record
 
 
 def settled(elbos: Sequence[float], tol: float) -> bool:

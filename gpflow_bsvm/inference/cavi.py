@@ -19,7 +19,7 @@ from ..data.passes import sum_over
 from ..data.sources import Source
 from ..engine.contracts import Model, shares_shifts
 from ..engine.e_step import Ascent
-from ..engine.natural import Gaussian, Natural, blend, centre, compiled_expected_factor, solve
+from ..engine.natural import Gaussian, Natural, compiled_expected_factor, compiled_step, step
 from ..engine.projected_data import ProjectedData, num_entries, product_dtype
 from ..engine.projection import Projected
 from ..engine.shared_graph import Compiled
@@ -111,17 +111,6 @@ class State(NamedTuple):
     known: Natural | None = None  #: a Gaussian factor of the target beside prior and data
 
 
-def step(
-    natural: Natural, sums: Natural, rho: tf.Tensor, share: tf.Tensor
-) -> tuple[Natural, Gaussian]:
-    """:return: q after a step of size rho towards the sites' sums and `centre` with `share`."""
-    natural = blend(natural, sums, rho)
-    return centre(natural, solve(natural), share)
-
-
-compiled_step = Compiled(step)
-
-
 @Compiled
 def compiled_sweep(
     likelihood: Likelihood,
@@ -155,13 +144,9 @@ class Sweeps(Run):
         self._sweep = compiled_sweep.bind(model.likelihood)
         # A factor of each latent function's own costs where all of them shift together.
         self._share = shares_shifts(model) if known is None else tf.zeros([], default_float())
-        self.state, self._steps = State(known=known), self._all_steps()
+        self.state = State(known=known)
 
-    def advance(self) -> Step | None:
-        """See `Run`: a sweep."""
-        return next(self._steps, None)
-
-    def _all_steps(self) -> Iterator[Step]:
+    def steps(self) -> Iterator[Step]:
         """:return: the sweeps from `state` on, phase after phase."""
         for number, phase in list(enumerate(self._phases))[self.state.phase :]:
             self._data.dtype = phase.dtype
@@ -173,7 +158,7 @@ class Sweeps(Run):
         self.converged = self.state.steps > 0
         if not self.converged:
             check_elbo(cast(Ascent, self.state.ascent).point.value, "at the start")
-            warnings.warn(_NO_STEP, stacklevel=9)
+            warnings.warn(_NO_STEP, stacklevel=6)
 
     def _start(self) -> Ascent:
         """:return: the ascent from where `state` is, with products in this phase's dtype."""

@@ -57,7 +57,7 @@ def fit(
         algorithm = SVI(batch_size=batch_size, max_steps=steps)
     elif source.num_rows >= _TIMES * _FIRST_ROWS and not np.any(model.natural().h):
         _begin(model, source, options)
-    history = algorithm.run_on(model, source, **options)
+    history: History = algorithm.run_on(model, source, **options)
     history.kernel_as_given = any(name.startswith(".kernel") for name in model.hyperparameters())
     return history
 

@@ -141,8 +141,9 @@ class Recorder:
         try:
             if record.latest:
                 run.look_again()
+            steps = run.steps()
             while not (run.converged or self._stopped or record.latest >= run.max_steps):
-                step = run.advance()
+                step = next(steps, None)
                 if step is None:
                     break
                 self._add(step)

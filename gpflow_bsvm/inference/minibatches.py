@@ -44,20 +44,12 @@ class MinibatchAlgorithm(Algorithm):
     learning_rate: Schedule | Adaptive | float = field(default_factory=RobbinsMonro)
     seed: int = 0
     record_every: int = 250
+    weighs = False  # a step counts a minibatch as all rows
 
     def __post_init__(self) -> None:
         names = ("batch_size", "max_steps", "record_every")
         check_whole(1, **{name: getattr(self, name) for name in names})
         check_schedule(self.learning_rate)
-
-    def _weighted(self, model: Model, source: Source) -> Source:
-        """:return: the rows as they are: a step counts a minibatch as all of them."""
-        if not source.counted and model.num_data is None:
-            raise ValueError(
-                "these data do not say how many rows they have, and may have no end: the model "
-                "needs num_data, the rows in all"
-            )
-        return source
 
 
 class MinibatchRun(Run):
@@ -74,6 +66,11 @@ class MinibatchRun(Run):
         :param data: a source, or one seen through the model.
         :param memory: of the algorithm's own, at the start.
         """
+        if not data.counted and model.num_data is None:
+            raise ValueError(
+                "these data do not say how many rows they have, and may have no end: the model "
+                "needs num_data, the rows in all"
+            )
         self._model, self.max_steps = model, options.max_steps
         self._num_data = float(data.num_rows if model.num_data is None else model.num_data)
         self._centres = bool(shares_shifts(model) > 0)

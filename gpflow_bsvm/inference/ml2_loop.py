@@ -17,7 +17,8 @@ from ..data.batch import Batch, take
 from ..engine.contracts import as_variables, in_training
 from ..engine.hyperparameters import Hyperparameters
 from ..engine.natural import Natural, blend, solve
-from ..engine.projection import Projected, prior_factor, project, project_batch
+from ..engine.prior import prior_factor
+from ..engine.projection import Projected, project, project_batch
 from ..engine.shared_graph import concrete, spec_of
 from ..engine.statistics import accumulate, batch_marginals, local_for_gradient, sum_sites
 

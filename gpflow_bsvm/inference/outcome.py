@@ -13,8 +13,9 @@ from gpflow.likelihoods import Likelihood
 from ..data.passes import sum_over
 from ..data.prefetch import closed_at_end
 from ..data.sources import Source
-from ..engine.contracts import Model, plain_points
+from ..engine.contracts import Model
 from ..engine.natural import Gaussian, compiled_solve
+from ..engine.prior import plain_points
 from ..engine.projected_data import ProjectedData
 from ..engine.projection import Features, Projected
 from ..engine.shared_graph import Compiled
@@ -58,14 +59,17 @@ def _clipped(likelihood: Likelihood, q: Gaussian, rows: Projected) -> tuple[tf.T
     return (tf.math.count_nonzero(cut, dtype=f.mean.dtype),)
 
 
-def judge(model: Model, source: Source, history: History, learns: bool) -> None:
+def judge(model: Model, source: Source, history: History, *, learns: bool, by_sites: bool) -> None:
     """
     Warn of a q that is its prior, and take back that the fit has converged: to be sure of nothing
     is a maximum of a hinge's evidence, which is not normalised, where labels are few. Warn of
     numbers that float64 does not hold.
 
     :param learns: whether the fit has moved the kernel.
+    :param by_sites: see `Run`.
     """
+    if by_sites:
+        count_clipped(model, source, history)
     if not len(history):
         return
     q = compiled_solve(model.natural())

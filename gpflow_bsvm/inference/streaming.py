@@ -36,7 +36,7 @@ class Streaming(CAVI):
     Options and errors as `CAVI`; if a `forget` of 0 leaves nothing, this is `CAVI`.
     """
 
-    takes_q = True
+    takes_q, weighs = True, False
 
     forget: float = 1.0
 
@@ -48,9 +48,6 @@ class Streaming(CAVI):
 
     def _open(self, model: Model, data: Any, sample_weight: Any) -> Source:
         return open_data(model, data, sample_weight, part=True)
-
-    def _weighted(self, model: Model, source: Source) -> Source:
-        return source
 
     def _begin(self, model: Model, source: Source) -> Run:
         # What earlier rows have left beside the prior N(0, I), as far as it is not forgotten.

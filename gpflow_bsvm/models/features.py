@@ -10,10 +10,8 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import gpflow
-import numpy as np
 import tensorflow as tf
 from gpflow.base import RegressionData
-from gpflow.covariances import Kuu
 from gpflow.kernels import MultioutputKernel
 from gpflow.posteriors import (
     IndependentPosteriorMultiOutput,
@@ -23,14 +21,12 @@ from gpflow.posteriors import (
 from gpflow.utilities import parameter_dict
 
 from ..data.checks import duplicate_rows
-from ..engine.contracts import check_num_data, networks_in, plain_points
-from ..engine.projection import Prior, Projector, compiled_prior_factor
+from ..engine.contracts import check_num_data, networks_in
+from ..engine.prior import Prior, compiled_prior_factor, plain_points, safe_prior_factor
+from ..engine.projection import Projector
 from ..engine.remembered import remembered
 from ..likelihoods.hooks import check_labels
 from ..likelihoods.labels import class_numbers
-
-#: Largest jitter that is tried: a larger one would change the model too much.
-MAX_JITTER = 1e-2
 
 
 class SparseFeatures:
@@ -89,25 +85,11 @@ class SparseFeatures:
         :raise ValueError: if 1e-2 fails too; names the likely cause.
         """
         if tf.executing_eagerly():
-            return remembered(self, "prior factor", (self.prior,), self._prior_factor)
+            compute = functools.partial(safe_prior_factor, self.prior, self._jitter)
+            Lz, self._jitter = remembered(self, "prior factor", (self.prior,), compute)
+            return Lz
         jitter = tf.constant(self.jitter, gpflow.config.default_float())
         return compiled_prior_factor.bind(self.prior)(jitter)
-
-    def _prior_factor(self) -> tf.Tensor:
-        factor = compiled_prior_factor.bind(self.prior)
-        first, dtype = gpflow.config.default_jitter(), gpflow.config.default_float()
-        before, self._jitter = self._jitter, None
-        for jitter in _jitters(first):
-            with contextlib.suppress(tf.errors.InvalidArgumentError):
-                Lz = factor(tf.constant(jitter, dtype))
-                if np.isfinite(Lz.numpy()).all():
-                    if jitter > first:
-                        self._jitter = jitter
-                        if jitter != before:
-                            warnings.warn(f"Kuu needed a jitter of {jitter:.0e}", stacklevel=2)
-                    return Lz
-        reason = _why_no_factor(self.prior, jitter)
-        raise ValueError(f"Kuu has no Cholesky factor, even with jitter {jitter:.0e}: {reason}")
 
     @property
     def jitter(self) -> float:
@@ -168,28 +150,3 @@ class SparseFeatures:
         config = dataclasses.replace(gpflow.config.config(), jitter=self._jitter)
         with gpflow.config.as_context(config):
             yield
-
-
-def _jitters(first: float) -> list[float]:
-    """:return: the first, even if it is 0 or above the limit, then tenfold up to the limit."""
-    jitters = [first]
-    while jitters[-1] < 0.999 * MAX_JITTER:
-        jitters.append(10 * jitters[-1] or 1e-16)
-    return jitters
-
-
-def _why_no_factor(prior: Prior, jitter: float) -> str:
-    """:return: the likely reason why Kuu has no Cholesky factor, and what to do about it."""
-    for pairs in map(duplicate_rows, plain_points(prior.inducing_variable)):
-        if pairs:
-            first, again = pairs[0]
-            return f"inducing points {first} and {again} are equal: remove duplicates"
-    show = functools.partial(np.array2string, precision=3, threshold=4)
-    values = parameter_dict(prior.kernel).items()
-    shown = ", ".join(f"kernel{name} = {show(p.numpy())}" for name, p in values)
-    if not np.isfinite(np.asarray(Kuu(prior.inducing_variable, prior.kernel))).all():
-        return f"the kernel is not finite at the inducing points, with {shown}: standardise X"
-    return (
-        f"inducing points are too close for the kernel values {shown}: standardise X, use a "
-        f"smaller lengthscale or variance, fewer points, or a jitter above {jitter:.0e}"
-    )

@@ -16,22 +16,12 @@ from ..checks import check_rate
 from ..data.batch import Batch
 from ..data.checks import check_data, check_dtype
 from ..engine.contracts import check_model, check_width
-from ..engine.natural import Natural, blend, solve, to_mean_and_root, to_natural, whiten
+from ..engine.natural import Natural, blend, compiled_natural, solve, to_mean_and_root
 from ..engine.projection import Projected
 from ..engine.remembered import predictor_of, remembered
-from ..engine.shared_graph import Compiled
 from ..engine.statistics import Marginals, accumulate, marginals
 from ..likelihoods.labels import num_latents
 from .features import SparseFeatures
-
-
-@Compiled
-def _natural(q_mu: tf.Tensor, q_sqrt: tf.Tensor, prior_factor: tuple[tf.Tensor, ...]) -> Natural:
-    """:return: q(u) in natural parameters of the whitened Lz^-1 u, Lz given unless whitened."""
-    mean, root = tf.transpose(q_mu), q_sqrt
-    for Lz in prior_factor:
-        mean, root = whiten(Lz, mean, root)
-    return to_natural(mean, root)
 
 
 class BSVM(SparseFeatures, gpflow.models.SVGP):
@@ -85,7 +75,7 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
     def natural(self) -> Natural:
         """:return: q in natural parameters, in the whitened space of the features."""
         factor = () if self.whiten else (self.prior_factor(),)
-        natural: Natural = _natural.bind(self.q_mu, self.q_sqrt)(factor)
+        natural: Natural = compiled_natural.bind(self.q_mu, self.q_sqrt)(factor)
         return natural
 
     def predictor(self) -> Callable[[tf.Tensor], Marginals]:

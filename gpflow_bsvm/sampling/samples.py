@@ -223,10 +223,11 @@ class Sampler(Algorithm):
             that float64 cannot resolve a margin of 1.
         :raise Interrupted: (a KeyboardInterrupt) after Ctrl-C; its `samples` are the draws so far.
         """
-        source = self._weighted(model, self._open(model, data, sample_weight))
+        source = self._open(model, data, sample_weight)
         draws = Draws(np.empty([0, self.num_chains, *model.num_features], default_float()))
         try:
-            self._go(model, source, draws, progress=progress, checkpoint=checkpoint, every=every)
+            how: Any = {"progress": progress, "checkpoint": checkpoint, "every": every}
+            self.run_on(model, source, record=draws, **how)
         except KeyboardInterrupt as stop:
             raise self._interrupted(draws, model) from stop
         return self._kept(draws, model)

@@ -23,7 +23,7 @@ from gpflow.likelihoods import Likelihood
 
 from ...data.batch import Batch
 from ...engine.hyperparameters import value_and_gradient
-from ...engine.projection import Prior, prior_factor
+from ...engine.prior import Prior, prior_factor
 from ...engine.shared_graph import Compiled
 from ...likelihoods import sites
 
