@@ -162,7 +162,7 @@ def _classes(node: Any, name: str, names: dict[str, Any]) -> set[Any]:
 
 
 def walks() -> dict[str, Walk]:
-    """:return: the walks of docs/developers/map.md by name, each with graphs that are traced anew."""
+    """:return: the walks of the map by name, each with graphs that are traced anew."""
     random = np.random.default_rng(0)
     X = random.normal(size=(50, 2))
     data = X, np.sign(X[:, :1])
@@ -183,7 +183,7 @@ def walks() -> dict[str, Walk]:
 
 
 def counted() -> str:
-    """:return: the tables of docs/developers/map.md."""
+    """:return: the tables of the map."""
     lines = ["| | hops | files | words | plain tuples |", "| --- | --- | --- | --- | --- |"]
     found = walks()
     for name, walk in found.items():
@@ -210,7 +210,7 @@ def main(check: bool) -> None:
         flags=re.S,
     )
     if check and new != page:
-        sys.exit("docs/developers/map.md does not say what a fit goes through: python docs/site/walks.py")
+        sys.exit("the map does not say what a fit goes through: python docs/site/walks.py")
     PAGE.write_text(new, encoding="utf-8")
 
 

@@ -13,11 +13,7 @@ import gpflow
 import tensorflow as tf
 from sklearn.utils.validation import check_is_fitted
 
-<<<<<<< HEAD
 from ..atomic import whole_folder
-from ..engine.contracts import plain_points
-=======
->>>>>>> 225d0cc (The walk of a fit is straightened and counted in hops; the prior's factor and its jitter are a file of one subject)
 from ..engine.natural import Gaussian, compiled_solve
 from ..engine.prior import plain_points
 from ..engine.projection import project
