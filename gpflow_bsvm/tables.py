@@ -10,7 +10,6 @@ import glob
 import itertools
 import os
 import re
-import zlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -35,14 +34,14 @@ class DataError(ValueError):
     """Data that cannot be used; the message says what was expected and what was found."""
 
 
-def find(path: Any, endings: tuple[str, ...]) -> list[str]:
+def find_files(path: Any, endings: tuple[str, ...]) -> list[str]:
     """
     :param path: of a file, of a directory, or of several files.
     :return: files; those of a directory in the order of their names.
     :raise FileNotFoundError: if there is no such file.
     """
     if not isinstance(path, (str, os.PathLike)):
-        return [found for one in path for found in find(one, endings)]
+        return [found for one in path for found in find_files(one, endings)]
     name = os.fspath(path)
     if not os.path.isdir(name):
         if not os.path.exists(name):
@@ -100,7 +99,7 @@ def readable(path: str) -> Iterator[None]:
     """:raise DataError: instead of any error in a context that reads the file."""
     try:
         yield
-    except (OSError, EOFError, ValueError, zlib.error) as error:
+    except (OSError, ValueError) as error:
         number = getattr(error, "errno", None)
         reason = os.strerror(number) if number else str(error).splitlines()[0]
         raise DataError(f"cannot read {path}: {reason}") from error

@@ -26,7 +26,7 @@ from ..prediction.marginals import compiled_log_density
 VARIANCES, LENGTHSCALES = (0.5, 1.0, 2.0, 4.0), (0.4, 0.6, 1.0, 1.6)
 
 
-def candidates(model: Model) -> list[dict[str, Any]]:
+def kernel_multiples(model: Model) -> list[dict[str, Any]]:
     """:return: values by name: multiples of the kernel's trainable variances and lengthscales."""
     now = {n: v for n, v in Hyperparameters(model).values().items() if n.startswith(".kernel")}
     grids = []

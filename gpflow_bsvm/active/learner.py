@@ -17,7 +17,7 @@ from ..engine.open import open_data
 from ..inference import Streaming
 from ..inference.algorithm import Algorithm
 from ..likelihoods.hooks import check_labels
-from .kernels import best_kernel, candidates, fit_from_prior
+from .kernels import best_kernel, fit_from_prior, kernel_multiples
 from .policies import Policy, Request, as_policy, chosen
 
 
@@ -73,7 +73,7 @@ class ActiveLearner:
         for moment in self._moments:
             check_whole(1, relearn=moment)
         self.batch_size, self._seed = batch_size, seed
-        self._update, self._candidates = update or Streaming(), candidates(model)
+        self._update, self._candidates = update or Streaming(), kernel_multiples(model)
         self._check_nothing_is_lost()
         self.labelled: AnyNDArray = np.zeros(0, int)
         self.Y: AnyNDArray = np.zeros((0, 1), default_float())

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..tables import PARQUET, DataError, endings_of, find
+from ..tables import PARQUET, DataError, endings_of, find_files
 
 _FILES = (
     "a Parquet or CSV file with a header (.parquet, .csv, .csv.gz; separated by commas, "
@@ -37,7 +37,7 @@ def find_table(args: argparse.Namespace) -> list[str]:
     endings = endings_of(args.data)
     if args.names is not None and endings == PARQUET:
         raise ValueError(f"--names is for CSV files, and {args.data} is Parquet: it has names")
-    return find(args.data, endings)
+    return find_files(args.data, endings)
 
 
 def reader(paths: list[str], args: argparse.Namespace, **how: Any) -> Any:

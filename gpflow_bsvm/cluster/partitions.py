@@ -212,7 +212,7 @@ class Column(RemoteRows):
 
     def total(self) -> tf.Tensor:
         """See `RemoteRows`."""
-        return self._source.cluster.tree(*self._source.run(workers.total, (self,)))
+        return self._source.cluster.tree(*self._source.run(workers.column_sum, (self,)))
 
     def combine(self, function: Callable[..., Any], rows: tuple[Any, ...]) -> Any:
         """See `RemoteRows`."""

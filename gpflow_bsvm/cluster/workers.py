@@ -121,7 +121,7 @@ def combined(function: Callable[..., Any], _: Source, *along: Any) -> list[Any]:
     return _made(function(*along))
 
 
-def total(_: Source, column: tf.Tensor) -> tf.Tensor:
+def column_sum(_: Source, column: tf.Tensor) -> tf.Tensor:
     """:return: the sum of a column."""
     return tf.reduce_sum(column)
 

@@ -52,7 +52,7 @@ def page(comparisons: Sequence[Comparison], *, command: str = "", pictures: bool
     environment = jinja.Environment(
         loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters["number"] = number
+    environment.filters["rounded"] = rounded
     template = environment.get_template("page.html")
     return str(
         template.render(
@@ -124,6 +124,6 @@ def _methods(shown: Sequence[Comparison]) -> dict[str, str]:
     return {name: BASELINES[name].description for name in names if name in BASELINES}
 
 
-def number(value: float) -> str:
+def rounded(value: float) -> str:
     """:return: the number with three decimals, or two digits of one too small for these."""
     return f"{value:.3f}" if abs(value) >= 0.01 or value == 0 else f"{value:.2g}"

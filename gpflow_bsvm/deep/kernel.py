@@ -16,7 +16,7 @@ from gpflow.kernels import Kernel, MultioutputKernel, Stationary
 
 from ..data.checks import as_matrix
 from ..engine.contracts import as_variables
-from .network import call, check_layer, check_width, input_shape_of, is_keras_3
+from .network import call, check_layer, check_row_width, input_shape_of, is_keras_3
 
 #: Number of rows that `features_of` passes to the network at a time.
 _ROWS = 1000
@@ -83,7 +83,7 @@ class DeepKernel(Kernel):  # type: ignore[misc]
             NaN or infinity.
         """
         X = as_matrix(X, "X")
-        check_width(X.shape[-1], self.input_shape)
+        check_row_width(X.shape[-1], self.input_shape)
         parts = [self.look(X[n : n + _ROWS]).numpy() for n in range(0, len(X), _ROWS)]
         return as_matrix(np.concatenate(parts), "what the network gives")  # type: ignore[no-any-return]
 

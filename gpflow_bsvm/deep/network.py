@@ -98,7 +98,7 @@ def call(
     :return: [..., Q], in GPflow's default float; the network itself computes in its own.
     :raise ValueError: for X of another width, or if the network does not return vectors.
     """
-    check_width(X.shape[-1], input_shape)
+    check_row_width(X.shape[-1], input_shape)
     rows = tf.reshape(tf.cast(X, dtype_of(features)), [-1, *input_shape])
     F = tf.convert_to_tensor(features(rows, training=training))
     if F.shape.rank != 2:
@@ -111,7 +111,7 @@ def call(
     )
 
 
-def check_width(num_columns: int | None, input_shape: tuple[int, ...]) -> None:
+def check_row_width(num_columns: int | None, input_shape: tuple[int, ...]) -> None:
     """:raise ValueError: unless rows of so many columns can be given this shape."""
     width = math.prod(input_shape)
     if num_columns not in (None, width):

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from ..data.pieces import Origin, Piece
 from ..data.readers import Reader
 from ..optional import require
-from ..tables import MOST_WORDS, find, is_number, own_columns, quoted
+from ..tables import MOST_WORDS, find_files, is_number, own_columns, quoted
 from .columns import Columns, as_text
 from .labels import MOST_CLASSES, check_are_classes
 
@@ -61,7 +61,7 @@ class Files(Reader):
         :raise ValueError: for columns that are missing or not numbers, and for a file without rows.
         """
         require("pyarrow", extra="files")
-        self.paths, self._exactly = find(path, self.endings), features is None
+        self.paths, self._exactly = find_files(path, self.endings), features is None
         schema = self._schema(self.paths[0])
         encode = isinstance(classes, str) and classes == "auto" and target is not None
         if encode:

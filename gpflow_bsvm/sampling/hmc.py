@@ -57,7 +57,7 @@ class HMC(Sampler):
         check_whole(0, burn_in=self.burn_in, seed=self.seed)
 
     def _how(self) -> Any:
-        """:return: how the next draw is made: arguments of the graph, with a method `kernel`."""
+        """:return: arguments of the graph, with a method `kernel` that makes the next draw."""
         return NoUTurn(tf.constant(self.burn_in))
 
     def _start(self, model: Model) -> AnyNDArray:

@@ -11,7 +11,7 @@ import tensorflow as tf
 from gpflow.base import AnyNDArray
 
 from ..engine.contracts import as_variables
-from .known import FUNCTIONS, OF_TFP, find, loaded, may_be_set
+from .known import FUNCTIONS, OF_TFP, find_class, loaded, may_be_set
 from .networks import with_weights
 
 
@@ -94,7 +94,7 @@ class Decoder:
         return tuple.__new__(cls, items)
 
     def _object(self, node: Any) -> Any:
-        name, cls = node["class"], find(node["class"])
+        name, cls = node["class"], find_class(node["class"])
         if cls is None:
             raise ValueError(
                 f"it holds a {name}, which is not known here: import the module that defines it "

@@ -27,8 +27,8 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     whole or not at all.
 
     :param model: with kernels, mean functions, likelihoods, inducing variables, transforms and
-        priors of GPflow, TensorFlow Probability and this package; see `register` for your own. Of a
-        Keras network in a `DeepKernel` only the weights are saved.
+        priors of GPflow, TensorFlow Probability and this package; see `register` for your own. A
+        Keras network in a `DeepKernel` is saved as its weights only.
     :param path: of the file, which is replaced if there is one.
     :raise TypeError: if a part cannot be restored from a file; it names the part and a remedy.
     :raise FileNotFoundError: if its directory does not exist.

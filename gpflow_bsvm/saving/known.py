@@ -56,7 +56,7 @@ def loaded(name: str) -> Any:
     return vars(sys.modules[home]).get(own) if home in sys.modules else None
 
 
-def find(name: str) -> type | None:
+def find_class(name: str) -> type | None:
     """:return: the class of this name, if it is known."""
     cls = _registered.get(name) or loaded(name)
     return cls if isinstance(cls, type) and _is_known(cls) else None
@@ -65,7 +65,7 @@ def find(name: str) -> type | None:
 def name_of(cls: type) -> str | None:
     """:return: the class's name in a file, the public one if possible; None if it is not known."""
     public = f"{'.'.join(cls.__module__.split('.')[:2])}.{cls.__name__}"
-    return next((name for name in (public, full_name(cls)) if find(name) is cls), None)
+    return next((name for name in (public, full_name(cls)) if find_class(name) is cls), None)
 
 
 def _is_known(cls: type) -> bool:

@@ -62,8 +62,8 @@ def test_the_page_shows_what_came_out(written):
     for one in sets:
         for score in contests.ROW_LOSSES:
             for lost in contests.contest(one, score).behind.values():
-                ends = ", ".join(map(page.number, (lost.low, lost.high)))
-                assert f"{page.number(lost.mean)} [{ends}]" in read.text
+                ends = ", ".join(map(page.rounded, (lost.low, lost.high)))
+                assert f"{page.rounded(lost.mean)} [{ends}]" in read.text
         for record in report.summary(one.fold_scores):
             if record["mean"]["nll"] is not None:
                 assert f"{record['mean']['nll']:.3f}" in read.text
@@ -225,4 +225,4 @@ def test_the_table_and_the_page_have_the_same_best():
     "value, text", [(0.1234, "0.123"), (0.00123, "0.0012"), (0, "0.000"), (-0.5, "-0.500")]
 )
 def test_numbers(value, text):
-    assert page.number(value) == text
+    assert page.rounded(value) == text

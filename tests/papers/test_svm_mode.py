@@ -218,5 +218,5 @@ def test_newton_steps_mend_the_condition_of_a_free_bias(data):
     mode = svm_mode(make_kernel(), data, 5.0, free_bias=True)
     start = mode.alpha.copy()
     start[mode.marginal] *= 1.01  # y^T alpha is no more 0
-    found = active_set.refine(mode._dual(), active_set.Point(start, mode.bias))
+    found = active_set.refine(mode._dual(), active_set.DualPoint(start, mode.bias))
     np.testing.assert_allclose(found.alpha, mode.alpha, atol=1e-10)

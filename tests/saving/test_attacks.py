@@ -108,7 +108,9 @@ def test_named_tuples_are_named_tuples(path, cls):
 
 def test_known_classes_are_of_these_rooms_and_take_no_paths():
     modules = [name for name in sys.modules if name.startswith(("gpflow", "sklearn", "tensorflow"))]
-    found = {known.find(f"{home}.{name}") for home in modules for name in vars(sys.modules[home])}
+    found = {
+        known.find_class(f"{home}.{name}") for home in modules for name in vars(sys.modules[home])
+    }
     classes = found - {None}
     assert len(classes) > 50
     assert {cls.__module__.split(".")[0] for cls in classes} == {"gpflow", "gpflow_bsvm", "sklearn"}

@@ -28,7 +28,7 @@ _ROWS = 3
 _ROUNDING = 1e-13
 
 
-class Point(NamedTuple):
+class DualPoint(NamedTuple):
     """Dual variables and the bias."""
 
     alpha: AnyNDArray  #: [N]
@@ -49,12 +49,12 @@ class Dual(NamedTuple):
         """:return: the matrix that turns dual variables into margins, roughly."""
         return float(max(self.Q.diagonal().max(), np.finfo(float).tiny))
 
-    def lacking(self, point: Point) -> AnyNDArray:
+    def lacking(self, point: DualPoint) -> AnyNDArray:
         """:return: 1 - y f, [N], the distance to the margin."""
         lacking: AnyNDArray = 1 - self.Q @ point.alpha - self.y * point.bias
         return lacking
 
-    def violation(self, point: Point) -> float:
+    def violation(self, point: DualPoint) -> float:
         """:return: largest violation of the conditions of optimality, in units of the margin."""
         alpha, lacking = point.alpha, self.lacking(point)
         inside = np.clip(alpha, 0, self.upper)
@@ -64,18 +64,18 @@ class Dual(NamedTuple):
         unequal = abs(self.y @ alpha) * self.scale if self.free_bias else 0.0
         return float(max(below.max(), above.max(), outside, unequal))
 
-    def is_solved(self, point: Point) -> bool:
+    def is_solved(self, point: DualPoint) -> bool:
         """:return: True if rounding explains the violation."""
         size = 1 + np.abs(self.Q).max() * np.abs(point.alpha).sum()
         return bool(self.violation(point) <= _ROUNDING * size)
 
 
-def solve(dual: Dual) -> Point:
+def solve_dual(dual: Dual) -> DualPoint:
     """:return: the solution; `Dual.violation` tells its accuracy."""
     return refine(dual, _libsvm(dual))
 
 
-def _libsvm(dual: Dual) -> Point:
+def _libsvm(dual: Dual) -> DualPoint:
     """
     Without a free bias, LibSVM gets every datum twice, as (x, y) and as (-x, -y): 0 is an optimal
     bias of this mirrored problem, and each half holds a part of alpha, with half the bound.
@@ -91,11 +91,11 @@ def _libsvm(dual: Dual) -> Point:
     alpha = np.zeros(len(y))
     alpha[svc.support_] = np.abs(svc.dual_coef_[0])
     if dual.free_bias:
-        return Point(alpha, float(svc.intercept_[0]))
-    return Point(alpha.reshape(2, -1).sum(axis=0), 0.0)
+        return DualPoint(alpha, float(svc.intercept_[0]))
+    return DualPoint(alpha.reshape(2, -1).sum(axis=0), 0.0)
 
 
-def refine(dual: Dual, start: Point) -> Point:
+def refine(dual: Dual, start: DualPoint) -> DualPoint:
     """
     :param start: near the solution.
     :return: the solution by some Newton steps on the active set, as a rule one or two; if these
@@ -112,14 +112,14 @@ def refine(dual: Dual, start: Point) -> Point:
     return best._replace(alpha=np.clip(best.alpha, 0, dual.upper))
 
 
-def _newton(dual: Dual, point: Point) -> Point:
+def _newton(dual: Dual, point: DualPoint) -> DualPoint:
     """:return: the point where all equations hold, with sets as they seem to be now."""
     seem = point.alpha + dual.lacking(point) / dual.scale
     alpha = np.where(seem <= 0, 0, np.where(seem >= dual.upper, dual.upper, point.alpha))
     return _meet(dual, point._replace(alpha=alpha), (seem > 0) & (seem < dual.upper))
 
 
-def _row_by_row(dual: Dual, point: Point) -> Point:
+def _row_by_row(dual: Dual, point: DualPoint) -> DualPoint:
     """
     The classical active-set method: towards what `_meet` gives as far as all alpha stay within
     their bounds, where one stops; then the row that violates its condition most is set free.
@@ -134,7 +134,7 @@ def _row_by_row(dual: Dual, point: Point) -> Point:
         room = np.where(free & (step != 0), room, np.inf)
         if room.min() < 1:
             row = int(room.argmin())
-            point = Point(point.alpha + room[row] * step, target.bias)
+            point = DualPoint(point.alpha + room[row] * step, target.bias)
             point.alpha[row] = dual.upper if step[row] > 0 else 0.0
             free[row] = False
             continue
@@ -147,7 +147,7 @@ def _row_by_row(dual: Dual, point: Point) -> Point:
     return point
 
 
-def _meet(dual: Dual, point: Point, free: AnyNDArray) -> Point:
+def _meet(dual: Dual, point: DualPoint, free: AnyNDArray) -> DualPoint:
     """:return: alpha of free rows, and a free bias, such that these are on the margin."""
     rows = np.flatnonzero(free)
     if len(rows) == 0:
@@ -159,7 +159,7 @@ def _meet(dual: Dual, point: Point, free: AnyNDArray) -> Point:
         b = np.append(b, -dual.y @ point.alpha)
     step, alpha = _solve(A, b), point.alpha.copy()
     alpha[rows] += step[: len(rows)]
-    return Point(alpha, point.bias + (float(step[-1]) if dual.free_bias else 0.0))
+    return DualPoint(alpha, point.bias + (float(step[-1]) if dual.free_bias else 0.0))
 
 
 def _solve(A: AnyNDArray, b: AnyNDArray) -> AnyNDArray:

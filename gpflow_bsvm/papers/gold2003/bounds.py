@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import OneClassSVM
 
 from ...checks import check_choice
-from .criterion import Criterion, ModeCriterion, Seen
+from .criterion import Criterion, Machine, ModeCriterion
 from .gram import check_gram, check_positive
 from .mode import Mode, svm_mode
 from .slack import SLACKS
@@ -93,7 +93,7 @@ class RadiusMargin(ModeCriterion):
 
     about_origin: bool = False
 
-    def _of(self, seen: Seen) -> tf.Tensor:
+    def _of(self, seen: Machine) -> tf.Tensor:
         N = len(seen.y)
         gram = seen.gram + tf.eye(N, dtype=seen.gram.dtype) / seen.penalty
         diagonal = tf.linalg.diag_part(gram)

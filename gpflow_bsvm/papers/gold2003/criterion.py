@@ -63,7 +63,7 @@ class Gradient(NamedTuple):
     error: Gradient | None = None  #: standard errors, where the derivatives are estimates
 
 
-class Seen(NamedTuple):
+class Machine(NamedTuple):
     """A support vector machine as tensors; the criterion treats `rows` separately."""
 
     gram: tf.Tensor  #: [N, N]
@@ -98,7 +98,7 @@ class ModeCriterion(Criterion):
     has_gradient = True
 
     @abstractmethod
-    def _of(self, seen: Seen) -> tf.Tensor:
+    def _of(self, seen: Machine) -> tf.Tensor:
         """:return: the criterion, []."""
 
     def __call__(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> float:
@@ -131,11 +131,11 @@ class ModeCriterion(Criterion):
         by_gram, by_penalty = tape.gradient(value, at, unconnected_gradients=zero)
         return Gradient(float(value), pull_back(kernel, data[0])(by_gram), float(by_penalty))
 
-    def _seen(self, mode: Mode) -> Seen:
+    def _seen(self, mode: Mode) -> Machine:
         self._check(mode)
         parts = (mode.gram, mode.y, mode.penalty, mode.alpha)
         gram, y, C, alpha = (tf.constant(part, tf.float64) for part in parts)
-        return Seen(gram, y, C, alpha, mode.marginal)
+        return Machine(gram, y, C, alpha, mode.marginal)
 
     def _check(self, mode: Mode) -> None:
         if mode.slack != self.slack:
@@ -159,12 +159,12 @@ def taken(values: tf.Tensor, rows: AnyNDArray) -> tf.Tensor:
     return tf.gather_nd(values, rows[:, None])
 
 
-def _follow(mode: Mode, gram: tf.Tensor, C: tf.Tensor) -> Seen:
+def _follow(mode: Mode, gram: tf.Tensor, C: tf.Tensor) -> Machine:
     """:return: the machine as a function of its Gram matrix and penalty, at fixed sets of rows."""
     y, rows = tf.constant(mode.y), mode.marginal
     at_bound = np.zeros(len(mode.y))
     at_bound[mode.bounded] = 1.0
-    fixed = Seen(gram, y, C, C * at_bound, rows)
+    fixed = Machine(gram, y, C, C * at_bound, rows)
     if len(rows) == 0:
         return fixed
     lacking = taken(y - fixed.latent, rows)

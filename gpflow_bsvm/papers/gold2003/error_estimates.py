@@ -16,7 +16,7 @@ from gpflow.base import AnyNDArray
 from gpflow.kernels import Kernel
 
 from ...checks import check_choice, check_number
-from .criterion import Criterion, ModeCriterion, Seen, taken
+from .criterion import Criterion, Machine, ModeCriterion, taken
 from .mode import Mode, svm_mode
 from .slack import SLACKS
 
@@ -37,7 +37,7 @@ class GACV(ModeCriterion):
     looks_at_penalty = False
     slack = "linear"
 
-    def _of(self, seen: Seen) -> tf.Tensor:
+    def _of(self, seen: Machine) -> tf.Tensor:
         z = seen.margins
         # Beyond the margin alpha is 0: rounding of a z of 1 must not decide.
         factor = tf.where(z < -1, 2.0, tf.ones_like(z))
@@ -73,16 +73,16 @@ class HingeSpan(ModeCriterion):
         self._check(mode)
         return np.asarray(_held_margins(self._seen(mode)))
 
-    def _of(self, seen: Seen) -> tf.Tensor:
+    def _of(self, seen: Machine) -> tf.Tensor:
         return tf.reduce_mean(tf.nn.relu(1 - _held_margins(seen)))
 
 
-def _held_margins(seen: Seen) -> tf.Tensor:
+def _held_margins(seen: Machine) -> tf.Tensor:
     """:return: z_n - alpha_n S_n^2, [N]."""
     return seen.margins - seen.alpha * _variances_given_margin(seen)
 
 
-def _variances_given_margin(seen: Seen) -> tf.Tensor:
+def _variances_given_margin(seen: Machine) -> tf.Tensor:
     """:return: S_n^2 of `HingeSpan`, [N]."""
     variances = tf.linalg.diag_part(seen.gram)
     if len(seen.rows) == 0:
@@ -119,7 +119,7 @@ class Span(ModeCriterion):
         margins[mode.support] = 1 - spans
         return margins
 
-    def _of(self, seen: Seen) -> tf.Tensor:
+    def _of(self, seen: Machine) -> tf.Tensor:
         wrong = tf.cast(_spans(seen, 0.0) >= 1, tf.float64)
         return tf.reduce_sum(wrong) / len(seen.y)
 
@@ -151,7 +151,7 @@ class SmoothedSpan(ModeCriterion):
         check_number(0, c1=self.c1, eta=self.eta)
         check_number(-math.inf, c2=self.c2)
 
-    def _of(self, seen: Seen) -> tf.Tensor:
+    def _of(self, seen: Machine) -> tf.Tensor:
         step = tf.sigmoid(self.c1 * (_spans(seen, self.eta) - 1) - self.c2)
         others = (len(seen.y) - len(seen.rows)) * tf.sigmoid(
             tf.constant(-self.c1 - self.c2, step.dtype)
@@ -159,7 +159,7 @@ class SmoothedSpan(ModeCriterion):
         return (tf.reduce_sum(step) + others) / len(seen.y)
 
 
-def _spans(seen: Seen, eta: float) -> tf.Tensor:
+def _spans(seen: Machine, eta: float) -> tf.Tensor:
     """
     :return: alpha_n S_n^2 of support vectors: with G = (eta I + A^1/2 K^C A^1/2)^-1 it is 1 / G_nn
         - eta, which divides by no small alpha.

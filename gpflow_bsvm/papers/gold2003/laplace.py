@@ -15,7 +15,7 @@ import numpy as np
 import tensorflow as tf
 
 from ...checks import check_number
-from .criterion import ModeCriterion, Seen, taken
+from .criterion import Machine, ModeCriterion, taken
 from .slack import log_kappa
 
 
@@ -36,7 +36,7 @@ class LaplaceEvidence(ModeCriterion):
     greater_is_better = True
     slack = "linear"
 
-    def _of(self, seen: Seen) -> tf.Tensor:
+    def _of(self, seen: Machine) -> tf.Tensor:
         C, n = seen.penalty, len(seen.y)
         if len(seen.rows) == 0:
             warnings.warn(
@@ -70,7 +70,7 @@ class QuadraticLaplaceEvidence(ModeCriterion):
     def __post_init__(self) -> None:
         check_number(0, smoothing=self.smoothing)
 
-    def _of(self, seen: Seen) -> tf.Tensor:
+    def _of(self, seen: Machine) -> tf.Tensor:
         C, n = seen.penalty, len(seen.y)
         loss = C * tf.square(tf.nn.relu(1 - seen.margins)) / 2
         # 1 - z = alpha / C
@@ -78,12 +78,12 @@ class QuadraticLaplaceEvidence(ModeCriterion):
         return _log_best(seen, loss) + log_kappa(self.slack, C) - _half_log_det(seen, M) / n
 
 
-def _log_best(seen: Seen, loss: tf.Tensor) -> tf.Tensor:
+def _log_best(seen: Machine, loss: tf.Tensor) -> tf.Tensor:
     """:return: 1/N log Q* without kappa, []."""
     return -tf.reduce_mean(seen.alpha * seen.margins / 2 + loss)
 
 
-def _half_log_det(seen: Seen, curvature: tf.Tensor) -> tf.Tensor:
+def _half_log_det(seen: Machine, curvature: tf.Tensor) -> tf.Tensor:
     """:return: 1/2 log det(I + curvature K) of `seen.rows`, []."""
     if len(seen.rows) == 0:
         return tf.zeros([], seen.gram.dtype)

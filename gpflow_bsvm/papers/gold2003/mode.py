@@ -23,7 +23,7 @@ from ...likelihoods.labels import check_binary_labels
 from ...likelihoods.penalized import check_penalty
 from ...model_selection.gram import gram_matrix
 from ...models import BatchBSVM
-from .active_set import Dual, Point, refine, solve
+from .active_set import Dual, DualPoint, refine, solve_dual
 from .gram import check_gram, check_positive
 from .slack import SLACKS, losses
 
@@ -83,7 +83,7 @@ class Mode(NamedTuple):
     @property
     def violation(self) -> float:
         """:return: largest violation of the conditions of optimality, in units of the margin."""
-        return self._dual().violation(Point(self.alpha, self.bias))
+        return self._dual().violation(DualPoint(self.alpha, self.bias))
 
     def predict(self, kernel: Kernel, X: Any, Xnew: Any) -> AnyNDArray:
         """
@@ -95,14 +95,14 @@ class Mode(NamedTuple):
 
     def solved(self) -> Mode:
         """:return: the machine of this Gram matrix, y, penalty and slack, by LibSVM."""
-        return self._at(solve(self._dual()))
+        return self._at(solve_dual(self._dual()))
 
     def without(self, row: int) -> Mode:
         """:return: the machine without this row, by Newton steps from this one, else LibSVM."""
         rest = np.delete(np.arange(len(self.y)), row)
         part = self._replace(gram=self.gram[np.ix_(rest, rest)], y=self.y[rest])
         dual = part._dual()
-        near = refine(dual, Point(self.alpha[rest], self.bias))
+        near = refine(dual, DualPoint(self.alpha[rest], self.bias))
         return part._at(near) if dual.is_solved(near) else part.solved()
 
     def _dual(self) -> Dual:
@@ -112,7 +112,7 @@ class Mode(NamedTuple):
         limit = C if linear else 1.01 * C * len(y) ** 0.5
         return Dual(Q, y, self._upper, limit, self.free_bias)
 
-    def _at(self, point: Point) -> Mode:
+    def _at(self, point: DualPoint) -> Mode:
         latent = self.gram @ (point.alpha * self.y) + point.bias
         mode = self._replace(alpha=point.alpha, bias=point.bias, latent=latent)
         violation = mode.violation
@@ -184,7 +184,7 @@ def mode_of_model(model: BatchBSVM) -> Mode:
     mode = _unsolved(gram_matrix(model.kernel, X), Y, penalty, "linear", False)
     weights = _weights_of(model)
     start = np.clip(weights * mode.y, 0, penalty)
-    return mode._at(refine(mode._dual(), Point(start, 0.0)))
+    return mode._at(refine(mode._dual(), DualPoint(start, 0.0)))
 
 
 def _weights_of(model: BatchBSVM) -> AnyNDArray:

@@ -27,7 +27,7 @@ from ...models.features import SparseFeatures
 from .factored import (
     LEAST_REST,
     FactoredGaussian,
-    Moments,
+    FactorMoments,
     PriorRoot,
     bound_of_prior,
     moments,
@@ -134,7 +134,7 @@ class FactorVGP(SparseFeatures, gpflow.models.GPModel, gpflow.models.InternalDat
             self.prior_factor()  # finds the jitter that it takes
         return root_of(self.prior, self.data[0], jitter_of(self))
 
-    def moments(self) -> Moments:
+    def moments(self) -> FactorMoments:
         """:return: mu [N, 1], C [N, J] and the diagonal of V [N, 1], of q(f) at the rows."""
         return moments(self.factored(), self.root())
 

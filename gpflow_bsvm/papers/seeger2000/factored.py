@@ -51,7 +51,7 @@ class PriorRoot(NamedTuple):
     mean: tf.Tensor  #: [N, 1], m
 
 
-class Moments(NamedTuple):
+class FactorMoments(NamedTuple):
     """q(f) itself."""
 
     mean: tf.Tensor  #: [N, 1], mu
@@ -72,13 +72,13 @@ def prior_root(prior: Prior, X: tf.Tensor, jitter: tf.Tensor) -> PriorRoot:
     return PriorRoot(L, precision, prior.mean_function(X))
 
 
-def moments(q: FactoredGaussian, root: PriorRoot) -> Moments:
+def moments(q: FactoredGaussian, root: PriorRoot) -> FactorMoments:
     """:return: mu, C and V."""
     mean = root.mean + tf.matmul(root.L, q.a)
-    return Moments(mean, tf.matmul(root.L, q.B), q.rest() / root.precision)
+    return FactorMoments(mean, tf.matmul(root.L, q.B), q.rest() / root.precision)
 
 
-def divergence(q: FactoredGaussian, root: PriorRoot, of: Moments) -> tf.Tensor:
+def divergence(q: FactoredGaussian, root: PriorRoot, of: FactorMoments) -> tf.Tensor:
     """:return: KL(q || N(m, K)), []."""
     A = of.factors / tf.sqrt(of.rest)
     inner = tf.matmul(A, A, transpose_a=True) + tf.eye(tf.shape(A)[1], dtype=A.dtype)

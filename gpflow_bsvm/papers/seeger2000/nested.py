@@ -91,7 +91,7 @@ class NestedLoop(Algorithm):
         return _Loops(self, model, source)
 
 
-class State(NamedTuple):
+class NestedState(NamedTuple):
     """Where a `NestedLoop` stands."""
 
     values: tuple[AnyNDArray, ...]  #: unconstrained, of the hyperparameters
@@ -101,7 +101,7 @@ class State(NamedTuple):
 
 
 class _Loops(Run):
-    state: State
+    state: NestedState
 
     def __init__(self, options: NestedLoop, model: FactorVGP, source: Source) -> None:
         self._options, self._model = options, model
@@ -118,7 +118,7 @@ class _Loops(Run):
         self._scale = compiled_scale.bind(model.likelihood)
         self._q = [tf.Variable(part) for part in model.factored()]
         self._best = -math.inf
-        self.state = State(self._hyper.state(), model.factored())
+        self.state = NestedState(self._hyper.state(), model.factored())
 
     def advance(self) -> Step:
         """Some iterations of the outer loop."""

@@ -66,7 +66,7 @@ class ClassByClass(Algorithm):
         return _Sweeps(self, model, ProjectedData(model, source))
 
 
-class State(NamedTuple):
+class ClassState(NamedTuple):
     """Where `ClassByClass` stands."""
 
     natural: Natural
@@ -74,7 +74,7 @@ class State(NamedTuple):
     steps: int = 0
 
 
-class Seen(NamedTuple):
+class ClassRows(NamedTuple):
     """Rows with their local variables under some q."""
 
     held: Any  #: local variables, tensors with a row each
@@ -82,12 +82,12 @@ class Seen(NamedTuple):
 
 
 @Compiled
-def _look(likelihood: Any, q: Gaussian, rows: Projected) -> Seen:
+def _look(likelihood: Any, q: Gaussian, rows: Projected) -> ClassRows:
     """:return: the local variables, and what the rows add to the objective."""
     (X, Y, weight), features = rows.batch, rows.features
     f = marginals_of_f(q, features)
     expectation = likelihood.variational_expectations(X, f.mean, f.variance, Y)
-    return Seen(likelihood.hold(f.mean, f.variance, Y), weight[:, 0] * expectation)
+    return ClassRows(likelihood.hold(f.mean, f.variance, Y), weight[:, 0] * expectation)
 
 
 @Compiled
@@ -117,7 +117,7 @@ def _step(old: Natural, sums: Natural, rho: tf.Tensor) -> tuple[Natural, tf.Tens
 
 
 class _Sweeps(Run):
-    state: State
+    state: ClassState
 
     def __init__(self, options: ClassByClass, model: Model, data: ProjectedData) -> None:
         self._options, self._model, self._data = options, model, data
@@ -128,7 +128,7 @@ class _Sweeps(Run):
         natural = model.natural()
         self._held, value = self._see(natural)
         check_elbo(value, "at the start")
-        self.state = State(natural, value)
+        self.state = ClassState(natural, value)
 
     def _see(self, natural: Natural) -> tuple[Any, float]:
         """:return: local variables of all rows at q, and the objective there."""
@@ -143,7 +143,7 @@ class _Sweeps(Run):
         natural = self._sweep(natural, tf.constant(rho, natural.h.dtype))
         self._held, value = self._see(natural)
         check_elbo(value, f"after sweep {steps + 1}")
-        self.state = State(natural, value, steps + 1)
+        self.state = ClassState(natural, value, steps + 1)
         self.converged = bool(abs(value - before) < self._options.tol * abs(value))
         return Step(steps + 1, value, rho)
 
@@ -157,7 +157,7 @@ class _Sweeps(Run):
             means[number] = mean[0]
         return Natural(*(tf.concat(parts, 0) for parts in zip(*classes)))
 
-    def resume(self, state: State) -> None:
+    def resume(self, state: ClassState) -> None:
         """See `Run`."""
         super().resume(state)
         self._held, _ = self._see(state.natural)
