@@ -98,10 +98,11 @@ epsilons = [0, 0.05, 0.1, 0.15, 0.2, 0.3]
 figure, axes = plt.subplots(1, 2, figsize=(10, 3.8))
 for ax, attack in zip(axes, (fgsm, pgd)):
     found = gb.adversarial.under_attack(model, X_test, y_test, epsilons, attack=attack)
-    columns = [
-        (one.accuracy, one.mean["variation ratio"], one.auc["variation ratio"]) for one in found
-    ]
-    gb.plotting.attack_curve(ax, epsilons, *zip(*columns)).set(title=attack.__name__)
+    ax.plot(epsilons, [one.accuracy for one in found], label="accuracy")
+    ax.plot(epsilons, [one.mean["variation ratio"] for one in found], label="mean doubt")
+    ax.plot(epsilons, [one.auc["variation ratio"] for one in found], label="ROC area of detection")
+    ax.set(xlabel="strength of the attack, epsilon", ylim=(0, 1.03), title=attack.__name__)
+    ax.legend(frameon=False)
     print(attack.__name__, *(f"{one.auc['variation ratio']:.2f}" for one in found))
     auc = [one.auc["variation ratio"] for one in found]
     assert abs(auc[0] - 0.5) < 1e-9 and max(auc) > 0.85

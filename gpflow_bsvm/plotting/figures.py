@@ -1,17 +1,14 @@
-"""Figures without a display, and a common style of lines."""
+"""Figures without a display."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..optional import require
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-#: Curves often overlap, so they are transparent.
-LINE: dict[str, Any] = {"marker": "o", "markersize": 3, "linewidth": 1.4, "alpha": 0.8}
 
 
 def figure(

@@ -1,4 +1,4 @@
-"""Plots of held-out predictions, also under attack, and of scores over time."""
+"""Plots of held-out predictions."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ import numpy as np
 from gpflow.base import AnyNDArray
 
 from .. import metrics
-from .figures import LINE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+#: Curves often overlap, so they are transparent.
+_LINE: dict[str, Any] = {"linewidth": 1.4, "alpha": 0.8}
 #: Bins of a reliability diagram, of equal width.
 RELIABILITY_BINS = 10
 #: Bins with fewer rows than this are not drawn.
@@ -43,7 +44,7 @@ def reliability_diagram(
     observed = np.array([y[bin_of == b].mean() for b in kept])
     if not ax.lines:
         ax.axline((0, 0), slope=1, color="0.7", linewidth=1, zorder=0)
-    (line,) = ax.plot(predicted, observed, **LINE | {"marker": None} | style)
+    (line,) = ax.plot(predicted, observed, **_LINE | style)
     area = 10 + 150 * count[kept] / len(p)
     ax.scatter(predicted, observed, s=area, color=line.get_color(), alpha=0.7, linewidths=0)
     ax.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03), title="Reliability")
@@ -63,68 +64,7 @@ def accuracy_against_coverage(
     :param style: of the line, such as `label`.
     """
     found = metrics.accuracy_against_coverage(y, p, doubt)
-    ax.plot(found.coverage, found.accuracy, **LINE | {"marker": None} | style)
+    ax.plot(found.coverage, found.accuracy, **_LINE | style)
     ax.set(xlim=(0, 1.02), xlabel="coverage, share of rows that are answered")
     ax.set(ylabel="accuracy on these", title="Reject option")
     return ax
-
-
-def attack_curve(
-    ax: Axes,
-    epsilon: AnyNDArray | list[float],
-    accuracy: AnyNDArray | list[float],
-    doubt: AnyNDArray | list[float],
-    auc: AnyNDArray | list[float],
-    *,
-    what: str = "mean variation ratio",
-) -> Axes:
-    """
-    Accuracy, mean doubt and detection against the strength of an attack (Wistuba & Rawat 2018, Fig.
-    6), see `gpflow_bsvm.adversarial.under_attack`. The line at 1/2 is a detector that guesses.
-
-    :param epsilon: [E], strengths; accuracy: [E]; doubt: [E], means; auc: [E].
-    :param what: the name of the doubt.
-    """
-    lines = {"accuracy": accuracy, what: doubt, "ROC-AUC of detection": auc}
-    for label, values in lines.items():
-        ax.plot(epsilon, values, label=label, **LINE)
-    ax.axhline(0.5, color="0.7", linewidth=1, zorder=0)
-    ax.set(xlabel="strength of the attack, epsilon", title="Under attack")
-    ax.set_ylim(-0.03, max(1.03, 1.03 * np.max(doubt)))  # an entropy may be above 1
-    ax.legend(frameon=False, fontsize="small")
-    return ax
-
-
-def error_against_time(
-    ax: Axes,
-    seconds: AnyNDArray | list[float],
-    error: AnyNDArray | list[float],
-    *,
-    what: str = "error",
-    **style: Any,
-) -> Axes:
-    """
-    Held-out error (or another score) against seconds of training; a single large mark for a model
-    without a trace.
-
-    :param seconds: [T], positive; error: [T].
-    :param what: the score's name.
-    :param style: of the line, such as `label`.
-    """
-    point = {"marker": "D", "markersize": 7} if len(seconds) == 1 else {}
-    ax.plot(seconds, error, **LINE | point | style)
-    _time_axis(ax)
-    ax.set(ylabel=f"held-out {what}", title=f"Held-out {what} against training time")
-    return ax
-
-
-def _time_axis(ax: Axes) -> None:
-    """Make the time axis logarithmic, with as many plain numbers as there is room for."""
-    from matplotlib.ticker import LogLocator, NullLocator
-
-    ax.set(xscale="log", xlabel="training time [s]")
-    low, high = ax.get_xlim()
-    subs = (1, 1.5, 2, 3, 5, 7) if high < 8 * low else (1, 2, 5) if high < 300 * low else (1,)
-    ax.xaxis.set_major_locator(LogLocator(subs=subs))
-    ax.xaxis.set_major_formatter("{x:g}")
-    ax.xaxis.set_minor_locator(NullLocator())
