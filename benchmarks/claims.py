@@ -126,7 +126,7 @@ def lower_than_svc(rows: pd.DataFrame) -> str:
     return f"lower on {(errors['svc'] < errors['bsvm']).sum()} of {len(errors)} sets"
 
 
-@claim("docs/guide/from-svc.md", "quality")
+@claim("docs/guide/coming-from.md", "quality")
 def slowest(rows: pd.DataFrame) -> str:
     """The worst case beside SVC."""
     vowel = rows[rows["data"] == "vowel"].set_index("method")

@@ -13,12 +13,15 @@ from shutil import copyfile
 import check_shapes
 import jupytext
 import nbformat
+from furo.navigation import get_navigation_tree
+from sphinx import addnodes
 from sphinx.util.matching import patfilter
 
 check_shapes.set_rewrite_docstrings(None)  # ours say the shapes themselves
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
+LAB = "docs/lab/README"
 sys.path[:0] = [str(HERE), str(ROOT)]
 
 import docstrings  # noqa: E402
@@ -34,12 +37,12 @@ release = version = __version__
 # --- what is read ------------------------------------------------------------------------------
 
 root_doc = "README"
-include_patterns = ["*.md", "docs/**", "notebooks/*.py"]
+include_patterns = ["*.md", "docs/**", "notebooks/*.py", "notebooks/*.md"]
 exclude_patterns = [
     *(".*", "build", "dist", "benchmarks", "gpflow_bsvm", "tests", "compare-results"),
     *("*.egg-info", "docs/site/**", "**/.ipynb_checkpoints"),
 ]
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.mathjax"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.mathjax", "sphinx_copybutton"]
 source_suffix = {".md": "myst-nb", ".rst": "restructuredtext", ".py": "myst-nb"}
 highlight_language = "text"
 smartquotes = False  # quotes are those of strings
@@ -72,6 +75,7 @@ toc_object_entries_show_parents = "hide"
 # --- how it looks ------------------------------------------------------------------------------
 
 html_theme = "furo"
+pygments_dark_style = "monokai"
 html_title = f"gpflow_bsvm {release}"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
@@ -95,24 +99,44 @@ def take_outputs(app, docname, source):
 
 def add_navigation(app, docname, source):
     """
-    Give the home page its toctrees, which on GitHub would be in the way. A pattern may wait for its
-    page; a page that no pattern finds is Sphinx's warning, and so an error.
+    Give the home page and the index pages their toctrees, which on GitHub would be in the way. A
+    line may wait for its page; a page that no line finds is Sphinx's warning, and so an error.
     """
-    if docname == root_doc:
-        lines = (HERE / "navigation.md").read_text(encoding="utf-8").splitlines()
-        kept = [line for line in lines if "/" not in line or patfilter(app.env.found_docs, line)]
-        source[0] = "\n".join([source[0], *kept])
+    text = (HERE / "navigation.md").read_text(encoding="utf-8")
+    _, *parts = re.split(r"^# (\S+)$", text, flags=re.M)
+    lines = dict(zip(parts[::2], parts[1::2])).get(docname, "").splitlines()
+    kept = [line for line in lines if "/" not in line or patfilter(app.env.found_docs, line[1:])]
+    source[0] = "\n".join([source[0], *kept])
+
+
+def note_lab(app, doctree):
+    """The lab report has an index page of its own, and is in no other."""
+    if app.env.docname == LAB:
+        app.env.metadata[LAB]["orphan"] = True
+
+
+def show_lab(app, pagename, templatename, context, doctree):
+    """Beside pages of the lab report stands its own navigation."""
+    if pagename.startswith("docs/lab/"):
+        trees = app.env.get_doctree(LAB).findall(addnodes.toctree)
+        shown = [
+            app.env.resolve_toctree(pagename, app.builder, tree, prune=False, includehidden=True)
+            for tree in trees
+        ]
+        html = "".join(app.builder.render_partial(tree)["fragment"] for tree in shown)
+        context["furo_navigation_tree"] = get_navigation_tree(html)
 
 
 def mend_links(app, docname, source):
     """
     What GitHub shows and the site has no page for: a link to a source file becomes a download, as
-    links to other files are, one to the folder of notebooks leads to the first of them, and one to
+    links to other files are, one to the folder of notebooks leads to their list, and one to
     an executed notebook to the site's page of it.
     """
     folder, text = (ROOT / docname).parent, source[0]
     text = re.sub(r"\]\(((?:\.\./)*notebooks)/executed/(\w+)\.ipynb\)", r"](\1/\2.py)", text)
-    text = re.sub(r"\]\(((?:\.\./)*notebooks)/?\)", r"](\1/getting_started.py)", text)
+    text = re.sub(r"\]\(((?:\.\./)*notebooks)/?\)", r"](\1/README.md)", text)
+    text = re.sub(r"\]\(executed/(\w+)\.ipynb\)", r"](\1.py)", text)
 
     def to_file(match):
         path = (folder / match[1]).resolve()
@@ -120,6 +144,11 @@ def mend_links(app, docname, source):
         return f"](path:{match[1]})" if path.is_file() and not known else match[0]
 
     source[0] = re.sub(r"\]\(([^)\s#:]+\.(?:py|md|rst))\)", to_file, text)
+
+
+def known_bases(app, name, obj, options, bases):
+    """Leave out bases that no page has."""
+    bases[:] = [base for base in bases if rooms.says_something(base)]
 
 
 def add_index(app, exception):
@@ -134,5 +163,8 @@ def setup(app):
     app.connect("source-read", take_outputs)
     app.connect("source-read", add_navigation)
     app.connect("source-read", mend_links)
+    app.connect("doctree-read", note_lab)
+    app.connect("html-page-context", show_lab, priority=900)  # after furo's own
+    app.connect("autodoc-process-bases", known_bases)
     app.connect("build-finished", add_index)
     app.connect("autodoc-process-docstring", docstrings.process)

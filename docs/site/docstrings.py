@@ -12,7 +12,6 @@ import re
 from textwrap import dedent, indent
 
 import gpflow
-import rooms
 
 FIELD = re.compile(r":[a-z]+(?: [^:`\n]+)?:(?= |\n|$)")
 ITEM = re.compile(r"(?:[-*]|\d+\.) ")
@@ -23,6 +22,8 @@ SPAN = re.compile(r"(``?)(.+?)\1", flags=re.S)
 @functools.cache
 def known() -> dict[str, str]:
     """:return: where a public name is documented, by that name alone and with its room's."""
+    import rooms  # which imports this
+
     found: dict[str, str] = {}
     for room in rooms.rooms():
         module = __import__(f"gpflow_bsvm.{room}", fromlist=["*"])

@@ -1,4 +1,4 @@
-"""Pages of the reference: one for each public room, with every public name of it."""
+"""Pages of the reference: one for each task, with every public name of the rooms that it takes."""
 
 import importlib
 import inspect
@@ -7,6 +7,7 @@ from abc import ABC
 from pathlib import Path
 from types import ModuleType
 
+import docstrings
 from sphinx.errors import PycodeError
 from sphinx.pycode import ModuleAnalyzer
 
@@ -21,29 +22,51 @@ MORE = (
     ),
 )
 
-INDEX = """\
-All public names
-================
+#: Pages of the reference by what a reader wants to do: file, title, rooms.
+TASKS = (
+    ("estimators", "Use it like scikit-learn", ("estimators",)),
+    ("models", "Build a model", ("models", "inducing_points", "priors")),
+    ("likelihoods", "Say what a label means", ("likelihoods",)),
+    ("fitting", "Fit it", ("inference", "sampling")),
+    ("predictions", "Predict, and ask how sure", ("prediction", "metrics", "plotting")),
+    ("data", "Read rows that are not in memory", ("data", "files", "cluster")),
+    ("saving", "Save, load, export", ("saving",)),
+    ("networks", "Put a network into the kernel", ("deep",)),
+    ("selection", "Choose a kernel, and go to SVC and back", ("model_selection",)),
+    ("comparing", "Compare methods on data", ("compare",)),
+    ("active", "Ask for labels", ("active",)),
+    ("attacks", "Attack, and detect attacks", ("adversarial",)),
+    ("papers", "Reproduce a paper", tuple(room for room in MORE if room.startswith("papers"))),
+)
 
-Module by module, from the docstrings. ``gpflow_bsvm`` itself has the modules, and {top}.
+INDEX = """\
+API
+===
+
+Every public name, by task. ``gpflow_bsvm`` itself has the modules, and {top}.
 
 {rows}
 
 .. toctree::
    :hidden:
-   :glob:
 
-   *
+{files}
 """
-ROW = ":doc:`{room} <{room}>`\n   {line}\n"
-PAGE = """\
+ROW = ":doc:`{title} <{file}>`\n   {rooms}\n"
+SECTION = """\
 {room}
 {line}
 
 .. automodule:: {module}
    :no-members:
 
+.. list-table::
+   :widths: auto
+
+{names}
+
 """
+NAME = "   * - {link}\n     - {says}"
 ENTRIES = {
     "class": ".. autoclass:: {name}\n   :members:\n{more}",
     "function": ".. autofunction:: {name}\n",
@@ -58,6 +81,12 @@ INHERITED = dict.fromkeys(
 )
 #: Bases that say nothing.
 PLAIN = {object, ABC, tuple}
+
+
+def says_something(base: type) -> bool:
+    """:return: whether a reader may know this base class, or find it."""
+    public = not base.__name__.startswith("_") and not base.__module__.startswith("gpflow_bsvm")
+    return base not in PLAIN and (public or base.__name__ in docstrings.known())
 
 
 def rooms() -> list[str]:
@@ -104,24 +133,45 @@ def entry(module: ModuleType, name: str) -> str:
     if kind == "data":
         where = _home(module, name)
     more = INHERITED.get(name, "")
-    if kind == "class" and not more and not set(value.__bases__) <= PLAIN:
+    if kind == "class" and not more and any(map(says_something, value.__bases__)):
         more += "   :show-inheritance:\n"
     return ENTRIES[kind].format(name=f"{where}.{name}", more=more)
 
 
-def page(room: str) -> str:
-    """:return: the reference of a room."""
+def section(room: str) -> str:
+    """:return: the reference of a room: what it is for, a table of its names, and each of them."""
     module = importlib.import_module(f"gpflow_bsvm.{room}")
-    head = PAGE.format(room=room, line="=" * len(room), module=module.__name__)
-    return head + "\n".join(entry(module, name) for name in public_names(module))
+    names = public_names(module)
+    table = "\n".join(_row(module, name) for name in names)
+    head = SECTION.format(room=room, line="-" * len(room), module=module.__name__, names=table)
+    return head + "\n".join(entry(module, name) for name in names)
+
+
+def _row(module: ModuleType, name: str) -> str:
+    """:return: a name with the first sentence that is said of it."""
+    value = getattr(module, name)
+    doc = inspect.getdoc(value) if callable(value) else ""
+    first = " ".join((doc or "").split("\n\n")[0].split())
+    says = "" if first.startswith(":") else first.partition(". ")[0].rstrip(".:")
+    link = f":py:obj:`{name} <{module.__name__}.{name}>`" if callable(value) else f"``{name}``"
+    return NAME.format(link=link, says=docstrings.inline(says) or "\\")
+
+
+def page(title: str, rooms_of: tuple[str, ...]) -> str:
+    """:return: the reference for a task."""
+    return "\n".join([title, "=" * len(title), "", *map(section, rooms_of)])
 
 
 def index() -> str:
-    """:return: all rooms, with what each is for."""
-    rows = [ROW.format(room=room, line=_purpose(room)) for room in rooms()]
+    """:return: all tasks, with what the rooms of each are for."""
+    rows = [
+        ROW.format(file=file, title=title, rooms=" ".join(map(_purpose, names)))
+        for file, title, names in TASKS
+    ]
     homes = gpflow_bsvm._HOMES.items()
     top = [f":py:obj:`{name} <gpflow_bsvm.{home}.{name}>`" for name, home in homes]
-    return INDEX.format(rows="\n".join(rows), top=", ".join(top))
+    files = "\n".join(f"   {file}" for file, _, _ in TASKS)
+    return INDEX.format(rows="\n".join(rows), top=", ".join(top), files=files)
 
 
 def _purpose(room: str) -> str:
@@ -132,7 +182,8 @@ def _purpose(room: str) -> str:
 def write_pages(folder: Path) -> None:
     """Write them as files for Sphinx, those only that changed: it reads no others again."""
     folder.mkdir(parents=True, exist_ok=True)
-    pages = {f"{room}.rst": page(room) for room in rooms()} | {"index.rst": index()}
+    pages = {f"{file}.rst": page(title, names) for file, title, names in TASKS}
+    pages["index.rst"] = index()
     for stale in {path.name for path in folder.glob("*.rst")} - set(pages):
         (folder / stale).unlink()
     for name, text in pages.items():

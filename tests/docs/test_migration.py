@@ -1,4 +1,4 @@
-"""The pages for those who come from SVC and SVGP: complete, and every line of the tables runs."""
+"""The page for those who come from SVC and SVGP: complete, and every line of the tables runs."""
 
 import inspect
 import re
@@ -14,7 +14,7 @@ from sklearn.svm import SVC
 
 import gpflow_bsvm as gb
 
-DOCS = Path(__file__).parents[2] / "docs" / "guide"
+PAGE = Path(__file__).parents[2] / "docs" / "guide" / "coming-from.md"
 HEADER = "| you wrote | you write now | what changes |"
 #: Of SVC: not shown by its documentation, or scikit-learn's machinery.
 UNSEEN = {"epsilon", "nu", "unused_param", "get_metadata_routing"}
@@ -22,7 +22,9 @@ UNSEEN |= {"set_fit_request", "set_score_request"}
 
 
 def page(name):
-    return (DOCS / name).read_text(encoding="utf-8")
+    """:return: the section "From NAME"."""
+    parts = re.split(r"^## From (\w+)$", PAGE.read_text(encoding="utf-8"), flags=re.M)
+    return dict(zip(parts[1::2], parts[2::2]))[name]
 
 
 def rows(name):
@@ -66,14 +68,14 @@ def run_cell(cell, given):
 
 
 def test_no_row_is_lost():
-    for name, least in (("from-svc.md", 45), ("from-svgp.md", 40), ("from-svr.md", 13)):
+    for name, least in (("SVC", 45), ("SVGP", 40), ("SVR", 13)):
         table_lines = [line for line in page(name).splitlines() if line.startswith("| `")]
         assert len(rows(name)) == len(table_lines) >= least
         assert all(code(was) for was, _ in rows(name))
 
 
 def test_all_of_svc_is_there():
-    text = before("from-svc.md")
+    text = before("SVC")
     parameters = [*inspect.signature(SVC).parameters]
     assert not [name for name in parameters if f"{name}=" not in text and f"({name}" not in text]
     X, y = make_moons(20, random_state=0)
@@ -86,18 +88,18 @@ def test_all_of_svc_is_there():
 
 
 def test_all_of_svgp_is_there():
-    text = page("from-svgp.md").split("## The constructor")[1]
+    text = page("SVGP").split("### The constructor")[1]
     parameters = set(inspect.signature(gpflow.models.SVGP).parameters)
     assert not [name for name in parameters if not re.search(rf"\b{name}\b", text)]
     methods = set(dir(gpflow.models.SVGP)) - set(dir(tf.Module))
     methods = {name for name in methods if not name.startswith(("_", "calc_"))}
-    assert not [name for name in methods if f"svgp.{name}" not in before("from-svgp.md")]
+    assert not [name for name in methods if f"svgp.{name}" not in before("SVGP")]
 
 
 @pytest.mark.drill
 @pytest.mark.slow
 def test_the_way_from_svc_runs(tmp_path):
-    given = run_page("from-svc.md", names())
+    given = run_page("SVC", names())
     assert given["p"].shape == (5, 2)
     back = given["back"][-1]
     np.testing.assert_allclose([back.C, back.gamma], [4.0, 0.5])
@@ -117,7 +119,7 @@ def test_the_way_from_svc_runs(tmp_path):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)
             given["platt"] = SVC(probability=True, random_state=0).fit(X, y)
-    for was, now in rows("from-svc.md"):
+    for was, now in rows("SVC"):
         if has_platt or not re.search("platt|probability", was):
             run_cell(was, given)
         value = run_cell(now, given)
@@ -142,7 +144,7 @@ def run_imports(given):
 @pytest.mark.drill
 @pytest.mark.slow
 def test_the_way_from_svgp_runs(tmp_path):
-    given = run_page("from-svgp.md", names())
+    given = run_page("SVGP", names())
     assert given["history"].converged
     X, Y, Z = (given[name] for name in ("X", "Y", "Z"))
     given |= {"kernel": gpflow.kernels.SquaredExponential(), "likelihood": gb.likelihoods.Hinge()}
@@ -150,7 +152,7 @@ def test_the_way_from_svgp_runs(tmp_path):
     given |= {"q_mu": np.zeros((20, 1)), "q_sqrt": np.eye(20)[None]}
     given["dataset"] = tf.data.Dataset.from_tensor_slices((X, Y)).batch(20)
     given["numbered"] = gb.models.BSVM(given["kernel"], given["likelihood"], Z, num_data=len(X))
-    for number, (was, now) in enumerate(rows("from-svgp.md")):
+    for number, (was, now) in enumerate(rows("SVGP")):
         given["folder"] = str(tmp_path / f"was{number}")
         run_cell(was, given)
         given["folder"] = str(tmp_path / f"now{number}")
@@ -163,10 +165,10 @@ def test_the_way_from_svgp_runs(tmp_path):
 def test_the_way_from_svr_runs():
     X = np.random.default_rng(0).normal(size=(60, 2))
     given = names() | {"X": X, "y": np.sin(X[:, 0]), "X_new": X[:5], "sample_weight": np.ones(60)}
-    given = run_page("from-svr.md", given)
+    given = run_page("SVR", given)
     assert ((given["quantiles"][:, 0] < given["mean"]) & (given["std"] > 0)).all()
     exec("from sklearn.svm import NuSVR", given)
-    for was, now in rows("from-svr.md"):
+    for was, now in rows("SVR"):
         run_cell(was, given)
         found = run_cell(now, given)
         if isinstance(found, gb.BSVMRegressor):

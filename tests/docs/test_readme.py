@@ -1,17 +1,18 @@
-"""The code in README.md and docs/ runs as it stands, and what these pages name exists."""
+"""The code in README.md and the lab report runs, and what all pages name exists."""
 
+import contextlib
+import io
 import re
 from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array
 from sklearn.datasets import make_moons
 
 ROOT = Path(__file__).parents[2]
 PAGES = {
     str(path.relative_to(ROOT)): path.read_text(encoding="utf-8")
-    for path in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/**/*.md")))
+    for path in (*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/**/*.md")))
 }
 CODE = re.compile(r"```python\n(.*?)```", flags=re.S)
 
@@ -19,8 +20,7 @@ CODE = re.compile(r"```python\n(.*?)```", flags=re.S)
 def names():
     X, y = make_moons(120, noise=0.3, random_state=0)
     given = {"X": X, "y": y, "Y": y[:, None].astype(float), "X_new": X[:5]}
-    given |= {"C": 3, "Y_classes": np.digitize(X[:, :1], [0, 1]), "sample_weight": np.ones(120)}
-    return given | {"X_sparse": csr_array(X)}
+    return given
 
 
 def run(page):
@@ -33,36 +33,15 @@ def run(page):
 @pytest.mark.slow
 def test_readme_is_short_and_its_code_runs():
     assert len(PAGES["README.md"].splitlines()) <= 150
-    assert len(CODE.findall(PAGES["README.md"])) == 3
-    found = run("README.md")
-    assert ((found["p"].numpy() > 0) & (found["p"].numpy() < 1)).all()
+    first, second = CODE.findall(PAGES["README.md"])
+    said = re.search(r"```text\n(.*?)```", PAGES["README.md"], flags=re.S)[1]
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        found = {}
+        exec(compile(first, "README.md", "exec"), found)
+    assert printed.getvalue() == said
+    exec(compile(second, "README.md", "exec"), found)
     assert found["history"].converged
-    assert found["classifier"].predict_proba(found["X_new"]).shape == (5, 2)
-
-
-@pytest.mark.slow
-def test_the_guides_code_runs():
-    found = run("docs/guide/choosing.md")
-    np.testing.assert_allclose(found["p"].numpy().sum(axis=1), 1)
-    assert found["doubt"].shape == (5,)
-    assert found["history"].converged
-    for name in ("classifier", "linear"):
-        assert found[name].predict_proba(found["X_new"]).shape == (5, 2)
-
-
-@pytest.mark.slow
-def test_the_code_on_probabilities_runs():
-    p = run("docs/lab/probabilities.md")["p"].numpy()
-    assert ((p > 0) & (p < 1)).all()
-
-
-@pytest.mark.slow
-def test_the_code_on_saving_runs(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    found = run("docs/guide/saving.md")
-    p = found["p"].numpy()
-    np.testing.assert_allclose(p, found["again"].predict_proba(found["X_new"]), atol=1e-10)
-    assert found["about"]["classes"] == [0, 1]
+    assert ((found["p"].numpy() > 0.5)[:, 0] == found["y_new"]).mean() > 0.9
 
 
 @pytest.mark.slow
@@ -70,18 +49,6 @@ def test_the_code_on_checkpoints_runs():
     found = run("docs/lab/checkpoints.md")
     assert len(found["history"]) == 5
     assert len(found["longer"]) == 8
-
-
-@pytest.mark.slow
-def test_the_code_on_networks_runs():
-    p = run("docs/lab/networks.md")["p"].numpy()
-    assert ((p > 0) & (p < 1)).all()
-
-
-@pytest.mark.slow
-def test_the_code_on_large_data_runs():
-    p = run("docs/lab/large-data.md")["p"]
-    assert ((p > 0) & (p < 1)).all()
 
 
 @pytest.mark.drill
@@ -128,47 +95,21 @@ def test_the_code_on_seegers_method_runs():
     assert found["history"].elbo[-1] > found["history"].elbo[0]
 
 
-@pytest.mark.slow
-def test_the_code_on_regression_runs():
-    found = run("docs/guide/regression-and-novelty.md")
-    assert found["regressor"].score(found["X"][150:], found["y"][150:]) > 0.7
-    assert (found["low"] < found["middle"]).all() and (found["middle"] < found["high"]).all()
-    np.testing.assert_allclose(found["P"].sum(axis=1), 1)
-    assert found["imputing"].score(found["holes"], found["y"]) > 0.5
-    assert found["intercepts"].kappa.numpy().mean() > 0.2  # they were drawn with variance 1
-
-
-@pytest.mark.slow
-def test_the_code_on_novelty_runs():
-    found = run("docs/guide/novelty.md")
-    assert found["labels"].tolist() == [1, -1, -1]
-    assert found["std"][2] > found["std"][0] and found["P"][2, 0] > 0.5 > found["P"][0, 0]
-
-
 def test_the_derivations_hold():
     assert run("docs/lab/derivations.md")["curvature"] > 0
 
 
 def test_no_other_page_has_code_that_nothing_runs():
-    assert {page for page, text in PAGES.items() if "```python" in text} == {
+    with_code = {page for page, text in PAGES.items() if "```python" in text}
+    elsewhere = ("docs/guide/", "docs/developers/")  # test_guide, test_developers
+    assert {page for page in with_code if not page.startswith(elsewhere)} == {
         "README.md",
-        "docs/guide/choosing.md",
-        "docs/guide/from-svc.md",
-        "docs/guide/from-svgp.md",
-        "docs/guide/from-svr.md",
-        "docs/guide/novelty.md",
-        "docs/guide/quickstart.md",
-        "docs/guide/regression-and-novelty.md",
-        "docs/guide/saving.md",
         "docs/lab/active-learning.md",
         "docs/lab/attacks.md",
         "docs/lab/checkpoints.md",
         "docs/lab/cluster.md",
         "docs/lab/criteria.md",
         "docs/lab/derivations.md",
-        "docs/lab/large-data.md",
-        "docs/lab/networks.md",
-        "docs/lab/probabilities.md",
         "docs/lab/seeger.md",
     }
 

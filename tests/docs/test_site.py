@@ -16,14 +16,14 @@ import rooms  # noqa: E402
 
 PAGES = [
     str(path.relative_to(ROOT).with_suffix(""))
-    for path in (*ROOT.glob("docs/**/*.md"), *ROOT.glob("notebooks/*.py"))
-    if "site" not in path.parts
+    for path in (*ROOT.glob("docs/**/*.md"), *ROOT.glob("notebooks/*.*"))
+    if "site" not in path.parts and path != ROOT / "docs" / "lab" / "README.md"  # its own index
 ]
 
 
 def patterns():
     lines = (ROOT / "docs" / "site" / "navigation.md").read_text(encoding="utf-8").splitlines()
-    return [line for line in lines if "/" in line]
+    return [line.lstrip("/") for line in lines if line.startswith("/")]
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -35,16 +35,29 @@ def test_the_navigation_leads_to_every_page(page):
 @pytest.mark.parametrize("room", rooms.rooms())
 def test_every_public_name_is_in_the_reference(room):
     module = __import__(f"gpflow_bsvm.{room}", fromlist=["*"])
-    page = rooms.page(room)
+    page = rooms.section(room)
     names = getattr(module, "__all__", rooms.public_names(module))
     assert names
     for name in names:
         assert re.search(rf"^\.\. auto\w+:: gpflow_bsvm\.\S*\b{name}$", page, flags=re.M)
 
 
+def test_every_room_has_a_task():
+    assert sorted(room for _, _, names in rooms.TASKS for room in names) == rooms.rooms()
+
+
+def test_the_lab_report_is_off_the_main_navigation():
+    text = (ROOT / "docs" / "site" / "navigation.md").read_text(encoding="utf-8")
+    main, report = text.split("# docs/lab/README")
+    assert "docs/lab" not in main
+    assert "](docs/lab/README.md)" in (ROOT / "README.md").read_text(encoding="utf-8")
+    pages = {f"/docs/lab/{path.stem}" for path in ROOT.glob("docs/lab/*.md")}
+    assert {line for line in report.splitlines() if "/" in line} == pages - {"/docs/lab/README"}
+
+
 def test_a_constant_is_where_its_comment_is():
-    assert ".. autodata:: gpflow_bsvm.active.policies.POLICIES" in rooms.page("active")
-    assert ".. autofunction:: gpflow_bsvm.metrics.evaluate" in rooms.page("metrics")
+    assert ".. autodata:: gpflow_bsvm.active.policies.POLICIES" in rooms.section("active")
+    assert ".. autofunction:: gpflow_bsvm.metrics.evaluate" in rooms.section("metrics")
 
 
 def test_formulas_and_tables_are_literal():
