@@ -4,13 +4,12 @@ columns. Nothing here needs TensorFlow, so that an error about a file is instant
 from __future__ import annotations
 
 import codecs
-import contextlib
 import csv
 import glob
 import itertools
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from .optional import require
@@ -28,10 +27,6 @@ _HEAD, _HEAD_BYTES = 1000, 2**20
 MOST_WORDS = 50
 #: In fewer rows than this numbers may rise by 1 from row to row by chance.
 _FEWEST_COUNTED = 10
-
-
-class DataError(ValueError):
-    """Data that cannot be used; the message says what was expected and what was found."""
 
 
 def find_files(path: Any, endings: tuple[str, ...]) -> list[str]:
@@ -94,26 +89,6 @@ def csv_options(path: str, names: Sequence[str] | None = None) -> dict[str, Any]
     }
 
 
-@contextlib.contextmanager
-def readable(path: str) -> Iterator[None]:
-    """:raise DataError: instead of any error in a context that reads the file."""
-    try:
-        yield
-    except (OSError, ValueError) as error:
-        number = getattr(error, "errno", None)
-        reason = os.strerror(number) if number else str(error).splitlines()[0]
-        raise DataError(f"cannot read {path}: {reason}") from error
-
-
-def read_table(path: str) -> Any:
-    """:return: pyarrow's table of a whole file."""
-    if path.endswith(PARQUET):
-        return require("pyarrow.parquet", extra="files").read_table(path)
-    options = csv_options(path)
-    options["read_options"].use_threads = False  # for errors with a row's number
-    return require("pyarrow.csv", extra="files").read_csv(path, **options)
-
-
 def own_columns(names: Sequence[str]) -> list[str]:
     """:return: the columns, without the index that pandas writes beside them."""
     return [name for name in names if not _INDEX.fullmatch(str(name))]
@@ -122,22 +97,26 @@ def own_columns(names: Sequence[str]) -> list[str]:
 def columns(path: str) -> list[str]:
     """
     :return: names in the header of a file.
-    :raise DataError: for a file that cannot be read, or is empty.
+    :raise ValueError: for a file that cannot be read, or is empty.
     """
-    with readable(path):
+    try:
         if path.endswith(PARQUET):
             parquet = require("pyarrow.parquet", extra="files")
             return list(parquet.read_schema(path).names)
         lines = _head(path)
+    except (OSError, ValueError) as error:
+        number = getattr(error, "errno", None)
+        reason = os.strerror(number) if number else str(error).splitlines()[0]
+        raise ValueError(f"cannot read {path}: {reason}") from error
     if not lines:
-        raise DataError(f"file {path} cannot be read: it is empty, without a header line")
+        raise ValueError(f"file {path} cannot be read: it is empty, without a header line")
     return next(csv.reader(lines, delimiter=style(path)[0]), [])
 
 
 def target_among(path: str, names: Sequence[str], target: str | None) -> str:
     """
     :return: the column of labels: `target`, or that of `TARGETS` which is there.
-    :raise DataError: if there is none, or several.
+    :raise ValueError: if there is none, or several.
     """
     if target in names:
         return str(target)
@@ -146,13 +125,13 @@ def target_among(path: str, names: Sequence[str], target: str | None) -> str:
     if target is not None:
         case = [name for name in names if name.lower() == target.lower()]
         also = f" (the names differ only in case: {case[0]})" if case else ""
-        raise DataError(
+        raise ValueError(
             f"{path} has no column {target!r}; it has {listed(own_columns(names))}{also}{hint}"
         )
     found = [name for name in TARGETS if name in names]
     if len(found) == 1:
         return found[0]
-    raise DataError(
+    raise ValueError(
         f"which column of {path} holds the labels? Name it with target (--target COL); "
         f"there is {'more than one' if found else 'none'} of {', '.join(TARGETS)} among "
         f"{listed(names)}{hint}"

@@ -17,7 +17,7 @@ __all__ = ["main"]
 
 #: Messages of Python's parser, and their wording here.
 _IN_SHELL = {
-    "leave it out by features=[...]": "leave it out by --features",
+    "leave it out by features=[...]": "drop it (train has --features)",
     "by features, target and weight": "by --features, --target and --weight",
     "give names=[...], those": "give --names, those",
     "; is target the right column?": "; is --target the right column?",

@@ -117,7 +117,7 @@ def _compare(args: argparse.Namespace) -> int:
 def _compare_numbers(args: argparse.Namespace) -> int:
     """Compare regressors: a table of means and deviations, and the folds' scores in a file."""
     from ..compare.regression import table_of
-    from ..datasets import load_numbers
+    from ..datasets import load
     from ..optional import require
 
     for name in ("models", "fixed_kernel", "num_inducing", "lengthscale", "report"):
@@ -126,7 +126,7 @@ def _compare_numbers(args: argparse.Namespace) -> int:
             raise ValueError(f"--task regression has no {option}: leave it out")
     names = ["diabetes"] if args.data == list(DEFAULT_DATA) else args.data
     pandas, rows = require("pandas"), []
-    for data in [load_numbers(name, args.target) for name in names]:
+    for data in [load(name, args.target, numbers=True) for name in names]:
         frame, text = table_of(data, args.folds or DEFAULTS[0], args.seed)
         _print(f"\n{data.name}: {len(data.y)} rows, {data.X.shape[1]} columns\n{text}")
         rows.append(frame)
@@ -140,7 +140,7 @@ def _look_at_files(args: argparse.Namespace) -> None:
     """
     Check the files before TensorFlow, which takes its time, is imported.
 
-    :raise DataError: for a file without a column of labels, or one that results would overwrite.
+    :raise ValueError: for a file without a column of labels, or one that results would overwrite.
     """
     endings = CSV + PARQUET
     files = [name for name in args.data if name.endswith(endings) or Path(name).is_file()]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..tables import PARQUET, DataError, endings_of, find_files
+from ..tables import PARQUET, endings_of, find_files
 
 _FILES = (
     "a Parquet or CSV file with a header (.parquet, .csv, .csv.gz; separated by commas, "
@@ -50,10 +50,10 @@ def reader(paths: list[str], args: argparse.Namespace, **how: Any) -> Any:
 
 
 def check_output(output: Path, inputs: Sequence[Path | str]) -> None:
-    """:raise DataError: if the file cannot be written, or is one of those that are read."""
+    """:raise ValueError: if the file cannot be written, or is one of those that are read."""
     if not output.absolute().parent.is_dir():
-        raise DataError(f"there is no directory {output.absolute().parent}: make it first")
+        raise ValueError(f"there is no directory {output.absolute().parent}: make it first")
     if output.is_dir():
-        raise DataError(f"{output} is a directory, and the name of a file is needed")
+        raise ValueError(f"{output} is a directory, and the name of a file is needed")
     if output.exists() and any(os.path.samefile(output, one) for one in inputs):
-        raise DataError(f"{output} is read, and would be overwritten: give another --output")
+        raise ValueError(f"{output} is read, and would be overwritten: give another --output")

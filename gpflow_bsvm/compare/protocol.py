@@ -84,7 +84,7 @@ class Comparison:
     """
 
     def __init__(self, dataset: Dataset, settings: Settings) -> None:
-        """:raise DataError: unless there are two classes or more, each with a row in every fold."""
+        """:raise ValueError: unless there are two classes or more, each with rows in all folds."""
         self.dataset, self.settings = dataset, settings
         self.labels, self._y = class_labels(dataset)
         check_counts(dataset.name, self.labels, np.bincount(self._y), settings.folds)

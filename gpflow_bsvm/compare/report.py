@@ -17,7 +17,6 @@ from sklearn.metrics import ConfusionMatrixDisplay
 from .. import plotting
 from ..metrics import METRICS
 from ..optional import require
-from ..tables import DataError
 from .contests import leaders
 from .machine import provenance
 from .protocol import Comparison, FoldScore
@@ -35,13 +34,13 @@ def prepare_output(directory: Path) -> None:
     """
     Create the directory and test it, before any time is spent on training.
 
-    :raise DataError: if it cannot be written.
+    :raise ValueError: if it cannot be written.
     """
     try:
         directory.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=directory).close()
     except OSError as error:
-        raise DataError(f"cannot write to {directory}: {error.strerror or error}") from error
+        raise ValueError(f"cannot write to {directory}: {error.strerror or error}") from error
 
 
 def frame(scores: Sequence[FoldScore]) -> Any:

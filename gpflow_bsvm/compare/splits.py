@@ -13,7 +13,6 @@ from sklearn.preprocessing import StandardScaler
 from ..datasets import Dataset
 from ..files.labels import check_are_classes
 from ..inducing_points.initial import kmeans
-from ..tables import DataError
 
 
 @dataclass(frozen=True)
@@ -65,14 +64,14 @@ def class_labels(dataset: Dataset) -> tuple[AnyNDArray, AnyNDArray]:
 def check_counts(name: str, labels: AnyNDArray, counts: AnyNDArray, folds: int) -> None:
     """
     :param labels: [C]; counts: [C] rows.
-    :raise DataError: unless every class has a row for every fold.
+    :raise ValueError: unless every class has a row for every fold.
     """
     few, fewest = np.count_nonzero(counts < folds), counts.min()
     if few == 0:
         return
     others = f" (one of {few} such classes)" if few > 1 else ""
     advice = f"at most {fewest} folds are possible" if fewest > 1 else "2 are needed"
-    raise DataError(
+    raise ValueError(
         f"{name} has {fewest} row(s) of class {labels[counts.argmin()]!s}{others}, too few for "
         f"{folds} folds; {advice}"
     )

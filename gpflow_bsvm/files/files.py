@@ -62,7 +62,7 @@ class Files(Reader):
         """
         require("pyarrow", extra="files")
         self.paths, self._exactly = find_files(path, self.endings), features is None
-        schema = self._schema(self.paths[0])
+        schema, self._odd = self._schema(self.paths[0]), dict[str, str]()  # words of no feature
         encode = isinstance(classes, str) and classes == "auto" and target is not None
         if encode:
             classes = self._distinct(str(target))
@@ -167,6 +167,8 @@ class Files(Reader):
         for column in (one for path in self.paths for one in self._column(path, name)):
             found |= set(as_text(column).unique().to_pylist()) - {None}
             if len(found) > MOST_WORDS or any(map(is_number, found)):
+                words = [word for word in found if not is_number(word)]
+                self._odd[name] = max(words or found)
                 return [name]
         return [f"{name}={word}" for word in sorted(found)]
 
@@ -176,6 +178,7 @@ class Files(Reader):
         numbers = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal)
         kinds = zip(schema.names, schema.types)
         wrong = {n: k for n, k in kinds if not any(is_(k) for is_ in (*numbers, types.is_null))}
+        wrong |= {name: f"{wrong[name]} such as {word!r}" for name, word in self._odd.items()}
         self.columns.check_names(schema.names, f"file {path}", self._exactly)
         self.columns.check_types(wrong, f"file {path}")
 

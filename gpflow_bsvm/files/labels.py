@@ -20,9 +20,11 @@ def check_are_classes(labels: Collection[Any], num_rows: int, what: str) -> None
     """
     :param labels: the distinct labels of so many rows.
     :param what: their source, for the error.
-    :raise ValueError: for a single label, and for labels that look like numbers to be regressed:
-        fractions, or a new one in every other row.
+    :raise ValueError: for fewer than two labels, and for labels that look like numbers to be
+        regressed: fractions, or a new one in every other row.
     """
+    if len(labels) == 0:
+        raise ValueError(f"{what} has no rows")
     if len(labels) == 1:
         raise ValueError(f"{what} holds one class only ({next(iter(labels))})")
     broken = [one for one in labels if isinstance(one, float) and one != np.floor(one)]

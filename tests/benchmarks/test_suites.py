@@ -291,11 +291,9 @@ def test_a_plan_has_no_set_twice_and_waits_for_no_tensorflow(benchmarks):
 
 
 @pytest.mark.data
-def test_every_multi_class_set_is_in_or_out_for_a_reason(benchmarks):
+def test_every_multi_class_set_is_in_or_out_for_a_reason(benchmarks, data_directory):
     from suites import wistuba2018
 
-    from gpflow_bsvm.datasets import data_directory
-
-    found = {path.name.split(".")[0] for path in data_directory().glob("multiclass/*.csv*")}
+    found = {path.name.split(".")[0] for path in data_directory.glob("multiclass/*.csv*")}
     out = {*wistuba2018.SAME_AS, *wistuba2018.TWO_CLASSES}
     assert found == {*wistuba2018.SETS, *out}

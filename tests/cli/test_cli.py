@@ -122,7 +122,9 @@ def test_what_was_done_to_the_columns_is_told(stand_ins, table, tmp_path, capsys
     assert run("compare", *arguments, "--output", tmp_path / "out") == 0
     out = capsys.readouterr().out
     assert "moons: column '' dropped: it has no name\n" in out
-    assert "moons: column 'colour' of 3 words encoded\n" in out
+    assert (
+        "moons: column 'colour' of words is read as colour=blue, colour=green, colour=red\n" in out
+    )
     assert "moons: N = 60, D = 5" in out
 
 
@@ -213,7 +215,7 @@ def test_bad_arguments(argv, message, capsys):
     [
         ("a,y\n1,0.5\n2,1.5\n3,2.5\n", "3 different labels in 3 rows, such as 0.5, as numbers"),
         ("a,y\n1,x\n2,z\n3,z\n", "1 row(s) of class x"),
-        ("a,y\n1,0\nfemale,1\n", "'a' (such as 'female')"),
+        ("a,y\n1,0\nfemale,1\n", "column 'a' of file"),
         ("a,b\n1,0\n", "--target"),
     ],
 )

@@ -20,7 +20,6 @@ from gpflow_bsvm.compare.machine import provenance
 from gpflow_bsvm.compare.protocol import FoldScore
 from gpflow_bsvm.compare.registry import Entry
 from gpflow_bsvm.compare.splits import folds
-from gpflow_bsvm.datasets import DataError
 from gpflow_bsvm.metrics import METRICS
 
 DEFAULT = default_baselines(2, fixed_kernel=True)
@@ -311,7 +310,7 @@ def test_output_directory_is_made(tmp_path):
 
 def test_output_directory_that_is_a_file(tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(DataError, match=r"cannot write to .*file"):
+    with pytest.raises(ValueError, match=r"cannot write to .*file"):
         report.prepare_output(tmp_path / "file")
 
 

@@ -18,7 +18,7 @@ from gpflow_bsvm.compare import (
 )
 from gpflow_bsvm.compare.registry import Entry, Skipped
 from gpflow_bsvm.compare.splits import class_labels, folds
-from gpflow_bsvm.datasets import DataError, Dataset
+from gpflow_bsvm.datasets import Dataset
 
 KERNEL = KernelSettings(lengthscale=1.0, variance=4.0)
 
@@ -180,5 +180,5 @@ def test_labels_that_are_no_classes(y, message):
 )
 def test_too_few_rows_for_the_folds(counts, message):
     y = np.repeat(np.arange(len(counts)), counts)
-    with pytest.raises(DataError, match=message):
+    with pytest.raises(ValueError, match=message):
         Comparison(Dataset("few", np.zeros((len(y), 1)), y, ("x1",)), Settings())
