@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import re
 import sys
 from abc import ABC
 from pathlib import Path
@@ -66,6 +67,8 @@ SECTION = """\
 {names}
 
 """
+#: Where a sentence ends: not in "et al. 2017" or "eq. 4".
+SENTENCE = re.compile(r"(?<!\bal)(?<!\beq)\. ")
 NAME = "   * - {link}\n     - {says}"
 ENTRIES = {
     "class": ".. autoclass:: {name}\n   :members:\n{more}",
@@ -152,7 +155,7 @@ def _row(module: ModuleType, name: str) -> str:
     value = getattr(module, name)
     doc = inspect.getdoc(value) if callable(value) else ""
     first = " ".join((doc or "").split("\n\n")[0].split())
-    says = "" if first.startswith(":") else first.partition(". ")[0].rstrip(".:")
+    says = "" if first.startswith(":") else SENTENCE.split(first)[0].rstrip(".:")
     link = f":py:obj:`{name} <{module.__name__}.{name}>`" if callable(value) else f"``{name}``"
     return NAME.format(link=link, says=docstrings.inline(says) or "\\")
 
