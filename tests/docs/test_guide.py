@@ -1,5 +1,6 @@
 """The user guide: all of its code runs and prints what it says, and it stays short."""
 
+import ast
 import contextlib
 import io
 import re
@@ -9,8 +10,11 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris, make_moons
 
+import gpflow_bsvm as gb
+
 FOLDER = Path(__file__).parents[2] / "docs" / "guide"
 PAGES = {path.stem: path.read_text(encoding="utf-8") for path in sorted(FOLDER.glob("*.md"))}
+PACKAGE = Path(gb.__file__).parent
 #: A block of code, and what it prints where the page says so.
 BLOCK = re.compile(r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", flags=re.S)
 NUMBER = re.compile(r"-?\d+(?:\.\d*)?")
@@ -107,6 +111,42 @@ CHECKS = {
     "saving": check_saving,
     "regression-and-novelty": check_regression_and_novelty,
 }
+
+
+NAMES = {name for text in PAGES.values() for name in re.findall(r"\bgb((?:\.\w+)+)", text)}
+
+
+@pytest.mark.parametrize("name", sorted(NAMES))
+def test_names_in_the_guide_exist(name):
+    found = gb
+    for part in name.split(".")[1:]:
+        found = getattr(found, part)
+
+
+def strings_of(path):
+    """Texts of a module, with "…" for what is put into them."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.JoinedStr):
+            yield "".join(
+                getattr(part, "value", "…") if isinstance(part, ast.Constant) else "…"
+                for part in node.values
+            )
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+def test_messages_in_troubleshooting_are_ours():
+    ours = "\n".join(text for path in PACKAGE.rglob("*.py") for text in strings_of(path))
+    cells = re.findall(
+        r"^\| (`.*?) \| ", PAGES["troubleshooting"].split("## What you see")[0], re.M
+    )
+    messages = [message for cell in cells for message in re.findall("`(.*?)`", cell)]
+    parts = [
+        part.strip() for message in messages for part in re.split(r"…,?|float\d\d|\[…]", message)
+    ]
+    theirs = "Sparse data was passed for X, but dense data is required"  # scikit-learn's
+    unknown = [part for part in parts if len(part) > 6 and part not in ours and part != theirs]
+    assert len(messages) > 20 and not unknown
 
 
 def test_programs_of_the_quickstart_stand_alone():
