@@ -9,6 +9,7 @@ import numpy as np
 
 from ..data.readers import MOST_LABELS
 from ..data.sources import Remote, Source
+from . import workers
 from .dask_data import DaskReader
 from .partitions import Cluster, Partitions
 from .workers import Facts
@@ -41,7 +42,7 @@ class ClusterSource(DaskReader):
 
     def _opened(self) -> Partitions:
         parts = self._cluster.read(self.partitions, self._asked, self.chunk_rows)
-        facts = self._cluster.facts(parts)
+        facts = self._cluster.results(self._cluster.map(workers.facts, parts), partitions=True)
         self._check_facts(facts)
         filled = [n for n, fact in enumerate(facts) if fact.num_rows]
         rows = tuple(facts[n].num_rows for n in filled)

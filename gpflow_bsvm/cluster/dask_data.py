@@ -11,6 +11,7 @@ import numpy as np
 from ..data.pieces import Origin, Piece
 from ..data.readers import Check, Reader
 from ..data.sources import Source
+from ..doors import has_door
 from ..files.columns import Columns
 from ..optional import require
 
@@ -129,11 +130,6 @@ class DaskFrame(DaskReader):
         return self.columns.classes
 
 
-def is_dask(data: Any) -> bool:
-    """:return: True if this is a Dask collection."""
-    return hasattr(data, "__dask_graph__")
-
-
 def dask_reader(X: Any, Y: Any = None, weight: Any = None) -> DaskReader:
     """
     :param X: a Dask array, or for predictions a Dask data frame.
@@ -165,7 +161,7 @@ def _beside(X: Any, column: Any, name: str) -> Any:
     if column is None:
         return None
     array = require("dask.array", extra="dask")
-    if not is_dask(column):
+    if not has_door(column):
         column = array.from_array(np.asarray(column))
     elif not isinstance(column, array.Array):
         column = column.to_dask_array()

@@ -26,7 +26,7 @@ from ..data.sources import Remote, RemoteRows
 from ..optional import require
 from . import workers
 from .dask_data import named
-from .workers import Facts, Job
+from .workers import Job
 
 #: Number of partial sums that are added at a time.
 _FAN_IN = 8
@@ -66,10 +66,6 @@ class Cluster:
         with self._own_errors():
             futures: list[Any] = self._client.compute([read(how, one) for one in partitions])
             return futures
-
-    def facts(self, parts: list[Any]) -> list[Facts]:
-        """:return: the facts of each partition, which errors name."""
-        return self.results(self.map(workers.facts, parts), partitions=True)
 
     def results(self, futures: list[Any], partitions: bool = False) -> list[Any]:
         """

@@ -195,12 +195,15 @@ def test_attacks_mislead(several):
     assert (loss(fast) > loss(X)).all()
 
 
-def test_chunks_change_nothing(several, monkeypatch):
-    whole = fgsm(several, X, three(), 0.3, **NO_LIMITS)
-    p = class_probabilities(several, X)
-    monkeypatch.setattr(attacks, "CHUNK_ROWS", 7)
-    np.testing.assert_allclose(fgsm(several, X, three(), 0.3, **NO_LIMITS), whole, atol=1e-9)
-    np.testing.assert_allclose(class_probabilities(several, X), p, atol=1e-10)
+def test_chunks_change_nothing(several):
+    times = 1 + 2 * attacks.CHUNK_ROWS // len(X)
+    many, y = np.tile(X, (times, 1)), np.tile(three(), times)
+    moved, p = fgsm(several, X, three(), 0.3, **NO_LIMITS), class_probabilities(several, X)
+    found = fgsm(several, many, y, 0.3, **NO_LIMITS)
+    np.testing.assert_allclose(found, np.tile(moved, (times, 1)), atol=1e-9)
+    np.testing.assert_allclose(
+        class_probabilities(several, many), np.tile(p, (times, 1)), atol=1e-10
+    )
 
 
 def test_a_keras_network_and_images():
