@@ -101,10 +101,12 @@ def _of_data(source: Source) -> Identity:
         columns |= source.labels  # which may have been edited in some rows only
         found = {f"data {name}": _text(column) for name, column in columns.items()}
         return {**source.marks, "rows": str(source.num_rows), **found}
-    first, again = (_first(source.stream(0, _FEW_ROWS)) for _ in range(2))
-    widths = [tuple(column.shape[1:]) for column in first]
-    same = all(np.array_equal(one, two) for one, two in zip(first, again))  # else shuffled anew
-    batch = {"first batch": _text(tuple(map(np.asarray, first)))} if same else dict([ANY_ORDER])
+    passes = [_first(source.stream(0, _FEW_ROWS)) for _ in range(2)]
+    few = min(len(batch.X) for batch in passes)  # less where the first has found fewer rows
+    begun, again = ([np.asarray(column)[:few] for column in batch] for batch in passes)
+    widths = [column.shape[1:] for column in begun]
+    same = all(np.array_equal(one, two) for one, two in zip(begun, again))  # else shuffled anew
+    batch = {"first batch": _text(tuple(begun))} if same else dict([ANY_ORDER])
     return {**source.marks, "columns": str(widths), **batch}
 
 

@@ -13,6 +13,7 @@ import tensorflow as tf
 from helpers import log_normal, make_data, make_model, state
 
 import gpflow_bsvm as gb
+from gpflow_bsvm.estimators.survey import Rows
 from gpflow_bsvm.inference import (
     CAVI,
     ECM,
@@ -27,6 +28,7 @@ from gpflow_bsvm.likelihoods import Hinge
 from gpflow_bsvm.likelihoods.base import Sites
 from gpflow_bsvm.papers.gold2003 import StaticHMC
 from gpflow_bsvm.sampling import HMC, Gibbs, samples
+from gpflow_bsvm.saving import identity
 from gpflow_bsvm.saving.checkpoint import InDirectory
 from gpflow_bsvm.saving.decode import Decoder
 from gpflow_bsvm.saving.encode import Encoder
@@ -543,3 +545,12 @@ def test_without_a_checkpoint_nothing_is_written(data, tmp_path, monkeypatch):
         warnings.simplefilter("error")
         CAVI().run(make_model(make_data(20)), make_data(20))
     assert not list(tmp_path.iterdir())
+
+
+def test_few_rows_of_unknown_number_have_an_order():
+    """The first batch goes on with the first rows, where their number is not known yet."""
+    X, Y = make_data(60)
+    rows = gb.data.Blocks([(X[:40], Y[:40]), (X[40:], Y[40:])])
+    source = gb.data.open_source(rows, Rows(), 50)
+    first, again = identity._of_data(source), identity._of_data(source)
+    assert first["first batch"] == again["first batch"] != "any"
