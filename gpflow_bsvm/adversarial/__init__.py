@@ -1,9 +1,8 @@
 """Adversarial inputs: gradient attacks through whole models, and their detection."""
 
-from .attacks import class_probabilities, fgsm, loss_gradient
+from .attacks import art_classifier, class_probabilities, fgsm, loss_gradient
 from .detection import detection_auc, doubts, under_attack
 from .targets import NetworkTarget
-from .toolbox import art_classifier
 
 __all__ = [
     "NetworkTarget",

@@ -3,8 +3,8 @@ r"""An attack by the gradient: a small move of x that makes its own label less p
     fast gradient sign    x' = clip(x + epsilon sign grad_x l(x, y))    (Goodfellow et al. 2015)
 
 with l = -log p(y | x), the predictive log density of the whole model: through its latent functions,
-its kernel, and a network in it. Other attacks are those of the Adversarial Robustness Toolbox, see
-`toolbox`.
+its kernel, and a network in it. Other attacks are those of the Adversarial Robustness Toolbox, by
+`art_classifier`.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from gpflow.base import AnyNDArray
 from ..checks import check_number
 from ..estimators.inputs import number
 from ..likelihoods.labels import check_binary_labels
+from ..optional import require
 from .targets import Target, target_of
 
 #: Limits of every column, or of all; None: there are none.
@@ -68,6 +69,36 @@ def fgsm(target: Any, X: Any, y: Any, epsilon: float, *, clip: Clip = (0.0, 1.0)
         )
     step = np.asarray(epsilon, X.dtype) * np.sign(loss_gradient(target, X, y))
     return np.asarray(np.clip(X + step, low, high))
+
+
+def art_classifier(target: Any, input_shape: tuple[int, ...], *, clip: Clip = (0.0, 1.0)) -> Any:
+    """
+    ART's own `TensorFlowV2Classifier` around a target: `predict` gives its probabilities,
+    `loss_gradient` the gradient of -log p(y | x), `class_gradient` that of the probabilities, so
+    that ART's attacks and defences run. ART itself rounds moved rows to single precision.
+
+    :param target: as in `gpflow_bsvm.adversarial.fgsm`. It is read now: call again after a fit.
+    :param input_shape: shape of a row, such as (D,).
+    :param clip: limits of X; None: no limits.
+    :raise ImportError: without the extra `adversarial`.
+    """
+    classification = require("art.estimators.classification", "adversarial")
+    attacked = target_of(target)
+
+    def predict(X: tf.Tensor, training: bool = False) -> tf.Tensor:
+        return attacked.probabilities(X)
+
+    def loss(hot: tf.Tensor, p: tf.Tensor) -> tf.Tensor:
+        own = tf.reduce_sum(tf.cast(hot, p.dtype) * p, axis=-1)
+        return -tf.reduce_sum(tf.math.log(own + np.finfo(p.dtype.as_numpy_dtype).tiny))
+
+    return classification.TensorFlowV2Classifier(
+        model=predict,
+        nb_classes=int(attacked.probabilities(tf.zeros([1, *input_shape])).shape[1]),
+        input_shape=input_shape,
+        loss_object=loss,
+        clip_values=clip,
+    )
 
 
 def class_probabilities(target: Any, X: Any) -> AnyNDArray:

@@ -7,17 +7,41 @@ from typing import Any, NamedTuple
 
 import gpflow
 import numpy as np
+import tensorflow as tf
 from gpflow.base import AnyNDArray
 from gpflow.functions import Zero
-from gpflow.kernels import Kernel, Linear, SharedIndependent, SquaredExponential
+from gpflow.kernels import Kernel, Linear, MultioutputKernel, SharedIndependent, SquaredExponential
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.svm import SVC
 from sklearn.utils.validation import check_is_fitted
 
+from ..engine.shared_graph import Compiled
 from ..likelihoods import Classification, OneClass
 from ..likelihoods.penalized import check_penalty
-from .gram import gram_matrix
+
+
+@Compiled
+def _gram(kernel: Kernel, X: tf.Tensor) -> tf.Tensor:
+    return kernel(X)
+
+
+def gram_matrix(kernel: Kernel, X: Any, X2: Any = None) -> AnyNDArray:
+    """
+    :return: k(x, x2), [N, N2].
+    :raise TypeError: for what is no kernel of one latent function.
+    :raise ValueError: if it is not finite.
+    """
+    if not isinstance(kernel, Kernel) or isinstance(kernel, MultioutputKernel):
+        raise TypeError(
+            f"expected a GPflow kernel of one latent function, got {type(kernel).__name__}"
+        )
+    gram: AnyNDArray = np.asarray(_gram.bind(kernel)(X) if X2 is None else kernel(X, X2))
+    if not np.isfinite(gram).all():
+        raise ValueError(
+            "the kernel overflows or is NaN on X: standardise X and check the kernel's parameters"
+        )
+    return gram
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ import numpy as np
 import tensorflow as tf
 from gpflow.base import AnyNDArray
 
+from ..deep.network import with_weights
 from ..engine.contracts import as_variables
 from .known import FUNCTIONS, OF_TFP, find_class, loaded, may_be_set
-from .networks import with_weights
 
 
 class Decoder:

@@ -15,10 +15,9 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 from gpflow.base import AnyNDArray
 
-from ..deep.network import is_layer
+from ..deep.network import is_layer, names_of
 from ..engine.contracts import as_variables
 from .known import FUNCTIONS, OF_TFP, full_name, is_book, name_of
-from .networks import names_of
 
 #: Types that JSON holds as they are, floats to the last bit.
 _PLAIN = (type(None), bool, int, float, str)
@@ -101,6 +100,7 @@ class Encoder:
             self._seen[id(value)] = len(self._seen), value
 
     def _network(self, value: Any) -> dict[str, Any]:
+        # No layers: Keras imports modules and calls functions that a description of them names.
         self.networks.append(value)
         weights = [self._store(weight) for weight in value.get_weights()]
         self._remember(*as_variables(value.weights))

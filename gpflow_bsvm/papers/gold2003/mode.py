@@ -21,7 +21,7 @@ from ...engine.natural import compiled_solve
 from ...likelihoods import Hinge
 from ...likelihoods.labels import check_binary_labels
 from ...likelihoods.penalized import check_penalty
-from ...model_selection.gram import gram_matrix
+from ...model_selection.plug_in import gram_matrix
 from ...models import BatchBSVM
 from .active_set import Dual, DualPoint, refine, solve_dual
 from .gram import check_gram, check_positive

@@ -1,4 +1,4 @@
-"""Plots of held-out predictions."""
+"""Pictures of predictions, drawn into the axes that they are given."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from gpflow.base import AnyNDArray
 
-from .. import metrics
+from . import metrics
+from .optional import require
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["accuracy_against_coverage", "figure", "reliability_diagram"]
 
 #: Curves often overlap, so they are transparent.
 _LINE: dict[str, Any] = {"linewidth": 1.4, "alpha": 0.8}
@@ -18,6 +22,21 @@ _LINE: dict[str, Any] = {"linewidth": 1.4, "alpha": 0.8}
 RELIABILITY_BINS = 10
 #: Bins with fewer rows than this are not drawn.
 _FEWEST_ROWS = 5
+
+
+def figure(
+    num_rows: int, num_columns: int, *, width: float = 5.2, height: float = 3.9
+) -> tuple[Figure, list[Axes]]:
+    """
+    :return: a figure and its axes, row by row; no display is needed.
+    :raise ImportError: without matplotlib.
+    """
+    require("matplotlib")
+    from matplotlib.figure import Figure
+
+    size = (width * num_columns, height * num_rows)
+    fig = Figure(figsize=size, layout="constrained")
+    return fig, list(fig.subplots(num_rows, num_columns, squeeze=False).flat)
 
 
 def reliability_diagram(
