@@ -1,10 +1,13 @@
 # Two commands: `make compare` runs the main job, `make test` the tests. Both make .venv if needed.
 PYTHON ?= python3
 VENV ?= .venv
-BIN = $(VENV)/bin
+BIN = $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 ARGS ?=
+# A file of versions to be installed, where they are not to be the newest.
+CONSTRAINT ?=
 
-.PHONY: compare test slow drills lint types notebooks notebooks-executed site benchmarks benchmark-smoke clean help
+.PHONY: compare test slow drills lint types pages lowest newest dist notebooks notebooks-executed site \
+  benchmarks benchmark-smoke clean help
 
 help:
 	@echo "make compare      Bayesian SVM against SVGP and SVC (ARGS='heart german' for other data)"
@@ -12,6 +15,10 @@ help:
 	@echo "make slow         those that are slow by nature, notebooks among them"
 	@echo "make drills       slow ones for which .ci/run has no time: killed processes, leaks, draws"
 	@echo "make lint types   ruff and mypy"
+	@echo "make pages        do tables, pictures and counts on pages show their rows"
+	@echo "make lowest       the tests with the lowest versions that pyproject.toml claims, on Python 3.10"
+	@echo "make newest       the tests with the newest versions that there are, on Python 3.12"
+	@echo "make dist         sdist and wheel in dist/, checked"
 	@echo "make site         the documentation as HTML, in build/site"
 	@echo "make notebooks-executed   outputs of the notebooks that have changed (ARGS='family' for one)"
 	@echo "make benchmarks   the measurements behind tables and pictures (ARGS='step quality')"
@@ -39,6 +46,26 @@ lint: $(VENV)/.dev-installed
 types: $(VENV)/.dev-installed
 	$(BIN)/mypy
 
+pages: $(VENV)/.dev-installed
+	$(BIN)/python benchmarks/draw.py --check
+	$(BIN)/python docs/site/walks.py --check
+
+# Versions are told in docs/developers/versions.md.
+lowest: PYTHON = python3.10
+lowest: VENV = .venv-lowest
+lowest:
+	$(MAKE) test PYTHON=$(PYTHON) VENV=$(VENV) CONSTRAINT=constraints/lowest.txt
+
+newest: PYTHON = python3.12
+newest:
+	rm -rf .venv-newest
+	$(MAKE) test PYTHON=$(PYTHON) VENV=.venv-newest
+
+dist: $(VENV)/.dev-installed
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation
+	$(BIN)/python -m twine check --strict dist/*
+
 notebooks: $(VENV)/.dev-installed
 	$(BIN)/python -m pytest -m notebook $(ARGS)
 
@@ -59,12 +86,12 @@ benchmark-smoke: $(VENV)/.dev-installed
 	$(BIN)/python benchmarks/suite.py --smoke --budget 280 $(ARGS)
 
 # The extra of that name, and nothing else.
-$(VENV)/.%-installed: setup.cfg pyproject.toml
+$(VENV)/.%-installed: pyproject.toml $(CONSTRAINT)
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 12))' || \
 	  { echo "Python 3.10 to 3.12 is needed; try: make PYTHON=python3.11 $(MAKECMDGOALS)"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable ".[$*]"
+	$(BIN)/python -m pip install --quiet $(CONSTRAINT:%=--constraint %) --editable ".[$*]"
 	@touch $@
 
 clean:

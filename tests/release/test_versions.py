@@ -1,0 +1,62 @@
+"""What pyproject.toml claims of versions is what is tested."""
+
+import re
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.version import Version
+
+try:
+    import tomllib
+except ImportError:  # Python 3.10, where pytest brings it
+    import tomli as tomllib
+
+from gpflow_bsvm.version import __version__
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+EXTRAS = PROJECT["optional-dependencies"]
+REQUIRED = [
+    Requirement(text)
+    for group in (PROJECT["dependencies"], *EXTRAS.values())
+    for text in group
+    if not text.startswith("gpflow_bsvm")
+]
+
+
+def lowest():
+    lines = (ROOT / "constraints" / "lowest.txt").read_text(encoding="utf-8").splitlines()
+    pins = [Requirement(line) for line in lines if line and not line.startswith("#")]
+    return {pin.name: Version(str(pin.specifier).removeprefix("==")) for pin in pins}
+
+
+@pytest.mark.parametrize("required", REQUIRED, ids=str)
+def test_the_lowest_version_that_is_claimed_is_the_one_that_is_tested(required):
+    bound = next(Version(one.version) for one in required.specifier if one.operator == ">=")
+    pinned = lowest()[required.name]
+    # The first release of a series need not end in zeros.
+    assert pinned.release[: len(bound.release)] == bound.release
+    assert pinned in required.specifier
+
+
+def test_a_requirement_that_stands_in_several_extras_is_one():
+    found = {}
+    for required in REQUIRED:
+        assert found.setdefault(required.name, required.specifier) == required.specifier
+
+
+def test_the_pythons_that_are_claimed_are_those_that_can_install_it():
+    claimed = re.findall(r"Python :: (3\.\d+)", "\n".join(PROJECT["classifiers"]))
+    minor = [int(version.split(".")[1]) for version in claimed]
+    assert minor == list(range(minor[0], minor[-1] + 1))
+    assert PROJECT["requires-python"] == f">=3.{minor[0]},<3.{minor[-1] + 1}"
+
+
+def test_the_version_is_the_same_wherever_it_stands():
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    headings = re.findall(r"^## (.+)$", changes, flags=re.M)
+    assert headings[0] == "Unreleased" or headings[0] == __version__
+    assert __version__ in headings
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {__version__}\n" in citation
