@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import gpflow
 import tensorflow as tf
+from check_shapes import check_shapes
 from gpflow.inducing_variables import InducingPoints
 from gpflow.kernels import (
     Constant,
@@ -54,6 +55,7 @@ class Block(NamedTuple):
     how: Projection
 
 
+@check_shapes("return.Lz: [G, M, M]", "return.inverse: [G, M, M]")
 def projection_of(projector: Projector, chunk_rows: int, dtype: tf.DType) -> Projection:
     """:return: the projection for products in `dtype`, at the present hyperparameters."""
     prior, Lz = projector.prior, projector.Lz
@@ -140,6 +142,7 @@ def _project(prior: Prior, single: Prior, batch: Batch, how: Projection) -> Proj
 
 
 @partial(Compiled, rebuilds=True)
+@check_shapes("q.c: [L, M]", "block.batch.X: [N, D]", "return.sums.h: [L, M]")
 def compiled_block_statistics(
     rebuild: Callable[..., Any], values: list[tf.Tensor], q: Gaussian, block: Block
 ) -> Statistics:

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import gpflow
 import numpy as np
 import tensorflow as tf
+from check_shapes import check_shapes
 from gpflow.likelihoods import Likelihood
 
 from ..likelihoods.hooks import has_hook
@@ -95,14 +96,16 @@ def check_num_data(num_data: Any) -> None:
         )
 
 
+@check_shapes("return: []")
 def shares_shifts(model: Model) -> tf.Tensor:
     """:return: 1. where adding one function to all latent ones costs prior and nothing else."""
     shared = has_hook(model.likelihood, "shift_invariant") and model.num_feature_groups == 1
     return tf.constant(float(shared), gpflow.config.default_float())
 
 
+@check_shapes("return: []")
 def jitter_of(model: Model) -> tf.Tensor:
-    """:return: the model's jitter, []."""
+    """:return: the model's jitter as a tensor."""
     return tf.constant(model.jitter, gpflow.config.default_float())
 
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
+from check_shapes import check_shapes
 from gpflow.base import AnyNDArray, PriorOn
 from gpflow.config import default_float
 from gpflow.optimizers import Scipy
@@ -18,6 +19,7 @@ from .shared_graph import Compiled, Rebuild
 from .structure import parameters_of
 
 
+@check_shapes("return: []")
 def log_prior_density(of: tuple[Any, Any, Any], unconstrained: tf.Tensor) -> tf.Tensor:
     """
     As `gpflow.Parameter.log_prior_density`: the density of the constrained value, summed.
@@ -65,10 +67,11 @@ class Plan(NamedTuple):
             next(moved) if learned else value for value, learned in zip(values, self.learned)
         )
 
+    @check_shapes("return: []")
     def log_prior(
         self, mine: list[Any], density: Callable[..., tf.Tensor] = log_prior_density
     ) -> tf.Tensor:
-        """:return: [], log prior density of what is learned."""
+        """:return: log prior density of what is learned."""
         pairs = zip(self.priors, map(tf.convert_to_tensor, mine))
         known = [density(how, value) for how, value in pairs if how[0] is not None]
         return tf.add_n(known) if known else tf.zeros([], default_float())
@@ -174,8 +177,9 @@ class Hyperparameters:
                     "learning starts: assign one that it allows"
                 )
 
+    @check_shapes("return: []")
     def log_prior(self) -> tf.Tensor:
-        """:return: [], log prior density of the hyperparameters, as `model.log_prior_density`."""
+        """:return: log prior density of the hyperparameters, as `model.log_prior_density`."""
         return self.plan.log_prior(self.variables, lambda of, x: _compiled_density.bind(of)(x))
 
 

@@ -13,6 +13,7 @@ Gradients go through the features chunk by chunk: memory does not grow with N.
 from __future__ import annotations
 
 import tensorflow as tf
+from check_shapes import check_shapes
 from gpflow.config import default_float
 from gpflow.likelihoods import Likelihood
 
@@ -29,20 +30,18 @@ from .shared_graph import Compiled
 from .statistics import localise, marginals, sum_sites
 
 
+@check_shapes("batch.X: [N, D]", "sites.w: [N, L]", "share: []", "return: []")
 def site_bound(
     likelihood: Likelihood, prior: Prior, batch: Batch, sites: Sites, how: Floats, share: tf.Tensor
 ) -> tf.Tensor:
-    """
-    F without the density of the hyperparameters, of data that fit into memory at once.
-
-    :param share: [], see `gpflow_bsvm.engine.natural.centre`.
-    """
+    """:return: F but the density of the hyperparameters, of data in one chunk; see `centre`."""
     rows = project_batch(prior, batch, *how)
     q = gaussian(sum_sites(rows, sites), share)[1]
     f = marginals(rows.features.phi, q.R, q.c)
     return tf.reduce_sum(localise(likelihood, rows, f).expectation) - q.kl
 
 
+@check_shapes("q.c: [L, M]", "batch.X: [N, D]", "return: []")
 def expectation(
     likelihood: Likelihood, prior: Prior, q: Gaussian, batch: Batch, how: Floats
 ) -> tf.Tensor:
@@ -53,11 +52,13 @@ def expectation(
 
 
 @Compiled
+@check_shapes("batch.X: [N, D]", "sites.w: [N, L]", "return.h: [L, M]", "return.P: [L, M, M]")
 def compiled_sums(prior: Prior, batch: Batch, sites: Sites, how: Floats) -> Natural:
     """`sum_sites` of rows as they come."""
     return sum_sites(project_batch(prior, batch, *how), sites)
 
 
+@check_shapes("sites.w: [N, L]", "weights.h: [L, M]", "return: []")
 def _weighted_sums(
     likelihood: Likelihood, prior: Prior, batch: Batch, sites: Sites, how: Floats, weights: Natural
 ) -> tf.Tensor:
@@ -66,6 +67,7 @@ def _weighted_sums(
     return tf.reduce_sum(weights.h * h) + tf.reduce_sum(weights.P * P)
 
 
+@check_shapes("sums.h: [L, M]", "sums.P: [L, M, M]", "slope.c: [L, M]", "share: []", "return: []")
 def _through_q(
     likelihood: Likelihood, prior: Prior, sums: Natural, slope: Gaussian, share: tf.Tensor
 ) -> tf.Tensor:

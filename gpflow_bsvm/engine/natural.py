@@ -25,13 +25,7 @@ class Gaussian(NamedTuple):
     kl: tf.Tensor  #: [], summed over l
 
 
-@check_shapes(
-    "natural.h: [L, M]",
-    "natural.P: [L, M, M]",
-    "return.R: [L, M, M]",
-    "return.c: [L, M]",
-    "return.kl: []",
-)
+@check_shapes("natural.h: [L, M]", "natural.P: [L, M, M]", "return.R: [L, M, M]", "return.kl: []")
 def solve(natural: Natural) -> Gaussian:
     """P = L L^T:  R = L^-1,  c = R h,  KL = (|R^T c|^2 + |R|_F^2 - M - log|R|^2) / 2."""
     R = _inverse_of_lower(tf.linalg.cholesky(natural.P))
@@ -79,6 +73,7 @@ def blend(old: Natural, sums: Natural, rho: tf.Tensor) -> Natural:
     return Natural(*(tf.ensure_shape(one, other.shape) for one, other in zip(new, old)))
 
 
+@check_shapes("natural.h: [L, M]", "sums.h: [L, M]", "sums.P: [L, M, M]", "rho: []", "share: []")
 def step(
     natural: Natural, sums: Natural, rho: tf.Tensor, share: tf.Tensor
 ) -> tuple[Natural, Gaussian]:
@@ -87,12 +82,14 @@ def step(
     return centre(natural, solve(natural), share)
 
 
+@check_shapes("sums.h: [L, M]", "sums.P: [L, M, M]", "share: []", "return[1].c: [L, M]")
 def gaussian(sums: Natural, share: tf.Tensor) -> tuple[Natural, Gaussian]:
     """:return: q(s) of `sums` over the sites of all data, centred with `share`, see `centre`."""
     natural = Natural(sums.h, sums.P + tf.eye(tf.shape(sums.P)[-1], dtype=sums.P.dtype))
     return centre(natural, solve(natural), share)
 
 
+@check_shapes("natural.h: [L, M]", "natural.P: [L, M, M]", "return.P: [L, M, M]")
 def scaled_sites(natural: Natural, factor: float) -> Natural:
     """:return: factor h and factor (P - I): the sums of q's sites, each counted so often."""
     h, P = natural
@@ -100,25 +97,24 @@ def scaled_sites(natural: Natural, factor: float) -> Natural:
     return Natural(factor * h, factor * (P - identity))
 
 
+@check_shapes("factor.h: [L, M]", "q.c: [L, M]", "return: []")
 def expected_factor(factor: Natural, q: Gaussian) -> tf.Tensor:
-    """:return: [], sum_l E_q (h_l^T s_l - s_l^T P_l s_l / 2): of the log of a Gaussian factor."""
+    """:return: sum_l E_q (h_l^T s_l - s_l^T P_l s_l / 2): of the log of a Gaussian factor."""
     mean = tf.linalg.matvec(q.R, q.c, transpose_a=True)
     moments = tf.reduce_sum(tf.matmul(q.R, factor.P) * q.R)
     moments += tf.reduce_sum(mean * tf.linalg.matvec(factor.P, mean))
     return tf.reduce_sum(factor.h * mean) - moments / 2
 
 
+@check_shapes("Lz: [G, M, M]", "mean: [L, M]", "root: [L, M, M]", "return[1]: [L, M, M]")
 def whiten(Lz: tf.Tensor, mean: tf.Tensor, root: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """
-    :param Lz: [G, M, M], Cholesky factor of the prior's covariance of u.
-    :param mean: [L, M], and root: [L, M, M], of q(u).
-    :return: mean and root of q(Lz^-1 u).
-    """
+    """:return: mean and root of q(Lz^-1 u), from those of q(u) and the `prior_factor`."""
     Lz = tf.broadcast_to(Lz, tf.shape(root))
     mean = tf.linalg.triangular_solve(Lz, mean[..., None])[..., 0]
     return mean, tf.linalg.triangular_solve(Lz, root)
 
 
+@check_shapes("natural.h: [L, M]", "natural.P: [L, M, M]", "return[1]: [L, M, M]")
 def to_mean_and_root(natural: Natural) -> tuple[tf.Tensor, tf.Tensor]:
     """
     Mean and lower triangular root of the covariance, as GPflow stores a Gaussian, from a single
@@ -126,7 +122,7 @@ def to_mean_and_root(natural: Natural) -> tuple[tf.Tensor, tf.Tensor]:
     upper triangular, and U^-T is the root. At a condition beyond 1 / rounding that order may have
     no factor where `solve`'s has: then R = Q V, V upper triangular, and V^T is the root.
 
-    :return: mean [L, M] and root [L, M, M].
+    :return: mean and root.
     """
     U = tf.reverse(tf.linalg.cholesky(tf.reverse(natural.P, [-2, -1])), [-2, -1])
     root = _inverse_of_lower(tf.linalg.matrix_transpose(U))
@@ -142,14 +138,16 @@ def _root_by_rotation(natural: Natural) -> tf.Tensor:
     return tf.linalg.matrix_transpose(V * tf.cast(signs, V.dtype)[..., None])
 
 
+@check_shapes("mean: [L, M]", "root: [L, M, M]", "return.h: [L, M]", "return.P: [L, M, M]")
 def to_natural(mean: tf.Tensor, root: tf.Tensor) -> Natural:
-    """:return: h = P mean and P = root^-T root^-1, for a lower triangular root [L, M, M]."""
+    """:return: h = P mean and P = root^-T root^-1, for a lower triangular root."""
     inverse = _inverse_of_lower(root)
     P = tf.matmul(inverse, inverse, transpose_a=True)
     return Natural(tf.linalg.matvec(P, mean), P)
 
 
 @Compiled
+@check_shapes("q_mu: [M, L]", "q_sqrt: [L, M, M]", "return.h: [L, M]", "return.P: [L, M, M]")
 def compiled_natural(
     q_mu: tf.Tensor, q_sqrt: tf.Tensor, prior_factor: tuple[tf.Tensor, ...]
 ) -> Natural:
@@ -171,6 +169,7 @@ compiled_expected_factor = Compiled(expected_factor)
 
 
 @Compiled
+@check_shapes("natural.h: [L, M]", "natural.P: [L, M, M]", "return.h: [L, M]")
 def compiled_centre(natural: Natural) -> Natural:
     """`centre` for eager callers."""
     return centre(natural, solve(natural), tf.ones([], natural.h.dtype))[0]

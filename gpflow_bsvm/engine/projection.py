@@ -35,11 +35,13 @@ class Projected(NamedTuple):
     batch: Batch
     features: Features
 
+    @check_shapes("index: [B]", "return.features.phi: [G, B, M]")
     def take(self, index: tf.Tensor) -> Projected:
         """:return: the rows of these numbers, in this order."""
         taken = tf.nest.map_structure(lambda c, n: tf.gather(c, index, axis=n), self, _ROW_AXES)
         return cast(Projected, taken)
 
+    @check_shapes("return.features.phi: [G, N, M]")
     def in_precision(self, dtype: tf.DType) -> Projected:
         """:return: the same with phi, and hence the large products, in `dtype`."""
         phi = tf.cast(self.features.phi, dtype)
@@ -56,19 +58,9 @@ class Projected(NamedTuple):
 _ROW_AXES = Projected(Batch(0, 0, 0), Features(1, 0, 0))
 
 
-@check_shapes(
-    "X: [N, D]",
-    "Lz: [G, M, M]",
-    "return.phi: [G, N, M]",
-    "return.residual: [N, L_or_1]",
-    "return.mean: [N, .]",
-)
+@check_shapes("X: [N, D]", "Lz: [G, M, M]", "return.phi: [G, N, M]", "return.residual: [N, .]")
 def project(prior: Prior, X: tf.Tensor, Lz: tf.Tensor) -> Features:
-    """
-    :param X: [N, D].
-    :param Lz: [G, M, M], see `prior_factor`.
-    :return: phi = (Lz^-1 Kuf)^T and what it leaves of the prior variance.
-    """
+    """:return: phi = (Lz^-1 Kuf)^T, by `prior_factor`, and what it leaves of the prior variance."""
     kernel = prior.kernel
     Kuf_ = Kuf(prior.inducing_variable, kernel, X)
     Kuf_ = Kuf_[None] if len(Kuf_.shape) == 2 else Kuf_  # [G, M, N]
@@ -81,11 +73,12 @@ def project(prior: Prior, X: tf.Tensor, Lz: tf.Tensor) -> Features:
     return Features(tf.linalg.matrix_transpose(A), Kff - explained, prior.mean_function(X))
 
 
+@check_shapes("batch.X: [N, D]", "jitter: []", "return.features.phi: [G, N, M]")
 def project_batch(
     prior: Prior, batch: Batch, jitter: tf.Tensor, one: tf.Tensor | None = None
 ) -> Projected:
     """
-    :param one: [], in the dtype of the large products to come; None: that of Kuu.
+    :param one: in the dtype of the large products to come; None: that of Kuu.
     :return: rows projected at the present hyperparameters, inside of a graph.
     """
     rows = Projected(batch, project(prior, batch.X, prior_factor(prior, jitter)))
@@ -96,16 +89,12 @@ compiled_project = Compiled(project)
 
 
 class Projector:
-    """
-    X [N, D] -> features, at the present hyperparameters.
-
-    :ivar prior: see `Prior`.
-    :ivar Lz: see `prior_factor`.
-    """
+    """X [N, D] -> features, at the hyperparameters of `prior` that `Lz`, its factor, is of."""
 
     def __init__(self, prior: Prior, Lz: tf.Tensor) -> None:
         self.prior, self.Lz, self._project = prior, Lz, compiled_project.bind(prior)
 
+    @check_shapes("X: [N, D]", "return.phi: [G, N, M]", "return.residual: [N, .]")
     def __call__(self, X: tf.Tensor) -> Features:
         """:return: the features of these rows."""
         return cast(Features, self._project(X, self.Lz))

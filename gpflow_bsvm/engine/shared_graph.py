@@ -26,11 +26,15 @@ from typing import Any
 import gpflow
 import tensorflow as tf
 import tensorflow_probability as tfp
+from check_shapes import ShapeCheckingState, get_enable_check_shapes, set_enable_check_shapes
 
 from .structure import Structure, look_into, open_shape
 
 #: Graphs kept per function; the least recently used one goes first.
 _CACHE_SIZE = 16
+#: The state of shape checks before the traces under way, which threads may make at once.
+_BEFORE: list[ShapeCheckingState] = []
+_TRACING = threading.Lock()
 #: Those of the fit under way that no other may use.
 _OF_THIS_FIT: ContextVar[dict[Hashable, Any] | None] = ContextVar("of_this_fit", default=None)
 
@@ -44,6 +48,26 @@ def one_fit() -> Iterator[None]:
         yield
     finally:
         _OF_THIS_FIT.reset(before)
+
+
+@contextlib.contextmanager
+def _checked_shapes() -> Iterator[None]:
+    """
+    In here shapes are checked in graphs too, as they are traced, so that it costs a fit nothing per
+    step; GPflow checks them outside of graphs only. A user who has switched checks off has none.
+    """
+    with _TRACING:
+        before = _BEFORE[0] if _BEFORE else get_enable_check_shapes()
+        _BEFORE.append(before)
+        if before is ShapeCheckingState.EAGER_MODE_ONLY:
+            set_enable_check_shapes(ShapeCheckingState.ENABLED)
+    try:
+        yield
+    finally:
+        with _TRACING:
+            _BEFORE.pop()
+            if not _BEFORE:
+                set_enable_check_shapes(before)
 
 
 def spec_of(tensor: tf.Tensor) -> tf.TensorSpec:
@@ -61,7 +85,8 @@ def concrete(function: Callable[..., Any], *specs: Any) -> Any:
     :return: the graph of a function.
     """
     try:
-        return tf.function(function, autograph=False).get_concrete_function(*specs)
+        with _checked_shapes():
+            return tf.function(function, autograph=False).get_concrete_function(*specs)
     except tf.errors.OperatorNotAllowedInGraphError:  # a kernel that branches on a tensor
         return tf.function(function, autograph=True).get_concrete_function(*specs)
 

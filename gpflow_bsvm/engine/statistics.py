@@ -48,7 +48,6 @@ def marginals(phi: tf.Tensor, R: tf.Tensor, c: tf.Tensor) -> Marginals:
     variance the squared norms of the rows of W = Phi R^T.
 
     :param phi: products run in its dtype.
-    :param R: and c: see `gpflow_bsvm.engine.natural.Gaussian`.
     """
     s = tf.cast(tf.linalg.matvec(R, c, transpose_a=True), phi.dtype)
     R = tf.cast(R, phi.dtype)
@@ -84,6 +83,7 @@ def marginals_of_few(phi: tf.Tensor, L: tf.Tensor, h: tf.Tensor) -> Marginals:
     return Marginals(tf.transpose(mean), tf.transpose(tf.reduce_sum(tf.square(A), axis=-2)))
 
 
+@check_shapes("phi: [G, N, M]", "q.h: [L, M]", "return[all]: [N, L]")
 def batch_marginals(phi: tf.Tensor, q: Natural) -> Marginals:
     """:return: `marginals` of a minibatch under q, by the cheaper of two ways."""
     num_rows, num_features = phi.shape[1], q.P.shape[-1]
@@ -93,6 +93,7 @@ def batch_marginals(phi: tf.Tensor, q: Natural) -> Marginals:
     return marginals(phi, solution.R, solution.c)
 
 
+@check_shapes("features.residual: [N, .]", "f.mean: [N, L]", "return[all]: [N, L]")
 def total(features: Features, f: Marginals) -> Marginals:
     """:return: marginals of f(x): prior mean and residual added to those of Phi s."""
     # Rounding can leave a vanishing variance below 0, and at 0 a square root has no gradient.
@@ -109,6 +110,7 @@ def localise(likelihood: Likelihood, rows: Projected, f: Marginals) -> Local:
     return Local(Sites(*sites(likelihood, X, mean, variance, Y)), weight[:, 0] * expectation)
 
 
+@check_shapes("f.mean: [N, L]", "return.sites.w: [N, L]", "return.expectation: [N]")
 def local_slopes(likelihood: Likelihood, rows: Projected, f: Marginals) -> Local:
     """
     As `localise`, for a gradient: with the sites held, V = E_q log p has the derivatives of
@@ -163,18 +165,16 @@ def _sums_of_shared(phi: tf.Tensor, w: tf.Tensor, r: tf.Tensor) -> Natural:
     return Natural(tf.matmul(r, phi, transpose_a=True), tf.transpose(P, [1, 0, 2]))
 
 
+@check_shapes("f.mean: [N, L]", "return.sums.h: [L, M]", "return.expectation: []")
 def accumulate(likelihood: Likelihood, rows: Projected, f: Marginals) -> Statistics:
     """:return: the statistics of the sites at the marginals `f` of Phi s."""
     local = localise(likelihood, rows, f)
     return Statistics(sum_sites(rows, local.sites), tf.reduce_sum(local.expectation))
 
 
+@check_shapes("f.mean: [N, L]", "sites.w: [N, L]", "return[all]: [N, L]")
 def cavity(rows: Projected, f: Marginals, sites: Sites) -> Marginals:
-    """
-    :param f: marginals of Phi s.
-    :param sites: of f(x), those that are in `f`.
-    :return: marginals of f(x_n) without site n.
-    """
+    """:return: marginals of f(x_n) without site n, from those `f` of Phi s, which has them all."""
     w = rows.batch.weight * sites.w
     r = rows.batch.weight * (sites.r - sites.w * rows.features.mean)
     left = tf.maximum(1 - w * f.variance, 1 / _MOST_GROWTH)
@@ -183,17 +183,20 @@ def cavity(rows: Projected, f: Marginals, sites: Sites) -> Marginals:
 
 
 @Compiled
+@check_shapes("q.c: [L, M]", "rows.features.phi: [G, N, M]", "return.sites.w: [N, L]")
 def compiled_localise(likelihood: Likelihood, q: Gaussian, rows: Projected) -> Local:
     """`localise` under q(s), for eager callers."""
     return localise(likelihood, rows, marginals(rows.features.phi, q.R, q.c))
 
 
 @Compiled
+@check_shapes("q.c: [L, M]", "rows.features.phi: [G, N, M]", "return.sums.h: [L, M]")
 def compiled_accumulate(likelihood: Likelihood, q: Gaussian, rows: Projected) -> Statistics:
     """`accumulate` under q(s), for eager callers."""
     return accumulate(likelihood, rows, marginals(rows.features.phi, q.R, q.c))
 
 
+@check_shapes("q.c: [L, M]", "features.phi: [G, N, M]", "return[all]: [N, L]")
 def marginals_of_f(q: Gaussian, features: Features) -> Marginals:
     """:return: marginals of f(x) under q(s)."""
     return total(features, marginals(features.phi, q.R, q.c))

@@ -11,6 +11,7 @@ from typing import NamedTuple, cast
 
 import numpy as np
 import tensorflow as tf
+from check_shapes import check_shapes
 from gpflow.config import default_float
 from gpflow.likelihoods import Likelihood
 
@@ -112,6 +113,7 @@ class State(NamedTuple):
 
 
 @Compiled
+@check_shapes("natural.h: [L, M]", "natural.P: [L, M, M]", "rows.features.phi: [G, N, M]")
 def compiled_sweep(
     likelihood: Likelihood,
     natural: Natural,

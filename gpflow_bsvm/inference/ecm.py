@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import tensorflow as tf
+from check_shapes import check_shapes
 from gpflow.config import default_float
 from gpflow.likelihoods import Likelihood
 
@@ -78,6 +79,7 @@ class State(NamedTuple):
 
 
 @Compiled
+@check_shapes("s: [L, M]", "rows.features.phi: [G, N, M]", "return.sums.h: [L, M]")
 def _statistics(likelihood: Likelihood, s: tf.Tensor, rows: Projected) -> Statistics:
     """:return: sums of the sites at s [L, M], and the log-likelihood."""
     f = tf.transpose(tf.linalg.matvec(rows.features.phi, s))

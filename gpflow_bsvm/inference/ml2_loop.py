@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import tensorflow as tf
+from check_shapes import check_shapes
 from gpflow.base import AnyNDArray
 from gpflow.keras import tf_keras
 
@@ -81,6 +82,9 @@ class Learner:
         for variable, value in zip(self._variables, state):
             variable.assign(value)
 
+    @check_shapes(
+        "natural.h: [L, M]", "given.rates: [T]", "given.index: [T, B]", "return.h: [L, M]"
+    )
     def __call__(self, natural: Natural, constants: Constants, given: Given) -> Natural:
         """
         For t = 0..T-1 a natural-gradient step on the minibatch of rows index[t], and where moves[t]
@@ -153,11 +157,9 @@ class Learner:
                 variable.assign(tf.where(damping < 1, old + step, variable))
 
 
+@check_shapes("natural.h: [L, M]", "old: [G, M, M]", "new: [G, M, M]", "return.h: [L, M]")
 def _of_same_u(natural: Natural, old: tf.Tensor, new: tf.Tensor) -> Natural:
-    """
-    :param natural: of the whitened q(s), u = old s, and old: [G, M, M].
-    :return: the parameters of q(new^-1 u), S^T h and S^T P S with S = old^-1 new.
-    """
+    """:return: q(new^-1 u) of the whitened q(s), u = old s: S^T h and S^T P S, S = old^-1 new."""
     S = tf.linalg.triangular_solve(old, new)
     h = tf.linalg.matvec(S, natural.h, transpose_a=True)
     P = tf.matmul(S, tf.matmul(natural.P, S), transpose_a=True)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from check_shapes import check_shapes
 from gpflow.likelihoods import Likelihood
 
 from ..data.passes import sum_over
@@ -103,6 +104,7 @@ _LEFT = (
 _FIXED = "give a kernel of larger variance, inducing points near the rows, or a larger penalty"
 
 
+@check_shapes("features.phi: [G, N, M]", "return: [N, .]")
 def prior_variance(features: Features) -> tf.Tensor:
     """:return: variance of f at these rows under the prior, [N, G]."""
     return features.residual + tf.transpose(tf.reduce_sum(tf.square(features.phi), axis=-1))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import tensorflow as tf
+from check_shapes import check_shapes
 
 from ..checks import check_number, check_rate, check_whole
 from ..engine.natural import Natural
@@ -70,6 +71,7 @@ class Adaptive:
         zero = tf.zeros([], natural.h.dtype)
         return tf.zeros_like(natural.h), tf.zeros_like(natural.P), zero, zero + 1, zero
 
+    @check_shapes("given: []", "residual.h: [L, M]", "return[0]: []")
     def rate(
         self, given: tf.Tensor, residual: Natural, memory: tuple[tf.Tensor, ...]
     ) -> tuple[tf.Tensor, tuple[tf.Tensor, ...]]:

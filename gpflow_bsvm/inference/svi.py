@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import tensorflow as tf
+from check_shapes import check_shapes
 from gpflow.base import AnyNDArray
 from gpflow.likelihoods import Likelihood
 
@@ -88,6 +89,7 @@ class _Steps(MinibatchRun):
 
 
 @Compiled
+@check_shapes("natural.h: [L, M]", "rates: [T]", "index: [T, B]", "return[0].h: [L, M]")
 def compiled_steps(
     likelihood: Likelihood,
     adaptive: Adaptive | None,

@@ -51,6 +51,7 @@ def sites(
     return sites_by_autodiff(likelihood, X, Fmu, Fvar, Y)
 
 
+@check_shapes("Fmu: [batch..., L]", "Fvar: [batch..., L]", "return[all]: [batch..., L]")
 def sites_by_autodiff(
     likelihood: Likelihood, X: TensorType, Fmu: TensorType, Fvar: TensorType, Y: TensorType
 ) -> Sites:
@@ -60,12 +61,13 @@ def sites_by_autodiff(
     )
 
 
+@check_shapes("Fmu: [batch..., L]", "Fvar: [batch..., L]", "return: [batch..., L]")
 def clipped_sites(
     likelihood: Likelihood, X: TensorType, Fmu: TensorType, Fvar: TensorType, Y: TensorType
 ) -> tf.Tensor:
     """
     :param likelihood: without sites of its own.
-    :return: [..., L], True where `sites` has set a precision to 0 that was negative by more than
+    :return: True where `sites` has set a precision to 0 that was negative by more than
         rounding, in units of 1 / variance.
     """
     _, d_var = _slopes(
@@ -74,6 +76,7 @@ def clipped_sites(
     return 2 * d_var * Fvar > _ROUNDING
 
 
+@check_shapes("Fmu: [batch..., L]", "Fvar: [batch..., L]", "return[all]: [batch..., L]")
 def differentiate(expectation: Callable[..., Any], Fmu: TensorType, Fvar: TensorType) -> Sites:
     """:return: the sites of an expectation, a function of Fmu and Fvar."""
     d_mean, d_var = _slopes(expectation, Fmu, Fvar)
@@ -114,6 +117,7 @@ class Classification(Hooks):
         """:return: the parameters that calibration may set, by name."""
         return {name: getattr(self, name) for name in self.neutral_link}
 
+    @check_shapes("Fmu: [batch..., L]", "Fvar: [batch..., L]", "return: [batch..., C]")
     def probabilities(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:
         """:return: p at q(f) = N(Fmu, Fvar) by the present link: P(y = 1), or those of classes."""
         raise NotImplementedError

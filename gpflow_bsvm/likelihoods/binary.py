@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 import tensorflow as tf
 import tensorflow_probability as tfp
-from check_shapes import inherit_check_shapes
+from check_shapes import check_shapes, inherit_check_shapes
 from gpflow.base import TensorType
 from gpflow.likelihoods import ScalarLikelihood
 
@@ -15,21 +15,25 @@ from .base import Classification
 from .labels import check_binary_labels, signs
 
 
+@check_shapes("x: [batch...]", "return: [batch...]")
 def normal_log_cdf(x: tf.Tensor) -> tf.Tensor:
     """:return: log Phi(x), accurate in both tails; NaN for NaN (`logerfc` gives a number)."""
     return tf.where(tf.math.is_nan(x), x, tfp.math.logerfc(-x * np.sqrt(0.5)) - np.log(2))
 
 
+@check_shapes("x: [batch...]", "return: [batch...]")
 def normal_cdf(x: tf.Tensor) -> tf.Tensor:
     """:return: Phi(x), accurate in the left tail."""
     return 0.5 * tf.math.erfc(-x * np.sqrt(0.5))
 
 
+@check_shapes("x: [batch...]", "return: [batch...]")
 def normal_pdf(x: tf.Tensor) -> tf.Tensor:
     """:return: phi(x), the standard normal density."""
     return tf.exp(-0.5 * tf.square(x)) / np.sqrt(2 * np.pi)
 
 
+@check_shapes("m: [batch...]", "s: [batch...]", "return: [batch...]")
 def expected_ramp(m: tf.Tensor, s: tf.Tensor) -> tf.Tensor:
     """:return: E max(0, b), b ~ N(m, s^2)."""
     return m * normal_cdf(m / s) + s * normal_pdf(m / s)
@@ -62,16 +66,19 @@ class BinaryLikelihood(Classification, ScalarLikelihood):
         """
         check_binary_labels(Y, minibatch=minibatch)
 
+    @check_shapes("Fmu: [batch..., L]", "Fvar: [batch..., L]", "return: [batch..., P]")
     def probit_argument(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:
         """:return: z with p(y = 1) = Phi(z), as Fmu [..., L]."""
         # Where a huge prior variance cancels, rounding may leave a negative one.
         variance = 1 + tf.square(self.scale) * tf.maximum(Fvar, 0)
         return (self.scale * Fmu + self.offset) / tf.sqrt(variance)
 
+    @inherit_check_shapes
     def probabilities(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:
         """:return: p(y = 1) at q(f) = N(Fmu, Fvar), as Fmu."""
         return normal_cdf(self.probit_argument(Fmu, Fvar))
 
+    @check_shapes("F: [batch...]", "return: [batch...]")
     def invlink(self, F: TensorType) -> tf.Tensor:
         """:return: p(y = 1 | F) = Phi(g F + d), as F."""
         return self.probabilities(F, tf.zeros_like(F))

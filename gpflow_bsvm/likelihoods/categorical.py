@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
-from check_shapes import inherit_check_shapes
+from check_shapes import check_shapes, inherit_check_shapes
 from gpflow.base import TensorType
 
 from .base import Classification
@@ -46,11 +46,9 @@ class CategoricalLikelihood(Classification):
         super().__init__(penalty, bound, **(shape | kwargs))
         self.num_classes = num_classes
 
+    @check_shapes("Fmu: [batch..., C]", "Fvar: [batch..., C]", "return: [batch..., C]")
     def class_probabilities(self, Fmu: tf.Tensor, Fvar: tf.Tensor) -> tf.Tensor:
-        """
-        :param Fmu: [..., C], and Fvar: [..., C], not negative.
-        :return: P(y = c), [..., C]; rows sum to 1.
-        """
+        """:return: P(y = c), rows sum to 1, of an Fvar that is not negative."""
         raise NotImplementedError
 
     def check_labels(self, Y: Any, *, minibatch: bool = False) -> None:
@@ -67,19 +65,21 @@ class CategoricalLikelihood(Classification):
                 "be 0..C-1 without gaps"
             )
 
+    @check_shapes("F: [batch..., L]", "return: [batch..., L]")
     def latents(self, F: TensorType) -> tf.Tensor:
         """
-        :return: [..., L], with L known while a graph is built.
+        :return: F with L known while a graph is built.
         :raise ValueError: for another number of latent functions.
         """
         F = tf.convert_to_tensor(F)
         check_latents(self, F)
         return tf.ensure_shape(F, [*F.shape[:-1], self.latent_dim])
 
+    @check_shapes("F: [broadcast batch..., L]", "return: [broadcast batch..., C]")
     def one_hot(self, Y: TensorType, F: TensorType) -> tf.Tensor:
         """
-        :param F: [..., L], what the labels belong to.
-        :return: [..., C], of F's dtype; NaN for an invalid label: never a silent wrong answer.
+        :param F: what the labels belong to.
+        :return: rows of F's dtype; NaN for an invalid label: never a silent wrong answer.
         :raise ValueError: unless Y is one column, and see `latents`.
         """
         like, column = self.latents(F), tf.convert_to_tensor(Y)
@@ -90,8 +90,9 @@ class CategoricalLikelihood(Classification):
         known = tf.reduce_any(tf.equal(column, classes), axis=-1, keepdims=True)
         return tf.where(known, hot, np.nan * tf.ones_like(hot))
 
+    @inherit_check_shapes
     def probabilities(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:
-        """:return: P(y = c) at q(f) = N(Fmu, Fvar), [..., C]: `class_probabilities` of g f."""
+        """:return: P(y = c) at q(f) = N(Fmu, Fvar): `class_probabilities` of g f."""
         Fmu, Fvar = self.scale * self.latents(Fmu), tf.square(self.scale) * self.latents(Fvar)
         return self.class_probabilities(Fmu, Fvar)
 
@@ -126,15 +127,16 @@ class OneVsRest(CategoricalLikelihood, HingeSum):
 
     has_normalizer = True
 
+    @inherit_check_shapes
     def targets(self, Y: TensorType, F: TensorType) -> tf.Tensor:
         """:return: t, as F."""
         return 2 * self.one_hot(Y, F) - 1
 
+    @inherit_check_shapes
     def class_probabilities(self, Fmu: tf.Tensor, Fvar: tf.Tensor) -> tf.Tensor:
         """
-        :param Fmu: [..., C], and Fvar: [..., C]; below 0, by rounding, it counts as 0.
-        :return: binary probabilities divided by their sum, [..., C]; computed from their
-            logarithms, so that a row far below all hinges still has a ranking.
+        :return: binary probabilities divided by their sum, by their logarithms: a row far below all
+            hinges still has a ranking. An Fvar below 0, by rounding, counts as 0.
         """
         log_p = normal_log_cdf(Fmu / tf.sqrt(1 + tf.maximum(Fvar, 0)))
         return tf.nn.softmax(log_p, axis=-1)

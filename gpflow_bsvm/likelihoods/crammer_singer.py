@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 import tensorflow as tf
-from check_shapes import inherit_check_shapes
+from check_shapes import check_shapes, inherit_check_shapes
 from gpflow.base import TensorType
 
 from .base import VARIANCE_FLOOR
@@ -44,6 +44,7 @@ class CrammerSinger(CategoricalLikelihood, Penalized):
         """:return: C."""
         return self.num_classes
 
+    @inherit_check_shapes
     def losses(self, Y: TensorType, F: TensorType) -> tf.Tensor:
         """:return: max(0, 1 + max_{t != y} f_t - f_y) = max_j (f_j - [j = y]) - f_y + 1."""
         hot = self.one_hot(Y, F)
@@ -57,6 +58,7 @@ class CrammerSinger(CategoricalLikelihood, Penalized):
         loss = maximum(Fmu - hot, Fvar).mean - of_label(hot, Fmu)[..., 0] + 1
         return self.log_kappa() - self.penalty * loss
 
+    @inherit_check_shapes
     def sites(self, X: TensorType, Fmu: TensorType, Fvar: TensorType, Y: TensorType) -> Sites:
         """
         :return: the Gaussian sites: with h_j = f_j - [j = y], w_c = penalty d^2 E max_j h_j /
@@ -73,14 +75,13 @@ class CrammerSinger(CategoricalLikelihood, Penalized):
         Fmu, Fvar = (tf.convert_to_tensor(part, hot.dtype) for part in (Fmu, Fvar))
         return hot, Fmu, tf.maximum(Fvar, VARIANCE_FLOOR)
 
+    @inherit_check_shapes
     def class_probabilities(self, Fmu: tf.Tensor, Fvar: tf.Tensor) -> tf.Tensor:
-        """
-        :param Fmu: [..., C], and Fvar: [..., C], not negative.
-        :return: P(argmax_j f_j + e_j = c), e_j ~ N(0, 1/2), [..., C].
-        """
+        """:return: P(argmax_j f_j + e_j = c), e_j ~ N(0, 1/2), of an Fvar that is not negative."""
         return maximum(Fmu, Fvar + 0.5).probability
 
 
+@check_shapes("hot: [batch..., C]", "values: [batch..., C]", "return: [batch..., 1]")
 def of_label(hot: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
     """:return: the entry of the label, [..., 1]."""
     return tf.reduce_sum(hot * values, axis=-1, keepdims=True)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 import tensorflow_probability as tfp
-from check_shapes import inherit_check_shapes
+from check_shapes import check_shapes, inherit_check_shapes
 from gpflow.base import AnyNDArray, TensorType
 
 from .base import VARIANCE_FLOOR
@@ -76,15 +76,14 @@ class HingeSum(Penalized):
         super().__init__(penalty, bound, **kwargs)
         self.W, self.b = np.asarray(W, np.float64), np.asarray(b, np.float64)
 
+    @check_shapes("F: [broadcast batch..., L]", "return: [broadcast batch..., G]")
     def targets(self, Y: TensorType, F: TensorType) -> tf.Tensor:
         """:return: labels in the form that `terms` takes, [..., G]: here in {-1, +1}."""
         return signs(Y, F)
 
+    @check_shapes("y: [batch..., G, 1]")
     def terms(self, y: tf.Tensor) -> Terms:
-        """
-        :param y: `targets`, [..., G, 1].
-        :return: the hinges of each: here one, of b = 1 - y f.
-        """
+        """:return: the hinges of each of `targets`: here one, of b = 1 - y f."""
         return Terms(1.0, 1.0, y)
 
     @property
@@ -97,11 +96,13 @@ class HingeSum(Penalized):
         """:return: True if sites at variance 0 are those of expectation maximization."""
         return super().has_point_sites and self.is_alone
 
+    @check_shapes("F: [batch..., L]", "return: [batch..., G, T]")
     def functions(self, F: TensorType) -> tf.Tensor:
-        """:return: h, [..., G, T], of F [..., G Q]."""
+        """:return: h of all hinges."""
         h = self._seen_through(F, self.W)
         return h + tf.constant(self.b, h.dtype) if self.b.any() else h
 
+    @check_shapes("Fmu: [batch..., L]", "Fvar: [batch..., L]", "return.v: [batch..., G, T]")
     def margins(self, Fmu: TensorType, Fvar: TensorType, Y: TensorType) -> Margins:
         """:return: the margins of all hinges at q(f) = N(Fmu, Fvar)."""
         y = self.targets(Y, Fmu)[..., None]
@@ -111,8 +112,9 @@ class HingeSum(Penalized):
         sign = tf.convert_to_tensor(sign, y.dtype)
         return Margins(offset - sign * self.functions(Fmu), v, self.penalty * cost, sign)
 
+    @inherit_check_shapes
     def losses(self, Y: TensorType, F: TensorType) -> tf.Tensor:
-        """:return: sum_k c_k max(0, b_k), [..., G]."""
+        """:return: sum_k c_k max(0, b_k)."""
         y = self.targets(Y, F)[..., None]
         cost, offset, sign = self.terms(y)
         F = tf.convert_to_tensor(F, y.dtype)
@@ -127,6 +129,7 @@ class HingeSum(Penalized):
         ramp = expected_ramp(m, tf.sqrt(v)) if exact else (m + tf.sqrt(tf.square(m) + v)) / 2
         return _total(self.log_kappa() - _total(cost * ramp))
 
+    @inherit_check_shapes
     def sites(self, X: TensorType, Fmu: TensorType, Fvar: TensorType, Y: TensorType) -> Sites:
         """:return: the Gaussian sites of the bound, see `gpflow_bsvm.likelihoods.sites`."""
         m, v, cost, sign = self.margins(Fmu, Fvar, Y)
@@ -139,8 +142,9 @@ class HingeSum(Penalized):
         precision = self._back(cost * w, np.square(self.W))
         return Sites(precision, self._back(cost * u * sign, self.W) + precision * Fmu)
 
+    @inherit_check_shapes
     def moments(self, Fmu: TensorType, Fvar: TensorType, Y: TensorType) -> Moments:
-        """:return: the moments of b, [..., G T]."""
+        """:return: the moments of b."""
         m, v, cost, _ = self.margins(Fmu, Fvar, Y)
         return Moments(*map(_flat, (m, tf.square(m) + v, cost + tf.zeros_like(m))))
 
@@ -149,11 +153,11 @@ class HingeSum(Penalized):
         """:return: hooks that need hinges of one latent function each."""
         return () if self.is_alone else ("draw_sites", "local_sites")
 
+    @inherit_check_shapes
     def local_sites(self, w: TensorType, Y: TensorType) -> Sites:
         """
-        :param w: [..., N, G T], positive: 1 / lambda, the inverse local variables.
-        :return: p(y, lambda | f) as a Gaussian in f, for hinges of one latent function each; for
-            two classes with precision w and precision-mean r = y (a + w).
+        :return: p(y, lambda | f) as a Gaussian in f, w = 1 / lambda, for hinges of one latent
+            function each; for two classes with precision w and precision-mean y (a + w).
         """
         check_hooks(self, "local_sites")
         w = tf.convert_to_tensor(w)
@@ -164,6 +168,7 @@ class HingeSum(Penalized):
         slope = sign * (self.penalty * cost / 2 + w * (offset - sign * b))
         return Sites(self._back(w, np.square(self.W)), self._back(slope, self.W))
 
+    @inherit_check_shapes
     def draw_sites(self, F: TensorType, Y: TensorType, seed: TensorType) -> Sites:
         """
         :return: `local_sites` of local variables drawn given f, 1 / lambda ~ inverse Gaussian(a /
@@ -176,8 +181,9 @@ class HingeSum(Penalized):
         w = tfp.distributions.InverseGaussian(a / distance, tf.square(a)).sample(seed=seed)
         return self.local_sites(_flat(w), Y)
 
+    @check_shapes("F: [batch..., L]", "W: [T, Q]", "return: [batch..., G, T]")
     def _seen_through(self, F: TensorType, W: AnyNDArray) -> tf.Tensor:
-        """:return: sum_q W_kq f_gq, [..., G, T], of F [..., G Q]."""
+        """:return: sum_q W_kq f_gq."""
         F = tf.convert_to_tensor(F)
         if self.latent_dim is not None:
             check_latents(self, F)
@@ -187,8 +193,9 @@ class HingeSum(Penalized):
             F = tf.reshape(F, tf.concat([tf.shape(F)[:-1], [-1, W.shape[1]]], axis=0))
         return _product(F, W.T)
 
+    @check_shapes("values: [batch..., G, T]", "W: [T, Q]", "return: [batch..., L]")
     def _back(self, values: tf.Tensor, W: AnyNDArray) -> tf.Tensor:
-        """:return: sum_k W_kq values_gk, [..., G Q]."""
+        """:return: sum_k W_kq values_gk."""
         return _flat(_product(values, W))
 
 

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import tensorflow as tf
+from check_shapes import check_shapes
 from gpflow.base import TensorType
 from gpflow.likelihoods import Likelihood
 
@@ -58,10 +59,12 @@ class Hooks(Likelihood):
     shift_invariant: Any = False
     lacking: Any = ()
 
+    @check_shapes("Fmu: [batch..., L]", "Fvar: [batch..., L]", "return[all]: [batch..., L]")
     def sites(self, X: TensorType, Fmu: TensorType, Fvar: TensorType, Y: TensorType) -> Sites:
         """:return: Gaussian sites in closed form, see `gpflow_bsvm.likelihoods.sites`."""
         raise _lacks(self, "sites")
 
+    @check_shapes("F: [batch..., L]", "Y: [broadcast batch..., P]", "return[all]: [batch..., L]")
     def draw_sites(self, F: TensorType, Y: TensorType, seed: TensorType) -> Sites:
         """
         :param seed: [2], of TensorFlow's stateless draws.
@@ -69,15 +72,14 @@ class Hooks(Likelihood):
         """
         raise _lacks(self, "draw_sites")
 
+    @check_shapes("w: [batch..., K]", "Y: [broadcast batch..., P]", "return[all]: [batch..., L]")
     def local_sites(self, w: TensorType, Y: TensorType) -> Sites:
-        """
-        :param w: [..., K], 1 / lambda, the inverse local variables.
-        :return: p(Y, lambda | f) as a Gaussian in f.
-        """
+        """:return: p(Y, lambda | f) as a Gaussian in f, for w = 1 / lambda."""
         raise _lacks(self, "local_sites")
 
+    @check_shapes("Fmu: [batch..., L]", "Fvar: [batch..., L]", "return[all]: [batch..., K]")
     def moments(self, Fmu: TensorType, Fvar: TensorType, Y: TensorType) -> Moments:
-        """:return: the moments of b in all losses max(0, b) of a row, [..., K]."""
+        """:return: the moments of b in all losses max(0, b) of a row."""
         raise _lacks(self, "moments")
 
     @property

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from check_shapes import check_shapes
 from gpflow.base import AnyNDArray, TensorType
 from gpflow.likelihoods import (
     Likelihood,
@@ -61,9 +62,7 @@ def check_latents(likelihood: Likelihood, F: tf.Tensor) -> None:
 
 
 def check_one_label(likelihood: Likelihood, num_latents: int) -> None:
-    """
-    :raise ValueError: if a row has several binary labels, or a likelihood of its own.
-    """
+    """:raise ValueError: if a row has several binary labels, or a likelihood of its own."""
     if isinstance(likelihood, SwitchedLikelihood):
         raise ValueError(
             "a SwitchedLikelihood predicts a column for each of its likelihoods, which are no "
@@ -76,11 +75,9 @@ def check_one_label(likelihood: Likelihood, num_latents: int) -> None:
         )
 
 
+@check_shapes("p: [batch..., C]", "return: [batch..., D]")
 def with_both_classes(p: AnyNDArray) -> AnyNDArray:
-    """
-    :param p: [..., 1], p(y = 1) of two classes, or [..., C].
-    :return: [..., 2] or [..., C], probabilities of all classes.
-    """
+    """:return: probabilities of all classes, of those, or of p(y = 1) in one column."""
     return np.concatenate([1 - p, p], axis=-1) if p.shape[-1] == 1 else p
 
 
@@ -152,12 +149,13 @@ def check_binary_labels(Y: Any, *, minibatch: bool = False) -> None:
         )
 
 
+@check_shapes("F: [broadcast batch..., L]", "return: [broadcast batch..., L]")
 def signs(Y: TensorType, F: TensorType) -> tf.Tensor:
     """
     Labels in {0, 1} or {-1, +1} as y in {-1, +1}. Any other label becomes NaN: inside a graph
     nothing can be raised cheaply, and a NaN objective is better than a silent wrong answer.
 
-    :param F: [..., L], what the labels belong to.
+    :param F: what the labels belong to.
     :raise ValueError: unless Y is [..., L].
     """
     Y, L = to_default_float(Y), tf.convert_to_tensor(F).shape[-1]

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import tensorflow as tf
-from check_shapes import inherit_check_shapes
+from check_shapes import check_shapes, inherit_check_shapes
 from gpflow.base import TensorType
 from gpflow.config import default_float
 
@@ -62,19 +62,21 @@ class LevelHinges(Classification, HingeSum):
         super().__init__(penalty, bound, W=levels.W, b=levels.b, latent_dim=latent_dim, **kwargs)
         self.levels, self.link, self._knots = levels, link, levels.knots()
 
+    @inherit_check_shapes
     def terms(self, y: tf.Tensor) -> Terms:
         """
-        :param y: [..., G, 1], in {-1, +1}.
         :return: hinges of costs 2 (1 - t) / T for y = 1 and 2 t / T for y = -1, of which one is
             smallest at sign(P(y = 1) - t).
         """
         t = tf.constant(self.levels.t, y.dtype)
         return Terms((1 + y * (1 - 2 * t)) / len(self.levels.t), 1.0, y)
 
+    @check_shapes("F: [batch..., L]", "return: [batch..., G, Q]")
     def by_target(self, F: TensorType) -> tf.Tensor:
         """:return: latent functions [..., G Q] as [..., G, Q]."""
         return self._seen_through(F, np.eye(self.levels.num_latents))
 
+    @check_shapes("Fmu: [batch..., L]", "Fvar: [batch..., L]", "return: [batch..., G]")
     def log_odds(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:
         """
         With link="integral" P = int_0^1 P(f_t > 0) dt. With "stationary" it is the P at which
@@ -86,8 +88,7 @@ class LevelHinges(Classification, HingeSum):
         m_k and s_k mean and deviation of f_k. So it is the true P wherever the loss is smallest, as
         the inverse link of a proper composite loss (Reid & Williamson 2010).
 
-        :param Fmu: [..., G Q], and Fvar: [..., G Q].
-        :return: scale logit P + offset, for each target, [..., G].
+        :return: scale logit P + offset, for each of the G targets.
         """
         if self.link == "stationary":
             yes, no = log_slopes(self.levels.t, self.functions(Fmu), self._variances(Fvar))
@@ -95,6 +96,7 @@ class LevelHinges(Classification, HingeSum):
             yes, no = log_probabilities(self._knots, self.by_target(Fmu), self.by_target(Fvar))
         return self.scale * (yes - no) + self.offset
 
+    @check_shapes("Fmu: [batch..., L]", "Fvar: [batch..., L]", "return[all]: [batch..., G]")
     def decisions(self, Fmu: TensorType, Fvar: TensorType) -> tuple[tf.Tensor, tf.Tensor]:
         """:return: mean and variance of f_t at the deciding t = 1/2, [..., G]."""
         b, W, W2 = (tf.constant(part[0], default_float()) for part in self.levels.at(np.zeros(1)))
@@ -135,14 +137,17 @@ class LevelHinge(LevelHinges):
         check_columns(np.asarray(Y), 1, "binary labels must be one column")
         check_binary_labels(Y, minibatch=minibatch)
 
+    @inherit_check_shapes
     def targets(self, Y: TensorType, F: TensorType) -> tf.Tensor:
         """:return: labels in {-1, +1}, [..., 1]."""
         return signs(Y, tf.convert_to_tensor(F)[..., :1])
 
+    @inherit_check_shapes
     def probabilities(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:
         """:return: P(y = 1) at q(g) = N(Fmu, Fvar), [..., 1]."""
         return tf.sigmoid(self.log_odds(Fmu, Fvar))
 
+    @check_shapes("Fmu: [batch..., L]", "Fvar: [batch..., L]", "return: [batch..., 1]")
     def probit_argument(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:
         """:return: z with P(y = 1) = Phi(z), [..., 1]."""
         odds = self.log_odds(Fmu, Fvar)
@@ -166,10 +171,12 @@ class OneVsRestLevelHinge(CategoricalLikelihood, LevelHinges):
     machines that know nothing of each other imply.
     """
 
+    @inherit_check_shapes
     def targets(self, Y: TensorType, F: TensorType) -> tf.Tensor:
         """:return: [..., C]: +1 for the class, -1 for all others."""
         return 2 * self.one_hot(Y, F) - 1
 
+    @inherit_check_shapes
     def probabilities(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:
         """:return: P(y = c) at q(g) = N(Fmu, Fvar), [..., C]."""
         Fmu, Fvar = self.latents(Fmu), self.latents(Fvar)

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
+from check_shapes import check_shapes, inherit_check_shapes
 from gpflow.base import AnyNDArray
 from scipy.special import expit, logit
 
@@ -90,11 +91,9 @@ class Levels:
         shift = np.linalg.lstsq(self.W, ones, rcond=None)[0]
         return len(ones) > self.num_latents and bool(np.allclose(self.W @ shift, ones))
 
+    @check_shapes("s: [J]", "return[0]: [J]", "return[1]: [J, Q]", "return[2]: [J, Q]")
     def at(self, s: AnyNDArray) -> tuple[AnyNDArray, AnyNDArray, AnyNDArray]:
-        """
-        :param s: [J], logit t.
-        :return: b [J], W [J, Q] and W^2 [J, Q] there.
-        """
+        """:return: b, W and W^2 at s = logit t."""
         known = logit(self.t)
         columns = np.column_stack([self.b, self.W, np.square(self.W)])
         b, *rest = (np.interp(s, known, column) for column in columns.T)
@@ -118,6 +117,7 @@ class Levels:
 class LocationSpread(Levels):
     """See `location_spread`; exact between levels and beyond."""
 
+    @inherit_check_shapes
     def at(self, s: AnyNDArray) -> tuple[AnyNDArray, AnyNDArray, AnyNDArray]:
         """See `Levels`."""
         slope, base = np.polyfit(logit(self.t), np.column_stack([self.b, self.W]), 1)
@@ -151,9 +151,10 @@ def check_levels(t: AnyNDArray) -> None:
         raise ValueError(f"levels must increase within (0, 1), got {t.tolist()}")
 
 
+@check_shapes("t: [T]", "mean: [batch..., T]", "variance: [batch..., T]", "return[all]: [batch...]")
 def log_slopes(t: AnyNDArray, mean: tf.Tensor, variance: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """
-    :param t: [T], and mean and variance of the functions there, [..., T].
+    :param mean: and variance: of the functions at t.
     :return: log sum_k t_k Phi((1 + m_k) / s_k) and log sum_k (1 - t_k) Phi((1 - m_k) / s_k), [...]:
         up to a factor the slopes of the expected losses of y = 0 and y = 1 (the latter negative) in
         a shift of all functions. Both are accurate where they are small.
@@ -164,13 +165,13 @@ def log_slopes(t: AnyNDArray, mean: tf.Tensor, variance: tf.Tensor) -> tuple[tf.
     return tf.reduce_logsumexp(rising, axis=-1), tf.reduce_logsumexp(falling, axis=-1)
 
 
+@check_shapes("Fmu: [batch..., Q]", "Fvar: [batch..., Q]", "return[all]: [...]")
 def log_probabilities(
     knots: Knots, Fmu: tf.Tensor, Fvar: tf.Tensor, threshold: Any = 0.0
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """
-    :param Fmu: [..., Q], and Fvar: [..., Q], of the latent functions.
-    :param threshold: f_t exceeds it where y = 1, broadcast with [...].
-    :return: log P(y = 1) and log P(y = 0), [...], both accurate where they are small.
+    :param threshold: f_t exceeds it where y = 1, broadcast with Fmu but its last axis.
+    :return: log P(y = 1) and log P(y = 0), both accurate where they are small.
     """
     t, b, W, W2 = (tf.constant(part, Fmu.dtype) for part in knots)
     least = tf.convert_to_tensor(threshold, Fmu.dtype)[..., None]
@@ -181,10 +182,10 @@ def log_probabilities(
     return tuple(tf.math.log(tf.linalg.matvec(part, dt)) for part in (above, below))
 
 
+@check_shapes("z: [batch..., J]", "return[all]: [batch..., K]")
 def mean_normal_cdf(z: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """
-    :param z: [..., J].
-    :return: the means of Phi(z) and of Phi(-z) from each z to the next, [..., J - 1]: difference
+    :return: the means of Phi(z) and of Phi(-z) from each z to the next, K = J - 1: difference
         quotients of z Phi(z) + phi(z) = max(0, z) + r(z), both accurate where they are small.
     """
     outside = normal_cdf(-tf.abs(z))

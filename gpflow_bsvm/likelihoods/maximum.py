@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
+from check_shapes import check_shapes
 from scipy.special import log_ndtr, ndtri_exp
 
 from .binary import normal_cdf, normal_pdf
@@ -46,13 +47,13 @@ class Grid(NamedTuple):
     weight: tf.Tensor  #: [..., Q]
 
 
+@check_shapes("mean: [batch..., C]", "scale: [batch..., C]", "return.above: [batch..., Q]")
 def grid(mean: tf.Tensor, scale: tf.Tensor) -> Grid:
     """
     A factor of F of scale s has changed by low + 2 REACH s, because no factor begins above low. So
     the steps may grow with the distance from low: by the scale of the sharpest factor at first, by
     the widest at the end. The number of nodes is that of the most demanding datum.
 
-    :param mean: [..., C], and scale: [..., C].
     :return: nodes, without a gradient, as the integrals do not depend on their places.
     """
     mean, scale = tf.stop_gradient(mean), tf.stop_gradient(scale)
@@ -82,13 +83,11 @@ def _where_zero(mean: tf.Tensor, scale: tf.Tensor) -> tf.Tensor:
     return tf.reduce_max(tf.stack(lows), axis=0)
 
 
+@check_shapes("mean: [batch..., C]", "scale: [batch..., C]", "return[1]: [batch..., C, Q]")
 def distribution(
     nodes: Grid, mean: tf.Tensor, scale: tf.Tensor
 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-    """
-    :param mean: [..., C], and scale: [..., C].
-    :return: F, weighted, [..., Q]; lambda_j [..., C, Q] and its sum over j [..., Q].
-    """
+    """:return: F, weighted, [..., Q]; lambda_j and its sum over j."""
     z = (nodes.above[..., None, :] - (mean - nodes.low[..., None])[..., None]) / scale[..., None]
     # Where Phi underflows, F is 0 for any other factors: only the logarithm must exist.
     cdf = normal_cdf(z) + np.finfo(mean.dtype.as_numpy_dtype).tiny
@@ -97,10 +96,9 @@ def distribution(
     return nodes.weight * F, rate, tf.reduce_sum(rate, axis=-2)
 
 
+@check_shapes("mean: [batch..., C]", "variance: [batch..., C]", "return.mean: [batch...]")
 def maximum(mean: tf.Tensor, variance: tf.Tensor) -> Maximum:
-    """
-    :param mean: [..., C], and variance: [..., C], positive.
-    """
+    """:return: the moments, for positive variances."""
     scale = tf.sqrt(variance)
     nodes = grid(mean, scale)
     F, rate, total = distribution(nodes, mean, scale)

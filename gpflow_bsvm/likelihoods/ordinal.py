@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import tensorflow as tf
 import tensorflow_probability as tfp
+from check_shapes import check_shapes, inherit_check_shapes
 from gpflow import Parameter
 from gpflow.base import TensorType
 
@@ -65,12 +66,14 @@ class Ordinal(CategoricalLikelihood, LevelHinges):
         # All levels of the first threshold, then those of the next.
         self.W, self.b = np.tile(self.levels.W, (number, 1)), np.tile(self.levels.b, number)
 
+    @inherit_check_shapes
     def targets(self, Y: TensorType, F: TensorType) -> tf.Tensor:
         """:return: class numbers, [..., 1]; NaN for invalid labels."""
         hot = self.one_hot(Y, F)
         numbers = hot * tf.range(self.num_classes, dtype=hot.dtype)
         return tf.reduce_sum(numbers, axis=-1, keepdims=True)
 
+    @inherit_check_shapes
     def terms(self, y: tf.Tensor) -> Terms:
         """:return: the hinges of all thresholds and levels, [..., 1, (C-1) T]."""
         number, T = self.num_classes - 1, len(self.levels.t)
@@ -79,12 +82,14 @@ class Ordinal(CategoricalLikelihood, LevelHinges):
         theta = tf.repeat(tf.convert_to_tensor(self.thresholds), T)
         return Terms((1 + sign * (1 - 2 * t)) / T, 1 + sign * theta, sign)
 
+    @check_shapes("Fmu: [batch..., L]", "Fvar: [batch..., L]", "return: [batch..., K]")
     def cumulative_log_odds(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:
         """:return: scale logit P(y >= k), [..., C-1], falling with k."""
         Fmu, Fvar = (part[..., None, :] for part in map(tf.convert_to_tensor, (Fmu, Fvar)))
         yes, no = log_probabilities(self._knots, Fmu, Fvar, tf.convert_to_tensor(self.thresholds))
         return self.scale * (yes - no)
 
+    @inherit_check_shapes
     def probabilities(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:
         """:return: P(y = k) at q(g) = N(Fmu, Fvar), [..., C]."""
         odds = self.cumulative_log_odds(Fmu, Fvar)

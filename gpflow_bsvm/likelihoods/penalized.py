@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import tensorflow as tf
-from check_shapes import inherit_check_shapes
+from check_shapes import check_shapes, inherit_check_shapes
 from gpflow import Parameter
 from gpflow.base import TensorType
 from gpflow.utilities import positive
@@ -86,6 +86,7 @@ class Penalized(Hooks):
         """:return: True if sites at variance 0 are those of expectation maximization."""
         return self.bound == "augmented"
 
+    @check_shapes("return: []")
     def log_kappa(self) -> tf.Tensor:
         """:return: the log of the normalizer of a loss, []; 0 if it does not count."""
         penalty = tf.convert_to_tensor(self.penalty)
@@ -96,9 +97,7 @@ class Penalized(Hooks):
         return -tf.maximum(math.log(self.num_labels) - penalty, apart)
 
     def check_learnable(self) -> None:
-        """
-        :raise ValueError: if the penalty is trainable without its normalizer.
-        """
+        """:raise ValueError: if the penalty is trainable without its normalizer."""
         parameter: Any = self.penalty
         if parameter.trainable and not self.normalizer:
             how = "make the likelihood with normalizer=True, or " if self.has_normalizer else ""
@@ -107,6 +106,7 @@ class Penalized(Hooks):
                 "gpflow_bsvm.model_selection"
             )
 
+    @check_shapes("F: [broadcast batch..., L]", "return: [batch..., G]")
     def losses(self, Y: TensorType, F: TensorType) -> tf.Tensor:
         """:return: [..., G], a column for each loss of a row, which the penalty multiplies."""
         raise NotImplementedError
@@ -115,5 +115,6 @@ class Penalized(Hooks):
     def _log_prob(self, X: TensorType, F: TensorType, Y: TensorType) -> tf.Tensor:
         return tf.reduce_sum(self._scalar_log_prob(X, F, Y), axis=-1)
 
+    @check_shapes("F: [broadcast batch..., L]", "return: [batch..., G]")
     def _scalar_log_prob(self, X: TensorType, F: TensorType, Y: TensorType) -> tf.Tensor:
         return self.log_kappa() - self.penalty * self.losses(Y, F)

@@ -78,15 +78,18 @@ class Quantile(HingeSum):
     def check_learnable(self) -> None:
         """Do nothing: the densities are normalized."""
 
+    @inherit_check_shapes
     def log_kappa(self) -> tf.Tensor:
         """:return: sum_k log(C tau_k (1 - tau_k)), weighted, []."""
         shapes = float(np.sum(np.log(self.levels * (1 - self.levels))))
         return self.weight * (len(self.levels) * tf.math.log(self.penalty) + shapes)
 
+    @inherit_check_shapes
     def targets(self, Y: TensorType, F: TensorType) -> tf.Tensor:
         """:return: Y, [..., 1]."""
         return numbers(Y, 1)
 
+    @inherit_check_shapes
     def terms(self, y: tf.Tensor) -> Terms:
         """:return: the hinges of y - f_k, of cost tau_k, then those of f_k - y, 1 - tau_k."""
         K, tau = len(self.levels), self.levels

@@ -65,20 +65,24 @@ class EpsilonInsensitive(HingeSum, ScalarLikelihood):
     def check_learnable(self) -> None:
         """Do nothing: the density is normalized."""
 
+    @inherit_check_shapes
     def log_kappa(self) -> tf.Tensor:
         """:return: -log Z, []."""
         return -tf.math.log(2 * (self.epsilon + 1 / self.penalty))
 
+    @inherit_check_shapes
     def targets(self, Y: TensorType, F: TensorType) -> tf.Tensor:
         """:return: Y, [..., P]."""
         return numbers(Y, tf.convert_to_tensor(F).shape[-1])
 
+    @inherit_check_shapes
     def terms(self, y: tf.Tensor) -> Terms:
         """:return: the hinges of y - f - epsilon and of f - y - epsilon."""
         sign = tf.constant([1.0, -1.0], y.dtype)
         return Terms(1.0, sign * y - self.epsilon, sign)
 
     @property
+    @check_shapes("return: []")
     def noise_variance(self) -> tf.Tensor:
         """:return: variance of y - f, []."""
         epsilon, mean = tf.convert_to_tensor(self.epsilon), 1 / self.penalty
@@ -117,13 +121,13 @@ class EpsilonInsensitive(HingeSum, ScalarLikelihood):
         tails = (below - above) / self.penalty
         return normal_cdf(-high) + inside / 2 + (mean_inside + tails) * tf.exp(self.log_kappa())
 
+    @check_shapes("Fmu: [batch..., P]", "Fvar: [batch..., P]", "return: [batch..., P, T]")
     def predict_quantiles(
         self, Fmu: TensorType, Fvar: TensorType, levels: Sequence[float]
     ) -> tf.Tensor:
         """
-        :param Fmu: [..., P], and Fvar: [..., P].
         :param levels: [T], increasing, in (0, 1).
-        :return: the quantiles of y at these levels, [..., P, T].
+        :return: the quantiles of y at these levels.
         :raise ValueError: for other levels.
         """
         t = np.asarray(levels, np.float64)
@@ -149,6 +153,7 @@ class EpsilonInsensitive(HingeSum, ScalarLikelihood):
         return above, most + tf.math.log(-tf.math.expm1(least - most)), below
 
 
+@check_shapes("x: [batch...]", "s: [batch...]", "C: []", "return: [batch...]")
 def _log_tail(x: tf.Tensor, s: tf.Tensor, C: tf.Tensor) -> tf.Tensor:
     """
     :return: log E exp(-C u) 1(u > 0), u ~ N(x, s^2); with z = C s - x / s it is

@@ -66,6 +66,7 @@ class BatchBSVM(gpflow.models.InternalDataTrainingLossMixin, BSVM):  # type: ign
         """:return: the ELBO."""
         return self.elbo(data)
 
+    @inherit_check_shapes
     def elbo(self, data: RegressionData | None = None) -> tf.Tensor:
         """
         :param data: X [N, D] and Y [N, P]; None: those of the model.

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import gpflow
 import tensorflow as tf
+from check_shapes import check_shapes
 from gpflow.base import RegressionData
 from gpflow.kernels import MultioutputKernel
 from gpflow.posteriors import (
@@ -75,6 +76,7 @@ class SparseFeatures:
                 stacklevel=4,
             )
 
+    @check_shapes("return: [G, M, M]")
     def prior_factor(self) -> tf.Tensor:
         """
         Cholesky factor Lz of Kuu + jitter I, [G, M, M], G = 1 where the latent functions share it.
@@ -135,6 +137,7 @@ class SparseFeatures:
             check_labels(self.likelihood, Y, minibatch=True)
         return X, class_numbers(self.likelihood, Y)
 
+    @check_shapes("return: [N]")
     def predict_log_density(
         self, data: RegressionData, full_cov: bool = False, full_output_cov: bool = False
     ) -> tf.Tensor:

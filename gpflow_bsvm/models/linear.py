@@ -7,6 +7,7 @@ from typing import Any
 import gpflow
 import numpy as np
 import tensorflow as tf
+from check_shapes import check_shapes, inherit_check_shapes
 from gpflow.base import AnyNDArray, TensorType
 from gpflow.config import default_float
 from gpflow.covariances import Kuf, Kuu
@@ -60,24 +61,28 @@ class WeightKernel(Kernel):
                 f"[{number}] or [{number}, {number}], got {list(values.shape)}"
             )
 
+    @check_shapes("columns: [batch..., W, K]", "return: [batch..., W, K]")
     def scale(self, columns: tf.Tensor) -> tf.Tensor:
-        """:return: root times columns [..., D', K]."""
+        """:return: root times columns."""
         if hasattr(self, "root"):
             return tf.matmul(self.root, columns)
         return tf.reshape(tf.sqrt(self.variance), [-1, 1]) * columns
 
+    @check_shapes("X: [batch..., D]", "return: [batch..., W]")
     def features(self, X: TensorType) -> tf.Tensor:
-        """:return: root^T x for each row of X [..., N, D], [..., N, D']."""
+        """:return: root^T x for each row of X."""
         X = tf.convert_to_tensor(X)
         if self.bias:
             X = tf.concat([X, tf.ones_like(X[..., :1])], axis=-1)
         return tf.matmul(X, self.root) if hasattr(self, "root") else tf.sqrt(self.variance) * X
 
+    @inherit_check_shapes
     def K(self, X: TensorType, X2: TensorType | None = None) -> tf.Tensor:
         """:return: [N, N2]."""
         left = self.features(X)
         return tf.matmul(left, left if X2 is None else self.features(X2), transpose_b=True)
 
+    @inherit_check_shapes
     def K_diag(self, X: TensorType) -> tf.Tensor:
         """:return: [N]."""
         return tf.reduce_sum(tf.square(self.features(X)), axis=-1)
@@ -163,16 +168,18 @@ class LinearBSVM(BSVM):
         kernel = WeightKernel(num_features, prior_covariance, bias)
         super().__init__(kernel, likelihood, Weights(kernel), **kwargs)
 
+    @check_shapes("return[0]: [W, L]", "return[1]: [L, W, W]")
     def weights(self) -> tuple[AnyNDArray, AnyNDArray]:
-        """:return: mean [D', L] and covariance [L, D', D'] of beta under q, the bias last."""
+        """:return: mean and covariance of beta under q, the bias last; W = D'."""
         root = self.kernel.scale(tf.convert_to_tensor(self.q_sqrt))
         covariance = tf.matmul(root, root, transpose_b=True)
         return self.kernel.scale(tf.convert_to_tensor(self.q_mu)).numpy(), covariance.numpy()
 
+    @check_shapes("return[all]: [W, L]")
     def credible_intervals(self, level: float = 0.95) -> tuple[AnyNDArray, AnyNDArray]:
         """
         :param level: probability of each interval, in (0, 1).
-        :return: lower and upper ends of central intervals of every weight, [D', L].
+        :return: lower and upper ends of central intervals of every weight.
         :raise ValueError: for another level.
         """
         if not 0 < level < 1:

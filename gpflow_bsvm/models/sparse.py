@@ -7,7 +7,7 @@ from typing import Any
 
 import gpflow
 import tensorflow as tf
-from check_shapes import inherit_check_shapes
+from check_shapes import check_shapes, inherit_check_shapes
 from gpflow.base import InputData, MeanAndVariance, RegressionData
 from gpflow.kernels import Kernel
 from gpflow.posteriors import BasePosterior, PrecomputeCacheType
@@ -72,6 +72,7 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
         num_inducing, num_latents = self.q_mu.shape
         return int(num_latents), int(num_inducing)
 
+    @check_shapes("return.h: [L, M]", "return.P: [L, M, M]")
     def natural(self) -> Natural:
         """:return: q in natural parameters, in the whitened space of the features."""
         factor = () if self.whiten else (self.prior_factor(),)
@@ -83,6 +84,7 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
         parts = (self.q_mu, self.q_sqrt, self.prior)
         return remembered(self, "predictor", parts, lambda: predictor_of(self))
 
+    @check_shapes("natural.h: [L, M]", "natural.P: [L, M, M]")
     def assign_natural(self, natural: Natural) -> None:
         """Set `q_mu` and `q_sqrt` from natural parameters in the whitened space."""
         mean, root = to_mean_and_root(natural)
@@ -126,6 +128,7 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
 
     # --- GPflow's methods, under the jitter that this model needs ------------------------------
 
+    @inherit_check_shapes
     def elbo(self, data: RegressionData) -> tf.Tensor:
         """As in `gpflow.models.SVGP`."""
         return super().elbo(self._labelled(data))

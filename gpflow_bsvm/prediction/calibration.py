@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from check_shapes import check_shapes
 from gpflow.base import AnyNDArray
 from gpflow.likelihoods import Likelihood
 
@@ -49,6 +50,7 @@ _LeftOut = tuple[Marginals, tf.Tensor, tf.Tensor]
 
 
 @takes_estimators
+@check_shapes("return[all]: [N, L]")
 def leave_one_out(
     model: Model, data: Any = None, *, sample_weight: Any = None
 ) -> tuple[AnyNDArray, AnyNDArray]:
@@ -84,6 +86,7 @@ def _as_they_are(q: Gaussian, rows: Projected) -> _LeftOut:
 
 
 @Compiled
+@check_shapes("f.mean: [N, L]", "return[all]: []")
 def _density(likelihood: Likelihood, batch: Batch, f: Marginals) -> tuple[tf.Tensor, tf.Tensor]:
     """:return: sums of weighted log p(y_n | f_n), a function of the link only, and of weights."""
     mean, variance = (tf.stop_gradient(part) for part in f)

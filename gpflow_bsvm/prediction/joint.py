@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
+from check_shapes import check_shapes
 from gpflow.base import AnyNDArray
 
 from ..checks import check_whole
@@ -22,13 +23,14 @@ MOST_ROWS = 5000
 
 
 @takes_estimators
+@check_shapes("return: [S, N, L]")
 def draw_f(model: Any, X: Any, *, num_samples: int = 256, seed: int = 0) -> AnyNDArray:
     """
     Draws of f under q, at all rows together.
 
     :param X: [N, D], at most `MOST_ROWS` rows.
     :param num_samples: S.
-    :return: [S, N, L].
+    :return: f at all rows.
     :raise ValueError: as `gpflow_bsvm.prediction.predict_marginals`, and for more rows.
     """
     check_whole(1, num_samples=num_samples)
@@ -48,11 +50,12 @@ def draw_f(model: Any, X: Any, *, num_samples: int = 256, seed: int = 0) -> AnyN
 
 
 @takes_estimators
+@check_shapes("return: [S, N, C]")
 def draw_probabilities(model: Any, X: Any, *, num_samples: int = 256, seed: int = 0) -> AnyNDArray:
     """
     p(y = c | f_s) under the draws of `draw_f`; arguments and errors as there.
 
-    :return: [S, N, C].
+    :return: probabilities of all classes.
     :raise ValueError: if rows have several binary labels.
     """
     check_one_label(model.likelihood, model.num_features[0])

@@ -16,6 +16,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from check_shapes import check_shapes
 from gpflow.base import AnyNDArray
 
 from ..engine.contracts import Model
@@ -25,6 +26,7 @@ from .marginals import map_labelled
 
 
 @takes_estimators
+@check_shapes("return: [N, K]")
 def alpha(model: Model, data: Any) -> AnyNDArray:
     """
     alpha_n = E b_n^2 at the model's present q: (1 - y_n mu_n)^2 + v_n for two classes (Wenzel et
@@ -43,6 +45,7 @@ def alpha(model: Model, data: Any) -> AnyNDArray:
 
 
 @takes_estimators
+@check_shapes("return: [n]")
 def soft_support_vectors(model: Model, data: Any, num: int | None = None) -> AnyNDArray:
     """
     The rows nearest to the margin (y f = 1, or f_y = 1 + the largest rival), by their alpha.

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from check_shapes import check_shapes
 from gpflow.base import AnyNDArray
 from gpflow.likelihoods import Likelihood
 
@@ -21,6 +22,7 @@ from .estimators import takes_estimators
 
 
 @takes_estimators
+@check_shapes("return[all]: [N, L]")
 def predict_marginals(
     model: Model, X: Any, *, chunk_rows: int | None = None
 ) -> tuple[AnyNDArray, AnyNDArray]:
@@ -39,6 +41,7 @@ def predict_marginals(
 
 
 @takes_estimators
+@check_shapes("return: [N, P]")
 def predict_probabilities(model: Model, X: Any, *, chunk_rows: int | None = None) -> AnyNDArray:
     """
     The mean of y, as `model.predict_y`: for classification likelihoods, probabilities.
@@ -50,6 +53,7 @@ def predict_probabilities(model: Model, X: Any, *, chunk_rows: int | None = None
     return np.asarray(map_f(model, X, compiled_mean.bind(model.likelihood), chunk_rows))
 
 
+@check_shapes("return: [N, L]")
 def predict_probits(model: Model, X: Any, *, chunk_rows: int | None = None) -> AnyNDArray:
     """
     z(x) with p(y = 1 | x) = Phi(z(x)), for a likelihood of two classes from this package.
@@ -63,6 +67,7 @@ def predict_probits(model: Model, X: Any, *, chunk_rows: int | None = None) -> A
 
 
 @takes_estimators
+@check_shapes("return: [N]")
 def predict_log_density(model: Model, data: Any) -> AnyNDArray:
     """
     log p(y | x) of every row, as `model.predict_log_density`.
@@ -75,22 +80,25 @@ def predict_log_density(model: Model, data: Any) -> AnyNDArray:
 
 
 @Compiled
+@check_shapes("Fmu: [N, L]", "Fvar: [N, L]", "return: [N, P]")
 def compiled_probits(likelihood: Any, X: tf.Tensor, Fmu: tf.Tensor, Fvar: tf.Tensor) -> tf.Tensor:
-    """:return: Phi^-1 of p(y = 1), [N, L]."""
+    """:return: Phi^-1 of p(y = 1)."""
     return likelihood.probit_argument(Fmu, Fvar)
 
 
 @Compiled
+@check_shapes("Fmu: [N, L]", "Fvar: [N, L]", "return: [N]")
 def compiled_log_density(
     likelihood: Likelihood, X: tf.Tensor, Fmu: tf.Tensor, Fvar: tf.Tensor, Y: tf.Tensor
 ) -> tf.Tensor:
-    """:return: log p(y | f), [N], by the likelihood's present link."""
+    """:return: log p(y | f), by the likelihood's present link."""
     return likelihood.predict_log_density(X, Fmu, Fvar, Y)
 
 
 @Compiled
+@check_shapes("Fmu: [N, L]", "Fvar: [N, L]", "return: [N, P]")
 def compiled_mean(likelihood: Likelihood, X: tf.Tensor, Fmu: tf.Tensor, Fvar: tf.Tensor) -> Any:
-    """:return: mean of y, [N, P]."""
+    """:return: mean of y."""
     return likelihood.predict_mean_and_var(X, Fmu, Fvar)[0]
 
 

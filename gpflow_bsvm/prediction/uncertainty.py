@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from check_shapes import check_shapes
 from gpflow.base import AnyNDArray
 from gpflow.likelihoods import Likelihood
 from scipy.stats import entropy, norm, qmc
@@ -32,13 +33,13 @@ from .marginals import map_f, predict_marginals, predict_probabilities
 
 
 @takes_estimators
+@check_shapes("return: [N]")
 def variation_ratio(model: Model, X: Any) -> AnyNDArray:
     """
     1 - max_c P(argmax_j f_j = c), without the noise of the link: in closed form (one class against
     another) or by quadrature, to some 1e-9.
 
-    :param X: [N, D].
-    :return: [N], from 0 (sure) to 1 - 1/C.
+    :return: a number from 0 (sure) to 1 - 1/C.
     :raise ValueError: as `predict_marginals`, or if rows have several binary labels.
     """
     check_one_label(model.likelihood, model.num_features[0])
@@ -54,13 +55,14 @@ def variation_ratio(model: Model, X: Any) -> AnyNDArray:
 
 
 @takes_estimators
+@check_shapes("return: [N]")
 def predictive_entropy(model: Model, X: Any) -> AnyNDArray:
     """
     H[p(y | x)] of the probabilities that `model.predict_y` gives.
 
     Arguments and errors as in `variation_ratio`.
 
-    :return: [N], in nats, from 0 to log C.
+    :return: nats, from 0 to log C.
     """
     check_one_label(model.likelihood, model.num_features[0])
     p = with_both_classes(predict_probabilities(model, X))
@@ -68,6 +70,7 @@ def predictive_entropy(model: Model, X: Any) -> AnyNDArray:
 
 
 @takes_estimators
+@check_shapes("return: [N]")
 def mutual_information(
     model: Model, X: Any, *, num_samples: int = 256, seed: int = 0
 ) -> AnyNDArray:
@@ -95,11 +98,9 @@ def mutual_information(
 
 
 @Compiled
+@check_shapes("F: [S, N, L]", "return: [S, N, P]")
 def given_f(likelihood: Likelihood, X: tf.Tensor, F: tf.Tensor) -> tf.Tensor:
-    """
-    :param F: [S, N, L].
-    :return: [S, N, P], p(y | f).
-    """
+    """:return: p(y | f)."""
     return likelihood.conditional_mean(X, F)
 
 
@@ -108,6 +109,7 @@ _largest = Compiled(lambda Fmu, Fvar: maximum(Fmu, Fvar).probability)
 
 
 @takes_estimators
+@check_shapes("return: [N]")
 def margin(model: Model, X: Any) -> AnyNDArray:
     """
     The largest probability less the second largest: *small* where a prediction is in doubt.
@@ -123,6 +125,7 @@ def margin(model: Model, X: Any) -> AnyNDArray:
 
 
 @takes_estimators
+@check_shapes("return: [N]")
 def latent_variance(model: Model, X: Any) -> AnyNDArray:
     """
     Variance of f(x) under q, the mean over latent functions: large where there are no data,
