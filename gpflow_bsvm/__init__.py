@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from .optional import check_versions
 from .version import __version__
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ def __getattr__(name: str) -> Any:
     """Import at first use, so that `gpflow-bsvm --help` does not wait for TensorFlow."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    check_versions()
     module = importlib.import_module(f".{_HOMES.get(name, name)}", __name__)
     return getattr(module, name) if name in _HOMES else module
 

@@ -1,7 +1,8 @@
-"""Optional dependencies, imported where they are needed."""
+"""Other packages: optional ones, imported where they are needed, and versions of the rest."""
 
 from __future__ import annotations
 
+import functools
 import importlib
 from typing import Any
 
@@ -19,3 +20,28 @@ def require(module: str, extra: str = "compare") -> Any:
         raise ImportError(
             f'{module} could not be imported ({error}); pip install "gpflow_bsvm[{extra}]"'
         ) from error
+
+
+@functools.cache
+def check_versions() -> None:
+    """
+    Compare what is installed with what this package asks for, before anything fails for it.
+
+    :raise ImportError: for a package that is too old or too new, with the command that helps.
+    """
+    from importlib import metadata  # both take longer to import than this package
+
+    from packaging.requirements import Requirement
+
+    try:
+        asked = metadata.requires("gpflow_bsvm") or []
+        needed = [one for one in map(Requirement, asked) if one.marker is None]
+        found = {str(one): metadata.version(one.name) for one in needed}
+    except metadata.PackageNotFoundError:
+        return  # not installed but on the path, or built without names: nothing is known
+    for one in needed:
+        if not one.specifier.contains(found[str(one)], prereleases=True):
+            raise ImportError(
+                f"{one.name} {found[str(one)]} is installed, and gpflow_bsvm needs {one}: "
+                f'pip install "{one}"'
+            )

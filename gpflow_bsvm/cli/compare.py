@@ -29,7 +29,8 @@ with --fixed-kernel all but BSVMClassifier and gpc that suit the data):
 #: Notes for a reader of the tables.
 _TIMES = """\
 Scores: mean±standard deviation over the held-out parts, * best. Times: median, to set up and fit,
-of the folds after the first, in which TensorFlow traces; without scaling and k-means."""
+of the folds after the first, in which TensorFlow traces, without scaling and k-means; and to
+predict, in a second call."""
 _LEARNT = """\
 Each model learns its kernel from the training rows: BSVMClassifier for M inducing points;
 svgp, with M too, by natural gradients and Adam in turn; svc by a grid.
@@ -213,7 +214,7 @@ def _report(args: argparse.Namespace, done: list[Comparison]) -> None:
     from ..compare import report
 
     if done[-1].fold_scores:
-        _print("\n" + report.table(done[-1]))
+        _print("\n".join(["", report.table(done[-1]), *report.in_short(done[-1])]))
     report.write(done, args.output)
     if done[-1].held_out and not args.no_plots:
         report.draw(done[-1], args.output / report.picture_name(done[-1]))

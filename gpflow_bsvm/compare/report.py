@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 import re
@@ -17,7 +18,7 @@ from sklearn.metrics import ConfusionMatrixDisplay
 from .. import plotting
 from ..metrics import METRICS
 from ..optional import require
-from .contests import leaders
+from .contests import contest, leaders
 from .machine import provenance
 from .protocol import Comparison, FoldScore
 
@@ -95,6 +96,31 @@ def table(comparison: Comparison) -> str:
     folds, done = comparison.settings.folds, max(record["folds"] for record in records)
     early = [f"  ended early, after {done} of {folds} folds"] if comparison.ended_early else []
     return "\n".join(lines + early + _footnotes(records))
+
+
+def in_short(comparison: Comparison) -> list[str]:
+    """:return: a line for each other model beside `BSVMClassifier`: who is ahead, and the times."""
+    ours, shown = "BSVMClassifier", comparison.held_out
+    if ours not in shown or comparison.ended_early:
+        return []
+    times = {record["model"]: record["median"] for record in summary(comparison.fold_scores)}
+    lines = []
+    for other in [name for name in shown if name != ours]:
+        pair = copy.copy(comparison)
+        pair.held_out = {ours: shown[ours], other: shown[other]}
+        words = [f"{METRICS[name].label} {_ahead(pair, name, ours)}" for name in ("nll", "error")]
+        fit, predict = (times[ours][name] / times[other][name] for name in TIMES)
+        words += [f"a fit takes {fit:.2g} times as long", f"a prediction {predict:.2g} times"]
+        lines.append(f"  beside {other}: {', '.join(words)}")
+    return [f"{ours}, by 95 % intervals over rows:", *lines] if lines else []
+
+
+def _ahead(pair: Comparison, score: str, ours: str) -> str:
+    """:return: what can be told of two models on the rows that both predicted."""
+    held = contest(pair, score)
+    if held is None or len(held.level) != 1:
+        return "level"
+    return "better" if held.best == ours else "worse"
 
 
 def _title(comparison: Comparison) -> str:

@@ -6,7 +6,7 @@ from comparisons import made_up, three
 from scipy import stats
 
 from gpflow_bsvm import metrics
-from gpflow_bsvm.compare import Comparison, contests
+from gpflow_bsvm.compare import Comparison, contests, report
 
 # --- who is best, and who ties -------------------------------------------------------------------
 
@@ -63,3 +63,16 @@ def test_a_model_without_a_fold_takes_no_part():
     other_folds = made_up({"a": 1.0, "b": 1.0}, failing=[("a", 0), ("b", 1)])
     assert contests.contest(other_folds, "nll") is None  # no row is in common
     assert contests.contest(Comparison(done.dataset, done.settings), "nll") is None
+
+
+def test_in_short_it_is_told_who_is_ahead_and_never_of_a_part():
+    certain = {"BSVMClassifier": 2.0, "svgp": 2.0, "svc": 0.5}
+    done = made_up(certain)
+    _, level, better = report.in_short(done)
+    assert level.startswith("  beside svgp: NLL level, error level, a fit takes 0.52 times as long")
+    assert "svc: NLL better, error better, a fit takes 0.35 times as long" in better
+    assert better.endswith("a prediction 1 times")
+    ahead = report.in_short(made_up(certain | {"svc": 9.0}))[-1]
+    assert ahead.startswith("  beside svc: NLL worse, error worse")
+    del done.fold_scores[-1]
+    assert report.in_short(done) == report.in_short(three()) == []

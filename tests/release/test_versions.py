@@ -1,6 +1,7 @@
 """What pyproject.toml claims of versions is what is tested."""
 
 import re
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,8 @@ try:
 except ImportError:  # Python 3.10, where pytest brings it
     import tomli as tomllib
 
+import gpflow_bsvm as gb
+from gpflow_bsvm.optional import check_versions
 from gpflow_bsvm.version import __version__
 
 ROOT = Path(__file__).parents[2]
@@ -60,3 +63,22 @@ def test_the_version_is_the_same_wherever_it_stands():
     assert __version__ in headings
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert f"\nversion: {__version__}\n" in citation
+
+
+@pytest.mark.parametrize("found", ["2.8.1", "2.9.2", None])
+def test_a_package_that_is_too_old_is_told_before_it_fails(monkeypatch, found):
+    def version(name):
+        if found is None:
+            raise metadata.PackageNotFoundError(name)
+        return found
+
+    monkeypatch.setattr(metadata, "requires", lambda name: ["gpflow>=2.9.2", 'x>1; extra == "y"'])
+    monkeypatch.setattr(metadata, "version", version)
+    monkeypatch.setattr(gb, "check_versions", check_versions.__wrapped__)
+    if found != "2.8.1":
+        assert gb.BSVMClassifier
+        return
+    with pytest.raises(
+        ImportError, match=r"^gpflow 2.8.1 is installed.*pip install \"gpflow>=2.9.2"
+    ):
+        gb.__getattr__("BSVMClassifier")
