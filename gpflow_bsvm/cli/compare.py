@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import importlib.util
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -99,6 +100,10 @@ def _models(text: str) -> list[str]:
 
 
 def _compare(args: argparse.Namespace) -> int:
+    from ..optional import require
+
+    if importlib.util.find_spec("pandas") is None:
+        require("pandas")  # tells of this extra, where files would tell of theirs
     _look_at_files(args)
     with quiet_import():
         from ..compare import report

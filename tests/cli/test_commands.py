@@ -1,5 +1,7 @@
 """`gpflow-bsvm train` and `gpflow-bsvm predict`."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -270,3 +272,12 @@ def test_a_training_that_dies_goes_on(folder, capsys):
     one, two = (gb.load(folder / name).model_ for name in ("died.npz", "model.npz"))
     for a, b in zip(one.parameters, two.parameters, strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+def test_without_its_extra_compare_tells_of_that_extra_and_no_other(tmp_path, monkeypatch, capsys):
+    path = tmp_path / "rows.csv"
+    path.write_text("a,label\n1,0\n2,1\n")
+    for module in ("pandas", "pyarrow", "pyarrow.csv"):
+        monkeypatch.setitem(sys.modules, module, None)
+    assert run("compare", path, "--output", tmp_path) == 2
+    assert 'pip install "gpflow_bsvm[compare]"' in capsys.readouterr().err
