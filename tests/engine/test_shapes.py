@@ -89,7 +89,7 @@ def test_a_step_checks_no_shapes(monkeypatch):
         return check(self, checks)
 
     monkeypatch.setattr(ShapeChecker, "check_shapes", counting)
-    for steps in (2, 2, 6):  # the first makes graphs
+    for steps in (2, 2, 6):  # the first makes graphs, unless a test before it has
         counts.append(0)
         CAVI(max_steps=steps, tol=0.0).run(make_model(data, num_data=60), data)
-    assert counts[0] > counts[1] == counts[2]
+    assert counts[0] >= counts[1] == counts[2]
