@@ -134,7 +134,7 @@ def test_labels_of_any_type_become_numbers(data, tmp_path):
     CAVI(max_steps=2).run(expected, (X, Y))
     names = pa.array(words).dictionary_encode()
     order = {"target": "y", "classes": ["low", "mid", "high"]}
-    numbers = {"target": "y", "classes": {10: 0, 20: 1, 30: 2}}
+    numbers = {"target": "y", "classes": [10, 20, 30]}
     for rows in (
         ParquetFiles(parquet(tmp_path, table_of((X, Y), labels=words)), **order),
         ParquetFiles(parquet(tmp_path, table_of((X, Y), labels=names), "names"), **order),
