@@ -21,12 +21,14 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
 from contextvars import ContextVar
+from pathlib import Path
 from typing import Any
 
 import gpflow
 import tensorflow as tf
 import tensorflow_probability as tfp
 from check_shapes import ShapeCheckingState, get_enable_check_shapes, set_enable_check_shapes
+from check_shapes.exceptions import ShapeMismatchError
 
 from .structure import Structure, look_into, open_shape
 
@@ -35,6 +37,8 @@ _CACHE_SIZE = 16
 #: The state of shape checks before the traces under way, which threads may make at once.
 _BEFORE: list[ShapeCheckingState] = []
 _TRACING = threading.Lock()
+#: Where the shapes that this package declares stand: an error about one names its file.
+_PACKAGE = str(Path(__file__).parent.parent)
 #: Those of the fit under way that no other may use.
 _OF_THIS_FIT: ContextVar[dict[Hashable, Any] | None] = ContextVar("of_this_fit", default=None)
 
@@ -84,11 +88,19 @@ def concrete(function: Callable[..., Any], *specs: Any) -> Any:
 
     :return: the graph of a function.
     """
+
+    def trace(autograph: bool) -> Any:
+        return tf.function(function, autograph=autograph).get_concrete_function(*specs)
+
     try:
         with _checked_shapes():
-            return tf.function(function, autograph=False).get_concrete_function(*specs)
+            return trace(autograph=False)
     except tf.errors.OperatorNotAllowedInGraphError:  # a kernel that branches on a tensor
-        return tf.function(function, autograph=True).get_concrete_function(*specs)
+        return trace(autograph=True)
+    except ShapeMismatchError as error:
+        if _PACKAGE in str(error):
+            raise
+        return trace(autograph=False)  # GPflow's own, which know no inputs that a network embeds
 
 
 class Compiled:
