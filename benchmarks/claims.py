@@ -18,6 +18,11 @@ from tables.suite_means import complete, shown
 
 ROOT = Path(__file__).parent.parent
 CLAIMS: list[tuple[str, str, Callable[[pd.DataFrame], str]]] = []
+PEERS = {
+    "svgp": "SVGP",
+    "svc, platt": "SVC with Platt scaling",
+    "svc, temperature": "SVC with a temperature",
+}
 SCORES = {"nll": "NLL", "error": "error", "brier": "Brier score", "ece": "ECE"}
 
 
@@ -51,12 +56,17 @@ def leads(rows: pd.DataFrame) -> str:
         p = apart(table)["bsvm"]
         told = best == "bsvm" and ranks(table)[1] < 0.05
         ahead += [(name, other) for other in p.index[p < 0.05] if told]
-    assert ahead == [("NLL", "svc, temperature")] and len(first) == 2, ahead
-    ours, theirs = (" and ".join(first[name]) for name in ("bsvm", "svc, temperature"))
+    leading = ", ".join(first["bsvm"][:-1]) + f" and {first['bsvm'][-1]}"
+    others = [
+        f"{PEERS[who]} in {' and '.join(what)}" for who, what in first.items() if who != "bsvm"
+    ]
+    over = {}
+    for name, other in ahead:
+        over.setdefault(name, []).append(PEERS[other])
+    leads = "; ".join(f"in {name} over {' and '.join(who)}" for name, who in over.items())
     return (
-        f"Ours is first in {ours}, SVC with a temperature in {theirs}. The only significant lead "
-        f"of ours (5 %, Friedman's test, then Nemenyi's) is over SVC with a temperature, in "
-        f"{ahead[0][0]}."
+        f"Ours is first in {leading}, {' and '.join(others)}. Significant (5 %, Friedman's test, "
+        f"then Nemenyi's) are its leads {leads}."
     )
 
 

@@ -1,23 +1,34 @@
-"""The choice of loss and penalty by predictions of held-out rows."""
+"""The choice of loss, penalty and scale of the kernel by predictions of held-out rows."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import gpflow
+import numpy as np
 from gpflow.base import AnyNDArray
+from scipy.special import softmax
 
 from ..engine.prior import plain_points
+from ..inducing_points import initial as inducing_points
 from ..inference import History
 from ..model_selection import held_out
 from ..models import BSVM
-from .specification import LOSSES, Data, Specification, make_model
+from .specification import LOSSES, Data, Specification, distinct, make_model
 from .stages import Stages
-from .training import InitialModel, at_most, freeze, initial_model, train
+from .training import GROWTH, GROWTH_WORK, InitialModel, at_most, freeze, initial_model, train
 
 #: Most rows on which loss and penalty are chosen, and fewest that must be left out for a choice.
 CHOICE_ROWS, FEWEST_LEFT_OUT = 2_000, 10
+#: Most rows on which the scale is chosen: how rough a function is shows only where rows are dense.
+SCALE_ROWS = 10_000
+#: Factors of all lengthscales. Few inducing points can only explain a smooth function, and a prior
+#: knows little of the data: the scale that predicts best is often another one than was learned.
+SCALES = (2.0, 1.4, 1.0, 0.7, 0.5, 0.35, 0.25)
+#: A scale that gives held-out rows so many nats less than another does not count.
+NO_WEIGHT = 5.0
 
 
 class Candidate(NamedTuple):
@@ -64,31 +75,97 @@ def choose(
     :return: `spec` with loss and penalty of the greatest density of held-out rows, see
         `gpflow_bsvm.model_selection.find_peak`. Folds depend only on the data. All candidates and
         folds share the kernel that the first learns from all rows: learning it anew in every fold
-        chose no better. Also a model with the kernel of the choice.
+        chose no better. Also a model with the kernel of the choice, its scale chosen last.
     """
     first = next((one for one in FIRST if one in among), among[0])
     spec = spec._replace(**first._asdict())
     X, Y, weight = at_most(CHOICE_ROWS, data, seed=0)
-    if len(among) == 1 or held_out.num_left_out((X, Y)) < FEWEST_LEFT_OUT:
-        return spec, initial_model(spec, data)
     begun = initial_model(spec, data)
-    of_fold = spec._replace(grow=False, progress=False, Z=_inducing_points(begun.model))
+    if not spec.is_classifier or held_out.num_left_out((X, Y)) < FEWEST_LEFT_OUT:
+        return spec, begun
+    if len(among) > 1:
+        of_fold = _of_fold(spec, begun.model, _inducing_points(begun.model))
+
+        def score(candidate: Candidate) -> held_out.HeldOut:
+            this = of_fold._replace(**candidate._asdict())
+            return _score(this, initial_model(this, data, begun.model), (X, Y, weight))
+
+        best = between(among, held_out.find_peak(score, among, first))
+        spec = spec._replace(**best._asdict())
+        begun = begun if best == first else initial_model(spec, data, begun.model)
     if spec.learn_kernel:
-        of_fold = of_fold._replace(kernel=begun.model.kernel, learn_kernel=False, learned=())
+        choose_scale(spec, begun.model, data)
+    return spec, begun
 
-    def score(candidate: Candidate) -> held_out.HeldOut:
-        """One model serves all folds: each fit begins where the one before ended."""
-        this = of_fold._replace(**candidate._asdict())
-        model = initial_model(this, data, begun.model)
-        return held_out.held_out(
-            lambda *part: train(this, part, model)[0],
-            (X, Y),
-            sample_weight=weight,
-        )
 
-    best = between(among, held_out.find_peak(score, among, first))
-    spec = spec._replace(**best._asdict())
-    return spec, begun if best == first else initial_model(spec, data, begun.model)
+def _of_fold(spec: Specification, model: BSVM, Z: AnyNDArray | None) -> Specification:
+    """:return: the specification of a fold's model: nothing but q is learned."""
+    kernel = {"kernel": model.kernel, "learn_kernel": False, "learned": ()}
+    return spec._replace(grow=False, progress=False, Z=Z, **(kernel if spec.learn_kernel else {}))
+
+
+def _score(spec: Specification, begun: InitialModel, data: Data) -> held_out.HeldOut:
+    """One model serves all folds: each fit begins where the one before ended."""
+    X, Y, weight = data
+    return held_out.held_out(
+        lambda *part: train(spec, part, begun)[0], (X, Y), sample_weight=weight
+    )
+
+
+def choose_scale(spec: Specification, model: BSVM, data: Data) -> None:
+    """
+    Multiply all lengthscales that are learned by the factor that held-out rows choose, at as many inducing points as the first growth of M would give.
+    """
+    if not _lengthscales(model):
+        return
+    num_latents, num_inducing = model.num_features
+    Z = _inducing_points(model)
+    if spec.grow:
+        places = distinct(data[0])
+        num_inducing = min(GROWTH * num_inducing, len(places))
+        Z = inducing_points.kmeans(places, num_inducing)
+    affordable = int(GROWTH_WORK / (num_latents * num_inducing**2))
+    rows = at_most(int(np.clip(affordable, CHOICE_ROWS, SCALE_ROWS)), data, seed=0)
+    of_fold = _of_fold(spec, model, Z)
+    begun = initial_model(of_fold, rows, model)
+    scales = [*_lengthscales(model), *_lengthscales(begun.model)]
+    learned = [scale.numpy() for scale in scales]
+
+    def score(factor: float) -> held_out.HeldOut:
+        _assign(scales, learned, factor)
+        return _score(of_fold, begun, rows)
+
+    _assign(scales, learned, _mean_scale(score))
+
+
+def _mean_scale(score: Callable[[float], held_out.HeldOut]) -> float:
+    """
+    :return: the geometric mean of the scales, weighted by the probability that each gives to the
+        held-out rows: so it moves continuously with the data. From 1 on in both ways, until a scale
+        has no weight.
+    """
+    nats: dict[float, float] = {}
+    for ways in (SCALES[SCALES.index(1.0) :], SCALES[SCALES.index(1.0) - 1 :: -1]):
+        for factor in ways:
+            found = score(factor)
+            nats[factor] = found.mean * float(found.weight.sum())
+            if nats[factor] < max(nats.values()) - NO_WEIGHT:
+                break
+    return float(np.exp(softmax(list(nats.values())) @ np.log(list(nats))))
+
+
+def _lengthscales(model: BSVM) -> list[gpflow.Parameter]:
+    """:return: trainable lengthscales, each once."""
+    named = gpflow.utilities.parameter_dict(model.kernel)
+    found = [p for name, p in named.items() if name.endswith(".lengthscales") and p.trainable]
+    return list({id(p): p for p in found}.values())
+
+
+def _assign(
+    scales: Sequence[gpflow.Parameter], learned: Sequence[AnyNDArray], factor: float
+) -> None:
+    for scale, value in zip(scales, learned):
+        scale.assign(factor * value)
 
 
 def chosen_model(

@@ -1,0 +1,81 @@
+"""The scale of a learned kernel, as held-out rows have it."""
+
+import gpflow
+import numpy as np
+import pytest
+from scipy.special import softmax
+
+from gpflow_bsvm.estimators import choice
+from gpflow_bsvm.estimators.specification import Specification
+from gpflow_bsvm.estimators.training import initial_model, train
+from gpflow_bsvm.model_selection.held_out import HeldOut, held_out
+
+
+@pytest.fixture(scope="module")
+def stripes():
+    """Classes that alternate faster than a lengthscale of 1 can tell."""
+    X = np.random.default_rng(0).uniform(-2, 2, size=(150, 2))
+    Y = (np.sin(7 * X[:, :1]) > 0).astype(float)
+    return X, Y, np.ones(len(X))
+
+
+@pytest.fixture(scope="module")
+def spec():
+    kernel = gpflow.kernels.SquaredExponential(4.0, lengthscales=[1.0, 2.0])
+    kernel += gpflow.kernels.Constant(0.5)
+    return Specification(2, "levels", 2.0, kernel=kernel, num_inducing=40)
+
+
+@pytest.mark.parametrize("best", [0.3, 1.0, 1.7])
+def test_the_scale_is_the_weighted_geometric_mean(best):
+    nats = {factor: -40 * np.log(factor / best) ** 2 for factor in choice.SCALES}
+    asked = []
+
+    def score(factor):
+        asked.append(factor)
+        return HeldOut(np.full(10, nats[factor] / 5), np.full(10, 0.5))
+
+    weights = softmax(list(nats.values()))
+    expected = np.exp(weights @ np.log(list(nats)))
+    # What was not asked for has a weight below exp(-5).
+    np.testing.assert_allclose(choice._mean_scale(score), expected, rtol=0.01)
+    assert len(set(asked)) == len(asked) < len(nats)
+
+
+def test_all_lengthscales_move_together_to_what_held_out_rows_say(stripes, spec):
+    model = initial_model(spec._replace(learn_kernel=False), stripes).model
+    choice.choose_scale(spec, model, stripes)
+    exponential, constant = model.kernel.kernels
+    factors = exponential.lengthscales.numpy() / [1.0, 2.0]
+    np.testing.assert_allclose(factors, factors[0], rtol=1e-12)
+    assert (exponential.variance.numpy(), constant.variance.numpy()) == (4.0, 0.5)
+
+    def nats(factor):
+        kernel = gpflow.utilities.deepcopy(spec.kernel)
+        kernel.kernels[0].lengthscales.assign([factor, 2 * factor])
+        fixed = spec._replace(kernel=kernel, learn_kernel=False, Z=model.inducing_variable.Z)
+        X, Y, weight = stripes
+        found = held_out(lambda *part: train(fixed, part)[0], (X, Y), sample_weight=weight)
+        return found.log_density.sum()
+
+    scales = np.array(choice.SCALES)
+    expected = np.exp(softmax([nats(factor) for factor in scales]) @ np.log(scales))
+    assert expected < 0.6
+    # There each fit begins at the prior, and a fit ends where the bound rises by less than 1e-5.
+    np.testing.assert_allclose(factors[0], expected, rtol=0.01)
+
+
+def test_a_kernel_that_is_not_learned_keeps_its_scale(stripes, spec):
+    fixed = spec._replace(learn_kernel=False)
+    _, begun = choice.choose(fixed, [choice.Candidate("levels", 2.0)], stripes)
+    lengthscales = begun.model.kernel.kernels[0].lengthscales
+    np.testing.assert_array_equal(lengthscales, [1.0, 2.0])
+
+
+def test_what_has_no_lengthscales_has_no_scale(stripes):
+    spec = Specification(2, "levels", 2.0, kernel=gpflow.kernels.Linear(), num_inducing=2)
+    model = initial_model(spec._replace(learn_kernel=False), stripes).model
+    before = [variable.numpy() for variable in model.variables]
+    choice.choose_scale(spec, model, stripes)
+    for variable, value in zip(model.variables, before):
+        np.testing.assert_array_equal(variable, value)
