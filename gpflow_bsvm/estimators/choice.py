@@ -114,7 +114,8 @@ def _score(spec: Specification, begun: InitialModel, data: Data) -> held_out.Hel
 
 def choose_scale(spec: Specification, model: BSVM, data: Data) -> None:
     """
-    Multiply all lengthscales that are learned by the factor that held-out rows choose, at as many inducing points as the first growth of M would give.
+    Multiply all lengthscales that are learned by the factor that held-out rows choose, at as many
+    inducing points as the first growth of M would give.
     """
     if not _lengthscales(model):
         return
