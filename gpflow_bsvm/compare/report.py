@@ -116,7 +116,7 @@ def in_short(comparison: Comparison) -> list[str]:
 
 
 def _ahead(pair: Comparison, score: str, ours: str) -> str:
-    """:return: what can be told of two models on the rows that both predicted."""
+    """:return: a verdict on two models, from the rows that both predicted."""
     held = contest(pair, score)
     if held is None or len(held.level) != 1:
         return "level"

@@ -63,9 +63,9 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):  # type: ignore[misc]
         by levels of one function and thresholds, which are learned (`Ordinal`).
     :param learn_kernel: learn what is trainable in the kernel by `VEM`, on 2000 rows or a quarter
         of all, up to 5000 (fewer with many classes), and multiply its lengthscales by what predicts
-        held-out folds best. False: it is used as it is; the default one is
-        then a squared exponential of variance 4 whose lengthscale is 0.75 times the median distance
-        between inducing points.
+        held-out folds best. False: it is used as it is; the default one is then a squared
+        exponential of variance 4 whose lengthscale is 0.75 times the median distance between
+        inducing points.
     :param calibrate: fit scale and offset of the link (several classes: a temperature) to
         leave-one-out marginals, see `gpflow_bsvm.prediction`; "auto": of a hinge only.
     :param num_inducing: M, at most; fewer where there are fewer distinct rows. "auto": 100, by
