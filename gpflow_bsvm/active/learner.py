@@ -59,8 +59,8 @@ class ActiveLearner:
         :param batch_size: B, rows that are asked about together.
         :param relearn: numbers of labelled rows at which the kernel is chosen among multiples of
             the variances and lengthscales that it has now, such as (10, 20, 40); None: never.
-        :param update: of new rows; None: `Streaming()`. Any other algorithm, such as `CAVI()`, sees
-            all labelled rows.
+        :param update: for new rows; None: `Streaming()`. Any other algorithm, such as `CAVI()`,
+            sees all labelled rows.
         :param seed: for ties, and for what a policy draws.
         :raise ValueError: for bad inputs, a pool smaller than a batch, an unknown policy, or a q
             that would be lost.

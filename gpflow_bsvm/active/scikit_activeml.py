@@ -88,7 +88,7 @@ class ModelClassifier(_SkactivemlClassifier):  # type: ignore[misc]
         return type(self)(**self.get_params(deep=False))
 
     def __deepcopy__(self, memo: Any) -> ModelClassifier:
-        """A fit replaces attributes and changes none of them, so that nothing need be copied."""
+        """A fit replaces attributes and changes none of them, so nothing need be copied."""
         return copy.copy(self)
 
 

@@ -23,7 +23,7 @@ from ..likelihoods.labels import check_binary_labels
 from ..optional import require
 from .targets import Target, target_of
 
-#: Limits of every column, or of all; None: there are none.
+#: Limits of each column, or of all; None: there are none.
 Clip = tuple[Any, Any] | None
 #: Rows processed together: a gradient keeps all that was computed on the way to the loss.
 CHUNK_ROWS = 256

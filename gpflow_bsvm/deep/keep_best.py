@@ -44,8 +44,8 @@ class KeepBest:
 
     def __init__(self, model: tf.Module, held_out: Any, patience: int | None = None) -> None:
         """
-        :param model: that is or was fitted; with a function as `held_out` any module will do, such
-            as a network of tf_keras.
+        :param model: one that is or was fitted; with a function as `held_out` any module will do,
+            such as a network of tf_keras.
         :param held_out: X [n, D] and Y [n, P], or other data that a fit takes, which the fit does
             not see; or a function without arguments that returns the model's present loss, less is
             better.

@@ -121,8 +121,8 @@ def _newton(dual: Dual, point: DualPoint) -> DualPoint:
 
 def _row_by_row(dual: Dual, point: DualPoint) -> DualPoint:
     """
-    The classical active-set method: towards what `_meet` gives as far as all alpha stay within
-    their bounds, where one stops; then the row that violates its condition most is set free.
+    The classical active-set method: go towards what `_meet` gives until an alpha reaches its
+    bound, where it stops; then the row that violates its condition most is set free.
     """
     point = point._replace(alpha=np.clip(point.alpha, 0, dual.upper))
     free = (point.alpha > 0) & (point.alpha < dual.upper)

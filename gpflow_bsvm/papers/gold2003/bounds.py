@@ -1,4 +1,4 @@
-r"""Bounds of the leave-one-out error (Gold & Sollich 2003, section 3.1): crude, and cheap.
+r"""Bounds on the leave-one-out error (Gold & Sollich 2003, section 3.1): crude, and cheap.
 
 f is the support vector machine's, z_n = y_n f_n, K^C = K + I / C, and H(a) = 1 for a >= 0.
 """
@@ -76,13 +76,13 @@ def enclosing_ball(gram: Any) -> Ball:
 @dataclass(frozen=True)
 class RadiusMargin(ModeCriterion):
     r"""
-    The bound by radius and margin (eq. 9), of quadratic slack; smaller is better:
+    The bound by radius and margin (eq. 9), for quadratic slack; smaller is better:
 
         R^2 / N sum_n alpha_n,
 
     R the radius of the smallest ball in the feature space of K^C that encloses all rows (there the
-    machine separates them, by a margin of 1 / sqrt(sum_n alpha_n)). As the offset costs something
-    here, it is a bound for sure with R^2 = max_n K^C_nn, a ball about the origin.
+    machine separates them, by a margin of 1 / sqrt(sum_n alpha_n)). As the offset is not free
+    here, it is sure to be a bound with R^2 = max_n K^C_nn, a ball about the origin.
 
     :ivar about_origin: take that.
     """
@@ -106,7 +106,7 @@ class RadiusMargin(ModeCriterion):
 
 
 class _StepBound(Criterion):
-    """A share of rows, of either slack."""
+    """A share of rows, for either slack."""
 
     greater_is_better = False
     looks_at_penalty = False

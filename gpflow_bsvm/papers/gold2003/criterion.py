@@ -151,7 +151,7 @@ class ModeCriterion(Criterion):
 
 def taken(values: tf.Tensor, rows: AnyNDArray) -> tf.Tensor:
     """
-    As `tf.gather`, whose gradient is of a dozen operations: outside a graph they took half the
+    As `tf.gather`, whose gradient takes a dozen operations: outside a graph they took half the
     time of a criterion's gradient.
 
     :return: the rows of a tensor with these numbers.

@@ -24,7 +24,7 @@ from .slack import SLACKS
 @dataclass(frozen=True)
 class GACV(ModeCriterion):
     r"""
-    Wahba's generalized approximate cross-validation (eq. 13), of linear slack; smaller is better:
+    Wahba's generalized approximate cross-validation (eq. 13), for linear slack; smaller is better:
 
         1/N sum_n l(z_n) + alpha_n K_nn F(z_n),    F = 2 for z < -1, 1 for -1 <= z <= 1, else 0.
 
@@ -53,7 +53,7 @@ _JITTER = 1e-10
 @dataclass(frozen=True)
 class HingeSpan(ModeCriterion):
     r"""
-    The mean hinge loss of rows left out, by the span of linear slack; smaller is better:
+    The mean hinge loss of rows left out, by the span for linear slack; smaller is better:
 
         1/N sum_n l(z_n - alpha_n S_n^2),    S_n^2 = var(f_n | f of the other rows on the margin),
 
@@ -98,7 +98,7 @@ def _variances_given_margin(seen: Machine) -> tf.Tensor:
 @dataclass(frozen=True)
 class Span(ModeCriterion):
     r"""
-    The span estimate of the leave-one-out error (eq. 12; Chapelle & Vapnik), of quadratic slack;
+    The span estimate of the leave-one-out error (eq. 12; Chapelle & Vapnik), for quadratic slack;
     smaller is better:
 
         1/N sum_n H(alpha_n S_n^2 - 1),    S_n^2 = 1 / [(K^C_SV)^-1]_nn.
@@ -127,7 +127,7 @@ class Span(ModeCriterion):
 @dataclass(frozen=True)
 class SmoothedSpan(ModeCriterion):
     r"""
-    The span estimate as a continuous function (section 3.1), of quadratic slack; smaller is better:
+    The span estimate as a continuous function (section 3.1; quadratic slack); smaller is better:
 
         1/N sum_n 1 / (1 + exp(-c1 (alpha_n S_n^2 - 1) + c2)),
         S_n^2 = 1 / [(K^C_SV + eta A_SV^-1)^-1]_nn - eta / alpha_n,    A = diag(alpha),

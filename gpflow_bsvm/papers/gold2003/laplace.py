@@ -22,7 +22,7 @@ from .slack import log_kappa
 @dataclass(frozen=True)
 class LaplaceEvidence(ModeCriterion):
     r"""
-    Laplace's approximation of the log evidence per row (eq. 15, 16), of linear slack; greater is
+    Laplace's approximation of the log evidence per row (eq. 15, 16), for linear slack; greater is
     better:
 
         1/N log Q* - 1/(2N) log det(I + L_m K_m),    L_m = diag(2 pi (alpha (C - alpha) / C)^2),

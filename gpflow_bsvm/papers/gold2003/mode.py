@@ -47,7 +47,7 @@ class Mode(NamedTuple):
     alpha: AnyNDArray  #: [N], dual variables
     latent: AnyNDArray  #: [N], f(x_n)
     bias: float = 0.0
-    free_bias: bool = False  #: whether the bias costs nothing; else it is in the kernel, or absent
+    free_bias: bool = False  #: whether the bias is free; else it is in the kernel, or absent
 
     def __repr__(self) -> str:
         """:return: its size and options, without the arrays."""
@@ -141,7 +141,7 @@ def svm_mode(
     :param data: X [N, D] and Y [N, 1] of two classes, in {0, 1} or {-1, +1}.
     :param penalty: C, positive and finite; for quadratic slack twice that of `SquaredHinge`.
     :param slack: "linear" or "quadratic".
-    :param free_bias: add a bias that costs nothing, as LibSVM has it.
+    :param free_bias: add a free bias, as LibSVM has it.
     :raise ValueError: for bad data, another slack or penalty, or a kernel that overflows.
     """
     X, Y = check_data(_two_classes(), *data)

@@ -100,7 +100,7 @@ def optimise(
     `machine(data)` of what is returned, or `plug_in` of it, is the support vector machine.
 
     :param penalty: C, where the search starts.
-    :param learn_penalty: None: if the criterion looks at it beside the product of both.
+    :param learn_penalty: None: if the criterion depends on more than the product of both.
     :param starts: more of them, such as `random_starts`: values by the names of GPflow's
         `parameter_dict(kernel)`, and "penalty". An empty one is the present values again.
     :param method: of SciPy: without derivatives "Nelder-Mead" or "Powell", or "L-BFGS-B" for
@@ -111,10 +111,10 @@ def optimise(
     :param reach: no value ends more than this factor away from its start, as criteria have endless
         plateaus.
     :param max_evaluations: of the criterion or its gradient, for each start.
-    :param validation: X and Y of other rows, for early stopping (section 5.3.2): of each search the
-        place on its path counts whose support vector machine errs least on them (the last such),
-        and the best start is the one that errs least, then the better by the criterion.
-    :param seed: of "random-walk", which takes another way from each start, equal ones too.
+    :param validation: X and Y of other rows, for early stopping (section 5.3.2): each search
+        ends at the place on its path whose support vector machine errs least on them (the last
+        such), and the best start is the one that errs least, then the better by the criterion.
+    :param seed: of "random-walk", which takes another path from each start, equal ones too.
     :return: the best, all optima, and the machine's kernel, penalty and slack. Warns of a best
         place at the edge of the search.
     :raise ValueError: for other options, for what the criterion refuses at a start, and for

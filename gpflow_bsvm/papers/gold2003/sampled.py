@@ -61,7 +61,7 @@ class SampledEvidence(Criterion):
     of them, nearly a smooth one. K has a jitter, see `Posterior`.
 
     :ivar slack: "linear" or "quadratic".
-    :ivar sampler: a `StaticHMC` starts at the mode; `HMC` and (of linear slack) `Gibbs` will do.
+    :ivar sampler: a `StaticHMC` starts at the mode; `HMC` and (for linear slack) `Gibbs` will do.
     :ivar form: "likelihood" (eq. 20), or "prior" (eq. 19), the difference of two large numbers
         wherever rows tell of each other: it is there for comparison.
     :ivar rungs: 0, or how many places the value's integral has.
@@ -123,10 +123,10 @@ class SampledEvidence(Criterion):
     def gradient(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> Gradient:
         """
         :return: the gradient, with standard errors from the scatter of the chains and of parts of
-            them. They are infinite, and a warning tells, where a chain never moved, and where no
-            draw has slack (section 5.3.1): the gradient is then the mean all the same, and nothing
-            to rely on.
-        :raise ValueError: as the criterion, but for rungs.
+            them. They are infinite, with a warning, where a chain never moved, and where no
+            draw has slack (section 5.3.1): the gradient is then still the mean, and not to
+            be relied on.
+        :raise ValueError: as the criterion, except for rungs.
         """
         return self.gradient_of(self.posterior(kernel, data, penalty), kernel, data)
 

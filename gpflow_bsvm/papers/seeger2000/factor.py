@@ -62,9 +62,9 @@ class FactorVGP(SparseFeatures, gpflow.models.GPModel, gpflow.models.InternalDat
 
     :ivar q_mu: [N, 1],
     :ivar q_factors: [N, J], and
-    :ivar q_rest: [N, 1], above 1e-6; 1 at the start, and at the best q below 1
-        if the likelihood is log-concave. Where the factors say all of f_n it tends to that least,
-        which costs the bound 5e-7.
+    :ivar q_rest: [N, 1], above 1e-6; 1 at the start, and at the best q below 1 if the likelihood is
+        log-concave. Where the factors explain all of f_n it tends to that least, which costs the
+        bound 5e-7.
     """
 
     _names_of_q = ("q_mu", "q_factors", "q_rest")
@@ -128,7 +128,7 @@ class FactorVGP(SparseFeatures, gpflow.models.GPModel, gpflow.models.InternalDat
         """
         Compute the root of the prior under the present kernel.
 
-        :raise ValueError: if K has no Cholesky factor, with any jitter; names the likely cause.
+        :raise ValueError: if K has no Cholesky factor at any jitter; names the likely cause.
         """
         if tf.executing_eagerly():
             self.prior_factor()  # finds the jitter that it takes

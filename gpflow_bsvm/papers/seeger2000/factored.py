@@ -7,9 +7,9 @@ r"""The free energy of a Gaussian with factor-analysed covariance (Seeger 2000, 
 log|Sigma| = log|V| + log|I + C^T V^-1 C| is of a J x J matrix. With mu = m + L a, C = L B and
 V_n = u_n / [K^-1]_nn the trace is |B|^2 + sum_n u_n: the prior is a = 0 in units of its own
 deviation, and u_n = 1 the best V of rank 0 before any datum is seen, however nearly singular K is.
-The best V_n is often 0, as in all factor analysis: there the factors say all of f_n (a Heywood
+The best V_n is often 0, as in all factor analysis: there the factors explain all of f_n (a Heywood
 case). V_n^-1 then drowns I in C^T V^-1 C, so that u_n is at least `LEAST_REST`, at a cost in F of
-half of it for a row.
+half of it per row.
 Once per kernel the factor L and the diagonal of K^-1 cost O(N^3); the rest is O(N^2 J).
 """
 

@@ -41,12 +41,12 @@ class NestedLoop(Algorithm):
     Seeger (2000, section 2), which minimizes the free energy F = -ELBO:
 
         inner  an optimizer of many variables finds q at fixed hyperparameters, in coordinates in
-               which -F is about as curved in all directions (`gpflow_bsvm.engine.factored`),
+               which -F is about equally curved in all directions (`scale_of`),
         outer  a quasi-Newton method moves the hyperparameters, by the gradient of F at fixed q,
                which at the inner optimum is that of min_q F.
 
-    A step is some iterations of the outer loop, each of an inner optimum or a few, that begin where
-    the one before ended. The free energy never rises: the best place so far is kept. Outer
+    A step is some iterations of the outer loop, each with one inner optimum or a few, which begin
+    where the one before ended. The free energy never rises: the best place so far is kept. Outer
     variables are GPflow's unconstrained ones; if no hyperparameter is trainable there is only the
     inner loop. Priors of hyperparameters count, as in `model.training_loss()`.
 

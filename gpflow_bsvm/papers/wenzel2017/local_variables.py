@@ -105,7 +105,7 @@ def augmented_elbo(
         sum_n [-a E b_n - (a / 2) (sqrt(alpha_n) + E b_n^2 / sqrt(alpha_n))] - KL(q || p).
 
     It is largest at alpha_n = E b_n^2, and there what `model.elbo` says with bound="augmented" (or
-    "wistuba2018", of which b is no bound). For two classes it is a lower bound of the evidence for
+    "wistuba2018", which is no bound). For two classes it is a lower bound of the evidence for
     every alpha.
 
     :param model: with a likelihood that has local variables.

@@ -35,7 +35,7 @@ class ClassByClass(Algorithm):
 
     The other order is `model.natgrad_step`, all classes at once from the same means.
 
-    At the rivals of a sweep no part of it of size 1 lowers the objective. But the next sweep may
+    At the rivals of a sweep no step of size 1 lowers the objective. But the next sweep may
     find other rivals, and then it falls: the objective is not a bound, and every step is taken. To
     fit a model use `CAVI` and another bound. A sweep costs a pass over the data for the local
     variables and one for each class.
@@ -96,7 +96,7 @@ def _sums_of(
 ) -> Natural:
     """
     :param means: [L, M], of q(s) as it is now.
-    :param latent: [], of whose sites the sums are.
+    :param latent: [], whose sites are summed.
     """
     phi, residual, m = rows.features
     f = tf.transpose(tf.linalg.matvec(phi, tf.cast(means, phi.dtype))) + m
