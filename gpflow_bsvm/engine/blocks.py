@@ -40,7 +40,7 @@ _PARALLEL = 2
 
 
 class Projection(NamedTuple):
-    """How rows are projected that are not yet."""
+    """How to project rows."""
 
     Lz: tf.Tensor  #: [G, M, M], see `prior_factor`
     inverse: tf.Tensor  #: [G, M, M], Lz^-1 in the dtype of the large products

@@ -66,7 +66,7 @@ class Model(Protocol):
 
 def check_model(model: Any) -> None:
     """
-    :raise TypeError: if `model` is none that the package's algorithms can fit, or was frozen.
+    :raise TypeError: if `model` is not one that the package's algorithms can fit, or was frozen.
     :raise ValueError: for a `num_data` that is no number of rows.
     """
     if not all(hasattr(model, name) for name in ("projector", "natural", "assign_natural")):
@@ -98,7 +98,7 @@ def check_num_data(num_data: Any) -> None:
 
 @check_shapes("return: []")
 def shares_shifts(model: Model) -> tf.Tensor:
-    """:return: 1. where adding one function to all latent ones costs prior and nothing else."""
+    """:return: 1. where adding one function to all latent ones changes the prior alone."""
     shared = has_hook(model.likelihood, "shift_invariant") and model.num_feature_groups == 1
     return tf.constant(float(shared), gpflow.config.default_float())
 

@@ -1,4 +1,4 @@
-"""Steps of q: of rho = 1 where that is safe, else of as much as is; and on the sites themselves."""
+"""Steps of q, of rho = 1 where that is safe, else smaller; and steps of the sites themselves."""
 
 from __future__ import annotations
 

@@ -157,7 +157,7 @@ class Hyperparameters:
         return tuple(variable.numpy() for variable in self.variables)
 
     def assign(self, state: Sequence[Any]) -> None:
-        """Back to the values of `state`."""
+        """Go back to the values of `state`."""
         Scipy.assign_tensors(self.variables, state)
 
     def check_start(self) -> None:

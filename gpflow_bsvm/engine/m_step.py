@@ -6,7 +6,7 @@ Sites (w_n, r_n), one for each datum and latent function, make a q of every thet
     F(theta) = sum_n E_q log p(y_n | f_n) - KL(q || N(0, I)) + log prior(theta),
 
 a lower bound at every theta (the dual view of Adam et al. 2021, t-SVGP, with a site for every
-datum). Nothing is to be refitted inside F, so that a quasi-Newton method sees one smooth function.
+datum). Nothing is refitted inside F, so that a quasi-Newton method sees one smooth function.
 Gradients go through the features chunk by chunk: memory does not grow with N.
 """
 
@@ -34,7 +34,7 @@ from .statistics import localise, marginals, sum_sites
 def site_bound(
     likelihood: Likelihood, prior: Prior, batch: Batch, sites: Sites, how: Floats, share: tf.Tensor
 ) -> tf.Tensor:
-    """:return: F but the density of the hyperparameters, of data in one chunk; see `centre`."""
+    """:return: F without the hyperparameters' density, of data in one chunk; see `centre`."""
     rows = project_batch(prior, batch, *how)
     q = gaussian(sum_sites(rows, sites), share)[1]
     f = marginals(rows.features.phi, q.R, q.c)

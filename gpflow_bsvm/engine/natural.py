@@ -99,7 +99,7 @@ def scaled_sites(natural: Natural, factor: float) -> Natural:
 
 @check_shapes("factor.h: [L, M]", "q.c: [L, M]", "return: []")
 def expected_factor(factor: Natural, q: Gaussian) -> tf.Tensor:
-    """:return: sum_l E_q (h_l^T s_l - s_l^T P_l s_l / 2): of the log of a Gaussian factor."""
+    """:return: sum_l E_q (h_l^T s_l - s_l^T P_l s_l / 2), a Gaussian factor's expected log."""
     mean = tf.linalg.matvec(q.R, q.c, transpose_a=True)
     moments = tf.reduce_sum(tf.matmul(q.R, factor.P) * q.R)
     moments += tf.reduce_sum(mean * tf.linalg.matvec(factor.P, mean))

@@ -21,7 +21,7 @@ from .contracts import Model, check_model, check_width, chunk_rows
 
 def open_data(model: Model, data: Any, sample_weight: Any = None, *, part: bool = False) -> Source:
     """
-    Everything that a fit can be told beforehand, checked.
+    Check everything that can be told before a fit.
 
     :param data: whatever `gpflow_bsvm.data.open_source` takes; None: those that the model holds.
     :param sample_weight: [N], with arrays; ones if None.

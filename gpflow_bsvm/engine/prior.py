@@ -26,7 +26,7 @@ MAX_JITTER = 1e-2
 
 
 class Prior(NamedTuple):
-    """The process f, and what it is looked at through: with hyperparameters, without q."""
+    """The process f and its inducing variable: with hyperparameters, without q."""
 
     kernel: Kernel
     inducing_variable: InducingVariables

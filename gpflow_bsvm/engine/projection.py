@@ -30,7 +30,7 @@ class Features(NamedTuple):
 
 
 class Projected(NamedTuple):
-    """Rows, seen through a model."""
+    """Rows, projected by a model."""
 
     batch: Batch
     features: Features
@@ -79,7 +79,7 @@ def project_batch(
 ) -> Projected:
     """
     :param one: in the dtype of the large products to come; None: that of Kuu.
-    :return: rows projected at the present hyperparameters, inside of a graph.
+    :return: rows projected at the present hyperparameters, inside a graph.
     """
     rows = Projected(batch, project(prior, batch.X, prior_factor(prior, jitter)))
     return rows if one is None else rows.in_precision(one.dtype)
@@ -89,7 +89,7 @@ compiled_project = Compiled(project)
 
 
 class Projector:
-    """X [N, D] -> features, at the hyperparameters of `prior` that `Lz`, its factor, is of."""
+    """X [N, D] -> features, at the hyperparameters at which `Lz` is the factor of `prior`."""
 
     def __init__(self, prior: Prior, Lz: tf.Tensor) -> None:
         self.prior, self.Lz, self._project = prior, Lz, compiled_project.bind(prior)

@@ -59,7 +59,7 @@ class QuasiNewton:
         if len(best.x) > _MOST_VALUES:
             return None
         inverse = best.hess_inv
-        if isinstance(inverse, LbfgsInvHessProduct):  # its start, I, is of no scale
+        if isinstance(inverse, LbfgsInvHessProduct):  # its start, I, has no scale
             s, y = inverse.sk, inverse.yk
             if len(s) == 0:
                 return None

@@ -22,7 +22,7 @@ from .structure import look_into
 T = TypeVar("T")
 
 
-#: Of a model, by name: the key, the memory that it speaks of, and the answer.
+#: By model and name: the key, the memory that it speaks of, and the answer.
 _KNOWN: WeakKeyDictionary[Any, dict[str, tuple[Any, ...]]] = WeakKeyDictionary()
 _LOCK = threading.RLock()
 
@@ -30,8 +30,8 @@ _LOCK = threading.RLock()
 def remembered(model: Any, name: str, parts: tuple[Any, ...], compute: Callable[[], T]) -> T:
     """
     A variable that is assigned to gets memory of its own as long as somebody holds what it had
-    before. So to hold the memory of all parameters, and to compare addresses, tells for certain
-    whether any has moved, at the cost of no comparison of numbers.
+    before. So holding the memory of all parameters, and comparing addresses, tells for certain
+    whether any has moved, without comparing numbers.
 
     :param model: the owner, which is not kept alive.
     :param name: of the answer.

@@ -4,7 +4,7 @@
 thousand models keeps a thousand graphs. Here a function of GPflow modules (kernels, likelihoods)
 is traced once per *structure* - classes, shapes, active dimensions, transforms - and the values
 of the parameters come in as tensors. Two models that differ only in their numbers share a graph.
-(A deepcopy with a memo puts tensors in the place of parameters, as `gpflow.utilities.freeze` does.)
+(A deepcopy with a memo replaces parameters by tensors, as `gpflow.utilities.freeze` does.)
 
 A graph freezes whatever else Python code reads: class attributes, globals, closures, the state of
 objects. What libraries write reads none of these. With a class or a function of anybody else's
@@ -45,7 +45,7 @@ _OF_THIS_FIT: ContextVar[dict[Hashable, Any] | None] = ContextVar("of_this_fit",
 
 @contextlib.contextmanager
 def one_fit() -> Iterator[None]:
-    """In here code that is no library's is traced once; of fits in a fit the outermost counts."""
+    """In here code that is no library's is traced once; among fits in a fit the outermost counts."""
     outer = _OF_THIS_FIT.get()
     before = _OF_THIS_FIT.set({} if outer is None else outer)
     try:
@@ -83,7 +83,7 @@ def spec_of(tensor: tf.Tensor) -> tf.TensorSpec:
 
 def concrete(function: Callable[..., Any], *specs: Any) -> Any:
     """
-    Without AutoGraph where that will do: to rewrite the sources of GPflow and TFP took nine tenths
+    Without AutoGraph where that will do: rewriting the sources of GPflow and TFP took nine tenths
     of the first fit.
 
     :return: the graph of a function.
@@ -236,7 +236,7 @@ class Rebuild:
         :param values: unconstrained, in the order of `parameters_of`.
         :param dtype: what the parameters are cast to; None: as they are.
         """
-        # deepcopy takes what the memo has: here tensors in the place of the parameters,
+        # deepcopy takes what the memo has: here tensors instead of the parameters,
         # distributions as they are (TFP's `TransformedDistribution` cannot be copied), and no more
         # than a list of what TensorFlow tracks: that may be a parameter which no attribute holds.
         parts, parameters = tf.nest.flatten(self.modules), self._structure.parameters

@@ -21,7 +21,7 @@ _MOST_GROWTH = 1e6
 
 
 class Marginals(NamedTuple):
-    """Moments of f at some rows, or of Phi s, the part of f that q tells of."""
+    """Moments of f at some rows, or of Phi s, the part of f that q describes."""
 
     mean: tf.Tensor  #: [N, L]
     variance: tf.Tensor  #: [N, L]
@@ -117,7 +117,7 @@ def local_slopes(likelihood: Likelihood, rows: Projected, f: Marginals) -> Local
 
         (r - w Fmu0) Fmu - w Fvar / 2,    Fmu0 the value of Fmu,
 
-    which is `expectation` here and costs nothing more than the sites. They are taken once, where
+    which is `expectation` here and costs no more than the sites. They are taken once, where
     `localise` takes V, its derivatives, and the sites, which are the same.
 
     :param likelihood: with `sites_are_slopes`, and nothing to be learned of its own.

@@ -25,7 +25,7 @@ _FUNCTIONS = (
     functools.partial,
 )
 
-#: Whose classes read nothing but their attributes; of anybody else's it is not known.
+#: Whose classes read nothing but their attributes; about anybody else's it is not known.
 _LIBRARIES = {"gpflow", __name__.partition(".")[0], "tensorflow", "tensorflow_probability"}
 _LIBRARIES |= sys.stdlib_module_names
 

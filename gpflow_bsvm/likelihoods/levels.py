@@ -48,7 +48,7 @@ class Knots(NamedTuple):
 class Levels:
     """
     Functions f_k = b_k + sum_q W_kq g_q, one for each of T levels t_k. Between levels mean and
-    variance of f_t are linear in logit t, beyond the first and the last they are theirs.
+    variance of f_t are linear in logit t, beyond the first and the last constant.
 
     :ivar t: [T], increasing, in (0, 1).
     :ivar W: [T, Q], of rank Q.
@@ -170,7 +170,7 @@ def log_probabilities(
     knots: Knots, Fmu: tf.Tensor, Fvar: tf.Tensor, threshold: Any = 0.0
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """
-    :param threshold: f_t exceeds it where y = 1, broadcast with Fmu but its last axis.
+    :param threshold: f_t exceeds it where y = 1, broadcast with Fmu except its last axis.
     :return: log P(y = 1) and log P(y = 0), both accurate where they are small.
     """
     t, b, W, W2 = (tf.constant(part, Fmu.dtype) for part in knots)
