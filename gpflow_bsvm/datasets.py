@@ -63,7 +63,7 @@ def load(name_or_path: str, target: str | None = None, numbers: bool = False) ->
         read as by `gpflow_bsvm.files`; the data set's `notes` say what became of columns.
     :param target: label column, for CSV files given by path; None: "y", "target", "class" or
         "label", whichever is there.
-    :param numbers: whether labels are numbers, and no classes.
+    :param numbers: whether labels are numbers rather than classes.
     :raise ValueError: if there is no such set, or it cannot be used.
     """
     if name_or_path in (*BUNDLED, "diabetes"):

@@ -1,4 +1,4 @@
-r"""Default priors of kernel parameters: they make ARD safe on small data, and harm no large data.
+r"""Default priors of kernel parameters: they make ARD safe on few rows, and do no harm on many.
 
 Evidence alone readily gives every input its own lengthscale, and overfits where rows are few. On
 standardized inputs a relevant lengthscale is of the order of sqrt(D), and margins of a few units,
@@ -27,7 +27,7 @@ __all__ = ["ard_kernel", "default_kernel", "log_normal", "set_default_priors"]
 
 #: Median of a variance. That of a lengthscale is sqrt(D), that of an offset's variance 1.
 VARIANCE = 4.0
-#: Standard deviations of logarithms; an offset may be large where a class surrounds the others.
+#: Standard deviations of logarithms; an offset may be large where one class surrounds the others.
 LENGTHSCALE_DEVIATION, VARIANCE_DEVIATION, OFFSET_DEVIATION = 0.4, 1.0, 3.0
 
 

@@ -17,7 +17,7 @@ from .optional import require
 CSV, PARQUET = (".csv", ".csv.gz", ".csv.bz2", ".csv.zst"), (".parquet", ".pq")
 #: Names of a column of labels where the user gives none.
 TARGETS = ("y", "target", "class", "label")
-#: Texts that stand for a missing value, beside those that both pandas and pyarrow know.
+#: Texts that stand for a missing value, besides those that both pandas and pyarrow know.
 MISSING = ("None", "<NA>")
 #: Names that pandas gives its index, which is the order of rows and no feature.
 _INDEX = re.compile(r"|Unnamed: [\d.]+|__index_level_\d+__")

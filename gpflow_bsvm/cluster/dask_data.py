@@ -103,7 +103,7 @@ class DaskFrame(DaskReader):
         :param target: name of the column of labels, numbers as the likelihood wants them; None: for
             predictions.
         :param weight: name of the column of weights; None: ones.
-        :param features: names of the columns of X, in this order; None: all others, but for the
+        :param features: names of the columns of X, in this order; None: all others, except the
             index that pandas writes beside them.
         :param classes: as in `ParquetFiles`: labels of any type become numbers; "auto": a pass
             finds and sorts them.

@@ -119,7 +119,7 @@ class Cluster:
 
 
 class Partitions(Remote):
-    """Rows on the workers, seen through some views."""
+    """Rows on the workers, as functions of their chunks (views) make them."""
 
     def __init__(
         self,

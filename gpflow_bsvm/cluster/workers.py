@@ -102,7 +102,7 @@ def added(sent: Sent, parts: list[Any]) -> Any:
 
 
 def as_seen(rows: Source) -> list[Any]:
-    """:return: the chunks of a partition, seen through a job's views."""
+    """:return: the chunks of a partition, as a job's views make them."""
     return list(rows.chunks())
 
 

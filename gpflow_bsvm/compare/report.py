@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 #: Most classes of a confusion matrix that shows numbers, and letters of a class's name in it.
 _MOST_NUMBERS, _LONGEST_NAME = 12, 12
-#: Columns beside the metrics: heading and digits.
+#: Columns besides the metrics: heading and digits.
 TIMES = {"train_seconds": ("train s", 3), "predict_us": ("pred µs/row", 0)}
 
 
@@ -99,7 +99,7 @@ def table(comparison: Comparison) -> str:
 
 
 def in_short(comparison: Comparison) -> list[str]:
-    """:return: a line for each other model beside `BSVMClassifier`: who is ahead, and the times."""
+    """:return: a line for each other model besides `BSVMClassifier`: who is ahead, and times."""
     ours, shown = "BSVMClassifier", comparison.held_out
     if ours not in shown or comparison.ended_early:
         return []

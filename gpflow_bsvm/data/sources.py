@@ -48,7 +48,7 @@ class Source(ABC):
         """:return: an iterator over all rows, chunk by chunk."""
 
     def in_blocks(self, num_bytes: int) -> Iterator[Any]:
-        """:return: an iterator as `chunks`, in blocks of so many bytes of X or more, except the last."""
+        """:return: an iterator as `chunks`, in blocks of so many bytes of X, then the rest."""
         waiting: list[Batch] = []
         with closed_at_end(self.chunks()) as batches:
             for batch in batches:

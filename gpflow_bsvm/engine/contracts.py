@@ -61,13 +61,13 @@ class Model(Protocol):
         """Store q."""
 
     def hyperparameters(self) -> dict[str, gpflow.Parameter | tf.Variable]:
-        """:return: the parameters that are trainable beside q, by GPflow's names."""
+        """:return: the parameters that are trainable besides q, by GPflow's names."""
 
 
 def check_model(model: Any) -> None:
     """
     :raise TypeError: if `model` is not one that the package's algorithms can fit, or was frozen.
-    :raise ValueError: for a `num_data` that is no number of rows.
+    :raise ValueError: for a `num_data` that is not a number of rows.
     """
     if not all(hasattr(model, name) for name in ("projector", "natural", "assign_natural")):
         own = "its to_bsvm()" if hasattr(model, "to_bsvm") else "gpflow_bsvm.models.BSVM"

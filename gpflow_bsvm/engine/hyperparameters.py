@@ -1,4 +1,4 @@
-"""What is trainable in a model beside q: its values, its log prior density, gradients in it."""
+"""What is trainable in a model besides q: its values, its log prior density, gradients in it."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def value_and_gradient(
 
 class Hyperparameters:
     """
-    The trainable parameters of a model beside those of q, and bare variables, such as those of a
+    The trainable parameters of a model besides those of q, and bare variables, such as those of a
     Keras layer in a kernel.
 
     :ivar named: by their names in GPflow, such as ".kernel.lengthscales"; the weights of networks

@@ -45,7 +45,7 @@ _OF_THIS_FIT: ContextVar[dict[Hashable, Any] | None] = ContextVar("of_this_fit",
 
 @contextlib.contextmanager
 def one_fit() -> Iterator[None]:
-    """In here code that is no library's is traced once; among fits in a fit the outermost counts."""
+    """In here code that is no library's is traced once; of nested fits the outermost counts."""
     outer = _OF_THIS_FIT.get()
     before = _OF_THIS_FIT.set({} if outer is None else outer)
     try:

@@ -1,4 +1,4 @@
-"""The structure of GPflow modules: what a graph depends on beside the values of parameters."""
+"""The structure of GPflow modules: what a graph depends on besides the values of parameters."""
 
 from __future__ import annotations
 

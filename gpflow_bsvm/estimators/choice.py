@@ -25,7 +25,7 @@ CHOICE_ROWS, FEWEST_LEFT_OUT = 2_000, 10
 #: Most rows on which the scale is chosen: how rough a function is shows only where rows are dense.
 SCALE_ROWS = 10_000
 #: Factors of all lengthscales. Few inducing points can only explain a smooth function, and a prior
-#: knows little of the data: the scale that predicts best is often another one than was learned.
+#: knows little of the data: the scale that predicts best is often not the learned one.
 SCALES = (2.0, 1.4, 1.0, 0.7, 0.5, 0.35, 0.25)
 #: A scale that gives held-out rows so many nats less than another does not count.
 NO_WEIGHT = 5.0

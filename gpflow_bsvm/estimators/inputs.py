@@ -16,7 +16,7 @@ from ..data.sparse import SparseRows
 
 #: Weights that sum to less are probably a mistake.
 LITTLE_WEIGHT = 10
-#: Of scikit-learn's names of kernels.
+#: Names of kernels in scikit-learn.
 _INSTEAD = {
     "rbf": '; for scikit-learn\'s "rbf" use None',
     "poly": '; for scikit-learn\'s "poly" use gpflow.kernels.Polynomial(degree=3, offset=1.0)',
@@ -36,7 +36,7 @@ def check_kernel_name(kernel: Any) -> None:
 
 def check_format(X: Any, formats: str | bool) -> None:
     """
-    :param formats: what `validate_data` accepts beside arrays.
+    :param formats: what `validate_data` accepts besides arrays.
     :raise TypeError: for sparse rows where there is no such format.
     """
     if scipy.sparse.issparse(X) and not formats:

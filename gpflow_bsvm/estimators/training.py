@@ -166,7 +166,7 @@ def _next_size(model: BSVM, X: Any, num_rows: int) -> int | None:
 def at_most(number: int, data: Data, seed: int, classes: bool = True) -> Data:
     """
     :param classes: whether labels are classes.
-    :return: at most that many rows, at random but for those of rare classes.
+    :return: at most that many rows, at random except those of rare classes.
     """
     X, Y, weight = data
     if len(X) <= number:

@@ -33,7 +33,7 @@ class Columns:
     ) -> None:
         """
         :param names: of all columns that there are.
-        :param features: None: all others, but for the index that pandas writes beside them.
+        :param features: None: all others, except the index that pandas writes beside them.
         :param classes: as of `ClassNumbers`, or None.
         """
         if isinstance(features, str):

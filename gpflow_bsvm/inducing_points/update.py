@@ -25,7 +25,7 @@ from .initial import SUBSAMPLE, greedy_variance
 
 def exchange(model: Any, Z: Any) -> None:
     """
-    Give a `BSVM` other inducing points, also in another number. The new q(u) is the model's
+    Give a `BSVM` other inducing points, of any number. The new q(u) is the model's
     prediction there: predictions at Z do not change, and elsewhere they change only as far as Z
     cannot represent them.
 

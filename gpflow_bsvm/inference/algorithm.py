@@ -65,7 +65,7 @@ class Run(ABC):
         self.restore()
 
     def look_again(self) -> None:
-        """After a checkpoint: at rows that may have become more."""
+        """Look again, after a checkpoint, at rows that may have become more."""
         return
 
     def close(self) -> None:
@@ -82,7 +82,7 @@ class Algorithm(ABC):
     needs: ClassVar[tuple[str, ...]] = ()
     #: Algorithms that take any likelihood.
     instead: ClassVar[str] = "CAVI, SVI, VEM or ML2, which take any"
-    #: Whether it learns what is trainable beside q.
+    #: Whether it learns what is trainable besides q.
     learns: ClassVar[bool] = False
     #: Whether the end depends on the q of the beginning.
     takes_q: ClassVar[bool] = False
@@ -131,11 +131,11 @@ class Algorithm(ABC):
         :param checkpoint: a directory of this fit's own: the same call, in another process after
             this one has died, goes on from there and ends where this one would have; a greater
             `max_steps` goes on longer. None: nothing is stored.
-        :param every: so many records are from one checkpoint to the next; there is one at the end,
+        :param every: number of records from one checkpoint to the next; there is one at the end,
             too, also after an interrupt or an error.
         :raise ValueError: for bad data, see `gpflow_bsvm.data.checks`, a likelihood that lacks
             what the algorithm needs, or a checkpoint of another fit.
-        :raise TypeError: for a model that is none of this package's.
+        :raise TypeError: for a model that is not one of this package's.
         """
         source = self._open(model, data, sample_weight)
         reports = {"callback": callback, "monitor": monitor, "progress": progress}
@@ -154,7 +154,7 @@ class Algorithm(ABC):
         **reports: Any,
     ) -> Any:
         """
-        As `run`, of data that `open_data` has opened for this model.
+        As `run`, for data that `open_data` has opened for this model.
 
         :param record: what is written down, see `Recorder`; None: a `History`.
         :return: the record.

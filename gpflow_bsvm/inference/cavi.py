@@ -109,7 +109,7 @@ class State(NamedTuple):
     ascent: Ascent | None = None  #: of a `Point`; None before the first pass
     phase: int = 0
     steps: int = 0
-    known: Natural | None = None  #: a Gaussian factor of the target beside prior and data
+    known: Natural | None = None  #: a Gaussian factor of the target besides prior and data
 
 
 @Compiled

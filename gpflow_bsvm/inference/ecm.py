@@ -36,14 +36,14 @@ class ECM(Algorithm):
         w_n, r_n at f_n,    s <- (I + Phi^T diag(w) Phi)^-1 Phi^T r,
 
     raise log p(s) + sum_n log L(y_n | f_n) at every step. Its maximum is the support vector
-    machine: that of scikit-learn with C = penalty, for the kernel of the model and no bias; a bias
-    that costs nothing is a `Constant` kernel of large variance added to the kernel (or a large
-    prior variance of the bias of `LinearBSVM`). Where a point comes onto the margin its weight is
+    machine: that of scikit-learn with C = penalty, for the kernel of the model and no bias; a free
+    bias is a `Constant` kernel of large variance added to the kernel (or a large prior variance of
+    the bias of `LinearBSVM`). Where a point comes onto the margin its weight is
     bounded by the variance floor of the likelihoods, 1e-14.
 
-    The residual variance of a sparse model plays no part: f = Phi s + m. The model's q is at the
-    end a point, with a standard deviation of 1e-6: predictions know nothing of the uncertainty of
-    s. The history's `elbo` is the log posterior, without its constant.
+    The residual variance of a sparse model plays no part: f = Phi s + m. In the end the
+    model's q is a point, with a standard deviation of 1e-6: predictions know nothing of the
+    uncertainty of s. The history's `elbo` is the log posterior, without its constant.
 
     :ivar max_steps: most steps.
     :ivar tol: stop when a step raises the log posterior by less than `tol` times its absolute

@@ -18,7 +18,7 @@ from .cavi import CAVI
 from .history import History
 from .svi import SVI
 
-#: Sweeps over so many times as many rows as these begin with what these say.
+#: Sweeps over so many times as many rows begin with what these say.
 _FIRST_ROWS, _TIMES = 20_000, 10
 #: Up to this many rows times latent functions times inducing points squared, whole sweeps are
 #: affordable.
@@ -33,7 +33,7 @@ def fit(
     """
     Fit q of a model at its present hyperparameters: `CAVI` where a sweep over the data is
     affordable (N L M^2 up to 5e10), else `SVI` in batches of 1000, for one epoch and 1000 steps at
-    least. So too for data that are read piece by piece, as long as they have a known end: arrays on
+    least. The same for data that are read piece by piece, if they have a known end: arrays on
     disk and Parquet files say how many rows they have, those of CSV files are counted by a pass;
     a sweep reads all of them. What may have no end, a `tf.data.Dataset` or blocks without
     `num_rows`, gets `SVI` for one epoch in batches of 100, though 1000 steps at least and 5000 at

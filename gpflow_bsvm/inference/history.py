@@ -136,7 +136,7 @@ class Recorder:
         self._start = time.perf_counter() - record.elapsed
 
     def drive(self) -> None:
-        """To the end of the fit. There, as after an error, the model is in the latest state."""
+        """Go to the end of the fit. There, as after an error, the model is in the latest state."""
         run, record = self._run, self._record
         try:
             if record.latest:
@@ -164,7 +164,7 @@ class Recorder:
             self._run.close()
 
     def _go_on(self, saved: dict[str, Any]) -> None:
-        """From what a checkpoint says; where that fails the run is as it was."""
+        """Go on from what a checkpoint says; where that fails the run is as it was."""
         found, before = type(self._record).from_columns(saved["history"]), self._run.state
         done, most = found.latest, self._run.max_steps
         if done > most:
@@ -181,7 +181,7 @@ class Recorder:
         vars(self._record).update(vars(found))
 
     def _offer(self) -> None:
-        """To the checkpoints, if there is something new."""
+        """Offer what is new to the checkpoints."""
         state, converged, _ = self._offered
         if self._run.state is not state or self._run.converged != converged:
             self._offered = (self._run.state, self._run.converged, len(self._record))

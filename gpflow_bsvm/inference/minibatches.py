@@ -63,7 +63,7 @@ class MinibatchRun(Run):
         self, options: MinibatchAlgorithm, model: Model, data: Source, memory: Any
     ) -> None:
         """
-        :param data: a source, or one seen through the model.
+        :param data: a source, projected by the model or not.
         :param memory: of the algorithm's own, at the start.
         """
         if not data.counted and model.num_data is None:

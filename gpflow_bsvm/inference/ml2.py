@@ -40,7 +40,7 @@ class ML2(MinibatchAlgorithm):
     for one on the kernel; every other step got to a given bound in a quarter of the steps on
     waveform, banana and splice.
 
-    Records hold the hyperparameters but for the weights of networks; their `elbo` is an estimate,
+    Records hold the hyperparameters except the weights of networks; their `elbo` is an estimate,
     with the log prior density. Where nothing but q is trainable, `SVI` does the work, as `CAVI`
     does that of `VEM`. Beside the errors of `run`, there is one if a start value or the density of
     its prior is not finite, and a FloatingPointError if not even the smallest steps leave a finite

@@ -45,7 +45,7 @@ FEWEST_POINTS, LEAST_CORRELATION = 10, 1e-3
 
 
 def count_clipped(model: Model, source: Source, history: History) -> None:
-    """Where sites are cut off at 0 q is no stationary point of the bound, and has not converged."""
+    """Where sites are cut off at 0, q is not stationary for the bound, and has not converged."""
     if has_hook(model.likelihood, "sites"):
         return
     look = partial(_clipped.bind(model.likelihood), compiled_solve(model.natural()))
@@ -154,7 +154,7 @@ def warn_of_digits(f: Marginals, before: tf.Tensor) -> None:
 
 
 def _warn_of_distance(model: Any) -> None:
-    """Warn where f is its prior but next to each single inducing point, as for X not scaled."""
+    """Warn where f is its prior except next to each inducing point, as for X not scaled."""
     points = plain_points(model.prior.inducing_variable)
     if not points or model.num_features[1] < FEWEST_POINTS:
         return

@@ -117,7 +117,7 @@ def check_optimizer(**options: Any) -> None:
 
 def rates(schedule: Schedule | Adaptive | float, step: int, number: int) -> list[float]:
     """
-    :return: rates of so many steps from `step` on (of an `Adaptive` its first, the rest it sees to
+    :return: rates of so many steps from `step` on (for an `Adaptive` its first; it finds the rest
         itself).
     :raise ValueError: for a rate outside (0, 1].
     """

@@ -28,7 +28,7 @@ class Streaming(CAVI):
     batch fit where sites do not depend on q, and else as near to it as those sites are to what they
     would be now. Every row that is given counts once, whatever the model's `num_data`.
 
-    Inducing points for where the new rows are: `gpflow_bsvm.inducing_points.exchange` first.
+    For inducing points among the new rows call `gpflow_bsvm.inducing_points.exchange` first.
 
     :ivar forget: in [0, 1]: what earlier rows count now; 1: as much as new ones; 0.9: a row of k
         calls ago counts .9^k, for data that drift.
@@ -50,6 +50,6 @@ class Streaming(CAVI):
         return open_data(model, data, sample_weight, part=True)
 
     def _begin(self, model: Model, source: Source) -> Run:
-        # What earlier rows have left beside the prior N(0, I), as far as it is not forgotten.
+        # What earlier rows have left besides the prior N(0, I), as far as it is not forgotten.
         known = scaled_sites(model.natural(), self.forget)
         return Sweeps(self, model, ProjectedData(model, source), known)

@@ -29,7 +29,7 @@ def _gram(kernel: Kernel, X: tf.Tensor) -> tf.Tensor:
 def gram_matrix(kernel: Kernel, X: Any, X2: Any = None) -> AnyNDArray:
     """
     :return: k(x, x2), [N, N2].
-    :raise TypeError: for what is no kernel of one latent function.
+    :raise TypeError: for what is not a kernel of one latent function.
     :raise ValueError: if it is not finite.
     """
     if not isinstance(kernel, Kernel) or isinstance(kernel, MultioutputKernel):

@@ -80,7 +80,7 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
         return natural
 
     def predictor(self) -> Callable[[tf.Tensor], Marginals]:
-        """:return: X [N, D] -> marginals of f(x) under q; its factors are kept for the next call."""
+        """:return: X [N, D] -> marginals of f(x) under q; keeps its factors for the next call."""
         parts = (self.q_mu, self.q_sqrt, self.prior)
         return remembered(self, "predictor", parts, lambda: predictor_of(self))
 

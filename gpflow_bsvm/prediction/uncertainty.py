@@ -2,8 +2,8 @@ r"""The uncertainty of a classifier, row by row, and its kinds.
 
 With p(y | x) = E_q p(y | f(x)), all for one row x, in nats where it is an entropy:
 
-    variation ratio       1 - max_c P(argmax_j f_j = c): the chance that f, drawn from q, is not
-                          for the class that q is most for (Wistuba & Rawat 2018, section 4)
+    variation ratio       1 - max_c P(argmax_j f_j = c): the chance that f, drawn from q, does
+                          not favour the class that q does (Wistuba & Rawat 2018, section 4)
     predictive entropy    H[p(y | x)] = -sum_c p_c log p_c: all doubt
     mutual information    H[p(y | x)] - E_q H[p(y | f)], between y and f: the part of all doubt that
     more data can remove (Houlsby et al. 2011); the rest is overlap of classes

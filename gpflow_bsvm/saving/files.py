@@ -46,7 +46,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
 
 
 def _settings() -> dict[str, Any]:
-    """:return: settings, beside the model, that predictions depend on."""
+    """:return: settings, besides the model, that predictions depend on."""
     return {
         "float": np.dtype(gpflow.config.default_float()).name,
         "jitter": float(gpflow.config.default_jitter()),

@@ -1,4 +1,4 @@
-"""Where searches start, beside the present values."""
+"""Where searches start, besides the present values."""
 
 from __future__ import annotations
 

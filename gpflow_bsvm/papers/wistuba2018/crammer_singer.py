@@ -23,7 +23,7 @@ class Held(NamedTuple):
     """Local variables of rows at some q(f) (Wistuba & Rawat 2018, Algorithm 1, line 4)."""
 
     alpha: tf.Tensor  #: [..., 1]
-    rival: tf.Tensor  #: [..., C], one-hot: t, the class of largest mean beside the label
+    rival: tf.Tensor  #: [..., C], one-hot: t, the class of largest mean besides the label
 
 
 class CrammerSinger(likelihoods.CrammerSinger):
@@ -142,6 +142,6 @@ def moments_of_maximum(mean: tf.Tensor, variance: tf.Tensor) -> tuple[tf.Tensor,
 
 
 def _largest_rival(hot: tf.Tensor, Fmu: tf.Tensor) -> tf.Tensor:
-    """:return: one-hot, the class of largest mean beside the label."""
+    """:return: one-hot, the class of largest mean besides the label."""
     rival = tf.argmax(tf.where(hot > 0, -np.inf * tf.ones_like(Fmu), Fmu), axis=-1)
     return tf.one_hot(rival, hot.shape[-1], dtype=Fmu.dtype)
