@@ -16,6 +16,11 @@ class Natural(NamedTuple):
     h: tf.Tensor  #: [L, M]
     P: tf.Tensor  #: [L, M, M]
 
+    @property
+    def latents_first(self) -> bool:
+        """:return: True, see `specs_of`."""
+        return True
+
 
 class Gaussian(NamedTuple):
     """q(s_l) = N(R_l^T c_l, R_l^T R_l), with its divergence from the prior N(0, I)."""
@@ -23,6 +28,11 @@ class Gaussian(NamedTuple):
     R: tf.Tensor  #: [L, M, M], inverse Cholesky factor of the precision, lower triangular
     c: tf.Tensor  #: [L, M], R h
     kl: tf.Tensor  #: [], summed over l
+
+    @property
+    def latents_first(self) -> bool:
+        """:return: True, see `specs_of`."""
+        return True
 
 
 @check_shapes("natural.h: [L, M]", "natural.P: [L, M, M]", "return.R: [L, M, M]", "return.kl: []")

@@ -74,11 +74,27 @@ def _checked_shapes() -> Iterator[None]:
                 set_enable_check_shapes(before)
 
 
-def spec_of(tensor: tf.Tensor) -> tf.TensorSpec:
-    """The last dimension (inputs, latents, inducing points) stays fixed, all others are open."""
-    rank = len(tensor.shape)
-    shape = [None] * (rank - 1) + [tensor.shape[-1]] if rank else []
-    return tf.TensorSpec(shape, tensor.dtype)
+def specs_of(arguments: Any) -> list[tf.TensorSpec]:
+    """
+    Numbers of rows and of features M stay open. Fixed is the last axis of a matrix, inputs or
+    latent functions of a row, but the first of three axes and more, and of a matrix in a tuple
+    whose class has `latents_first`, such as that of h [L, M].
+
+    :param arguments: tensors in structures of tuples.
+    :return: specifications of the leaves.
+    """
+    return _specs(arguments, latents_first=False)
+
+
+def _specs(part: Any, latents_first: bool) -> list[tf.TensorSpec]:
+    if isinstance(part, (list, tuple)):
+        latents_first = hasattr(part, "latents_first")
+        return [spec for item in part for spec in _specs(item, latents_first)]
+    shape = [None] * len(part.shape)
+    if shape:
+        fixed = 0 if latents_first or len(shape) > 2 else -1
+        shape[fixed] = part.shape[fixed]
+    return [tf.TensorSpec(shape, part.dtype)]
 
 
 def concrete(function: Callable[..., Any], *specs: Any) -> Any:
@@ -177,7 +193,7 @@ class Compiled:
         modules: tuple[Any, ...],
         structure: Structure,
         arguments: tuple[Any, ...],
-        tensors: list[tf.Tensor],
+        specs: list[tf.TensorSpec],
     ) -> tuple[Any, Any]:
         """:return: a concrete function of flat lists, and the structure of its result."""
         rebuild, results = Rebuild(modules, structure), []
@@ -192,9 +208,10 @@ class Compiled:
             results.append(tf.nest.map_structure(lambda _: None, result))
             return tf.nest.flatten(result)
 
-        raw = [parameter.unconstrained_variable for parameter in structure.parameters]
-        raw_specs = [tf.TensorSpec(open_shape(variable.shape), variable.dtype) for variable in raw]
-        specs = [spec_of(tensor) for tensor in tensors]
+        raw_specs = [
+            tf.TensorSpec(open_shape(p), p.unconstrained_variable.dtype)
+            for p in structure.parameters
+        ]
         return concrete(traced, raw_specs, *specs), results[-1]
 
 
@@ -209,14 +226,15 @@ class Bound:
     def __call__(self, *arguments: Any) -> Any:
         """:param arguments: tensors in structures of tuples."""
         tensors = [tf.convert_to_tensor(leaf) for leaf in tf.nest.flatten(arguments)]
-        key = (self._key, *((len(t.shape), t.shape[-1:], t.dtype) for t in tensors))
-        what = (self._modules, self._structure, arguments, tensors)
+        arguments = tf.nest.pack_sequence_as(arguments, tensors)
+        specs = specs_of(arguments)
+        key = (self._key, *((tuple(spec.shape), spec.dtype) for spec in specs))
+        what = (self._modules, self._structure, arguments, specs)
         compiled, structure = self._compiled, self._structure
         shared = compiled.graph_of if structure.is_proved else compiled.graph_of_this_fit
         found = shared(key, *what)
         if found is None:
-            packed = tf.nest.pack_sequence_as(arguments, tensors)
-            return compiled.call(self._modules, structure, packed)
+            return compiled.call(self._modules, structure, arguments)
         graph, result = found
         values = [tf.convert_to_tensor(p.unconstrained_variable) for p in structure.parameters]
         return tf.nest.pack_sequence_as(result, graph(values, *tensors))

@@ -86,11 +86,14 @@ def marginals_of_few(phi: tf.Tensor, L: tf.Tensor, h: tf.Tensor) -> Marginals:
 @check_shapes("phi: [G, N, M]", "q.h: [L, M]", "return[all]: [N, L]")
 def batch_marginals(phi: tf.Tensor, q: Natural) -> Marginals:
     """:return: `marginals` of a minibatch under q, by the cheaper of two ways."""
-    num_rows, num_features = phi.shape[1], q.P.shape[-1]
-    if num_rows is not None and num_rows < num_features:
+
+    def of_few() -> Marginals:
         return marginals_of_few(tf.cast(phi, q.h.dtype), tf.linalg.cholesky(q.P), q.h)
-    solution = solve(q)
-    return marginals(phi, solution.R, solution.c)
+
+    def of_many() -> Marginals:
+        return marginals(phi, *solve(q)[:2])
+
+    return Marginals(*tf.cond(tf.shape(phi)[1] < tf.shape(q.h)[1], of_few, of_many))
 
 
 @check_shapes("features.residual: [N, .]", "f.mean: [N, L]", "return[all]: [N, L]")

@@ -99,7 +99,7 @@ class _Walk:
             self.parameters.append(value)
             if self._by_identity:
                 return self._opaque(value)
-            shape = tuple(open_shape(value.unconstrained_variable.shape))
+            shape = tuple(open_shape(value))
             return ("parameter", shape, value.dtype.name, self.of(value.transform))
         if isinstance(value, (tfp.bijectors.Bijector, tfp.distributions.Distribution)):
             return (type(value), self.of(value.parameters))
@@ -123,9 +123,15 @@ class _Walk:
         return tuple((name, self.of(vars(value)[name])) for name in names)
 
 
-def open_shape(shape: tf.TensorShape) -> list[int | None]:
-    """The first dimension of matrices stays open: another number of inducing points, same graph."""
-    return [None, *shape[1:]] if len(shape) == 2 else list(shape)
+def open_shape(parameter: gpflow.Parameter) -> list[int | None]:
+    """
+    :return: the shape of the unconstrained value, open in the number of inducing points M: in the
+        first axis of a matrix, and all but the first of [L, M, M] (of which a vector is stored).
+    """
+    shape = list(parameter.unconstrained_variable.shape)
+    if len(parameter.shape) == 3:
+        return [shape[0], *(None for _ in shape[1:])]
+    return [None, *shape[1:]] if len(shape) == 2 else shape
 
 
 def _is_of_library(value: Any) -> bool:

@@ -20,7 +20,7 @@ from ..engine.hyperparameters import Hyperparameters
 from ..engine.natural import Natural, blend, solve
 from ..engine.prior import prior_factor
 from ..engine.projection import Projected, project, project_batch
-from ..engine.shared_graph import concrete, spec_of
+from ..engine.shared_graph import concrete, specs_of
 from ..engine.statistics import accumulate, batch_marginals, local_for_gradient, sum_sites
 
 
@@ -93,8 +93,8 @@ class Learner:
         :return: q after the steps.
         """
         arguments = (natural, constants, given)
-        specs = tf.nest.map_structure(spec_of, arguments)
-        key = tuple(tf.nest.flatten(specs))
+        flat = specs_of(arguments)
+        key, specs = tuple(flat), tf.nest.pack_sequence_as(arguments, flat)
         if key not in self._graphs:
             with in_training(self._hyper.networks):
                 self._graphs[key] = concrete(self._steps, *specs)

@@ -87,10 +87,11 @@ def mutual_information(
     check_one_label(model.likelihood, model.num_features[0])
     given, num_latents = given_f.bind(model.likelihood), model.num_features[0]
     draws = qmc.MultivariateNormalQMC(np.zeros(num_latents), seed=seed).random(num_samples)
-    normals = tf.constant(draws[:, None], model.natural().h.dtype)
+    normals = tf.constant(draws.T[:, :, None], model.natural().h.dtype)  # [L, S, 1]
 
     def finish(X: tf.Tensor, mean: tf.Tensor, variance: tf.Tensor) -> AnyNDArray:
-        p = with_both_classes(np.asarray(given(X, mean + tf.sqrt(variance) * normals)))
+        Fmu, deviation = (tf.transpose(part)[:, None] for part in (mean, tf.sqrt(variance)))
+        p = with_both_classes(np.asarray(given(X, Fmu + deviation * normals)))
         return np.asarray(entropy(p.mean(axis=0), axis=-1) - entropy(p, axis=-1).mean(axis=0))
 
     size = max(1, chunk_rows(model) // num_samples)
@@ -98,10 +99,10 @@ def mutual_information(
 
 
 @Compiled
-@check_shapes("F: [S, N, L]", "return: [S, N, P]")
+@check_shapes("F: [L, S, N]", "return: [S, N, P]")
 def given_f(likelihood: Likelihood, X: tf.Tensor, F: tf.Tensor) -> tf.Tensor:
     """:return: p(y | f)."""
-    return likelihood.conditional_mean(X, F)
+    return likelihood.conditional_mean(X, tf.transpose(F, [1, 2, 0]))
 
 
 #: [N, C], P(argmax_j f_j = c).

@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from gpflow import kernels as k
-from helpers import all_traces, make_data, make_model, state
+from helpers import all_traces, as_svgp, make_data, make_model, state
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.engine.shared_graph import Compiled, one_fit
-from gpflow_bsvm.inference import CAVI, SVI
+from gpflow_bsvm.inference import CAVI, SVI, VEM
 from gpflow_bsvm.likelihoods import Hinge
-from gpflow_bsvm.prediction.marginals import predict_marginals
+from gpflow_bsvm.prediction import leave_one_out_density, predict_marginals
 
 SE = k.SquaredExponential
 X = np.random.default_rng(0).normal(size=(7, 3))
@@ -466,6 +466,33 @@ def fit_something(seed: int) -> float:
     model.natgrad_step(data, 0.5)
     predict_marginals(model, data[0])
     return state(model)[0].sum()
+
+
+@pytest.mark.parametrize("whiten", [True, False])
+def test_any_number_of_inducing_points_shares_all_traces(whiten):
+    """As in folds of few rows, where M = N."""
+
+    def fit_all(num_inducing: int) -> None:
+        data = make_data(40, 2)
+        for algorithm in (CAVI(), SVI(batch_size=8, max_steps=2), VEM(max_steps=2)):
+            model = make_model(data, num_inducing=num_inducing, whiten=whiten, num_data=40)
+            algorithm.run(model, data)
+            leave_one_out_density(model, data)
+            fresh = as_svgp(model).predict_f(data[0])
+            for own, other in zip(predict_marginals(model, data[0]), fresh):
+                np.testing.assert_allclose(own, other, rtol=1e-8, atol=1e-8)
+
+    fit_all(10)
+    before = every_trace()
+    for num_inducing in (7, 12, 1):
+        fit_all(num_inducing)
+    assert every_trace() == before
+
+
+def every_trace() -> int:
+    """:return: how often any compiled function of this package was traced."""
+    found = {id(one): one for one in gc.get_objects() if type(one) is Compiled}
+    return sum(one.num_traces for one in found.values())
 
 
 @pytest.mark.slow
