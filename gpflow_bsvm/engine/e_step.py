@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import tensorflow as tf
+from gpflow.config import default_float
 
 from ..data.passes import combine, map_over, sum_over, total
 from ..data.sources import Source
@@ -30,11 +31,11 @@ class Ascent(NamedTuple):
     """Where an ascent stands, and how it goes on."""
 
     point: Any  #: has a `value`, the bound there
-    rho: float = 1.0  #: of the next step
-    taken: float = 0.0  #: of the latest, 0 if there was none
-    overshoots: bool = False  #: whether a step had to be halved
-    little: bool = False  #: whether the latest step gained little
-    ended: bool = False  #: whether no step is left that gains more
+    rho: Any = 1.0  #: of the next step
+    taken: Any = 0.0  #: of the latest, 0 if there was none
+    overshoots: Any = False  #: whether a step had to be halved
+    little: Any = False  #: whether the latest step gained little
+    ended: Any = False  #: whether no step is left that gains more
 
     def step(
         self, move: Callable[[Any, float], Any], tol: float, dtype: tf.DType = tf.float64
@@ -47,21 +48,55 @@ class Ascent(NamedTuple):
             steps overshoot only if half a step gains no more: one that just does not overshoot
             gains little far from the top, too.
         :param dtype: of the products.
+        :return: the ascent after it, of numbers; in a graph of tensors.
         """
-        here, rho = self.point, self.rho
+        here = self.point
         floor = here.value - _ROUNDING[dtype] * abs(here.value)
-        for _ in range(_MAX_HALVINGS):
-            point = move(here, rho)
-            if math.isfinite(point.value) and point.value >= floor:
-                break
-            rho /= 2
-        else:
-            return self._replace(taken=0.0, ended=True)
-        overshoots = self.overshoots or rho < self.rho
+
+        def fails(point: Any) -> Any:
+            value = point.value
+            return (value != value) | (abs(value) == math.inf) | (value < floor)
+
+        def halve(number: Any, rho: Any, _: Any) -> Any:
+            return number + 1, rho / 2, move(here, rho / 2)
+
+        start = 0, 2 * self.rho, here._replace(value=math.nan * here.value)
+        _, rho, point = _while(lambda n, _, p: (n < _MAX_HALVINGS) & fails(p), halve, start)
+        overshoots = self.overshoots | (rho < self.rho)
         little = point.value - here.value <= tol * abs(point.value)
-        ended = little and (self.little or not overshoots)
-        following = rho / 2 if little else min(1.0, _GROWTH * rho)
-        return Ascent(point, following, rho, overshoots, little, ended)
+        ended = little & (self.little | (overshoots ^ True))
+        larger, one = _GROWTH * rho, 0 * rho + 1
+        following = _either(little, rho / 2, _either(larger < one, larger, one))
+        found = Ascent(point, following, rho, overshoots, little, ended)
+        failed = self._replace(taken=0 * rho, ended=True)
+        return cast(Ascent, _either(fails(point), failed, found))
+
+    def in_tensors(self) -> Ascent:
+        """:return: the same for a graph."""
+        point = self.point._replace(value=tf.constant(self.point.value, default_float()))
+        numbers = (tf.constant(number, default_float()) for number in self[1:3])
+        return Ascent(point, *numbers, *map(tf.constant, self[3:]))
+
+    def in_numbers(self) -> Ascent:
+        """:return: the same out of one."""
+        point = self.point._replace(value=float(self.point.value))
+        return Ascent(point, *(value.numpy().item() for value in self[1:]))
+
+
+def _while(goes_on: Callable[..., Any], body: Callable[..., Any], state: Any) -> Any:
+    """:return: the last state, as `tf.while_loop`, which outside of a graph makes tensors of it."""
+    if not tf.executing_eagerly():
+        return tf.while_loop(goes_on, body, state)
+    while goes_on(*state):
+        state = body(*state)
+    return state
+
+
+def _either(condition: Any, one: Any, other: Any) -> Any:
+    """:return: `one` or `other`, structures of numbers; in a graph by selection."""
+    if not tf.is_tensor(condition):
+        return one if condition else other
+    return tf.nest.map_structure(partial(tf.where, condition), one, other)
 
 
 class SitePoint(NamedTuple):
@@ -113,7 +148,7 @@ class SiteAscent:
             self.point = ascent.point
             if ascent.ended:
                 break
-        return ascent.taken
+        return float(ascent.taken)
 
     def _move(self, start: SitePoint, rho: float) -> SitePoint:
         def mixed(old: Sites, new: Sites) -> Sites:

@@ -175,7 +175,6 @@ def _inverse_of_lower(L: tf.Tensor) -> tf.Tensor:
 
 compiled_solve, compiled_gaussian = Compiled(solve), Compiled(gaussian)
 compiled_step = Compiled(step)
-compiled_expected_factor = Compiled(expected_factor)
 
 
 @Compiled

@@ -36,6 +36,7 @@ class Run(ABC):
 
     :ivar max_steps: most steps.
     :ivar converged: whether the stopping rule was met.
+    :ivar unseen: whether nobody looks at the model between two steps, so that some may be one call.
     :ivar by_sites: whether it has converged where the sites of all rows stay, which is no
         stationary point if some were clipped.
     """
@@ -45,6 +46,7 @@ class Run(ABC):
     state: Any
     max_steps: int
     converged: bool = False
+    unseen: bool = False
 
     def steps(self) -> Iterator[Any]:
         """:return: the accepted `Step`s from `state` on, as they are taken."""

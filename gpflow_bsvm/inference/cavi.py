@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import tensorflow as tf
@@ -20,7 +20,7 @@ from ..data.passes import sum_over
 from ..data.sources import Source
 from ..engine.contracts import Model, shares_shifts
 from ..engine.e_step import Ascent
-from ..engine.natural import Gaussian, Natural, compiled_expected_factor, compiled_step, step
+from ..engine.natural import Gaussian, Natural, compiled_step, expected_factor, step
 from ..engine.projected_data import ProjectedData, num_entries, product_dtype
 from ..engine.projection import Projected
 from ..engine.shared_graph import Compiled
@@ -29,6 +29,9 @@ from .algorithm import Algorithm, Run, Step
 
 #: "mixed" goes on in double precision once the ELBO rises by less than this, relatively.
 _SINGLE_TOL = 1e-4
+
+#: Sweeps in one call, which nothing interrupts, are some 0.1 s of work, in multiplications.
+_WORK = 10**9
 
 _NO_STEP = (
     "no step was found that raises the bound: q is as it was, and nothing has converged; a smaller "
@@ -112,19 +115,56 @@ class State(NamedTuple):
     known: Natural | None = None  #: a Gaussian factor of the target besides prior and data
 
 
+class Terms(NamedTuple):
+    """What a sweep knows beside rows."""
+
+    share: tf.Tensor  #: [], see `gpflow_bsvm.engine.natural.centre`
+    known: tuple[Natural, ...]  #: that of `State`, if any
+
+
 @Compiled
-@check_shapes("natural.h: [L, M]", "natural.P: [L, M, M]", "rows.features.phi: [G, N, M]")
-def compiled_sweep(
+@check_shapes(
+    "ascent.point.natural.h: [L, M]",
+    "ascent.point.natural.P: [L, M, M]",
+    "rows.features.phi: [G, N, M]",
+    "return[1]: [., 2]",
+)
+def compiled_sweeps(
     likelihood: Likelihood,
-    natural: Natural,
-    sums: Natural,
-    rho: tf.Tensor,
-    share: tf.Tensor,
+    ascent: Ascent,
+    terms: Terms,
+    tol: tf.Tensor,
+    most: tf.Tensor,
     rows: Projected,
-) -> tuple[Natural, Gaussian, Statistics]:
-    """`step`, and the statistics of `rows` where that arrives."""
-    natural, q = step(natural, sums, rho, share)
-    return natural, q, accumulate(likelihood, rows, marginals(rows.features.phi, q.R, q.c))
+) -> tuple[Ascent, tf.Tensor]:
+    """:return: the ascent after at most so many sweeps, and their ELBO and rho, [steps, 2]."""
+
+    def move(start: Point, rho: tf.Tensor) -> Point:
+        natural, q = step(start.natural, start.sums, rho, terms.share)
+        seen = accumulate(likelihood, rows, marginals(rows.features.phi, q.R, q.c))
+        point = _point(natural, q, seen, terms.known)
+        # A loop wants the shapes that it began with.
+        sums = (tf.ensure_shape(new, old.shape) for new, old in zip(point.sums, natural))
+        return point._replace(sums=Natural(*sums))
+
+    def sweep(number: tf.Tensor, ascent: Ascent, record: tf.TensorArray) -> Any:
+        ascent = ascent.step(move, tol, rows.features.phi.dtype)
+        return number + 1, ascent, record.write(number, (ascent.point.value, ascent.taken))
+
+    def goes_on(number: tf.Tensor, ascent: Ascent, _: Any) -> tf.Tensor:
+        return (number < most) & tf.logical_not(ascent.ended)
+
+    record = tf.TensorArray(tol.dtype, 0, dynamic_size=True, element_shape=[2])
+    _, ascent, record = tf.while_loop(goes_on, sweep, (0, ascent, record))
+    return ascent, record.stack()
+
+
+def _point(natural: Natural, q: Gaussian, seen: Statistics, known: tuple[Natural, ...]) -> Point:
+    sums, expectation = seen
+    for factor in known:
+        sums = Natural(sums.h + factor.h, sums.P + factor.P)
+        expectation += expected_factor(factor, q)
+    return Point(natural, expectation - q.kl, sums)
 
 
 class Sweeps(Run):
@@ -143,9 +183,12 @@ class Sweeps(Run):
         self.max_steps = options.max_steps
         self._phases = options.phases(num_entries(model, data))
         self._rows, self._accumulate = data.summed(model.likelihood)
-        self._sweep = compiled_sweep.bind(model.likelihood)
+        self._climb = compiled_sweeps.bind(model.likelihood)
         # A factor of each latent function's own costs where all of them shift together.
         self._share = shares_shifts(model) if known is None else tf.zeros([], default_float())
+        num_latents, num_features = model.num_features
+        work = num_latents * num_features**2 * (data.num_rows + num_features)
+        self._together = max(1, _WORK // work)
         self.state = State(known=known)
 
     def steps(self) -> Iterator[Step]:
@@ -165,9 +208,11 @@ class Sweeps(Run):
     def _start(self) -> Ascent:
         """:return: the ascent from where `state` is, with products in this phase's dtype."""
         before = self.state.ascent or Ascent(Point(self._natural, math.nan, self._natural))
-        here = before.point._replace(sums=before.point.natural)
-        point = self._move(here, 0.0)
-        if not np.isfinite(point.sums.h).all():
+        # As by a step of size 0 from where the bound is lower than anywhere.
+        here = before.point._replace(sums=before.point.natural, value=-math.inf)
+        ascent, _ = self._some(Ascent(here, rho=0.0), Phase(self._data.dtype, 0.0), 1)
+        point = ascent.point
+        if ascent.ended or not np.isfinite(point.sums.h).all():
             point = point._replace(value=math.nan)
         return Ascent(point, self._options.learning_rate, overshoots=before.overshoots)
 
@@ -175,27 +220,42 @@ class Sweeps(Run):
         """:return: the sweeps until one gains little."""
         ascent = cast(Ascent, self.state.ascent)
         while math.isfinite(ascent.point.value) and not ascent.ended:
-            ascent = ascent.step(self._move, phase.tol, phase.dtype)
-            if not ascent.taken:
+            steps = self.state.steps
+            ascent, taken = self._some(
+                ascent, phase, min(self._together, self.max_steps - steps) if self.unseen else 1
+            )
+            if not taken:
                 break
-            steps = self.state.steps + 1
-            self.state = self.state._replace(ascent=ascent, steps=steps)
-            self.converged = ascent.ended and phase.enough
-            yield Step(steps, ascent.point.value, ascent.taken)
+            self.state = self.state._replace(ascent=ascent, steps=steps + len(taken))
+            for number, (value, rho) in enumerate(taken, 1):
+                self.converged = number == len(taken) and ascent.ended and phase.enough
+                yield Step(steps + number, value, rho)
+
+    def _some(
+        self, ascent: Ascent, phase: Phase, most: int
+    ) -> tuple[Ascent, list[tuple[float, float]]]:
+        """
+        :param most: sweeps in one call, where all rows are in memory; else this is one.
+        :return: the ascent after them, and the ELBO and rho of those that moved q.
+        """
+        if not self._rows.one_chunk:
+            ascent = ascent.step(self._move, phase.tol, phase.dtype)
+            return ascent, [(ascent.point.value, ascent.taken)] if ascent.taken else []
+        how = ascent.in_tensors(), self._terms(), tf.constant(phase.tol, default_float())
+        ascent, record = sum_over(self._rows, partial(self._climb, *how, tf.constant(most)))
+        return ascent.in_numbers(), [(value, rho) for value, rho in record.numpy().tolist() if rho]
 
     def _move(self, start: Point, rho: float) -> Point:
         """One pass over the data: the point at rho, its ELBO and the sums seen from there."""
+        share, known = self._terms()
         rate = tf.constant(rho, start.natural.h.dtype)
-        how = start.natural, start.sums, rate, self._share
-        if self._rows.one_chunk:  # its graph takes the step too: a call less in each sweep
-            natural, q, (sums, expectation) = sum_over(self._rows, partial(self._sweep, *how))
-        else:
-            natural, q = compiled_step(*how)
-            sums, expectation = sum_over(self._rows, partial(self._accumulate, q))
-        if self.state.known is not None:
-            sums = Natural(*map(tf.add, sums, self.state.known))
-            expectation += compiled_expected_factor(self.state.known, q)
-        return Point(natural, float(expectation - q.kl), sums)
+        natural, q = compiled_step(start.natural, start.sums, rate, share)
+        seen = sum_over(self._rows, partial(self._accumulate, q))
+        point = _point(natural, q, seen, known)
+        return point._replace(value=float(point.value))
+
+    def _terms(self) -> Terms:
+        return Terms(self._share, () if self.state.known is None else (self.state.known,))
 
     def look_again(self) -> None:
         """See `Run`."""

@@ -30,7 +30,8 @@ class History:
 
     :ivar step: number of the step, from 1.
     :ivar elbo: evidence lower bound after the step (SVI: its estimate from the latest rows).
-    :ivar seconds: since the start of the fit, without the time spent in callbacks.
+    :ivar seconds: since the start of the fit, without the time spent in callbacks; some sweeps of
+        `CAVI` that run as one share theirs.
     :ivar learning_rate: of the step.
     :ivar converged: whether the stopping rule was met, at a q that is not its prior, where no site
         was clipped.
@@ -128,6 +129,7 @@ class Recorder:
         """:param record: an empty `History`, or `Draws`; all else as in `Algorithm.run`."""
         self._run, self._record, self._checkpoints = run, record, checkpoints
         self._callback, self._monitor = callback, monitor
+        run.unseen = not (callback or monitor or checkpoints.keeps)
         self._stopped, self._offered = False, (run.state, False, 0)
         if checkpoints.latest(self._content(*self._offered), self._go_on) is not None:
             self._offered = (run.state, run.converged, len(record))

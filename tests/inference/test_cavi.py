@@ -12,13 +12,12 @@ import pytest
 import reference
 import tensorflow as tf
 from gpflow import kernels as k
-from helpers import assert_same_state, make_data, make_model, randomise, state
+from helpers import assert_same_state, make_data, make_model, randomise, source_of, state
 from tqdm import tqdm
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.engine import projected_data
-from gpflow_bsvm.inference import CAVI
-from gpflow_bsvm.inference.cavi import compiled_sweep
+from gpflow_bsvm.inference import CAVI, cavi
 from gpflow_bsvm.likelihoods import Hinge, Probit
 
 BOUNDS = pytest.mark.parametrize("bound", ["augmented", "exact"])
@@ -312,16 +311,16 @@ def test_an_interrupt_keeps_the_state_and_goes_on(data, error):
 def test_an_interrupt_between_sweeps_keeps_the_last_one(data, monkeypatch):
     model = make_model(data)
     calls = iter(range(100))
-    move = gb.inference.cavi.Sweeps._move
+    some = gb.inference.cavi.Sweeps._some
 
-    def interrupted(self, start, rho):
+    def interrupted(self, *how):
         if next(calls) == 3:
             raise KeyboardInterrupt
-        return move(self, start, rho)
+        return some(self, *how)
 
-    monkeypatch.setattr(gb.inference.cavi.Sweeps, "_move", interrupted)
+    monkeypatch.setattr(gb.inference.cavi.Sweeps, "_some", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        CAVI(tol=0).run(model, data)
+        CAVI(tol=0).run(model, data, callback=lambda *_: None)
     monkeypatch.undo()
     short = make_model(data)
     CAVI(max_steps=2, tol=0).run(short, data)
@@ -375,12 +374,32 @@ def test_fit_takes_a_dataset(data, monkeypatch):
     assert model.elbo(data) > start
 
 
-def test_one_call_a_sweep(data):
-    """A sweep is one compiled call per chunk: this is what makes it fast."""
-    CAVI(max_steps=2, tol=0).run(make_model(data), data)
-    before = compiled_sweep.num_traces
-    CAVI(max_steps=5, tol=0).run(make_model(data), data)
-    assert compiled_sweep.num_traces == before
+@pytest.mark.parametrize("options", [{}, {"max_steps": 3}, {"matmul_precision": "mixed"}])
+@pytest.mark.parametrize("seen", [False, True])
+def test_sweeps_in_one_call_are_those_one_by_one(options, seen, monkeypatch):
+    """Line search included: steps overshoot. Chunks are summed up, and steps halved, by Python."""
+    data, calls, some = make_data(100, 6), [], cavi.Sweeps._some
+
+    def counted(self, ascent, phase, most):
+        calls.append(most)
+        return some(self, ascent, phase, most)
+
+    def run(source, **how):
+        kernel, likelihood = k.SquaredExponential(30.0, 2.0), Hinge(8.0, bound="exact")
+        model = make_model(data, kernel=kernel, likelihood=likelihood, num_inducing=50)
+        return CAVI(**options).run_on(model, source, **how), state(model)
+
+    expected, there = run(source_of(data, chunk_rows=13))
+    monkeypatch.setattr(cavi.Sweeps, "_some", counted)
+    history, here = run(source_of(data), callback=(lambda *_: None) if seen else None)
+    phases = 2 if "matmul_precision" in options and len(history) < 200 else 1
+    assert len(calls) == phases + len(history) if seen else len(calls) <= 2 * phases
+    assert min(history.learning_rate) < 1 or "max_steps" in options
+    assert history.converged == expected.converged
+    np.testing.assert_allclose(history.learning_rate, expected.learning_rate, rtol=1e-12)
+    tolerance = 1e-6 if "matmul_precision" in options else 1e-9  # single precision, at the start
+    np.testing.assert_allclose(history.elbo, expected.elbo, rtol=tolerance)
+    assert_same_state(here, there, 1e-6)
 
 
 # --- real data -----------------------------------------------------------------------------------
