@@ -21,8 +21,6 @@ class OtherFit(ValueError):
 class Checkpoints:
     """The checkpoints of a fit that keeps none. Leaving `with` writes the latest state."""
 
-    keeps = False
-
     def latest(self, like: Any, use: Callable[[Any], Any] | None = None) -> Any:
         """
         :param like: the content of a fit that begins: types, dtypes and shapes that the stored one

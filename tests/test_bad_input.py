@@ -188,7 +188,6 @@ def test_weights_of_a_dataset_are_inside_it(data):
         (CAVI, {"learning_rate": 0.0}, r"learning_rate must be in \(0, 1\]"),
         (CAVI, {"learning_rate": 1.1}, r"learning_rate must be in \(0, 1\]"),
         (CAVI, {"learning_rate": np.nan}, r"learning_rate must be in \(0, 1\]"),
-        (CAVI, {"matmul_precision": "float16"}, "matmul_precision must be one of"),
         (SVI, {"batch_size": 0}, "batch_size must be at least 1"),
         (SVI, {"max_steps": -1}, "max_steps must be at least 1"),
         (SVI, {"record_every": 0}, "record_every must be at least 1"),

@@ -16,6 +16,7 @@ from ..likelihoods.hooks import Sites
 from .contracts import Model, shares_shifts
 from .natural import Natural, compiled_gaussian, compiled_solve
 from .projected_data import ProjectedData
+from .shared_graph import while_loop
 from .statistics import Local, compiled_localise, compiled_sum_sites
 
 #: A step is halved at most this often.
@@ -28,17 +29,23 @@ _ROUNDING = {tf.float64: 1e-12, tf.float32: 1e-7}
 
 
 class Ascent(NamedTuple):
-    """Where an ascent stands, and how it goes on."""
+    """Where an ascent stands, and how it goes on; in a graph or out of it."""
 
     point: Any  #: has a `value`, the bound there
-    rho: Any = 1.0  #: of the next step
-    taken: Any = 0.0  #: of the latest, 0 if there was none
-    overshoots: Any = False  #: whether a step had to be halved
-    little: Any = False  #: whether the latest step gained little
-    ended: Any = False  #: whether no step is left that gains more
+    rho: tf.Tensor  #: of the next step
+    taken: tf.Tensor  #: of the latest, 0 if there was none
+    overshoots: tf.Tensor  #: whether a step had to be halved
+    little: tf.Tensor  #: whether the latest step gained little
+    ended: tf.Tensor  #: whether no step is left that gains more
+
+    @classmethod
+    def start(cls, point: Any, rho: float = 1.0, overshoots: Any = False) -> Ascent:
+        """:return: an ascent before its first step."""
+        size, no = tf.constant(rho, default_float()), tf.constant(False)
+        return cls(point, size, 0 * size, tf.constant(overshoots), no, no)
 
     def step(
-        self, move: Callable[[Any, float], Any], tol: float, dtype: tf.DType = tf.float64
+        self, move: Callable[[Any, tf.Tensor], Any], tol: Any, dtype: tf.DType = tf.float64
     ) -> Ascent:
         """
         Move by `rho`, halved until the bound does not fall by more than rounding.
@@ -48,62 +55,33 @@ class Ascent(NamedTuple):
             steps overshoot only if half a step gains no more: one that just does not overshoot
             gains little far from the top, too.
         :param dtype: of the products.
-        :return: the ascent after it, of numbers; in a graph of tensors.
+        :return: the ascent after it.
         """
         here = self.point
         floor = here.value - _ROUNDING[dtype] * abs(here.value)
 
-        def fails(point: Any) -> Any:
-            value = point.value
-            return (value != value) | (abs(value) == math.inf) | (value < floor)
+        def fails(point: Any) -> tf.Tensor:
+            return ~(tf.math.is_finite(point.value) & (point.value >= floor))
 
-        def halve(number: Any, rho: Any, _: Any) -> Any:
-            return number + 1, rho / 2, move(here, rho / 2)
-
-        start = 0, 2 * self.rho, here._replace(value=math.nan * here.value)
-        _, rho, point = _while(lambda n, _, p: (n < _MAX_HALVINGS) & fails(p), halve, start)
-        overshoots = self.overshoots | (rho < self.rho)
+        _, rho, point = while_loop(
+            lambda number, _, point: (number < _MAX_HALVINGS) & fails(point),
+            lambda number, rho, _: (number + 1, rho / 2, move(here, rho / 2)),
+            (0, 2 * self.rho, here._replace(value=math.nan * here.value)),
+        )
+        failed, overshoots = fails(point), self.overshoots | (rho < self.rho)
         little = point.value - here.value <= tol * abs(point.value)
-        ended = little & (self.little | (overshoots ^ True))
-        larger, one = _GROWTH * rho, 0 * rho + 1
-        following = _either(little, rho / 2, _either(larger < one, larger, one))
+        following = tf.where(little, rho / 2, tf.minimum(_GROWTH * rho, 1))
+        ended = little & (self.little | ~overshoots)
         found = Ascent(point, following, rho, overshoots, little, ended)
-        failed = self._replace(taken=0 * rho, ended=True)
-        return cast(Ascent, _either(fails(point), failed, found))
-
-    def in_tensors(self) -> Ascent:
-        """:return: the same for a graph."""
-        point = self.point._replace(value=tf.constant(self.point.value, default_float()))
-        numbers = (tf.constant(number, default_float()) for number in self[1:3])
-        return Ascent(point, *numbers, *map(tf.constant, self[3:]))
-
-    def in_numbers(self) -> Ascent:
-        """:return: the same out of one."""
-        point = self.point._replace(value=float(self.point.value))
-        return Ascent(point, *(value.numpy().item() for value in self[1:]))
-
-
-def _while(goes_on: Callable[..., Any], body: Callable[..., Any], state: Any) -> Any:
-    """:return: the last state, as `tf.while_loop`, which outside of a graph makes tensors of it."""
-    if not tf.executing_eagerly():
-        return tf.while_loop(goes_on, body, state)
-    while goes_on(*state):
-        state = body(*state)
-    return state
-
-
-def _either(condition: Any, one: Any, other: Any) -> Any:
-    """:return: `one` or `other`, structures of numbers; in a graph by selection."""
-    if not tf.is_tensor(condition):
-        return one if condition else other
-    return tf.nest.map_structure(partial(tf.where, condition), one, other)
+        nothing = self._replace(taken=0 * rho, ended=failed)
+        return cast(Ascent, tf.cond(failed, lambda: nothing, lambda: found))
 
 
 class SitePoint(NamedTuple):
     """Sites of all rows, and what follows from them."""
 
     sites: Sites
-    value: float  #: the ELBO of their q
+    value: tf.Tensor  #: [], the ELBO of their q
     natural: Natural
     fresh: Sites  #: as they are seen from q
 
@@ -142,7 +120,7 @@ class SiteAscent:
 
         :return: the last rho, 0 if none was found that does not lower F.
         """
-        ascent = Ascent(self.point)
+        ascent = Ascent.start(self.point)
         for _ in range(sweeps):
             ascent = ascent.step(self._move, -math.inf, self._data.dtype)
             self.point = ascent.point
@@ -150,7 +128,7 @@ class SiteAscent:
                 break
         return float(ascent.taken)
 
-    def _move(self, start: SitePoint, rho: float) -> SitePoint:
+    def _move(self, start: SitePoint, rho: tf.Tensor) -> SitePoint:
         def mixed(old: Sites, new: Sites) -> Sites:
             return Sites(*((1 - rho) * one + rho * other for one, other in zip(old, new)))
 
@@ -160,4 +138,4 @@ class SiteAscent:
         sums = sum_over(self._data, compiled_sum_sites, sites)
         natural, q = compiled_gaussian(sums, self._share)
         fresh, expectation = map_over(self._data, partial(self._localise, q), stay=True)
-        return SitePoint(sites, float(total(expectation) - q.kl), natural, fresh)
+        return SitePoint(sites, total(expectation) - q.kl, natural, fresh)

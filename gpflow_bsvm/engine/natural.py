@@ -16,11 +16,6 @@ class Natural(NamedTuple):
     h: tf.Tensor  #: [L, M]
     P: tf.Tensor  #: [L, M, M]
 
-    @property
-    def latents_first(self) -> bool:
-        """:return: True, see `specs_of`."""
-        return True
-
 
 class Gaussian(NamedTuple):
     """q(s_l) = N(R_l^T c_l, R_l^T R_l), with its divergence from the prior N(0, I)."""
@@ -28,11 +23,6 @@ class Gaussian(NamedTuple):
     R: tf.Tensor  #: [L, M, M], inverse Cholesky factor of the precision, lower triangular
     c: tf.Tensor  #: [L, M], R h
     kl: tf.Tensor  #: [], summed over l
-
-    @property
-    def latents_first(self) -> bool:
-        """:return: True, see `specs_of`."""
-        return True
 
 
 @check_shapes("natural.h: [L, M]", "natural.P: [L, M, M]", "return.R: [L, M, M]", "return.kl: []")
@@ -78,8 +68,11 @@ def blend(old: Natural, sums: Natural, rho: tf.Tensor) -> Natural:
     """
     P = (1 - rho) * old.P + rho * sums.P
     P = tf.linalg.set_diag(P, tf.linalg.diag_part(P) + rho)
-    new = Natural((1 - rho) * old.h + rho * sums.h, P)
-    # A loop wants the shape that it began with, where broadcasting of M = 1 leaves it open.
+    return in_shape(Natural((1 - rho) * old.h + rho * sums.h, P), old)
+
+
+def in_shape(new: Natural, old: Natural) -> Natural:
+    """:return: `new` in the shape of `old`, which is what a loop wants of what it goes on with."""
     return Natural(*(tf.ensure_shape(one, other.shape) for one, other in zip(new, old)))
 
 

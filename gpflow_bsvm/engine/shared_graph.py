@@ -74,25 +74,21 @@ def _checked_shapes() -> Iterator[None]:
                 set_enable_check_shapes(before)
 
 
-def specs_of(arguments: Any) -> list[tf.TensorSpec]:
+def specs_of(part: Any, name: Any = None) -> list[tf.TensorSpec]:
     """
     Numbers of rows and of features M stay open. Fixed is the last axis of a matrix, inputs or
-    latent functions of a row, but the first of three axes and more, and of a matrix in a tuple
-    whose class has `latents_first`, such as that of h [L, M].
+    latent functions of a row, but the first of three axes and more, and of h and c, [L, M].
 
-    :param arguments: tensors in structures of tuples.
+    :param part: a tensor, or tensors in structures of tuples.
+    :param name: of the tensor, if it is the field of a tuple.
     :return: specifications of the leaves.
     """
-    return _specs(arguments, latents_first=False)
-
-
-def _specs(part: Any, latents_first: bool) -> list[tf.TensorSpec]:
     if isinstance(part, (list, tuple)):
-        latents_first = hasattr(part, "latents_first")
-        return [spec for item in part for spec in _specs(item, latents_first)]
-    shape = [None] * len(part.shape)
+        named = zip(part, getattr(part, "_fields", [None] * len(part)))
+        return [spec for field in named for spec in specs_of(*field)]
+    shape: list[int | None] = [None] * len(part.shape)
     if shape:
-        fixed = 0 if latents_first or len(shape) > 2 else -1
+        fixed = 0 if len(shape) > 2 or name in ("h", "c") else -1
         shape[fixed] = part.shape[fixed]
     return [tf.TensorSpec(shape, part.dtype)]
 
@@ -117,6 +113,15 @@ def concrete(function: Callable[..., Any], *specs: Any) -> Any:
         if _PACKAGE in str(error):
             raise
         return trace(autograph=False)  # GPflow's own, which know no inputs that a network embeds
+
+
+def while_loop(goes_on: Callable[..., Any], body: Callable[..., Any], state: Any) -> Any:
+    """:return: the last state, as `tf.while_loop`, which out of a graph takes tensors only."""
+    if not tf.executing_eagerly():
+        return tf.while_loop(goes_on, body, state)
+    while goes_on(*state):
+        state = body(*state)
+    return state
 
 
 class Compiled:

@@ -67,7 +67,7 @@ class Point(NamedTuple):
     """s, its log posterior, and where the next step leads."""
 
     s: tf.Tensor  #: [L, M]
-    value: float
+    value: tf.Tensor  #: []
     target: tf.Tensor  #: [L, M]
 
 
@@ -95,25 +95,25 @@ class _Mode(Run):
         self._options, self._model, self._data = options, model, data
         self.max_steps = options.max_steps
         self._statistics = _statistics.bind(model.likelihood)
-        self.state = State(Ascent(self._at(tf.zeros(model.num_features, default_float()))))
+        self.state = State(Ascent.start(self._at(tf.zeros(model.num_features, default_float()))))
 
     def advance(self) -> Step | None:
         """A step that does not lower the log posterior."""
         ascent = self.state.ascent.step(self._move, self._options.tol, self._data.dtype)
-        self.converged = ascent.ended
+        self.converged = bool(ascent.ended)
         if not ascent.taken:
             return None
         self.state = State(ascent, self.state.steps + 1)
-        return Step(self.state.steps, ascent.point.value, ascent.taken)
+        return Step(self.state.steps, float(ascent.point.value), float(ascent.taken))
 
-    def _move(self, start: Point, rho: float) -> Point:
+    def _move(self, start: Point, rho: tf.Tensor) -> Point:
         return self._at((1 - rho) * start.s + rho * start.target)
 
     def _at(self, s: tf.Tensor) -> Point:
         sums, log_likelihood = sum_over(self._data, partial(self._statistics, s))
         q = compiled_solve(Natural(sums.h, sums.P + tf.eye(s.shape[1], dtype=s.dtype)))
         value = log_likelihood - 0.5 * tf.reduce_sum(tf.square(s))
-        return Point(s, float(value), tf.linalg.matvec(q.R, q.c, transpose_a=True))
+        return Point(s, value, tf.linalg.matvec(q.R, q.c, transpose_a=True))
 
     def restore(self) -> None:
         s: Any = self.state.ascent.point.s

@@ -129,7 +129,7 @@ class Recorder:
         """:param record: an empty `History`, or `Draws`; all else as in `Algorithm.run`."""
         self._run, self._record, self._checkpoints = run, record, checkpoints
         self._callback, self._monitor = callback, monitor
-        run.unseen = not (callback or monitor or checkpoints.keeps)
+        run.unseen = not (callback or monitor) and type(checkpoints) is Checkpoints
         self._stopped, self._offered = False, (run.state, False, 0)
         if checkpoints.latest(self._content(*self._offered), self._go_on) is not None:
             self._offered = (run.state, run.converged, len(record))

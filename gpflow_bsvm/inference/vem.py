@@ -101,9 +101,10 @@ class _Rounds(Run):
         state, options = self.state, self._options
         curvature = self._m_step(state) if state.sites is not None else None
         ascent = SiteAscent(self._model, self._source, state.sites, self._dtype)
-        before = math.inf if state.sites is None else ascent.point.value
+        before = math.inf if state.sites is None else float(ascent.point.value)
         rho = ascent.climb(options.sweeps)
-        sites, value, natural, _ = ascent.point
+        sites, bound, natural, _ = ascent.point
+        value = float(bound)
         elbos = (*state.elbos, value + float(self._hyper.log_prior()))
         self.state = State(self._hyper.state(), sites, natural, value - before, curvature, elbos)
         self.converged = settled(elbos, options.tol)

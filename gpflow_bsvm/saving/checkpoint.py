@@ -25,8 +25,6 @@ _KEPT = 2
 class InDirectory(Checkpoints):
     """The checkpoints of one fit, in a directory of their own."""
 
-    keeps = True
-
     def __init__(self, directory: Directory, every: int, identity: Identity) -> None:
         """
         Arguments as in `open_checkpoints`.

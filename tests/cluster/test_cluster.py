@@ -27,7 +27,7 @@ from gpflow_bsvm.prediction import calibrate, predict_probabilities
 
 N = 200
 CUTS = (70, 30, 60, 40)
-EXACT = CAVI(max_steps=4, matmul_precision="float64")
+EXACT = CAVI(max_steps=4)
 
 
 @pytest.fixture(scope="module")

@@ -187,14 +187,21 @@ def test_num_data_scales_the_likelihood(data):
 # --- chunks and precision ------------------------------------------------------------------------
 
 
+def big_passes(monkeypatch, products="mixed"):
+    """Any pass is one whose products are in single precision."""
+    if products != "float64":
+        monkeypatch.setattr(projected_data, "BIG_PASS", 1)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("cached", [True, False])
 @pytest.mark.parametrize("products", ["float64", "mixed"])
-def test_chunks_change_nothing(small_chunks, cached, products):
+def test_chunks_change_nothing(small_chunks, monkeypatch, cached, products):
+    big_passes(monkeypatch, products)
     data = make_data(150)  # chunks of 64, 64 and 22 rows
     whole, chunked = make_model(data), make_model(data)
     weight = np.random.default_rng(0).random(150)
-    algorithm = CAVI(max_steps=8, matmul_precision=products)
+    algorithm = CAVI(max_steps=8, tol=1e-7)
     expected = algorithm.run(whole, data, sample_weight=weight)
     small_chunks(cached)
     assert gb.engine.open.open_data(chunked, data).chunk_rows == 64
@@ -207,40 +214,43 @@ def test_chunks_change_nothing(small_chunks, cached, products):
 
 @pytest.mark.slow
 @BOUNDS
-@pytest.mark.parametrize("products, tolerance", [("mixed", 1e-7), ("float32", 1e-5)])
-def test_products_in_single_precision_reach_the_answer_of_double(bound, products, tolerance):
+@pytest.mark.parametrize("tol, tolerance", [(1e-9, 1e-7), (1e-6, 1e-5)])
+def test_products_in_single_precision_reach_the_answer_of_double(
+    bound, tol, tolerance, monkeypatch
+):
     data = make_data(200, 3)
     double, single = (
         make_model(data, likelihood=Hinge(bound=bound), num_inducing=20) for _ in range(2)
     )
-    CAVI(tol=1e-9, matmul_precision="float64").run(double, data)
-    history = CAVI(tol=1e-9, matmul_precision=products).run(single, data)
+    CAVI(tol=1e-9).run(double, data)
+    big_passes(monkeypatch)
+    history = CAVI(tol=tol).run(single, data)
     assert_ascent(history, rounding=1e-6)  # single precision, and the change to double
     np.testing.assert_allclose(single.elbo(data), double.elbo(data), rtol=tolerance)
-    # "mixed" ends with sweeps in double precision: its last number is the model's own.
-    last = 1e-9 if products == "mixed" else 1e-5
+    # For a small tol the last sweeps are in double precision: the last number is the model's own.
+    last = 1e-9 if tol < 1e-6 else 1e-5
     np.testing.assert_allclose(history.elbo[-1], single.elbo(data), rtol=last)
 
 
-@pytest.mark.parametrize("tol, products", [(1e-5, "float32"), (1e-7, "mixed")])
-def test_big_passes_are_in_single_precision_by_default(monkeypatch, data, tol, products):
-    monkeypatch.setattr(projected_data, "BIG_PASS", 1)
-    found, expected = (
-        CAVI(tol=tol, matmul_precision=precision).run(make_model(data), data)
-        for precision in (None, products)
-    )
-    np.testing.assert_array_equal(found.elbo, expected.elbo)
+@pytest.mark.parametrize("tol", [1e-5, 1e-7])
+def test_big_passes_are_in_single_precision(monkeypatch, data, tol):
+    algorithm = CAVI(tol=tol)
+    expected = algorithm.run(make_model(data), data)
+    assert [phase.dtype for phase in algorithm.phases(10)] == [tf.float64]
+    big_passes(monkeypatch)
+    rough, exact = algorithm.phases(10)
+    assert (rough.dtype, rough.enough, exact.dtype) == (tf.float32, tol == 1e-5, tf.float64)
+    found = algorithm.run(make_model(data), data)
     assert found.converged
-    monkeypatch.undo()
-    assert len(CAVI().phases(10)) == 1
+    assert 1e-13 < abs(found.elbo[0] / expected.elbo[0] - 1) < 1e-5
 
 
-@pytest.mark.parametrize("products", [None, "mixed"])
-def test_single_precision_may_overflow_where_double_does_not(monkeypatch, data, products):
-    monkeypatch.setattr(projected_data, "BIG_PASS", 1)
+@pytest.mark.parametrize("tol", [1e-5, 1e-7])
+def test_single_precision_may_overflow_where_double_does_not(monkeypatch, data, tol):
+    big_passes(monkeypatch)
     model = make_model(data, kernel=k.SquaredExponential(1e100))
     with np.errstate(all="ignore"):
-        history = CAVI(max_steps=10, matmul_precision=products).run(model, data)
+        history = CAVI(max_steps=10, tol=tol).run(model, data)
     assert len(history) == 10
     np.testing.assert_allclose(history.elbo[-1], model.elbo(data), rtol=1e-9)
 
@@ -374,10 +384,11 @@ def test_fit_takes_a_dataset(data, monkeypatch):
     assert model.elbo(data) > start
 
 
-@pytest.mark.parametrize("options", [{}, {"max_steps": 3}, {"matmul_precision": "mixed"}])
+@pytest.mark.parametrize("options", [{}, {"max_steps": 3}, {"tol": 1e-7}])
 @pytest.mark.parametrize("seen", [False, True])
 def test_sweeps_in_one_call_are_those_one_by_one(options, seen, monkeypatch):
     """Line search included: steps overshoot. Chunks are summed up, and steps halved, by Python."""
+    big_passes(monkeypatch, "mixed" if "tol" in options else "float64")
     data, calls, some = make_data(100, 6), [], cavi.Sweeps._some
 
     def counted(self, ascent, phase, most):
@@ -392,12 +403,12 @@ def test_sweeps_in_one_call_are_those_one_by_one(options, seen, monkeypatch):
     expected, there = run(source_of(data, chunk_rows=13))
     monkeypatch.setattr(cavi.Sweeps, "_some", counted)
     history, here = run(source_of(data), callback=(lambda *_: None) if seen else None)
-    phases = 2 if "matmul_precision" in options and len(history) < 200 else 1
+    phases = 2 if "tol" in options and len(history) < 200 else 1
     assert len(calls) == phases + len(history) if seen else len(calls) <= 2 * phases
     assert min(history.learning_rate) < 1 or "max_steps" in options
     assert history.converged == expected.converged
     np.testing.assert_allclose(history.learning_rate, expected.learning_rate, rtol=1e-12)
-    tolerance = 1e-6 if "matmul_precision" in options else 1e-9  # single precision, at the start
+    tolerance = 1e-6 if "tol" in options else 1e-9  # single precision, at the start
     np.testing.assert_allclose(history.elbo, expected.elbo, rtol=tolerance)
     assert_same_state(here, there, 1e-6)
 

@@ -110,7 +110,7 @@ class DualBSVM(SparseFeatures, gpflow.models.GPModel, gpflow.models.InternalData
             for variable, value in zip(self.sites, ascent.point.sites):
                 variable.assign(value)
         warn_of_digits(*at_rows(self, self._source(), compiled_solve(self.natural())))
-        return ascent.point.value
+        return float(ascent.point.value)
 
     def natural(self) -> Natural:
         """:return: q in natural parameters, in the whitened space of the features."""
