@@ -14,13 +14,7 @@ from pathlib import Path
 
 import numpy as np
 from gpflow.base import AnyNDArray
-from sklearn.datasets import (
-    load_breast_cancer,
-    load_diabetes,
-    load_digits,
-    load_iris,
-    make_moons,
-)
+from sklearn import datasets
 
 from .data.readers import checked
 from .estimators.survey import Rows
@@ -29,7 +23,7 @@ from .files.files import Files
 from .tables import CSV, PARQUET, about_counted, columns, counts_rows, listed, target_among
 
 #: Need no network and no files.
-BUNDLED = ("breast-cancer", "banana-like", "iris", "digits")
+BUNDLED = ("breast-cancer", "banana-like", "even-digits", "iris", "digits")
 
 DATA_VARIABLE = "GPFLOW_BSVM_DATA"
 _FOLDERS = ("", "binary", "multiclass")
@@ -85,12 +79,12 @@ def load(name_or_path: str, target: str | None = None, numbers: bool = False) ->
 
 def _bundled(name: str) -> Dataset:
     if name == "banana-like":
-        X, y = make_moons(n_samples=1000, noise=0.33, random_state=0)  # some 10 % overlap
+        X, y = datasets.make_moons(n_samples=1000, noise=0.33, random_state=0)  # some 10 % overlap
         return Dataset(name, X, y, ("x1", "x2"))
-    loaders = {"breast-cancer": load_breast_cancer, "iris": load_iris, "digits": load_digits}
-    bunch = (loaders | {"diabetes": load_diabetes})[name]()
+    bunch = getattr(datasets, f"load_{name.removeprefix('even-').replace('-', '_')}")()
+    y = (bunch.target % 2 == 0).astype(int) if name == "even-digits" else bunch.target
     names = tuple(str(feature) for feature in bunch.feature_names)
-    return Dataset(name, np.asarray(bunch.data, np.float64), bunch.target, names)
+    return Dataset(name, np.asarray(bunch.data, np.float64), y, names)
 
 
 def _candidates(directory: str, name: str) -> list[Path]:

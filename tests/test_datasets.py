@@ -30,6 +30,12 @@ def test_bundled(name):
     np.testing.assert_array_equal(dataset.X, load(name).X)
 
 
+def test_even_digits_are_the_digits_by_parity():
+    even, digits = load("even-digits"), load("digits")
+    np.testing.assert_array_equal(even.X, digits.X)
+    np.testing.assert_array_equal(even.y, (digits.y + 1) % 2)
+
+
 def test_banana_like_overlaps_by_some_ten_percent():
     dataset = load("banana-like")
     assert len(dataset.y) == 1000

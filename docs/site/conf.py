@@ -42,7 +42,7 @@ exclude_patterns = [
     *(".*", "build", "dist", "benchmarks", "gpflow_bsvm", "tests", "compare-results"),
     *("*.egg-info", "docs/site/**", "**/.ipynb_checkpoints"),
 ]
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.mathjax", "sphinx_copybutton"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx_copybutton", "formulas"]
 source_suffix = {".md": "myst-nb", ".rst": "restructuredtext", ".py": "myst-nb"}
 highlight_language = "text"
 smartquotes = False  # quotes are those of strings
@@ -79,6 +79,7 @@ pygments_dark_style = "monokai"
 html_title = f"gpflow_bsvm {release}"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
+html_math_renderer = "mathml"
 html_copy_source = False
 html_show_sphinx = False
 html_theme_options = {"top_of_page_buttons": []}

@@ -17,7 +17,8 @@ from .terminal import fail, integer, positive, quiet_import
 if TYPE_CHECKING:
     from ..compare import Comparison
 
-DEFAULT_DATA = ("breast-cancer", "banana-like", "iris")
+#: Among them one that SVC wins, with its rows all kept: even-digits.
+DEFAULT_DATA = ("breast-cancer", "banana-like", "even-digits", "iris")
 
 #: Default folds and inducing points: for learned kernels, which take longer, and for a fixed one.
 DEFAULTS, FIXED_KERNEL_DEFAULTS = (3, 50), (10, 100)

@@ -105,8 +105,8 @@ def test_default_data_and_all_models(stand_ins, tmp_path, monkeypatch):
     monkeypatch.setattr(Comparison, "run", lambda self, peers, **kw: seen.append((self, peers)))
     run("compare", "--output", tmp_path)
     names = [comparison.dataset.name for comparison, _ in seen]
-    assert names == ["breast-cancer", "banana-like", "iris"]
-    assert [models for _, models in seen] == [["BSVMClassifier", "svgp", "svc"]] * 3
+    assert names == ["breast-cancer", "banana-like", "even-digits", "iris"]
+    assert [models for _, models in seen] == [["BSVMClassifier", "svgp", "svc"]] * 4
     assert seen[-1][0].settings == Settings(folds=3, num_inducing=50)
     run("compare", "digits", "--fixed-kernel", "--output", tmp_path)
     assert seen[-1][1] == default_baselines(10, fixed_kernel=True)
