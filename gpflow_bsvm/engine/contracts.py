@@ -24,11 +24,10 @@ CHUNK_ENTRIES = 2**21
 
 class Model(Protocol):
     """
-    All that an algorithm or a prediction asks of a model. Those of `gpflow_bsvm.models` have it; so
-    has anything else that is Gaussian in whitened features.
+    All that an algorithm or a prediction asks of a model; joint draws ask for `predict_f`, too.
+    Anything that is Gaussian in whitened features may have it, as those of `gpflow_bsvm.models`.
 
-    :ivar likelihood: any of GPflow's or of this package's; see `gpflow_bsvm.likelihoods.hooks` for
-        what an algorithm may ask of it.
+    :ivar likelihood: any of GPflow's or of this package's, see `gpflow_bsvm.likelihoods.hooks`.
     :ivar num_data: rows in all, where a fit sees a part of them; None: those that it sees.
     """
 
@@ -50,6 +49,9 @@ class Model(Protocol):
     @property
     def jitter(self) -> float:
         """:return: the number added to the diagonal of the prior's covariance."""
+
+    def prior_factor(self) -> tf.Tensor:
+        """:return: Lz [G, M, M], Cholesky factor of the prior's covariance, jitter included."""
 
     def projector(self) -> Callable[[tf.Tensor], Features]:
         """:return: X [N, D] -> features, at the present hyperparameters."""
@@ -139,10 +141,7 @@ def check_width(model: Model, X: Any, Y: Any = None) -> None:
 
 
 def networks_in(*modules: Any) -> list[Any]:
-    """
-    :return: the networks that these modules hold: whatever has `training`, `learned_weights`,
-        `all_weights` and `losses` as a `gpflow_bsvm.deep.DeepKernel`.
-    """
+    """:return: networks in these modules: what has the methods of `gpflow_bsvm.deep.DeepKernel`."""
     parts = [p for module in modules for p in (module, *getattr(module, "submodules", ()))]
     return [part for part in dict.fromkeys(parts) if hasattr(part, "learned_weights")]
 
