@@ -117,7 +117,7 @@ class Loss:
 
 
 def _packed(values: Sequence[Any]) -> AnyNDArray:
-    """:return: one after the other; the weights of a network may be in single precision."""
+    """:return: all in one array; the weights of a network may be in single precision."""
     return np.concatenate([np.ravel(value.numpy()).astype(np.float64) for value in values])
 
 
