@@ -154,7 +154,7 @@ def _row(module: ModuleType, name: str) -> str:
     """:return: a name with the first sentence that is said of it."""
     value = getattr(module, name)
     doc = inspect.getdoc(value) if callable(value) else ""
-    first = " ".join((doc or "").split("\n\n")[0].split())
+    first = " ".join((doc or "").split("\n\n")[0].split()).removeprefix(":return: ")
     says = "" if first.startswith(":") else SENTENCE.split(first)[0].rstrip(".:")
     link = f":py:obj:`{name} <{module.__name__}.{name}>`" if callable(value) else f"``{name}``"
     return NAME.format(link=link, says=docstrings.inline(says) or "\\")

@@ -230,5 +230,5 @@ def _print(text: str) -> None:
     try:
         text.encode(sys.stdout.encoding or "ascii")
     except UnicodeEncodeError:
-        text = text.replace("±", "+-")
+        text = text.replace("±", "+-").replace("µ", "u")
     print(text, flush=True)

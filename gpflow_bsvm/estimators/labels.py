@@ -35,7 +35,7 @@ def ones(Y: AnyNDArray) -> tuple[AnyNDArray, Any]:
 
 def label_names(rows: Any, values: AnyNDArray) -> AnyNDArray:
     """:return: [C], the labels that the numbers stand for: those of files may have names."""
-    names, whole = getattr(rows, "classes", None), values.astype(int)
+    names, whole = getattr(rows, "classes", None), values.astype(np.int64)
     return whole if names is None else np.asarray(names)[whole]
 
 

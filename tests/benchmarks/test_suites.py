@@ -12,6 +12,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+if sys.platform == "win32":
+    pytest.skip("suites limit processes by resource and signals", allow_module_level=True)
+
 ROOT = Path(__file__).parents[2]
 #: Fits of a suite that does not learn: each method is a way to end.
 FITS = """

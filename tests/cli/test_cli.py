@@ -169,10 +169,10 @@ finally:
 
 
 def test_ascii_terminals_get_ascii(monkeypatch):
-    for encoding, expected in [("ascii", b"1+-2\n"), ("utf-8", "1±2\n".encode())]:
+    for encoding, expected in [("ascii", b"1+-2 us\n"), ("utf-8", "1±2 µs\n".encode())]:
         raw = io.BytesIO()
         monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding=encoding))
-        cli.compare._print("1±2")
+        cli.compare._print("1±2 µs")
         assert raw.getvalue() == expected
 
 
