@@ -66,7 +66,7 @@ def block(lines: list[str]) -> str:
         return "::\n\n" + indent(dedent(text), "    ")
     if ITEM.match(lines[0]):
         return inline(text)
-    return inline("\n".join(line.strip() for line in lines))
+    return inline("\n".join(line.strip() for line in text.split("\n")))
 
 
 def _is_table(lines: list[str]) -> bool:
