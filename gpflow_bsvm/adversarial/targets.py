@@ -84,7 +84,7 @@ class ModelTarget(Target):
     def check_inputs(self, X: Any) -> AnyNDArray:
         """See `Target`: of the model's columns."""
         X = super().check_inputs(X)
-        if hasattr(self._model, "projector"):
+        if hasattr(self._model, "prior_factor"):
             check_width(self._model, X)
         return X
 

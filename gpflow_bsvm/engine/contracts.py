@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 import gpflow
@@ -16,7 +16,6 @@ from ..likelihoods.hooks import has_hook
 from ..likelihoods.labels import label_columns
 from .natural import Natural
 from .prior import Prior, plain_parts
-from .projection import Features
 
 #: Feature entries of a chunk: large enough for fast products, small enough for any machine.
 CHUNK_ENTRIES = 2**21
@@ -51,10 +50,7 @@ class Model(Protocol):
         """:return: the number added to the diagonal of the prior's covariance."""
 
     def prior_factor(self) -> tf.Tensor:
-        """:return: Lz [G, M, M], Cholesky factor of the prior's covariance, jitter included."""
-
-    def projector(self) -> Callable[[tf.Tensor], Features]:
-        """:return: X [N, D] -> features, at the present hyperparameters."""
+        """:return: Lz [G, M, M], Lz Lz^T = Kuu + jitter I, at the present hyperparameters."""
 
     def natural(self) -> Natural:
         """:return: q in natural parameters."""
@@ -71,7 +67,7 @@ def check_model(model: Any) -> None:
     :raise TypeError: if `model` is not one that the package's algorithms can fit, or was frozen.
     :raise ValueError: for a `num_data` that is not a number of rows.
     """
-    if not all(hasattr(model, name) for name in ("projector", "natural", "assign_natural")):
+    if not all(hasattr(model, name) for name in ("prior_factor", "natural", "assign_natural")):
         own = "its to_bsvm()" if hasattr(model, "to_bsvm") else "gpflow_bsvm.models.BSVM"
         own = getattr(model, "fitted_by", own)
         raise TypeError(

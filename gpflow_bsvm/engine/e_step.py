@@ -81,9 +81,9 @@ class SitePoint(NamedTuple):
     """Sites of all rows, and what follows from them."""
 
     sites: Sites
-    value: tf.Tensor  #: [], the ELBO of their q
-    natural: Natural
     fresh: Sites  #: as they are seen from q
+    value: Any = -math.inf  #: [], the ELBO of their q, once it is known
+    natural: Natural | None = None
 
 
 class SiteAscent:
@@ -109,7 +109,7 @@ class SiteAscent:
             q = compiled_solve(model.natural())
             there = Local(*map_over(self._data, partial(self._localise, q), stay=True)).sites
             starts = [combine(partial(tf.nest.map_structure, tf.zeros_like), there), there]
-        points = map(self._at, starts)
+        points = [self._move(SitePoint(one, one), 1.0) for one in starts]
         self.point: SitePoint = max(
             points, key=lambda point: point.value if math.isfinite(point.value) else -math.inf
         )
@@ -129,13 +129,10 @@ class SiteAscent:
         return float(ascent.taken)
 
     def _move(self, start: SitePoint, rho: tf.Tensor) -> SitePoint:
-        def mixed(old: Sites, new: Sites) -> Sites:
-            return Sites(*((1 - rho) * one + rho * other for one, other in zip(old, new)))
-
-        return self._at(combine(mixed, start.sites, start.fresh))
-
-    def _at(self, sites: Sites) -> SitePoint:
+        """:return: the point that lies this part of the way from sites to what they should be."""
+        mix = partial(tf.nest.map_structure, lambda old, new: (1 - rho) * old + rho * new)
+        sites = combine(mix, start.sites, start.fresh)
         sums = sum_over(self._data, compiled_sum_sites, sites)
         natural, q = compiled_gaussian(sums, self._share)
         fresh, expectation = map_over(self._data, partial(self._localise, q), stay=True)
-        return SitePoint(sites, total(expectation) - q.kl, natural, fresh)
+        return SitePoint(sites, fresh, total(expectation) - q.kl, natural)

@@ -58,7 +58,8 @@ class ProjectedData(Source):
         self.source, self.indexed, self.counted = source, source.indexed, source.counted
         self.ordered = source.ordered
         self.dtype = tf.as_dtype(default_float())
-        self._project, self.chunk_rows = model.projector(), chunk_rows(model)
+        self._project = Projector(model.prior, model.prior_factor())
+        self.chunk_rows = chunk_rows(model)
         entries = model.num_feature_groups * model.num_features[1]
         self._row_bytes = entries * self.dtype.size
         self._kept: dict[tf.DType, list[Projected]] = {}
@@ -139,7 +140,7 @@ class ProjectedData(Source):
         :return: rows, and a function of q(s) and a chunk of them that returns its statistics:
             `Projected` rows where features are kept, else `Block`s.
         """
-        if self.cached or not isinstance(self._project, Projector):
+        if self.cached:
             return self, compiled_accumulate.bind(likelihood)
         prior = self._project.prior
         return _Blocks(self, self._project), compiled_block_statistics.bind(likelihood, prior)

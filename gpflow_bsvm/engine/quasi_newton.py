@@ -18,68 +18,69 @@ ValueAndGradient = Callable[[], tuple[Any, list[tf.Tensor]]]
 _MOST_VALUES = 1000
 
 
-class QuasiNewton:
+def maximise(
+    value_and_gradient: ValueAndGradient,
+    variables: list[tf.Variable],
+    max_iter: int,
+    inverse: AnyNDArray | None = None,
+    least_gain: float = -math.inf,
+) -> AnyNDArray | None:
     """
-    Raises functions of `variables` that resemble each other, one after the other: the curvature
-    that was learned of one is where the next begins, if there are not too many values.
+    Raise a function of the variables; they stay where they are if nothing better is found.
 
-    :ivar inverse: of the Hessian that was learned, or None.
+    A value that is not finite, or a matrix without a Cholesky factor, counts as a large loss: it
+    costs a shorter step and never the fit. Of functions that resemble each other the curvature that
+    was learned of one is where the next begins, if there are not too many values.
+
+    :param value_and_gradient: of the variables' present values; an InvalidArgumentError of
+        TensorFlow stands for a matrix without a Cholesky factor.
+    :param max_iter: most iterations, each of one evaluation or a few.
+    :param inverse: of a Hessian that was learned before, or None.
+    :param least_gain: stop after an iteration that gains less.
+    :return: the inverse of the Hessian, as it is known now, or None.
     """
+    loss = Loss(value_and_gradient, variables, least_gain)
+    method, options = "L-BFGS-B", {"maxiter": max_iter}
+    if inverse is not None:
+        method, options = "BFGS", {**options, "hess_inv0": inverse}
+    how: dict[str, Any] = {"method": method, "options": options, "callback": loss.stop}
+    with warnings.catch_warnings():  # a line search that fails ends the iterations, and says so
+        warnings.simplefilter("ignore", RuntimeWarning)
+        best = minimize(loss, loss.start, jac=True, **how)
+    if not loss.settle(best):
+        return None
+    if best.nit:
+        return _learned(best)
+    return inverse if best.success else None  # no step was found, though it is no maximum
 
-    def __init__(self, variables: list[tf.Variable], inverse: AnyNDArray | None = None) -> None:
-        self._variables, self.inverse = variables, inverse
 
-    def maximise(
-        self, value_and_gradient: ValueAndGradient, max_iter: int, least_gain: float = -math.inf
-    ) -> None:
-        """
-        Raise a function of the variables; they stay where they are if nothing better is found.
-
-        A value that is not finite, or a matrix without a Cholesky factor, counts as a large loss:
-        it costs a shorter step and never the fit.
-
-        :param value_and_gradient: of the variables' present values; an InvalidArgumentError of
-            TensorFlow stands for a matrix without a Cholesky factor.
-        :param max_iter: most iterations, each of one evaluation or a few.
-        :param least_gain: stop after an iteration that gains less.
-        """
-        loss = Loss(self._variables, value_and_gradient, least_gain)
-        how: dict[str, Any] = {"method": "L-BFGS-B", "options": {"maxiter": max_iter}}
-        if self.inverse is not None:
-            how = {"method": "BFGS", "options": {"maxiter": max_iter, "hess_inv0": self.inverse}}
-        best = loss.minimise(callback=loss.stop, **how)
-        if best and best.nit:
-            self.inverse = self._learned(best)
-        elif not (best and best.success):  # no step was found, though it is no maximum
-            self.inverse = None
-
-    @staticmethod
-    def _learned(best: OptimizeResult) -> AnyNDArray | None:
-        """:return: the inverse of the Hessian, positive definite; None if it is too large."""
-        if len(best.x) > _MOST_VALUES:
+def _learned(best: OptimizeResult) -> AnyNDArray | None:
+    """:return: the inverse of the Hessian, positive definite; None if it is too large."""
+    if len(best.x) > _MOST_VALUES:
+        return None
+    inverse = best.hess_inv
+    if isinstance(inverse, LbfgsInvHessProduct):  # its start, I, has no scale
+        s, y = inverse.sk, inverse.yk
+        if len(s) == 0:
             return None
-        inverse = best.hess_inv
-        if isinstance(inverse, LbfgsInvHessProduct):  # its start, I, has no scale
-            s, y = inverse.sk, inverse.yk
-            if len(s) == 0:
-                return None
-            scale = (s[-1] @ y[-1]) / (y[-1] @ y[-1])
-            inverse = LbfgsInvHessProduct(s, scale * y).todense() * scale
-        inverse = (inverse + inverse.T) / 2
-        try:
-            np.linalg.cholesky(inverse)
-        except np.linalg.LinAlgError:
-            return None
-        return np.asarray(inverse)
+        scale = (s[-1] @ y[-1]) / (y[-1] @ y[-1])
+        inverse = LbfgsInvHessProduct(s, scale * y).todense() * scale
+    inverse = (inverse + inverse.T) / 2
+    try:
+        np.linalg.cholesky(inverse)
+    except np.linalg.LinAlgError:
+        return None
+    return np.asarray(inverse)
 
 
 class Loss:
-    """Minus a function of TensorFlow's variables, as SciPy minimises it."""
+    """Minus a function of TensorFlow's variables, as SciPy minimises it from where they are."""
 
     def __init__(
-        self, variables: list[tf.Variable], what: ValueAndGradient, least_gain: float = -math.inf
+        self, what: ValueAndGradient, variables: list[tf.Variable], least_gain: float = -math.inf
     ) -> None:
-        self._variables, self._what, self._least_gain = variables, what, least_gain
+        self._what, self._variables, self._least_gain = what, variables, least_gain
+        self.start = _packed(variables)
         self.seen: list[float] = []  #: finite losses, the first that of the start
         self._latest = math.inf
 
@@ -96,21 +97,17 @@ class Loss:
         self.seen.append(-float(value))
         return self.seen[-1], -slope
 
-    def minimise(self, **how: Any) -> OptimizeResult | None:
-        """:return: the result of SciPy; None, and the variables as before, for nothing better."""
-        start = _packed(self._variables)
-        with warnings.catch_warnings():  # a line search that fails ends the iterations, and says so
-            warnings.simplefilter("ignore", RuntimeWarning)
-            best = minimize(self, start, jac=True, **how)
-        better = bool(self.seen) and best.fun <= self.seen[0]
-        _assign(self._variables, best.x if better else start)
-        return best if better else None
-
     def stop(self, intermediate_result: OptimizeResult) -> None:
         """SciPy calls it after an iteration."""
         before, self._latest = min(self._latest, self.seen[0]), intermediate_result.fun
         if before - self._latest < self._least_gain:
             raise StopIteration
+
+    def settle(self, best: OptimizeResult) -> bool:
+        """:return: True, the variables at SciPy's result; False, as before, if it is no better."""
+        better = bool(self.seen) and best.fun <= self.seen[0]
+        _assign(self._variables, best.x if better else self.start)
+        return better
 
     def _large(self) -> float:
         return self.seen[0] + 1e3 * (1 + abs(self.seen[0])) if self.seen else 1e100

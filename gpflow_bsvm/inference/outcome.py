@@ -18,7 +18,7 @@ from ..engine.contracts import Model
 from ..engine.natural import Gaussian, compiled_solve
 from ..engine.prior import plain_points
 from ..engine.projected_data import ProjectedData
-from ..engine.projection import Features, Projected
+from ..engine.projection import Features, Projected, Projector
 from ..engine.shared_graph import Compiled
 from ..engine.statistics import Marginals, compiled_marginals, marginals_of_f
 from ..likelihoods.base import Classification, clipped_sites
@@ -130,7 +130,7 @@ def at_rows(model: Model, source: Source, q: Gaussian) -> tuple[Marginals, tf.Te
     # Rows that are read piece by piece would be read once more, or have no end.
     with closed_at_end(source.chunks()) as chunks:
         X = next(chunks).X
-    features = model.projector()(X[:: max(1, len(X) // ROWS)])
+    features = Projector(model.prior, model.prior_factor())(X[:: max(1, len(X) // ROWS)])
     features = features._replace(mean=tf.zeros_like(features.mean))
     return compiled_marginals(q, features), prior_variance(features)
 

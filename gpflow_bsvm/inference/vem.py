@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple
 
 from gpflow.base import AnyNDArray
 
@@ -16,7 +16,7 @@ from ..engine.e_step import SiteAscent
 from ..engine.m_step import SiteBound
 from ..engine.natural import Natural
 from ..engine.projected_data import num_entries, product_dtype
-from ..engine.quasi_newton import QuasiNewton
+from ..engine.quasi_newton import maximise
 from ..likelihoods.hooks import Sites
 from .algorithm import Algorithm, Run, Step, settled
 from .cavi import CAVI
@@ -98,23 +98,20 @@ class _Rounds(Run):
 
     def advance(self) -> Step:
         """A round."""
-        state, options = self.state, self._options
-        curvature = self._m_step(state) if state.sites is not None else None
+        state, options, curvature = self.state, self._options, None
+        if state.sites is not None:
+            here = partial(self._bound.value_and_gradient, state.sites)
+            how = options.iterations, state.curvature, _LEAST_GAIN * state.gain
+            curvature = maximise(here, self._hyper.variables, *how)
         ascent = SiteAscent(self._model, self._source, state.sites, self._dtype)
         before = math.inf if state.sites is None else float(ascent.point.value)
         rho = ascent.climb(options.sweeps)
-        sites, bound, natural, _ = ascent.point
+        sites, _, bound, natural = ascent.point
         value = float(bound)
         elbos = (*state.elbos, value + float(self._hyper.log_prior()))
         self.state = State(self._hyper.state(), sites, natural, value - before, curvature, elbos)
         self.converged = settled(elbos, options.tol)
         return Step(len(elbos), elbos[-1], rho, self._hyper.values())
-
-    def _m_step(self, state: State) -> Any:
-        optimizer = QuasiNewton(self._hyper.variables, state.curvature)
-        here = partial(self._bound.value_and_gradient, cast(Sites, state.sites))
-        optimizer.maximise(here, self._options.iterations, _LEAST_GAIN * state.gain)
-        return optimizer.inverse
 
     def restore(self) -> None:
         self._hyper.assign(self.state.values)

@@ -24,7 +24,6 @@ from gpflow.utilities import parameter_dict
 from ..data.checks import duplicate_rows
 from ..engine.contracts import check_num_data, networks_in
 from ..engine.prior import Prior, compiled_prior_factor, plain_points, safe_prior_factor
-from ..engine.projection import Projector
 from ..engine.remembered import remembered
 from ..likelihoods.hooks import check_labels
 from ..likelihoods.labels import class_numbers
@@ -122,10 +121,6 @@ class SparseFeatures:
         once = {id(p): (name, p) for name, p in named if p.trainable and id(p) not in known}
         weights = [v for network in networks for v in network.learned_weights()]
         return dict(once.values()) | {f".weights[{n}]": v for n, v in enumerate(weights)}
-
-    def projector(self) -> Projector:
-        """:return: X [N, D] -> features, at the present hyperparameters."""
-        return Projector(self.prior, self.prior_factor())
 
     def _labelled(self, data: RegressionData) -> RegressionData:
         """

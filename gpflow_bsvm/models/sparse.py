@@ -17,7 +17,7 @@ from ..data.batch import Batch
 from ..data.checks import check_data, check_dtype
 from ..engine.contracts import check_model, check_width
 from ..engine.natural import Natural, blend, compiled_natural, solve, to_mean_and_root
-from ..engine.projection import Projected
+from ..engine.projection import Projected, Projector
 from ..engine.remembered import predictor_of, remembered
 from ..engine.statistics import Marginals, accumulate, marginals
 from ..likelihoods.labels import num_latents
@@ -120,7 +120,8 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
         weight = tf.ones_like(X[:, :1])
         if self.num_data is not None:
             weight *= tf.cast(self.num_data, X.dtype) / tf.cast(tf.shape(X)[0], X.dtype)
-        old, rows = self.natural(), Projected(Batch(X, Y, weight), self.projector()(X))
+        old, features = self.natural(), Projector(self.prior, self.prior_factor())(X)
+        rows = Projected(Batch(X, Y, weight), features)
         q = solve(old)
         f = marginals(rows.features.phi, q.R, q.c)
         sums = accumulate(self.likelihood, rows, f).sums

@@ -32,7 +32,7 @@ from ..engine.natural import Gaussian, compiled_solve
 from ..engine.open import open_all, open_data, weighted
 from ..engine.projected_data import ProjectedData
 from ..engine.projection import Projected
-from ..engine.quasi_newton import QuasiNewton
+from ..engine.quasi_newton import maximise
 from ..engine.shared_graph import Compiled
 from ..engine.statistics import Marginals, cavity, localise, marginals, marginals_of_f
 from ..likelihoods.hooks import check_hooks
@@ -153,5 +153,5 @@ def calibrate(
             value = log_p / total
         return value, tape.gradient(value, variables)
 
-    QuasiNewton(variables).maximise(value_and_gradient, _ITERATIONS)
+    maximise(value_and_gradient, variables, _ITERATIONS)
     return {name: float(p.numpy()) for name, p in link.link_parameters.items()}

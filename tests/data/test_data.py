@@ -17,6 +17,7 @@ from gpflow_bsvm.data.sparse import SparseRows
 from gpflow_bsvm.data.streams import DatasetBatches
 from gpflow_bsvm.engine.open import open_data
 from gpflow_bsvm.engine.projected_data import ProjectedData
+from gpflow_bsvm.engine.projection import Projector
 from gpflow_bsvm.inference import CAVI, ECM, ML2, SVI, VEM
 from gpflow_bsvm.likelihoods import Hinge
 
@@ -139,7 +140,7 @@ def test_projected_minibatches_hold_the_rows_of_the_source(data, cached, monkeyp
         for raw, projected, _ in pairs:
             rows = projected.rows.take(projected.index[-1])
             np.testing.assert_array_equal(rows.batch.X, tf.gather(raw.rows.X, raw.index[-1]))
-            alone = model.projector()(rows.batch.X)
+            alone = Projector(model.prior, model.prior_factor())(rows.batch.X)
             for one, two in zip(rows.features, alone):
                 np.testing.assert_allclose(one, two, rtol=1e-10, atol=1e-12)
 

@@ -20,7 +20,8 @@ from helpers import (
 import gpflow_bsvm as gb
 from gpflow_bsvm.engine.hyperparameters import Hyperparameters
 from gpflow_bsvm.engine.m_step import SiteBound
-from gpflow_bsvm.engine.quasi_newton import QuasiNewton
+from gpflow_bsvm.engine.projection import Projector
+from gpflow_bsvm.engine.quasi_newton import maximise
 from gpflow_bsvm.inference import CAVI, VEM
 from gpflow_bsvm.inference.algorithm import settled
 from gpflow_bsvm.likelihoods import CrammerSinger, Hinge, OneVsRest, Probit
@@ -37,7 +38,7 @@ def test_it_is_the_elbo_of_the_q_that_the_sites_make(data, bound):
     model = make_model(data, likelihood=Hinge(bound=bound), mean_function=mean_function)
     (w, r), weight = some_sites(60), np.random.default_rng(1).uniform(0.5, 2, size=(60, 1))
     value, _ = bound_of(model, data, weight).value_and_gradient(Sites(w, r))
-    phi, _, prior_mean = model.projector()(tf.constant(data[0]))
+    phi, _, prior_mean = Projector(model.prior, model.prior_factor())(tf.constant(data[0]))
     phi, w, r = phi[0].numpy(), w.numpy(), r.numpy()
     P = np.eye(8) + phi.T @ (weight * w * phi)
     h = phi.T @ (weight * (r - w * prior_mean.numpy()))
@@ -364,7 +365,7 @@ def test_a_value_that_is_not_finite_costs_a_shorter_step(data):
             raise tf.errors.InvalidArgumentError(None, None, "no Cholesky factor")
         return original(*arguments)
 
-    QuasiNewton(bound.hyperparameters.variables).maximise(lambda: sometimes(sites), 5)
+    maximise(lambda: sometimes(sites), bound.hyperparameters.variables, 5)
     assert len(calls) > 4
     assert original(sites)[0] > before
     assert any(abs(a - b.numpy()).max() > 0 for a, b in zip(start, bound.hyperparameters.variables))
@@ -378,7 +379,7 @@ def test_where_nothing_can_be_evaluated_all_stays(data):
     def never():
         raise tf.errors.InvalidArgumentError(None, None, "no Cholesky factor")
 
-    QuasiNewton(bound.hyperparameters.variables).maximise(never, 5)
+    maximise(never, bound.hyperparameters.variables, 5)
     for one, other in zip(start, bound.hyperparameters.variables):
         np.testing.assert_array_equal(one, other)
 

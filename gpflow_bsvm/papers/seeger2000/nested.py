@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import tensorflow as tf
 from gpflow.base import AnyNDArray
+from scipy.optimize import minimize
 
 from ...checks import check_choice, check_number, check_whole
 from ...data.checks import check_weights
 from ...data.sources import ArraySource, Source
 from ...engine.contracts import Model, jitter_of
 from ...engine.hyperparameters import Hyperparameters, Plan
-from ...engine.quasi_newton import Loss, QuasiNewton
+from ...engine.quasi_newton import Loss, maximise
 from ...engine.structure import parameters_of
 from ...inference.algorithm import Algorithm, Run, Step, settled
 from .factor import FactorVGP
@@ -122,17 +124,18 @@ class _Loops(Run):
 
     def advance(self) -> Step:
         """Some iterations of the outer loop."""
-        optimizer = QuasiNewton(self._hyper.variables, self.state.curvature)
+        variables, curvature = self._hyper.variables, self.state.curvature
         self._best = self.state.elbos[-1] if self.state.elbos else -math.inf
-        if self._hyper.variables:
-            optimizer.maximise(self._value_and_gradient, self._options.iterations)
+        if variables:
+            most = self._options.iterations
+            curvature = maximise(self._value_and_gradient, variables, most, curvature)
         else:
             self._value_and_gradient()
         elbos = (*self.state.elbos, self._best)
-        self.state = self.state._replace(curvature=optimizer.inverse, elbos=elbos)
+        self.state = self.state._replace(curvature=curvature, elbos=elbos)
         self._hyper.assign(self.state.values)
         tol = self._options.tol
-        self.converged = not self._hyper.variables or settled(elbos, tol)
+        self.converged = not variables or settled(elbos, tol)
         return Step(len(elbos), elbos[-1], 1.0, self._hyper.values())
 
     def _value_and_gradient(self) -> tuple[float, list[tf.Tensor]]:
@@ -158,7 +161,10 @@ class _Loops(Run):
 
         method, most = self._options.method, {"maxiter": self._options.inner_iterations}
         how = {"method": method, "tol": self._options.inner_tol, "options": most | _HOW[method]}
-        Loss(self._q, value_and_gradient).minimise(**how)
+        loss = Loss(value_and_gradient, self._q)
+        with warnings.catch_warnings():  # a line search that fails ends the iterations
+            warnings.simplefilter("ignore", RuntimeWarning)
+            loss.settle(minimize(loss, loss.start, jac=True, **how))
         return unscaled(FactoredGaussian(*map(tf.convert_to_tensor, self._q)), R)
 
     def restore(self) -> None:

@@ -22,7 +22,7 @@ from ...engine.contracts import check_width, chunk_rows, jitter_of, shares_shift
 from ...engine.e_step import SiteAscent
 from ...engine.m_step import site_bound
 from ...engine.natural import Natural, compiled_solve, gaussian, to_mean_and_root
-from ...engine.projection import Floats, project_batch
+from ...engine.projection import Floats, Projector, project_batch
 from ...engine.statistics import sum_sites
 from ...inference.outcome import at_rows, check_margins, warn_of_digits
 from ...likelihoods.hooks import Sites
@@ -101,7 +101,8 @@ class DualBSVM(SparseFeatures, gpflow.models.GPModel, gpflow.models.InternalData
         :raise FloatingPointError: if float64 holds no margin of 1 beside the prior's f.
         """
         check_whole(1, sweeps=sweeps)
-        check_margins(self.likelihood, self.projector()(self.data[0][:100]))
+        features = Projector(self.prior, self.prior_factor())(self.data[0][:100])
+        check_margins(self.likelihood, features)
         sites = Sites(*map(tf.convert_to_tensor, self.sites))
         ascent = SiteAscent(self, self._source(), sites)
         try:
