@@ -5,7 +5,7 @@ from .ecm import ECM
 from .fit import fit
 from .history import History
 from .ml2 import ML2
-from .schedules import Adaptive, RobbinsMonro
+from .schedules import RobbinsMonro
 from .streaming import Streaming
 from .svi import SVI
 from .vem import VEM
@@ -16,7 +16,6 @@ __all__ = [
     "ML2",
     "SVI",
     "VEM",
-    "Adaptive",
     "History",
     "RobbinsMonro",
     "Streaming",

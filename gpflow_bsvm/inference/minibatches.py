@@ -17,7 +17,7 @@ from ..data.sources import Source
 from ..engine.contracts import Model, shares_shifts
 from ..engine.natural import Gaussian, Natural, compiled_centre, compiled_solve
 from .algorithm import Algorithm, Run, Step
-from .schedules import Adaptive, RobbinsMonro, Schedule, check_schedule
+from .schedules import RobbinsMonro, Schedule, check_schedule
 
 #: An ELBO is estimated from so many rows at least.
 _ELBO_ROWS = 500
@@ -41,7 +41,7 @@ class MinibatchAlgorithm(Algorithm):
 
     batch_size: int = 100
     max_steps: int = 5000
-    learning_rate: Schedule | Adaptive | float = field(default_factory=RobbinsMonro)
+    learning_rate: Schedule | float = field(default_factory=RobbinsMonro)
     seed: int = 0
     record_every: int = 250
     weighs = False  # a step counts a minibatch as all rows

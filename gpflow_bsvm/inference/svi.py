@@ -20,7 +20,7 @@ from ..engine.shared_graph import Compiled
 from ..engine.statistics import accumulate, batch_marginals, compiled_accumulate
 from .algorithm import Run
 from .minibatches import MinibatchAlgorithm, MinibatchRun, State
-from .schedules import Adaptive, rates
+from .schedules import rates
 
 #: From this many entries (B times L M) on, products run in single precision, ...
 _BIG_BATCH = 1e5
@@ -55,7 +55,7 @@ class SVI(MinibatchAlgorithm):
 class _Steps(MinibatchRun):
     def __init__(self, options: SVI, model: Model, data: ProjectedData) -> None:
         self._options, rate = options, options.learning_rate
-        adaptive = rate if isinstance(rate, Adaptive) else None
+        adaptive: Any = rate if hasattr(rate, "memory") else None
         self._loop = compiled_steps.bind(model.likelihood, adaptive)
         self._accumulate = compiled_accumulate.bind(model.likelihood)
         natural = model.natural()
@@ -92,7 +92,7 @@ class _Steps(MinibatchRun):
 @check_shapes("natural.h: [L, M]", "rates: [T]", "index: [T, B]", "return[0].h: [L, M]")
 def compiled_steps(
     likelihood: Likelihood,
-    adaptive: Adaptive | None,
+    adaptive: Any,
     natural: Natural,
     scale: tf.Tensor,
     rates: tf.Tensor,

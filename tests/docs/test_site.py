@@ -88,4 +88,4 @@ def test_fields_keep_what_is_indented_below_them():
 
 def test_names_of_gpflow_are_not_taken_for_ours():
     assert docstrings.convert("`Constant`") == "``Constant``"  # a kernel there, a schedule here
-    assert "inference.Adaptive" in docstrings.convert("`gpflow_bsvm.inference.Adaptive`")
+    assert "inference.RobbinsMonro" in docstrings.convert("`gpflow_bsvm.inference.RobbinsMonro`")

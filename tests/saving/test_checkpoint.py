@@ -21,13 +21,13 @@ from gpflow_bsvm.inference import (
     ML2,
     SVI,
     VEM,
-    Adaptive,
     Streaming,
     cavi,
 )
 from gpflow_bsvm.likelihoods import Hinge
 from gpflow_bsvm.likelihoods.base import Sites
 from gpflow_bsvm.papers.gold2003 import StaticHMC
+from gpflow_bsvm.papers.wenzel2017 import Adaptive
 from gpflow_bsvm.sampling import HMC, Gibbs, samples
 from gpflow_bsvm.saving import identity
 from gpflow_bsvm.saving.checkpoint import InDirectory

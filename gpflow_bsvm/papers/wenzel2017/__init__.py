@@ -1,5 +1,6 @@
-"""Wenzel et al. (2017): sites as parameters, and the local variables themselves."""
+"""Wenzel et al. (2017): a learning rate, sites as parameters, and the local variables."""
 
+from .adaptive import Adaptive
 from .dual import DualBSVM
 from .hinge import Hinge
 from .inducing_points import afkmc2, gaussian_mixture
@@ -12,6 +13,7 @@ from .local_variables import (
 )
 
 __all__ = [
+    "Adaptive",
     "DualBSVM",
     "Hinge",
     "afkmc2",
