@@ -58,13 +58,7 @@ class BinaryLikelihood(Classification, ScalarLikelihood):
     scale: Any
     offset: Any
 
-    def check_labels(self, Y: Any, *, minibatch: bool = False) -> None:
-        """
-        Check the labels of a training set, or of a minibatch, which may hold only one class.
-
-        :raise ValueError: unless Y holds both classes, in one encoding: {0, 1} or {-1, +1}.
-        """
-        check_binary_labels(Y, minibatch=minibatch)
+    check_labels = staticmethod(check_binary_labels)
 
     @check_shapes("Fmu: [batch..., L]", "Fvar: [batch..., L]", "return: [batch..., P]")
     def probit_argument(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:

@@ -90,6 +90,11 @@ class CategoricalLikelihood(Classification):
         known = tf.reduce_any(tf.equal(column, classes), axis=-1, keepdims=True)
         return tf.where(known, hot, np.nan * tf.ones_like(hot))
 
+    @check_shapes("F: [broadcast batch..., L]", "return: [broadcast batch..., G]")
+    def targets(self, Y: TensorType, F: TensorType) -> tf.Tensor:
+        """:return: for sums of hinges [..., C]: +1 for the class, -1 for all others."""
+        return 2 * self.one_hot(Y, F) - 1
+
     @inherit_check_shapes
     def probabilities(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:
         """:return: P(y = c) at q(f) = N(Fmu, Fvar): `class_probabilities` of g f."""
@@ -126,11 +131,6 @@ class OneVsRest(CategoricalLikelihood, HingeSum):
     """
 
     has_normalizer = True
-
-    @inherit_check_shapes
-    def targets(self, Y: TensorType, F: TensorType) -> tf.Tensor:
-        """:return: t, as F."""
-        return 2 * self.one_hot(Y, F) - 1
 
     @inherit_check_shapes
     def class_probabilities(self, Fmu: tf.Tensor, Fvar: tf.Tensor) -> tf.Tensor:

@@ -10,6 +10,7 @@ from check_shapes import check_shapes, inherit_check_shapes
 from gpflow.base import TensorType
 from gpflow.config import default_float
 
+from ..checks import check_choice
 from .base import Classification
 from .categorical import CategoricalLikelihood
 from .hinge import HingeSum, Terms
@@ -50,8 +51,7 @@ class LevelHinges(Classification, HingeSum):
                 "levels must be Levels, such as gpflow_bsvm.likelihoods.location_spread(9), got "
                 f"{levels!r}"
             )
-        if link not in LINKS:
-            raise ValueError(f"link must be one of {list(LINKS)}, got {link!r}")
+        check_choice(LINKS, link=link)
         if link == "stationary" and not levels.shift_together:
             raise ValueError(
                 "link='stationary' needs levels that the latent functions can shift together, such "
@@ -170,11 +170,6 @@ class OneVsRestLevelHinge(CategoricalLikelihood, LevelHinges):
     See `CategoricalLikelihood` for labels, `LevelHinge` for all else, `OneVsRest` for what binary
     machines that know nothing of each other imply.
     """
-
-    @inherit_check_shapes
-    def targets(self, Y: TensorType, F: TensorType) -> tf.Tensor:
-        """:return: [..., C]: +1 for the class, -1 for all others."""
-        return 2 * self.one_hot(Y, F) - 1
 
     @inherit_check_shapes
     def probabilities(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:

@@ -12,6 +12,7 @@ from gpflow import Parameter
 from gpflow.base import TensorType
 from gpflow.utilities import positive
 
+from ..checks import check_choice
 from .hooks import Hooks
 
 
@@ -24,11 +25,6 @@ def check_penalty(penalty: float, name: str = "penalty") -> float:
     if value.ndim or value.dtype.kind not in "iuf" or not 0 < value < math.inf:
         raise ValueError(f"{name} must be positive and finite, a number, got {penalty!r}")
     return float(value)
-
-
-def make_penalty(penalty: float) -> Parameter:
-    """:return: a parameter, not trainable; errors as in `check_penalty`."""
-    return Parameter(check_penalty(penalty), transform=positive(), trainable=False)
 
 
 class Penalized(Hooks):
@@ -75,11 +71,11 @@ class Penalized(Hooks):
         :raise ValueError: for other values.
         """
         super().__init__(**kwargs)
-        if bound not in self.bounds:
-            raise ValueError(f"bound must be one of {self.bounds}, got {bound!r}")
+        check_choice(self.bounds, bound=bound)
         if normalizer and not self.has_normalizer:
             raise ValueError(f"{type(self).__name__} has no normaliser: leave normalizer out")
-        self.penalty, self.bound, self.normalizer = make_penalty(penalty), bound, normalizer
+        self.penalty = Parameter(check_penalty(penalty), transform=positive(), trainable=False)
+        self.bound, self.normalizer = bound, normalizer
 
     @property
     def has_point_sites(self) -> bool:

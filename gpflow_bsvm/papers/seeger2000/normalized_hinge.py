@@ -6,13 +6,15 @@ from typing import Any
 
 import tensorflow as tf
 from check_shapes import inherit_check_shapes
+from gpflow import Parameter
 from gpflow.base import TensorType
+from gpflow.utilities import positive
 from scipy.special import roots_legendre
 
 from ...likelihoods.base import VARIANCE_FLOOR
 from ...likelihoods.binary import BinaryLikelihood, expected_ramp, normal_pdf
 from ...likelihoods.labels import signs
-from ...likelihoods.penalized import make_penalty
+from ...likelihoods.penalized import check_penalty
 
 #: Standard deviations beyond which a normal tail does not count, and nodes of each smooth part.
 _REACH, _NODES = 8.5, 40
@@ -50,7 +52,7 @@ class NormalizedHinge(BinaryLikelihood):
         :raise ValueError: for a penalty that is not positive and finite.
         """
         super().__init__(**kwargs)
-        self.penalty = make_penalty(penalty)
+        self.penalty = Parameter(check_penalty(penalty), transform=positive(), trainable=False)
 
     @inherit_check_shapes
     def _scalar_log_prob(self, X: TensorType, F: TensorType, Y: TensorType) -> tf.Tensor:
