@@ -29,10 +29,11 @@ from sklearn.svm import SVC
 from gpflow_bsvm.compare.splits import Fold, class_labels
 from gpflow_bsvm.datasets import BUNDLED, load
 from gpflow_bsvm.inducing_points import kmeans
-from gpflow_bsvm.inference import CAVI, ECM, SVI
+from gpflow_bsvm.inference import CAVI, SVI
 from gpflow_bsvm.likelihoods import Hinge
 from gpflow_bsvm.models import BSVM, BatchBSVM
 from gpflow_bsvm.papers import wenzel2017
+from gpflow_bsvm.papers.henao2014 import ECM
 
 THETA, PENALTY = 5.0, 2.0
 #: Inducing points of these sets; of the others 20 % of the training rows.

@@ -19,7 +19,14 @@ MORE = (
     *("compare", "estimators"),
     *(
         f"papers.{paper}"
-        for paper in ("gold2003", "seeger2000", "wenzel2017", "wenzel2019", "wistuba2018")
+        for paper in (
+            "gold2003",
+            "henao2014",
+            "seeger2000",
+            "wenzel2017",
+            "wenzel2019",
+            "wistuba2018",
+        )
     ),
 )
 

@@ -1,7 +1,6 @@
 """How q is found: project -> localise -> accumulate -> solve. An algorithm names no likelihood."""
 
 from .cavi import CAVI
-from .ecm import ECM
 from .fit import fit
 from .history import History
 from .ml2 import ML2
@@ -12,7 +11,6 @@ from .vem import VEM
 
 __all__ = [
     "CAVI",
-    "ECM",
     "ML2",
     "SVI",
     "VEM",

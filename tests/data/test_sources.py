@@ -28,8 +28,9 @@ from gpflow_bsvm.data.passes import map_over, sum_over
 from gpflow_bsvm.data.prefetch import prefetched
 from gpflow_bsvm.engine.open import open_data
 from gpflow_bsvm.files import CSVFiles, ParquetFiles
-from gpflow_bsvm.inference import CAVI, ECM, ML2, SVI, VEM, History
+from gpflow_bsvm.inference import CAVI, ML2, SVI, VEM, History
 from gpflow_bsvm.likelihoods import CrammerSinger
+from gpflow_bsvm.papers.henao2014 import ECM
 
 pytestmark = pytest.mark.usefixtures("chunks_of_64_rows", "no_reader_is_left")
 

@@ -20,6 +20,7 @@ from gpflow_bsvm.likelihoods import (
     sites_by_autodiff,
 )
 from gpflow_bsvm.likelihoods.levels import log_probabilities, mean_normal_cdf
+from gpflow_bsvm.papers.henao2014 import ECM
 
 
 def location(levels):
@@ -291,7 +292,7 @@ def test_the_mode_is_the_svm_with_these_costs():
     likelihood = LevelHinge(2.0, "augmented", independent([t]))
     kernel = gpflow.kernels.SquaredExponential() + gpflow.kernels.Constant(1e4)
     model = gb.models.BSVM(kernel, likelihood, X.copy())
-    gb.inference.ECM(tol=1e-11).run(model, (X, Y), progress=False)
+    ECM(tol=1e-11).run(model, (X, Y), progress=False)
     svc = SVC(C=2.0, kernel="precomputed", class_weight={1: 2 * (1 - t), 0: 2 * t}, tol=1e-8)
     gram = gpflow.kernels.SquaredExponential()(X).numpy()
     expected = svc.fit(gram, Y[:, 0]).decision_function(gram)

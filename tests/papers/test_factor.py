@@ -11,9 +11,10 @@ from sklearn.gaussian_process import GaussianProcessClassifier, kernels
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.data.batch import Batch
-from gpflow_bsvm.inference import CAVI, ECM
+from gpflow_bsvm.inference import CAVI
 from gpflow_bsvm.likelihoods import CrammerSinger, Hinge, sites
 from gpflow_bsvm.models import BatchBSVM
+from gpflow_bsvm.papers.henao2014 import ECM
 from gpflow_bsvm.papers.seeger2000 import FactorVGP, NestedLoop, NormalizedHinge
 from gpflow_bsvm.papers.seeger2000.factored import (
     LEAST_REST,

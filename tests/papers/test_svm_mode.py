@@ -12,7 +12,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.inference import ECM
 from gpflow_bsvm.likelihoods import Hinge
 from gpflow_bsvm.models import BatchBSVM
 from gpflow_bsvm.papers.gold2003 import (
@@ -25,6 +24,7 @@ from gpflow_bsvm.papers.gold2003 import (
     svm_mode,
 )
 from gpflow_bsvm.papers.gold2003.mode import _weights_of
+from gpflow_bsvm.papers.henao2014 import ECM
 from gpflow_bsvm.papers.seeger2000 import NormalizedHinge
 
 SLACKS = ("linear", "quadratic")

@@ -17,7 +17,6 @@ from gpflow_bsvm.engine import projected_data
 from gpflow_bsvm.estimators.survey import Rows
 from gpflow_bsvm.inference import (
     CAVI,
-    ECM,
     ML2,
     SVI,
     VEM,
@@ -27,6 +26,7 @@ from gpflow_bsvm.inference import (
 from gpflow_bsvm.likelihoods import Hinge
 from gpflow_bsvm.likelihoods.base import Sites
 from gpflow_bsvm.papers.gold2003 import StaticHMC
+from gpflow_bsvm.papers.henao2014 import ECM
 from gpflow_bsvm.papers.wenzel2017 import Adaptive
 from gpflow_bsvm.sampling import HMC, Gibbs, samples
 from gpflow_bsvm.saving import identity

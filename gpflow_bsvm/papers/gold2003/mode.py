@@ -191,7 +191,7 @@ def _weights_of(model: BatchBSVM) -> AnyNDArray:
     """:return: Lz^-T s, [N]: of f = K Lz^-T s."""
     natural = model.natural()
     if natural.P.numpy()[0].diagonal().min() < 1e6:
-        raise ValueError("the model's q is no point: run gpflow_bsvm.inference.ECM() first")
+        raise ValueError("the model's q is no point: run gpflow_bsvm.papers.henao2014.ECM() first")
     q = compiled_solve(natural)
     s = q.R.numpy()[0].T @ q.c.numpy()[0]
     return np.linalg.solve(model.prior_factor().numpy()[0].T, s)

@@ -11,17 +11,17 @@ from check_shapes import check_shapes
 from gpflow.config import default_float
 from gpflow.likelihoods import Likelihood
 
-from ..checks import check_number, check_whole
-from ..data.passes import sum_over
-from ..data.sources import Source
-from ..engine.contracts import Model
-from ..engine.e_step import Ascent
-from ..engine.natural import Natural, compiled_solve
-from ..engine.projected_data import ProjectedData
-from ..engine.projection import Projected
-from ..engine.shared_graph import Compiled
-from ..engine.statistics import Marginals, Statistics, accumulate
-from .algorithm import Algorithm, Run, Step
+from ...checks import check_number, check_whole
+from ...data.passes import sum_over
+from ...data.sources import Source
+from ...engine.contracts import Model
+from ...engine.e_step import Ascent
+from ...engine.natural import Natural, compiled_solve
+from ...engine.projected_data import ProjectedData
+from ...engine.projection import Projected
+from ...engine.shared_graph import Compiled
+from ...engine.statistics import Marginals, Statistics, accumulate
+from ...inference.algorithm import Algorithm, Run, Step
 
 #: A point is stored as a Gaussian of this precision (of the whitened features).
 POINT_PRECISION = 1e12
@@ -31,7 +31,7 @@ POINT_PRECISION = 1e12
 class ECM(Algorithm):
     """
     Expectation conditional maximisation (Henao et al. 2014; for the linear model Polson & Scott
-    2011, whose M step it is): the sites of `CAVI` at variance 0, and the mean alone,
+    2011, whose M step it is): the sites of `gpflow_bsvm.inference.CAVI` at variance 0, and the mean alone,
 
         w_n, r_n at f_n,    s <- (I + Phi^T diag(w) Phi)^-1 Phi^T r,
 

@@ -8,9 +8,10 @@ from scipy import optimize
 from sklearn.svm import SVC, LinearSVC
 
 from gpflow_bsvm.engine.projection import Projector
-from gpflow_bsvm.inference import CAVI, ECM
+from gpflow_bsvm.inference import CAVI
 from gpflow_bsvm.likelihoods import CrammerSinger, Hinge, OneVsRest
 from gpflow_bsvm.models import BatchBSVM, LinearBSVM
+from gpflow_bsvm.papers.henao2014 import ECM
 from gpflow_bsvm.papers.wenzel2019 import PolyaGammaLogistic
 
 TIGHT = ECM(max_steps=20_000, tol=0.0)

@@ -1,0 +1,5 @@
+"""Henao et al. (2014): the mode, which is the support vector machine, by conditional maximisation."""
+
+from .ecm import ECM
+
+__all__ = ["ECM"]
