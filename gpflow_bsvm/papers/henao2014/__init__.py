@@ -1,4 +1,4 @@
-"""Henao et al. (2014): the mode, which is the support vector machine, by conditional maximisation."""
+"""Henao et al. (2014): the mode, which is the support vector machine, by an ECM."""
 
 from .ecm import ECM
 

@@ -31,7 +31,8 @@ POINT_PRECISION = 1e12
 class ECM(Algorithm):
     """
     Expectation conditional maximisation (Henao et al. 2014; for the linear model Polson & Scott
-    2011, whose M step it is): the sites of `gpflow_bsvm.inference.CAVI` at variance 0, and the mean alone,
+    2011, whose M step it is): the sites of `gpflow_bsvm.inference.CAVI` at variance 0, and the
+    mean alone,
 
         w_n, r_n at f_n,    s <- (I + Phi^T diag(w) Phi)^-1 Phi^T r,
 
