@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..data.checks import check_inputs
 from ..engine.contracts import Model
 from ..engine.open import open_data
-from ..likelihoods.labels import is_binary, with_both_classes
+from ..likelihoods.labels import with_both_classes
 from ..optional import require
 from ..prediction import draw_probabilities, predict_probabilities
 from .kernels import fit_from_prior
@@ -94,8 +94,10 @@ class ModelClassifier(_SkactivemlClassifier):  # type: ignore[misc]
 
 def num_classes(model: Model) -> int:
     """:return: C."""
-    binary = is_binary(model.likelihood, model.num_features[0])
-    return 2 if binary else int(getattr(model.likelihood, "num_classes", model.num_features[0]))
+    likelihood, num_latents = model.likelihood, model.num_features[0]
+    if num_latents == 1 or likelihood.observation_dim == 1:  # p(y = 1) is enough
+        return 2
+    return int(getattr(likelihood, "num_classes", num_latents))
 
 
 def strategy(query_strategy: Any, **query: Any) -> Policy:

@@ -15,7 +15,7 @@ from gpflow.likelihoods import Likelihood
 from ..data.batch import Batch, take
 from ..data.prefetch import closed_at_end
 from ..data.sources import Remote, Source
-from .blocks import Block, Projection, compiled_block_statistics, projection_of
+from .blocks import Block, compiled_block_statistics, projection_of
 from .contracts import Model, chunk_rows
 from .projection import Features, Projected, Projector
 from .statistics import Statistics, compiled_accumulate
@@ -157,18 +157,14 @@ class _Blocks(Source):
     def remote(self) -> Remote | None:  # type: ignore[override]
         """See `Source`."""
         rows = self._data.source.remote
-        return rows and rows.projected(functools.partial(Block, how=self._projection()))
+        return rows and rows.projected(functools.partial(Block, how=self._how(self._data.dtype)))
 
     def chunks(self) -> Iterator[Block]:
         """See `Source`."""
-        how = self._projection()
+        how = self._how(self._data.dtype)
         with closed_at_end(self._data.source.in_blocks(BLOCK_BYTES)) as batches:
             for batch in batches:
                 yield Block(batch, how)
-
-    def _projection(self) -> Projection:
-        """:return: the projection of a block, for products in the data's `dtype`."""
-        return self._how(self._data.dtype)
 
 
 def _in_precision(

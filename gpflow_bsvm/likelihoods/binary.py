@@ -72,11 +72,6 @@ class BinaryLikelihood(Classification, ScalarLikelihood):
         """:return: p(y = 1) at q(f) = N(Fmu, Fvar), as Fmu."""
         return normal_cdf(self.probit_argument(Fmu, Fvar))
 
-    @check_shapes("F: [batch...]", "return: [batch...]")
-    def invlink(self, F: TensorType) -> tf.Tensor:
-        """:return: p(y = 1 | F) = Phi(g F + d), as F."""
-        return self.probabilities(F, tf.zeros_like(F))
-
     @inherit_check_shapes
     def _predict_log_density(
         self, X: TensorType, Fmu: TensorType, Fvar: TensorType, Y: TensorType

@@ -94,7 +94,7 @@ class HingeSum(Penalized):
     @property
     def has_point_sites(self) -> bool:
         """:return: True if sites at variance 0 are those of expectation maximization."""
-        return super().has_point_sites and self.is_alone
+        return self.bound == "augmented" and self.is_alone
 
     @check_shapes("F: [batch..., L]", "return: [batch..., G, T]")
     def functions(self, F: TensorType) -> tf.Tensor:

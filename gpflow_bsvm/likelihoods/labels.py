@@ -34,11 +34,6 @@ def label_columns(likelihood: Likelihood, num_latents: int) -> int | None:
     return num_latents + isinstance(likelihood, SwitchedLikelihood)
 
 
-def is_binary(likelihood: Likelihood, num_latents: int) -> bool:
-    """:return: True if a row's label is one of two classes, so that p(y = 1) is enough."""
-    return num_latents == 1 or likelihood.observation_dim == 1
-
-
 def num_latents(likelihood: Likelihood, num_columns: int | None = None) -> int:
     """
     :return: L of a model for labels Y [N, num_columns]; None: for one label a row.

@@ -64,10 +64,8 @@ class Penalized(Hooks):
         **kwargs: Any,
     ) -> None:
         """
-        :param penalty: slope of the loss, positive.
-        :param bound: one of `bounds`.
-        :param normalizer: whether training counts kappa.
-        :param kwargs: arguments of the other base class.
+        Options are the attributes; `kwargs` are arguments of the other base class.
+
         :raise ValueError: for other values.
         """
         super().__init__(**kwargs)
@@ -76,11 +74,6 @@ class Penalized(Hooks):
             raise ValueError(f"{type(self).__name__} has no normaliser: leave normalizer out")
         self.penalty = Parameter(check_penalty(penalty), transform=positive(), trainable=False)
         self.bound, self.normalizer = bound, normalizer
-
-    @property
-    def has_point_sites(self) -> bool:
-        """:return: True if sites at variance 0 are those of expectation maximization."""
-        return self.bound == "augmented"
 
     @check_shapes("return: []")
     def log_kappa(self) -> tf.Tensor:

@@ -46,11 +46,6 @@ class CrammerSinger(likelihoods.CrammerSinger):
         """:return: False where a precision may have been set to 0."""
         return self.bound != "augmented"
 
-    @property
-    def has_point_sites(self) -> bool:
-        """:return: False: the moments of a maximum are no lower bound at a point."""
-        return False
-
     @inherit_check_shapes
     def _variational_expectations(
         self, X: TensorType, Fmu: TensorType, Fvar: TensorType, Y: TensorType
