@@ -12,6 +12,7 @@ from sphinx.util.matching import patfilter
 ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT / "docs" / "site"))
 import docstrings  # noqa: E402
+import formulas  # noqa: E402
 import rooms  # noqa: E402
 
 PAGES = [
@@ -89,3 +90,15 @@ def test_fields_keep_what_is_indented_below_them():
 def test_names_of_gpflow_are_not_taken_for_ours():
     assert docstrings.convert("`Constant`") == "``Constant``"  # a kernel there, a schedule here
     assert "inference.RobbinsMonro" in docstrings.convert("`gpflow_bsvm.inference.RobbinsMonro`")
+
+
+def test_two_colons_before_code_are_one():
+    text = docstrings.convert("Iterated over,\nby a function::\n\n    fit(x)\n\nAnd so on.")
+    assert text == "Iterated over,\nby a function:\n\n::\n\n    fit(x)\n\nAnd so on."
+
+
+def test_formulas_have_the_spaces_of_tex():
+    found = re.sub(r"\s+<", "<", formulas.spaced(formulas.tex2mathml(r"E \log L \exp(x)")))
+    thin = formulas.THIN
+    assert f"<mi>E</mi>{thin}<mi>log</mi><mo>&ApplyFunction;</mo>{thin}<mi>L</mi>" in found
+    assert f"{thin}<mi>exp</mi><mo>&ApplyFunction;</mo><mo stretchy" in found
