@@ -23,6 +23,15 @@ def passes(rows: pd.DataFrame) -> str:
     return markdown(["", "batch", "rows a second, those of CAVI are 1"], lines)
 
 
+@shows("products")
+def products(rows: pd.DataFrame) -> str:
+    """Medians over repeats of the ratio within a repeat."""
+    wide = rows.pivot_table(index="M", columns="bound", values="ratio", aggfunc="median")
+    wide = wide[["exact", "augmented"]].map("{:.2f}".format)
+    header = ["M", *(f"{bound} bound" for bound in wide)]
+    return markdown(header, wide.reset_index().to_numpy().tolist())
+
+
 @shows("time_to_auc")
 def time_to_auc(rows: pd.DataFrame) -> str:
     """The best is that of our fits and of SVGP."""

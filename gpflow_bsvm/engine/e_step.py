@@ -39,10 +39,10 @@ class Ascent(NamedTuple):
     ended: tf.Tensor  #: whether no step is left that gains more
 
     @classmethod
-    def start(cls, point: Any, rho: float = 1.0, overshoots: Any = False) -> Ascent:
+    def start(cls, point: Any, rho: float = 1.0) -> Ascent:
         """:return: an ascent before its first step."""
         size, no = tf.constant(rho, default_float()), tf.constant(False)
-        return cls(point, size, 0 * size, tf.constant(overshoots), no, no)
+        return cls(point, size, 0 * size, no, no, no)
 
     def step(
         self, move: Callable[[Any, tf.Tensor], Any], tol: Any, dtype: tf.DType = tf.float64

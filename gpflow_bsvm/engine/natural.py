@@ -168,10 +168,3 @@ def _inverse_of_lower(L: tf.Tensor) -> tf.Tensor:
 
 compiled_solve, compiled_gaussian = Compiled(solve), Compiled(gaussian)
 compiled_step = Compiled(step)
-
-
-@Compiled
-@check_shapes("natural.h: [L, M]", "natural.P: [L, M, M]", "return.h: [L, M]")
-def compiled_centre(natural: Natural) -> Natural:
-    """`centre` for eager callers."""
-    return centre(natural, solve(natural), tf.ones([], natural.h.dtype))[0]

@@ -34,9 +34,9 @@ from .structure import Structure, look_into, open_shape
 
 #: Graphs kept per function; the least recently used one goes first.
 _CACHE_SIZE = 16
-#: The state of shape checks before the traces under way, which threads may make at once.
-_BEFORE: list[ShapeCheckingState] = []
-_TRACING = threading.Lock()
+#: Held while a graph is looked up or traced: scikit-learn's users fit in threads, for all of which
+#: tracing switches shape checks on.
+_TRACING = threading.RLock()
 #: Where the shapes that this package declares stand: an error about one names its file.
 _PACKAGE = str(Path(__file__).parent.parent)
 #: Those of the fit under way that no other may use.
@@ -60,18 +60,13 @@ def _checked_shapes() -> Iterator[None]:
     In here shapes are checked in graphs too, as they are traced, so that it costs a fit nothing per
     step; GPflow checks them outside of graphs only. A user who has switched checks off has none.
     """
-    with _TRACING:
-        before = _BEFORE[0] if _BEFORE else get_enable_check_shapes()
-        _BEFORE.append(before)
-        if before is ShapeCheckingState.EAGER_MODE_ONLY:
-            set_enable_check_shapes(ShapeCheckingState.ENABLED)
+    before = get_enable_check_shapes()
+    if before is ShapeCheckingState.EAGER_MODE_ONLY:
+        set_enable_check_shapes(ShapeCheckingState.ENABLED)
     try:
         yield
     finally:
-        with _TRACING:
-            _BEFORE.pop()
-            if not _BEFORE:
-                set_enable_check_shapes(before)
+        set_enable_check_shapes(before)
 
 
 def specs_of(part: Any, name: Any = None) -> list[tf.TensorSpec]:
@@ -105,7 +100,7 @@ def concrete(function: Callable[..., Any], *specs: Any) -> Any:
         return tf.function(function, autograph=autograph).get_concrete_function(*specs)
 
     try:
-        with _checked_shapes():
+        with _TRACING, _checked_shapes():
             return trace(autograph=False)
     except tf.errors.OperatorNotAllowedInGraphError:  # a kernel that branches on a tensor
         return trace(autograph=True)
@@ -144,7 +139,6 @@ class Compiled:
         """
         self._function, self._rebuilds = function, rebuilds
         self._graphs: OrderedDict[Hashable, Any] = OrderedDict()
-        self._lock = threading.RLock()  # scikit-learn's users fit in threads
         #: How often the function was traced, for tests and for the curious.
         self.num_traces = 0
         self.__doc__, self.__module__ = function.__doc__, function.__module__
@@ -171,7 +165,7 @@ class Compiled:
 
     def graph_of(self, key: Hashable, *what: Any) -> Any:
         """:return: the graph of this key, traced of `what` where there is none, and its result."""
-        with self._lock:
+        with _TRACING:
             if key not in self._graphs:
                 self._graphs[key] = self._trace(*what)
             self._graphs.move_to_end(key)

@@ -34,9 +34,6 @@ from ..engine.shared_graph import Compiled
 from ..engine.statistics import Statistics, accumulate, marginals
 from .algorithm import Algorithm, Run, Step
 
-#: Where single precision is not enough double takes over once the ELBO rises by less, relatively.
-_SINGLE_TOL = 1e-4
-
 #: Sweeps in one call, which nothing interrupts, are some 0.1 s of work, in multiplications.
 _WORK = 10**9
 
@@ -57,9 +54,9 @@ class CAVI(Algorithm):
     taking out of their means what they have in common, for which steps alone need many sweeps.
 
     From 2e5 feature entries (N times L M) on large products are in single precision, unless that
-    overflows; sums over chunks, sites and factorisations never are. It changes a hundredth of what
-    the default `tol` leaves: means by less than 1e-3 standard deviations, the ELBO by 1e-8 of
-    itself. For a `tol` below 1e-6 the last sweeps are in double precision, and so is the result.
+    overflows or `tol` is below 1e-6; sums over chunks, sites and factorisations never are. It
+    changes a hundredth of what the default `tol` leaves: means by less than 1e-3 standard
+    deviations, the ELBO by 1e-8 of itself.
 
     :ivar max_steps: most sweeps.
     :ivar tol: stop when the ELBO rises by less than `tol` times its absolute value, if a step had
@@ -79,23 +76,6 @@ class CAVI(Algorithm):
     def _begin(self, model: Model, source: Source) -> Run:
         return Sweeps(self, model, ProjectedData(model, source))
 
-    def phases(self, entries: int) -> list[Phase]:
-        """:return: the phases of the sweeps, with so many entries of features."""
-        last = Phase(tf.as_dtype(default_float()), self.tol)
-        if product_dtype(entries, math.inf) == last.dtype:
-            return [last]
-        if product_dtype(entries, self.tol) == last.dtype:
-            return [Phase(tf.float32, max(self.tol, _SINGLE_TOL), enough=False), last]
-        return [Phase(tf.float32, self.tol), last]
-
-
-class Phase(NamedTuple):
-    """Some sweeps of a fit."""
-
-    dtype: tf.DType  #: of the large products
-    tol: float
-    enough: bool = True  #: whether it ends the fit, if the bound is finite
-
 
 class Point(NamedTuple):
     """q, its ELBO, and the sums of the sites as they are seen from there."""
@@ -109,7 +89,7 @@ class State(NamedTuple):
     """Where `CAVI` stands."""
 
     ascent: Ascent | None = None  #: of a `Point`; None before the first pass
-    phase: int = 0
+    overflows: int = 0  #: whether single precision does
     steps: int = 0
     known: tuple[Natural, ...] = ()  #: a Gaussian factor of the target besides prior and data
 
@@ -176,7 +156,8 @@ class Sweeps(Run):
         self._options, self._model, self._data = options, model, data
         self._natural = model.natural()
         self.max_steps = options.max_steps
-        self._phases = options.phases(num_entries(model, data))
+        single = product_dtype(num_entries(model, data), options.tol)
+        self._dtypes = list(dict.fromkeys((single, tf.as_dtype(default_float()))))
         self._rows, self._accumulate = data.summed(model.likelihood)
         self._climb = compiled_sweeps.bind(model.likelihood)
         # A factor of each latent function's own costs where all of them shift together.
@@ -187,13 +168,13 @@ class Sweeps(Run):
         self.state = State(known=known)
 
     def steps(self) -> Iterator[Step]:
-        """:return: the sweeps from `state` on, phase after phase."""
-        for number, phase in list(enumerate(self._phases))[self.state.phase :]:
-            self._data.dtype = phase.dtype
-            if self.state.ascent is None or number > self.state.phase:
-                self.state = self.state._replace(ascent=self._start(), phase=number)
-            yield from self._sweeps(phase)
-            if phase.enough and self.state.steps:  # none where single precision has overflown
+        """:return: the sweeps from `state` on; in double precision where single overflows."""
+        for number in range(self.state.overflows, len(self._dtypes)):
+            self._data.dtype = self._dtypes[number]
+            if self.state.ascent is None or number > self.state.overflows:
+                self.state = self.state._replace(ascent=self._start(), overflows=number)
+            yield from self._sweeps()
+            if self.state.steps:
                 break
         self.converged = self.state.steps > 0
         if not self.converged:
@@ -201,46 +182,43 @@ class Sweeps(Run):
             warnings.warn(_NO_STEP, stacklevel=6)
 
     def _start(self) -> Ascent:
-        """:return: the ascent from where `state` is, with products in this phase's dtype."""
-        before = self.state.ascent
-        natural = before.point.natural if before else self._natural
+        """:return: the ascent from the model's q."""
         # As by a step of size 0 from where the bound is lower than anywhere.
-        nowhere = Point(natural, tf.constant(-math.inf, default_float()), natural)
-        ascent, _ = self._some(Ascent.start(nowhere, 0.0), Phase(self._data.dtype, 0.0), 1)
+        nowhere = Point(self._natural, tf.constant(-math.inf, default_float()), self._natural)
+        ascent, _ = self._some(Ascent.start(nowhere, 0.0), 1)
         point = ascent.point
         if ascent.ended or not np.isfinite(point.sums.h).all():
             point = point._replace(value=math.nan * point.value)
-        overshoots = before.overshoots if before else False
-        return Ascent.start(point, self._options.learning_rate, overshoots)
+        return Ascent.start(point, self._options.learning_rate)
 
-    def _sweeps(self, phase: Phase) -> Iterator[Step]:
+    def _sweeps(self) -> Iterator[Step]:
         """:return: the sweeps until one gains little."""
         ascent, steps = cast(Ascent, self.state.ascent), self.state.steps
         while math.isfinite(ascent.point.value) and not ascent.ended:
             most = min(self._together, self.max_steps - steps) if self.unseen else 1
-            ascent, record = self._some(ascent, phase, most)
+            ascent, record = self._some(ascent, most)
             taken = [(value, rho) for value, rho in record.numpy().tolist() if rho]
             if not taken:
                 break
             self.state = self.state._replace(ascent=ascent, steps=steps + len(taken))
             for value, rho in taken:
                 steps += 1
-                last = steps == self.state.steps
-                self.converged = last and bool(ascent.ended) and phase.enough
+                self.converged = steps == self.state.steps and bool(ascent.ended)
                 yield Step(steps, value, rho)
 
-    def _some(self, ascent: Ascent, phase: Phase, most: int) -> tuple[Ascent, tf.Tensor]:
+    def _some(self, ascent: Ascent, most: int) -> tuple[Ascent, tf.Tensor]:
         """
         :param most: sweeps in one call, where all rows are in memory; else this is one.
         :return: see `compiled_sweeps`.
         """
         if self._rows.one_chunk:
-            how = self._share, self.state.known, tf.constant(phase.tol, default_float()), most
+            tol = tf.constant(self._options.tol, default_float())
+            how = self._share, self.state.known, tol, most
             found = sum_over(self._rows, partial(self._climb, ascent, *how))
             return cast(tuple[Ascent, tf.Tensor], found)
         look = lambda q: sum_over(self._rows, partial(self._accumulate, q))  # noqa: E731
         move = partial(_move, compiled_step, look, self._share, self.state.known)
-        ascent = ascent.step(move, phase.tol, phase.dtype)
+        ascent = ascent.step(move, self._options.tol, self._data.dtype)
         return ascent, tf.stack([[ascent.point.value, ascent.taken]])
 
     def look_again(self) -> None:

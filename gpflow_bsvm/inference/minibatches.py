@@ -15,7 +15,7 @@ from ..checks import check_elbo, check_whole
 from ..data.minibatches import Block, blocks
 from ..data.sources import Source
 from ..engine.contracts import Model, shares_shifts
-from ..engine.natural import Gaussian, Natural, compiled_centre, compiled_solve
+from ..engine.natural import Gaussian, Natural, compiled_solve, compiled_step
 from .algorithm import Algorithm, Run, Step
 from .schedules import RobbinsMonro, Schedule, check_schedule
 
@@ -73,7 +73,7 @@ class MinibatchRun(Run):
             )
         self._model, self.max_steps = model, options.max_steps
         self._num_data = float(data.num_rows if model.num_data is None else model.num_data)
-        self._centres = bool(shares_shifts(model) > 0)
+        self._share = shares_shifts(model)
         self.state = State(model.natural(), memory)
         most = int(min(options.record_every, options.max_steps, self.most_batches))
         self._blocks_from = partial(blocks, data, options.batch_size, most, options.seed)
@@ -130,8 +130,8 @@ class MinibatchRun(Run):
         num_steps, batch_size = block.index.shape
         try:
             natural, memory, rate = self._steps(state, block, self._num_data / batch_size)
-            if self._centres:
-                natural = compiled_centre(natural)
+            if self._share:  # a step of size 0 centres
+                natural, _ = compiled_step(natural, natural, 0 * self._share, self._share)
             after = State(natural, memory, state.steps + num_steps, block.position, state.damping)
             elbo = self._elbo(after, block)
         except tf.errors.InvalidArgumentError:  # a matrix without a Cholesky factor

@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 from gpflow.base import AnyNDArray
 
-from ..checks import check_choice, check_whole
+from ..checks import check_whole
 from ..data.batch import Batch, take
 from ..data.minibatches import Block
 from ..data.sources import Source
@@ -35,10 +35,9 @@ class ML2(MinibatchAlgorithm):
     (Wistuba & Rawat 2018, section 3.4); what its layers' regularisers say is taken off the bound.
     Where all the data can be looked at, `VEM` needs neither rates nor patience.
 
-    In a step of the optimiser the whitened q(s), u = Lz s, stays where it is. The paper's gradient
-    (A.3) is that at a fixed q(u) of function values: `whiten=False`. The paper takes 10 steps on q
-    for one on the kernel; every other step got to a given bound in a quarter of the steps on
-    waveform, banana and splice.
+    In a step of the optimiser the whitened q(s), u = Lz s, stays where it is, and not q(u) as in
+    the paper's gradient (A.3). The paper takes 10 steps on q for one on the kernel; every other
+    step got to a given bound in a quarter of the steps on waveform, banana and splice.
 
     Records hold the hyperparameters except the weights of networks; their `elbo` is an estimate,
     with the log prior density. Where nothing but q is trainable, `SVI` does the work, as `CAVI`
@@ -56,8 +55,6 @@ class ML2(MinibatchAlgorithm):
         copy is used. Its steps are halved after a block of steps that ends in no finite bound,
         which is undone.
     :ivar network_optimizer: of the weights of networks, likewise.
-    :ivar whiten: whether the optimisers' steps hold the whitened q(s), else q(u), u = Lz s. (How
-        the model stores q, its own `whiten`, makes no difference here.)
     :ivar warm_up: so many steps at first are on q alone, so that a trained network is not moved by
         the gradients of a q that knows nothing yet.
     """
@@ -68,13 +65,11 @@ class ML2(MinibatchAlgorithm):
     optimizer: Any = 0.05
     network_optimizer: Any = 1e-3
     warm_up: int = 0
-    whiten: bool = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_whole(1, every=self.every)
         check_whole(0, warm_up=self.warm_up)
-        check_choice((True, False), whiten=self.whiten)
         check_optimizer(optimizer=self.optimizer, network_optimizer=self.network_optimizer)
 
     def _begin(self, model: Model, source: Source) -> Run:
@@ -90,8 +85,7 @@ class _Learning(MinibatchRun):
     def __init__(self, options: ML2, model: Model, source: Source) -> None:
         self._options, self._hyper = options, Hyperparameters(model)
         self._hyper.check_start()
-        how = (options.optimizer, options.network_optimizer, options.whiten)
-        self._learner = Learner(self._hyper, *how)
+        self._learner = Learner(self._hyper, options.optimizer, options.network_optimizer)
         self._expectation = compiled_expectation.bind(*self._hyper.modules)
         super().__init__(options, model, source, self._learner.state())
 

@@ -1,8 +1,4 @@
-"""The loop of `ML2`: natural-gradient steps on q, and steps of Keras optimisers on the rest.
-
-When the hyperparameters move, the whitened q(s) stays as it is, or, not `whitened`, q(u), u = Lz s,
-as Wenzel et al. (2017, A.3) have it.
-"""
+"""The loop of `ML2`: natural-gradient steps on q, and steps of Keras optimisers on the rest."""
 
 from __future__ import annotations
 
@@ -17,9 +13,8 @@ from gpflow.keras import tf_keras
 from ..data.batch import Batch, take
 from ..engine.contracts import as_variables, in_training
 from ..engine.hyperparameters import Hyperparameters
-from ..engine.natural import Natural, blend, solve
-from ..engine.prior import prior_factor
-from ..engine.projection import Projected, project, project_batch
+from ..engine.natural import Natural, blend
+from ..engine.projection import project_batch
 from ..engine.shared_graph import concrete, specs_of
 from ..engine.statistics import accumulate, batch_marginals, local_for_gradient, sum_sites
 
@@ -54,11 +49,7 @@ class Learner:
     Keras, and layers that remember something, work as anywhere else.
     """
 
-    def __init__(
-        self, hyper: Hyperparameters, optimizer: Any, network_optimizer: Any, whitened: bool = True
-    ) -> None:
-        """:param whitened: whether q(s) stays as it is when hyperparameters move, else q(u)."""
-        self._whitened = whitened
+    def __init__(self, hyper: Hyperparameters, optimizer: Any, network_optimizer: Any) -> None:
         self._hyper, (self._likelihood, self._prior) = hyper, hyper.modules
         held = [v for network in hyper.networks for v in network.all_weights()]
         weights = {id(v) for v in held}
@@ -131,22 +122,15 @@ class Learner:
         mine = self._hyper.variables
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(mine)
-            Lz = prior_factor(self._prior, constants.jitter)
-            rows = Projected(batch, project(self._prior, batch.X, Lz))
-            seen = natural if self._whitened else _of_same_u(natural, tf.stop_gradient(Lz), Lz)
-            f = batch_marginals(rows.features.phi, seen)
+            rows = project_batch(self._prior, batch, constants.jitter)
+            f = batch_marginals(rows.features.phi, natural)
             local = local_for_gradient(self._likelihood)(self._likelihood, rows, f)
             loss = -constants.scale * tf.reduce_sum(local.expectation)
-            if not self._whitened:  # else the divergence from the prior does not depend on it
-                loss += solve(seen).kl
             loss -= self._hyper.plan.log_prior(mine)
             loss += sum(part for network in self._hyper.networks for part in network.losses())
         gradients = tape.gradient(loss, mine, unconnected_gradients=tf.UnconnectedGradients.ZERO)
         self._move({id(v): gradient for v, gradient in zip(mine, gradients)}, constants.damping)
-        natural = _blend(natural, sum_sites(rows, local.sites), constants, rate)
-        if self._whitened:
-            return natural
-        return _of_same_u(natural, Lz, prior_factor(self._prior, constants.jitter))
+        return _blend(natural, sum_sites(rows, local.sites), constants, rate)
 
     def _move(self, gradients: dict[int, tf.Tensor], damping: tf.Tensor) -> None:
         for optimizer, own in self._parts:
@@ -155,16 +139,6 @@ class Learner:
             for variable, old in zip(own, before):
                 step = tf.cast(damping, old.dtype) * (variable - old)
                 variable.assign(tf.where(damping < 1, old + step, variable))
-
-
-@check_shapes("natural.h: [L, M]", "old: [G, M, M]", "new: [G, M, M]", "return.h: [L, M]")
-def _of_same_u(natural: Natural, old: tf.Tensor, new: tf.Tensor) -> Natural:
-    """:return: q(new^-1 u) of the whitened q(s), u = old s: S^T h and S^T P S, S = old^-1 new."""
-    S = tf.linalg.triangular_solve(old, new)
-    h = tf.linalg.matvec(S, natural.h, transpose_a=True)
-    P = tf.matmul(S, tf.matmul(natural.P, S), transpose_a=True)
-    # A loop wants the shape that it began with.
-    return Natural(*(tf.ensure_shape(one, was.shape) for one, was in zip((h, P), natural)))
 
 
 def _blend(old: Natural, sums: Natural, constants: Constants, rate: tf.Tensor) -> Natural:

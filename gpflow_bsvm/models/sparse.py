@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import gpflow
 import tensorflow as tf
@@ -75,9 +75,10 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
     @check_shapes("return.h: [L, M]", "return.P: [L, M, M]")
     def natural(self) -> Natural:
         """:return: q in natural parameters, in the whitened space of the features."""
-        factor = () if self.whiten else (self.prior_factor(),)
-        natural: Natural = compiled_natural.bind(self.q_mu, self.q_sqrt)(factor)
-        return natural
+        q, factor = (self.q_mu, self.q_sqrt), () if self.whiten else (self.prior_factor(),)
+        parts = q if self.whiten else (*q, self.prior)
+        compute = lambda: cast(Natural, compiled_natural.bind(*q)(factor))  # noqa: E731
+        return remembered(self, "natural", parts, compute)
 
     def predictor(self) -> Callable[[tf.Tensor], Marginals]:
         """:return: X [N, D] -> marginals of f(x) under q; keeps its factors for the next call."""

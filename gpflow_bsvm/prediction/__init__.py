@@ -6,8 +6,13 @@ scaled, with labels as they are.
 
 from .calibration import calibrate, leave_one_out, leave_one_out_density
 from .joint import draw_f, draw_probabilities, expected_error
-from .local_variables import alpha, soft_support_vectors
-from .marginals import predict_log_density, predict_marginals, predict_probabilities
+from .marginals import (
+    alpha,
+    predict_log_density,
+    predict_marginals,
+    predict_probabilities,
+    soft_support_vectors,
+)
 from .uncertainty import (
     latent_variance,
     margin,

@@ -20,7 +20,6 @@ import numpy as np
 import tensorflow as tf
 from check_shapes import check_shapes
 from gpflow.base import AnyNDArray
-from gpflow.likelihoods import Likelihood
 from scipy.stats import entropy, norm, qmc
 
 from ..checks import check_whole
@@ -98,13 +97,8 @@ def mutual_information(
     return np.maximum(map_f(model, X, finish, size).numpy(), 0)
 
 
-@Compiled
-@check_shapes("F: [L, S, N]", "return: [S, N, P]")
-def given_f(likelihood: Likelihood, X: tf.Tensor, F: tf.Tensor) -> tf.Tensor:
-    """:return: p(y | f)."""
-    return likelihood.conditional_mean(X, tf.transpose(F, [1, 2, 0]))
-
-
+#: [S, N, P], p(y | f) of X and F [L, S, N].
+given_f = Compiled(lambda p, X, F: p.conditional_mean(X, tf.transpose(F, [1, 2, 0])))
 #: [N, C], P(argmax_j f_j = c).
 _largest = Compiled(lambda Fmu, Fvar: maximum(Fmu, Fvar).probability)
 

@@ -137,3 +137,12 @@ def test_threads_share_it():
     assert len(found) == 20
     for one in found:
         np.testing.assert_array_equal(one, expected)
+
+
+@pytest.mark.parametrize("whiten", [True, False])
+def test_natural_parameters_are_computed_once(whiten):
+    model = make_model(make_data(20), whiten=whiten)
+    before = model.natural()
+    assert model.natural() is before
+    model.q_mu.assign(model.q_mu + 1)
+    assert (model.natural().h != before.h).numpy().all()

@@ -187,7 +187,7 @@ def test_num_data_scales_the_likelihood(data):
 # --- chunks and precision ------------------------------------------------------------------------
 
 
-def big_passes(monkeypatch, products="mixed"):
+def big_passes(monkeypatch, products="float32"):
     """Any pass is one whose products are in single precision."""
     if products != "float64":
         monkeypatch.setattr(projected_data, "BIG_PASS", 1)
@@ -195,13 +195,13 @@ def big_passes(monkeypatch, products="mixed"):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cached", [True, False])
-@pytest.mark.parametrize("products", ["float64", "mixed"])
+@pytest.mark.parametrize("products", ["float64", "float32"])
 def test_chunks_change_nothing(small_chunks, monkeypatch, cached, products):
     big_passes(monkeypatch, products)
     data = make_data(150)  # chunks of 64, 64 and 22 rows
     whole, chunked = make_model(data), make_model(data)
     weight = np.random.default_rng(0).random(150)
-    algorithm = CAVI(max_steps=8, tol=1e-7)
+    algorithm = CAVI(max_steps=8, tol=1e-6)
     expected = algorithm.run(whole, data, sample_weight=weight)
     small_chunks(cached)
     assert gb.engine.open.open_data(chunked, data).chunk_rows == 64
@@ -214,43 +214,36 @@ def test_chunks_change_nothing(small_chunks, monkeypatch, cached, products):
 
 @pytest.mark.slow
 @BOUNDS
-@pytest.mark.parametrize("tol, tolerance", [(1e-9, 1e-7), (1e-6, 1e-5)])
-def test_products_in_single_precision_reach_the_answer_of_double(
-    bound, tol, tolerance, monkeypatch
-):
+def test_products_in_single_precision_reach_the_answer_of_double(bound, monkeypatch):
     data = make_data(200, 3)
     double, single = (
         make_model(data, likelihood=Hinge(bound=bound), num_inducing=20) for _ in range(2)
     )
     CAVI(tol=1e-9).run(double, data)
     big_passes(monkeypatch)
-    history = CAVI(tol=tol).run(single, data)
-    assert_ascent(history, rounding=1e-6)  # single precision, and the change to double
-    np.testing.assert_allclose(single.elbo(data), double.elbo(data), rtol=tolerance)
-    # For a small tol the last sweeps are in double precision: the last number is the model's own.
-    last = 1e-9 if tol < 1e-6 else 1e-5
-    np.testing.assert_allclose(history.elbo[-1], single.elbo(data), rtol=last)
+    history = CAVI(tol=1e-6).run(single, data)
+    assert_ascent(history, rounding=1e-6)
+    np.testing.assert_allclose(single.elbo(data), double.elbo(data), rtol=1e-5)
+    np.testing.assert_allclose(history.elbo[-1], single.elbo(data), rtol=1e-5)
 
 
 @pytest.mark.parametrize("tol", [1e-5, 1e-7])
 def test_big_passes_are_in_single_precision(monkeypatch, data, tol):
+    """Not so where gains are to be seen that are smaller than its rounding."""
     algorithm = CAVI(tol=tol)
     expected = algorithm.run(make_model(data), data)
-    assert [phase.dtype for phase in algorithm.phases(10)] == [tf.float64]
     big_passes(monkeypatch)
-    rough, exact = algorithm.phases(10)
-    assert (rough.dtype, rough.enough, exact.dtype) == (tf.float32, tol == 1e-5, tf.float64)
     found = algorithm.run(make_model(data), data)
     assert found.converged
-    assert 1e-13 < abs(found.elbo[0] / expected.elbo[0] - 1) < 1e-5
+    np.testing.assert_allclose(found.elbo[0], expected.elbo[0], rtol=1e-5)
+    assert (found.elbo[0] == expected.elbo[0]) == (tol < 1e-6)
 
 
-@pytest.mark.parametrize("tol", [1e-5, 1e-7])
-def test_single_precision_may_overflow_where_double_does_not(monkeypatch, data, tol):
+def test_single_precision_may_overflow_where_double_does_not(monkeypatch, data):
     big_passes(monkeypatch)
     model = make_model(data, kernel=k.SquaredExponential(1e100))
     with np.errstate(all="ignore"):
-        history = CAVI(max_steps=10, tol=tol).run(model, data)
+        history = CAVI(max_steps=10).run(model, data)
     assert len(history) == 10
     np.testing.assert_allclose(history.elbo[-1], model.elbo(data), rtol=1e-9)
 
@@ -384,16 +377,16 @@ def test_fit_takes_a_dataset(data, monkeypatch):
     assert model.elbo(data) > start
 
 
-@pytest.mark.parametrize("options", [{}, {"max_steps": 3}, {"tol": 1e-7}])
+@pytest.mark.parametrize("options", [{}, {"max_steps": 3}, {"tol": 1e-4}])
 @pytest.mark.parametrize("seen", [False, True])
 def test_sweeps_in_one_call_are_those_one_by_one(options, seen, monkeypatch):
     """Line search included: steps overshoot. Chunks are summed up, and steps halved, by Python."""
-    big_passes(monkeypatch, "mixed" if "tol" in options else "float64")
+    big_passes(monkeypatch, "float32" if "tol" in options else "float64")
     data, calls, some = make_data(100, 6), [], cavi.Sweeps._some
 
-    def counted(self, ascent, phase, most):
+    def counted(self, ascent, most):
         calls.append(most)
-        return some(self, ascent, phase, most)
+        return some(self, ascent, most)
 
     def run(source, **how):
         kernel, likelihood = k.SquaredExponential(30.0, 2.0), Hinge(8.0, bound="exact")
@@ -403,14 +396,13 @@ def test_sweeps_in_one_call_are_those_one_by_one(options, seen, monkeypatch):
     expected, there = run(source_of(data, chunk_rows=13))
     monkeypatch.setattr(cavi.Sweeps, "_some", counted)
     history, here = run(source_of(data), callback=(lambda *_: None) if seen else None)
-    phases = 2 if "tol" in options and len(history) < 200 else 1
-    assert len(calls) == phases + len(history) if seen else len(calls) <= 2 * phases
+    assert len(calls) == 1 + len(history) if seen else len(calls) == 2
     assert min(history.learning_rate) < 1 or "max_steps" in options
     assert history.converged == expected.converged
     np.testing.assert_allclose(history.learning_rate, expected.learning_rate, rtol=1e-12)
-    tolerance = 1e-6 if "tol" in options else 1e-9  # single precision, at the start
-    np.testing.assert_allclose(history.elbo, expected.elbo, rtol=tolerance)
-    assert_same_state(here, there, 1e-6)
+    by_precision = (1e-6, 1e-4) if "tol" in options else (1e-9, 1e-6)
+    np.testing.assert_allclose(history.elbo, expected.elbo, rtol=by_precision[0])
+    assert_same_state(here, there, by_precision[1])
 
 
 # --- real data -----------------------------------------------------------------------------------
