@@ -15,7 +15,6 @@ from ..engine.prior import plain_points
 from ..inducing_points import initial as inducing_points
 from ..inference import History
 from ..model_selection import held_out
-from ..model_selection.held_out import NO_WEIGHT, HeldOut
 from ..models import BSVM
 from .specification import LOSSES, Data, Specification, distinct, make_model
 from .stages import Stages
@@ -28,6 +27,8 @@ SCALE_ROWS = 10_000
 #: Factors of all lengthscales. Few inducing points can only explain a smooth function, and a prior
 #: knows little of the data: the scale that predicts best is often not the learned one.
 SCALES = (2.0, 1.4, 1.0, 0.7, 0.5, 0.35, 0.25)
+#: A scale that gives held-out rows so many nats less than another does not count.
+NO_WEIGHT = 5.0
 
 
 class Candidate(NamedTuple):
@@ -85,9 +86,9 @@ def choose(
     if len(among) > 1:
         of_fold = _of_fold(spec, begun.model, _inducing_points(begun.model))
 
-        def score(candidate: Candidate, best: HeldOut | None) -> HeldOut:
+        def score(candidate: Candidate) -> held_out.HeldOut:
             this = of_fold._replace(**candidate._asdict())
-            return _score(this, initial_model(this, data, begun.model), (X, Y, weight), best)
+            return _score(this, initial_model(this, data, begun.model), (X, Y, weight))
 
         best = between(among, held_out.find_peak(score, among, first))
         spec = spec._replace(**best._asdict())
@@ -103,11 +104,12 @@ def _of_fold(spec: Specification, model: BSVM, Z: AnyNDArray | None) -> Specific
     return spec._replace(grow=False, progress=False, Z=Z, **(kernel if spec.learn_kernel else {}))
 
 
-def _score(spec: Specification, begun: InitialModel, data: Data, best: HeldOut | None) -> HeldOut:
+def _score(spec: Specification, begun: InitialModel, data: Data) -> held_out.HeldOut:
     """One model serves all folds: each fit begins where the one before ended."""
     X, Y, weight = data
-    fit = lambda *part: train(spec, part, begun)[0]  # noqa: E731
-    return held_out.held_out(fit, (X, Y), sample_weight=weight, best=best)
+    return held_out.held_out(
+        lambda *part: train(spec, part, begun)[0], (X, Y), sample_weight=weight
+    )
 
 
 def choose_scale(spec: Specification, model: BSVM, data: Data) -> None:
@@ -130,30 +132,26 @@ def choose_scale(spec: Specification, model: BSVM, data: Data) -> None:
     scales = [*_lengthscales(model), *_lengthscales(begun.model)]
     learned = [scale.numpy() for scale in scales]
 
-    def score(factor: float, best: HeldOut | None) -> HeldOut:
+    def score(factor: float) -> held_out.HeldOut:
         _assign(scales, learned, factor)
-        return _score(of_fold, begun, rows, best)
+        return _score(of_fold, begun, rows)
 
     _assign(scales, learned, _mean_scale(score))
 
 
-def _mean_scale(score: Callable[[float, HeldOut | None], HeldOut]) -> float:
+def _mean_scale(score: Callable[[float], held_out.HeldOut]) -> float:
     """
     :return: the geometric mean of the scales, weighted by the probability that each gives to the
         held-out rows: so it moves continuously with the data. From 1 on in both ways, until a scale
         has no weight.
     """
-    first = best = score(1.0, None)
-    nats = {1.0: 0.0}
-    for ways in (SCALES[SCALES.index(1.0) + 1 :], SCALES[SCALES.index(1.0) - 1 :: -1]):
+    nats: dict[float, float] = {}
+    for ways in (SCALES[SCALES.index(1.0) :], SCALES[SCALES.index(1.0) - 1 :: -1]):
         for factor in ways:
-            found = score(factor, best)
-            if found.gain(best) < -NO_WEIGHT:
+            found = score(factor)
+            nats[factor] = found.mean * float(found.weight.sum())
+            if nats[factor] < max(nats.values()) - NO_WEIGHT:
                 break
-            nats[factor] = found.gain(first)
-            best = found if found.gain(best) > 0 else best
-        if first.gain(best) < -NO_WEIGHT:  # it goes down the other way
-            break
     return float(np.exp(softmax(list(nats.values())) @ np.log(list(nats))))
 
 

@@ -25,9 +25,6 @@ FIRST_PENALTY = 1.0
 #: Number of folds; no further fold is used once so many rows have been predicted.
 NUM_FOLDS = 3
 ENOUGH_ROWS = 1000
-#: What has so many nats less than another has no weight beside it; if these are so many standard
-#: errors, it cannot win.
-NO_WEIGHT, HOPELESS = 5.0, 2.0
 
 T = TypeVar("T")
 
@@ -46,26 +43,15 @@ class HeldOut(NamedTuple):
         """:return: nats per row (of weight 1); greater is better."""
         return float(self.weight @ self.log_density / self.weight.sum())
 
-    def gain(self, other: HeldOut) -> float:
-        """
-        :param other: of these rows first.
-        :return: nats that these rows have more here.
-        """
-        return float(self.weight @ (self.log_density - other.log_density[: len(self.weight)]))
-
     def lead(self, other: HeldOut) -> float:
         """
-        :param other: of these rows first.
+        :param other: of the same rows.
         :return: the lead of the mean, in standard errors of the difference.
         """
-        difference = self.log_density - other.log_density[: len(self.weight)]
+        difference = self.log_density - other.log_density
         gain = self.weight @ difference / self.weight.sum()
         error = np.sqrt(np.square(self.weight * (difference - gain)).sum()) / self.weight.sum()
         return float(gain / error) if error > 0 else float(np.sign(gain)) * np.inf
-
-    def is_hopeless(self, best: HeldOut) -> bool:
-        """:return: True if further folds will not make up for what these rows have less."""
-        return self.gain(best) < -NO_WEIGHT and self.lead(best) < -HOPELESS
 
 
 def held_out(
@@ -76,7 +62,6 @@ def held_out(
     num_folds: int = NUM_FOLDS,
     enough_rows: int = ENOUGH_ROWS,
     seed: int = 0,
-    best: HeldOut | None = None,
 ) -> HeldOut:
     """
     log p(y_n | rows of the other folds), folds stratified by class.
@@ -89,7 +74,6 @@ def held_out(
     :param sample_weight: [N], ones if None.
     :param enough_rows: leave out no further fold once so many rows have been predicted.
     :param seed: for the folds.
-    :param best: of the same folds: leave out no further one after those that are hopelessly behind.
     :return: the densities of the rows that were left out.
     :raise ValueError: if there are fewer distinct rows than folds, not counting the only row of a
         class, or `num_folds` is less than 2.
@@ -100,11 +84,9 @@ def held_out(
     for train, test in _folds(X, Y, num_folds, seed):
         model = fit(X[train], Y[train], weight[train])
         parts.append((predict_log_density(model, (X[test], Y[test])), weight[test]))
-        so_far = HeldOut(*(np.concatenate(part) for part in zip(*parts)))
-        beaten = best is not None and so_far.is_hopeless(best)
-        if beaten or len(so_far.weight) >= enough_rows:
+        if sum(len(log_p) for log_p, _ in parts) >= enough_rows:
             break
-    return so_far
+    return HeldOut(*(np.concatenate(part) for part in zip(*parts)))
 
 
 def num_left_out(data: tuple[AnyNDArray, AnyNDArray]) -> int:
@@ -151,25 +133,21 @@ def _whatever_the_columns(X: AnyNDArray) -> AnyNDArray:
     return np.lexsort(np.sort(X, axis=1).T[::-1])
 
 
-def find_peak(
-    score: Callable[[T, HeldOut | None], HeldOut], values: Sequence[T], start: T
-) -> float:
+def find_peak(score: Callable[[T], HeldOut], values: Sequence[T], start: T) -> float:
     """
     Find the best of ordered values, if there is only one peak: up from `start`, else down.
 
     A lead of one standard error moves the result to the next value, a smaller lead a part of the
     way: so it moves continuously with the data.
 
-    :param score: called with a value and the best densities so far; it may end before all rows
-        where the value cannot win any more.
     :param start: one of `values`.
     :return: a place; 1.5 is half-way between the second and the third of the values.
     """
     here = first = values.index(start)
-    best = score(start, None)
+    best = score(start)
     for way in (1, -1):
         while 0 <= here + way < len(values):
-            new = score(values[here + way], best)
+            new = score(values[here + way])
             part = float(np.clip(new.lead(best), 0, 1))
             if 0 < part < 1:
                 return here + way * part
