@@ -211,17 +211,17 @@ mean.swaplevel().sort_index(
 # ## What is seen
 #
 # Where classes overlap and rows are many, the likelihood decides: at 4000 rows SVGP, whose
-# likelihood is nearly the true one, is at .035 and levels at .039, while the hinge stalls at .09
-# and SVC at .07, with either calibration. With fewer rows the order is another: at 250 the hinge
-# is the nearest, at 1000 SVC with Platt's sigmoid and SVGP are, before levels.
+# likelihood is nearly the true one, is at .035 and levels at .039, while the hinge stalls at .08
+# and SVC at .07, with either calibration. With fewer rows the methods are closer: at 250 levels and
+# SVGP are the nearest, at 1000 SVC with Platt's sigmoid and SVGP are, before levels.
 #
 # Where classes are clean there is little to know beyond the side: at 1000 rows the hinge is
-# nearest, all Bayesian ones are within .005 of each other, and SVC is almost twice as far. With
+# nearest, all Bayesian ones are within .007 of each other, and SVC is almost twice as far. With
 # 250 rows nobody knows much.
 #
 # Isotonic regression says 0 or 1 of some rows, and pays for it in NLL, all the more the fewer rows
-# it has. The classifier's own choice was levels where classes overlap, at the price of a look at
-# other losses.
+# it has. The classifier's own choice is as near as levels where classes overlap, at the price of a
+# look at other losses.
 #
 # Of the times: who comes first traces graphs for those after it, so that the choice may look
 # cheaper than levels alone. Only large ratios mean something.

@@ -152,6 +152,15 @@ def known_bases(app, name, obj, options, bases):
     bases[:] = [base for base in bases if rooms.says_something(base)]
 
 
+def plain_aliases(app, what, name, obj, options, signature, result):
+    """Show an alias of a type by its name alone."""
+    shown = [
+        part and re.sub(r"TypeAliasForwardRef\('(\w+)'\)", r"\1", part)
+        for part in (signature, result)
+    ]
+    return tuple(shown)
+
+
 def add_index(app, exception):
     """Make the home page what a web server looks for."""
     if exception is None and app.builder.name == "html":
@@ -167,5 +176,6 @@ def setup(app):
     app.connect("doctree-read", note_lab)
     app.connect("html-page-context", show_lab, priority=900)  # after furo's own
     app.connect("autodoc-process-bases", known_bases)
+    app.connect("autodoc-process-signature", plain_aliases)
     app.connect("build-finished", add_index)
     app.connect("autodoc-process-docstring", docstrings.process)
