@@ -18,7 +18,7 @@ from ..model_selection import held_out
 from ..models import BSVM
 from .specification import LOSSES, Data, Specification, distinct, make_model
 from .stages import Stages
-from .training import GROWTH, GROWTH_WORK, InitialModel, at_most, freeze, initial_model, train
+from .training import GROWTH_WORK, InitialModel, at_most, freeze, grown, initial_model, train
 
 #: Most rows on which loss and penalty are chosen, and fewest that must be left out for a choice.
 CHOICE_ROWS, FEWEST_LEFT_OUT = 2_000, 10
@@ -123,7 +123,8 @@ def choose_scale(spec: Specification, model: BSVM, data: Data) -> None:
     Z = _inducing_points(model)
     if spec.grow:
         places = distinct(data[0])
-        num_inducing = min(GROWTH * num_inducing, len(places))
+        num_rows = max(len(data[0]), spec.num_rows or 0)
+        num_inducing = max(num_inducing, grown(model, places, num_rows))
         Z = inducing_points.kmeans(places, num_inducing)
     affordable = int(GROWTH_WORK / (num_latents * num_inducing**2))
     rows = at_most(int(np.clip(affordable, CHOICE_ROWS, SCALE_ROWS)), data, seed=0)

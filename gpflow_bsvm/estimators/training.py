@@ -155,12 +155,17 @@ def grow(spec: Specification, model: BSVM, data: Data, stages: Stages = NOWHERE)
     return model
 
 
-def _next_size(model: BSVM, X: Any, num_rows: int) -> int | None:
-    """:return: M of the next model, or None if it would be hardly larger."""
+def grown(model: BSVM, places: Any, num_rows: int) -> int:
+    """:return: M after a growth, as far as places and the work of a sweep over the rows allow."""
     num_latents, num_inducing = model.num_features
     affordable = int((GROWTH_WORK / (num_rows * num_latents)) ** 0.5)
-    number = min(GROWTH * num_inducing, MOST_INDUCING, affordable, len(X))
-    return number if number > 1.25 * num_inducing else None
+    return min(GROWTH * num_inducing, MOST_INDUCING, affordable, len(places))
+
+
+def _next_size(model: BSVM, places: Any, num_rows: int) -> int | None:
+    """:return: M of the next model, or None if it would be hardly larger."""
+    number = grown(model, places, num_rows)
+    return number if number > 1.25 * model.num_features[1] else None
 
 
 def at_most(number: int, data: Data, seed: int, classes: bool = True) -> Data:

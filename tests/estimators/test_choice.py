@@ -79,3 +79,14 @@ def test_what_has_no_lengthscales_has_no_scale(stripes):
     choice.choose_scale(spec, model, stripes)
     for variable, value in zip(model.variables, before):
         np.testing.assert_array_equal(variable, value)
+
+
+def test_the_scale_is_chosen_at_as_many_points_as_the_rows_let_m_grow(stripes, spec, monkeypatch):
+    seen = []
+    monkeypatch.setattr(choice, "_mean_scale", lambda score: 1.0)
+    begun = lambda spec, *about: seen.append(len(spec.Z)) or initial_model(spec, *about)  # noqa: E731
+    model = initial_model(spec._replace(learn_kernel=False), stripes).model
+    monkeypatch.setattr(choice, "initial_model", begun)
+    for num_rows in (None, 1_000_000, 10_000_000):
+        choice.choose_scale(spec._replace(grow=True, num_rows=num_rows), model, stripes)
+    assert seen == [120, 50, 40]  # three times as many, then as sweeps of 5e9 allow
