@@ -25,13 +25,8 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.adversarial import (
-    art_classifier,
-    class_probabilities,
-    detection_auc,
-    doubts,
-    fgsm,
-)
+from gpflow_bsvm.adversarial import art_classifier, class_probabilities, fgsm
+from gpflow_bsvm.papers.wistuba2018 import detection_auc, doubts, under_attack
 
 X, y = load_digits(return_X_y=True)
 X, X_test, y, y_test = train_test_split(X / 16, y, test_size=300, stratify=y, random_state=0)
@@ -97,7 +92,7 @@ assert accuracy(moved["pgd"]) <= accuracy(moved["fgsm"]) + 0.02
 epsilons = [0, 0.05, 0.1, 0.15, 0.2, 0.3]
 figure, axes = plt.subplots(1, 2, figsize=(10, 3.8))
 for ax, attack in zip(axes, (fgsm, pgd)):
-    found = gb.adversarial.under_attack(model, X_test, y_test, epsilons, attack=attack)
+    found = under_attack(model, X_test, y_test, epsilons, attack=attack)
     ax.plot(epsilons, [one.accuracy for one in found], label="accuracy")
     ax.plot(epsilons, [one.mean["variation ratio"] for one in found], label="mean doubt")
     ax.plot(epsilons, [one.auc["variation ratio"] for one in found], label="ROC area of detection")

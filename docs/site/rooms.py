@@ -34,7 +34,7 @@ TASKS = (
     ("selection", "Choose a kernel, and go to SVC and back", ("model_selection",)),
     ("comparing", "Compare methods on data", ("compare",)),
     ("active", "Ask for labels", ("active",)),
-    ("attacks", "Attack, and detect attacks", ("adversarial",)),
+    ("attacks", "Attack a classifier", ("adversarial",)),
     ("papers", "Reproduce a paper", tuple(room for room in MORE if room.startswith("papers"))),
 )
 

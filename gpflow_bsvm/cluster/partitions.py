@@ -3,16 +3,14 @@ Rows on the workers of a Dask cluster: functions go to the partitions, sums come
 
 A pass sends the function, by name where it has one, and the tensors that it holds (q and the
 hyperparameters, some L M^2 numbers). The results are summed as a tree of fixed shape, so that they
-are the same to the last bit for any number of workers. Rows that a pass makes for later passes,
-such as sites, stay where they were made. Everything is a future that the scheduler can recompute: a
-worker that dies costs only time.
+are the same to the last bit for any number of workers. Everything is a future that the scheduler
+can recompute: a worker that dies costs only time.
 """
 
 from __future__ import annotations
 
 import contextlib
 import functools
-import operator
 import pickle
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -22,7 +20,7 @@ import numpy as np
 import tensorflow as tf
 
 from ..data.passes import add as added
-from ..data.sources import Remote, RemoteRows
+from ..data.sources import Remote
 from ..optional import require
 from . import workers
 from .dask_data import named
@@ -161,7 +159,9 @@ class Partitions(Remote):
 
     def map(self, function: Callable[..., Any], along: tuple[Any, ...]) -> Any:
         """See `Remote`."""
-        return self.make(functools.partial(workers.mapped, function), along)
+        _, parts = self.run(functools.partial(workers.mapped, function), along)
+        found = self.cluster.results(parts)
+        return tf.nest.map_structure(lambda *rows: tf.concat(rows, 0), *found)
 
     def run(self, work: Any, along: Any = (), add: Any = added) -> tuple[Any, list[Any]]:
         """
@@ -170,49 +170,10 @@ class Partitions(Remote):
         """
         structure = tf.nest.map_structure(lambda _: None, along)
         how = self.cluster.send(Job(work, self._views, structure, add))
-        columns = map(self._parts_of, tf.nest.flatten(along))
+        ends = np.cumsum(self._rows)[:-1]
+        columns = [np.split(np.asarray(column), ends) for column in tf.nest.flatten(along)]
         parts = self._parts
         return how, self.cluster.map(workers.done, [how] * len(parts), parts, *columns)
-
-    def make(self, work: Callable[..., Any], along: tuple[Any, ...]) -> Any:
-        """:return: a `Column` for each that `work` makes, in the structure it returns first."""
-        cluster, (_, made) = self.cluster, self.run(work, along)
-
-        def part(place: int) -> list[Any]:
-            return cluster.map(operator.itemgetter(place), made)
-
-        (structure,) = cluster.results(part(0)[:1])
-        count = len(tf.nest.flatten(structure))
-        columns = [Column(self, part(1 + place)) for place in range(count)]
-        return tf.nest.pack_sequence_as(structure, columns)
-
-    def _parts_of(self, leaf: Any) -> list[Any]:
-        """:return: the parts of a column, whether it is on the workers or in this process."""
-        if isinstance(leaf, Column):
-            return leaf.parts
-        return np.split(np.asarray(leaf), np.cumsum(self._rows)[:-1])
-
-
-class Column(RemoteRows):
-    """A column that a pass has made, in partitions."""
-
-    def __init__(self, source: Partitions, parts: list[Any]) -> None:
-        self._source, self.parts = source, parts
-
-    def collect(self) -> tf.Tensor:
-        """See `RemoteRows`."""
-        return tf.concat(self._source.cluster.results(self.parts), 0)
-
-    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-        return np.asarray(self.collect(), dtype)
-
-    def total(self) -> tf.Tensor:
-        """See `RemoteRows`."""
-        return self._source.cluster.tree(*self._source.run(workers.column_sum, (self,)))
-
-    def combine(self, function: Callable[..., Any], rows: tuple[Any, ...]) -> Any:
-        """See `RemoteRows`."""
-        return self._source.make(functools.partial(workers.combined, function), rows)
 
 
 def _tensor(one: Any) -> Any:

@@ -111,23 +111,9 @@ def summed(function: Callable[..., Any], add: Any, rows: Source, *along: Any) ->
     return sum_over(rows, function, *along, add=add)
 
 
-def mapped(function: Callable[..., Any], rows: Source, *along: Any) -> list[Any]:
-    """:return: the structure of the result of `passes.map_over`, and its columns."""
-    return _made(map_over(rows, function, *along))
-
-
-def combined(function: Callable[..., Any], _: Source, *along: Any) -> list[Any]:
-    """:return: the structure of the result of `passes.combine`, and its columns."""
-    return _made(function(*along))
-
-
-def column_sum(_: Source, column: tf.Tensor) -> tf.Tensor:
-    """:return: the sum of a column."""
-    return tf.reduce_sum(column)
-
-
-def _made(rows: Any) -> list[Any]:
-    return [tf.nest.map_structure(lambda _: None, rows), *tf.nest.flatten(rows)]
+def mapped(function: Callable[..., Any], rows: Source, *along: Any) -> Any:
+    """See `passes.map_over`."""
+    return map_over(rows, function, *along)
 
 
 def _arrays(tensors: Any) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 import tensorflow as tf
 
 from .prefetch import closed_at_end
-from .sources import RemoteRows, Source
+from .sources import Source
 
 
 def add(one: Any, other: Any) -> Any:
@@ -28,8 +28,7 @@ def sum_over(
     :param function: of a chunk, and of its part of each of `along`; returns tensors in any
         structure of tuples. If rows are on a cluster it is sent to them: it should hold no more
         than it needs, and no state.
-    :param along: tensors with a row for every row of the source, or results of `map_over` that
-        stayed where they were made, in any structure.
+    :param along: tensors with a row for every row of the source, in any structure.
     :param add: adds two results that are not tensors; it must not depend on the order.
     :return: the sum over all chunks, in the structure that `function` returns.
     """
@@ -39,16 +38,14 @@ def sum_over(
         return functools.reduce(add, parts)
 
 
-def map_over(source: Source, function: Callable[..., Any], *along: Any, stay: bool = False) -> Any:
+def map_over(source: Source, function: Callable[..., Any], *along: Any) -> Any:
     """
     As `sum_over`, for a `function` that returns rows.
 
-    :param stay: leave rows that are made on a cluster there, as `RemoteRows`.
     :return: the rows of all chunks, in their order.
     """
     if source.remote is not None:
-        made = source.remote.map(function, along)
-        return made if stay else tf.nest.map_structure(lambda rows: rows.collect(), made)
+        return source.remote.map(function, along)
     with closed_at_end(_each(source, function, along)) as found:
         parts = list(found)
     return tf.nest.map_structure(lambda *rows: tf.concat(rows, 0), *parts)
@@ -66,18 +63,3 @@ def _each(source: Source, function: Callable[..., Any], along: tuple[Any, ...]) 
 def num_rows(chunk: Any) -> int:
     """:return: rows of a chunk: those of its first column."""
     return int(tf.nest.flatten(chunk)[0].shape[0])
-
-
-def combine(function: Callable[..., Any], *rows: Any) -> Any:
-    """
-    :param function: of rows, row by row; returns a structure of rows.
-    :param rows: results of `map_over` for the same source, in structures of tuples.
-    :return: `function(*rows)`, made where the rows are.
-    """
-    first = tf.nest.flatten(rows)[0]
-    return first.combine(function, rows) if isinstance(first, RemoteRows) else function(*rows)
-
-
-def total(rows: Any) -> tf.Tensor:
-    """:return: [], the sum of a column, a result of `map_over`."""
-    return rows.total() if isinstance(rows, RemoteRows) else tf.reduce_sum(rows)

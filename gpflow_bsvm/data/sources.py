@@ -163,7 +163,7 @@ class Remote(Protocol):
         """See `passes.sum_over`."""
 
     def map(self, function: Callable[..., Any], along: tuple[Any, ...]) -> Any:
-        """:return: `RemoteRows`, in the structure that `function` returns."""
+        """See `passes.map_over`."""
 
     def projected(self, project: Callable[[Any], Any], keep: bool = False) -> Remote:
         """
@@ -174,19 +174,3 @@ class Remote(Protocol):
 
     def has_room(self, num_bytes: float) -> bool:
         """:return: True if so much more may be kept there."""
-
-
-class RemoteRows(ABC):
-    """A column that `Remote.map` made, and that stays where it was made."""
-
-    @abstractmethod
-    def collect(self) -> tf.Tensor:
-        """:return: the column, in this process."""
-
-    @abstractmethod
-    def total(self) -> tf.Tensor:
-        """:return: [], its sum."""
-
-    @abstractmethod
-    def combine(self, function: Callable[..., Any], rows: tuple[Any, ...]) -> Any:
-        """See `passes.combine`."""

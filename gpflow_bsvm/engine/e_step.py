@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, cast
 import tensorflow as tf
 from gpflow.config import default_float
 
-from ..data.passes import combine, map_over, sum_over, total
+from ..data.passes import map_over, sum_over
 from ..data.sources import Source
 from ..likelihoods.hooks import Sites
 from .contracts import Model, shares_shifts
@@ -107,8 +107,8 @@ class SiteAscent:
         starts = [] if sites is None else [sites]
         if not starts:
             q = compiled_solve(model.natural())
-            there = Local(*map_over(self._data, partial(self._localise, q), stay=True)).sites
-            starts = [combine(partial(tf.nest.map_structure, tf.zeros_like), there), there]
+            there = Local(*map_over(self._data, partial(self._localise, q))).sites
+            starts = [Sites(*map(tf.zeros_like, there)), there]
         points = [self._move(SitePoint(one, one), 1.0) for one in starts]
         self.point: SitePoint = max(
             points, key=lambda point: point.value if math.isfinite(point.value) else -math.inf
@@ -130,9 +130,9 @@ class SiteAscent:
 
     def _move(self, start: SitePoint, rho: tf.Tensor) -> SitePoint:
         """:return: the point that lies this part of the way from sites to what they should be."""
-        mix = partial(tf.nest.map_structure, lambda old, new: (1 - rho) * old + rho * new)
-        sites = combine(mix, start.sites, start.fresh)
+        pairs = zip(start.sites, start.fresh)
+        sites = Sites(*((1 - rho) * old + rho * new for old, new in pairs))
         sums = sum_over(self._data, compiled_sum_sites, sites)
         natural, q = compiled_gaussian(sums, self._share)
-        fresh, expectation = map_over(self._data, partial(self._localise, q), stay=True)
-        return SitePoint(sites, fresh, total(expectation) - q.kl, natural)
+        fresh, expectation = map_over(self._data, partial(self._localise, q))
+        return SitePoint(sites, fresh, tf.reduce_sum(expectation) - q.kl, natural)

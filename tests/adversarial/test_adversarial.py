@@ -15,14 +15,12 @@ from gpflow_bsvm.adversarial import (
     art_classifier,
     attacks,
     class_probabilities,
-    detection_auc,
-    doubts,
     fgsm,
     loss_gradient,
-    under_attack,
 )
 from gpflow_bsvm.deep import DeepKernel, FeaturePoints
 from gpflow_bsvm.likelihoods import CrammerSinger, Hinge, OneVsRest
+from gpflow_bsvm.papers.wistuba2018 import detection_auc, doubts, under_attack
 
 X, Y = make_data(20)
 NO_LIMITS = {"clip": None}

@@ -11,7 +11,6 @@ from gpflow.likelihoods import Likelihood
 
 from ...checks import check_elbo, check_number, check_whole
 from ...data.passes import map_over, sum_over
-from ...data.passes import total as total_of
 from ...data.sources import Source
 from ...engine.contracts import Model
 from ...engine.natural import Gaussian, Natural, blend, compiled_solve, solve
@@ -133,8 +132,8 @@ class _Sweeps(Run):
     def _see(self, natural: Natural) -> tuple[Any, float]:
         """:return: local variables of all rows at q, and the objective there."""
         q = compiled_solve(natural)
-        held, expectation = map_over(self._data, partial(self._look, q), stay=True)
-        return held, float(total_of(expectation) - q.kl)
+        held, expectation = map_over(self._data, partial(self._look, q))
+        return held, float(tf.reduce_sum(expectation) - q.kl)
 
     def advance(self) -> Step:
         """Make one sweep, even if the objective falls."""

@@ -1,4 +1,4 @@
-"""Detection of attacked or foreign rows by a classifier's doubt."""
+"""Detection of attacked or foreign rows by a classifier's doubt, as in the paper's section 4.3."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from gpflow.base import AnyNDArray
 from scipy.stats import entropy
 from sklearn.metrics import roc_auc_score
 
-from ..prediction.uncertainty import predictive_entropy, variation_ratio
-from .attacks import class_probabilities, fgsm, number_labels
-from .targets import target_of
+from ...adversarial.attacks import class_probabilities, fgsm, number_labels
+from ...adversarial.targets import target_of
+from ...prediction.uncertainty import predictive_entropy, variation_ratio
 
 #: A function of rows X: the doubt about each, [N].
 Score = Callable[[AnyNDArray], AnyNDArray]
