@@ -1,10 +1,9 @@
-"""Files and folders that are complete or absent, whenever a process or a machine dies."""
+"""Files that are complete or absent, whenever a process or a machine dies."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -29,22 +28,3 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
         with contextlib.suppress(OSError):
             part.unlink(missing_ok=True)
         raise
-
-
-@contextlib.contextmanager
-def whole_folder(path: Path) -> Iterator[Path]:
-    """
-    As `whole_file`, for a folder.
-
-    :param path: new, or of an empty folder.
-    :return: a context whose value is the folder to be written, beside it.
-    """
-    part = path.with_name(f".{path.name}.part")
-    shutil.rmtree(part, ignore_errors=True)  # that of a process that died
-    try:
-        yield part
-        if path.is_dir():
-            path.rmdir()
-        os.replace(part, path)
-    finally:
-        shutil.rmtree(part, ignore_errors=True)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["accuracy_against_coverage", "figure", "reliability_diagram"]
+__all__ = ["figure", "reliability_diagram"]
 
 #: Curves often overlap, so they are transparent.
 _LINE: dict[str, Any] = {"linewidth": 1.4, "alpha": 0.8}
@@ -68,22 +68,4 @@ def reliability_diagram(
     ax.scatter(predicted, observed, s=area, color=line.get_color(), alpha=0.7, linewidths=0)
     ax.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03), title="Reliability")
     ax.set(xlabel=names[0], ylabel=names[1])
-    return ax
-
-
-def accuracy_against_coverage(
-    ax: Axes, y: AnyNDArray, p: AnyNDArray, doubt: Any = None, **style: Any
-) -> Axes:
-    """
-    Accuracy on the rows that are answered against their share: with a useful doubt it falls from
-    left to right. The right end is the accuracy on all rows.
-
-    Arguments and errors as in `gpflow_bsvm.metrics.accuracy_against_coverage`.
-
-    :param style: of the line, such as `label`.
-    """
-    found = metrics.accuracy_against_coverage(y, p, doubt)
-    ax.plot(found.coverage, found.accuracy, **_LINE | style)
-    ax.set(xlim=(0, 1.02), xlabel="coverage, share of rows that are answered")
-    ax.set(ylabel="accuracy on these", title="Reject option")
     return ax

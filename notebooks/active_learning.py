@@ -25,6 +25,7 @@ from sklearn.datasets import load_digits
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.active import ActiveLearner, scikit_activeml
+from gpflow_bsvm.papers.wistuba2018 import softmax_entropy
 
 X, y = load_digits(n_class=4, return_X_y=True)
 order = np.random.default_rng(0).permutation(len(y))
@@ -59,7 +60,8 @@ def oracle(index):
 
 runs = {}
 for policy in ("variation_ratio", "softmax_entropy", "random"):
-    learner = ActiveLearner(new_model(), X_pool, policy, relearn=(20,), seed=1)
+    asks = softmax_entropy if policy == "softmax_entropy" else policy
+    learner = ActiveLearner(new_model(), X_pool, asks, relearn=(20,), seed=1)
     runs[policy] = []
     for _ in range(30):
         learner.run(oracle, 1)
@@ -122,8 +124,10 @@ for policy, errors in runs.items():
     left.plot(np.arange(1, 31), errors, label=policy)
 left.set(xlabel="labels", ylabel="held-out error", yscale="log")
 left.legend()
-gb.plotting.accuracy_against_coverage(right, y_test, P_test, label="1 - max p")
-doubt = gb.prediction.variation_ratio(learner.model, X_test)
-gb.plotting.accuracy_against_coverage(right, y_test, P_test, doubt, label="variation ratio")
+ratio = gb.prediction.variation_ratio(learner.model, X_test)
+for label, doubt in {"1 - max p": None, "variation ratio": ratio}.items():
+    curve = gb.metrics.accuracy_against_coverage(y_test, P_test, doubt)
+    right.plot(curve.coverage, curve.accuracy, label=label)
+right.set(xlabel="coverage, share of rows that are answered", ylabel="accuracy on these")
 right.legend()
 plt.show()

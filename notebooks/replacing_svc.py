@@ -139,10 +139,12 @@ name = NAMES[-1]
 fig, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 for method in ("SVC(probability=True)", "SVC, grid, calibrated", "BSVMClassifier()"):
     gb.plotting.reliability_diagram(left, *pooled[name, method], label=method)
-    gb.plotting.accuracy_against_coverage(right, *pooled[name, method], label=method)
+    curve = gb.metrics.accuracy_against_coverage(*pooled[name, method])
+    right.plot(curve.coverage, curve.accuracy)
 left.set(title=f"Reliability, {name}")
 left.legend(fontsize="small", loc="upper left")
 right.set(ylim=(None, 1.01), title=f"Reject option, {name}")
+right.set(xlabel="coverage, share of rows that are answered", ylabel="accuracy on these")
 plt.show()
 
 # %% [markdown]

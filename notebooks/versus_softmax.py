@@ -256,8 +256,10 @@ lines = ("Softmax", "RobustMax", *(name for name in OURS if "8" in name))
 for name in lines:
     y_all, P_all = pooled[largest, name]
     gb.plotting.reliability_diagram(left, y_all, P_all, label=name)
-    gb.plotting.accuracy_against_coverage(right, y_all, P_all, label=name)
+    curve = gb.metrics.accuracy_against_coverage(y_all, P_all)
+    right.plot(curve.coverage, curve.accuracy)
 right.set(ylim=(None, 1.002), title=f"Reject option, {largest}")
+right.set(xlabel="coverage, share of rows that are answered", ylabel="accuracy on these")
 left.set(title=f"Reliability, {largest}")
 left.legend(fontsize="small", loc="upper left")
 plt.show()

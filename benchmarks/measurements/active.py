@@ -30,6 +30,7 @@ import gpflow_bsvm as gb
 from gpflow_bsvm.active import ActiveLearner, Request
 from gpflow_bsvm.engine.open import open_data
 from gpflow_bsvm.inference import VEM, Streaming
+from gpflow_bsvm.papers.wistuba2018 import softmax_entropy
 
 from ._common import numbered, scores, usual_kernel
 
@@ -53,7 +54,8 @@ def _bald(model, X: np.ndarray, request: Request) -> np.ndarray:
 
 
 POLICIES: dict[str, Callable | str] = {
-    **{name: name for name in ("variation_ratio", "softmax_entropy", "margin", "random")},
+    **{name: name for name in ("variation_ratio", "margin", "random")},
+    "softmax_entropy": softmax_entropy,
     "bald": _bald,
 }
 

@@ -11,12 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from gpflow.base import AnyNDArray
-from scipy.special import softmax
-from scipy.stats import entropy
 
 from ..checks import check_choice
 from ..engine.contracts import Model
-from ..prediction.marginals import map_f
 from ..prediction.uncertainty import (
     latent_variance,
     margin,
@@ -42,24 +39,9 @@ class Request(NamedTuple):
 Policy = Callable[[Model, AnyNDArray, Request], AnyNDArray]
 
 
-def softmax_entropy(model: Model, X: AnyNDArray, request: Request | None = None) -> AnyNDArray:
-    """
-    Entropy of the softmax of the means of f, which ignores variances: the point-estimate policy of
-    Wistuba & Rawat (2018), section 4.3.1. For a single latent function, the softmax of (0, f).
-
-    :return: [N], in nats.
-    """
-    decide = getattr(model.likelihood, "decisions", lambda *f: f)
-    mean = map_f(model, X, lambda X, *f: decide(*f)[0]).numpy()
-    if mean.shape[1] == 1:
-        mean = np.hstack([np.zeros_like(mean), mean])
-    return np.asarray(entropy(softmax(mean, axis=1), axis=1))
-
-
 #: By name; see `gpflow_bsvm.prediction` for what they compute.
 POLICIES: dict[str, Policy] = {
     "variation_ratio": lambda model, X, request: variation_ratio(model, X),
-    "softmax_entropy": softmax_entropy,
     "entropy": lambda model, X, request: predictive_entropy(model, X),
     "margin": lambda model, X, request: -margin(model, X),
     "latent_variance": lambda model, X, request: latent_variance(model, X),

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import copy
+import functools
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..data.pieces import Origin, Piece
 from ..data.readers import Check, Reader
-from ..data.sources import Source
+from ..data.sources import Remote, Source
 from ..doors import has_door
 from ..files.columns import Columns
 from ..optional import require
+from .partitions import Cluster, Partitions, checked_partitions, named
 
 
 def present_client() -> Any:
@@ -36,16 +39,38 @@ class DaskReader(Reader):
     """
 
     finite = True
+    #: Gives the rows on the workers of a client; None: there was none when this was opened.
+    _workers: Callable[[], Partitions] | None = None
 
     def __init__(self, partitions: Sequence[Any]) -> None:
         self.partitions = list(partitions)
 
     def opened(self, check: Check, chunk_rows: int) -> Source:
         """See `Reader`: on the workers of the present client, if there is one."""
-        from .cluster_source import ClusterSource  # which imports this module
+        rows, client = copy.copy(self), present_client()
+        if client is not None:
+            there = Cluster(client), self.partitions, check, chunk_rows
+            rows._workers = functools.cache(functools.partial(checked_partitions, *there))
+        return super(DaskReader, rows).opened(check, chunk_rows)
 
-        client, rows = present_client(), super().opened(check, chunk_rows)
-        return rows if client is None else ClusterSource(rows, client)
+    @property
+    def one_chunk(self) -> bool:
+        """See `Source`."""
+        return self._workers is None and super().one_chunk
+
+    @property
+    def num_rows(self) -> int:  # type: ignore[override]
+        """:return: N, if need be by a pass over the data."""
+        if self._workers is None or self.known_rows is not None:
+            return super().num_rows
+        return self._workers().num_rows
+
+    @property
+    def remote(self) -> Remote | None:  # type: ignore[override]
+        """See `Source`; the first time, all rows are checked."""
+        if self._workers is None or self._factor == 1:
+            return self._workers and self._workers()
+        return self._workers().projected(functools.partial(_scaled, self._factor))
 
     def pieces(self, size: int) -> Iterator[Piece]:
         """See `Reader`."""
@@ -145,17 +170,6 @@ def dask_reader(X: Any, Y: Any = None, weight: Any = None) -> DaskReader:
     )
 
 
-def named(error: Exception, partition: int) -> Exception:
-    """:return: an error in reading a partition that says which one it is."""
-    told = str(error).startswith("partition ") or getattr(error, "filename", None) is not None
-    if told or not isinstance(error, (OSError, ValueError)):
-        return error
-    kind = OSError if isinstance(error, OSError) else ValueError
-    found = kind(f"partition {partition} cannot be read: {error}")
-    found.__cause__ = error
-    return found
-
-
 def _beside(X: Any, column: Any, name: str) -> Any:
     """:return: a column, partitioned like X."""
     if column is None:
@@ -187,3 +201,7 @@ def _piece_of_arrays(X: Any, Y: Any, weight: Any, part: int) -> Piece:
 def _piece_of_frame(columns: Columns, frame: Any, part: int) -> Piece:
     table = require("pyarrow", extra="dask").Table.from_pandas(frame, preserve_index=False)
     return columns.piece(table.combine_chunks(), Origin(0, str(part), kind="partition"))
+
+
+def _scaled(factor: float, batch: Any) -> Any:
+    return batch._replace(weight=batch.weight * factor)

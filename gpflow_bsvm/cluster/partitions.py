@@ -20,11 +20,11 @@ import numpy as np
 import tensorflow as tf
 
 from ..data.passes import add as added
+from ..data.readers import MOST_LABELS, Check
 from ..data.sources import Remote
 from ..optional import require
 from . import workers
-from .dask_data import named
-from .workers import Job
+from .workers import Facts, Job
 
 #: Number of partial sums that are added at a time.
 _FAN_IN = 8
@@ -174,6 +174,43 @@ class Partitions(Remote):
         columns = [np.split(np.asarray(column), ends) for column in tf.nest.flatten(along)]
         parts = self._parts
         return how, self.cluster.map(workers.done, [how] * len(parts), parts, *columns)
+
+
+def checked_partitions(
+    cluster: Cluster, partitions: list[Any], check: Check, chunk_rows: int
+) -> Partitions:
+    """
+    Read Dask's partitions on the workers, and check them there.
+
+    :raise ValueError: for bad rows, and if all partitions together are not valid data.
+    """
+    parts = cluster.read(partitions, check, chunk_rows)
+    facts = cluster.results(cluster.map(workers.facts, parts), partitions=True)
+    filled = [n for n, fact in enumerate(facts) if fact.num_rows]
+    _check_facts([facts[n] for n in filled], check)
+    return Partitions(cluster, [parts[n] for n in filled], tuple(facts[n].num_rows for n in filled))
+
+
+def _check_facts(facts: list[Facts], check: Check) -> None:
+    if not any(fact.weighs for fact in facts):
+        raise ValueError(
+            "sample_weight must not be all zero" if facts else "the Dask data have no rows"
+        )
+    labels = [fact.labels for fact in facts if fact.labels is not None]
+    distinct = np.unique(np.concatenate(labels or [()]))
+    if len(labels) == len(facts) and len(distinct) <= MOST_LABELS:
+        check.labels(distinct[:, None])
+
+
+def named(error: Exception, partition: int) -> Exception:
+    """:return: an error in reading a partition that says which one it is."""
+    told = str(error).startswith("partition ") or getattr(error, "filename", None) is not None
+    if told or not isinstance(error, (OSError, ValueError)):
+        return error
+    kind = OSError if isinstance(error, OSError) else ValueError
+    found = kind(f"partition {partition} cannot be read: {error}")
+    found.__cause__ = error
+    return found
 
 
 def _tensor(one: Any) -> Any:

@@ -74,8 +74,7 @@ def plug_in(fitted: Any, *, rbf: bool = False, **options: Any) -> SVC | Pipeline
     classes are one against one, as SVC has them.
 
     :param fitted: a `BSVMClassifier`, whose scaling of X the SVC shares; or a `BSVM`, `BatchBSVM`,
-        `LinearBSVM` or other model of GPflow's with a kernel and a likelihood with a penalty; or
-        the result of another search, with `kernel`, `penalty` and `slack`, "linear". The kernel is
+        `LinearBSVM` or anything else with a kernel and a likelihood with a penalty. The kernel is
         copied.
     :param rbf: give LibSVM its own kernel, with gamma = 1 / (2 lengthscale^2) and C = penalty times
         variance: faster, for `SquaredExponential` of one lengthscale only.
@@ -88,21 +87,12 @@ def plug_in(fitted: Any, *, rbf: bool = False, **options: Any) -> SVC | Pipeline
     if hasattr(fitted, "get_params"):
         check_is_fitted(fitted)
     model, scaler = getattr(fitted, "model_", fitted), getattr(fitted, "scaler_", None)
-    kernel, penalty = _of_machine(fitted) if hasattr(fitted, "slack") else _parts(model)
+    kernel, penalty = _parts(model)
     if not rbf:
         return SVC(kernel=Gram(gpflow.utilities.deepcopy(kernel), scaler), C=penalty, **options)
     gamma, variance = _as_rbf(kernel)
     svc = SVC(kernel="rbf", gamma=gamma, C=penalty * variance, **options)
     return svc if scaler is None else make_pipeline(FrozenEstimator(scaler), svc)
-
-
-def _of_machine(found: Any) -> tuple[Kernel, float]:
-    if found.slack != "linear":
-        raise ValueError(
-            f"SVC has linear slack, and the criterion was of {found.slack} slack: machine(data) of "
-            "what optimise returned is its support vector machine"
-        )
-    return found.kernel, found.penalty
 
 
 def _parts(model: Any) -> tuple[Kernel, float]:
@@ -112,7 +102,7 @@ def _parts(model: Any) -> tuple[Kernel, float]:
     kernel = kernel.kernel if isinstance(kernel, SharedIndependent) else kernel
     if not isinstance(kernel, Kernel) or not _is_machine(likelihood):
         raise TypeError(
-            "expected a BSVMClassifier, what a search returned, or a model with a kernel and a "
+            "expected a BSVMClassifier, or a model with a kernel and a "
             f"likelihood with a penalty, such as Hinge; got {type(model).__name__} with likelihood "
             f"{type(likelihood).__name__}"
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -13,7 +14,6 @@ import gpflow
 import tensorflow as tf
 from sklearn.utils.validation import check_is_fitted
 
-from ..atomic import whole_folder
 from ..engine.natural import Gaussian, compiled_solve
 from ..engine.prior import plain_points
 from ..engine.projection import project
@@ -58,9 +58,14 @@ def export(model: Any, directory: str | os.PathLike[str]) -> None:
     module, about = of(model)
     signatures = {name: getattr(module, name) for name in ("predict_f", module.predicts)}
     text = json.dumps(about | {"version": __version__}, indent=1, default=str)
-    with whole_folder(directory) as part:
-        tf.saved_model.save(module, str(part), signatures=signatures)
-        (part / "about.json").write_text(text, encoding="utf-8")
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".", dir=directory.parent) as place:
+        made = Path(place, directory.name)
+        tf.saved_model.save(module, str(made), signatures=signatures)
+        (made / "about.json").write_text(text, encoding="utf-8")
+        if directory.is_dir():
+            directory.rmdir()
+        made.rename(directory)
 
 
 class Exported(tf.Module):  # type: ignore[misc]

@@ -10,15 +10,11 @@ from scipy.special import softmax
 from scipy.stats import entropy
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.active import (
-    POLICIES,
-    ActiveLearner,
-    Request,
-    kernels,
-)
-from gpflow_bsvm.active.policies import chosen, softmax_entropy
+from gpflow_bsvm.active import POLICIES, ActiveLearner, Request, kernels
+from gpflow_bsvm.active.policies import chosen
 from gpflow_bsvm.inference import CAVI
 from gpflow_bsvm.likelihoods import CrammerSinger, Hinge
+from gpflow_bsvm.papers.wistuba2018 import softmax_entropy
 from gpflow_bsvm.prediction import margin, variation_ratio
 
 X, Y = make_data(40)

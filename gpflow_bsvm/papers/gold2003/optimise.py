@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from gpflow.base import AnyNDArray
 from gpflow.kernels import Kernel
+from gpflow.likelihoods import Likelihood
 from gpflow.utilities import deepcopy, multiple_assign, read_values
 from sklearn.exceptions import ConvergenceWarning
 
@@ -22,6 +23,7 @@ from .by_scipy import by_scipy
 from .criterion import Criterion
 from .mode import Mode, svm_mode
 from .search import Place, Search, Values
+from .slack import likelihood_of
 from .walk import walk
 
 _BY_SLOPES = ("L-BFGS-B", "gradient-ascent")
@@ -52,6 +54,11 @@ class Selection(NamedTuple):
     penalty: float  #: the best, or the given one
     kernel: Kernel  #: a copy, with the best values
     slack: str  #: of the criterion's machine, "linear" or "quadratic"
+
+    @property
+    def likelihood(self) -> Likelihood:
+        """:return: the likelihood of this slack and penalty, as `plug_in` asks for it."""
+        return likelihood_of(self.slack, self.penalty)
 
     def machine(self, data: tuple[Any, Any]) -> Mode:
         """

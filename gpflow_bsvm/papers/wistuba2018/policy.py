@@ -1,0 +1,26 @@
+"""The policy of active learning that the paper's own is compared with."""
+
+from __future__ import annotations
+
+import numpy as np
+from gpflow.base import AnyNDArray
+from scipy.special import softmax
+from scipy.stats import entropy
+
+from ...active import Request
+from ...engine.contracts import Model
+from ...prediction.marginals import map_f
+
+
+def softmax_entropy(model: Model, X: AnyNDArray, request: Request | None = None) -> AnyNDArray:
+    """
+    Entropy of the softmax of the means of f, which ignores variances: the point-estimate policy of
+    Wistuba & Rawat (2018), section 4.3.1. For a single latent function, the softmax of (0, f).
+
+    :return: [N], in nats.
+    """
+    decide = getattr(model.likelihood, "decisions", lambda *f: f)
+    mean = map_f(model, X, lambda X, *f: decide(*f)[0]).numpy()
+    if mean.shape[1] == 1:
+        mean = np.hstack([np.zeros_like(mean), mean])
+    return np.asarray(entropy(softmax(mean, axis=1), axis=1))
