@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..compare.registry import BASELINES, default_baselines
 from ..tables import CSV, PARQUET, columns, target_among
 from .files import check_output
-from .terminal import fail, integer, positive, quiet_import
+from .terminal import fail, integer, quiet_import
 
 if TYPE_CHECKING:
     from ..compare import Comparison
@@ -71,12 +71,9 @@ def add_to(subparsers: Any) -> None:
     inducing = f"inducing points, by k-means on each training part (default: {most})"
     add("--num-inducing", type=integer(1), metavar="M", help=inducing)
     add("--models", type=_models, metavar="A,B", help="some of the models below")
-    fixed = "one kernel for all models, which compares their bounds and likelihoods"
+    fixed = "one kernel for all models, of variance 4 and lengthscale the square root of D, which "
+    fixed += "compares their bounds and likelihoods"
     add("--fixed-kernel", action="store_true", help=fixed)
-    lengthscale = "of the kernel, or where it starts (default: the square root of D)"
-    add("--lengthscale", type=positive, metavar="L", help=lengthscale)
-    variance = "of the kernel, or where it starts (default: %(default)s)"
-    add("--variance", type=positive, default=4.0, metavar="V", help=variance)
     add("--seed", type=integer(0), default=0, metavar="S", help="default: %(default)s")
     output = Path("compare-results")
     add("--output", type=Path, default=output, metavar="DIR", help="default: ./%(default)s")
@@ -127,7 +124,7 @@ def _compare_numbers(args: argparse.Namespace) -> int:
     from ..datasets import load
     from ..optional import require
 
-    for name in ("models", "fixed_kernel", "num_inducing", "lengthscale", "report"):
+    for name in ("models", "fixed_kernel", "num_inducing", "report"):
         if getattr(args, name):
             option = "--" + name.replace("_", "-")
             raise ValueError(f"--task regression has no {option}: leave it out")

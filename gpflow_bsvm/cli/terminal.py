@@ -33,14 +33,6 @@ def integer(least: int) -> Callable[[str], int]:
     return parse
 
 
-def positive(text: str) -> float:
-    """:return: a positive number."""
-    with contextlib.suppress(ValueError):
-        if 0 < float(text) < float("inf"):
-            return float(text)
-    raise argparse.ArgumentTypeError(f"expected a positive number, got {text!r}")
-
-
 @contextlib.contextmanager
 def quiet_import() -> Iterator[None]:
     """

@@ -29,23 +29,18 @@ class Settings:
     """
     :ivar folds: of the stratified cross-validation.
     :ivar num_inducing: M, at most; no more than there are distinct training rows.
-    :ivar lengthscale: of the kernel on standardized features; None: the square root of D.
-    :ivar variance: of the kernel.
-    :ivar fixed_kernel: whether all models use this kernel, or start to learn from it.
+    :ivar fixed_kernel: whether all models use one kernel, or start to learn from it.
     :ivar seed: for folds, inducing points and the models' own splits.
     """
 
     folds: int = 10
     num_inducing: int = 100
-    lengthscale: float | None = None
-    variance: float = 4.0
     fixed_kernel: bool = False
     seed: int = 0
 
     def kernel(self, num_features: int) -> KernelSettings:
-        """:return: the kernel, or its start, for data of D columns."""
-        lengthscale = self.lengthscale or math.sqrt(num_features)
-        return KernelSettings(lengthscale, self.variance, not self.fixed_kernel)
+        """:return: the kernel, or its start, for data of D standardized columns."""
+        return KernelSettings(math.sqrt(num_features), learn=not self.fixed_kernel)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,5 @@
 """A choice between models by held-out rows; and conversion to and from scikit-learn's SVC."""
 
-from ..prediction import leave_one_out_density
 from .held_out import HeldOut, find_peak, held_out_density
 from .plug_in import Start, plug_in, start_from
 
@@ -9,7 +8,6 @@ __all__ = [
     "Start",
     "find_peak",
     "held_out_density",
-    "leave_one_out_density",
     "plug_in",
     "start_from",
 ]

@@ -2,6 +2,6 @@
 
 from .gibbs import Gibbs
 from .hmc import HMC
-from .samples import Interrupted, Samples
+from .samples import Samples
 
-__all__ = ["HMC", "Gibbs", "Interrupted", "Samples"]
+__all__ = ["HMC", "Gibbs", "Samples"]

@@ -96,16 +96,6 @@ class Samples:
         return np.asarray(f + rows.features.mean.numpy())
 
 
-class Interrupted(KeyboardInterrupt):
-    """
-    Ctrl-C during sampling.
-
-    :ivar samples: the draws kept until then; None in the burn-in.
-    """
-
-    samples: Samples | None = None
-
-
 class Draws:
     """Draws of all chains as they come: the record of a `Sampler`."""
 
@@ -221,24 +211,9 @@ class Sampler(Algorithm):
             checkpoint of another fit.
         :raise FloatingPointError: for a draw that is not finite, or if f of the prior is so large
             that float64 cannot resolve a margin of 1.
-        :raise Interrupted: (a KeyboardInterrupt) after Ctrl-C; its `samples` are the draws so far.
         """
         source = self._open(model, data, sample_weight)
         draws = Draws(np.empty([0, self.num_chains, *model.num_features], default_float()))
-        try:
-            how: Any = {"progress": progress, "checkpoint": checkpoint, "every": every}
-            self.run_on(model, source, record=draws, **how)
-        except KeyboardInterrupt as stop:
-            raise self._interrupted(draws, model) from stop
-        return self._kept(draws, model)
-
-    def _kept(self, draws: Draws, model: Model) -> Samples:
-        kept = draws.all()[self.burn_in :]
-        return Samples(np.moveaxis(kept, 0, 1), model)
-
-    def _interrupted(self, draws: Draws, model: Model) -> Interrupted:
-        if draws.latest <= self.burn_in:
-            return Interrupted("interrupted in the burn-in")
-        error = Interrupted("interrupted: the draws so far are in this exception's `samples`")
-        error.samples = self._kept(draws, model)
-        return error
+        how: Any = {"progress": progress, "checkpoint": checkpoint, "every": every}
+        self.run_on(model, source, record=draws, **how)
+        return Samples(np.moveaxis(draws.all()[self.burn_in :], 0, 1), model)

@@ -85,18 +85,10 @@ def test_three_classes_with_words_for_labels(tmp_path, capsys):
 
 
 def test_options_arrive(stand_ins, table, tmp_path):
-    options = ["--lengthscale", "3", "--variance", "2", "--seed", "7"]
-    arguments = [table, "--target", "kind", "--models", "bsvm", "--no-plots", *options, *FAST]
+    arguments = [table, "--target", "kind", "--models", "bsvm", "--no-plots", "--seed", "7", *FAST]
     assert run("compare", *arguments, "--output", tmp_path) == 0
     settings = json.loads((tmp_path / "results.json").read_text())["settings"]
-    assert settings == {
-        "folds": 2,
-        "num_inducing": 10,
-        "lengthscale": 3.0,
-        "variance": 2.0,
-        "fixed_kernel": True,
-        "seed": 7,
-    }
+    assert settings == {"folds": 2, "num_inducing": 10, "fixed_kernel": True, "seed": 7}
     assert not list(tmp_path.glob("*.png"))
 
 
@@ -199,8 +191,6 @@ def test_what_is_written_while_importing_is_shown_if_it_fails(capfd):
         (["compare", "--folds", "two"], "an integer from 2, got 'two'"),
         (["compare", "--num-inducing", "0"], "an integer from 1"),
         (["compare", "--seed", "-1"], "an integer from 0"),
-        (["compare", "--lengthscale", "-1"], "positive number, got '-1'"),
-        (["compare", "--variance", "nan"], "positive number, got 'nan'"),
         (["compare", "--models", "bsvm,foo"], "'bsvm,foo': choose from BSVMClassifier,"),
         (["compare", "--models", ","], "choose from BSVMClassifier,"),
     ],

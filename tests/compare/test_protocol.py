@@ -48,9 +48,7 @@ def test_models_that_do_not_suit_are_skipped(dataset, not_for, message, extra_mo
 
 
 def test_all_models_get_the_same_scaled_folds(extra_models):
-    comparison = Comparison(
-        moons(), Settings(folds=3, num_inducing=7, seed=5, variance=2.0, fixed_kernel=True)
-    )
+    comparison = Comparison(moons(), Settings(folds=3, num_inducing=7, seed=5, fixed_kernel=True))
     comparison.run(["spy", "crash", "spy2"], progress=False)
     one, two = Spy.made
     assert len(one.fits) == 3
@@ -59,7 +57,7 @@ def test_all_models_get_the_same_scaled_folds(extra_models):
         np.testing.assert_array_equal(y, y2)
         np.testing.assert_array_equal(Z, Z2)
         assert (kernel, seed) == (kernel2, seed2)
-        assert kernel == KernelSettings(np.sqrt(2), 2.0, False)
+        assert kernel == KernelSettings(np.sqrt(2), 4.0, False)
         assert Z.shape == (7, 2)
         np.testing.assert_allclose(X.mean(0), 0, atol=1e-12)
         np.testing.assert_allclose(X.std(0), 1)

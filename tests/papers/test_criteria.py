@@ -10,7 +10,7 @@ from reference import axis, log_evidence
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.likelihoods import Hinge
-from gpflow_bsvm.model_selection import held_out_density, leave_one_out_density
+from gpflow_bsvm.model_selection import held_out_density
 from gpflow_bsvm.models import BatchBSVM
 from gpflow_bsvm.papers.gold2003 import (
     GACV,
@@ -29,6 +29,7 @@ from gpflow_bsvm.papers.gold2003 import (
     svm_mode,
 )
 from gpflow_bsvm.papers.gold2003.slack import log_kappa
+from gpflow_bsvm.prediction import leave_one_out_density
 
 SLACKS = ("linear", "quadratic")
 
