@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..engine.contracts import check_width
 from ..estimators import BSVMClassifier
 from ..estimators.inputs import shift_and_scale
-from ..likelihoods.labels import check_one_label
+from ..likelihoods.labels import check_one_label, with_both_classes
 from ..prediction.marginals import compiled_mean
 
 #: Rows of probabilities may miss 1 by this: single precision, and many classes.
@@ -79,7 +79,8 @@ class ModelTarget(Target):
         """See `Target`: the mean of y, as in `predict_y`."""
         shift, scale = self._units
         X = (tf.cast(X, gpflow.default_float()) - shift) / scale
-        return _both(compiled_mean.bind(self._model.likelihood)(X, *self._model.predict_f(X)))
+        mean = compiled_mean.bind(self._model.likelihood)
+        return with_both_classes(mean(X, *self._model.predict_f(X)))
 
     def check_inputs(self, X: Any) -> AnyNDArray:
         """See `Target`: of the model's columns."""
@@ -109,7 +110,7 @@ class NetworkTarget(Target):
         """
         if self._logits:
             return tf.nn.softmax(self._outputs(X))
-        p = _both(self._outputs(X))
+        p = with_both_classes(self._outputs(X))
         if tf.executing_eagerly() and not np.allclose(p.numpy().sum(axis=1), 1, atol=_ROW_SUM):
             raise ValueError(
                 "the network's rows are no probabilities, their sums are not 1; of logits give "
@@ -134,11 +135,6 @@ class NetworkTarget(Target):
             raise ValueError(f"the network must return [N, C], got shape {outputs.shape}")
         single = self._logits and outputs.shape[1] == 1
         return tf.concat([tf.zeros_like(outputs), outputs], 1) if single else outputs
-
-
-def _both(p: tf.Tensor) -> tf.Tensor:
-    """:return: probabilities of all classes, also from the one column p(y = 1)."""
-    return tf.concat([1 - p, p], axis=-1) if p.shape[-1] == 1 else p
 
 
 def target_of(what: Any) -> Target:

@@ -160,8 +160,8 @@ def _prepare(args: argparse.Namespace) -> list[Comparison]:
     from ..datasets import load
     from ..optional import require
 
-    for module in ["pandas"] if args.no_plots else ["pandas", "matplotlib"]:
-        require(module)
+    if not args.no_plots:
+        require("matplotlib")
     folds, num_inducing = FIXED_KERNEL_DEFAULTS if args.fixed_kernel else DEFAULTS
     args.folds, args.num_inducing = args.folds or folds, args.num_inducing or num_inducing
     names = [field.name for field in dataclasses.fields(Settings)]

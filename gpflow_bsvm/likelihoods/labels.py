@@ -71,9 +71,10 @@ def check_one_label(likelihood: Likelihood, num_latents: int) -> None:
 
 
 @check_shapes("p: [batch..., C]", "return: [batch..., D]")
-def with_both_classes(p: AnyNDArray) -> AnyNDArray:
+def with_both_classes(p: Any) -> Any:
     """:return: probabilities of all classes, of those, or of p(y = 1) in one column."""
-    return np.concatenate([1 - p, p], axis=-1) if p.shape[-1] == 1 else p
+    joined = tf.concat if tf.is_tensor(p) else np.concatenate
+    return joined([1 - p, p], axis=-1) if p.shape[-1] == 1 else p
 
 
 def check_columns(Y: Any, columns: int | None, what: str, otherwise: str = "") -> None:

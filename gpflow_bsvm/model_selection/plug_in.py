@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import gpflow
 import numpy as np
 import tensorflow as tf
 from gpflow.base import AnyNDArray
+from gpflow.config import default_float
 from gpflow.functions import Zero
 from gpflow.kernels import Kernel, Linear, MultioutputKernel, SharedIndependent, SquaredExponential
 from sklearn.frozen import FrozenEstimator
@@ -36,33 +37,13 @@ def gram_matrix(kernel: Kernel, X: Any, X2: Any = None) -> AnyNDArray:
         raise TypeError(
             f"expected a GPflow kernel of one latent function, got {type(kernel).__name__}"
         )
+    X, X2 = (one if one is None else np.asarray(one, default_float()) for one in (X, X2))
     gram: AnyNDArray = np.asarray(_gram.bind(kernel)(X) if X2 is None else kernel(X, X2))
     if not np.isfinite(gram).all():
         raise ValueError(
             "the kernel overflows or is NaN on X: standardise X and check the kernel's parameters"
         )
     return gram
-
-
-@dataclass(frozen=True)
-class Gram:
-    """
-    A GPflow kernel as a function of two arrays, as scikit-learn takes kernels.
-
-    :ivar kernel: of one latent function.
-    :ivar scaler: applied to X before it; None: none.
-    """
-
-    kernel: Kernel
-    scaler: Any = None
-
-    def __call__(self, X: Any, X2: Any) -> AnyNDArray:
-        """:return: k(x, x2), [N, N2]."""
-        return gram_matrix(self.kernel, self._scale(X), self._scale(X2))
-
-    def _scale(self, X: Any) -> AnyNDArray:
-        X = X if self.scaler is None else self.scaler.transform(X)
-        return np.asarray(X, gpflow.config.default_float())
 
 
 def plug_in(fitted: Any, *, rbf: bool = False, **options: Any) -> SVC | Pipeline:
@@ -79,7 +60,7 @@ def plug_in(fitted: Any, *, rbf: bool = False, **options: Any) -> SVC | Pipeline
     :param rbf: give LibSVM its own kernel, with gamma = 1 / (2 lengthscale^2) and C = penalty times
         variance: faster, for `SquaredExponential` of one lengthscale only.
     :param options: of SVC, such as `probability` or `cache_size`.
-    :return: an SVC, not fitted; a pipeline if `rbf` and X is scaled.
+    :return: an SVC, not fitted; a pipeline if X is scaled.
     :raise TypeError: for an object without a kernel and a likelihood with a penalty.
     :raise ValueError: for quadratic slack or a mean function, which SVC lacks, another kernel
         with `rbf`, and scikit-learn's `NotFittedError` for a classifier that is not fitted.
@@ -88,10 +69,12 @@ def plug_in(fitted: Any, *, rbf: bool = False, **options: Any) -> SVC | Pipeline
         check_is_fitted(fitted)
     model, scaler = getattr(fitted, "model_", fitted), getattr(fitted, "scaler_", None)
     kernel, penalty = _parts(model)
-    if not rbf:
-        return SVC(kernel=Gram(gpflow.utilities.deepcopy(kernel), scaler), C=penalty, **options)
-    gamma, variance = _as_rbf(kernel)
-    svc = SVC(kernel="rbf", gamma=gamma, C=penalty * variance, **options)
+    if rbf:
+        gamma, variance = _as_rbf(kernel)
+        svc = SVC(kernel="rbf", gamma=gamma, C=penalty * variance, **options)
+    else:
+        gram = partial(gram_matrix, gpflow.utilities.deepcopy(kernel))
+        svc = SVC(kernel=gram, C=penalty, **options)
     return svc if scaler is None else make_pipeline(FrozenEstimator(scaler), svc)
 
 
