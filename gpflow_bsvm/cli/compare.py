@@ -24,7 +24,7 @@ DEFAULT_DATA = ("breast-cancer", "banana-like", "even-digits", "iris")
 DEFAULTS, FIXED_KERNEL_DEFAULTS = (3, 50), (10, 100)
 
 _EPILOG = """models (C: number of classes; by default BSVMClassifier, svgp and svc take part, and
-with --fixed-kernel all but BSVMClassifier and gpc that suit the data):
+with --fixed-kernel all but BSVMClassifier that suit the data):
 """ + "\n".join(f"  {name:<16}{entry.description}" for name, entry in BASELINES.items())
 
 

@@ -9,8 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from gpflow.base import AnyNDArray
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.gaussian_process import GaussianProcessClassifier
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.svm import SVC
 
@@ -21,8 +19,6 @@ from .registry import KernelSettings, Skipped
 SVC_PENALTIES = (0.1, 1.0, 10.0, 100.0)
 #: Factors on 1 / (2 lengthscale^2), searched where the kernel is learned.
 SVC_GAMMAS = (0.1, 0.3, 1.0, 3.0, 10.0)
-#: Most rows of an exact Gaussian process: time grows with N^3.
-GPC_MAX_ROWS = 2000
 
 
 class Task(NamedTuple):
@@ -104,21 +100,3 @@ def svc(task: Task) -> CalibratedClassifierCV:
     three, five = (StratifiedKFold(k, shuffle=True, random_state=seed) for k in folds)
     best = SVC(**GridSearchCV(SVC(), grid, cv=three, refit=False).fit(X, y).best_params_)
     return CalibratedClassifierCV(best, method="sigmoid", cv=five, ensemble=False).fit(X, y)
-
-
-def gpc(task: Task) -> GaussianProcessClassifier:
-    """
-    scikit-learn's `GaussianProcessClassifier`: Laplace's method on all rows, in O(N^3), one-vs-rest
-    for more than two classes.
-
-    :raise Skipped: for more than 2000 rows.
-    """
-    X, y, _, kernel, _ = task
-    if len(X) > GPC_MAX_ROWS:
-        raise Skipped(f"{len(X)} training rows, its O(N^3) is kept to {GPC_MAX_ROWS}")
-    lengthscales = np.full(X.shape[1], kernel.lengthscale) if kernel.learn else kernel.lengthscale
-    covariance = ConstantKernel(kernel.variance) * RBF(lengthscales)
-    if kernel.offset:
-        covariance += ConstantKernel(kernel.offset)
-    optimizer = "fmin_l_bfgs_b" if kernel.learn else None
-    return GaussianProcessClassifier(covariance, optimizer=optimizer).fit(X, y)

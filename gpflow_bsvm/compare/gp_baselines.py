@@ -12,7 +12,7 @@ from gpflow.likelihoods import Likelihood
 
 from .. import inference, likelihoods, models
 from ..prediction.marginals import predict_probabilities
-from .baselines import Baseline, Estimator, Task, classifier, gpc, svc
+from .baselines import Baseline, Estimator, Task, classifier, svc
 from .training import NaturalGradientSteps, Trainer, make_kernel
 
 #: For GPflow's Softmax. Its ELBO is a mean of 100 draws, so that a single one says nothing about
@@ -101,5 +101,4 @@ FACTORIES: dict[str, Callable[[int], Baseline]] = {
     "svgp-probit": lambda C: SVGPBaseline(likelihoods.Probit()),
     "svgp-robustmax": lambda C: SVGPBaseline(gpflow.likelihoods.MultiClass(C), RAMP),
     "svc": lambda C: Estimator(svc),
-    "gpc": lambda C: Estimator(gpc),
 }

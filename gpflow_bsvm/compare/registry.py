@@ -69,9 +69,6 @@ BASELINES = {
     "svgp-probit": Entry("the same without Bernoulli's floor on p (C = 2)", only=TWO),
     "svgp-robustmax": Entry("the same with RobustMax, GPflow's MultiClass (C > 2)", only=MORE),
     "svc": Entry("scikit-learn's SVC by grid search, Platt-scaled", default=LEARNT + FIXED),
-    "gpc": Entry(
-        "scikit-learn's GaussianProcessClassifier, at most 2000 rows; never by default", default=()
-    ),
 }
 
 

@@ -39,13 +39,6 @@ def test_an_offset_is_a_constant_in_the_kernel():
     np.testing.assert_allclose(offset(X), plain(X) + 2.0)
 
 
-def test_scikit_learns_gaussian_process_has_the_offset_too():
-    X, y, Z = fold(0, 20)
-    fitted = baselines.gpc(baselines.Task(X, y, Z, KernelSettings(1.0, 4.0, offset=2.0), 0))
-    expected = training.make_kernel(KernelSettings(1.0, 4.0, offset=2.0), 2)(X)
-    np.testing.assert_allclose(fitted.kernel_(X), expected, rtol=1e-12)
-
-
 @pytest.mark.drill
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["bsvm", "bsvm-augmented", "svgp"])

@@ -30,12 +30,12 @@ SOME = ["bsvm", "probit-engine", "svgp-probit", "svc"]
 def some_or(names):
     """A fixture's parameters: some models, and those of these names where there is time."""
     return [
-        pytest.param([name for name in names if name in SOME or name == "gpc"], id="some"),
+        pytest.param([name for name in names if name in SOME], id="some"),
         pytest.param(names, id="all", marks=[pytest.mark.slow, pytest.mark.drill]),
     ]
 
 
-@pytest.fixture(scope="module", params=some_or([*DEFAULT, "gpc"]))
+@pytest.fixture(scope="module", params=some_or(DEFAULT))
 def two_names(request):
     return request.param
 
@@ -123,8 +123,8 @@ def test_predictions_are_of_all_classes(three_classes, three_names):
 
 
 def test_defaults_suit():
-    assert {*ALL} - {*default_baselines(2, fixed_kernel=True)} == {*MORE_ONLY, "gpc"}
-    assert {*ALL} - {*default_baselines(3, fixed_kernel=True)} == {*TWO_ONLY, "gpc"}
+    assert {*ALL} - {*default_baselines(2, fixed_kernel=True)} == MORE_ONLY
+    assert {*ALL} - {*default_baselines(3, fixed_kernel=True)} == TWO_ONLY
     assert default_baselines(3, fixed_kernel=True) == default_baselines(26, fixed_kernel=True)
 
 
