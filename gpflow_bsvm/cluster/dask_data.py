@@ -113,6 +113,7 @@ class DaskFrame(DaskReader):
         rows = DaskFrame(dask.dataframe.read_parquet("s3://..."), target="label")
 
     :ivar features: names of the columns of X.
+    :ivar classes: as of `ParquetFiles`.
     """
 
     def __init__(
@@ -143,16 +144,12 @@ class DaskFrame(DaskReader):
             classes = sorted(found.tolist())
         self.columns = Columns(list(frame.columns), target, weight, features, classes)
         self.features = self.columns.features
+        self.classes = self.columns.classes
         self.columns.check_names(list(frame.columns), "the data frame")
         wrong = {name: kind for name, kind in frame.dtypes.items() if not numeric(kind)}
         self.columns.check_types(wrong, "the data frame")
         piece, parts = delayed(_piece_of_frame), frame[self.columns.read].to_delayed()
         super().__init__([piece(self.columns, one, part) for part, one in enumerate(parts)])
-
-    @property
-    def classes(self) -> list[Any] | None:
-        """:return: the label of each class 0..C-1, if labels become numbers."""
-        return self.columns.classes
 
 
 def dask_reader(X: Any, Y: Any = None, weight: Any = None) -> DaskReader:

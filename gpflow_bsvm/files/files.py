@@ -28,6 +28,7 @@ class Files(Reader):
 
     :ivar paths: of the files, in the order in which they are read.
     :ivar features: names of the columns of X.
+    :ivar classes: the label of each class 0..C-1, if labels become numbers; else None.
     :ivar left_out: columns left out without being asked: the index that pandas wrote.
     """
 
@@ -71,14 +72,10 @@ class Files(Reader):
             features = [one for name in others for one in self._with_words(name, schema)]
         self.columns = Columns(schema.names, target, weight, features, classes)
         self.features = self.columns.features
+        self.classes = self.columns.classes
         read = {*self.features, *self.columns.read, *own_columns(schema.names)}
         self.left_out = tuple(name for name in schema.names if name not in read)
         self._check(self.paths[0], schema)
-
-    @property
-    def classes(self) -> list[Any] | None:
-        """:return: the label of each class 0..C-1, if labels become numbers."""
-        return self.columns.classes
 
     @property
     def marks(self) -> dict[str, str]:
