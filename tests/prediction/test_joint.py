@@ -6,7 +6,7 @@ import pytest
 from helpers import make_data, make_model, randomise
 
 import gpflow_bsvm as gb
-from gpflow_bsvm import metrics, plotting
+from gpflow_bsvm import metrics
 from gpflow_bsvm.likelihoods import Hinge, OneVsRest
 from gpflow_bsvm.prediction import (
     draw_f,
@@ -166,12 +166,3 @@ def test_doubt_must_be_a_finite_number_for_each_row():
     for doubt in ([0.1], [0.1, np.nan]):
         with pytest.raises(ValueError, match="doubt must be 2 finite numbers"):
             metrics.accuracy_against_coverage(np.array([0, 1]), np.array([0.1, 0.9]), doubt)
-
-
-def test_the_picture_shows_what_the_metric_says():
-    y, p = np.array([0, 1, 1, 0]), np.array([0.1, 0.9, 0.2, 0.7])
-    _, (ax,) = plotting.figure(1, 1)
-    plotting.accuracy_against_coverage(ax, y, p, label="ours")
-    found = metrics.accuracy_against_coverage(y, p)
-    np.testing.assert_array_equal(ax.lines[0].get_xydata(), np.c_[found.coverage, found.accuracy])
-    assert ax.lines[0].get_label() == "ours"
