@@ -84,7 +84,7 @@ def test_a_crash_is_a_row_and_the_run_goes_on(everything):
 def test_every_model_learns(everything):
     for row in everything.fold_scores:
         if row.ok:
-            assert row.scores["error"] < 0.25, row  # at random: 0.5
+            assert row.scores["error"] < 0.3, row  # at random: 0.5
             assert row.scores["auc"] > 0.8, row
             assert row.train_seconds > 0 and row.predict_us > 0
 
