@@ -84,16 +84,14 @@ def marginals_of_few(phi: tf.Tensor, L: tf.Tensor, h: tf.Tensor) -> Marginals:
 
 
 @check_shapes("phi: [G, N, M]", "q.h: [L, M]", "return[all]: [N, L]")
-def batch_marginals(phi: tf.Tensor, q: Natural) -> Marginals:
-    """:return: `marginals` of a minibatch under q, by the cheaper of two ways."""
-
-    def of_few() -> Marginals:
+def batch_marginals(phi: tf.Tensor, q: Natural, few: bool) -> Marginals:
+    """
+    :param few: whether there are fewer rows than inducing points.
+    :return: `marginals` of a minibatch under q, by the cheaper of two ways.
+    """
+    if few:
         return marginals_of_few(tf.cast(phi, q.h.dtype), tf.linalg.cholesky(q.P), q.h)
-
-    def of_many() -> Marginals:
-        return marginals(phi, *solve(q)[:2])
-
-    return Marginals(*tf.cond(tf.shape(phi)[1] < tf.shape(q.h)[1], of_few, of_many))
+    return marginals(phi, *solve(q)[:2])
 
 
 @check_shapes("features.residual: [N, .]", "f.mean: [N, L]", "return[all]: [N, L]")

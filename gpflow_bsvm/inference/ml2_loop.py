@@ -84,7 +84,9 @@ class Learner:
         :return: q after the steps.
         """
         arguments = (natural, constants, given)
-        flat = specs_of(arguments)
+        # The graph is of one fit: where M is known it is faster.
+        exact = [tf.TensorSpec(part.shape, part.dtype) for part in natural]
+        flat = [*exact, *specs_of((constants, given))]
         key, specs = tuple(flat), tf.nest.pack_sequence_as(arguments, flat)
         if key not in self._graphs:
             with in_training(self._hyper.networks):
@@ -112,7 +114,7 @@ class Learner:
     ) -> Natural:
         """:return: q after a natural-gradient step of size `rate`."""
         rows = project_batch(self._prior, batch, constants.jitter)
-        f = batch_marginals(rows.features.phi, natural)
+        f = batch_marginals(rows.features.phi, natural, _few(batch, natural))
         return _blend(natural, accumulate(self._likelihood, rows, f).sums, constants, rate)
 
     def _learn(
@@ -123,7 +125,7 @@ class Learner:
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(mine)
             rows = project_batch(self._prior, batch, constants.jitter)
-            f = batch_marginals(rows.features.phi, natural)
+            f = batch_marginals(rows.features.phi, natural, _few(batch, natural))
             local = local_for_gradient(self._likelihood)(self._likelihood, rows, f)
             loss = -constants.scale * tf.reduce_sum(local.expectation)
             loss -= self._hyper.plan.log_prior(mine)
@@ -139,6 +141,11 @@ class Learner:
             for variable, old in zip(own, before):
                 step = tf.cast(damping, old.dtype) * (variable - old)
                 variable.assign(tf.where(damping < 1, old + step, variable))
+
+
+def _few(batch: Batch, q: Natural) -> bool:
+    """:return: whether there are fewer rows than features, both known while the graph is traced."""
+    return bool(batch.X.shape[0] < q.h.shape[1])
 
 
 def _blend(old: Natural, sums: Natural, constants: Constants, rate: tf.Tensor) -> Natural:

@@ -56,10 +56,11 @@ class _Steps(MinibatchRun):
     def __init__(self, options: SVI, model: Model, data: ProjectedData) -> None:
         self._options, rate = options, options.learning_rate
         adaptive: Any = rate if hasattr(rate, "memory") else None
-        self._loop = compiled_steps.bind(model.likelihood, adaptive)
         self._accumulate = compiled_accumulate.bind(model.likelihood)
         natural = model.natural()
         self._shape = natural.h.shape
+        few = bool(options.batch_size < self._shape[1])
+        self._loop = compiled_steps.bind(model.likelihood, adaptive, few)
         self.most_batches = max(1, 2 * CHUNK_ENTRIES // int(options.batch_size * self._shape[1]))
         super().__init__(options, model, data, adaptive.memory(natural) if adaptive else ())
 
@@ -93,6 +94,7 @@ class _Steps(MinibatchRun):
 def compiled_steps(
     likelihood: Likelihood,
     adaptive: Any,
+    few: bool,
     natural: Natural,
     scale: tf.Tensor,
     rates: tf.Tensor,
@@ -104,13 +106,14 @@ def compiled_steps(
     Natural-gradient steps over minibatches rows[index[t]], t = 0..T-1.
 
     :param adaptive: what makes other rates of `rates` [T], if anything.
+    :param few: see `batch_marginals`.
     :param scale: num_data / B, for an index [T, B].
     :return: the last state, the last rate, and the memory of `adaptive`.
     """
 
     def body(t: Any, old: Natural, rho: Any, memory: Any) -> Any:
         batch = rows.take(index[t])
-        sums = accumulate(likelihood, batch, batch_marginals(batch.features.phi, old)).sums
+        sums = accumulate(likelihood, batch, batch_marginals(batch.features.phi, old, few)).sums
         sums = Natural(scale * sums.h, scale * sums.P)
         rho = rates[t]
         if adaptive:

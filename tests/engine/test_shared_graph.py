@@ -470,11 +470,11 @@ def fit_something(seed: int) -> float:
 
 @pytest.mark.parametrize("whiten", [True, False])
 def test_any_number_of_inducing_points_shares_all_traces(whiten):
-    """As in folds of few rows, where M = N."""
+    """As in folds of few rows, where M = N; fewer rows than that in a minibatch are another way."""
 
     def fit_all(num_inducing: int) -> None:
         data = make_data(40, 2)
-        for algorithm in (CAVI(), SVI(batch_size=8, max_steps=2), VEM(max_steps=2)):
+        for algorithm in (CAVI(), SVI(batch_size=20, max_steps=2), VEM(max_steps=2)):
             model = make_model(data, num_inducing=num_inducing, whiten=whiten, num_data=40)
             algorithm.run(model, data)
             leave_one_out_density(model, data)
