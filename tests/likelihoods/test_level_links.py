@@ -89,7 +89,7 @@ def test_of_several_classes_it_is_that_of_each(rng):
 
 
 def test_links_that_are_none():
-    with pytest.raises(ValueError, match=r"one of \['integral', 'stationary'\], got 'probit'"):
+    with pytest.raises(ValueError, match=r"one of 'integral', 'stationary', got 'probit'"):
         LevelHinge(link="probit")
     for levels in (independent((0.1, 0.5, 0.9)), independent([0.5])):
         with pytest.raises(ValueError, match="shift together, such as location_spread"):
