@@ -23,7 +23,7 @@ def _pulled_back(
     rebuild: Any, values: list[tf.Tensor], X: tf.Tensor, by_gram: tf.Tensor
 ) -> tuple[tf.Tensor, ...]:
     """
-    :param by_gram: [N, N, 1], so that the graph is of any N.
+    :param by_gram: [1, N, N], so that the graph is of any N.
     :return: derivatives by the values of what the plan, the last of the modules, learns.
     """
     plan = rebuild(values)[-1]
@@ -32,7 +32,7 @@ def _pulled_back(
         tape.watch(mine)
         gram = rebuild(list(plan.merge(values, mine)))[0](X)
     zero = tf.UnconnectedGradients.ZERO
-    slopes = tape.gradient(gram, mine, tf.cast(by_gram[..., 0], gram.dtype), zero)
+    slopes = tape.gradient(gram, mine, tf.cast(by_gram[0], gram.dtype), zero)
     return tuple(_by_value(how[1], *pair) for how, pair in zip(plan.priors, zip(mine, slopes)))
 
 
@@ -53,7 +53,7 @@ def pull_back(kernel: Kernel, X: Any) -> Callable[[Any], dict[str, AnyNDArray]]:
     bound = _pulled_back.bind(kernel, plan)
 
     def slopes(by_gram: Any) -> dict[str, AnyNDArray]:
-        found = bound(X, tf.convert_to_tensor(by_gram)[..., None])
+        found = bound(X, tf.convert_to_tensor(by_gram)[None])
         by_id = {id(p): np.asarray(slope) for p, slope in zip(chosen, found)}
         return {name: by_id[id(p)] for name, p in named.items()}
 
