@@ -15,6 +15,7 @@ import jupytext
 import nbformat
 from furo.navigation import get_navigation_tree
 from sphinx import addnodes
+from sphinx.util.inspect import TypeAliasForwardRef
 from sphinx.util.matching import patfilter
 
 check_shapes.set_rewrite_docstrings(None)  # ours say the shapes themselves
@@ -57,6 +58,9 @@ nb_execution_mode = "off"
 nb_merge_streams = True
 
 # --- docstrings --------------------------------------------------------------------------------
+
+# An alias of a type is shown by its name alone.
+TypeAliasForwardRef.__repr__ = lambda alias: alias.name
 
 autoclass_content = "both"
 autodoc_member_order = "bysource"
@@ -152,15 +156,6 @@ def known_bases(app, name, obj, options, bases):
     bases[:] = [base for base in bases if rooms.says_something(base)]
 
 
-def plain_aliases(app, what, name, obj, options, signature, result):
-    """Show an alias of a type by its name alone."""
-    shown = [
-        part and re.sub(r"TypeAliasForwardRef\('(\w+)'\)", r"\1", part)
-        for part in (signature, result)
-    ]
-    return tuple(shown)
-
-
 def add_index(app, exception):
     """Make the home page what a web server looks for."""
     if exception is None and app.builder.name == "html":
@@ -176,6 +171,5 @@ def setup(app):
     app.connect("doctree-read", note_lab)
     app.connect("html-page-context", show_lab, priority=900)  # after furo's own
     app.connect("autodoc-process-bases", known_bases)
-    app.connect("autodoc-process-signature", plain_aliases)
     app.connect("build-finished", add_index)
     app.connect("autodoc-process-docstring", docstrings.process)
