@@ -33,6 +33,14 @@ def test_the_navigation_leads_to_every_page(page):
     assert found, f"{page} is in no navigation: add a line to docs/site/navigation.md"
 
 
+@pytest.mark.parametrize(
+    "page", sorted((ROOT / "docs").glob("**/*.md")), ids=lambda page: page.name
+)
+def test_no_line_is_lost(page):
+    """A line that begins with a percent sign is a comment to MyST, though GitHub shows it."""
+    assert not re.findall(r"^ *%.*$", page.read_text(encoding="utf-8"), flags=re.M)
+
+
 @pytest.mark.parametrize("room", rooms.rooms())
 def test_every_public_name_is_in_the_reference(room):
     module = __import__(f"gpflow_bsvm.{room}", fromlist=["*"])
