@@ -114,17 +114,17 @@ def compiled_sweeps(
     phi = rows.features.phi
     look = lambda q: accumulate(likelihood, rows, marginals(phi, q.R, q.c))  # noqa: E731
     move = partial(_move, step, look, share, known)
-    _, ascent, record = tf.while_loop(
-        lambda number, ascent, _: (number < most) & ~ascent.ended,
-        lambda number, ascent, record: _with(record, number, ascent.step(move, tol, phi.dtype)),
-        (0, ascent, tf.TensorArray(tol.dtype, 0, dynamic_size=True, element_shape=[2])),
-    )
+
+    def goes_on(number: tf.Tensor, ascent: Ascent, _: Any) -> tf.Tensor:
+        return (number < most) & ~ascent.ended
+
+    def sweep(number: tf.Tensor, ascent: Ascent, record: tf.TensorArray) -> Any:
+        ascent = ascent.step(move, tol, phi.dtype)
+        return number + 1, ascent, record.write(number, (ascent.point.value, ascent.taken))
+
+    record = tf.TensorArray(tol.dtype, 0, dynamic_size=True, element_shape=[2])
+    _, ascent, record = tf.while_loop(goes_on, sweep, (0, ascent, record))
     return ascent, record.stack()
-
-
-def _with(record: tf.TensorArray, number: tf.Tensor, ascent: Ascent) -> Any:
-    """:return: the number of sweeps, the ascent after the latest, and that written down."""
-    return number + 1, ascent, record.write(number, (ascent.point.value, ascent.taken))
 
 
 def _move(
