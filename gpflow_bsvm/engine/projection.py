@@ -47,9 +47,15 @@ class Projected(NamedTuple):
         phi = tf.cast(self.features.phi, dtype)
         return self._replace(features=self.features._replace(phi=phi))
 
+    def without_inputs(self) -> Projected:
+        """:return: the same without X, which may be wide."""
+        return self._replace(batch=self.batch._replace(X=self.batch.X[:, :0]))
+
     @staticmethod
     def joined(parts: list[Projected]) -> Projected:
         """:return: the rows of all parts, one after the other."""
+        if len(parts) == 1:
+            return parts[0]
         rows = tf.nest.map_structure(lambda n, *c: tf.concat(c, n), _ROW_AXES, *parts)
         return cast(Projected, rows)
 

@@ -197,6 +197,17 @@ def compiled_accumulate(likelihood: Likelihood, q: Gaussian, rows: Projected) ->
     return accumulate(likelihood, rows, marginals(rows.features.phi, q.R, q.c))
 
 
+@Compiled
+@check_shapes("q.c: [L, M]", "rows.features.phi: [G, N, M]", "return[1].mean: [N, L]")
+def compiled_cavities(
+    likelihood: Likelihood, q: Gaussian, rows: Projected
+) -> tuple[Sites, Marginals]:
+    """:return: sites of f(x), and marginals without them, see `cavity`."""
+    f = marginals(rows.features.phi, q.R, q.c)
+    sites = localise(likelihood, rows, f).sites
+    return sites, cavity(rows, f, sites)
+
+
 @check_shapes("q.c: [L, M]", "features.phi: [G, N, M]", "return[all]: [N, L]")
 def marginals_of_f(q: Gaussian, features: Features) -> Marginals:
     """:return: marginals of f(x) under q(s)."""

@@ -18,7 +18,7 @@ from ..model_selection import held_out
 from ..models import BSVM
 from .specification import LOSSES, Data, Specification, distinct, make_model
 from .stages import Stages
-from .training import GROWTH_WORK, InitialModel, at_most, freeze, grown, initial_model, train
+from .training import GROWTH_WORK, InitialModel, at_most, freeze, grown, initial_model
 
 #: Most rows on which loss and penalty are chosen, and fewest that must be left out for a choice.
 CHOICE_ROWS, FEWEST_LEFT_OUT = 2_000, 10
@@ -85,10 +85,11 @@ def choose(
         return spec, begun
     if len(among) > 1:
         of_fold = _of_fold(spec, begun.model, _inducing_points(begun.model))
+        refits = held_out.Refits((X, Y, weight))
 
         def score(candidate: Candidate) -> held_out.HeldOut:
             this = of_fold._replace(**candidate._asdict())
-            return _score(this, initial_model(this, data, begun.model), (X, Y, weight))
+            return refits(initial_model(this, data, begun.model).model, this.calibrates)
 
         best = between(among, held_out.find_peak(score, among, first))
         spec = spec._replace(**best._asdict())
@@ -102,14 +103,6 @@ def _of_fold(spec: Specification, model: BSVM, Z: AnyNDArray | None) -> Specific
     """:return: the specification of a fold's model: nothing but q is learned."""
     kernel = {"kernel": model.kernel, "learn_kernel": False, "learned": ()}
     return spec._replace(grow=False, progress=False, Z=Z, **(kernel if spec.learn_kernel else {}))
-
-
-def _score(spec: Specification, begun: InitialModel, data: Data) -> held_out.HeldOut:
-    """One model serves all folds: each fit begins where the one before ended."""
-    X, Y, weight = data
-    return held_out.held_out(
-        lambda *part: train(spec, part, begun)[0], (X, Y), sample_weight=weight
-    )
 
 
 def choose_scale(spec: Specification, model: BSVM, data: Data) -> None:
@@ -129,13 +122,13 @@ def choose_scale(spec: Specification, model: BSVM, data: Data) -> None:
     affordable = int(GROWTH_WORK / (num_latents * num_inducing**2))
     rows = at_most(int(np.clip(affordable, CHOICE_ROWS, SCALE_ROWS)), data, seed=0)
     of_fold = _of_fold(spec, model, Z)
-    begun = initial_model(of_fold, rows, model)
-    scales = [*_lengthscales(model), *_lengthscales(begun.model)]
+    other = initial_model(of_fold, rows, model).model
+    scales, refits = [*_lengthscales(model), *_lengthscales(other)], held_out.Refits(rows)
     learned = [scale.numpy() for scale in scales]
 
     def score(factor: float) -> held_out.HeldOut:
         _assign(scales, learned, factor)
-        return _score(of_fold, begun, rows)
+        return refits(other, spec.calibrates)
 
     _assign(scales, learned, _mean_scale(score))
 

@@ -9,15 +9,20 @@ of them is enough. (Learning the kernel anew for each fold chooses no better.)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+import tensorflow as tf
 from gpflow.base import AnyNDArray
 
 from ..checks import check_whole
 from ..data.checks import check_weights
-from ..prediction.marginals import predict_log_density
+from ..engine.open import open_data
+from ..engine.statistics import Marginals
+from ..inference.refit import Refit
+from ..prediction.calibration import fit_link
+from ..prediction.marginals import compiled_log_density, predict_log_density
 
 #: Candidates for a penalty, and where the search starts.
 PENALTIES = (1.0, 4.0, 16.0)
@@ -80,13 +85,71 @@ def held_out(
     """
     X, Y = data
     weight = check_weights(sample_weight, len(X))[:, 0]
-    parts: list[tuple[AnyNDArray, AnyNDArray]] = []
-    for train, test in _folds(X, Y, num_folds, seed):
+
+    def densities(train: AnyNDArray, test: AnyNDArray) -> AnyNDArray:
         model = fit(X[train], Y[train], weight[train])
-        parts.append((predict_log_density(model, (X[test], Y[test])), weight[test]))
-        if sum(len(log_p) for log_p, _ in parts) >= enough_rows:
-            break
+        return predict_log_density(model, (X[test], Y[test]))
+
+    folds = list(_until_enough(_folds(X, Y, num_folds, seed), enough_rows))
+    return _left_out(densities, folds, weight)
+
+
+class Refits:
+    """
+    Held-out densities, as of `held_out`, of models of which q alone is fitted to the other folds:
+    all folds and all models share what they can.
+    """
+
+    def __init__(self, data: tuple[AnyNDArray, AnyNDArray, AnyNDArray]) -> None:
+        """:param data: X [N, D], Y [N, 1] and weights [N]."""
+        self._data, self._sites = data, None
+        folds = _folds(*data[:2], NUM_FOLDS, seed=0)
+        self._folds = list(_until_enough(folds, ENOUGH_ROWS))
+
+    def __call__(self, model: Any, calibrates: bool) -> HeldOut:
+        """
+        :param model: its link is left as one of the folds has it.
+        :param calibrates: whether the link is fitted to the other folds, too.
+        :return: the densities of the rows that were left out.
+        """
+        X, Y, weight = self._data
+        refit = Refit(model, open_data(model, (X, Y), weight), self._sites)
+        density = compiled_log_density.bind(model.likelihood)
+
+        def densities(train: AnyNDArray, test: AnyNDArray) -> AnyNDArray:
+            f = refit(train)
+            if calibrates:
+                mine = [tf.constant(part) for part in (Y[train], weight[train, None])]
+                fit_link(model.likelihood, _take(f, train), *mine, len(train))
+            return np.asarray(density(X[test], *_take(f, test), Y[test]))
+
+        found = _left_out(densities, self._folds, weight)
+        self._sites = refit.sites
+        return found
+
+
+def _take(f: Marginals, rows: AnyNDArray) -> Marginals:
+    return Marginals(*(tf.gather(part, rows) for part in f))
+
+
+def _left_out(
+    densities: Callable[..., AnyNDArray],
+    folds: Sequence[tuple[AnyNDArray, AnyNDArray]],
+    weight: AnyNDArray,
+) -> HeldOut:
+    """:param densities: of the test rows of a fold, by its training rows."""
+    parts = [(densities(train, test), weight[test]) for train, test in folds]
     return HeldOut(*(np.concatenate(part) for part in zip(*parts)))
+
+
+def _until_enough(
+    folds: Sequence[tuple[AnyNDArray, AnyNDArray]], enough_rows: int
+) -> Iterator[tuple[AnyNDArray, AnyNDArray]]:
+    number = 0
+    for train, test in folds:
+        if number < enough_rows:
+            yield train, test
+        number += len(test)
 
 
 def num_left_out(data: tuple[AnyNDArray, AnyNDArray]) -> int:

@@ -28,13 +28,13 @@ from ..data.passes import map_over, sum_over
 from ..data.sampling import sample
 from ..data.sources import ArraySource, Source
 from ..engine.contracts import Model, chunk_rows
-from ..engine.natural import Gaussian, compiled_solve
+from ..engine.natural import compiled_solve
 from ..engine.open import open_all, open_data, weighted
 from ..engine.projected_data import ProjectedData
 from ..engine.projection import Projected
 from ..engine.quasi_newton import maximise
 from ..engine.shared_graph import Compiled
-from ..engine.statistics import Marginals, cavity, localise, marginals, marginals_of_f
+from ..engine.statistics import Marginals, compiled_cavities, compiled_marginals
 from ..likelihoods.hooks import check_hooks
 from .estimators import takes_estimators
 
@@ -66,23 +66,15 @@ def leave_one_out(
 
 
 def _leave_out(model: Model, source: Source, held_out: bool = False) -> _LeftOut:
-    rows = ProjectedData(model, source)
-    q = compiled_solve(model.natural())
-    look: Any = _as_they_are if held_out else _cavities.bind(model.likelihood)
-    found: _LeftOut = map_over(rows, lambda part: look(q, part))
+    rows, q = ProjectedData(model, source), compiled_solve(model.natural())
+    cavities = compiled_cavities.bind(model.likelihood)
+
+    def look(part: Projected) -> _LeftOut:
+        f = compiled_marginals(q, part.features) if held_out else cavities(q, part)[1]
+        return f, part.batch.Y, part.batch.weight
+
+    found: _LeftOut = map_over(rows, look)
     return found
-
-
-@Compiled
-def _cavities(likelihood: Likelihood, q: Gaussian, rows: Projected) -> _LeftOut:
-    f = marginals(rows.features.phi, q.R, q.c)
-    left_out = cavity(rows, f, localise(likelihood, rows, f).sites)
-    return left_out, rows.batch.Y, rows.batch.weight
-
-
-@Compiled
-def _as_they_are(q: Gaussian, rows: Projected) -> _LeftOut:
-    return marginals_of_f(q, rows.features), rows.batch.Y, rows.batch.weight
 
 
 @Compiled
@@ -106,8 +98,8 @@ def leave_one_out_density(model: Model, data: Any = None, *, sample_weight: Any 
     """
     rows = ProjectedData(model, open_all(model, data, sample_weight))
     q = compiled_solve(model.natural())
-    cavities, density = (graph.bind(model.likelihood) for graph in (_cavities, _density))
-    log_p, weight = sum_over(rows, lambda part: density(part.batch, cavities(q, part)[0]))
+    cavities, density = (graph.bind(model.likelihood) for graph in (compiled_cavities, _density))
+    log_p, weight = sum_over(rows, lambda part: density(part.batch, cavities(q, part)[1]))
     return float(log_p / weight)
 
 
@@ -140,10 +132,23 @@ def calibrate(
     source = weighted(model, open_data(model, data, sample_weight, part=held_out))
     if source.num_rows > MOST_ROWS:
         source = sample(source, MOST_ROWS, seed=0)
-    f, Y, weight = _leave_out(model, source, held_out)
+    return fit_link(link, *_leave_out(model, source, held_out), chunk_rows(model))
+
+
+def fit_link(
+    link: Any, f: Marginals, Y: tf.Tensor, weight: tf.Tensor, chunk_rows: int
+) -> dict[str, float]:
+    """
+    As `calibrate`, of rows whose marginals are known.
+
+    :param link: a likelihood with `link_parameters`.
+    :param f: [N, L], of which none knows its own label.
+    :param Y: [N, P]; weight: [N, 1].
+    :param chunk_rows: rows to look at together.
+    """
     nothing: AnyNDArray = np.zeros((len(Y), 0), Y.dtype.as_numpy_dtype)  # a link does not use X
-    table = ArraySource(nothing, Y, weight, chunk_rows(model))
-    density = _density.bind(model.likelihood)
+    table = ArraySource(nothing, Y, weight, chunk_rows)
+    density = _density.bind(link)
     variables = [p.unconstrained_variable for p in link.link_parameters.values()]
 
     def value_and_gradient() -> tuple[tf.Tensor, list[tf.Tensor]]:

@@ -1,0 +1,101 @@
+"""q fitted anew to some of the rows, again and again: features and sites are shared."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from check_shapes import check_shapes
+from gpflow.base import AnyNDArray
+from gpflow.config import default_float
+
+from ..checks import check_elbo
+from ..data.prefetch import closed_at_end
+from ..data.sources import Source
+from ..engine.contracts import Model, shares_shifts
+from ..engine.e_step import Ascent
+from ..engine.natural import Natural, compiled_solve
+from ..engine.projected_data import ProjectedData, num_entries, product_dtype
+from ..engine.projection import Features, Projected
+from ..engine.shared_graph import Compiled
+from ..engine.statistics import Marginals, compiled_cavities, compiled_sum_sites
+from ..likelihoods.hooks import Sites
+from .cavi import CAVI, Point, compiled_sweeps
+
+
+class Refit:
+    """
+    Fits of q to parts of the data, at the hyperparameters that the model has now, by the sweeps of
+    `CAVI`: rows are projected once, and each fit begins with the sites of the one before.
+
+    :ivar sites: of all rows, as the latest fit has them.
+    """
+
+    def __init__(self, model: Model, source: Source, sites: Sites | None = None) -> None:
+        """
+        :param source: rows that fit into memory.
+        :param sites: of all rows, of whatever model; None: those of the model's q.
+        """
+        graphs = compiled_sweeps, compiled_cavities
+        self._climb, self._look = (graph.bind(model.likelihood) for graph in graphs)
+        how = tf.constant(CAVI.tol, default_float()), CAVI.max_steps
+        self._how, self._share = how, shares_shifts(model)
+        data = ProjectedData(model, source)
+        with closed_at_end(data.chunks()) as chunks:
+            parts = [rows if data.cached else rows.without_inputs() for rows in chunks]
+        self._rows = Projected.joined(parts)
+        single = product_dtype(num_entries(model, source), CAVI.tol)
+        self._dtypes = dict.fromkeys((single, tf.as_dtype(default_float())))
+        if sites is None:
+            sites, _ = self._look(compiled_solve(model.natural()), self._rows)
+        self.sites: Sites = sites
+
+    def __call__(self, part: AnyNDArray) -> Marginals:
+        """
+        :param part: numbers of the rows that q is fitted to.
+        :return: marginals of f at all rows, each without its own label.
+        :raise ValueError: if there are none that are finite.
+        """
+        rows = self._rows
+        if len(part) < rows.features.phi.shape[-1]:
+            rows = rows._replace(features=_in_few(rows.features, tf.constant(part)[:, None]))
+        q = compiled_solve(self._fitted(rows.take(part), _take(self.sites, part)))
+        kept = np.zeros(rows.batch.weight.shape)
+        kept[part] = 1.0
+        batch = rows.batch._replace(weight=kept * rows.batch.weight)
+        self.sites, left_out = self._look(q, rows._replace(batch=batch))
+        return left_out
+
+    def _fitted(self, rows: Projected, sites: Sites) -> Natural:
+        for dtype in self._dtypes:  # single precision may overflow
+            sums = compiled_sum_sites(rows, sites)
+            # As by a step of size 1 from where the bound is lower than anywhere.
+            start = Ascent.start(Point(sums, tf.constant(-math.inf, default_float()), sums))
+            ascent, _ = self._climb(start, self._share, (), *self._how, rows.in_precision(dtype))
+            if np.isfinite(ascent.point.value):
+                break
+        check_elbo(ascent.point.value, "for a part of the rows")
+        return ascent.point.natural
+
+
+def _take(parts: Any, index: AnyNDArray) -> Any:
+    return tf.nest.map_structure(partial(tf.gather, indices=index), parts)
+
+
+@Compiled
+@check_shapes("features.phi: [G, N, M]", "part: [n, 1]", "return.phi: [G, N, n]")
+def _in_few(features: Features, part: tf.Tensor) -> Features:
+    """
+    Features on a basis of what n < M rows span. q fitted to these rows is the prior in all other
+    directions, which only count in the variance that features leave.
+
+    :param part: numbers of the rows.
+    """
+    phi, residual, mean = features
+    span = tf.linalg.matrix_transpose(tf.gather(phi, part[:, 0], axis=1))
+    few = tf.matmul(phi, tf.linalg.qr(span).q)
+    left = tf.reduce_sum(tf.square(phi), axis=-1) - tf.reduce_sum(tf.square(few), axis=-1)
+    return Features(few, residual + tf.transpose(left), mean)
