@@ -84,16 +84,22 @@ def choose(
     if not spec.is_classifier or held_out.num_left_out((X, Y)) < FEWEST_LEFT_OUT:
         return spec, begun
     if len(among) > 1:
-        of_fold = _of_fold(spec, begun.model, _inducing_points(begun.model))
-        refits = held_out.Refits((X, Y, weight))
+        Z = _inducing_points(begun.model)
+        of_fold, refits = _of_fold(spec, begun.model, Z), held_out.Refits((X, Y, weight))
+        models: dict[str, BSVM] = {}
 
         def score(candidate: Candidate) -> held_out.HeldOut:
-            this = of_fold._replace(**candidate._asdict())
-            return refits(initial_model(this, data, begun.model).model, this.calibrates)
+            if candidate.loss not in models:
+                this = of_fold._replace(**candidate._asdict())
+                models[this.loss] = initial_model(this, data, begun.model).model
+            model = models[candidate.loss]
+            model.likelihood.penalty.assign(candidate.penalty)
+            return refits(model, spec._replace(loss=candidate.loss).calibrates)
 
         best = between(among, held_out.find_peak(score, among, first))
         spec = spec._replace(**best._asdict())
-        begun = begun if best == first else initial_model(spec, data, begun.model)
+        if best != first:
+            begun = initial_model(spec._replace(Z=Z), data, begun.model)
     if spec.learn_kernel:
         choose_scale(spec, begun.model, data)
     return spec, begun

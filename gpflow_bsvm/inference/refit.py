@@ -37,7 +37,8 @@ class Refit:
     def __init__(self, model: Model, source: Source, sites: Sites | None = None) -> None:
         """
         :param source: rows that fit into memory.
-        :param sites: of all rows, of whatever model; None: those of the model's q.
+        :param sites: of all rows, where fits begin; None, or as many as another likelihood has:
+            those of the model's q.
         """
         graphs = compiled_sweeps, compiled_cavities
         self._climb, self._look = (graph.bind(model.likelihood) for graph in graphs)
@@ -49,7 +50,7 @@ class Refit:
         self._rows = Projected.joined(parts)
         single = product_dtype(num_entries(model, source), CAVI.tol)
         self._dtypes = dict.fromkeys((single, tf.as_dtype(default_float())))
-        if sites is None:
+        if sites is None or sites.w.shape[-1] != model.num_features[0]:
             sites, _ = self._look(compiled_solve(model.natural()), self._rows)
         self.sites: Sites = sites
 
