@@ -34,7 +34,13 @@ class Refit:
     :ivar sites: of all rows, as the latest fit has them.
     """
 
-    def __init__(self, model: Model, source: Source, sites: Sites | None = None) -> None:
+    def __init__(
+        self,
+        model: Model,
+        source: Source,
+        sites: Sites | None = None,
+        options: CAVI = CAVI(),  # noqa: B008 - never changed
+    ) -> None:
         """
         :param source: rows that fit into memory.
         :param sites: of all rows, where fits begin; None, or as many as another likelihood has:
@@ -42,13 +48,13 @@ class Refit:
         """
         graphs = compiled_sweeps, compiled_cavities
         self._climb, self._look = (graph.bind(model.likelihood) for graph in graphs)
-        how = tf.constant(CAVI.tol, default_float()), CAVI.max_steps
+        how = tf.constant(options.tol, default_float()), options.max_steps
         self._how, self._share = how, shares_shifts(model)
         data = ProjectedData(model, source)
         with closed_at_end(data.chunks()) as chunks:
             parts = [rows if data.cached else rows.without_inputs() for rows in chunks]
         self._rows = Projected.joined(parts)
-        single = product_dtype(num_entries(model, source), CAVI.tol)
+        single = product_dtype(num_entries(model, source), options.tol)
         self._dtypes = dict.fromkeys((single, tf.as_dtype(default_float())))
         if sites is None or sites.w.shape[-1] != model.num_features[0]:
             sites, _ = self._look(compiled_solve(model.natural()), self._rows)

@@ -239,11 +239,12 @@ def test_all_penalties_see_the_kernel_that_the_first_one_learned(monkeypatch):
     X, Y = clean()
     ones, seen = np.ones(len(X)), []
 
-    def density(fit, *_, **__):
-        seen.append(fit(X, Y, ones).kernel.lengthscales.numpy())
+    def density(model, calibrates):
+        assert calibrates == auto.calibrates
+        seen.append((float(model.likelihood.penalty.numpy()), model.kernel.lengthscales.numpy()))
         return Lead(2 * len(seen))
 
-    monkeypatch.setattr(selection, "held_out", density)
+    monkeypatch.setattr(selection, "Refits", lambda data: density)
     monkeypatch.setattr(choice, "choose_scale", lambda *_: None)
     auto = specify(learn_kernel=True)
     choice.choose(auto, HINGES, (X, Y, ones))
@@ -252,7 +253,8 @@ def test_all_penalties_see_the_kernel_that_the_first_one_learned(monkeypatch):
     training.learn(auto, first, (X, Y, ones))
     assert len(seen) == 3
     assert abs(first.kernel.lengthscales.numpy() - auto.kernel.lengthscales.numpy()).max() > 0.1
-    for lengthscales in seen:
+    for candidate, (penalty, lengthscales) in zip(HINGES, seen):
+        assert penalty == candidate.penalty
         np.testing.assert_allclose(lengthscales, first.kernel.lengthscales, rtol=1e-8)
 
 
