@@ -17,7 +17,7 @@ import gpflow_bsvm
 #: Public rooms that the package does not import by itself.
 MORE = (
     *("compare", "estimators"),
-    *("papers.gold2003", "papers.henao2014", "papers.seeger2000"),
+    *("papers.burt2020", "papers.gold2003", "papers.henao2014", "papers.seeger2000"),
     *("papers.wenzel2017", "papers.wenzel2019", "papers.wistuba2018"),
 )
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 from check_shapes import check_shapes
@@ -183,29 +184,21 @@ def cavity(rows: Projected, f: Marginals, sites: Sites) -> Marginals:
     return total(rows.features, Marginals((f.mean - f.variance * r) / left, f.variance / left))
 
 
-@Compiled
-@check_shapes("q.c: [L, M]", "rows.features.phi: [G, N, M]", "return.sites.w: [N, L]")
-def compiled_localise(likelihood: Likelihood, q: Gaussian, rows: Projected) -> Local:
-    """`localise` under q(s), for eager callers."""
-    return localise(likelihood, rows, marginals(rows.features.phi, q.R, q.c))
-
-
-@Compiled
-@check_shapes("q.c: [L, M]", "rows.features.phi: [G, N, M]", "return.sums.h: [L, M]")
-def compiled_accumulate(likelihood: Likelihood, q: Gaussian, rows: Projected) -> Statistics:
-    """`accumulate` under q(s), for eager callers."""
-    return accumulate(likelihood, rows, marginals(rows.features.phi, q.R, q.c))
-
-
-@Compiled
-@check_shapes("q.c: [L, M]", "rows.features.phi: [G, N, M]", "return[1].mean: [N, L]")
-def compiled_cavities(
-    likelihood: Likelihood, q: Gaussian, rows: Projected
-) -> tuple[Sites, Marginals]:
-    """:return: sites of f(x), and marginals without them, see `cavity`."""
-    f = marginals(rows.features.phi, q.R, q.c)
+@check_shapes("f.mean: [N, L]", "return[0].w: [N, L]", "return[1].mean: [N, L]")
+def cavities(likelihood: Likelihood, rows: Projected, f: Marginals) -> tuple[Sites, Marginals]:
+    """:return: sites at the marginals `f` of Phi s, and the `cavity` of each row."""
     sites = localise(likelihood, rows, f).sites
     return sites, cavity(rows, f, sites)
+
+
+def _under_q(function: Callable[..., Any]) -> Compiled:
+    """:return: a function of the marginals of Phi s as one of q(s), for eager callers."""
+
+    @functools.wraps(function)
+    def of_q(likelihood: Likelihood, q: Gaussian, rows: Projected) -> Any:
+        return function(likelihood, rows, marginals(rows.features.phi, q.R, q.c))
+
+    return Compiled(of_q)
 
 
 @check_shapes("q.c: [L, M]", "features.phi: [G, N, M]", "return[all]: [N, L]")
@@ -215,3 +208,5 @@ def marginals_of_f(q: Gaussian, features: Features) -> Marginals:
 
 
 compiled_marginals, compiled_sum_sites = Compiled(marginals_of_f), Compiled(sum_sites)
+compiled_localise, compiled_accumulate = _under_q(localise), _under_q(accumulate)
+compiled_cavities = _under_q(cavities)

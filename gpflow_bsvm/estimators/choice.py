@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -79,22 +80,20 @@ def choose(
     """
     first = next((one for one in FIRST if one in among), among[0])
     spec = spec._replace(**first._asdict())
-    X, Y, weight = at_most(CHOICE_ROWS, data, seed=0)
-    begun = initial_model(spec, data)
-    if not spec.is_classifier or held_out.num_left_out((X, Y)) < FEWEST_LEFT_OUT:
+    part, begun = at_most(CHOICE_ROWS, data, seed=0), initial_model(spec, data)
+    if not spec.is_classifier or held_out.num_left_out(part[:2]) < FEWEST_LEFT_OUT:
         return spec, begun
     if len(among) > 1:
-        Z = _inducing_points(begun.model)
-        of_fold, refits = _of_fold(spec, begun.model, Z), held_out.Refits((X, Y, weight))
-        models: dict[str, BSVM] = {}
+        Z, kept, refits = _inducing_points(begun.model), begun.model, held_out.Refits(part)
+
+        @functools.cache
+        def model_of(loss: str) -> BSVM:
+            return _other_q(spec._replace(loss=loss, Z=Z), kept, data)
 
         def score(candidate: Candidate) -> held_out.HeldOut:
-            if candidate.loss not in models:
-                this = of_fold._replace(**candidate._asdict())
-                models[this.loss] = initial_model(this, data, begun.model).model
-            model = models[candidate.loss]
-            model.likelihood.penalty.assign(candidate.penalty)
-            return refits(model, spec._replace(loss=candidate.loss).calibrates)
+            model_of(candidate.loss).likelihood.penalty.assign(candidate.penalty)
+            calibrates = spec._replace(loss=candidate.loss).calibrates
+            return refits(model_of(candidate.loss), calibrates)
 
         best = between(among, held_out.find_peak(score, among, first))
         spec = spec._replace(**best._asdict())
@@ -105,10 +104,10 @@ def choose(
     return spec, begun
 
 
-def _of_fold(spec: Specification, model: BSVM, Z: AnyNDArray | None) -> Specification:
-    """:return: the specification of a fold's model: nothing but q is learned."""
-    kernel = {"kernel": model.kernel, "learn_kernel": False, "learned": ()}
-    return spec._replace(grow=False, progress=False, Z=Z, **(kernel if spec.learn_kernel else {}))
+def _other_q(spec: Specification, model: BSVM, data: Data) -> BSVM:
+    """:return: a model as `spec` has it, with the kernel of another: only its q is free."""
+    fixed = {"kernel": model.kernel, "learn_kernel": False, "learned": ()}
+    return initial_model(spec._replace(**fixed), data, model).model
 
 
 def choose_scale(spec: Specification, model: BSVM, data: Data) -> None:
@@ -127,8 +126,7 @@ def choose_scale(spec: Specification, model: BSVM, data: Data) -> None:
         Z = inducing_points.kmeans(places, num_inducing)
     affordable = int(GROWTH_WORK / (num_latents * num_inducing**2))
     rows = at_most(int(np.clip(affordable, CHOICE_ROWS, SCALE_ROWS)), data, seed=0)
-    of_fold = _of_fold(spec, model, Z)
-    other = initial_model(of_fold, rows, model).model
+    other = _other_q(spec._replace(Z=Z), model, rows)
     scales, refits = [*_lengthscales(model), *_lengthscales(other)], held_out.Refits(rows)
     learned = [scale.numpy() for scale in scales]
 

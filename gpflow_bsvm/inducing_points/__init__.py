@@ -1,6 +1,6 @@
 """Inducing points: how to choose them, at the start and later."""
 
 from .initial import greedy_variance, kmeans
-from .update import exchange, reselect
+from .update import exchange
 
-__all__ = ["exchange", "greedy_variance", "kmeans", "reselect"]
+__all__ = ["exchange", "greedy_variance", "kmeans"]

@@ -5,22 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import gpflow
-import numpy as np
 import tensorflow as tf
-from gpflow.base import AnyNDArray
 
-from ..checks import check_whole
-from ..data.batch import Batch, take
 from ..data.checks import check_inputs, duplicate_rows
-from ..data.passes import map_over
-from ..data.sampling import random_rows
-from ..data.sources import ArraySource
-from ..engine.contracts import check_width, chunk_rows
-from ..engine.natural import compiled_solve, whiten
-from ..engine.open import open_all
-from ..engine.projected_data import ProjectedData
-from ..engine.statistics import compiled_localise
-from .initial import SUBSAMPLE, greedy_variance
+from ..engine.contracts import check_width
+from ..engine.natural import whiten
 
 
 def exchange(model: Any, Z: Any) -> None:
@@ -52,46 +41,3 @@ def exchange(model: Any, Z: Any) -> None:
     model.q_sqrt = gpflow.Parameter(root, transform=gpflow.utilities.triangular())
     for part, flag in zip((model.inducing_variable.Z, model.q_mu, model.q_sqrt), trainable):
         gpflow.set_trainable(part, flag)
-
-
-def reselect(
-    model: Any,
-    data: tuple[Any, Any],
-    max_inducing: int | None = None,
-    *,
-    sample_weight: Any = None,
-    tol: float = 1e-3,
-    seed: int | None = 0,
-    subsample: int = SUBSAMPLE,
-) -> AnyNDArray:
-    """
-    `exchange` the inducing points of a `BSVM` for those that `greedy_variance` chooses under its
-    present kernel and sites: their precisions w_n weight the variances, so that points go where the
-    classes meet (heteroscedastic greedy variance).
-
-    Training goes on from there, with `gpflow_bsvm.fit` or `gpflow_bsvm.inference.VEM`; once or
-    twice is enough (Burt et al. 2020, section 7.4). In O(N M^2), on a random subsample.
-
-    :param model: fitted to `data`; it is changed.
-    :param max_inducing: M at most; None: as many as now.
-    :param sample_weight: [N], as in the fit.
-    :param tol: see `greedy_variance`.
-    :param subsample: choose among this many rows at most.
-    :return: Z [M, D].
-    :raise ValueError: for bad data, and as `exchange`.
-    """
-    number = model.num_features[1] if max_inducing is None else max_inducing
-    check_whole(1, max_inducing=number)
-    source = open_all(model, data, sample_weight)
-    rows = take(*source.gather(random_rows(source.num_rows, subsample, seed)))
-    X, weight = rows.X.numpy(), rows.weight.numpy()[:, 0] * _precisions(model, rows)
-    Z = greedy_variance(X, min(number, len(X)), model.kernel, tol=tol, weight=weight)
-    exchange(model, Z)
-    return Z
-
-
-def _precisions(model: Any, rows: Batch) -> AnyNDArray:
-    """:return: precisions of the sites, summed over latent functions, [N]."""
-    q, localise = compiled_solve(model.natural()), compiled_localise.bind(model.likelihood)
-    data = ProjectedData(model, ArraySource(*rows, chunk_rows(model)))
-    return np.sum(map_over(data, lambda part: localise(q, part).sites.w), axis=1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import tensorflow as tf
@@ -25,6 +25,10 @@ from ..engine.statistics import Marginals, compiled_cavities, compiled_sum_sites
 from ..likelihoods.hooks import Sites
 from .cavi import CAVI, Point, compiled_sweeps
 
+T = TypeVar("T")
+
+_DEFAULT = CAVI()
+
 
 class Refit:
     """
@@ -39,7 +43,7 @@ class Refit:
         model: Model,
         source: Source,
         sites: Sites | None = None,
-        options: CAVI = CAVI(),  # noqa: B008 - never changed
+        options: CAVI = _DEFAULT,
     ) -> None:
         """
         :param source: rows that fit into memory.
@@ -48,8 +52,8 @@ class Refit:
         """
         graphs = compiled_sweeps, compiled_cavities
         self._climb, self._look = (graph.bind(model.likelihood) for graph in graphs)
-        how = tf.constant(options.tol, default_float()), options.max_steps
-        self._how, self._share = how, shares_shifts(model)
+        tol = tf.constant(options.tol, default_float())
+        self._how: Any = shares_shifts(model), (), tol, options.max_steps
         data = ProjectedData(model, source)
         with closed_at_end(data.chunks()) as chunks:
             parts = [rows if data.cached else rows.without_inputs() for rows in chunks]
@@ -69,27 +73,31 @@ class Refit:
         rows = self._rows
         if len(part) < rows.features.phi.shape[-1]:
             rows = rows._replace(features=_in_few(rows.features, tf.constant(part)[:, None]))
-        q = compiled_solve(self._fitted(rows.take(part), _take(self.sites, part)))
-        kept = np.zeros(rows.batch.weight.shape)
+        q = compiled_solve(self._fitted(rows.take(part), rows_of(self.sites, part)))
+        kept: AnyNDArray = np.zeros(rows.batch.weight.shape, default_float())
         kept[part] = 1.0
         batch = rows.batch._replace(weight=kept * rows.batch.weight)
+        left_out: Marginals
         self.sites, left_out = self._look(q, rows._replace(batch=batch))
         return left_out
 
     def _fitted(self, rows: Projected, sites: Sites) -> Natural:
+        # As by a step of size 1 from where the bound is lower than anywhere.
+        sums, lowest = compiled_sum_sites(rows, sites), tf.constant(-math.inf, default_float())
+        start = Ascent.start(Point(sums, lowest, sums))
         for dtype in self._dtypes:  # single precision may overflow
-            sums = compiled_sum_sites(rows, sites)
-            # As by a step of size 1 from where the bound is lower than anywhere.
-            start = Ascent.start(Point(sums, tf.constant(-math.inf, default_float()), sums))
-            ascent, _ = self._climb(start, self._share, (), *self._how, rows.in_precision(dtype))
+            ascent, _ = self._climb(start, *self._how, rows.in_precision(dtype))
             if np.isfinite(ascent.point.value):
                 break
         check_elbo(ascent.point.value, "for a part of the rows")
-        return ascent.point.natural
+        found: Natural = ascent.point.natural
+        return found
 
 
-def _take(parts: Any, index: AnyNDArray) -> Any:
-    return tf.nest.map_structure(partial(tf.gather, indices=index), parts)
+def rows_of(columns: T, index: AnyNDArray) -> T:
+    """:return: the rows of these numbers, of a tuple of columns."""
+    taken: T = tf.nest.map_structure(partial(tf.gather, indices=index), columns)
+    return taken
 
 
 @Compiled

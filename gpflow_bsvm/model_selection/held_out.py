@@ -9,8 +9,8 @@ of them is enough. (Learning the kernel anew for each fold chooses no better.)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 import tensorflow as tf
@@ -19,8 +19,8 @@ from gpflow.base import AnyNDArray
 from ..checks import check_whole
 from ..data.checks import check_weights
 from ..engine.open import open_data
-from ..engine.statistics import Marginals
-from ..inference.refit import Refit
+from ..inference.refit import Refit, rows_of
+from ..likelihoods.hooks import Sites
 from ..prediction.calibration import fit_link
 from ..prediction.marginals import compiled_log_density, predict_log_density
 
@@ -59,7 +59,7 @@ class HeldOut(NamedTuple):
         return float(gain / error) if error > 0 else float(np.sign(gain)) * np.inf
 
 
-def held_out(
+def held_out_density(
     fit: Fit,
     data: tuple[AnyNDArray, AnyNDArray],
     *,
@@ -67,9 +67,10 @@ def held_out(
     num_folds: int = NUM_FOLDS,
     enough_rows: int = ENOUGH_ROWS,
     seed: int = 0,
-) -> HeldOut:
+) -> float:
     """
-    log p(y_n | rows of the other folds), folds stratified by class.
+    The mean of log p(y_n | rows of the other folds), folds stratified by class: a criterion for
+    whatever is to be chosen.
 
     Folds depend neither on the order of the rows nor on that of the columns, and equal rows are
     never separated. The only row of a class is never left out.
@@ -79,7 +80,7 @@ def held_out(
     :param sample_weight: [N], ones if None.
     :param enough_rows: leave out no further fold once so many rows have been predicted.
     :param seed: for the folds.
-    :return: the densities of the rows that were left out.
+    :return: nats per row (of weight 1); greater is better.
     :raise ValueError: if there are fewer distinct rows than folds, not counting the only row of a
         class, or `num_folds` is less than 2.
     """
@@ -90,26 +91,23 @@ def held_out(
         model = fit(X[train], Y[train], weight[train])
         return predict_log_density(model, (X[test], Y[test]))
 
-    folds = list(_until_enough(_folds(X, Y, num_folds, seed), enough_rows))
-    return _left_out(densities, folds, weight)
+    return _left_out(densities, _folds(X, Y, num_folds, seed, enough_rows), weight).mean
 
 
 class Refits:
     """
-    Held-out densities, as of `held_out`, of models of which q alone is fitted to the other folds:
-    all folds and all models share what they can.
+    Held-out densities, as in `held_out_density`, of models of which only q is fitted to the other
+    folds: all folds and models share what they can, see `Refit`.
     """
 
     def __init__(self, data: tuple[AnyNDArray, AnyNDArray, AnyNDArray]) -> None:
         """:param data: X [N, D], Y [N, 1] and weights [N]."""
-        self._data, self._sites = data, None
-        folds = _folds(*data[:2], NUM_FOLDS, seed=0)
-        self._folds = list(_until_enough(folds, ENOUGH_ROWS))
+        self._data, self._sites = data, cast("Sites | None", None)
+        self._folds = _folds(*data[:2], NUM_FOLDS, seed=0, enough_rows=ENOUGH_ROWS)
 
     def __call__(self, model: Any, calibrates: bool) -> HeldOut:
         """
-        :param model: its link is left as one of the folds has it.
-        :param calibrates: whether the link is fitted to the other folds, too.
+        :param calibrates: whether the link is fitted, too; it stays as the last fold has it.
         :return: the densities of the rows that were left out.
         """
         X, Y, weight = self._data
@@ -119,17 +117,13 @@ class Refits:
         def densities(train: AnyNDArray, test: AnyNDArray) -> AnyNDArray:
             f = refit(train)
             if calibrates:
-                mine = [tf.constant(part) for part in (Y[train], weight[train, None])]
-                fit_link(model.likelihood, _take(f, train), *mine, len(train))
-            return np.asarray(density(X[test], *_take(f, test), Y[test]))
+                labels, powers = tf.constant(Y[train]), tf.constant(weight[train, None])
+                fit_link(model.likelihood, rows_of(f, train), labels, powers, len(train))
+            return np.asarray(density(X[test], *rows_of(f, test), Y[test]))
 
         found = _left_out(densities, self._folds, weight)
         self._sites = refit.sites
         return found
-
-
-def _take(f: Marginals, rows: AnyNDArray) -> Marginals:
-    return Marginals(*(tf.gather(part, rows) for part in f))
 
 
 def _left_out(
@@ -142,37 +136,16 @@ def _left_out(
     return HeldOut(*(np.concatenate(part) for part in zip(*parts)))
 
 
-def _until_enough(
-    folds: Sequence[tuple[AnyNDArray, AnyNDArray]], enough_rows: int
-) -> Iterator[tuple[AnyNDArray, AnyNDArray]]:
-    number = 0
-    for train, test in folds:
-        if number < enough_rows:
-            yield train, test
-        number += len(test)
-
-
 def num_left_out(data: tuple[AnyNDArray, AnyNDArray]) -> int:
     """:return: the number of distinct rows that folds can leave out: not a class's only one."""
     _, counts = np.unique(np.unique(np.column_stack(data), axis=0)[:, -1], return_counts=True)
     return int(counts[counts > 1].sum())
 
 
-def held_out_density(fit: Fit, data: tuple[AnyNDArray, AnyNDArray], **options: Any) -> float:
-    """
-    The mean of `held_out`: a criterion for whatever is to be chosen.
-
-    Arguments and errors as there.
-
-    :return: nats per row (of weight 1); greater is better.
-    """
-    return held_out(fit, data, **options).mean
-
-
 def _folds(
-    X: AnyNDArray, Y: AnyNDArray, num_folds: int, seed: int
+    X: AnyNDArray, Y: AnyNDArray, num_folds: int, seed: int, enough_rows: float = np.inf
 ) -> list[tuple[AnyNDArray, AnyNDArray]]:
-    """:return: training and test rows of each fold."""
+    """:return: training and test rows of each fold, as far as they are needed."""
     check_whole(2, num_folds=num_folds)
     distinct, member = np.unique(np.column_stack([X, Y]), axis=0, return_inverse=True)
     labels, folds = distinct[:, -1], np.full(len(distinct), num_folds)  # of none
@@ -188,7 +161,8 @@ def _folds(
         )
     folds[order] = np.arange(len(order)) % num_folds
     each = folds[member.reshape(-1)]
-    return [(np.flatnonzero(each != k), np.flatnonzero(each == k)) for k in range(num_folds)]
+    used = [k for k in range(num_folds) if (each < k).sum() < enough_rows]
+    return [(np.flatnonzero(each != k), np.flatnonzero(each == k)) for k in used]
 
 
 def _whatever_the_columns(X: AnyNDArray) -> AnyNDArray:

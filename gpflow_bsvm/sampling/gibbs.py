@@ -11,7 +11,6 @@ import tensorflow as tf
 from gpflow.config import default_float
 from gpflow.likelihoods import Likelihood
 
-from ..checks import check_whole
 from ..engine.contracts import Model
 from ..engine.projection import Features, Projected
 from ..engine.shared_graph import Compiled
@@ -40,15 +39,6 @@ class Gibbs(Sampler):
     """
 
     needs = ("draw_sites",)
-
-    num_draws: int = 1000
-    burn_in: int = 500
-    num_chains: int = 4
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        check_whole(1, num_draws=self.num_draws, num_chains=self.num_chains)
-        check_whole(0, burn_in=self.burn_in, seed=self.seed)
 
     def _chains(self, model: Model, rows: Projected) -> tuple[Any, Callable[..., Any]]:
         if not np.isin(rows.batch.weight, (0, 1)).all():

@@ -46,15 +46,9 @@ class HMC(Sampler):
     :ivar burn_in: first draws of each chain, not kept; the step size adapts in four fifths of it.
     """
 
-    num_draws: int = 1000
-    burn_in: int = 500
-    num_chains: int = 4
-    seed: int = 0
-
     def __post_init__(self) -> None:
-        check_whole(1, num_draws=self.num_draws)
         check_whole(2, num_chains=self.num_chains)  # TFP's loops lose the shape of a single chain
-        check_whole(0, burn_in=self.burn_in, seed=self.seed)
+        super().__post_init__()
 
     def _how(self) -> Any:
         """:return: arguments of the graph, with a method `kernel` that makes the next draw."""

@@ -14,6 +14,7 @@ from gpflow.base import AnyNDArray, RegressionData
 from gpflow.config import default_float
 
 from ..checkpoints import Directory
+from ..checks import check_whole
 from ..data.passes import map_over
 from ..data.sources import Source
 from ..engine.contracts import Model, chunk_rows
@@ -164,6 +165,7 @@ class _Chains(Run):
         """The model's q stays as it is."""
 
 
+@dataclass(frozen=True)
 class Sampler(Algorithm):
     """Base of `Gibbs`, `HMC` and `StaticHMC`: blocks of draws, and the choice of those to keep."""
 
@@ -172,10 +174,14 @@ class Sampler(Algorithm):
     block: ClassVar[int] = 50
     _what = "draws"
 
-    num_draws: int
-    burn_in: int
-    num_chains: int
-    seed: int
+    num_draws: int = 1000
+    burn_in: int = 500
+    num_chains: int = 4
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_whole(1, num_draws=self.num_draws, num_chains=self.num_chains)
+        check_whole(0, burn_in=self.burn_in, seed=self.seed)
 
     @abstractmethod
     def _chains(self, model: Model, rows: Projected) -> tuple[Any, Callable[..., Any]]:

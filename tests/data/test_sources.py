@@ -30,6 +30,7 @@ from gpflow_bsvm.engine.open import open_data
 from gpflow_bsvm.files import CSVFiles, ParquetFiles
 from gpflow_bsvm.inference import CAVI, ML2, SVI, VEM, History
 from gpflow_bsvm.likelihoods import CrammerSinger
+from gpflow_bsvm.papers.burt2020 import reselect
 from gpflow_bsvm.papers.henao2014 import ECM
 
 pytestmark = pytest.mark.usefixtures("chunks_of_64_rows", "no_reader_is_left")
@@ -364,7 +365,7 @@ def test_what_needs_rows_by_number_says_so(data, given):
         model = make_model(data)
         CAVI(max_steps=2).run(model, rows)
         with pytest.raises(ValueError, match=r"by number, .* give arrays \(X, Y\), in memory or"):
-            gb.inducing_points.reselect(model, rows, 5)
+            reselect(model, rows, 5)
 
 
 def test_weights_are_part_of_what_is_read(data, given):

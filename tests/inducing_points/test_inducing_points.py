@@ -10,6 +10,7 @@ from sklearn.mixture import GaussianMixture
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.inducing_points import greedy_variance, kmeans
+from gpflow_bsvm.papers.burt2020 import reselect
 from gpflow_bsvm.papers.wenzel2017 import afkmc2, gaussian_mixture
 
 FUNCTIONS = pytest.mark.parametrize("function", [kmeans, afkmc2, gaussian_mixture])
@@ -262,7 +263,7 @@ def test_exchange_keeps_what_is_not_trainable():
     flags = [p.trainable for p in (model.q_mu, model.q_sqrt, model.inducing_variable.Z)]
     assert flags == [False, True, False]
     with pytest.raises(ValueError, match="max_inducing must be at least 1, got 0"):
-        gb.inducing_points.reselect(model, (X, Y), 0)
+        reselect(model, (X, Y), 0)
 
 
 def test_exchange_refuses():
@@ -295,7 +296,7 @@ def test_reselect_keeps_predictions_and_training_goes_on():
     gb.fit(model, (X, Y))
     before = model.elbo((X, Y))
     mean, variance = model.predict_f(X)
-    Z = gb.inducing_points.reselect(model, (X, Y), 20)
+    Z = reselect(model, (X, Y), 20)
     assert len(Z) <= 20 and all((row == X).all(axis=1).any() for row in Z)
     rows = [int(np.flatnonzero((row == X).all(axis=1))[0]) for row in Z]
     for part, was in zip(model.predict_f(Z), (mean, variance)):
@@ -311,7 +312,7 @@ def test_reselect_goes_where_the_classes_meet():
     kernel = gpflow.kernels.SquaredExponential(4.0, lengthscales=0.5)
     model = gb.models.BSVM(kernel, gb.likelihoods.Hinge(bound="exact"), X[::10].copy())
     gb.fit(model, (X, Y))
-    Z = gb.inducing_points.reselect(model, (X, Y), 6)
+    Z = reselect(model, (X, Y), 6)
     assert np.abs(Z).mean() < np.abs(greedy_variance(X, 6, kernel)).mean()
 
 
@@ -319,9 +320,9 @@ def test_reselect_goes_where_the_classes_meet():
 def test_reselect_subsamples_and_weights():
     X, Y = make_data(200)
     model = gb.models.BSVM(gpflow.kernels.SquaredExponential(), gb.likelihoods.Hinge(), X[:9])
-    Z = gb.inducing_points.reselect(model, (X, Y), subsample=50, seed=3)
+    Z = reselect(model, (X, Y), subsample=50, seed=3)
     seen = np.random.default_rng(3).choice(200, 50, replace=False)
     assert all((row == X[seen]).all(axis=1).any() for row in Z)
     weight = np.where(np.arange(200) < 100, 1.0, 0.0)
-    Z = gb.inducing_points.reselect(model, (X, Y), sample_weight=weight)
+    Z = reselect(model, (X, Y), sample_weight=weight)
     assert all((row == X[:100]).all(axis=1).any() for row in Z)

@@ -57,7 +57,8 @@ FAST = ("levels", "linear")
 
 
 @pytest.mark.parametrize(
-    "name", [name if name in FAST else pytest.param(name, marks=pytest.mark.slow) for name in MODELS]
+    "name",
+    [name if name in FAST else pytest.param(name, marks=pytest.mark.slow) for name in MODELS],
 )
 def test_a_part_is_fitted_as_by_a_model_that_sees_nothing_else(name, rows):
     """Parts of more rows than inducing points, and of fewer."""

@@ -16,6 +16,7 @@ from ...checks import check_number, check_whole
 from ...engine.contracts import Model
 from ...engine.natural import compiled_solve
 from ...sampling.hmc import HMC, LogDensity
+from ...sampling.samples import Sampler
 
 #: A quarter period of the prior's dynamics: a trajectory of this length makes a draw independent of
 #: the one before, twice as long its mirror image, four times as long the same again.
@@ -89,10 +90,9 @@ class StaticHMC(HMC):
     step_size: float = 0.1
 
     def __post_init__(self) -> None:
-        check_whole(1, num_draws=self.num_draws, num_chains=self.num_chains)
+        Sampler.__post_init__(self)  # a single chain will do
         if self.leapfrog_steps is not None:
             check_whole(1, leapfrog_steps=self.leapfrog_steps)
-        check_whole(0, burn_in=self.burn_in, seed=self.seed)
         check_number(1e-9, step_size=self.step_size)
 
     def _how(self) -> Leapfrog:
