@@ -113,7 +113,7 @@ def _other_q(spec: Specification, model: BSVM, data: Data) -> BSVM:
 def choose_scale(spec: Specification, model: BSVM, data: Data) -> None:
     """
     Multiply all lengthscales that are learned by the factor that held-out rows choose, at as many
-    inducing points as the first growth of M would give.
+    inducing points as the first growth of M would give, and let them temper the link.
     """
     if not _lengthscales(model):
         return
@@ -135,6 +135,8 @@ def choose_scale(spec: Specification, model: BSVM, data: Data) -> None:
         return refits(other, spec.calibrates)
 
     _assign(scales, learned, _mean_scale(score))
+    if spec.tempers:
+        refits.temper(model.likelihood)
 
 
 def _mean_scale(score: Callable[[float], held_out.HeldOut]) -> float:

@@ -136,12 +136,12 @@ def calibrate(
 
 
 def fit_link(
-    link: Any, f: Marginals, Y: tf.Tensor, weight: tf.Tensor, chunk_rows: int
+    link: Any, f: Marginals, Y: tf.Tensor, weight: tf.Tensor, chunk_rows: int, *names: str
 ) -> dict[str, float]:
     """
     As `calibrate`, of rows whose marginals are known.
 
-    :param link: a likelihood with `link_parameters`.
+    :param link: a likelihood with `link_parameters`; names: of those that move, all if none.
     :param f: [N, L], of which none knows its own label.
     :param Y: [N, P]; weight: [N, 1].
     :param chunk_rows: rows to look at together.
@@ -149,7 +149,8 @@ def fit_link(
     nothing: AnyNDArray = np.zeros((len(Y), 0), Y.dtype.as_numpy_dtype)  # a link does not use X
     table = ArraySource(nothing, Y, weight, chunk_rows)
     density = _density.bind(link)
-    variables = [p.unconstrained_variable for p in link.link_parameters.values()]
+    moved = names or tuple(link.link_parameters)
+    variables = [link.link_parameters[name].unconstrained_variable for name in moved]
 
     def value_and_gradient() -> tuple[tf.Tensor, list[tf.Tensor]]:
         with tf.GradientTape(watch_accessed_variables=False) as tape:
