@@ -135,7 +135,7 @@ def choose_scale(spec: Specification, model: BSVM, data: Data) -> None:
         return refits(other, spec.calibrates)
 
     _assign(scales, learned, _mean_scale(score))
-    if spec.tempers:
+    if spec.loss == "levels" and spec.calibrate == "auto":
         refits.temper(model.likelihood)
 
 

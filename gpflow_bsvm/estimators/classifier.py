@@ -36,7 +36,7 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):  # type: ignore[misc]
 
     - "levels": cost-weighted hinges at every level of probability, `LevelHinge`, for more than two
       classes one-vs-rest, `OneVsRestLevelHinge`: P(y = 1 | x) = int P(f_t(x) > 0) dt, a proper
-      predictive distribution that needs no calibration;
+      predictive distribution, tempered by what held-out folds say;
     - "hinge": for two classes `Hinge` (Wenzel et al. 2017), P(y = 1 | x) = Phi(mu / sqrt(1 + v)) of
       the calibrated latent function; for more `CrammerSinger` (Wistuba & Rawat 2018) or
       `OneVsRest`. Sharper where classes hardly overlap.
@@ -67,11 +67,12 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):  # type: ignore[misc]
         exponential of variance 4 whose lengthscale is 0.75 times the median distance between
         inducing points.
     :param calibrate: fit scale and offset of the link (several classes: a temperature) to
-        leave-one-out marginals, see `gpflow_bsvm.prediction`; "auto": of a hinge only.
+        leave-one-out marginals, see `gpflow_bsvm.prediction`; "auto": of a hinge. The scale of
+        levels whose kernel is learned is then that of n held-out rows, to the n / (n + 100).
     :param num_inducing: M, at most; fewer where there are fewer distinct rows. "auto": 100, by
         which the kernel is learned, then threefold, q projected on the new ones, as long as
         left-out rows gain a hundredth of their log density, up to 1000 or a bound on the work.
-    :param inference: such as `CAVI()`, how to fit; None: as `gpflow_bsvm.fit` chooses.
+    :param inference: such as `SVI()`, how to fit (folds: by `CAVI`); None: as `gpflow_bsvm.fit`.
     :param standardize: shift and scale every feature to mean 0 and variance 1; sparse ones are
         scaled only.
     :param impute: take NaN in X, in memory: each becomes the column's median, and each column that

@@ -93,11 +93,6 @@ class Specification(NamedTuple):
         """:return: True if the link is fitted to left-out rows: by default a hinge's."""
         return self.loss == "hinge" if self.calibrate == "auto" else bool(self.calibrate)
 
-    @property
-    def tempers(self) -> bool:
-        """:return: True if held-out folds temper the link: by default that of levels."""
-        return self.loss == "levels" and self.calibrate == "auto"
-
 
 def specify(estimator: Any, seed: int, **fixed: Any) -> Specification:
     """

@@ -27,8 +27,6 @@ from .cavi import CAVI, Point, compiled_sweeps
 
 T = TypeVar("T")
 
-_DEFAULT = CAVI()
-
 
 class Refit:
     """
@@ -39,26 +37,23 @@ class Refit:
     """
 
     def __init__(
-        self,
-        model: Model,
-        source: Source,
-        sites: Sites | None = None,
-        options: CAVI = _DEFAULT,
+        self, model: Model, source: Source, sites: Sites | None = None, tol: float = CAVI.tol
     ) -> None:
         """
         :param source: rows that fit into memory.
         :param sites: of all rows, where fits begin; None, or as many as another likelihood has:
             those of the model's q.
+        :param tol: of `CAVI`.
         """
         graphs = compiled_sweeps, compiled_cavities
         self._climb, self._look = (graph.bind(model.likelihood) for graph in graphs)
-        tol = tf.constant(options.tol, default_float())
-        self._how: Any = shares_shifts(model), (), tol, options.max_steps
+        how = tf.constant(tol, default_float()), CAVI.max_steps
+        self._how: Any = shares_shifts(model), (), *how
         data = ProjectedData(model, source)
         with closed_at_end(data.chunks()) as chunks:
             parts = [rows if data.cached else rows.without_inputs() for rows in chunks]
         self._rows = Projected.joined(parts)
-        single = product_dtype(num_entries(model, source), options.tol)
+        single = product_dtype(num_entries(model, source), tol)
         self._dtypes = dict.fromkeys((single, tf.as_dtype(default_float())))
         if sites is None or sites.w.shape[-1] != model.num_features[0]:
             sites, _ = self._look(compiled_solve(model.natural()), self._rows)

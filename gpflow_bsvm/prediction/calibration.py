@@ -45,10 +45,6 @@ _ITERATIONS = 100
 MOST_ROWS = 50_000
 
 
-#: Leave-one-out marginals of f at each row, its label and its weight.
-_LeftOut = tuple[Marginals, tf.Tensor, tf.Tensor]
-
-
 @takes_estimators
 @check_shapes("return[all]: [N, L]")
 def leave_one_out(
@@ -65,16 +61,19 @@ def leave_one_out(
     return f.mean.numpy(), f.variance.numpy()
 
 
-def _leave_out(model: Model, source: Source, held_out: bool = False) -> _LeftOut:
+def _leave_out(
+    model: Model, source: Source, held_out: bool = False
+) -> tuple[Marginals, tf.Tensor, tf.Tensor]:
+    """:return: leave-one-out marginals of f at each row, its label and its weight."""
     rows, q = ProjectedData(model, source), compiled_solve(model.natural())
     cavities = compiled_cavities.bind(model.likelihood)
 
-    def look(part: Projected) -> _LeftOut:
+    def look(part: Projected) -> Any:
         f = compiled_marginals(q, part.features) if held_out else cavities(q, part)[1]
         return f, part.batch.Y, part.batch.weight
 
-    found: _LeftOut = map_over(rows, look)
-    return found
+    f, Y, weight = map_over(rows, look)
+    return f, Y, weight
 
 
 @Compiled

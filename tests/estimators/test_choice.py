@@ -3,6 +3,7 @@
 import gpflow
 import numpy as np
 import pytest
+from scipy.optimize import minimize_scalar
 from scipy.special import softmax
 
 from gpflow_bsvm.estimators import choice
@@ -88,5 +89,45 @@ def test_the_scale_is_chosen_at_as_many_points_as_the_rows_let_m_grow(stripes, s
     model = initial_model(spec._replace(learn_kernel=False), stripes).model
     monkeypatch.setattr(choice, "initial_model", begun)
     for num_rows in (None, 1_000_000, 10_000_000):
-        choice.choose_scale(spec._replace(grow=True, num_rows=num_rows), model, stripes)
+        plain = spec._replace(grow=True, num_rows=num_rows, calibrate=False)
+        choice.choose_scale(plain, model, stripes)
     assert seen == [120, 50, 40]  # three times as many, then as sweeps of 5e9 allow
+
+
+@pytest.mark.parametrize(
+    ("loss", "calibrate"), [("levels", "auto"), ("levels", False), ("hinge", "auto")]
+)
+def test_held_out_rows_temper_the_link_of_levels(stripes, spec, loss, calibrate):
+    """The power of the best scale, by SciPy, that the number of rows allows."""
+    spec = spec._replace(loss=loss, penalty=32.0, calibrate=calibrate)
+    model = initial_model(spec._replace(learn_kernel=False), stripes).model
+    choice.choose_scale(spec, model, stripes)
+    scale = model.likelihood.scale.numpy()
+    if loss == "hinge" or not calibrate:
+        assert scale == 1  # a hinge's is fitted to left-out rows at the end
+        return
+    X, Y, _ = stripes
+    kernel, weight = model.kernel, np.ones(len(X))
+
+    def nats(power, factor=1.0):
+        """At a factor of the kernel's final scale."""
+        own = gpflow.utilities.deepcopy(kernel)
+        lengthscales = own.kernels[0].lengthscales
+        lengthscales.assign(factor * lengthscales.numpy())
+        fixed = spec._replace(kernel=own, learn_kernel=False, Z=model.inducing_variable.Z.numpy())
+
+        def fit(*part):
+            found = train(fixed, part)[0]
+            found.likelihood.scale.assign(np.exp(power))
+            return found
+
+        return len(X) * held_out_density(fit, (X, Y), sample_weight=weight)
+
+    tried = kernel.kernels[0].lengthscales.numpy()[0]
+    best = max(choice.SCALES, key=lambda scale: nats(0.0, scale / tried))
+    found = minimize_scalar(
+        lambda power: -nats(power, best / tried), bounds=(-2, 2), method="bounded"
+    )
+    assert abs(found.x) > 0.05
+    # Both fits have converged to 1e-5 of the bound.
+    np.testing.assert_allclose(np.log(scale), found.x * 150 / 250, atol=5e-3)
