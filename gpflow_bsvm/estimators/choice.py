@@ -113,7 +113,7 @@ def _other_q(spec: Specification, model: BSVM, data: Data) -> BSVM:
 def choose_scale(spec: Specification, model: BSVM, data: Data) -> None:
     """
     Multiply all lengthscales that are learned by the factor that held-out rows choose, at as many
-    inducing points as the first growth of M would give, and let them temper the link.
+    inducing points as the first growth of M would give; and temper several classes' levels.
     """
     if not _lengthscales(model):
         return
@@ -135,7 +135,7 @@ def choose_scale(spec: Specification, model: BSVM, data: Data) -> None:
         return refits(other, spec.calibrates)
 
     _assign(scales, learned, _mean_scale(score))
-    if spec.loss == "levels" and spec.calibrate == "auto":
+    if spec.num_classes > 2 and spec.loss == "levels" and spec.calibrate == "auto":
         refits.temper(model.likelihood)
 
 

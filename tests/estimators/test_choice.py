@@ -95,39 +95,38 @@ def test_the_scale_is_chosen_at_as_many_points_as_the_rows_let_m_grow(stripes, s
 
 
 @pytest.mark.parametrize(
-    ("loss", "calibrate"), [("levels", "auto"), ("levels", False), ("hinge", "auto")]
+    ("num_classes", "loss", "calibrate"),
+    [(3, "levels", "auto"), (3, "levels", False), (3, "hinge", "auto"), (2, "levels", "auto")],
 )
-def test_held_out_rows_temper_the_link_of_levels(stripes, spec, loss, calibrate):
+def test_held_out_rows_temper_levels_of_several_classes(
+    stripes, spec, monkeypatch, num_classes, loss, calibrate
+):
     """The power of the best scale, by SciPy, that the number of rows allows."""
-    spec = spec._replace(loss=loss, penalty=32.0, calibrate=calibrate)
-    model = initial_model(spec._replace(learn_kernel=False), stripes).model
-    choice.choose_scale(spec, model, stripes)
+    monkeypatch.setattr(choice, "SCALES", (2.0, 1.0))
+    X, Y, weight = stripes
+    Y = Y if num_classes == 2 else Y + (X[:, 1:] > 0)
+    spec = spec._replace(num_classes=num_classes, loss=loss, penalty=8.0, calibrate=calibrate)
+    model = initial_model(spec._replace(learn_kernel=False), (X, Y, weight)).model
+    choice.choose_scale(spec, model, (X, Y, weight))
     scale = model.likelihood.scale.numpy()
-    if loss == "hinge" or not calibrate:
+    if num_classes == 2 or loss == "hinge" or not calibrate:
         assert scale == 1  # a hinge's is fitted to left-out rows at the end
         return
-    X, Y, _ = stripes
-    kernel, weight = model.kernel, np.ones(len(X))
+    kernel, Z = model.kernel, model.inducing_variable.Z.numpy()
 
-    def nats(power, factor=1.0):
-        """At a factor of the kernel's final scale."""
-        own = gpflow.utilities.deepcopy(kernel)
-        lengthscales = own.kernels[0].lengthscales
-        lengthscales.assign(factor * lengthscales.numpy())
-        fixed = spec._replace(kernel=own, learn_kernel=False, Z=model.inducing_variable.Z.numpy())
+    own = gpflow.utilities.deepcopy(kernel)
+    own.kernels[0].lengthscales.assign([2.0, 4.0])  # the better of the two
+    fixed = spec._replace(kernel=own, learn_kernel=False, Z=Z)
 
+    def loss_of(power):
         def fit(*part):
             found = train(fixed, part)[0]
             found.likelihood.scale.assign(np.exp(power))
             return found
 
-        return len(X) * held_out_density(fit, (X, Y), sample_weight=weight)
+        return -held_out_density(fit, (X, Y), sample_weight=weight)
 
-    tried = kernel.kernels[0].lengthscales.numpy()[0]
-    best = max(choice.SCALES, key=lambda scale: nats(0.0, scale / tried))
-    found = minimize_scalar(
-        lambda power: -nats(power, best / tried), bounds=(-2, 2), method="bounded"
-    )
+    found = minimize_scalar(loss_of, bounds=(-2, 2), method="bounded")
     assert abs(found.x) > 0.05
     # Both fits have converged to 1e-5 of the bound.
     np.testing.assert_allclose(np.log(scale), found.x * 150 / 250, atol=5e-3)
