@@ -99,6 +99,7 @@ def _stationary(X: np.ndarray, y: np.ndarray, seed: int) -> Callable:
     model = BSVMClassifier(random_state=seed).fit(X, y)
     if model.loss_ == "levels":
         model.model_.likelihood.link = "stationary"
+        model.model_.likelihood.scale.assign(1.0)  # a temperature is of the other link
     return model.predict_proba
 
 

@@ -36,7 +36,7 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):  # type: ignore[misc]
 
     - "levels": cost-weighted hinges at every level of probability, `LevelHinge`, for more than two
       classes one-vs-rest, `OneVsRestLevelHinge`: P(y = 1 | x) = int P(f_t(x) > 0) dt, a proper
-      predictive distribution; of more than two classes held-out folds temper it;
+      predictive distribution; of more than two classes with few rows held-out folds temper it;
     - "hinge": for two classes `Hinge` (Wenzel et al. 2017), P(y = 1 | x) = Phi(mu / sqrt(1 + v)) of
       the calibrated latent function; for more `CrammerSinger` (Wistuba & Rawat 2018) or
       `OneVsRest`. Sharper where classes hardly overlap.
@@ -67,9 +67,8 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):  # type: ignore[misc]
         exponential of variance 4 whose lengthscale is 0.75 times the median distance between
         inducing points.
     :param calibrate: fit scale and offset of the link (several classes: a temperature) to
-        leave-one-out marginals, see `gpflow_bsvm.prediction`; "auto": of a hinge. If the kernel
-        is learned, the scale of several classes' levels is then that of n held-out rows, to the
-        power n / (n + 100).
+        leave-one-out marginals, see `gpflow_bsvm.prediction`; "auto": of a hinge, and below 1000
+        rows temper several classes' levels by held-out folds, if the kernel is learned.
     :param num_inducing: M, at most; fewer where there are fewer distinct rows. "auto": 100, by
         which the kernel is learned, then threefold, q projected on the new ones, as long as
         left-out rows gain a hundredth of their log density, up to 1000 or a bound on the work.

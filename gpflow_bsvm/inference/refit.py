@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import tensorflow as tf
@@ -85,14 +85,12 @@ class Refit:
             if np.isfinite(ascent.point.value):
                 break
         check_elbo(ascent.point.value, "for a part of the rows")
-        found: Natural = ascent.point.natural
-        return found
+        return cast(Natural, ascent.point.natural)
 
 
 def rows_of(columns: T, index: AnyNDArray) -> T:
     """:return: the rows of these numbers, of a tuple of columns."""
-    taken: T = tf.nest.map_structure(partial(tf.gather, indices=index), columns)
-    return taken
+    return cast(T, tf.nest.map_structure(partial(tf.gather, indices=index), columns))
 
 
 @Compiled

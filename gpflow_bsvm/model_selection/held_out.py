@@ -129,12 +129,14 @@ class Refits:
 
     def temper(self, link: Any) -> None:
         """
-        Set the scale of a link, 1 so far, to what maximizes the density of the rows left out, by
-        their marginals under the best model, to the power n / (n + `LITTLE`): few rows say little.
+        Set the scale of a link, 1 so far, to the best of the rows left out, by their marginals
+        under the best model, to the power n / (n + `LITTLE`). From n = `ENOUGH_ROWS` on it stays:
+        so many rows know probabilities better than their folds do.
         """
         (Y, weight), f = self._labels(_tests(self._folds)), self._best[1]
-        scale, number = fit_link(link, f, Y, weight, len(Y), "scale")["scale"], np.sum(weight)
-        link.scale.assign(scale ** (number / (number + LITTLE)))
+        if len(Y) < ENOUGH_ROWS:
+            scale, number = fit_link(link, f, Y, weight, len(Y), "scale")["scale"], np.sum(weight)
+            link.scale.assign(scale ** (number / (number + LITTLE)))
 
     def _labels(self, rows: AnyNDArray) -> tuple[tf.Tensor, tf.Tensor]:
         """:return: Y and weight, [n, 1]."""

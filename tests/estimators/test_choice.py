@@ -9,6 +9,7 @@ from scipy.special import softmax
 from gpflow_bsvm.estimators import choice
 from gpflow_bsvm.estimators.specification import Specification
 from gpflow_bsvm.estimators.training import initial_model, train
+from gpflow_bsvm.model_selection import held_out
 from gpflow_bsvm.model_selection.held_out import HeldOut, held_out_density
 
 
@@ -130,3 +131,14 @@ def test_held_out_rows_temper_levels_of_several_classes(
     assert abs(found.x) > 0.05
     # Both fits have converged to 1e-5 of the bound.
     np.testing.assert_allclose(np.log(scale), found.x * 150 / 250, atol=5e-3)
+
+
+def test_many_rows_temper_nothing(stripes, spec, monkeypatch):
+    monkeypatch.setattr(held_out, "ENOUGH_ROWS", 100)
+    monkeypatch.setattr(choice, "SCALES", (2.0, 1.0))
+    X, Y, weight = stripes
+    rows = X, Y + (X[:, 1:] > 0), weight
+    spec = spec._replace(num_classes=3, penalty=8.0)
+    model = initial_model(spec._replace(learn_kernel=False), rows).model
+    choice.choose_scale(spec, model, rows)
+    assert model.likelihood.scale.numpy() == 1
