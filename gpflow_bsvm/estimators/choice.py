@@ -15,6 +15,7 @@ from scipy.special import softmax
 from ..engine.prior import plain_points
 from ..inducing_points import initial as inducing_points
 from ..inference import History
+from ..likelihoods import OneVsRestLevelHinge
 from ..model_selection import held_out
 from ..models import BSVM
 from .specification import LOSSES, Data, Specification, distinct, make_model
@@ -135,7 +136,7 @@ def choose_scale(spec: Specification, model: BSVM, data: Data) -> None:
         return refits(other, spec.calibrates)
 
     _assign(scales, learned, _mean_scale(score))
-    if spec.num_classes > 2 and spec.loss == "levels" and spec.calibrate == "auto":
+    if spec.calibrate == "auto" and isinstance(model.likelihood, OneVsRestLevelHinge):
         refits.temper(model.likelihood)
 
 

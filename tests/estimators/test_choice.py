@@ -133,12 +133,15 @@ def test_held_out_rows_temper_levels_of_several_classes(
     np.testing.assert_allclose(np.log(scale), found.x * 150 / 250, atol=5e-3)
 
 
-def test_many_rows_temper_nothing(stripes, spec, monkeypatch):
-    monkeypatch.setattr(held_out, "ENOUGH_ROWS", 100)
+@pytest.mark.parametrize(("multi_class", "enough"), [("crammer_singer", 100), ("ordinal", 1000)])
+def test_many_rows_and_ordered_classes_are_not_tempered(
+    stripes, spec, monkeypatch, multi_class, enough
+):
+    monkeypatch.setattr(held_out, "ENOUGH_ROWS", enough)
     monkeypatch.setattr(choice, "SCALES", (2.0, 1.0))
     X, Y, weight = stripes
     rows = X, Y + (X[:, 1:] > 0), weight
-    spec = spec._replace(num_classes=3, penalty=8.0)
+    spec = spec._replace(num_classes=3, penalty=8.0, multi_class=multi_class)
     model = initial_model(spec._replace(learn_kernel=False), rows).model
     choice.choose_scale(spec, model, rows)
     assert model.likelihood.scale.numpy() == 1
