@@ -211,7 +211,7 @@ table[["error", "disagree", "nll", "brier", "ece", "time"]].round(
 #
 # On the generated set `BSVMClassifier()` is the best of the five in all four scores; on wine it has
 # the best probabilities, with a row more wrong; on breast cancer the fewest errors, while the tuned
-# SVC has the slightly better NLL and Brier score. It takes four to fourteen times as long as SVC
+# SVC has the slightly better NLL and Brier score. It takes two to twelve times as long as SVC
 # with its grid, and far longer than an SVC that chooses nothing. `quick` is as good where classes
 # overlap and too careful where they are clean: look at its calibration error on wine.
 #
