@@ -47,8 +47,7 @@ class Refit:
         """
         graphs = compiled_sweeps, compiled_cavities
         self._climb, self._look = (graph.bind(model.likelihood) for graph in graphs)
-        how = tf.constant(tol, default_float()), CAVI.max_steps
-        self._how: Any = shares_shifts(model), (), *how
+        self._how: Any = shares_shifts(model), (), tf.constant(tol, default_float()), CAVI.max_steps
         data = ProjectedData(model, source)
         with closed_at_end(data.chunks()) as chunks:
             parts = [rows if data.cached else rows.without_inputs() for rows in chunks]

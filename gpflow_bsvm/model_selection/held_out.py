@@ -129,9 +129,9 @@ class Refits:
 
     def temper(self, link: Any) -> None:
         """
-        Set the scale of a link, 1 so far, to the best of the rows left out, by their marginals
-        under the best model, to the power n / (n + `LITTLE`). From n = `ENOUGH_ROWS` on it stays:
-        so many rows know probabilities better than their folds do.
+        Temperature scaling (Guo et al. 2017): the scale of a link, 1 so far, that is best for the
+        n rows left out, under the best model, to the power n / (n + `LITTLE`). From `ENOUGH_ROWS`
+        on it stays: so many rows know probabilities better than their folds do.
         """
         (Y, weight), f = self._labels(_tests(self._folds)), self._best[1]
         if len(Y) < ENOUGH_ROWS:

@@ -115,3 +115,12 @@ def test_what_is_not_finite_is_an_error(rows):
     model.likelihood.penalty.unconstrained_variable.assign(np.nan)
     with pytest.raises(ValueError, match="not finite for a part of the rows: the kernel or the m"):
         refit_of(model, rows)(PARTS[0])
+
+
+def test_inputs_are_not_kept_where_they_are_too_wide(rows, monkeypatch):
+    expected = refit_of(MODELS["levels"](rows[:2]), rows)(PARTS[1])
+    monkeypatch.setattr("gpflow_bsvm.engine.projected_data.CACHE_BYTES", 0)
+    refit = refit_of(MODELS["levels"](rows[:2]), rows)
+    assert refit._rows.batch.X.shape == (60, 0)
+    for found, value in zip(refit(PARTS[1]), expected):
+        np.testing.assert_allclose(found, value, rtol=1e-12)
