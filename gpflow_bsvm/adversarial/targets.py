@@ -12,11 +12,9 @@ import tensorflow as tf
 from gpflow.base import AnyNDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ..engine.contracts import check_width
 from ..estimators import BSVMClassifier
 from ..estimators.inputs import shift_and_scale
 from ..likelihoods.labels import check_one_label, with_both_classes
-from ..prediction.marginals import compiled_mean
 
 #: Rows of probabilities may miss 1 by this: single precision, and many classes.
 _ROW_SUM = 1e-4
@@ -79,15 +77,7 @@ class ModelTarget(Target):
         """See `Target`: the mean of y, as in `predict_y`."""
         shift, scale = self._units
         X = (tf.cast(X, gpflow.default_float()) - shift) / scale
-        mean = compiled_mean.bind(self._model.likelihood)
-        return with_both_classes(mean(X, *self._model.predict_f(X)))
-
-    def check_inputs(self, X: Any) -> AnyNDArray:
-        """See `Target`: of the model's columns."""
-        X = super().check_inputs(X)
-        if hasattr(self._model, "prior_factor"):
-            check_width(self._model, X)
-        return X
+        return with_both_classes(self._model.predict_y(X)[0])
 
 
 class NetworkTarget(Target):

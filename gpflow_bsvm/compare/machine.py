@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import importlib.metadata
-import os
 import platform
 import re
 from pathlib import Path
+
+import joblib
 
 from ..version import __version__
 
@@ -19,9 +20,7 @@ def provenance() -> dict[str, str | int]:
     """
     versions = {package: importlib.metadata.version(package) for package in _PACKAGES}
     versions = {"python": platform.python_version(), "gpflow_bsvm": __version__} | versions
-    affinity = getattr(os, "sched_getaffinity", None)  # Linux only
-    cores = len(affinity(0)) if affinity else os.cpu_count() or 1
-    return {**versions, "processor": _processor(), "cores": cores}
+    return {**versions, "processor": _processor(), "cores": joblib.cpu_count()}
 
 
 def _processor() -> str:

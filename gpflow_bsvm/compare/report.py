@@ -241,19 +241,7 @@ def _draw_times(
         ax.plot([seconds] * len(values), values, ".", color=style["color"], alpha=0.5)
         ax.plot(seconds, record["mean"][name], marker="D", markersize=7, alpha=0.8, **style)
         ax.set(ylabel=f"held-out {what}", title=f"Held-out {what} against training time")
-        _time_axis(ax)
-
-
-def _time_axis(ax: Axes) -> None:
-    """Make the time axis logarithmic, with as many plain numbers as there is room for."""
-    from matplotlib.ticker import LogLocator, NullLocator
-
-    ax.set(xscale="log", xlabel="training time [s]")
-    low, high = ax.get_xlim()
-    subs = (1, 1.5, 2, 3, 5, 7) if high < 8 * low else (1, 2, 5) if high < 300 * low else (1,)
-    ax.xaxis.set_major_locator(LogLocator(subs=subs))
-    ax.xaxis.set_major_formatter("{x:g}")
-    ax.xaxis.set_minor_locator(NullLocator())
+        ax.set(xscale="log", xlabel="training time [s]")
 
 
 def picture_name(comparison: Comparison) -> str:

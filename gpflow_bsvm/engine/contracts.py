@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 import gpflow
@@ -54,6 +54,9 @@ class Model(Protocol):
 
     def natural(self) -> Natural:
         """:return: q in natural parameters."""
+
+    def predictor(self) -> Callable[[tf.Tensor], tuple[tf.Tensor, tf.Tensor]]:
+        """:return: X [N, D] -> mean and variance of f(x) under q, both [N, L]."""
 
     def assign_natural(self, natural: Natural) -> None:
         """Store q."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from functools import partial
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -12,11 +11,6 @@ import gpflow
 import numpy as np
 import tensorflow as tf
 
-from .natural import Gaussian, compiled_solve
-from .prior import Prior
-from .projection import project
-from .shared_graph import Compiled
-from .statistics import Marginals, marginals_of_f
 from .structure import look_into
 
 T = TypeVar("T")
@@ -53,14 +47,3 @@ def remembered(model: Any, name: str, parts: tuple[Any, ...], compute: Callable[
         with _LOCK:
             _KNOWN.setdefault(model, {})[name] = known
     return known[-1]  # type: ignore[no-any-return]
-
-
-@Compiled
-def _predict(prior: Prior, q: Gaussian, Lz: tf.Tensor, X: tf.Tensor) -> Marginals:
-    return marginals_of_f(q, project(prior, X, Lz))
-
-
-def predictor_of(model: Any) -> Callable[[tf.Tensor], Marginals]:
-    """:return: X [N, D] -> marginals of f(x) under q, as they are now, in one graph."""
-    q, Lz = compiled_solve(model.natural()), model.prior_factor()
-    return partial(_predict.bind(model.prior), q, Lz)

@@ -50,10 +50,15 @@ def marginals(phi: tf.Tensor, R: tf.Tensor, c: tf.Tensor) -> Marginals:
 
     :param phi: products run in its dtype.
     """
-    s = tf.cast(tf.linalg.matvec(R, c, transpose_a=True), phi.dtype)
-    R = tf.cast(R, phi.dtype)
+    return moments(phi, tf.linalg.matvec(R, c, transpose_a=True), R)
+
+
+@check_shapes("phi: [G, N, M]", "mean: [L, M]", "R: [L, M, M]", "return[all]: [N, L]")
+def moments(phi: tf.Tensor, mean: tf.Tensor, R: tf.Tensor) -> Marginals:
+    """:return: `marginals` under q(s_l) = N(mean_l, R_l^T R_l)."""
+    s, R = tf.cast(mean, phi.dtype), tf.cast(R, phi.dtype)
     f = _of_shared(tf.squeeze(phi, 0), R, s) if phi.shape[0] == 1 else _of_own(phi, R, s)
-    return Marginals(*(tf.cast(part, c.dtype) for part in f))
+    return Marginals(*(tf.cast(part, mean.dtype) for part in f))
 
 
 def _of_own(phi: tf.Tensor, R: tf.Tensor, s: tf.Tensor) -> Marginals:

@@ -89,6 +89,10 @@ class SparseFeatures:
             compute = functools.partial(safe_prior_factor, self.prior, self._jitter)
             Lz, self._jitter = remembered(self, "prior factor", (self.prior,), compute)
             return Lz
+        return self._factor_anew()
+
+    def _factor_anew(self) -> tf.Tensor:
+        """:return: `prior_factor` at the present jitter, not kept: it has gradients."""
         jitter = tf.constant(self.jitter, gpflow.config.default_float())
         return compiled_prior_factor.bind(self.prior)(jitter)
 
@@ -142,9 +146,6 @@ class SparseFeatures:
 
     @contextlib.contextmanager
     def _own_jitter(self) -> Iterator[None]:
-        if self._jitter is None:
-            yield
-            return
-        config = dataclasses.replace(gpflow.config.config(), jitter=self._jitter)
+        config = dataclasses.replace(gpflow.config.config(), jitter=self.jitter)
         with gpflow.config.as_context(config):
             yield

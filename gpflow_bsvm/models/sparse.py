@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, cast
 
 import gpflow
 import tensorflow as tf
 from check_shapes import check_shapes, inherit_check_shapes
 from gpflow.base import InputData, MeanAndVariance, RegressionData
+from gpflow.config import default_float
 from gpflow.kernels import Kernel
 from gpflow.posteriors import BasePosterior, PrecomputeCacheType
 
@@ -16,10 +18,12 @@ from ..checks import check_rate
 from ..data.batch import Batch
 from ..data.checks import check_data, check_dtype
 from ..engine.contracts import check_model, check_width
-from ..engine.natural import Natural, blend, compiled_natural, solve, to_mean_and_root
-from ..engine.projection import Projected, Projector
-from ..engine.remembered import predictor_of, remembered
-from ..engine.statistics import Marginals, accumulate, marginals
+from ..engine.natural import Natural, blend, compiled_natural, solve, to_mean_and_root, whiten
+from ..engine.prior import Prior
+from ..engine.projection import Projected, Projector, project
+from ..engine.remembered import remembered
+from ..engine.shared_graph import Compiled
+from ..engine.statistics import Marginals, accumulate, marginals, moments, total
 from ..likelihoods.labels import num_latents
 from .features import SparseFeatures
 
@@ -83,7 +87,14 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
     def predictor(self) -> Callable[[tf.Tensor], Marginals]:
         """:return: X [N, D] -> marginals of f(x) under q; keeps its factors for the next call."""
         parts = (self.q_mu, self.q_sqrt, self.prior)
-        return remembered(self, "predictor", parts, lambda: predictor_of(self))
+        return remembered(self, "predictor", parts, lambda: self._predictor(self.prior_factor()))
+
+    def _predictor(self, Lz: tf.Tensor) -> Callable[[tf.Tensor], Marginals]:
+        q_mu, q_sqrt = (tf.convert_to_tensor(part) for part in (self.q_mu, self.q_sqrt))
+        if not self.whiten:
+            mean, q_sqrt = whiten(Lz, tf.transpose(q_mu), q_sqrt)
+            q_mu = tf.transpose(mean)
+        return partial(_marginals.bind(self.prior), q_mu, q_sqrt, Lz)
 
     @check_shapes("natural.h: [L, M]", "natural.P: [L, M, M]")
     def assign_natural(self, natural: Natural) -> None:
@@ -123,8 +134,7 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
             weight *= tf.cast(self.num_data, X.dtype) / tf.cast(tf.shape(X)[0], X.dtype)
         old, features = self.natural(), Projector(self.prior, self.prior_factor())(X)
         rows = Projected(Batch(X, Y, weight), features)
-        q = solve(old)
-        f = marginals(rows.features.phi, q.R, q.c)
+        f = marginals(rows.features.phi, *solve(old)[:2])
         sums = accumulate(self.likelihood, rows, f).sums
         self.assign_natural(blend(old, sums, tf.cast(learning_rate, X.dtype)))
 
@@ -145,10 +155,25 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
     def predict_f(
         self, Xnew: InputData, full_cov: bool = False, full_output_cov: bool = False
     ) -> MeanAndVariance:
-        """As in `gpflow.models.SVGP`."""
+        """As in `gpflow.models.SVGP`; marginals of rows by one graph for all models of a kind."""
         check_dtype(Xnew)
-        with self._own_jitter():
-            return super().predict_f(Xnew, full_cov, full_output_cov)
+        X = tf.convert_to_tensor(Xnew, default_float())
+        if tf.executing_eagerly():
+            check_width(self, X)
+        if full_cov or full_output_cov or len(X.shape) != 2:
+            with self._own_jitter():
+                return super().predict_f(X, full_cov, full_output_cov)
+        return cast(MeanAndVariance, self._predictor(self._factor_anew())(X))
+
+    @inherit_check_shapes
+    def predict_y(
+        self, Xnew: InputData, full_cov: bool = False, full_output_cov: bool = False
+    ) -> MeanAndVariance:
+        """As in `gpflow.models.SVGP`, by graphs as `predict_f`."""
+        if full_cov or full_output_cov:
+            return super().predict_y(Xnew, full_cov, full_output_cov)
+        f, predict = self.predict_f(Xnew), _prediction.bind(self.likelihood)
+        return cast(MeanAndVariance, predict(tf.convert_to_tensor(Xnew, default_float()), *f))
 
     def posterior(
         self, precompute_cache: PrecomputeCacheType = PrecomputeCacheType.TENSOR
@@ -156,3 +181,16 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
         """As in `gpflow.models.SVGP`."""
         with self._own_jitter():
             return super().posterior(precompute_cache)
+
+
+@Compiled
+@check_shapes("q_mu: [M, L]", "q_sqrt: [L, M, M]", "X: [N, D]", "return[all]: [N, L]")
+def _marginals(
+    prior: Prior, q_mu: tf.Tensor, q_sqrt: tf.Tensor, Lz: tf.Tensor, X: tf.Tensor
+) -> Marginals:
+    """:return: marginals of f(x) at q of the whitened inducing variables."""
+    features, R = project(prior, X, Lz), tf.linalg.matrix_transpose(q_sqrt)
+    return total(features, moments(features.phi, tf.transpose(q_mu), R))
+
+
+_prediction = Compiled(lambda likelihood, X, *f: likelihood.predict_mean_and_var(X, *f))

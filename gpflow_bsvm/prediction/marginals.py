@@ -9,12 +9,10 @@ import numpy as np
 from check_shapes import check_shapes
 from gpflow.base import AnyNDArray
 
-from ..data.batch import Batch
 from ..data.passes import map_over
 from ..data.sources import Source
 from ..engine.contracts import Model
 from ..engine.open import open_data, open_inputs
-from ..engine.remembered import predictor_of
 from ..engine.shared_graph import Compiled
 from ..likelihoods.hooks import check_hooks
 from .estimators import takes_estimators
@@ -139,19 +137,11 @@ def map_labelled(model: Model, data: Any, function: Callable[..., Any]) -> Any:
     :param data: X [N, D] and Y [N, P], or any others that a fit takes.
     :param function: of X, mean and variance of f, and Y, of the rows of a chunk.
     """
-    return _map(
-        model,
-        open_data(model, data, part=True),
-        lambda batch, *f: function(batch.X, *f, batch.Y),
-    )
+    source = open_data(model, data, part=True)
+    return _map(model, source, lambda batch, *f: function(batch.X, *f, batch.Y))
 
 
-def _map(model: Any, source: Source, function: Callable[..., Any]) -> Any:
+def _map(model: Model, source: Source, function: Callable[..., Any]) -> Any:
     """:param function: of a batch, and mean and variance of f there."""
-    predict = model.predictor() if hasattr(model, "predictor") else predictor_of(model)
-
-    def look(batch: Batch) -> Any:
-        f = predict(batch.X)
-        return function(batch, f.mean, f.variance)
-
-    return map_over(source, look)
+    predict = model.predictor()
+    return map_over(source, lambda batch: function(batch, *predict(batch.X)))

@@ -10,7 +10,6 @@ import pytest
 from helpers import make_data, make_model, randomise
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.engine.remembered import predictor_of
 from gpflow_bsvm.likelihoods import Hinge
 from gpflow_bsvm.models import sparse
 
@@ -19,13 +18,16 @@ X = make_data(20)[0]
 
 def count(monkeypatch):
     """:return: a list that grows with every computation of factors."""
-    calls = []
+    calls, remember = [], sparse.remembered
 
-    def counted(model):
-        calls.append(model)
-        return predictor_of(model)
+    def counted(model, name, parts, compute):
+        def counting():
+            calls.append(name)
+            return compute()
 
-    monkeypatch.setattr(sparse, "predictor_of", counted)
+        return remember(model, name, parts, counting if name == "predictor" else compute)
+
+    monkeypatch.setattr(sparse, "remembered", counted)
     return calls
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import gpflow
@@ -21,6 +22,7 @@ from ...data.batch import Batch
 from ...data.checks import check_data, check_dtype
 from ...engine.contracts import jitter_of
 from ...engine.natural import Natural, to_natural
+from ...engine.statistics import Marginals
 from ...likelihoods.labels import check_binary_labels, num_latents
 from ...models.batch import BatchBSVM, check_memory
 from ...models.features import SparseFeatures
@@ -159,6 +161,10 @@ class FactorVGP(SparseFeatures, gpflow.models.GPModel, gpflow.models.InternalDat
         covariance = tf.matmul(half, half, transpose_b=True)
         covariance += tf.matmul(q.B, q.B, transpose_b=True)
         return to_natural(tf.transpose(q.a), tf.linalg.cholesky(covariance)[None])
+
+    def predictor(self) -> Callable[[tf.Tensor], Marginals]:
+        """See `Model`."""
+        return self.to_bsvm().predictor()
 
     def to_bsvm(self) -> BatchBSVM:
         """:return: a `BatchBSVM` of the same data, kernel and so on, with the present q."""

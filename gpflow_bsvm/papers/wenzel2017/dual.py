@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import gpflow
@@ -23,7 +24,7 @@ from ...engine.e_step import SiteAscent
 from ...engine.m_step import site_bound
 from ...engine.natural import Natural, compiled_solve, gaussian, to_mean_and_root
 from ...engine.projection import Floats, Projector, project_batch
-from ...engine.statistics import sum_sites
+from ...engine.statistics import Marginals, sum_sites
 from ...inference.outcome import at_rows, check_margins, warn_of_digits
 from ...likelihoods.hooks import Sites
 from ...likelihoods.labels import num_latents
@@ -117,6 +118,10 @@ class DualBSVM(SparseFeatures, gpflow.models.GPModel, gpflow.models.InternalData
         """:return: q in natural parameters, in the whitened space of the features."""
         rows = project_batch(self.prior, self._batch(), jitter_of(self))
         return gaussian(sum_sites(rows, Sites(*self.sites)), shares_shifts(self))[0]
+
+    def predictor(self) -> Callable[[tf.Tensor], Marginals]:
+        """See `Model`."""
+        return self.to_bsvm().predictor()
 
     def to_bsvm(self) -> BSVM:
         """:return: a `BSVM` of the same kernel, likelihood and so on, with the present q."""
