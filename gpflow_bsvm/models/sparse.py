@@ -94,7 +94,8 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
         if not self.whiten:
             mean, q_sqrt = whiten(Lz, tf.transpose(q_mu), q_sqrt)
             q_mu = tf.transpose(mean)
-        return partial(_marginals.bind(self.prior), q_mu, q_sqrt, Lz)
+        R = tf.linalg.matrix_transpose(q_sqrt)  # once, not in each call
+        return partial(_marginals.bind(self.prior), q_mu, R, Lz)
 
     @check_shapes("natural.h: [L, M]", "natural.P: [L, M, M]")
     def assign_natural(self, natural: Natural) -> None:
@@ -184,12 +185,12 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
 
 
 @Compiled
-@check_shapes("q_mu: [M, L]", "q_sqrt: [L, M, M]", "X: [N, D]", "return[all]: [N, L]")
+@check_shapes("q_mu: [M, L]", "R: [L, M, M]", "X: [N, D]", "return[all]: [N, L]")
 def _marginals(
-    prior: Prior, q_mu: tf.Tensor, q_sqrt: tf.Tensor, Lz: tf.Tensor, X: tf.Tensor
+    prior: Prior, q_mu: tf.Tensor, R: tf.Tensor, Lz: tf.Tensor, X: tf.Tensor
 ) -> Marginals:
-    """:return: marginals of f(x) at q of the whitened inducing variables."""
-    features, R = project(prior, X, Lz), tf.linalg.matrix_transpose(q_sqrt)
+    """:return: marginals of f(x), of whitened inducing variables with covariance R^T R."""
+    features = project(prior, X, Lz)
     return total(features, moments(features.phi, tf.transpose(q_mu), R))
 
 
