@@ -12,6 +12,7 @@ import tensorflow as tf
 from gpflow.base import AnyNDArray
 from sklearn.utils.validation import check_is_fitted
 
+from ..engine.contracts import check_width
 from ..estimators import BSVMClassifier
 from ..estimators.inputs import shift_and_scale
 from ..likelihoods.labels import check_one_label, with_both_classes
@@ -78,6 +79,13 @@ class ModelTarget(Target):
         shift, scale = self._units
         X = (tf.cast(X, gpflow.default_float()) - shift) / scale
         return with_both_classes(self._model.predict_y(X)[0])
+
+    def check_inputs(self, X: Any) -> AnyNDArray:
+        """See `Target`: of the model's columns; a single one would be scaled to all of them."""
+        X = super().check_inputs(X)
+        if hasattr(self._model, "prior_factor"):
+            check_width(self._model, X)
+        return X
 
 
 class NetworkTarget(Target):

@@ -212,6 +212,8 @@ def marginals_of_f(q: Gaussian, features: Features) -> Marginals:
     return total(features, marginals(features.phi, q.R, q.c))
 
 
+#: Mean and variance of y, [N, P] each, of X and of mean and variance of f.
+compiled_predict = Compiled(lambda likelihood, X, *f: likelihood.predict_mean_and_var(X, *f))
 compiled_marginals, compiled_sum_sites = Compiled(marginals_of_f), Compiled(sum_sites)
 compiled_localise, compiled_accumulate = _under_q(localise), _under_q(accumulate)
 compiled_cavities = _under_q(cavities)

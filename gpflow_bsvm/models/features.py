@@ -89,10 +89,6 @@ class SparseFeatures:
             compute = functools.partial(safe_prior_factor, self.prior, self._jitter)
             Lz, self._jitter = remembered(self, "prior factor", (self.prior,), compute)
             return Lz
-        return self._factor_anew()
-
-    def _factor_anew(self) -> tf.Tensor:
-        """:return: `prior_factor` at the present jitter, not kept: it has gradients."""
         jitter = tf.constant(self.jitter, gpflow.config.default_float())
         return compiled_prior_factor.bind(self.prior)(jitter)
 

@@ -17,13 +17,13 @@ from gpflow.posteriors import BasePosterior, PrecomputeCacheType
 from ..checks import check_rate
 from ..data.batch import Batch
 from ..data.checks import check_data, check_dtype
-from ..engine.contracts import check_model, check_width
+from ..engine.contracts import check_model, check_width, jitter_of
 from ..engine.natural import Natural, blend, compiled_natural, solve, to_mean_and_root, whiten
-from ..engine.prior import Prior
+from ..engine.prior import Prior, compiled_prior_factor
 from ..engine.projection import Projected, Projector, project
 from ..engine.remembered import remembered
 from ..engine.shared_graph import Compiled
-from ..engine.statistics import Marginals, accumulate, marginals, moments, total
+from ..engine.statistics import Marginals, accumulate, compiled_predict, marginals, moments, total
 from ..likelihoods.labels import num_latents
 from .features import SparseFeatures
 
@@ -90,12 +90,11 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
         return remembered(self, "predictor", parts, lambda: self._predictor(self.prior_factor()))
 
     def _predictor(self, Lz: tf.Tensor) -> Callable[[tf.Tensor], Marginals]:
-        q_mu, q_sqrt = (tf.convert_to_tensor(part) for part in (self.q_mu, self.q_sqrt))
+        mean, root = tf.transpose(self.q_mu), tf.convert_to_tensor(self.q_sqrt)
         if not self.whiten:
-            mean, q_sqrt = whiten(Lz, tf.transpose(q_mu), q_sqrt)
-            q_mu = tf.transpose(mean)
-        R = tf.linalg.matrix_transpose(q_sqrt)  # once, not in each call
-        return partial(_marginals.bind(self.prior), q_mu, R, Lz)
+            mean, root = whiten(Lz, mean, root)
+        R = tf.linalg.matrix_transpose(root)  # once, not in each call
+        return partial(_moments.bind(self.prior), tf.transpose(mean), R, Lz)
 
     @check_shapes("natural.h: [L, M]", "natural.P: [L, M, M]")
     def assign_natural(self, natural: Natural) -> None:
@@ -164,7 +163,8 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
         if full_cov or full_output_cov or len(X.shape) != 2:
             with self._own_jitter():
                 return super().predict_f(X, full_cov, full_output_cov)
-        return cast(MeanAndVariance, self._predictor(self._factor_anew())(X))
+        Lz = compiled_prior_factor.bind(self.prior)(jitter_of(self))  # not kept: it has gradients
+        return cast(MeanAndVariance, self._predictor(Lz)(X))
 
     @inherit_check_shapes
     def predict_y(
@@ -173,7 +173,7 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
         """As in `gpflow.models.SVGP`, by graphs as `predict_f`."""
         if full_cov or full_output_cov:
             return super().predict_y(Xnew, full_cov, full_output_cov)
-        f, predict = self.predict_f(Xnew), _prediction.bind(self.likelihood)
+        f, predict = self.predict_f(Xnew), compiled_predict.bind(self.likelihood)
         return cast(MeanAndVariance, predict(tf.convert_to_tensor(Xnew, default_float()), *f))
 
     def posterior(
@@ -185,13 +185,8 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
 
 
 @Compiled
-@check_shapes("q_mu: [M, L]", "R: [L, M, M]", "X: [N, D]", "return[all]: [N, L]")
-def _marginals(
-    prior: Prior, q_mu: tf.Tensor, R: tf.Tensor, Lz: tf.Tensor, X: tf.Tensor
-) -> Marginals:
+@check_shapes("mean: [M, L]", "R: [L, M, M]", "X: [N, D]", "return[all]: [N, L]")
+def _moments(prior: Prior, mean: tf.Tensor, R: tf.Tensor, Lz: tf.Tensor, X: tf.Tensor) -> Marginals:
     """:return: marginals of f(x), of whitened inducing variables with covariance R^T R."""
     features = project(prior, X, Lz)
-    return total(features, moments(features.phi, tf.transpose(q_mu), R))
-
-
-_prediction = Compiled(lambda likelihood, X, *f: likelihood.predict_mean_and_var(X, *f))
+    return total(features, moments(features.phi, tf.transpose(mean), R))

@@ -14,6 +14,7 @@ from ..data.sources import Source
 from ..engine.contracts import Model
 from ..engine.open import open_data, open_inputs
 from ..engine.shared_graph import Compiled
+from ..engine.statistics import compiled_predict
 from ..likelihoods.hooks import check_hooks
 from .estimators import takes_estimators
 
@@ -47,7 +48,8 @@ def predict_probabilities(model: Model, X: Any, *, chunk_rows: int | None = None
 
     :return: [N, P].
     """
-    return np.asarray(map_f(model, X, compiled_mean.bind(model.likelihood), chunk_rows))
+    predict = compiled_predict.bind(model.likelihood)
+    return np.asarray(map_f(model, X, lambda *rows: predict(*rows)[0], chunk_rows))
 
 
 @check_shapes("return: [N, L]")
@@ -115,8 +117,6 @@ def soft_support_vectors(model: Model, data: Any, num: int | None = None) -> Any
 compiled_probits = Compiled(lambda likelihood, X, *f: likelihood.probit_argument(*f))
 #: [N], log p(y | x), by the likelihood's present link, of X, mean and variance of f, and Y.
 compiled_log_density = Compiled(lambda likelihood, *rows: likelihood.predict_log_density(*rows))
-#: [N, P], mean of y.
-compiled_mean = Compiled(lambda likelihood, X, *f: likelihood.predict_mean_and_var(X, *f)[0])
 
 
 def map_f(model: Model, X: Any, function: Callable[..., Any], chunk_rows: int | None = None) -> Any:

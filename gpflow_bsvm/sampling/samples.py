@@ -21,9 +21,9 @@ from ..engine.contracts import Model, chunk_rows
 from ..engine.open import open_inputs
 from ..engine.projected_data import ProjectedData
 from ..engine.projection import Projected
+from ..engine.statistics import compiled_predict
 from ..inference.algorithm import Algorithm, Run
 from ..inference.outcome import check_margins
-from ..prediction.marginals import compiled_mean
 
 
 @dataclass(frozen=True)
@@ -76,12 +76,13 @@ class Samples:
 
     def predict_y(self, X: Any) -> tuple[AnyNDArray, AnyNDArray]:
         """:return: mean of y averaged over all draws, and p - p^2, both as `model.predict_y`."""
-        predict = compiled_mean.bind(self.model.likelihood)
+        predict = compiled_predict.bind(self.model.likelihood)
 
         def mean(rows: Projected) -> AnyNDArray:
             f = self._draws_of_f(rows)
             variance = np.maximum(rows.features.residual, 0) * np.ones_like(f[0])
-            return np.asarray(np.mean([predict(rows.batch.X, one, variance) for one in f], axis=0))
+            each = [predict(rows.batch.X, one, variance)[0] for one in f]
+            return np.asarray(np.mean(each, axis=0))
 
         p = self._map(mean, X).numpy()
         return p, p - p**2

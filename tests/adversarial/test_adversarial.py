@@ -331,6 +331,8 @@ def test_a_saturated_target_is_not_silent():
 
 def test_bad_input(binary, several):
     y = three()
+    fitted = gb.BSVMClassifier(num_inducing=5, learn_kernel=False, loss="hinge", penalty=2.0)
+    fitted.fit(X, y // 2)
     cases = [
         (several, X, y, -0.1, NO_LIMITS, "epsilon must be at least 0"),
         (several, X, y, np.inf, NO_LIMITS, "epsilon must be finite"),
@@ -341,6 +343,7 @@ def test_bad_input(binary, several):
         (several, X, y + 1, 0.1, NO_LIMITS, r"unseen labels: \[3\]; the classes are \[0, 1, 2\]"),
         (binary, X, np.where(y == 2, -1, 5), 0.1, NO_LIMITS, "binary labels must be in"),
         (several, X[:, :1], y, 0.1, NO_LIMITS, "X has 1 columns"),
+        (fitted, X[:, :1], y // 2, 0.1, NO_LIMITS, "X has 1 columns"),
         (several, np.full_like(X, np.nan), y, 0.1, NO_LIMITS, "X holds NaN"),
         (softmax, (9 * X).astype(int), y, 0.1, NO_LIMITS, "X must be dense floats of shape"),
         (softmax, np.full_like(X, np.inf), y, 0.1, NO_LIMITS, "X holds NaN or infinity"),

@@ -7,6 +7,7 @@ import tensorflow as tf
 from helpers import ard, kernel_with_offset, randomise
 
 import gpflow_bsvm as gb
+from gpflow_bsvm.engine.statistics import compiled_predict
 from gpflow_bsvm.likelihoods import CrammerSinger, Hinge, LevelHinge, OneVsRestLevelHinge
 from gpflow_bsvm.models import BSVM, sparse
 
@@ -75,7 +76,7 @@ def test_the_gradient_by_x_is_that_of_gpflow():
 
 
 def test_models_of_a_kind_and_any_number_of_rows_share_the_graphs():
-    graphs = sparse._marginals, sparse._prediction
+    graphs = sparse._moments, compiled_predict
     levels().predict_y(X)
     before = [graph.num_traces for graph in graphs]
     other = levels(slope=0.0, num_inducing=7)
