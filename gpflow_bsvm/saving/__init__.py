@@ -1,7 +1,7 @@
 """Models to files and back, without pickles; and to TensorFlow's SavedModel, for elsewhere."""
 
-from .files import load, save
+from .files import check_can_save, load, save
 from .known import register
 from .saved_model import export
 
-__all__ = ["export", "load", "register", "save"]
+__all__ = ["check_can_save", "export", "load", "register", "save"]

@@ -12,7 +12,7 @@ from gpflow.base import AnyNDArray
 
 from ..deep.network import with_weights
 from ..engine.contracts import as_variables
-from .known import FUNCTIONS, OF_TFP, find_class, loaded, may_be_set
+from .known import FUNCTIONS, OF_TFP, TEXTS, find_class, loaded, may_be_set
 
 
 class Decoder:
@@ -47,6 +47,7 @@ class Decoder:
             "parameter": self._parameter,
             "scalar": lambda node: self._array(node)[()],
             "slice": lambda node: slice(*(self.decode(end) for end in node["ends"])),
+            "text": lambda node: TEXTS[node["type"]][1](node["text"]),
             "tensor": lambda node: tf.constant(self._array(node)),
             "tuple": lambda node: tuple(self.decode(item) for item in node["items"]),
             "variable": lambda node: self._made(self._variable(node)),

@@ -17,7 +17,7 @@ from gpflow.base import AnyNDArray
 
 from ..deep.network import is_layer, names_of
 from ..engine.contracts import as_variables
-from .known import FUNCTIONS, OF_TFP, full_name, is_book, name_of
+from .known import FUNCTIONS, OF_TFP, TEXTS, full_name, is_book, name_of
 
 #: Types that JSON holds as they are, floats to the last bit.
 _PLAIN = (type(None), bool, int, float, str)
@@ -75,6 +75,9 @@ class Encoder:
             return {"kind": "slice", "ends": [self.encode(end, place) for end in ends]}
         if function := [name for name, known in FUNCTIONS.items() if value is known]:
             return {"kind": "function", "name": function[0]}
+        home, _, own = full_name(type(value)).partition(".")
+        if text := TEXTS.get(public := f"{home}.{own.rpartition('.')[2]}"):
+            return {"kind": "text", "type": public, "text": text[0](value)}
         if OF_TFP.get(type(value).__name__) is type(value):
             given = self._parts(value.parameters, place)
             return {"kind": "of TFP", "class": type(value).__name__, "arguments": given}

@@ -10,7 +10,9 @@ from typing import Any
 
 import gpflow
 import numpy as np
+from gpflow.base import AnyNDArray
 
+from ..atomic import check_room
 from ..version import __version__
 from .archive import read_archive, write_archive
 from .decode import Decoder
@@ -31,18 +33,39 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         Keras network in a `DeepKernel` is saved as its weights only.
     :param path: of the file, which is replaced if there is one.
     :raise TypeError: if a part cannot be restored from a file; it names the part and a remedy.
-    :raise FileNotFoundError: if its directory does not exist.
+    :raise OSError: if the file cannot be written, such as FileNotFoundError if its directory does
+        not exist; it names the file.
     """
-    path, encoder = Path(path), Encoder()
-    name = "classifier" if hasattr(model, "get_params") else "model"
-    content = encoder.encode(model, name)
+    content, arrays = _described(model, "classifier" if hasattr(model, "get_params") else "model")
+    header = {"format": FORMAT, "settings": _settings(), "content": content}
+    write_archive(Path(path), header, arrays)
+
+
+def check_can_save(path: str | os.PathLike[str], **values: Any) -> None:
+    """
+    Find out before a long fit whether its result could be saved.
+
+    :param path: of the file to come.
+    :param values: parts of it by name, such as ``classes=[...]`` and ``columns=[...]``.
+    :raise TypeError: for a value that a file cannot hold, such as a label of an unknown type; it
+        names the value.
+    :raise OSError: as of `save`, also if there is no room for 16 MB.
+    """
+    for name, value in values.items():
+        _described(value, name)
+    check_room(Path(path))
+
+
+def _described(value: Any, name: str) -> tuple[Any, list[AnyNDArray]]:
+    """:raise TypeError: for what would not come back from the description."""
+    encoder = Encoder()
+    content = encoder.encode(value, name)
     decoder = Decoder(encoder.arrays, encoder.networks, name)
     try:
         decoder.decode(content)
     except Exception as error:  # whatever TensorFlow and Keras raise
         raise TypeError(f"{decoder.place} would not be made again by load: {error}") from error
-    header = {"format": FORMAT, "settings": _settings(), "content": content}
-    write_archive(path, header, encoder.arrays)
+    return content, encoder.arrays
 
 
 def _settings() -> dict[str, Any]:

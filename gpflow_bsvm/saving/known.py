@@ -5,6 +5,9 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import sys
+from collections.abc import Callable
+from datetime import date, datetime, time
+from decimal import Decimal
 from typing import Any
 
 import gpflow
@@ -16,6 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from .. import inference, likelihoods, models  # noqa: F401 - a file's classes are those imported
 from ..engine.structure import BOOKKEEPING
 from ..estimators import BSVMClassifier, BSVMRegressor, OneClassBSVM
+from ..optional import require
 
 #: Modules whose classes are all known: they hold only parameters, numbers and each other.
 _HOMES = (
@@ -92,6 +96,21 @@ FUNCTIONS: dict[str, Any] = {
     "exp": tf.exp,
     "sigmoid": tf.sigmoid,
     "softplus": tf.nn.softplus,
+}
+
+
+def _pandas(text: str) -> Any:
+    return require("pandas", extra="files").Timestamp(text)
+
+
+#: Values, as labels may be, that are written as text: to text, and back.
+TEXTS: dict[str, tuple[Callable[[Any], str], Callable[[str], Any]]] = {
+    "builtins.bytes": (bytes.hex, bytes.fromhex),
+    "datetime.date": (date.isoformat, date.fromisoformat),
+    "datetime.datetime": (datetime.isoformat, datetime.fromisoformat),
+    "datetime.time": (time.isoformat, time.fromisoformat),
+    "decimal.Decimal": (str, Decimal),
+    "pandas.Timestamp": (lambda moment: moment.isoformat(), _pandas),
 }
 _TRANSFORMS = (
     "Identity Softplus Exp Shift Scale Chain FillTriangular FillScaleTriL Sigmoid Softsign Square "
