@@ -56,7 +56,7 @@ def errors_of(path: Path, *unfinished: Path) -> Iterator[None]:
 def _told(number: int, why: str | None, path: Path) -> OSError:
     """:return: an error of this number, whose kind Python chooses."""
     if number in _FULL:
-        why = "the disk is full: nothing was written, and an older one stays as it was"
+        why = f"the disk is full ({why}): nothing was written, and an older one stays as it was"
     if number == errno.ENOENT:
         why = f"there is no directory {path.absolute().parent}: make it first"
     return OSError(number, why, str(path))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 Directory = str | os.PathLike[str]
@@ -48,6 +49,20 @@ class Checkpoints:
 
     def __exit__(self, *error: object) -> None:
         self.flush()
+
+
+def made(directory: Directory) -> Path:
+    """
+    :return: a directory, which is there from now on.
+    :raise ValueError: for a path that cannot be one.
+    """
+    try:
+        Path(directory).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ValueError(
+            f"checkpoint must be a directory, or a place for one; {directory} is not: {error}"
+        ) from None
+    return Path(directory)
 
 
 def identity_of(kind: str, *fit: Any) -> Identity:

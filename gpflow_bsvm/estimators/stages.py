@@ -8,7 +8,7 @@ from typing import Any
 
 from sklearn.utils import check_random_state
 
-from ..checkpoints import Directory, Identity, identity_of, open_checkpoints
+from ..checkpoints import Directory, Identity, identity_of, made, open_checkpoints
 from ..data.sources import Source
 
 #: Parameters that do not affect a fit.
@@ -36,6 +36,7 @@ class Stages:
         :raise ValueError: if the stages belong to another estimator or other rows.
         """
         if self._directory is not None:
+            made(self._directory)  # an error would name the first stage's, which nobody gave
             options = estimator.get_params(deep=False)
             options = {name: options[name] for name in options if name not in _NEUTRAL}
             self._identity = identity_of("estimator", estimator, options, source)

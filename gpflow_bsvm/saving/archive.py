@@ -24,8 +24,12 @@ def write_archive(path: Path, header: Any, arrays: Sequence[AnyNDArray]) -> None
     :raise OSError: if it cannot be written; an older file stays as it was.
     """
     text = np.frombuffer(json.dumps(header).encode(), np.uint8)
-    with whole_file(path) as file:
-        np.savez(file, header=text, **{str(n): array for n, array in enumerate(arrays)})
+    entries = {"header": text} | {str(n): array for n, array in enumerate(arrays)}
+    # Not `np.savez`, which after an error leaves an open archive that complains of a closed file.
+    with whole_file(path) as file, zipfile.ZipFile(file, "w") as archive:
+        for name, array in entries.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
+                np.lib.format.write_array(entry, array, allow_pickle=False)
 
 
 def read_archive(path: Path) -> tuple[Any, list[AnyNDArray]]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from ..checkpoints import ANY_ORDER, Checkpoints, Directory, Identity, OtherFit
+from ..checkpoints import ANY_ORDER, Checkpoints, Directory, Identity, OtherFit, made
 from ..checks import check_whole
 from .archive import read_archive, write_archive
 from .decode import Decoder
@@ -32,16 +32,10 @@ class InDirectory(Checkpoints):
         :raise ValueError: for an `every` below 1, or a path that cannot be a directory.
         """
         check_whole(1, every=every)
-        self._directory, self._identity = Path(directory), identity
+        self._directory, self._identity = made(directory), identity
         self._every, self._since, self._failed = every, 0, False
         self._pending: tuple[int, Callable[[], Any]] | None = None
         self._whole: list[Path] = []  # files to be kept, the latest last
-        try:
-            self._directory.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise ValueError(
-                f"checkpoint must be a directory, or a place for one; {directory} is not: {error}"
-            ) from None
 
     def latest(self, like: Any, use: Callable[[Any], Any] | None = None) -> Any:
         """See `Checkpoints`."""
@@ -109,8 +103,8 @@ class InDirectory(Checkpoints):
         except OSError as error:
             if not self._failed:
                 _warn(
-                    f"{path} could not be written ({error}): the fit goes on, and tries again with "
-                    "its next checkpoint; the last whole one stays"
+                    f"{path} could not be written ({error.strerror or error}): the fit goes on, "
+                    "and tries again with its next checkpoint; the last whole one stays"
                 )
             self._failed = True
         self._pending, self._since = None, 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import tempfile
@@ -14,6 +15,7 @@ import gpflow
 import tensorflow as tf
 from sklearn.utils.validation import check_is_fitted
 
+from ..atomic import errors_of
 from ..engine.natural import Gaussian, compiled_solve
 from ..engine.prior import plain_points
 from ..engine.projection import project
@@ -49,6 +51,7 @@ def export(model: Any, directory: str | os.PathLike[str]) -> None:
     :param model: a fitted `BSVMClassifier` or `BSVMRegressor`, or a model of `gpflow_bsvm.models`.
     :param directory: new or empty; it is there as a whole, or not at all.
     :raise FileExistsError: if it is not empty.
+    :raise OSError: if it cannot be written, with its name.
     :raise sklearn.exceptions.NotFittedError: for a classifier that was not fitted.
     """
     directory = Path(directory)
@@ -58,14 +61,26 @@ def export(model: Any, directory: str | os.PathLike[str]) -> None:
     module, about = of(model)
     signatures = {name: getattr(module, name) for name in ("predict_f", module.predicts)}
     text = json.dumps(about | {"version": __version__}, indent=1, default=str)
-    directory.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".", dir=directory.parent) as place:
-        made = Path(place, directory.name)
-        tf.saved_model.save(module, str(made), signatures=signatures)
-        (made / "about.json").write_text(text, encoding="utf-8")
-        if directory.is_dir():
-            directory.rmdir()
-        made.rename(directory)
+    target = Path(os.path.realpath(directory))
+    with errors_of(directory, target.parent):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".", dir=target.parent) as place:
+            made = Path(place, target.name)
+            _write(module, made, signatures)
+            (made / "about.json").write_text(text, encoding="utf-8")
+            if target.is_dir():
+                target.rmdir()
+            made.rename(target)
+
+
+def _write(module: Any, place: Path, signatures: dict[str, Any]) -> None:
+    """:raise OSError: in place of TensorFlow's own errors."""
+    try:
+        tf.saved_model.save(module, str(place), signatures=signatures)
+    except tf.errors.OpError as error:
+        full = "No space left" in error.message
+        why = os.strerror(errno.ENOSPC) if full else error.message.partition("\n")[0]
+        raise OSError(errno.ENOSPC if full else errno.EIO, why, str(place)) from error
 
 
 class Exported(tf.Module):  # type: ignore[misc]

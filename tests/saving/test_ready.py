@@ -2,7 +2,9 @@
 
 import datetime
 import errno
+import gc
 import os
+import sys
 import uuid
 from decimal import Decimal
 
@@ -88,7 +90,7 @@ def saves(path):
 
 @pytest.mark.parametrize("write", [saves, check_can_save])
 def test_places_where_nothing_can_be_written(path, write, monkeypatch):
-    with pytest.raises(FileNotFoundError, match="there is no directory .*nowhere: make it first"):
+    with pytest.raises(FileNotFoundError, match=r"there is no directory .*nowhere: make it first"):
         write(path.parent / "nowhere" / path.name)
     with pytest.raises(IsADirectoryError, match=rf"'{path.parent}'"):
         write(path.parent)
@@ -110,11 +112,51 @@ def test_a_full_disk_is_told_by_the_name_that_was_given(path, monkeypatch):
     gb.save(ard(), path)
     before = path.read_bytes()
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match=rf"the disk is full: .*'{path}'") as error:
+    with pytest.raises(OSError, match=rf"the disk is full .*'{path}'") as error:
         gb.save(k.Matern32(), path)
     assert error.value.errno == errno.ENOSPC and ".part" not in str(error.value)
     assert path.read_bytes() == before
     assert os.listdir(path.parent) == [path.name]
+
+
+@pytest.mark.parametrize("reason", ["No space left on device", "Bad file descriptor"])
+def test_export_to_a_full_disk_is_told_by_the_name_that_was_given(path, monkeypatch, reason):
+    def fails(module, place, **_):
+        os.mkdir(place)
+        raise tf.errors.ResourceExhaustedError(None, None, f"{place}/x.tempstate1; {reason}")
+
+    monkeypatch.setattr(tf.saved_model, "save", fails)
+    with pytest.raises(OSError, match=rf"{reason}.*'{path}'") as error:
+        gb.export(make_model(make_data(10)), path)
+    full = reason.startswith("No space")
+    assert (error.value.errno == errno.ENOSPC) == ("the disk is full" in str(error.value)) == full
+    assert os.listdir(path.parent) == []
+
+
+def test_export_to_a_folder_that_is_read_only(path, monkeypatch):
+    def fails(place, *_):
+        raise PermissionError(errno.EACCES, "Permission denied", str(place))
+
+    monkeypatch.setattr(os, "mkdir", fails)
+    with pytest.raises(PermissionError, match=rf"Permission denied: '{path}'"):
+        gb.export(make_model(make_data(10)), path)
+
+
+def test_a_checkpoint_that_is_no_directory_is_told_by_the_name_that_was_given(path):
+    path.touch()
+    X, Y = make_data(10)
+    with pytest.raises(ValueError, match=rf"place for one; {path} is not"):
+        gb.BSVMClassifier().fit(X, Y[:, 0], checkpoint=path)
+
+
+def test_an_unfinished_archive_is_let_go_of_in_silence(path, monkeypatch):
+    complaints = []
+    monkeypatch.setattr(sys, "unraisablehook", complaints.append)
+    monkeypatch.setattr(np.lib.format, "write_array", full)
+    with pytest.raises(OSError, match="the disk is full"):
+        gb.save(ard(), path)
+    gc.collect()
+    assert not complaints
 
 
 def test_a_link_stays_and_what_it_leads_to_is_written(path):

@@ -127,7 +127,7 @@ def test_files_of_another_kind_are_refused_and_nothing_in_them_runs(rows, path):
     assert (path.parent / "flag").exists()
     with pytest.raises(FileNotFoundError):
         gb.load(path.parent / "nothing")
-    with pytest.raises(FileNotFoundError, match="there is no directory .*nowhere: make it first"):
+    with pytest.raises(FileNotFoundError, match=r"there is no directory .*nowhere: make it first"):
         gb.save(ard(), path.parent / "nowhere" / "model")
 
 
@@ -181,11 +181,11 @@ def test_a_write_that_fails_leaves_the_old_file(path, monkeypatch):
     gb.save(ard(), path)
     before = path.read_bytes()
 
-    def fail(file, **arrays):
+    def fail(file, *_, **options):
         file.write(b"half")
         raise OSError("disk full")
 
-    monkeypatch.setattr(np, "savez", fail)
+    monkeypatch.setattr(np.lib.format, "write_array", fail)
     with pytest.raises(OSError, match="disk full"):
         gb.save(k.Matern32(), path)
     assert path.read_bytes() == before
