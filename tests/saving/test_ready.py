@@ -80,7 +80,7 @@ def test_a_label_that_no_file_holds_is_told_before_the_fit(path):
     assert os.listdir(path.parent) == []
 
 
-def full(*_):
+def full(*_, **__):
     raise OSError(errno.ENOSPC, "No space left on device")
 
 
