@@ -6,6 +6,8 @@ Nothing in a file is unpickled or unpacked.
 
 from __future__ import annotations
 
+import errno
+import itertools
 import json
 import zipfile
 from collections.abc import Sequence
@@ -16,6 +18,9 @@ import numpy as np
 from gpflow.base import AnyNDArray
 
 from ..atomic import whole_file
+
+#: Errors of looking for a place that no file has, as damaged ones name it.
+_SEEKS = {errno.EINVAL, errno.EOVERFLOW}
 
 
 def write_archive(path: Path, header: Any, arrays: Sequence[AnyNDArray]) -> None:
@@ -41,14 +46,32 @@ def read_archive(path: Path) -> tuple[Any, list[AnyNDArray]]:
     """
     try:
         with zipfile.ZipFile(path) as stored:
-            if any(entry.compress_type != zipfile.ZIP_STORED for entry in stored.infolist()):
-                raise ValueError("it is compressed, as no file of this package is")
+            _check_entries(stored.infolist(), path.stat().st_size)
             if bad := stored.testzip():
                 raise ValueError(f"{bad} is damaged")
         with np.load(path, allow_pickle=False) as found:
             header = json.loads(found["header"].tobytes())
             return header, [found[str(number)] for number in range(len(found.files) - 1)]
-    except OSError:
-        raise
     except Exception as error:  # whatever a bad file provokes: recursion, memory, tokens, ...
-        raise ValueError(f"{type(error).__name__}: {error}") from error
+        if isinstance(error, OSError) and error.errno not in _SEEKS:
+            raise
+        raise ValueError(f"it is damaged; {type(error).__name__}: {error}") from error
+
+
+def _check_entries(entries: list[zipfile.ZipInfo], size: int) -> None:
+    """
+    Only the directory of the archive has been read.
+
+    :param size: of the file.
+    :raise ValueError: for entries that hold more than the file does, whatever reading them says.
+    """
+    if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
+        raise ValueError("it is compressed, as no file of this package is")
+    if len({entry.filename for entry in entries}) < len(entries):
+        raise ValueError("two entries have the same name")
+    places = sorted(
+        (entry.header_offset, entry.file_size, entry.compress_size) for entry in entries
+    )
+    for (start, *sizes), (after, *_) in itertools.pairwise([*places, (size, 0, 0)]):
+        if start < 0 or start + max(sizes) > after:
+            raise ValueError("entries overlap, or reach beyond the end")

@@ -12,7 +12,7 @@ from gpflow.base import AnyNDArray
 
 from ..deep.network import with_weights
 from ..engine.contracts import as_variables
-from .known import FUNCTIONS, OF_TFP, TEXTS, find_class, loaded, may_be_set
+from .known import FUNCTIONS, OF_TFP, TEXTS, check_numbers, find_class, loaded, may_be_set
 
 
 class Decoder:
@@ -66,11 +66,13 @@ class Decoder:
         """
         return self._kinds[node["kind"]](node) if isinstance(node, dict) else node
 
-    def _parts(self, nodes: Any) -> dict[str, Any]:
+    def _parts(self, nodes: Any, cls: type | None = None) -> dict[str, Any]:
         found = {}
         for name, part in nodes.items():
             self._path.append(name)
             found[name] = self.decode(part)
+            if cls is not None:
+                check_numbers(cls, name, found[name])
             self._path.pop()
         return found
 
@@ -104,7 +106,7 @@ class Decoder:
         if wrong := [key for key in node["state"] if not may_be_set(cls, key)]:
             raise ValueError(f"{wrong[0]!r} of a {name} may not be set by a file")
         made: Any = object.__new__(cls)
-        state = self._parts(node["state"])
+        state = self._parts(node["state"], cls)
         if isinstance(made, tf.Module):
             tf.Module.__init__(made)
         for key, part in state.items():  # TensorFlow's own bookkeeping
@@ -122,6 +124,7 @@ class Decoder:
         variable, transform = self._variable(node["variable"]), self.decode(node["transform"])
         if not variable.dtype.is_floating:
             raise ValueError(f"a parameter is of {variable.dtype.name}")
+        check_numbers(gpflow.Parameter, "value", variable.numpy())
         start = tf.zeros(variable.value().shape, variable.dtype)
         parameter = gpflow.Parameter(
             transform.forward(start),

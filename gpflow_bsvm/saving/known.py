@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import date, datetime, time
 from decimal import Decimal
 from typing import Any
 
 import gpflow
+import numpy as np
 import tensorflow as tf
 import tensorflow_probability as tfp
 from gpflow.likelihoods import utils as links
@@ -88,6 +89,26 @@ def may_be_set(cls: type, attribute: str) -> bool:
     of_class = inspect.getattr_static(cls, attribute, None)
     internal = is_book(attribute) or attribute.startswith("__")
     return not internal and not hasattr(type(of_class), "__get__")
+
+
+def check_numbers(cls: type, attribute: str, value: Any) -> None:
+    """:raise ValueError: for NaN, and for infinities but in options and a user's class."""
+    options = getattr(cls, "_get_param_names", None)
+    if options is not None and attribute in options():
+        return  # a fit checks them
+    free = (options is None and dataclasses.is_dataclass(cls)) or cls in _registered.values()
+    for number in _numbers(value):
+        if np.isnan(number).any() or not (free or np.isfinite(number).all()):
+            raise ValueError(f"numbers must be finite, got {np.ravel(number)[:4]}")
+
+
+def _numbers(value: Any) -> Iterator[Any]:
+    if isinstance(value, dict | list | tuple):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _numbers(part)
+    elif isinstance(value, float | np.ndarray | np.generic | tf.Tensor):
+        array = np.asarray(value)
+        yield array if array.dtype.kind in "fc" else 0.0
 
 
 #: Functions that likelihoods take as arguments.

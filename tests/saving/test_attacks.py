@@ -3,8 +3,11 @@
 import inspect
 import io
 import json
+import re
+import struct
 import sys
 import zipfile
+import zlib
 
 import gpflow
 import keras
@@ -192,6 +195,57 @@ def test_packed_in_ways_that_nobody_knows(path, method):
     refuses(path)
 
 
+def entry(name, content, offset, size=None):
+    """:return: an entry of an archive, and what its directory says of it."""
+    size = len(content) if size is None else size
+    name, check = name.encode(), zlib.crc32(content)
+    common = struct.pack("<5H3L2H", 20, 0, 0, 0, 33, check, size, size, len(name), 0)
+    told = b"PK\1\2" + struct.pack("<H", 20) + common + struct.pack("<3H2L", 0, 0, 0, 0, offset)
+    return b"PK\3\4" + common + name + content, told + name
+
+
+def archive(entries):
+    """:return: an archive of (name, content, offset): None: where it comes to stand."""
+    body, directory = b"", b""
+    for name, content, offset in entries:
+        there, told = entry(name, content, len(body) if offset is None else offset)
+        body, directory = body + (there if offset is None else b""), directory + told
+    numbers = struct.pack("<4H2LH", 0, 0, len(entries), len(entries), len(directory), len(body), 0)
+    return body + directory + b"PK\5\6" + numbers
+
+
+def test_entries_do_not_overlap(path, monkeypatch):
+    """A directory may say a thousand times that the same bytes are an entry."""
+    content = of_shape("(2,)")
+    path.write_bytes(archive([("header.npy", content, None)] + [("header.npy", content, 0)] * 9))
+    refuses(path, "two entries have the same name")
+    many = [(f"{n}.npy", content, n and None) for n in range(3)]
+    path.write_bytes(archive([*many, ("header.npy", content, 0)]))
+    monkeypatch.setattr(zipfile.ZipFile, "testzip", None)  # nothing has been read
+    refuses(path, "entries overlap")
+
+
+def test_entries_end_in_the_file(path):
+    content, told = entry("header.npy", of_shape("(2,)"), 0, size=10**9)
+    numbers = struct.pack("<4H2LH", 0, 0, 1, 1, len(told), len(content), 0)
+    path.write_bytes(content + told + b"PK\5\6" + numbers)
+    refuses(path, "reach beyond the end")
+
+
+def test_any_flipped_bit_of_the_last_bytes_is_harmless_or_told(path):
+    gb.save(ard(), path)
+    content = path.read_bytes()
+    for place in range(1, 23):
+        for bit in range(8):
+            spoilt = bytearray(content)
+            spoilt[-place] ^= 1 << bit
+            path.write_bytes(bytes(spoilt))
+            try:
+                assert type(gb.load(path)) is gpflow.kernels.SquaredExponential
+            except ValueError as error:
+                assert re.search(r"model\.bsvm is no file of .*it is damaged", str(error))
+
+
 def put(path, value):
     """:return: nothing; the first array in the file is this."""
     content = io.BytesIO()
@@ -199,12 +253,57 @@ def put(path, value):
     with_bytes(path, an_array(path), content.getvalue())
 
 
-@pytest.mark.parametrize("value", [np.nan, "text", 3, 1j, np.datetime64(1, "s")])
+@pytest.mark.parametrize("value", [np.nan, np.inf, "text", 3, 1j, np.datetime64(1, "s")])
 def test_parameters_are_numbers(path, value):
     gb.save(ard(), path)
     shape = parts_of(path)[0][an_array(path)[:-4]].shape
     put(path, np.full(shape, value))
     refuses(path, r"\.(variance|lengthscales)")
+
+
+def fitted(path, cls, **attributes):
+    """An estimator as a file has it, with these attributes of a fit."""
+    estimator = cls()
+    vars(estimator).update(attributes)
+    gb.save(estimator, path)
+
+
+NOT_FINITE = [
+    *(np.nan, np.inf, -np.inf, [np.nan], [[1.0, np.inf]]),
+    {"kind": "list", "items": [np.nan]},
+    {"kind": "dict", "pairs": [["a", -np.inf]]},
+]
+
+
+@pytest.mark.parametrize("value", NOT_FINITE)
+@pytest.mark.parametrize(
+    ("cls", "name"), [(gb.BSVMRegressor, "y_scale_"), (gb.OneClassBSVM, "offset_")]
+)
+def test_what_a_fit_has_found_is_finite(path, cls, name, value):
+    """JSON of Python knows NaN and Infinity: every prediction was NaN, every row an inlier."""
+    fitted(path, cls, **{name: 1.0})
+    rewrite(path, lambda header: state_of(header).update({name: value}))
+    refuses(path, rf"\.{name}: numbers must be finite, got \[.*(nan|inf)")
+
+
+@pytest.mark.parametrize("value", [np.array([1.0, np.inf]), np.float32(np.inf), np.nan])
+def test_what_is_not_finite_is_not_saved(path, value):
+    with pytest.raises(TypeError, match=r"classifier\.found_ .*(must be finite|NaN)"):
+        fitted(path, gb.BSVMClassifier, found_=value)
+    assert not path.exists()
+
+
+def test_options_and_classes_of_a_user_may_be_infinite(path, monkeypatch):
+    class Cut(gpflow.kernels.SquaredExponential):
+        cutoff = np.inf
+
+    monkeypatch.setattr(known, "_registered", {})
+    gb.saving.register(Cut)
+    kernel = Cut()
+    kernel.cutoff = -np.inf
+    gb.save([kernel, gb.BSVMClassifier(penalty=np.inf), gb.inference.SVI()], path)
+    kernel, estimator, _ = gb.load(path)
+    assert kernel.cutoff == -estimator.penalty == -np.inf
 
 
 def test_what_is_nan_is_not_saved(path):
