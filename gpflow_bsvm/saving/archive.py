@@ -30,11 +30,12 @@ def write_archive(path: Path, header: Any, arrays: Sequence[AnyNDArray]) -> None
     """
     text = np.frombuffer(json.dumps(header).encode(), np.uint8)
     entries = {"header": text} | {str(n): array for n, array in enumerate(arrays)}
+    write: Any = np.lib.format.write_array  # has no types
     # Not `np.savez`, which after an error leaves an open archive that complains of a closed file.
     with whole_file(path) as file, zipfile.ZipFile(file, "w") as archive:
         for name, array in entries.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
-                np.lib.format.write_array(entry, array, allow_pickle=False)
+                write(entry, array, allow_pickle=False)
 
 
 def read_archive(path: Path) -> tuple[Any, list[AnyNDArray]]:
