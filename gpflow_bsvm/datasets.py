@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from gpflow.base import AnyNDArray
@@ -18,9 +19,9 @@ from sklearn import datasets
 
 from .data.readers import checked
 from .estimators.survey import Rows
-from .files import CSVFiles, ParquetFiles
-from .files.files import Files
-from .tables import CSV, PARQUET, about_counted, columns, counts_rows, listed, target_among
+from .files import rows_of
+from .tables.paths import ENDINGS, OTHERS, about_counted, find_files, listed
+from .tables.table import Table, find_target
 
 #: Need no network and no files.
 BUNDLED = ("breast-cancer", "banana-like", "even-digits", "iris", "digits")
@@ -36,10 +37,11 @@ _ROWS = 2**17
 class Dataset:
     """
     :ivar name: for tables and file names.
-    :ivar X: [N, D], float64, finite, as in the source: not scaled, not shuffled.
+    :ivar X: [N, D], float64, as in the source: not scaled, not shuffled; NaN where a value is
+        missing, if that was asked for.
     :ivar y: [N], the labels of the source.
     :ivar feature_names: D names.
-    :ivar notes: changes to the columns of the source.
+    :ivar notes: what became of the columns of the source.
     """
 
     name: str
@@ -49,27 +51,33 @@ class Dataset:
     notes: tuple[str, ...] = ()
 
 
-def load(name_or_path: str, target: str | None = None, numbers: bool = False) -> Dataset:
+def load(
+    name_or_path: str,
+    target: str | None = None,
+    numbers: bool = False,
+    impute: bool = False,
+    **options: Any,
+) -> Dataset:
     """
-    :param name_or_path: one of `BUNDLED`; a Parquet file; a CSV file with a header, separated by
-        commas, semicolons, tabs or bars; the name of a file `<name>.csv` or `<name>.csv.gz` in the
-        data directory or its folders `binary` and `multiclass` ("heart", "binary/heart"). Files are
-        read as by `gpflow_bsvm.files`; the data set's `notes` say what became of columns.
-    :param target: label column, for CSV files given by path; None: "y", "target", "class" or
-        "label", whichever is there.
+    :param name_or_path: one of `BUNDLED`; a CSV, Parquet, ARFF or svmlight file; the
+        name of a file `<name>.csv` or `<name>.csv.gz` in the data directory or its folders `binary`
+        and `multiclass` ("heart", "binary/heart"). The data set's `notes` say what became of
+        columns.
+    :param target: label column, for files given by path; None: "y", "target", "class" or "label",
+        whichever is there.
     :param numbers: whether labels are numbers rather than classes.
+    :param impute: whether values may be missing: they stay so, beside columns that say where.
+    :param options: of `gpflow_bsvm.files.CSVFiles`.
     :raise ValueError: if there is no such set, or it cannot be used.
     """
     if name_or_path in (*BUNDLED, "diabetes"):
         return _bundled(name_or_path)
-    if name_or_path.endswith((".json", ".jsonl", ".xlsx", ".xls", ".arff", ".feather")):
-        raise ValueError(f"{name_or_path} is neither CSV nor Parquet: save it as one of these")
-    if name_or_path.endswith(CSV + PARQUET) or Path(name_or_path).is_file():
-        return _read(name_or_path, target, numbers)
+    if Path(name_or_path).exists() or name_or_path.lower().endswith(ENDINGS + OTHERS):
+        return _read(name_or_path, target, numbers, impute, options)
     directory = os.environ.get(DATA_VARIABLE)
     for path in _candidates(directory, name_or_path) if directory else ():
         if path.is_file():
-            return _read(str(path), None, numbers)
+            return _read(str(path), None, numbers, impute, options)
     raise ValueError(
         f"no data set {name_or_path!r}: it is not bundled ({', '.join(BUNDLED)}), no file, and "
         f"there is no {name_or_path}.csv or {name_or_path}.csv.gz in the directory {DATA_VARIABLE} "
@@ -92,20 +100,28 @@ def _candidates(directory: str, name: str) -> list[Path]:
     return [folder / (name + suffix) for folder in folders for suffix in _SUFFIXES]
 
 
-def _read(path: str, target: str | None, numbers: bool) -> Dataset:
-    target = target_among(path, columns(path), target)
-    kind = ParquetFiles if path.endswith(PARQUET) else CSVFiles
-    rows = kind(path, target, words=True, classes=None if numbers else "auto")
-    X, Y, _ = map(np.concatenate, zip(*(checked(piece, Rows()) for piece in rows.pieces(_ROWS))))
+def _read(
+    path: str, target: str | None, numbers: bool, impute: bool, options: dict[str, Any]
+) -> Dataset:
+    paths, kind = find_files(path, ENDINGS), None if numbers else "auto"
+    named = find_target(paths[0], target, **options)
+    rows = rows_of(Table(paths, named, **({"words": True} | options), classes=kind))
+    pieces = [piece if impute else checked(piece, Rows()) for piece in rows.pieces(_ROWS)]
+    X, Y = (np.concatenate([piece[part] for piece in pieces]) for part in (0, 1))
     y = Y[:, 0] if rows.classes is None else np.array(rows.classes)[Y[:, 0].astype(int)]
-    name = re.sub(r"\.csv(\.gz|\.bz2|\.zst)?$|\.parquet$|\.pq$", "", Path(path).name)
-    return Dataset(name, X, y, rows.features, tuple(_notes(rows, X)))
+    name = re.sub(rf"({'|'.join(map(re.escape, ENDINGS))})$", "", Path(path).name)
+    notes = [*rows.table.notes(), *about_counted(rows.features, X)]
+    X, names = _marked(X, rows.features, notes)
+    return Dataset(name, X, y, names, tuple(notes))
 
 
-def _notes(rows: Files, X: AnyNDArray) -> Iterator[str]:
-    yield from (f"column {name!r} dropped: it has no name" for name in rows.left_out)
-    for column in sorted(rows.columns.texts):
-        own = [name for name in rows.features if name.startswith(f"{column}=")]
-        yield f"column {column!r} of words is read as {listed(own)}"
-    counted = (name for name, values in zip(rows.features, X.T) if counts_rows(values))
-    yield from map(about_counted, counted)
+def _marked(X: AnyNDArray, names: Sequence[str], notes: list[str]) -> tuple[AnyNDArray, Any]:
+    """:return: X and its names, with a column for each that says where its values are missing."""
+    missing = np.isnan(X)
+    some = [number for number in range(X.shape[1]) if missing[:, number].any()]
+    marks = tuple(f"{names[number]} missing" for number in some)
+    if marks:
+        notes.append(
+            f"{missing.sum()} values are missing: medians, and the columns {listed(marks)}"
+        )
+    return np.concatenate([X, missing[:, some]], axis=1), (*names, *marks)

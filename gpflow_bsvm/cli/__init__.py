@@ -5,28 +5,20 @@ TensorFlow is imported only after the arguments are read, so that help and error
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from collections.abc import Sequence
 
 from ..version import __version__
 from . import compare, predict, train
+from .files import in_shell
 from .terminal import PROGRAM, Parser, fail
 
 __all__ = ["main"]
 
-#: Messages of Python's parser, and their wording here.
-_IN_SHELL = {
-    "leave it out by features=[...]": "drop it (train has --features)",
-    "by features, target and weight": "by --features, --target and --weight",
-    "give names=[...], those": "give --names, those",
-    "; is target the right column?": "; is --target the right column?",
-    'give classes="auto", or classes=[...], the labels in the order of 0..C-1': "for classes leave "
-    "out --task regression",
-    "(Numbers are for BSVMRegressor)": "(Numbers are for --task regression)",
-    "Give another directory, or delete this one to start anew": "Give another --output, or delete "
-    "that directory to start anew",
-}
+#: Set to anything, it shows where an unexpected error came from.
+TRACEBACK = "GPFLOW_BSVM_TRACEBACK"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -40,16 +32,26 @@ def main(argv: Sequence[str] | None = None) -> int:
     for command in (compare, train, predict):
         command.add_to(subparsers)
     args = parser.parse_args(argv)
-    args.words = shlex.join([PROGRAM, *(sys.argv[1:] if argv is None else argv)])
+    args.typed = shlex.join([PROGRAM, *(sys.argv[1:] if argv is None else argv)])
     try:
         return int(args.run(args))
     except (ValueError, ImportError, OSError) as error:
-        message = str(error)
-        for python, shell in _IN_SHELL.items():
-            message = message.replace(python, shell)
-        return fail(2, message)
+        if isinstance(error, BrokenPipeError) and error.filename is None:
+            return _end_of_pipe()
+        return fail(2, in_shell(" ".join(str(error).split("\n"))))
     except KeyboardInterrupt:
         kept = args.output.with_name(f"{args.output.name}.partial")
         again = "; the same command goes on from there" if kept.is_dir() else ""
         print(f"{PROGRAM}: interrupted{again}", file=sys.stderr)
         return 130
+    except Exception as error:  # whatever it is, it is told in a line
+        if TRACEBACK in os.environ:
+            raise
+        about = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+        return fail(2, f"{about} (unexpected: set {TRACEBACK}=1 to see where)")
+
+
+def _end_of_pipe() -> int:
+    """:return: an exit code where whoever read the output has ended."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes at its end
+    return fail(1, "the output's reader has ended")

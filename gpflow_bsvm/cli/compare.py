@@ -5,14 +5,13 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import importlib.util
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..compare.registry import BASELINES, default_baselines
-from ..tables import CSV, PARQUET, columns, target_among
-from .files import check_output
-from .terminal import fail, integer, quiet_import
+from ..tables.paths import ENDINGS
+from .files import TASKS, add_arguments, check_output, find_table, options, read_table
+from .terminal import fail, integer, quiet_import, show
 
 if TYPE_CHECKING:
     from ..compare import Comparison
@@ -57,12 +56,12 @@ def add_to(subparsers: Any) -> None:
         nargs="*",
         metavar="DATA",
         default=list(DEFAULT_DATA),
-        help=f"bundled set ({', '.join(DEFAULT_DATA)}: the default; digits), CSV or Parquet file, "
-        "or name of a file in the directory GPFLOW_BSVM_DATA",
+        help=f"bundled set ({', '.join(DEFAULT_DATA)}: the default; digits), CSV, Parquet, ARFF or "
+        "svmlight file, or name of a file in the directory GPFLOW_BSVM_DATA",
     )
     task = "what the labels are: with regression, files and diabetes, by BSVMRegressor, SVR and "
-    task += "boosting (default: %(default)s)"
-    add("--task", choices=("classification", "regression"), default="classification", help=task)
+    task += "boosting (default: classification, unless they may be either)"
+    add("--task", choices=TASKS, help=task)
     target = "label column of files (default: y, target, class or label)"
     add("--target", metavar="COL", help=target)
     folds = f"default: {DEFAULTS[0]}, with --fixed-kernel {FIXED_KERNEL_DEFAULTS[0]}"
@@ -81,6 +80,9 @@ def add_to(subparsers: Any) -> None:
     add("--report", type=_page_file, metavar="FILE", help=page)
     add("--no-progress", action="store_true", help="no progress bar (a log never has one)")
     add("--no-plots", action="store_true", help="no pictures")
+    missing = "fill missing values by medians of the training rows, with columns that say where"
+    add("--impute", action="store_true", help=missing)
+    add_arguments(parser)
 
 
 def _page_file(text: str) -> Path:
@@ -120,8 +122,8 @@ def _compare(args: argparse.Namespace) -> int:
 
 def _compare_numbers(args: argparse.Namespace) -> int:
     """Compare regressors: a table of means and deviations, and the folds' scores in a file."""
+    from ..atomic import whole_file
     from ..compare.regression import table_of
-    from ..datasets import load
     from ..optional import require
 
     for name in ("models", "fixed_kernel", "num_inducing", "report"):
@@ -130,14 +132,29 @@ def _compare_numbers(args: argparse.Namespace) -> int:
             raise ValueError(f"--task regression has no {option}: leave it out")
     names = ["diabetes"] if args.data == list(DEFAULT_DATA) else args.data
     pandas, rows = require("pandas"), []
-    for data in [load(name, args.target, numbers=True) for name in names]:
+    for data in [_load(name, args) for name in names]:
         frame, text = table_of(data, args.folds or DEFAULTS[0], args.seed)
-        _print(f"\n{data.name}: {len(data.y)} rows, {data.X.shape[1]} columns\n{text}")
+        _show_notes(data)
+        show(f"\n{data.name}: {len(data.y)} rows, {data.X.shape[1]} columns\n{text}")
         rows.append(frame)
     path = args.output / "results.csv"
-    pandas.concat(rows).to_csv(path, index=False)
-    print(f"\nwritten to {path}")
+    with whole_file(path) as file:
+        file.write(pandas.concat(rows).to_csv(index=False).encode())
+    show(f"\nwritten to {path}")
     return 0
+
+
+def _load(name: str, args: argparse.Namespace) -> Any:
+    """:return: a data set, as the arguments say."""
+    from ..datasets import load
+
+    how = {"numbers": args.task == "regression", "impute": args.impute, **options(args)}
+    return load(name, args.target, **how)
+
+
+def _show_notes(dataset: Any) -> None:
+    for note in dataset.notes:
+        show(f"{dataset.name}: {note}")
 
 
 def _look_at_files(args: argparse.Namespace) -> None:
@@ -146,10 +163,10 @@ def _look_at_files(args: argparse.Namespace) -> None:
 
     :raise ValueError: for a file without a column of labels, or one that results would overwrite.
     """
-    endings = CSV + PARQUET
-    files = [name for name in args.data if name.endswith(endings) or Path(name).is_file()]
+    files = [name for name in args.data if name.lower().endswith(ENDINGS) or Path(name).exists()]
     for name in files:
-        target_among(name, columns(name), args.target)
+        read_table(find_table(name), args)
+    args.task = args.task or TASKS[0]
     for name in ("results.csv", "results.json") if args.output.is_dir() else ():
         check_output(args.output / name, files)
 
@@ -157,7 +174,6 @@ def _look_at_files(args: argparse.Namespace) -> None:
 def _prepare(args: argparse.Namespace) -> list[Comparison]:
     """Find everything that can be wrong with the input, before any training."""
     from ..compare import Comparison, Settings
-    from ..datasets import load
     from ..optional import require
 
     if not args.no_plots:
@@ -166,7 +182,7 @@ def _prepare(args: argparse.Namespace) -> list[Comparison]:
     args.folds, args.num_inducing = args.folds or folds, args.num_inducing or num_inducing
     names = [field.name for field in dataclasses.fields(Settings)]
     settings = Settings(**{name: getattr(args, name) for name in names})
-    datasets = [load(name, args.target) for name in args.data]
+    datasets = [_load(name, args) for name in args.data]
     names = [dataset.name for dataset in datasets]
     for number, name in enumerate(names):
         if again := names[:number].count(name):  # keep the results of two files of one name apart
@@ -181,16 +197,15 @@ def _run(args: argparse.Namespace, comparisons: list[Comparison]) -> int:
         code = _write_page(args, comparisons)
     if any(score.ok for done in comparisons for score in done.fold_scores):
         also = f" and {args.report}" if args.report and not code else ""
-        print(f"\nwritten to {args.output}{also}")
+        show(f"\nwritten to {args.output}{also}")
         return code
     return fail(1, f"no model could be fitted, see {args.output}")
 
 
 def _fit(args: argparse.Namespace, comparisons: list[Comparison]) -> None:
-    _print(_TIMES if args.fixed_kernel else _LEARNT + _TIMES)
+    show(_TIMES if args.fixed_kernel else _LEARNT + _TIMES)
     for number, comparison in enumerate(comparisons):
-        for note in comparison.dataset.notes:
-            _print(f"{comparison.dataset.name}: {note}")
+        _show_notes(comparison.dataset)
         names = args.models or default_baselines(len(comparison.labels), args.fixed_kernel)
         try:
             comparison.run(names, progress=False if args.no_progress else None)
@@ -205,7 +220,7 @@ def _write_page(args: argparse.Namespace, comparisons: list[Comparison]) -> int:
     try:
         from ..compare.page import write_page
 
-        write_page(comparisons, args.report, command=args.words, pictures=not args.no_plots)
+        write_page(comparisons, args.report, command=args.typed, pictures=not args.no_plots)
     except Exception as error:  # any error: the results are already written
         reason = f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
         return fail(1, f"results are in {args.output}, but no report {args.report}: {reason}")
@@ -217,15 +232,7 @@ def _report(args: argparse.Namespace, done: list[Comparison]) -> None:
     from ..compare import report
 
     if done[-1].fold_scores:
-        _print("\n".join(["", report.table(done[-1]), *report.in_short(done[-1])]))
+        show("\n".join(["", report.table(done[-1]), *report.in_short(done[-1])]))
     report.write(done, args.output)
     if done[-1].held_out and not args.no_plots:
         report.draw(done[-1], args.output / report.picture_name(done[-1]))
-
-
-def _print(text: str) -> None:
-    try:
-        text.encode(sys.stdout.encoding or "ascii")
-    except UnicodeEncodeError:
-        text = text.replace("±", "+-").replace("µ", "u")
-    print(text, flush=True)

@@ -1,58 +1,139 @@
-"""The tables that `train` and `predict` read, which need not fit into memory."""
+"""The tables that the commands read: options that say how they are written and what is read."""
 
 from __future__ import annotations
 
 import argparse
+import ast
 import os
+import re
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..tables import PARQUET, endings_of, find_files
+from ..tables.labels import look_like_numbers
+from ..tables.paths import ENDINGS, find_files
+from ..tables.table import Table, find_target
 
-_FILES = (
-    "a Parquet or CSV file with a header (.parquet, .csv, .csv.gz; separated by commas, "
-    "semicolons, tabs or bars), or a directory of such"
+FILES = (
+    "CSV (any separator, also compressed), Parquet, ARFF or svmlight file, or a directory of such"
 )
+TASKS = ("classification", "regression")
+#: Options of a table, with their help; the first are lists of names or texts.
+_LISTS = {
+    "drop": ("A,B", "columns to leave out"),
+    "words": ("A,B", "columns of categories, though they look like numbers or are many"),
+    "dates": ("A,B", "columns of dates or times, to be made days since 1970"),
+    "na-values": (
+        "A,B",
+        "texts that mean that a value is missing (default: NA, ?, - and the like among numbers)",
+    ),
+    "names": ("A,B", "names of all columns, where the first line is a row"),
+}
+_TEXTS = {
+    "sep": (
+        "CHAR",
+        "separator of fields; tab and space by these words (default: as the file shows)",
+    ),
+    "decimal": ("CHAR", "decimal sign (default: as the column shows)"),
+    "thousands": ("CHAR", "sign between groups of three digits (default: as the column shows)"),
+    "encoding": ("NAME", "of text, such as latin-1 (default: UTF-8, or as the file says)"),
+}
+#: Words of Python in errors, and those of the shell.
+_IN_SHELL = {
+    "by features, target and weight": "by --features, --target and --weight",
+    "; is target the right column?": "; is --target the right column?",
+    'give classes="auto" for classes': "for classes leave out --task regression",
+    "(Numbers are for BSVMRegressor)": "(Numbers are for --task regression)",
+    "drop or impute such rows first": "a model that is trained with --impute fills such values",
+    "Give another directory, or delete this one to start anew": "Give another --output, or delete "
+    "that directory to start anew",
+}
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments that describe a table."""
-    parser.add_argument("data", metavar="DATA", help=_FILES)
-    names = "names of all columns of CSV files whose first line is a row"
-    parser.add_argument("--names", type=split, metavar="A,B", help=names)
-    parser.add_argument("--no-progress", action="store_true", help="no progress bar")
+def add_arguments(parser: argparse.ArgumentParser, features: bool = True) -> None:
+    """Add the options that describe a table; `options` reads them."""
+    group = parser.add_argument_group("how DATA is read")
+    if features:
+        known = "columns to learn from (default: all others)"
+        group.add_argument("--features", type=split, metavar="A,B", help=known)
+    for name, (metavar, about) in _LISTS.items():
+        group.add_argument(f"--{name}", type=split, metavar=metavar, help=about)
+    for name, (metavar, about) in _TEXTS.items():
+        group.add_argument(f"--{name}", metavar=metavar, help=about)
+
+
+def options(args: argparse.Namespace) -> dict[str, Any]:
+    """:return: those arguments of `gpflow_bsvm.files.open_files` that are given."""
+    names = [name.replace("-", "_") for name in (*_LISTS, *_TEXTS, "features")]
+    given = {name: getattr(args, name, None) for name in names}
+    given["separator"] = given.pop("sep")
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def read_table(paths: list[str], args: argparse.Namespace) -> Table:
+    """
+    Look at the first rows, whose errors are instant, and then at all.
+
+    :return: the table to be trained on, of `args.task`, which is found if it is not given.
+    """
+    given = {"words": True, **options(args), "weight": getattr(args, "weight", None)}
+    target = find_target(paths[0], args.target, **given)
+    given["classes"] = None if args.task == "regression" else "auto"
+    Table(paths, target, whole=False, **given)
+    table = Table(paths, target, **given)
+    if args.task is None and look_like_numbers(table.columns.classes or (), table.rows):
+        raise ValueError(
+            f"column {target!r} of {paths[0]} holds {len(table.columns.classes or ())} different "
+            f"numbers in {table.rows} rows: say --task regression, or --task classification"
+        )
+    args.task = args.task or TASKS[0]
+    for name, row in table.holes.items() if not args.impute else ():
+        raise ValueError(
+            f"{paths[0]}: column {name!r} has no value in row {row}: --impute fills such values, "
+            f"drop=[{name!r}] leaves the column out"
+        )
+    return table
 
 
 def split(text: str) -> list[str]:
-    """:return: names of columns."""
-    return text.split(",")
+    """:return: names of columns; none for an empty text."""
+    return text.split(",") if text else []
 
 
-def find_table(args: argparse.Namespace) -> list[str]:
-    """
-    :return: files, of the kind given by the ending of the path, or of the files in it.
-    :raise ValueError: if columns are named for Parquet, which has names.
-    """
-    endings = endings_of(args.data)
-    if args.names is not None and endings == PARQUET:
-        raise ValueError(f"--names is for CSV files, and {args.data} is Parquet: it has names")
-    return find_files(args.data, endings)
+def in_shell(message: str) -> str:
+    """:return: an error in the words of the command line: names=['a', 'b'] is --names a,b."""
+    for python, shell in _IN_SHELL.items():
+        message = message.replace(python, shell)
+    message = re.sub(r"\bseparator=", "sep=", message)
+    known = "|".join(name.replace("-", "_") for name in ("features", *_LISTS, *_TEXTS, "sep"))
+    return re.sub(rf"\b({known})=(\[[^\]]*\]|'[^']*'|\"[^\"]*\")", _option, message)
 
 
-def reader(paths: list[str], args: argparse.Namespace, **how: Any) -> Any:
-    """:return: a reader of these files."""
-    from ..files import CSVFiles, ParquetFiles
+def _option(found: re.Match[str]) -> str:
+    option, text = "--" + found[1].replace("_", "-"), found[2]
+    try:
+        value = ast.literal_eval(text)
+    except (SyntaxError, ValueError):
+        return option
+    if value == [...]:
+        return option
+    words = ",".join(map(str, value)) if isinstance(value, list) else str(value)
+    return f"{option} {shlex.quote(words)}"
 
-    if paths[0].endswith(PARQUET):
-        return ParquetFiles(paths, **how)
-    return CSVFiles(paths, names=args.names, **how)
+
+def find_table(path: str) -> list[str]:
+    """:return: the files of a table."""
+    return find_files(path, ENDINGS)
 
 
 def check_output(output: Path, inputs: Sequence[Path | str]) -> None:
     """:raise ValueError: if the file cannot be written, or is one of those that are read."""
-    if not output.absolute().parent.is_dir():
-        raise ValueError(f"there is no directory {output.absolute().parent}: make it first")
+    folder = output.absolute().parent
+    if not folder.is_dir():
+        raise ValueError(f"there is no directory {folder}: make it first")
+    if not os.access(folder, os.W_OK):
+        raise ValueError(f"directory {folder} cannot be written to: give another --output")
     if output.is_dir():
         raise ValueError(f"{output} is a directory, and the name of a file is needed")
     if output.exists() and any(os.path.samefile(output, one) for one in inputs):

@@ -10,11 +10,14 @@ from typing import Any
 
 from ..atomic import whole_file
 from ..optional import require
-from .files import add_arguments, check_output, find_table, reader
-from .terminal import quiet_import
+from ..tables.table import Table
+from .files import FILES, add_arguments, check_output, find_table, options
+from .terminal import quiet_import, show
 
 #: Rows that are read, predicted and written at a time.
 PART_ROWS = 100_000
+#: Numbers of X that are in memory at a time, where a row has many.
+_PART_VALUES = 2**25
 #: Columns of the predictions of a regressor.
 _NUMBERS = ("mean", "std", "5%", "95%")
 
@@ -30,70 +33,95 @@ def add_to(subparsers: Any) -> None:
     parser.set_defaults(run=_predict)
     add = parser.add_argument
     add("model", metavar="MODEL", type=Path, help="file that train has written")
-    add_arguments(parser)
+    add("data", metavar="DATA", help=FILES)
     out = "CSV file (default: %(default)s)"
     add("--output", metavar="FILE", type=Path, default=Path("predictions.csv"), help=out)
     add("--id", metavar="COL", help="column of DATA that the table of predictions begins with")
+    formulas = "begin labels and --id with ' where a spreadsheet would take them for formulas"
+    add("--spreadsheet", action="store_true", help=formulas)
+    add("--no-progress", action="store_true", help="no progress bar")
+    add_arguments(parser, features=False)
 
 
 def _predict(args: argparse.Namespace) -> int:
-    paths = find_table(args)
+    paths = find_table(args.data)
     if not args.model.is_file():
         raise ValueError(f"there is no file {args.model}, which train would have written")
     check_output(args.output, [*paths, args.model])
     if not args.output.name.endswith(".csv"):
         raise ValueError(f"predictions are CSV: --output must end in .csv, got {args.output}")
+    if (key := args.id) is not None and (key in ("label", *_NUMBERS) or key.startswith("p(")):
+        raise ValueError(
+            f"--id {key} is the name of a column of predictions: rename it in the table"
+        )
     with quiet_import():
         from .. import BSVMClassifier, BSVMRegressor, load
+        from ..files import rows_of
     estimator = load(args.model)
     if not isinstance(estimator, (BSVMClassifier, BSVMRegressor)):
         raise ValueError(
             f"{args.model} holds a {type(estimator).__name__}, no estimator: a file that train "
             "has written is needed"
         )
-    wanted = getattr(estimator, "feature_names_in_", None)
-    features = None if wanted is None else list(wanted)
-    rows, progress = reader(paths, args, features=features), False if args.no_progress else None
-    number = _write(estimator, rows, args.output, progress, args.id)
-    print(f"{number} rows written to {args.output}")
+    rows = rows_of(Table(paths, features=_features(estimator), **options(args)))
+    number = _write(estimator, rows, args)
+    show(f"{number} rows written to {args.output}")
     return 0
 
 
-def _write(estimator: Any, rows: Any, output: Path, progress: bool | None, key: str | None) -> int:
+def _features(estimator: Any) -> list[str]:
+    """:return: the columns that it was trained on: those of a sparse file have numbers."""
+    numbered = [f"x{number}" for number in range(estimator.n_features_in_)]
+    return list(getattr(estimator, "feature_names_in_", numbered))
+
+
+def _write(estimator: Any, rows: Any, args: argparse.Namespace) -> int:
     """
     Write the table of predictions.
 
     :param rows: a reader of files.
-    :param progress: show a progress bar; None: on a terminal only.
-    :param key: name of a column of the files that becomes the first of the table.
     :return: number of rows.
     """
     from ..data.prefetch import closed_at_end
-    from ..data.readers import checked
-    from ..estimators.survey import Rows
     from ..inference.history import progress_bar
 
-    if key is not None and (key in ("label", *_NUMBERS) or key.startswith("p(")):
-        raise ValueError(
-            f"--id {key} is the name of a column of predictions: rename it in the table"
-        )
-    check = Rows(labelled=False)
-    keys = iter(()) if key is None else rows.texts(key)
-    written = 0
+    keys = iter(()) if args.id is None else rows.texts(args.id)
+    size = max(1, min(PART_ROWS, _PART_VALUES // len(rows.features)))
+    written, progress = 0, False if args.no_progress else None
     with (
-        whole_file(output) as file,
+        whole_file(args.output) as file,
         progress_bar(rows.known_rows, "predict", progress, "row") as bar,
-        closed_at_end(rows.pieces(PART_ROWS)) as pieces,
+        closed_at_end(rows.pieces(size)) as pieces,
     ):
-        for piece in (checked(piece, check) for piece in pieces):
-            table = _table(estimator, list(rows.features), piece.X)
-            if key is not None:
-                table.insert(0, key, list(itertools.islice(keys, len(table))))
+        for piece in pieces:
+            table = _table(estimator, list(rows.features), _checked(estimator, piece))
+            if args.id is not None:
+                table.insert(0, args.id, list(itertools.islice(keys, len(table))))
+            table = _without_formulas(table) if args.spreadsheet else table
             text = table.to_csv(index=False, float_format="%.10g", header=written == 0)
             file.write(text.encode())
             written += len(table)
             bar.update(len(table))
     return written
+
+
+def _checked(estimator: Any, piece: Any) -> Any:
+    """:return: X, without missing values, unless the estimator fills them."""
+    from ..data.readers import checked
+    from ..estimators.survey import Rows
+
+    return piece.X if estimator.fill_ is not None else checked(piece, Rows(labelled=False)).X
+
+
+def _without_formulas(table: Any) -> Any:
+    """:return: a data frame whose texts and header are no formulas to a spreadsheet."""
+    texts = table.select_dtypes(exclude="number").columns
+    table[texts] = table[texts].apply(lambda column: column.map(_as_text_only))
+    return table.rename(columns=_as_text_only)
+
+
+def _as_text_only(text: Any) -> Any:
+    return f"'{text}" if str(text).startswith(("=", "+", "-", "@", "\t", "\r")) else text
 
 
 def _table(estimator: Any, features: list[str], X: Any) -> Any:

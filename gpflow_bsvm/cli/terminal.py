@@ -60,3 +60,15 @@ def fail(code: int, message: object) -> int:
     """:return: the exit code, after one line on what was wrong."""
     print(f"{PROGRAM}: error: {message}", file=sys.stderr)
     return code
+
+
+def show(text: str) -> None:
+    """Print a text, with other signs on a terminal that does not have its own."""
+    encoding = sys.stdout.encoding or "ascii"
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        text = (
+            text.replace("±", "+-").replace("µ", "u").encode(encoding, "replace").decode(encoding)
+        )
+    print(text, flush=True)

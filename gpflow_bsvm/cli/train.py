@@ -8,10 +8,16 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from ..tables import TARGETS, about_counted, columns, counts_rows, target_among
-from .files import add_arguments, check_output, find_table, reader, split
-from .terminal import integer, quiet_import
+import numpy as np
 
+from ..optional import require
+from ..tables.paths import TARGETS, about_counted
+from ..tables.table import Table
+from .files import FILES, TASKS, add_arguments, check_output, find_table, read_table
+from .terminal import integer, quiet_import, show
+
+#: Rows that are read at a time where all are kept.
+_MEMORY_ROWS = 2**17
 #: Number of rows that show whether a column counts them.
 _FIRST_ROWS = 1000
 
@@ -26,39 +32,43 @@ def add_to(subparsers: Any) -> None:
         "directory MODEL.partial keeps what is done: the same command goes on from there.",
     )
     parser.set_defaults(run=_train)
-    add_arguments(parser)
+    parser.add_argument("data", metavar="DATA", help=FILES)
     add = parser.add_argument
-    task = "what the labels are (default: %(default)s)"
-    add("--task", choices=("classification", "regression"), default="classification", help=task)
+    task = "what the labels are (default: classification, unless they may be either)"
+    add("--task", choices=TASKS, help=task)
     target = f"column of labels, of any type (default: {', '.join(TARGETS)}: what is there)"
     add("--target", metavar="COL", help=target)
     add("--output", metavar="MODEL", type=Path, required=True, help="file for the model")
-    features = "columns to learn from (default: all others)"
-    add("--features", type=split, metavar="A,B", help=features)
     add("--weight", metavar="COL", help="column of the rows' weights")
+    missing = "fill missing values by medians, with columns that say where; reads all rows at once"
+    add("--impute", action="store_true", help=missing)
+    add("--linear", action="store_true", help="a linear model; svmlight files stay sparse")
     add("--num-inducing", type=integer(1), metavar="M", help="default: as many as pay")
     add("--seed", type=integer(0), default=0, metavar="S", help="default: %(default)s")
+    add("--no-progress", action="store_true", help="no progress bar")
+    add_arguments(parser)
 
 
 def _train(args: argparse.Namespace) -> int:
-    paths = find_table(args)
-    target = target_among(paths[0], args.names or columns(paths[0]), args.target)
+    paths = find_table(args.data)
     check_output(args.output, paths)
+    table = read_table(paths, args)
     with quiet_import():
-        from .. import save
+        from ..estimators import BSVMClassifier, BSVMRegressor
+        from ..saving.files import check_can_save, save
+    kind = BSVMRegressor if args.task == "regression" else BSVMClassifier
+    check_can_save(args.output, classes=table.columns.classes, columns=table.columns.features)
     kept = args.output.with_name(f"{args.output.name}.partial")
     begun = kept.is_dir()  # made by an earlier call, so it stays
-    how = {"target": target, "weight": args.weight, "features": args.features}
-    how |= {"words": True} if args.task == "regression" else {"classes": "auto"}
     try:
-        estimator = _fitted(args, reader(paths, args, **how), kept)
+        estimator = _fitted(args, kind, table, kept)
         save(estimator, args.output)
-    except ValueError:
+    except Exception:
         if not begun:
             shutil.rmtree(kept, ignore_errors=True)
         raise
     shutil.rmtree(kept, ignore_errors=True)
-    print(
+    show(
         f"{estimator.model_.num_data:.0f} rows, {estimator.n_features_in_} columns, "
         f"{_about(estimator)}, {estimator.model_.num_features[1]} inducing points; written "
         f"to {args.output}"
@@ -73,19 +83,35 @@ def _about(estimator: Any) -> str:
     return f"classes {names}: {estimator.loss_} with penalty {estimator.penalty_:g}"
 
 
-def _fitted(args: argparse.Namespace, rows: Any, kept: Path) -> Any:
+def _fitted(args: argparse.Namespace, kind: Any, table: Table, kept: Path) -> Any:
     """:param kept: the directory of an unfinished fit's checkpoints."""
-    from ..estimators import BSVMClassifier, BSVMRegressor
+    from ..files import rows_of
 
-    for name in rows.left_out:
-        print(f"column {name!r} left out: it looks like the index that pandas writes")
-    first = next(rows.pieces(_FIRST_ROWS)).X
-    for name in [n for n, column in zip(rows.features, first.T) if counts_rows(column)]:
-        print(f"{about_counted(name)} (--features)")
+    rows = rows_of(table)
+    first = next(rows.pieces(_FIRST_ROWS))
+    for note in [*table.notes(), *about_counted(rows.features, first.X)]:
+        show(note)
     if kept.is_dir():
-        print(f"goes on from {kept}")
-    verbose = not args.no_progress and sys.stderr.isatty()
-    num_inducing = args.num_inducing or "auto"
-    kind = BSVMRegressor if args.task == "regression" else BSVMClassifier
-    estimator = kind(num_inducing=num_inducing, random_state=args.seed, verbose=verbose)
+        show(f"goes on from {kept}")
+    estimator = kind(
+        num_inducing=args.num_inducing or "auto",
+        kernel="linear" if args.linear else None,
+        impute=args.impute,
+        random_state=args.seed,
+        verbose=not args.no_progress and sys.stderr.isatty(),
+    )
+    if args.impute or (args.linear and table.sparse() is not None):
+        return estimator.fit(*_arrays(args, rows), checkpoint=kept)
     return estimator.fit(rows, checkpoint=kept)
+
+
+def _arrays(args: argparse.Namespace, rows: Any) -> tuple[Any, Any, Any]:
+    """:return: X, labels and weights of all rows in memory."""
+    pieces = list(rows.pieces(_MEMORY_ROWS))
+    Y = np.concatenate([piece.Y[:, 0] for piece in pieces])
+    y = Y if rows.classes is None else np.array(rows.classes)[Y.astype(int)]
+    weight = np.concatenate([piece.weight[:, 0] for piece in pieces]) if args.weight else None
+    if args.linear and (sparse := rows.table.sparse()) is not None:
+        return sparse, y, weight
+    X = np.concatenate([piece.X for piece in pieces])
+    return require("pandas").DataFrame(X, columns=list(rows.features)), y, weight

@@ -14,8 +14,9 @@ from ..data.pieces import Origin, Piece
 from ..data.readers import Check, Reader
 from ..data.sources import Remote, Source
 from ..doors import has_door
-from ..files.columns import Columns
 from ..optional import require
+from ..tables.columns import Columns, chosen_words
+from ..tables.paths import own_columns
 from .partitions import Cluster, Partitions, checked_partitions, named
 
 
@@ -137,17 +138,23 @@ class DaskFrame(DaskReader):
         """
         delayed = require("dask", extra="dask").delayed
         numeric = require("pandas", extra="dask").api.types.is_numeric_dtype
-        if isinstance(classes, str) and classes == "auto" and target in frame.columns:
-            found = frame[target].unique().compute()
-            if found.isna().any():
-                raise ValueError(f"column {target!r} holds empty labels; drop such rows first")
-            classes = sorted(found.tolist())
-        self.columns = Columns(list(frame.columns), target, weight, features, classes)
-        self.features = self.columns.features
-        self.classes = self.columns.classes
-        self.columns.check_names(list(frame.columns), "the data frame")
-        wrong = {name: kind for name, kind in frame.dtypes.items() if not numeric(kind)}
-        self.columns.check_types(wrong, "the data frame")
+        names = list(frame.columns)
+        if isinstance(classes, str) and classes == "auto" and target in names:
+            classes = _labels(frame[target], str(target))
+        others = [name for name in own_columns(names) if name not in (target, weight)]
+        wanted = others if features is None else list(features)
+        words = chosen_words(wanted, names)
+        self.columns = Columns(words, target, weight, wanted, classes)
+        self.features, self.classes = self.columns.features, self.columns.classes
+        self.columns.check_names(names, "the data frame")
+        encoded = {*words, *([] if classes is None else [target])}
+        for name in [name for name in self.columns.read if name not in encoded]:
+            if not numeric(frame.dtypes[name]):
+                how = 'give classes="auto"' if name == target else "leave it out by features=[...]"
+                raise ValueError(
+                    f"column {name!r} of the data frame holds {frame.dtypes[name]}, and numbers are "
+                    f"needed: {how}"
+                )
         piece, parts = delayed(_piece_of_frame), frame[self.columns.read].to_delayed()
         super().__init__([piece(self.columns, one, part) for part, one in enumerate(parts)])
 
@@ -195,9 +202,21 @@ def _piece_of_arrays(X: Any, Y: Any, weight: Any, part: int) -> Piece:
     return Piece(X, Y, weight, Origin(0, str(part), kind="partition"))
 
 
+def _labels(column: Any, name: str) -> list[Any]:
+    """:return: the labels of a column in their type's order, if it has one, else sorted."""
+    found = column.unique().compute()
+    if found.isna().any():
+        raise ValueError(f"column {name!r} holds empty labels; drop such rows first")
+    categories = getattr(column.dtype, "categories", None)
+    if categories is None or not column.dtype.ordered:
+        return sorted(found.tolist())
+    return [label for label in categories if label in {*found.tolist()}]
+
+
 def _piece_of_frame(columns: Columns, frame: Any, part: int) -> Piece:
-    table = require("pyarrow", extra="dask").Table.from_pandas(frame, preserve_index=False)
-    return columns.piece(table.combine_chunks(), Origin(0, str(part), kind="partition"))
+    batch = require("pyarrow", extra="dask").RecordBatch
+    table = batch.from_pandas(frame, preserve_index=False)
+    return Piece(*columns.piece(table, Origin(0, str(part), kind="partition")))
 
 
 def _scaled(factor: float, batch: Any) -> Any:

@@ -16,13 +16,13 @@ from gpflow.base import AnyNDArray
 from scipy import stats
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict
-from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR
 
 from ..datasets import Dataset
 from ..estimators import BSVMRegressor
 from ..optional import require
 from ..prediction import predict_log_density
+from .splits import make_scaler
 
 #: Ends of the intervals whose coverage is measured: 90 % of rows should lie between them.
 LEVELS = (0.05, 0.95)
@@ -100,7 +100,7 @@ def scores(
     """
     parts = KFold(folds, shuffle=True, random_state=seed).split(X)
     for fold, (train, test) in enumerate(parts):
-        scaler, mean, deviation = StandardScaler().fit(X[train]), y[train].mean(), y[train].std()
+        scaler, mean, deviation = make_scaler().fit(X[train]), y[train].mean(), y[train].std()
         numbers = (y - mean) / (deviation or 1.0)
         rows = scaler.transform(X[train]), numbers[train], scaler.transform(X[test]), numbers[test]
         for name, method in methods.items():

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 from gpflow.base import AnyNDArray
+from sklearn.impute import SimpleImputer
 from sklearn.model_selection import StratifiedKFold
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from ..datasets import Dataset
-from ..files.labels import check_are_classes
 from ..inducing_points.initial import kmeans
+from ..tables.labels import check_are_classes
 
 
 @dataclass(frozen=True)
@@ -44,11 +46,17 @@ def folds(
     """
     splits = StratifiedKFold(num_folds, shuffle=True, random_state=seed).split(X, y)
     for number, (train, test) in enumerate(splits):
-        scaler = StandardScaler().fit(X[train])
+        scaler = make_scaler().fit(X[train])
         X_train = scaler.transform(X[train])
         most = min(num_inducing, len(np.unique(X_train, axis=0)))
         Z = kmeans(X_train, most, seed=seed + number)
         yield Fold(number, X_train, y[train], Z, scaler.transform(X[test]), y[test], test)
+
+
+def make_scaler() -> Pipeline:
+    """:return: what is fitted to training rows: medians of missing values, means and deviations."""
+    medians = SimpleImputer(strategy="median", keep_empty_features=True)
+    return make_pipeline(medians, StandardScaler())
 
 
 def class_labels(dataset: Dataset) -> tuple[AnyNDArray, AnyNDArray]:

@@ -16,8 +16,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from ..checkpoints import Directory
-from ..files.labels import check_are_classes
 from ..prediction.marginals import predict_probabilities, predict_probits
+from ..tables.labels import check_are_classes
 from . import inputs
 from .base import BSVMEstimator
 from .choice import Candidate, candidates

@@ -17,7 +17,7 @@ from ..data.passes import sum_over
 from ..data.pieces import Origin
 from ..data.sampling import random_keys
 from ..data.sources import Source
-from ..files.labels import MOST_CLASSES
+from ..tables.labels import MOST_CLASSES
 from .training import few_of_each_first
 
 #: Number of random rows from which everything but q is learned.

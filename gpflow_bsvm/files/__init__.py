@@ -1,5 +1,5 @@
-"""Rows in Parquet and CSV files, one or many, read piece by piece."""
+"""Rows in files, one or many, read piece by piece."""
 
-from .formats import CSVFiles, ParquetFiles
+from .files import CSVFiles, OtherFiles, ParquetFiles, rows_of
 
-__all__ = ["CSVFiles", "ParquetFiles"]
+__all__ = ["CSVFiles", "OtherFiles", "ParquetFiles", "rows_of"]

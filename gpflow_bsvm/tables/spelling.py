@@ -1,0 +1,90 @@
+"""How numbers are written in texts: a column has one spelling that fits all of it, or none."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from ..optional import require
+
+#: Texts that stand for a missing number, where the user names none.
+MISSING = (
+    *("", "?", ".", "-", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "-nan", "-NaN"),
+    *("NULL", "null", "None", "#NA", "#N/A N/A"),
+)
+#: A text that holds a number beside a sign or a unit: "$5", "<3", "1.2 %", "70kg".
+WITH_UNIT = r"^[^\w\s]{0,2}\s?[+-]?\d[\d.,' ]*\s?[^\w\s]{0,2}[^\W\d_]{0,4}$"
+#: ISO dates, dates of other orders, and times of the day.
+DATES = r"^\d{4}-\d\d?-\d\d?([T ].*)?$|^\d\d?[./-]\d\d?[./-]\d\d(\d\d)?$|^\d\d?:\d\d(:\d\d.*)?$"
+TRUTH = r"^(?i:true|false)$"
+
+
+class Spelling(NamedTuple):
+    """A way to write numbers, with or without signs between groups of three digits."""
+
+    decimal: str = "."
+    thousands: str = ""
+
+    @property
+    def about(self) -> str:
+        """:return: what a user is told."""
+        groups = f", thousands {self.thousands!r}" if self.thousands else ""
+        return f"numbers, decimal {self.decimal!r}{groups}" if self != PLAIN else "numbers"
+
+    def fits(self, texts: Any) -> bool:
+        """:return: True if all of an array of pyarrow are such numbers."""
+        try:
+            self.read(texts)
+        except ValueError:
+            return False
+        return True
+
+    def read(self, texts: Any) -> Any:
+        """
+        :param texts: an array of pyarrow; what is null stays so.
+        :return: an array of numbers.
+        :raise ValueError: if one is no such number; `odd` says which.
+        """
+        compute = require("pyarrow.compute", extra="files")
+        texts = compute.utf8_trim_whitespace(texts)
+        if self != PLAIN:
+            if self.odd(texts):
+                raise ValueError("other numbers")
+            texts = compute.replace_substring(texts, self.thousands or " ", "")
+            texts = compute.replace_substring(texts, self.decimal, ".")
+        return compute.cast(texts, require("pyarrow").float64())
+
+    def odd(self, texts: Any) -> list[str]:
+        """:return: the texts that are no such numbers, each once."""
+        compute = require("pyarrow.compute", extra="files")
+        fit = compute.match_substring_regex(compute.utf8_trim_whitespace(texts), self._pattern)
+        return [str(one) for one in compute.unique(texts.filter(compute.invert(fit))).to_pylist()]
+
+    @property
+    def _pattern(self) -> str:
+        decimal, groups = re.escape(self.decimal), re.escape(self.thousands)
+        whole = rf"(\d+|[1-9]\d{{0,2}}({groups}\d{{3}})+)" if groups else r"\d+"
+        number = rf"({whole}({decimal}\d*)?|{decimal}\d+)(e[+-]?\d+)?"
+        return rf"^(?i:[+-]?({number}|inf|infinity))$"
+
+
+PLAIN = Spelling()
+
+
+def possible(decimal: str | None = None, thousands: str | None = None) -> list[Spelling]:
+    """:return: the spellings that may be met where the user has said so much."""
+    if decimal is None and thousands is None:
+        return [PLAIN, Spelling(","), Spelling(".", ","), Spelling(",", ".")]
+    decimal = decimal or ("," if thousands == "." else ".")
+    return [Spelling(decimal), Spelling(decimal, thousands or ("," if decimal == "." else "."))]
+
+
+def chosen(fitting: Sequence[Spelling], comma: bool = False) -> Spelling | None:
+    """
+    :param fitting: the spellings of `possible` that fit a column; at least one.
+    :param comma: whether another column has a decimal comma, which puts points in doubt.
+    :return: that which it has; None where "1,234" may be 1.234 or 1234.
+    """
+    doubt = len({one.decimal for one in fitting}) == 2 and len(fitting) < 4
+    return None if doubt and (comma or PLAIN not in fitting) else fitting[0]
