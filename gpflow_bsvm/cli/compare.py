@@ -113,11 +113,7 @@ def _compare(args: argparse.Namespace) -> int:
     if args.report:
         check_output(args.report, [name for name in args.data if Path(name).is_file()])
         report.prepare_output(args.report.parent)
-    comparisons = _prepare(args)
-    try:
-        return _run(args, comparisons)
-    except OSError as error:
-        return fail(1, f"cannot write results: {error}")
+    return _run(args, _prepare(args))
 
 
 def _compare_numbers(args: argparse.Namespace) -> int:
@@ -193,8 +189,12 @@ def _prepare(args: argparse.Namespace) -> list[Comparison]:
 def _run(args: argparse.Namespace, comparisons: list[Comparison]) -> int:
     try:
         _fit(args, comparisons)
-    finally:  # also after an interrupt: finished results are kept
-        code = _write_page(args, comparisons)
+    except OSError as error:
+        return fail(1, f"cannot write results: {error}")
+    except KeyboardInterrupt:  # finished results are kept
+        _write_page(args, comparisons)
+        raise
+    code = _write_page(args, comparisons)
     if any(score.ok for done in comparisons for score in done.fold_scores):
         also = f" and {args.report}" if args.report and not code else ""
         show(f"\nwritten to {args.output}{also}")
@@ -229,10 +229,12 @@ def _write_page(args: argparse.Namespace, comparisons: list[Comparison]) -> int:
 
 def _report(args: argparse.Namespace, done: list[Comparison]) -> None:
     """Print the latest table and write all results so far."""
+    from ..atomic import whole_file
     from ..compare import report
 
     if done[-1].fold_scores:
         show("\n".join(["", report.table(done[-1]), *report.in_short(done[-1])]))
     report.write(done, args.output)
     if done[-1].held_out and not args.no_plots:
-        report.draw(done[-1], args.output / report.picture_name(done[-1]))
+        with whole_file(args.output / report.picture_name(done[-1])) as file:
+            report.draw(done[-1], file)

@@ -16,6 +16,7 @@ import numpy as np
 from sklearn.metrics import ConfusionMatrixDisplay
 
 from .. import plotting
+from ..atomic import whole_file
 from ..metrics import METRICS
 from ..optional import require
 from .contests import contest, leaders
@@ -170,13 +171,15 @@ def write(comparisons: Sequence[Comparison], directory: Path) -> None:
     :raise OSError: if the directory is gone or its disk full.
     """
     scores = [score for comparison in comparisons for score in comparison.fold_scores]
-    frame(scores).to_csv(directory / "results.csv", index=False)
+    with whole_file(directory / "results.csv") as file:
+        file.write(frame(scores).to_csv(index=False).encode())
     record = {
         "settings": asdict(comparisons[0].settings) if comparisons else {},
         "provenance": provenance(),
         "summary": summary(scores),
     }
-    (directory / "results.json").write_text(json.dumps(record, indent=2) + "\n")
+    with whole_file(directory / "results.json") as file:
+        file.write((json.dumps(record, indent=2) + "\n").encode())
 
 
 def draw(comparison: Comparison, path: Path | IO[bytes]) -> None:

@@ -140,7 +140,9 @@ class CSVFiles(Files):
 
     def __init__(
         self,
-        *arguments: Any,
+        path: Any,
+        target: str | None = None,
+        *,
         names: Sequence[str] | None = None,
         separator: str | None = None,
         encoding: str | None = None,
@@ -157,8 +159,8 @@ class CSVFiles(Files):
         """
         if isinstance(names, str):
             raise ValueError(f"names must be a list of names, got the string {names!r}")
-        how: dict[str, Any] = {"names": names, "separator": separator, "encoding": encoding}
-        super().__init__(*arguments, **options, **how)
+        options |= {"names": names, "separator": separator, "encoding": encoding}
+        super().__init__(path, target, **options)
 
 
 class OtherFiles(Files):

@@ -183,12 +183,16 @@ class SVMLight:
 Format = Text | Parquet | SVMLight
 
 
-def is_svmlight(path: str) -> bool:
+def is_svmlight(path: str, encoding: str | None) -> bool:
     """:return: True for a file that ends in one of `SVMLIGHT`, or whose lines look like that."""
     if path.lower().endswith(SVMLIGHT):
         return True
     with named(path):
-        lines = [line for line in read_head(path)[0].split("\n")[:20] if line.split("#")[0].strip()]
+        lines = [
+            line
+            for line in read_head(path, encoding)[0].split("\n")[:20]
+            if line.split("#")[0].strip()
+        ]
     return all(re.match(r"^\S+(\s+qid:\d+)?(\s+\d+:[-+.\deE]+)+\s*(#.*)?$", line) for line in lines)
 
 
@@ -209,7 +213,11 @@ def open_format(path: str, features: Sequence[str] | None = None, **how: Any) ->
         return Parquet(path)
     if kind.endswith(ARFF):
         return Arff(path, **how)
-    return SVMLight(path, features or ()) if not given and is_svmlight(path) else Text(path, **how)
+    return (
+        SVMLight(path, features or ())
+        if not given and is_svmlight(path, how.get("encoding"))
+        else Text(path, **how)
+    )
 
 
 @contextmanager

@@ -113,10 +113,8 @@ def test_what_was_done_to_the_columns_is_told(stand_ins, table, tmp_path, capsys
     arguments = [tmp_path / "moons.csv", "--target", "kind", "--models", "bsvm", *FAST]
     assert run("compare", *arguments, "--output", tmp_path / "out") == 0
     out = capsys.readouterr().out
-    assert "moons: column '' dropped: it has no name\n" in out
-    assert (
-        "moons: column 'colour' of words is read as colour=blue, colour=green, colour=red\n" in out
-    )
+    assert "moons: left out: '', an index\n" in out
+    assert "moons: colour: words: 'blue', 'green', 'red'\n" in out
     assert "moons: N = 60, D = 5" in out
 
 
@@ -164,7 +162,7 @@ def test_ascii_terminals_get_ascii(monkeypatch):
     for encoding, expected in [("ascii", b"1+-2 us\n"), ("utf-8", "1±2 µs\n".encode())]:
         raw = io.BytesIO()
         monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding=encoding))
-        cli.compare._print("1±2 µs")
+        terminal.show("1±2 µs")
         assert raw.getvalue() == expected
 
 
@@ -205,7 +203,10 @@ def test_bad_arguments(argv, message, capsys):
     [
         ("a,y\n1,0.5\n2,1.5\n3,2.5\n", "3 different labels in 3 rows, such as 0.5, as numbers"),
         ("a,y\n1,x\n2,z\n3,z\n", "1 row(s) of class x"),
-        ("a,y\n1,0\nfemale,1\n", "column 'a' of file"),
+        (
+            "a,y\n1,0\nfemale,1\n",
+            "column 'a' holds numbers, and others such as 'female' (row 1): --na-values female",
+        ),
         ("a,b\n1,0\n", "--target"),
     ],
 )
