@@ -45,7 +45,7 @@ def stale() -> Iterator[str]:
     for page, rows, words in CLAIMS:
         expected = words_of(rows, words)
         if expected not in " ".join((ROOT / page).read_text(encoding="utf-8").split()):
-            yield f"{page}: {f'the rows of {rows}' if rows else 'the code'} says “{expected}”"
+            yield f"{page}: by {f'the rows of {rows}' if rows else 'the code'} “{expected}”"
 
 
 def words_of(rows: str, words: Callable[..., str]) -> str:
