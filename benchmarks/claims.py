@@ -1,7 +1,8 @@
 """Sentences of the pages with numbers in them, made of the rows: `draw.py --check` looks for each.
 
 A public function is a claim: it takes the rows that `claim` names, and returns words as they stand
-in the page; where lines break does not matter.
+in the page; where lines break does not matter. Those of the guide are in `claims_guide.py`, and
+`prose.py` looks for figures that none of them makes.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from tables.scores import TABLE1
 from tables.suite_means import complete, shown
 
 ROOT = Path(__file__).parent.parent
-CLAIMS: list[tuple[str, str, Callable[[pd.DataFrame], str]]] = []
+CLAIMS: list[tuple[str, str, Callable[..., str]]] = []
 PEERS = {
     "svgp": "SVGP",
     "svc, platt": "SVC with Platt scaling",
@@ -26,22 +27,30 @@ PEERS = {
 SCORES = {"nll": "NLL", "error": "error", "brier": "Brier score", "ece": "ECE"}
 
 
-def claim(page: str, rows: str) -> Callable:
-    """:return: a decorator of what makes the words from the rows."""
+def claim(page: str, rows: str = "") -> Callable:
+    """
+    :param rows: their name; none for words that are made of options of the code.
+    :return: a decorator of what makes the words from the rows.
+    """
 
-    def kept(words: Callable[[pd.DataFrame], str]) -> Callable[[pd.DataFrame], str]:
+    def kept(words: Callable[..., str]) -> Callable[..., str]:
         CLAIMS.append((page, rows, words))
         return words
 
     return kept
 
 
-def stale(read: Callable[[str], pd.DataFrame] = store.read) -> Iterator[str]:
+def stale() -> Iterator[str]:
     """:return: pages that do not say what the rows say."""
     for page, rows, words in CLAIMS:
-        expected = " ".join(words(read(rows)).split())
+        expected = words_of(rows, words)
         if expected not in " ".join((ROOT / page).read_text(encoding="utf-8").split()):
-            yield f"{page}: the rows of {rows} say “{expected}”"
+            yield f"{page}: by {f'the rows of {rows}' if rows else 'the code'} “{expected}”"
+
+
+def words_of(rows: str, words: Callable[..., str]) -> str:
+    """:return: what a claim says now, on one line."""
+    return " ".join((words(store.read(rows)) if rows else words()).split())
 
 
 @claim("README.md", "quality")
@@ -63,10 +72,13 @@ def leads(rows: pd.DataFrame) -> str:
     over = {}
     for name, other in ahead:
         over.setdefault(name, []).append(PEERS[other])
-    leads = "; ".join(f"in {name} over {' and '.join(who)}" for name, who in over.items())
+    leads = ", ".join(
+        f"in {name} {'that' if len(who) == 1 else 'those'} over {' and '.join(who)}"
+        for name, who in over.items()
+    )
     return (
-        f"Ours is first in {leading}, {' and '.join(others)}. Significant (5 %, Friedman's test, "
-        f"then Nemenyi's) are its leads {leads}."
+        f"Ours is first in {leading}, {' and '.join(others)}. Where ours is first, these of its "
+        f"leads are significant (5 %, Friedman's test, then Nemenyi's): {leads}."
     )
 
 
@@ -76,7 +88,8 @@ def sets_of_quality(rows: pd.DataFrame) -> str:
     classes = peers(rows).groupby("data")["classes"].first()
     two, more = (classes == 2).sum(), (classes > 2).sum()
     known = "every data set we had with at most 10 000 rows"
-    return f"{two} sets of two classes ({known}) and {more}"
+    parts = f"{two} of two classes ({known}) and {more} of more"
+    return f"on 10 folds of each of {two + more} sets: {parts}"
 
 
 @claim("docs/lab/replication.md", "wenzel2017")
@@ -134,15 +147,3 @@ def lower_than_svc(rows: pd.DataFrame) -> str:
     """On how many sets SVC errs less; equal up to rounding is a tie."""
     errors = wide(complete(rows, shown(rows)), "error").round(6)
     return f"lower on {(errors['svc'] < errors['bsvm']).sum()} of {len(errors)} sets"
-
-
-@claim("docs/guide/coming-from.md", "quality")
-def slowest(rows: pd.DataFrame) -> str:
-    """The worst case beside SVC."""
-    vowel = rows[rows["data"] == "vowel"].set_index("method")
-    ours, svc = vowel.loc["bsvm"], vowel.loc["svc, platt"]
-    return (
-        f"on vowel ({ours['n']} rows, {ours['classes']} classes) it takes minutes where SVC with "
-        f"its grid takes seconds, and errs on {100 * ours['error']:.1f} % of rows for "
-        f"{100 * svc['error']:.1f} %."
-    )

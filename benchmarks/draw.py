@@ -6,7 +6,7 @@
 A page marks the place of a table by `<!-- table NAME -->` and `<!-- end -->`: NAME is a function in
 `tables` that says which rows it `shows`. `docs/pictures/NAME.png` is drawn by `figures/NAME.py`;
 the PNG carries the digest of its rows and of that file. Numbers in sentences are in `claims.py`,
-and are for you to mend.
+and are for you to mend; `prose.py` finds those that are in none.
 
 What `<!-- frozen ROWS ... COMMIT DIGEST -->` marks is not run any more: the code that measured and
 drew it is at that commit. The digest is of what stands there, pictures included, and of the rows.
@@ -22,10 +22,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import claims
+import claims_guide  # noqa: F401  (its claims)
 import matplotlib
+import prose
 import store
 from PIL import Image
-from tables.markdown import TABLES
+from tables.markdown import all_tables
 
 HERE, ROOT = Path(__file__).parent, Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
@@ -36,7 +38,7 @@ IMAGE = re.compile(r"!\[[^\]]*\]\(([^)]+)\)")
 
 def main(arguments: list[str]) -> None:
     check = "--check" in arguments
-    stale = [*_pages(check), *_pictures(check), *claims.stale()]
+    stale = [*_pages(check), *_pictures(check), *claims.stale(), *prose.unnamed()]
     changed = [f"results/{name} has no origin" for name in store.without_origin()]
     changed += [line for page in PAGES for line in thawed(page)]
     print("\n".join([*stale, *changed]) or "all tables and pictures show the rows on disk")
@@ -45,13 +47,12 @@ def main(arguments: list[str]) -> None:
 
 
 def _pages(check: bool) -> Iterator[str]:
-    for module in sorted(HERE.glob("tables/[a-z]*.py")):
-        importlib.import_module(f"tables.{module.stem}")
+    tables = all_tables()
     old = {page: page.read_text(encoding="utf-8") for page in PAGES}
     shown = {name for text in old.values() for name, _ in TABLE.findall(text)}
-    if shown != set(TABLES):
-        sys.exit(f"tables without a place or a function: {sorted(shown ^ set(TABLES))}")
-    drawn = {name: draw(*map(store.read, rows)) for name, (rows, draw) in TABLES.items()}
+    if shown != set(tables):
+        sys.exit(f"tables without a place or a function: {sorted(shown ^ set(tables))}")
+    drawn = {name: draw(*map(store.read, rows)) for name, (rows, draw) in tables.items()}
     for page, text in old.items():
         new = TABLE.sub(lambda match: f"{match[1]}{match[2]}{drawn[match[1]]}\n", text)
         if new != text:

@@ -8,7 +8,8 @@ so that
 
 and for a constant kernel, an offset of f, log variance ~ N(0, 3^2 / penalty) (MAP-II). The
 log-likelihood of a hinge is proportional to its penalty; with these deviations so are the log
-priors, and their weight against the data does not depend on it.
+densities of the *logarithms*, and their weight against the data does not depend on it. GPflow adds
+the density of the parameter itself, x: that has -log x besides, which the penalty leaves alone.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ def set_default_priors(
 
 def ard_kernel(num_features: int, *, penalty: float = 1.0) -> gpflow.kernels.Kernel:
     """
-    :return: a squared exponential, a lengthscale for every input, started where its priors peak.
+    :return: a squared exponential, a lengthscale for every input, started at its priors' medians.
     :raise ValueError: for a bad number of features, or a penalty that is not positive and finite.
     """
     check_whole(1, num_features=num_features)

@@ -30,6 +30,16 @@ def test_the_penalty_multiplies_the_exponent():
     np.testing.assert_allclose(kernel.lengthscales.prior.log_prob(x), four.log_prob(x))
 
 
+@pytest.mark.parametrize("penalty", [1.0, 4.0])
+def test_medians_are_not_where_the_density_peaks(penalty):
+    """The log prior of a parameter has -log x, which the penalty does not multiply."""
+    prior = ard_kernel(4, penalty=penalty).variance.prior
+    np.testing.assert_allclose(prior.cdf(4.0), 0.5)
+    np.testing.assert_allclose(prior.mode(), 4.0 * np.exp(-1 / penalty))
+    expected = penalty * np.log(4.0) ** 2 / 2 - np.log(4.0)
+    np.testing.assert_allclose(prior.log_prob(4.0) - prior.log_prob(1.0), expected)
+
+
 def test_every_part_of_a_kernel_gets_its_own():
     mine = log_normal(1.0, 0.1)
     parts = [

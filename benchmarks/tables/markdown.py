@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Iterable
+from pathlib import Path
 
 import pandas as pd
 
@@ -21,6 +23,13 @@ def shows(*rows: str) -> Callable:
         return draw
 
     return kept
+
+
+def all_tables() -> dict[str, tuple[tuple[str, ...], Callable[..., str]]]:
+    """:return: `TABLES`, when all modules of this folder are imported."""
+    for module in sorted(Path(__file__).parent.glob("[a-z]*.py")):
+        importlib.import_module(f"tables.{module.stem}")
+    return TABLES
 
 
 def markdown(header: Iterable, lines: Iterable[Iterable]) -> str:

@@ -189,7 +189,7 @@ def counted() -> str:
     for name, walk in found.items():
         for what, functions in {
             name: walk.hops(),
-            "all functions that run": list(walk.seen),
+            "all functions counted": list(walk.seen),
         }.items():
             files = {function.file for function in functions}
             cells = map(str, (len(functions), len(files), *map(len, walk.words(functions))))

@@ -38,7 +38,7 @@ class Local(NamedTuple):
 class Statistics(NamedTuple):
     """What one pass over data leaves."""
 
-    sums: Natural  #: sum of r_n Phi_n, and of w_n Phi_n Phi_n^T
+    sums: Natural  #: sum of (r_n - w_n m(x_n)) Phi_n, and of w_n Phi_n Phi_n^T
     expectation: tf.Tensor  #: [], sum of E_q log p(y_n | f_n)
 
 

@@ -111,9 +111,10 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
         """
         One natural-gradient step on q in closed form (Wenzel et al. 2017, eq. 9-10, Algorithm 1),
 
-            (h, P) <- (1 - rho) (h, P) + rho (s sum_n r_n Phi_n, I + s sum_n w_n Phi_n Phi_n^T),
+            h <- (1 - rho) h + rho s sum_n (r_n - w_n m(x_n)) Phi_n,
+            P <- (1 - rho) P + rho (I + s sum_n w_n Phi_n Phi_n^T),
 
-        s = num_data / B, of q in natural parameters: the same as
+        s = num_data / B, m the mean function, of q in natural parameters: the same as
         `gpflow.optimizers.NaturalGradient(learning_rate)` on this model's `training_loss(data)`,
         and positive definite for every learning rate in (0, 1]. May be called in a `tf.function`.
 

@@ -149,6 +149,13 @@ def test_messages_in_troubleshooting_are_ours():
     assert len(messages) > 20 and not unknown
 
 
+def test_the_check_of_an_installation_fits_something():
+    """Unlike an import of the package alone, it needs TensorFlow."""
+    (code,) = re.findall(r'python -c "(.*)"\n', PAGES["install"])
+    assert f"it prints `{printed_by(code, {}).strip()}`" in PAGES["install"]
+    assert "BSVMClassifier" in code
+
+
 def test_programs_of_the_quickstart_stand_alone():
     text = PAGES["quickstart"]
     codes = [code for code, _ in BLOCK.findall(text)]

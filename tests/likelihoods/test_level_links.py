@@ -96,11 +96,33 @@ def test_links_that_are_none():
             LevelHinge(levels=levels, link="stationary")
 
 
-def test_a_known_location_of_uncertain_spread():
-    """Where knots are too coarse: the largest error of the link that is known."""
-    g, v, s = np.array([[-0.022, -0.56]]), np.array([[4e-8, 0.66]]), np.linspace(-40, 40, 400_001)
-    found = float(np.squeeze(LevelHinge().probabilities(g, v)))
+def error_of_the_integral(g, v, nodes):
+    """:return: of P at latents [N, 2] of variances v, by the midpoint rule in logit t."""
+    s = np.linspace(-40, 40, nodes)
     b, W, squares = location_spread(17).at(s)
-    z, t = (b + W @ g[0]) / np.sqrt(squares @ v[0]), special.expit(s)
-    fine = np.sum(special.ndtr(z) * t * (1 - t)) * (s[1] - s[0])
-    assert 0.015 < fine - found < 0.025
+    z, t = (b + g @ W.T) / np.sqrt(v @ squares.T), special.expit(s)
+    fine = special.ndtr(z) @ (t * (1 - t)) * (s[1] - s[0])
+    return fine - LevelHinge().probabilities(g, v).numpy()[:, 0]
+
+
+@pytest.mark.parametrize(
+    "g, v, error",
+    [
+        ([-0.022, -0.56], [4e-8, 0.66], 0.0218),
+        ([-0.2116, 43.85], [1.005e-6, 3.895], 0.0255),  # the largest known of such variances
+        ([-0.0076, 0.832], [5e-16, 1.5e10], 0.0312),  # the largest known
+    ],
+)
+def test_a_known_location_of_uncertain_spread(g, v, error):
+    """Where knots are too coarse: the largest errors of the link that are known."""
+    found = error_of_the_integral(np.array([g]), np.array([v]), 400_001)
+    np.testing.assert_allclose(found, error, atol=1e-4)
+
+
+def test_no_error_of_the_integral_is_larger(rng):
+    """None of many, where they are large: a location all but known near 0, any spread."""
+    g = rng.normal(size=(1000, 2)) * [0.1, 2.0]
+    v = 10.0 ** np.stack([rng.uniform(-18, 0, 1000), rng.uniform(-3, 12, 1000)], axis=-1)
+    found = error_of_the_integral(g, v, 8001)
+    # The midpoint rule has a hundredth between nodes: a step is off by .0025 / 2 at most.
+    assert 0.02 < np.abs(found).max() < 0.0312 + 0.0013

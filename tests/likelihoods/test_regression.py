@@ -152,6 +152,17 @@ def test_quantiles_are_asymmetric_laplace_densities():
     np.testing.assert_allclose(integrate.trapezoid(p * (y < 0.7), y), 0.2, atol=1e-4)
 
 
+def test_quantiles_that_share_functions_are_weighted():
+    """The product of K densities to the power Q / K, normalizer included."""
+    likelihood, tau = Quantile((0.1, 0.4, 0.9), 1.5), np.array([0.1, 0.4, 0.9])
+    g, y = np.array([[0.3, -0.2]]), np.array([[1.1]])
+    e = y[0] - likelihood.functions(g).numpy()[0, 0, :3]
+    each = np.log(1.5 * tau * (1 - tau)) - 1.5 * e * (tau - (e < 0))
+    found = likelihood.log_prob(np.zeros((1, 1)), g, y).numpy().item()
+    np.testing.assert_allclose(found, 2 / 3 * each.sum())
+    np.testing.assert_allclose(likelihood.log_kappa(), 2 / 3 * np.log(1.5 * tau * (1 - tau)).sum())
+
+
 def test_tied_quantiles_do_not_cross():
     likelihood = Quantile((0.1, 0.3, 0.9), scale=0.5)
     g = np.random.default_rng(0).normal(size=(50, 2))

@@ -62,6 +62,23 @@ def test_step_with_a_mean_function(data, mean_function, whiten):
     assert_step_is_gpflows(model, data, rates=(0.6,))
 
 
+def test_step_is_the_formula_of_its_docstring(data):
+    """With a mean function: h takes (r_n - w_n m(x_n)) Phi_n."""
+    X, Y = data
+    mean = gpflow.functions.Linear([[0.7], [-0.4]], [0.1])
+    model = make_model(data, mean_function=mean, num_data=2 * len(X))
+    randomise(model)
+    old, mu, v = model.natural(), *model.predict_f(X)
+    w, r = (site.numpy()[:, 0] for site in model.likelihood.sites(X, mu, v, Y))
+    Phi = np.linalg.solve(model.prior_factor()[0], model.kernel(X[:8], X)).T
+    h, P = 2 * Phi.T @ (r - w * mean(X).numpy()[:, 0]), np.eye(8) + 2 * Phi.T * w @ Phi
+    model.natgrad_step(data, 0.6)
+    new = model.natural()
+    # to q_mu and back goes through the inverse of P
+    np.testing.assert_allclose(new.h[0], 0.4 * old.h[0] + 0.6 * h, rtol=1e-6)
+    np.testing.assert_allclose(new.P[0], 0.4 * old.P[0] + 0.6 * P, rtol=1e-6, atol=1e-6)
+
+
 @pytest.mark.parametrize(
     "likelihood",
     [Probit(), gpflow.likelihoods.StudentT(5.0), gpflow.likelihoods.Gaussian(0.5)],

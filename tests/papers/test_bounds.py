@@ -95,6 +95,16 @@ def test_bounds_are_never_less_than_the_leave_one_out_error(data, slack):
             assert 0 < RadiusMargin()(kernel, data, penalty) <= margin
 
 
+def test_either_of_the_looser_bounds_may_be_the_larger():
+    X, Y = np.array([[0.0], [1.0], [5.0], [6.0]]), np.array([[0.0], [0.0], [1.0], [1.0]])
+    count, margin = SupportVectorCount("quadratic"), RadiusMargin(about_origin=True)
+    smooth = gpflow.kernels.SquaredExponential()
+    assert count(smooth, (X, Y), 1.0) == 1.0
+    np.testing.assert_allclose(margin(smooth, (X, Y), 1.0), 0.767, atol=5e-4)
+    with_offset = smooth + gpflow.kernels.Constant()
+    assert count(with_offset, (X, Y), 1.0) < margin(with_offset, (X, Y), 1.0)
+
+
 def test_bounds_by_hand(data):
     kernel, N = kernel_with_offset(), 30
     for slack in ("linear", "quadratic"):

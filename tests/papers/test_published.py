@@ -273,3 +273,24 @@ def test_the_published_objective_exceeds_what_it_bounds(num_classes):
     assert abs(values["exact"] - losses.mean()) < 4 * error
     assert values["augmented"] < losses.mean() - 4 * error
     assert values["wistuba2018"] > losses.mean() + 4 * error
+
+
+def test_where_the_published_objective_ends_depends_on_the_order_of_classes(rng):
+    """At the prior all means tie, and the first class is the rival."""
+    X = rng.normal(size=(30, 2))
+    y = np.digitize(X[:, 0] + 0.7 * rng.normal(size=30), [-0.5, 0.5])
+
+    def end(bound, names):
+        likelihood, Y = CrammerSinger(3, bound=bound), np.array(names)[y][:, None].astype(float)
+        kernel = gpflow.kernels.SquaredExponential()
+        model = gb.models.BSVM(kernel, likelihood, X[::3].copy(), num_latent_gps=3)
+        for _ in range(30):
+            model.natgrad_step((X, Y), 0.1)
+        return float(model.elbo((X, Y)))
+
+    for bound in ("exact", "augmented", "wistuba2018"):
+        one, other = end(bound, (0, 1, 2)), end(bound, (2, 0, 1))
+        if bound == "wistuba2018":
+            assert abs(one - other) > 0.05
+        else:
+            np.testing.assert_allclose(one, other, rtol=1e-9)

@@ -56,6 +56,15 @@ def test_the_pythons_that_are_claimed_are_those_that_can_install_it():
     assert PROJECT["requires-python"] == f">=3.{minor[0]},<3.{minor[-1] + 1}"
 
 
+def test_what_gpflow_asks_of_numpy_is_what_the_guide_says():
+    """From 2.10 on a version below 2, before none."""
+    found = [Requirement(text) for text in metadata.requires("gpflow")]
+    (numpy,) = (required for required in found if required.name == "numpy")
+    assert ("2.0" in numpy.specifier) == (Version(metadata.version("gpflow")) < Version("2.10"))
+    guide = (ROOT / "docs" / "guide" / "install.md").read_text(encoding="utf-8")
+    assert "GPflow from 2.10 on requires a version below 2" in guide
+
+
 def test_the_version_is_the_same_wherever_it_stands():
     changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     headings = re.findall(r"^## (.+)$", changes, flags=re.M)

@@ -36,7 +36,8 @@ class CrammerSinger(likelihoods.CrammerSinger):
             "exact", and not always concave: a precision that comes out negative is set to 0.
         bound="wistuba2018":  that with R replaced by f_t, t the rival of largest mean. This is what
             the paper maximizes, and it is *not* a lower bound, as max f_t >= f_t; nor does its
-            coordinate ascent always ascend, because a step can make another class the rival.
+            coordinate ascent always ascend, because a step can make another class the rival. Of
+            equal means, as at the prior, the first counts: a fit depends on the classes' order.
     """
 
     bounds = ("exact", "augmented", PUBLISHED)
