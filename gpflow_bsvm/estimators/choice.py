@@ -82,7 +82,8 @@ def choose(
     first = next((one for one in FIRST if one in among), among[0])
     spec = spec._replace(**first._asdict())
     part, begun = at_most(CHOICE_ROWS, data, seed=0), initial_model(spec, data)
-    if not spec.is_classifier or held_out.num_left_out(part[:2]) < FEWEST_LEFT_OUT:
+    one_class = np.ptp(part[1]) == 0
+    if not spec.is_classifier or one_class or held_out.num_left_out(part[:2]) < FEWEST_LEFT_OUT:
         return spec, begun
     if len(among) > 1:
         Z, kept, refits = _inducing_points(begun.model), begun.model, held_out.Refits(part)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -12,16 +13,24 @@ from gpflow.base import AnyNDArray
 from scipy.stats import norm
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from ..checkpoints import Directory
 from ..files.labels import check_are_classes
+from ..notices import warn
 from ..prediction.marginals import predict_probabilities, predict_probits
-from . import inputs
 from .base import BSVMEstimator
 from .choice import Candidate, candidates
-from .labels import Encoding, label_names, label_values, numbered
+from .labels import (
+    Encoding,
+    check_targets,
+    classes_of,
+    label_names,
+    label_values,
+    number,
+    numbered,
+    stated_order,
+)
 from .specification import Data, Specification, specify
 from .survey import Survey
 
@@ -60,7 +69,8 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):  # type: ignore[misc]
         multi_class="ovr" or loss="levels" where there are several classes.
     :param multi_class: the hinge of more than two classes, "crammer_singer" (one model of all) or
         "ovr" (one-vs-rest); levels are one-vs-rest. "ordinal": classes in the order of `classes_`
-        by levels of one function and thresholds, which are learned (`Ordinal`).
+        by levels of one function and thresholds, which are learned (`Ordinal`): of numbers their
+        own, of an ordered pandas Categorical its order; other words are refused.
     :param learn_kernel: learn what is trainable in the kernel by `VEM`, on 2000 rows or a quarter
         of all, up to 5000 (fewer with many classes), and multiply its lengthscales by what predicts
         held-out folds best. False: it is used as it is; the default one is then a squared
@@ -82,7 +92,8 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):  # type: ignore[misc]
         2000, and a sample of the rows beyond 20 000. Otherwise a fit depends only on its rows.
     :param chunk_rows: rows that a prediction handles together; None: bounded by memory.
     :param verbose: show a progress bar.
-    :ivar classes_: the labels; the columns of `predict_proba` are in this order.
+    :ivar classes_: the labels, also of rows of weight 0; the columns of `predict_proba` are in this
+        order.
     :ivar model_: the fitted `BSVM`, on standardized features and labels 0..C-1: its methods need
         `as_model_sees(X)`; functions of `gpflow_bsvm.prediction` take the classifier and X.
     :ivar loss_: "levels" or "hinge".
@@ -103,6 +114,7 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):  # type: ignore[misc]
 
     classes_: AnyNDArray = field(init=False)
     loss_: str = field(init=False)
+    _told: AnyNDArray = field(init=False)  #: classes, some of which may have no rows yet
 
     def partial_fit(
         self,
@@ -120,7 +132,9 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):  # type: ignore[misc]
         representative.
 
         :param X: [N, D], or rows that are read piece by piece, as in `fit`.
-        :param classes: all labels; None: those of the first part. It must hold rows of each.
+        :param classes: all labels; None: those of the first part. Of a class without rows nothing
+            is known then but that it is not one of those seen; from a single class nothing can be
+            learned or chosen either, which a warning says.
         :param forget: in [0, 1], the weight of earlier rows now, for data that drift.
         :raise ValueError: as `fit`; for labels or columns that the first part did not have; for
             class_weight="balanced", which needs all rows.
@@ -130,27 +144,38 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):  # type: ignore[misc]
                 'class_weight="balanced" needs all rows: give partial_fit weights of classes, '
                 "{label: weight}, or of rows"
             )
-        told = not hasattr(self, "model_") and y is not None and classes is not None
-        if told and set(np.unique(classes)) != set(np.unique(y)):
-            raise ValueError(
-                f"classes are {np.unique(classes).tolist()}, the first part has rows of "
-                f"{np.unique(y).tolist()}: give a larger first part, and classes of just its rows"
-            )
-        return self._partial_fit(X, y, sample_weight, forget, checkpoint)
+        new = copy.copy(self)
+        if classes is not None and y is not None and not hasattr(self, "model_"):
+            new._told = np.asarray(classes) if self._ordinal else np.unique(classes)
+        new._partial_fit(X, y, sample_weight, forget, checkpoint)
+        self.__dict__ = new.__dict__
+        return self
 
     def _specify(self, seed: int, data: Data) -> Specification:
         if self.multi_class == "ordinal" and self.loss == "hinge":
             raise ValueError('multi_class="ordinal" has levels: leave loss at "auto", got "hinge"')
-        inputs.check_classes(data[1], self.classes_)
+        if len(self.classes_) < 2:
+            raise ValueError("BSVMClassifier needs rows of two classes, got one class only")
         several = len(self.classes_) > 2 and self.loss != "levels"
         if several and self.bound != "exact" and self.multi_class == "crammer_singer":
             raise ValueError(
                 f"the hinge of Crammer and Singer has no bound {self.bound!r} here: give "
                 'multi_class="ovr" or loss="levels" with it, or leave bound at "exact"'
             )
-        ordered = self.multi_class == "ordinal" and len(self.classes_) > 2
-        learned = {"learned": ("thresholds",), "loss": "levels"} if ordered else {}
-        return specify(self, seed, num_classes=len(self.classes_), **learned)
+        ordered = self._ordinal and len(self.classes_) > 2
+        how = {"learned": ("thresholds",), "loss": "levels"} if ordered else {}
+        if np.ptp(data[1]) == 0:
+            how |= {"learned": (), "learn_kernel": False, "calibrate": False}
+            only = self.classes_.tolist()[int(data[1][0, 0])]
+            warn(
+                f"all rows that count are of class {only!r}: kernel, loss and penalty cannot be "
+                "learned or chosen from them, and stay as they are"
+            )
+        return specify(self, seed, num_classes=len(self.classes_), **how)
+
+    @property
+    def _ordinal(self) -> bool:
+        return self.multi_class == "ordinal"
 
     def _candidates(self, spec: Specification) -> Sequence[Candidate]:
         if spec.multi_class == "ordinal":
@@ -161,15 +186,16 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):  # type: ignore[misc]
         self.loss_, self.penalty_ = spec.loss, spec.penalty
 
     def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Any, AnyNDArray]:
-        missing = np.flatnonzero(np.asarray(y, object) == np.array(None))
-        if y is not None and len(missing):
-            raise ValueError(f"y has no label (None) in row {missing[0]}: leave out such rows")
+        stated = stated_order(y) if self._ordinal else None
         X, y = super()._checked(X, y, reset)
-        check_classification_targets(y)
+        check_targets(y)
+        if reset:
+            told = self.__dict__.pop("_told", None)
+            self.classes_ = classes_of(y, stated, self._ordinal) if told is None else told
         return X, y
 
     def _learn_labels(self, y: AnyNDArray, weight: AnyNDArray) -> Encoding:
-        self.classes_, counts = np.unique(y, return_counts=True)
+        counts = np.bincount(number(y, self.classes_), minlength=len(self.classes_))
         return self._numbering(self.classes_, counts)
 
     def _learn_survey(self, rows: Any, found: Survey) -> Encoding:
@@ -191,6 +217,9 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):  # type: ignore[misc]
             weights = compute_class_weight(
                 self.class_weight, classes=self.classes_, y=self.classes_
             )
+        if not (np.isfinite(weights) & (weights >= 0)).all():
+            given = dict(zip(self.classes_.tolist(), weights.tolist()))
+            raise ValueError(f"class_weight must be finite numbers of at least 0, got {given}")
         return partial(numbered, values=values, weights=weights)
 
     def _predicted(self, X: Any) -> AnyNDArray:
