@@ -29,6 +29,7 @@ from ..models import BSVM
 from ..notices import told_by
 from . import inputs
 from .choice import Candidate, chosen_model
+from .kernels import check_kernel_name, unscaled_columns
 from .labels import Encoding, check_known
 from .large import fit_large, open_later
 from .merging import merge_equal
@@ -138,7 +139,7 @@ class BSVMEstimator(BaseEstimator):  # type: ignore[misc]
             weights, whatever scikit-learn's own validation refuses, and a checkpoint of another
             fit.
         """
-        inputs.check_kernel_name(self.kernel)
+        check_kernel_name(self.kernel)
         self._validate_params()
         new, stages, y = copy.copy(self), Stages(checkpoint), y if self._labelled else None
         rows = source_of(X, y, sample_weight)
@@ -155,11 +156,12 @@ class BSVMEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _fit_arrays(self, X: Any, Y: AnyNDArray, weight: AnyNDArray, stages: Stages) -> None:
         X, y, weight = merge_equal(X, Y[:, 0], weight)
-        scaler = inputs.make_scaler(X, weight)
+        codes = unscaled_columns(self.kernel, X, self.fill_)
+        scaler = inputs.make_scaler(X, weight, codes)
         self.scaler_ = scaler if self.standardize else None
         data = inputs.scale(self.scaler_, X), y[:, None], weight
         seed = stages.seed(self, ArraySource(*data[:2], weight[:, None], CHUNK_ROWS))
-        spec = self._specify(seed, data)
+        spec = self._specify(seed, data)._replace(codes=tuple(codes))
         spec, begun = chosen_model(spec, self._candidates(spec), data, stages)
         self.model_, self.history_ = train(spec, data, begun, stages)
         self._found(spec, data)
@@ -208,7 +210,7 @@ class BSVMEstimator(BaseEstimator):  # type: ignore[misc]
         weight = (weight * factors)[:, 0].astype(dtype)
         used = weight > 0
         if reset:
-            self.fill_ = inputs.medians(X[used]) if self.impute else None
+            self.fill_ = inputs.medians(X[used], self.kernel) if self.impute else None
         X = inputs.filled(X, self.fill_)
         return X[used], Y[used].astype(dtype), weight[used]
 

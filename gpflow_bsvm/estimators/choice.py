@@ -13,12 +13,11 @@ from gpflow.base import AnyNDArray
 from scipy.special import softmax
 
 from ..engine.prior import plain_points
-from ..inducing_points import initial as inducing_points
 from ..inference import History
 from ..likelihoods import OneVsRestLevelHinge
 from ..model_selection import held_out
 from ..models import BSVM
-from .specification import LOSSES, Data, Specification, distinct, make_model
+from .specification import LOSSES, Data, Specification, centres, distinct, make_model
 from .stages import Stages
 from .training import GROWTH_WORK, InitialModel, at_most, freeze, grown, initial_model
 
@@ -125,7 +124,7 @@ def choose_scale(spec: Specification, model: BSVM, data: Data) -> None:
         places = distinct(data[0])
         num_rows = max(len(data[0]), spec.num_rows or 0)
         num_inducing = max(num_inducing, grown(model, places, num_rows))
-        Z = inducing_points.kmeans(places, num_inducing)
+        Z = centres(spec, places, num_inducing)
     affordable = int(GROWTH_WORK / (num_latents * num_inducing**2))
     rows = at_most(int(np.clip(affordable, CHOICE_ROWS, SCALE_ROWS)), data, seed=0)
     other = _other_q(spec._replace(Z=Z), model, rows)

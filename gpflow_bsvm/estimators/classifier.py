@@ -163,7 +163,7 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):  # type: ignore[misc]
                 'multi_class="ovr" or loss="levels" with it, or leave bound at "exact"'
             )
         ordered = self._ordinal and len(self.classes_) > 2
-        how = {"learned": ("thresholds",), "loss": "levels"} if ordered else {}
+        how: dict[str, Any] = {"learned": ("thresholds",), "loss": "levels"} if ordered else {}
         if np.ptp(data[1]) == 0:
             how |= {"learned": (), "learn_kernel": False, "calibrate": False}
             only = self.classes_.tolist()[int(data[1][0, 0])]

@@ -9,30 +9,16 @@ import gpflow
 import numpy as np
 import scipy.sparse
 from gpflow.base import AnyNDArray
+from scipy.stats import mode
 from sklearn.preprocessing import StandardScaler
 
 from ..data.sparse import SparseRows
 from ..notices import warn
+from .kernels import unscaled_columns
 from .labels import missing
 
 #: Weights that sum to less are probably a mistake.
 LITTLE_WEIGHT = 10
-#: Names of kernels in scikit-learn.
-_INSTEAD = {
-    "rbf": '; for scikit-learn\'s "rbf" use None',
-    "poly": '; for scikit-learn\'s "poly" use gpflow.kernels.Polynomial(degree=3, offset=1.0)',
-    "sigmoid": '; scikit-learn\'s "sigmoid" is no covariance: gpflow.kernels.ArcCosine(order=0) is',
-    "precomputed": "; a Gram matrix says nothing of new rows' variance: give the kernel itself",
-}
-
-
-def check_kernel_name(kernel: Any) -> None:
-    """:raise ValueError: for a string that is none of ours."""
-    if isinstance(kernel, str) and kernel != "linear":
-        raise ValueError(
-            f'kernel must be a GPflow kernel, None or "linear", got {kernel!r}'
-            f"{_INSTEAD.get(kernel, '')}"
-        )
 
 
 def check_format(X: Any, formats: str | bool) -> None:
@@ -74,14 +60,18 @@ def warn_of_little_weight(weight: AnyNDArray) -> None:
         )
 
 
-def medians(X: AnyNDArray) -> AnyNDArray:
+def medians(X: AnyNDArray, kernel: Any) -> AnyNDArray:
     """
+    :param kernel: whose codes are replaced by the most frequent one.
     :return: [2, D], the replacement of missing values, and 1 for a column that gets another one to
         say where values are missing.
     """
     missing = np.isnan(X)
     known = np.nanmedian(np.where(missing.all(axis=0), 0.0, X), axis=0)
-    return np.stack([known, missing.any(axis=0)])
+    fill = np.stack([known, missing.any(axis=0)])
+    codes = [c for c in unscaled_columns(kernel, filled(X, fill), fill) if c < X.shape[1]]
+    fill[0, codes] = mode(X[:, codes], nan_policy="omit").mode
+    return fill
 
 
 def filled(X: Any, fill: AnyNDArray | None) -> Any:
@@ -101,11 +91,18 @@ def weighted_quantiles(y: AnyNDArray, weight: AnyNDArray, levels: Sequence[float
     return np.asarray(y[order][np.searchsorted(total, wanted)])
 
 
-def make_scaler(X: Any, weight: AnyNDArray) -> StandardScaler:
+def make_scaler(X: Any, weight: AnyNDArray, unscaled: Sequence[int]) -> StandardScaler:
     """:raise ValueError: if a column overflows."""
     with np.errstate(all="ignore"):  # what is refused needs no warning of NumPy's
         scaler = StandardScaler(with_mean=not scipy.sparse.issparse(X)).fit(X, sample_weight=weight)
     refuse_overflow(scaler.var_[:, None], "column {} of X is so large that its variance")
+    return without(scaler, unscaled)
+
+
+def without(scaler: StandardScaler, unscaled: Sequence[int]) -> StandardScaler:
+    """:return: the scaler, which leaves these columns as they are."""
+    if unscaled:
+        scaler.mean_[unscaled], scaler.var_[unscaled], scaler.scale_[unscaled] = 0.0, 1.0, 1.0
     return scaler
 
 

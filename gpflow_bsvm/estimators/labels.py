@@ -49,10 +49,10 @@ def check_targets(y: AnyNDArray) -> None:
 
     :raise ValueError: for labels that are none: fractions, and objects of unknown types.
     """
-    if y.dtype.kind not in "biuf":
+    if y.dtype.kind not in "iuf":
         return check_classification_targets(y)  # type: ignore[no-any-return]
     classes = np.unique(y)
-    if len(broken := classes[classes % 1 > 0] if y.dtype.kind == "f" else ()):
+    if len(broken := classes[classes % 1 > 0]):
         raise ValueError(
             f"Unknown label type: continuous, such as {broken[0]:g}; numbers to be regressed are "
             "for BSVMRegressor"
@@ -67,7 +67,7 @@ def check_targets(y: AnyNDArray) -> None:
 def stated_order(y: Any) -> AnyNDArray | None:
     """:return: the categories of an ordered pandas Categorical, in their order; else None."""
     y = y.iloc[:, 0] if getattr(y, "ndim", 1) == 2 and hasattr(y, "iloc") else y
-    dtype = getattr(y, "dtype", None)
+    dtype: Any = getattr(y, "dtype", None)
     return np.asarray(dtype.categories) if getattr(dtype, "ordered", False) else None
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from gpflow.base import AnyNDArray
 from gpflow.kernels import Kernel, SquaredExponential
 from gpflow.likelihoods import Likelihood
-from sklearn.metrics import pairwise_distances
+from sklearn.metrics import pairwise_distances, pairwise_distances_argmin
 
 from ..inducing_points import initial as inducing_points
 from ..likelihoods import (
@@ -33,6 +33,9 @@ LOSSES = ("hinge", "levels")
 
 #: Initial M if it is to grow.
 FIRST_INDUCING = 100
+
+#: Codes are this far from each other, in deviations of columns: further than rows.
+CODES_APART = 1e3
 
 #: The default kernel where none is learned: prior variance in squared margins, and lengthscale in
 #: median distances between inducing points. They are the best of a coarse grid on twelve binary
@@ -58,6 +61,7 @@ class Specification(NamedTuple):
     :ivar linear: f is linear, and exact: `num_inducing` plays no part.
     :ivar kernel: prior covariance of f, from which learning starts; copied; None: a default one.
     :ivar Z: inducing points [M, D], which are then not searched for.
+    :ivar codes: columns of X in which inducing points have only values that rows have.
     :ivar grow: whether `num_inducing` is where M starts, and not its end.
     :ivar num_rows: the number of all rows, where the data are a sample.
     :ivar inference: has `run`; None: `gpflow_bsvm.fit`.
@@ -77,6 +81,7 @@ class Specification(NamedTuple):
     calibrate: bool | str = "auto"
     num_inducing: int = 200
     Z: AnyNDArray | None = None
+    codes: tuple[int, ...] = ()
     grow: bool = False
     num_rows: int | None = None
     inference: Any = None
@@ -157,7 +162,18 @@ def _inducing_points(spec: Specification, X: AnyNDArray) -> AnyNDArray | None:
     if spec.Z is not None:
         return spec.Z
     X = distinct(X)
-    return inducing_points.kmeans(X, min(spec.num_inducing, len(X)))
+    return centres(spec, X, min(spec.num_inducing, len(X)))
+
+
+def centres(spec: Specification, X: AnyNDArray, number: int, **how: Any) -> AnyNDArray:
+    """:return: inducing points by k-means, of rows with the same codes as far as M allows."""
+    if not spec.codes:
+        return inducing_points.kmeans(X, number, **how)
+    codes, apart = list(spec.codes), X.copy()
+    apart[:, codes] *= CODES_APART
+    Z = inducing_points.kmeans(apart, number, **how)
+    Z[:, codes] = X[pairwise_distances_argmin(Z, apart)][:, codes]
+    return np.unique(Z, axis=0)
 
 
 def distinct(X: AnyNDArray) -> AnyNDArray:

@@ -13,13 +13,12 @@ from scipy.special import logit
 
 from ..data.sources import ArraySource, Source
 from ..engine.contracts import chunk_rows
-from ..inducing_points import initial as inducing_points
 from ..inducing_points.update import exchange
 from ..inference import VEM, History, fit
 from ..likelihoods import Ordinal
 from ..models import BSVM
 from ..prediction.calibration import calibrate, leave_one_out_density
-from .specification import DEFAULT_VARIANCE, Data, Specification, distinct, make_model
+from .specification import DEFAULT_VARIANCE, Data, Specification, centres, distinct, make_model
 from .stages import NOWHERE, Stages
 
 #: The kernel is learned from this many rows, or this part of all if that is more, up to the most.
@@ -141,7 +140,7 @@ def grow(spec: Specification, model: BSVM, data: Data, stages: Stages = NOWHERE)
     places = distinct(data[0])
     num_rows = max(len(data[0]), spec.num_rows or 0)
     while (number := _next_size(model, places, num_rows)) is not None:
-        Z = inducing_points.kmeans(places, number, max_iter=_ITERATIONS)
+        Z = centres(spec, places, number, max_iter=_ITERATIONS)
         larger: Any = gpflow.utilities.deepcopy(model)
         exchange(larger, Z)
         _finish(spec, larger, data, stages)
