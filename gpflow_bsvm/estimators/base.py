@@ -28,6 +28,7 @@ from ..inference.algorithm import Algorithm
 from ..models import BSVM
 from ..notices import told_by
 from . import inputs
+from .attributes import Attributes
 from .choice import Candidate, chosen_model
 from .kernels import check_kernel_name, unscaled_columns
 from .labels import Encoding, check_known
@@ -48,7 +49,7 @@ _COUNT = Interval(Integral, 1, None, closed="left")
 
 
 @dataclass(eq=False, repr=False)
-class BSVMEstimator(BaseEstimator):  # type: ignore[misc]
+class BSVMEstimator(Attributes, BaseEstimator):  # type: ignore[misc]
     """
     A scikit-learn estimator around a `BSVM`. A subclass defines how labels become those of the
     model (`_learn_labels`, `_encoding`), and what is trained (`_specify`, `_candidates`).

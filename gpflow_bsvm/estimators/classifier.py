@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..checkpoints import Directory
 from ..files.labels import check_are_classes
+from ..likelihoods import Hinge
 from ..notices import warn
 from ..prediction.marginals import predict_probabilities, predict_probits
 from .base import BSVMEstimator
@@ -96,6 +97,8 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):  # type: ignore[misc]
         order.
     :ivar model_: the fitted `BSVM`, on standardized features and labels 0..C-1: its methods need
         `as_model_sees(X)`; functions of `gpflow_bsvm.prediction` take the classifier and X.
+    :ivar num_inducing_: M, as chosen; lengthscales_, feature_importances_ and, of a linear kernel,
+        coef_ and intercept_: see these properties.
     :ivar loss_: "levels" or "hinge".
     :ivar penalty_: the slope of the loss, as chosen.
     :ivar scaler_: the fitted `StandardScaler`, or None.
@@ -172,6 +175,13 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):  # type: ignore[misc]
                 "learned or chosen from them, and stay as they are"
             )
         return specify(self, seed, num_classes=len(self.classes_), **how)
+
+    @property
+    def _units_of_f(self) -> tuple[float, float]:
+        """:return: scale and offset of a hinge's link, of two classes."""
+        link = self.model_.likelihood
+        two = isinstance(link, Hinge)
+        return (float(link.scale.numpy()), float(link.offset.numpy())) if two else (1.0, 0.0)
 
     @property
     def _ordinal(self) -> bool:

@@ -77,7 +77,7 @@ def test_codes_stay_as_they_are(groups, options):
 
 
 def test_codes_of_the_other_estimators(groups):
-    X, y = groups
+    X, _ = groups
     curve = np.sin(2 * X[:, 0]) * (X[:, 1] - 1.5) + 0.05 * np.random.default_rng(1).normal(size=150)
     regressor = BSVMRegressor(grouped(), num_inducing=40, learn_kernel=False, penalty=5.0)
     assert regressor.fit(X, curve).score(X, curve) > 0.98
