@@ -65,9 +65,9 @@ class Attributes:
     def coef_(self) -> AnyNDArray:
         """
         :return: [1, D], or [C, D] of several classes: coefficients of the mean of f (of a
-            regressor, of y) on the columns of X as they are; of two classes positive where `classes_[1]`
-            becomes more probable. Of kernel="linear", gpflow.kernels.Linear, and `Linear` plus
-            `Constant`.
+            regressor, of y) on the columns of X as they are; of two classes positive where
+            `classes_[1]` becomes more probable. Of kernel="linear", and of GPflow's `Linear`,
+            `Constant` and their sums.
         """
         return self._line[0]
 

@@ -142,10 +142,14 @@ class BSVMEstimator(Attributes, BaseEstimator):  # type: ignore[misc]
         """
         check_kernel_name(self.kernel)
         self._validate_params()
-        new, stages, y = copy.copy(self), Stages(checkpoint), y if self._labelled else None
+        new, stages, y = (
+            copy.copy(self),
+            Stages(checkpoint, bool(self.verbose)),
+            y if self._labelled else None,
+        )
         rows = source_of(X, y, sample_weight)
         # The user's kernel is compiled once, not in every inner fit.
-        with one_fit(), told_by(in_words_of_estimators):
+        with one_fit(), told_by(in_words_of_estimators), stages.bar:
             if rows is not None:
                 fit_large(new, rows, stages)
             else:
@@ -162,7 +166,7 @@ class BSVMEstimator(Attributes, BaseEstimator):  # type: ignore[misc]
         self.scaler_ = scaler if self.standardize else None
         data = inputs.scale(self.scaler_, X), y[:, None], weight
         seed = stages.seed(self, ArraySource(*data[:2], weight[:, None], CHUNK_ROWS))
-        spec = self._specify(seed, data)._replace(codes=tuple(codes))
+        spec = self._specify(seed, data)._replace(codes=tuple(codes), progress=stages.bar)
         spec, begun = chosen_model(spec, self._candidates(spec), data, stages)
         self.model_, self.history_ = train(spec, data, begun, stages)
         self._found(spec, data)

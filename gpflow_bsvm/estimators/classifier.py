@@ -82,7 +82,8 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):  # type: ignore[misc]
         rows temper several classes' levels by held-out folds, if the kernel is learned.
     :param num_inducing: M, at most; fewer where there are fewer distinct rows. "auto": 100, by
         which the kernel is learned, then threefold, q projected on the new ones, as long as
-        left-out rows gain a hundredth of their log density, up to 1000 or a bound on the work.
+        left-out rows gain a hundredth of their log density, up to 1000 or rows times M^2 (times
+        latent functions) of 5e9; `num_inducing_` says what it is.
     :param inference: such as `SVI()`, how to fit (folds: by `CAVI`); None: as `gpflow_bsvm.fit`.
     :param standardize: shift and scale every feature to mean 0 and variance 1; sparse ones are
         scaled only.
@@ -90,9 +91,11 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):  # type: ignore[misc]
         has some in the training rows a second one of zeros and ones, which says where.
     :param class_weight: as in scikit-learn: {label: weight} or "balanced".
     :param random_state: for choosing the rows that a kernel is learned from if there are more than
-        2000, and a sample of the rows beyond 20 000. Otherwise a fit depends only on its rows.
+        2000, and a sample of the rows beyond 20 000. Otherwise a fit depends only on its rows, and a little
+        (some hundredths of a probability, where rows are few) on the order and signs of columns,
+        from which k-means and the search for a kernel start.
     :param chunk_rows: rows that a prediction handles together; None: bounded by memory.
-    :param verbose: show a progress bar.
+    :param verbose: show in one line what the fit is doing.
     :ivar classes_: the labels, also of rows of weight 0; the columns of `predict_proba` are in this
         order.
     :ivar model_: the fitted `BSVM`, on standardized features and labels 0..C-1: its methods need

@@ -32,6 +32,7 @@ def fit_large(estimator: Any, rows: Any, stages: Stages) -> None:
     source = open_rows(rows, Rows(estimator._labelled))
     seed = stages.seed(estimator, source)
     how = source, seed, is_classifier(estimator)
+    stages.bar.stage("looking at all rows")
     found = Survey(**stages.result("survey", lambda: survey(*how)._asdict()))
     source.known_rows = found.num_rows
     encoding, (X, Y, weight) = estimator._learn_survey(rows, found), found.sample
@@ -43,7 +44,7 @@ def fit_large(estimator: Any, rows: Any, stages: Stages) -> None:
     weights = (weight[:, None] * factors)[:, 0]
     sample = inputs.scale(estimator.scaler_, X), np.asarray(Y, X.dtype), weights
     spec = estimator._specify(seed, sample)
-    spec = spec._replace(num_rows=found.num_rows, codes=tuple(codes))
+    spec = spec._replace(num_rows=found.num_rows, codes=tuple(codes), progress=stages.bar)
     spec, begun = chosen_model(spec, estimator._candidates(spec), sample, stages)
     model, _ = train(spec, sample, begun, stages)
     model.num_data = None

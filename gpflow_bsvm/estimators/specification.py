@@ -26,6 +26,7 @@ from ..likelihoods import (
 from ..models import BSVM, LinearBSVM
 from ..models.linear import WeightKernel
 from ..priors import VARIANCE, default_kernel, log_normal
+from .progress import StageBar
 
 #: The hinges of more than two classes; the names are those of scikit-learn's `LinearSVC`.
 MULTI_CLASS = {"crammer_singer": CrammerSinger, "ovr": OneVsRest}
@@ -49,6 +50,8 @@ PRIOR_OF_NUMBERS = 0.16
 #: Deviation of the log variance of linear weights: hardly a prior, but it excludes infinity.
 WEIGHT_DEVIATION = 2.0
 
+_HIDDEN = StageBar(False)
+
 #: X [N, D], standardized; Y [N, 1], labels 0..C-1; weights [N], positive.
 Data = tuple[AnyNDArray, AnyNDArray, AnyNDArray]
 
@@ -66,6 +69,7 @@ class Specification(NamedTuple):
     :ivar num_rows: the number of all rows, where the data are a sample.
     :ivar inference: has `run`; None: `gpflow_bsvm.fit`.
     :ivar seed: for choosing the part of the data that the kernel is learned from.
+    :ivar progress: is told of each stage.
     """
 
     num_classes: int = 1
@@ -86,7 +90,7 @@ class Specification(NamedTuple):
     num_rows: int | None = None
     inference: Any = None
     seed: int = 0
-    progress: bool = False
+    progress: StageBar = _HIDDEN
 
     @property
     def is_classifier(self) -> bool:
@@ -114,7 +118,6 @@ def specify(estimator: Any, seed: int, **fixed: Any) -> Specification:
         linear=isinstance(estimator.kernel, str),
         kernel=None if isinstance(estimator.kernel, str) else estimator.kernel,
         seed=seed,
-        progress=bool(estimator.verbose),
     )
 
 

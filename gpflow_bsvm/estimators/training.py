@@ -108,6 +108,7 @@ def learn(spec: Specification, model: BSVM, data: Data) -> History:
     wanted = np.clip(part, LEARN_ROWS, MOST_LEARN_ROWS)
     number = int(np.clip(affordable, FEWEST_LEARN_ROWS, wanted))
     some = at_most(number, data, spec.seed, classes=spec.is_classifier)
+    spec.progress.stage(f"learning the kernel from {len(some[0])} rows")
     return VEM().run(model, opened(model, some), progress=spec.progress)
 
 
@@ -124,9 +125,11 @@ def _finish(spec: Specification, model: BSVM, data: Data, stages: Stages) -> His
 
 def fit_q(spec: Specification, model: BSVM, rows: Source, checkpoint: Path | None) -> History:
     """Fit q at the present kernel, and the link."""
+    spec.progress.stage(f"fitting {model.num_features[1]} inducing points to {rows.num_rows} rows")
     run = fit if spec.inference is None else spec.inference.run
     history: History = run(model, rows, progress=spec.progress, checkpoint=checkpoint)
     if spec.calibrates and np.any(model.natural().h):  # the prior, of which the fit has warned, not
+        spec.progress.stage("calibrating probabilities")
         calibrate(model, rows)
     return history
 

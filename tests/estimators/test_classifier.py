@@ -286,6 +286,18 @@ def test_progress_only_when_verbose(moons, capsys):
     assert capsys.readouterr() == ("", "")
 
 
+@pytest.mark.slow
+def test_progress_is_one_line_of_stages(moons, capsys):
+    shown = gb.BSVMClassifier(num_inducing=15, verbose=True).fit(*moons)
+    out, line = capsys.readouterr()
+    assert out == "" and line.count("\n") == 1 and "%" not in line
+    stages = ["learning the kernel from 120", "choosing: levels with penalty 2", "choosing length"]
+    places = [line.index(stage) for stage in [*stages, "fitting 15 inducing points to 120 rows"]]
+    assert places == sorted(places) and "ELBO" in line
+    silent = gb.BSVMClassifier(num_inducing=15).fit(*moons)
+    np.testing.assert_array_equal(shown.predict_proba(moons[0]), silent.predict_proba(moons[0]))
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
