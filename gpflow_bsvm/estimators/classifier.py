@@ -91,9 +91,9 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):  # type: ignore[misc]
         has some in the training rows a second one of zeros and ones, which says where.
     :param class_weight: as in scikit-learn: {label: weight} or "balanced".
     :param random_state: for choosing the rows that a kernel is learned from if there are more than
-        2000, and a sample of the rows beyond 20 000. Otherwise a fit depends only on its rows, and a little
-        (some hundredths of a probability, where rows are few) on the order and signs of columns,
-        from which k-means and the search for a kernel start.
+        2000, and a sample of the rows beyond 20 000. Otherwise a fit depends only on its rows, and
+        a little (some hundredths of a probability, where rows are few) on the order and signs of
+        columns, from which k-means and the search for a kernel start.
     :param chunk_rows: rows that a prediction handles together; None: bounded by memory.
     :param verbose: show in one line what the fit is doing.
     :ivar classes_: the labels, also of rows of weight 0; the columns of `predict_proba` are in this
