@@ -209,7 +209,8 @@ class BSVMEstimator(Attributes, BaseEstimator):  # type: ignore[misc]
         if self._labelled:
             check_known(y)
         X, y = self._checked(inputs.with_nan(X), y, reset)
-        weight = inputs.repetitions(check_weights(sample_weight, len(y)))
+        weight = check_weights(sample_weight, len(y))
+        weight = inputs.repetitions(weight) if reset else weight
         encoding = self._learn_labels(y, weight[:, 0]) if reset else self._encoding()
         Y, factors = encoding(y[:, None])
         weight = (weight * factors)[:, 0].astype(dtype)

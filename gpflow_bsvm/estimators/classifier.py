@@ -31,6 +31,8 @@ from .labels import (
     number,
     numbered,
     stated_order,
+    warn_of_alphabet,
+    warn_of_numbers,
 )
 from .specification import Data, Specification, specify
 from .survey import Survey
@@ -214,6 +216,10 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):  # type: ignore[misc]
     def _learn_survey(self, rows: Any, found: Survey) -> Encoding:
         check_are_classes(found.values, found.num_rows, "the column of labels")
         self.classes_ = label_names(rows, found.values)
+        if self.classes_.dtype.kind in "iuf":
+            warn_of_numbers(len(self.classes_), found.num_rows)
+        if self._ordinal:
+            warn_of_alphabet(self.classes_.tolist())
         return self._numbering(found.values, found.counts)
 
     def _encoding(self, rows: Any = None) -> Encoding:

@@ -57,10 +57,24 @@ def check_targets(y: AnyNDArray) -> None:
             f"Unknown label type: continuous, such as {broken[0]:g}; numbers to be regressed are "
             "for BSVMRegressor"
         )
-    if len(classes) > max(MANY_CLASSES, MANY_PER_ROW * len(y)):
+    warn_of_numbers(len(classes), len(y))
+
+
+def warn_of_numbers(num_classes: int, num_rows: int) -> None:
+    """Warn where classes are numbers, and so many that they are probably to be regressed."""
+    if num_classes > max(MANY_CLASSES, MANY_PER_ROW * num_rows):
         warn(
-            f"y holds {len(classes)} different numbers in {len(y)} rows, each of which becomes a "
+            f"y holds {num_classes} different numbers in {num_rows} rows, each of which becomes a "
             "class: numbers to be regressed are for BSVMRegressor"
+        )
+
+
+def warn_of_alphabet(names: list[Any]) -> None:
+    """Warn where the order of a source's classes may be none that its user has stated."""
+    if len(names) > 2 and isinstance(names[0], str) and names == sorted(names):
+        warn(
+            f'multi_class="ordinal" takes the classes {names[:8]} in this order, which is that of '
+            "the alphabet: if it is not theirs give the source classes=[...] in their order"
         )
 
 

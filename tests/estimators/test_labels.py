@@ -10,7 +10,9 @@ from sklearn.datasets import make_moons
 from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier
 
 from gpflow_bsvm import BSVMClassifier, BSVMRegressor, OneClassBSVM
+from gpflow_bsvm.data import Blocks
 from gpflow_bsvm.estimators.training import first_thresholds
+from gpflow_bsvm.files import CSVFiles
 
 ORDER = ["poor", "fair", "good", "excellent"]
 
@@ -222,3 +224,26 @@ def test_many_numbers_are_warned_of_at_once():
     with pytest.warns(UserWarning, match=r"y holds 25 different numbers in 60 rows") as warned:
         fixed(num_inducing=2).fit(np.eye(60)[:, :2], y)
     assert len(warned) == 1 and warned[0].filename == __file__
+
+
+@pytest.mark.parametrize("names", [ORDER, sorted(ORDER)])
+def test_the_order_of_a_sources_classes_is_the_one_stated(tmp_path, grades, names):
+    """As `classes="auto"` finds them, they are in that of the alphabet."""
+    X, words, _ = grades
+    pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "grade": words}).to_csv(
+        tmp_path / "r.csv", index=False
+    )
+    rows = CSVFiles(tmp_path / "r.csv", target="grade", classes=names)
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        found = ordinal().fit(rows)
+    assert found.classes_.tolist() == names
+    told = [str(one.message) for one in warned if "alphabet" in str(one.message)]
+    assert len(told) == (names != ORDER)
+    assert names != ORDER or found.score(X, words) > 0.7
+
+
+def test_many_numbers_of_a_source_are_warned_of():
+    rows = Blocks([(np.eye(60)[:, :2], np.arange(60)[:, None] % 25.0)])
+    with pytest.warns(UserWarning, match=r"y holds 25 different numbers in 60 rows"):
+        fixed(num_inducing=2).fit(rows)
