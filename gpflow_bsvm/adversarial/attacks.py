@@ -18,7 +18,7 @@ import tensorflow as tf
 from gpflow.base import AnyNDArray
 
 from ..checks import check_number
-from ..estimators.inputs import number
+from ..estimators.labels import number
 from ..likelihoods.labels import check_binary_labels
 from ..optional import require
 from .targets import Target, target_of

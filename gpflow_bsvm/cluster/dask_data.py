@@ -152,8 +152,8 @@ class DaskFrame(DaskReader):
             if not numeric(frame.dtypes[name]):
                 how = 'give classes="auto"' if name == target else "leave it out by features=[...]"
                 raise ValueError(
-                    f"column {name!r} of the data frame holds {frame.dtypes[name]}, and numbers are "
-                    f"needed: {how}"
+                    f"column {name!r} of the data frame holds {frame.dtypes[name]}, and numbers "
+                    f"are needed: {how}"
                 )
         piece, parts = delayed(_piece_of_frame), frame[self.columns.read].to_delayed()
         super().__init__([piece(self.columns, one, part) for part, one in enumerate(parts)])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import warnings
 from typing import Any, NamedTuple
 
 import gpflow
@@ -19,6 +18,7 @@ from gpflow.kernels import Kernel
 from gpflow.utilities import parameter_dict
 
 from ..data.checks import duplicate_rows
+from ..notices import warn
 from .shared_graph import Compiled
 
 #: Largest jitter that is tried: a larger one would change the model too much.
@@ -57,7 +57,7 @@ def safe_prior_factor(prior: Prior, before: float | None) -> tuple[tf.Tensor, fl
             Lz = factor(tf.constant(jitter, gpflow.config.default_float()))
             if np.isfinite(Lz.numpy()).all():
                 if jitter not in (first, before):
-                    warnings.warn(f"Kuu needed a jitter of {jitter:.0e}", stacklevel=2)
+                    warn(f"Kuu needed a jitter of {jitter:.0e}")
                 return Lz, jitter if jitter > first else None
     reason = _why_no_factor(prior, jitter)
     raise ValueError(f"Kuu has no Cholesky factor, even with jitter {jitter:.0e}: {reason}")

@@ -26,9 +26,12 @@ from ..engine.shared_graph import one_fit
 from ..inference import History, Streaming
 from ..inference.algorithm import Algorithm
 from ..models import BSVM
+from ..notices import told_by
 from . import inputs
+from .attributes import Attributes
 from .choice import Candidate, chosen_model
-from .labels import Encoding
+from .kernels import check_kernel_name, unscaled_columns
+from .labels import Encoding, check_known
 from .large import fit_large, open_later
 from .merging import merge_equal
 from .prepared import CHUNK_ROWS, source_of
@@ -36,6 +39,7 @@ from .specification import LOSSES, MULTI_CLASS, Data, Specification
 from .stages import Stages
 from .survey import Survey
 from .training import train
+from .words import in_words_of_estimators
 
 E = TypeVar("E", bound="BSVMEstimator")
 
@@ -45,7 +49,7 @@ _COUNT = Interval(Integral, 1, None, closed="left")
 
 
 @dataclass(eq=False, repr=False)
-class BSVMEstimator(BaseEstimator):  # type: ignore[misc]
+class BSVMEstimator(Attributes, BaseEstimator):  # type: ignore[misc]
     """
     A scikit-learn estimator around a `BSVM`. A subclass defines how labels become those of the
     model (`_learn_labels`, `_encoding`), and what is trained (`_specify`, `_candidates`).
@@ -127,19 +131,25 @@ class BSVMEstimator(BaseEstimator):  # type: ignore[misc]
             `CSVFiles`, `Blocks`, `DaskFrame`, or a `tf.data.Dataset`; or a Dask array.
         :param y: [N] labels of two classes or more, of any type; numbers for a regressor; None with
             rows that bring theirs; not looked at by a one-class estimator.
-        :param sample_weight: [N], powers of the likelihood: a weight of 2 counts a row twice.
+        :param sample_weight: [N], powers of the likelihood: a weight of 2 counts a row twice, 0 not
+            at all. Weights that sum to 1 are shares: their mean becomes 1.
         :param checkpoint: a directory for this fit alone: if this process dies, the same call in
             another one goes on from there, and ends with the same model.
         :raise TypeError: for parameters of a wrong type.
-        :raise ValueError: for NaN, infinity or overflow, a single class, weights that are negative
-            or leave a class without rows, whatever scikit-learn's own validation refuses, and a
-            checkpoint of another fit.
+        :raise ValueError: for NaN, infinity or overflow, missing labels, a single class, negative
+            weights, whatever scikit-learn's own validation refuses, and a checkpoint of another
+            fit.
         """
-        inputs.check_kernel_name(self.kernel)
+        check_kernel_name(self.kernel)
         self._validate_params()
-        new, stages, y = copy.copy(self), Stages(checkpoint), y if self._labelled else None
+        new, stages, y = (
+            copy.copy(self),
+            Stages(checkpoint, bool(self.verbose)),
+            y if self._labelled else None,
+        )
         rows = source_of(X, y, sample_weight)
-        with one_fit():  # the user's kernel is compiled once, not in every inner fit
+        # The user's kernel is compiled once, not in every inner fit.
+        with one_fit(), told_by(in_words_of_estimators), stages.bar:
             if rows is not None:
                 fit_large(new, rows, stages)
             else:
@@ -151,11 +161,12 @@ class BSVMEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _fit_arrays(self, X: Any, Y: AnyNDArray, weight: AnyNDArray, stages: Stages) -> None:
         X, y, weight = merge_equal(X, Y[:, 0], weight)
-        scaler = inputs.make_scaler(X, weight)
+        codes = unscaled_columns(self.kernel, X, self.fill_)
+        scaler = inputs.make_scaler(X, weight, codes)
         self.scaler_ = scaler if self.standardize else None
         data = inputs.scale(self.scaler_, X), y[:, None], weight
         seed = stages.seed(self, ArraySource(*data[:2], weight[:, None], CHUNK_ROWS))
-        spec = self._specify(seed, data)
+        spec = self._specify(seed, data)._replace(codes=tuple(codes), progress=stages.bar)
         spec, begun = chosen_model(spec, self._candidates(spec), data, stages)
         self.model_, self.history_ = train(spec, data, begun, stages)
         self._found(spec, data)
@@ -178,9 +189,10 @@ class BSVMEstimator(BaseEstimator):  # type: ignore[misc]
         else:
             source = open_later(rows, self)
         new.model_ = gpflow.utilities.deepcopy(self.model_)
-        new.history_ = algorithm.run(
-            new.model_, source, progress=bool(self.verbose), checkpoint=checkpoint
-        )
+        with told_by(in_words_of_estimators):
+            new.history_ = algorithm.run(
+                new.model_, source, progress=bool(self.verbose), checkpoint=checkpoint
+            )
         new.model_.num_data = (self.model_.num_data or 0) + source.num_rows
         self.__dict__ = new.__dict__
         return self
@@ -194,14 +206,17 @@ class BSVMEstimator(BaseEstimator):  # type: ignore[misc]
         """
         dtype = gpflow.config.default_float()
         inputs.check_format(X, self._how["accept_sparse"])
-        X, y = self._checked(X, y, reset)
+        if self._labelled:
+            check_known(y)
+        X, y = self._checked(inputs.with_nan(X), y, reset)
         weight = check_weights(sample_weight, len(y))
+        weight = inputs.repetitions(weight) if reset else weight
         encoding = self._learn_labels(y, weight[:, 0]) if reset else self._encoding()
         Y, factors = encoding(y[:, None])
         weight = (weight * factors)[:, 0].astype(dtype)
         used = weight > 0
         if reset:
-            self.fill_ = inputs.medians(X[used]) if self.impute else None
+            self.fill_ = inputs.medians(X[used], self.kernel) if self.impute else None
         X = inputs.filled(X, self.fill_)
         return X[used], Y[used].astype(dtype), weight[used]
 
@@ -225,7 +240,7 @@ class BSVMEstimator(BaseEstimator):  # type: ignore[misc]
         source = source_of(X)
         if source is not None:
             return open_later(source, self, labelled=False)
-        X = validate_data(self, X, reset=False, **self._how)
+        X = validate_data(self, inputs.with_nan(X), reset=False, **self._how)
         return inputs.scale(self.scaler_, inputs.filled(X, self.fill_))
 
     def _ask(self, function: Callable[..., Any], X: Any) -> Any:

@@ -13,12 +13,11 @@ from gpflow.base import AnyNDArray
 from scipy.special import softmax
 
 from ..engine.prior import plain_points
-from ..inducing_points import initial as inducing_points
 from ..inference import History
 from ..likelihoods import OneVsRestLevelHinge
 from ..model_selection import held_out
 from ..models import BSVM
-from .specification import LOSSES, Data, Specification, distinct, make_model
+from .specification import LOSSES, Data, Specification, centres, distinct, make_model
 from .stages import Stages
 from .training import GROWTH_WORK, InitialModel, at_most, freeze, grown, initial_model
 
@@ -82,7 +81,8 @@ def choose(
     first = next((one for one in FIRST if one in among), among[0])
     spec = spec._replace(**first._asdict())
     part, begun = at_most(CHOICE_ROWS, data, seed=0), initial_model(spec, data)
-    if not spec.is_classifier or held_out.num_left_out(part[:2]) < FEWEST_LEFT_OUT:
+    one_class = np.ptp(part[1]) == 0
+    if not spec.is_classifier or one_class or held_out.num_left_out(part[:2]) < FEWEST_LEFT_OUT:
         return spec, begun
     if len(among) > 1:
         Z, kept, refits = _inducing_points(begun.model), begun.model, held_out.Refits(part)
@@ -92,6 +92,7 @@ def choose(
             return _other_q(spec._replace(loss=loss, Z=Z), kept, data)
 
         def score(candidate: Candidate) -> held_out.HeldOut:
+            spec.progress.stage(f"choosing: {candidate.loss} with penalty {candidate.penalty:g}")
             model_of(candidate.loss).likelihood.penalty.assign(candidate.penalty)
             calibrates = spec._replace(loss=candidate.loss).calibrates
             return refits(model_of(candidate.loss), calibrates)
@@ -124,7 +125,7 @@ def choose_scale(spec: Specification, model: BSVM, data: Data) -> None:
         places = distinct(data[0])
         num_rows = max(len(data[0]), spec.num_rows or 0)
         num_inducing = max(num_inducing, grown(model, places, num_rows))
-        Z = inducing_points.kmeans(places, num_inducing)
+        Z = centres(spec, places, num_inducing)
     affordable = int(GROWTH_WORK / (num_latents * num_inducing**2))
     rows = at_most(int(np.clip(affordable, CHOICE_ROWS, SCALE_ROWS)), data, seed=0)
     other = _other_q(spec._replace(Z=Z), model, rows)
@@ -132,6 +133,7 @@ def choose_scale(spec: Specification, model: BSVM, data: Data) -> None:
     learned = [scale.numpy() for scale in scales]
 
     def score(factor: float) -> held_out.HeldOut:
+        spec.progress.stage(f"choosing lengthscales: {factor:g} times the learned ones")
         _assign(scales, learned, factor)
         return refits(other, spec.calibrates)
 

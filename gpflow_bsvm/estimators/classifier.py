@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -12,16 +13,27 @@ from gpflow.base import AnyNDArray
 from scipy.stats import norm
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from ..checkpoints import Directory
+from ..likelihoods import Hinge
+from ..notices import warn
 from ..prediction.marginals import predict_probabilities, predict_probits
 from ..tables.labels import check_are_classes
-from . import inputs
 from .base import BSVMEstimator
 from .choice import Candidate, candidates
-from .labels import Encoding, label_names, label_values, numbered
+from .labels import (
+    Encoding,
+    check_targets,
+    classes_of,
+    label_names,
+    label_values,
+    number,
+    numbered,
+    stated_order,
+    warn_of_alphabet,
+    warn_of_numbers,
+)
 from .specification import Data, Specification, specify
 from .survey import Survey
 
@@ -60,7 +72,8 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):  # type: ignore[misc]
         multi_class="ovr" or loss="levels" where there are several classes.
     :param multi_class: the hinge of more than two classes, "crammer_singer" (one model of all) or
         "ovr" (one-vs-rest); levels are one-vs-rest. "ordinal": classes in the order of `classes_`
-        by levels of one function and thresholds, which are learned (`Ordinal`).
+        by levels of one function and thresholds, which are learned (`Ordinal`): of numbers their
+        own, of an ordered pandas Categorical its order; other words are refused.
     :param learn_kernel: learn what is trainable in the kernel by `VEM`, on 2000 rows or a quarter
         of all, up to 5000 (fewer with many classes), and multiply its lengthscales by what predicts
         held-out folds best. False: it is used as it is; the default one is then a squared
@@ -71,7 +84,8 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):  # type: ignore[misc]
         rows temper several classes' levels by held-out folds, if the kernel is learned.
     :param num_inducing: M, at most; fewer where there are fewer distinct rows. "auto": 100, by
         which the kernel is learned, then threefold, q projected on the new ones, as long as
-        left-out rows gain a hundredth of their log density, up to 1000 or a bound on the work.
+        left-out rows gain a hundredth of their log density, up to 1000 or rows times M^2 (times
+        latent functions) of 5e9; `num_inducing_` says what it is.
     :param inference: such as `SVI()`, how to fit (folds: by `CAVI`); None: as `gpflow_bsvm.fit`.
     :param standardize: shift and scale every feature to mean 0 and variance 1; sparse ones are
         scaled only.
@@ -79,12 +93,17 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):  # type: ignore[misc]
         has some in the training rows a second one of zeros and ones, which says where.
     :param class_weight: as in scikit-learn: {label: weight} or "balanced".
     :param random_state: for choosing the rows that a kernel is learned from if there are more than
-        2000, and a sample of the rows beyond 20 000. Otherwise a fit depends only on its rows.
+        2000, and a sample of the rows beyond 20 000. Otherwise a fit depends only on its rows, and
+        a little (some hundredths of a probability, where rows are few) on the order and signs of
+        columns, from which k-means and the search for a kernel start.
     :param chunk_rows: rows that a prediction handles together; None: bounded by memory.
-    :param verbose: show a progress bar.
-    :ivar classes_: the labels; the columns of `predict_proba` are in this order.
+    :param verbose: show in one line what the fit is doing.
+    :ivar classes_: the labels, also of rows of weight 0; the columns of `predict_proba` are in this
+        order.
     :ivar model_: the fitted `BSVM`, on standardized features and labels 0..C-1: its methods need
         `as_model_sees(X)`; functions of `gpflow_bsvm.prediction` take the classifier and X.
+    :ivar num_inducing_: M, as chosen; lengthscales_, feature_importances_ and, of a linear kernel,
+        coef_ and intercept_: see these properties.
     :ivar loss_: "levels" or "hinge".
     :ivar penalty_: the slope of the loss, as chosen.
     :ivar scaler_: the fitted `StandardScaler`, or None.
@@ -103,6 +122,7 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):  # type: ignore[misc]
 
     classes_: AnyNDArray = field(init=False)
     loss_: str = field(init=False)
+    _told: AnyNDArray = field(init=False)  #: classes, some of which may have no rows yet
 
     def partial_fit(
         self,
@@ -120,7 +140,9 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):  # type: ignore[misc]
         representative.
 
         :param X: [N, D], or rows that are read piece by piece, as in `fit`.
-        :param classes: all labels; None: those of the first part. It must hold rows of each.
+        :param classes: all labels; None: those of the first part. Of a class without rows nothing
+            is known then but that it is not one of those seen; from a single class nothing can be
+            learned or chosen either, which a warning says.
         :param forget: in [0, 1], the weight of earlier rows now, for data that drift.
         :raise ValueError: as `fit`; for labels or columns that the first part did not have; for
             class_weight="balanced", which needs all rows.
@@ -130,27 +152,45 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):  # type: ignore[misc]
                 'class_weight="balanced" needs all rows: give partial_fit weights of classes, '
                 "{label: weight}, or of rows"
             )
-        told = not hasattr(self, "model_") and y is not None and classes is not None
-        if told and set(np.unique(classes)) != set(np.unique(y)):
-            raise ValueError(
-                f"classes are {np.unique(classes).tolist()}, the first part has rows of "
-                f"{np.unique(y).tolist()}: give a larger first part, and classes of just its rows"
-            )
-        return self._partial_fit(X, y, sample_weight, forget, checkpoint)
+        new = copy.copy(self)
+        if classes is not None and y is not None and not hasattr(self, "model_"):
+            new._told = np.asarray(classes) if self._ordinal else np.unique(classes)
+        new._partial_fit(X, y, sample_weight, forget, checkpoint)
+        self.__dict__ = new.__dict__
+        return self
 
     def _specify(self, seed: int, data: Data) -> Specification:
         if self.multi_class == "ordinal" and self.loss == "hinge":
             raise ValueError('multi_class="ordinal" has levels: leave loss at "auto", got "hinge"')
-        inputs.check_classes(data[1], self.classes_)
+        if len(self.classes_) < 2:
+            raise ValueError("BSVMClassifier needs rows of two classes, got one class only")
         several = len(self.classes_) > 2 and self.loss != "levels"
         if several and self.bound != "exact" and self.multi_class == "crammer_singer":
             raise ValueError(
                 f"the hinge of Crammer and Singer has no bound {self.bound!r} here: give "
                 'multi_class="ovr" or loss="levels" with it, or leave bound at "exact"'
             )
-        ordered = self.multi_class == "ordinal" and len(self.classes_) > 2
-        learned = {"learned": ("thresholds",), "loss": "levels"} if ordered else {}
-        return specify(self, seed, num_classes=len(self.classes_), **learned)
+        ordered = self._ordinal and len(self.classes_) > 2
+        how: dict[str, Any] = {"learned": ("thresholds",), "loss": "levels"} if ordered else {}
+        if np.ptp(data[1]) == 0:
+            how |= {"learned": (), "learn_kernel": False, "calibrate": False}
+            only = self.classes_.tolist()[int(data[1][0, 0])]
+            warn(
+                f"all rows that count are of class {only!r}: kernel, loss and penalty cannot be "
+                "learned or chosen from them, and stay as they are"
+            )
+        return specify(self, seed, num_classes=len(self.classes_), **how)
+
+    @property
+    def _units_of_f(self) -> tuple[float, float]:
+        """:return: scale and offset of a hinge's link, of two classes."""
+        link = self.model_.likelihood
+        two = isinstance(link, Hinge)
+        return (float(link.scale.numpy()), float(link.offset.numpy())) if two else (1.0, 0.0)
+
+    @property
+    def _ordinal(self) -> bool:
+        return self.multi_class == "ordinal"
 
     def _candidates(self, spec: Specification) -> Sequence[Candidate]:
         if spec.multi_class == "ordinal":
@@ -161,20 +201,25 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):  # type: ignore[misc]
         self.loss_, self.penalty_ = spec.loss, spec.penalty
 
     def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Any, AnyNDArray]:
-        missing = np.flatnonzero(np.asarray(y, object) == np.array(None))
-        if y is not None and len(missing):
-            raise ValueError(f"y has no label (None) in row {missing[0]}: leave out such rows")
+        stated = stated_order(y) if self._ordinal else None
         X, y = super()._checked(X, y, reset)
-        check_classification_targets(y)
+        check_targets(y)
+        if reset:
+            told = self.__dict__.pop("_told", None)
+            self.classes_ = classes_of(y, stated, self._ordinal) if told is None else told
         return X, y
 
     def _learn_labels(self, y: AnyNDArray, weight: AnyNDArray) -> Encoding:
-        self.classes_, counts = np.unique(y, return_counts=True)
+        counts = np.bincount(number(y, self.classes_), minlength=len(self.classes_))
         return self._numbering(self.classes_, counts)
 
     def _learn_survey(self, rows: Any, found: Survey) -> Encoding:
         check_are_classes(found.values, found.num_rows, "the column of labels")
         self.classes_ = label_names(rows, found.values)
+        if self.classes_.dtype.kind in "iuf":
+            warn_of_numbers(len(self.classes_), found.num_rows)
+        if self._ordinal:
+            warn_of_alphabet(self.classes_.tolist())
         return self._numbering(found.values, found.counts)
 
     def _encoding(self, rows: Any = None) -> Encoding:
@@ -191,6 +236,9 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):  # type: ignore[misc]
             weights = compute_class_weight(
                 self.class_weight, classes=self.classes_, y=self.classes_
             )
+        if not (np.isfinite(weights) & (weights >= 0)).all():
+            given = dict(zip(self.classes_.tolist(), weights.tolist()))
+            raise ValueError(f"class_weight must be finite numbers of at least 0, got {given}")
         return partial(numbered, values=values, weights=weights)
 
     def _predicted(self, X: Any) -> AnyNDArray:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,28 +9,16 @@ import gpflow
 import numpy as np
 import scipy.sparse
 from gpflow.base import AnyNDArray
+from scipy.stats import mode
 from sklearn.preprocessing import StandardScaler
 
 from ..data.sparse import SparseRows
+from ..notices import warn
+from .kernels import unscaled_columns
+from .labels import missing
 
 #: Weights that sum to less are probably a mistake.
 LITTLE_WEIGHT = 10
-#: Names of kernels in scikit-learn.
-_INSTEAD = {
-    "rbf": '; for scikit-learn\'s "rbf" use None',
-    "poly": '; for scikit-learn\'s "poly" use gpflow.kernels.Polynomial(degree=3, offset=1.0)',
-    "sigmoid": '; scikit-learn\'s "sigmoid" is no covariance: gpflow.kernels.ArcCosine(order=0) is',
-    "precomputed": "; a Gram matrix says nothing of new rows' variance: give the kernel itself",
-}
-
-
-def check_kernel_name(kernel: Any) -> None:
-    """:raise ValueError: for a string that is none of ours."""
-    if isinstance(kernel, str) and kernel != "linear":
-        raise ValueError(
-            f'kernel must be a GPflow kernel, None or "linear", got {kernel!r}'
-            f"{_INSTEAD.get(kernel, '')}"
-        )
 
 
 def check_format(X: Any, formats: str | bool) -> None:
@@ -46,55 +33,45 @@ def check_format(X: Any, formats: str | bool) -> None:
         )
 
 
+def with_nan(X: Any) -> Any:
+    """:return: X with NaN for pandas.NA, an object that is no float, in columns of objects."""
+    if hasattr(X, "dtypes") and hasattr(X, "mask"):  # a frame of pandas
+        return X.mask(X.isna(), np.nan) if "object" in map(str, X.dtypes) else X
+    objects = isinstance(X, np.ndarray) and X.dtype.kind == "O"
+    return np.where(missing(X), np.nan, X) if objects else X
+
+
+def repetitions(weight: AnyNDArray) -> AnyNDArray:
+    """
+    :return: weights as numbers of repetitions: those that sum to 1, as AdaBoost has them, are
+        shares of all rows, and are multiplied by the number of rows that have one.
+    """
+    is_share = np.isclose(weight.sum(), 1.0, rtol=1e-6)
+    return weight * np.count_nonzero(weight) if is_share else weight
+
+
 def warn_of_little_weight(weight: AnyNDArray) -> None:
     """Warn the caller of an estimator's `fit`: a weight says how often a row counts."""
     if weight.sum() < min(LITTLE_WEIGHT, len(weight)):
-        warnings.warn(
+        warn(
             f"the weights of {len(weight)} rows sum to {weight.sum():.3g}: a weight is a number of "
             "repetitions, so that the fit hardly leaves its prior; weights of mean 1 keep their "
             "ratios",
-            stacklevel=3,
         )
 
 
-def number(y: AnyNDArray, classes: AnyNDArray) -> AnyNDArray:
+def medians(X: AnyNDArray, kernel: Any) -> AnyNDArray:
     """
-    :param classes: [C], in any order.
-    :return: [N], the place of each label among them.
-    :raise ValueError: for any other label.
-    """
-    order = np.argsort(classes)
-    places = order[np.minimum(np.searchsorted(classes, y, sorter=order), len(classes) - 1)]
-    if (unseen := classes[places] != y).any():
-        raise ValueError(
-            f"y contains previously unseen labels: {np.unique(y[unseen]).tolist()}; the classes "
-            f"are {classes.tolist()}"
-        )
-    return places
-
-
-def check_classes(targets: AnyNDArray, classes: AnyNDArray) -> None:
-    """
-    :param targets: 0..C-1, of the rows that count; classes: [C].
-    :raise ValueError: unless these are two classes or more, and all of them: columns of
-        probabilities would have no data.
-    """
-    counted = np.unique(targets)
-    if len(counted) < len(classes):
-        lost = np.setdiff1d(np.arange(len(classes)), counted)[0]
-        raise ValueError(f"every row of class {classes[lost]!r} has weight 0 or less")
-    if len(counted) < 2:
-        raise ValueError("BSVMClassifier needs rows of two classes, got one class only")
-
-
-def medians(X: AnyNDArray) -> AnyNDArray:
-    """
+    :param kernel: whose codes are replaced by the most frequent one.
     :return: [2, D], the replacement of missing values, and 1 for a column that gets another one to
         say where values are missing.
     """
     missing = np.isnan(X)
     known = np.nanmedian(np.where(missing.all(axis=0), 0.0, X), axis=0)
-    return np.stack([known, missing.any(axis=0)])
+    fill = np.stack([known, missing.any(axis=0)])
+    codes = [c for c in unscaled_columns(kernel, filled(X, fill), fill) if c < X.shape[1]]
+    fill[0, codes] = mode(X[:, codes], nan_policy="omit").mode
+    return fill
 
 
 def filled(X: Any, fill: AnyNDArray | None) -> Any:
@@ -114,10 +91,18 @@ def weighted_quantiles(y: AnyNDArray, weight: AnyNDArray, levels: Sequence[float
     return np.asarray(y[order][np.searchsorted(total, wanted)])
 
 
-def make_scaler(X: Any, weight: AnyNDArray) -> StandardScaler:
+def make_scaler(X: Any, weight: AnyNDArray, unscaled: Sequence[int]) -> StandardScaler:
     """:raise ValueError: if a column overflows."""
-    scaler = StandardScaler(with_mean=not scipy.sparse.issparse(X)).fit(X, sample_weight=weight)
+    with np.errstate(all="ignore"):  # what is refused needs no warning of NumPy's
+        scaler = StandardScaler(with_mean=not scipy.sparse.issparse(X)).fit(X, sample_weight=weight)
     refuse_overflow(scaler.var_[:, None], "column {} of X is so large that its variance")
+    return without(scaler, unscaled)
+
+
+def without(scaler: StandardScaler, unscaled: Sequence[int]) -> StandardScaler:
+    """:return: the scaler, which leaves these columns as they are."""
+    if unscaled:
+        scaler.mean_[unscaled], scaler.var_[unscaled], scaler.scale_[unscaled] = 0.0, 1.0, 1.0
     return scaler
 
 
@@ -126,7 +111,8 @@ def scale(scaler: StandardScaler | None, X: Any) -> Any:
     :return: the X of the model.
     :raise ValueError: if a row overflows.
     """
-    X = X if scaler is None else scaler.transform(X)
+    with np.errstate(all="ignore"):
+        X = X if scaler is None else scaler.transform(X)
     if scipy.sparse.issparse(X):
         return SparseRows(X)
     refuse_overflow(X)

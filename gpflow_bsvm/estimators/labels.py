@@ -7,11 +7,117 @@ from typing import Any
 
 import numpy as np
 from gpflow.base import AnyNDArray
+from sklearn.utils.multiclass import check_classification_targets
 
-from .inputs import number
+from ..notices import warn
 
 #: A function from labels [n, 1] to those of the model, and factors of the rows' weights.
 Encoding = Callable[[AnyNDArray], tuple[AnyNDArray, Any]]
+#: More numbers than this, and than this part of the rows, are probably no classes.
+MANY_CLASSES, MANY_PER_ROW = 20, 0.1
+
+
+def missing(values: Any) -> AnyNDArray:
+    """:return: where there is None, NaN, NaT or pandas.NA, in the shape of the values."""
+    # NumPy would make words of what else a list of words holds.
+    array = np.asarray(values, object if isinstance(values, list | tuple) else None)
+    if array.dtype.kind != "O":
+        return np.asarray(array != array)  # NaN and NaT
+    return np.frompyfunc(_is_missing, 1, 1)(array).astype(bool)
+
+
+def _is_missing(value: Any) -> bool:
+    lacks = value is None or type(value).__name__ in ("NAType", "NaTType")
+    return lacks or bool(isinstance(value, float | np.floating) and value != value)
+
+
+def check_known(y: Any) -> None:
+    """:raise ValueError: for rows without a label."""
+    holes = np.atleast_1d(missing([] if y is None else y))
+    rows = np.unique(np.nonzero(holes)[0]).tolist()
+    if rows:
+        which = ", ".join(map(str, rows[:5])) + (f" and {len(rows) - 5} more" * (len(rows) > 5))
+        raise ValueError(
+            f"y has no label (None, NaN, NaT or NA) in row{'s' * (len(rows) > 1)} {which}: leave "
+            "out such rows"
+        )
+
+
+def check_targets(y: AnyNDArray) -> None:
+    """
+    Warn of numbers that are hardly classes.
+
+    :raise ValueError: for labels that are none: fractions, and objects of unknown types.
+    """
+    if y.dtype.kind not in "iuf":
+        return check_classification_targets(y)  # type: ignore[no-any-return]
+    classes = np.unique(y)
+    if len(broken := classes[classes % 1 > 0]):
+        raise ValueError(
+            f"Unknown label type: continuous, such as {broken[0]:g}; numbers to be regressed are "
+            "for BSVMRegressor"
+        )
+    warn_of_numbers(len(classes), len(y))
+
+
+def warn_of_numbers(num_classes: int, num_rows: int) -> None:
+    """Warn where classes are numbers, and so many that they are probably to be regressed."""
+    if num_classes > max(MANY_CLASSES, MANY_PER_ROW * num_rows):
+        warn(
+            f"y holds {num_classes} different numbers in {num_rows} rows, each of which becomes a "
+            "class: numbers to be regressed are for BSVMRegressor"
+        )
+
+
+def warn_of_alphabet(names: list[Any]) -> None:
+    """Warn where the order of a source's classes may be none that its user has stated."""
+    if len(names) > 2 and isinstance(names[0], str) and names == sorted(names):
+        warn(
+            f'multi_class="ordinal" takes the classes {names[:8]} in this order, which is that of '
+            "the alphabet: if it is not theirs give the source classes=[...] in their order"
+        )
+
+
+def stated_order(y: Any) -> AnyNDArray | None:
+    """:return: the categories of an ordered pandas Categorical, in their order; else None."""
+    y = y.iloc[:, 0] if getattr(y, "ndim", 1) == 2 and hasattr(y, "iloc") else y
+    dtype: Any = getattr(y, "dtype", None)
+    return np.asarray(dtype.categories) if getattr(dtype, "ordered", False) else None
+
+
+def classes_of(y: AnyNDArray, order: AnyNDArray | None, ordinal: bool) -> AnyNDArray:
+    """
+    :param order: of the labels, as the user states it; None: they are sorted.
+    :return: [C], the classes.
+    :raise ValueError: for ordered classes that are words whose order nobody has stated.
+    """
+    found = np.unique(y)
+    if order is not None:
+        return np.asarray(order[np.isin(order, found)])
+    if ordinal and len(found) > 2 and y.dtype.kind not in "biuf":
+        words = found.tolist()[:8]
+        raise ValueError(
+            f'multi_class="ordinal" needs the order of the classes, and the words {words} have '
+            f"none: give y as pandas.Categorical(y, {words}, ordered=True), where these stand in "
+            "their order, or as numbers"
+        )
+    return found
+
+
+def number(y: AnyNDArray, classes: AnyNDArray) -> AnyNDArray:
+    """
+    :param classes: [C], in any order.
+    :return: [N], the place of each label among them.
+    :raise ValueError: for any other label.
+    """
+    order = np.argsort(classes)
+    places = order[np.minimum(np.searchsorted(classes, y, sorter=order), len(classes) - 1)]
+    if (unseen := classes[places] != y).any():
+        raise ValueError(
+            f"y contains previously unseen labels: {np.unique(y[unseen]).tolist()}; the classes "
+            f"are {classes.tolist()}"
+        )
+    return places
 
 
 def numbered(Y: AnyNDArray, values: AnyNDArray, weights: AnyNDArray) -> tuple[AnyNDArray, Any]:

@@ -12,6 +12,7 @@ from ..engine.natural import compiled_gaussian, scaled_sites
 from ..models import BSVM
 from . import inputs
 from .choice import chosen_model
+from .kernels import unscaled_columns
 from .prepared import Prepared, open_rows
 from .stages import Stages
 from .survey import Rows, Survey, survey
@@ -31,15 +32,19 @@ def fit_large(estimator: Any, rows: Any, stages: Stages) -> None:
     source = open_rows(rows, Rows(estimator._labelled))
     seed = stages.seed(estimator, source)
     how = source, seed, is_classifier(estimator)
+    stages.bar.stage("looking at all rows")
     found = Survey(**stages.result("survey", lambda: survey(*how)._asdict()))
     source.known_rows = found.num_rows
     encoding, (X, Y, weight) = estimator._learn_survey(rows, found), found.sample
-    estimator.scaler_ = found.scaler if estimator.standardize else None
+    codes = unscaled_columns(estimator.kernel, X)
+    scaler = inputs.without(found.scaler, codes)
+    estimator.scaler_ = scaler if estimator.standardize else None
     estimator.n_features_in_, estimator.fill_ = X.shape[1], None
     Y, factors = encoding(Y)
     weights = (weight[:, None] * factors)[:, 0]
     sample = inputs.scale(estimator.scaler_, X), np.asarray(Y, X.dtype), weights
-    spec = estimator._specify(seed, sample)._replace(num_rows=found.num_rows)
+    spec = estimator._specify(seed, sample)
+    spec = spec._replace(num_rows=found.num_rows, codes=tuple(codes), progress=stages.bar)
     spec, begun = chosen_model(spec, estimator._candidates(spec), sample, stages)
     model, _ = train(spec, sample, begun, stages)
     model.num_data = None

@@ -92,6 +92,10 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):  # type: ignore[misc]
         return np.asarray(quantiles * self.y_scale_ + self.y_center_)
 
     @property
+    def _units_of_f(self) -> tuple[float, float]:
+        return self.y_scale_, self.y_center_
+
+    @property
     def _likelihood(self) -> Any:
         return self.model_.likelihood
 

@@ -10,7 +10,7 @@ import numpy as np
 from gpflow.base import AnyNDArray
 from gpflow.kernels import Kernel, SquaredExponential
 from gpflow.likelihoods import Likelihood
-from sklearn.metrics import pairwise_distances
+from sklearn.metrics import pairwise_distances, pairwise_distances_argmin
 
 from ..inducing_points import initial as inducing_points
 from ..likelihoods import (
@@ -26,6 +26,7 @@ from ..likelihoods import (
 from ..models import BSVM, LinearBSVM
 from ..models.linear import WeightKernel
 from ..priors import VARIANCE, default_kernel, log_normal
+from .progress import StageBar
 
 #: The hinges of more than two classes; the names are those of scikit-learn's `LinearSVC`.
 MULTI_CLASS = {"crammer_singer": CrammerSinger, "ovr": OneVsRest}
@@ -33,6 +34,9 @@ LOSSES = ("hinge", "levels")
 
 #: Initial M if it is to grow.
 FIRST_INDUCING = 100
+
+#: Codes are this far from each other, in deviations of columns: further than rows.
+CODES_APART = 1e3
 
 #: The default kernel where none is learned: prior variance in squared margins, and lengthscale in
 #: median distances between inducing points. They are the best of a coarse grid on twelve binary
@@ -46,6 +50,8 @@ PRIOR_OF_NUMBERS = 0.16
 #: Deviation of the log variance of linear weights: hardly a prior, but it excludes infinity.
 WEIGHT_DEVIATION = 2.0
 
+_HIDDEN = StageBar(False)
+
 #: X [N, D], standardized; Y [N, 1], labels 0..C-1; weights [N], positive.
 Data = tuple[AnyNDArray, AnyNDArray, AnyNDArray]
 
@@ -58,10 +64,12 @@ class Specification(NamedTuple):
     :ivar linear: f is linear, and exact: `num_inducing` plays no part.
     :ivar kernel: prior covariance of f, from which learning starts; copied; None: a default one.
     :ivar Z: inducing points [M, D], which are then not searched for.
+    :ivar codes: columns of X in which inducing points have only values that rows have.
     :ivar grow: whether `num_inducing` is where M starts, and not its end.
     :ivar num_rows: the number of all rows, where the data are a sample.
     :ivar inference: has `run`; None: `gpflow_bsvm.fit`.
     :ivar seed: for choosing the part of the data that the kernel is learned from.
+    :ivar progress: is told of each stage.
     """
 
     num_classes: int = 1
@@ -77,11 +85,12 @@ class Specification(NamedTuple):
     calibrate: bool | str = "auto"
     num_inducing: int = 200
     Z: AnyNDArray | None = None
+    codes: tuple[int, ...] = ()
     grow: bool = False
     num_rows: int | None = None
     inference: Any = None
     seed: int = 0
-    progress: bool = False
+    progress: StageBar = _HIDDEN
 
     @property
     def is_classifier(self) -> bool:
@@ -109,7 +118,6 @@ def specify(estimator: Any, seed: int, **fixed: Any) -> Specification:
         linear=isinstance(estimator.kernel, str),
         kernel=None if isinstance(estimator.kernel, str) else estimator.kernel,
         seed=seed,
-        progress=bool(estimator.verbose),
     )
 
 
@@ -157,7 +165,18 @@ def _inducing_points(spec: Specification, X: AnyNDArray) -> AnyNDArray | None:
     if spec.Z is not None:
         return spec.Z
     X = distinct(X)
-    return inducing_points.kmeans(X, min(spec.num_inducing, len(X)))
+    return centres(spec, X, min(spec.num_inducing, len(X)))
+
+
+def centres(spec: Specification, X: AnyNDArray, number: int, **how: Any) -> AnyNDArray:
+    """:return: inducing points by k-means, of rows with the same codes as far as M allows."""
+    if not spec.codes:
+        return inducing_points.kmeans(X, number, **how)
+    codes, apart = list(spec.codes), X.copy()
+    apart[:, codes] *= CODES_APART
+    Z = inducing_points.kmeans(apart, number, **how)
+    Z[:, codes] = X[pairwise_distances_argmin(Z, apart)][:, codes]
+    return np.unique(Z, axis=0)
 
 
 def distinct(X: AnyNDArray) -> AnyNDArray:

@@ -10,6 +10,7 @@ from sklearn.utils import check_random_state
 
 from ..checkpoints import Directory, Identity, identity_of, made, open_checkpoints
 from ..data.sources import Source
+from .progress import StageBar
 
 #: Parameters that do not affect a fit.
 _NEUTRAL = ("verbose", "chunk_rows")
@@ -21,8 +22,12 @@ class Stages:
     result there, or is a fit with its own checkpoints.
     """
 
-    def __init__(self, directory: Directory | None = None) -> None:
-        """:param directory: created if need be."""
+    def __init__(self, directory: Directory | None = None, verbose: bool = False) -> None:
+        """
+        :param directory: created if need be.
+        :param verbose: whether `bar` shows what is going on.
+        """
+        self.bar = StageBar(verbose)
         self._directory = None if directory is None else Path(directory)
         self._identity: Identity = {}
 

@@ -11,13 +11,14 @@ from gpflow.base import AnyNDArray
 from gpflow.utilities import multiple_assign, parameter_dict
 from scipy.special import logit
 
-from ..inducing_points import initial as inducing_points
+from ..data.sources import ArraySource, Source
+from ..engine.contracts import chunk_rows
 from ..inducing_points.update import exchange
 from ..inference import VEM, History, fit
 from ..likelihoods import Ordinal
 from ..models import BSVM
 from ..prediction.calibration import calibrate, leave_one_out_density
-from .specification import DEFAULT_VARIANCE, Data, Specification, distinct, make_model
+from .specification import DEFAULT_VARIANCE, Data, Specification, centres, distinct, make_model
 from .stages import NOWHERE, Stages
 
 #: The kernel is learned from this many rows, or this part of all if that is more, up to the most.
@@ -25,6 +26,8 @@ from .stages import NOWHERE, Stages
 #: work, down to the fewest. Probabilities become more precise as the part grows.
 LEARN_ROWS, LEARN_PART, MOST_LEARN_ROWS = 2_000, 0.25, 5_000
 FEWEST_LEARN_ROWS, LEARN_WORK = 1_000, 5e8
+#: The share of an ordered class without rows, from which its thresholds start.
+NO_ROWS = 1e-3
 #: Every part of the data has this many rows of classes with few rows.
 RARE_ROWS = 20
 
@@ -50,7 +53,7 @@ def initial_model(spec: Specification, data: Data, like: BSVM | None = None) -> 
     """
     model = make_model(spec, data[0])
     if isinstance(model.likelihood, Ordinal):
-        model.likelihood.thresholds.assign(first_thresholds(data))
+        model.likelihood.thresholds.assign(first_thresholds(data, spec.num_classes))
     if like is not None:
         multiple_assign(model.kernel, parameter_dict(like.kernel))
         if hasattr(like.likelihood, "thresholds"):
@@ -61,11 +64,12 @@ def initial_model(spec: Specification, data: Data, like: BSVM | None = None) -> 
     return InitialModel(model, learn(spec, model, data) if learns else None)
 
 
-def first_thresholds(data: Data) -> AnyNDArray:
+def first_thresholds(data: Data, num_classes: int = 0) -> AnyNDArray:
     """:return: [C-1], thresholds that f exceeds a priori as often as labels are k or above."""
     _, Y, weight = data
-    share = np.bincount(Y[:, 0].astype(int), weight) / weight.sum()
-    above = 1 - np.cumsum(share)[:-1]
+    counts = np.bincount(Y[:, 0].astype(int), weight, minlength=num_classes)
+    counts[counts == 0] = NO_ROWS * counts.sum()
+    above = 1 - np.cumsum(counts / counts.sum())[:-1]
     # The logistic function of a Gaussian (MacKay 1992).
     return np.asarray(-logit(above) * np.sqrt(1 + np.pi * DEFAULT_VARIANCE / 8))
 
@@ -103,32 +107,30 @@ def learn(spec: Specification, model: BSVM, data: Data) -> History:
     part = LEARN_PART * max(len(data[0]), spec.num_rows or 0)
     wanted = np.clip(part, LEARN_ROWS, MOST_LEARN_ROWS)
     number = int(np.clip(affordable, FEWEST_LEARN_ROWS, wanted))
-    X, Y, weight = at_most(number, data, spec.seed, classes=spec.is_classifier)
-    return VEM().run(model, (X, Y), sample_weight=weight, progress=spec.progress)
+    some = at_most(number, data, spec.seed, classes=spec.is_classifier)
+    spec.progress.stage(f"learning the kernel from {len(some[0])} rows")
+    return VEM().run(model, opened(model, some), progress=spec.progress)
+
+
+def opened(model: BSVM, data: Data) -> ArraySource:
+    """:return: rows that are checked, and need not have some of every class."""
+    X, Y, weight = data
+    return ArraySource(X, Y, weight[:, None], chunk_rows(model))
 
 
 def _finish(spec: Specification, model: BSVM, data: Data, stages: Stages) -> History:
-    X, Y, weight = data
-    return fit_q(spec, model, (X, Y), stages.place(f"q of {model.num_features[1]} points"), weight)
+    place = stages.place(f"q of {model.num_features[1]} points")
+    return fit_q(spec, model, opened(model, data), place)
 
 
-def fit_q(
-    spec: Specification,
-    model: BSVM,
-    data: Any,
-    checkpoint: Path | None,
-    weight: AnyNDArray | None = None,
-) -> History:
-    """
-    Fit q at the present kernel, and the link.
-
-    :param data: (X, Y), or a source of rows with weights of their own.
-    """
+def fit_q(spec: Specification, model: BSVM, rows: Source, checkpoint: Path | None) -> History:
+    """Fit q at the present kernel, and the link."""
+    spec.progress.stage(f"fitting {model.num_features[1]} inducing points to {rows.num_rows} rows")
     run = fit if spec.inference is None else spec.inference.run
-    how = {"sample_weight": weight, "progress": spec.progress, "checkpoint": checkpoint}
-    history: History = run(model, data, **how)
-    if spec.calibrates:
-        calibrate(model, data, sample_weight=weight)
+    history: History = run(model, rows, progress=spec.progress, checkpoint=checkpoint)
+    if spec.calibrates and np.any(model.natural().h):  # the prior, of which the fit has warned, not
+        spec.progress.stage("calibrating probabilities")
+        calibrate(model, rows)
     return history
 
 
@@ -137,17 +139,16 @@ def grow(spec: Specification, model: BSVM, data: Data, stages: Stages = NOWHERE)
     :return: the model with as many inducing points as are worth their cost, its q projected on the
         new ones and fitted from there, with the same kernel.
     """
-    X, Y, weight = data
-    density = leave_one_out_density(model, (X, Y), sample_weight=weight)
-    places = distinct(X)
-    num_rows = max(len(X), spec.num_rows or 0)
+    density = leave_one_out_density(model, opened(model, data))
+    places = distinct(data[0])
+    num_rows = max(len(data[0]), spec.num_rows or 0)
     while (number := _next_size(model, places, num_rows)) is not None:
-        Z = inducing_points.kmeans(places, number, max_iter=_ITERATIONS)
+        Z = centres(spec, places, number, max_iter=_ITERATIONS)
         larger: Any = gpflow.utilities.deepcopy(model)
         exchange(larger, Z)
         _finish(spec, larger, data, stages)
         before = density
-        density = leave_one_out_density(larger, (X, Y), sample_weight=weight)
+        density = leave_one_out_density(larger, opened(larger, data))
         # The zero of a log density of numbers means nothing: there the gain is in nats.
         if density < before + LEAST_GAIN * (abs(before) if spec.is_classifier else 1.0):
             return model

@@ -64,8 +64,8 @@ class Files(Reader):
             a feature "column=word" of zeros and ones, as which `features` may name it; or names of
             columns that are words even if they look like numbers.
         :param dates: names of columns of dates or times, which become days since 1970.
-        :param na_values: texts that mean that a value is missing, besides the empty one; None: those
-            that are usual among numbers, such as "NA" and "?".
+        :param na_values: texts that mean that a value is missing, besides the empty one; None:
+            those that are usual among numbers, such as "NA" and "?".
         :param decimal: the decimal sign of numbers; None: the one that a column shows.
         :param thousands: the sign between groups of three digits; None: as `decimal`.
         :raise ImportError: without pyarrow.

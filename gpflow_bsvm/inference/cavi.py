@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -32,6 +31,7 @@ from ..engine.projected_data import ProjectedData, num_entries, product_dtype
 from ..engine.projection import Projected
 from ..engine.shared_graph import Compiled
 from ..engine.statistics import Statistics, accumulate, marginals
+from ..notices import warn
 from .algorithm import Algorithm, Run, Step
 
 #: Sweeps in one call, which nothing interrupts, are some 0.1 s of work, in multiplications.
@@ -179,7 +179,7 @@ class Sweeps(Run):
         self.converged = self.state.steps > 0
         if not self.converged:
             check_elbo(cast(Ascent, self.state.ascent).point.value, "at the start")
-            warnings.warn(_NO_STEP, stacklevel=6)
+            warn(_NO_STEP)
 
     def _start(self) -> Ascent:
         """:return: the ascent from the model's q."""

@@ -212,7 +212,12 @@ class Recorder:
             self._monitor(self._record.latest)
 
 
-def progress_bar(total: int | None, what: str, progress: bool | None, unit: str = "step") -> Any:
-    """:return: a tqdm bar; for a `progress` of None on a terminal, unless it takes no time."""
+def progress_bar(total: int | None, what: str, progress: Any, unit: str = "step") -> Any:
+    """
+    :return: a tqdm bar; for a `progress` of None on a terminal, unless it takes no time; a bar of
+        the caller's as it is.
+    """
+    if isinstance(progress, tqdm):
+        return progress
     hide = None if progress is None else not progress
     return tqdm(total=total, desc=what, unit=unit, delay=0.5, disable=hide)

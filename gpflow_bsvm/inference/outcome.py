@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from functools import partial
 from typing import Any
 
@@ -23,6 +22,7 @@ from ..engine.shared_graph import Compiled
 from ..engine.statistics import Marginals, compiled_marginals, marginals_of_f
 from ..likelihoods.base import Classification, clipped_sites
 from ..likelihoods.hooks import has_hook
+from ..notices import warn
 from .history import History
 
 #: q is the prior if it is no further from it than this, in nats, ...
@@ -84,10 +84,9 @@ def judge(model: Model, source: Source, history: History, *, learns: bool, by_si
     nats = max(float(q.kl), 0.0)
     at = "" if np.isinf(mean) else f", and no mean of f at an inducing point is above {mean:.1g}"
     at = ", and f at the rows is as under it" if says else at
-    warnings.warn(
+    warn(
         f"the fit has learned next to nothing: q is {nats:.1g} nats from its prior{at}; "
-        + ((_LEFT if says else _MOVED) if learns else _FIXED),
-        stacklevel=5,  # whose call it is: `run_on` is decorated
+        + ((_LEFT if says else _MOVED) if learns else _FIXED)
     )
 
 
@@ -145,11 +144,10 @@ def _has_moved(f: Marginals, before: tf.Tensor) -> bool:
 def warn_of_digits(f: Marginals, before: tf.Tensor) -> None:
     """Warn where q is so much narrower than its prior that rounding shows."""
     if not (f.variance > LEAST_RATIO * before).numpy().all():
-        warnings.warn(
+        warn(
             f"float64 does not hold this q: its variance of f at a row is below {LEAST_RATIO:.0e} "
             f"of the prior's, {tf.reduce_max(before):.1g}, so that probabilities and ELBO are "
-            f"rounded; {SMALLER}",
-            stacklevel=6,
+            f"rounded; {SMALLER}"
         )
 
 
@@ -164,10 +162,9 @@ def _warn_of_distance(model: Any) -> None:
     np.einsum("gmm->gm", K)[:] = K.min(axis=(-1, -2))[:, None]
     least, most = K.min(axis=(-1, -2)), K.max(axis=(-1, -2))
     if ((most - least) < LEAST_CORRELATION * (diagonal.max(axis=-1) - least)).all():
-        warnings.warn(
+        warn(
             "all inducing points are many lengthscales apart, so that f is known nowhere between "
-            "them: scale X (sklearn.preprocessing.StandardScaler), or use larger lengthscales",
-            stacklevel=6,
+            "them: scale X (sklearn.preprocessing.StandardScaler), or use larger lengthscales"
         )
 
 

@@ -18,7 +18,8 @@ from gpflow.base import AnyNDArray
 
 from ..checks import check_whole
 from ..data.checks import check_weights
-from ..engine.open import open_data
+from ..data.sources import ArraySource
+from ..engine.contracts import chunk_rows
 from ..inference.refit import Refit, rows_of
 from ..likelihoods.hooks import Sites
 from ..prediction.calibration import fit_link
@@ -113,7 +114,8 @@ class Refits:
         :return: the densities of the rows that were left out.
         """
         X, Y, weight = self._data
-        refit = Refit(model, open_data(model, (X, Y), weight), self._sites)
+        source = ArraySource(X, Y, weight[:, None], chunk_rows(model))
+        refit = Refit(model, source, self._sites)
         density, parts, log_p = compiled_log_density.bind(model.likelihood), [], []
         for train, test in self._folds:
             f = refit(train)

@@ -36,6 +36,7 @@ from ..engine.quasi_newton import maximise
 from ..engine.shared_graph import Compiled
 from ..engine.statistics import Marginals, compiled_cavities, compiled_marginals
 from ..likelihoods.hooks import check_hooks
+from ..notices import warn
 from .estimators import takes_estimators
 
 #: Most steps of the optimizer; two parameters need some ten.
@@ -43,6 +44,10 @@ _ITERATIONS = 100
 #: Most rows, at random if there are more: they determine two parameters to about a hundredth, and
 #: marginals, labels and a gradient of all rows would have to fit into memory.
 MOST_ROWS = 50_000
+#: A scale of 0 would be best where the others say nothing of a row, and would make all rows alike,
+#: whatever f says.
+LEAST_SCALE = 0.05
+_NO_PAIRS = "only one class, or none, has more than one row, of which one can be left out"
 
 
 @takes_estimators
@@ -109,7 +114,8 @@ def calibrate(
     """
     Set the link's parameters of `model.likelihood` to those that maximize
     `leave_one_out_density`, of at most 50 000 rows at random: scale and offset for two classes,
-    scale for more.
+    scale for more. The only row of a class is not looked at, and a scale is at least 0.05: rows of
+    which the others know nothing keep the labels that f gives them, and a warning says so.
 
     Arguments and errors as in `leave_one_out`.
 
@@ -131,7 +137,24 @@ def calibrate(
     source = weighted(model, open_data(model, data, sample_weight, part=held_out))
     if source.num_rows > MOST_ROWS:
         source = sample(source, MOST_ROWS, seed=0)
-    return fit_link(link, *_leave_out(model, source, held_out), chunk_rows(model))
+    f, Y, weight = _leave_out(model, source, held_out)
+    weight = weight if held_out else _of_pairs(Y, weight)
+    if len(np.unique(Y.numpy()[weight.numpy()[:, 0] > 0])) < 2:
+        warn(f"{_NO_PAIRS}: the link, and probabilities with it, is not calibrated")
+        return {name: float(p.numpy()) for name, p in link.link_parameters.items()}
+    found = fit_link(link, f, Y, weight, chunk_rows(model))
+    if found.get("scale", 1.0) < 1.001 * LEAST_SCALE:  # but for the rounding of its transform
+        warn(
+            "rows that are left out are predicted no better than by chance: their probabilities "
+            f"are near the shares of the classes (scale {LEAST_SCALE:g} of the link)"
+        )
+    return found
+
+
+def _of_pairs(Y: tf.Tensor, weight: tf.Tensor) -> tf.Tensor:
+    """:return: weights, 0 for the only row of a class, of which nothing is known without it."""
+    _, place, counts = np.unique(Y, return_inverse=True, return_counts=True, axis=0)
+    return tf.where(counts[place.reshape(-1, 1)] > 1, weight, tf.zeros_like(weight))
 
 
 def fit_link(
@@ -159,4 +182,7 @@ def fit_link(
         return value, tape.gradient(value, variables)
 
     maximise(value_and_gradient, variables, _ITERATIONS)
+    scale = link.link_parameters.get("scale")
+    if scale is not None and scale < LEAST_SCALE:
+        scale.assign(LEAST_SCALE)
     return {name: float(p.numpy()) for name, p in link.link_parameters.items()}

@@ -104,8 +104,8 @@ class Column(NamedTuple):
     def _refuse(self, texts: Any, odd: str, what: str, origin: Origin) -> None:
         row = require("pyarrow.compute").index(texts, odd).as_py()
         raise ValueError(
-            f"{origin.place}{origin.row(row)}: {odd!r} in column {self.name!r} is none of the {what} "
-            f"that others are: na_values=[{odd!r}] if it means that a value is missing, "
+            f"{origin.place}{origin.row(row)}: {odd!r} in column {self.name!r} is none of the "
+            f"{what} that others are: na_values=[{odd!r}] if it means that a value is missing, "
             f"words=[{self.name!r}] for a category, drop=[{self.name!r}] to leave it out"
         )
 

@@ -62,13 +62,7 @@ def test_weights_of_new_rows_are_repetitions(data):
 
 def bad_calls(X, y):
     return {
-        r"\['maybe', 'no', 'yes'\], the first part has rows of \['no', 'yes'\]": (
-            make(),
-            X,
-            y,
-            {"classes": ["yes", "no", "maybe"]},
-        ),
-        r"\['yes'\], the first part has rows of \['no', 'yes'\]": (
+        r"unseen labels: \['no'\]; the classes are \['yes'\]": (
             make(),
             X,
             y,

@@ -4,6 +4,7 @@ from unittest import SkipTest
 
 import gpflow
 import numpy as np
+import pandas as pd
 import pytest
 from helpers import make_data
 from scipy import stats
@@ -228,7 +229,8 @@ def test_sparse_rows_are_not_imputed(friedman):
 def test_ordered_classes(friedman):
     X, y = friedman
     names = np.array(["a low", "b mid", "c high"])[np.digitize(y, np.quantile(y, [0.3, 0.7]))]
-    classifier = BSVMClassifier(multi_class="ordinal", penalty=2.0, num_inducing=10).fit(X, names)
+    classifier = BSVMClassifier(multi_class="ordinal", penalty=2.0, num_inducing=10)
+    classifier.fit(X, pd.Categorical(names, ordered=True))
     likelihood = classifier.model_.likelihood
     assert isinstance(likelihood, Ordinal) and (np.diff(likelihood.thresholds) > 0).all()
     _, numbers = np.unique(names, return_inverse=True)

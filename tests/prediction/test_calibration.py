@@ -3,13 +3,14 @@
 import gpflow
 import numpy as np
 import pytest
+import tensorflow as tf
 from helpers import make_data, make_model
 from scipy import stats
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.inference import CAVI
 from gpflow_bsvm.likelihoods import CrammerSinger, Hinge, OneVsRest, Probit
-from gpflow_bsvm.prediction import calibrate, leave_one_out, leave_one_out_density
+from gpflow_bsvm.prediction import calibrate, calibration, leave_one_out, leave_one_out_density
 
 
 @pytest.fixture(scope="module")
@@ -247,3 +248,41 @@ def test_of_many_rows_some_are_looked_at(data, fitted, monkeypatch):
     found = calibrate(fitted, rows)
     assert held == [40]
     assert found == pytest.approx(expected, rel=1e-3)  # where the optimiser begins: another link
+
+
+@pytest.mark.parametrize("num_classes", [2, 5])
+@pytest.mark.parametrize(
+    "options", [{"kernel": "linear"}, {"loss": "hinge"}, {"multi_class": "ovr"}]
+)
+def test_one_row_of_each_class_keeps_its_label(num_classes, options):
+    """Of a row that is left out nothing is known of its class: the best scale would be 0."""
+    X, y = np.random.default_rng(0).normal(size=(num_classes, 8)), np.arange(num_classes)
+    options = {"loss": "hinge", "penalty": 16.0, "learn_kernel": "kernel" in options} | options
+    estimator = gb.BSVMClassifier(**options)
+    with pytest.warns(UserWarning, match="more than one row, .* is not calibrated"):
+        estimator.fit(X, y)
+    assert float(estimator.model_.likelihood.scale.numpy()) == 1
+    np.testing.assert_array_equal(estimator.predict(X), y)
+    assert estimator.predict_proba(X).max(axis=1).min() > 1.05 / num_classes
+
+
+def test_rows_of_noise_keep_their_labels():
+    """Where the others say nothing of a row, a scale of 0 would be the most probable."""
+    X, y = np.random.default_rng(0).normal(size=(6, 100)), np.arange(6) % 2
+    with pytest.warns(UserWarning, match="predicted no better than by chance"):
+        estimator = gb.BSVMClassifier(loss="hinge", penalty=1.0, learn_kernel=False).fit(X, y)
+    np.testing.assert_array_equal(estimator.predict(X), y)
+
+
+def test_a_class_with_one_row_does_not_spoil_the_others():
+    """The scale is that of the rows of the other classes."""
+    X, Y = make_data(60)
+    model = make_model((X, Y), likelihood=CrammerSinger(3), num_latent_gps=3)
+    Y = np.concatenate([Y, [[2.0]]])
+    X = np.concatenate([X, X[:1] + 5])
+    gb.fit(model, (X, Y))
+    weight = np.where(np.arange(61) < 60, 1.0, 0.0)
+    with_it = gb.prediction.calibrate(model, (X, Y))["scale"]
+    f, *rest = calibration._leave_out(model, calibration.open_all(model, (X, Y)))
+    without = calibration.fit_link(model.likelihood, f, rest[0], tf.constant(weight[:, None]), 99)
+    assert with_it == pytest.approx(without["scale"], rel=1e-3)

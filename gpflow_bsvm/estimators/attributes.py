@@ -1,0 +1,115 @@
+"""What a fitted model says of the columns of X, under scikit-learn's names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from gpflow.base import AnyNDArray
+from gpflow.kernels import Constant, Kernel, Linear, Sum
+from sklearn.utils.validation import check_is_fitted
+
+from ..models.linear import WeightKernel
+from .inputs import shift_and_scale
+from .kernels import columns_of, parts_of
+
+#: Kernels, and sums of them, of which f is a line and a constant.
+_STRAIGHT = (Linear, Constant, WeightKernel, Sum)
+
+
+class Attributes:
+    """Mixed into the estimators. What a model does not have is an AttributeError, as elsewhere."""
+
+    model_: Any
+    scaler_: Any
+    n_features_in_: int
+
+    @property
+    def num_inducing_(self) -> int:
+        """:return: M, the number of inducing points that the fit took."""
+        check_is_fitted(self)
+        if isinstance(self.model_.kernel, WeightKernel):
+            raise AttributeError("a linear model has weights (coef_), and no inducing points")
+        return int(self.model_.num_features[1])
+
+    @property
+    def lengthscales_(self) -> AnyNDArray:
+        """
+        :return: [D], the distance in each column, in standard deviations of it (without
+            `standardize` in its units), in which f becomes another: the shortest, where several
+            parts of the kernel look at the column; infinity, where none does.
+        """
+        check_is_fitted(self)
+        found = np.full(self._num_columns, np.inf)
+        for part, scales in self._with_lengthscales():
+            columns = columns_of(part, self._num_columns)
+            found[columns] = np.minimum(found[columns], scales.numpy())
+        return found[: self.n_features_in_]
+
+    @property
+    def feature_importances_(self) -> AnyNDArray:
+        """
+        :return: [D], 1 / l_d / sum_d' 1 / l_d' of `lengthscales_` l: the slope of f along a column,
+            per standard deviation of it, that the kernel expects; not what a column adds to the
+            others. Of a kernel with a lengthscale for each column, or with columns of its own.
+        """
+        check_is_fitted(self)
+        found = self._with_lengthscales()
+        if all(scales.shape == () and part.active_dims == slice(None) for part, scales in found):
+            raise AttributeError("the kernel has one lengthscale for all columns")
+        slopes = 1 / self.lengthscales_
+        return np.asarray(slopes / slopes.sum())
+
+    @property
+    def coef_(self) -> AnyNDArray:
+        """
+        :return: [1, D], or [C, D] of several classes: coefficients of the mean of f (of a
+            regressor, of y) on the columns of X as they are; of two classes positive where
+            `classes_[1]` becomes more probable. Of kernel="linear", and of GPflow's `Linear`,
+            `Constant` and their sums.
+        """
+        return self._line[0]
+
+    @property
+    def intercept_(self) -> AnyNDArray:
+        """
+        :return: [1] or [C], so that X @ coef_.T + intercept_ is this mean, which is 0 where the
+            prediction changes from one of two classes to the other.
+        """
+        return self._line[1]
+
+    @property
+    def _line(self) -> tuple[AnyNDArray, AnyNDArray]:
+        """:return: `coef_` and `intercept_`."""
+        check_is_fitted(self)
+        kernel = self.model_.kernel
+        if not all(isinstance(part, _STRAIGHT) for part in parts_of(kernel)):
+            raise AttributeError(f"f is no line: {type(kernel).__name__} is not linear")
+        shift, scale = shift_and_scale(self.scaler_, self._num_columns)
+        at = tf.constant(-(shift / scale)[None])  # X = 0
+        decide = getattr(self.model_.likelihood, "decisions", lambda *f: f)
+        with tf.GradientTape() as tape:
+            tape.watch(at)
+            f = decide(*self.model_.predict_f(at))[0][0]
+        slopes = tape.jacobian(f, at).numpy()[:, 0] / scale
+        factor, offset = self._units_of_f
+        return factor * slopes[:, : self.n_features_in_], factor * f.numpy() + offset
+
+    @property
+    def _units_of_f(self) -> tuple[float, float]:
+        """:return: factor and offset by which f becomes what `predict` looks at."""
+        return 1.0, 0.0
+
+    @property
+    def _num_columns(self) -> int:
+        """:return: the number of columns of X as the model sees it, those of `impute` included."""
+        fill = getattr(self, "fill_", None)
+        return self.n_features_in_ + (0 if fill is None else int(fill[1].sum()))
+
+    def _with_lengthscales(self) -> list[tuple[Kernel, Any]]:
+        parts = parts_of(self.model_.kernel)
+        found = [(part, part.lengthscales) for part in parts if hasattr(part, "lengthscales")]
+        if not found:
+            raise AttributeError(f"{type(self.model_.kernel).__name__} has no lengthscales")
+        return found

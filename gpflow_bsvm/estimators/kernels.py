@@ -1,0 +1,116 @@
+"""What a user's kernel is, and what it asks of the columns of X."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from gpflow.base import AnyNDArray
+from gpflow.kernels import ChangePoints, Kernel
+
+#: Names of kernels in scikit-learn.
+_INSTEAD = {
+    "rbf": '; for scikit-learn\'s "rbf" use None',
+    "poly": '; for scikit-learn\'s "poly" use gpflow.kernels.Polynomial(degree=3, offset=1.0)',
+    "sigmoid": '; scikit-learn\'s "sigmoid" is no covariance: gpflow.kernels.ArcCosine(order=0) is',
+    "precomputed": "; a Gram matrix says nothing of new rows' variance: give the kernel itself",
+}
+#: So many rows show which columns are codes.
+_ROWS = 20
+
+
+def check_kernel_name(kernel: Any) -> None:
+    """:raise ValueError: for a string that is none of ours."""
+    if isinstance(kernel, str) and kernel != "linear":
+        raise ValueError(
+            f'kernel must be a GPflow kernel, None or "linear", got {kernel!r}'
+            f"{_INSTEAD.get(kernel, '')}"
+        )
+
+
+def columns_of(part: Kernel, num_columns: int) -> AnyNDArray:
+    """:return: numbers of the columns that a part of a kernel looks at."""
+    return np.arange(num_columns)[part.active_dims]
+
+
+def parts_of(kernel: Kernel) -> list[Kernel]:
+    """:return: a kernel and those within it."""
+    return [part for part in (kernel, *kernel.submodules) if isinstance(part, Kernel)]
+
+
+def unscaled_columns(kernel: Any, X: Any, fill: AnyNDArray | None = None) -> list[int]:
+    """
+    The columns that a user's kernel wants as they are. Those of codes: f depends on them, but has
+    no slope along them, as `Coregion` and `Categorical` have none, and kernels of one's own that
+    ask whether x and x' are equal. And those of `ChangePoints`, whose locations are in units of X.
+
+    :param X: [N, D], as it is.
+    :param fill: see `inputs.medians`.
+    :raise ValueError: if the kernel does not take such rows.
+    """
+    if not isinstance(kernel, Kernel):
+        return []
+    X = np.asarray(X[:: max(1, len(X) // _ROWS)])
+    # At equal rows a smooth kernel has no slope, and near them one that asks for equality is 0.
+    flat = _flat(kernel, X, X, fill) & _flat(kernel, X, X * (1 + 1e-9) + 1e-9, fill)
+    changing = [part for part in parts_of(kernel) if isinstance(part, ChangePoints)]
+    kept = {int(c) for part in changing for c in columns_of(part, X.shape[1])}
+    return sorted(kept | {c for c in np.flatnonzero(flat).tolist() if _depends(kernel, X, c)})
+
+
+def _flat(kernel: Kernel, X: AnyNDArray, X2: AnyNDArray, fill: AnyNDArray | None) -> AnyNDArray:
+    """:return: whether K(X, X2) has no slope along a column of X2, [D]."""
+    weight = np.random.default_rng(0).normal(size=(len(X), len(X)))  # no sum is 0 by chance
+    at = tf.constant(X2)
+    with tf.GradientTape() as tape:
+        tape.watch(at)
+        total = tf.reduce_sum(weight.astype(X.dtype) * _called(kernel, X, at, fill))
+    slopes = tape.gradient(total, at, unconnected_gradients=tf.UnconnectedGradients.ZERO)
+    return np.asarray((slopes.numpy() == 0).all(axis=0))
+
+
+def _depends(kernel: Kernel, X: AnyNDArray, column: int) -> bool:
+    """:return: True if the kernel changes with the column, or if that has no other value."""
+    values, place = np.unique(X[:, column], return_inverse=True)
+    other = X.copy()
+    other[:, column] = np.roll(values, 1)[place.reshape(-1)]
+    return len(values) < 2 or not np.array_equal(kernel(X, X.copy()), kernel(X, other))
+
+
+def _called(kernel: Kernel, X: AnyNDArray, X2: Any, fill: AnyNDArray | None) -> tf.Tensor:
+    """:return: K(X, X2), with an error that says what does not fit."""
+    try:
+        for part in parts_of(kernel):
+            columns_of(part, X.shape[1])
+        return kernel(X, X2)
+    except Exception as error:
+        said = re.sub(r"\{\{.*?\}\}", "", str(error)).strip().partition("\n")[0]
+        raise ValueError(
+            f"the kernel {type(kernel).__name__} does not take X of {X.shape[1]} columns: "
+            f"{_misfit(kernel, X.shape[1]) or said}{_added(fill)}"
+        ) from error
+
+
+def _misfit(kernel: Kernel, num_columns: int) -> str:
+    """:return: what is known of a kernel's parts that do not fit."""
+    for part in parts_of(kernel):
+        name, dims = type(part).__name__, part.active_dims
+        if not isinstance(dims, slice) and np.max(dims) >= num_columns:
+            return f"{name} has active_dims up to {np.max(dims)}, and columns count from 0"
+        number = np.size(getattr(part, "lengthscales", 1.0))
+        if number not in (1, len(columns_of(part, num_columns))):
+            return f"{name} has lengthscales for {number}"
+    return ""
+
+
+def _added(fill: AnyNDArray | None) -> str:
+    """:return: what `impute` has to do with it."""
+    if fill is None or not fill[1].any():
+        return ""
+    where, number = np.flatnonzero(fill[1]).tolist(), fill.shape[1]
+    return (
+        f" (impute=True has added columns from {number} on, which say where columns {where} are "
+        f"missing: give the kernel active_dims=range({number}), or lengthscales for them too)"
+    )

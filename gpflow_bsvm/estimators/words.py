@@ -1,0 +1,33 @@
+"""What the core warns of, in words of the estimators' parameters."""
+
+from __future__ import annotations
+
+#: How texts of the core begin, and what an estimator says instead.
+_SAID = {
+    "the fit has learned next to nothing": (
+        "the fit has learned next to nothing, and predicts nearly the same for all rows: its "
+        "kernel has collapsed, or does not suit X; try learn_kernel=False, a larger penalty, a "
+        "kernel=... whose variance is near 4, or more rows"
+    ),
+    "float64 does not hold this q": (
+        "the rows determine f to more digits than float64 has, as labels without noise do, or a "
+        "kernel whose variance is very large: predictions and their certainty are rounded"
+    ),
+    "all inducing points are many lengthscales apart": (
+        "the rows are many lengthscales of the kernel apart, so that nothing is known between "
+        "them: use standardize=True, or a kernel=... of larger lengthscales"
+    ),
+    "no step was found": (
+        "no step was found that raises the bound, and the fit has not converged: leave bound and "
+        "inference at their defaults, or give inference= a smaller learning_rate"
+    ),
+    "Kuu needed a jitter": (
+        "rows that the kernel hardly tells apart make its matrix singular up to rounding, and a "
+        "small noise was added to it: use a smaller num_inducing, or shorter lengthscales"
+    ),
+}
+
+
+def in_words_of_estimators(text: str) -> str:
+    """:return: the text for a user who knows the estimator, and neither GPflow nor the model."""
+    return next((said for begins, said in _SAID.items() if text.startswith(begins)), text)

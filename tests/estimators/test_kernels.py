@@ -1,0 +1,145 @@
+"""Kernels of users: columns that are codes, columns that a kernel does not fit."""
+
+import gpflow
+import numpy as np
+import pytest
+import tensorflow as tf
+from gpflow.kernels import ChangePoints, Coregion, Linear, Matern12, Matern32, SquaredExponential
+from gpflow.kernels.categorical import Categorical
+from helpers import fixed_classifier as fixed
+
+from gpflow_bsvm import BSVMClassifier, BSVMRegressor, OneClassBSVM
+from gpflow_bsvm.data import Blocks
+from gpflow_bsvm.estimators.kernels import unscaled_columns
+from gpflow_bsvm.estimators.specification import Specification, centres
+
+
+class Same(gpflow.kernels.Kernel):
+    """1 where the rows are equal: a kernel of somebody's own that takes a column for a code."""
+
+    def K(self, X, X2=None):
+        X2 = X if X2 is None else X2
+        return tf.cast(X[:, None, 0] == X2[None, :, 0], X.dtype)
+
+    def K_diag(self, X):
+        return tf.ones_like(X[:, 0])
+
+
+def grouped():
+    return SquaredExponential(active_dims=[0]) * Coregion(output_dim=4, rank=1, active_dims=[1])
+
+
+def kernels():
+    first, second = SquaredExponential(active_dims=[0]), SquaredExponential(active_dims=[1])
+    return {
+        "Coregion": (grouped(), [1]),
+        "Same": (first * Same(active_dims=[1]), [1]),
+        "both": (Coregion(4, 1, active_dims=[1]) + first * Same(active_dims=[2]), [1, 2]),
+        "Categorical": (Categorical(first, second, 4), [2]),
+        "short": (Matern32(lengthscales=1e-4) + gpflow.kernels.White(), []),
+        "long": (SquaredExponential(lengthscales=1e6) * gpflow.kernels.ArcCosine(), []),
+        "linear": (Linear() + gpflow.kernels.Constant(), []),
+        "unused": (first, []),
+    }
+
+
+@pytest.fixture(scope="module")
+def groups():
+    """Two numbers, and a group that decides which sign of the first is which class."""
+    rng = np.random.default_rng(0)
+    x, group = rng.uniform(-2, 2, 150), rng.integers(0, 4, 150)
+    return np.column_stack([x, group]), ((x > 0) ^ (group % 2 == 1)).astype(int)
+
+
+@pytest.mark.parametrize("name", kernels())
+def test_columns_that_are_codes_to_a_kernel(groups, name):
+    X = np.column_stack([groups[0], 3 - groups[0][:, 1]])
+    kernel, expected = kernels()[name]
+    assert unscaled_columns(kernel, X) == expected
+
+
+def test_locations_of_change_points_are_in_units_of_X(groups):
+    X, y = 100 + 10 * groups[0][:, :1], (groups[0][:, 0] > 0.5).astype(int)
+    kernel = ChangePoints([Matern32(), Matern12()], locations=[105.0])
+    assert fixed(kernel=kernel, num_inducing=10).fit(X, y).scaler_.scale_ == 1.0
+
+
+@pytest.mark.parametrize("options", [{}, {"standardize": False}, {"impute": True}])
+def test_codes_stay_as_they_are(groups, options):
+    X, y = groups
+    found = fixed(kernel=grouped(), num_inducing=40, penalty=100.0, **options).fit(X, y)
+    assert found.score(X, y) == 1.0
+    Z = found.model_.inducing_variable.Z.numpy()
+    assert set(Z[:, 1]) == {0, 1, 2, 3} and len(Z) == 40
+    if not options:
+        np.testing.assert_allclose(found.scaler_.transform(X)[:, 1], X[:, 1], atol=0)
+        np.testing.assert_allclose(found.scaler_.transform(X)[:, 0].std(), 1)
+
+
+def test_codes_of_the_other_estimators(groups):
+    X, _ = groups
+    curve = np.sin(2 * X[:, 0]) * (X[:, 1] - 1.5) + 0.05 * np.random.default_rng(1).normal(size=150)
+    regressor = BSVMRegressor(grouped(), num_inducing=40, learn_kernel=False, penalty=5.0)
+    assert regressor.fit(X, curve).score(X, curve) > 0.98
+    novelty = OneClassBSVM(grouped(), num_inducing=40).fit(X)
+    assert novelty.scaler_.mean_[1] == 0 and novelty.scaler_.scale_[1] == 1
+
+
+def test_codes_of_rows_that_are_read_piece_by_piece(groups):
+    X, y = groups
+    rows = Blocks([(X[n : n + 50], y[n : n + 50, None] * 1.0) for n in range(0, 150, 50)])
+    found = fixed(kernel=grouped(), num_inducing=40, penalty=100.0).fit(rows)
+    expected = fixed(kernel=grouped(), num_inducing=40, penalty=100.0).fit(X, y)
+    np.testing.assert_allclose(found.predict_proba(X), expected.predict_proba(X), atol=0.05)
+    assert found.score(X, y) == 1.0
+
+
+def test_a_missing_code_is_the_most_frequent_one(groups):
+    X, y = groups[0].copy(), groups[1]
+    X[X[:, 1] == 1, 1] = 3
+    X[:3] = np.nan
+    found = fixed(kernel=grouped(), num_inducing=40, impute=True).fit(X, y)
+    np.testing.assert_array_equal(found.fill_[0], [np.nanmedian(X[:, 0]), 3.0])
+
+
+def test_inducing_points_have_codes_that_rows_have():
+    X = np.column_stack([np.linspace(0, 1, 90), np.repeat([0.0, 2.0, 7.0], 30)])
+    Z = centres(Specification(codes=(1,)), X, 12)
+    assert set(Z[:, 1]) == {0, 2, 7} and len(Z) == 12
+    for code in (0, 2, 7):  # each group has its share, within its rows
+        some = Z[Z[:, 1] == code, 0]
+        rows = X[X[:, 1] == code, 0]
+        assert len(some) >= 3 and rows.min() < some.min() and some.max() < rows.max()
+
+
+# --- kernels that do not fit ---------------------------------------------------------------------
+
+
+def misfits():
+    ard = SquaredExponential(lengthscales=[1.0, 1.0, 1.0])
+    return {
+        "lengthscales": (ard, "SquaredExponential does not take X of 2 columns: .* for 3$"),
+        "sum": (ard + Linear(), "Sum does not take X of 2 columns: SquaredExponential has l.* 3$"),
+        "active_dims": (Matern32(active_dims=[5]), "active_dims up to 5, and columns count from 0"),
+        "codes": (Coregion(2, 1, active_dims=[1]), "does not take .*: .*indices.* not in"),
+        "one": (Coregion(4, 1), "Coregion does not take X of 2 columns"),
+    }
+
+
+@pytest.mark.parametrize("name", misfits())
+@pytest.mark.parametrize("make", [BSVMClassifier, BSVMRegressor, OneClassBSVM])
+def test_a_kernel_that_does_not_fit_is_told_by_its_name(groups, make, name):
+    kernel, message = misfits()[name]
+    with pytest.raises(ValueError, match=message) as raised:
+        make(kernel).fit(*groups)
+    assert "{{" not in str(raised.value) and "\n" not in str(raised.value)
+
+
+def test_columns_that_imputing_adds_are_named(groups):
+    X = groups[0].copy()
+    X[:4, 1] = np.nan
+    kernel = SquaredExponential(lengthscales=[1.0, 1.0])
+    with pytest.raises(ValueError, match=r"for 2 \(impute=True has added columns from 2 on, .*\[1"):
+        fixed(kernel=kernel, impute=True).fit(X, groups[1])
+    kernel = SquaredExponential(lengthscales=[1.0, 1.0], active_dims=range(2))
+    fixed(kernel=kernel, impute=True, num_inducing=5).fit(X, groups[1])

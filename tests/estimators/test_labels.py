@@ -1,0 +1,249 @@
+"""Labels of a user: missing ones, ordered ones, classes without rows, and numbers that are none."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from helpers import fixed_classifier as fixed
+from sklearn.datasets import make_moons
+from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier
+
+from gpflow_bsvm import BSVMClassifier, BSVMRegressor, OneClassBSVM
+from gpflow_bsvm.data import Blocks
+from gpflow_bsvm.estimators.training import first_thresholds
+from gpflow_bsvm.files import CSVFiles
+
+ORDER = ["poor", "fair", "good", "excellent"]
+
+
+@pytest.fixture(scope="module")
+def moons():
+    return make_moons(120, noise=0.3, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def grades():
+    """Words in an order, which rises along the first column, and their numbers."""
+    X = np.random.default_rng(0).normal(size=(90, 2))
+    numbers = np.digitize(X[:, 0], [-0.7, 0.0, 0.7])
+    return X, np.array(ORDER)[numbers], numbers
+
+
+def ordinal(**options):
+    return fixed(multi_class="ordinal", loss="levels", num_inducing=10, **options)
+
+
+# --- an order ------------------------------------------------------------------------------------
+
+
+def as_series(y):
+    return pd.Series(y)
+
+
+def as_frame(y):
+    return pd.DataFrame({"grade": y})
+
+
+@pytest.mark.parametrize("form", [np.asarray, as_series, as_frame], ids=lambda f: f.__name__)
+def test_the_order_of_an_ordered_categorical_is_that_of_the_classes(grades, form):
+    X, words, numbers = grades
+    y = pd.Categorical(words, [*ORDER[:2], "unused", *ORDER[2:]], ordered=True)
+    y = y if form is np.asarray else form(y)
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # scikit-learn's, of a column of labels
+        found = ordinal().fit(frame, y)
+    assert found.classes_.tolist() == ORDER
+    expected = ordinal().fit(X, numbers)
+    np.testing.assert_allclose(found.predict_proba(frame), expected.predict_proba(X), atol=1e-12)
+    assert (found.predict(frame) == np.array(ORDER)[expected.predict(X)]).all()
+
+
+@pytest.mark.parametrize("kind", [list, np.array, pd.Categorical, as_series])
+def test_words_without_an_order_are_refused_with_the_way_to_state_one(grades, kind):
+    message = r"the words \['excellent', 'fair', .* have none: give y as pandas.Categorical\(y, \["
+    with pytest.raises(ValueError, match=message):
+        ordinal().fit(grades[0], kind(list(grades[1])))
+    two = np.isin(grades[2], (0, 1))  # of which either may be the first
+    assert len(ordinal().fit(grades[0][two], kind(list(grades[1][two]))).classes_) == 2
+
+
+def test_the_first_call_of_partial_fit_may_state_the_order(grades):
+    X, words, numbers = grades
+    low = numbers < 3  # none is excellent yet
+    found = ordinal().partial_fit(X[low], words[low], classes=ORDER)
+    assert found.classes_.tolist() == ORDER
+    assert found.predict_proba(X)[:, 3].max() < 0.5
+    found.partial_fit(X[~low], words[~low])
+    assert found.score(X, words) > 0.6
+
+
+def test_thresholds_of_classes_without_rows_are_finite():
+    Y = np.array([[1.0], [1.0], [2.0]])
+    assert np.isfinite(first_thresholds((Y, Y, np.ones(3)), 5)).all()
+
+
+# --- missing labels ------------------------------------------------------------------------------
+
+
+def holes():
+    numbers, words = [0.0, 1.0, 1.0] * 4, ["a", "b", "b"] * 4
+    times = np.array(["2020-01-05"] * 12, "datetime64[s]")
+    return {
+        "None": ([*words[:5], None, *words[6:]], None),
+        "NA": ([*words[:5], pd.NA, *words[6:]], None),
+        "NaN": (numbers, np.nan),
+        "NaN of words": ([*words[:5], np.nan, *words[6:]], None),
+        "NaT": (times, np.datetime64("NaT")),
+        "nullable": (pd.Series([*numbers[:5], None, *numbers[6:]], dtype="Float64"), None),
+        "category": (pd.Categorical([*words[:5], None, *words[6:]]), None),
+    }
+
+
+@pytest.mark.parametrize("name", holes())
+@pytest.mark.parametrize("estimator", [fixed(), BSVMRegressor()], ids=("classifier", "regressor"))
+def test_a_missing_label_is_named_by_its_row(estimator, name):
+    y, hole = holes()[name]
+    if hole is not None:
+        y = np.array(y)
+        y[5] = hole
+    with pytest.raises(ValueError, match=r"y has no label .* in row 5: leave out such rows"):
+        estimator.fit(np.arange(24.0).reshape(12, 2), y)
+
+
+def test_many_missing_labels_are_counted(moons):
+    y = np.where(np.arange(120) % 10, moons[1], np.nan)
+    with pytest.raises(ValueError, match="in rows 0, 10, 20, 30, 40 and 7 more:"):
+        fixed().fit(moons[0], y)
+
+
+def test_a_one_class_estimator_looks_at_no_label(moons):
+    OneClassBSVM(num_inducing=5).fit(moons[0], np.full(120, None))
+
+
+@pytest.mark.parametrize("form", [np.asarray, pd.DataFrame])
+def test_missing_values_in_columns_of_objects(moons, form):
+    X = moons[0].copy()
+    X[::7, 0] = np.nan
+    objects = X.astype(object)
+    objects[::7, 0] = pd.NA
+    found, expected = (
+        fixed(num_inducing=10, impute=True).fit(form(one), moons[1]) for one in (objects, X)
+    )
+    np.testing.assert_array_equal(
+        found.predict_proba(form(objects)), expected.predict_proba(form(X))
+    )
+    with pytest.raises(ValueError, match="contains NaN"):
+        fixed().fit(form(objects), moons[1])
+
+
+# --- weights, and classes without rows -----------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def three():
+    X = np.random.default_rng(1).normal(size=(60, 2)) + 3 * np.eye(3)[np.arange(60) % 3, :2]
+    return X, np.array(["a", "b", "c"])[np.arange(60) % 3]
+
+
+@pytest.mark.parametrize("loss", ["levels", "hinge"])
+def test_a_class_of_weight_0_is_trained_without(three, loss):
+    X, y = three
+    kept = fixed(loss=loss, calibrate="auto", num_inducing=10)
+    kept.fit(X, y, sample_weight=(y != "c") * 1.0)
+    assert kept.classes_.tolist() == ["a", "b", "c"]
+    p, seen = kept.predict_proba(X), y != "c"
+    assert p.shape == (60, 3) and p[seen, 2].max() < 1 / 3
+    assert (kept.predict(X[seen]) == y[seen]).mean() > 0.9
+
+
+def test_a_single_class_that_is_left_is_predicted_everywhere(moons):
+    X, y = moons
+    with pytest.warns(UserWarning, match="all rows that count are of class 1: kernel") as warned:
+        found = BSVMClassifier(num_inducing=10).fit(X, y, sample_weight=y)
+    assert warned[0].filename == __file__
+    assert (found.predict(X) == 1).all() and found.classes_.tolist() == [0, 1]
+
+
+def test_bootstraps_may_lack_a_class(moons):
+    X, y = moons
+    rare = np.where(np.arange(120) == 7, 2, y)
+    make = fixed(num_inducing=5)
+    bags = BaggingClassifier(make, n_estimators=4, random_state=0).fit(X, rare)
+    assert bags.predict_proba(X).shape == (120, 3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        small = BaggingClassifier(make, n_estimators=6, max_samples=3, random_state=0).fit(X, y)
+    assert small.score(X, y) > 0.6
+
+
+def test_weights_that_sum_to_1_are_shares_of_all_rows(moons):
+    X, y = moons
+    weight = np.random.default_rng(0).integers(0, 3, 120) * 1.0
+    shares = fixed(num_inducing=10).fit(X, y, sample_weight=weight / weight.sum())
+    mean_1 = weight / weight.sum() * np.count_nonzero(weight)
+    expected = fixed(num_inducing=10).fit(X, y, sample_weight=mean_1)
+    np.testing.assert_allclose(shares.predict_proba(X), expected.predict_proba(X), atol=1e-9)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        boosted = AdaBoostClassifier(fixed(num_inducing=10), n_estimators=3).fit(X, y)
+    assert boosted.score(X, y) > 0.85
+
+
+def test_a_bad_class_weight_is_shown_as_the_user_gives_it(three):
+    X, y = three
+    with pytest.raises(ValueError, match=r"class_weight must be .* got \{'a': nan, 'b': 1.0, 'c'"):
+        fixed(class_weight={"a": np.nan}).fit(X, y)
+
+
+# --- partial_fit ---------------------------------------------------------------------------------
+
+
+def test_the_first_batch_may_hold_one_class(moons):
+    X, y = moons
+    order = np.argsort(y, kind="stable")
+    make = fixed(num_inducing=15)
+    with pytest.warns(UserWarning, match="all rows that count are of class 0"):
+        make.partial_fit(X[order[:40]], y[order[:40]], classes=[0, 1])
+    assert make.classes_.tolist() == [0, 1] and (make.predict(X[order[:40]]) == 0).all()
+    make.partial_fit(X[order[40:]], y[order[40:]])
+    assert make.score(X, y) > 0.8
+
+
+# --- numbers -------------------------------------------------------------------------------------
+
+
+def test_fractions_are_for_the_regressor():
+    with pytest.raises(ValueError, match=r"Unknown label type: continuous, .* BSVMRegressor"):
+        fixed().fit(np.eye(30), np.linspace(0, 1, 30))
+
+
+def test_many_numbers_are_warned_of_at_once():
+    y = np.arange(60) % 25
+    with pytest.warns(UserWarning, match=r"y holds 25 different numbers in 60 rows") as warned:
+        fixed(num_inducing=2).fit(np.eye(60)[:, :2], y)
+    assert len(warned) == 1 and warned[0].filename == __file__
+
+
+@pytest.mark.parametrize("names", [ORDER, sorted(ORDER)])
+def test_the_order_of_a_sources_classes_is_the_one_stated(tmp_path, grades, names):
+    """As `classes="auto"` finds them, they are in that of the alphabet."""
+    X, words, _ = grades
+    pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "grade": words}).to_csv(
+        tmp_path / "r.csv", index=False
+    )
+    rows = CSVFiles(tmp_path / "r.csv", target="grade", classes=names)
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        found = ordinal().fit(rows)
+    assert found.classes_.tolist() == names
+    told = [str(one.message) for one in warned if "alphabet" in str(one.message)]
+    assert len(told) == (names != ORDER)
+    assert names != ORDER or found.score(X, words) > 0.7
+
+
+def test_many_numbers_of_a_source_are_warned_of():
+    rows = Blocks([(np.eye(60)[:, :2], np.arange(60)[:, None] % 25.0)])
+    with pytest.warns(UserWarning, match=r"y holds 25 different numbers in 60 rows"):
+        fixed(num_inducing=2).fit(rows)
