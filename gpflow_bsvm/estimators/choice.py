@@ -17,6 +17,7 @@ from ..inference import History
 from ..likelihoods import OneVsRestLevelHinge
 from ..model_selection import held_out
 from ..models import BSVM
+from ..prediction.marginals import predict_marginals
 from .specification import LOSSES, Data, Specification, centres, distinct, make_model
 from .stages import Stages
 from .training import GROWTH_WORK, InitialModel, at_most, freeze, grown, initial_model
@@ -28,6 +29,9 @@ SCALE_ROWS = 10_000
 #: Factors of all lengthscales. Few inducing points can only explain a smooth function, and a prior
 #: knows little of the data: the scale that predicts best is often not the learned one.
 SCALES = (2.0, 1.4, 1.0, 0.7, 0.5, 0.35, 0.25)
+#: The steeper start of a regression, in deviations of y, and the part of the noise's deviation that
+#: f should have for the first start to be enough: 8 % of y explained.
+STEEP, LITTLE_SAID = 8.0, 0.3
 #: A scale that gives held-out rows so many nats less than another does not count.
 NO_WEIGHT = 5.0
 
@@ -81,8 +85,10 @@ def choose(
     first = next((one for one in FIRST if one in among), among[0])
     spec = spec._replace(**first._asdict())
     part, begun = at_most(CHOICE_ROWS, data, seed=0), initial_model(spec, data)
+    if not spec.is_classifier:
+        return spec, _best_start(spec, begun, data)
     one_class = np.ptp(part[1]) == 0
-    if not spec.is_classifier or one_class or held_out.num_left_out(part[:2]) < FEWEST_LEFT_OUT:
+    if one_class or held_out.num_left_out(part[:2]) < FEWEST_LEFT_OUT:
         return spec, begun
     if len(among) > 1:
         Z, kept, refits = _inducing_points(begun.model), begun.model, held_out.Refits(part)
@@ -104,6 +110,26 @@ def choose(
     if spec.learn_kernel:
         choose_scale(spec, begun.model, data)
     return spec, begun
+
+
+def _best_start(spec: Specification, begun: InitialModel, data: Data) -> InitialModel:
+    """
+    :param begun: a model for numbers.
+    :return: the one of the better bound where its f says next to nothing: it, or one whose kernel
+        is first learned at a steep loss, to which f is no noise.
+    """
+    if not (spec.learned and spec.learn_kernel and is_nearly_constant(begun.model, data[0])):
+        return begun
+    spec = spec._replace(penalty=STEEP if "penalty" in spec.learned else spec.penalty)
+    steep = initial_model(spec._replace(learned=()), data)
+    other = initial_model(spec, data, steep.model)
+    return max(begun, other, key=lambda one: one.history.elbo[-1] if one.history else -np.inf)
+
+
+def is_nearly_constant(model: BSVM, X: Any, part: float = LITTLE_SAID) -> bool:
+    """:return: True if f differs between rows by less than this part of the noise's deviation."""
+    mean, _ = predict_marginals(model, X[:: max(1, len(X) // CHOICE_ROWS)])
+    return bool(np.std(mean) < part * float(model.likelihood.noise_variance) ** 0.5)
 
 
 def _other_q(spec: Specification, model: BSVM, data: Data) -> BSVM:

@@ -9,8 +9,10 @@ import numpy as np
 from gpflow.base import AnyNDArray
 from scipy.stats import norm
 from sklearn.base import OutlierMixin
+from sklearn.exceptions import NotFittedError
 from sklearn.svm import OneClassSVM
-from sklearn.utils.validation import validate_data
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..prediction.marginals import predict_marginals, predict_probits
 from . import inputs
@@ -19,6 +21,9 @@ from .choice import CHOICE_ROWS
 from .labels import Encoding, ones, standardised
 from .specification import Data, Specification, make_model, specify
 from .training import at_most
+
+#: Scores that differ by so much of the largest one are the same.
+ROUNDING = 1e-9
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -66,11 +71,22 @@ class OneClassBSVM(OutlierMixin, BSVMEstimator):  # type: ignore[misc]
         """:return: 1 for rows like those that were seen, else -1, [N]."""
         return np.where(self.decision_function(X) < 0, -1, 1)
 
+    def _is_calibrated(self) -> bool:
+        """:raise NotFittedError: if the link is still where a fit leaves it."""
+        check_is_fitted(self)
+        link = self.model_.likelihood
+        if all(np.isclose(getattr(link, n), value) for n, value in link.neutral_link.items()):
+            raise NotFittedError(
+                "probabilities need labelled rows, y in {-1, 1}: "
+                "gpflow_bsvm.prediction.calibrate(estimator, (X, y), held_out=True)"
+            )
+        return True
+
+    @available_if(_is_calibrated)
     def predict_proba(self, X: Any) -> AnyNDArray:
         """
-        Calibrated probabilities, if labelled rows have been given to
-        `gpflow_bsvm.prediction.calibrate(estimator, (X, y), held_out=True)`, y in {-1, 1}; else a
-        guess, see `gpflow_bsvm.likelihoods.OneClass`.
+        Calibrated probabilities; there only after labelled rows have been given to
+        `gpflow_bsvm.prediction.calibrate(estimator, (X, y), held_out=True)`, y in {-1, 1}.
 
         :return: [N, 2], of outliers and of rows like those that were seen.
         """
@@ -94,12 +110,14 @@ class OneClassBSVM(OutlierMixin, BSVMEstimator):  # type: ignore[misc]
 
     def _found(self, spec: Specification, data: Data) -> None:
         scores, _ = predict_marginals(self.model_, data[0], chunk_rows=self.chunk_rows)
-        self.offset_ = float(inputs.weighted_quantiles(scores[:, 0], data[2], (self.nu,))[0])
+        offset = inputs.weighted_quantiles(scores[:, 0], data[2], (self.nu,))[0]
+        # Rows that reach it just so must not miss it where their scores are rounded otherwise.
+        self.offset_ = float(offset - ROUNDING * np.abs(scores).max())
         self.penalty_ = spec.penalty
 
     def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Any, AnyNDArray]:
         X = validate_data(self, X, reset=reset, **self._how)
-        return X, np.ones(len(X))
+        return X, np.ones(X.shape[0])
 
     def _learn_labels(self, y: AnyNDArray, weight: AnyNDArray) -> Encoding:
         return ones

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -15,12 +17,26 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import validate_data
 
 from ..checkpoints import Directory
-from ..likelihoods.regression import check_numbers
+from ..prediction.calibration import leave_one_out
 from ..prediction.marginals import predict_marginals
 from . import inputs
 from .base import BSVMEstimator
+from .choice import CHOICE_ROWS, is_nearly_constant
 from .labels import Encoding, standardised
-from .specification import Data, Specification, specify
+from .specification import FIRST_INDUCING, Data, Specification, specify
+from .stages import NOWHERE, Stages
+from .survey import Survey
+from .training import at_most
+
+#: Few labels are far out if the deviation of all is so many times that of the inner nine tenths.
+FAR_OUT = 1.7
+
+#: Predictions are a constant if they spread over so little of the noise's deviation.
+LEAST_SPREAD = 0.02
+_CONSTANT = (
+    "predictions are nearly the same for all rows: either X says nothing of y, or the fit has "
+    "missed what it says; try another kernel, or give penalty and epsilon, in units of y"
+)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -104,6 +120,44 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):  # type: ignore[misc]
         f = self._ask(predict_marginals, X)
         return np.zeros((len(f[0]), 0)), *f
 
+    def _fit_arrays(self, X: Any, Y: AnyNDArray, weight: AnyNDArray, stages: Stages) -> None:
+        unit = self._unit(X, Y, weight)
+        self.y_scale_ *= unit
+        with warnings.catch_warnings():  # in words of GPflow; `_found` has its own
+            warnings.filterwarnings("ignore", "the fit has learned next to nothing")
+            super()._fit_arrays(X, Y / unit, weight, stages)
+
+    def _learn_survey(self, rows: Any, found: Survey) -> Encoding:
+        X, y, weight = found.sample
+        Y, _ = self._learn_labels(y[:, 0], weight)(y)
+        self.y_scale_ *= self._unit(X, Y, weight)
+        return self._encoding()
+
+    def _unit(self, X: Any, Y: AnyNDArray, weight: AnyNDArray) -> float:
+        """
+        :return: 1, or the deviation of Y [N, 1] where that is much larger: few labels then are far
+            out. What predicts left-out rows better says whether they are wrong or a part of f.
+        """
+        mean = np.average(Y[:, 0], weights=weight)
+        deviation = float(np.average((Y[:, 0] - mean) ** 2, weights=weight) ** 0.5)
+        if deviation < FAR_OUT:
+            return 1.0
+        part = at_most(CHOICE_ROWS, (X, Y, weight), seed=0, classes=False)
+        return min((1.0, deviation), key=lambda unit: self._error(unit, *part))
+
+    def _error(self, unit: float, X: Any, Y: AnyNDArray, weight: AnyNDArray) -> float:
+        """:return: the mean error of rows that are left out of a small fit, in units of Y."""
+        trial = copy.copy(self)
+        trial.y_scale_, trial.random_state, trial.verbose = self.y_scale_ * unit, 0, False
+        trial.num_inducing = FIRST_INDUCING if self.num_inducing == "auto" else self.num_inducing
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            BSVMEstimator._fit_arrays(trial, X, Y / unit, weight, NOWHERE)
+        rows = inputs.scale(trial.scaler_, X), Y / unit
+        mean, _ = leave_one_out(trial.model_, rows, sample_weight=weight)
+        found = np.clip(unit * mean, Y.min(), Y.max())
+        return float(np.average(np.abs(Y - found)[:, 0], weights=weight))
+
     def _specify(self, seed: int, data: Data) -> Specification:
         units = {"penalty": self.y_scale_, "epsilon": 1 / self.y_scale_}
         auto = tuple(name for name in units if getattr(self, name) == "auto")
@@ -114,29 +168,55 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):  # type: ignore[misc]
     def _found(self, spec: Specification, data: Data) -> None:
         self.penalty_ = float(self._likelihood.penalty.numpy()) / self.y_scale_
         self.epsilon_ = float(self._likelihood.epsilon.numpy()) * self.y_scale_
+        if np.ptp(data[1]) and is_nearly_constant(self.model_, data[0], LEAST_SPREAD):
+            warnings.warn(_CONSTANT, stacklevel=5)
 
     def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Any, AnyNDArray]:
-        check_are_numbers(y)
+        y = check_are_numbers(y)
         X, y = validate_data(self, X, y, reset=reset, y_numeric=True, **self._how)
-        y = np.asarray(y, gpflow.config.default_float())
-        check_numbers(y)  # scikit-learn looks for infinity before it converts objects
-        return X, y
+        return X, np.asarray(y, gpflow.config.default_float())
 
     def _learn_labels(self, y: AnyNDArray, weight: AnyNDArray) -> Encoding:
         """Use quantiles, which a few outliers do not move, however far out."""
+        check_units(y)
         low, middle, high = inputs.weighted_quantiles(y, weight, (0.05, 0.5, 0.95))
         spread = (high - low) / np.diff(norm.ppf([0.05, 0.95]))[0]
         if not spread:  # nearly all labels are equal
             spread = np.average((y - middle) ** 2, weights=weight) ** 0.5
         self.y_center_, self.y_scale_ = float(middle), float(spread) or 1.0
+        check_units(y, self.y_scale_)
         return self._encoding()
 
     def _encoding(self, rows: Any = None) -> Encoding:
         return partial(standardised, center=self.y_center_, scale=self.y_scale_)
 
 
-def check_are_numbers(y: Any) -> None:
-    """:raise ValueError: for words, which are classes."""
+def check_are_numbers(y: Any) -> Any:
+    """
+    :return: y, objects as floats.
+    :raise ValueError: for words, which are classes, for dates, and for a row without a label.
+    """
     given = np.ravel(np.asarray(y))
-    if words := [one for one in given if isinstance(one, str)] if given.dtype.kind in "OU" else []:
+    if given.dtype.kind in "mM":
+        raise ValueError(f"y must be numbers, got {given.dtype}: give y in seconds or days")
+    if given.dtype.kind not in "OU":
+        return y
+    if words := [one for one in given if isinstance(one, str)]:
         raise ValueError(f"y must be numbers, got {words[0]!r}: classes need BSVMClassifier")
+    missing = [one is None or type(one).__name__ in ("NAType", "NaTType") for one in given]
+    if any(missing):
+        raise ValueError(f"Input y contains NaN: row {np.argmax(missing)} has no label; drop it")
+    return np.asarray(y, np.float64)
+
+
+def check_units(y: AnyNDArray, scale: float = 1.0) -> None:
+    """
+    :param scale: of y.
+    :raise ValueError: for labels whose squares overflow, or that spread so little that 1 / y does.
+    """
+    most = np.finfo(y.dtype).max ** 0.5
+    if (largest := np.abs(y).max()) > most or scale < 1 / most:
+        raise ValueError(
+            f"y is up to {largest:.3g} and its spread {scale:.3g}, in units in which its squares "
+            "overflow or are 0: check the units"
+        )

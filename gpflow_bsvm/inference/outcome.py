@@ -74,7 +74,10 @@ def judge(model: Model, source: Source, history: History, *, learns: bool, by_si
     if not len(history):
         return
     q = compiled_solve(model.natural())
-    moved = not source.indexed or _has_moved(*at_rows(model, source, q))
+    if not np.isfinite(q.kl):
+        raise FloatingPointError(f"float64 does not hold this q, which is not finite; {SMALLER}")
+    remedy = SMALLER if isinstance(model.likelihood, Classification) else _NO_NOISE
+    moved = not source.indexed or _has_moved(*at_rows(model, source, q), remedy)
     mean = _largest_mean(model, tf.linalg.matvec(q.R, q.c, transpose_a=True))
     says = float(q.kl) > LEAST_NATS and mean > LEAST_MEAN
     if says and moved:
@@ -124,6 +127,12 @@ SMALLER = (
 )
 
 
+_NO_NOISE = (
+    "y has almost no noise, and is predicted to many digits all the same; or X is not scaled "
+    "(sklearn.preprocessing.StandardScaler)"
+)
+
+
 def at_rows(model: Model, source: Source, q: Gaussian) -> tuple[Marginals, tf.Tensor]:
     """:return: f at some rows, without the mean function, and its variance under the prior."""
     # Rows that are read piece by piece would be read once more, or have no end.
@@ -134,20 +143,20 @@ def at_rows(model: Model, source: Source, q: Gaussian) -> tuple[Marginals, tf.Te
     return compiled_marginals(q, features), prior_variance(features)
 
 
-def _has_moved(f: Marginals, before: tf.Tensor) -> bool:
+def _has_moved(f: Marginals, before: tf.Tensor, remedy: str) -> bool:
     """Warn where float64 does not hold the answer."""
-    warn_of_digits(f, before)
+    warn_of_digits(f, before, remedy)
     said = tf.abs(f.mean) > LEAST_DEVIATIONS * tf.sqrt(f.variance)
     return bool(tf.reduce_any(said | (f.variance < LEAST_PART * before)))
 
 
-def warn_of_digits(f: Marginals, before: tf.Tensor) -> None:
+def warn_of_digits(f: Marginals, before: tf.Tensor, remedy: str = SMALLER) -> None:
     """Warn where q is so much narrower than its prior that rounding shows."""
     if not (f.variance > LEAST_RATIO * before).numpy().all():
         warn(
             f"float64 does not hold this q: its variance of f at a row is below {LEAST_RATIO:.0e} "
             f"of the prior's, {tf.reduce_max(before):.1g}, so that probabilities and ELBO are "
-            f"rounded; {SMALLER}"
+            f"rounded; {remedy}"
         )
 
 

@@ -1,0 +1,65 @@
+"""`OneClassBSVM`: how many rows are flagged, sparse rows, and when there are probabilities."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array, csr_matrix
+from sklearn.exceptions import NotFittedError
+
+import gpflow_bsvm as gb
+from gpflow_bsvm import OneClassBSVM
+
+
+def grid(number):
+    """Rows of which four or eight each have the same score, but for rounding."""
+    steps = np.arange(float(number))
+    return np.stack(np.meshgrid(steps, steps), axis=-1).reshape(-1, 2)
+
+
+@pytest.mark.parametrize("number", [8, 11, 16])
+@pytest.mark.parametrize("nu", [0.05, 0.1, 0.3])
+def test_at_most_nu_of_the_rows_are_flagged(number, nu):
+    X = grid(number)
+    detector = OneClassBSVM(nu=nu, num_inducing=20).fit(X)
+    assert np.mean(detector.predict(X) == -1) <= nu
+    # In other company a score is rounded otherwise.
+    assert np.mean([detector.predict(x[None])[0] == -1 for x in X]) <= nu
+
+
+def test_at_most_nu_of_the_weight_is_flagged():
+    X, weight = grid(9), np.arange(81) % 4
+    detector = OneClassBSVM(nu=0.15, num_inducing=20).fit(X, sample_weight=weight)
+    flagged = weight @ (detector.predict(X) == -1) / weight.sum()
+    assert 0 < flagged <= 0.15
+
+
+def test_nothing_else_is_spared():
+    """Without ties all rows but the last below the quantile are flagged."""
+    X = np.random.default_rng(0).normal(size=(101, 2))
+    assert (OneClassBSVM(nu=0.1).fit(X).predict(X) == -1).sum() == 10
+
+
+@pytest.mark.parametrize("form", [csr_array, csr_matrix])
+def test_sparse_rows_and_a_linear_kernel(form):
+    X = np.random.default_rng(0).random((60, 20)) * (np.random.default_rng(1).random(20) < 0.7)
+    how = {"kernel": "linear", "standardize": False}
+    dense, sparse = OneClassBSVM(**how).fit(X), OneClassBSVM(**how).fit(form(X))
+    np.testing.assert_allclose(sparse.score_samples(form(X)), dense.score_samples(X), rtol=1e-8)
+    np.testing.assert_array_equal(sparse.predict(form(X)), dense.predict(X))
+    scaled = OneClassBSVM("linear").fit(form(X))  # divided by deviations, 0 stays 0
+    assert 0 < np.mean(scaled.predict(form(X)) == -1) <= 0.1
+
+
+def test_probabilities_need_labels(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 2))
+    detector = OneClassBSVM(num_inducing=10).fit(X)
+    assert not hasattr(detector, "predict_proba")
+    with pytest.raises(AttributeError) as error:
+        detector.predict_proba(X)
+    assert isinstance(error.value.__cause__, NotFittedError)
+    assert "gpflow_bsvm.prediction.calibrate(estimator, (X, y)" in str(error.value.__cause__)
+    both = np.concatenate([X, X + 3]), np.repeat([1, -1], 100)
+    gb.prediction.calibrate(detector, both, held_out=True)
+    gb.save(detector, tmp_path / "model")
+    again = gb.load(tmp_path / "model")
+    np.testing.assert_array_equal(again.predict_proba(X), detector.predict_proba(X))
