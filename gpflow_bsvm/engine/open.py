@@ -17,6 +17,7 @@ from ..data.readers import Reader
 from ..data.sources import Source
 from ..likelihoods.hooks import check_labels
 from .contracts import Model, check_model, check_width, chunk_rows
+from .kernel_check import check_kernel, check_mean
 
 
 def open_data(model: Model, data: Any, sample_weight: Any = None, *, part: bool = False) -> Source:
@@ -86,6 +87,9 @@ class _Labelled:
         X, Y = check_data(self.model.likelihood, X, Y, minibatch=part, origin=origin)
         check_width(self.model, X, Y)
         _check_active_dims(self.model, X.shape[-1])
+        if origin.first_row == 0 and origin.numbers is None:  # once a pass
+            check_kernel(self.model.prior, X)
+            check_mean(self.model.prior.mean_function, X, self.model.num_features[0])
         return X, Y
 
     def labels(self, Y: AnyNDArray) -> None:
