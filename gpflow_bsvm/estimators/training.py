@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,6 +11,7 @@ import numpy as np
 from gpflow.base import AnyNDArray
 from gpflow.utilities import multiple_assign, parameter_dict
 from scipy.special import logit
+from sklearn.exceptions import ConvergenceWarning
 
 from ..inducing_points import initial as inducing_points
 from ..inducing_points.update import exchange
@@ -104,7 +106,9 @@ def learn(spec: Specification, model: BSVM, data: Data) -> History:
     wanted = np.clip(part, LEARN_ROWS, MOST_LEARN_ROWS)
     number = int(np.clip(affordable, FEWEST_LEARN_ROWS, wanted))
     X, Y, weight = at_most(number, data, spec.seed, classes=spec.is_classifier)
-    return VEM().run(model, (X, Y), sample_weight=weight, progress=spec.progress)
+    with warnings.catch_warnings():  # the fits of q say whether they have converged
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return VEM().run(model, (X, Y), sample_weight=weight, progress=spec.progress)
 
 
 def _finish(spec: Specification, model: BSVM, data: Data, stages: Stages) -> History:

@@ -37,10 +37,12 @@ class Run(ABC):
     :ivar max_steps: most steps.
     :ivar converged: whether the stopping rule was met.
     :ivar unseen: whether nobody looks at the model between two steps, so that some may be one call.
-    :ivar by_sites: whether it has converged where the sites of all rows stay, which is no
-        stationary point if some were clipped.
+    :ivar settles: whether it has a stopping rule.
+    :ivar by_sites: whether it ends where the sites of all rows stay, which is no stationary point
+        if some were clipped.
     """
 
+    settles: ClassVar[bool] = True
     by_sites: ClassVar[bool] = False
 
     state: Any
@@ -168,7 +170,11 @@ class Algorithm(ABC):
         checkpoints = open_checkpoints(checkpoint, every, identify)
         Recorder(run, record, checkpoints, self._what, **reports).drive()
         if isinstance(record, History):
-            judge(model, source, record, learns=self.learns, by_sites=run.by_sites)
+            short = run.settles and not run.converged and record.latest >= run.max_steps
+            spent = f"{type(self).__name__} more {self.grows}" if short else ""
+            # Other rows may have no end, over which a run without a stopping rule went in part.
+            by_sites = run.by_sites and (run.settles or source.indexed)
+            judge(model, source, record, learns=self.learns, by_sites=by_sites, spent=spent)
         return record
 
 

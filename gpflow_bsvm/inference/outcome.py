@@ -10,6 +10,7 @@ import numpy as np
 import tensorflow as tf
 from check_shapes import check_shapes
 from gpflow.likelihoods import Likelihood
+from sklearn.exceptions import ConvergenceWarning
 
 from ..data.passes import sum_over
 from ..data.prefetch import closed_at_end
@@ -60,14 +61,18 @@ def _clipped(likelihood: Likelihood, q: Gaussian, rows: Projected) -> tuple[tf.T
     return (tf.math.count_nonzero(cut, dtype=f.mean.dtype),)
 
 
-def judge(model: Model, source: Source, history: History, *, learns: bool, by_sites: bool) -> None:
+def judge(
+    model: Model, source: Source, history: History, *, learns: bool, by_sites: bool, spent: str
+) -> None:
     """
     Warn of a q that is its prior, and take back that the fit has converged: to be sure of nothing
-    is a maximum of a hinge's evidence, which is not normalised, where labels are few. Warn of
-    numbers that float64 does not hold.
+    is a maximum of a hinge's evidence, which is not normalised, where labels are few. Else warn of
+    clipped sites, or of too few steps, by scikit-learn's `ConvergenceWarning`. Warn of numbers that
+    float64 does not hold.
 
     :param learns: whether the fit has moved the kernel.
     :param by_sites: see `Run`.
+    :param spent: the options that ended the fit before its stopping rule was met; "" if none did.
     """
     if by_sites:
         count_clipped(model, source, history)
@@ -79,6 +84,7 @@ def judge(model: Model, source: Source, history: History, *, learns: bool, by_si
     says = float(q.kl) > LEAST_NATS and mean > LEAST_MEAN
     if says and moved:
         _warn_of_distance(model)
+        _warn_of_end(model, history, spent)
         return
     history.converged = False
     nats = max(float(q.kl), 0.0)
@@ -89,6 +95,23 @@ def judge(model: Model, source: Source, history: History, *, learns: bool, by_si
         + ((_LEFT if says else _MOVED) if learns else _FIXED),
         stacklevel=5,  # whose call it is: `run_on` is decorated
     )
+
+
+def _warn_of_end(model: Model, history: History, spent: str) -> None:
+    """Warn of clipped sites, or of too few steps."""
+    if history.clipped:
+        why = (
+            f"closed-form steps set the precision of {history.clipped} sites to 0, which is "
+            f"negative, as {type(model.likelihood).__name__} is not log-concave: take a likelihood "
+            "of gpflow_bsvm, or go on from this q by "
+            "gpflow.optimizers.Scipy().minimize(model.training_loss_closure(data), "
+            "model.trainable_variables)"
+        )
+    elif spent:
+        why = f"{history.latest} steps were too few: give {spent}, or a larger tol"
+    else:
+        return
+    warnings.warn(f"the fit has not converged: {why}", ConvergenceWarning, stacklevel=6)
 
 
 _MOVED = (
