@@ -177,21 +177,33 @@ def warn_of_digits(f: Marginals, before: tf.Tensor) -> None:
 
 
 def _warn_of_distance(model: Any) -> None:
-    """Warn where f is its prior except next to each inducing point, as for X not scaled."""
+    """Warn where f is its prior except next to each inducing point, or is the same at all."""
     points = plain_points(model.prior.inducing_variable)
     if not points or model.num_features[1] < FEWEST_POINTS:
         return
     Lz = model.prior_factor().numpy()
     K = Lz @ np.swapaxes(Lz, -1, -2)  # less what a constant in the kernel adds to all entries
-    diagonal = np.einsum("gmm->gm", K).copy()
+    diagonal = np.einsum("gmm->gm", K).max(axis=-1)
     np.einsum("gmm->gm", K)[:] = K.min(axis=(-1, -2))[:, None]
     least, most = K.min(axis=(-1, -2)), K.max(axis=(-1, -2))
-    if ((most - least) < LEAST_CORRELATION * (diagonal.max(axis=-1) - least)).all():
-        warnings.warn(
-            "all inducing points are many lengthscales apart, so that f is known nowhere between "
-            "them: scale X (sklearn.preprocessing.StandardScaler), or use larger lengthscales",
-            stacklevel=6,
-        )
+    rounding = np.maximum(model.jitter, LEAST_RATIO * diagonal)
+    if ((diagonal - least < 2 * rounding) & (least > rounding)).all():
+        what = _AS_ONE
+    elif ((most - least) < LEAST_CORRELATION * (diagonal - least)).all():
+        what = _APART
+    else:
+        return
+    warnings.warn(f"all inducing points are {what}", stacklevel=6)
+
+
+_APART = (
+    "many lengthscales apart, so that f is known nowhere between them: scale X "
+    "(sklearn.preprocessing.StandardScaler), or use larger lengthscales"
+)
+_AS_ONE = (
+    "perfectly correlated, so that f is the same at all of them: unless that is meant, scale X "
+    "(sklearn.preprocessing.StandardScaler), or use smaller lengthscales"
+)
 
 
 def _largest_mean(model: Any, mean: tf.Tensor) -> float:

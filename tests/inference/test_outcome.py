@@ -191,6 +191,27 @@ def test_points_that_are_many_lengthscales_apart(scale, offset):
     assert any("many lengthscales apart" in str(one.message) for one in told) == (scale > 1)
 
 
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        gpflow.kernels.Constant(),
+        gpflow.kernels.Constant(2.0) + gpflow.kernels.Constant(),
+        gpflow.kernels.SquaredExponential(lengthscales=1e6),
+        gpflow.kernels.SquaredExponential(active_dims=[2]),
+        gpflow.kernels.SharedIndependent(gpflow.kernels.Constant(), 1),
+    ],
+)
+def test_points_that_are_all_the_same_are_not_apart(kernel):
+    X = make_data(num_rows=40)[0]
+    X = np.hstack([X, np.ones_like(X[:, :1])])
+    Z = gpflow.inducing_variables.InducingPoints(X[:12])
+    if isinstance(kernel, gpflow.kernels.SharedIndependent):
+        Z = gpflow.inducing_variables.SharedIndependentInducingVariables(Z)
+    model = gb.models.BSVM(kernel, Hinge(), Z)
+    told = told_by(lambda: CAVI().run(model, (X, np.arange(40)[:, None] % 8 > 0)))
+    assert len(told) == 1 and "perfectly correlated" in told[0]
+
+
 def told_by(fit):
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
