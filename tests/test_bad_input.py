@@ -329,3 +329,66 @@ def test_weights_that_are_no_numbers():
     X, Y = make_data(20)
     with pytest.raises(ValueError, match="sample_weight must be 20 numbers"):
         gb.BSVMClassifier(learn_kernel=False).fit(X, Y[:, 0], sample_weight=["a"] * 20)
+
+
+# --- what is not finite ---------------------------------------------------------------------------
+
+
+class Underflowing(gpflow.likelihoods.ScalarLikelihood):
+    """log p is -inf far from the label."""
+
+    def _scalar_log_prob(self, X, F, Y):
+        return tf.math.log(tf.exp(-1e3 * tf.square(F - Y)))
+
+    def _conditional_mean(self, X, F):
+        return F
+
+    _conditional_variance = _conditional_mean
+
+
+class WithoutSecond(gpflow.likelihoods.Gaussian):
+    """Where Y > 0, its expectation has no derivative by the variance."""
+
+    def _variational_expectations(self, X, Fmu, Fvar, Y):
+        @tf.custom_gradient
+        def zero(variance):
+            return tf.zeros_like(variance), lambda d: tf.where(Y > 0, np.nan * d, tf.zeros_like(d))
+
+        expectation = super()._variational_expectations(X, Fmu, Fvar, Y)
+        return expectation + tf.reduce_sum(zero(Fvar), axis=-1)
+
+
+ALGORITHMS = pytest.mark.parametrize(
+    "algorithm", [CAVI(), SVI(max_steps=9), gb.inference.VEM(), gb.inference.ML2(max_steps=9)]
+)
+
+
+@ALGORITHMS
+def test_a_likelihood_that_is_not_finite_is_named_with_label_and_f(data, algorithm):
+    model = make_model(data, likelihood=Underflowing())
+    what = r"log density of Underflowing is not finite at row 0, for the label \[.*\] at f = \[0"
+    with pytest.raises(ValueError, match=what):
+        algorithm.run(model, (data[0], data[0][:, :1]))
+
+
+@ALGORITHMS
+def test_the_row_at_which_kernel_or_mean_function_overflow(data, algorithm):
+    X = data[0].copy()
+    X[3] = 1e140
+    with pytest.raises(ValueError, match=r"kernel Polynomial overflows at row 3, X = \[1.e\+140"):
+        algorithm.run(make_model(data, kernel=k.Polynomial(3)), (X, data[1]))
+    steep = gpflow.functions.Linear(np.full((2, 1), 1e200))
+    with pytest.raises(ValueError, match="mean function Linear overflows at row 3"):
+        algorithm.run(make_model(data, mean_function=steep), (X, data[1]))
+
+
+def test_where_only_the_second_derivative_fails_steps_follow_the_first(data):
+    X, Y = data[0], data[0][:, :1]
+    model = make_model(data, likelihood=WithoutSecond(0.1))
+    with pytest.warns(UserWarning, match="sites") as told:
+        history = CAVI().run(model, (X, Y))
+    assert len(told) == 1 and history.clipped == np.sum(Y > 0)
+    assert (np.diff(history.elbo) > -1e-9).all()
+    best = make_model(data, likelihood=gpflow.likelihoods.Gaussian(0.1))
+    CAVI().run(best, (X, Y))
+    np.testing.assert_allclose(model.predict_f(X)[0], best.predict_f(X)[0], atol=0.05)

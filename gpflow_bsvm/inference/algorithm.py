@@ -17,6 +17,7 @@ from ..engine.open import open_data, weighted
 from ..engine.shared_graph import one_fit
 from ..likelihoods.hooks import check_hooks
 from .history import Callback, History, Recorder
+from .not_finite import NUMERICAL, explain
 from .outcome import judge
 
 
@@ -165,10 +166,14 @@ class Algorithm(ABC):
         """
         check_hooks(model.likelihood, *self.needs, instead=self.instead)
         source = weighted(model, source) if self.weighs else source
-        run, record = self._begin(model, source), History() if record is None else record
+        record = History() if record is None else record
         identify = partial(identity_of, "fit", self, model, source)
-        checkpoints = open_checkpoints(checkpoint, every, identify)
-        Recorder(run, record, checkpoints, self._what, **reports).drive()
+        try:
+            run = self._begin(model, source)
+            checkpoints = open_checkpoints(checkpoint, every, identify)
+            Recorder(run, record, checkpoints, self._what, **reports).drive()
+        except NUMERICAL as error:
+            raise explain(error, model, source) from error
         if isinstance(record, History):
             short = run.settles and not run.converged and record.latest >= run.max_steps
             spent = f"{type(self).__name__} more {self.grows}" if short else ""

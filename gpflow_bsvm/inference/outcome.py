@@ -101,9 +101,9 @@ def _warn_of_end(model: Model, history: History, spent: str) -> None:
     """Warn of clipped sites, or of too few steps."""
     if history.clipped:
         why = (
-            f"closed-form steps set the precision of {history.clipped} sites to 0, which is "
-            f"negative, as {type(model.likelihood).__name__} is not log-concave: take a likelihood "
-            "of gpflow_bsvm, or go on from this q by "
+            f"{history.clipped} sites, whose precision is negative or no number, count as 0, since "
+            f"{type(model.likelihood).__name__} is not log-concave: take a likelihood of "
+            "gpflow_bsvm, or go on from this q by "
             "gpflow.optimizers.Scipy().minimize(model.training_loss_closure(data), "
             "model.trainable_variables)"
         )
