@@ -42,8 +42,8 @@ def check_mean(mean_function: MeanFunction, X: Any, num_latents: int) -> None:
         ) from error
     if found[-1] not in (1, num_latents):
         raise ValueError(
-            f"the mean function {name} gives {found[-1]} columns, and the model has {num_latents} "
-            f"latent functions: it needs 1 or {num_latents}"
+            f"the mean function {name} gives {found[-1]} columns: it must give one, or one for "
+            f"each latent function, of which the model has {num_latents}"
         )
 
 

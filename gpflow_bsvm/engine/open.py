@@ -10,7 +10,7 @@ import tensorflow as tf
 from gpflow.base import AnyNDArray
 
 from ..checks import check_whole
-from ..data.checks import check_data, check_inputs
+from ..data.checks import check_data, check_inputs, check_size
 from ..data.opening import open_source
 from ..data.pieces import Origin
 from ..data.readers import Reader
@@ -85,6 +85,7 @@ class _Labelled:
             )
         part, origin = self.part or origin is not None, origin or Origin()
         X, Y = check_data(self.model.likelihood, X, Y, minibatch=part, origin=origin)
+        check_size(X, origin)
         check_width(self.model, X, Y)
         _check_active_dims(self.model, X.shape[-1])
         if origin.first_row == 0 and origin.numbers is None:  # once a pass

@@ -101,7 +101,7 @@ def test_library_kernels_are_covariances(dtype):
 @pytest.mark.parametrize(
     ("mean", "match"),
     [
-        (gpflow.functions.Identity(2), "Identity gives 2 columns, and the model has 1 latent"),
+        (gpflow.functions.Identity(2), "Identity gives 2 columns: it must give one"),
         (
             gpflow.functions.Linear(np.ones((3, 1))),
             "Linear cannot be called with inputs of 2",
