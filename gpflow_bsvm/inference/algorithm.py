@@ -11,13 +11,14 @@ import tensorflow as tf
 from gpflow.base import AnyNDArray, RegressionData
 
 from ..checkpoints import Directory, identity_of, open_checkpoints
+from ..checks import NotFinite
 from ..data.sources import Source
 from ..engine.contracts import Model
 from ..engine.open import open_data, weighted
 from ..engine.shared_graph import one_fit
 from ..likelihoods.hooks import check_hooks
 from .history import Callback, History, Recorder
-from .not_finite import NUMERICAL, explain
+from .not_finite import NUMERICAL, cause_of
 from .outcome import judge
 
 
@@ -174,7 +175,10 @@ class Algorithm(ABC):
             checkpoints = open_checkpoints(checkpoint, every, identify)
             Recorder(run, record, checkpoints, self._what, **reports).drive()
         except NUMERICAL as error:
-            raise explain(error, model, source) from error
+            if cause := cause_of(model, source):
+                what = getattr(error, "what", "the ELBO or its gradient is not finite")
+                raise NotFinite(what, cause) from error
+            raise
         if isinstance(record, History):
             short = run.settles and not run.converged and record.latest >= run.max_steps
             spent = f"{type(self).__name__} more {self.grows}" if short else ""

@@ -24,19 +24,15 @@ from ..likelihoods.hooks import has_hook
 NUMERICAL = (NotFinite, FloatingPointError, tf.errors.InvalidArgumentError)
 
 
-def explain(error: Exception, model: Model, source: Source) -> Exception:
-    """:return: the error, with the cause if this shows at the model's q and the first rows."""
+def cause_of(model: Model, source: Source) -> str:
+    """:return: what is not finite at the model's q and the first rows; "" for nothing."""
     with closed_at_end(source.chunks()) as chunks:
         batch = next(chunks)
     features = Projector(model.prior, model.prior_factor())(batch.X)
-    found = _of_features(model, batch, features)
-    if not found:
-        q = compiled_solve(model.natural())
-        found = _of_likelihood(model.likelihood, batch, compiled_marginals(q, features))
-    if not found:
-        return error
-    what = getattr(error, "what", "the ELBO or its gradient is not finite")
-    return NotFinite(what, found)
+    q = compiled_solve(model.natural())
+    return _of_features(model, batch, features) or _of_likelihood(
+        model.likelihood, batch, compiled_marginals(q, features)
+    )
 
 
 def _of_features(model: Model, batch: Batch, features: Features) -> str:
@@ -51,7 +47,9 @@ def _of_features(model: Model, batch: Batch, features: Features) -> str:
 
 
 def _of_likelihood(likelihood: Any, batch: Batch, f: Marginals) -> str:
-    look = partial(_expectation, likelihood, batch)
+    def look(mean: Any, variance: Any) -> tf.Tensor:
+        return likelihood.variational_expectations(batch.X, mean, variance, batch.Y)
+
     derivatives = () if has_hook(likelihood, "sites") else slopes(look, *f)
     names = "expected log density", "first derivative", "second derivative"
     for what, values in zip(names, (look(*f)[:, None], *derivatives)):
@@ -66,10 +64,6 @@ def _of_likelihood(likelihood: Any, batch: Batch, f: Marginals) -> str:
                 "density so that it does not under- or overflow, or use a likelihood of gpflow_bsvm"
             )
     return ""
-
-
-def _expectation(likelihood: Any, batch: Batch, mean: Any, variance: Any) -> tf.Tensor:
-    return likelihood.variational_expectations(batch.X, mean, variance, batch.Y)
 
 
 def _rows(values: Any) -> AnyNDArray:
