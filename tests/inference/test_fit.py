@@ -2,6 +2,7 @@
 
 import importlib
 
+import gpflow
 import numpy as np
 import pytest
 from helpers import assert_same_state, make_data, make_model, source_of, state
@@ -98,7 +99,8 @@ def test_a_fit_of_many_rows_goes_on(tmp_path):
     assert_same_state(state(model), state(whole), 0)
 
 
-def test_a_beginning_says_nothing_that_the_whole_fit_says(many):
+@pytest.mark.usefixtures("many")
+def test_a_beginning_says_nothing_that_the_whole_fit_says():
     X, Y = make_data(N)
     model = make_model((X, Y), likelihood=gpflow.likelihoods.MultiClass(3), num_latent_gps=3)
     Y = np.digitize(X[:, :1] + np.cos(9 * X[:, 1:]), [-0.5, 0.5]).astype(float)
