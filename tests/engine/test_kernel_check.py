@@ -8,6 +8,7 @@ from gpflow import kernels as k
 from helpers import make_data, make_model
 
 import gpflow_bsvm as gb
+from gpflow_bsvm.engine import open as OPEN
 from gpflow_bsvm.engine.kernel_check import check_kernel, no_covariance
 from gpflow_bsvm.inference import CAVI, SVI
 
@@ -111,3 +112,13 @@ def test_library_kernels_are_covariances(dtype):
 def test_a_mean_function_of_another_width(data, mean, match):
     with pytest.raises(ValueError, match=match):
         CAVI().run(make_model(data, mean_function=mean), data)
+
+
+def test_so_once_in_the_fit_of_an_estimator(data, monkeypatch):
+    seen = []
+    monkeypatch.setattr(OPEN, "check_kernel", lambda prior, X: seen.append(prior))
+    classifier = gb.BSVMClassifier(loss="hinge", num_inducing=5).fit(data[0], data[1][:, 0])
+    assert len(seen) == 1
+    for _ in range(2):
+        CAVI().run(classifier.model_, classifier.as_model_sees((data[0], data[1]), labelled=True))
+    assert len(seen) == 3
