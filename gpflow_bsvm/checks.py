@@ -44,11 +44,20 @@ def check_choice(choices: tuple[Any, ...], **values: Any) -> None:
             raise ValueError(f"{name} must be one of {shown}, got {value!r}")
 
 
-def check_elbo(elbo: float, when: str) -> None:
-    """:raise ValueError: if the ELBO is not finite."""
-    if not np.isfinite(elbo):
-        raise ValueError(
-            f"the ELBO or its gradient is not finite {when}: the kernel or the mean function "
-            "overflows, or a label is none that the likelihood knows; standardise X and check the "
-            "kernel's parameters"
+class NotFinite(ValueError):
+    """An ELBO is not finite: `what` without the likely cause."""
+
+    def __init__(self, what: str, cause: str = "") -> None:
+        """:param cause: "" where it is not known."""
+        likely = (
+            "the kernel or the mean function overflows, or a label is none that the likelihood "
+            "knows; standardise X and check the kernel's parameters"
         )
+        super().__init__(f"{what}: {cause or likely}")
+        self.what = what
+
+
+def check_elbo(elbo: float, when: str) -> None:
+    """:raise NotFinite: if the ELBO is not finite."""
+    if not np.isfinite(elbo):
+        raise NotFinite(f"the ELBO or its gradient is not finite {when}")

@@ -22,7 +22,7 @@ def told_by(words: Callable[[str], str]) -> Iterator[None]:
         _WORDS.reset(before)
 
 
-def warn(text: str) -> None:
+def warn(text: str, category: type[Warning] = UserWarning) -> None:
     """Warn whoever called the package, through however many functions and decorators of others."""
     frame: FrameType | None = sys._getframe(1)
     level = outermost = 1
@@ -31,4 +31,4 @@ def warn(text: str) -> None:
         if str(frame.f_globals.get("__name__")).split(".")[0] == __package__:
             outermost = level
         frame = frame.f_back
-    warnings.warn(_WORDS.get()(text), stacklevel=outermost + 1)
+    warnings.warn(_WORDS.get()(text), category, stacklevel=outermost + 1)

@@ -3,6 +3,7 @@
 import gpflow
 import numpy as np
 import pytest
+import scipy.sparse
 import tensorflow as tf
 from gpflow import kernels as k
 from helpers import assert_same_state, make_data, make_model, state
@@ -329,3 +330,149 @@ def test_weights_that_are_no_numbers():
     X, Y = make_data(20)
     with pytest.raises(ValueError, match="sample_weight must be 20 numbers"):
         gb.BSVMClassifier(learn_kernel=False).fit(X, Y[:, 0], sample_weight=["a"] * 20)
+
+
+# --- a model that is not as it was made -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_model_of_another_float(dtype):
+    data, other = make_data(20), np.float32 if dtype is np.float64 else np.float64
+    with gpflow.config.as_context(gpflow.config.Config(float=dtype)):
+        X, Y = (part.astype(dtype) for part in data)
+        model = make_model((X, Y))
+    with gpflow.config.as_context(gpflow.config.Config(float=other)):
+        X, Y = (part.astype(other) for part in data)
+        for use in (
+            lambda: CAVI().run(model, (X, Y)),
+            lambda: SVI().run(model, [(X, Y)]),
+            lambda: model.natgrad_step((X, Y)),
+            lambda: model.elbo((X, Y)),
+            lambda: model.predict_f(X),
+            lambda: model.posterior(),
+            lambda: gb.prediction.predict_probabilities(model, X),
+        ):
+            with pytest.raises(ValueError, match=rf"the model's .* is {dtype.__name__}, but gpf"):
+                use()
+
+
+def test_the_elbo_of_inputs_of_another_float(data):
+    with pytest.raises(ValueError, match="X has dtype float32"):
+        make_model(data).elbo((data[0].astype(np.float32), data[1]))
+
+
+def test_nan_in_inducing_points(data):
+    Z = data[0][:5].copy()
+    Z[2, 1] = np.nan
+    with pytest.raises(ValueError, match=r"Z holds nan \(row 2, column 1\)"):
+        gb.models.BSVM(k.Matern12(), Hinge(), Z)
+
+
+def test_inducing_points_that_were_replaced_by_fewer(data):
+    model = make_model(data)
+    model.inducing_variable = gpflow.inducing_variables.InducingPoints(data[0][:5])
+    for use in (CAVI().run, gb.fit, lambda model, data: model.predict_f(data[0])):
+        with pytest.raises(ValueError, match=r"q is of 8 inducing points.* 5 now: .*exchange"):
+            use(model, data)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("big", [1e160, -1e300])
+def test_numbers_whose_squares_overflow(data, big, sparse):
+    X = data[0].copy()
+    X[3, 1] = big
+    where = "" if sparse else r" \(row 3, column 1\)"
+    model = gb.models.LinearBSVM(2, Hinge())
+    with pytest.raises(ValueError, match=rf"X holds a number above 1e\+154{where}, whose square"):
+        CAVI().run(model, (scipy.sparse.csr_matrix(X) if sparse else X, data[1]))
+
+
+def test_nan_in_a_row_of_a_prediction(data):
+    model, X = make_model(data), data[0][:3].copy()
+    X[1, 0] = np.nan
+    mean, variance = model.predict_f(X)
+    np.testing.assert_array_equal(np.isnan([mean, variance])[..., 0], 2 * [[False, True, False]])
+    with pytest.raises(ValueError, match="X holds nan"):
+        gb.prediction.predict_marginals(model, X)
+
+
+def test_a_dataset_whose_order_is_not_known_is_a_list_of_blocks(data):
+    dataset = tf.data.Dataset.from_tensor_slices(data).batch(20)
+    with pytest.raises(ValueError, match=r"such as list\(dataset\)"):
+        gb.inference.VEM(max_steps=3).run(make_model(data), dataset)
+    one, two = make_model(data), make_model(data)
+    gb.inference.VEM(max_steps=3).run(one, list(dataset))
+    gb.inference.VEM(max_steps=3).run(two, data)
+    assert_same_state(state(one), state(two), 1e-6)
+
+
+def test_q_moves_whatever_its_flags_say(data):
+    """As for GPflow's NaturalGradient, of which users set them to False."""
+    one, two = make_model(data), make_model(data)
+    gpflow.set_trainable((two.q_mu, two.q_sqrt), False)
+    for model in (one, two):
+        gb.fit(model, data)
+    assert_same_state(state(one), state(two), 0)
+
+
+# --- what is not finite ---------------------------------------------------------------------------
+
+
+class Underflowing(gpflow.likelihoods.ScalarLikelihood):
+    """log p is -inf far from the label."""
+
+    def _scalar_log_prob(self, X, F, Y):
+        return tf.math.log(tf.exp(-1e3 * tf.square(F - Y)))
+
+    def _conditional_mean(self, X, F):
+        return F
+
+    _conditional_variance = _conditional_mean
+
+
+class WithoutSecond(gpflow.likelihoods.Gaussian):
+    """Where Y > 0, its expectation has no derivative by the variance."""
+
+    def _variational_expectations(self, X, Fmu, Fvar, Y):
+        @tf.custom_gradient
+        def zero(variance):
+            return tf.zeros_like(variance), lambda d: tf.where(Y > 0, np.nan * d, tf.zeros_like(d))
+
+        expectation = super()._variational_expectations(X, Fmu, Fvar, Y)
+        return expectation + tf.reduce_sum(zero(Fvar), axis=-1)
+
+
+ALGORITHMS = pytest.mark.parametrize(
+    "algorithm", [CAVI(), SVI(max_steps=9), gb.inference.VEM(), gb.inference.ML2(max_steps=9)]
+)
+
+
+@ALGORITHMS
+def test_a_likelihood_that_is_not_finite_is_named_with_label_and_f(data, algorithm):
+    model = make_model(data, likelihood=Underflowing())
+    what = r"log density of Underflowing is not finite at row 0, for the label \[.*\] at f = \[0"
+    with pytest.raises(ValueError, match=what):
+        algorithm.run(model, (data[0], data[0][:, :1]))
+
+
+@ALGORITHMS
+def test_the_row_at_which_kernel_or_mean_function_overflow(data, algorithm):
+    X = data[0].copy()
+    X[3] = 1e140
+    with pytest.raises(ValueError, match=r"kernel Polynomial overflows at row 3, X = \[1.e\+140"):
+        algorithm.run(make_model(data, kernel=k.Polynomial(3)), (X, data[1]))
+    steep = gpflow.functions.Linear(np.full((2, 1), 1e200))
+    with pytest.raises(ValueError, match="mean function Linear overflows at row 3"):
+        algorithm.run(make_model(data, mean_function=steep), (X, data[1]))
+
+
+def test_where_only_the_second_derivative_fails_steps_follow_the_first(data):
+    X, Y = data[0], data[0][:, :1]
+    model = make_model(data, likelihood=WithoutSecond(0.1))
+    with pytest.warns(UserWarning, match="sites") as told:
+        history = CAVI().run(model, (X, Y))
+    assert len(told) == 1 and history.clipped == np.sum(Y > 0)
+    assert (np.diff(history.elbo) > -1e-9).all()
+    best = make_model(data, likelihood=gpflow.likelihoods.Gaussian(0.1))
+    CAVI().run(best, (X, Y))
+    np.testing.assert_allclose(model.predict_f(X)[0], best.predict_f(X)[0], atol=0.05)

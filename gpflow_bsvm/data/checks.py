@@ -66,6 +66,21 @@ def check_dtype(X: Any) -> None:
         )
 
 
+def check_size(X: Any, origin: Origin = _WHOLE) -> None:
+    """:raise ValueError: for a number in X, finite as it is, whose square overflows."""
+    stored = X.values if isinstance(X, SparseRows) else X
+    most = np.sqrt(np.finfo(X.dtype).max)
+    if stored.size and max(stored.max(), -stored.min()) > most:
+        where = ""
+        if stored is X:
+            row, column = np.argwhere(np.abs(X) > most)[0]
+            where = f" ({origin.row(row)}, {origin.column(column)})"
+        raise ValueError(
+            f"X holds a number above {most:.0e}{where}, whose square overflows: correct it, or "
+            "scale X (sklearn.preprocessing.StandardScaler)"
+        )
+
+
 def check_data(
     likelihood: Likelihood, X: Any, Y: Any, *, minibatch: bool = False, origin: Origin = _WHOLE
 ) -> tuple[AnyNDArray, AnyNDArray]:

@@ -83,6 +83,23 @@ def check_model(model: Any) -> None:
             "the model was frozen (gpflow.utilities.freeze): its parameters are constants now, for "
             "predictions; fit the model that it was made of"
         )
+    check_floats(gpflow.utilities.parameter_dict(model))
+
+
+def check_floats(named: dict[str, Any]) -> None:
+    """
+    :param named: parameters by name.
+    :raise ValueError: for one of another float than GPflow's default.
+    """
+    default = tf.as_dtype(gpflow.config.default_float())
+    for name, parameter in named.items():
+        dtype = parameter.dtype
+        if isinstance(parameter, gpflow.Parameter) and dtype.is_floating and dtype != default:
+            raise ValueError(
+                f"the model's {name} is {dtype.name}, but gpflow.config.default_float() is "
+                f"{default.name}: gpflow.config.set_default_float({dtype.name!r}), or make the "
+                "model and its parts anew"
+            )
 
 
 def check_num_data(num_data: Any) -> None:
@@ -121,9 +138,17 @@ def chunk_rows(model: Model) -> int:
 def check_width(model: Model, X: Any, Y: Any = None) -> None:
     """
     :raise ValueError: if X has another number of columns than the inducing points of `model`, or
-        Y another number than it has latent functions (for likelihoods with one label per latent).
+        Y another number than it has latent functions (for likelihoods with one label per latent);
+        if the inducing points have been replaced by more or fewer; see `check_floats`.
     """
+    check_floats(gpflow.utilities.parameter_dict(model))
     variable = model.prior.inducing_variable
+    if hasattr(model, "q_mu") and model.q_mu.shape[0] != variable.num_inducing:
+        raise ValueError(
+            f"q is of {model.q_mu.shape[0]} inducing points, and the model has "
+            f"{int(variable.num_inducing)} now: gpflow_bsvm.inducing_points.exchange(model, Z) "
+            "gives it others, and its q at them"
+        )
     widths = [("the inducing points have", part.Z.shape[-1]) for part in plain_parts(variable)]
     widths += [("the model has", getattr(variable, "num_inputs", X.shape[-1]))]
     for what, width in widths:

@@ -10,13 +10,16 @@ import tensorflow as tf
 from gpflow.base import AnyNDArray
 
 from ..checks import check_whole
-from ..data.checks import check_data, check_inputs
+from ..data.checks import check_data, check_inputs, check_size
 from ..data.opening import open_source
 from ..data.pieces import Origin
 from ..data.readers import Reader
 from ..data.sources import Source
 from ..likelihoods.hooks import check_labels
 from .contracts import Model, check_model, check_width, chunk_rows
+from .kernel_check import check_kernel, check_mean
+from .shared_graph import first_in_fit
+from .structure import look_into
 
 
 def open_data(model: Model, data: Any, sample_weight: Any = None, *, part: bool = False) -> Source:
@@ -84,9 +87,20 @@ class _Labelled:
             )
         part, origin = self.part or origin is not None, origin or Origin()
         X, Y = check_data(self.model.likelihood, X, Y, minibatch=part, origin=origin)
+        check_size(X, origin)
         check_width(self.model, X, Y)
         _check_active_dims(self.model, X.shape[-1])
+        if origin.first_row == 0 and origin.numbers is None:
+            self._check_prior(X)
         return X, Y
+
+    def _check_prior(self, X: Any) -> None:
+        """Once in an estimator's fit, whose many models differ in values, as it takes some ms."""
+        prior, num_latents = self.model.prior, self.model.num_features[0]
+        structure = look_into((prior.kernel, prior.mean_function)).key
+        if first_in_fit(("prior", structure, X.shape[-1], num_latents)):
+            check_kernel(prior, X)
+            check_mean(prior.mean_function, X, num_latents)
 
     def labels(self, Y: AnyNDArray) -> None:
         """:raise ValueError: unless these may be the distinct labels of all the data."""

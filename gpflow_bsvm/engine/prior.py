@@ -10,6 +10,7 @@ import gpflow
 import numpy as np
 import tensorflow as tf
 from check_shapes import check_shapes
+from check_shapes.exceptions import CheckShapesError
 from gpflow.base import AnyNDArray
 from gpflow.covariances import Kuu
 from gpflow.functions import MeanFunction
@@ -19,6 +20,7 @@ from gpflow.utilities import parameter_dict
 
 from ..data.checks import duplicate_rows
 from ..notices import warn
+from .kernel_check import no_covariance, rounded, values_of
 from .shared_graph import Compiled
 
 #: Largest jitter that is tried: a larger one would change the model too much.
@@ -54,7 +56,11 @@ def safe_prior_factor(prior: Prior, before: float | None) -> tuple[tf.Tensor, fl
     factor, first = compiled_prior_factor.bind(prior), gpflow.config.default_jitter()
     for jitter in _jitters(first):
         with contextlib.suppress(tf.errors.InvalidArgumentError):
-            Lz = factor(tf.constant(jitter, gpflow.config.default_float()))
+            try:
+                Lz = factor(tf.constant(jitter, gpflow.config.default_float()))
+            except (ValueError, TypeError, CheckShapesError):
+                _call_kernel(prior)
+                raise
             if np.isfinite(Lz.numpy()).all():
                 if jitter not in (first, before):
                     warn(f"Kuu needed a jitter of {jitter:.0e}")
@@ -71,17 +77,28 @@ def _jitters(first: float) -> list[float]:
     return jitters
 
 
+def _call_kernel(prior: Prior) -> None:
+    """:raise ValueError: where the kernel fails out of a graph, too, where it can be named."""
+    for Z in plain_points(prior.inducing_variable):
+        values_of(prior.kernel, Z[:1])
+
+
 def _why_no_factor(prior: Prior, jitter: float) -> str:
     """:return: the likely reason why Kuu has no Cholesky factor, and what to do about it."""
+    _call_kernel(prior)
     for pairs in map(duplicate_rows, plain_points(prior.inducing_variable)):
         if pairs:
             first, again = pairs[0]
             return f"inducing points {first} and {again} are equal: remove duplicates"
+    K = np.asarray(Kuu(prior.inducing_variable, prior.kernel))
     show = functools.partial(np.array2string, precision=3, threshold=4)
     values = parameter_dict(prior.kernel).items()
     shown = ", ".join(f"kernel{name} = {show(p.numpy())}" for name, p in values)
-    if not np.isfinite(np.asarray(Kuu(prior.inducing_variable, prior.kernel))).all():
+    if not np.isfinite(K).all():
         return f"the kernel is not finite at the inducing points, with {shown}: standardise X"
+    lost = [*filter(None, map(rounded, plain_points(prior.inducing_variable))), ""][0]
+    if wrong := lost or no_covariance(K, np.diagonal(K, axis1=-2, axis2=-1)):
+        return f"the kernel {type(prior.kernel).__name__} at the inducing points: {wrong}"
     return (
         f"inducing points are too close for the kernel values {shown}: standardise X, use a "
         f"smaller lengthscale or variance, fewer points, or a jitter above {jitter:.0e}"

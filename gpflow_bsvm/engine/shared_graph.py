@@ -54,6 +54,15 @@ def one_fit() -> Iterator[None]:
         _OF_THIS_FIT.reset(before)
 
 
+def first_in_fit(key: Hashable) -> bool:
+    """:return: False if this has been asked before in the `one_fit` under way."""
+    seen = _OF_THIS_FIT.get()
+    is_first = seen is None or key not in seen
+    if seen is not None:
+        seen[key] = None
+    return is_first
+
+
 @contextlib.contextmanager
 def _checked_shapes() -> Iterator[None]:
     """

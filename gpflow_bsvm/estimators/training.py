@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,6 +11,7 @@ import numpy as np
 from gpflow.base import AnyNDArray
 from gpflow.utilities import multiple_assign, parameter_dict
 from scipy.special import logit
+from sklearn.exceptions import ConvergenceWarning
 
 from ..data.sources import ArraySource, Source
 from ..engine.contracts import chunk_rows
@@ -28,9 +30,9 @@ LEARN_ROWS, LEARN_PART, MOST_LEARN_ROWS = 2_000, 0.25, 5_000
 FEWEST_LEARN_ROWS, LEARN_WORK = 1_000, 5e8
 #: The share of an ordered class without rows, from which its thresholds start.
 NO_ROWS = 1e-3
-#: Numbers further from their center are brought here while penalty, epsilon and kernel are learned:
-#: the slope of the loss is the same, but three values of 331 that are wrong by a thousand deviations
-#: would be noise of all rows.
+#: Numbers further from their center are brought here while penalty, epsilon and kernel are
+#: learned: the slope of the loss is the same, but three values of 331 that are wrong by a thousand
+#: deviations would be noise of all rows.
 REACH = 10.0
 #: Every part of the data has this many rows of classes with few rows.
 RARE_ROWS = 20
@@ -115,7 +117,9 @@ def learn(spec: Specification, model: BSVM, data: Data) -> History:
     if not spec.is_classifier:
         Y = np.clip(Y, -REACH, REACH)
     spec.progress.stage(f"learning the kernel from {len(X)} rows")
-    return VEM().run(model, opened(model, (X, Y, weight)), progress=spec.progress)
+    with warnings.catch_warnings():  # the fits of q say whether they have converged
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return VEM().run(model, opened(model, (X, Y, weight)), progress=spec.progress)
 
 
 def opened(model: BSVM, data: Data) -> ArraySource:

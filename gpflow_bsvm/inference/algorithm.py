@@ -11,12 +11,14 @@ import tensorflow as tf
 from gpflow.base import AnyNDArray, RegressionData
 
 from ..checkpoints import Directory, identity_of, open_checkpoints
+from ..checks import NotFinite
 from ..data.sources import Source
 from ..engine.contracts import Model
 from ..engine.open import open_data, weighted
 from ..engine.shared_graph import one_fit
 from ..likelihoods.hooks import check_hooks
 from .history import Callback, History, Recorder
+from .not_finite import NUMERICAL, cause_of
 from .outcome import judge
 
 
@@ -37,10 +39,12 @@ class Run(ABC):
     :ivar max_steps: most steps.
     :ivar converged: whether the stopping rule was met.
     :ivar unseen: whether nobody looks at the model between two steps, so that some may be one call.
-    :ivar by_sites: whether it has converged where the sites of all rows stay, which is no
-        stationary point if some were clipped.
+    :ivar settles: whether it has a stopping rule.
+    :ivar by_sites: whether it ends where the sites of all rows stay, which is no stationary point
+        if some were clipped.
     """
 
+    settles: ClassVar[bool] = True
     by_sites: ClassVar[bool] = False
 
     state: Any
@@ -119,7 +123,9 @@ class Algorithm(ABC):
     ) -> History:
         """
         Fit the model; it holds the latest accepted step at the end, also after an interrupt or an
-        error, which are passed on.
+        error, which are passed on. q moves whether or not `q_mu` and `q_sqrt` are trainable: as for
+        GPflow's `NaturalGradient`, the flag is for other optimisers. Where the stopping rule was not
+        met there is scikit-learn's `ConvergenceWarning`.
 
         :param data: X [N, D] and Y [N, P], in memory or np.memmap; files, a batched
             `tf.data.Dataset` or blocks of (X, Y) or (X, Y, sample_weight), read anew in each pass,
@@ -163,12 +169,23 @@ class Algorithm(ABC):
         """
         check_hooks(model.likelihood, *self.needs, instead=self.instead)
         source = weighted(model, source) if self.weighs else source
-        run, record = self._begin(model, source), History() if record is None else record
+        record = History() if record is None else record
         identify = partial(identity_of, "fit", self, model, source)
-        checkpoints = open_checkpoints(checkpoint, every, identify)
-        Recorder(run, record, checkpoints, self._what, **reports).drive()
+        try:
+            run = self._begin(model, source)
+            checkpoints = open_checkpoints(checkpoint, every, identify)
+            Recorder(run, record, checkpoints, self._what, **reports).drive()
+        except NUMERICAL as error:
+            if cause := cause_of(model, source):
+                what = getattr(error, "what", "the ELBO or its gradient is not finite")
+                raise NotFinite(what, cause) from error
+            raise
         if isinstance(record, History):
-            judge(model, source, record, learns=self.learns, by_sites=run.by_sites)
+            short = run.settles and not run.converged and record.latest >= run.max_steps
+            spent = f"{type(self).__name__} more {self.grows}" if short else ""
+            # Other rows may have no end, over which a run without a stopping rule went in part.
+            by_sites = run.by_sites and (run.settles or source.indexed)
+            judge(model, source, record, learns=self.learns, by_sites=by_sites, spent=spent)
         return record
 
 

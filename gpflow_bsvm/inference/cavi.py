@@ -13,6 +13,7 @@ import tensorflow as tf
 from check_shapes import check_shapes
 from gpflow.config import default_float
 from gpflow.likelihoods import Likelihood
+from sklearn.exceptions import ConvergenceWarning
 
 from ..checks import check_elbo, check_number, check_rate, check_whole
 from ..data.passes import sum_over
@@ -179,7 +180,7 @@ class Sweeps(Run):
         self.converged = self.state.steps > 0
         if not self.converged:
             check_elbo(cast(Ascent, self.state.ascent).point.value, "at the start")
-            warn(_NO_STEP)
+            warn(_NO_STEP, ConvergenceWarning)
 
     def _start(self) -> Ascent:
         """:return: the ascent from the model's q."""

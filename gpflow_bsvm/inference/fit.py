@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -70,4 +71,6 @@ def _begin(model: Model, source: Source, options: Mapping[str, Any]) -> None:
     how = {name: options[name] for name in ("progress", "every") if name in options}
     if options.get("checkpoint") is not None:
         how["checkpoint"] = Path(options["checkpoint"]) / "first rows"
-    CAVI().run(model, rows, **how)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the fit to all rows says what is wrong
+        CAVI().run(model, rows, **how)

@@ -36,7 +36,7 @@ class History:
     :ivar converged: whether the stopping rule was met, at a q that is not its prior, where no site
         was clipped.
     :ivar clipped: sites whose precision was negative, and set to 0, where the fit has ended, see
-        `gpflow_bsvm.likelihoods.sites`; of `CAVI`, `Streaming` and `VEM`.
+        `gpflow_bsvm.likelihoods.sites`.
     :ivar kernel_as_given: whether `gpflow_bsvm.fit` has left a trainable kernel as it was.
     :ivar hyperparameters: values after the step by name, such as ".kernel.lengthscales", where the
         fit learns any; else no names.

@@ -55,6 +55,8 @@ class MinibatchAlgorithm(Algorithm):
 class MinibatchRun(Run):
     """Blocks of steps; one that ends in no finite ELBO is undone, and the rate halved."""
 
+    settles, by_sites = False, True
+
     state: State
     #: Batches of a block that memory holds.
     most_batches: float = math.inf

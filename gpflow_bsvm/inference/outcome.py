@@ -9,6 +9,7 @@ import numpy as np
 import tensorflow as tf
 from check_shapes import check_shapes
 from gpflow.likelihoods import Likelihood
+from sklearn.exceptions import ConvergenceWarning
 
 from ..data.passes import sum_over
 from ..data.prefetch import closed_at_end
@@ -60,14 +61,18 @@ def _clipped(likelihood: Likelihood, q: Gaussian, rows: Projected) -> tuple[tf.T
     return (tf.math.count_nonzero(cut, dtype=f.mean.dtype),)
 
 
-def judge(model: Model, source: Source, history: History, *, learns: bool, by_sites: bool) -> None:
+def judge(
+    model: Model, source: Source, history: History, *, learns: bool, by_sites: bool, spent: str
+) -> None:
     """
     Warn of a q that is its prior, and take back that the fit has converged: to be sure of nothing
-    is a maximum of a hinge's evidence, which is not normalised, where labels are few. Warn of
-    numbers that float64 does not hold.
+    is a maximum of a hinge's evidence, which is not normalised, where labels are few. Else warn of
+    clipped sites, or of too few steps, by scikit-learn's `ConvergenceWarning`. Warn of numbers that
+    float64 does not hold.
 
     :param learns: whether the fit has moved the kernel.
     :param by_sites: see `Run`.
+    :param spent: the options that ended the fit before its stopping rule was met; "" if none did.
     """
     if by_sites:
         count_clipped(model, source, history)
@@ -82,6 +87,7 @@ def judge(model: Model, source: Source, history: History, *, learns: bool, by_si
     says = float(q.kl) > LEAST_NATS and mean > LEAST_MEAN
     if says and moved:
         _warn_of_distance(model)
+        _warn_of_end(model, history, spent)
         return
     history.converged = False
     nats = max(float(q.kl), 0.0)
@@ -91,6 +97,23 @@ def judge(model: Model, source: Source, history: History, *, learns: bool, by_si
         f"the fit has learned next to nothing: q is {nats:.1g} nats from its prior{at}; "
         + ((_LEFT if says else _MOVED) if learns else _FIXED)
     )
+
+
+def _warn_of_end(model: Model, history: History, spent: str) -> None:
+    """Warn of clipped sites, or of too few steps."""
+    if history.clipped:
+        why = (
+            f"{history.clipped} sites, whose precision is negative or no number, count as 0, since "
+            f"{type(model.likelihood).__name__} is not log-concave: take a likelihood of "
+            "gpflow_bsvm, or go on from this q by "
+            "gpflow.optimizers.Scipy().minimize(model.training_loss_closure(data), "
+            "model.trainable_variables)"
+        )
+    elif spent:
+        why = f"{history.latest} steps were too few: give {spent}, or a larger tol"
+    else:
+        return
+    warn(f"the fit has not converged: {why}", ConvergenceWarning)
 
 
 _MOVED = (
@@ -161,20 +184,33 @@ def warn_of_digits(f: Marginals, before: tf.Tensor, remedy: str = SMALLER) -> No
 
 
 def _warn_of_distance(model: Any) -> None:
-    """Warn where f is its prior except next to each inducing point, as for X not scaled."""
+    """Warn where f is its prior except next to each inducing point, or is the same at all."""
     points = plain_points(model.prior.inducing_variable)
     if not points or model.num_features[1] < FEWEST_POINTS:
         return
     Lz = model.prior_factor().numpy()
     K = Lz @ np.swapaxes(Lz, -1, -2)  # less what a constant in the kernel adds to all entries
-    diagonal = np.einsum("gmm->gm", K).copy()
+    diagonal = np.einsum("gmm->gm", K).max(axis=-1)
     np.einsum("gmm->gm", K)[:] = K.min(axis=(-1, -2))[:, None]
     least, most = K.min(axis=(-1, -2)), K.max(axis=(-1, -2))
-    if ((most - least) < LEAST_CORRELATION * (diagonal.max(axis=-1) - least)).all():
-        warn(
-            "all inducing points are many lengthscales apart, so that f is known nowhere between "
-            "them: scale X (sklearn.preprocessing.StandardScaler), or use larger lengthscales"
-        )
+    rounding = np.maximum(model.jitter, LEAST_RATIO * diagonal)
+    if ((diagonal - least < 2 * rounding) & (least > rounding)).all():
+        what = _AS_ONE
+    elif ((most - least) < LEAST_CORRELATION * (diagonal - least)).all():
+        what = _APART
+    else:
+        return
+    warn(f"all inducing points are {what}")
+
+
+_APART = (
+    "many lengthscales apart, so that f is known nowhere between them: scale X "
+    "(sklearn.preprocessing.StandardScaler), or use larger lengthscales"
+)
+_AS_ONE = (
+    "perfectly correlated, so that f is the same at all of them: unless that is meant, scale X "
+    "(sklearn.preprocessing.StandardScaler), or use smaller lengthscales"
+)
 
 
 def _largest_mean(model: Any, mean: tf.Tensor) -> float:

@@ -66,7 +66,8 @@ class VEM(Algorithm):
         if not source.ordered:
             raise ValueError(
                 "VEM keeps a site of every row, and needs rows in an order that does not change: "
-                "give arrays (X, Y), files or a list of blocks, or use ML2"
+                "give arrays (X, Y), files or a list of blocks, such as list(dataset) of a "
+                "tf.data.Dataset, or use ML2"
             )
         return _Rounds(self, model, source)
 

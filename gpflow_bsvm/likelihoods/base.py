@@ -42,7 +42,7 @@ def sites(
     its `variational_expectations` (Bonnet's and Price's theorems). Where the likelihood is not
     log-concave a precision can come out negative (GPflow's `Bernoulli` in its tails): it is set
     to 0, which leaves the stationary mean as it is and keeps the posterior precision positive
-    definite.
+    definite; so where dV/dFvar is not finite.
 
     :param likelihood: any GPflow likelihood.
     """
@@ -67,24 +67,26 @@ def clipped_sites(
 ) -> tf.Tensor:
     """
     :param likelihood: without sites of its own.
-    :return: True where `sites` has set a precision to 0 that was negative by more than
+    :return: True where `sites` has set a precision to 0 that was NaN, or negative by more than
         rounding, in units of 1 / variance.
     """
-    _, d_var = _slopes(
+    _, d_var = slopes(
         lambda Fmu, Fvar: likelihood.variational_expectations(X, Fmu, Fvar, Y), Fmu, Fvar
     )
-    return 2 * d_var * Fvar > _ROUNDING
+    return (2 * d_var * Fvar > _ROUNDING) | ~tf.math.is_finite(d_var)
 
 
 @check_shapes("Fmu: [batch..., L]", "Fvar: [batch..., L]", "return[all]: [batch..., L]")
 def differentiate(expectation: Callable[..., Any], Fmu: TensorType, Fvar: TensorType) -> Sites:
     """:return: the sites of an expectation, a function of Fmu and Fvar."""
-    d_mean, d_var = _slopes(expectation, Fmu, Fvar)
-    precision = tf.maximum(-2 * d_var, 0)
+    d_mean, d_var = slopes(expectation, Fmu, Fvar)
+    # Where the second derivative fails, a step along the first is one upwards all the same.
+    precision = tf.where(tf.math.is_finite(d_var), tf.maximum(-2 * d_var, 0), tf.zeros_like(d_var))
     return Sites(precision, d_mean + precision * Fmu)
 
 
-def _slopes(expectation: Callable[..., Any], Fmu: TensorType, Fvar: TensorType) -> Any:
+def slopes(expectation: Callable[..., Any], Fmu: TensorType, Fvar: TensorType) -> Any:
+    """:return: the derivatives of an expectation by Fmu and Fvar."""
     Fmu, Fvar = tf.convert_to_tensor(Fmu), tf.convert_to_tensor(Fvar)
     with tf.GradientTape(watch_accessed_variables=False) as tape:
         tape.watch((Fmu, Fvar))

@@ -80,10 +80,13 @@ class CategoricalLikelihood(Classification):
         """
         :param F: what the labels belong to.
         :return: rows of F's dtype; NaN for an invalid label: never a silent wrong answer.
-        :raise ValueError: unless Y is one column, and see `latents`.
+        :raise ValueError: unless Y is one column, see `latents`, and outside of graphs for an
+            invalid label.
         """
         like, column = self.latents(F), tf.convert_to_tensor(Y)
         check_columns(column, 1, *CLASS_COLUMN)
+        if tf.executing_eagerly():
+            check_class_labels(column, self.num_classes)
         column = tf.cast(column, like.dtype)
         classes = tf.range(self.num_classes, dtype=like.dtype)
         hot = tf.cast(tf.equal(column, classes), like.dtype)

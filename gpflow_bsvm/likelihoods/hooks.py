@@ -7,11 +7,11 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import tensorflow as tf
-from check_shapes import check_shapes
+from check_shapes import check_shapes, inherit_check_shapes
 from gpflow.base import TensorType
 from gpflow.likelihoods import Likelihood
 
-from .labels import check_gpflows_labels
+from .labels import check_gpflows_labels, check_rows
 
 
 class Sites(NamedTuple):
@@ -86,6 +86,14 @@ class Hooks(Likelihood):
     def link_parameters(self) -> Mapping[str, Any]:
         """:return: the parameters of the prediction that calibration may set, by name."""
         return {}
+
+    @inherit_check_shapes
+    def variational_expectations(
+        self, X: TensorType, Fmu: TensorType, Fvar: TensorType, Y: TensorType
+    ) -> tf.Tensor:
+        """As in GPflow, but labels of other rows than those of X and f are refused."""
+        check_rows(X, Fmu, Y)
+        return super().variational_expectations(X, Fmu, Fvar, Y)
 
     def check_labels(self, Y: Any, *, minibatch: bool = False) -> None:
         """

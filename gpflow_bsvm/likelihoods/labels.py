@@ -91,6 +91,17 @@ def check_columns(Y: Any, columns: int | None, what: str, otherwise: str = "") -
         raise ValueError(f"{what}, got shape {shape}{hint and f'; {hint}'}")
 
 
+def check_rows(X: Any, F: Any, Y: Any) -> None:
+    """
+    :param X: inputs, F: what is known of f there.
+    :raise ValueError: outside of graphs, if labels Y of other rows would be broadcast to these.
+    """
+    if tf.executing_eagerly():
+        inputs, functions, labels = (tuple(np.shape(part)[:-1]) for part in (X, F, Y))
+        if inputs == functions != labels and len(labels) == len(inputs):
+            raise ValueError(f"X has {inputs[-1]} rows and Y has {labels[-1]}; they must be equal")
+
+
 def check_class_labels(Y: Any, num_classes: int, what: str = "class labels") -> AnyNDArray:
     """
     :return: the distinct labels.
@@ -148,14 +159,16 @@ def check_binary_labels(Y: Any, *, minibatch: bool = False) -> None:
 @check_shapes("F: [broadcast batch..., L]", "return: [broadcast batch..., L]")
 def signs(Y: TensorType, F: TensorType) -> tf.Tensor:
     """
-    Labels in {0, 1} or {-1, +1} as y in {-1, +1}. Any other label becomes NaN: inside a graph
-    nothing can be raised cheaply, and a NaN objective is better than a silent wrong answer.
+    Labels in {0, 1} or {-1, +1} as y in {-1, +1}. Inside a graph, where nothing can be raised
+    cheaply, any other label becomes NaN: that is better than a silent wrong answer.
 
     :param F: what the labels belong to.
-    :raise ValueError: unless Y is [..., L].
+    :raise ValueError: unless Y is [..., L], and, outside of graphs, for any other label.
     """
     Y, L = to_default_float(Y), tf.convert_to_tensor(F).shape[-1]
     check_columns(Y, L, f"binary labels must have shape [..., {L}], one for each latent function")
+    if tf.executing_eagerly():
+        check_binary_labels(Y, minibatch=True)
     one = tf.ones_like(Y)
     negative = tf.where((Y == 0) | (Y == -1), -one, np.nan * one)
     return tf.where(Y == 1, one, negative)

@@ -174,10 +174,12 @@ def _deviation(Fvar: TensorType) -> tf.Tensor:
 def numbers(Y: TensorType, columns: int | None) -> tf.Tensor:
     """
     :return: Y in GPflow's default float.
-    :raise ValueError: unless it has this many columns.
+    :raise ValueError: unless it has this many columns, and, outside of graphs, is finite.
     """
     Y = to_default_float(Y)
     check_columns(Y, columns, f"Y must have shape [..., {columns}]")
+    if tf.executing_eagerly():
+        check_numbers(Y)
     return Y
 
 

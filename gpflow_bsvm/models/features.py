@@ -21,8 +21,8 @@ from gpflow.posteriors import (
 )
 from gpflow.utilities import parameter_dict
 
-from ..data.checks import duplicate_rows
-from ..engine.contracts import check_num_data, networks_in
+from ..data.checks import check_dtype, duplicate_rows
+from ..engine.contracts import check_floats, check_num_data, networks_in
 from ..engine.prior import Prior, compiled_prior_factor, plain_points, safe_prior_factor
 from ..engine.remembered import remembered
 from ..likelihoods.hooks import check_labels
@@ -125,10 +125,13 @@ class SparseFeatures:
     def _labelled(self, data: RegressionData) -> RegressionData:
         """
         :return: X, and Y in the form that the likelihood takes.
-        :raise ValueError: outside of a graph, for labels that it does not know.
+        :raise ValueError: outside of a graph, for labels that it does not know, and floats that are
+            not GPflow's default.
         """
         X, Y = data
         if tf.executing_eagerly():
+            check_dtype(X)
+            check_floats(parameter_dict(self))
             check_labels(self.likelihood, Y, minibatch=True)
         return X, class_numbers(self.likelihood, Y)
 

@@ -16,8 +16,8 @@ from gpflow.posteriors import BasePosterior, PrecomputeCacheType
 
 from ..checks import check_rate
 from ..data.batch import Batch
-from ..data.checks import check_data, check_dtype
-from ..engine.contracts import check_model, check_width, jitter_of
+from ..data.checks import as_matrix, check_data, check_dtype
+from ..engine.contracts import check_floats, check_model, check_width, jitter_of
 from ..engine.natural import Natural, blend, compiled_natural, solve, to_mean_and_root, whiten
 from ..engine.prior import Prior, compiled_prior_factor
 from ..engine.projection import Projected, Projector, project
@@ -63,6 +63,8 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
                 "BSVM needs a full q_sqrt (q_diag=False): its closed-form step gives a full "
                 "covariance; for a diagonal one use gpflow.models.SVGP with the same likelihood"
             )
+        if not isinstance(inducing_variable, gpflow.inducing_variables.InducingVariables):
+            inducing_variable = as_matrix(inducing_variable, "Z")
         number = getattr(kernel, "num_latent_gps", num_latents(likelihood))
         kwargs.setdefault("num_latent_gps", number)
         super().__init__(kernel, likelihood, inducing_variable, q_diag=False, **kwargs)
@@ -156,7 +158,10 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
     def predict_f(
         self, Xnew: InputData, full_cov: bool = False, full_output_cov: bool = False
     ) -> MeanAndVariance:
-        """As in `gpflow.models.SVGP`; marginals of rows by one graph for all models of a kind."""
+        """
+        As in `gpflow.models.SVGP`; marginals of rows by one graph for all models of a kind. NaN in
+        a row gives NaN there, where functions of `gpflow_bsvm.prediction` refuse it.
+        """
         check_dtype(Xnew)
         X = tf.convert_to_tensor(Xnew, default_float())
         if tf.executing_eagerly():
@@ -181,6 +186,7 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
         self, precompute_cache: PrecomputeCacheType = PrecomputeCacheType.TENSOR
     ) -> BasePosterior:
         """As in `gpflow.models.SVGP`."""
+        check_floats({"q_mu": self.q_mu})
         with self._own_jitter():
             return super().posterior(precompute_cache)
 

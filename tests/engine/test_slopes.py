@@ -35,7 +35,7 @@ def rows_of(likelihood, num_rows=12):
     """Rows with weights, phi and all that a gradient is taken of."""
     random = np.random.default_rng(0)
     L = likelihood.latent_dim or 1
-    Y = np.arange(num_rows)[:, None] % (2 if likelihood.observation_dim == 1 else 3) * 1.0
+    Y = np.arange(num_rows)[:, None] % getattr(likelihood, "num_classes", 2) * 1.0
     moves = [
         tf.Variable(random.normal(size=(num_rows, L))),  # of Phi s
         tf.Variable(random.gamma(1.0, size=(num_rows, L))),

@@ -2,6 +2,7 @@
 
 import importlib
 
+import gpflow
 import numpy as np
 import pytest
 from helpers import assert_same_state, make_data, make_model, source_of, state
@@ -96,3 +97,13 @@ def test_a_fit_of_many_rows_goes_on(tmp_path):
     history = gb.fit(model, data, checkpoint=tmp_path)
     assert history.elbo == expected.elbo
     assert_same_state(state(model), state(whole), 0)
+
+
+@pytest.mark.usefixtures("many")
+def test_a_beginning_says_nothing_that_the_whole_fit_says():
+    X, Y = make_data(N)
+    model = make_model((X, Y), likelihood=gpflow.likelihoods.MultiClass(3), num_latent_gps=3)
+    Y = np.digitize(X[:, :1] + np.cos(9 * X[:, 1:]), [-0.5, 0.5]).astype(float)
+    with pytest.warns(UserWarning, match="has not converged") as told:
+        gb.fit(model, (X, Y))
+    assert len(told) == 1

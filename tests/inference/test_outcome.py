@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from helpers import make_data, make_model
+from sklearn.exceptions import ConvergenceWarning
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.inference import CAVI, ML2, SVI, VEM
 from gpflow_bsvm.likelihoods import CrammerSinger, Hinge, LevelHinge
 from gpflow_bsvm.papers import seeger2000, wenzel2017
+from gpflow_bsvm.papers.henao2014 import ECM
 from gpflow_bsvm.papers.seeger2000 import NestedLoop
 
 NOTHING = "the fit has learned next to nothing"
@@ -86,7 +88,9 @@ def test_clipped_sites_are_counted_and_nothing_has_converged(data):
     Y = np.digitize(X[:, :1], [-0.5, 0.5]).astype(float)
     Y[::7] = (Y[::7] + 1) % 3
     model = make_model(data, likelihood=gpflow.likelihoods.MultiClass(3), num_latent_gps=3)
-    history = CAVI(max_steps=400, tol=1e-4).run(model, (X, Y))
+    with pytest.warns(ConvergenceWarning, match="sites.*MultiClass is not log-concave") as told:
+        history = CAVI(max_steps=400, tol=1e-4).run(model, (X, Y))
+    assert len(told) == 1 and told[0].filename == __file__
     mean, variance = model.predict_f(X)
     with tf.GradientTape() as tape:
         tape.watch(variance)
@@ -95,6 +99,52 @@ def test_clipped_sites_are_counted_and_nothing_has_converged(data):
     assert history.clipped == np.sum(precision < -1e-6) > 0
     assert not history.converged
     assert f"{history.clipped} sites clipped" in repr(history)
+
+
+@pytest.mark.parametrize("algorithm", [SVI(max_steps=20), ML2(max_steps=20), VEM(max_steps=2)])
+def test_so_whatever_the_algorithm_and_what_is_advised_works(data, algorithm):
+    X, Y = data[0], np.digitize(data[0][:, :1] + np.cos(9 * data[0][:, 1:]), [-0.5, 0.5])
+    model = make_model(data, likelihood=gpflow.likelihoods.MultiClass(3), num_latent_gps=3)
+    gpflow.set_trainable(model.inducing_variable, False)
+    with pytest.warns(ConvergenceWarning, match="sites.*Scipy") as told:
+        history = algorithm.run(model, (X, Y.astype(float)))
+    assert len(told) == 1 and history.clipped > 0
+    gpflow.set_trainable(model.kernel, False)
+    loss = model.training_loss_closure((X, Y))
+    before = loss()
+    gpflow.optimizers.Scipy().minimize(loss, model.trainable_variables)
+    assert loss() < before - 0.01 * abs(before)
+
+
+FITS = {
+    "CAVI": lambda model, data: CAVI(max_steps=2).run(model, data),
+    "Streaming": lambda model, data: gb.inference.Streaming(max_steps=2).run(model, data),
+    "VEM": lambda model, data: VEM(max_steps=2).run(model, data),
+    "ECM": lambda model, data: ECM(max_steps=2).run(model, data),
+}
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_too_few_steps_are_said_once(data, name):
+    with pytest.warns(ConvergenceWarning, match=f"2 steps were too few: give {name} more") as told:
+        assert not FITS[name](make_model(data), data).converged
+    assert len(told) == 1 and told[0].filename == __file__
+
+
+def test_a_fit_that_the_user_has_ended_or_that_has_no_rule_does_not_warn(data):
+    def ends(step, history):
+        return step == 2
+
+    assert not told_by(lambda: CAVI().run(make_model(data), data, callback=ends))
+    assert not told_by(lambda: SVI(max_steps=20).run(make_model(data), data))
+    assert not told_by(lambda: CAVI().run(make_model(data), data))
+
+
+def test_an_estimator_s_fit_of_its_kernel_is_silent(data, monkeypatch):
+    monkeypatch.setattr(VEM, "max_steps", 2)
+    monkeypatch.setattr(VEM.__init__, "__defaults__", (2, 3, 8, 1e-4))
+    told = told_by(lambda: gb.BSVMClassifier(loss="hinge", penalty=2.0).fit(data[0], data[1][:, 0]))
+    assert not any("converged" in one for one in told)
 
 
 def test_no_site_of_a_concave_likelihood_is_clipped(data):
@@ -139,6 +189,27 @@ def test_points_that_are_many_lengthscales_apart(scale, offset):
         warnings.simplefilter("always")
         CAVI().run(model, (scale * X, Y))
     assert any("many lengthscales apart" in str(one.message) for one in told) == (scale > 1)
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        gpflow.kernels.Constant(),
+        gpflow.kernels.Constant(2.0) + gpflow.kernels.Constant(),
+        gpflow.kernels.SquaredExponential(lengthscales=1e6),
+        gpflow.kernels.SquaredExponential(active_dims=[2]),
+        gpflow.kernels.SharedIndependent(gpflow.kernels.Constant(), 1),
+    ],
+)
+def test_points_that_are_all_the_same_are_not_apart(kernel):
+    X = make_data(num_rows=40)[0]
+    X = np.hstack([X, np.ones_like(X[:, :1])])
+    Z = gpflow.inducing_variables.InducingPoints(X[:12])
+    if isinstance(kernel, gpflow.kernels.SharedIndependent):
+        Z = gpflow.inducing_variables.SharedIndependentInducingVariables(Z)
+    model = gb.models.BSVM(kernel, Hinge(), Z)
+    told = told_by(lambda: CAVI().run(model, (X, np.arange(40)[:, None] % 8 > 0)))
+    assert len(told) == 1 and "perfectly correlated" in told[0]
 
 
 def told_by(fit):

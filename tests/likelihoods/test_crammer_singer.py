@@ -340,8 +340,11 @@ def test_a_wrong_label_in_a_graph_is_nan(label):
     X, Fmu, Fvar, Y = draw(3, num_rows=2)
     Y[1] = label
     for bound in BOUNDS:
-        values = CrammerSinger(3, bound=bound).variational_expectations(X, Fmu, Fvar, Y)
+        expectation = CrammerSinger(3, bound=bound).variational_expectations
+        values = tf.function(expectation)(X, Fmu, Fvar, Y)
         assert np.isfinite(values[0]) and np.isnan(values[1])
+        with pytest.raises(ValueError, match=rf"integers in 0\.\.2, got {label}"):
+            expectation(X, Fmu, Fvar, Y)
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ from gpflow_bsvm.papers.wenzel2019 import PolyaGammaLogistic
 ONE_LABEL = [Hinge(), SquaredHinge(), NormalizedHinge(), PolyaGammaLogistic(), Probit()]
 CLASSES = [CrammerSinger(3), OneVsRest(3)]
 NAMES = {name for name in vars(Hooks) if not name.startswith("_")} - {"lacking"}
+NAMES -= set(vars(gpflow.likelihoods.Likelihood))
 DRAWN = "moments local_sites draw_sites"
 # All of the package have these two, and answer what is only used where it is there.
 OURS = "check_labels check_learnable link_parameters"

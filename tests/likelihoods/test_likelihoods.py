@@ -139,9 +139,8 @@ def test_both_encodings_of_labels_give_the_same(likelihood, rng):
 
 
 def test_signs():
-    np.testing.assert_array_equal(
-        signs([[0.0], [-1.0], [1.0]], np.zeros((3, 1))), [[-1.0], [-1.0], [1.0]]
-    )
+    for no in (0.0, -1.0):
+        np.testing.assert_array_equal(signs([[no], [1.0]], np.zeros((2, 1))), [[-1.0], [1.0]])
     np.testing.assert_array_equal(signs([[True], [False]], np.zeros((2, 1))), [[1.0], [-1.0]])
 
 
@@ -166,6 +165,28 @@ def test_wrong_labels_are_nan_in_a_graph_never_a_number(likelihood, label):
     for values in everything(F, Fvar, np.array([[label], [1.0]])):
         assert np.isnan(values.numpy()[0])
         assert np.isfinite(values.numpy()[1])
+
+
+LABELLED = {
+    "binary": (Hinge(), [[-1.0], [0.0], [1.0]], "binary labels must be in"),
+    "others": (Probit(), [[1.0], [2.0], [1.0]], "binary labels must be in"),
+    "between": (gb.likelihoods.LevelHinge(), [[0.5], [1.0], [0.0]], "binary labels must be in"),
+    "not a number": (Hinge(), [[np.nan], [1.0], [0.0]], "binary labels must be in"),
+    "classes": (gb.likelihoods.OneVsRest(3), [[0.0], [1.0], [3.0]], r"integers in 0\.\.2, got 3"),
+    "ordered": (gb.likelihoods.Ordinal(3), [[0.0], [1.0], [0.5]], r"integers in 0\.\.2, got 0.5"),
+    "numbers": (gb.likelihoods.EpsilonInsensitive(), [[0.0], [1.0], [np.nan]], "Y holds NaN"),
+    "one label": (Hinge(), [[1.0]], "X has 3 rows and Y has 1; they must be equal"),
+    "one number": (gb.likelihoods.Quantile([0.5], tied=False), [[1.0]], "X has 3 rows and Y has 1"),
+}
+
+
+@pytest.mark.parametrize("name", LABELLED)
+def test_a_plain_svgp_refuses_wrong_labels(name):
+    likelihood, Y, match = LABELLED[name]
+    kernel, X, number = gpflow.kernels.Matern12(), np.eye(3), likelihood.latent_dim or 1
+    model = gpflow.models.SVGP(kernel, likelihood, X, num_latent_gps=number)
+    with pytest.raises(ValueError, match=match):
+        model.elbo((X, np.array(Y)))
 
 
 # --- links and predictions -----------------------------------------------------------------------

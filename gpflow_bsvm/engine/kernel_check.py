@@ -1,0 +1,112 @@
+"""A kernel and a mean function called once on some rows, out of a graph, whose errors say less."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from gpflow.base import AnyNDArray
+from gpflow.functions import MeanFunction
+from gpflow.kernels import Kernel, MultioutputKernel
+
+if TYPE_CHECKING:
+    from .prior import Prior
+
+#: So many rows are looked at.
+_ROWS = 10
+
+
+def check_kernel(prior: Prior, X: Any) -> None:
+    """
+    Call the kernel on some rows.
+
+    :param X: [N, D], as the model sees it: an array, or anything else whose slices are arrays.
+    :raise ValueError: with the kernel's name, if it does not take such rows, or if what it returns
+        is no covariance.
+    """
+    X = np.asarray(X[:: max(1, len(X) // _ROWS)][:_ROWS])
+    if wrong := no_covariance(*values_of(prior.kernel, X)):
+        name = type(prior.kernel).__name__
+        raise ValueError(f"the kernel {name} at some rows of X: {rounded(X) or wrong}")
+
+
+def check_mean(mean_function: MeanFunction, X: Any, num_latents: int) -> None:
+    """:raise ValueError: unless the mean function gives one column, or one for each function."""
+    name = type(mean_function).__name__
+    try:
+        found = mean_function(X[:1]).shape
+    except Exception as error:
+        raise ValueError(
+            f"the mean function {name} cannot be called with inputs of {X.shape[-1]} columns: "
+            f"{_said(error)}"
+        ) from error
+    if found[-1] not in (1, num_latents):
+        raise ValueError(
+            f"the mean function {name} gives {found[-1]} columns: it must give one, or one for "
+            f"each latent function, of which the model has {num_latents}"
+        )
+
+
+def values_of(kernel: Kernel, X: AnyNDArray) -> tuple[AnyNDArray, AnyNDArray]:
+    """
+    :return: K(X) [..., N, N] and K_diag(X) [..., N].
+    :raise ValueError: with the kernel's name and its error, where it does not take such inputs.
+    """
+    try:
+        return _values_of(kernel, X)
+    except Exception as error:
+        kernel, cause = _culprit(kernel, X, error)
+        raise ValueError(
+            f"the kernel {type(kernel).__name__} cannot be called with inputs of {X.shape[-1]} "
+            f"columns: {_said(cause)}; check its active_dims and the shapes of its parameters"
+        ) from cause
+
+
+def _values_of(kernel: Kernel, X: AnyNDArray) -> tuple[AnyNDArray, AnyNDArray]:
+    how = {"full_output_cov": False} if isinstance(kernel, MultioutputKernel) else {}
+    K, diagonal = (kernel(X, full_cov=full_cov, **how).numpy() for full_cov in (True, False))
+    return K, diagonal.T
+
+
+def no_covariance(K: AnyNDArray, diagonal: AnyNDArray) -> str:
+    """:return: why K [..., N, N] is no covariance matrix with this diagonal; "" where it is one."""
+    if not (np.isfinite(K).all() and np.isfinite(diagonal).all()):
+        return ""  # what overflows is told as that
+    own, size = np.diagonal(K, axis1=-2, axis2=-1), max(np.abs(K).max(), np.abs(diagonal).max())
+    # Beyond the rounding of distances between rows that are far from 0.
+    most = np.finfo(K.dtype).eps ** 0.2 * size
+    off = np.unravel_index(np.argmax(np.abs(own - diagonal)), own.shape)
+    if np.abs(own - diagonal)[off] > most:
+        return f"K_diag(x) is {diagonal[off]:.3g} where K(x, x) is {own[off]:.3g}"
+    if np.abs(K - np.swapaxes(K, -1, -2)).max() > most:
+        return "K(x, x') is not K(x', x)"
+    least = np.linalg.eigvalsh(K).min()
+    return f"its matrix has the eigenvalue {least:.3g}, below 0" if least < -most else ""
+
+
+def rounded(X: AnyNDArray) -> str:
+    """:return: which column is so far from 0 that distances are rounded away; "" where none is."""
+    far, spread = np.abs(X).max(axis=0), np.ptp(X, axis=0)
+    column = int(np.argmax(far))
+    if spread[column] > np.finfo(X.dtype).eps ** 0.4 * far[column]:
+        return ""
+    return (
+        f"distances are lost in rounding, since column {column} is near {far[column]:.3g} and "
+        f"varies by {spread[column]:.3g}: subtract its mean (sklearn.preprocessing.StandardScaler)"
+    )
+
+
+def _culprit(kernel: Kernel, X: AnyNDArray, error: Exception) -> tuple[Kernel, Exception]:
+    """:return: the innermost part of a kernel that fails, and its error."""
+    for part in getattr(kernel, "kernels", ()):
+        try:
+            _values_of(part, X)
+        except Exception as inner:
+            return _culprit(part, X, inner)
+    return kernel, error
+
+
+def _said(error: Exception) -> str:
+    """:return: what an error says, without where TensorFlow and check_shapes stood."""
+    text = str(error).rpartition("Note:")[2].rpartition("}} ")[2].partition(" [Op:")[0]
+    return " ".join(text.split())

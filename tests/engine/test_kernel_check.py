@@ -1,0 +1,124 @@
+"""What is wrong with a kernel or a mean function is told before any graph, by its name."""
+
+import gpflow
+import numpy as np
+import pytest
+import tensorflow as tf
+from gpflow import kernels as k
+from helpers import make_data, make_model
+
+import gpflow_bsvm as gb
+from gpflow_bsvm.engine import open as OPEN
+from gpflow_bsvm.engine.kernel_check import check_kernel, no_covariance
+from gpflow_bsvm.inference import CAVI, SVI
+
+TWO_ROWS = np.array([[0.0, -1.0], [1.0, 2.0]])
+SE = k.SquaredExponential()
+
+
+class Wrong(k.Kernel):
+    """Of a function of the values of another kernel."""
+
+    def __init__(self, change, diagonal=1.0):
+        super().__init__()
+        self.change, self.diagonal = change, diagonal
+
+    def K(self, X, X2=None):
+        return self.change(SE(X, X2), X, X if X2 is None else X2)
+
+    def K_diag(self, X):
+        return self.diagonal * tf.ones_like(X[..., 0])
+
+
+REFUSED = {
+    "change points": (
+        k.Sum([SE, k.ChangePoints([SE, k.Matern32()], [0.0])]),
+        "kernel ChangePoints cannot be called with inputs of 2 columns.*requires a 1D input space",
+    ),
+    "lengthscales": (
+        k.White() + k.SquaredExponential(lengthscales=[1.0, 1.0, 1.0]),
+        "kernel SquaredExponential cannot be called with inputs of 2 columns: Incompatible shapes",
+    ),
+    "codes": (
+        SE * k.Coregion(2, 1, active_dims=[1]),
+        r"kernel Coregion cannot be called with inputs of 2 columns: indices.* is not in \[0, 2\)",
+    ),
+    "of several": (
+        k.SeparateIndependent([SE, k.SquaredExponential(lengthscales=[1.0, 1.0, 1.0])]),
+        "kernel SquaredExponential cannot be called",
+    ),
+    "diagonal": (Wrong(lambda K, X, X2: K, 0.1), r"K_diag\(x\) is 0.1 where K\(x, x\) is 1"),
+    "negative": (Wrong(lambda K, X, X2: -K, -1.0), "has the eigenvalue -.*, below 0"),
+    "unsymmetric": (
+        Wrong(lambda K, X, X2: tf.exp(X[:, :1] - tf.transpose(X2[:, :1]))),
+        r"K\(x, x'\) is not K\(x', x\)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_the_kernel_is_named(name):
+    kernel, match = REFUSED[name]
+    prior = make_model((TWO_ROWS, 0), kernel=SE, num_inducing=2).prior._replace(kernel=kernel)
+    with pytest.raises(ValueError, match=match):
+        check_kernel(prior, TWO_ROWS)
+
+
+@pytest.mark.parametrize("algorithm", [CAVI(), SVI(max_steps=2)])
+def test_so_by_fits_of_arrays_and_of_blocks(data, algorithm):
+    kernel, match = REFUSED["change points"]
+    for rows in (data, [data]):
+        with pytest.raises(ValueError, match=match):
+            algorithm.run(make_model(data, kernel=kernel), rows)
+
+
+@pytest.mark.parametrize("far", [1e7, 1e9])
+@pytest.mark.parametrize("columns", [1, 2])
+def test_a_column_far_from_0_is_named(data, far, columns):
+    X = data[0][:, :columns].copy()
+    X[:, -1] += far
+    model = gb.models.BSVM(k.SquaredExponential(), gb.likelihoods.Hinge(), X[:15])
+    with pytest.raises(ValueError, match=rf"column {columns - 1} is near 1e\+.*its mean"):
+        gb.fit(model, (X, data[1]))
+
+
+def test_what_is_wrong_at_the_inducing_points_only(data):
+    kernel = Wrong(lambda K, X, X2: K * (1 - 3 * tf.cast(X[:, :1] > 5, K.dtype)))
+    model = gb.models.BSVM(kernel, gb.likelihoods.Hinge(), data[0][:5] + 9)
+    with pytest.raises(ValueError, match=r"no Cholesky.*kernel Wrong at the inducing points: .*-"):
+        CAVI().run(model, data)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_library_kernels_are_covariances(dtype):
+    X = make_data(10)[0].astype(dtype) + 30
+    with gpflow.config.as_context(gpflow.config.Config(float=dtype)):
+        kernels = (SE.__class__(), k.Polynomial(), k.ArcCosine(), k.Periodic(k.Matern12()))
+        for kernel in (*kernels, k.White() + k.Constant()):
+            K, diagonal = kernel(X).numpy(), kernel(X, full_cov=False).numpy()
+            assert no_covariance(K, diagonal) == ""
+
+
+@pytest.mark.parametrize(
+    ("mean", "match"),
+    [
+        (gpflow.functions.Identity(2), "Identity gives 2 columns: it must give one"),
+        (
+            gpflow.functions.Linear(np.ones((3, 1))),
+            "Linear cannot be called with inputs of 2",
+        ),
+    ],
+)
+def test_a_mean_function_of_another_width(data, mean, match):
+    with pytest.raises(ValueError, match=match):
+        CAVI().run(make_model(data, mean_function=mean), data)
+
+
+def test_so_once_in_the_fit_of_an_estimator(data, monkeypatch):
+    seen = []
+    monkeypatch.setattr(OPEN, "check_kernel", lambda prior, X: seen.append(prior))
+    classifier = gb.BSVMClassifier(loss="hinge", num_inducing=5).fit(data[0], data[1][:, 0])
+    assert len(seen) == 1
+    for _ in range(2):
+        CAVI().run(classifier.model_, classifier.as_model_sees((data[0], data[1]), labelled=True))
+    assert len(seen) == 3
