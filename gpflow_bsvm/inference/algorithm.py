@@ -123,7 +123,7 @@ class Algorithm(ABC):
     ) -> History:
         """
         Fit the model; it holds the latest accepted step at the end, also after an interrupt or an
-        error, which are passed on. q moves whether or not `q_mu` and `q_sqrt` are trainable: as for
+        error, which are passed on. q moves even if `q_mu` and `q_sqrt` are not trainable: as for
         GPflow's `NaturalGradient`, the flag is for other optimisers. Where the stopping rule was not
         met there is scikit-learn's `ConvergenceWarning`.
 
