@@ -140,9 +140,9 @@ def test_words_become_columns(tmp_path):
         dataset.X[:3], [[1, 0, 0, 1, 0, 1], [0, 1, 0, 2, 1, 0], [0, 0, 1, 3, 1, 0]]
     )
     assert dataset.notes == (
-        "a: words: 'u', 'v', 'w'",
+        "words of a: 'u', 'v', 'w'",
         "numbers: b",
-        "c: words: 'no', 'yes'",
+        "words of c: 'no', 'yes'",
         "labels, y: 0, 1",
     )
 

@@ -81,11 +81,11 @@ class Column(NamedTuple):
             ticks = column.cast(arrow.time64("us")).cast(arrow.int64())
             return compute.divide(ticks.cast(arrow.float64()), _DAY)
         try:
-            stamps = compute.cast(column, arrow.timestamp("us"), safe=False)
+            stamps = compute.cast(_with_day(column), arrow.timestamp("us"), safe=False)
         except arrow.ArrowInvalid as error:
             texts = as_text(column)
             odd = next((one for one in texts.to_pylist() if one and one in str(error)), "")
-            self._refuse(texts, odd, "dates as 2020-01-31 or 2020-01-31 12:30", origin)
+            self._refuse(texts, odd, "dates as 2020-01-31 12:30 or times as 12:30", origin)
         return compute.divide(stamps.cast(arrow.int64()).cast(arrow.float64()), _DAY)
 
     def _found(self, texts: Any, origin: Origin) -> Any:
@@ -127,6 +127,15 @@ def as_float(column: Any) -> Any:
     return np.asarray(numbers.to_numpy(zero_copy_only=False), np.float64)
 
 
+def _with_day(column: Any) -> Any:
+    """:return: times of the day as those of the first day."""
+    if not is_text(column.type):
+        return column
+    replace = require("pyarrow.compute", extra="files").replace_substring_regex
+    hours = replace(column, r"^(\d:)", r"0\1")
+    return replace(hours, r"^(\d\d:)", r"1970-01-01 \1")
+
+
 class Columns:
     """
     Columns by name, of files and of data frames alike.
@@ -150,6 +159,8 @@ class Columns:
         """
         if classes is not None and target is None:
             raise ValueError("classes are of the labels: give target=..., the name of their column")
+        if isinstance(features, str):
+            raise ValueError(f"features must be a list of names, got the string {features!r}")
         self.target, self.weight, self.features = target, weight, tuple(features)
         self._numbers = None if classes is None else ClassNumbers(classes)
         self.classes = None if self._numbers is None else self._numbers.names

@@ -29,7 +29,7 @@ class Dialect(NamedTuple):
     """
     :ivar names: of all columns, without the spaces around them; "" where the header has none.
     :ivar spaced: whether spaces after a separator belong to it.
-    :ivar header: whether the first line has the names.
+    :ivar header: number of lines until the names have ended; 0: there are none.
     :ivar longest: number of bytes of the longest line that was seen.
     """
 
@@ -37,7 +37,7 @@ class Dialect(NamedTuple):
     separator: str
     names: list[str]
     spaced: bool = False
-    header: bool = True
+    header: int = 1
     quote: str = '"'
     longest: int = 0
 
@@ -82,8 +82,8 @@ def find_dialect(
     text, encoding = read_head(path, encoding)
     separator = SPELLED.get(separator or "", separator) or _separator(text, names is None)
     rows = records(text, separator)
-    header = names is None
-    spaced = separator == " " or _is_spaced(rows[header:])
+    header = 0 if names is not None else _lines_of_header(text, separator)
+    spaced = separator == " " or _is_spaced(rows[names is None :])
     first, rest = (rows[0], rows[1:]) if names is None else (list(names), rows)
     found = [name.strip() for name in first]
     if names is None:
@@ -107,6 +107,13 @@ def records(text: str, separator: str, quote: str = '"') -> list[list[str]]:
         return list(itertools.islice(filter(None, reader), _HEAD_LINES))
     except csv.Error as error:
         raise ValueError(f"line {reader.line_num}: {error}; is a quotation mark open?") from None
+
+
+def _lines_of_header(text: str, separator: str) -> int:
+    """:return: the number of lines up to the end of the first that are not empty."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+    next(filter(None, reader))
+    return int(reader.line_num)
 
 
 def _separator(text: str, header: bool) -> str:

@@ -25,9 +25,11 @@ class Text:
     :ivar names: of all columns, in their order; types: of pyarrow, by name.
     :ivar words: columns that the file says to be words.
     :ivar num_rows: None: nobody knows.
+    :ivar may_have_commas: whether a point may well be a sign between thousands.
     """
 
     num_rows: int | None = None
+    may_have_commas = False
 
     def __init__(self, path: str, **how: Any) -> None:
         """
@@ -37,6 +39,7 @@ class Text:
         self.path, self.words = path, set[str]()
         with named(path):
             self.dialect = self._find(path, how)
+        self.may_have_commas = self.dialect.separator == ";"
         self.names = self.dialect.names
         self.types = dict.fromkeys(self.names, require("pyarrow", extra="files").string())
 
@@ -54,7 +57,7 @@ class Text:
             require("pyarrow").input_stream(self.path),
             arrow.ReadOptions(
                 column_names=dialect.names,
-                skip_rows=int(dialect.header),
+                skip_rows=dialect.header,
                 encoding=dialect.encoding.replace("utf-8-sig", "utf-8"),
                 block_size=max(2**20, 4 * dialect.longest),
             ),
@@ -83,7 +86,7 @@ class Text:
                 quotechar=dialect.quote,
                 skipinitialspace=True,
             )
-            for row in itertools.islice(filter(None, reader), int(dialect.header), None):
+            for row in itertools.islice(filter(None, reader), int(dialect.header > 0), None):
                 row = row[:width] if row[width:] == [""] else row  # a space at the end
                 if len(row) != width:
                     at = f"line {reader.line_num}"
@@ -111,7 +114,7 @@ class Arff(Text):
             raise ValueError("it is sparse: save it as svmlight")
         self.words = {name for name, kind in zip(about.names(), about.types()) if kind == "nominal"}
         quote = "'" if "'" in text[begin.end() :] else '"'
-        return Dialect(encoding, ",", about.names(), spaced=True, header=False, quote=quote)
+        return Dialect(encoding, ",", about.names(), spaced=True, header=0, quote=quote)
 
     def _lines(self, lines: Any) -> Iterator[str]:
         header = itertools.dropwhile(
@@ -126,6 +129,8 @@ class Parquet:
 
     :ivar num_rows: N.
     """
+
+    may_have_commas = False
 
     def __init__(self, path: str) -> None:
         """:raise ValueError: if it cannot be read."""
@@ -150,6 +155,8 @@ class SVMLight:
 
     :ivar X: [N, D], sparse; written: [N], the labels; num_rows: N.
     """
+
+    may_have_commas = False
 
     def __init__(self, path: str, features: Sequence[str] = ()) -> None:
         """

@@ -132,12 +132,12 @@ class Survey:
             shown = [numbers[0], *way.odd(_array(numbers))[:1]]
             raise self._refusal("numbers that are written in several ways", shown, _drop)
         odd = [text for text in texts if text not in numbers]
+        if len(texts) >= _FEWEST_UNITS and _share(WITH_UNIT, odd) >= _MOST:
+            how = "write plain numbers (or thousands='...' if it is that), " + _words + _drop
+            raise self._refusal("numbers with signs or units", odd[:2], how)
         if numbers:
             none = f"na_values={odd[:3]!r} if they mean that a value is missing, "
             raise self._refusal("numbers, and others", odd[:3], none + _words + _drop)
-        if len(texts) >= _FEWEST_UNITS and _share(WITH_UNIT, texts) >= _MOST:
-            how = "write plain numbers, " + _words + _drop
-            raise self._refusal("numbers with signs or units", texts[:1], how)
 
     def _of_dates(self, such: str) -> ValueError:
         how = "dates=[{name!r}] makes them days since 1970, "

@@ -24,8 +24,7 @@ class Table:
 
     :ivar names: of all columns of the first file.
     :ivar columns: of X, labels and weights.
-    :ivar labels: for classes="auto" the distinct labels of the rows that were looked at; rows: the
-        number of these.
+    :ivar rows: number of rows that were looked at.
     :ivar holes: the first of these rows in which a column of X has no value, by its name.
     """
 
@@ -56,52 +55,51 @@ class Table:
             if isinstance(value, str):
                 raise ValueError(f"{name} must be a list of names, got the string {value!r}")
         self.formats: list[Format] = [open_format(path, features, **how) for path in paths]
-        self.names, self.drop, self._whole = self.formats[0].names, drop, whole
-        self._exactly, self._may_be_words = features is None, words is not False
-        self._words = set() if isinstance(words, bool) else {*words}
-        self._words, self._dates = self._words | self.formats[0].words, {*dates}
-        self._missing, self._told = na_values, (decimal, thousands)
-        automatic = isinstance(classes, str) and classes == "auto" and target is not None
+        self.names, self.drop, self._exactly = self.formats[0].names, drop, features is None
+        told = set() if isinstance(words, bool) else {*words}
+        self._words, self._dates = told | self.formats[0].words, {*dates}
+        self._may_be_words, self._missing, self._told = (
+            words is not False,
+            na_values,
+            (decimal, thousands),
+        )
         others = [n for n in own_columns(self.names) if n not in (target, weight, *drop)]
         wanted = others if features is None else list(features)
-        given = chosen_words(wanted, self.names)
-        looked = [name for name in wanted if name in self.names]
-        beside = [n for n in (weight, None if classes is not None else target) if n in self.names]
-        seen = self._look([*looked, *beside, *([target] if automatic else [])], automatic)
-        found = self._read_as([seen[name] for name in looked]) | given
-        found |= {str(name): self._number(seen[name], name == target) for name in beside}
-        self.labels = seen[target].classes(self._first) if automatic and target in seen else None
-        self.rows = seen[target].rows if automatic and target in seen else 0
-        if automatic and whole:
-            check_are_classes(self.labels or [], self.rows, f"column {target!r} of {paths[0]}")
-            classes = self.labels
-        read = [seen[name] for name in looked]
-        holes = [(one.name, one.gap if found[one.name].words else one.hole) for one in read]
-        self.holes = {name: row for name, row in holes if row is not None}
+        automatic = isinstance(classes, str) and classes == "auto" and target is not None
+        all_rows = whole and (automatic or self._may_be_words)
+        seen = self._look([*wanted, target, weight], all_rows)
+        found = self._read_as([seen[name] for name in wanted if name in seen])
+        self._note_holes(found, seen)
+        for one in (weight, target if classes is None else None):
+            if one in seen:
+                found[str(one)] = self._number(seen[one], one == target)
+        if automatic:
+            classes = self._classes(seen.get(target), whole)
+        found |= chosen_words(wanted, self.names)
         names = [one for name in wanted for one in self._features(name, found)]
-        ready = None if automatic and not whole else classes
-        self.columns = Columns(found, target, weight, names, ready)
+        self.columns = Columns(found, target, weight, names, classes)
         self.check(self.formats[0])
 
     @property
     def _first(self) -> str:
         return f"file {self.formats[0].path}"
 
-    def _look(self, names: Sequence[Any], automatic: bool) -> dict[Any, Survey]:
-        """:return: what is seen of columns in all rows, or in the first ones."""
-        kinds, all_rows = self.formats[0].types, self._whole and (automatic or self._may_be_words)
+    def _look(self, names: Sequence[Any], all_rows: bool) -> dict[Any, Survey]:
+        """:return: what is seen of columns, of those among these names that there are."""
+        kinds = self.formats[0].types
         names = [name for name in dict.fromkeys(names) if name in kinds]
         seen = {name: Survey(name, kinds[name], self._missing, self._told) for name in names}
         batches = (batch for one in self.formats for batch in self._batches(one, names, _ROWS))
         for batch in itertools.islice(batches, None if all_rows else 1):
             for name in names:
                 seen[name].add(batch.column(name))
+        self.rows = max((one.rows for one in seen.values()), default=0)
         return seen
 
     def _read_as(self, seen: Sequence[Survey]) -> dict[str, Column]:
         """:raise ValueError: with the reasons why some columns cannot be read."""
         found, reasons = dict[str, Column](), []
-        comma = any(one.has_decimal_comma for one in seen)
+        comma = self.formats[0].may_have_commas or any(one.has_decimal_comma for one in seen)
         for one in seen:
             try:
                 found[one.name] = self._one(one, comma)
@@ -133,6 +131,22 @@ class Table:
             f"numbers are needed: {advice}"
         )
 
+    def _note_holes(self, found: dict[str, Column], seen: dict[Any, Survey]) -> None:
+        rows = {
+            name: seen[name].gap if one.words else seen[name].hole for name, one in found.items()
+        }
+        self.holes = {name: row for name, row in rows.items() if row is not None}
+
+    def _classes(self, seen: Survey | None, whole: bool) -> list[Any] | None:
+        """:return: the labels of a column; None if there is none, or not all rows are looked at."""
+        if seen is None:
+            return None
+        labels = seen.classes(self._first)
+        if not whole:
+            return None
+        check_are_classes(labels, seen.rows, f"column {seen.name!r} of {self.formats[0].path}")
+        return labels
+
     def _features(self, name: str, found: dict[str, Column]) -> list[str]:
         known = word_of(name, self.names) is None and name in found
         return found[name].features if known else [name]
@@ -163,10 +177,10 @@ class Table:
         return tuple(name for name in self.names if name not in own)
 
     def notes(self) -> list[str]:
-        """:return: what became of the columns, for a user: one line for each kind."""
+        """:return: what became of the columns, for a user: a line for each kind."""
         kinds: dict[str, list[str]] = {}
         for column in self.columns.kinds:
-            about = column.about if column.words is None else f"{column.name}: words"
+            about = column.about if column.words is None else f"words of {column.name}"
             shown = [column.name] if column.words is None else [*map(repr, column.words)]
             kinds.setdefault(about, []).extend(shown)
         lines = [f"{about}: {listed(names, 12)}" for about, names in kinds.items()]
