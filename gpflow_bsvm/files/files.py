@@ -105,7 +105,9 @@ class Files(Reader):
         return {
             "files": f"{len(known)} of {sum(file.st_size for file in known)} bytes, last changed "
             f"{latest:%Y-%m-%d %H:%M:%S} ({digest.hexdigest()[:12]})",
-            "columns of the files": str([*self.columns.kinds, self.columns.target]),
+            "columns of the files": str(
+                [*self.columns.kinds, self.columns.target, self.columns.weight]
+            ),
             "classes": repr(self.classes),
         }
 

@@ -14,7 +14,8 @@ from .paths import ROW_NAMES, is_number
 
 #: Bytes and lines that show how a file is written.
 _HEAD_BYTES, _HEAD_LINES = 2**20, 1000
-_SEPARATORS = (",", ";", "\t", "|", " ")
+#: The first of those that serve equally well is taken: commas may be decimal signs.
+_SEPARATORS = (";", "\t", "|", ",", " ")
 #: Separators that a shell does not like to be given.
 SPELLED = {"\\t": "\t", "tab": "\t", "space": " "}
 _MARKS = {
@@ -118,20 +119,19 @@ def _lines_of_header(text: str, separator: str) -> int:
 
 def _separator(text: str, header: bool) -> str:
     """:return: the separator by which lines have equally many fields, and most of them."""
-    best = [(*_regular(records(text, one), header), one != " ") for one in _SEPARATORS]
-    if not any(regular for regular, _, _ in best):
-        return max(_SEPARATORS[:4], key=text.split("\n", 1)[0].count)
-    return _SEPARATORS[
-        max(range(len(best)), key=lambda n: (best[n][0] > 0, best[n][2], *best[n][:2]))
-    ]
+    widths = {one: _width(records(text, one), header) for one in _SEPARATORS}
+    if not any(widths.values()):
+        return max(",;\t|", key=text.split("\n", 1)[0].count)
+    of_signs = {one: width for one, width in widths.items() if width and one != " "}
+    return max(of_signs or widths, key=widths.__getitem__)
 
 
-def _regular(rows: list[list[str]], header: bool) -> tuple[int, int]:
-    """:return: 2 if all rows have a width as their header, 1 if that is one shorter; the width."""
+def _width(rows: list[list[str]], header: bool) -> float:
+    """:return: the number of fields of all rows, a little less if the header has one less; or 0."""
     width = len(rows[-1])
-    same = width > 1 and all(len(row) == width for row in rows[header:])
     short = width - len(rows[0]) if header else 0
-    return (0 if not same else 2 if short == 0 else int(short == 1 and width > 2)), width
+    same = all(len(row) == width for row in rows[header:])
+    return width - short / 2 if width > 1 + short and same and short in (0, 1) else 0
 
 
 def _is_spaced(rows: list[list[str]]) -> bool:

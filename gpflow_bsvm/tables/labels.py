@@ -61,7 +61,7 @@ def as_written(texts: Iterable[str]) -> list[Any]:
             numbers = [kind(text) for text in texts]
         except ValueError:
             continue
-        small = kind is float or all(abs(number) < 2**63 for number in numbers)
+        small = all(abs(number) < (2**63 if kind is int else np.inf) for number in numbers)
         if small and list(map(str, numbers)) == texts:
             return sorted(numbers)
     return sorted(texts)

@@ -158,7 +158,17 @@ def test_errors_about_files_come_before_tensorflow(folder):
     import subprocess
     import sys
 
-    for command in (["train", "nowhere.csv"], ["compare", "nowhere.csv"]):
+    (folder / "hole.csv").write_text("a,b,y\n1,2,u\n3,,v\n1,2,u\n3,4,v\n")
+    hole, more = str(folder / "hole.csv"), ["--task", "regression", "--impute"]
+    for command, what in [
+        (["train", "nowhere.csv"], "nowhere.csv"),
+        (["compare", "nowhere.csv"], "nowhere.csv"),
+        (["train", hole], "column 'b' has no value in row 1: --impute"),
+        (["compare", hole], "column 'b' has no value in row 1: --impute"),
+        (["train", hole, *more], "column 'y' of file"),
+        (["compare", hole, *more], "column 'y' of file"),
+        (["train", hole, "--target", "z"], "has no column 'z'; it has a, b, y"),
+    ]:
         script = f"""
 import sys
 from gpflow_bsvm import cli
@@ -167,7 +177,7 @@ assert "tensorflow" not in sys.modules
 """
         done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
-        assert "nowhere.csv" in done.stderr and done.stderr.count("\n") == 1
+        assert what in done.stderr and done.stderr.count("\n") == 1
 
 
 def test_what_is_left_out(folder):
@@ -207,6 +217,65 @@ def test_bad_input_is_one_line(folder, capfd, monkeypatch, message):
     import re
 
     assert re.search(message, error)
+
+
+def test_no_error_is_a_traceback(folder, capsys, monkeypatch):
+    def broken(*_, **__):
+        raise KeyError("two\nlines")
+
+    output = folder / "broken.npz"
+    monkeypatch.setattr(gb.BSVMClassifier, "fit", broken)
+    assert train(folder, "rows.csv", "--output", output) == 2
+    error = capsys.readouterr().err
+    assert "KeyError" in error and error.count("\n") == 1
+    assert not output.exists() and not output.with_name("broken.npz.partial").exists()
+    monkeypatch.setenv(cli.TRACEBACK, "1")
+    with pytest.raises(KeyError):
+        train(folder, "rows.csv", "--output", output)
+
+
+def test_what_cannot_be_saved_is_told_before_the_fit(folder, capsys, monkeypatch):
+    monkeypatch.setattr(gb.BSVMClassifier, "fit", lambda *_, **__: pytest.fail("fitted"))
+    for output, message in [
+        (folder / "no" / "m.npz", "there is no directory"),
+        (folder / "parts", "is a directory"),
+        (folder / "rows.csv", "is read, and would be overwritten"),
+    ]:
+        assert train(folder, "rows.csv", "--output", output) == 2
+        assert message in capsys.readouterr().err
+
+
+def test_a_pipe_is_no_table(folder, capsys):
+    import os
+
+    os.mkfifo(folder / "pipe")
+    assert train(folder, "pipe", "--output", folder / "p.npz") == 2
+    assert "pipe is a pipe or a device" in capsys.readouterr().err
+    (folder / "pipe").unlink()
+
+
+def test_numbers_that_may_be_classes_are_asked_about(folder, capsys):
+    table = pandas.DataFrame({"a": range(60), "y": [n % 30 for n in range(60)]})
+    table.to_csv(folder / "counts.csv", index=False)
+    for command in ("train", "compare"):
+        how = ("--output", folder / "counts.npz")
+        assert run(command, folder / "counts.csv", *how) == 2
+        error = capsys.readouterr().err
+        assert "holds 30 different numbers in 60 rows: say --task regression, or" in error
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_texts_that_a_spreadsheet_would_calculate(folder):
+    table = pandas.read_csv(folder / "rows.csv")[["a", "b"]]
+    table["=id"] = ["=1+1", "+2", "-3", "@x", "5"] * 12
+    table.to_csv(folder / "formulas.csv", index=False)
+    given = ("predict", folder / "model.npz", folder / "formulas.csv", "--id", "=id")
+    assert run(*given, "--output", folder / "f.csv", "--spreadsheet") == 0
+    found = pandas.read_csv(folder / "f.csv", dtype=str)
+    assert found.columns[0] == "'=id"
+    assert found["'=id"].tolist() == ["'=1+1", "'+2", "'-3", "'@x", "5"] * 12
+    assert run(*given, "--output", folder / "g.csv") == 0
+    assert pandas.read_csv(folder / "g.csv", dtype=str)["=id"].tolist() == table["=id"].tolist()
 
 
 class Death(BaseException):

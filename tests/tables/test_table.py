@@ -1,0 +1,215 @@
+"""What a table's columns are read as: one spelling for each, or an error that says what to do."""
+
+import gzip
+
+import numpy as np
+import pytest
+
+pa = pytest.importorskip("pyarrow")
+compute = pytest.importorskip("pyarrow.compute")
+
+from gpflow_bsvm.data.pieces import Origin  # noqa: E402
+from gpflow_bsvm.tables.dialect import find_dialect  # noqa: E402
+from gpflow_bsvm.tables.labels import as_written  # noqa: E402
+from gpflow_bsvm.tables.spelling import chosen, possible  # noqa: E402
+from gpflow_bsvm.tables.table import Table  # noqa: E402
+
+LABELS = ["u", "v", "v", "u", "u", "v"]
+
+
+def table(folder, values, separator=",", **options):
+    path = folder / "t.csv"
+    rows = [f"{value}{separator}{label}" for value, label in zip(values, LABELS)]
+    path.write_text("\n".join([f"a{separator}y", *rows]) + "\n")
+    return Table([str(path)], "y", **({"classes": "auto", "words": True} | options))
+
+
+def values(found):
+    """:return: X of all rows of a table."""
+    pieces = [
+        found.columns.piece(batch, Origin(0, file.path))[0]
+        for file in found.formats
+        for batch in found.batches(file, found.columns.read, 4)
+    ]
+    return np.concatenate(pieces)
+
+
+NUMBERS = {
+    "plain": (["1e3", "1E-3", "+5", ".5", "5.", "-0.0"], {}, [1000, 0.001, 5, 0.5, 5, 0]),
+    "points in one place": (["1.234", "2.345", "3.456", "4", "5", "6"], {}, [1.234, 2.345, 3.456]),
+    "decimal commas": (["1,5", "2", "1,234", "-3,5e2", ",5", "7"], {}, [1.5, 2, 1.234, -350, 0.5]),
+    "leading zeros tell": (["0,123", "1,234", "2", "3", "4", "5"], {}, [0.123, 1.234]),
+    "points between thousands": (["1.234,5", "2.000", "7", "8", "9", "10"], {}, [1234.5, 2000]),
+    "commas between thousands": (["1,234.5", "2,000", "7", "8", "9", "10"], {}, [1234.5, 2000]),
+    "two commas": (["1,234,567", "2,000", "7", "8", "9", "10"], {}, [1234567, 2000]),
+    "told commas": (["1,234", "2,345", "7", "8", "9", "10"], {"decimal": ","}, [1.234, 2.345]),
+    "told thousands": (["1,234", "945", "7", "8", "9", "10"], {"thousands": ","}, [1234, 945]),
+    "spaces": (["1 234", "945", "7", "8", "9", "10"], {"thousands": " "}, [1234, 945]),
+    "missing": (["?", "1", "NA", "-", "", "2"], {}, [np.nan, 1, np.nan, np.nan, np.nan, 2]),
+    "told missing": (["-999", "1", "2", "3", "4", "5"], {"na_values": ["-999"]}, [np.nan, 1]),
+    "infinite": (["inf", "1", "2", "3", "4", "5"], {}, [np.inf, 1]),
+    "truth": (["True", "false", "TRUE", "true", "", "FALSE"], {}, [1, 0, 1, 1, np.nan, 0]),
+    "days": (["1970-01-02", "1970-01-03 12:00"] * 3, {"dates": ["a"]}, [1, 2.5]),
+    "times": (["6:00", "12:00"] * 3, {"dates": ["a"]}, [0.25, 0.5]),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_numbers(tmp_path, name):
+    texts, options, expected = NUMBERS[name]
+    found = table(tmp_path, texts, separator="\t", **options)
+    assert found.columns.features == ("a",)
+    np.testing.assert_array_equal(values(found)[: len(expected), 0], expected)
+
+
+REFUSED = {
+    "thousands or decimals": (
+        ["945", "1,234", "444,542", "1", "2", "3"],
+        r"two ways .*'1,234'.*row 1",
+    ),
+    "both": (
+        ["1,5", "1.5", "2", "3", "4", "5"],
+        r"several ways such as '1,5' \(row 0\), '1.5' \(row 1",
+    ),
+    "units": (
+        ["1.2%", "3%", "4.5%", "6%", "7%", "8%"],
+        r"signs or units such as '1.2%'.*words=\['a'\]",
+    ),
+    "money": (["$5", "$6", "$7", "$8", "$9", "$10"], r"signs or units such as '\$5' \(row 0\)"),
+    "bounds": (["<3", "5", "4", "6", "7", "8"], r"signs or units such as '<3' \(row 0\)"),
+    "a word": (
+        ["1", "2", "lots", "4", "5", "6"],
+        r"others such as 'lots' \(row 2\).*na_values=\['lots'\]",
+    ),
+    "dates": (["2020-01-05"] * 6, r"dates or times such as '2020-01-05' .*dates=\['a'\]"),
+    "other dates": (["03/04/2020"] * 6, r"dates or times such as '03/04/2020' .*write 2020-01-31"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_can_be_read_in_several_ways_is_refused(tmp_path, name):
+    texts, message = REFUSED[name]
+    with pytest.raises(ValueError, match=message):
+        table(tmp_path, texts, separator="\t")
+
+
+def test_points_are_in_doubt_beside_commas(tmp_path):
+    """In a file with decimal commas, or with semicolons, 1.234 may be 1234."""
+    texts = ["1.234", "2.000", "3.500", "12.100", "7.000", "9.250"]
+    np.testing.assert_array_equal(values(table(tmp_path, texts, "\t"))[:2, 0], [1.234, 2])
+    with pytest.raises(ValueError, match="two ways"):
+        table(tmp_path, texts, ";")
+    assert values(table(tmp_path, texts, ";", decimal=","))[0, 0] == 1234
+    assert values(table(tmp_path, texts, ";", decimal="."))[0, 0] == 1.234
+
+
+def test_words_are_what_they_are(tmp_path):
+    found = table(tmp_path, ["A11", "A12", "NA", "A11", "A12", "NA"])
+    assert found.columns.features == ("a=A11", "a=A12", "a=NA")
+    np.testing.assert_array_equal(values(found)[:3], np.eye(3))
+    codes = table(tmp_path, ["01", "1", "2", "01", "1", "2"], words=["a"])
+    assert codes.columns.features == ("a=01", "a=1", "a=2")
+    gaps = values(table(tmp_path, ["x", "", "y", "x", "y", "x"]))
+    np.testing.assert_array_equal(gaps[:3], [[1, 0], [np.nan, np.nan], [0, 1]])
+
+
+def test_names_and_identifiers_are_dropped_by_name(tmp_path):
+    path = tmp_path / "many.csv"
+    path.write_text("who,a,y\n" + "".join(f"n{n},{n},{n % 2}\n" for n in range(99)))
+    with pytest.raises(
+        ValueError, match=r"more than 50 different words such as 'n0'.*drop=\['who'"
+    ):
+        Table([str(path)], "y", classes="auto", words=True)
+    found = Table([str(path)], "y", classes="auto", words=True, drop=["who"])
+    assert found.columns.features == ("a",)
+    assert found.notes() == ["numbers: a", "labels, y: 0, 1"]
+
+
+def test_a_late_value_that_does_not_fit_is_named(tmp_path):
+    """What the first rows show is kept to where all rows are not looked at."""
+    path = tmp_path / "late.csv"
+    lines = [f"{n}.5,{n % 2}" for n in range(300_000)]
+    path.write_text("\n".join(["a,y", *lines, "1;5,1"]) + "\n")
+    found = Table([str(path)], "y")
+    with pytest.raises(ValueError, match=r"late.csv, row \d+: '1;5' in column 'a' is none of the"):
+        values(found)
+
+
+LABEL_TEXTS = [
+    (["1", "2", "10"], [1, 2, 10]),
+    (["1.5", "0.5"], [0.5, 1.5]),
+    (["01", "1"], ["01", "1"]),
+    (["1", "1.0"], ["1", "1.0"]),
+    (["1e3", "1000"], ["1000", "1e3"]),
+    (["True", "False"], ["False", "True"]),
+    (["9223372036854775808", "1"], ["1", "9223372036854775808"]),
+    (["-0", "0"], ["-0", "0"]),
+    (["1_0", "10"], ["10", "1_0"]),
+    (["nan", "inf"], ["inf", "nan"]),
+]
+
+
+@pytest.mark.parametrize("texts, labels", LABEL_TEXTS)
+def test_labels_are_numbers_only_where_nothing_is_lost(texts, labels):
+    found = as_written(texts)
+    assert found == labels and [type(one) for one in found] == [type(one) for one in labels]
+    assert sorted(map(str, found)) == sorted(texts)
+
+
+DIALECTS = [
+    ("a,b\n1,2\n", ",", ["a", "b"]),
+    ('"a;b",c\n1,2\n', ",", ["a;b", "c"]),
+    ("a;b\n1,5;2\n", ";", ["a", "b"]),
+    ("a\tb\n1.5\t2\n", "\t", ["a", "b"]),
+    ("Größe, cm;kg, all;y\n1,5;2,5;u\n", ";", ["Größe, cm", "kg, all", "y"]),
+    (" a   b  y\n 1  2   u\n", " ", ["a", "b", "y"]),
+    ('"a" "b"\n"1" 2 3\n', " ", ["row.names", "a", "b"]),
+    ("a,b,\n1,2,\n", ",", ["a", "b", ""]),
+    ("a,b\n1,2,\n", ",", ["a", "b", ""]),
+    ("\n\n a , b \n1,2\n", ",", ["a", "b"]),
+    ("a\n1\n", ",", ["a"]),
+]
+
+
+@pytest.mark.parametrize("text, separator, names", DIALECTS)
+def test_how_a_table_is_written(tmp_path, text, separator, names):
+    path = tmp_path / "t.csv"
+    for content, file in (
+        (text.encode(), path),
+        (gzip.compress(text.encode()), tmp_path / "t.csv.gz"),
+    ):
+        file.write_bytes(content)
+        found = find_dialect(str(file))
+        assert (found.separator, found.names) == (separator, names)
+
+
+def test_a_column_has_one_spelling_that_fits_or_is_in_doubt():
+    for texts, decimal in [
+        (["1", "2"], "."),
+        (["1.5"], "."),
+        (["1,5"], ","),
+        (["1,234"], None),
+        (["1,234", "1,5"], ","),
+        (["1,234", "1.5"], "."),
+    ]:
+        column = pa.array(texts)
+        fitting = [one for one in possible() if one.fits(column)]
+        found = chosen(fitting)
+        assert (found and found.decimal) == decimal
+
+
+def test_a_file_of_another_encoding_or_kind_says_so(tmp_path):
+    path = tmp_path / "t.csv"
+    for content, message in [
+        (
+            "ä,y\n1,u\n".encode("latin-1"),
+            r"cannot read .*t.csv: it is not utf-8: .*encoding='latin-1'",
+        ),
+        ("a,y\n1,u\n".encode("utf-16-le"), "it is no text"),
+        (b"", "it is empty"),
+        (b'a,y\n"' + b"x" * 200_000 + b'",1\n', "field larger than field limit"),
+        (b"5.1,3.5,u\n4.9,3,v\n", "has numbers instead of the columns' names"),
+    ]:
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match=message):
+            Table([str(path)], "y")
