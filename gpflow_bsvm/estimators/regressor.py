@@ -47,8 +47,7 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):  # type: ignore[misc]
     A sparse model (`gpflow_bsvm.models.BSVM`) of standardized features and labels with the
     likelihood `gpflow_bsvm.likelihoods.EpsilonInsensitive`. Kernel, penalty and epsilon are learned
     by the evidence, with no cross-validation; errors beyond epsilon cost in proportion, so that
-    outliers move the fit little. If they may be a hundred deviations away, give penalty and
-    epsilon: learned values would treat them as noise of all rows.
+    outliers move the fit little, however far out they are.
 
     :param penalty: slope of the loss, scikit-learn's C, in units of 1 / y; "auto": learned.
     :param epsilon: largest error without a cost, in units of y; "auto": learned.
@@ -58,6 +57,8 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):  # type: ignore[misc]
     :ivar penalty_: and epsilon_: as given or learned, in units of y.
     :ivar y_center_: and y_scale_: the median of y, and the deviation of a Gaussian whose outer
         twentieths are those of y: labels are standardized by these, which outliers hardly affect.
+        Where the deviation of y is much larger, and left-out rows are predicted better with it, it
+        is y_scale_: then the labels that are far out are no errors.
     :ivar scaler_: the fitted `StandardScaler` of X, or None.
     :ivar history_: the `gpflow_bsvm.inference.History` of the fit.
     """
@@ -87,8 +88,13 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):  # type: ignore[misc]
         self, X: Any, return_std: bool = False
     ) -> AnyNDArray | tuple[AnyNDArray, AnyNDArray]:
         """
+        Predict the middle of y's distribution, which is symmetric in this model: f is its mean and
+        its median. Where y is skewed given X, this is near its median, as for scikit-learn's SVR,
+        and not its mean: of counts that are mostly 0 nearly 0. If you need means, transform y, or
+        multiply P(y > 0) of a `gpflow_bsvm.BSVMClassifier` by a regressor of the rows with y > 0.
+
         :param X: [N, D], or rows that are read piece by piece.
-        :return: the mean of y [N], and with `return_std` its standard deviation, noise included.
+        :return: the middle [N], and with `return_std` the standard deviation of y, noise included.
         """
         f = self._f(X)
         mean, variance = self._likelihood.predict_mean_and_var(*f)

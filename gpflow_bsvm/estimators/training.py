@@ -30,9 +30,9 @@ LEARN_ROWS, LEARN_PART, MOST_LEARN_ROWS = 2_000, 0.25, 5_000
 FEWEST_LEARN_ROWS, LEARN_WORK = 1_000, 5e8
 #: The share of an ordered class without rows, from which its thresholds start.
 NO_ROWS = 1e-3
-#: Numbers further from their center are brought here while penalty, epsilon and kernel are
-#: learned: the slope of the loss is the same, but three values of 331 that are wrong by a thousand
-#: deviations would be noise of all rows.
+#: Numbers further from their center are brought here while penalty, epsilon and kernel are learned.
+#: That hardly changes f, as the loss has the same slope there; but a few that are wrong by a
+#: thousand deviations would otherwise be noise of all rows.
 REACH = 10.0
 #: Every part of the data has this many rows of classes with few rows.
 RARE_ROWS = 20

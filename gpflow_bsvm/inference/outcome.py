@@ -81,8 +81,8 @@ def judge(
     q = compiled_solve(model.natural())
     if not np.isfinite(q.kl):
         raise FloatingPointError(f"float64 does not hold this q, which is not finite; {SMALLER}")
-    remedy = SMALLER if isinstance(model.likelihood, Classification) else _NO_NOISE
-    moved = not source.indexed or _has_moved(*at_rows(model, source, q), remedy)
+    text = _DIGITS if isinstance(model.likelihood, Classification) else _NO_NOISE
+    moved = not source.indexed or _has_moved(*at_rows(model, source, q), text)
     mean = _largest_mean(model, tf.linalg.matvec(q.R, q.c, transpose_a=True))
     says = float(q.kl) > LEAST_NATS and mean > LEAST_MEAN
     if says and moved:
@@ -150,9 +150,11 @@ SMALLER = (
 )
 
 
+_NARROW = f"its variance of f at a row is below {LEAST_RATIO:.0e} of the prior's, {{:.1g}}: "
+_DIGITS = f"float64 does not hold this q: {_NARROW}probabilities and ELBO are rounded; {SMALLER}"
 _NO_NOISE = (
-    "y has almost no noise, and is predicted to many digits all the same; or X is not scaled "
-    "(sklearn.preprocessing.StandardScaler)"
+    "y has almost no noise, or X is not scaled (sklearn.preprocessing.StandardScaler): q is so "
+    f"sure that {_NARROW}error bars and ELBO are rounded"
 )
 
 
@@ -166,21 +168,17 @@ def at_rows(model: Model, source: Source, q: Gaussian) -> tuple[Marginals, tf.Te
     return compiled_marginals(q, features), prior_variance(features)
 
 
-def _has_moved(f: Marginals, before: tf.Tensor, remedy: str) -> bool:
+def _has_moved(f: Marginals, before: tf.Tensor, text: str) -> bool:
     """Warn where float64 does not hold the answer."""
-    warn_of_digits(f, before, remedy)
+    warn_of_digits(f, before, text)
     said = tf.abs(f.mean) > LEAST_DEVIATIONS * tf.sqrt(f.variance)
     return bool(tf.reduce_any(said | (f.variance < LEAST_PART * before)))
 
 
-def warn_of_digits(f: Marginals, before: tf.Tensor, remedy: str = SMALLER) -> None:
+def warn_of_digits(f: Marginals, before: tf.Tensor, text: str = _DIGITS) -> None:
     """Warn where q is so much narrower than its prior that rounding shows."""
     if not (f.variance > LEAST_RATIO * before).numpy().all():
-        warn(
-            f"float64 does not hold this q: its variance of f at a row is below {LEAST_RATIO:.0e} "
-            f"of the prior's, {tf.reduce_max(before):.1g}, so that probabilities and ELBO are "
-            f"rounded; {remedy}"
-        )
+        warn(text.format(float(tf.reduce_max(before))))
 
 
 def _warn_of_distance(model: Any) -> None:
