@@ -124,8 +124,8 @@ class Algorithm(ABC):
         """
         Fit the model; it holds the latest accepted step at the end, also after an interrupt or an
         error, which are passed on. q moves whether or not `q_mu` and `q_sqrt` are trainable: as for
-        GPflow's `NaturalGradient`, the flag is for other optimisers. Where the stopping rule was not
-        met there is scikit-learn's `ConvergenceWarning`.
+        GPflow's `NaturalGradient`, the flag is for other optimisers. Where the stopping rule was
+        not met there is scikit-learn's `ConvergenceWarning`.
 
         :param data: X [N, D] and Y [N, P], in memory or np.memmap; files, a batched
             `tf.data.Dataset` or blocks of (X, Y) or (X, Y, sample_weight), read anew in each pass,
