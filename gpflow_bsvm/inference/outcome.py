@@ -198,16 +198,16 @@ def _warn_of_distance(model: Any) -> None:
         what = _APART
     else:
         return
-    warn(f"all inducing points are {what}")
+    warn(what)
 
 
 _APART = (
-    "many lengthscales apart, so that f is known nowhere between them: scale X "
-    "(sklearn.preprocessing.StandardScaler), or use larger lengthscales"
+    "all inducing points are many lengthscales apart, so that f is known nowhere between them: "
+    "scale X (sklearn.preprocessing.StandardScaler), or use larger lengthscales"
 )
 _AS_ONE = (
-    "perfectly correlated, so that f is the same at all of them: unless that is meant, scale X "
-    "(sklearn.preprocessing.StandardScaler), or use smaller lengthscales"
+    "all inducing points are perfectly correlated, so that f is the same at all of them: unless "
+    "that is meant, scale X (sklearn.preprocessing.StandardScaler), or use smaller lengthscales"
 )
 
 

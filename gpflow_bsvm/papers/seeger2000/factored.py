@@ -112,8 +112,7 @@ def scale_of(
     """
     of = moments(q, root)
     w = sites(likelihood, batch.X, of.mean, of.variance(), batch.Y)[0] * batch.weight
-    known = tf.math.is_finite(w)  # GPflow's Bernoulli has no slope far out; any R will do
-    half = tf.sqrt(tf.where(known, w, tf.zeros_like(w))) * root.L
+    half = tf.sqrt(w) * root.L
     eye = tf.eye(tf.shape(half)[0], dtype=half.dtype)
     return tf.linalg.cholesky(eye + tf.matmul(half, half, transpose_a=True))
 
