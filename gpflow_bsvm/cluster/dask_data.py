@@ -5,18 +5,20 @@ from __future__ import annotations
 import copy
 import functools
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from ..data.batch import Batch
+from ..data.digests import digests
 from ..data.pieces import Origin, Piece
-from ..data.readers import Check, Reader
+from ..data.readers import Check, Reader, checked
 from ..data.sources import Remote, Source
 from ..doors import has_door
 from ..files.columns import Columns
 from ..optional import require
-from .partitions import Cluster, Partitions, checked_partitions, named
+from .partitions import Cluster, Partitions, all_together, checked_partitions, named
 
 
 def present_client() -> Any:
@@ -74,12 +76,26 @@ class DaskReader(Reader):
 
     def pieces(self, size: int) -> Iterator[Piece]:
         """See `Reader`."""
-        for number, partition in enumerate(self.partitions):
-            try:
-                piece = partition.compute()
-            except (OSError, ValueError) as error:
-                raise named(error, number) from error
-            yield from piece.cut(size)
+        for number in range(len(self.partitions)):
+            yield from self._partition(number).cut(size)
+
+    def _partition(self, number: int) -> Piece:
+        try:
+            piece: Piece = self.partitions[number].compute()
+        except Exception as error:  # whatever Dask and its storage raise
+            raise named(error, number) from error
+        return piece
+
+    def digests(self) -> Mapping[str, str]:
+        """See `Source`; the same with a client and without one."""
+        if self.remote is not None:
+            return self.remote.digests()
+        pieces = (self._partition(number) for number in range(len(self.partitions)))
+        cut = (piece.cut(self.chunk_rows) for piece in pieces if len(piece.X))
+        return all_together([digests(map(self._batch, pieces)) for pieces in cut])
+
+    def _batch(self, piece: Piece) -> Batch:
+        return self._tensors(checked(piece, self._asked))
 
 
 class DaskArrays(DaskReader):
