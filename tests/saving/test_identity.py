@@ -291,7 +291,7 @@ def test_values_that_a_fit_learns_are_no_part_of_a_kernel():
 
 @pytest.mark.slow
 def test_the_text_is_the_same_in_every_process(tmp_path):
-    """No addresses, no order of a set; and the code is compiled first, and then read from a file."""
+    """No addresses, no order of a set; the code is compiled first, and then read from a file."""
     shutil.copy(__file__, tmp_path)
     code = f"""
     import sys
@@ -307,14 +307,9 @@ def test_the_text_is_the_same_in_every_process(tmp_path):
     """
     texts = []
     for seed in ("1", "2"):
-        how = {
-            "env": os.environ | {"PYTHONHASHSEED": seed},
-            "capture_output": True,
-            "check": True,
-            "text": True,
-        }
-        found = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], **how)
-        texts.append(found.stdout)
+        command, env = [sys.executable, "-c", textwrap.dedent(code)], os.environ.copy()
+        env["PYTHONHASHSEED"] = seed
+        texts.append(subprocess.run(command, env=env, stdout=-1, check=True, text=True).stdout)
     assert texts[0] == texts[1] and " at 0x" not in texts[0]
 
 
