@@ -148,16 +148,13 @@ class DaskFrame(DaskReader):
         :param features: names of the columns of X, in this order; None: all others, except the
             index that pandas writes beside them.
         :param classes: as in `ParquetFiles`: labels of any type become numbers; "auto": a pass
-            finds and sorts them.
+            finds and sorts them, an ordered categorical by its own order.
         :raise ValueError: for columns that are missing.
         """
         delayed = require("dask", extra="dask").delayed
         numeric = require("pandas", extra="dask").api.types.is_numeric_dtype
         if isinstance(classes, str) and classes == "auto" and target in frame.columns:
-            found = frame[target].unique().compute()
-            if found.isna().any():
-                raise ValueError(f"column {target!r} holds empty labels; drop such rows first")
-            classes = sorted(found.tolist())
+            classes = _distinct(frame[target])
         self.columns = Columns(list(frame.columns), target, weight, features, classes)
         self.features = self.columns.features
         self.classes = self.columns.classes
@@ -166,6 +163,15 @@ class DaskFrame(DaskReader):
         self.columns.check_types(wrong, "the data frame")
         piece, parts = delayed(_piece_of_frame), frame[self.columns.read].to_delayed()
         super().__init__([piece(self.columns, one, part) for part, one in enumerate(parts)])
+
+
+def _distinct(column: Any) -> list[Any]:
+    """:return: the labels of a column, in the order of its categories if they have one."""
+    found = column.unique().compute()
+    if found.isna().any():
+        raise ValueError(f"column {column.name!r} holds empty labels; drop such rows first")
+    ordered = getattr(found.dtype, "ordered", False)
+    return list(found.sort_values().tolist()) if ordered else sorted(found.tolist())
 
 
 def dask_reader(X: Any, Y: Any = None, weight: Any = None) -> DaskReader:
@@ -212,8 +218,9 @@ def _piece_of_arrays(X: Any, Y: Any, weight: Any, part: int) -> Piece:
 
 
 def _piece_of_frame(columns: Columns, frame: Any, part: int) -> Piece:
-    table = require("pyarrow", extra="dask").Table.from_pandas(frame, preserve_index=False)
-    return columns.piece(table.combine_chunks(), Origin(0, str(part), kind="partition"))
+    columns.check_names(list(frame.columns), f"partition {part}")
+    table = require("pyarrow", extra="dask").RecordBatch.from_pandas(frame, preserve_index=False)
+    return columns.piece(table, Origin(0, str(part), kind="partition"))
 
 
 def _scaled(factor: float, batch: Any) -> Any:

@@ -218,12 +218,17 @@ def _check_facts(facts: list[Facts], check: Check) -> None:
 
 
 def named(error: Exception, partition: int) -> Exception:
-    """:return: an error in reading a partition that says which one it is."""
-    told = str(error).startswith("partition ") or getattr(error, "filename", None) is not None
-    if told or not isinstance(error, (OSError, ValueError)):
+    """:return: an error in reading a partition that says which one it is, of the same kind."""
+    if str(error).startswith("partition "):
         return error
-    kind = OSError if isinstance(error, OSError) else ValueError
-    found = kind(f"partition {partition} cannot be read: {error}")
+    where = f"partition {partition} cannot be read: "
+    if isinstance(error, OSError) and error.filename is not None:
+        found: Exception = OSError(error.errno, f"{where}{error.strerror}", error.filename)
+    elif isinstance(error, (OSError, ValueError)):
+        found = (OSError if isinstance(error, OSError) else ValueError)(f"{where}{error}")
+    else:
+        kind = next(cls for cls in type(error).__mro__ if cls.__module__ == "builtins")
+        found = kind(f"{where}{type(error).__name__}: {error}")
     found.__cause__ = error
     return found
 
