@@ -8,7 +8,6 @@ from typing import Any
 import gpflow
 import numpy as np
 import tensorflow as tf
-from gpflow.utilities import parameter_dict
 
 from ..checkpoints import ANY_ORDER, Identity
 from ..data.batch import Batch
@@ -16,6 +15,7 @@ from ..data.digests import digest
 from ..data.prefetch import closed_at_end
 from ..data.sources import Source
 from ..engine.contracts import Model, networks_in
+from ..engine.structure import named_parameters
 from ..version import __version__
 from .described import described, is_library, of_array
 
@@ -83,7 +83,7 @@ def _learned(model: Model) -> set[int]:
 
 def _named_values(module: Any) -> dict[str, Any]:
     """:return: parameters and bare variables by name."""
-    named: dict[str, Any] = parameter_dict(module) if isinstance(module, tf.Module) else {}
+    named = named_parameters(module) if isinstance(module, tf.Module) else {}
     inside = {id(getattr(value, "unconstrained_variable", value)) for value in named.values()}
     bare = [v for v in getattr(module, "variables", ()) if id(v) not in inside]
     return named | {f" variable {number}": variable for number, variable in enumerate(bare)}
