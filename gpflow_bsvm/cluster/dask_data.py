@@ -5,19 +5,21 @@ from __future__ import annotations
 import copy
 import functools
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from ..data.batch import Batch
+from ..data.digests import digests
 from ..data.pieces import Origin, Piece
-from ..data.readers import Check, Reader
+from ..data.readers import Check, Reader, checked
 from ..data.sources import Remote, Source
 from ..doors import has_door
 from ..optional import require
 from ..tables.columns import Columns, chosen_words
 from ..tables.paths import own_columns
-from .partitions import Cluster, Partitions, checked_partitions, named
+from .partitions import Cluster, Partitions, all_together, checked_partitions, named
 
 
 def present_client() -> Any:
@@ -75,12 +77,26 @@ class DaskReader(Reader):
 
     def pieces(self, size: int) -> Iterator[Piece]:
         """See `Reader`."""
-        for number, partition in enumerate(self.partitions):
-            try:
-                piece = partition.compute()
-            except (OSError, ValueError) as error:
-                raise named(error, number) from error
-            yield from piece.cut(size)
+        for number in range(len(self.partitions)):
+            yield from self._partition(number).cut(size)
+
+    def _partition(self, number: int) -> Piece:
+        try:
+            piece: Piece = self.partitions[number].compute()
+        except Exception as error:  # whatever Dask and its storage raise
+            raise named(error, number) from error
+        return piece
+
+    def digests(self) -> Mapping[str, str]:
+        """See `Source`; the same with a client and without one."""
+        if self.remote is not None:
+            return self.remote.digests()
+        pieces = (self._partition(number) for number in range(len(self.partitions)))
+        cut = (piece.cut(self.chunk_rows) for piece in pieces if len(piece.X))
+        return all_together([digests(map(self._batch, pieces)) for pieces in cut])
+
+    def _batch(self, piece: Piece) -> Batch:
+        return self._tensors(checked(piece, self._asked))
 
 
 class DaskArrays(DaskReader):
@@ -133,14 +149,14 @@ class DaskFrame(DaskReader):
         :param features: names of the columns of X, in this order; None: all others, except the
             index that pandas writes beside them.
         :param classes: as in `ParquetFiles`: labels of any type become numbers; "auto": a pass
-            finds and sorts them.
+            finds and sorts them, an ordered categorical by its own order.
         :raise ValueError: for columns that are missing.
         """
         delayed = require("dask", extra="dask").delayed
         numeric = require("pandas", extra="dask").api.types.is_numeric_dtype
         names = list(frame.columns)
         if isinstance(classes, str) and classes == "auto" and target in names:
-            classes = _labels(frame[target], str(target))
+            classes = _distinct(frame[target])
         others = [name for name in own_columns(names) if name not in (target, weight)]
         wanted = others if features is None else list(features)
         words = chosen_words(wanted, names)
@@ -157,6 +173,15 @@ class DaskFrame(DaskReader):
                 )
         piece, parts = delayed(_piece_of_frame), frame[self.columns.read].to_delayed()
         super().__init__([piece(self.columns, one, part) for part, one in enumerate(parts)])
+
+
+def _distinct(column: Any) -> list[Any]:
+    """:return: the labels of a column, in the order of its categories if they have one."""
+    found = column.unique().compute()
+    if found.isna().any():
+        raise ValueError(f"column {column.name!r} holds empty labels; drop such rows first")
+    ordered = getattr(found.dtype, "ordered", False)
+    return list(found.sort_values().tolist()) if ordered else sorted(found.tolist())
 
 
 def dask_reader(X: Any, Y: Any = None, weight: Any = None) -> DaskReader:
@@ -202,20 +227,9 @@ def _piece_of_arrays(X: Any, Y: Any, weight: Any, part: int) -> Piece:
     return Piece(X, Y, weight, Origin(0, str(part), kind="partition"))
 
 
-def _labels(column: Any, name: str) -> list[Any]:
-    """:return: the labels of a column in their type's order, if it has one, else sorted."""
-    found = column.unique().compute()
-    if found.isna().any():
-        raise ValueError(f"column {name!r} holds empty labels; drop such rows first")
-    categories = getattr(column.dtype, "categories", None)
-    if categories is None or not column.dtype.ordered:
-        return sorted(found.tolist())
-    return [label for label in categories if label in {*found.tolist()}]
-
-
 def _piece_of_frame(columns: Columns, frame: Any, part: int) -> Piece:
-    batch = require("pyarrow", extra="dask").RecordBatch
-    table = batch.from_pandas(frame, preserve_index=False)
+    columns.check_names(list(frame.columns), f"partition {part}")
+    table = require("pyarrow", extra="dask").RecordBatch.from_pandas(frame, preserve_index=False)
     return Piece(*columns.piece(table, Origin(0, str(part), kind="partition")))
 
 

@@ -19,6 +19,7 @@ import gpflow
 import numpy as np
 import tensorflow as tf
 
+from ..data.digests import digest
 from ..data.passes import add as added
 from ..data.readers import MOST_LABELS, Check
 from ..data.sources import Remote
@@ -163,6 +164,11 @@ class Partitions(Remote):
         found = self.cluster.results(parts)
         return tf.nest.map_structure(lambda *rows: tf.concat(rows, 0), *found)
 
+    def digests(self) -> dict[str, str]:
+        """See `Source`."""
+        _, parts = self.run(workers.digested)
+        return all_together(self.cluster.results(parts))
+
     def run(self, work: Any, along: Any = (), add: Any = added) -> tuple[Any, list[Any]]:
         """
         :param work: the function of a `Job`.
@@ -174,6 +180,15 @@ class Partitions(Remote):
         columns = [np.split(np.asarray(column), ends) for column in tf.nest.flatten(along)]
         parts = self._parts
         return how, self.cluster.map(workers.done, [how] * len(parts), parts, *columns)
+
+
+def all_together(found: Sequence[dict[str, str]]) -> dict[str, str]:
+    """
+    :param found: `digests` of each partition that has rows.
+    :return: those of all of them.
+    """
+    parts = {name: digest(str([one[name] for one in found])) for name in found[0]}
+    return {name: f"{len(found)} partitions ({text})" for name, text in parts.items()}
 
 
 def checked_partitions(
@@ -203,12 +218,17 @@ def _check_facts(facts: list[Facts], check: Check) -> None:
 
 
 def named(error: Exception, partition: int) -> Exception:
-    """:return: an error in reading a partition that says which one it is."""
-    told = str(error).startswith("partition ") or getattr(error, "filename", None) is not None
-    if told or not isinstance(error, (OSError, ValueError)):
+    """:return: an error in reading a partition that says which one it is, of the same kind."""
+    if str(error).startswith("partition "):
         return error
-    kind = OSError if isinstance(error, OSError) else ValueError
-    found = kind(f"partition {partition} cannot be read: {error}")
+    where = f"partition {partition} cannot be read: "
+    if isinstance(error, OSError) and error.filename is not None:
+        found: Exception = OSError(error.errno, f"{where}{error.strerror}", error.filename)
+    elif isinstance(error, (OSError, ValueError)):
+        found = (OSError if isinstance(error, OSError) else ValueError)(f"{where}{error}")
+    else:
+        kind = next(cls for cls in type(error).__mro__ if cls.__module__ == "builtins")
+        found = kind(f"{where}{type(error).__name__}: {error}")
     found.__cause__ = error
     return found
 

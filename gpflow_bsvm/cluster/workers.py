@@ -13,6 +13,7 @@ import tensorflow as tf
 from gpflow.base import AnyNDArray
 
 from ..data.batch import regrouped
+from ..data.digests import digests
 from ..data.passes import add, map_over, sum_over
 from ..data.pieces import Piece
 from ..data.readers import MOST_LABELS, checked
@@ -104,6 +105,11 @@ def added(sent: Sent, parts: list[Any]) -> Any:
 def as_seen(rows: Source) -> list[Any]:
     """:return: the chunks of a partition, as a job's views make them."""
     return list(rows.chunks())
+
+
+def digested(rows: Source) -> dict[str, str]:
+    """See `digests`."""
+    return digests(rows.chunks())
 
 
 def summed(function: Callable[..., Any], add: Any, rows: Source, *along: Any) -> Any:

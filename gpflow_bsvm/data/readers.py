@@ -21,6 +21,7 @@ from gpflow.base import AnyNDArray
 
 from .batch import Batch, regrouped
 from .checks import check_weights
+from .digests import digests
 from .pieces import Origin, Piece
 from .prefetch import closed_at_end, prefetched
 from .sources import Source
@@ -47,11 +48,13 @@ class Reader(Source):
     Numbers of any type come out in GPflow's default float.
 
     :ivar finite: whether a pass has an end, so that rows may be counted; None: unknown.
+    :ivar told_by_rows: whether a checkpoint is worth a pass that tells all rows from others.
     :ivar own_batches: whether its pieces are the minibatches that the user wants.
     """
 
     indexed = False
     finite: bool | None = None
+    told_by_rows = False
     own_batches = False
     _asked: Check
     _said: int | None = None
@@ -80,6 +83,10 @@ class Reader(Source):
     def marks(self) -> Mapping[str, str]:
         """See `Source`."""
         return {} if self._said is None else {"rows": str(self._said)}
+
+    def digests(self) -> Mapping[str, str]:
+        """See `Source`; by a pass of another reader, so that this one knows no more than before."""
+        return digests(copy.copy(self).chunks()) if self.told_by_rows else {}
 
     @property
     def num_rows(self) -> int:  # type: ignore[override]

@@ -16,6 +16,7 @@ import tensorflow as tf
 from gpflow.base import AnyNDArray
 
 from .batch import Batch, joined
+from .digests import digests
 from .prefetch import closed_at_end
 from .sparse import SparseRows
 
@@ -31,6 +32,7 @@ class Source(ABC):
     :ivar remote: the rows in other processes, where passes run; None if they are in this one.
     :ivar known_rows: N if it is known without a pass, else None.
     :ivar chunk_rows: rows of a chunk; 0: it depends.
+    :ivar maker: the user's function or object that gives the rows; None: there is no such.
     :ivar row_bytes: memory for keeping a row beside its features; 0 if it is in memory anyway.
     """
 
@@ -38,6 +40,7 @@ class Source(ABC):
     counted = True
     ordered = True
     row_bytes = 0
+    maker: Any = None
     remote: Remote | None = None
     known_rows: int | None = None
     chunk_rows = 0
@@ -69,9 +72,8 @@ class Source(ABC):
         """:return: facts that tell data apart without reading the rows."""
         return {}
 
-    @property
-    def labels(self) -> Mapping[str, AnyNDArray]:
-        """:return: labels and weights of all rows by name, if they need no pass."""
+    def digests(self) -> Mapping[str, str]:
+        """:return: texts that stand for all rows, by column; nothing if reading them costs much."""
         return {}
 
     def scaled(self, factor: float) -> Source:
@@ -109,10 +111,9 @@ class ArraySource(Source):
         self._columns, self.chunk_rows = (X, Y, weight), chunk_rows
         self.num_rows = len(Y)
 
-    @property
-    def labels(self) -> Mapping[str, AnyNDArray]:
+    def digests(self) -> Mapping[str, str]:
         """See `Source`."""
-        return dict(zip(("Y", "weight"), self._columns[1:]))
+        return digests([self._columns])
 
     def chunks(self) -> Iterator[Batch]:
         """See `Source`."""
@@ -171,6 +172,9 @@ class Remote(Protocol):
         :param keep: whether its results are kept there, or computed anew in each pass.
         :return: the rows as `project` makes them.
         """
+
+    def digests(self) -> Mapping[str, str]:
+        """See `Source`."""
 
     def has_room(self, num_bytes: float) -> bool:
         """:return: True if so much more may be kept there."""

@@ -33,6 +33,12 @@ class SparseRows:
         return np.asarray(self._matrix.toarray(), dtype)
 
     @property
+    def parts(self) -> tuple[AnyNDArray, ...]:
+        """:return: arrays that together say all."""
+        matrix = self._matrix
+        return matrix.data, matrix.indices.astype(np.int64), matrix.indptr.astype(np.int64)
+
+    @property
     def values(self) -> AnyNDArray:
         """:return: the entries that are stored."""
         return np.asarray(self._matrix.data)

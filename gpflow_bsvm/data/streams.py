@@ -42,7 +42,9 @@ class Blocks(Reader):
                 "give a list of blocks, an object whose iter() starts anew, or the function that "
                 "makes the generator, as gpflow_bsvm.data.Blocks(function)"
             )
-        self._blocks, self.known_rows, self.ordered = blocks, num_rows, isinstance(blocks, list)
+        self._blocks, self.known_rows = blocks, num_rows
+        self.ordered = self.told_by_rows = isinstance(blocks, list)
+        self.maker = None if self.ordered else blocks
 
     def pieces(self, size: int) -> Iterator[Piece]:
         """See `Reader`."""
@@ -70,6 +72,7 @@ class Part(Reader):
         last = reader.known_rows if stop is None else stop
         self.known_rows = None if last is None else last - start
         self.finite = reader.finite if stop is None else True
+        self.told_by_rows, self.maker = reader.told_by_rows, reader.maker
         for name in {"features", "classes"} & {*dir(reader)}:
             setattr(self, name, getattr(reader, name))
 
@@ -101,8 +104,14 @@ class DatasetBatches(Blocks):
 
     def __init__(self, dataset: tf.data.Dataset) -> None:
         super().__init__(dataset.as_numpy_iterator)
-        if dataset.cardinality() == tf.data.INFINITE_CARDINALITY:
+        self._number = int(dataset.cardinality())
+        if self._number == tf.data.INFINITE_CARDINALITY:
             self.finite = False
+
+    @property
+    def marks(self) -> Mapping[str, str]:
+        """See `Source`."""
+        return {**super().marks, "batches": str(self._number)}
 
     def pieces(self, size: int) -> Iterator[Piece]:
         """See `Reader`."""
@@ -127,6 +136,7 @@ class MappedArrays(Reader):
     """Arrays, at least one mapped from a file (`np.memmap`), that are never read as a whole."""
 
     indexed = True
+    told_by_rows = True
 
     def __init__(self, X: Any, Y: Any = None, weight: Any = None) -> None:
         """
@@ -137,12 +147,6 @@ class MappedArrays(Reader):
         self._rows = Piece(X, Y, weight, Origin())
         self._rows.check_lengths()
         self.known_rows = len(X)
-
-    @property
-    def labels(self) -> dict[str, AnyNDArray]:
-        """See `Source`."""
-        columns = zip(("Y", "weight"), self._rows[1:3])
-        return {name: column for name, column in columns if column is not None}
 
     def pieces(self, size: int) -> Iterator[Piece]:
         """See `Reader`."""

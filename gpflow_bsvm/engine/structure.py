@@ -168,6 +168,21 @@ def look_into(modules: tuple[Any, ...]) -> Structure:
     return Structure(("identity", *modules), [], False, [])
 
 
+def named_parameters(module: Any) -> dict[str, Any]:
+    """
+    :return: parameters by GPflow's names.
+    :raise ValueError: for a module among whose parts is itself: GPflow has no names for its parts.
+    """
+    try:
+        return dict(gpflow.utilities.parameter_dict(module))
+    except RecursionError:
+        raise ValueError(
+            f"a part of {type(module).__name__} (kernel, likelihood, mean function) holds itself "
+            "among its attributes or those of its parts, so that GPflow's walk over parameters has "
+            "no end: keep the way back outside of attributes"
+        ) from None
+
+
 def parameters_of(*modules: Any) -> list[gpflow.Parameter]:
     """:return: the parameters of `modules`, see `Structure`, as a `Compiled` function has them."""
     return look_into(modules).parameters

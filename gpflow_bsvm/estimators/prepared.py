@@ -52,6 +52,7 @@ class Prepared(Source):
         self.source, self._prepare = source, partial(_prepared, scaler, encoding)
         self.indexed, self.counted = source.indexed, source.counted
         self.row_bytes, self.ordered = source.row_bytes, source.ordered
+        self.maker, self.digests = source.maker, source.digests  # type: ignore[method-assign]
 
     @property
     def num_rows(self) -> int:  # type: ignore[override]

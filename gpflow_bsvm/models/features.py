@@ -19,12 +19,12 @@ from gpflow.posteriors import (
     IndependentPosteriorSingleOutput,
     get_posterior_class,
 )
-from gpflow.utilities import parameter_dict
 
 from ..data.checks import check_dtype, duplicate_rows
 from ..engine.contracts import check_floats, check_num_data, networks_in
 from ..engine.prior import Prior, compiled_prior_factor, plain_points, safe_prior_factor
 from ..engine.remembered import remembered
+from ..engine.structure import named_parameters
 from ..likelihoods.hooks import check_labels
 from ..likelihoods.labels import class_numbers
 
@@ -117,7 +117,7 @@ class SparseFeatures:
         networks = networks_in(self.kernel, self.mean_function)
         known = {id(getattr(self, name, None)) for name in self._names_of_q}
         known |= {id(v) for network in networks for v in network.all_weights()}
-        named = parameter_dict(self).items()
+        named = named_parameters(self).items()
         once = {id(p): (name, p) for name, p in named if p.trainable and id(p) not in known}
         weights = [v for network in networks for v in network.learned_weights()]
         return dict(once.values()) | {f".weights[{n}]": v for n, v in enumerate(weights)}

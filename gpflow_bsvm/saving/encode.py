@@ -14,6 +14,7 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_probability as tfp
 from gpflow.base import AnyNDArray
+from sklearn.base import BaseEstimator
 
 from ..deep.network import is_layer, names_of
 from ..engine.contracts import as_variables
@@ -133,6 +134,12 @@ class Encoder:
 
 
 def _refusal(value: Any, place: str) -> TypeError:
+    if isinstance(value, BaseEstimator):
+        return TypeError(
+            f"{place} is a {type(value).__name__}, which a file of gpflow_bsvm cannot hold; what "
+            f"would work: {_part_of(value)}joblib.dump for the whole, which runs code when it is "
+            "loaded"
+        )
     would_do = "gpflow_bsvm.saving.register(cls), for any class"
     if isinstance(value, tfp.bijectors.Bijector | tfp.distributions.Distribution):
         would_do = f"one of {', '.join(OF_TFP)}"
@@ -141,3 +148,12 @@ def _refusal(value: Any, place: str) -> TypeError:
         f"{would_do}, or the values alone, gpflow.utilities.parameter_dict(model), for a model "
         "made as before; joblib.dump, where pickle can, runs code when it is loaded"
     )
+
+
+def _part_of(value: Any) -> str:
+    """:return: how to save the part of a scikit-learn estimator that is of this package."""
+    name = "search.best_estimator_" if hasattr(value, "best_estimator_") else "pipeline"
+    value = getattr(value, "best_estimator_", value)
+    if hasattr(value, "steps"):
+        name, value = f"{name}[-1]", value.steps[-1][1]
+    return f"gb.save({name}, path), or " if name_of(type(value)) else ""

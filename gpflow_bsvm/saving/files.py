@@ -59,7 +59,10 @@ def check_can_save(path: str | os.PathLike[str], **values: Any) -> None:
 def _described(value: Any, name: str) -> tuple[Any, list[AnyNDArray]]:
     """:raise TypeError: for what would not come back from the description."""
     encoder = Encoder()
-    content = encoder.encode(value, name)
+    try:
+        content = encoder.encode(value, name)
+    except RecursionError:
+        raise TypeError(f"a part of {name} holds itself, which a file cannot hold") from None
     decoder = Decoder(encoder.arrays, encoder.networks, name)
     try:
         decoder.decode(content)

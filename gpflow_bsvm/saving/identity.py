@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import enum
-import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import gpflow
 import numpy as np
 import tensorflow as tf
-from gpflow.base import AnyNDArray
-from gpflow.utilities import parameter_dict
 
 from ..checkpoints import ANY_ORDER, Identity
 from ..data.batch import Batch
+from ..data.digests import digest
 from ..data.prefetch import closed_at_end
 from ..data.sources import Source
 from ..engine.contracts import Model, networks_in
-from ..engine.structure import look_into
+from ..engine.structure import named_parameters
 from ..version import __version__
+from .described import described, is_library, of_array
 
 #: Rows of the first minibatch, where rows can only be read in their order.
 _FEW_ROWS = 100
@@ -37,15 +35,17 @@ def of_fit(algorithm: Any, model: Model, source: Source) -> Identity:
     if algorithm.takes_q:
         identity["q at the start"] = _text(tuple(part.numpy() for part in model.natural()))
     identity |= {
-        "model": f"{type(model).__module__}.{type(model).__qualname__}",
+        "model": f"{type(model).__module__}.{_class(type(model))}",
         "latent functions and features": str(tuple(map(int, model.num_features))),
         "jitter": repr(float(model.jitter)),
         "num_data": str(None if model.num_data is None else float(model.num_data)),
     }
     learned = _learned(model) if algorithm.learns else set()
     for name, module in [("likelihood", model.likelihood), *model.prior._asdict().items()]:
-        identity[name] = f"{type(module).__name__} ({_digest(_described(module))})"
-        identity |= _values(f".{name}", module, learned)
+        values = _named_values(module)
+        told = learned | {id(value) for value in values.values()}
+        identity[name] = f"{type(module).__name__} ({digest(described(module, told))})"
+        identity |= _values(f".{name}", values, learned)
     return identity | _of_data(source)
 
 
@@ -56,7 +56,7 @@ def of_estimator(estimator: Any, options: Mapping[str, Any], source: Source) -> 
     """
     identity = _of_options("estimator", estimator, options)
     for name, value in options.items():
-        identity |= _values(f"option {name}", value, set())
+        identity |= _values(f"option {name}", _named_values(value), set())
     return identity | _of_data(source)
 
 
@@ -64,9 +64,15 @@ def _of_options(kind: str, owner: Any, options: Mapping[str, Any]) -> Identity:
     about = {
         "version of gpflow_bsvm": __version__,
         "default float": str(tf.as_dtype(gpflow.config.default_float()).name),
-        kind: type(owner).__name__,
+        kind: _class(type(owner)),
     }
-    return about | {f"option {name}": _text(value) for name, value in options.items()}
+    named = {name: map(id, _named_values(value).values()) for name, value in options.items()}
+    return about | {f"option {n}": _text(v, {*named[n]}) for n, v in options.items()}
+
+
+def _class(cls: type) -> str:
+    """:return: the name, and what stands for the code of a user's class."""
+    return cls.__qualname__ + ("" if is_library(cls) else f" ({digest(described(cls))})")
 
 
 def _learned(model: Model) -> set[int]:
@@ -75,12 +81,16 @@ def _learned(model: Model) -> set[int]:
     return {id(value) for value in (*model.hyperparameters().values(), *weights)}
 
 
-def _values(name: str, module: Any, learned: set[int]) -> Identity:
-    """:return: values of parameters and bare variables; of learned ones, shape and prior."""
-    named: dict[str, Any] = parameter_dict(module) if isinstance(module, tf.Module) else {}
+def _named_values(module: Any) -> dict[str, Any]:
+    """:return: parameters and bare variables by name."""
+    named = named_parameters(module) if isinstance(module, tf.Module) else {}
     inside = {id(getattr(value, "unconstrained_variable", value)) for value in named.values()}
     bare = [v for v in getattr(module, "variables", ()) if id(v) not in inside]
-    named |= {f" variable {number}": variable for number, variable in enumerate(bare)}
+    return named | {f" variable {number}": variable for number, variable in enumerate(bare)}
+
+
+def _values(name: str, named: Mapping[str, Any], learned: set[int]) -> Identity:
+    """:return: values of parameters and variables; of learned ones, shape and prior."""
     return {
         name + part: _of_learned(value) if id(value) in learned else _text(value.numpy())
         for part, value in named.items()
@@ -89,25 +99,25 @@ def _values(name: str, module: Any, learned: set[int]) -> Identity:
 
 def _of_learned(parameter: Any) -> str:
     prior = getattr(parameter, "prior", None)
-    how = "" if prior is None else f", prior {prior.name} ({_digest(_described(prior))})"
+    how = "" if prior is None else f", prior {prior.name} ({digest(described(prior))})"
     return f"learned, shape {tuple(parameter.shape)}{how}"
 
 
 def _of_data(source: Source) -> Identity:
-    """Read without a pass: the number of rows if it is known, and the first of them."""
+    """All rows where that costs less than a pass of the fit; else what else tells of them."""
+    known = {**source.marks, **{f"data {n}": text for n, text in source.digests().items()}}
     if source.indexed:
-        first = _first(source.chunks())
-        columns = {name: column.numpy() for name, column in first._asdict().items()}
-        columns |= source.labels  # which may have been edited in some rows only
-        found = {f"data {name}": _text(column) for name, column in columns.items()}
-        return {**source.marks, "rows": str(source.num_rows), **found}
+        return {**known, "rows": str(source.num_rows)}
+    maker = type(source) if source.maker is None else source.maker
+    if not (isinstance(maker, type) and is_library(maker)):
+        known["source"] = f"{type(maker).__name__} ({digest(described(maker, objects=False))})"
     passes = [_first(source.stream(0, _FEW_ROWS)) for _ in range(2)]
     few = min(len(batch.X) for batch in passes)  # less where the first has found fewer rows
     begun, again = ([np.asarray(column)[:few] for column in batch] for batch in passes)
     widths = [column.shape[1:] for column in begun]
     same = all(np.array_equal(one, two) for one, two in zip(begun, again))  # else shuffled anew
     batch = {"first batch": _text(tuple(begun))} if same else dict([ANY_ORDER])
-    return {**source.marks, "columns": str(widths), **batch}
+    return {**known, "columns": str(widths), **batch}
 
 
 def _first(batches: Iterator[Batch]) -> Batch:
@@ -115,40 +125,15 @@ def _first(batches: Iterator[Batch]) -> Batch:
         return next(batches)
 
 
-def _text(value: Any) -> str:
-    """:return: a text that is the same in every process, and that an error can show."""
+def _text(value: Any, told: Collection[int] = ()) -> str:
+    """
+    :param told: see `described`.
+    :return: a text that is the same in every process, and that an error can show.
+    """
     if isinstance(value, np.ndarray | np.generic):
-        return str(value.tolist()) if value.size <= _SHOWN else _of_array(np.asarray(value))
+        return str(value.tolist()) if value.size <= _SHOWN else of_array(np.asarray(value))
     shown = repr(value)
     if value is None or isinstance(value, bool | int | float | str):
         return shown
     shown = type(value).__name__ if len(shown) > 60 or " at 0x" in shown else shown
-    return f"{shown} ({_digest(_described(value))})"
-
-
-def _of_array(value: AnyNDArray) -> str:
-    content = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
-    return f"{list(value.shape)} {value.dtype.name} ({_digest(content)})"
-
-
-def _digest(text: str | AnyNDArray) -> str:
-    return hashlib.sha256(text.encode() if isinstance(text, str) else text).hexdigest()[:12]
-
-
-def _described(value: Any) -> str:
-    """:return: a module's structure, or an object's, as text."""
-    if hasattr(value, "get_config"):  # an optimizer of Keras
-        return str(sorted(value.get_config().items(), key=str))
-    return _of_key(look_into((value,)).key)
-
-
-def _of_key(key: Any) -> str:
-    """:return: a key of `look_into`, without the parts that differ between processes."""
-    if isinstance(key, tuple):
-        own = key[:1] == ("identity",)  # numbers in it are those of objects in memory
-        parts = [part for part in key if not (own and isinstance(part, int))]
-        return f"({', '.join(map(_of_key, parts))})"
-    if key is None or isinstance(key, bool | int | float | complex | str | bytes | enum.Enum):
-        return repr(key)
-    found = key if hasattr(key, "__qualname__") else type(key)  # a function by its name
-    return f"{found.__module__}.{found.__qualname__}"
+    return f"{shown} ({digest(described(value, told))})"

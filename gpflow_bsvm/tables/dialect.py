@@ -16,6 +16,8 @@ from .paths import ROW_NAMES, is_number
 _HEAD_BYTES, _HEAD_LINES = 2**20, 1000
 #: The first of those that serve equally well is taken: commas may be decimal signs.
 _SEPARATORS = (";", "\t", "|", ",", " ")
+#: An svmlight file may have more.
+_MOST_COLUMNS = 100_000
 #: Separators that a shell does not like to be given.
 SPELLED = {"\\t": "\t", "tab": "\t", "space": " "}
 _MARKS = {
@@ -92,6 +94,8 @@ def find_dialect(
     wider = bool(rest) and all(len(row) == len(found) + 1 for row in rest)
     if wider and header:  # a separator at the end of each row, or R's names of rows
         found = [*found, ""] if not any(row[-1] for row in rest) else [ROW_NAMES, *found]
+    if len(found) > _MOST_COLUMNS:
+        raise ValueError(f"it has {len(found)} columns, and at most {_MOST_COLUMNS} are read")
     longest = max(map(len, text.split("\n"))) * 4
     return Dialect(encoding, separator, found, spaced, header, longest=longest)
 
@@ -119,15 +123,19 @@ def _lines_of_header(text: str, separator: str) -> int:
 
 def _separator(text: str, header: bool) -> str:
     """:return: the separator by which lines have equally many fields, and most of them."""
-    widths = {one: _width(records(text, one), header) for one in _SEPARATORS}
+    widths = {one: _width(text, one, header) for one in _SEPARATORS}
     if not any(widths.values()):
         return max(",;\t|", key=text.split("\n", 1)[0].count)
     of_signs = {one: width for one, width in widths.items() if width and one != " "}
     return max(of_signs or widths, key=widths.__getitem__)
 
 
-def _width(rows: list[list[str]], header: bool) -> float:
+def _width(text: str, separator: str, header: bool) -> float:
     """:return: the number of fields of all rows, a little less if the header has one less; or 0."""
+    try:
+        rows = records(text, separator)
+    except ValueError:  # of another separator, a field may be too long
+        return 0
     width = len(rows[-1])
     short = width - len(rows[0]) if header else 0
     same = all(len(row) == width for row in rows[header:])

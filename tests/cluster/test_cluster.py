@@ -4,6 +4,7 @@ import pickle
 import threading
 from functools import partial
 
+import dask
 import dask.array as da
 import dask.dataframe as dd
 import distributed
@@ -231,6 +232,41 @@ def test_empty_partitions_are_passed_over(client, arrays):
     rows = DaskFrame(dd.concat([empty, frame]), target="y", weight="w", classes=["no", "yes"])
     EXACT.run(there, rows)
     close(here, there)
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+def test_labels_of_categories(client, arrays, ordered):
+    """A partition may lack a category, or list only its own."""
+    X, Y = arrays
+    table = pd.DataFrame(X, columns=["a", "b"]).assign(y=np.where(Y[:, 0] > 0, "yes", "no"))
+    table = table.sort_values("y")  # so that both end partitions have one label only
+    kind = pd.CategoricalDtype(["yes", "maybe", "no"], ordered=True) if ordered else "category"
+    parts = [part.astype({"y": kind}) for part in (table[:20], table[20:-20], table[-20:])]
+    frame = dd.from_delayed(
+        [dask.delayed(part) for part in parts], meta=parts[1][:0], verify_meta=False
+    )
+    rows = DaskFrame(frame, target="y", classes="auto")
+    assert rows.classes == (["yes", "no"] if ordered else ["no", "yes"])
+    expected = table.y.to_numpy() == rows.classes[1]
+    source = open_data(model_of(X), rows)
+    assert source.num_rows == N
+    np.testing.assert_array_equal(map_over(source, lambda batch: batch.Y)[:, 0], expected)
+    found = [piece.Y for piece in rows.pieces(50)]
+    np.testing.assert_array_equal(np.concatenate(found)[:, 0], expected)
+
+
+def test_all_rows_are_told_alike_with_and_without_a_client(client, arrays):
+    model, (X, Y) = model_of(arrays[0]), arrays
+
+    def told(X, with_client=True):
+        source = open_data(model, on_cluster(X, Y))
+        source._workers = source._workers if with_client else None
+        return source.digests()
+
+    other = X.copy()
+    other[-1] += 1e-15
+    assert told(X) == told(X, False) != told(other) == told(other, False)
+    assert told(X)["Y"] == told(other)["Y"]
 
 
 def test_bad_frames(client, arrays):

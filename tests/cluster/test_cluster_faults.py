@@ -99,20 +99,38 @@ def test_a_file_that_cannot_be_opened_is_named_by_the_system(client, parts):
     rows = read(parts, "csv")
     (parts / "part-1.csv").unlink()
     (parts / "part-1.csv").mkdir()
-    with pytest.raises(IsADirectoryError, match=r"part-1\.csv"):
+    with pytest.raises(IsADirectoryError, match=r"partition 1 cannot be read: .*part-1\.csv"):
+        SWEEPS.run(make(), rows)
+
+
+def test_a_column_that_one_partition_lacks_is_told_with_its_partition(client):
+    table = pd.DataFrame(X[:50], columns=["a", "b"]).assign(y=Y[:50, 0])
+    parts = [dask.delayed(part) for part in (table, table.drop(columns="b"))]
+    rows = DaskFrame(dd.from_delayed(parts, meta=table, verify_meta=False), target="y")
+    with pytest.raises(ValueError, match=r"^partition 1 lacks 'b'; it has 'a', 'y'"):
         SWEEPS.run(make(), rows)
 
 
 @pytest.mark.parametrize(
-    "error", [OSError("the disk is gone"), TimeoutError("the disk is slow"), KeyError("no key")]
+    "error",
+    [
+        OSError("the disk is gone"),
+        TimeoutError("the disk is slow"),
+        KeyError("no key"),
+        MemoryError("all is full"),
+    ],
 )
 def test_errors_of_reading_are_their_own(client, tmp_path, error):
     reads = dask.delayed(Vanishing((X, Y), error, str(tmp_path / "reads"), 2))
     rows = DaskReader([reads(part) for part in range(3)])
     kind = OSError if isinstance(error, OSError) else type(error)
-    with pytest.raises(kind, match=str(error.args[0])) as caught:
+    message = rf"partition \d cannot be read: .*{error.args[0]}"
+    with pytest.raises(kind, match=message) as caught:
         SWEEPS.run(make(), rows)
     assert not isinstance(caught.value, ConnectionError)  # which is an OSError too
+    (tmp_path / "reads").unlink()
+    with pytest.raises(kind, match=message):
+        list(rows.pieces(50))
 
 
 @pytest.mark.drill

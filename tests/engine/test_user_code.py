@@ -2,6 +2,7 @@
 
 import gc
 import weakref
+from functools import partial
 from types import SimpleNamespace
 
 import gpflow
@@ -290,3 +291,17 @@ def test_learning_with_a_parameter_that_no_attribute_holds(name):
     check_fit(model, VEM(max_steps=2))
     for algorithm in (SVI(batch_size=20, max_steps=2), ML2(batch_size=20, max_steps=2)):
         assert np.isfinite(algorithm.run(model, DATA).elbo[-1])
+
+
+@pytest.mark.parametrize("attribute", [lambda k: k, lambda k: [k], lambda k: {"owner": k}])
+def test_a_kernel_that_holds_itself_is_told(attribute, tmp_path):
+    data = make_data()
+    kernel = gpflow.kernels.SquaredExponential()
+    model = make_model(data, kernel=kernel)
+    kernel.me = attribute(kernel)
+    what = r"a part of \w+ \(kernel, .*\) holds itself among its attributes"
+    for fit in (gb.fit, VEM(max_steps=1).run, partial(CAVI().run, checkpoint=tmp_path)):
+        with pytest.raises(ValueError, match=what):
+            fit(model, data)
+    with pytest.raises(TypeError, match="a part of model holds itself, which a file cannot hold"):
+        gb.save(model, tmp_path / "model")

@@ -3,6 +3,7 @@
 import json
 import os
 import pickle
+import re
 import zipfile
 from pathlib import Path
 
@@ -12,6 +13,11 @@ import pytest
 import tensorflow_probability as tfp
 from gpflow import kernels as k
 from helpers import ard, make_data, make_model
+from sklearn.model_selection import GridSearchCV
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
 from what_is_saved import of_a_kernel_of_ones_own
 
 import gpflow_bsvm as gb
@@ -79,6 +85,32 @@ def test_other_parts_that_are_refused(rows, path, change, place):
     change(model)
     with pytest.raises(TypeError, match=place):
         gb.save(model, path)
+
+
+def a_search(estimator, found):
+    search = GridSearchCV(estimator, {})
+    search.best_estimator_ = found
+    return search
+
+
+OURS = gb.BSVMClassifier()
+PIPELINE = make_pipeline(StandardScaler(), OURS)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "what", "works"),
+    [
+        (PIPELINE, "Pipeline", "gb.save(pipeline[-1], path), or joblib.dump for the whole"),
+        (a_search(OURS, OURS), "GridSearchCV", "gb.save(search.best_estimator_, path), or joblib"),
+        (a_search(PIPELINE, PIPELINE), "GridSearchCV", "gb.save(search.best_estimator_[-1], path)"),
+        (make_pipeline(OURS, SVC()), "Pipeline", "work: joblib.dump for the whole"),
+        (OneVsRestClassifier(OURS), "OneVsRestClassifier", "work: joblib.dump for the whole"),
+    ],
+)
+def test_what_scikit_learn_makes_is_told_in_its_words(path, estimator, what, works):
+    with pytest.raises(TypeError, match=f"classifier is a {what}, .*{re.escape(works)}") as error:
+        gb.save(estimator, path)
+    assert "gpflow.utilities" not in str(error.value)
 
 
 class Malicious:

@@ -178,11 +178,23 @@ def test_a_checkpoint_of_another_fit_is_refused(data, stored, what, options, cha
     assert "Give another directory, or delete this one" in str(error.value)
 
 
-def test_rows_that_came_since_are_an_error(data, stored):
-    """Nothing but a pass tells of them."""
-    more = blocks(*(np.concatenate([column, column[:7]]) for column in data))
+class Given:
+    """Rows of which nobody knows before a pass."""
+
+    def __init__(self, rows):
+        self.rows = rows
+
+    def __iter__(self):
+        yield self.rows
+
+
+def test_rows_that_came_since_are_an_error(data, stored, tmp_path):
+    more = [np.concatenate([column, column[:7]]) for column in data]
+    with pytest.raises(ValueError, match=r"data X was \[150, 2\].*, is \[157, 2\]"):
+        make().fit(blocks(*more), checkpoint=stored)
+    make().fit(Blocks(Given(data)), checkpoint=tmp_path)
     with pytest.raises(ValueError, match="ended after 157 rows, an earlier pass had 150"):
-        make().fit(more, checkpoint=stored)
+        make().fit(Blocks(Given(more)), checkpoint=tmp_path)
 
 
 def test_another_version_is_refused(data, stored, monkeypatch):

@@ -1,0 +1,42 @@
+"""Short texts that stand for rows."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from gpflow.base import AnyNDArray
+
+from .batch import Batch
+from .sparse import SparseRows
+
+#: Number of hexadecimal digits: by accident one text in 10^14 stands for two things.
+_DIGITS = 12
+
+
+def digest(content: str | AnyNDArray) -> str:
+    """:return: a text that stands for a longer one, or for the bytes of an array."""
+    data = content.encode() if isinstance(content, str) else _bytes(content)
+    return hashlib.sha256(data).hexdigest()[:_DIGITS]
+
+
+def _bytes(array: Any) -> memoryview:
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+
+
+def digests(batches: Iterable[Any]) -> dict[str, str]:
+    """
+    :param batches: X, Y and weights of all rows, however they are cut.
+    :return: a text for each column, another one if any number in any row is.
+    """
+    sums, rows, kinds = [hashlib.sha256() for _ in Batch._fields], 0, [""] * len(Batch._fields)
+    for batch in batches:
+        rows += len(batch[0])
+        for number, column in enumerate(batch):
+            kinds[number] = f"{[rows, *column.shape[1:]]} {column.dtype.name}"
+            for part in column.parts if isinstance(column, SparseRows) else [column]:
+                sums[number].update(_bytes(part))
+    told = zip(Batch._fields, kinds, sums)
+    return {n: f"{k} ({one.hexdigest()[:_DIGITS]})" for n, k, one in told}
