@@ -131,7 +131,7 @@ class SparseFeatures:
         X, Y = data
         if tf.executing_eagerly():
             check_dtype(X)
-            check_floats(parameter_dict(self))
+            check_floats(named_parameters(self))
             check_labels(self.likelihood, Y, minibatch=True)
         return X, class_numbers(self.likelihood, Y)
 
