@@ -31,7 +31,7 @@ class KeepBest:
     Called directly it checks all changes to the model since, so that changes for the worse can be
     undone:
 
-        CAVI(max_steps=3).run(deep.head(model), (F, Y))
+        CAVI().run(deep.head(model), (F, Y))
         best()
         best.restore()
 

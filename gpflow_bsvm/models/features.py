@@ -20,7 +20,7 @@ from gpflow.posteriors import (
     get_posterior_class,
 )
 
-from ..data.checks import check_dtype, duplicate_rows
+from ..data.checks import duplicate_rows
 from ..engine.contracts import check_floats, check_num_data, networks_in
 from ..engine.prior import Prior, compiled_prior_factor, plain_points, safe_prior_factor
 from ..engine.remembered import remembered
@@ -130,7 +130,6 @@ class SparseFeatures:
         """
         X, Y = data
         if tf.executing_eagerly():
-            check_dtype(X)
             check_floats(named_parameters(self))
             check_labels(self.likelihood, Y, minibatch=True)
         return X, class_numbers(self.likelihood, Y)

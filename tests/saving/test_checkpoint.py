@@ -264,7 +264,7 @@ def test_a_bad_file_is_refused_by_name(data, stored, spoil):
     spoil(path)
     with pytest.warns(UserWarning, match=f"{path} is no whole checkpoint") as warned:
         assert resumed(data, stored) == 4
-    assert len(warned) == 1
+    assert sum("no whole checkpoint" in str(one.message) for one in warned) == 1
     assert not (stored / "executed").exists()
 
 
@@ -322,7 +322,7 @@ def test_a_crafted_file_is_refused_by_name(data, stored, what):
     crafted(path, CRAFTED[what])
     with pytest.warns(UserWarning, match=f"{path} is no whole checkpoint") as warned:
         assert resumed(data, stored) == 4
-    assert len(warned) == 1
+    assert sum("no whole checkpoint" in str(one.message) for one in warned) == 1
 
 
 @pytest.mark.usefixtures("small_blocks")
@@ -344,7 +344,7 @@ def test_a_fit_begins_anew_where_no_file_is_whole(data, stored):
         truncate(path)
     with pytest.warns(UserWarning, match="no whole checkpoint") as warned:
         assert resumed(data, stored) == 1
-    assert len(warned) == 2
+    assert sum("no whole checkpoint" in str(one.message) for one in warned) == 2
 
 
 OTHER_KERNEL = gpflow.kernels.Matern32(variance=2.0)
@@ -481,7 +481,7 @@ def test_a_full_disk_costs_a_warning(data, stored, monkeypatch):
         patch.setattr(os, "fsync", full)
         with pytest.warns(UserWarning, match="No space left on device.*the fit goes on") as warned:
             ALGORITHMS["CAVI"].run(model, data, checkpoint=stored)
-    assert len(warned) == 1
+    assert sum("No space left" in str(one.message) for one in warned) == 1
     assert_equal(state(model), state(expected))
     assert sorted(stored.iterdir()) == before
     assert resumed(data, stored) == 5
