@@ -118,7 +118,7 @@ def _best_start(spec: Specification, begun: InitialModel, data: Data) -> Initial
     :return: the one of the better bound where its f says next to nothing: it, or one whose kernel
         is first learned at a steep loss, to which f is no noise.
     """
-    if not (spec.learned and spec.learn_kernel and is_nearly_constant(begun.model, data[0])):
+    if not (spec.learned and spec.learn_kernel and is_nearly_constant(begun.model, data)):
         return begun
     spec = spec._replace(penalty=STEEP if "penalty" in spec.learned else spec.penalty)
     steep = initial_model(spec._replace(learned=()), data)
@@ -126,9 +126,10 @@ def _best_start(spec: Specification, begun: InitialModel, data: Data) -> Initial
     return max(begun, other, key=lambda one: one.history.elbo[-1] if one.history else -np.inf)
 
 
-def is_nearly_constant(model: BSVM, X: Any, part: float = LITTLE_SAID) -> bool:
+def is_nearly_constant(model: BSVM, data: Data, part: float = LITTLE_SAID) -> bool:
     """:return: True if f differs between rows by less than this part of the noise's deviation."""
-    mean, _ = predict_marginals(model, X[:: max(1, len(X) // CHOICE_ROWS)])
+    X, _, _ = at_most(CHOICE_ROWS, data, seed=0, classes=False)
+    mean, _ = predict_marginals(model, X)
     return bool(np.std(mean) < part * float(model.likelihood.noise_variance) ** 0.5)
 
 

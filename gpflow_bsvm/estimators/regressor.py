@@ -174,7 +174,7 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):  # type: ignore[misc]
     def _found(self, spec: Specification, data: Data) -> None:
         self.penalty_ = float(self._likelihood.penalty.numpy()) / self.y_scale_
         self.epsilon_ = float(self._likelihood.epsilon.numpy()) * self.y_scale_
-        if np.ptp(data[1]) and is_nearly_constant(self.model_, data[0], LEAST_SPREAD):
+        if np.ptp(data[1]) and is_nearly_constant(self.model_, data, LEAST_SPREAD):
             warnings.warn(_CONSTANT, stacklevel=5)
 
     def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Any, AnyNDArray]:

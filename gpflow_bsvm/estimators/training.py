@@ -185,9 +185,9 @@ def at_most(number: int, data: Data, seed: int, classes: bool = True) -> Data:
     :return: at most that many rows, at random except those of rare classes.
     """
     X, Y, weight = data
-    if len(X) <= number:
+    if len(Y) <= number:
         return data
-    order = np.random.default_rng(seed).permutation(len(X))
+    order = np.random.default_rng(seed).permutation(len(Y))
     first = few_of_each_first(Y[order, 0])[:number] if classes else slice(number)
     chosen = np.sort(order[first])
     return X[chosen], Y[chosen], weight[chosen]

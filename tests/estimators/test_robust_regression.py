@@ -6,6 +6,7 @@ from decimal import Decimal
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_array
 from sklearn.datasets import load_diabetes
 from sklearn.model_selection import train_test_split
 
@@ -52,29 +53,37 @@ def test_gross_errors_in_x(diabetes, seed):
     assert wrong.score(X_test, y_test) > clean - 0.03
 
 
-def corner(noise, seed):
+def corner(seed):
     """4 % of rows, in a corner of X, have labels near 15 000, the others near 0."""
     rng = np.random.default_rng(seed)
     X = rng.uniform(size=(475, 4))
     distance = np.abs(X[:, :2] - 0.9).max(axis=1)
     far = np.where(distance <= np.quantile(distance, 0.04), 15_000 + 2_000 * X[:, 2], 0)
-    return X, far + noise * (5 * np.sin(4 * X[:, 3]) + rng.normal(size=475))
+    return X, far + 5 * np.sin(4 * X[:, 3]) + rng.normal(size=475)
 
 
-@pytest.mark.parametrize("noise", [1.0, 700.0])
-def test_few_labels_far_out_that_x_explains(noise):
-    X, y = corner(noise, 0)
+def test_few_labels_far_out_that_x_explains():
+    X, y = corner(0)
     regressor = BSVMRegressor(random_state=0)
     assert not [one for one in told_by(lambda: regressor.fit(X, y)) if CONSTANT in one]
-    assert regressor.score(*corner(noise, 1)) > 0.7
+    assert regressor.score(*corner(1)) > 0.7
+    assert regressor.y_scale_ == pytest.approx(y.std(), rel=1e-6)
+
+
+def test_gross_errors_beside_sparse_rows():
+    rng = np.random.default_rng(0)
+    X = rng.random((60, 20)) * (rng.random((60, 20)) < 0.3)
+    y = X.sum(axis=1) + 0.1 * rng.normal(size=60)
+    wrong = BSVMRegressor("linear").fit(csr_array(X), np.where(np.arange(60) == 7, 1e4, y))
+    assert wrong.score(csr_array(X), y) > 0.9
 
 
 def test_rows_that_are_read_have_the_same_unit():
-    X, y = corner(1.0, 0)
+    X, y = corner(0)
     blocks = Blocks([(X[:200], y[:200, None]), (X[200:], y[200:, None])])
     read = BSVMRegressor(num_inducing=100).fit(blocks)
     assert read.y_scale_ == pytest.approx(y.std(), rel=1e-6)
-    assert read.score(*corner(1.0, 1)) > 0.7
+    assert read.score(*corner(1)) > 0.7
 
 
 def test_a_function_that_is_noise_to_the_first_start():
