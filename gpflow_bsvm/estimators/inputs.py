@@ -35,8 +35,8 @@ def check_format(X: Any, formats: str | bool) -> None:
 
 def with_nan(X: Any) -> Any:
     """:return: X with NaN for pandas.NA, an object that is no float, in columns of objects."""
-    if hasattr(X, "dtypes") and hasattr(X, "mask"):  # a frame of pandas
-        return X.mask(X.isna(), np.nan) if "object" in map(str, X.dtypes) else X
+    if hasattr(X, "iloc") and "object" in map(str, getattr(X, "dtypes", ())):
+        return type(X)(with_nan(np.asarray(X, object)), X.index, X.columns)
     objects = isinstance(X, np.ndarray) and X.dtype.kind == "O"
     return np.where(missing(X), np.nan, X) if objects else X
 

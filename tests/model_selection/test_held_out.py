@@ -295,7 +295,7 @@ def test_a_kernel_is_learned_from_as_many_rows_as_are_affordable(data, monkeypat
     seen = []
     monkeypatch.setattr(
         "gpflow_bsvm.estimators.training.VEM.run",
-        lambda self, model, rows, **_: seen.append(len(rows[0])),
+        lambda self, model, rows, **_: seen.append(rows.num_rows),
     )
     X, Y = (np.repeat(column, 40, axis=0) for column in data)  # 2400 rows
     for number, work in ((2000, 1e9), (1000, 1.0), (1500, 1500 * 8**2)):
