@@ -16,6 +16,7 @@ from ..likelihoods.hooks import has_hook
 from ..likelihoods.labels import label_columns
 from .natural import Natural
 from .prior import Prior, plain_parts
+from .structure import named_parameters
 
 #: Feature entries of a chunk: large enough for fast products, small enough for any machine.
 CHUNK_ENTRIES = 2**21
@@ -83,7 +84,7 @@ def check_model(model: Any) -> None:
             "the model was frozen (gpflow.utilities.freeze): its parameters are constants now, for "
             "predictions; fit the model that it was made of"
         )
-    check_floats(gpflow.utilities.parameter_dict(model))
+    check_floats(named_parameters(model))
 
 
 def check_floats(named: dict[str, Any]) -> None:
@@ -141,7 +142,7 @@ def check_width(model: Model, X: Any, Y: Any = None) -> None:
         Y another number than it has latent functions (for likelihoods with one label per latent);
         if the inducing points have been replaced by more or fewer; see `check_floats`.
     """
-    check_floats(gpflow.utilities.parameter_dict(model))
+    check_floats(named_parameters(model))
     variable = model.prior.inducing_variable
     if hasattr(model, "q_mu") and model.q_mu.shape[0] != variable.num_inducing:
         raise ValueError(

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from gpflow.base import AnyNDArray
 from gpflow.functions import MeanFunction
 from gpflow.kernels import Kernel, MultioutputKernel
 
-if TYPE_CHECKING:
-    from .prior import Prior
-
 #: So many rows are looked at.
 _ROWS = 10
 
 
-def check_kernel(prior: Prior, X: Any) -> None:
+def check_kernel(kernel: Kernel, X: Any) -> None:
     """
     Call the kernel on some rows.
 
@@ -25,8 +22,8 @@ def check_kernel(prior: Prior, X: Any) -> None:
         is no covariance.
     """
     X = np.asarray(X[:: max(1, len(X) // _ROWS)][:_ROWS])
-    if wrong := no_covariance(*values_of(prior.kernel, X)):
-        name = type(prior.kernel).__name__
+    if wrong := no_covariance(*values_of(kernel, X)):
+        name = type(kernel).__name__
         raise ValueError(f"the kernel {name} at some rows of X: {rounded(X) or wrong}")
 
 

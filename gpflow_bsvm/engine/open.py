@@ -99,7 +99,7 @@ class _Labelled:
         prior, num_latents = self.model.prior, self.model.num_features[0]
         structure = look_into((prior.kernel, prior.mean_function)).key
         if first_in_fit(("prior", structure, X.shape[-1], num_latents)):
-            check_kernel(prior, X)
+            check_kernel(prior.kernel, X)
             check_mean(prior.mean_function, X, num_latents)
 
     def labels(self, Y: AnyNDArray) -> None:

@@ -30,7 +30,7 @@ from ..notices import told_by
 from . import inputs
 from .attributes import Attributes
 from .choice import Candidate, chosen_model
-from .kernels import check_kernel_name, unscaled_columns
+from .kernels import check_covariance, check_kernel_name, unscaled_columns
 from .labels import Encoding, check_known
 from .large import fit_large, open_later
 from .merging import merge_equal
@@ -165,6 +165,7 @@ class BSVMEstimator(Attributes, BaseEstimator):  # type: ignore[misc]
         scaler = inputs.make_scaler(X, weight, codes)
         self.scaler_ = scaler if self.standardize else None
         data = inputs.scale(self.scaler_, X), y[:, None], weight
+        check_covariance(self.kernel, data[0])
         seed = stages.seed(self, ArraySource(*data[:2], weight[:, None], CHUNK_ROWS))
         spec = self._specify(seed, data)._replace(codes=tuple(codes), progress=stages.bar)
         spec, begun = chosen_model(spec, self._candidates(spec), data, stages)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 from gpflow.base import AnyNDArray
 from gpflow.kernels import ChangePoints, Kernel
+
+from ..engine.kernel_check import check_kernel, values_of
 
 #: Names of kernels in scikit-learn.
 _INSTEAD = {
@@ -53,20 +54,21 @@ def unscaled_columns(kernel: Any, X: Any, fill: AnyNDArray | None = None) -> lis
     if not isinstance(kernel, Kernel):
         return []
     X = np.asarray(X[:: max(1, len(X) // _ROWS)])
+    _check_call(kernel, X, fill)
     # At equal rows a smooth kernel has no slope, and near them one that asks for equality is 0.
-    flat = _flat(kernel, X, X, fill) & _flat(kernel, X, X * (1 + 1e-9) + 1e-9, fill)
+    flat = _flat(kernel, X, X) & _flat(kernel, X, X * (1 + 1e-9) + 1e-9)
     changing = [part for part in parts_of(kernel) if isinstance(part, ChangePoints)]
     kept = {int(c) for part in changing for c in columns_of(part, X.shape[1])}
     return sorted(kept | {c for c in np.flatnonzero(flat).tolist() if _depends(kernel, X, c)})
 
 
-def _flat(kernel: Kernel, X: AnyNDArray, X2: AnyNDArray, fill: AnyNDArray | None) -> AnyNDArray:
+def _flat(kernel: Kernel, X: AnyNDArray, X2: AnyNDArray) -> AnyNDArray:
     """:return: whether K(X, X2) has no slope along a column of X2, [D]."""
     weight = np.random.default_rng(0).normal(size=(len(X), len(X)))  # no sum is 0 by chance
     at = tf.constant(X2)
     with tf.GradientTape() as tape:
         tape.watch(at)
-        total = tf.reduce_sum(weight.astype(X.dtype) * _called(kernel, X, at, fill))
+        total = tf.reduce_sum(weight.astype(X.dtype) * kernel(X, at))
     slopes = tape.gradient(total, at, unconnected_gradients=tf.UnconnectedGradients.ZERO)
     return np.asarray((slopes.numpy() == 0).all(axis=0))
 
@@ -79,18 +81,23 @@ def _depends(kernel: Kernel, X: AnyNDArray, column: int) -> bool:
     return len(values) < 2 or not np.array_equal(kernel(X, X.copy()), kernel(X, other))
 
 
-def _called(kernel: Kernel, X: AnyNDArray, X2: Any, fill: AnyNDArray | None) -> tf.Tensor:
-    """:return: K(X, X2), with an error that says what does not fit."""
+def _check_call(kernel: Kernel, X: AnyNDArray, fill: AnyNDArray | None) -> None:
+    """:raise ValueError: if the kernel does not take such rows, with what does not fit."""
     try:
-        for part in parts_of(kernel):
-            columns_of(part, X.shape[1])
-        return kernel(X, X2)
-    except Exception as error:
-        said = re.sub(r"\{\{.*?\}\}", "", str(error)).strip().partition("\n")[0]
-        raise ValueError(
-            f"the kernel {type(kernel).__name__} does not take X of {X.shape[1]} columns: "
-            f"{_misfit(kernel, X.shape[1]) or said}{_added(fill)}"
-        ) from error
+        values_of(kernel, X)
+    except ValueError as error:
+        about = _misfit(kernel, X.shape[1])
+        name = f"the kernel {type(kernel).__name__} does not take X of {X.shape[1]} columns: "
+        raise ValueError(f"{name if about else ''}{about or error}{_added(fill)}") from error
+
+
+def check_covariance(kernel: Any, X: AnyNDArray) -> None:
+    """
+    :param X: [N, D], scaled.
+    :raise ValueError: if a user's kernel is no covariance of such rows.
+    """
+    if isinstance(kernel, Kernel):
+        check_kernel(kernel, X)
 
 
 def _misfit(kernel: Kernel, num_columns: int) -> str:

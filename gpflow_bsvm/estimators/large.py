@@ -12,7 +12,7 @@ from ..engine.natural import compiled_gaussian, scaled_sites
 from ..models import BSVM
 from . import inputs
 from .choice import chosen_model
-from .kernels import unscaled_columns
+from .kernels import check_covariance, unscaled_columns
 from .prepared import Prepared, open_rows
 from .stages import Stages
 from .survey import Rows, Survey, survey
@@ -43,6 +43,7 @@ def fit_large(estimator: Any, rows: Any, stages: Stages) -> None:
     Y, factors = encoding(Y)
     weights = (weight[:, None] * factors)[:, 0]
     sample = inputs.scale(estimator.scaler_, X), np.asarray(Y, X.dtype), weights
+    check_covariance(estimator.kernel, sample[0])
     spec = estimator._specify(seed, sample)
     spec = spec._replace(num_rows=found.num_rows, codes=tuple(codes), progress=stages.bar)
     spec, begun = chosen_model(spec, estimator._candidates(spec), sample, stages)

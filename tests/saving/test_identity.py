@@ -327,6 +327,9 @@ def test_a_fit_with_another_kernel_of_the_same_name_is_refused(tmp_path, change)
         def K_r2(self, r2):
             return super().K_r2(r2) * self.weight * self.level
 
+        def K_diag(self, X):
+            return super().K_diag(X) * self.weight * self.level
+
     def fit():
         mine = Mine()
         if change == "attribute" and fit.changed:
