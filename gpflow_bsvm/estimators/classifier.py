@@ -88,9 +88,11 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):  # type: ignore[misc]
         latent functions) of 5e9; `num_inducing_` says what it is.
     :param inference: such as `SVI()`, how to fit (folds: by `CAVI`); None: as `gpflow_bsvm.fit`.
     :param standardize: shift and scale every feature to mean 0 and variance 1; sparse ones are
-        scaled only.
-    :param impute: take NaN in X, in memory: each becomes the column's median, and each column that
-        has some in the training rows a second one of zeros and ones, which says where.
+        scaled only. Codes (to `Coregion`, or a kernel of yours that looks at a column's whole part,
+        or whether it is equal) and what `ChangePoints` looks at stay as they are.
+    :param impute: take NaN in X, in memory: each becomes the column's median, or most frequent
+        code, and each column that has some in the training rows a second one of zeros and ones,
+        which says where.
     :param class_weight: as in scikit-learn: {label: weight} or "balanced".
     :param random_state: for choosing the rows that a kernel is learned from if there are more than
         2000, and a sample of the rows beyond 20 000. Otherwise a fit depends only on its rows, and
