@@ -130,7 +130,7 @@ class DaskFrame(DaskReader):
         rows = DaskFrame(dask.dataframe.read_parquet("s3://..."), target="label")
 
     :ivar features: names of the columns of X.
-    :ivar classes: as of `ParquetFiles`.
+    :ivar classes, ordered: as of `ParquetFiles`.
     """
 
     def __init__(
@@ -155,7 +155,9 @@ class DaskFrame(DaskReader):
         delayed = require("dask", extra="dask").delayed
         numeric = require("pandas", extra="dask").api.types.is_numeric_dtype
         names = list(frame.columns)
+        self.ordered = True
         if isinstance(classes, str) and classes == "auto" and target in names:
+            self.ordered = bool(getattr(frame[target].dtype, "ordered", False))
             classes = _distinct(frame[target])
         others = [name for name in own_columns(names) if name not in (target, weight)]
         wanted = others if features is None else list(features)

@@ -24,6 +24,7 @@ from .base import BSVMEstimator
 from .choice import Candidate, candidates
 from .labels import (
     Encoding,
+    check_order,
     check_targets,
     classes_of,
     label_names,
@@ -31,7 +32,6 @@ from .labels import (
     number,
     numbered,
     stated_order,
-    warn_of_alphabet,
     warn_of_numbers,
 )
 from .specification import Data, Specification, specify
@@ -221,7 +221,7 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):  # type: ignore[misc]
         if self.classes_.dtype.kind in "iuf":
             warn_of_numbers(len(self.classes_), found.num_rows)
         if self._ordinal:
-            warn_of_alphabet(self.classes_.tolist())
+            check_order(rows, self.classes_.tolist())
         return self._numbering(found.values, found.counts)
 
     def _encoding(self, rows: Any = None) -> Encoding:

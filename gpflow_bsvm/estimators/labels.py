@@ -69,12 +69,12 @@ def warn_of_numbers(num_classes: int, num_rows: int) -> None:
         )
 
 
-def warn_of_alphabet(names: list[Any]) -> None:
-    """Warn where the order of a source's classes may be none that its user has stated."""
-    if len(names) > 2 and isinstance(names[0], str) and names == sorted(names):
-        warn(
-            f'multi_class="ordinal" takes the classes {names[:8]} in this order, which is that of '
-            "the alphabet: if it is not theirs give the source classes=[...] in their order"
+def check_order(rows: Any, names: list[Any]) -> None:
+    """:raise ValueError: for a source's classes that are words whose order nobody has stated."""
+    if len(names) > 2 and isinstance(names[0], str) and not getattr(rows, "ordered", True):
+        raise ValueError(
+            f'multi_class="ordinal" needs the order of the classes {names[:8]}, which are words: '
+            "give the source classes=[...] in their order"
         )
 
 

@@ -27,6 +27,7 @@ class Files(Reader):
     :ivar paths: of the files, in the order in which they are read.
     :ivar features: names of the columns of X.
     :ivar classes: the label of each class 0..C-1, if labels become numbers; else None.
+    :ivar ordered: whether the order of the classes is stated, by the user or by their type.
     :ivar left_out: columns left out without being asked: the index that pandas wrote.
     """
 
@@ -95,6 +96,7 @@ class Files(Reader):
         self.paths, self.table = [file.path for file in table.formats], table
         self.columns, self.left_out = table.columns, table.left_out
         self.features, self.classes = self.columns.features, self.columns.classes
+        self.ordered = table.ordered
 
     @property
     def marks(self) -> dict[str, str]:

@@ -24,6 +24,7 @@ class Table:
 
     :ivar names: of all columns of the first file.
     :ivar columns: of X, labels and weights.
+    :ivar ordered: whether the order of the classes is stated, by the user or by their type.
     :ivar rows: number of rows that were looked at.
     :ivar holes: the first of these rows in which a column of X has no value, by its name.
     """
@@ -75,6 +76,7 @@ class Table:
                 found[str(one)] = self._number(seen[one], one == target)
         if automatic:
             classes = self._classes(seen.get(target), whole)
+        self.ordered = not automatic or (target in seen and bool(seen[target].order))
         found |= chosen_words(wanted, self.names)
         names = [one for name in wanted for one in self._features(name, found)]
         self.columns = Columns(found, target, weight, names, classes)

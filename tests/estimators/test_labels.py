@@ -12,7 +12,7 @@ from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier
 from gpflow_bsvm import BSVMClassifier, BSVMRegressor, OneClassBSVM
 from gpflow_bsvm.data import Blocks
 from gpflow_bsvm.estimators.training import first_thresholds
-from gpflow_bsvm.files import CSVFiles
+from gpflow_bsvm.files import CSVFiles, ParquetFiles
 
 ORDER = ["poor", "fair", "good", "excellent"]
 
@@ -228,19 +228,19 @@ def test_many_numbers_are_warned_of_at_once():
 
 @pytest.mark.parametrize("names", [ORDER, sorted(ORDER)])
 def test_the_order_of_a_sources_classes_is_the_one_stated(tmp_path, grades, names):
-    """As `classes="auto"` finds them, they are in that of the alphabet."""
     X, words, _ = grades
-    pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "grade": words}).to_csv(
-        tmp_path / "r.csv", index=False
-    )
+    table = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "grade": words})
+    table.to_csv(tmp_path / "r.csv", index=False)
     rows = CSVFiles(tmp_path / "r.csv", target="grade", classes=names)
-    with warnings.catch_warnings(record=True) as warned:
-        warnings.simplefilter("always")
-        found = ordinal().fit(rows)
+    found = ordinal().fit(rows)
     assert found.classes_.tolist() == names
-    told = [str(one.message) for one in warned if "alphabet" in str(one.message)]
-    assert len(told) == (names != ORDER)
     assert names != ORDER or found.score(X, words) > 0.7
+    with pytest.raises(ValueError, match=r"needs the order of the classes .*classes=\[...\]"):
+        ordinal().fit(CSVFiles(tmp_path / "r.csv", target="grade", classes="auto"))
+    table.grade = pd.Categorical(words, names, ordered=True)
+    table.to_parquet(tmp_path / "r.parquet")
+    rows = ParquetFiles(tmp_path / "r.parquet", target="grade", classes="auto")
+    assert rows.classes == names and rows.ordered
 
 
 def test_many_numbers_of_a_source_are_warned_of():
