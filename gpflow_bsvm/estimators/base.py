@@ -207,6 +207,7 @@ class BSVMEstimator(Attributes, BaseEstimator):  # type: ignore[misc]
         """
         dtype = gpflow.config.default_float()
         inputs.check_format(X, self._how["accept_sparse"])
+        inputs.check_dates(X)
         if self._labelled:
             check_known(y)
         X, y = self._checked(inputs.with_nan(X), y, reset)
@@ -241,6 +242,7 @@ class BSVMEstimator(Attributes, BaseEstimator):  # type: ignore[misc]
         source = source_of(X)
         if source is not None:
             return open_later(source, self, labelled=False)
+        inputs.check_dates(X)
         X = validate_data(self, inputs.with_nan(X), reset=False, **self._how)
         return inputs.scale(self.scaler_, inputs.filled(X, self.fill_))
 

@@ -33,6 +33,16 @@ def check_format(X: Any, formats: str | bool) -> None:
         )
 
 
+def check_dates(X: Any) -> None:
+    """:raise ValueError: for dates and times, which would become numbers of some unit."""
+    kinds = getattr(X, "dtypes", [getattr(X, "dtype", None)])
+    if any(getattr(kind, "kind", "?") in "mM" for kind in kinds):
+        raise ValueError(
+            "X holds dates or times, and numbers are needed: (dates - numpy.datetime64('1970')) / "
+            "numpy.timedelta64(1, 'D') are days"
+        )
+
+
 def with_nan(X: Any) -> Any:
     """:return: X with NaN for pandas.NA, an object that is no float, in columns of objects."""
     if hasattr(X, "iloc") and "object" in map(str, getattr(X, "dtypes", ())):

@@ -142,7 +142,10 @@ def ones(Y: AnyNDArray) -> tuple[AnyNDArray, Any]:
 def label_names(rows: Any, values: AnyNDArray) -> AnyNDArray:
     """:return: [C], the labels that the numbers stand for: those of files may have names."""
     names, whole = getattr(rows, "classes", None), values.astype(np.int64)
-    return whole if names is None else np.asarray(names)[whole]
+    if names is None:
+        return whole
+    given = np.asarray(names)  # of whole numbers beyond 2^63 floats, which may be equal
+    return (given if given.tolist() == [*names] else np.array([*names], object))[whole]
 
 
 def label_values(rows: Any, classes: AnyNDArray) -> AnyNDArray:

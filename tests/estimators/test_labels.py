@@ -247,3 +247,18 @@ def test_many_numbers_of_a_source_are_warned_of():
     rows = Blocks([(np.eye(60)[:, :2], np.arange(60)[:, None] % 25.0)])
     with pytest.warns(UserWarning, match=r"y holds 25 different numbers in 60 rows"):
         fixed(num_inducing=2).fit(rows)
+
+
+@pytest.mark.parametrize("kind", ["array", "frame"])
+def test_dates_are_no_numbers_of_some_unit(kind):
+    X = np.arange("2020-01-01", "2020-01-13", dtype="datetime64[D]")[:, None]
+    X = X if kind == "array" else pd.DataFrame({"when": X[:, 0]})
+    for estimator in (BSVMClassifier(), BSVMRegressor()):
+        with pytest.raises(ValueError, match=r"X holds dates or times, and numbers are needed"):
+            estimator.fit(X, np.arange(12) % 2)
+
+
+def test_large_whole_numbers_are_not_merged():
+    rows = Blocks([(np.eye(4)[:, :2], np.array([[0.0], [1], [0], [1]]))])
+    rows.classes = [2**63 + 1, 2**63 + 2]
+    assert fixed(num_inducing=2).fit(rows).classes_.tolist() == rows.classes
