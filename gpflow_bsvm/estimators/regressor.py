@@ -205,7 +205,7 @@ def check_are_numbers(y: Any) -> Any:
     given = np.ravel(np.asarray(y))
     if given.dtype.kind in "mM":
         raise ValueError(f"y must be numbers, got {given.dtype}: give y in seconds or days")
-    if given.dtype.kind not in "OU":
+    if y is None or given.dtype.kind not in "OU":
         return y
     if words := [one for one in given if isinstance(one, str)]:
         raise ValueError(f"y must be numbers, got {words[0]!r}: classes need BSVMClassifier")

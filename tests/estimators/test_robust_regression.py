@@ -135,6 +135,7 @@ NO_LABEL = "Input y contains NaN: row 2 has no label"
 @pytest.mark.parametrize(
     "y, message",
     [
+        (None, "requires y to be passed"),
         (np.array([1.0, 2.0, np.nan, 3.0]), "Input y contains NaN"),
         (pd.Series([1.0, 2.0, None, 3.0], dtype="Float64"), "Input y contains NaN"),
         (np.array([1.0, 2.0, None, 3.0], object), NO_LABEL),
