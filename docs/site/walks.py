@@ -38,12 +38,12 @@ from gpflow_bsvm.inference import VEM, fit
 ROOT, PAGE = Path(gb.__file__).parent, Path(__file__).parent.parent / "developers" / "map.md"
 ASIDE = {
     *("checks.py", "checkpoints.py", "doors.py", "data/checks.py", "engine/contracts.py"),
-    *("engine/kernel_check.py", "likelihoods/labels.py", "likelihoods/hooks.py"),
+    *("engine/kernel_check.py", "likelihoods/labels.py"),
     *("inference/outcome.py", "inference/not_finite.py"),
 }
 THROUGH = {
     *("data/prefetch.py", "engine/shared_graph.py", "engine/structure.py"),
-    *("engine/remembered.py", "inference/history.py"),
+    *("engine/remembered.py", "inference/history.py", "likelihoods/hooks.py"),
 }
 
 

@@ -47,21 +47,19 @@ def check_mean(mean_function: MeanFunction, X: Any, num_latents: int) -> None:
 def values_of(kernel: Kernel, X: AnyNDArray) -> tuple[AnyNDArray, AnyNDArray]:
     """
     :return: K(X) [..., N, N] and K_diag(X) [..., N].
-    :raise ValueError: with the kernel's name and its error, where it does not take such inputs.
+    :raise ValueError: where the kernel does not take such inputs, with the name of the innermost
+        part that does not, and its error.
     """
+    how = {"full_output_cov": False} if isinstance(kernel, MultioutputKernel) else {}
     try:
-        return _values_of(kernel, X)
+        K, diagonal = (kernel(X, full_cov=full_cov, **how).numpy() for full_cov in (True, False))
     except Exception as error:
-        kernel, cause = _culprit(kernel, X, error)
+        for part in getattr(kernel, "kernels", ()):
+            values_of(part, X)
         raise ValueError(
             f"the kernel {type(kernel).__name__} cannot be called with inputs of {X.shape[-1]} "
-            f"columns: {_said(cause)}; check its active_dims and the shapes of its parameters"
-        ) from cause
-
-
-def _values_of(kernel: Kernel, X: AnyNDArray) -> tuple[AnyNDArray, AnyNDArray]:
-    how = {"full_output_cov": False} if isinstance(kernel, MultioutputKernel) else {}
-    K, diagonal = (kernel(X, full_cov=full_cov, **how).numpy() for full_cov in (True, False))
+            f"columns: {_said(error)}; check its active_dims and the shapes of its parameters"
+        ) from error
     return K, diagonal.T
 
 
@@ -91,16 +89,6 @@ def rounded(X: AnyNDArray) -> str:
         f"distances are lost in rounding, since column {column} is near {far[column]:.3g} and "
         f"varies by {spread[column]:.3g}: subtract its mean (sklearn.preprocessing.StandardScaler)"
     )
-
-
-def _culprit(kernel: Kernel, X: AnyNDArray, error: Exception) -> tuple[Kernel, Exception]:
-    """:return: the innermost part of a kernel that fails, and its error."""
-    for part in getattr(kernel, "kernels", ()):
-        try:
-            _values_of(part, X)
-        except Exception as inner:
-            return _culprit(part, X, inner)
-    return kernel, error
 
 
 def _said(error: Exception) -> str:
