@@ -62,9 +62,8 @@ def test_the_code_on_a_cluster_runs():
 def test_the_code_on_attacks_runs():
     pytest.importorskip("art", reason="needs the extra `adversarial`")
     found = run("docs/lab/attacks.md")
-    assert np.abs(found["moved"] - found["X"]).max() <= 0.3 + 1e-12
-    assert len(found["strengths"]) == 3
-    assert np.abs(found["stronger"] - found["X"]).max() <= 0.3 + 1e-6
+    assert np.abs(found["moved"] - found["X"]).max() <= 0.3 + 1e-6  # ART's single precision
+    assert found["auc"] > 0.5
 
 
 @pytest.mark.slow
