@@ -24,7 +24,9 @@ from skactiveml.pool import BatchBALD
 from sklearn.datasets import load_digits
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.active import ActiveLearner, scikit_activeml
+from gpflow_bsvm.active import POLICIES, best_kernel
+from gpflow_bsvm.active.scikit_activeml import ModelClassifier
+from gpflow_bsvm.inference import CAVI, Streaming
 from gpflow_bsvm.papers.wistuba2018 import softmax_entropy
 
 X, y = load_digits(n_class=4, return_X_y=True)
@@ -49,37 +51,46 @@ def error(model):
 # %% [markdown]
 # ## 1. A loop
 #
-# `oracle` is a function of row numbers of the pool. A new label is added to q by `Streaming`, in
-# tens of milliseconds; with 20 labels the kernel is chosen, by what the other labels say of each.
-
+# A policy is a function of model and rows, and asks about the row of the largest score. A new label
+# is added to q by `Streaming`, in tens of milliseconds; with 20 labels the kernel is chosen, by
+# what the other labels say of each.
 
 # %%
-def oracle(index):
-    return y_pool[index]
+random = np.random.default_rng(1)
+policies = {
+    "variation_ratio": POLICIES["variation_ratio"],
+    "softmax_entropy": softmax_entropy,
+    "random": lambda model, X: random.random(len(X)),
+}
+
+
+def rows_of(labelled):
+    """Whoever is asked answers."""
+    return X_pool[labelled], y_pool[labelled, None].astype(float)
 
 
 runs = {}
-for policy in ("variation_ratio", "softmax_entropy", "random"):
-    asks = softmax_entropy if policy == "softmax_entropy" else policy
-    learner = ActiveLearner(new_model(), X_pool, asks, relearn=(20,), seed=1)
-    runs[policy] = []
+for name, policy in policies.items():
+    model, labelled, runs[name] = new_model(), [], []
     for _ in range(30):
-        learner.run(oracle, 1)
-        runs[policy].append(error(learner.model))
-    print(f"{policy:16} error after 10, 20, 30 labels:", np.round(runs[policy][9::10], 3))
-
-assert len(learner.labelled) == 30
+        left = np.setdiff1d(np.arange(len(X_pool)), labelled)
+        labelled.append(left[np.argmax(policy(model, X_pool[left]))])
+        Streaming().run(model, rows_of(labelled[-1:]), progress=False)
+        if len(labelled) == 20:
+            best_kernel(model, *rows_of(labelled))
+        runs[name].append(error(model))
+    print(f"{name:16} error after 10, 20, 30 labels:", np.round(runs[name][9::10], 3))
 
 # %% [markdown]
 # ## 2. How far updates lead from a refit
 #
-# Sites of earlier rows stay as they were when they were new. Where that matters, `refit` goes over
-# all labelled rows again. (From here on with the last learner, that of random rows.)
+# Sites of earlier rows stay as they were when they were new. Where that matters, `CAVI` goes over
+# all labelled rows again. (From here on with the last model, that of random rows.)
 
 # %%
-P_updated = gb.prediction.predict_probabilities(learner.model, X_test)
-learner.refit()
-P_refitted = gb.prediction.predict_probabilities(learner.model, X_test)
+P_updated = gb.prediction.predict_probabilities(model, X_test)
+CAVI().run(model, rows_of(labelled), progress=False)
+P_refitted = gb.prediction.predict_probabilities(model, X_test)
 moved = np.abs(P_updated - P_refitted).sum(axis=1).mean() / 2
 print(f"a refit moves {moved:.3f} of the probability, and changes the class of", end=" ")
 print(f"{np.mean(P_updated.argmax(axis=1) != P_refitted.argmax(axis=1)):.1%} of the rows")
@@ -89,7 +100,8 @@ assert moved < 0.1
 # ## 3. Several at a time
 #
 # The three most doubtful rows may be three times the same. scikit-activeml's `BatchBALD` looks at
-# what their labels would tell together, by joint draws of f.
+# what their labels would tell together, by joint draws of f; a model is a classifier for all of its
+# strategies.
 
 # %%
 batch_bald = BatchBALD(
@@ -97,12 +109,14 @@ batch_bald = BatchBALD(
     sample_predictions_dict={"num_samples": 128},
     random_state=0,
 )
-learner.policy = scikit_activeml.strategy(batch_bald)
-together = learner.ask(3)
-left = learner.unlabelled
-each = left[np.argsort(-gb.prediction.mutual_information(learner.model, X_pool[left]))[:3]]
+y_known = np.full(len(y_pool), np.nan)
+y_known[labelled] = y_pool[labelled]
+ensemble = ModelClassifier(model, classes=[0, 1, 2, 3])
+together = batch_bald.query(X=X_pool, y=y_known, ensemble=ensemble, batch_size=3)
+left = np.flatnonzero(np.isnan(y_known))
+each = left[np.argsort(-gb.prediction.mutual_information(model, X_pool[left]))[:3]]
 for name, rows in (("a batch", together), ("the three of most each", each)):
-    F = gb.prediction.draw_f(learner.model, X_pool[rows])  # [S, 3, 4]
+    F = gb.prediction.draw_f(model, X_pool[rows])  # [S, 3, 4]
     alike = np.mean([np.corrcoef(F[:, :, c].T)[np.triu_indices(3, 1)] for c in range(4)])
     print(f"{name}: rows {rows}, mean correlation of f {alike:.2f}")
 
@@ -114,17 +128,17 @@ for name, rows in (("a batch", together), ("the three of most each", each)):
 # hinge and not calibrated here.
 
 # %%
-P_test = gb.prediction.predict_probabilities(learner.model, X_test)
-expected = gb.prediction.expected_error(learner.model, X_test, num_samples=64)
+P_test = gb.prediction.predict_probabilities(model, X_test)
+expected = gb.prediction.expected_error(model, X_test, num_samples=64)
 print(f"expected error {expected.mean:.3f} +- {expected.deviation:.3f}")
-print(f"found          {error(learner.model):.3f}")
+print(f"found          {error(model):.3f}")
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
 for policy, errors in runs.items():
     left.plot(np.arange(1, 31), errors, label=policy)
 left.set(xlabel="labels", ylabel="held-out error", yscale="log")
 left.legend()
-ratio = gb.prediction.variation_ratio(learner.model, X_test)
+ratio = gb.prediction.variation_ratio(model, X_test)
 for label, doubt in {"1 - max p": None, "variation ratio": ratio}.items():
     curve = gb.metrics.accuracy_against_coverage(y_test, P_test, doubt)
     right.plot(curve.coverage, curve.accuracy, label=label)

@@ -1,6 +1,6 @@
 """Active learning: which rows of a pool are worth labelling."""
 
-from .learner import ActiveLearner
-from .policies import POLICIES, Policy, Request
+from .kernels import best_kernel, kernel_multiples
+from .policies import POLICIES, Policy
 
-__all__ = ["POLICIES", "ActiveLearner", "Policy", "Request"]
+__all__ = ["POLICIES", "Policy", "best_kernel", "kernel_multiples"]

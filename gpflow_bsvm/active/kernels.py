@@ -37,16 +37,23 @@ def kernel_multiples(model: Model) -> list[dict[str, Any]]:
 
 
 def best_kernel(
-    model: Model, X: AnyNDArray, Y: AnyNDArray, candidates: Sequence[dict[str, Any]]
+    model: Model,
+    X: AnyNDArray,
+    Y: AnyNDArray,
+    candidates: Sequence[dict[str, Any]] | None = None,
 ) -> None:
     """
-    Give a model the best of some kernels, its present one included, and its q. The criterion is the
-    sum over rows of the leave-one-out log density, plus the log prior density of what is trainable.
-    Also after an interrupt the model holds the best so far.
+    Give a model the best of some kernels, its present one included, and the q of these rows. The
+    criterion is the sum over rows of the leave-one-out log density, plus the log prior density of
+    what is trainable. (The evidence cannot serve here: for a hinge, which is not normalized, it
+    prefers a variance of 0 where labels are few.) Also after an interrupt the model holds the best
+    so far.
 
     :param X: [n, D], and Y: [n, P]. The only row of a class does not count, as no other row speaks
         for it. If no row counts, the kernel stays.
+    :param candidates: values by name; None: `kernel_multiples` of the present kernel.
     """
+    candidates = kernel_multiples(model) if candidates is None else candidates
     data, hyper, best = open_data(model, (X, Y), part=True), Hyperparameters(model), -np.inf
     rows, kept = _with_company(model, Y), (hyper.state(), model.natural())
     try:

@@ -1,4 +1,4 @@
-"""Bridges to scikit-activeml: its strategies as policies here, our models as its classifiers.
+"""Models as classifiers of scikit-activeml, for its query strategies.
 
 Importing this module needs the extra `active`.
 """
@@ -6,7 +6,6 @@ Importing this module needs the extra `active`.
 from __future__ import annotations
 
 import copy
-import inspect
 from typing import Any
 
 import gpflow
@@ -22,7 +21,6 @@ from ..likelihoods.labels import with_both_classes
 from ..optional import require
 from ..prediction import draw_probabilities, predict_probabilities
 from .kernels import fit_from_prior
-from .policies import Policy, Request
 
 _SkactivemlClassifier: Any = require("skactiveml.base", "active").SkactivemlClassifier
 
@@ -98,34 +96,3 @@ def num_classes(model: Model) -> int:
     if num_latents == 1 or likelihood.observation_dim == 1:  # p(y = 1) is enough
         return 2
     return int(getattr(likelihood, "num_classes", num_latents))
-
-
-def strategy(query_strategy: Any, **query: Any) -> Policy:
-    """
-    :param query_strategy: of `skactiveml.pool`, with NaN for its `missing_label`.
-    :param query: further arguments of its `query`; fit_clf=True for one that fits `clf` to possible
-        labels, as expected error reduction does.
-    :return: a policy; if the strategy wants `clf` or `ensemble`, that is the loop's model as it is.
-    """
-    known = inspect.signature(query_strategy.query).parameters
-
-    def policy(model: Model, X: AnyNDArray, request: Request) -> AnyNDArray:
-        labelled, Y = len(request.X), request.Y[:, 0]
-        rows, y = np.concatenate([request.X, X]), np.append(Y, np.full(len(X), np.nan))
-        where = {"candidates": np.arange(labelled, len(rows)), "batch_size": request.batch_size}
-        how: dict[str, Any] = {}
-        for name in {"clf", "ensemble"} & set(known) - set(query):
-            how |= {name: _as_it_is(model, rows, y), f"fit_{name}": False}
-        found = query_strategy.query(X=rows, y=y, **where, **how | query)
-        return np.asarray(found) - labelled
-
-    return policy
-
-
-def _as_it_is(model: Model, X: AnyNDArray, y: AnyNDArray) -> ModelClassifier:
-    """:return: a classifier with the model's present q, as if it had been fitted."""
-    classes = [-1.0, 1.0] if (y < 0).any() else np.arange(float(num_classes(model)))
-    clf = ModelClassifier(model, classes)
-    clf._validate_data(X, y)
-    clf.model_ = model
-    return clf

@@ -1,12 +1,5 @@
-"""Adversarial inputs: gradient attacks through whole models."""
+"""Adversarial inputs: models as classifiers of the Adversarial Robustness Toolbox."""
 
-from .attacks import art_classifier, class_probabilities, fgsm, loss_gradient
-from .targets import NetworkTarget
+from .toolbox import art_classifier
 
-__all__ = [
-    "NetworkTarget",
-    "art_classifier",
-    "class_probabilities",
-    "fgsm",
-    "loss_gradient",
-]
+__all__ = ["art_classifier"]

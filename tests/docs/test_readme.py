@@ -62,19 +62,19 @@ def test_the_code_on_a_cluster_runs():
 def test_the_code_on_attacks_runs():
     pytest.importorskip("art", reason="needs the extra `adversarial`")
     found = run("docs/lab/attacks.md")
-    assert np.abs(found["moved"] - found["X"]).max() <= 0.3 + 1e-12
-    assert len(found["strengths"]) == 3
-    assert np.abs(found["stronger"] - found["X"]).max() <= 0.3 + 1e-6
+    assert np.abs(found["moved"] - found["X"]).max() <= 0.3 + 1e-6  # ART's single precision
+    assert found["auc"] > 0.5
 
 
 @pytest.mark.slow
 def test_the_code_on_active_learning_runs():
     pytest.importorskip("skactiveml", reason="needs the extra `active`")
     found = run("docs/lab/active-learning.md")
-    assert len(found["learner"].labelled) == 6
+    assert len(set(found["labelled"])) == 20
     assert found["doubt"].shape == (5,)
     assert 0 < found["expected"].mean < 1
-    assert len(found["asked"]) == 2
+    assert np.isfinite(found["y_known"]).sum() == 26
+    assert np.isnan(found["y_known"][found["together"]]).all()
 
 
 @pytest.mark.drill

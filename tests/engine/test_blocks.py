@@ -77,10 +77,13 @@ def _two(X, kernel):
     return gb.models.BSVM(kernel, gb.likelihoods.Hinge(bound="exact"), Z, num_latent_gps=2)
 
 
-def test_single_precision_is_that_of_single_precision_also_with_offsets(data, monkeypatch):
+@pytest.mark.parametrize("made_of", ["one", "several"])
+def test_single_precision_is_that_of_single_precision_also_with_offsets(data, made_of, monkeypatch):
     X, Y = data
+    k = gpflow.kernels
+    several = k.SquaredExponential(2.0, [1.0, 2.0, 1.5]) * k.Matern32(0.5, active_dims=[2, 0])
     for offset in (0.0, 1e4):
-        model = _model(X + offset)
+        model = _model(X + offset, several + k.Constant(0.3) if made_of == "several" else None)
         with monkeypatch.context() as patch:
             expected, found, view = _both(model, (X + offset, Y), tf.float32, patch)
         assert bool(view.single)
@@ -105,17 +108,6 @@ def test_kernels_that_are_not_stationary_are_seen_in_double_precision(data):
     assert not blocks.has_single(_model(X, SE + kernels.Linear()).prior)
     assert not blocks.has_single(gb.models.LinearBSVM(3, gb.likelihoods.Hinge()).prior)
     assert not blocks.has_single(_model(X, kernels.ChangePoints([SE, SE], [0.0])).prior)
-
-
-def test_kernel_values_are_those_of_gpflow(data):
-    X, k = data[0], gpflow.kernels
-    ard = k.SquaredExponential(2.0, lengthscales=[1.0, 2.0, 0.5])
-    some = k.Matern32(0.5, active_dims=[2, 0])
-    kernels = [ard, some, k.RationalQuadratic(3.0, alpha=0.7), k.Exponential(), k.Matern12()]
-    kernels += [ard * some + k.Constant(0.3), k.Cosine(2.0) * (k.Matern52() + some)]
-    for kernel in kernels:
-        found = blocks._kernel_values(kernel, X, X[:M] + 0.1)
-        np.testing.assert_allclose(found, kernel(X, X[:M] + 0.1), rtol=1e-12, atol=1e-14)
 
 
 def test_blocks_of_a_stream_are_its_chunks_joined(data):

@@ -7,12 +7,11 @@ from gpflow.base import AnyNDArray
 from scipy.special import softmax
 from scipy.stats import entropy
 
-from ...active import Request
 from ...engine.contracts import Model
 from ...prediction.marginals import map_f
 
 
-def softmax_entropy(model: Model, X: AnyNDArray, request: Request | None = None) -> AnyNDArray:
+def softmax_entropy(model: Model, X: AnyNDArray) -> AnyNDArray:
     """
     Entropy of the softmax of the means of f, which ignores variances: the point-estimate policy of
     Wistuba & Rawat (2018), section 4.3.1. For a single latent function, the softmax of (0, f).

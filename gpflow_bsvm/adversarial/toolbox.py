@@ -1,0 +1,99 @@
+"""Models and classifiers for the attacks and defences of the Adversarial Robustness Toolbox."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import gpflow
+import numpy as np
+import tensorflow as tf
+from sklearn.utils.validation import check_is_fitted
+
+from ..engine.contracts import check_width
+from ..estimators import BSVMClassifier
+from ..estimators.inputs import shift_and_scale
+from ..likelihoods.labels import check_one_label, with_both_classes
+from ..optional import require
+
+#: A function of X [N, D]: p(y = c | x), [N, C].
+Probabilities = Callable[[tf.Tensor], tf.Tensor]
+
+
+def art_classifier(
+    target: Any, input_shape: tuple[int, ...], *, clip: tuple[Any, Any] | None = None
+) -> Any:
+    """
+    ART's own `TensorFlowV2Classifier` around a model: `predict` gives its probabilities,
+    `loss_gradient` the gradient of -log p(y | x) through the whole model (latent functions, kernel,
+    a network in it, standardization), `class_gradient` that of the probabilities, so that ART's
+    attacks and defences run. ART itself rounds moved rows to single precision.
+
+    :param target: a model of this package or of GPflow; or a fitted `BSVMClassifier`, in its user's
+        units. It is read now: call again after a fit.
+    :param input_shape: shape of a row, such as (D,).
+    :param clip: limits of X, numbers or [D] each, to which ART clips moved rows, such as (0, 1) for
+        images; None: there are none.
+    :raise ImportError: without the extra `adversarial`.
+    :raise TypeError: for another target.
+    :raise ValueError: if rows have several binary labels, or another number of columns.
+    :raise sklearn.exceptions.NotFittedError: for an unfitted classifier.
+    """
+    classification = require("art.estimators.classification", "adversarial")
+    row = tf.zeros([1, *input_shape])
+    probabilities = _probabilities_of(target, row)
+
+    def predict(X: tf.Tensor, training: bool = False) -> tf.Tensor:
+        if X.shape[1:] != row.shape[1:]:  # a single column would be scaled to all of them
+            raise ValueError(f"rows must be of shape {input_shape}, got X of shape {X.shape}")
+        return probabilities(X)
+
+    return classification.TensorFlowV2Classifier(
+        model=predict,
+        nb_classes=int(probabilities(row).shape[1]),
+        input_shape=input_shape,
+        loss_object=_loss,
+        clip_values=clip,
+    )
+
+
+def _loss(hot: tf.Tensor, p: tf.Tensor) -> tf.Tensor:
+    """:return: the sum over rows of -log p(y | x); `hot` is one-hot, [N, C]."""
+    own = tf.reduce_sum(tf.cast(hot, p.dtype) * p, axis=-1)
+    return -tf.reduce_sum(tf.math.log(own + np.finfo(p.dtype.as_numpy_dtype).tiny))
+
+
+def _probabilities_of(target: Any, row: tf.Tensor) -> Probabilities:
+    """:return: probabilities as a function of X in the units of the target's user."""
+    if isinstance(target, BSVMClassifier):
+        return _of_classifier(target, row)
+    if hasattr(target, "predict_y"):
+        return _of_model(target, row)
+    raise TypeError(
+        "the target must be a model or a fitted BSVMClassifier (for a network, ART has "
+        f"classifiers of its own); got {type(target).__name__}"
+    )
+
+
+def _of_classifier(classifier: BSVMClassifier, row: tf.Tensor) -> Probabilities:
+    check_is_fitted(classifier)
+    shift, scale = shift_and_scale(classifier.scaler_, classifier._num_columns)
+
+    def seen(X: tf.Tensor) -> tf.Tensor:
+        # With `impute` some columns say where values are missing, and here none is.
+        marks = len(shift) - classifier.n_features_in_
+        return tf.pad(tf.cast(X, shift.dtype), [[0, 0], [0, marks]])
+
+    of_model = _of_model(classifier.model_, seen(row))
+    return lambda X: of_model((seen(X) - shift) / scale)
+
+
+def _of_model(model: Any, row: tf.Tensor) -> Probabilities:
+    check_one_label(model.likelihood, model.num_latent_gps)
+    if hasattr(model, "prior_factor"):
+        check_width(model, row)
+
+    def probabilities(X: tf.Tensor) -> tf.Tensor:
+        return with_both_classes(model.predict_y(tf.cast(X, gpflow.default_float()))[0])
+
+    return probabilities
