@@ -119,8 +119,11 @@ def misfits():
         "lengthscales": (ard, "SquaredExponential does not take X of 2 columns: .* for 3$"),
         "sum": (ard + Linear(), "Sum does not take X of 2 columns: SquaredExponential has l.* 3$"),
         "active_dims": (Matern32(active_dims=[5]), "active_dims up to 5, and columns count from 0"),
-        "codes": (Coregion(2, 1, active_dims=[1]), "does not take .*: .*indices.* not in"),
-        "one": (Coregion(4, 1), "Coregion does not take X of 2 columns"),
+        "codes": (
+            Coregion(2, 1, active_dims=[1]),
+            r"Coregion cannot .*: indices.* not in",
+        ),
+        "one": (Coregion(4, 1), "Coregion cannot be called with inputs of 2 columns"),
     }
 
 
