@@ -6,12 +6,10 @@ from .error_estimates import GACV, HingeSpan, LeaveOneOut, SmoothedSpan, Span, l
 from .fitted import HeldOutDensity, LeaveOneOutDensity, VariationalBound
 from .laplace import LaplaceEvidence, QuadraticLaplaceEvidence
 from .mode import Mode, mode_of_gram, mode_of_model, svm_mode
-from .optimise import Optimum, Selection, optimise
+from .optimise import Optimum, Selection, optimise, random_starts
 from .posterior import Posterior
 from .sampled import Estimate, SampledEvidence
-from .search import Place
 from .squared_hinge import SquaredHinge
-from .starts import random_starts
 from .static_hmc import StaticHMC
 
 __all__ = [
@@ -29,7 +27,6 @@ __all__ = [
     "Mode",
     "ModeCriterion",
     "Optimum",
-    "Place",
     "Posterior",
     "QuadraticLaplaceEvidence",
     "RadiusMargin",

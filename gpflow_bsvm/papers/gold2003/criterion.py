@@ -28,11 +28,6 @@ class Criterion(ABC):
     looks_at_penalty: ClassVar[bool] = True
     has_gradient: ClassVar[bool] = False
 
-    @property
-    def has_value(self) -> bool:
-        """:return: True if it can be called; else there are only gradients."""
-        return True
-
     @abstractmethod
     def __call__(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> float:
         """

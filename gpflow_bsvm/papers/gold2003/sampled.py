@@ -82,11 +82,6 @@ class SampledEvidence(Criterion):
         if not isinstance(self.sampler, Sampler):
             raise ValueError(f"sampler must be a StaticHMC, HMC or Gibbs, got {self.sampler!r}")
 
-    @property
-    def has_value(self) -> bool:
-        """:return: True if there are rungs."""
-        return self.rungs > 0
-
     def __call__(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> float:
         """As in `Criterion`. :raise ValueError: without rungs, too."""
         return self.estimate(kernel, data, penalty).value
@@ -97,10 +92,10 @@ class SampledEvidence(Criterion):
         :raise ValueError: as the criterion.
         """
         C = check_penalty(penalty)
-        if not self.has_value:
+        if self.rungs == 0:
             raise ValueError(
                 "SampledEvidence has gradients only: SampledEvidence(rungs=12) integrates them to "
-                'a value, and optimise(..., method="gradient-ascent") needs none'
+                "a value"
             )
         points, weights = roots_legendre(self.rungs)
         places, weights = (points + 1) / 2, weights / 2
@@ -125,10 +120,12 @@ class SampledEvidence(Criterion):
         :return: the gradient, with standard errors from the scatter of the chains and of parts of
             them. They are infinite, with a warning, where a chain never moved, and where no
             draw has slack (section 5.3.1): the gradient is then still the mean, and not to
-            be relied on.
+            be relied on. The value is there if there are rungs.
         :raise ValueError: as the criterion, except for rungs.
         """
-        return self.gradient_of(self.posterior(kernel, data, penalty), kernel, data)
+        value = self(kernel, data, penalty) if self.rungs else math.nan
+        draws = self.posterior(kernel, data, penalty)
+        return self.gradient_of(draws, kernel, data)._replace(value=value)
 
     def gradient_of(self, draws: Posterior, kernel: Kernel, data: tuple[Any, Any]) -> Gradient:
         """
