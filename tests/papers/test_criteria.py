@@ -215,9 +215,8 @@ def test_hinge_span_bears_equal_rows_on_the_margin():
 
 
 @pytest.mark.parametrize("slack", SLACKS)
-@pytest.mark.parametrize("free_bias", [False, True])
-def test_a_machine_without_a_row_is_that_of_the_others(data, slack, free_bias):
-    mode = svm_mode(make_kernel(), data, 3.0, slack=slack, free_bias=free_bias)
+def test_a_machine_without_a_row_is_that_of_the_others(data, slack):
+    mode = svm_mode(make_kernel(), data, 3.0, slack=slack)
     for n in (0, 7, 23):
         rest = np.delete(np.arange(40), n)
         anew = mode._replace(gram=mode.gram[np.ix_(rest, rest)], y=mode.y[rest]).solved()
@@ -432,9 +431,6 @@ def test_criteria_refuse_other_modes(data):
     linear = svm_mode(make_kernel(), data, 1.0)
     with pytest.raises(ValueError, match="of quadratic slack, got a mode of linear slack"):
         Span().of_mode(linear)
-    free = svm_mode(make_kernel(), data, 1.0, free_bias=True)
-    with pytest.raises(ValueError, match=r"add a gpflow\.kernels\.Constant"):
-        GACV().of_mode(free)
     with pytest.raises(ValueError, match="Span is a step function"):
         Span().gradient(make_kernel(), data, 1.0)
     with pytest.raises(ValueError, match="eta must be at least 0"):

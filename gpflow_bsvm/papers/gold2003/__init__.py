@@ -5,7 +5,7 @@ from .criterion import Criterion, Gradient, ModeCriterion
 from .error_estimates import GACV, HingeSpan, LeaveOneOut, SmoothedSpan, Span, left_out_margins
 from .fitted import HeldOutDensity, LeaveOneOutDensity, VariationalBound
 from .laplace import LaplaceEvidence, QuadraticLaplaceEvidence
-from .mode import Mode, mode_of_gram, mode_of_model, svm_mode
+from .mode import Mode, mode_of_gram, svm_mode
 from .optimise import Optimum, Selection, optimise, random_starts
 from .posterior import Posterior
 from .sampled import Estimate, SampledEvidence
@@ -41,7 +41,6 @@ __all__ = [
     "enclosing_ball",
     "left_out_margins",
     "mode_of_gram",
-    "mode_of_model",
     "optimise",
     "random_starts",
     "svm_mode",

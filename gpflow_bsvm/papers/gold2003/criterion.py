@@ -103,7 +103,7 @@ class ModeCriterion(Criterion):
     def of_mode(self, mode: Mode) -> float:
         """
         :param mode: of the slack of this criterion.
-        :raise ValueError: for another slack, or a free bias.
+        :raise ValueError: for another slack.
         """
         return float(self._of(self._seen(mode)))
 
@@ -136,11 +136,6 @@ class ModeCriterion(Criterion):
         if mode.slack != self.slack:
             raise ValueError(
                 f"{type(self).__name__} is of {self.slack} slack, got a mode of {mode.slack} slack"
-            )
-        if mode.free_bias:
-            raise ValueError(
-                f"{type(self).__name__} needs a bias with a prior: leave free_bias out, and add a "
-                "gpflow.kernels.Constant to the kernel"
             )
 
 

@@ -203,6 +203,6 @@ def left_out_margins(mode: Mode) -> AnyNDArray:
     for n in mode.support:
         rest = np.delete(np.arange(len(margins)), n)
         part = mode.without(n)
-        f = mode.gram[n, rest] @ (part.alpha * part.y) + part.bias
+        f = mode.gram[n, rest] @ (part.alpha * part.y)
         margins[n] = mode.y[n] * f
     return margins
