@@ -168,7 +168,7 @@ class _Chains(Run):
 
 @dataclass(frozen=True)
 class Sampler(Algorithm):
-    """Base of `Gibbs`, `HMC` and `StaticHMC`: blocks of draws, and the choice of those to keep."""
+    """Base of `Gibbs` and `HMC`: blocks of draws, and the choice of those to keep."""
 
     grows, instead = "num_draws", "HMC, which takes any"
     #: Draws between two updates of the progress bar.

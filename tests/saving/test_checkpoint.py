@@ -25,7 +25,6 @@ from gpflow_bsvm.inference import (
 )
 from gpflow_bsvm.likelihoods import Hinge
 from gpflow_bsvm.likelihoods.base import Sites
-from gpflow_bsvm.papers.gold2003 import StaticHMC
 from gpflow_bsvm.papers.henao2014 import ECM
 from gpflow_bsvm.papers.wenzel2017 import Adaptive
 from gpflow_bsvm.sampling import HMC, Gibbs, samples
@@ -58,7 +57,6 @@ def slow(names, *some):
 
 
 SAMPLERS = {"Gibbs": Gibbs(60, 25, 2), "HMC": HMC(60, 25, 2)}
-SAMPLERS["StaticHMC"] = StaticHMC(60, 25, 2)
 
 
 class Death(Exception):
@@ -124,7 +122,7 @@ def interrupt_at(monkeypatch, number):
 
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("every", [1, 3])
-@pytest.mark.parametrize("name", slow(SAMPLERS, "HMC", "StaticHMC"))
+@pytest.mark.parametrize("name", slow(SAMPLERS, "HMC"))
 def test_draws_go_on(data, tmp_path, monkeypatch, name, every):
     sampler, model = SAMPLERS[name], make_model(data)
     expected = sampler.run(model, data).s

@@ -3,16 +3,13 @@
 from .bounds import Ball, JaakkolaHaussler, RadiusMargin, SupportVectorCount, enclosing_ball
 from .criterion import Criterion, Gradient, ModeCriterion
 from .error_estimates import GACV, HingeSpan, LeaveOneOut, SmoothedSpan, Span, left_out_margins
-from .fitted import HeldOutDensity, LeaveOneOutDensity, VariationalBound
 from .laplace import LaplaceEvidence, QuadraticLaplaceEvidence
-from .mode import Mode, mode_of_gram, mode_of_model, svm_mode
-from .optimise import Optimum, Selection, optimise
+from .mode import Mode, mode_of_gram, svm_mode
+from .optimise import Optimum, Selection, optimise, random_starts
 from .posterior import Posterior
 from .sampled import Estimate, SampledEvidence
-from .search import Place
 from .squared_hinge import SquaredHinge
-from .starts import random_starts
-from .static_hmc import StaticHMC
+from .variational import VariationalBound
 
 __all__ = [
     "Ball",
@@ -20,16 +17,13 @@ __all__ = [
     "Estimate",
     "GACV",
     "Gradient",
-    "HeldOutDensity",
     "HingeSpan",
     "JaakkolaHaussler",
     "LaplaceEvidence",
     "LeaveOneOut",
-    "LeaveOneOutDensity",
     "Mode",
     "ModeCriterion",
     "Optimum",
-    "Place",
     "Posterior",
     "QuadraticLaplaceEvidence",
     "RadiusMargin",
@@ -38,13 +32,11 @@ __all__ = [
     "SmoothedSpan",
     "Span",
     "SquaredHinge",
-    "StaticHMC",
     "SupportVectorCount",
     "VariationalBound",
     "enclosing_ball",
     "left_out_margins",
     "mode_of_gram",
-    "mode_of_model",
     "optimise",
     "random_starts",
     "svm_mode",

@@ -12,15 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 from gpflow.base import AnyNDArray
-from gpflow.kernels import Kernel
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import OneClassSVM
 
-from ...checks import check_choice
-from .criterion import Criterion, Machine, ModeCriterion
+from .criterion import Machine, ModeCriterion, StepCriterion
 from .gram import check_gram, check_positive
-from .mode import Mode, svm_mode
-from .slack import SLACKS
+from .mode import Mode
 
 #: LibSVM's tolerance, relative to the size of the ball; it keeps the matrix in single precision,
 #: and the error of the squared radius is the square of that of the weights.
@@ -105,35 +102,11 @@ class RadiusMargin(ModeCriterion):
         return square * tf.reduce_mean(seen.alpha)
 
 
-class _StepBound(Criterion):
-    """A share of rows, for either slack."""
-
-    greater_is_better = False
-    looks_at_penalty = False
-    slack: str
-
-    def __post_init__(self) -> None:
-        check_choice(SLACKS, slack=self.slack)
-
-    def __call__(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> float:
-        """As in `Criterion`."""
-        return self.of_mode(svm_mode(kernel, data, penalty, slack=self.slack))
-
-    def of_mode(self, mode: Mode) -> float:
-        """:return: the bound of a machine."""
-        raise NotImplementedError
-
-
-@dataclass(frozen=True)
-class SupportVectorCount(_StepBound):
+class SupportVectorCount(StepCriterion):
     """
     The training error and the share of support vectors together (below eq. 10); smaller is better:
     rows that are no support vectors change nothing when they are left out. A step function.
-
-    :ivar slack: "linear" or "quadratic".
     """
-
-    slack: str = "linear"
 
     def of_mode(self, mode: Mode) -> float:
         """:return: the bound of a machine."""
@@ -141,8 +114,7 @@ class SupportVectorCount(_StepBound):
         return float(wrong.mean() + len(mode.support) / len(mode.y))
 
 
-@dataclass(frozen=True)
-class JaakkolaHaussler(_StepBound):
+class JaakkolaHaussler(StepCriterion):
     r"""
     Jaakkola and Haussler's bound (section 3.1); smaller is better: z_n falls by no more than
     alpha_n K_nn when row n is left out, so that
@@ -151,11 +123,7 @@ class JaakkolaHaussler(_StepBound):
 
     is never less than the leave-one-out error. A step function; `SmoothedSpan` with a large eta is
     its smooth form.
-
-    :ivar slack: "linear" or "quadratic".
     """
-
-    slack: str = "linear"
 
     def of_mode(self, mode: Mode) -> float:
         """:return: the bound of a machine."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -10,8 +11,10 @@ import tensorflow as tf
 from gpflow.base import AnyNDArray
 from gpflow.kernels import Kernel
 
+from ...checks import check_choice
 from .gram import pull_back
 from .mode import Mode, svm_mode
+from .slack import SLACKS
 
 
 class Criterion(ABC):
@@ -27,11 +30,6 @@ class Criterion(ABC):
     greater_is_better: ClassVar[bool]
     looks_at_penalty: ClassVar[bool] = True
     has_gradient: ClassVar[bool] = False
-
-    @property
-    def has_value(self) -> bool:
-        """:return: True if it can be called; else there are only gradients."""
-        return True
 
     @abstractmethod
     def __call__(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> float:
@@ -87,28 +85,50 @@ class Machine(NamedTuple):
         return taken(tf.transpose(taken(self.gram, self.rows)), self.rows)
 
 
-class ModeCriterion(Criterion):
-    """
-    A criterion of a support vector machine whose bias, if any, is in the kernel.
+class MachineCriterion(Criterion):
+    """A criterion of a support vector machine, of slack "linear" or "quadratic"."""
 
-    :cvar slack: "linear" or "quadratic".
+    slack: str
+
+    @abstractmethod
+    def of_mode(self, mode: Mode) -> float:
+        """:return: the criterion of a machine."""
+
+    def __call__(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> float:
+        """As in `Criterion`."""
+        return self.of_mode(svm_mode(kernel, data, penalty, slack=self.slack))
+
+
+@dataclass(frozen=True)
+class StepCriterion(MachineCriterion):
+    """
+    A share of rows, a step function.
+
+    :ivar slack: "linear" or "quadratic".
     """
 
-    slack: ClassVar[str]
+    greater_is_better = False
+    looks_at_penalty = False
+
+    slack: str = "linear"
+
+    def __post_init__(self) -> None:
+        check_choice(SLACKS, slack=self.slack)
+
+
+class ModeCriterion(MachineCriterion):
+    """A criterion of one slack, as a function of tensors."""
+
     has_gradient = True
 
     @abstractmethod
     def _of(self, seen: Machine) -> tf.Tensor:
         """:return: the criterion, []."""
 
-    def __call__(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> float:
-        """As in `Criterion`."""
-        return self.of_mode(svm_mode(kernel, data, penalty, slack=self.slack))
-
     def of_mode(self, mode: Mode) -> float:
         """
         :param mode: of the slack of this criterion.
-        :raise ValueError: for another slack, or a free bias.
+        :raise ValueError: for another slack.
         """
         return float(self._of(self._seen(mode)))
 
@@ -129,7 +149,7 @@ class ModeCriterion(Criterion):
             value = self._of(_follow(mode, *at))
         zero = tf.UnconnectedGradients.ZERO
         by_gram, by_penalty = tape.gradient(value, at, unconnected_gradients=zero)
-        return Gradient(float(value), pull_back(kernel, data[0])(by_gram), float(by_penalty))
+        return Gradient(float(value), pull_back(kernel, data[0], by_gram), float(by_penalty))
 
     def _seen(self, mode: Mode) -> Machine:
         self._check(mode)
@@ -141,11 +161,6 @@ class ModeCriterion(Criterion):
         if mode.slack != self.slack:
             raise ValueError(
                 f"{type(self).__name__} is of {self.slack} slack, got a mode of {mode.slack} slack"
-            )
-        if mode.free_bias:
-            raise ValueError(
-                f"{type(self).__name__} needs a bias with a prior: leave free_bias out, and add a "
-                "gpflow.kernels.Constant to the kernel"
             )
 
 

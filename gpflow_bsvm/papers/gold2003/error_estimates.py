@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import tensorflow as tf
 from gpflow.base import AnyNDArray
-from gpflow.kernels import Kernel
 
-from ...checks import check_choice, check_number
-from .criterion import Criterion, Machine, ModeCriterion, taken
-from .mode import Mode, svm_mode
-from .slack import SLACKS
+from ...checks import check_number
+from .criterion import Machine, ModeCriterion, StepCriterion, taken
+from .mode import Mode
 
 
 @dataclass(frozen=True)
@@ -171,27 +168,15 @@ def _spans(seen: Machine, eta: float) -> tf.Tensor:
     return 1 / tf.linalg.diag_part(G) - eta
 
 
-@dataclass(frozen=True)
-class LeaveOneOut(Criterion):
+class LeaveOneOut(StepCriterion):
     r"""
     The leave-one-out error itself (eq. 10), by a machine for every support vector; smaller is
     better: 1/N sum_n H(-y_n f(x_n)), f without row n.
-
-    :ivar slack: "linear" or "quadratic".
     """
 
-    greater_is_better = False
-    looks_at_penalty = False
-
-    slack: str = "linear"
-
-    def __post_init__(self) -> None:
-        check_choice(SLACKS, slack=self.slack)
-
-    def __call__(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> float:
-        """As in `Criterion`."""
-        margins = left_out_margins(svm_mode(kernel, data, penalty, slack=self.slack))
-        return float((margins <= 0).mean())
+    def of_mode(self, mode: Mode) -> float:
+        """:return: the error of a machine."""
+        return float((left_out_margins(mode) <= 0).mean())
 
 
 def left_out_margins(mode: Mode) -> AnyNDArray:
@@ -203,6 +188,6 @@ def left_out_margins(mode: Mode) -> AnyNDArray:
     for n in mode.support:
         rest = np.delete(np.arange(len(margins)), n)
         part = mode.without(n)
-        f = mode.gram[n, rest] @ (part.alpha * part.y) + part.bias
+        f = mode.gram[n, rest] @ (part.alpha * part.y)
         margins[n] = mode.y[n] * f
     return margins

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,50 +12,29 @@ from gpflow.kernels import Kernel
 from gpflow.utilities import parameter_dict
 
 from ...data.checks import check_inputs
-from ...engine.hyperparameters import planned
-from ...engine.shared_graph import Compiled
 
 
-@partial(Compiled, rebuilds=True)
-def _pulled_back(
-    rebuild: Any, values: list[tf.Tensor], X: tf.Tensor, by_gram: tf.Tensor
-) -> tuple[tf.Tensor, ...]:
+def pull_back(kernel: Kernel, X: Any, by_gram: Any) -> dict[str, AnyNDArray]:
     """
-    :param by_gram: [1, N, N], so that the graph is of any N.
-    :return: derivatives by the values of what the plan, the last of the modules, learns.
-    """
-    plan = rebuild(values)[-1]
-    mine = plan.trainable(values)
-    with tf.GradientTape(watch_accessed_variables=False) as tape:
-        tape.watch(mine)
-        gram = rebuild(list(plan.merge(values, mine)))[0](X)
-    zero = tf.UnconnectedGradients.ZERO
-    slopes = tape.gradient(gram, mine, tf.cast(by_gram[0], gram.dtype), zero)
-    return tuple(_by_value(how[1], *pair) for how, pair in zip(plan.priors, zip(mine, slopes)))
-
-
-def _by_value(transform: Any, unconstrained: tf.Tensor, slope: tf.Tensor) -> tf.Tensor:
-    """:return: the derivative by the value, from that by the unconstrained variable."""
-    if transform is None:
-        return slope
-    return slope * tf.exp(-transform.forward_log_det_jacobian(tf.identity(unconstrained), 0))
-
-
-def pull_back(kernel: Kernel, X: Any) -> Callable[[Any], dict[str, AnyNDArray]]:
-    """
-    :return: a function of derivatives by k(X, X), [N, N], to those by the (constrained) value of
-        what is trainable in the kernel, by GPflow's names.
+    :param by_gram: derivatives by k(X, X), [N, N].
+    :return: those by the (constrained) value of what is trainable in the kernel, by GPflow's names.
     """
     named, X = trainable(kernel), check_inputs(X)
-    chosen, plan = planned(list({id(p): p for p in named.values()}.values()), kernel)
-    bound = _pulled_back.bind(kernel, plan)
+    variables = [parameter.unconstrained_variable for parameter in named.values()]
+    with tf.GradientTape(watch_accessed_variables=False) as tape:
+        tape.watch(variables)
+        gram = kernel(X)
+    zero = tf.UnconnectedGradients.ZERO
+    slopes = tape.gradient(gram, variables, tf.cast(by_gram, gram.dtype), zero)
+    return {name: _by_value(p, slope) for (name, p), slope in zip(named.items(), slopes)}
 
-    def slopes(by_gram: Any) -> dict[str, AnyNDArray]:
-        found = bound(X, tf.convert_to_tensor(by_gram)[None])
-        by_id = {id(p): np.asarray(slope) for p, slope in zip(chosen, found)}
-        return {name: by_id[id(p)] for name, p in named.items()}
 
-    return slopes
+def _by_value(parameter: Parameter, slope: tf.Tensor) -> AnyNDArray:
+    """:return: the derivative by the value, from that by the unconstrained variable."""
+    if parameter.transform is None:
+        return np.asarray(slope)
+    at = tf.convert_to_tensor(parameter.unconstrained_variable)
+    return np.asarray(slope * tf.exp(-parameter.transform.forward_log_det_jacobian(at, 0)))
 
 
 def trainable(kernel: Kernel) -> dict[str, Parameter]:

@@ -17,13 +17,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ...checks import check_choice
 from ...data.checks import check_data
-from ...engine.natural import compiled_solve
 from ...likelihoods import Hinge
 from ...likelihoods.labels import check_binary_labels
 from ...likelihoods.penalized import check_penalty
 from ...model_selection.plug_in import gram_matrix
-from ...models import BatchBSVM
-from .active_set import Dual, DualPoint, refine, solve_dual
+from .active_set import Dual, refine, solve_dual
 from .gram import check_gram, check_positive
 from .slack import SLACKS, losses
 
@@ -33,7 +31,7 @@ _VIOLATION = 1e-6
 
 class Mode(NamedTuple):
     """
-    A support vector machine: f(x) = sum_n alpha_n y_n k(x, x_n) + bias.
+    A support vector machine: f(x) = sum_n alpha_n y_n k(x, x_n).
 
     A row with alpha = 0 is not a support vector. With linear slack one with 0 < alpha < penalty is
     on the margin, y f = 1, and one with alpha = penalty is bounded, y f <= 1. With quadratic slack
@@ -46,8 +44,6 @@ class Mode(NamedTuple):
     slack: str  #: "linear" or "quadratic"
     alpha: AnyNDArray  #: [N], dual variables
     latent: AnyNDArray  #: [N], f(x_n)
-    bias: float = 0.0
-    free_bias: bool = False  #: whether the bias is free; else it is in the kernel, or absent
 
     def __repr__(self) -> str:
         """:return: its size and options, without the arrays."""
@@ -75,22 +71,22 @@ class Mode(NamedTuple):
 
     @property
     def objective(self) -> float:
-        """:return: 1/2 sum_n alpha_n y_n (f_n - bias) + penalty sum_n l(y_n f_n), the minimum."""
+        """:return: 1/2 sum_n alpha_n y_n f_n + penalty sum_n l(y_n f_n), the minimum."""
         loss = losses(self.slack, self.y * self.latent)
-        norm = (self.alpha * self.y) @ (self.latent - self.bias)
+        norm = (self.alpha * self.y) @ self.latent
         return float(norm / 2 + self.penalty * loss.sum())
 
     @property
     def violation(self) -> float:
         """:return: largest violation of the conditions of optimality, in units of the margin."""
-        return self._dual().violation(DualPoint(self.alpha, self.bias))
+        return self._dual().violation(self.alpha)
 
     def predict(self, kernel: Kernel, X: Any, Xnew: Any) -> AnyNDArray:
         """
         :param X: of the rows that this was made of.
         :return: f(x), [Nnew].
         """
-        f: AnyNDArray = gram_matrix(kernel, Xnew, X) @ (self.alpha * self.y) + self.bias
+        f: AnyNDArray = gram_matrix(kernel, Xnew, X) @ (self.alpha * self.y)
         return f
 
     def solved(self) -> Mode:
@@ -98,11 +94,11 @@ class Mode(NamedTuple):
         return self._at(solve_dual(self._dual()))
 
     def without(self, row: int) -> Mode:
-        """:return: the machine without this row, by Newton steps from this one, else LibSVM."""
+        """:return: the machine without this row, from this one on, else by LibSVM."""
         rest = np.delete(np.arange(len(self.y)), row)
         part = self._replace(gram=self.gram[np.ix_(rest, rest)], y=self.y[rest])
         dual = part._dual()
-        near = refine(dual, DualPoint(self.alpha[rest], self.bias))
+        near = refine(dual, self.alpha[rest])
         return part._at(near) if dual.is_solved(near) else part.solved()
 
     def _dual(self) -> Dual:
@@ -110,11 +106,10 @@ class Mode(NamedTuple):
         Q = self.gram * np.outer(y, y) + (0.0 if linear else np.eye(len(y)) / C)
         # f = 0 costs C N / 2 with quadratic slack, and sum_n alpha_n^2 / 2 C is no more than that.
         limit = C if linear else 1.01 * C * len(y) ** 0.5
-        return Dual(Q, y, self._upper, limit, self.free_bias)
+        return Dual(Q, y, self._upper, limit)
 
-    def _at(self, point: DualPoint) -> Mode:
-        latent = self.gram @ (point.alpha * self.y) + point.bias
-        mode = self._replace(alpha=point.alpha, bias=point.bias, latent=latent)
+    def _at(self, alpha: AnyNDArray) -> Mode:
+        mode = self._replace(alpha=alpha, latent=self.gram @ (alpha * self.y))
         violation = mode.violation
         if not violation <= _VIOLATION:
             warnings.warn(
@@ -127,30 +122,27 @@ class Mode(NamedTuple):
 
 
 def svm_mode(
-    kernel: Kernel,
-    data: tuple[Any, Any],
-    penalty: float,
-    *,
-    slack: str = "linear",
-    free_bias: bool = False,
+    kernel: Kernel, data: tuple[Any, Any], penalty: float, *, slack: str = "linear"
 ) -> Mode:
     """
     The support vector machine by LibSVM (scikit-learn's SVC), to double precision.
 
-    :param kernel: of one latent function; a bias with a prior is a `Constant` kernel in it.
+    :param kernel: of one latent function; a bias is a `Constant` kernel in it.
     :param data: X [N, D] and Y [N, 1] of two classes, in {0, 1} or {-1, +1}.
     :param penalty: C, positive and finite; for quadratic slack twice that of `SquaredHinge`.
     :param slack: "linear" or "quadratic".
-    :param free_bias: add a free bias, as LibSVM has it.
     :raise ValueError: for bad data, another slack or penalty, or a kernel that overflows.
     """
+    return unsolved(kernel, data, penalty, slack).solved()
+
+
+def unsolved(kernel: Kernel, data: tuple[Any, Any], penalty: float, slack: str) -> Mode:
+    """:return: the problem that `svm_mode` solves: all alpha are 0."""
     X, Y = check_data(_two_classes(), *data)
-    return _unsolved(gram_matrix(kernel, X), Y, penalty, slack, free_bias).solved()
+    return _unsolved(gram_matrix(kernel, X), Y, penalty, slack)
 
 
-def mode_of_gram(
-    gram: Any, Y: Any, penalty: float, *, slack: str = "linear", free_bias: bool = False
-) -> Mode:
+def mode_of_gram(gram: Any, Y: Any, penalty: float, *, slack: str = "linear") -> Mode:
     """
     As `svm_mode`.
 
@@ -158,43 +150,9 @@ def mode_of_gram(
     :param Y: [N, 1].
     :raise ValueError: for another gram, too.
     """
-    mode = _unsolved(gram, Y, penalty, slack, free_bias)
+    mode = _unsolved(gram, Y, penalty, slack)
     check_positive(mode.gram)
     return mode.solved()
-
-
-def mode_of_model(model: BatchBSVM) -> Mode:
-    """
-    Convert a mode found by `ECM` to what criteria need: dual variables and the sets of rows.
-
-    They are refined by Newton steps on the sets, without the jitter of the model, which moves f by
-    some jitter times penalty.
-
-    :param model: whose q is the mode, with `Hinge`, one latent function and no mean function.
-    :raise TypeError: for another model.
-    :raise ValueError: for a q that is not a point.
-    """
-    if not isinstance(model, BatchBSVM) or not isinstance(model.likelihood, Hinge):
-        raise TypeError(
-            "expected a BatchBSVM with likelihood Hinge, fitted by ECM, got "
-            f"{type(model).__name__}; for others use svm_mode(kernel, data, penalty)"
-        )
-    X, Y = (part.numpy() for part in model.data)
-    penalty = float(model.likelihood.penalty.numpy())
-    mode = _unsolved(gram_matrix(model.kernel, X), Y, penalty, "linear", False)
-    weights = _weights_of(model)
-    start = np.clip(weights * mode.y, 0, penalty)
-    return mode._at(refine(mode._dual(), DualPoint(start, 0.0)))
-
-
-def _weights_of(model: BatchBSVM) -> AnyNDArray:
-    """:return: Lz^-T s, [N]: of f = K Lz^-T s."""
-    natural = model.natural()
-    if natural.P.numpy()[0].diagonal().min() < 1e6:
-        raise ValueError("the model's q is no point: run gpflow_bsvm.papers.henao2014.ECM() first")
-    q = compiled_solve(natural)
-    s = q.R.numpy()[0].T @ q.c.numpy()[0]
-    return np.linalg.solve(model.prior_factor().numpy()[0].T, s)
 
 
 @functools.cache
@@ -203,9 +161,9 @@ def _two_classes() -> Hinge:
     return Hinge()
 
 
-def _unsolved(gram: Any, Y: Any, penalty: float, slack: str, free_bias: bool) -> Mode:
+def _unsolved(gram: Any, Y: Any, penalty: float, slack: str) -> Mode:
     check_choice(SLACKS, slack=slack)
     C, Y = check_penalty(penalty), np.asarray(Y).reshape(-1)
     check_binary_labels(Y)
     y, zeros = np.where(Y == 1, 1.0, -1.0), np.zeros(len(Y))
-    return Mode(check_gram(gram, len(Y)), y, C, slack, zeros, zeros, free_bias=free_bias)
+    return Mode(check_gram(gram, len(Y)), y, C, slack, zeros, zeros)

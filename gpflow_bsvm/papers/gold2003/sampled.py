@@ -17,18 +17,16 @@ from scipy.special import roots_legendre
 
 from ...checks import check_choice, check_whole
 from ...likelihoods.penalized import check_penalty
+from ...sampling import HMC
 from ...sampling.samples import Sampler
 from .criterion import Criterion, Gradient
 from .gram import pull_back
 from .posterior import Posterior, draw_posterior
 from .slack import SLACKS, log_kappa
-from .static_hmc import StaticHMC
 
-#: The forms of eq. 20 and of eq. 19.
-FORMS = ("likelihood", "prior")
 #: The path to C is C t^4: near 0, where the mean loss changes fastest, there are more rungs.
 _POWER = 4
-_SAMPLER = StaticHMC()
+_SAMPLER = HMC(num_draws=500, burn_in=300, num_chains=16)
 #: Warn of an R-hat above this.
 _DISAGREE = 1.5
 
@@ -51,7 +49,6 @@ class SampledEvidence(Criterion):
 
         dE / dC = d log kappa / dC - <1/N sum_n l(y_n f_n)>                              (eq. 18)
         dE / d lambda = -C / (2N) <l'(Y f)^T Y dK/dlambda K^-1 f>                        (eq. 20)
-                      = -1/(2N) tr(dK/dlambda <K^-1 - K^-1 f f^T K^-1>)                  (eq. 19)
 
     and no value: the criterion can be called only if `rungs` are given, and is then the integral of
     eq. 18 from C = 0, where E = -log 2, by Gauss and Legendre's rule in C t^4: a run of the sampler
@@ -61,9 +58,7 @@ class SampledEvidence(Criterion):
     of them, nearly a smooth one. K has a jitter, see `Posterior`.
 
     :ivar slack: "linear" or "quadratic".
-    :ivar sampler: a `StaticHMC` starts at the mode; `HMC` and (for linear slack) `Gibbs` will do.
-    :ivar form: "likelihood" (eq. 20), or "prior" (eq. 19), the difference of two large numbers
-        wherever rows tell of each other: it is there for comparison.
+    :ivar sampler: `HMC`, or for linear slack `Gibbs`; more chains cost little.
     :ivar rungs: 0, or how many places the value's integral has.
     """
 
@@ -72,20 +67,13 @@ class SampledEvidence(Criterion):
 
     slack: str = "linear"
     sampler: Sampler = _SAMPLER
-    form: str = "likelihood"
     rungs: int = 0
 
     def __post_init__(self) -> None:
         check_choice(SLACKS, slack=self.slack)
-        check_choice(FORMS, form=self.form)
         check_whole(0, rungs=self.rungs)
         if not isinstance(self.sampler, Sampler):
-            raise ValueError(f"sampler must be a StaticHMC, HMC or Gibbs, got {self.sampler!r}")
-
-    @property
-    def has_value(self) -> bool:
-        """:return: True if there are rungs."""
-        return self.rungs > 0
+            raise ValueError(f"sampler must be HMC or Gibbs, got {self.sampler!r}")
 
     def __call__(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> float:
         """As in `Criterion`. :raise ValueError: without rungs, too."""
@@ -97,10 +85,10 @@ class SampledEvidence(Criterion):
         :raise ValueError: as the criterion.
         """
         C = check_penalty(penalty)
-        if not self.has_value:
+        if self.rungs == 0:
             raise ValueError(
                 "SampledEvidence has gradients only: SampledEvidence(rungs=12) integrates them to "
-                'a value, and optimise(..., method="gradient-ascent") needs none'
+                "a value"
             )
         points, weights = roots_legendre(self.rungs)
         places, weights = (points + 1) / 2, weights / 2
@@ -109,7 +97,7 @@ class SampledEvidence(Criterion):
         losses, errors = np.array([mean for mean, _ in found]).T
         faults = [fault for _, fault in found if fault]
         if faults:
-            _tell(f"at {len(faults)} of {self.rungs} rungs {faults[-1]}", stacklevel=3)
+            warnings.warn(f"at {len(faults)} of {self.rungs} rungs {faults[-1]}", stacklevel=3)
         value = float(log_kappa(self.slack, tf.constant(C, tf.float64))) - steps @ losses
         return Estimate(float(value), float(np.sqrt(np.square(steps * errors).sum())))
 
@@ -123,24 +111,28 @@ class SampledEvidence(Criterion):
     def gradient(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> Gradient:
         """
         :return: the gradient, with standard errors from the scatter of the chains and of parts of
-            them. They are infinite, with a warning, where a chain never moved, and where no
-            draw has slack (section 5.3.1): the gradient is then still the mean, and not to
-            be relied on.
+            them. They are infinite, with a warning, where no draw has slack (section 5.3.1):
+            the gradient is then still the mean, and not to be relied on. The value is there
+            if there are rungs.
         :raise ValueError: as the criterion, except for rungs.
         """
-        return self.gradient_of(self.posterior(kernel, data, penalty), kernel, data)
+        value = self(kernel, data, penalty) if self.rungs else math.nan
+        draws = self.posterior(kernel, data, penalty)
+        return self.gradient_of(draws, kernel, data)._replace(value=value)
 
     def gradient_of(self, draws: Posterior, kernel: Kernel, data: tuple[Any, Any]) -> Gradient:
         """
         :param draws: at this kernel.
         :return: the same as `gradient`.
         """
-        by_kernel = _by_kernel(kernel, data[0], draws.by_gram(self.form))
-        C = tf.Variable(draws.mode.penalty, dtype=tf.float64)
+        by_kernel = _by_kernel(kernel, data[0], draws.by_gram())
+        C = tf.Variable(draws.problem.penalty, dtype=tf.float64)
         with tf.GradientTape() as tape:
             kappa = log_kappa(self.slack, C)
         by_penalty = float(tape.gradient(kappa, C)) - draws.parts(draws.mean_losses).mean(axis=1)
-        trusted = _is_trusted(draws)
+        trusted = _has_slack(draws)
+        if fault := _fault(draws):
+            warnings.warn(fault, stacklevel=3)
         means = {name: np.asarray(parts.mean(axis=0)) for name, parts in by_kernel.items()}
         errors = {name: _error(parts, trusted) for name, parts in by_kernel.items()}
         error = Gradient(math.nan, errors, float(_error(by_penalty, trusted)))
@@ -152,8 +144,7 @@ class SampledEvidence(Criterion):
         """:return: the mean loss, and the fault of the draws."""
         draws = self.posterior(kernel, data, penalty)
         parts = draws.parts(draws.mean_losses).mean(axis=1)
-        error = float(_error(parts, not len(draws.stuck())))
-        return Estimate(float(parts.mean()), error), _fault(draws)
+        return Estimate(float(parts.mean()), float(_error(parts, True))), _fault(draws)
 
 
 def _by_kernel(kernel: Kernel, X: Any, by_gram: AnyNDArray) -> dict[str, AnyNDArray]:
@@ -161,8 +152,7 @@ def _by_kernel(kernel: Kernel, X: Any, by_gram: AnyNDArray) -> dict[str, AnyNDAr
     :param by_gram: derivatives by the Gram matrix, [parts, N, N].
     :return: derivatives by the values of what is trainable, [parts, ...].
     """
-    slopes = pull_back(kernel, X)
-    rows = [slopes(part) for part in by_gram]
+    rows = [pull_back(kernel, X, part) for part in by_gram]
     return {name: np.stack([row[name] for row in rows]) for name in rows[0]}
 
 
@@ -175,36 +165,26 @@ def _error(parts: AnyNDArray, trusted: bool) -> AnyNDArray:
     return np.asarray(parts.std(axis=0, ddof=1) / math.sqrt(len(parts)))
 
 
-def _is_trusted(draws: Posterior) -> bool:
-    """:return: True if the scatter of the draws tells of errors; warnings tell why not."""
+def _has_slack(draws: Posterior) -> bool:
+    """:return: True if the scatter of the draws tells of errors; a warning tells if not."""
     seen = bool(draws.pulls.any())
     if not seen:
-        _tell(
+        warnings.warn(
             "no draw has slack: the evidence's gradient by the kernel is 0 as far as the draws "
             "tell; use more draws, or a smaller penalty",
             stacklevel=4,
         )
-    if fault := _fault(draws):
-        _tell(fault, stacklevel=4)
-    return seen and not len(draws.stuck())
+    return seen
 
 
 def _fault(draws: Posterior) -> str:
-    """:return: the fault of chains that did not move, or that disagree; empty if there is none."""
-    chains, number = draws.samples.s.shape[:2]
-    stuck = draws.stuck()
-    if len(stuck):
-        return (
-            f"{len(stuck)} of {chains} chains accepted no draw after the burn-in: averages over "
-            "them tell nothing; use a longer burn_in, or a smaller step_size"
-        )
-    if number >= 4 and (rhat := float(draws.samples.rhat().max())) > _DISAGREE:
-        return (
-            f"the chains do not agree yet (R-hat is {rhat:.3g}): averages over them are rough; use "
-            "a longer burn_in and more draws, or more leapfrog_steps if they are given"
-        )
-    return ""
-
-
-def _tell(what: str, stacklevel: int) -> None:
-    warnings.warn(what, stacklevel=stacklevel + 1)
+    """:return: the fault of chains that disagree, or do not move; empty if there is none."""
+    if draws.samples.s.shape[1] < 4:
+        return ""
+    rhat = float(draws.samples.rhat().max())
+    if rhat <= _DISAGREE:
+        return ""
+    return (
+        f"the chains do not agree yet (R-hat is {rhat:.3g}): averages over them are rough; use a "
+        "longer burn_in and more draws"
+    )

@@ -11,7 +11,7 @@ import tensorflow as tf
 from check_shapes import check_shapes, inherit_check_shapes
 from gpflow import Parameter
 from gpflow.base import AnyNDArray, InputData, MeanAndVariance, RegressionData
-from gpflow.conditionals.util import expand_independent_outputs
+from gpflow.conditionals.util import base_conditional_with_lm, expand_independent_outputs
 from gpflow.inducing_variables import InducingPoints
 from gpflow.kernels import Kernel, MultioutputKernel
 from gpflow.likelihoods import Bernoulli
@@ -156,11 +156,17 @@ class FactorVGP(SparseFeatures, gpflow.models.GPModel, gpflow.models.InternalDat
 
     def natural(self) -> Natural:
         """:return: q in natural parameters of L^-1 (f - m), as predictions of the package ask."""
-        root, q = self.root(), self.factored()
-        half = tf.linalg.triangular_solve(root.L, tf.linalg.diag(self._deviation(root)))
-        covariance = tf.matmul(half, half, transpose_b=True)
-        covariance += tf.matmul(q.B, q.B, transpose_b=True)
-        return to_natural(tf.transpose(q.a), tf.linalg.cholesky(covariance)[None])
+        return to_natural(tf.transpose(self.q_mu), self._whitened_root(self.root()))
+
+    def _whitened_root(self, root: PriorRoot) -> tf.Tensor:
+        """:return: Cholesky factor of the covariance of L^-1 (f - m), [1, N, N]."""
+        B, deviation = (
+            self.factored().B,
+            tf.sqrt(tf.convert_to_tensor(self.q_rest) / root.precision),
+        )
+        half = tf.linalg.triangular_solve(root.L, tf.linalg.diag(deviation[:, 0]))
+        covariance = tf.matmul(half, half, transpose_b=True) + tf.matmul(B, B, transpose_b=True)
+        return tf.linalg.cholesky(covariance)[None]
 
     def predictor(self) -> Callable[[tf.Tensor], Marginals]:
         """See `Model`."""
@@ -173,33 +179,24 @@ class FactorVGP(SparseFeatures, gpflow.models.GPModel, gpflow.models.InternalDat
         model.assign_natural(self.natural())
         return model
 
-    def _deviation(self, root: PriorRoot) -> tf.Tensor:
-        """:return: root of V, [N]."""
-        return tf.sqrt(tf.convert_to_tensor(self.q_rest) / root.precision)[:, 0]
-
     @inherit_check_shapes
     def predict_f(
         self, Xnew: InputData, full_cov: bool = False, full_output_cov: bool = False
     ) -> MeanAndVariance:
-        """
-        With A = L^-1 k(X, x):  mean m(x) + A^T q_mu,  variance k(x, x) - |A|^2 + |q_factors^T A|^2
-        + |V^1/2 L^-T A|^2. O(N^3) for all, O(N^2) for each row.
-        """
+        """As in `gpflow.models.VGP`. O(N^3) for all, O(N^2) for each row."""
         check_dtype(Xnew)
         root = self.root()
-        A = tf.linalg.triangular_solve(root.L, self.kernel(self.data[0], Xnew))
-        back = tf.linalg.triangular_solve(root.L, A, adjoint=True)
-        back *= self._deviation(root)[:, None]
-        factors = tf.matmul(self.q_factors, A, transpose_a=True)
-        mean = tf.matmul(A, self.q_mu, transpose_a=True) + self.mean_function(Xnew)
-        if full_cov:
-            squares = [tf.matmul(part, part, transpose_a=True) for part in (A, factors, back)]
-            variance = (self.kernel(Xnew) - squares[0] + squares[1] + squares[2])[None]
-        else:
-            squares = [tf.reduce_sum(tf.square(part), axis=0) for part in (A, factors, back)]
-            variance = self.kernel(Xnew, full_cov=False) - squares[0] + squares[1] + squares[2]
-            variance = variance[:, None]
-        return mean, expand_independent_outputs(variance, full_cov, full_output_cov)
+        mean, variance = base_conditional_with_lm(
+            self.kernel(self.data[0], Xnew),
+            root.L,
+            self.kernel(Xnew, full_cov=full_cov),
+            self.q_mu,
+            full_cov=full_cov,
+            q_sqrt=self._whitened_root(root),
+            white=True,
+        )
+        variance = expand_independent_outputs(variance, full_cov, full_output_cov)
+        return mean + self.mean_function(Xnew), variance
 
     def posterior(self, precompute_cache: Any = PrecomputeCacheType.TENSOR) -> BasePosterior:
         """As in `gpflow.models.VGP`, for the present q and many fast predictions."""

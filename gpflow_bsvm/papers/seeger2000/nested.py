@@ -11,7 +11,7 @@ import tensorflow as tf
 from gpflow.base import AnyNDArray
 from scipy.optimize import minimize
 
-from ...checks import check_choice, check_number, check_whole
+from ...checks import check_number, check_whole
 from ...data.checks import check_weights
 from ...data.sources import ArraySource, Source
 from ...engine.contracts import Model, jitter_of
@@ -31,9 +31,8 @@ from .factored import (
     unscaled,
 )
 
-METHODS = ("L-BFGS-B", "CG")
-#: Options of the inner optimizer, by its name: pairs that it remembers, and where it stops.
-_HOW: dict[str, dict[str, Any]] = {"L-BFGS-B": {"maxcor": 20}, "CG": {}}
+#: Pairs that the inner optimizer remembers.
+_PAIRS = 20
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,7 @@ class NestedLoop(Algorithm):
     q and hyperparameters of a `gpflow_bsvm.papers.seeger2000.FactorVGP` by the nested loop of
     Seeger (2000, section 2), which minimizes the free energy F = -ELBO:
 
-        inner  an optimizer of many variables finds q at fixed hyperparameters, in coordinates in
+        inner  L-BFGS finds q at fixed hyperparameters, in coordinates in
                which -F is about equally curved in all directions (`scale_of`),
         outer  a quasi-Newton method moves the hyperparameters, by the gradient of F at fixed q,
                which at the inner optimum is that of min_q F.
@@ -56,8 +55,7 @@ class NestedLoop(Algorithm):
     :ivar iterations: of the outer loop in a step.
     :ivar tol: stop when two steps in turn raise the ELBO by less than `tol` times its absolute
         value.
-    :ivar method: of the inner loop: "L-BFGS-B", or the paper's conjugate gradients, "CG".
-    :ivar inner_tol: of its stopping rule, see `scipy.optimize.minimize`.
+    :ivar inner_tol: of the inner loop's stopping rule, see `scipy.optimize.minimize`.
     :ivar inner_iterations: most of them.
     """
 
@@ -67,7 +65,6 @@ class NestedLoop(Algorithm):
     max_steps: int = 50
     iterations: int = 5
     tol: float = 1e-4
-    method: str = "L-BFGS-B"
     inner_tol: float = 1e-6
     inner_iterations: int = 500
 
@@ -75,7 +72,6 @@ class NestedLoop(Algorithm):
         check_whole(1, max_steps=self.max_steps, iterations=self.iterations)
         check_whole(1, inner_iterations=self.inner_iterations)
         check_number(0, tol=self.tol, inner_tol=self.inner_tol)
-        check_choice(METHODS, method=self.method)
 
     def _open(self, model: Model, data: Any, sample_weight: Any) -> Source:
         if not isinstance(model, FactorVGP):
@@ -159,8 +155,8 @@ class _Loops(Run):
             value, _, gradient = self._of_q(q, R, root, self._batch)
             return float(value), list(gradient)
 
-        method, most = self._options.method, {"maxiter": self._options.inner_iterations}
-        how = {"method": method, "tol": self._options.inner_tol, "options": most | _HOW[method]}
+        options = {"maxiter": self._options.inner_iterations, "maxcor": _PAIRS}
+        how: Any = {"method": "L-BFGS-B", "tol": self._options.inner_tol, "options": options}
         loss = Loss(value_and_gradient, self._q)
         with warnings.catch_warnings():  # a line search that fails ends the iterations
             warnings.simplefilter("ignore", RuntimeWarning)
