@@ -120,7 +120,7 @@ def optimise(
         points = [search.at(start) for start in ({}, *starts)]
         optima = [_run(search, x, method, math.log(reach), max_evaluations) for x in points]
         best = min(optima, key=lambda optimum: criterion.cost(optimum.value))
-        chosen = search.move(search.at(best.parameters))
+        chosen = search.assign(best.parameters)
         criterion(kernel, data, chosen)  # so that its warnings concern the chosen values
         _warn_of_edges(best)
         slack = getattr(criterion, "slack", "linear")
@@ -141,8 +141,8 @@ def _run(search: Search, x: AnyNDArray, method: str, reach: float, most: int) ->
     found = minimize(function, x, method=method, jac=jac, bounds=bounds, options=options)
     near = np.abs(found.x[:, None] - bounds).min(axis=1) < _EDGE
     edges = tuple(name for name, part in search.split(near).items() if part.any())
-    value, parameters = search.criterion.cost(float(found.fun)), search.split(np.exp(found.x))
-    return Optimum(value, parameters, int(found.nfev), bool(found.success), edges)
+    value, numbers = search.criterion.cost(float(found.fun)), (int(found.nfev), bool(found.success))
+    return Optimum(value, search.values(found.x), *numbers, edges)
 
 
 def _warn_of_edges(best: Optimum) -> None:

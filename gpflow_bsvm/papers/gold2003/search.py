@@ -50,16 +50,18 @@ class Search:
         pairs = zip(self._start.items(), np.split(x, ends))
         return {name: part.reshape(value.shape) for (name, value), part in pairs}
 
-    def move(self, x: AnyNDArray) -> float:
+    def values(self, x: AnyNDArray) -> dict[str, AnyNDArray]:
+        """:return: values by name."""
+        return self.split(np.exp(x))
+
+    def assign(self, values: Values) -> float:
         """Set the kernel's parameters. :return: the penalty."""
-        values = self.split(np.exp(x))
-        penalty = float(values.pop(PENALTY, self._penalty))
-        multiple_assign(self._kernel, values)
-        return penalty
+        multiple_assign(self._kernel, {name: v for name, v in values.items() if name != PENALTY})
+        return float(values.get(PENALTY, self._penalty))
 
     def value(self, x: AnyNDArray) -> float:
         """:return: the criterion. Its errors about x are raised."""
-        penalty = self.move(x)
+        penalty = self.assign(self.values(x))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return self.criterion(self._kernel, self._data, penalty)
@@ -73,7 +75,7 @@ class Search:
 
     def cost_and_slope(self, x: AnyNDArray) -> tuple[float, AnyNDArray]:
         """:return: cost, and its derivatives by the logarithms."""
-        penalty = self.move(x)
+        penalty = self.assign(self.values(x))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             found = self.criterion.gradient(self._kernel, self._data, penalty)
