@@ -35,11 +35,12 @@ def fit_large(estimator: Any, rows: Any, stages: Stages) -> None:
     stages.bar.stage("looking at all rows")
     found = Survey(**stages.result("survey", lambda: survey(*how)._asdict()))
     source.known_rows = found.num_rows
+    estimator.fill_ = None
     encoding, (X, Y, weight) = estimator._learn_survey(rows, found), found.sample
     codes = unscaled_columns(estimator.kernel, X)
     scaler = inputs.without(found.scaler, codes)
     estimator.scaler_ = scaler if estimator.standardize else None
-    estimator.n_features_in_, estimator.fill_ = X.shape[1], None
+    estimator.n_features_in_ = X.shape[1]
     Y, factors = encoding(Y)
     weights = (weight[:, None] * factors)[:, 0]
     sample = inputs.scale(estimator.scaler_, X), np.asarray(Y, X.dtype), weights

@@ -17,6 +17,16 @@ _SAID = {
         "the rows are many lengthscales of the kernel apart, so that nothing is known between "
         "them: use standardize=True, or a kernel=... of larger lengthscales"
     ),
+    "all inducing points are perfectly correlated": (
+        "the kernel hardly tells rows apart, so that predictions are the same for all: unless that "
+        "is meant use standardize=True, or a kernel=... of smaller lengthscales"
+    ),
+    "the fit has not converged": (
+        "the fit has not converged: give inference= more max_steps, or a larger tol"
+    ),
+    "y has almost no noise": (
+        "y has almost no noise, so that error bars are rounded: predictions are not affected"
+    ),
     "no step was found": (
         "no step was found that raises the bound, and the fit has not converged: leave bound and "
         "inference at their defaults, or give inference= a smaller learning_rate"

@@ -203,6 +203,11 @@ def is_svmlight(path: str, encoding: str | None) -> bool:
     return all(re.match(r"^\S+(\s+qid:\d+)?(\s+\d+:[-+.\deE]+)+\s*(#.*)?$", line) for line in lines)
 
 
+def _begins_with(path: str, mark: bytes) -> bool:
+    with named(path), open(path, "rb") as file:
+        return file.read(len(mark)) == mark
+
+
 def open_format(path: str, features: Sequence[str] | None = None, **how: Any) -> Format:
     """
     :param features: those that are wanted.
@@ -216,7 +221,7 @@ def open_format(path: str, features: Sequence[str] | None = None, **how: Any) ->
     given = [name for name, value in how.items() if value is not None and name != "encoding"]
     if given and kind.endswith((*PARQUET, *ARFF)):
         raise ValueError(f"{given[0]}=[...] is for CSV files, and {path} says so itself")
-    if kind.endswith(PARQUET):
+    if kind.endswith(PARQUET) or _begins_with(path, b"PAR1"):
         return Parquet(path)
     if kind.endswith(ARFF):
         return Arff(path, **how)
