@@ -187,7 +187,7 @@ def traits():
 
 TRAITS = traits()
 #: In `make test`; the others are slow.
-FEW = ("leading zeros", "R's write.table", "missing numbers", "svmlight", "Parquet's decimals")
+FEW = ("leading zeros", "missing numbers", "Parquet's decimals")
 
 
 def run(*argv):

@@ -1,6 +1,7 @@
 """Shapes are executable: a wrong one raises, in graphs too, and no step of a fit pays for it."""
 
 import threading
+import time
 
 import check_shapes
 import numpy as np
@@ -69,7 +70,8 @@ def test_graphs_of_threads_leave_the_state_of_checks_as_it_was():
     both = threading.Barrier(2, timeout=60)
 
     def traced():
-        Compiled(lambda x: (both.wait(), x)[1])(ones(3))
+        both.wait()  # one traces while the other waits for it
+        Compiled(lambda x: (time.sleep(0.05), x)[1])(ones(3))
 
     threads = [threading.Thread(target=traced) for _ in range(2)]
     for thread in threads:

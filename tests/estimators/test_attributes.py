@@ -24,6 +24,7 @@ def linear_kernels():
     return {"linear": "linear", "Linear": Linear(), "sum": Linear() + Constant()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["hinge", "levels"])
 @pytest.mark.parametrize("name", linear_kernels())
 @pytest.mark.parametrize("standardize", [True, False])
@@ -89,6 +90,7 @@ def test_what_there_is_not_is_an_attribute_error(rows):
     assert not hasattr(BSVMClassifier(), "coef_")
 
 
+@pytest.mark.slow
 def test_selection_of_features(rows):
     X, y = (rows[0] - 3)[:, :3] / [10.0, 0.1, 1.0], rows[1] > 0
     linear = fixed(kernel="linear")

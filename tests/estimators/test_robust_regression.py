@@ -38,6 +38,7 @@ def with_errors(values, number, seed, factor=1000.0):
     return values
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel, factor", [(None, 1e3), ("linear", 1e8)])
 def test_gross_errors_in_y(diabetes, kernel, factor):
     X, X_test, y, y_test, clean = diabetes  # a linear f is no worse
@@ -46,6 +47,7 @@ def test_gross_errors_in_y(diabetes, kernel, factor):
     assert wrong.predict(X_test, return_std=True)[1].max() < 2 * y.std()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_gross_errors_in_x(diabetes, seed):
     X, X_test, y, y_test, clean = diabetes
@@ -62,6 +64,7 @@ def corner(seed):
     return X, far + 5 * np.sin(4 * X[:, 3]) + rng.normal(size=475)
 
 
+@pytest.mark.slow
 def test_few_labels_far_out_that_x_explains():
     X, y = corner(0)
     regressor = BSVMRegressor(random_state=0)
@@ -70,6 +73,7 @@ def test_few_labels_far_out_that_x_explains():
     assert regressor.y_scale_ == pytest.approx(y.std(), rel=1e-6)
 
 
+@pytest.mark.slow
 def test_gross_errors_beside_sparse_rows():
     rng = np.random.default_rng(0)
     X = rng.random((60, 20)) * (rng.random((60, 20)) < 0.3)
@@ -78,6 +82,7 @@ def test_gross_errors_beside_sparse_rows():
     assert wrong.score(csr_array(X), y) > 0.9
 
 
+@pytest.mark.slow
 def test_rows_that_are_read_have_the_same_unit():
     X, y = corner(0)
     blocks = Blocks([(X[:200], y[:200, None]), (X[200:], y[200:, None])])
@@ -86,6 +91,7 @@ def test_rows_that_are_read_have_the_same_unit():
     assert read.score(*corner(1)) > 0.7
 
 
+@pytest.mark.slow
 def test_a_function_that_is_noise_to_the_first_start():
     rng = np.random.default_rng(0)
     x = rng.uniform(-3, 3, (300, 1))
@@ -101,6 +107,7 @@ def test_a_product_of_two_columns_among_thirty():
     assert BSVMRegressor(random_state=0).fit(X[:225], y[:225]).score(X[225:], y[225:]) > 0.5
 
 
+@pytest.mark.slow
 def test_a_constant_is_said_to_be_one_unless_y_is():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(80, 3)), rng.normal(size=80)
@@ -111,6 +118,7 @@ def test_a_constant_is_said_to_be_one_unless_y_is():
     np.testing.assert_allclose(flat.predict(X), 3.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("function", [lambda x: x, np.sin, np.exp])
 def test_labels_without_noise(function):
     x = np.random.default_rng(0).normal(size=(80, 1))
@@ -120,6 +128,7 @@ def test_labels_without_noise(function):
     assert told and all("y has almost no noise" in one for one in told)
 
 
+@pytest.mark.slow
 def test_the_middle_of_a_skewed_y_is_its_median():
     """As the docstring says."""
     rng = np.random.default_rng(0)
@@ -151,6 +160,7 @@ def test_labels_that_are_no_numbers_or_too_large(y, message):
         BSVMRegressor("linear").fit(np.arange(8.0).reshape(4, 2), y)
 
 
+@pytest.mark.slow
 def test_numbers_of_other_types():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 2))
