@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -10,7 +11,7 @@ import numpy as np
 from ..optional import require
 from .labels import ClassNumbers, as_text, is_text
 from .paths import own_columns, quoted, word_of
-from .spelling import PLAIN, Spelling
+from .spelling import MISSING, PLAIN, Spelling
 
 if TYPE_CHECKING:
     from ..data.pieces import Origin
@@ -52,28 +53,29 @@ class Column(NamedTuple):
         :return: [n, K], NaN where a value is missing.
         :raise ValueError: for a value that is none of this kind, with its place.
         """
+        if self.words is None and not self.date:
+            return as_float(self._numbers(column, origin))[:, None]
         column = without(column, self.missing)
         if self.words is not None:
             return self._found(as_text(column), origin)
-        numbers = self._days(column, origin) if self.date else self._numbers(column, origin)
-        return as_float(numbers)[:, None]
+        return as_float(self._days(column, origin))[:, None]
 
     def _numbers(self, column: Any, origin: Origin) -> Any:
         if not is_text(column.type):
             return column
-        texts = as_text(column)
-        try:
+        if self.missing == MISSING:  # of these none is a number, and in most columns none is there
+            with contextlib.suppress(ValueError):
+                return self.spelling.read(as_text(column))
+        texts = without(column, self.missing)
+        with contextlib.suppress(ValueError):
             return self.spelling.read(texts)
-        except ValueError:
-            truth = require("pyarrow.compute").utf8_lower(texts)
-            is_in = require("pyarrow.compute").is_in
-            if all(
-                is_in(
-                    truth, value_set=require("pyarrow").array(["true", "false", None])
-                ).to_pylist()
-            ):
-                return truth.cast("bool")
-            self._refuse(texts, self.spelling.odd(texts)[0], self.spelling.about, origin)
+        compute, arrow = require("pyarrow.compute"), require("pyarrow")
+        truth = compute.utf8_lower(texts)
+        if compute.all(
+            compute.is_in(truth, value_set=arrow.array(["true", "false", None]))
+        ).as_py():
+            return truth.cast("bool")
+        return self._refuse(texts, self.spelling.odd(texts)[0], self.spelling.about, origin)
 
     def _days(self, column: Any, origin: Origin) -> Any:
         arrow, compute = (require(m, extra="files") for m in ("pyarrow", "pyarrow.compute"))

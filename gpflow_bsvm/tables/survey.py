@@ -9,7 +9,7 @@ from typing import Any
 from ..optional import require
 from .columns import Column, without
 from .labels import MOST_CLASSES, as_text, as_written, is_plain, is_text
-from .spelling import DATES, MISSING, TRUTH, WITH_UNIT, chosen, possible
+from .spelling import DATES, MISSING, PLAIN, TRUTH, WITH_UNIT, chosen, possible
 
 #: A text column of more distinct words than this is not a category.
 MOST_WORDS = 50
@@ -53,6 +53,10 @@ class Survey:
 
     def add(self, cells: Any) -> None:
         """See some rows."""
+        usual = self.missing == MISSING  # of which none is a number
+        if usual and self.many and PLAIN in self.fitting and _are_plain(cells):
+            self.rows += len(cells)
+            return
         if _is_ordered(cells.type):
             self.order = cells.dictionary.to_pylist()
         cells = without(cells if is_plain(cells.type) else as_text(cells), self.empty)
@@ -184,6 +188,16 @@ class Survey:
 
 def _is_ordered(kind: Any) -> bool:
     return bool(require("pyarrow", extra="files").types.is_dictionary(kind) and kind.ordered)
+
+
+def _are_plain(cells: Any) -> bool:
+    """:return: True for numbers of which none is missing: in most columns most rows are that."""
+    try:
+        numbers = PLAIN.read(cells) if is_text(cells.type) else cells
+    except ValueError:
+        return False
+    missing = numbers.is_null(nan_is_null=True)
+    return not require("pyarrow.compute", extra="files").any(missing).as_py()
 
 
 def _array(texts: Sequence[str]) -> Any:
