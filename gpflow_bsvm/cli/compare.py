@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from ..compare.registry import BASELINES, default_baselines
 from ..tables.paths import ENDINGS
-from .files import TASKS, add_arguments, check_output, find_table, options, read_table
+from .files import (
+    TASKS,
+    add_arguments,
+    check_output,
+    find_table,
+    in_shell,
+    options,
+    read_table,
+)
 from .terminal import fail, integer, quiet_import, show
 
 if TYPE_CHECKING:
@@ -105,6 +113,8 @@ def _compare(args: argparse.Namespace) -> int:
     if importlib.util.find_spec("pandas") is None:
         require("pandas")  # tells of this extra, where files would tell of theirs
     _look_at_files(args)
+    if args.task == "regression":
+        _check_options_of_numbers(args)
     with quiet_import():
         from ..compare import report
     report.prepare_output(args.output)
@@ -116,16 +126,20 @@ def _compare(args: argparse.Namespace) -> int:
     return _run(args, _prepare(args))
 
 
+def _check_options_of_numbers(args: argparse.Namespace) -> None:
+    """:raise ValueError: for options that only classifiers have."""
+    given = [n for n in ("models", "fixed_kernel", "num_inducing", "report") if getattr(args, n)]
+    if given:
+        shown = ", ".join("--" + name.replace("_", "-") for name in given)
+        raise ValueError(f"--task regression has no {shown}: leave it out")
+
+
 def _compare_numbers(args: argparse.Namespace) -> int:
     """Compare regressors: a table of means and deviations, and the folds' scores in a file."""
     from ..atomic import whole_file
     from ..compare.regression import table_of
     from ..optional import require
 
-    for name in ("models", "fixed_kernel", "num_inducing", "report"):
-        if getattr(args, name):
-            option = "--" + name.replace("_", "-")
-            raise ValueError(f"--task regression has no {option}: leave it out")
     names = ["diabetes"] if args.data == list(DEFAULT_DATA) else args.data
     pandas, rows = require("pandas"), []
     for data in [_load(name, args) for name in names]:
@@ -150,7 +164,7 @@ def _load(name: str, args: argparse.Namespace) -> Any:
 
 def _show_notes(dataset: Any) -> None:
     for note in dataset.notes:
-        show(f"{dataset.name}: {note}")
+        show(in_shell(f"{dataset.name}: {note}"))
 
 
 def _look_at_files(args: argparse.Namespace) -> None:

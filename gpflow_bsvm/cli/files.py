@@ -41,7 +41,6 @@ _TEXTS = {
 }
 #: Words of Python in errors, and those of the shell.
 _IN_SHELL = {
-    "by features, target and weight": "by --features, --target and --weight",
     "; is target the right column?": "; is --target the right column?",
     'give classes="auto" for classes': "for classes leave out --task regression",
     "(Numbers are for BSVMRegressor)": "(Numbers are for --task regression)",

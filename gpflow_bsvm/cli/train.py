@@ -13,7 +13,7 @@ import numpy as np
 from ..optional import require
 from ..tables.paths import TARGETS, about_counted
 from ..tables.table import Table
-from .files import FILES, TASKS, add_arguments, check_output, find_table, read_table
+from .files import FILES, TASKS, add_arguments, check_output, find_table, in_shell, read_table
 from .terminal import integer, quiet_import, show
 
 #: Rows that are read at a time where all are kept.
@@ -90,7 +90,7 @@ def _fitted(args: argparse.Namespace, kind: Any, table: Table, kept: Path) -> An
     rows = rows_of(table)
     first = next(rows.pieces(_FIRST_ROWS))
     for note in [*table.notes(), *about_counted(rows.features, first.X)]:
-        show(note)
+        show(in_shell(note))
     if kept.is_dir():
         show(f"goes on from {kept}")
     estimator = kind(

@@ -87,7 +87,7 @@ class Column(NamedTuple):
         except arrow.ArrowInvalid as error:
             texts = as_text(column)
             odd = next((one for one in texts.to_pylist() if one and one in str(error)), "")
-            self._refuse(texts, odd, "dates as 2020-01-31 12:30 or times as 12:30", origin)
+            self._refuse(texts, odd, "dates as 2020-01-31 12:30 or times as 15:30", origin)
         return compute.divide(stamps.cast(arrow.int64()).cast(arrow.float64()), _DAY)
 
     def _found(self, texts: Any, origin: Origin) -> Any:
@@ -195,10 +195,7 @@ class Columns:
             has = "these names differ only in case"
         for what, wrong in (("lacks", missing), ("has, beside the others,", more)):
             if wrong:
-                raise ValueError(
-                    f"{where} {what} {quoted(wrong)}; {has}: choose them by features, target and "
-                    "weight"
-                )
+                raise ValueError(f"{where} {what} {quoted(wrong)}; {has}")
         doubled = sorted({name for name in self.read if [*names].count(name) > 1})
         if doubled:
             raise ValueError(f"{where} has several columns of the name {quoted(doubled)}")

@@ -61,7 +61,9 @@ def read_head(path: str, encoding: str | None = None) -> tuple[str, str]:
     try:
         text = codecs.getincrementaldecoder(found)().decode(raw, final=not cut)
     except (UnicodeError, LookupError):
-        raise ValueError(f"it is not {found}: say what it is, as encoding='latin-1'") from None
+        raise ValueError(
+            f"it is not {found}: say what it is, as encoding='cp1252' for files of Windows"
+        ) from None
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     if not text.strip():
         raise ValueError("it is empty, without a header line")

@@ -39,7 +39,7 @@ class Text:
         self.path, self.words = path, set[str]()
         with named(path):
             self.dialect = self._find(path, how)
-        self.may_have_commas = self.dialect.separator == ";"
+        self.may_have_commas = self.dialect.separator in ";\t"
         self.names = self.dialect.names
         self.types = dict.fromkeys(self.names, require("pyarrow", extra="files").string())
 

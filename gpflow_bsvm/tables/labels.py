@@ -72,7 +72,10 @@ def as_text(column: Any) -> Any:
     arrow, compute = (require(m, extra="files") for m in ("pyarrow", "pyarrow.compute"))
     if arrow.types.is_dictionary(column.type):
         column = compute.cast(column, column.type.value_type)
-    return compute.cast(column, arrow.string())
+    try:
+        return compute.cast(column, arrow.string())
+    except arrow.ArrowNotImplementedError:  # lists, records: there is no text of them
+        return compute.cast(arrow.nulls(len(column)), arrow.string())
 
 
 def is_text(kind: Any) -> bool:

@@ -60,14 +60,15 @@ def target_among(path: str, names: Sequence[str], target: str | None) -> str:
     """
     if target in names:
         return str(target)
-    numbers = sum(map(is_number, names)) > len(names) / 2
-    hint = "; is the header line missing?" if numbers else ""
+    hint = "; if that is a row, give names=[...], those of all columns" if _is_row(names) else ""
+    comment = str(names[0]).startswith(("#", "%")) if names else False
+    hint = "; remove the lines before the header" if comment else hint
     if target is not None:
         case = [name for name in names if name.lower() == target.lower()]
         also = f" (the names differ only in case: {case[0]})" if case else ""
         has = listed(own_columns(names), 40)
         raise ValueError(f"{path} has no column {target!r}; it has {has}{also}{hint}")
-    found = [name for name in TARGETS if name in names]
+    found = [name for name in names if name.lower() in TARGETS]
     if len(found) == 1:
         return found[0]
     raise ValueError(
@@ -86,6 +87,10 @@ def about_counted(names: Sequence[str], X: Any) -> list[str]:
         for name, counts in zip(names, rising)
         if counts
     ]
+
+
+def _is_row(names: Sequence[str]) -> bool:
+    return any(map(is_number, names))
 
 
 def word_of(feature: str, names: Sequence[str]) -> tuple[str, str] | None:

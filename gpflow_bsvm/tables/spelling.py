@@ -16,7 +16,10 @@ MISSING = (
 #: A text that holds a number beside a sign or a unit: "$5", "<3", "1.2 %", "70kg".
 WITH_UNIT = r"^[^\w\s]{0,2}\s?[+-]?\d[\d.,' ]*\s?[^\w\s]{0,2}[^\W\d_]{0,4}$"
 #: ISO dates, dates of other orders, and times of the day.
-DATES = r"^\d{4}-\d\d?-\d\d?([T ].*)?$|^\d\d?[./-]\d\d?[./-]\d\d(\d\d)?$|^\d\d?:\d\d(:\d\d.*)?$"
+DATES = (
+    r"^\d{4}-\d\d?-\d\d?([T ].*)?$|^\d\d?[./-]\d\d?[./-]\d\d(\d\d)?$"
+    r"|^\d\d?:\d\d(:\d\d[.\d]*)?(\s?[AaPp][Mm])?$"
+)
 TRUTH = r"^(?i:true|false)$"
 
 
@@ -51,6 +54,7 @@ class Spelling(NamedTuple):
         if self != PLAIN:
             if self.odd(texts):
                 raise ValueError("other numbers")
+            texts = _in_ascii(texts)
             texts = compute.replace_substring(texts, self.thousands or " ", "")
             texts = compute.replace_substring(texts, self.decimal, ".")
         return compute.cast(texts, require("pyarrow").float64())
@@ -58,7 +62,8 @@ class Spelling(NamedTuple):
     def odd(self, texts: Any) -> list[str]:
         """:return: the texts that are no such numbers, each once."""
         compute = require("pyarrow.compute", extra="files")
-        fit = compute.match_substring_regex(compute.utf8_trim_whitespace(texts), self._pattern)
+        plain = _in_ascii(compute.utf8_trim_whitespace(texts))
+        fit = compute.match_substring_regex(plain, self._pattern)
         return [str(one) for one in compute.unique(texts.filter(compute.invert(fit))).to_pylist()]
 
     @property
@@ -70,6 +75,12 @@ class Spelling(NamedTuple):
 
 
 PLAIN = Spelling()
+
+
+def _in_ascii(texts: Any) -> Any:
+    """:return: texts with a plain space and minus instead of a typesetter's."""
+    replace = require("pyarrow.compute", extra="files").replace_substring_regex
+    return replace(replace(texts, "[\u00a0\u2009\u202f]", " "), "^\u2212", "-")
 
 
 def possible(decimal: str | None = None, thousands: str | None = None) -> list[Spelling]:

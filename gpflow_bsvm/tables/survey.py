@@ -59,7 +59,9 @@ class Survey:
             return
         if _is_ordered(cells.type):
             self.order = cells.dictionary.to_pylist()
-        cells = without(cells if is_plain(cells.type) else as_text(cells), self.empty)
+        if not is_plain(cells.type):
+            cells = as_text(cells)
+        cells = without(cells, self.empty)
         numbers = without(cells, self.missing)
         self.gap = self._first_null(cells) if self.gap is None else self.gap
         self.hole = self._first_null(numbers) if self.hole is None else self.hole
@@ -83,6 +85,11 @@ class Survey:
         return len(self.seen) > MOST_CLASSES
 
     @property
+    def has_zeros(self) -> bool:
+        """:return: True for numbers such as 007."""
+        return bool(self.fitting) and any(re.match(r"0\d", str(text)) for text in self.seen)
+
+    @property
     def has_decimal_comma(self) -> bool:
         """:return: True if that is the only way to read it."""
         return {one.decimal for one in self.fitting} == {","}
@@ -95,10 +102,10 @@ class Survey:
         :return: what the column is read as.
         :raise ValueError: with the reason why not, and with what would work.
         """
-        if date:
-            return Column(self.name, date=True, missing=self.missing)
         types = require("pyarrow", extra="files").types
-        if types.is_temporal(self.kind):
+        if date and not types.is_duration(self.kind):
+            return Column(self.name, date=True, missing=self.missing)
+        if types.is_temporal(self.kind) and not types.is_duration(self.kind):
             raise self._of_dates(str(next(iter(self.seen), "")))
         if not words and not is_text(self.kind):
             return self._typed(types)
@@ -140,11 +147,12 @@ class Survey:
             how = "write plain numbers (or thousands='...' if it is that), " + _words + _drop
             raise self._refusal("numbers with signs or units", odd[:2], how)
         if numbers:
-            none = f"na_values={odd[:3]!r} if they mean that a value is missing, "
+            few = len(odd) <= 3 and not any("," in text for text in odd)
+            none = f"na_values={odd!r} if they mean that a value is missing, " if few else ""
             raise self._refusal("numbers, and others", odd[:3], none + _words + _drop)
 
     def _of_dates(self, such: str) -> ValueError:
-        iso = re.search(r"^\d{4}-|^\d\d?:", such)
+        iso = re.search(r"^\d{4}-|^\d\d?:\d\d(:\d\d)?$", such)
         how = "dates=[{name!r}] makes them days since 1970, " if iso else "write 2020-01-31, "
         return self._refusal("dates or times", [such], how + _drop)
 

@@ -26,6 +26,7 @@ class Table:
     :ivar columns: of X, labels and weights.
     :ivar ordered: whether the order of the classes is stated, by the user or by their type.
     :ivar rows: number of rows that were looked at.
+    :ivar zeros: columns of numbers that begin with 0, as codes do.
     :ivar holes: the first of these rows in which a column of X has no value, by its name.
     """
 
@@ -71,9 +72,10 @@ class Table:
         seen = self._look([*wanted, target, weight], all_rows)
         found = self._read_as([seen[name] for name in wanted if name in seen])
         self._note_holes(found, seen)
+        self.zeros = [one.name for one in seen.values() if one.name in found and one.has_zeros]
         for one in (weight, target if classes is None else None):
             if one in seen:
-                found[str(one)] = self._number(seen[one], one == target)
+                found[str(one)] = self._number(seen[one], one == target, [*seen.values()])
         if automatic:
             classes = self._classes(seen.get(target), whole)
         self.ordered = not automatic or (target in seen and bool(seen[target].order))
@@ -101,7 +103,7 @@ class Table:
     def _read_as(self, seen: Sequence[Survey]) -> dict[str, Column]:
         """:raise ValueError: with the reasons why some columns cannot be read."""
         found, reasons = dict[str, Column](), []
-        comma = self.formats[0].may_have_commas or any(one.has_decimal_comma for one in seen)
+        comma = self._may_have_commas(seen)
         for one in seen:
             try:
                 found[one.name] = self._one(one, comma)
@@ -113,6 +115,9 @@ class Table:
             raise ValueError(f"{self._first}: {'; '.join(reasons[:_MOST_REASONS])}{also}")
         return found
 
+    def _may_have_commas(self, seen: Sequence[Survey]) -> bool:
+        return self.formats[0].may_have_commas or any(one.has_decimal_comma for one in seen)
+
     def _one(self, seen: Survey, comma: bool = False) -> Column:
         column = seen.column(seen.name in self._words, seen.name in self._dates, comma)
         if column.words is not None and not self._may_be_words and seen.name not in self._words:
@@ -122,9 +127,9 @@ class Table:
             )
         return column
 
-    def _number(self, seen: Survey, is_target: bool) -> Column:
+    def _number(self, seen: Survey, is_target: bool, beside: Sequence[Survey]) -> Column:
         """:return: a column of labels or weights."""
-        column = seen.column(False)
+        column = seen.column(False, comma=self._may_have_commas(beside))
         if column.words is None:
             return column
         advice = 'give classes="auto" for classes' if is_target else "weights are numbers"
@@ -186,10 +191,15 @@ class Table:
             shown = [column.name] if column.words is None else [*map(repr, column.words)]
             kinds.setdefault(about, []).extend(shown)
         lines = [f"{about}: {listed(names, 12)}" for about, names in kinds.items()]
+        if self.zeros:
+            lines.append(
+                f"numbers that begin with 0: {listed(self.zeros)}; if they are codes, give "
+                f"words={self.zeros!r}"
+            )
         why = {ROW_NAMES: "names of rows, for which the header has no name"}
         lines += [f"left out: {why.get(name, f'{name!r}, an index')}" for name in self.left_out]
         if self.columns.classes is not None:
-            classes = [*map(str, self.columns.classes)]
+            classes = [*map(repr, self.columns.classes)]
             lines.append(f"labels, {self.columns.target}: {listed(classes, 12)}")
         return lines
 

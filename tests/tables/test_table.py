@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 pa = pytest.importorskip("pyarrow")
-compute = pytest.importorskip("pyarrow.compute")
+parquet = pytest.importorskip("pyarrow.parquet")
 
 from gpflow_bsvm.data.pieces import Origin  # noqa: E402
 from gpflow_bsvm.tables.dialect import find_dialect  # noqa: E402
@@ -57,7 +57,7 @@ NUMBERS = {
 @pytest.mark.parametrize("name", NUMBERS)
 def test_numbers(tmp_path, name):
     texts, options, expected = NUMBERS[name]
-    found = table(tmp_path, texts, separator="\t", **options)
+    found = table(tmp_path, texts, separator="|", **options)
     assert found.columns.features == ("a",)
     np.testing.assert_array_equal(values(found)[: len(expected), 0], expected)
 
@@ -96,9 +96,10 @@ def test_what_can_be_read_in_several_ways_is_refused(tmp_path, name):
 def test_points_are_in_doubt_beside_commas(tmp_path):
     """In a file with decimal commas, or with semicolons, 1.234 may be 1234."""
     texts = ["1.234", "2.000", "3.500", "12.100", "7.000", "9.250"]
-    np.testing.assert_array_equal(values(table(tmp_path, texts, "\t"))[:2, 0], [1.234, 2])
-    with pytest.raises(ValueError, match="two ways"):
-        table(tmp_path, texts, ";")
+    np.testing.assert_array_equal(values(table(tmp_path, texts))[:2, 0], [1.234, 2])
+    for separator in (";", "\t"):
+        with pytest.raises(ValueError, match="two ways"):
+            table(tmp_path, texts, separator)
     assert values(table(tmp_path, texts, ";", decimal=","))[0, 0] == 1234
     assert values(table(tmp_path, texts, ";", decimal="."))[0, 0] == 1.234
 
@@ -123,6 +124,40 @@ def test_names_and_identifiers_are_dropped_by_name(tmp_path):
     found = Table([str(path)], "y", classes="auto", words=True, drop=["who"])
     assert found.columns.features == ("a",)
     assert found.notes() == ["numbers: a", "labels, y: 0, 1"]
+
+
+def test_a_target_of_numbers_is_read_as_carefully(tmp_path):
+    """It was read as 8.751 where it was 8751."""
+    path = tmp_path / "t.csv"
+    path.write_text("a;y\n" + "".join(f"{n};{n + 1}.751\n" for n in range(60)))
+    with pytest.raises(ValueError, match="column 'y' holds numbers that can be read in two ways"):
+        Table([str(path)], "y", words=True)
+    assert Table([str(path)], "y", words=True, thousands=".").columns.classes is None
+
+
+def test_codes_among_numbers_are_told(tmp_path):
+    found = table(tmp_path, ["00501", "02139", "10001", "00501", "02139", "10001"])
+    assert found.notes()[1] == "numbers that begin with 0: a; if they are codes, give words=['a']"
+    typeset = ["1\u202f953,5", "5\u202f929,5", "\u22129,9", "7", "8", "9"]
+    found = table(tmp_path, typeset, "\t", thousands=" ", decimal=",")
+    np.testing.assert_array_equal(values(found)[:3, 0], [1953.5, 5929.5, -9.9])
+
+
+def test_units_in_a_column_that_was_of_numbers(tmp_path):
+    with pytest.raises(ValueError, match=r"signs or units such as '26.6 kg'"):
+        table(tmp_path, [f"{n}.6 kg" for n in range(26, 32)], words=False, features=["a"])
+
+
+def test_types_that_are_neither_numbers_nor_words(tmp_path):
+    for values_, message in [
+        (pa.array([[1.0], [2.0]]), "holds list.*: drop=\\['a'\\]"),
+        (pa.array([1, 2], pa.duration("us")), "holds duration.*: drop=\\['a'\\]"),
+        (pa.array([1, 2], pa.timestamp("us")), "holds dates or times"),
+    ]:
+        path = tmp_path / "t.parquet"
+        parquet.write_table(pa.table({"a": values_, "b": [1.0, 2.0], "y": ["u", "v"]}), path)
+        with pytest.raises(ValueError, match=message):
+            Table([str(path)], "y", words=True)
 
 
 def test_a_late_value_that_does_not_fit_is_named(tmp_path):
@@ -203,7 +238,7 @@ def test_a_file_of_another_encoding_or_kind_says_so(tmp_path):
     for content, message in [
         (
             "ä,y\n1,u\n".encode("latin-1"),
-            r"cannot read .*t.csv: it is not utf-8: .*encoding='latin-1'",
+            r"cannot read .*t.csv: it is not utf-8: .*encoding='cp1252'",
         ),
         ("a,y\n1,u\n".encode("utf-16-le"), "it is no text"),
         (b"", "it is empty"),
