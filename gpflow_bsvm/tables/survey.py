@@ -152,7 +152,7 @@ class Survey:
             raise self._refusal("numbers, and others", odd[:3], none + _words + _drop)
 
     def _of_dates(self, such: str) -> ValueError:
-        iso = re.search(r"^\d{4}-|^\d\d?:\d\d(:\d\d)?$", such)
+        iso = re.search(r"^\d{4}-|^\d\d?:\d\d(:\d\d[.\d]*)?$", such)
         how = "dates=[{name!r}] makes them days since 1970, " if iso else "write 2020-01-31, "
         return self._refusal("dates or times", [such], how + _drop)
 
