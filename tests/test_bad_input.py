@@ -447,6 +447,7 @@ ALGORITHMS = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.slow
 @ALGORITHMS
 def test_a_likelihood_that_is_not_finite_is_named_with_label_and_f(data, algorithm):
     model = make_model(data, likelihood=Underflowing())
@@ -455,6 +456,7 @@ def test_a_likelihood_that_is_not_finite_is_named_with_label_and_f(data, algorit
         algorithm.run(model, (data[0], data[0][:, :1]))
 
 
+@pytest.mark.slow
 @ALGORITHMS
 def test_the_row_at_which_kernel_or_mean_function_overflow(data, algorithm):
     X = data[0].copy()

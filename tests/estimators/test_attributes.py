@@ -40,6 +40,7 @@ def test_coefficients_of_two_classes_are_as_those_of_svc(rows, name, loss, stand
     assert (np.sign(found.coef_[0, :2]) == np.sign(theirs.coef_[0, :2])).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sparse", [False, True])
 def test_coefficients_of_several_classes(rows, sparse):
     X, y = rows[0], np.digitize(rows[1], [-1, 1])
@@ -50,6 +51,7 @@ def test_coefficients_of_several_classes(rows, sparse):
     np.testing.assert_allclose(score, mean, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_coefficients_with_more_columns_than_rows(rows):
     X = np.random.default_rng(2).normal(size=(20, 40))
     found = fixed(kernel="linear").fit(X, rows[1][:20] > 0)
@@ -57,6 +59,7 @@ def test_coefficients_with_more_columns_than_rows(rows):
     np.testing.assert_array_equal(score[:, 0] > 0, found.predict(X))
 
 
+@pytest.mark.slow
 def test_coefficients_of_a_regressor_predict(rows):
     X, y = rows
     X = np.where(np.arange(120)[:, None] % 9 + np.arange(5), X, np.nan)

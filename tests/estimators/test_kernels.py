@@ -76,6 +76,7 @@ def test_codes_stay_as_they_are(groups, options):
         np.testing.assert_allclose(found.scaler_.transform(X)[:, 0].std(), 1)
 
 
+@pytest.mark.slow
 def test_codes_of_the_other_estimators(groups):
     X, _ = groups
     curve = np.sin(2 * X[:, 0]) * (X[:, 1] - 1.5) + 0.05 * np.random.default_rng(1).normal(size=150)

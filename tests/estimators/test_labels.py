@@ -45,6 +45,7 @@ def as_frame(y):
     return pd.DataFrame({"grade": y})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", [np.asarray, as_series, as_frame], ids=lambda f: f.__name__)
 def test_the_order_of_an_ordered_categorical_is_that_of_the_classes(grades, form):
     X, words, numbers = grades
@@ -69,6 +70,7 @@ def test_words_without_an_order_are_refused_with_the_way_to_state_one(grades, ki
     assert len(ordinal().fit(grades[0][two], kind(list(grades[1][two]))).classes_) == 2
 
 
+@pytest.mark.slow
 def test_the_first_call_of_partial_fit_may_state_the_order(grades):
     X, words, numbers = grades
     low = numbers < 3  # none is excellent yet

@@ -15,6 +15,7 @@ def grid(number):
     return np.stack(np.meshgrid(steps, steps), axis=-1).reshape(-1, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [8, 11, 16])
 @pytest.mark.parametrize("nu", [0.05, 0.1, 0.3])
 def test_at_most_nu_of_the_rows_are_flagged(number, nu):

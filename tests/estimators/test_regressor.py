@@ -80,6 +80,7 @@ def test_it_is_a_model_of_standardised_numbers(friedman):
     assert (np.diff(q) > 0).all()
 
 
+@pytest.mark.slow
 def test_units_of_y_do_not_matter(friedman):
     X, y = friedman
     one = BSVMRegressor(num_inducing=10).fit(X, y)
@@ -89,6 +90,7 @@ def test_units_of_y_do_not_matter(friedman):
     np.testing.assert_allclose(two.epsilon_, one.epsilon_ * 1e3, rtol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "to, given, part",
     [(30.0, {}, 0.125), (1e8, {}, 0.2), (1e8, {"penalty": 2.0, "epsilon": 0.1}, 0.125)],
@@ -229,6 +231,7 @@ def test_sparse_rows_are_not_imputed(friedman):
         BSVMRegressor("linear", impute=True).fit(csr_array(friedman[0]), friedman[1])
 
 
+@pytest.mark.slow
 def test_ordered_classes(friedman):
     X, y = friedman
     names = np.array(["a low", "b mid", "c high"])[np.digitize(y, np.quantile(y, [0.3, 0.7]))]

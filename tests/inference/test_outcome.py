@@ -101,6 +101,7 @@ def test_clipped_sites_are_counted_and_nothing_has_converged(data):
     assert f"{history.clipped} sites clipped" in repr(history)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", [SVI(max_steps=20), ML2(max_steps=20), VEM(max_steps=2)])
 def test_so_whatever_the_algorithm_and_what_is_advised_works(data, algorithm):
     X, Y = data[0], np.digitize(data[0][:, :1] + np.cos(9 * data[0][:, 1:]), [-0.5, 0.5])
@@ -140,6 +141,7 @@ def test_a_fit_that_the_user_has_ended_or_that_has_no_rule_does_not_warn(data):
     assert not told_by(lambda: CAVI().run(make_model(data), data))
 
 
+@pytest.mark.slow
 def test_an_estimator_s_fit_of_its_kernel_is_silent(data, monkeypatch):
     monkeypatch.setattr(VEM, "max_steps", 2)
     monkeypatch.setattr(VEM.__init__, "__defaults__", (2, 3, 8, 1e-4))

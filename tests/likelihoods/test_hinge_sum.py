@@ -62,6 +62,7 @@ def rows(num_latents, seed=0, num_rows=7, classes=2):
     return np.zeros((num_rows, 1)), Fmu, Fvar, rng.integers(0, classes, (num_rows, 1)).astype(float)
 
 
+@pytest.mark.slow
 def test_the_expectation_of_any_sum_is_the_integral():
     X, Fmu, Fvar, Y = rows(2, num_rows=2)
     likelihood = Pair()

@@ -250,6 +250,7 @@ def test_of_many_rows_some_are_looked_at(data, fitted, monkeypatch):
     assert found == pytest.approx(expected, rel=1e-3)  # where the optimiser begins: another link
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("num_classes", [2, 5])
 @pytest.mark.parametrize(
     "options", [{"kernel": "linear"}, {"loss": "hinge"}, {"multi_class": "ovr"}]
