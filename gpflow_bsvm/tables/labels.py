@@ -82,7 +82,8 @@ def is_text(kind: Any) -> bool:
     """:return: True for the types of pyarrow that hold words."""
     types = require("pyarrow", extra="files").types
     kind = kind.value_type if types.is_dictionary(kind) else kind
-    return any((types.is_string(kind), types.is_large_string(kind), types.is_string_view(kind)))
+    is_view = getattr(types, "is_string_view", types.is_string)  # new in pyarrow 16
+    return any((types.is_string(kind), types.is_large_string(kind), is_view(kind)))
 
 
 def is_plain(kind: Any) -> bool:

@@ -172,7 +172,12 @@ def traits():
             labels_of("+1", "-1"),
         ),
         "Parquet dictionaries": ("t.parquet", parquet(codes.dictionary_encode()), [], WORDS),
-        "Parquet's views": ("t.parquet", parquet(codes.cast(pa.string_view())), [], WORDS),
+        "Parquet's views": (
+            "t.parquet",
+            parquet(codes.cast(getattr(pa, "string_view", pa.string)())),
+            [],
+            WORDS,
+        ),
         "Parquet's order": ("t.parquet", parquet(pa.Array.from_pandas(ordered)), [], WORDS),
         "Parquet's decimals": ("t.parquet", parquet(decimals), [], labels_of("1", "0")),
         "Parquet's dates": ("t.parquet", parquet(pa.array(day.tolist()).cast("date32")), [], day),
