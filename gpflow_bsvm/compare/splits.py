@@ -54,7 +54,7 @@ def folds(
 
 
 def make_scaler() -> Pipeline:
-    """:return: what is fitted to training rows: medians of missing values, means and deviations."""
+    """:return: a pipeline that fills missing values by medians, and standardizes columns."""
     medians = SimpleImputer(strategy="median", keep_empty_features=True)
     return make_pipeline(medians, StandardScaler())
 

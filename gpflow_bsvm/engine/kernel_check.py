@@ -64,7 +64,7 @@ def values_of(kernel: Kernel, X: AnyNDArray) -> tuple[AnyNDArray, AnyNDArray]:
 
 
 def no_covariance(K: AnyNDArray, diagonal: AnyNDArray) -> str:
-    """:return: why K [..., N, N] is no covariance matrix with this diagonal; "" where it is one."""
+    """:return: the reason why K [..., N, N] is no covariance; "" where it is one."""
     if not (np.isfinite(K).all() and np.isfinite(diagonal).all()):
         return ""  # what overflows is told as that
     own, size = np.diagonal(K, axis1=-2, axis2=-1), max(np.abs(K).max(), np.abs(diagonal).max())
@@ -80,7 +80,7 @@ def no_covariance(K: AnyNDArray, diagonal: AnyNDArray) -> str:
 
 
 def rounded(X: AnyNDArray) -> str:
-    """:return: which column is so far from 0 that distances are rounded away; "" where none is."""
+    """:return: a note on a column so far from 0 that distances are rounded; "" without."""
     far, spread = np.abs(X).max(axis=0), np.ptp(X, axis=0)
     column = int(np.argmax(far))
     if spread[column] > np.finfo(X.dtype).eps ** 0.4 * far[column]:
@@ -92,6 +92,6 @@ def rounded(X: AnyNDArray) -> str:
 
 
 def _said(error: Exception) -> str:
-    """:return: what an error says, without where TensorFlow and check_shapes stood."""
+    """:return: the text of an error, without where TensorFlow and check_shapes stood."""
     text = str(error).rpartition("Note:")[2].rpartition("}} ")[2].partition(" [Op:")[0]
     return " ".join(text.split())

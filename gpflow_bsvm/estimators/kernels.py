@@ -63,7 +63,7 @@ def unscaled_columns(kernel: Any, X: Any, fill: AnyNDArray | None = None) -> lis
 
 
 def _flat(kernel: Kernel, X: AnyNDArray, X2: AnyNDArray) -> AnyNDArray:
-    """:return: whether K(X, X2) has no slope along a column of X2, [D]."""
+    """:return: [D], True where K(X, X2) has no slope along a column of X2."""
     weight = np.random.default_rng(0).normal(size=(len(X), len(X)))  # no sum is 0 by chance
     at = tf.constant(X2)
     with tf.GradientTape() as tape:
@@ -101,7 +101,7 @@ def check_covariance(kernel: Any, X: AnyNDArray) -> None:
 
 
 def _misfit(kernel: Kernel, num_columns: int) -> str:
-    """:return: what is known of a kernel's parts that do not fit."""
+    """:return: a text on parts of a kernel that do not fit."""
     for part in parts_of(kernel):
         name, dims = type(part).__name__, part.active_dims
         if not isinstance(dims, slice) and np.max(dims) >= num_columns:
@@ -113,7 +113,7 @@ def _misfit(kernel: Kernel, num_columns: int) -> str:
 
 
 def _added(fill: AnyNDArray | None) -> str:
-    """:return: what `impute` has to do with it."""
+    """:return: a note on the columns that `impute` has added."""
     if fill is None or not fill[1].any():
         return ""
     where, number = np.flatnonzero(fill[1]).tolist(), fill.shape[1]

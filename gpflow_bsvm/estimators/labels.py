@@ -18,7 +18,7 @@ MANY_CLASSES, MANY_PER_ROW = 20, 0.1
 
 
 def missing(values: Any) -> AnyNDArray:
-    """:return: where there is None, NaN, NaT or pandas.NA, in the shape of the values."""
+    """:return: True where there is None, NaN, NaT or pandas.NA, in the shape of the values."""
     # NumPy would make words of what else a list of words holds.
     array = np.asarray(values, object if isinstance(values, list | tuple) else None)
     if array.dtype.kind != "O":

@@ -144,7 +144,7 @@ class Learner:
 
 
 def _few(batch: Batch, q: Natural) -> bool:
-    """:return: whether there are fewer rows than features, both known while the graph is traced."""
+    """:return: True if there are fewer rows than features, both known while the graph is traced."""
     return bool(batch.X.shape[0] < q.h.shape[1])
 
 

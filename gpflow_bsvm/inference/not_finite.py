@@ -25,7 +25,7 @@ NUMERICAL = (NotFinite, FloatingPointError, tf.errors.InvalidArgumentError)
 
 
 def cause_of(model: Model, source: Source) -> str:
-    """:return: what is not finite at the model's q and the first rows; "" for nothing."""
+    """:return: a text on what is not finite at the model's q and the first rows; "" for nothing."""
     with closed_at_end(source.chunks()) as chunks:
         batch = next(chunks)
     features = Projector(model.prior, model.prior_factor())(batch.X)

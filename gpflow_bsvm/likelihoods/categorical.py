@@ -95,7 +95,7 @@ class CategoricalLikelihood(Classification):
 
     @check_shapes("F: [broadcast batch..., L]", "return: [broadcast batch..., G]")
     def targets(self, Y: TensorType, F: TensorType) -> tf.Tensor:
-        """:return: for sums of hinges [..., C]: +1 for the class, -1 for all others."""
+        """:return: signs for sums of hinges [..., C]: +1 for the class, -1 for all others."""
         return 2 * self.one_hot(Y, F) - 1
 
     @inherit_check_shapes

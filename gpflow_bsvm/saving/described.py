@@ -206,7 +206,7 @@ def is_library(cls: type) -> bool:
 
 
 def _file(module: str) -> str:
-    """:return: where a module stands; nothing for what was typed in."""
+    """:return: the place of a module; nothing for what was typed in."""
     return getattr(sys.modules.get(module), "__file__", None) or ""
 
 

@@ -151,7 +151,7 @@ def _refusal(value: Any, place: str) -> TypeError:
 
 
 def _part_of(value: Any) -> str:
-    """:return: how to save the part of a scikit-learn estimator that is of this package."""
+    """:return: the way to save the part of a scikit-learn estimator that is of this package."""
     name = "search.best_estimator_" if hasattr(value, "best_estimator_") else "pipeline"
     value = getattr(value, "best_estimator_", value)
     if hasattr(value, "steps"):

@@ -42,7 +42,7 @@ class Column(NamedTuple):
 
     @property
     def about(self) -> str:
-        """:return: what a user is told of it."""
+        """:return: a description for users."""
         if self.words is not None:
             return f"words ({', '.join(map(repr, self.words))})"
         return "dates, as days since 1970" if self.date else self.spelling.about

@@ -225,11 +225,9 @@ def open_format(path: str, features: Sequence[str] | None = None, **how: Any) ->
         return Parquet(path)
     if kind.endswith(ARFF):
         return Arff(path, **how)
-    return (
-        SVMLight(path, features or ())
-        if not given and is_svmlight(path, how.get("encoding"))
-        else Text(path, **how)
-    )
+    if not given and is_svmlight(path, how.get("encoding")):
+        return SVMLight(path, features or ())
+    return Text(path, **how)
 
 
 @contextmanager
@@ -243,11 +241,8 @@ def named(path: str, names: Sequence[str] = ()) -> Iterator[None]:
         yield
     except (arrow.ArrowInvalid, arrow.ArrowKeyError, ValueError, OSError, csv.Error) as error:
         number = getattr(error, "errno", None)
-        why = (
-            os.strerror(number)
-            if number
-            else (str(error).splitlines() or [type(error).__name__])[0]
-        )
+        text = os.strerror(number) if number else str(error) or type(error).__name__
+        why = text.splitlines()[0]
         if isinstance(error, ValueError) and path in why:
             raise
         why = re.sub(r"CSV column #(\d+)", lambda m: f"column {names[int(m[1])]!r}", why)

@@ -60,9 +60,7 @@ def target_among(path: str, names: Sequence[str], target: str | None) -> str:
     """
     if target in names:
         return str(target)
-    hint = "; if that is a row, give names=[...], those of all columns" if _is_row(names) else ""
-    comment = str(names[0]).startswith(("#", "%")) if names else False
-    hint = "; remove the lines before the header" if comment else hint
+    hint = _about_header(names)
     if target is not None:
         case = [name for name in names if name.lower() == target.lower()]
         also = f" (the names differ only in case: {case[0]})" if case else ""
@@ -89,8 +87,12 @@ def about_counted(names: Sequence[str], X: Any) -> list[str]:
     ]
 
 
-def _is_row(names: Sequence[str]) -> bool:
-    return any(map(is_number, names))
+def _about_header(names: Sequence[str]) -> str:
+    """:return: a hint where the first line of a file seems to be no header."""
+    if names and names[0].startswith(("#", "%")):
+        return "; remove the lines before the header"
+    is_row = any(map(is_number, names))
+    return "; if that is a row, give names=[...], those of all columns" if is_row else ""
 
 
 def word_of(feature: str, names: Sequence[str]) -> tuple[str, str] | None:

@@ -31,7 +31,7 @@ class Spelling(NamedTuple):
 
     @property
     def about(self) -> str:
-        """:return: what a user is told."""
+        """:return: a description for users."""
         groups = f", thousands {self.thousands!r}" if self.thousands else ""
         return f"numbers, decimal {self.decimal!r}{groups}" if self != PLAIN else "numbers"
 
@@ -95,7 +95,7 @@ def chosen(fitting: Sequence[Spelling], comma: bool = False) -> Spelling | None:
     """
     :param fitting: the spellings of `possible` that fit a column; at least one.
     :param comma: whether another column has a decimal comma, which puts points in doubt.
-    :return: that which it has; None where "1,234" may be 1.234 or 1234.
+    :return: the spelling that it has; None where "1,234" may be 1.234 or 1234.
     """
     doubt = len({one.decimal for one in fitting}) == 2 and len(fitting) < 4
     return None if doubt and (comma or PLAIN not in fitting) else fitting[0]

@@ -99,7 +99,7 @@ class Survey:
         :param words: whether its values are told to be words.
         :param date: whether they are told to be dates.
         :param comma: whether another column has a decimal comma.
-        :return: what the column is read as.
+        :return: the column as it is to be read.
         :raise ValueError: with the reason why not, and with what would work.
         """
         types = require("pyarrow", extra="files").types

@@ -60,11 +60,8 @@ class Table:
         self.names, self.drop, self._exactly = self.formats[0].names, drop, features is None
         told = set() if isinstance(words, bool) else {*words}
         self._words, self._dates = told | self.formats[0].words, {*dates}
-        self._may_be_words, self._missing, self._told = (
-            words is not False,
-            na_values,
-            (decimal, thousands),
-        )
+        self._may_be_words = words is not False
+        self._missing, self._told = na_values, (decimal, thousands)
         others = [n for n in own_columns(self.names) if n not in (target, weight, *drop)]
         wanted = others if features is None else list(features)
         automatic = isinstance(classes, str) and classes == "auto" and target is not None
@@ -89,7 +86,7 @@ class Table:
         return f"file {self.formats[0].path}"
 
     def _look(self, names: Sequence[Any], all_rows: bool) -> dict[Any, Survey]:
-        """:return: what is seen of columns, of those among these names that there are."""
+        """:return: surveys of those columns among these names that there are."""
         kinds = self.formats[0].types
         names = [name for name in dict.fromkeys(names) if name in kinds]
         seen = {name: Survey(name, kinds[name], self._missing, self._told) for name in names}
@@ -184,7 +181,7 @@ class Table:
         return tuple(name for name in self.names if name not in own)
 
     def notes(self) -> list[str]:
-        """:return: what became of the columns, for a user: a line for each kind."""
+        """:return: lines for users on what became of the columns, one for each kind."""
         kinds: dict[str, list[str]] = {}
         for column in self.columns.kinds:
             about = column.about if column.words is None else f"words of {column.name}"

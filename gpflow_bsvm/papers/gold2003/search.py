@@ -67,7 +67,7 @@ class Search:
             return self.criterion(self._kernel, self._data, penalty)
 
     def cost(self, x: AnyNDArray) -> float:
-        """:return: what is to be minimized; infinity where the kernel overflows."""
+        """:return: the value to be minimized; infinity where the kernel overflows."""
         try:
             return self.criterion.cost(self.value(x))
         except ValueError:
