@@ -190,9 +190,7 @@ def draw(comparison: Comparison, path: Path | IO[bytes]) -> None:
 
     :raise ImportError: without matplotlib.
     """
-    plain = {"text.parse_math": False}  # names may hold dollar signs
-    with require("matplotlib").rc_context(plain):
-        _figure(comparison).savefig(path, dpi=130)
+    _figure(comparison).savefig(path, dpi=130)
 
 
 def _figure(comparison: Comparison) -> Any:
@@ -208,8 +206,14 @@ def _figure(comparison: Comparison) -> Any:
     handles, labels = axes[0].get_legend_handles_labels()
     fig.legend(handles, labels, loc="outside lower center", ncols=5, frameon=False)
     folds = comparison.settings.folds
-    fig.suptitle(f"{comparison.dataset.name}: {folds} folds; small marks are single folds")
+    name = _without_math(comparison.dataset.name)
+    fig.suptitle(f"{name}: {folds} folds; small marks are single folds")
     return fig
+
+
+def _without_math(text: str) -> str:
+    """:return: a user's text whose dollar signs begin no formula."""
+    return text.replace("$", r"\$")
 
 
 def _draw_confusion(ax: Axes, comparison: Comparison, model: str) -> None:
@@ -220,7 +224,7 @@ def _draw_confusion(ax: Axes, comparison: Comparison, model: str) -> None:
         y,
         P.argmax(axis=1),
         labels=np.arange(len(names)),
-        display_labels=[name[:_LONGEST_NAME] for name in names],
+        display_labels=[_without_math(name[:_LONGEST_NAME]) for name in names],
         normalize="true",
         include_values=few,
         values_format=".0%",

@@ -226,3 +226,11 @@ def test_the_table_and_the_page_have_the_same_best():
 )
 def test_numbers(value, text):
     assert page.rounded(value) == text
+
+
+def test_ticks_of_times_are_formulas_and_names_are_none():
+    fig = report._figure(three(name="a $b$", num_classes=3))
+    fig.canvas.draw()
+    assert fig.get_suptitle().startswith(r"a \$b\$: ")
+    ticks = [label for ax in fig.axes[-2:] for label in ax.get_xticklabels(which="both")]
+    assert ticks and all(label.get_parse_math() for label in ticks)
