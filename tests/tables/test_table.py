@@ -248,3 +248,18 @@ def test_a_file_of_another_encoding_or_kind_says_so(tmp_path):
         path.write_bytes(content)
         with pytest.raises(ValueError, match=message):
             Table([str(path)], "y")
+
+
+@pytest.mark.parametrize("header", ["\n\na,y\n", '"a","y"\n', '"a\n",y\n'])
+def test_no_line_of_the_header_is_a_row(tmp_path, header):
+    path = tmp_path / "t.csv"
+    path.write_text(header + "".join(f"w{n % 2},{n % 2}\n" for n in range(6)))
+    found = Table([str(path)], "y", classes="auto", words=True)
+    assert found.columns.features == ("a=w0", "a=w1") and found.columns.classes == [0, 1]
+    assert len(values(found)) == 6
+
+
+def test_a_word_that_is_no_feature_is_named(tmp_path):
+    found = table(tmp_path, list("uvwuvw"), words=False, features=["a=u", "a=v"])
+    with pytest.raises(ValueError, match=r"row 2: 'w' in column 'a' is none of the words 'u', 'v'"):
+        values(found)
