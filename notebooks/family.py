@@ -31,7 +31,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.papers import gold2003, seeger2000, wenzel2019
+from gpflow_bsvm.papers import gold2003, seeger2000
 
 # %% short="ROWS, M, RESOLUTION, STEPS, SKIPPED = 120, 15, 20, 30, ('logistic',)"
 ROWS, M, RESOLUTION, STEPS, SKIPPED = 400, 30, 60, 500, ()
@@ -155,7 +155,7 @@ TWO = {
     "hinge": bsvm(L.Hinge, calibrated=True),
     "squared hinge": bsvm(gold2003.SquaredHinge, calibrated=True),
     "normalized hinge": bsvm(seeger2000.NormalizedHinge),
-    "logistic": bsvm(wenzel2019.PolyaGammaLogistic),
+    "logistic": bsvm(L.Logistic),
     "levels": bsvm(L.LevelHinge, 2),
     "SVGP, Bernoulli": svgp(gpflow.likelihoods.Bernoulli, 1, float, natural_gradients),
     "SVC, Platt": svc,

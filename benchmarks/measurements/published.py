@@ -18,8 +18,8 @@ from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
 import gpflow_bsvm as gb
+from gpflow_bsvm.likelihoods import CrammerSinger
 from gpflow_bsvm.papers import wistuba2018
-from gpflow_bsvm.papers.wistuba2018 import CrammerSinger
 
 from ._common import numbered
 

@@ -18,9 +18,8 @@ from gpflow.likelihoods import Likelihood, MultiClass
 from gpflow_bsvm.compare import KernelSettings
 from gpflow_bsvm.compare.splits import Fold
 from gpflow_bsvm.compare.training import make_kernel
-from gpflow_bsvm.likelihoods import OneVsRest
+from gpflow_bsvm.likelihoods import CrammerSinger, OneVsRest
 from gpflow_bsvm.models import BSVM
-from gpflow_bsvm.papers.wistuba2018 import CrammerSinger
 from gpflow_bsvm.prediction import predict_probabilities
 
 from ._harness import num_classes, processor_seconds, scored

@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpflow_bsvm.compare.splits import Fold
-from gpflow_bsvm.inference import CAVI, SVI, VEM
+from gpflow_bsvm.inference import CAVI, SVI, VEM, Adaptive
 from gpflow_bsvm.models import BSVM
-from gpflow_bsvm.papers.wenzel2017 import Adaptive
 from gpflow_bsvm.sampling import Gibbs
 
 from . import _harness

@@ -29,17 +29,16 @@ from sklearn.svm import SVC
 from gpflow_bsvm.compare.splits import Fold, class_labels
 from gpflow_bsvm.datasets import BUNDLED, load
 from gpflow_bsvm.inducing_points import kmeans
-from gpflow_bsvm.inference import CAVI, SVI
+from gpflow_bsvm.inference import CAVI, ECM, SVI
 from gpflow_bsvm.likelihoods import Hinge
 from gpflow_bsvm.models import BSVM, BatchBSVM
 from gpflow_bsvm.papers import wenzel2017
-from gpflow_bsvm.papers.henao2014 import ECM
 
 THETA, PENALTY = 5.0, 2.0
 #: Inducing points of these sets; of the others 20 % of the training rows.
 FIXED_INDUCING = dict.fromkeys(("german", "splice", "waveform"), 100)
 #: "Set the learning rate appropriately": by the method that the paper cites.
-ALGORITHM_1 = SVI(batch_size=10, max_steps=2000, learning_rate=wenzel2017.Adaptive())
+ALGORITHM_1 = SVI(batch_size=10, max_steps=2000, learning_rate="adaptive")
 #: p(y = 1) [n, 1] or of both classes [n, 2] of rows [n, D].
 Predict = Callable[[np.ndarray], Any]
 

@@ -1,19 +1,22 @@
 """How q is found: project -> localise -> accumulate -> solve. An algorithm names no likelihood."""
 
 from .cavi import CAVI
+from .ecm import ECM
 from .fit import fit
 from .history import History
 from .ml2 import ML2
-from .schedules import RobbinsMonro
+from .schedules import Adaptive, RobbinsMonro
 from .streaming import Streaming
 from .svi import SVI
 from .vem import VEM
 
 __all__ = [
     "CAVI",
+    "ECM",
     "ML2",
     "SVI",
     "VEM",
+    "Adaptive",
     "History",
     "RobbinsMonro",
     "Streaming",

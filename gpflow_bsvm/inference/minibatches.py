@@ -6,7 +6,7 @@ import math
 from abc import abstractmethod
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import tensorflow as tf
 from gpflow.base import AnyNDArray
@@ -17,7 +17,7 @@ from ..data.sources import Source
 from ..engine.contracts import Model, shares_shifts
 from ..engine.natural import Gaussian, Natural, compiled_solve, compiled_step
 from .algorithm import Algorithm, Run, Step
-from .schedules import RobbinsMonro, Schedule, check_schedule
+from .schedules import LearningRate, RobbinsMonro, check_schedule
 
 #: An ELBO is estimated from so many rows at least.
 _ELBO_ROWS = 500
@@ -41,15 +41,17 @@ class MinibatchAlgorithm(Algorithm):
 
     batch_size: int = 100
     max_steps: int = 5000
-    learning_rate: Schedule | float = field(default_factory=RobbinsMonro)
+    learning_rate: LearningRate = field(default_factory=RobbinsMonro)
     seed: int = 0
     record_every: int = 250
     weighs = False  # a step counts a minibatch as all rows
+    #: Whether its loop evaluates `Adaptive`.
+    adapts: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         names = ("batch_size", "max_steps", "record_every")
         check_whole(1, **{name: getattr(self, name) for name in names})
-        check_schedule(self.learning_rate)
+        check_schedule(self.learning_rate, adaptive=self.adapts)
 
 
 class MinibatchRun(Run):

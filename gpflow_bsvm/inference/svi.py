@@ -10,6 +10,7 @@ from check_shapes import check_shapes
 from gpflow.base import AnyNDArray
 from gpflow.likelihoods import Likelihood
 
+from ..checks import check_choice
 from ..data.minibatches import Block
 from ..data.sources import Source
 from ..engine.contracts import CHUNK_ENTRIES, Model
@@ -20,7 +21,7 @@ from ..engine.shared_graph import Compiled
 from ..engine.statistics import accumulate, batch_marginals, compiled_accumulate
 from .algorithm import Run
 from .minibatches import MinibatchAlgorithm, MinibatchRun, State
-from .schedules import rates
+from .schedules import Adaptive, rates
 
 #: From this many entries (B times L M) on, products run in single precision, ...
 _BIG_BATCH = 1e5
@@ -42,11 +43,19 @@ class SVI(MinibatchAlgorithm):
     :ivar batch_size: rows of a minibatch (for arrays; a `tf.data.Dataset` brings its own batches).
     :ivar max_steps: steps in all.
     :ivar learning_rate: a schedule of `gpflow_bsvm.inference`, any function of the step number
-        from 0, or a number.
+        from 0, a number, or "adaptive", for `Adaptive()`.
     :ivar seed: of the order of the rows (for arrays).
     :ivar record_every: steps between records (history, callback, monitor, progress bar), whose
         `elbo` is an estimate from the latest rows.
     """
+
+    adapts = True
+
+    def __post_init__(self) -> None:
+        if isinstance(self.learning_rate, str):
+            check_choice(("adaptive",), learning_rate=self.learning_rate)
+            object.__setattr__(self, "learning_rate", Adaptive())
+        super().__post_init__()
 
     def _begin(self, model: Model, source: Source) -> Run:
         return _Steps(self, model, ProjectedData(model, source))

@@ -9,6 +9,7 @@ from .hooks import Hooks, Sites, has_hook
 from .labels import signs
 from .level_hinge import LevelHinge, OneVsRestLevelHinge
 from .levels import Levels, location_spread
+from .logistic import Logistic
 from .one_class import OneClass
 from .ordinal import Ordinal
 from .quantile import Quantile
@@ -25,6 +26,7 @@ __all__ = [
     "Hooks",
     "LevelHinge",
     "Levels",
+    "Logistic",
     "OneClass",
     "OneVsRest",
     "OneVsRestLevelHinge",

@@ -2,32 +2,47 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple
 
+import numpy as np
 import tensorflow as tf
 from check_shapes import check_shapes, inherit_check_shapes
 from gpflow.base import TensorType
 
-from .base import VARIANCE_FLOOR
+from .base import VARIANCE_FLOOR, differentiate
 from .categorical import CategoricalLikelihood
-from .hooks import Sites
-from .maximum import maximum
+from .hooks import Moments, Sites
+from .maximum import maximum, moments_of_maximum
 from .penalized import Penalized
+
+
+class Held(NamedTuple):
+    """Local variables of rows at some q(f) (Wistuba & Rawat 2018, Algorithm 1, line 4)."""
+
+    alpha: tf.Tensor  #: [..., 1]
+    rival: tf.Tensor  #: [..., C], one-hot: t, the class of largest mean besides the label
 
 
 class CrammerSinger(CategoricalLikelihood, Penalized):
     r"""
     One latent function per class, and the loss of the largest rival (Wistuba & Rawat 2018, eq. 4):
 
-        L(y | f) = exp(-penalty max(0, 1 + max_{t != y} f_t - f_y)).
+        L(y | f) = exp(-penalty max(0, 1 + R - f_y)),    R = max_{t != y} f_t.
 
-    With f_1..f_C independent under q, training maximizes the expectation itself,
+    f_1..f_C are independent under q. With a = penalty / 2, training maximizes
 
-        E log L = -penalty (E max_j (f_j - [j = y]) - Fmu_y + 1),
-
-    by one-dimensional quadrature: the loss is the maximum over all classes of f_j, the label's
-    lowered by 1, minus f of the label, plus 1. The augmented bound, and the paper's own objective,
-    which is not a bound, are in `gpflow_bsvm.papers.wistuba2018`.
+        bound="exact":        E log L = -penalty (E max_j (f_j - [j = y]) - Fmu_y + 1), by
+            one-dimensional quadrature: the tightest, and the default.
+        bound="augmented":    E log L >= -a m - a sqrt(m^2 + v),  m = 1 + E R - Fmu_y,
+            v = Var R + Fvar_y: the bound of the binary papers, with GIG local variables and the
+            moments of the largest rival. It is looser, and not always concave: a negative
+            precision of a site is set to 0.
+        bound="wistuba2018":  the same, with R replaced by f_t, where t is the rival of largest
+            mean. This is the objective of the paper. It is *not* a lower bound, because
+            R >= f_t, and full steps can lower it, because they can make another class the rival.
+            Of equal means, as at the prior, the first counts: a fit depends on the order of the
+            classes. `gpflow_bsvm.papers.wistuba2018.ClassByClass` is the paper's Algorithm 1.
 
     Prediction is P(y = c) = P(argmax_j f_j + e_j = c) with e_j ~ N(0, 1/2), which for two classes
     is the probit link of the binary models. The class of largest probability is not always that of
@@ -36,13 +51,18 @@ class CrammerSinger(CategoricalLikelihood, Penalized):
     `normalizer`.
     """
 
-    bounds: ClassVar[tuple[str, ...]] = ("exact",)
+    bounds: ClassVar[tuple[str, ...]] = ("exact", "augmented", "wistuba2018")
     shift_invariant = True
 
     @property
     def num_labels(self) -> int:
         """:return: C."""
         return self.num_classes
+
+    @property
+    def sites_are_slopes(self) -> bool:  # type: ignore[override]
+        """:return: False where a precision may have been set to 0."""
+        return self.bound != "augmented"
 
     @inherit_check_shapes
     def losses(self, Y: TensorType, F: TensorType) -> tf.Tensor:
@@ -54,20 +74,61 @@ class CrammerSinger(CategoricalLikelihood, Penalized):
     def _variational_expectations(
         self, X: TensorType, Fmu: TensorType, Fvar: TensorType, Y: TensorType
     ) -> tf.Tensor:
-        hot, Fmu, Fvar = self._row(Fmu, Fvar, Y)
-        loss = maximum(Fmu - hot, Fvar).mean - of_label(hot, Fmu)[..., 0] + 1
+        row = self._row(Fmu, Fvar, Y)
+        loss = self._exact_loss(*row) if self.bound == "exact" else self._augmented_loss(*row)
         return self.log_kappa() - self.penalty * loss
 
     @inherit_check_shapes
     def sites(self, X: TensorType, Fmu: TensorType, Fvar: TensorType, Y: TensorType) -> Sites:
         """
-        :return: the Gaussian sites: with h_j = f_j - [j = y], w_c = penalty d^2 E max_j h_j /
-            d mu_c^2, r_c = penalty ([c = y] - P(argmax_j h_j = c)) + w_c Fmu_c.
+        :return: the Gaussian sites. "exact": with h_j = f_j - [j = y], w_c = penalty d^2 E max_j
+            h_j / d mu_c^2, r_c = penalty ([c = y] - P(argmax_j h_j = c)) + w_c Fmu_c;
+            "wistuba2018": `held_sites` at the local variables of `hold`; "augmented": by automatic
+            differentiation.
         """
+        if self.bound == "wistuba2018":
+            return self._held_sites(self.hold(Fmu, Fvar, Y), Fmu, Y)
         hot, Fmu, Fvar = self._row(Fmu, Fvar, Y)
+        if self.bound == "augmented":
+            return differentiate(
+                lambda mean, variance: -self.penalty * self._augmented_loss(hot, mean, variance),
+                Fmu,
+                Fvar,
+            )
         largest = maximum(Fmu - hot, Fvar)
         w = self.penalty * largest.curvature
         return Sites(w, self.penalty * (hot - largest.probability) + w * Fmu)
+
+    @inherit_check_shapes
+    def moments(self, Fmu: TensorType, Fvar: TensorType, Y: TensorType) -> Moments:
+        """:return: the moments of b = 1 + R - f_y, of f_t instead of R with "wistuba2018"."""
+        mean, square = self._moments(*self._row(Fmu, Fvar, Y))
+        return Moments(mean, square, self.penalty + tf.zeros_like(mean))
+
+    def hold(self, Fmu: TensorType, Fvar: TensorType, Y: TensorType) -> Held:
+        """
+        :return: alpha = m^2 + v, and t, the rival of largest mean (Algorithm 1, line 4).
+        :raise ValueError: unless bound="wistuba2018".
+        """
+        if self.bound != "wistuba2018":
+            raise ValueError(f'only bound="wistuba2018" chooses a rival, not {self.bound!r}')
+        hot, mean, variance = self._row(Fmu, Fvar, Y)
+        return Held(self._moments(hot, mean, variance)[1], _largest_rival(hot, mean))
+
+    @property
+    def held_sites(self) -> Callable[..., Sites] | None:
+        """
+        :return: a function of `hold(Fmu, Fvar, Y)`, Fmu and Y, with bound="wistuba2018", whose
+            sites alone are Gaussian at given local variables: with w = a / sqrt(alpha), of the
+            label w and a + w (1 + mu_t), of its rival w and -(a + w (1 - mu_y)), of all others 0
+            (eqs. 45 and 46, for a batch, signs mended). Else None.
+        """
+        return self._held_sites if self.bound == "wistuba2018" else None
+
+    @inherit_check_shapes
+    def class_probabilities(self, Fmu: tf.Tensor, Fvar: tf.Tensor) -> tf.Tensor:
+        """:return: P(argmax_j f_j + e_j = c), e_j ~ N(0, 1/2), of an Fvar that is not negative."""
+        return maximum(Fmu, Fvar + 0.5).probability
 
     def _row(self, Fmu: TensorType, Fvar: TensorType, Y: TensorType) -> tuple[tf.Tensor, ...]:
         """:return: [j = y], Fmu and a positive Fvar, [..., C]."""
@@ -75,13 +136,49 @@ class CrammerSinger(CategoricalLikelihood, Penalized):
         Fmu, Fvar = (tf.convert_to_tensor(part, hot.dtype) for part in (Fmu, Fvar))
         return hot, Fmu, tf.maximum(Fvar, VARIANCE_FLOOR)
 
-    @inherit_check_shapes
-    def class_probabilities(self, Fmu: tf.Tensor, Fvar: tf.Tensor) -> tf.Tensor:
-        """:return: P(argmax_j f_j + e_j = c), e_j ~ N(0, 1/2), of an Fvar that is not negative."""
-        return maximum(Fmu, Fvar + 0.5).probability
+    def _exact_loss(self, hot: tf.Tensor, Fmu: tf.Tensor, Fvar: tf.Tensor) -> tf.Tensor:
+        """:return: E max(0, b), [...]."""
+        return maximum(Fmu - hot, Fvar).mean - of_label(hot, Fmu)[..., 0] + 1
+
+    def _augmented_loss(self, hot: tf.Tensor, Fmu: tf.Tensor, Fvar: tf.Tensor) -> tf.Tensor:
+        """:return: (m + sqrt(m^2 + v)) / 2, [...]."""
+        mean, square = self._moments(hot, Fmu, Fvar)
+        return (mean + tf.sqrt(square))[..., 0] / 2
+
+    def _moments(self, hot: tf.Tensor, Fmu: tf.Tensor, Fvar: tf.Tensor) -> tuple[tf.Tensor, Any]:
+        """:return: m and m^2 + v, both [..., 1]."""
+        rival, variance = (moment[..., None] for moment in self._rival(hot, Fmu, Fvar))
+        m = 1 + rival - of_label(hot, Fmu)
+        return m, tf.square(m) + variance + of_label(hot, Fvar)
+
+    def _rival(
+        self, hot: tf.Tensor, Fmu: tf.Tensor, Fvar: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        """:return: mean and variance of R, or with "wistuba2018" of f_t, [...]."""
+        if self.bound == "wistuba2018":
+            chosen = _largest_rival(hot, Fmu)
+            return tf.reduce_sum(chosen * Fmu, axis=-1), tf.reduce_sum(chosen * Fvar, axis=-1)
+        # The label is excluded by a mean below the reach of all others.
+        low = tf.reduce_min(Fmu - 20 * tf.sqrt(Fvar), axis=-1, keepdims=True)
+        smallest = tf.reduce_min(Fvar, axis=-1, keepdims=True)
+        apart = tf.where(hot > 0, low - 20 * tf.sqrt(smallest), Fmu)
+        return moments_of_maximum(apart, tf.where(hot > 0, smallest, Fvar))
+
+    def _held_sites(self, held: Held, Fmu: TensorType, Y: TensorType) -> Sites:
+        y, Fmu, _ = self._row(Fmu, tf.zeros_like(Fmu), Y)
+        t, a = held.rival, self.penalty / 2
+        w = a / tf.sqrt(held.alpha)
+        label, rival = of_label(y, Fmu), of_label(t, Fmu)
+        return Sites(w * (y + t), y * (a + w * (1 + rival)) - t * (a + w * (1 - label)))
 
 
 @check_shapes("hot: [batch..., C]", "values: [batch..., C]", "return: [batch..., 1]")
 def of_label(hot: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
     """:return: the entry of the label, [..., 1]."""
     return tf.reduce_sum(hot * values, axis=-1, keepdims=True)
+
+
+def _largest_rival(hot: tf.Tensor, Fmu: tf.Tensor) -> tf.Tensor:
+    """:return: the class of largest mean besides the label, one-hot."""
+    rival = tf.argmax(tf.where(hot > 0, -np.inf * tf.ones_like(Fmu), Fmu), axis=-1)
+    return tf.one_hot(rival, hot.shape[-1], dtype=Fmu.dtype)

@@ -91,11 +91,6 @@ class HingeSum(Penalized):
         """:return: True if no hinge depends on more than one latent function."""
         return bool((np.count_nonzero(self.W, axis=1) <= 1).all())
 
-    @property
-    def has_point_sites(self) -> bool:
-        """:return: True if sites at variance 0 are those of expectation maximization."""
-        return self.bound == "augmented" and self.is_alone
-
     @check_shapes("F: [batch..., L]", "return: [batch..., G, T]")
     def functions(self, F: TensorType) -> tf.Tensor:
         """:return: h of all hinges."""
@@ -169,6 +164,23 @@ class HingeSum(Penalized):
         return Sites(self._back(w, np.square(self.W)), self._back(slope, self.W))
 
     @inherit_check_shapes
+    def point_sites(self, F: TensorType, Y: TensorType) -> Sites:
+        """
+        :return: the sites at local variables given f, 1 / lambda = a / |b|, with
+
+                w_qp = sum_k W_kq W_kp c_k / (2 |b_k|),    r = slope + w F.
+        """
+        F = tf.convert_to_tensor(F)
+        b, _, cost, sign = self.margins(F, tf.zeros_like(F), Y)
+        distance = tf.maximum(tf.abs(b), VARIANCE_FLOOR**0.5)
+        slope = self._back(cost / 2 * (1 + b / distance) * sign, self.W)
+        if self.is_alone:
+            precision = self._back(cost / (2 * distance), np.square(self.W))
+            return Sites(precision, slope + precision * F)
+        precision = self._joint(cost / (2 * distance))
+        return Sites(precision, slope + tf.linalg.matvec(precision, F))
+
+    @inherit_check_shapes
     def draw_sites(self, F: TensorType, Y: TensorType, seed: TensorType) -> Sites:
         """
         :return: `local_sites` of local variables drawn given f, 1 / lambda ~ inverse Gaussian(a /
@@ -197,6 +209,16 @@ class HingeSum(Penalized):
     def _back(self, values: tf.Tensor, W: AnyNDArray) -> tf.Tensor:
         """:return: sum_k W_kq values_gk."""
         return _flat(_product(values, W))
+
+    @check_shapes("values: [batch..., G, T]", "return: [batch..., L, L]")
+    def _joint(self, values: tf.Tensor) -> tf.Tensor:
+        """:return: sum_k W_kq W_kp values_gk, a block for each group, else 0."""
+        W = tf.constant(self.W, values.dtype)
+        own = tf.einsum("...gk,kq,kp->...gqp", values, W, W)
+        num_groups = tf.shape(values)[-2]
+        blocks = tf.einsum("...gqp,gh->...gqhp", own, tf.eye(num_groups, dtype=values.dtype))
+        side = num_groups * self.W.shape[1]
+        return tf.reshape(blocks, tf.concat([tf.shape(values)[:-2], [side, side]], axis=0))
 
 
 def _product(values: tf.Tensor, W: AnyNDArray) -> tf.Tensor:

@@ -32,10 +32,10 @@ class Moments(NamedTuple):
 #: Hooks that some function requires: their names for a user, and some likelihoods with them.
 _NEEDED = {
     "sites": ("sites in closed form", "Hinge, OneVsRest or CrammerSinger"),
-    "has_point_sites": ("sites at a point", 'Hinge or OneVsRest, bound="augmented"'),
+    "point_sites": ("sites at a point", "Hinge or OneVsRest"),
     "draw_sites": ("augmentation to draw from", "Hinge or OneVsRest"),
     "local_sites": ("sites of given local variables", "Hinge or OneVsRest"),
-    "moments": ("local variables", "Hinge, OneVsRest or papers.wistuba2018.CrammerSinger"),
+    "moments": ("local variables", "Hinge, OneVsRest or CrammerSinger"),
     "link_parameters": ("link to calibrate", "a likelihood of gpflow_bsvm"),
 }
 
@@ -48,14 +48,11 @@ class Hooks(Likelihood):
 
     :ivar sites_are_slopes: whether `sites` are the derivatives of `variational_expectations` at all
         Fmu and Fvar, with no precision set to 0: they then serve as gradients.
-    :ivar has_point_sites: whether sites at Fvar = 0 touch log p(Y | F) from below at F = Fmu, as
-        expectation maximization needs them.
     :ivar shift_invariant: whether adding the same to all latent functions changes nothing.
     :ivar lacking: hooks of this class that do not work with its present options.
     """
 
     sites_are_slopes: Any = False
-    has_point_sites: Any = False
     shift_invariant: Any = False
     lacking: Any = ()
 
@@ -63,6 +60,14 @@ class Hooks(Likelihood):
     def sites(self, X: TensorType, Fmu: TensorType, Fvar: TensorType, Y: TensorType) -> Sites:
         """:return: Gaussian sites in closed form, see `gpflow_bsvm.likelihoods.sites`."""
         raise _lacks(self, "sites")
+
+    @check_shapes("F: [batch..., L]", "Y: [broadcast batch..., P]", "return.r: [batch..., L]")
+    def point_sites(self, F: TensorType, Y: TensorType) -> Sites:
+        """
+        :return: sites that touch log p(Y | f) from below at f = F, for `inference.ECM`; precisions
+            are [..., L, L] where a loss depends on several latent functions.
+        """
+        raise _lacks(self, "point_sites")
 
     @check_shapes("F: [batch..., L]", "Y: [broadcast batch..., P]", "return[all]: [batch..., L]")
     def draw_sites(self, F: TensorType, Y: TensorType, seed: TensorType) -> Sites:

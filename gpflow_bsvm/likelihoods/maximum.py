@@ -108,3 +108,15 @@ def maximum(mean: tf.Tensor, variance: tf.Tensor) -> Maximum:
     expected = nodes.low + tf.reduce_sum(F * total * nodes.above, axis=-1)
     probability /= tf.reduce_sum(probability, axis=-1, keepdims=True)
     return Maximum(expected, probability, tf.maximum(curvature, 0))
+
+
+@check_shapes("mean: [batch..., C]", "variance: [batch..., C]", "return[all]: [batch...]")
+def moments_of_maximum(mean: tf.Tensor, variance: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """:return: mean and variance of max_j f_j, for positive variances."""
+    scale = tf.sqrt(variance)
+    nodes = grid(mean, scale)
+    F, _, total = distribution(nodes, mean, scale)
+    density = F * total
+    first = tf.reduce_sum(density * nodes.above, axis=-1, keepdims=True)
+    second = tf.reduce_sum(density * tf.square(nodes.above - first), axis=-1)
+    return nodes.low + first[..., 0], second

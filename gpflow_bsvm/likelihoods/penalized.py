@@ -40,7 +40,7 @@ class Penalized(Hooks):
     or predictions, only the evidence, by the same number for each datum.
 
     Where the loss is a sum of max(0, b_k) it has local variables, whichever bound is trained: see
-    `gpflow_bsvm.prediction.alpha`.
+    `gpflow_bsvm.prediction.local_variables`.
 
     :ivar penalty: slope of the loss, a parameter, not trainable by default.
     :ivar bound: what training maximizes, one of `bounds`.

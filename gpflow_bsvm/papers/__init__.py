@@ -1,5 +1,8 @@
 """Reproductions of papers: complete and tested, but apart from the core that users meet.
 
-Import the paper that you reproduce, as `from gpflow_bsvm.papers import gold2003`. Nothing outside
-of this folder and of `saving` imports it.
+Nothing outside of this folder and of `saving` imports it.
 """
+
+from . import gold2003, seeger2000, wenzel2017, wistuba2018
+
+__all__ = ["gold2003", "seeger2000", "wenzel2017", "wistuba2018"]

@@ -6,13 +6,14 @@ scaled, with labels as they are.
 
 from .calibration import calibrate, leave_one_out, leave_one_out_density
 from .joint import draw_f, draw_probabilities, expected_error
-from .marginals import (
-    alpha,
-    predict_log_density,
-    predict_marginals,
-    predict_probabilities,
+from .local_variables import (
+    LocalVariables,
+    augmented_elbo,
+    local_variables,
+    predict_f_given,
     soft_support_vectors,
 )
+from .marginals import predict_log_density, predict_marginals, predict_probabilities
 from .uncertainty import (
     latent_variance,
     margin,
@@ -22,7 +23,8 @@ from .uncertainty import (
 )
 
 __all__ = [
-    "alpha",
+    "LocalVariables",
+    "augmented_elbo",
     "calibrate",
     "draw_f",
     "draw_probabilities",
@@ -30,8 +32,10 @@ __all__ = [
     "latent_variance",
     "leave_one_out",
     "leave_one_out_density",
+    "local_variables",
     "margin",
     "mutual_information",
+    "predict_f_given",
     "predict_log_density",
     "predict_marginals",
     "predict_probabilities",

@@ -15,7 +15,6 @@ from ..engine.contracts import Model
 from ..engine.open import open_data, open_inputs
 from ..engine.shared_graph import Compiled
 from ..engine.statistics import compiled_predict
-from ..likelihoods.hooks import check_hooks
 from .estimators import takes_estimators
 
 
@@ -76,41 +75,6 @@ def predict_log_density(model: Model, data: Any) -> AnyNDArray:
     :raise ValueError: for bad data.
     """
     return np.asarray(map_labelled(model, data, compiled_log_density.bind(model.likelihood)))
-
-
-@takes_estimators
-@check_shapes("return: [N, K]")
-def alpha(model: Model, data: Any) -> AnyNDArray:
-    """
-    alpha_n = E b_n^2 at the model's present q: (1 - y_n mu_n)^2 + v_n for two classes (Wenzel et
-    al. 2017, section 4.1), and for `papers.wistuba2018.CrammerSinger` that of b = 1 + R - f_y, R
-    the largest rival, or with bound="wistuba2018" that of largest mean (their Algorithm 1). It is
-    what the augmentation's local variable needs, of q(lambda_n) = GIG(1/2, penalty^2 / 4, alpha_n).
-
-    :param model: with a likelihood that has local variables, such as `Hinge`.
-    :param data: X [N, D] and Y [N, P], or any others that a fit takes.
-    :return: [N, K], K losses a row: L, or 1 for the hinge of Crammer and Singer.
-    :raise ValueError: for bad data, or a likelihood without local variables.
-    """
-    check_hooks(model.likelihood, "moments")
-    likelihood: Any = model.likelihood
-    look = lambda X, Fmu, Fvar, Y: likelihood.moments(Fmu, Fvar, Y).square  # noqa: E731
-    return np.asarray(map_labelled(model, data, look))
-
-
-@takes_estimators
-@check_shapes("return: [n]")
-def soft_support_vectors(model: Model, data: Any, num: int | None = None) -> AnyNDArray:
-    """
-    The rows nearest to the margin (y f = 1, or f_y = 1 + the largest rival), by their alpha.
-
-    :param num: how many; None: all with alpha below 1, which lie nearer to the margin than a
-        point of f = 0 (several classes: all f equal) that is known exactly.
-    :return: row numbers, smallest alpha first (over the latent functions, the smallest counts).
-    """
-    smallest = alpha(model, data).min(axis=-1)
-    order = np.argsort(smallest, kind="stable")
-    return order[: int((smallest < 1).sum()) if num is None else num]
 
 
 #: [N, L], Phi^-1 of p(y = 1).

@@ -18,9 +18,8 @@ from gpflow_bsvm.data.streams import DatasetBatches
 from gpflow_bsvm.engine.open import open_data
 from gpflow_bsvm.engine.projected_data import ProjectedData
 from gpflow_bsvm.engine.projection import Projector
-from gpflow_bsvm.inference import CAVI, ML2, SVI, VEM
+from gpflow_bsvm.inference import CAVI, ECM, ML2, SVI, VEM
 from gpflow_bsvm.likelihoods import Hinge
-from gpflow_bsvm.papers.henao2014 import ECM
 
 
 class Unchecked:

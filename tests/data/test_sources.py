@@ -28,10 +28,9 @@ from gpflow_bsvm.data.passes import map_over, sum_over
 from gpflow_bsvm.data.prefetch import prefetched
 from gpflow_bsvm.engine.open import open_data
 from gpflow_bsvm.files import CSVFiles, ParquetFiles
-from gpflow_bsvm.inference import CAVI, ML2, SVI, VEM, History
+from gpflow_bsvm.inducing_points import reselect
+from gpflow_bsvm.inference import CAVI, ECM, ML2, SVI, VEM, History
 from gpflow_bsvm.likelihoods import CrammerSinger
-from gpflow_bsvm.papers.burt2020 import reselect
-from gpflow_bsvm.papers.henao2014 import ECM
 
 pytestmark = pytest.mark.usefixtures("chunks_of_64_rows", "no_reader_is_left")
 
@@ -122,7 +121,7 @@ def test_predictions_from_rows_without_labels(data, tmp_path):
 def test_what_needs_labels_too(data, given):
     model = make_model(data)
     CAVI(max_steps=2).run(model, data)
-    for look in (gb.prediction.predict_log_density, gb.prediction.alpha):
+    for look in (gb.prediction.predict_log_density, gb.prediction.soft_support_vectors):
         np.testing.assert_array_equal(look(model, given["csv"][0]), look(model, data))
 
 

@@ -10,8 +10,7 @@ import gpflow_bsvm as gb
 from gpflow_bsvm.engine.contracts import shares_shifts
 from gpflow_bsvm.engine.natural import centre, compiled_step, solve
 from gpflow_bsvm.inference import CAVI, SVI
-from gpflow_bsvm.likelihoods import Hinge, OneVsRest
-from gpflow_bsvm.papers.wistuba2018 import CrammerSinger
+from gpflow_bsvm.likelihoods import CrammerSinger, Hinge, OneVsRest
 
 BOUNDS = pytest.mark.parametrize("bound", ["exact", "augmented", "wistuba2018"])
 

@@ -9,8 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.inducing_points import greedy_variance, kmeans
-from gpflow_bsvm.papers.burt2020 import reselect
+from gpflow_bsvm.inducing_points import greedy_variance, kmeans, reselect
 from gpflow_bsvm.papers.wenzel2017 import afkmc2, gaussian_mixture
 
 FUNCTIONS = pytest.mark.parametrize("function", [kmeans, afkmc2, gaussian_mixture])

@@ -10,10 +10,9 @@ from helpers import make_data, make_model
 from sklearn.exceptions import ConvergenceWarning
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.inference import CAVI, ML2, SVI, VEM
+from gpflow_bsvm.inference import CAVI, ECM, ML2, SVI, VEM
 from gpflow_bsvm.likelihoods import CrammerSinger, Hinge, LevelHinge
 from gpflow_bsvm.papers import seeger2000, wenzel2017
-from gpflow_bsvm.papers.henao2014 import ECM
 from gpflow_bsvm.papers.seeger2000 import NestedLoop
 
 NOTHING = "the fit has learned next to nothing"

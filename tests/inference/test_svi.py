@@ -8,9 +8,8 @@ from helpers import assert_same_state, make_data, make_model, source_of, state
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.data.minibatches import blocks
-from gpflow_bsvm.inference import CAVI, SVI, RobbinsMonro
+from gpflow_bsvm.inference import CAVI, SVI, Adaptive, RobbinsMonro
 from gpflow_bsvm.likelihoods import Hinge, Probit
-from gpflow_bsvm.papers.wenzel2017 import Adaptive
 
 
 def dataset_of(*batches) -> tf.data.Dataset:

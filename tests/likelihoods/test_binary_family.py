@@ -12,10 +12,9 @@ from scipy.special import expit, log_expit
 from scipy.stats import norm
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.likelihoods import sites, sites_by_autodiff
+from gpflow_bsvm.likelihoods import Logistic, sites, sites_by_autodiff
 from gpflow_bsvm.papers.gold2003 import SquaredHinge
 from gpflow_bsvm.papers.seeger2000 import NormalizedHinge
-from gpflow_bsvm.papers.wenzel2019 import PolyaGammaLogistic
 
 PENALTIES = (0.3, 1.0, 2.0, 7.5)
 
@@ -88,7 +87,7 @@ def test_polya_gamma_bound():
     mu, v, y = grid()
     kept = v[:, 0] <= 25
     mu, v, y = mu[kept], v[kept], y[kept]
-    found = expectations(PolyaGammaLogistic(), mu, v, y)
+    found = expectations(Logistic(), mu, v, y)
     exact = [
         reference.normal_expectation(lambda f, label=label: log_expit(label * f), m, s2)
         for m, s2, label in np.hstack([mu, v, y])
@@ -104,14 +103,12 @@ def test_polya_gamma_bound():
 def test_prediction_of_the_logistic_is_near_the_integral():
     mu, v, _ = grid()
     kept = v[:, 0] <= 25
-    p, _ = PolyaGammaLogistic().predict_mean_and_var(None, mu[kept], v[kept])
+    p, _ = Logistic().predict_mean_and_var(None, mu[kept], v[kept])
     expected = [reference.normal_expectation(expit, *row) for row in np.hstack([mu, v])[kept]]
     np.testing.assert_allclose(p[:, 0], expected, atol=0.0096)
 
 
-@pytest.mark.parametrize(
-    "likelihood", [SquaredHinge(0.7), PolyaGammaLogistic()], ids=["squared", "logistic"]
-)
+@pytest.mark.parametrize("likelihood", [SquaredHinge(0.7), Logistic()], ids=["squared", "logistic"])
 def test_closed_sites_are_those_of_autodiff(likelihood):
     mu, v, y = grid()
     moderate = (v[:, 0] > 1e-6) & (np.abs(mu[:, 0]) < 10)
@@ -136,7 +133,7 @@ def test_normaliser_of_the_squared_hinge(penalty):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "likelihood",
-    [SquaredHinge(), NormalizedHinge(), PolyaGammaLogistic()],
+    [SquaredHinge(), NormalizedHinge(), Logistic()],
     ids=["squared", "normalized", "logistic"],
 )
 def test_the_engine_takes_them_as_they_are(likelihood):

@@ -10,10 +10,8 @@ from sklearn.datasets import load_wine
 from sklearn.preprocessing import StandardScaler
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.likelihoods import Hinge, OneVsRest, sites_by_autodiff
-from gpflow_bsvm.likelihoods.maximum import maximum
-from gpflow_bsvm.papers.wistuba2018 import CrammerSinger
-from gpflow_bsvm.papers.wistuba2018.crammer_singer import moments_of_maximum
+from gpflow_bsvm.likelihoods import CrammerSinger, Hinge, OneVsRest, sites_by_autodiff
+from gpflow_bsvm.likelihoods.maximum import maximum, moments_of_maximum
 
 BOUNDS = ["exact", "augmented", "wistuba2018"]
 

@@ -20,7 +20,7 @@ from gpflow_bsvm.likelihoods import (
     sites,
     sites_by_autodiff,
 )
-from gpflow_bsvm.papers.wenzel2017 import bound_at
+from gpflow_bsvm.prediction.local_variables import bound_at
 
 BOUNDS = pytest.mark.parametrize("bound", ["exact", "augmented"])
 ALONE = [Hinge(1.3), OneVsRest(3, 1.3), LevelHinge(1.3, levels=location_spread(4, 0.0))]

@@ -12,7 +12,7 @@ from sklearn.svm import LinearSVR, OneClassSVM
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.engine.projection import Projector
-from gpflow_bsvm.inference import CAVI, ML2, SVI, VEM
+from gpflow_bsvm.inference import CAVI, ECM, ML2, SVI, VEM
 from gpflow_bsvm.likelihoods import (
     EpsilonInsensitive,
     LevelHinge,
@@ -22,7 +22,6 @@ from gpflow_bsvm.likelihoods import (
     location_spread,
     sites_by_autodiff,
 )
-from gpflow_bsvm.papers.henao2014 import ECM
 from gpflow_bsvm.sampling import Gibbs
 
 #: penalty, epsilon, mean and variance of f, and y: near, in the tails, and where one part is tiny.

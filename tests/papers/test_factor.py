@@ -11,10 +11,9 @@ from sklearn.gaussian_process import GaussianProcessClassifier, kernels
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.data.batch import Batch
-from gpflow_bsvm.inference import CAVI
-from gpflow_bsvm.likelihoods import CrammerSinger, Hinge, sites
+from gpflow_bsvm.inference import CAVI, ECM
+from gpflow_bsvm.likelihoods import CrammerSinger, Hinge, Probit, sites
 from gpflow_bsvm.models import BatchBSVM
-from gpflow_bsvm.papers.henao2014 import ECM
 from gpflow_bsvm.papers.seeger2000 import FactorVGP, NestedLoop, NormalizedHinge
 from gpflow_bsvm.papers.seeger2000.factored import (
     LEAST_REST,
@@ -488,7 +487,7 @@ def test_bad_input(data):
     ):
         CAVI().run(make(data))
     with pytest.raises(ValueError, match="has no sites at a point") as error:
-        ECM().run(BatchBSVM(data, ard(), Hinge()))
+        ECM().run(BatchBSVM(data, ard(), Probit()))
     assert "VEM" in str(error.value) and "NestedLoop" not in str(error.value)
     with pytest.raises(ValueError, match="X has dtype float32"):
         make(data).predict_f(X.astype(np.float32))

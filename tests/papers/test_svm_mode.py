@@ -11,6 +11,7 @@ from scipy.optimize import lsq_linear, nnls
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
+from gpflow_bsvm.inference import ECM
 from gpflow_bsvm.likelihoods import Hinge
 from gpflow_bsvm.models import BatchBSVM
 from gpflow_bsvm.papers.gold2003 import (
@@ -21,7 +22,6 @@ from gpflow_bsvm.papers.gold2003 import (
     mode_of_gram,
     svm_mode,
 )
-from gpflow_bsvm.papers.henao2014 import ECM
 
 SLACKS = ("linear", "quadratic")
 

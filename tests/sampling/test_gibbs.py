@@ -10,9 +10,8 @@ from scipy.stats import invgauss, kstest
 import gpflow_bsvm as gb
 from gpflow_bsvm.engine.projection import Projector
 from gpflow_bsvm.inference import CAVI
-from gpflow_bsvm.likelihoods import Hinge, OneVsRest
+from gpflow_bsvm.likelihoods import Hinge, Logistic, OneVsRest
 from gpflow_bsvm.models import BSVM, BatchBSVM, LinearBSVM
-from gpflow_bsvm.papers.wenzel2019 import PolyaGammaLogistic
 from gpflow_bsvm.sampling import HMC, Gibbs
 
 SAMPLERS = {"Gibbs": Gibbs(4000, 200), "HMC": HMC(2000, 300)}
@@ -214,7 +213,7 @@ def test_bad_options():
 
 def test_what_does_not_go_together(data):
     with pytest.raises(ValueError, match=r"no augmentation to draw from .*or HMC, which takes any"):
-        Gibbs().run(make_model(data, likelihood=PolyaGammaLogistic()), data)
+        Gibbs().run(make_model(data, likelihood=Logistic()), data)
     with pytest.raises(ValueError, match="weights of 0 and 1 only"):
         Gibbs().run(make_model(data), data, sample_weight=np.full(40, 0.5))
     plain = gpflow.models.SVGP(gpflow.kernels.Linear(), Hinge(), data[0][:3])

@@ -17,16 +17,16 @@ from gpflow_bsvm.engine import projected_data
 from gpflow_bsvm.estimators.survey import Rows
 from gpflow_bsvm.inference import (
     CAVI,
+    ECM,
     ML2,
     SVI,
     VEM,
+    Adaptive,
     Streaming,
     cavi,
 )
 from gpflow_bsvm.likelihoods import Hinge
 from gpflow_bsvm.likelihoods.base import Sites
-from gpflow_bsvm.papers.henao2014 import ECM
-from gpflow_bsvm.papers.wenzel2017 import Adaptive
 from gpflow_bsvm.sampling import HMC, Gibbs, samples
 from gpflow_bsvm.saving import identity
 from gpflow_bsvm.saving.checkpoint import InDirectory

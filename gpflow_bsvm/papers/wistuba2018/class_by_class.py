@@ -60,7 +60,7 @@ class ClassByClass(Algorithm):
         if getattr(model.likelihood, "held_sites", None) is None:
             raise ValueError(
                 f"{type(model.likelihood).__name__} as it is has no sites at held variables; use "
-                'gpflow_bsvm.papers.wistuba2018.CrammerSinger(C, bound="wistuba2018"), or CAVI'
+                'gpflow_bsvm.likelihoods.CrammerSinger(C, bound="wistuba2018"), or CAVI'
             )
         return _Sweeps(self, model, ProjectedData(model, source))
 

@@ -7,18 +7,18 @@ from typing import Any
 import numpy as np
 from gpflow.base import AnyNDArray
 
-from ...checks import check_whole
-from ...data.batch import Batch, take
-from ...data.passes import map_over
-from ...data.sampling import random_rows
-from ...data.sources import ArraySource
-from ...engine.contracts import chunk_rows
-from ...engine.natural import compiled_solve
-from ...engine.open import open_all
-from ...engine.projected_data import ProjectedData
-from ...engine.statistics import compiled_localise
-from ...inducing_points import exchange, greedy_variance
-from ...inducing_points.initial import SUBSAMPLE
+from ..checks import check_whole
+from ..data.batch import Batch, take
+from ..data.passes import map_over
+from ..data.sampling import random_rows
+from ..data.sources import ArraySource
+from ..engine.contracts import chunk_rows
+from ..engine.natural import compiled_solve
+from ..engine.open import open_all
+from ..engine.projected_data import ProjectedData
+from ..engine.statistics import compiled_localise
+from .initial import SUBSAMPLE, greedy_variance
+from .update import exchange
 
 
 def reselect(

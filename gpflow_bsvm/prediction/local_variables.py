@@ -1,7 +1,8 @@
-"""The local variables of the augmentation in the terms of Wenzel et al. (2017)."""
+"""The local variables of the augmentation: what a fit says of each row's lambda."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,44 +12,94 @@ from check_shapes import check_shapes
 from gpflow.base import AnyNDArray, TensorType
 from gpflow.utilities import to_default_float
 
-from ...data.passes import map_over, sum_over
-from ...engine.contracts import Model
-from ...engine.natural import Gaussian, compiled_gaussian, compiled_solve
-from ...engine.open import open_all, open_inputs
-from ...engine.projected_data import ProjectedData
-from ...engine.projection import Projected
-from ...engine.shared_graph import Compiled
-from ...engine.statistics import compiled_marginals, compiled_sum_sites, marginals_of_f
-from ...likelihoods.hooks import check_hooks
-from ...prediction.estimators import takes_estimators
+from ..data.passes import map_over, sum_over
+from ..engine.contracts import Model
+from ..engine.natural import Gaussian, compiled_gaussian, compiled_solve
+from ..engine.open import open_all, open_inputs
+from ..engine.projected_data import ProjectedData
+from ..engine.projection import Projected
+from ..engine.shared_graph import Compiled
+from ..engine.statistics import compiled_marginals, compiled_sum_sites, marginals_of_f
+from ..likelihoods.hooks import check_hooks
+from .estimators import takes_estimators
+from .marginals import map_labelled
 
 
-def local_distribution(alpha: TensorType, penalty: TensorType) -> tfp.distributions.Distribution:
+@dataclass(frozen=True)
+class LocalVariables:
+    r"""
+    Independent distributions of local variables lambda,
+
+        q(lambda) = GIG(1/2, a^2, alpha),    a = penalty / 2,
+        density ~ lambda^(-1/2) exp(-(a^2 lambda + alpha / lambda) / 2),
+
+    of the scale mixture exp(-penalty max(0, b)) = int p(y, lambda | f) dlambda (Polson & Scott
+    2011). alpha = E b^2 is the best for a q(f) (Wenzel et al. 2017, eq. 8); alpha = b^2 gives
+    p(lambda | f, y).
+
+    :ivar alpha: [N, K], positive, of K losses a row.
+    :ivar penalty: [N, K], positive, of each loss, its cost included; or a number for all.
     """
-    q(lambda) = GIG(1/2, a^2, alpha), as the distribution of 1 / s with s inverse Gaussian of mean
-    a / sqrt(alpha) and shape a^2.
 
-    :param alpha: positive, any shape: E (1 - y f)^2; or (1 - y f)^2 for the conditional
-        p(lambda | f, y).
-    :param penalty: of the hinge, positive.
-    :return: a TFP distribution of the batch shape of `alpha` (`log_prob`, `sample`).
-    """
-    alpha = to_default_float(alpha)
-    a = to_default_float(penalty) / 2
-    inverse = tfp.distributions.InverseGaussian(
-        loc=a / tf.sqrt(alpha), concentration=tf.ones_like(alpha) * tf.square(a)
-    )
-    return tfp.distributions.TransformedDistribution(inverse, tfp.bijectors.Reciprocal())
+    alpha: Any
+    penalty: Any
+
+    @property
+    def mean(self) -> AnyNDArray:
+        """:return: E lambda = sqrt(alpha) / a + 1 / a^2, [N, K]."""
+        a = np.asarray(self.penalty) / 2
+        return np.asarray(np.sqrt(self.alpha) / a + 1 / np.square(a))
+
+    @property
+    def mean_inverse(self) -> AnyNDArray:
+        """:return: E 1 / lambda = a / sqrt(alpha), [N, K]: the precision of the site of f."""
+        return np.asarray(self.penalty / (2 * np.sqrt(self.alpha)))
+
+    @property
+    def distribution(self) -> tfp.distributions.Distribution:
+        """
+        :return: the TFP distribution of lambda (`log_prob`, `sample(number, seed=...)`) of batch
+            shape [N, K]: that of 1 / s, s inverse Gaussian of mean a / sqrt(alpha) and shape a^2.
+        """
+        loc = to_default_float(self.mean_inverse)
+        shape = tf.ones_like(loc) * to_default_float(np.square(np.asarray(self.penalty) / 2))
+        inverse = tfp.distributions.InverseGaussian(loc, shape)
+        return tfp.distributions.TransformedDistribution(inverse, tfp.bijectors.Reciprocal())
 
 
-def local_moments(alpha: TensorType, penalty: TensorType) -> tuple[tf.Tensor, tf.Tensor]:
+@takes_estimators
+def local_variables(model: Model, data: Any) -> LocalVariables:
     """
-    :return: E lambda = sqrt(alpha) / a + 1 / a^2 and E 1/lambda = a / sqrt(alpha) under the
-        `local_distribution` of these arguments.
+    The local variables of every row at the model's present q, q(lambda_n) = GIG(1/2, a^2, alpha_n):
+    alpha_n = E b_n^2, which for two classes is (1 - y_n mu_n)^2 + v_n (Wenzel et al. 2017, section
+    4.1), and for `CrammerSinger` that of b = 1 + R - f_y, R the largest rival, or with
+    bound="wistuba2018" the rival of largest mean (Wistuba & Rawat 2018, Algorithm 1).
+
+    :param model: with a sum of hinges, such as `Hinge`, or `CrammerSinger`, of any bound.
+    :param data: X [N, D] and Y [N, P], or any others that a fit takes.
+    :return: those of K losses a row: one for each latent function, or 1 for `CrammerSinger`.
+    :raise ValueError: for bad data, or a likelihood without local variables.
     """
-    alpha = to_default_float(alpha)
-    a = to_default_float(penalty) / 2
-    return tf.sqrt(alpha) / a + 1 / tf.square(a), a / tf.sqrt(alpha)
+    check_hooks(model.likelihood, "moments")
+    likelihood: Any = model.likelihood
+    look = lambda X, Fmu, Fvar, Y: tuple(likelihood.moments(Fmu, Fvar, Y))[1:]  # noqa: E731
+    return LocalVariables(*map(np.asarray, map_labelled(model, data, look)))
+
+
+@takes_estimators
+@check_shapes("return: [n]")
+def soft_support_vectors(model: Model, data: Any, num: int | None = None) -> AnyNDArray:
+    """
+    The rows nearest to the margin (y f = 1, or f_y = 1 + the largest rival), by the alpha of their
+    `local_variables`.
+
+    :param num: how many; None: all with alpha below 1, which lie nearer to the margin than a
+        point of f = 0 (several classes: all f equal) that is known exactly.
+    :return: row numbers, smallest alpha first (over the losses of a row, the smallest counts).
+    """
+    smallest = local_variables(model, data).alpha.min(axis=-1)
+    order = np.argsort(smallest, kind="stable")
+    return order[: int((smallest < 1).sum()) if num is None else num]
 
 
 @check_shapes(
@@ -82,7 +133,7 @@ def bound_at(
 
 @Compiled
 def compiled_alpha(likelihood: Any, q: Gaussian, rows: Projected) -> tf.Tensor:
-    """:return: `gpflow_bsvm.prediction.alpha` of some rows."""
+    """:return: alpha of the `local_variables` of some rows, [N, K]."""
     f = marginals_of_f(q, rows.features)
     return likelihood.moments(f.mean, f.variance, rows.batch.Y).square
 
@@ -110,7 +161,7 @@ def augmented_elbo(
 
     :param model: with a likelihood that has local variables.
     :param data: X [N, D] and Y [N, P], or any others that a fit takes; None: the model's.
-    :param alpha: [N, K], positive, as `alpha` returns it; None: the best.
+    :param alpha: [N, K], positive, as `local_variables` has it; None: the best.
     :param sample_weight: [N], as in a fit.
     :raise ValueError: for bad data, an alpha of another shape or not positive, or a likelihood
         without local variables.

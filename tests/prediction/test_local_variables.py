@@ -8,15 +8,15 @@ from helpers import make_data, make_model, randomise, three_classes
 from scipy import integrate, stats
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.likelihoods import Hinge, OneVsRest
-from gpflow_bsvm.papers.wenzel2017 import (
+from gpflow_bsvm.likelihoods import CrammerSinger, Hinge, OneVsRest
+from gpflow_bsvm.prediction import (
+    LocalVariables,
     augmented_elbo,
-    bound_at,
-    local_distribution,
-    local_moments,
+    local_variables,
     predict_f_given,
+    soft_support_vectors,
 )
-from gpflow_bsvm.papers.wistuba2018 import CrammerSinger
+from gpflow_bsvm.prediction.local_variables import bound_at
 
 PENALTIES = [0.3, 2.0, 5.0]  # 0.3 is not a float32 number
 
@@ -25,7 +25,7 @@ PENALTIES = [0.3, 2.0, 5.0]  # 0.3 is not a float32 number
 @pytest.mark.parametrize("alpha", [0.01, 1.0, 30.0])
 def test_distribution_is_the_generalised_inverse_gaussian(penalty, alpha):
     a = penalty / 2
-    ours = local_distribution(np.array(alpha), penalty)
+    ours = LocalVariables(np.array(alpha), penalty).distribution
     # SciPy's geninvgauss(p, b, scale): p = 1/2, b = sqrt(a^2 alpha), scale = sqrt(alpha) / a.
     theirs = stats.geninvgauss(0.5, a * np.sqrt(alpha), scale=np.sqrt(alpha) / a)
     lam = theirs.ppf([0.01, 0.2, 0.5, 0.9, 0.999])
@@ -38,7 +38,7 @@ def test_distribution_is_the_generalised_inverse_gaussian(penalty, alpha):
 @pytest.mark.parametrize("alpha", [0.01, 1.0, 30.0])
 def test_moments_by_quadrature(penalty, alpha):
     density = lambda lam: float(  # noqa: E731
-        local_distribution(np.array(alpha), penalty).prob(lam)
+        LocalVariables(np.array(alpha), penalty).distribution.prob(lam)
     )
     a = penalty / 2
     scale = np.sqrt(alpha) / a
@@ -50,15 +50,16 @@ def test_moments_by_quadrature(penalty, alpha):
         )[0]
         for k in (1, -1)
     )  # fmt: skip
-    expected = local_moments(alpha, penalty)
+    ours = LocalVariables(alpha, penalty)
+    expected = (ours.mean, ours.mean_inverse)
     np.testing.assert_allclose(expected, (mean, inverse), rtol=1e-8)
 
 
 def test_samples_have_the_moments():
     alpha = np.array([0.1, 2.0])
-    draws = local_distribution(alpha, 2.0).sample(200_000, seed=0).numpy()
-    mean, inverse = local_moments(alpha, 2.0)
-    for values, expected in ((draws, mean), (1 / draws, inverse)):
+    draws = LocalVariables(alpha, 2.0).distribution.sample(200_000, seed=0).numpy()
+    ours = LocalVariables(alpha, 2.0)
+    for values, expected in ((draws, ours.mean), (1 / draws, ours.mean_inverse)):
         error = values.std(axis=0) / np.sqrt(len(values))
         assert (np.abs(values.mean(axis=0) - expected) < 4 * error).all()
 
@@ -82,24 +83,24 @@ def test_alpha_of_a_model(fit):
     model, X, Y = fit
     mean, variance = model.predict_f(X)
     np.testing.assert_allclose(
-        gb.prediction.alpha(model, (X, Y)), (1 - Y * mean) ** 2 + variance, atol=1e-8
+        local_variables(model, (X, Y)).alpha, (1 - Y * mean) ** 2 + variance, atol=1e-8
     )
 
 
 def test_soft_support_vectors(fit):
     model, X, Y = fit
-    alpha = gb.prediction.alpha(model, (X, Y))[:, 0]
-    assert (np.diff(alpha[gb.prediction.soft_support_vectors(model, (X, Y), num=10)]) >= 0).all()
-    assert set(gb.prediction.soft_support_vectors(model, (X, Y))) == set(np.flatnonzero(alpha < 1))
+    alpha = local_variables(model, (X, Y)).alpha[:, 0]
+    assert (np.diff(alpha[soft_support_vectors(model, (X, Y), num=10)]) >= 0).all()
+    assert set(soft_support_vectors(model, (X, Y))) == set(np.flatnonzero(alpha < 1))
     # Both label encodings mean the same.
-    other = gb.prediction.soft_support_vectors(model, (X, (Y + 1) / 2))
-    np.testing.assert_array_equal(other, gb.prediction.soft_support_vectors(model, (X, Y)))
+    other = soft_support_vectors(model, (X, (Y + 1) / 2))
+    np.testing.assert_array_equal(other, soft_support_vectors(model, (X, Y)))
 
 
 def test_no_local_variables():
     model = gb.models.BSVM(gpflow.kernels.SquaredExponential(), gb.likelihoods.Probit(), np.eye(2))
     with pytest.raises(ValueError, match="Probit as it is has no local variables"):
-        gb.prediction.alpha(model, (np.eye(2), np.array([[0.0], [1.0]])))
+        local_variables(model, (np.eye(2), np.array([[0.0], [1.0]])))
 
 
 # --- several classes -----------------------------------------------------------------------------
@@ -131,9 +132,9 @@ def test_soft_support_vectors_of_several_classes():
     model, data = three_classes(make_data())
     model.likelihood = CrammerSinger(3)
     gb.fit(model, data, progress=False)
-    alpha = gb.prediction.alpha(model, data)
+    alpha = local_variables(model, data).alpha
     assert alpha.shape == (60, 1)
-    rows = gb.prediction.soft_support_vectors(model, data, num=10)
+    rows = soft_support_vectors(model, data, num=10)
     np.testing.assert_array_equal(rows, np.argsort(alpha[:, 0], kind="stable")[:10])
     # A small alpha is nearness to the margin: of the means, up to the variance.
     mean, _ = model.predict_f(data[0])
@@ -191,7 +192,7 @@ def test_the_papers_objective_of_a_model():
     data = make_data()
     model = make_model(data, num_data=180)  # the rows are a sample
     randomise(model)
-    alpha = gb.prediction.alpha(model, data)
+    alpha = local_variables(model, data).alpha
     np.testing.assert_allclose(augmented_elbo(model, data), model.elbo(data), rtol=1e-10)
     np.testing.assert_allclose(augmented_elbo(model, data, alpha), model.elbo(data), rtol=1e-10)
     given = np.random.default_rng(0).uniform(0.5, 2, size=(60, 1))
@@ -238,7 +239,7 @@ def test_given_one_over_the_mean_of_one_over_lambda_it_is_a_sweep(make):
     how = {"num_latent_gps": L, "mean_function": gpflow.functions.Constant(0.2)}
     model = gb.models.BSVM(gpflow.kernels.Matern32(2.0), likelihood, X[:8].copy(), **how)
     randomise(model)
-    lam = 1 / local_moments(gb.prediction.alpha(model, (X, Y)), 1.5)[1].numpy()
+    lam = 1 / local_variables(model, (X, Y)).mean_inverse
     found = predict_f_given(model, (X, Y), lam, X)
     model.natgrad_step((X, Y), 1.0)
     for one, two in zip(found, model.predict_f(X)):
@@ -271,8 +272,8 @@ def test_bad_local_variables():
 
 
 def test_penalties_keep_their_precision():
-    mean, inverse = local_moments(2.0, 0.3)  # in float32, 0.3 is off by 1e-8
-    np.testing.assert_allclose(mean, np.sqrt(2) / 0.15 + 1 / 0.15**2, rtol=1e-14)
-    np.testing.assert_allclose(inverse, 0.15 / np.sqrt(2), rtol=1e-14)
-    q = local_distribution(np.array(2.0), 0.3).distribution
+    ours = LocalVariables(2.0, 0.3)  # in float32, 0.3 is off by 1e-8
+    np.testing.assert_allclose(ours.mean, np.sqrt(2) / 0.15 + 1 / 0.15**2, rtol=1e-14)
+    np.testing.assert_allclose(ours.mean_inverse, 0.15 / np.sqrt(2), rtol=1e-14)
+    q = LocalVariables(np.array(2.0), 0.3).distribution.distribution
     np.testing.assert_allclose(q.loc, 0.15 / np.sqrt(2), rtol=1e-14)

@@ -8,9 +8,9 @@ import tensorflow as tf
 from check_shapes import inherit_check_shapes
 from gpflow.base import TensorType
 
-from ...likelihoods.binary import BinaryLikelihood
-from ...likelihoods.hooks import Sites
-from ...likelihoods.labels import signs
+from .binary import BinaryLikelihood
+from .hooks import Sites
+from .labels import signs
 
 #: Phi(x / 1.702) is within .0095 of the logistic function (Camilli 1994).
 LOGISTIC_SCALE = 1.702
@@ -18,7 +18,7 @@ LOGISTIC_SCALE = 1.702
 _SMALL = 1e-6
 
 
-class PolyaGammaLogistic(BinaryLikelihood):
+class Logistic(BinaryLikelihood):
     r"""
     p(y | f) = 1 / (1 + exp(-y f)), trained by the bound of its Polya-Gamma augmentation (Polson,
     Scott & Windle 2013; Wenzel et al. 2019; the bound itself is Jaakkola & Jordan's of 2000). Its
@@ -32,8 +32,7 @@ class PolyaGammaLogistic(BinaryLikelihood):
     distribution function nearest to the logistic one.
     """
 
-    #: Sites at variance 0 are those of expectation maximization, and all are derivatives.
-    has_point_sites = sites_are_slopes = True
+    sites_are_slopes = True
     neutral_link: ClassVar = {"scale": 1 / LOGISTIC_SCALE, "offset": 0.0}
 
     @inherit_check_shapes
@@ -55,6 +54,11 @@ class PolyaGammaLogistic(BinaryLikelihood):
         """
         c = self._root(Fmu, Fvar)
         return Sites(tf.tanh(c / 2) / (2 * c), signs(Y, Fmu) / 2)
+
+    @inherit_check_shapes
+    def point_sites(self, F: TensorType, Y: TensorType) -> Sites:
+        """:return: the sites at Fvar = 0, which are those of expectation maximization."""
+        return self.sites(F, F, tf.zeros_like(F), Y)
 
     def _root(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:
         return tf.sqrt(tf.maximum(tf.square(Fmu) + Fvar, _SMALL**2))

@@ -1,0 +1,139 @@
+"""The mode of the pseudo-posterior by expectation maximisation: the support vector machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+from check_shapes import check_shapes
+from gpflow.config import default_float
+
+from ..checks import check_number, check_whole
+from ..data.passes import sum_over
+from ..data.sources import Source
+from ..engine.contracts import Model
+from ..engine.e_step import Ascent
+from ..engine.natural import Natural, compiled_solve
+from ..engine.projected_data import ProjectedData
+from ..engine.projection import Projected
+from ..engine.shared_graph import Compiled
+from ..engine.statistics import Statistics, sum_sites
+from ..likelihoods.hooks import Sites
+from .algorithm import Algorithm, Run, Step
+
+#: A point is stored as a Gaussian of this precision (of the whitened features).
+POINT_PRECISION = 1e12
+
+
+@dataclass(frozen=True)
+class ECM(Algorithm):
+    """
+    Expectation conditional maximisation (Henao et al. 2014; for the linear model Polson & Scott
+    2011, whose M step it is) for the mode of q(s), at fixed hyperparameters:
+
+        w_n, r_n at f_n = Phi_n s + m(x_n),    s <- (I + Phi^T diag(w) Phi)^-1 Phi^T (r - w m).
+
+    The sites are the likelihood's `point_sites`, whichever bound it trains. Each step raises the
+    log posterior log p(s) + sum_n log L(y_n | f_n), whose maximum is the support vector machine:
+    that of scikit-learn with C = penalty, for the kernel of the model and no bias. A free bias is
+    a `Constant` kernel of large variance added to the kernel, or a large prior variance of the
+    bias of `LinearBSVM`.
+
+    The residual variance of a sparse model plays no part. In the end the model's q is a point,
+    with a standard deviation of 1e-6: predictions know nothing of the uncertainty of s. The
+    history's `elbo` is the log posterior, without its constant.
+
+    :ivar max_steps: most steps.
+    :ivar tol: stop when a step raises the log posterior by less than `tol` times its absolute
+        value, as `CAVI` does.
+    """
+
+    needs = ("point_sites",)
+
+    max_steps: int = 1000
+    tol: float = 1e-9
+
+    def __post_init__(self) -> None:
+        check_whole(1, max_steps=self.max_steps)
+        check_number(0, tol=self.tol)
+
+    def _begin(self, model: Model, source: Source) -> Run:
+        return _Mode(self, model, ProjectedData(model, source))
+
+
+class Point(NamedTuple):
+    """s, its log posterior, and where the next step leads."""
+
+    s: tf.Tensor  #: [L, M]
+    value: tf.Tensor  #: []
+    target: tf.Tensor  #: [L, M]
+
+
+class State(NamedTuple):
+    """Where `ECM` stands."""
+
+    ascent: Ascent  #: of a `Point`
+    steps: int = 0
+
+
+@Compiled
+@check_shapes("s: [L, M]", "rows.features.phi: [G, N, M]")
+def _statistics(likelihood: Any, s: tf.Tensor, rows: Projected) -> Statistics:
+    """:return: sums of the sites at s [L, M], and the log-likelihood."""
+    X, Y, weight = rows.batch
+    F = tf.transpose(tf.linalg.matvec(rows.features.phi, s)) + rows.features.mean
+    sites = likelihood.point_sites(F, Y)
+    joint = sites.w.shape.rank > sites.r.shape.rank
+    sums = _joint_sums(rows, sites) if joint else sum_sites(rows, sites)
+    return Statistics(sums, tf.reduce_sum(weight[:, 0] * likelihood.log_prob(X, F, Y)))
+
+
+@check_shapes("sites.w: [N, L, L]", "return.h: [1, LM]", "return.P: [1, LM, LM]")
+def _joint_sums(rows: Projected, sites: Sites) -> Natural:
+    """:return: `sum_sites` for all latent functions as one, of L M features."""
+    weight, num_latents = rows.batch.weight, tf.shape(sites.r)[1:]
+    shape = tf.concat([num_latents, tf.shape(rows.features.phi)[1:]], axis=0)
+    phi = tf.broadcast_to(rows.features.phi, shape)
+    mean = rows.features.mean + tf.zeros_like(sites.r)
+    r = weight * (sites.r - tf.linalg.matvec(sites.w, mean))
+    h = tf.einsum("qnm,nq->qm", phi, r)
+    P = tf.einsum("qnm,nqp,pnk->qmpk", phi, weight[..., None] * sites.w, phi)
+    LM = tf.size(h)
+    return Natural(tf.reshape(h, [1, LM]), tf.reshape(P, [1, LM, LM]))
+
+
+class _Mode(Run):
+    state: State
+
+    def __init__(self, options: ECM, model: Model, data: ProjectedData) -> None:
+        self._options, self._model, self._data = options, model, data
+        self.max_steps = options.max_steps
+        self._statistics = _statistics.bind(model.likelihood)
+        self.state = State(Ascent.start(self._at(tf.zeros(model.num_features, default_float()))))
+
+    def advance(self) -> Step | None:
+        """A step that does not lower the log posterior."""
+        ascent = self.state.ascent.step(self._move, self._options.tol, self._data.dtype)
+        self.converged = bool(ascent.ended)
+        if not ascent.taken:
+            return None
+        self.state = State(ascent, self.state.steps + 1)
+        return Step(self.state.steps, float(ascent.point.value), float(ascent.taken))
+
+    def _move(self, start: Point, rho: tf.Tensor) -> Point:
+        return self._at((1 - rho) * start.s + rho * start.target)
+
+    def _at(self, s: tf.Tensor) -> Point:
+        sums, log_likelihood = sum_over(self._data, partial(self._statistics, s))
+        q = compiled_solve(Natural(sums.h, sums.P + tf.eye(sums.h.shape[1], dtype=s.dtype)))
+        target = tf.linalg.matvec(q.R, q.c, transpose_a=True)
+        value = log_likelihood - 0.5 * tf.reduce_sum(tf.square(s))
+        return Point(s, value, tf.reshape(target, s.shape))
+
+    def restore(self) -> None:
+        s: Any = self.state.ascent.point.s
+        eye = tf.eye(s.shape[1], batch_shape=[s.shape[0]], dtype=s.dtype)
+        if self.state.steps:
+            self._model.assign_natural(Natural(POINT_PRECISION * s, POINT_PRECISION * eye))
