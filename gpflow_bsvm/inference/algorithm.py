@@ -42,10 +42,12 @@ class Run(ABC):
     :ivar settles: whether it has a stopping rule.
     :ivar by_sites: whether it ends where the sites of all rows stay, which is no stationary point
         if some were clipped.
+    :ivar point: whether q is meant to have no variance.
     """
 
     settles: ClassVar[bool] = True
     by_sites: ClassVar[bool] = False
+    point: ClassVar[bool] = False
 
     state: Any
     max_steps: int
@@ -185,7 +187,15 @@ class Algorithm(ABC):
             spent = f"{type(self).__name__} more {self.grows}" if short else ""
             # Other rows may have no end, over which a run without a stopping rule went in part.
             by_sites = run.by_sites and (run.settles or source.indexed)
-            judge(model, source, record, learns=self.learns, by_sites=by_sites, spent=spent)
+            judge(
+                model,
+                source,
+                record,
+                learns=self.learns,
+                by_sites=by_sites,
+                point=run.point,
+                spent=spent,
+            )
         return record
 
 

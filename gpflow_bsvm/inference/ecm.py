@@ -105,6 +105,8 @@ def _joint_sums(rows: Projected, sites: Sites) -> Natural:
 
 
 class _Mode(Run):
+    point = True
+
     state: State
 
     def __init__(self, options: ECM, model: Model, data: ProjectedData) -> None:

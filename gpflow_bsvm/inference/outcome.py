@@ -62,7 +62,14 @@ def _clipped(likelihood: Likelihood, q: Gaussian, rows: Projected) -> tuple[tf.T
 
 
 def judge(
-    model: Model, source: Source, history: History, *, learns: bool, by_sites: bool, spent: str
+    model: Model,
+    source: Source,
+    history: History,
+    *,
+    learns: bool,
+    by_sites: bool,
+    point: bool,
+    spent: str,
 ) -> None:
     """
     Warn of a q that is its prior, and take back that the fit has converged: to be sure of nothing
@@ -71,7 +78,7 @@ def judge(
     float64 does not hold.
 
     :param learns: whether the fit has moved the kernel.
-    :param by_sites: see `Run`.
+    :param by_sites: see `Run`, and point.
     :param spent: the options that ended the fit before its stopping rule was met; "" if none did.
     """
     if by_sites:
@@ -82,7 +89,7 @@ def judge(
     if not np.isfinite(q.kl):
         raise FloatingPointError(f"float64 does not hold this q, which is not finite; {SMALLER}")
     text = _DIGITS if isinstance(model.likelihood, Classification) else _NO_NOISE
-    moved = not source.indexed or _has_moved(*at_rows(model, source, q), text)
+    moved = not source.indexed or _has_moved(*at_rows(model, source, q), "" if point else text)
     mean = _largest_mean(model, tf.linalg.matvec(q.R, q.c, transpose_a=True))
     says = float(q.kl) > LEAST_NATS and mean > LEAST_MEAN
     if says and moved:
@@ -169,8 +176,9 @@ def at_rows(model: Model, source: Source, q: Gaussian) -> tuple[Marginals, tf.Te
 
 
 def _has_moved(f: Marginals, before: tf.Tensor, text: str) -> bool:
-    """Warn where float64 does not hold the answer."""
-    warn_of_digits(f, before, text)
+    """Warn by `text`, if there is one, where float64 does not hold the answer."""
+    if text:
+        warn_of_digits(f, before, text)
     said = tf.abs(f.mean) > LEAST_DEVIATIONS * tf.sqrt(f.variance)
     return bool(tf.reduce_any(said | (f.variance < LEAST_PART * before)))
 

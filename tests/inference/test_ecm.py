@@ -9,7 +9,14 @@ from sklearn.svm import SVC, LinearSVC
 
 from gpflow_bsvm.engine.projection import Projector
 from gpflow_bsvm.inference import CAVI, ECM
-from gpflow_bsvm.likelihoods import CrammerSinger, Hinge, Logistic, OneVsRest
+from gpflow_bsvm.likelihoods import (
+    CrammerSinger,
+    Hinge,
+    LevelHinge,
+    Logistic,
+    OneVsRest,
+    location_spread,
+)
 from gpflow_bsvm.models import BatchBSVM, LinearBSVM
 
 TIGHT = ECM(max_steps=20_000, tol=0.0)
@@ -102,11 +109,46 @@ def test_it_is_where_cavi_goes_as_variance_vanishes(data):
     np.testing.assert_allclose(one.weights()[0], two.weights()[0], atol=2e-3)
 
 
-@pytest.mark.slow
-def test_q_is_a_point(data):
+def test_whichever_bound_is_trained_the_mode_is_the_same(data):
+    one, two = (LinearBSVM(2, Hinge(1.5, bound)) for bound in ("exact", "augmented"))
+    for model in (one, two):
+        ECM().run(model, data)
+    np.testing.assert_array_equal(one.q_mu, two.q_mu)
+
+
+def test_losses_of_several_latent_functions_are_one_quadratic_program(data):
+    """Slack variables xi_k >= b_k for all hinges, by SLSQP."""
+    X, Y = data[0][:10], data[1][:10]
+    likelihood = LevelHinge(2.0, levels=location_spread(2))
+    mean = gpflow.functions.Constant([0.3, -0.2])
+    model = LinearBSVM(2, likelihood, bias=False, mean_function=mean)
+    history = ECM(max_steps=5000, tol=1e-14).run(model, (X, Y))
+    assert history.converged and (np.diff(history.elbo) >= -1e-9).all()
+    levels, y = likelihood.levels, 2 * Y[:, :1] - 1
+    costs = np.where(y > 0, 2 * (1 - levels.t), 2 * levels.t) / len(levels.t)
+
+    def margins(v):
+        F = X @ v[:4].reshape(2, 2).T + [0.3, -0.2]
+        return (1 - y * (levels.b + F @ levels.W.T)).ravel()
+
+    best = optimize.minimize(
+        lambda v: v[:4] @ v[:4] / 2 + 2 * costs.ravel() @ v[4:],
+        np.r_[np.zeros(4), 2 * np.ones(costs.size)],
+        method="SLSQP",
+        bounds=[(None, None)] * 4 + [(0, None)] * costs.size,
+        constraints={"type": "ineq", "fun": lambda v: v[4:] - margins(v)},
+        options={"ftol": 1e-14, "maxiter": 500},
+    )
+    np.testing.assert_allclose(history.elbo[-1], -best.fun, rtol=1e-6)  # where ECM stops
+    np.testing.assert_allclose(model.weights()[0].T.ravel(), best.x[:4], atol=1e-4)
+
+
+def test_q_is_a_point_and_that_is_no_fault(data, recwarn):
     model = make_model(data)
     history = ECM().run(model, data)
     assert history.converged
+    ECM().run(LinearBSVM(2, Hinge()), data)  # f has no residual variance
+    assert not [str(one.message) for one in recwarn]
     np.testing.assert_allclose(model.q_sqrt[0], 1e-6 * np.eye(8), rtol=1e-6, atol=1e-18)
 
 
