@@ -112,9 +112,10 @@ def check_schedule(learning_rate: Any, adaptive: bool = False) -> None:
     if isinstance(learning_rate, numbers.Real):
         check_rate(learning_rate=learning_rate)
     elif not callable(learning_rate):
+        named = ', "adaptive"' if adaptive else ""
         raise ValueError(
-            "learning_rate must be a number in (0, 1], a schedule such as RobbinsMonro(), or a "
-            f"function of the step number, got {learning_rate!r}"
+            f"learning_rate must be a number in (0, 1], a schedule such as RobbinsMonro(){named}, "
+            f"or a function of the step number, got {learning_rate!r}"
         )
 
 

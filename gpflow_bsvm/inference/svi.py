@@ -10,7 +10,6 @@ from check_shapes import check_shapes
 from gpflow.base import AnyNDArray
 from gpflow.likelihoods import Likelihood
 
-from ..checks import check_choice
 from ..data.minibatches import Block
 from ..data.sources import Source
 from ..engine.contracts import CHUNK_ENTRIES, Model
@@ -52,8 +51,7 @@ class SVI(MinibatchAlgorithm):
     adapts = True
 
     def __post_init__(self) -> None:
-        if isinstance(self.learning_rate, str):
-            check_choice(("adaptive",), learning_rate=self.learning_rate)
+        if self.learning_rate == "adaptive":
             object.__setattr__(self, "learning_rate", Adaptive())
         super().__post_init__()
 

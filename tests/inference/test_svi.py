@@ -8,7 +8,7 @@ from helpers import assert_same_state, make_data, make_model, source_of, state
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.data.minibatches import blocks
-from gpflow_bsvm.inference import CAVI, SVI, Adaptive, RobbinsMonro
+from gpflow_bsvm.inference import CAVI, ML2, SVI, Adaptive, RobbinsMonro
 from gpflow_bsvm.likelihoods import Hinge, Probit
 
 
@@ -343,6 +343,17 @@ def test_adaptive_rates_fall_from_signal_to_noise():
     assert rates[2] > 3 * rates[-1]
     best = make_model(data, likelihood=Hinge(bound="exact"))
     assert model.elbo(data) > 1.02 * CAVI().run(best, data).elbo[-1]  # both are negative
+
+
+def test_the_adaptive_rate_has_a_name():
+    assert SVI(learning_rate="adaptive") == SVI(learning_rate=Adaptive())
+    with pytest.raises(
+        ValueError, match=r"learning_rate must be one of \['adaptive'\], got 'adam'"
+    ):
+        SVI(learning_rate="adam")
+    for rate in (Adaptive(), "adaptive"):
+        with pytest.raises(ValueError, match=r"RobbinsMonro\(\)"):
+            ML2(learning_rate=rate)
 
 
 @pytest.mark.parametrize("options", [{"warm_up": 0}, {"first": 0.0}, {"first": 1.5}])

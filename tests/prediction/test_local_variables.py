@@ -8,7 +8,16 @@ from helpers import make_data, make_model, randomise, three_classes
 from scipy import integrate, stats
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.likelihoods import CrammerSinger, Hinge, OneVsRest
+from gpflow_bsvm.likelihoods import (
+    CrammerSinger,
+    EpsilonInsensitive,
+    Hinge,
+    LevelHinge,
+    OneVsRest,
+    Ordinal,
+    location_spread,
+)
+from gpflow_bsvm.likelihoods.labels import num_latents
 from gpflow_bsvm.prediction import (
     LocalVariables,
     augmented_elbo,
@@ -95,6 +104,39 @@ def test_soft_support_vectors(fit):
     # Both label encodings mean the same.
     other = soft_support_vectors(model, (X, (Y + 1) / 2))
     np.testing.assert_array_equal(other, soft_support_vectors(model, (X, Y)))
+
+
+WITH_LOSSES = {
+    "hinge": (Hinge(1.5), 1),
+    "levels": (LevelHinge(1.5, levels=location_spread([0.3, 0.5])), 2),
+    "one against the rest": (OneVsRest(3), 3),
+    "largest rival": (CrammerSinger(3, bound="augmented"), 1),
+    "regression": (EpsilonInsensitive(), 2),
+    "thresholds": (Ordinal(3), 34),
+}
+
+
+@pytest.mark.parametrize("name", WITH_LOSSES)
+def test_every_loss_of_every_row_has_its_local_variable(name):
+    """The means of the bound's own sites: penalty / (2 sqrt(alpha)), summed by the chain rule."""
+    likelihood, num_losses = WITH_LOSSES[name]
+    X, Y = np.random.default_rng(0).normal(size=(7, 2)), np.arange(7)[:, None] % 2.0
+    L = num_latents(likelihood)
+    model = gb.models.BSVM(gpflow.kernels.Matern32(), likelihood, X[:3], num_latent_gps=L)
+    ours = local_variables(model, (X, Y))
+    assert ours.alpha.shape == ours.penalty.shape == ours.mean.shape == (7, num_losses)
+    _, square, cost = likelihood.moments(*model.predict_f(X), Y)
+    np.testing.assert_allclose(ours.mean_inverse, cost / 2 / np.sqrt(square), rtol=1e-10)
+    draws = ours.distribution.sample(3, seed=1)
+    assert draws.shape == (3, 7, num_losses) and (draws.numpy() > 0).all()
+
+
+def test_an_estimators_rows_are_its_users(fit):
+    _, X, Y = fit
+    labels = np.where(Y[:, 0] > 0, "b", "a")
+    machine = gb.BSVMClassifier(num_inducing=10, kernel=gpflow.kernels.Matern52()).fit(X, labels)
+    ours = local_variables(machine, (X, labels))
+    assert ours.alpha.shape[0] == 80 and (ours.alpha > 0).all()
 
 
 def test_no_local_variables():
