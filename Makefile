@@ -16,7 +16,7 @@ help:
 	@echo "make drills       slow ones for which .ci/run has no time: killed processes, leaks, draws"
 	@echo "make lint types   ruff and mypy"
 	@echo "make pages        do tables, pictures and counts on pages show their rows"
-	@echo "make lowest       the tests with the lowest versions that pyproject.toml claims, on Python 3.10"
+	@echo "make lowest       the tests with the lowest versions that setup.cfg claims, on Python 3.10"
 	@echo "make newest       the tests with the newest versions that there are, on Python 3.12"
 	@echo "make dist         sdist and wheel in dist/, checked"
 	@echo "make site         the documentation as HTML, in build/site"
@@ -86,7 +86,7 @@ benchmark-smoke: $(VENV)/.dev-installed
 	$(BIN)/python benchmarks/suite.py --smoke --budget 280 $(ARGS)
 
 # The extra of that name, and nothing else.
-$(VENV)/.%-installed: pyproject.toml $(CONSTRAINT)
+$(VENV)/.%-installed: setup.cfg pyproject.toml $(CONSTRAINT)
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 12))' || \
 	  { echo "Python 3.10 to 3.12 is needed; try: make PYTHON=python3.11 $(MAKECMDGOALS)"; exit 1; }
 	$(PYTHON) -m venv $(VENV)

@@ -76,7 +76,7 @@ def test_the_sdist_holds_what_builds_the_wheel(built):
         files = {Path(name).relative_to(ABOUT) for name in archive.getnames()}
     folders = {path.parts[0] for path in files if len(path.parts) > 1}
     assert folders == {"gpflow_bsvm", "gpflow_bsvm.egg-info"}
-    wanted = ("README.md", "LICENSE", "CHANGELOG.md", "CITATION.cff", "pyproject.toml")
+    wanted = ("README.md", "LICENSE", "CHANGELOG.md", "CITATION.cff", "pyproject.toml", "setup.cfg")
     assert set(map(Path, wanted)) <= files
 
 

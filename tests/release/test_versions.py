@@ -1,5 +1,6 @@
-"""What pyproject.toml claims of versions is what is tested."""
+"""What setup.cfg claims of versions is what is tested."""
 
+import configparser
 import re
 from importlib import metadata
 from pathlib import Path
@@ -8,23 +9,19 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.version import Version
 
-try:
-    import tomllib
-except ImportError:  # Python 3.10, where pytest brings it
-    import tomli as tomllib
-
 import gpflow_bsvm as gb
 from gpflow_bsvm.optional import check_versions
 from gpflow_bsvm.version import __version__
 
 ROOT = Path(__file__).parents[2]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-EXTRAS = PROJECT["optional-dependencies"]
+PROJECT = configparser.ConfigParser()
+PROJECT.read(ROOT / "setup.cfg", encoding="utf-8")
+EXTRAS = PROJECT["options.extras_require"]
 REQUIRED = [
     Requirement(text)
-    for group in (PROJECT["dependencies"], *EXTRAS.values())
-    for text in group
-    if not text.startswith("gpflow_bsvm")
+    for group in (PROJECT["options"]["install_requires"], *EXTRAS.values())
+    for text in group.split("\n")
+    if text and not text.startswith("gpflow_bsvm")
 ]
 
 
@@ -50,10 +47,10 @@ def test_a_requirement_that_stands_in_several_extras_is_one():
 
 
 def test_the_pythons_that_are_claimed_are_those_that_can_install_it():
-    claimed = re.findall(r"Python :: (3\.\d+)", "\n".join(PROJECT["classifiers"]))
+    claimed = re.findall(r"Python :: (3\.\d+)", PROJECT["metadata"]["classifiers"])
     minor = [int(version.split(".")[1]) for version in claimed]
     assert minor == list(range(minor[0], minor[-1] + 1))
-    assert PROJECT["requires-python"] == f">=3.{minor[0]},<3.{minor[-1] + 1}"
+    assert PROJECT["options"]["python_requires"] == f">=3.{minor[0]},<3.{minor[-1] + 1}"
 
 
 def test_what_gpflow_asks_of_numpy_is_what_the_guide_says():

@@ -7,7 +7,7 @@ import yaml
 
 ROOT = Path(__file__).parents[2]
 OURS = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
-CLAIMED = re.findall(r"Python :: (3\.\d+)", (ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+CLAIMED = re.findall(r"Python :: (3\.\d+)", (ROOT / "setup.cfg").read_text(encoding="utf-8"))
 
 
 def workflow(name):
