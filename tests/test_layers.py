@@ -11,7 +11,7 @@ PACKAGE = ROOT / "gpflow_bsvm"
 #: What a GPflow user meets, each after what it may import.
 CORE = ("likelihoods", "data", "engine", "inducing_points", "models", "prediction", "inference")
 #: Modules of no room that the core may use.
-SMALL = ("checkpoints", "checks", "doors", "notices", "version")
+SMALL = ("checkpoints", "checks", "doors", "notices", "quiet", "version")
 
 
 def imports(path):

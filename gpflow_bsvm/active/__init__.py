@@ -1,5 +1,6 @@
 """Active learning: which rows of a pool are worth labelling."""
 
+from .. import quiet  # noqa: F401 - imports GPflow before others do
 from .kernels import best_kernel, kernel_multiples
 from .policies import POLICIES, Policy
 

@@ -19,7 +19,7 @@ from .files import (
     options,
     read_table,
 )
-from .terminal import fail, integer, quiet_import, show
+from .terminal import fail, import_quietly, integer, show
 
 if TYPE_CHECKING:
     from ..compare import Comparison
@@ -115,8 +115,9 @@ def _compare(args: argparse.Namespace) -> int:
     _look_at_files(args)
     if args.task == "regression":
         _check_options_of_numbers(args)
-    with quiet_import():
-        from ..compare import report
+    import_quietly()
+    from ..compare import report
+
     report.prepare_output(args.output)
     if args.task == "regression":
         return _compare_numbers(args)

@@ -12,7 +12,7 @@ from ..atomic import whole_file
 from ..optional import require
 from ..tables.table import Table
 from .files import FILES, add_arguments, check_output, find_table, options
-from .terminal import quiet_import, show
+from .terminal import import_quietly, show
 
 #: Rows that are read, predicted and written at a time.
 PART_ROWS = 100_000
@@ -54,9 +54,10 @@ def _predict(args: argparse.Namespace) -> int:
         raise ValueError(
             f"--id {key} is the name of a column of predictions: rename it in the table"
         )
-    with quiet_import():
-        from .. import BSVMClassifier, BSVMRegressor, load
-        from ..files import rows_of
+    import_quietly()
+    from .. import BSVMClassifier, BSVMRegressor, load
+    from ..files import rows_of
+
     estimator = load(args.model)
     if not isinstance(estimator, (BSVMClassifier, BSVMRegressor)):
         raise ValueError(

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import logging
 import os
 import sys
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import NoReturn
 
 PROGRAM = "gpflow-bsvm"
@@ -33,26 +31,11 @@ def integer(least: int) -> Callable[[str], int]:
     return parse
 
 
-@contextlib.contextmanager
-def quiet_import() -> Iterator[None]:
-    """
-    Hide TensorFlow's start-up messages, which bypass Python, unless it fails, and let it log only
-    errors from then on.
-    """
+def import_quietly() -> None:
+    """Import TensorFlow without its messages, and let it log only errors from then on."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    sys.stderr.flush()
-    with tempfile.TemporaryFile() as kept:
-        stderr = os.dup(2)
-        os.dup2(kept.fileno(), 2)
-        try:
-            yield
-        except BaseException:
-            kept.seek(0)
-            os.write(stderr, kept.read())
-            raise
-        finally:
-            os.dup2(stderr, 2)
-            os.close(stderr)
+    from .. import quiet  # noqa: F401
+
     logging.getLogger("tensorflow").setLevel(logging.ERROR)
 
 

@@ -14,7 +14,7 @@ from ..optional import require
 from ..tables.paths import TARGETS, about_counted
 from ..tables.table import Table
 from .files import FILES, TASKS, add_arguments, check_output, find_table, in_shell, read_table
-from .terminal import integer, quiet_import, show
+from .terminal import import_quietly, integer, show
 
 #: Rows that are read at a time where all are kept.
 _MEMORY_ROWS = 2**17
@@ -53,9 +53,10 @@ def _train(args: argparse.Namespace) -> int:
     paths = find_table(args.data)
     check_output(args.output, paths)
     table = read_table(paths, args)
-    with quiet_import():
-        from ..estimators import BSVMClassifier, BSVMRegressor
-        from ..saving.files import check_can_save, save
+    import_quietly()
+    from ..estimators import BSVMClassifier, BSVMRegressor
+    from ..saving.files import check_can_save, save
+
     kind = BSVMRegressor if args.task == "regression" else BSVMClassifier
     check_can_save(args.output, classes=table.columns.classes, columns=table.columns.features)
     kept = args.output.with_name(f"{args.output.name}.partial")

@@ -1,5 +1,6 @@
 """Rows that Dask holds, and passes that run where they are."""
 
+from .. import quiet  # noqa: F401 - imports GPflow before others do
 from .dask_data import DaskArrays, DaskFrame, dask_reader
 
 __all__ = ["DaskArrays", "DaskFrame", "dask_reader"]

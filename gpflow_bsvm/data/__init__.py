@@ -1,5 +1,6 @@
 """Data sources, their checks, and the two loops over them."""
 
+from .. import quiet  # noqa: F401 - imports GPflow before others do
 from .opening import open_source
 from .readers import Reader
 from .sources import Source

@@ -1,5 +1,6 @@
 """Kernels on networks: hybrids of a deep network and a Bayesian SVM."""
 
+from .. import quiet  # noqa: F401 - imports GPflow before others do
 from .hybrid import head, hybrid
 from .keep_best import KeepBest
 from .kernel import DeepKernel, FeaturePoints

@@ -1,5 +1,6 @@
 """The estimators of scikit-learn's kind."""
 
+from .. import quiet  # noqa: F401 - imports GPflow before others do
 from .classifier import BSVMClassifier
 from .one_class import OneClassBSVM
 from .regressor import BSVMRegressor

@@ -1,5 +1,6 @@
 """Inducing points: how to choose them, at the start and later."""
 
+from .. import quiet  # noqa: F401 - imports GPflow before others do
 from .initial import greedy_variance, kmeans
 from .reselect import reselect
 from .update import exchange

@@ -1,5 +1,6 @@
 """How q is found: project -> localise -> accumulate -> solve. An algorithm names no likelihood."""
 
+from .. import quiet  # noqa: F401 - imports GPflow before others do
 from .cavi import CAVI
 from .ecm import ECM
 from .fit import fit

@@ -1,5 +1,6 @@
 """Likelihoods: the losses of support vector machines as densities of labels given f."""
 
+from .. import quiet  # noqa: F401 - imports GPflow before others do
 from .base import Classification, sites, sites_by_autodiff
 from .binary import BinaryLikelihood, Probit
 from .categorical import CategoricalLikelihood, OneVsRest

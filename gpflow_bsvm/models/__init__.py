@@ -1,5 +1,6 @@
 """Models: their q, and the features of x."""
 
+from .. import quiet  # noqa: F401 - imports GPflow before others do
 from .batch import BatchBSVM
 from .linear import LinearBSVM
 from .sparse import BSVM

@@ -3,6 +3,7 @@
 Nothing outside of this folder and of `saving` imports it.
 """
 
+from .. import quiet  # noqa: F401 - imports GPflow before others do
 from . import gold2003, seeger2000, wenzel2017, wistuba2018
 
 __all__ = ["gold2003", "seeger2000", "wenzel2017", "wistuba2018"]

@@ -4,6 +4,7 @@ The model may be an estimator, such as `gpflow_bsvm.BSVMClassifier`; rows are th
 scaled, with labels as they are.
 """
 
+from .. import quiet  # noqa: F401 - imports GPflow before others do
 from .calibration import calibrate, leave_one_out, leave_one_out_density
 from .joint import draw_f, draw_probabilities, expected_error
 from .local_variables import (

@@ -1,5 +1,6 @@
 """Draws from the posterior that q approximates, for inspection and comparison."""
 
+from .. import quiet  # noqa: F401 - imports GPflow before others do
 from .gibbs import Gibbs
 from .hmc import HMC
 from .samples import Samples

@@ -1,5 +1,6 @@
 """Models to files and back, without pickles; and to TensorFlow's SavedModel, for elsewhere."""
 
+from .. import quiet  # noqa: F401 - imports GPflow before others do
 from .files import check_can_save, load, save
 from .known import register
 from .saved_model import export

@@ -2,7 +2,6 @@
 
 import io
 import json
-import os
 import pathlib
 import subprocess
 import sys
@@ -164,16 +163,6 @@ def test_ascii_terminals_get_ascii(monkeypatch):
         monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding=encoding))
         terminal.show("1±2 µs")
         assert raw.getvalue() == expected
-
-
-def test_what_is_written_while_importing_is_shown_if_it_fails(capfd):
-    with terminal.quiet_import():
-        os.write(2, b"chatter\n")  # past Python, as TensorFlow does
-    assert capfd.readouterr().err == ""
-    with pytest.raises(ImportError), terminal.quiet_import():
-        os.write(2, b"the reason\n")
-        raise ImportError
-    assert capfd.readouterr().err == "the reason\n"
 
 
 # --- bad input and bad luck ----------------------------------------------------------------------

@@ -1,0 +1,59 @@
+"""TensorFlow's log does not reach users who have not asked for it, and all else does."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from gpflow_bsvm.quiet import LEVEL, quiet
+
+NOISE = b"I0000 00:00:1795.982 7454 port.cc:153] oneDNN custom operations are on.\n"
+
+
+def test_lines_of_the_log_are_dropped_and_others_are_not(capfd, monkeypatch):
+    monkeypatch.setenv(LEVEL, "2")
+    with quiet():
+        os.write(2, NOISE + b"chatter\n" + b"WARNING: All log messages before absl::Init\n")
+    assert capfd.readouterr().err == "chatter\n"
+
+
+def test_all_of_it_is_shown_after_an_error_or_where_it_is_wanted(capfd, monkeypatch):
+    monkeypatch.delenv(LEVEL, raising=False)
+    with pytest.raises(ImportError), quiet():
+        os.write(2, NOISE)
+        raise ImportError
+    assert capfd.readouterr().err == NOISE.decode()
+    assert os.environ[LEVEL] == "2"
+    monkeypatch.setenv(LEVEL, "0")
+    with quiet():
+        os.write(2, NOISE)
+    assert capfd.readouterr().err == NOISE.decode()
+
+
+def test_without_room_for_what_is_dropped_nothing_is(capfd, monkeypatch):
+    def full():
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setenv(LEVEL, "2")
+    monkeypatch.setattr("tempfile.TemporaryFile", full)
+    with quiet():
+        os.write(2, NOISE)
+    assert capfd.readouterr().err == NOISE.decode()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "line",
+    [
+        "import gpflow_bsvm as gb; gb.likelihoods.Hinge()",
+        "from gpflow_bsvm import BSVMClassifier",
+        "from gpflow_bsvm.models import BSVM",
+    ],
+)
+def test_an_import_says_nothing(line):
+    """As in a worker: a process of its own."""
+    code = f"{line}; import tensorflow as tf; tf.constant(1.0)"
+    own = {name: value for name, value in os.environ.items() if name != LEVEL}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=own)
+    assert (done.returncode, done.stderr) == (0, "")
