@@ -6,6 +6,8 @@ GPFLOW_BSVM_DATA names.
 
 from __future__ import annotations
 
+from . import quiet  # isort: skip  # noqa: F401 - imports GPflow before others do
+
 import os
 import re
 from collections.abc import Sequence

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from . import quiet  # isort: skip  # noqa: F401 - imports GPflow before others do
+
 from collections.abc import Callable
 from typing import Any, NamedTuple
 

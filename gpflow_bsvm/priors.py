@@ -14,6 +14,8 @@ the density of the parameter itself, x: that has -log x besides, which the penal
 
 from __future__ import annotations
 
+from . import quiet  # isort: skip  # noqa: F401 - imports GPflow before others do
+
 import math
 
 import gpflow

@@ -126,6 +126,41 @@ def fit_sizes(rows: pd.DataFrame) -> str:
     return markdown(["rows", "bsvm / (svc, no grid)", "bsvm / boosting", "first / again"], lines)
 
 
+@shows("fit_time")
+def expected_times(rows: pd.DataFrame) -> str:
+    """Seconds of a first and of a second fit, of sets from few rows to many and of many classes."""
+    ours = rows[rows["method"] == "bsvm"].set_index(["data", "n"])
+    lines = [
+        [
+            f"`{name}`",
+            n,
+            _COLUMNS[name],
+            row["classes"],
+            f"{row['first']:.0f}",
+            f"{row['again']:.1f}",
+        ]
+        for (name, n), row in ours.iterrows()
+        if name in _COLUMNS
+    ]
+    head = ["data", "rows", "columns", "classes", "first of its kind", "second"]
+    return markdown(head, sorted(lines, key=lambda line: (line[3], line[1])))
+
+
+#: Of the sets that `expected_times` shows.
+_COLUMNS = {
+    "breast_cancer": 9,
+    "sonar": 60,
+    "german": 20,
+    "banana": 2,
+    "phoneme": 5,
+    "make_classification": 20,
+    "iris": 4,
+    "glass": 9,
+    "car": 6,
+    "vowel": 13,
+}
+
+
 def _times(value: float) -> str:
     return f"{value:.2g}" if pd.notna(value) else "-"
 

@@ -89,7 +89,7 @@ def test_a_classifier_plugs_in_with_its_scaling(data):
 def test_what_cannot_be_plugged_in(data):
     X = data[0][:8].copy()
     kernel = gpflow.kernels.SquaredExponential(lengthscales=[1.0, 2.0])
-    with pytest.raises(TypeError, match="such as Hinge; got BSVM with likelihood Poly"):
+    with pytest.raises(TypeError, match="such as Hinge; got BSVM with likelihood Logistic"):
         plug_in(BSVM(kernel, Logistic(), X))
     with pytest.raises(ValueError, match="SVC has linear slack"):
         plug_in(BSVM(kernel, SquaredHinge(), X))
