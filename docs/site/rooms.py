@@ -90,8 +90,8 @@ def says_something(base: type) -> bool:
 
 
 def rooms() -> list[str]:
-    """:return: names of the public modules."""
-    public = {name for name in gpflow_bsvm.__all__ if not name.startswith("__")}
+    """:return: names of the public modules, of `papers` those of each paper."""
+    public = {name for name in gpflow_bsvm.__all__ if not name.startswith("__")} - {"papers"}
     return sorted(
         {name for name in public if inspect.ismodule(getattr(gpflow_bsvm, name))} | {*MORE}
     )
