@@ -66,6 +66,7 @@ class BSVMEstimator(Attributes, BaseEstimator):  # type: ignore[misc]
     model_: BSVM = field(init=False)
     scaler_: StandardScaler | None = field(init=False)
     history_: History = field(init=False)
+    seconds_: dict[str, float] = field(init=False)
     fill_: AnyNDArray | None = field(init=False)
     n_features_in_: int = field(init=False)
     penalty_: float = field(init=False)
@@ -156,6 +157,7 @@ class BSVMEstimator(Attributes, BaseEstimator):  # type: ignore[misc]
                 data = new._validate(X, y, sample_weight)
                 inputs.warn_of_little_weight(data[2])
                 new._fit_arrays(*data, stages)
+        new.seconds_ = stages.bar.seconds
         self.__dict__ = new.__dict__  # all at once
         return self
 

@@ -98,7 +98,8 @@ def choose(
             return _other_q(spec._replace(loss=loss, Z=Z), kept, data)
 
         def score(candidate: Candidate) -> held_out.HeldOut:
-            spec.progress.stage(f"choosing: {candidate.loss} with penalty {candidate.penalty:g}")
+            text = f"choosing: {candidate.loss} with penalty {candidate.penalty:g}"
+            spec.progress.stage("choice", text)
             model_of(candidate.loss).likelihood.penalty.assign(candidate.penalty)
             calibrates = spec._replace(loss=candidate.loss).calibrates
             return refits(model_of(candidate.loss), calibrates)
@@ -160,7 +161,7 @@ def choose_scale(spec: Specification, model: BSVM, data: Data) -> None:
     learned = [scale.numpy() for scale in scales]
 
     def score(factor: float) -> held_out.HeldOut:
-        spec.progress.stage(f"choosing lengthscales: {factor:g} times the learned ones")
+        spec.progress.stage("choice", f"choosing lengthscales: {factor:g} times the learned ones")
         _assign(scales, learned, factor)
         return refits(other, spec.calibrates)
 

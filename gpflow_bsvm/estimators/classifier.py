@@ -110,6 +110,7 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):  # type: ignore[misc]
     :ivar penalty_: the slope of the loss, as chosen.
     :ivar scaler_: the fitted `StandardScaler`, or None.
     :ivar history_: the `gpflow_bsvm.inference.History` of the fit.
+    :ivar seconds_: wall clock of its stages: "rows", "kernel", "choice", "q", "growth", "link".
     """
 
     loss: str = "auto"

@@ -32,7 +32,7 @@ def fit_large(estimator: Any, rows: Any, stages: Stages) -> None:
     source = open_rows(rows, Rows(estimator._labelled))
     seed = stages.seed(estimator, source)
     how = source, seed, is_classifier(estimator)
-    stages.bar.stage("looking at all rows")
+    stages.bar.stage("rows", "looking at all rows")
     found = Survey(**stages.result("survey", lambda: survey(*how)._asdict()))
     source.known_rows = found.num_rows
     estimator.fill_ = None

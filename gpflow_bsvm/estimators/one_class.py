@@ -46,6 +46,7 @@ class OneClassBSVM(OutlierMixin, BSVMEstimator):  # type: ignore[misc]
     :ivar penalty_: of the hinge.
     :ivar scaler_: the fitted `StandardScaler`, or None.
     :ivar history_: the `gpflow_bsvm.inference.History` of the fit.
+    :ivar seconds_: wall clock of its stages: "rows", "kernel", "choice", "q", "growth", "link".
     """
 
     nu: float = 0.1

@@ -61,6 +61,7 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):  # type: ignore[misc]
         is y_scale_: then the labels that are far out are no errors.
     :ivar scaler_: the fitted `StandardScaler` of X, or None.
     :ivar history_: the `gpflow_bsvm.inference.History` of the fit.
+    :ivar seconds_: wall clock of its stages: "rows", "kernel", "choice", "q", "growth", "link".
     """
 
     penalty: float | str = "auto"

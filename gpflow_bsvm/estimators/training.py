@@ -116,7 +116,7 @@ def learn(spec: Specification, model: BSVM, data: Data) -> History:
     X, Y, weight = at_most(number, data, spec.seed, classes=spec.is_classifier)
     if not spec.is_classifier:
         Y = np.clip(Y, -REACH, REACH)
-    spec.progress.stage(f"learning the kernel from {len(X)} rows")
+    spec.progress.stage("kernel", f"learning the kernel from {len(X)} rows")
     with warnings.catch_warnings():  # the fits of q say whether they have converged
         warnings.simplefilter("ignore", ConvergenceWarning)
         return VEM().run(model, opened(model, (X, Y, weight)), progress=spec.progress)
@@ -128,18 +128,27 @@ def opened(model: BSVM, data: Data) -> ArraySource:
     return ArraySource(X, Y, weight[:, None], chunk_rows(model))
 
 
-def _finish(spec: Specification, model: BSVM, data: Data, stages: Stages) -> History:
+def _finish(
+    spec: Specification, model: BSVM, data: Data, stages: Stages, kind: str = "q"
+) -> History:
     place = stages.place(f"q of {model.num_features[1]} points")
-    return fit_q(spec, model, opened(model, data), place)
+    return fit_q(spec, model, opened(model, data), place, kind)
 
 
-def fit_q(spec: Specification, model: BSVM, rows: Source, checkpoint: Path | None) -> History:
-    """Fit q at the present kernel, and the link."""
-    spec.progress.stage(f"fitting {model.num_features[1]} inducing points to {rows.num_rows} rows")
+def fit_q(
+    spec: Specification, model: BSVM, rows: Source, checkpoint: Path | None, kind: str = "q"
+) -> History:
+    """
+    Fit q at the present kernel, and the link.
+
+    :param kind: of stage.
+    """
+    text = f"fitting {model.num_features[1]} inducing points to {rows.num_rows} rows"
+    spec.progress.stage(kind, text)
     run = fit if spec.inference is None else spec.inference.run
     history: History = run(model, rows, progress=spec.progress, checkpoint=checkpoint)
     if spec.calibrates and np.any(model.natural().h):  # the prior, of which the fit has warned, not
-        spec.progress.stage("calibrating probabilities")
+        spec.progress.stage("link", "calibrating probabilities")
         calibrate(model, rows)
     return history
 
@@ -153,10 +162,11 @@ def grow(spec: Specification, model: BSVM, data: Data, stages: Stages = NOWHERE)
     places = distinct(data[0])
     num_rows = max(len(data[0]), spec.num_rows or 0)
     while (number := _next_size(model, places, num_rows)) is not None:
+        spec.progress.stage("growth", f"choosing {number} inducing points")
         Z = centres(spec, places, number, max_iter=_ITERATIONS)
         larger: Any = gpflow.utilities.deepcopy(model)
         exchange(larger, Z)
-        _finish(spec, larger, data, stages)
+        _finish(spec, larger, data, stages, "growth")
         before = density
         density = leave_one_out_density(larger, opened(larger, data))
         # The zero of a log density of numbers means nothing: there the gain is in nats.

@@ -458,7 +458,12 @@ def of_rows():
     """Functions of a model and X, and of a model and (X, Y)."""
     plain = ("variation_ratio", "predictive_entropy", "mutual_information", "margin")
     plain += ("latent_variance", "predict_probabilities", "draw_probabilities", "expected_error")
-    labelled = ("predict_log_density", "leave_one_out_density", "alpha", "soft_support_vectors")
+    labelled = (
+        "predict_log_density",
+        "leave_one_out_density",
+        "augmented_elbo",
+        "soft_support_vectors",
+    )
     return [*((name, False) for name in plain), *((name, True) for name in labelled)]
 
 

@@ -347,7 +347,7 @@ def test_adaptive_rates_fall_from_signal_to_noise():
 
 def test_the_adaptive_rate_has_a_name():
     assert SVI(learning_rate="adaptive") == SVI(learning_rate=Adaptive())
-    with pytest.raises(ValueError, match="learning_rate must be.*adaptive.*got 'adam'"):
+    with pytest.raises(ValueError, match=r"learning_rate must be.*adaptive.*got 'adam'"):
         SVI(learning_rate="adam")
     for rate in (Adaptive(), "adaptive"):
         with pytest.raises(ValueError, match=r"RobbinsMonro\(\)"):
