@@ -10,6 +10,7 @@ import tensorflow_probability as tfp
 from check_shapes import check_shapes, inherit_check_shapes
 from gpflow.base import TensorType
 from gpflow.likelihoods import ScalarLikelihood
+from gpflow.quadrature import GaussianQuadrature
 
 from .base import Classification
 from .labels import check_binary_labels, signs
@@ -89,6 +90,10 @@ class Probit(BinaryLikelihood):
     Expectations by GPflow's Gauss-Hermite quadrature, sites by automatic differentiation: as for
     any likelihood without closed forms.
     """
+
+    def __init__(self, *, quadrature: GaussianQuadrature | None = None) -> None:
+        """:param quadrature: None: 20 points."""
+        super().__init__(quadrature=quadrature)
 
     @inherit_check_shapes
     def _scalar_log_prob(self, X: TensorType, F: TensorType, Y: TensorType) -> tf.Tensor:

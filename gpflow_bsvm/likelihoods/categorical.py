@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import tensorflow as tf
@@ -12,7 +12,18 @@ from gpflow.base import TensorType
 from .base import Classification
 from .binary import normal_log_cdf
 from .hinge import HingeSum
-from .labels import CLASS_COLUMN, check_class_labels, check_columns, check_latents
+from .labels import (
+    CLASS_COLUMN,
+    as_column,
+    check_class_labels,
+    check_columns,
+    check_latents,
+    check_rows,
+)
+from .penalized import Options
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 class CategoricalLikelihood(Classification):
@@ -31,18 +42,22 @@ class CategoricalLikelihood(Classification):
     scale: Any
 
     def __init__(
-        self, num_classes: int, penalty: float = 2.0, bound: str = "exact", **kwargs: Any
+        self,
+        num_classes: int,
+        penalty: float = 2.0,
+        bound: str = "exact",
+        **kwargs: Unpack[Options],
     ) -> None:
         """
         :param num_classes: C, at least 2.
         :param penalty: slope of the loss, positive.
         :param bound: one of `bounds`.
-        :param kwargs: arguments of the other base class, such as `normalizer` of `Penalized`.
+        :param kwargs: `normalizer`, see `Penalized`, or what the other base class takes.
         :raise ValueError: for other values.
         """
         if not isinstance(num_classes, (int, np.integer)) or num_classes < 2:
             raise ValueError(f"num_classes must be at least 2, and an integer, got {num_classes!r}")
-        shape = {"input_dim": None, "observation_dim": None, "latent_dim": num_classes}
+        shape: Any = {"input_dim": None, "observation_dim": None, "latent_dim": num_classes}
         super().__init__(penalty, bound, **(shape | kwargs))
         self.num_classes = num_classes
 
@@ -79,11 +94,15 @@ class CategoricalLikelihood(Classification):
     def one_hot(self, Y: TensorType, F: TensorType) -> tf.Tensor:
         """
         :param F: what the labels belong to.
+        :param Y: [..., 1], or [N] of rows F [N, L].
         :return: rows of F's dtype; NaN for an invalid label: never a silent wrong answer.
-        :raise ValueError: unless Y is one column, see `latents`, and outside of graphs for an
+        :raise ValueError: for Y of another shape, see `latents`, and outside of graphs for an
             invalid label.
         """
         like, column = self.latents(F), tf.convert_to_tensor(Y)
+        if len(column.shape) == 1 < len(like.shape) and column.shape[0] != 1:
+            column = as_column(self, column)
+            check_rows(like, like, column)
         check_columns(column, 1, *CLASS_COLUMN)
         if tf.executing_eagerly():
             check_class_labels(column, self.num_classes)

@@ -2,7 +2,7 @@ r"""A sum of hinges of affine functions of f: the base of `Hinge` and its family
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -14,7 +14,10 @@ from .base import VARIANCE_FLOOR
 from .binary import BinaryLikelihood, expected_ramp, normal_cdf, normal_pdf
 from .hooks import Moments, Sites, check_hooks
 from .labels import check_latents, signs
-from .penalized import Penalized
+from .penalized import Options, Penalized
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 class Terms(NamedTuple):
@@ -67,7 +70,7 @@ class HingeSum(Penalized):
         *,
         W: Any = ((1.0,),),
         b: Any = (0.0,),
-        **kwargs: Any,
+        **kwargs: Unpack[Options],
     ) -> None:
         """
         :param penalty: positive, and bound, kwargs: see `Penalized`.

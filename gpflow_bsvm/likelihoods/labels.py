@@ -91,6 +91,13 @@ def check_columns(Y: Any, columns: int | None, what: str, otherwise: str = "") -
         raise ValueError(f"{what}, got shape {shape}{hint and f'; {hint}'}")
 
 
+def as_column(likelihood: Likelihood, Y: Any) -> Any:
+    """:return: numbers of classes [N], which GPflow's `MultiClass` takes, as one column; else Y."""
+    if np.ndim(Y) != 1 or not hasattr(likelihood, "num_classes"):
+        return Y
+    return tf.expand_dims(Y, -1) if tf.is_tensor(Y) else np.expand_dims(Y, -1)
+
+
 def check_rows(X: Any, F: Any, Y: Any) -> None:
     """
     :param X: inputs, F: what is known of f there.

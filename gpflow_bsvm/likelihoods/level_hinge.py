@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import tensorflow as tf
@@ -16,6 +16,10 @@ from .categorical import CategoricalLikelihood
 from .hinge import HingeSum, Terms
 from .labels import check_binary_labels, check_columns, signs
 from .levels import LINKS, Levels, location_spread, log_probabilities, log_slopes
+from .penalized import Options
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 class LevelHinges(Classification, HingeSum):
@@ -35,14 +39,16 @@ class LevelHinges(Classification, HingeSum):
         link: str = "integral",
         *,
         latent_dim: int = 1,
-        **kwargs: Any,
+        input_dim: int | None = None,
+        observation_dim: int | None = 1,
+        **kwargs: Unpack[Options],
     ) -> None:
         """
         :param penalty: slope of the mean of the losses, positive.
         :param bound: "exact" or "augmented".
         :param levels: see `gpflow_bsvm.likelihoods.Levels`; None: `location_spread()`.
         :param link: "integral" or "stationary", see `log_odds`.
-        :param latent_dim: number of targets.
+        :param latent_dim: number of targets; the rest is as in `Penalized` and in GPflow.
         :raise ValueError: for other values.
         """
         levels = location_spread() if levels is None else levels
@@ -57,9 +63,10 @@ class LevelHinges(Classification, HingeSum):
                 "link='stationary' needs levels that the latent functions can shift together, such "
                 f"as location_spread(), got W = {levels.W.round(3).tolist()}"
             )
-        kwargs = {"input_dim": None, "observation_dim": 1} | kwargs
+        shape = {"input_dim": input_dim, "observation_dim": observation_dim}
         latent_dim *= levels.num_latents
-        super().__init__(penalty, bound, W=levels.W, b=levels.b, latent_dim=latent_dim, **kwargs)
+        about = {"W": levels.W, "b": levels.b, "latent_dim": latent_dim} | shape
+        super().__init__(penalty, bound, **about, **kwargs)
         self.levels, self.link, self._knots = levels, link, levels.knots()
 
     @inherit_check_shapes
@@ -170,6 +177,19 @@ class OneVsRestLevelHinge(CategoricalLikelihood, LevelHinges):
     See `CategoricalLikelihood` for labels, `LevelHinge` for all else, `OneVsRest` for what binary
     machines that know nothing of each other imply.
     """
+
+    def __init__(
+        self,
+        num_classes: int,
+        penalty: float = 2.0,
+        bound: str = "exact",
+        levels: Levels | None = None,
+        link: str = "integral",
+        **kwargs: Unpack[Options],
+    ) -> None:
+        """Arguments and errors as in `CategoricalLikelihood` and `LevelHinge`."""
+        how: Any = {"levels": levels, "link": link}
+        super().__init__(num_classes, penalty, bound, **how, **kwargs)
 
     @inherit_check_shapes
     def probabilities(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypedDict
 
 import numpy as np
 import tensorflow as tf
@@ -25,6 +25,12 @@ def check_penalty(penalty: float, name: str = "penalty") -> float:
     if value.ndim or value.dtype.kind not in "iuf" or not 0 < value < math.inf:
         raise ValueError(f"{name} must be positive and finite, a number, got {penalty!r}")
     return float(value)
+
+
+class Options(TypedDict, total=False):
+    """What all likelihoods with a penalty take by keyword, see `Penalized`."""
+
+    normalizer: bool
 
 
 class Penalized(Hooks):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, cast
+from typing import Any, TypedDict, cast
 
 import gpflow
 import tensorflow as tf
@@ -28,6 +28,17 @@ from ..likelihoods.labels import num_latents
 from .features import SparseFeatures
 
 
+class SparseOptions(TypedDict, total=False):
+    """What `BSVM` takes by keyword, as `gpflow.models.SVGP`."""
+
+    mean_function: gpflow.functions.MeanFunction | None
+    num_latent_gps: int | None
+    q_mu: Any
+    q_sqrt: Any
+    whiten: bool
+    num_data: float | None
+
+
 class BSVM(SparseFeatures, gpflow.models.SVGP):
     r"""
     Sparse Bayesian support vector machine (S-BSVM, Wenzel et al. 2017, section 4.2):
@@ -46,14 +57,18 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
         likelihood: gpflow.likelihoods.Likelihood,
         inducing_variable: Any,
         *,
+        mean_function: gpflow.functions.MeanFunction | None = None,
+        num_latent_gps: int | None = None,
         q_diag: bool = False,
-        **kwargs: Any,
+        q_mu: Any = None,
+        q_sqrt: Any = None,
+        whiten: bool = True,
+        num_data: float | None = None,
     ) -> None:
         """
         Arguments as in `gpflow.models.SVGP`.
 
-        If `num_latent_gps` is not given, it is as many as likelihood or kernel need.
-
+        :param num_latent_gps: L; None: as many as likelihood or kernel need.
         :raise ValueError: for `q_diag=True`; for kernels and inducing variables whose latent
             functions are mixed or correlated under q (closed-form steps treat each by itself); if
             the likelihood needs another number of latent functions.
@@ -65,9 +80,18 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
             )
         if not isinstance(inducing_variable, gpflow.inducing_variables.InducingVariables):
             inducing_variable = as_matrix(inducing_variable, "Z")
-        number = getattr(kernel, "num_latent_gps", num_latents(likelihood))
-        kwargs.setdefault("num_latent_gps", number)
-        super().__init__(kernel, likelihood, inducing_variable, q_diag=False, **kwargs)
+        needed = getattr(kernel, "num_latent_gps", num_latents(likelihood))
+        super().__init__(
+            kernel,
+            likelihood,
+            inducing_variable,
+            mean_function=mean_function,
+            num_latent_gps=needed if num_latent_gps is None else num_latent_gps,
+            q_mu=q_mu,
+            q_sqrt=q_sqrt,
+            whiten=whiten,
+            num_data=num_data,
+        )
         self._check_features()
 
     # --- what the engine asks of a model -------------------------------------------------------
