@@ -97,17 +97,17 @@ def slopes(expectation: Callable[..., Any], Fmu: TensorType, Fvar: TensorType) -
 
 
 def probabilities(
-    likelihood: Likelihood, X: TensorType, Fmu: TensorType, Fvar: TensorType | None = None
+    likelihood: Likelihood, X: TensorType, F: TensorType, Fvar: TensorType | None = None
 ) -> tf.Tensor:
     """
-    :param Fvar: None: f is Fmu.
+    :param F: f, or with Fvar its mean.
     :return: those of classes where the likelihood has `probabilities`, else the mean of y.
     """
     if hasattr(likelihood, "probabilities"):
-        return likelihood.probabilities(Fmu, tf.zeros_like(Fmu) if Fvar is None else Fvar)
+        return likelihood.probabilities(F, tf.zeros_like(F) if Fvar is None else Fvar)
     if Fvar is None:
-        return likelihood.conditional_mean(X, Fmu)
-    return likelihood.predict_mean_and_var(X, Fmu, Fvar)[0]
+        return likelihood.conditional_mean(X, F)
+    return likelihood.predict_mean_and_var(X, F, Fvar)[0]
 
 
 class Classification(Hooks):

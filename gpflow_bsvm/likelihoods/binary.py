@@ -10,7 +10,6 @@ import tensorflow_probability as tfp
 from check_shapes import check_shapes, inherit_check_shapes
 from gpflow.base import TensorType
 from gpflow.likelihoods import ScalarLikelihood
-from gpflow.quadrature import GaussianQuadrature
 
 from .base import Classification
 from .labels import check_binary_labels, signs
@@ -91,8 +90,8 @@ class Probit(BinaryLikelihood):
     any likelihood without closed forms.
     """
 
-    def __init__(self, *, quadrature: GaussianQuadrature | None = None) -> None:
-        """:param quadrature: None: 20 points."""
+    def __init__(self, *, quadrature: Any = None) -> None:
+        """:param quadrature: a `gpflow.quadrature.GaussianQuadrature`; None: 20 points."""
         super().__init__(quadrature=quadrature)
 
     @inherit_check_shapes

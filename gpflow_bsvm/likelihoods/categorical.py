@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -12,18 +12,7 @@ from gpflow.base import TensorType
 from .base import Classification
 from .binary import normal_log_cdf
 from .hinge import HingeSum
-from .labels import (
-    CLASS_COLUMN,
-    as_column,
-    check_class_labels,
-    check_columns,
-    check_latents,
-    check_rows,
-)
-from .penalized import Options
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
+from .labels import CLASS_COLUMN, as_column, check_class_labels, check_columns, check_latents
 
 
 class CategoricalLikelihood(Classification):
@@ -46,19 +35,22 @@ class CategoricalLikelihood(Classification):
         num_classes: int,
         penalty: float = 2.0,
         bound: str = "exact",
-        **kwargs: Unpack[Options],
+        *,
+        normalizer: bool = False,
+        about: Any = None,
     ) -> None:
         """
         :param num_classes: C, at least 2.
         :param penalty: slope of the loss, positive.
         :param bound: one of `bounds`.
-        :param kwargs: `normalizer`, see `Penalized`, or what the other base class takes.
+        :param normalizer: see `Penalized`.
+        :param about: other arguments of the other base class, by name.
         :raise ValueError: for other values.
         """
         if not isinstance(num_classes, (int, np.integer)) or num_classes < 2:
             raise ValueError(f"num_classes must be at least 2, and an integer, got {num_classes!r}")
-        shape: Any = {"input_dim": None, "observation_dim": None, "latent_dim": num_classes}
-        super().__init__(penalty, bound, **(shape | kwargs))
+        shape = {"input_dim": None, "observation_dim": None, "latent_dim": num_classes}
+        super().__init__(penalty, bound, normalizer=normalizer, **(shape | (about or {})))
         self.num_classes = num_classes
 
     @check_shapes("Fmu: [batch..., C]", "Fvar: [batch..., C]", "return: [batch..., C]")
@@ -99,10 +91,8 @@ class CategoricalLikelihood(Classification):
         :raise ValueError: for Y of another shape, see `latents`, and outside of graphs for an
             invalid label.
         """
-        like, column = self.latents(F), tf.convert_to_tensor(Y)
-        if len(column.shape) == 1 < len(like.shape) and column.shape[0] != 1:
-            column = as_column(self, column)
-            check_rows(like, like, column)
+        like = self.latents(F)
+        column = as_column(self, tf.convert_to_tensor(Y), like)
         check_columns(column, 1, *CLASS_COLUMN)
         if tf.executing_eagerly():
             check_class_labels(column, self.num_classes)

@@ -2,7 +2,7 @@ r"""A sum of hinges of affine functions of f: the base of `Hinge` and its family
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -14,10 +14,7 @@ from .base import VARIANCE_FLOOR
 from .binary import BinaryLikelihood, expected_ramp, normal_cdf, normal_pdf
 from .hooks import Moments, Sites, check_hooks
 from .labels import check_latents, signs
-from .penalized import Options, Penalized
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
+from .penalized import Penalized
 
 
 class Terms(NamedTuple):
@@ -70,13 +67,14 @@ class HingeSum(Penalized):
         *,
         W: Any = ((1.0,),),
         b: Any = (0.0,),
-        **kwargs: Unpack[Options],
+        normalizer: bool = False,
+        **shape: int | None,
     ) -> None:
         """
-        :param penalty: positive, and bound, kwargs: see `Penalized`.
+        :param penalty: positive, and bound, normalizer, shape: see `Penalized`.
         :param W: [T, Q], and b: [T], of the functions in the hinges.
         """
-        super().__init__(penalty, bound, **kwargs)
+        super().__init__(penalty, bound, normalizer=normalizer, **shape)
         self.W, self.b = np.asarray(W, np.float64), np.asarray(b, np.float64)
 
     @check_shapes("F: [broadcast batch..., L]", "return: [broadcast batch..., G]")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import tensorflow as tf
@@ -16,10 +16,6 @@ from .categorical import CategoricalLikelihood
 from .hinge import HingeSum, Terms
 from .labels import check_binary_labels, check_columns, signs
 from .levels import LINKS, Levels, location_spread, log_probabilities, log_slopes
-from .penalized import Options
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
 
 
 class LevelHinges(Classification, HingeSum):
@@ -39,16 +35,16 @@ class LevelHinges(Classification, HingeSum):
         link: str = "integral",
         *,
         latent_dim: int = 1,
-        input_dim: int | None = None,
-        observation_dim: int | None = 1,
-        **kwargs: Unpack[Options],
+        normalizer: bool = False,
+        **shape: int | None,
     ) -> None:
         """
         :param penalty: slope of the mean of the losses, positive.
         :param bound: "exact" or "augmented".
         :param levels: see `gpflow_bsvm.likelihoods.Levels`; None: `location_spread()`.
         :param link: "integral" or "stationary", see `log_odds`.
-        :param latent_dim: number of targets; the rest is as in `Penalized` and in GPflow.
+        :param latent_dim: number of targets.
+        :param normalizer: and shape: see `Penalized`.
         :raise ValueError: for other values.
         """
         levels = location_spread() if levels is None else levels
@@ -63,10 +59,9 @@ class LevelHinges(Classification, HingeSum):
                 "link='stationary' needs levels that the latent functions can shift together, such "
                 f"as location_spread(), got W = {levels.W.round(3).tolist()}"
             )
-        shape = {"input_dim": input_dim, "observation_dim": observation_dim}
-        latent_dim *= levels.num_latents
-        about = {"W": levels.W, "b": levels.b, "latent_dim": latent_dim} | shape
-        super().__init__(penalty, bound, **about, **kwargs)
+        shape = {"input_dim": None, "observation_dim": 1} | shape
+        shape["latent_dim"] = latent_dim * levels.num_latents
+        super().__init__(penalty, bound, W=levels.W, b=levels.b, normalizer=normalizer, **shape)
         self.levels, self.link, self._knots = levels, link, levels.knots()
 
     @inherit_check_shapes
@@ -185,11 +180,9 @@ class OneVsRestLevelHinge(CategoricalLikelihood, LevelHinges):
         bound: str = "exact",
         levels: Levels | None = None,
         link: str = "integral",
-        **kwargs: Unpack[Options],
     ) -> None:
         """Arguments and errors as in `CategoricalLikelihood` and `LevelHinge`."""
-        how: Any = {"levels": levels, "link": link}
-        super().__init__(num_classes, penalty, bound, **how, **kwargs)
+        super().__init__(num_classes, penalty, bound, about={"levels": levels, "link": link})
 
     @inherit_check_shapes
     def probabilities(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:

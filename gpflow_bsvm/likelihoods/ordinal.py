@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,9 @@ class Ordinal(CategoricalLikelihood, LevelHinges):
     :ivar thresholds: theta, [C-1], a parameter, `bin_edges` in GPflow.
     """
 
+    bin_edges = property(attrgetter("thresholds"))
+    num_bins = property(attrgetter("num_classes"))
+
     def __init__(
         self,
         num_classes: int | Sequence[float] | AnyNDArray,
@@ -62,8 +66,7 @@ class Ordinal(CategoricalLikelihood, LevelHinges):
             if thresholds is not None:
                 raise ValueError("bin edges are the thresholds: leave thresholds= out")
             C, thresholds = np.size(C) + 1, C
-        how: Any = {"levels": levels, "latent_dim": 1}
-        super().__init__(C, penalty, bound, **how)
+        super().__init__(C, penalty, bound, about={"levels": levels, "latent_dim": 1})
         number = C - 1
         start = 2.0 * np.arange(number) - (number - 1) if thresholds is None else thresholds
         theta = np.asarray(start, np.float64)
@@ -78,16 +81,6 @@ class Ordinal(CategoricalLikelihood, LevelHinges):
     def check_labels(self, Y: Any, *, minibatch: bool = False) -> None:
         """As in `CategoricalLikelihood`, but no row need have a class of a scale that is known."""
         super().check_labels(Y, minibatch=True)
-
-    @property
-    def bin_edges(self) -> Parameter:
-        """:return: the thresholds."""
-        return self.thresholds
-
-    @property
-    def num_bins(self) -> int:
-        """:return: C."""
-        return self.num_classes
 
     @inherit_check_shapes
     def targets(self, Y: TensorType, F: TensorType) -> tf.Tensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar, TypedDict
+from typing import Any, ClassVar
 
 import numpy as np
 import tensorflow as tf
@@ -25,12 +25,6 @@ def check_penalty(penalty: float, name: str = "penalty") -> float:
     if value.ndim or value.dtype.kind not in "iuf" or not 0 < value < math.inf:
         raise ValueError(f"{name} must be positive and finite, a number, got {penalty!r}")
     return float(value)
-
-
-class Options(TypedDict, total=False):
-    """What all likelihoods with a penalty take by keyword, see `Penalized`."""
-
-    normalizer: bool
 
 
 class Penalized(Hooks):
@@ -67,14 +61,14 @@ class Penalized(Hooks):
         bound: str = "exact",
         *,
         normalizer: bool = False,
-        **kwargs: Any,
+        **shape: int | None,
     ) -> None:
         """
-        Options are the attributes; `kwargs` are arguments of the other base class.
+        Options are the attributes; `shape` has those of `gpflow.likelihoods.Likelihood`.
 
         :raise ValueError: for other values.
         """
-        super().__init__(**kwargs)
+        super().__init__(**shape)
         check_choice(self.bounds, bound=bound)
         if normalizer and not self.has_normalizer:
             raise ValueError(f"{type(self).__name__} has no normaliser: leave normalizer out")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, TypedDict, cast
+from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 import gpflow
 import tensorflow as tf
@@ -27,12 +27,15 @@ from ..engine.statistics import Marginals, accumulate, compiled_predict, margina
 from ..likelihoods.labels import num_latents
 from .features import SparseFeatures
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
 
 class SparseOptions(TypedDict, total=False):
-    """What `BSVM` takes by keyword, as `gpflow.models.SVGP`."""
+    """What `BSVM` takes by keyword, as `gpflow.models.SVGP` does."""
 
     mean_function: gpflow.functions.MeanFunction | None
-    num_latent_gps: int | None
+    num_latent_gps: int
     q_mu: Any
     q_sqrt: Any
     whiten: bool
@@ -57,18 +60,13 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
         likelihood: gpflow.likelihoods.Likelihood,
         inducing_variable: Any,
         *,
-        mean_function: gpflow.functions.MeanFunction | None = None,
-        num_latent_gps: int | None = None,
         q_diag: bool = False,
-        q_mu: Any = None,
-        q_sqrt: Any = None,
-        whiten: bool = True,
-        num_data: float | None = None,
+        **kwargs: Unpack[SparseOptions],
     ) -> None:
         """
         Arguments as in `gpflow.models.SVGP`.
 
-        :param num_latent_gps: L; None: as many as likelihood or kernel need.
+        :param kwargs: `num_latent_gps`, by default as many as likelihood or kernel need, and so on.
         :raise ValueError: for `q_diag=True`; for kernels and inducing variables whose latent
             functions are mixed or correlated under q (closed-form steps treat each by itself); if
             the likelihood needs another number of latent functions.
@@ -80,18 +78,9 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
             )
         if not isinstance(inducing_variable, gpflow.inducing_variables.InducingVariables):
             inducing_variable = as_matrix(inducing_variable, "Z")
-        needed = getattr(kernel, "num_latent_gps", num_latents(likelihood))
-        super().__init__(
-            kernel,
-            likelihood,
-            inducing_variable,
-            mean_function=mean_function,
-            num_latent_gps=needed if num_latent_gps is None else num_latent_gps,
-            q_mu=q_mu,
-            q_sqrt=q_sqrt,
-            whiten=whiten,
-            num_data=num_data,
-        )
+        number = getattr(kernel, "num_latent_gps", num_latents(likelihood))
+        kwargs.setdefault("num_latent_gps", number)
+        super().__init__(kernel, likelihood, inducing_variable, q_diag=False, **kwargs)
         self._check_features()
 
     # --- what the engine asks of a model -------------------------------------------------------
