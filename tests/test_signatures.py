@@ -72,6 +72,16 @@ def test_shared_options_are_what_the_functions_take():
     }
 
 
+def positional(function):
+    parameters = inspect.signature(function).parameters.values()
+    return [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+
+
+def test_models_take_what_those_of_gpflow_take_in_the_same_order():
+    assert positional(gb.models.BatchBSVM) == positional(gpflow.models.VGP)
+    assert positional(gb.models.BSVM) == positional(gpflow.models.SVGP)
+
+
 def test_fit_takes_what_an_algorithm_takes():
     of_run = inspect.signature(gb.inference.CAVI.run).parameters
     of_fit = inspect.signature(gb.fit).parameters

@@ -51,12 +51,14 @@ class Hooks(Likelihood):
     :ivar has_point_sites: whether sites at Fvar = 0 touch log p(Y | F) from below at F = Fmu, as
         expectation maximization needs them.
     :ivar shift_invariant: whether adding the same to all latent functions changes nothing.
+    :ivar link_parameters: those of the prediction that calibration may set, by name.
     :ivar lacking: hooks of this class that do not work with its present options.
     """
 
     sites_are_slopes: Any = False
     has_point_sites: Any = False
     shift_invariant: Any = False
+    link_parameters: Any = ()
     lacking: Any = ()
 
     @check_shapes("Fmu: [batch..., L]", "Fvar: [batch..., L]", "return[all]: [batch..., L]")
@@ -81,11 +83,6 @@ class Hooks(Likelihood):
     def moments(self, Fmu: TensorType, Fvar: TensorType, Y: TensorType) -> Moments:
         """:return: the moments of b in all losses max(0, b) of a row."""
         raise _lacks(self, "moments")
-
-    @property
-    def link_parameters(self) -> Mapping[str, Any]:
-        """:return: the parameters of the prediction that calibration may set, by name."""
-        return {}
 
     @inherit_check_shapes
     def variational_expectations(

@@ -93,7 +93,8 @@ class LevelHinges(Classification, HingeSum):
         :return: scale logit P + offset, for each of the G targets.
         """
         if self.link == "stationary":
-            yes, no = log_slopes(self.levels.t, self.functions(Fmu), self._variances(Fvar))
+            variance = self._seen_through(Fvar, np.square(self.W))
+            yes, no = log_slopes(self.levels.t, self.functions(Fmu), variance)
         else:
             yes, no = log_probabilities(self._knots, self.by_target(Fmu), self.by_target(Fvar))
         return self.scale * (yes - no) + self.offset
@@ -104,10 +105,6 @@ class LevelHinges(Classification, HingeSum):
         b, W, W2 = (tf.constant(part[0], default_float()) for part in self.levels.at(np.zeros(1)))
         mean = b + tf.linalg.matvec(self.by_target(Fmu), W)
         return mean, tf.linalg.matvec(self.by_target(Fvar), W2)
-
-    def _variances(self, Fvar: TensorType) -> tf.Tensor:
-        """:return: the variances of all levels, [..., G, T]."""
-        return self._seen_through(Fvar, np.square(self.W))
 
 
 class LevelHinge(LevelHinges):

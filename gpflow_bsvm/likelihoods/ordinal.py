@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 import tensorflow_probability as tfp
-from check_shapes import check_shapes, inherit_check_shapes
+from check_shapes import inherit_check_shapes
 from gpflow import Parameter
 from gpflow.base import AnyNDArray, MeanAndVariance, TensorType
 
@@ -98,17 +98,12 @@ class Ordinal(CategoricalLikelihood, LevelHinges):
         theta = tf.repeat(tf.convert_to_tensor(self.thresholds), T)
         return Terms((1 + sign * (1 - 2 * t)) / T, 1 + sign * theta, sign)
 
-    @check_shapes("Fmu: [batch..., L]", "Fvar: [batch..., L]", "return: [batch..., K]")
-    def cumulative_log_odds(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:
-        """:return: scale logit P(y >= k), [..., C-1], falling with k."""
-        Fmu, Fvar = (part[..., None, :] for part in map(tf.convert_to_tensor, (Fmu, Fvar)))
-        yes, no = log_probabilities(self._knots, Fmu, Fvar, tf.convert_to_tensor(self.thresholds))
-        return self.scale * (yes - no)
-
     @inherit_check_shapes
     def probabilities(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:
         """:return: P(y = k) at q(g) = N(Fmu, Fvar), [..., C]."""
-        odds = self.cumulative_log_odds(Fmu, Fvar)
+        Fmu, Fvar = (part[..., None, :] for part in map(tf.convert_to_tensor, (Fmu, Fvar)))
+        yes, no = log_probabilities(self._knots, Fmu, Fvar, tf.convert_to_tensor(self.thresholds))
+        odds = self.scale * (yes - no)  # of y >= k, [..., C-1], falling with k
         # From the nearer end, so that small probabilities are accurate too.
         above, below = tf.sigmoid(odds), tf.sigmoid(-odds)
         inner = tf.where(

@@ -40,7 +40,6 @@ class BatchBSVM(BSVM):
         data: RegressionData,
         kernel: Kernel,
         likelihood: gpflow.likelihoods.Likelihood,
-        *,
         mean_function: gpflow.functions.MeanFunction | None = None,
         num_latent_gps: int | None = None,
     ) -> None:
