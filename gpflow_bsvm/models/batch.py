@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from typing import Any
 
 import gpflow
 import numpy as np
@@ -78,13 +78,9 @@ class BatchBSVM(BSVM):
         """:return: the negative ELBO, less the log density of priors, []."""
         return super().training_loss(self.data if data is None else data)
 
-    def training_loss_closure(
-        self, data: RegressionData | None = None, *, compile: bool = True
-    ) -> Callable[[], tf.Tensor]:
+    def training_loss_closure(self, data: Any = None, *, compile: bool = True) -> Any:
         """:return: a function that computes `training_loss`."""
-        data = self.data if data is None else data
-        closure: Callable[[], tf.Tensor] = super().training_loss_closure(data, compile=compile)
-        return closure
+        return super().training_loss_closure(self.data if data is None else data, compile=compile)
 
 
 def check_memory(name: str, num_rows: int, num_latents: int = 1) -> None:

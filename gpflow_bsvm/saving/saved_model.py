@@ -24,7 +24,6 @@ from ..engine.statistics import Marginals, marginals_of_f
 from ..estimators import BSVMClassifier, BSVMRegressor
 from ..estimators.inputs import shift_and_scale
 from ..likelihoods.base import probabilities
-from ..likelihoods.labels import with_both_classes
 from ..models.features import SparseFeatures
 from ..version import __version__
 
@@ -175,4 +174,4 @@ def _probabilities(
     likelihood: Likelihood, X: tf.Tensor, *f: tf.Tensor, both: bool = False
 ) -> dict[str, tf.Tensor]:
     p = probabilities(likelihood, X, *f)
-    return {"probabilities": with_both_classes(p) if both else p}
+    return {"probabilities": tf.concat([1 - p, p], axis=-1) if both else p}
