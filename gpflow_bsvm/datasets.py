@@ -13,7 +13,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from gpflow.base import AnyNDArray
@@ -24,6 +24,11 @@ from .estimators.survey import Rows
 from .files import rows_of
 from .tables.paths import ENDINGS, OTHERS, about_counted, find_files, listed
 from .tables.table import Table, find_target
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from .files.files import CSVOptions
 
 #: Need no network and no files.
 BUNDLED = ("breast-cancer", "banana-like", "even-digits", "iris", "digits")
@@ -58,7 +63,7 @@ def load(
     target: str | None = None,
     numbers: bool = False,
     impute: bool = False,
-    **options: Any,
+    **options: Unpack[CSVOptions],
 ) -> Dataset:
     """
     :param name_or_path: one of `BUNDLED`; a CSV, Parquet, ARFF or svmlight file; the
@@ -103,11 +108,12 @@ def _candidates(directory: str, name: str) -> list[Path]:
 
 
 def _read(
-    path: str, target: str | None, numbers: bool, impute: bool, options: dict[str, Any]
+    path: str, target: str | None, numbers: bool, impute: bool, options: CSVOptions
 ) -> Dataset:
     paths, kind = find_files(path, ENDINGS), None if numbers else "auto"
     named = find_target(paths[0], target, **options)
-    rows = rows_of(Table(paths, named, **({"words": True} | options), classes=kind))
+    how: Any = {"words": True} | options
+    rows = rows_of(Table(paths, named, **how, classes=kind))
     pieces = [piece if impute else checked(piece, Rows()) for piece in rows.pieces(_ROWS)]
     X, Y = (np.concatenate([piece[part] for piece in pieces]) for part in (0, 1))
     y = Y[:, 0] if rows.classes is None else np.array(rows.classes)[Y[:, 0].astype(int)]

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..engine.contracts import check_width
 from ..estimators import BSVMClassifier
 from ..estimators.inputs import shift_and_scale
+from ..likelihoods.base import probabilities as probabilities_of
 from ..likelihoods.labels import check_one_label, with_both_classes
 from ..optional import require
 
@@ -94,6 +95,7 @@ def _of_model(model: Any, row: tf.Tensor) -> Probabilities:
         check_width(model, row)
 
     def probabilities(X: tf.Tensor) -> tf.Tensor:
-        return with_both_classes(model.predict_y(tf.cast(X, gpflow.default_float()))[0])
+        X = tf.cast(X, gpflow.default_float())
+        return with_both_classes(probabilities_of(model.likelihood, X, *model.predict_f(X)))
 
     return probabilities

@@ -12,7 +12,7 @@ from gpflow.base import AnyNDArray
 from gpflow.likelihoods import Likelihood
 
 from ..likelihoods.hooks import check_labels
-from ..likelihoods.labels import class_numbers
+from ..likelihoods.labels import as_column, class_numbers
 from .pieces import Origin
 from .sparse import SparseRows
 
@@ -91,7 +91,7 @@ def check_data(
     :raise ValueError: for bad inputs, for X and Y of different lengths, or labels that the
         likelihood does not know.
     """
-    X, Y = check_inputs(X, origin), as_matrix(Y, "Y", origin)
+    X, Y = check_inputs(X, origin), as_matrix(as_column(likelihood, Y), "Y", origin)
     if len(X) != len(Y):
         raise ValueError(f"X has {len(X)} rows and Y has {len(Y)}; they must be equal")
     check_labels(likelihood, Y, minibatch=minibatch)

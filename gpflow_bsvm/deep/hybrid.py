@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gpflow
 import numpy as np
@@ -16,8 +16,12 @@ from ..data.checks import as_matrix
 from ..data.sampling import random_rows
 from ..inducing_points import kmeans
 from ..models import BSVM
+from ..models.sparse import SparseOptions
 from .kernel import DeepKernel, FeaturePoints
 from .network import normalised
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 #: Rows whose features determine the inducing points and the lengthscale.
 _SOME_ROWS = 10_000
@@ -35,7 +39,7 @@ def hybrid(
     input_shape: Any = None,
     normalize: bool = True,
     seed: int = 0,
-    **kwargs: Any,
+    **kwargs: Unpack[SparseOptions],
 ) -> BSVM:
     """
     A Bayesian SVM on the outputs of a network (the hybrid of Wistuba & Rawat 2018, section 3.4),
@@ -73,7 +77,8 @@ def hybrid(
     if kernel is None:
         deep.kernel.lengthscales.assign(_mean_distance(_some(F, _FEW_ROWS, seed)))
     variable = FeaturePoints(kmeans(F, num_inducing, seed=seed))
-    return BSVM(deep, likelihood, variable, **{"num_data": len(X)} | kwargs)
+    kwargs.setdefault("num_data", len(X))
+    return BSVM(deep, likelihood, variable, **kwargs)
 
 
 def head(model: BSVM) -> BSVM:

@@ -11,7 +11,7 @@ from check_shapes import check_shapes
 from gpflow.likelihoods import Likelihood
 
 from ..likelihoods import sites
-from ..likelihoods.base import VARIANCE_FLOOR
+from ..likelihoods.base import VARIANCE_FLOOR, probabilities
 from ..likelihoods.hooks import Sites, has_hook
 from .natural import Gaussian, Natural, solve
 from .projection import Features, Projected
@@ -214,6 +214,8 @@ def marginals_of_f(q: Gaussian, features: Features) -> Marginals:
 
 #: Mean and variance of y, [N, P] each, of X and of mean and variance of f.
 compiled_predict = Compiled(lambda likelihood, X, *f: likelihood.predict_mean_and_var(X, *f))
+#: [N, C], see `probabilities`, of the same.
+compiled_probabilities = Compiled(lambda likelihood, X, *f: probabilities(likelihood, X, *f))
 compiled_marginals, compiled_sum_sites = Compiled(marginals_of_f), Compiled(sum_sites)
 compiled_localise, compiled_accumulate = _under_q(localise), _under_q(accumulate)
 compiled_cavities = _under_q(cavities)

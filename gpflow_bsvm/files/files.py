@@ -6,7 +6,7 @@ import hashlib
 import os
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypedDict
 
 from ..data.pieces import Origin, Piece
 from ..data.readers import Reader
@@ -16,8 +16,37 @@ from ..tables.labels import as_text
 from ..tables.paths import ARFF, CSV, PARQUET, SVMLIGHT, find_files
 from ..tables.table import Table
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
 #: Number of rows of a column that are read together.
 _COLUMN_ROWS = 2**17
+
+
+class TextOptions(TypedDict, total=False):
+    """How a text is written, see `CSVFiles`."""
+
+    names: Sequence[str] | None
+    separator: str | None
+    encoding: str | None
+
+
+class ColumnOptions(TypedDict, total=False):
+    """What becomes of columns, see `ParquetFiles`."""
+
+    weight: str | None
+    features: Sequence[str] | None
+    drop: Sequence[str]
+    classes: Sequence[Any] | str | None
+    words: bool | Sequence[str]
+    dates: Sequence[str]
+    na_values: Sequence[str] | None
+    decimal: str | None
+    thousands: str | None
+
+
+class CSVOptions(TextOptions, ColumnOptions):
+    """What `CSVFiles` takes by keyword."""
 
 
 class Files(Reader):
@@ -48,7 +77,7 @@ class Files(Reader):
         na_values: Sequence[str] | None = None,
         decimal: str | None = None,
         thousands: str | None = None,
-        **how: Any,
+        **how: Unpack[TextOptions],
     ) -> None:
         """
         :param path: of a file, of a directory, whose files are read in the order of their names, or
@@ -150,7 +179,7 @@ class CSVFiles(Files):
         names: Sequence[str] | None = None,
         separator: str | None = None,
         encoding: str | None = None,
-        **options: Any,
+        **options: Unpack[ColumnOptions],
     ) -> None:
         """
         Other arguments and errors as of `ParquetFiles`.
@@ -163,8 +192,8 @@ class CSVFiles(Files):
         """
         if isinstance(names, str):
             raise ValueError(f"names must be a list of names, got the string {names!r}")
-        options |= {"names": names, "separator": separator, "encoding": encoding}
-        super().__init__(path, target, **options)
+        how: TextOptions = {"names": names, "separator": separator, "encoding": encoding}
+        super().__init__(path, target, **options, **how)
 
 
 class OtherFiles(Files):

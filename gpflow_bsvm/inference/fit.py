@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +11,13 @@ import numpy as np
 import tensorflow as tf
 from gpflow.base import RegressionData
 
+from ..checkpoints import Directory
 from ..data.sampling import sample
 from ..data.sources import Source
 from ..engine.contracts import Model
 from ..engine.open import open_data
 from .cavi import CAVI
-from .history import History
+from .history import Callback, History
 from .svi import SVI
 
 #: Sweeps over so many times as many rows begin with what these say.
@@ -29,7 +30,15 @@ _BATCH, _STEPS = 100, (1000, 5000)
 
 
 def fit(
-    model: Model, data: RegressionData | tf.data.Dataset | None = None, **options: Any
+    model: Model,
+    data: RegressionData | tf.data.Dataset | None = None,
+    *,
+    sample_weight: Any = None,
+    callback: Callback | None = None,
+    monitor: Callable[[int], Any] | None = None,
+    progress: bool | None = None,
+    checkpoint: Directory | None = None,
+    every: int = 1,
 ) -> History:
     """
     Fit q of a model at its present hyperparameters: `CAVI` where a sweep over the data is
@@ -43,10 +52,10 @@ def fit(
     From 200 000 rows on, and where q is the prior, `CAVI` begins with the q of 20 000 rows at
     random, each counted as often as it stands for: that halves the number of sweeps.
 
-    :param options: `sample_weight`, `callback`, `monitor`, `progress`, `checkpoint` and `every`, as
-        all arguments and errors, are those of `gpflow_bsvm.inference.CAVI.run`.
+    Arguments and errors are those of `gpflow_bsvm.inference.CAVI.run`.
     """
-    source = open_data(model, data, options.pop("sample_weight", None))
+    source = open_data(model, data, sample_weight)
+    how: dict[str, Any] = {"progress": progress, "every": every}
     num_latents, num_inducing = model.num_features
     algorithm: CAVI | SVI = CAVI()
     if not source.counted:
@@ -57,20 +66,19 @@ def fit(
         steps = max(1000, source.num_rows // batch_size)
         algorithm = SVI(batch_size=batch_size, max_steps=steps)
     elif source.num_rows >= _TIMES * _FIRST_ROWS and not np.any(model.natural().h):
-        _begin(model, source, options)
-    history: History = algorithm.run_on(model, source, **options)
+        _begin(model, source, checkpoint, how)
+    how |= {"callback": callback, "monitor": monitor, "checkpoint": checkpoint}
+    history: History = algorithm.run_on(model, source, **how)
     history.kernel_as_given = any(name.startswith(".kernel") for name in model.hyperparameters())
     return history
 
 
-def _begin(model: Model, source: Source, options: Mapping[str, Any]) -> None:
+def _begin(model: Model, source: Source, checkpoint: Directory | None, how: Any) -> None:
     """Fit q to some rows, as if they were all."""
     rows = sample(source, _FIRST_ROWS, seed=0)
     if model.num_data is None:  # else they count as a sample of that many
         rows = rows.scaled(source.num_rows / rows.num_rows)
-    how = {name: options[name] for name in ("progress", "every") if name in options}
-    if options.get("checkpoint") is not None:
-        how["checkpoint"] = Path(options["checkpoint"]) / "first rows"
+    place = None if checkpoint is None else Path(checkpoint) / "first rows"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the fit to all rows says what is wrong
-        CAVI().run(model, rows, **how)
+        CAVI().run(model, rows, checkpoint=place, **how)

@@ -10,7 +10,7 @@ from check_shapes import check_shapes, inherit_check_shapes
 from gpflow import Parameter
 from gpflow.base import MeanAndVariance, TensorType
 from gpflow.likelihoods import Likelihood
-from gpflow.utilities import positive
+from gpflow.utilities import positive, to_default_float
 
 from .hooks import Hooks, Sites, has_hook
 
@@ -96,6 +96,20 @@ def slopes(expectation: Callable[..., Any], Fmu: TensorType, Fvar: TensorType) -
     )
 
 
+def probabilities(
+    likelihood: Likelihood, X: TensorType, F: TensorType, Fvar: TensorType | None = None
+) -> tf.Tensor:
+    """
+    :param F: f, or with Fvar its mean.
+    :return: those of classes where the likelihood has `probabilities`, else the mean of y.
+    """
+    if hasattr(likelihood, "probabilities"):
+        return likelihood.probabilities(F, tf.zeros_like(F) if Fvar is None else Fvar)
+    if Fvar is None:
+        return likelihood.conditional_mean(X, F)
+    return likelihood.predict_mean_and_var(X, F, Fvar)[0]
+
+
 class Classification(Hooks):
     """
     Base of the package's classification likelihoods: they predict probabilities p by a link whose
@@ -124,18 +138,27 @@ class Classification(Hooks):
         """:return: p at q(f) = N(Fmu, Fvar) by the present link: P(y = 1), or those of classes."""
         raise NotImplementedError
 
+    @check_shapes("F: [batch..., L]", "return: [batch..., C]")
+    def invlink(self, F: TensorType) -> tf.Tensor:
+        """:return: p given f by the present link, as `gpflow.likelihoods.Bernoulli.invlink`."""
+        F = to_default_float(F)
+        return self.probabilities(F, tf.zeros_like(F))
+
+    @check_shapes("p: [batch..., C]", "return[all]: [batch..., P]")
+    def label_moments(self, p: tf.Tensor) -> MeanAndVariance:
+        """:return: mean and variance of y."""
+        return p, p - tf.square(p)
+
     @inherit_check_shapes
     def _conditional_mean(self, X: TensorType, F: TensorType) -> tf.Tensor:
-        return self.probabilities(F, tf.zeros_like(F))
+        return self.label_moments(self.invlink(F))[0]
 
     @inherit_check_shapes
     def _conditional_variance(self, X: TensorType, F: TensorType) -> tf.Tensor:
-        p = self._conditional_mean(X, F)
-        return p - tf.square(p)
+        return self.label_moments(self.invlink(F))[1]
 
     @inherit_check_shapes
     def _predict_mean_and_var(
         self, X: TensorType, Fmu: TensorType, Fvar: TensorType
     ) -> MeanAndVariance:
-        p = self.probabilities(Fmu, Fvar)
-        return p, p - tf.square(p)
+        return self.label_moments(self.probabilities(Fmu, Fvar))

@@ -60,6 +60,10 @@ class BinaryLikelihood(Classification, ScalarLikelihood):
 
     check_labels = staticmethod(check_binary_labels)
 
+    def __init__(self, *, quadrature: Any = None) -> None:
+        """:param quadrature: a `gpflow.quadrature.GaussianQuadrature`; None: 20 points."""
+        super().__init__(quadrature=quadrature)
+
     @check_shapes("Fmu: [batch..., L]", "Fvar: [batch..., L]", "return: [batch..., P]")
     def probit_argument(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:
         """:return: z with p(y = 1) = Phi(z), as Fmu [..., L]."""

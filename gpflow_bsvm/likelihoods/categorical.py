@@ -12,7 +12,7 @@ from gpflow.base import TensorType
 from .base import Classification
 from .binary import normal_log_cdf
 from .hinge import HingeSum
-from .labels import CLASS_COLUMN, check_class_labels, check_columns, check_latents
+from .labels import CLASS_COLUMN, as_column, check_class_labels, check_columns, check_latents
 
 
 class CategoricalLikelihood(Classification):
@@ -31,19 +31,26 @@ class CategoricalLikelihood(Classification):
     scale: Any
 
     def __init__(
-        self, num_classes: int, penalty: float = 2.0, bound: str = "exact", **kwargs: Any
+        self,
+        num_classes: int,
+        penalty: float = 2.0,
+        bound: str = "exact",
+        *,
+        normalizer: bool = False,
+        about: Any = None,
     ) -> None:
         """
         :param num_classes: C, at least 2.
         :param penalty: slope of the loss, positive.
         :param bound: one of `bounds`.
-        :param kwargs: arguments of the other base class, such as `normalizer` of `Penalized`.
+        :param normalizer: see `Penalized`.
+        :param about: other arguments of the other base class, by name.
         :raise ValueError: for other values.
         """
         if not isinstance(num_classes, (int, np.integer)) or num_classes < 2:
             raise ValueError(f"num_classes must be at least 2, and an integer, got {num_classes!r}")
         shape = {"input_dim": None, "observation_dim": None, "latent_dim": num_classes}
-        super().__init__(penalty, bound, **(shape | kwargs))
+        super().__init__(penalty, bound, normalizer=normalizer, **(shape | (about or {})))
         self.num_classes = num_classes
 
     @check_shapes("Fmu: [batch..., C]", "Fvar: [batch..., C]", "return: [batch..., C]")
@@ -79,11 +86,13 @@ class CategoricalLikelihood(Classification):
     def one_hot(self, Y: TensorType, F: TensorType) -> tf.Tensor:
         """
         :param F: what the labels belong to.
+        :param Y: [..., 1], or [N] of rows F [N, L].
         :return: rows of F's dtype; NaN for an invalid label: never a silent wrong answer.
-        :raise ValueError: unless Y is one column, see `latents`, and outside of graphs for an
+        :raise ValueError: for Y of another shape, see `latents`, and outside of graphs for an
             invalid label.
         """
-        like, column = self.latents(F), tf.convert_to_tensor(Y)
+        like = self.latents(F)
+        column = as_column(self, tf.convert_to_tensor(Y), like)
         check_columns(column, 1, *CLASS_COLUMN)
         if tf.executing_eagerly():
             check_class_labels(column, self.num_classes)

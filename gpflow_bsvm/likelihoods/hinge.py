@@ -67,13 +67,14 @@ class HingeSum(Penalized):
         *,
         W: Any = ((1.0,),),
         b: Any = (0.0,),
-        **kwargs: Any,
+        normalizer: bool = False,
+        **shape: int | None,
     ) -> None:
         """
-        :param penalty: positive, and bound, kwargs: see `Penalized`.
+        :param penalty: positive, and bound, normalizer, shape: see `Penalized`.
         :param W: [T, Q], and b: [T], of the functions in the hinges.
         """
-        super().__init__(penalty, bound, **kwargs)
+        super().__init__(penalty, bound, normalizer=normalizer, **shape)
         self.W, self.b = np.asarray(W, np.float64), np.asarray(b, np.float64)
 
     @check_shapes("F: [broadcast batch..., L]", "return: [broadcast batch..., G]")

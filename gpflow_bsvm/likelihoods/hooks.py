@@ -49,11 +49,13 @@ class Hooks(Likelihood):
     :ivar sites_are_slopes: whether `sites` are the derivatives of `variational_expectations` at all
         Fmu and Fvar, with no precision set to 0: they then serve as gradients.
     :ivar shift_invariant: whether adding the same to all latent functions changes nothing.
+    :ivar link_parameters: those of the prediction that calibration may set, by name.
     :ivar lacking: hooks of this class that do not work with its present options.
     """
 
     sites_are_slopes: Any = False
     shift_invariant: Any = False
+    link_parameters: Any = ()
     lacking: Any = ()
 
     @check_shapes("Fmu: [batch..., L]", "Fvar: [batch..., L]", "return[all]: [batch..., L]")
@@ -86,11 +88,6 @@ class Hooks(Likelihood):
     def moments(self, Fmu: TensorType, Fvar: TensorType, Y: TensorType) -> Moments:
         """:return: the moments of b in all losses max(0, b) of a row."""
         raise _lacks(self, "moments")
-
-    @property
-    def link_parameters(self) -> Mapping[str, Any]:
-        """:return: the parameters of the prediction that calibration may set, by name."""
-        return {}
 
     @inherit_check_shapes
     def variational_expectations(

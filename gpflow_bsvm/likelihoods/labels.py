@@ -91,6 +91,19 @@ def check_columns(Y: Any, columns: int | None, what: str, otherwise: str = "") -
         raise ValueError(f"{what}, got shape {shape}{hint and f'; {hint}'}")
 
 
+def as_column(likelihood: Likelihood, Y: Any, F: Any = None) -> Any:
+    """
+    :param F: what the labels belong to, if that is known.
+    :return: numbers of classes [N], which GPflow's `MultiClass` takes, as one column; else Y.
+    """
+    if np.ndim(Y) != 1 or np.ndim(F) == 1 or not hasattr(likelihood, "num_classes"):
+        return Y
+    column = tf.expand_dims(Y, -1) if tf.is_tensor(Y) else np.expand_dims(Y, -1)
+    if F is not None:
+        check_rows(F, F, column)
+    return column
+
+
 def check_rows(X: Any, F: Any, Y: Any) -> None:
     """
     :param X: inputs, F: what is known of f there.

@@ -35,7 +35,8 @@ class LevelHinges(Classification, HingeSum):
         link: str = "integral",
         *,
         latent_dim: int = 1,
-        **kwargs: Any,
+        normalizer: bool = False,
+        **shape: int | None,
     ) -> None:
         """
         :param penalty: slope of the mean of the losses, positive.
@@ -43,6 +44,7 @@ class LevelHinges(Classification, HingeSum):
         :param levels: see `gpflow_bsvm.likelihoods.Levels`; None: `location_spread()`.
         :param link: "integral" or "stationary", see `log_odds`.
         :param latent_dim: number of targets.
+        :param normalizer: and shape: see `Penalized`.
         :raise ValueError: for other values.
         """
         levels = location_spread() if levels is None else levels
@@ -57,9 +59,9 @@ class LevelHinges(Classification, HingeSum):
                 "link='stationary' needs levels that the latent functions can shift together, such "
                 f"as location_spread(), got W = {levels.W.round(3).tolist()}"
             )
-        kwargs = {"input_dim": None, "observation_dim": 1} | kwargs
-        latent_dim *= levels.num_latents
-        super().__init__(penalty, bound, W=levels.W, b=levels.b, latent_dim=latent_dim, **kwargs)
+        shape = {"input_dim": None, "observation_dim": 1} | shape
+        shape["latent_dim"] = latent_dim * levels.num_latents
+        super().__init__(penalty, bound, W=levels.W, b=levels.b, normalizer=normalizer, **shape)
         self.levels, self.link, self._knots = levels, link, levels.knots()
 
     @inherit_check_shapes
@@ -91,7 +93,8 @@ class LevelHinges(Classification, HingeSum):
         :return: scale logit P + offset, for each of the G targets.
         """
         if self.link == "stationary":
-            yes, no = log_slopes(self.levels.t, self.functions(Fmu), self._variances(Fvar))
+            variance = self._seen_through(Fvar, np.square(self.W))
+            yes, no = log_slopes(self.levels.t, self.functions(Fmu), variance)
         else:
             yes, no = log_probabilities(self._knots, self.by_target(Fmu), self.by_target(Fvar))
         return self.scale * (yes - no) + self.offset
@@ -102,10 +105,6 @@ class LevelHinges(Classification, HingeSum):
         b, W, W2 = (tf.constant(part[0], default_float()) for part in self.levels.at(np.zeros(1)))
         mean = b + tf.linalg.matvec(self.by_target(Fmu), W)
         return mean, tf.linalg.matvec(self.by_target(Fvar), W2)
-
-    def _variances(self, Fvar: TensorType) -> tf.Tensor:
-        """:return: the variances of all levels, [..., G, T]."""
-        return self._seen_through(Fvar, np.square(self.W))
 
 
 class LevelHinge(LevelHinges):
@@ -170,6 +169,17 @@ class OneVsRestLevelHinge(CategoricalLikelihood, LevelHinges):
     See `CategoricalLikelihood` for labels, `LevelHinge` for all else, `OneVsRest` for what binary
     machines that know nothing of each other imply.
     """
+
+    def __init__(
+        self,
+        num_classes: int,
+        penalty: float = 2.0,
+        bound: str = "exact",
+        levels: Levels | None = None,
+        link: str = "integral",
+    ) -> None:
+        """Arguments and errors as in `CategoricalLikelihood` and `LevelHinge`."""
+        super().__init__(num_classes, penalty, bound, about={"levels": levels, "link": link})
 
     @inherit_check_shapes
     def probabilities(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
 import tensorflow_probability as tfp
-from check_shapes import check_shapes, inherit_check_shapes
+from check_shapes import inherit_check_shapes
 from gpflow import Parameter
-from gpflow.base import TensorType
+from gpflow.base import AnyNDArray, MeanAndVariance, TensorType
 
 from .categorical import CategoricalLikelihood
 from .hinge import Terms
@@ -33,15 +35,20 @@ class Ordinal(CategoricalLikelihood, LevelHinges):
     falls with k, and P(y = k) is the difference of two: a proper distribution over classes, also
     where labels are noisy. `scale` of the link multiplies the log odds of all P(y >= k).
 
-    Labels are in one column. `predict_y` gives P(y = k) [N, C].
+    Labels are in one column; a class may have no row. `predict_y` gives mean and variance of the
+    label, [N, 1], as that of GPflow's `Ordinal`; `gpflow_bsvm.prediction.predict_probabilities`
+    gives P(y = k) [N, C].
 
-    :ivar num_classes: C.
-    :ivar thresholds: theta, [C-1], a parameter.
+    :ivar num_classes: C, `num_bins` in GPflow.
+    :ivar thresholds: theta, [C-1], a parameter, `bin_edges` in GPflow.
     """
+
+    bin_edges = property(attrgetter("thresholds"))
+    num_bins = property(attrgetter("num_classes"))
 
     def __init__(
         self,
-        num_classes: int,
+        num_classes: int | Sequence[float] | AnyNDArray,
         penalty: float = 2.0,
         bound: str = "exact",
         levels: Levels | None = None,
@@ -49,13 +56,18 @@ class Ordinal(CategoricalLikelihood, LevelHinges):
         thresholds: Sequence[float] | None = None,
     ) -> None:
         """
-        :param num_classes: C, at least 2.
+        :param num_classes: C, at least 2; or, as in GPflow, its bin edges: `thresholds`.
         :param penalty: and bound, levels: as in `LevelHinge`.
         :param thresholds: [C-1], increasing, where learning starts; None: two margins apart.
         :raise ValueError: for other values.
         """
-        super().__init__(num_classes, penalty, bound, levels=levels, latent_dim=1)
-        number = num_classes - 1
+        C: Any = num_classes
+        if np.ndim(C):
+            if thresholds is not None:
+                raise ValueError("bin edges are the thresholds: leave thresholds= out")
+            C, thresholds = np.size(C) + 1, C
+        super().__init__(C, penalty, bound, about={"levels": levels, "latent_dim": 1})
+        number = C - 1
         start = 2.0 * np.arange(number) - (number - 1) if thresholds is None else thresholds
         theta = np.asarray(start, np.float64)
         if theta.shape != (number,) or not (
@@ -65,6 +77,10 @@ class Ordinal(CategoricalLikelihood, LevelHinges):
         self.thresholds = Parameter(theta, transform=tfp.bijectors.Ascending())
         # All levels of the first threshold, then those of the next.
         self.W, self.b = np.tile(self.levels.W, (number, 1)), np.tile(self.levels.b, number)
+
+    def check_labels(self, Y: Any, *, minibatch: bool = False) -> None:
+        """As in `CategoricalLikelihood`, but no row need have a class of a scale that is known."""
+        super().check_labels(Y, minibatch=True)
 
     @inherit_check_shapes
     def targets(self, Y: TensorType, F: TensorType) -> tf.Tensor:
@@ -82,20 +98,22 @@ class Ordinal(CategoricalLikelihood, LevelHinges):
         theta = tf.repeat(tf.convert_to_tensor(self.thresholds), T)
         return Terms((1 + sign * (1 - 2 * t)) / T, 1 + sign * theta, sign)
 
-    @check_shapes("Fmu: [batch..., L]", "Fvar: [batch..., L]", "return: [batch..., K]")
-    def cumulative_log_odds(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:
-        """:return: scale logit P(y >= k), [..., C-1], falling with k."""
-        Fmu, Fvar = (part[..., None, :] for part in map(tf.convert_to_tensor, (Fmu, Fvar)))
-        yes, no = log_probabilities(self._knots, Fmu, Fvar, tf.convert_to_tensor(self.thresholds))
-        return self.scale * (yes - no)
-
     @inherit_check_shapes
     def probabilities(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:
         """:return: P(y = k) at q(g) = N(Fmu, Fvar), [..., C]."""
-        odds = self.cumulative_log_odds(Fmu, Fvar)
+        Fmu, Fvar = (part[..., None, :] for part in map(tf.convert_to_tensor, (Fmu, Fvar)))
+        yes, no = log_probabilities(self._knots, Fmu, Fvar, tf.convert_to_tensor(self.thresholds))
+        odds = self.scale * (yes - no)  # of y >= k, [..., C-1], falling with k
         # From the nearer end, so that small probabilities are accurate too.
         above, below = tf.sigmoid(odds), tf.sigmoid(-odds)
         inner = tf.where(
             odds[..., 1:] > 0, below[..., 1:] - below[..., :-1], above[..., :-1] - above[..., 1:]
         )
         return tf.concat([below[..., :1], inner, above[..., -1:]], axis=-1)
+
+    @inherit_check_shapes
+    def label_moments(self, p: tf.Tensor) -> MeanAndVariance:
+        """:return: mean and variance of the label, [..., 1]."""
+        k = tf.range(self.num_classes, dtype=p.dtype)
+        mean = tf.reduce_sum(p * k, axis=-1, keepdims=True)
+        return mean, tf.reduce_sum(p * tf.square(k - mean), axis=-1, keepdims=True)

@@ -61,14 +61,14 @@ class Penalized(Hooks):
         bound: str = "exact",
         *,
         normalizer: bool = False,
-        **kwargs: Any,
+        **shape: int | None,
     ) -> None:
         """
-        Options are the attributes; `kwargs` are arguments of the other base class.
+        Options are the attributes; `shape` has those of `gpflow.likelihoods.Likelihood`.
 
         :raise ValueError: for other values.
         """
-        super().__init__(**kwargs)
+        super().__init__(**shape)
         check_choice(self.bounds, bound=bound)
         if normalizer and not self.has_normalizer:
             raise ValueError(f"{type(self).__name__} has no normaliser: leave normalizer out")

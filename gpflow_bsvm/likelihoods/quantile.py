@@ -65,8 +65,8 @@ class Quantile(HingeSum):
         b = check_penalty(scale, "scale") * logits if tied else np.zeros(K)
         # The hinges of y above the quantiles come first, then those of y below.
         about: Any = {"W": np.tile(W, (2, 1)), "b": np.tile(b, 2)}
-        shape = {"input_dim": None, "observation_dim": None, "latent_dim": W.shape[1]}
-        super().__init__(penalty, bound, **about, **shape)
+        about |= {"input_dim": None, "observation_dim": None, "latent_dim": W.shape[1]}
+        super().__init__(penalty, bound, **about)
         self.weight = W.shape[1] / K
         set_trainable(self.penalty, True)
 

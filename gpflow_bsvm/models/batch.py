@@ -15,13 +15,13 @@ from gpflow.kernels import Kernel
 
 from ..data.checks import check_data
 from ..likelihoods.labels import num_latents
-from .sparse import BSVM
+from .sparse import BSVM, SparseOptions
 
 #: Number of matrices of the size of the Gram matrix that a fit holds, for each latent function.
 _MATRICES = 10
 
 
-class BatchBSVM(gpflow.models.InternalDataTrainingLossMixin, BSVM):  # type: ignore[misc]
+class BatchBSVM(BSVM):
     r"""
     Batch Bayesian support vector machine (B-BSVM, Wenzel et al. 2017, section 4.1): no inducing
     points, q over f at all N training points,
@@ -31,7 +31,8 @@ class BatchBSVM(gpflow.models.InternalDataTrainingLossMixin, BSVM):  # type: ign
     at O(N^3) a sweep and O(N^2) memory: 5 000 points take some 3 GB, and minutes.
 
     It is a `BSVM` with Z = X that holds its data, as `gpflow.models.VGP` does: `model.elbo()`,
-    `model.training_loss()`, `gpflow_bsvm.fit(model)`, `CAVI().run(model)`, `VEM().run(model)`.
+    `model.training_loss()`, `gpflow_bsvm.fit(model)`, `CAVI().run(model)`, `VEM().run(model)`; with
+    `data` these are of other rows.
     """
 
     def __init__(
@@ -39,7 +40,6 @@ class BatchBSVM(gpflow.models.InternalDataTrainingLossMixin, BSVM):  # type: ign
         data: RegressionData,
         kernel: Kernel,
         likelihood: gpflow.likelihoods.Likelihood,
-        *,
         mean_function: gpflow.functions.MeanFunction | None = None,
         num_latent_gps: int | None = None,
     ) -> None:
@@ -51,7 +51,7 @@ class BatchBSVM(gpflow.models.InternalDataTrainingLossMixin, BSVM):  # type: ign
         X, Y = check_data(likelihood, *data)
         num_latent_gps = num_latent_gps or num_latents(likelihood, Y.shape[1])
         check_memory(type(self).__name__, len(X), num_latent_gps)
-        how: dict[str, Any] = {"mean_function": mean_function, "num_latent_gps": num_latent_gps}
+        how: SparseOptions = {"mean_function": mean_function, "num_latent_gps": num_latent_gps}
         super().__init__(kernel, likelihood, np.array(X), **how)
         gpflow.set_trainable(self.inducing_variable, False)
         self.data = tf.convert_to_tensor(X), tf.convert_to_tensor(Y)
@@ -73,6 +73,14 @@ class BatchBSVM(gpflow.models.InternalDataTrainingLossMixin, BSVM):  # type: ign
         :return: the ELBO, [].
         """
         return super().elbo(self.data if data is None else data)
+
+    def training_loss(self, data: RegressionData | None = None) -> tf.Tensor:
+        """:return: the negative ELBO, less the log density of priors, []."""
+        return super().training_loss(self.data if data is None else data)
+
+    def training_loss_closure(self, data: Any = None, *, compile: bool = True) -> Any:
+        """:return: a function that computes `training_loss`."""
+        return super().training_loss_closure(self.data if data is None else data, compile=compile)
 
 
 def check_memory(name: str, num_rows: int, num_latents: int = 1) -> None:

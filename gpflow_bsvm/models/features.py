@@ -26,7 +26,7 @@ from ..engine.prior import Prior, compiled_prior_factor, plain_points, safe_prio
 from ..engine.remembered import remembered
 from ..engine.structure import named_parameters
 from ..likelihoods.hooks import check_labels
-from ..likelihoods.labels import class_numbers
+from ..likelihoods.labels import as_column, class_numbers
 
 
 class SparseFeatures:
@@ -128,7 +128,7 @@ class SparseFeatures:
         :raise ValueError: outside of a graph, for labels that it does not know, and floats that are
             not GPflow's default.
         """
-        X, Y = data
+        X, Y = data[0], as_column(self.likelihood, data[1])
         if tf.executing_eagerly():
             check_floats(named_parameters(self))
             check_labels(self.likelihood, Y, minibatch=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gpflow
 import numpy as np
@@ -17,7 +17,10 @@ from gpflow.utilities import positive, triangular
 from scipy.stats import norm
 
 from ..checks import check_whole
-from .sparse import BSVM
+from .sparse import BSVM, SparseOptions
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 class WeightKernel(Kernel):
@@ -153,15 +156,14 @@ class LinearBSVM(BSVM):
         likelihood: gpflow.likelihoods.Likelihood,
         prior_covariance: Any = 1.0,
         bias: bool = True,
-        **kwargs: Any,
+        **kwargs: Unpack[SparseOptions],
     ) -> None:
         """
         :param num_features: D, columns of X.
         :param likelihood: any of GPflow's or of this package's.
         :param prior_covariance: Sigma, see `WeightKernel`.
         :param bias: whether there is one.
-        :param kwargs: `num_latent_gps` and so on, as in `gpflow.models.SVGP`; several classes get
-            as many latent functions as they need.
+        :param kwargs: as in `BSVM`.
         :raise ValueError: for a Sigma of another shape, or not positive definite.
         """
         check_whole(1, num_features=num_features)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 import gpflow
 import tensorflow as tf
@@ -27,6 +27,20 @@ from ..engine.statistics import Marginals, accumulate, compiled_predict, margina
 from ..likelihoods.labels import num_latents
 from .features import SparseFeatures
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+class SparseOptions(TypedDict, total=False):
+    """What `BSVM` takes by keyword, as `gpflow.models.SVGP` does."""
+
+    mean_function: gpflow.functions.MeanFunction | None
+    num_latent_gps: int
+    q_mu: Any
+    q_sqrt: Any
+    whiten: bool
+    num_data: float | None
+
 
 class BSVM(SparseFeatures, gpflow.models.SVGP):
     r"""
@@ -47,13 +61,12 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
         inducing_variable: Any,
         *,
         q_diag: bool = False,
-        **kwargs: Any,
+        **kwargs: Unpack[SparseOptions],
     ) -> None:
         """
         Arguments as in `gpflow.models.SVGP`.
 
-        If `num_latent_gps` is not given, it is as many as likelihood or kernel need.
-
+        :param kwargs: `num_latent_gps`, by default as many as likelihood or kernel need, and so on.
         :raise ValueError: for `q_diag=True`; for kernels and inducing variables whose latent
             functions are mixed or correlated under q (closed-form steps treat each by itself); if
             the likelihood needs another number of latent functions.

@@ -14,7 +14,7 @@ from ..data.sources import Source
 from ..engine.contracts import Model
 from ..engine.open import open_data, open_inputs
 from ..engine.shared_graph import Compiled
-from ..engine.statistics import compiled_predict
+from ..engine.statistics import compiled_probabilities
 from .estimators import takes_estimators
 
 
@@ -41,14 +41,13 @@ def predict_marginals(
 @check_shapes("return: [N, P]")
 def predict_probabilities(model: Model, X: Any, *, chunk_rows: int | None = None) -> AnyNDArray:
     """
-    The mean of y, as `model.predict_y`: for classification likelihoods, probabilities.
+    P(y = c) of all classes, or P(y = 1) where there are two; of numbers the mean.
 
     Arguments and errors as in `predict_marginals`.
 
     :return: [N, P].
     """
-    predict = compiled_predict.bind(model.likelihood)
-    return np.asarray(map_f(model, X, lambda *rows: predict(*rows)[0], chunk_rows))
+    return np.asarray(map_f(model, X, compiled_probabilities.bind(model.likelihood), chunk_rows))
 
 
 @check_shapes("return: [N, L]")

@@ -25,6 +25,7 @@ from scipy.stats import entropy, norm, qmc
 from ..checks import check_whole
 from ..engine.contracts import Model, chunk_rows
 from ..engine.shared_graph import Compiled
+from ..likelihoods.base import probabilities
 from ..likelihoods.labels import check_one_label, with_both_classes
 from ..likelihoods.maximum import maximum
 from .estimators import takes_estimators
@@ -57,7 +58,7 @@ def variation_ratio(model: Model, X: Any) -> AnyNDArray:
 @check_shapes("return: [N]")
 def predictive_entropy(model: Model, X: Any) -> AnyNDArray:
     """
-    H[p(y | x)] of the probabilities that `model.predict_y` gives.
+    H[p(y | x)] of `gpflow_bsvm.prediction.predict_probabilities`.
 
     Arguments and errors as in `variation_ratio`.
 
@@ -98,7 +99,7 @@ def mutual_information(
 
 
 #: [S, N, P], p(y | f) of X and F [L, S, N].
-given_f = Compiled(lambda p, X, F: p.conditional_mean(X, tf.transpose(F, [1, 2, 0])))
+given_f = Compiled(lambda p, X, F: probabilities(p, X, tf.transpose(F, [1, 2, 0])))
 #: [N, C], P(argmax_j f_j = c).
 _largest = Compiled(lambda Fmu, Fvar: maximum(Fmu, Fvar).probability)
 

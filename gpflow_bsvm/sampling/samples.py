@@ -75,17 +75,18 @@ class Samples:
         return mean.numpy(), variance.numpy()
 
     def predict_y(self, X: Any) -> tuple[AnyNDArray, AnyNDArray]:
-        """:return: mean of y averaged over all draws, and p - p^2, both as `model.predict_y`."""
+        """:return: mean and variance of y, as `model.predict_y`, over all draws."""
         predict = compiled_predict.bind(self.model.likelihood)
 
-        def mean(rows: Projected) -> AnyNDArray:
+        def moments(rows: Projected) -> tuple[AnyNDArray, AnyNDArray]:
             f = self._draws_of_f(rows)
-            variance = np.maximum(rows.features.residual, 0) * np.ones_like(f[0])
-            each = [predict(rows.batch.X, one, variance)[0] for one in f]
-            return np.asarray(np.mean(each, axis=0))
+            residual = np.maximum(rows.features.residual, 0) * np.ones_like(f[0])
+            each = np.array([predict(rows.batch.X, one, residual) for one in f])
+            mean, variance = each[:, 0], each[:, 1]
+            return mean.mean(0), mean.var(0) + variance.mean(0)
 
-        p = self._map(mean, X).numpy()
-        return p, p - p**2
+        mean, variance = self._map(moments, X)
+        return mean.numpy(), variance.numpy()
 
     def _map(self, function: Callable[[Projected], Any], X: Any) -> Any:
         size = max(1, chunk_rows(self.model) // 16)  # thousands of draws are more than M features

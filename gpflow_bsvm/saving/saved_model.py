@@ -13,6 +13,7 @@ from typing import Any
 
 import gpflow
 import tensorflow as tf
+from gpflow.likelihoods import Likelihood
 from sklearn.utils.validation import check_is_fitted
 
 from ..atomic import errors_of
@@ -22,10 +23,11 @@ from ..engine.projection import project
 from ..engine.statistics import Marginals, marginals_of_f
 from ..estimators import BSVMClassifier, BSVMRegressor
 from ..estimators.inputs import shift_and_scale
+from ..likelihoods.base import probabilities
 from ..models.features import SparseFeatures
 from ..version import __version__
 
-Finish = Callable[[tf.Tensor, tf.Tensor], dict[str, tf.Tensor]]
+Finish = Callable[..., dict[str, tf.Tensor]]
 
 
 def export(model: Any, directory: str | os.PathLike[str]) -> None:
@@ -40,8 +42,8 @@ def export(model: Any, directory: str | os.PathLike[str]) -> None:
         predict:        X [N, D] -> {"mean": [N], "std": [N]} of y,
 
     equal to those of the model up to rounding. A classifier is exported with its standardization,
-    and the columns are in the order of `classes_`; for a model they are the mean of `predict_y`,
-    which for two classes is the one column P(y = 1).
+    and the columns are in the order of `classes_`; for a model they are those of
+    `gpflow_bsvm.prediction.predict_probabilities`, for two classes the one column P(y = 1).
     `tf.saved_model.load(directory).predict_proba(X)` needs only TensorFlow, and checks nothing: a
     row with NaN gives NaN.
 
@@ -96,7 +98,8 @@ class Exported(tf.Module):  # type: ignore[misc]
     ) -> None:
         """
         :param num_columns: D; None: any.
-        :param finish: of mean and variance of y, what the function called `predicts` returns.
+        :param finish: of likelihood, X, and mean and variance of f, what the function called
+            `predicts` returns.
         :param standardise: what is subtracted from X, and what the difference is divided by.
         """
         super().__init__()
@@ -118,7 +121,7 @@ class Exported(tf.Module):  # type: ignore[misc]
 
         def predict(X: tf.Tensor) -> dict[str, tf.Tensor]:
             X = (X - shift) / scale
-            return finish(*model.likelihood.predict_mean_and_var(X, *look(X)))
+            return finish(model.likelihood, X, *look(X))
 
         self.predict_f = self._traced(predict_f, spec)
         setattr(self, predicts, self._traced(predict, spec))
@@ -160,11 +163,15 @@ def _of_estimator(estimator: Any) -> tuple[Exported, dict[str, Any]]:
 
 
 def _numbers(centre: float, scale: float) -> Finish:
-    return lambda mean, variance: {
-        "mean": mean[:, 0] * scale + centre,
-        "std": tf.sqrt(variance[:, 0]) * scale,
-    }
+    def finish(likelihood: Likelihood, X: tf.Tensor, *f: tf.Tensor) -> dict[str, tf.Tensor]:
+        mean, variance = likelihood.predict_mean_and_var(X, *f)
+        return {"mean": mean[:, 0] * scale + centre, "std": tf.sqrt(variance[:, 0]) * scale}
+
+    return finish
 
 
-def _probabilities(mean: tf.Tensor, _: tf.Tensor, both: bool = False) -> dict[str, tf.Tensor]:
-    return {"probabilities": tf.concat([1 - mean, mean], axis=-1) if both else mean}
+def _probabilities(
+    likelihood: Likelihood, X: tf.Tensor, *f: tf.Tensor, both: bool = False
+) -> dict[str, tf.Tensor]:
+    p = probabilities(likelihood, X, *f)
+    return {"probabilities": tf.concat([1 - p, p], axis=-1) if both else p}

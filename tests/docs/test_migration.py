@@ -149,7 +149,7 @@ def test_the_way_from_svgp_runs(tmp_path):
     X, Y, Z = (given[name] for name in ("X", "Y", "Z"))
     given |= {"kernel": gpflow.kernels.SquaredExponential(), "likelihood": gb.likelihoods.Hinge()}
     given |= {"levels": gb.likelihoods.LevelHinge(), "data": (X, Y), "path": tmp_path / "file"}
-    given |= {"q_mu": np.zeros((20, 1)), "q_sqrt": np.eye(20)[None]}
+    given |= {"q_mu": np.zeros((20, 1)), "q_sqrt": np.eye(20)[None], "edges": np.array([-1.0, 1.0])}
     given["dataset"] = tf.data.Dataset.from_tensor_slices((X, Y)).batch(20)
     given["numbered"] = gb.models.BSVM(given["kernel"], given["likelihood"], Z, num_data=len(X))
     for number, (was, now) in enumerate(rows("SVGP")):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import tensorflow as tf
 from check_shapes import inherit_check_shapes
 from gpflow.base import TensorType
@@ -41,9 +39,9 @@ class SquaredHinge(Penalized, BinaryLikelihood):
     bounds = ("exact",)
     slack = "quadratic"
 
-    def __init__(self, penalty: float = 1.0, **kwargs: Any) -> None:
+    def __init__(self, penalty: float = 1.0, *, normalizer: bool = False) -> None:
         """As `Penalized`, with another default."""
-        super().__init__(penalty, **kwargs)
+        super().__init__(penalty, normalizer=normalizer)
 
     def _log_kappa(self, penalty: tf.Tensor) -> tf.Tensor:
         """L(+1 | f) + L(-1 | f) is largest somewhere in |f| <= 1."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import tensorflow as tf
 from check_shapes import inherit_check_shapes
 from gpflow import Parameter
@@ -46,12 +44,12 @@ class NormalizedHinge(BinaryLikelihood):
     :ivar penalty: a parameter, not trainable by default.
     """
 
-    def __init__(self, penalty: float = 2.0, **kwargs: Any) -> None:
+    def __init__(self, penalty: float = 2.0) -> None:
         """
         :param penalty: slope of the loss, positive.
         :raise ValueError: for a penalty that is not positive and finite.
         """
-        super().__init__(**kwargs)
+        super().__init__()
         self.penalty = Parameter(check_penalty(penalty), transform=positive(), trainable=False)
 
     @inherit_check_shapes
