@@ -144,13 +144,15 @@ def check_width(model: Model, X: Any, Y: Any = None) -> None:
     """
     check_floats(named_parameters(model))
     variable = model.prior.inducing_variable
-    if hasattr(model, "q_mu") and model.q_mu.shape[0] != variable.num_inducing:
+    parts = plain_parts(variable)
+    # A shape costs nothing, where `num_inducing` of plain points is an operation of TensorFlow.
+    number = parts[0].Z.shape[0] if parts else int(variable.num_inducing)
+    if hasattr(model, "q_mu") and model.q_mu.shape[0] != number:
         raise ValueError(
-            f"q is of {model.q_mu.shape[0]} inducing points, and the model has "
-            f"{int(variable.num_inducing)} now: gpflow_bsvm.inducing_points.exchange(model, Z) "
-            "gives it others, and its q at them"
+            f"q is of {model.q_mu.shape[0]} inducing points, and the model has {number} now: "
+            "gpflow_bsvm.inducing_points.exchange(model, Z) gives it others, and its q at them"
         )
-    widths = [("the inducing points have", part.Z.shape[-1]) for part in plain_parts(variable)]
+    widths = [("the inducing points have", part.Z.shape[-1]) for part in parts]
     widths += [("the model has", getattr(variable, "num_inputs", X.shape[-1]))]
     for what, width in widths:
         if width != X.shape[-1]:
