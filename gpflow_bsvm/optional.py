@@ -22,6 +22,17 @@ def require(module: str, extra: str = "compare") -> Any:
         ) from error
 
 
+class Later:
+    """A module that is imported where something of it is first used."""
+
+    def __init__(self, module: str, extra: str = "compare") -> None:
+        """Arguments and errors as of `require`."""
+        self._of = module, extra
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(require(*self._of), name)
+
+
 @functools.cache
 def check_versions() -> None:
     """
