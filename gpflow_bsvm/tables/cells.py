@@ -16,8 +16,8 @@ arrow, compute = Later("pyarrow", "files"), Later("pyarrow.compute", "files")
 TEXT = r"(large_)?string(_view)?"
 NUMBERS = r"u?int\d+|halffloat|float|double|bool|null|decimal.*"
 DATES = r"date.*|time.*"
-#: Values that Python and a model file hold as they are.
-_PLAIN = rf"{TEXT}|u?int(8|16|32)|int64|halffloat|float|double|bool|null"
+#: Numbers that Python and a model file hold as they are.
+_PLAIN = r"u?int(8|16|32)|int64|halffloat|float|double|bool|null"
 
 
 def is_a(kind: Any, pattern: str = TEXT) -> bool:
@@ -37,8 +37,9 @@ def as_text(cells: Any) -> Any:
 
 
 def as_labels(cells: Any) -> Any:
-    """:return: a column of values that are the same in Python; others as strings."""
-    return cells if is_a(cells.type, _PLAIN) else as_text(cells)
+    """:return: a column of numbers, or of categories, which may have an order; else of strings."""
+    category = is_a(cells.type) and arrow.types.is_dictionary(cells.type)
+    return cells if category or is_a(cells.type, _PLAIN) else as_text(cells)
 
 
 def cast(cells: Any, kind: Any) -> Any:

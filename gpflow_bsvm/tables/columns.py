@@ -73,11 +73,11 @@ class Column(NamedTuple):
         if numbers is None:
             texts = without(texts, self.missing)
             numbers = self.spelling.read(texts)
-        if numbers is None:
-            numbers = cast(texts, arrow.bool_())
+            numbers = cast(texts, arrow.bool_()) if numbers is None else numbers
         if numbers is None:
             row = compute.index(texts, self.spelling.odd(texts)[0]).as_py()
-            raise self._refusal(texts, row, self.spelling.about + _ADVICE, origin)
+            what = f"is none of the {self.spelling.about}{_ADVICE}"
+            raise self._refusal(texts, row, what, origin)
         return as_float(numbers)
 
     def _days(self, cells: Any, origin: Origin) -> Any:
@@ -86,19 +86,20 @@ class Column(NamedTuple):
         stamps = pandas.to_datetime(hours, format="ISO8601", errors="coerce", utc=True)
         lost = stamps.isna() & hours.notna()
         if lost.any():
-            what = f"dates as 2020-01-31 12:30 or times as 15:30{_ADVICE}"
+            what = f"is none of the dates as 2020-01-31 12:30 or times as 15:30{_ADVICE}"
             raise self._refusal(texts, int(lost.argmax()), what, origin)
         return ((stamps - pandas.Timestamp(0, tz="UTC")) / pandas.Timedelta(days=1)).to_numpy()
 
     def _of_words(self, texts: Any, words: Sequence[str], origin: Origin) -> Any:
         known = dict.fromkeys([None, *self.missing], np.nan)
         known |= {word: place for place, word in enumerate(words)}
-        number = self._places(texts, known, f"words {quoted(words)}", origin)[:, None]
+        what = f"is none of the words {quoted(words)}"
+        number = self._places(texts, known, what, origin)[:, None]
         return np.where(np.isnan(number), np.nan, number == np.arange(len(words)))
 
     def _labels(self, labels: Any, origin: Origin) -> Any:
         classes = [*self.classes]
-        what = f'classes {classes[:8]}; give all that there are, or classes="auto"'
+        what = f'is none of the classes {classes[:8]}; give all that there are, or classes="auto"'
         if is_a(labels.type) or isinstance(classes[0], str):
             labels, classes = as_text(labels), [*map(str, classes)]
         known = {name: number for number, name in enumerate(classes)}
@@ -116,7 +117,7 @@ class Column(NamedTuple):
     def _refusal(self, cells: Any, row: int, what: str, origin: Origin) -> ValueError:
         shown = f"{'label ' if self.classes else ''}{cells[row].as_py()!r}"
         where = f"{origin.place}{origin.row(row)}"
-        return ValueError(f"{where}: {shown} in column {self.name!r} is none of the {what}")
+        return ValueError(f"{where}: {shown} in column {self.name!r} {what}")
 
 
 class Columns:
@@ -147,11 +148,11 @@ class Columns:
         self.classes = None if classes is None else class_list(classes)
         of = {name: column.name for column in found.values() for name in column.features}
         names = dict.fromkeys(of.get(name, name) for name in self.features)
-        self.kinds = [found.get(name, Column(name)) for name in names]
         self.read = [*names, *(name for name in (target, weight) if name is not None)]
-        self._beside = [name and found.get(name, Column(name)) for name in (target, weight)]
+        self._found = dict(found)
         if self.classes is not None:
-            self._beside[0] = Column(str(target), classes=tuple(self.classes))
+            self._found[str(target)] = Column(str(target), classes=tuple(self.classes))
+        self.kinds = [self._column(name) for name in names]
 
     def check_names(self, names: Sequence[str], where: str, exactly: bool = False) -> None:
         """
@@ -163,8 +164,8 @@ class Columns:
         more = [name for name in own_columns(names) if exactly and name not in self.read]
         twice = [name for name in self.read if [*names].count(name) > 1]
         has = f"it has {quoted(names)}, and {quoted(self.read)} are read"
-        if {name.lower() for name in lost} <= {name.lower() for name in names}:
-            has = "these names differ only in case" if lost else has
+        if lost and {name.lower() for name in lost} <= {name.lower() for name in names}:
+            has = "these names differ only in case"
         wrong = ("lacks", lost), ("has, beside the others,", more)
         for what, such in (*wrong, ("has several columns of the name", twice)):
             if such:
@@ -184,12 +185,17 @@ class Columns:
         :return: X, labels, weights, and where they are from.
         :raise ValueError: for values that are not what the column's others are.
         """
-        X = dict[str, Any]()
+        origin, X = origin._replace(columns=self.features), dict[str, Any]()
+        made: dict[Any, Any] = {
+            name: self._column(name).values(table.column(name), origin) for name in self.read
+        }
         for column in self.kinds:
-            X |= zip(column.features, column.values(table.column(column.name), origin).T)
+            X |= zip(column.features, made[column.name].T)
         rows = np.stack([X[name] for name in self.features], axis=1)
-        beside = [one and one.values(table.column(one.name), origin) for one in self._beside]
-        return rows, *beside, origin._replace(columns=self.features)
+        return rows, made.get(self.target), made.get(self.weight), origin
+
+    def _column(self, name: str) -> Column:
+        return self._found.get(name, Column(name))
 
 
 def chosen_words(features: Sequence[str], names: Sequence[str]) -> dict[str, Column]:

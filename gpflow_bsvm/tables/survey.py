@@ -34,9 +34,13 @@ class Survey:
     :ivar order: of them, as their type says, if it does.
     """
 
-    def __init__(self, name: str, kind: Any, reading: Reading) -> None:
-        """:param kind: its type of pyarrow."""
-        self.name, self.kind, self.rows = name, kind, 0
+    def __init__(self, name: str, kind: Any, reading: Reading, told: bool = False) -> None:
+        """
+        :param kind: its type of pyarrow.
+        :param told: whether the file says that it holds words.
+        """
+        self.name, self.kind, self.rows, self._reading = name, kind, 0, reading
+        self._told = told or name in reading.told_words
         self.empty = ("", *(reading.na_values or ()))
         self.missing = MISSING if reading.na_values is None else self.empty  # among numbers
         self.fitting = possible(reading.decimal, reading.thousands)
@@ -45,7 +49,7 @@ class Survey:
     def add(self, cells: Any) -> None:
         """See some rows."""
         if not (self.many and self._are_plain(cells)):
-            self._look(as_labels(cells).dictionary_encode())
+            self._look(as_labels(cells))
         self.rows += len(cells)
 
     def _are_plain(self, cells: Any) -> bool:
@@ -55,18 +59,26 @@ class Survey:
         numbers = PLAIN.read(as_text(cells)) if is_a(self.kind) else cells
         return numbers is not None and not compute.any(numbers.is_null(nan_is_null=True)).as_py()
 
-    def _look(self, coded: Any) -> None:
-        if coded.type.ordered:
-            self.order = coded.dictionary.to_pylist()
+    def _look(self, cells: Any) -> None:
+        where = np.arange(len(cells))
+        if self.many:
+            where = np.flatnonzero(self._fitted(cells).is_null(nan_is_null=True))
+        coded = cells.take(arrow.array(where)).dictionary_encode()
         values = [*coded.dictionary.to_pylist(), None]
+        self.order = values[:-1] if coded.type.ordered else []
         codes, rows = np.unique(coded.indices.fill_null(-1), return_index=True)
-        for code, row in zip(codes.tolist(), rows.tolist()):
+        for code, row in zip(codes.tolist(), where[rows].tolist()):
             value = values[code] if values[code] == values[code] else None  # NaN
             if not self.many or value is None or value in self.missing:
                 self.seen.setdefault(value, self.rows + row)
+        self._fitted(coded.dictionary)
+
+    def _fitted(self, cells: Any) -> Any:
+        """:return: values that are not missing, all of which have the spellings that are left."""
         if is_a(self.kind):
-            numbers = without(as_text(coded.dictionary), self.missing)
-            self.fitting = [one for one in self.fitting if one.read(numbers) is not None]
+            cells = without(as_text(cells), self.missing)
+            self.fitting = [one for one in self.fitting if one.read(cells) is not None]
+        return cells
 
     @property
     def many(self) -> bool:
@@ -83,31 +95,37 @@ class Survey:
         rows = [self.seen[text] for text in (None, *missing) if text in self.seen]
         return min(rows, default=None)
 
-    def column(self, words: bool, date: bool = False, comma: bool = False) -> Column:
+    def column(self, comma: bool) -> Column:
         """
-        :param words: whether its values are told to be words; date: to be dates.
         :param comma: whether another column has a decimal comma.
         :return: the column as it is to be read.
         :raise ValueError: with the reason why not, and with what would work.
         """
-        if date:
+        if self.name in self._reading.dates:
             return Column(self.name, date=True, missing=self.missing)
         values = [value for value in self.seen if value is not None and value not in self.missing]
         if is_a(self.kind, DATES):
             raise self._of_dates(values[:1])
-        if not words and is_a(self.kind, NUMBERS):
-            return Column(self.name)
-        if not words and not is_a(self.kind):
-            raise self._refusal(f"{self.kind}, and numbers or words are needed", [])
-        if not words and (self.fitting or cast(_array(values), arrow.bool_()) is not None):
-            return self._number(comma)
-        if not words:
+        if not self._told:
+            if is_a(self.kind, NUMBERS):
+                return Column(self.name)
+            if not is_a(self.kind):
+                raise self._refusal(f"{self.kind}, and numbers or words are needed", [])
+            if self.fitting or cast(_array(values), arrow.bool_()) is not None:
+                return self._number(comma)
             self._check_words(values)
+        return self._of_words()
+
+    def _of_words(self) -> Column:
         found = [value for value in self.seen if value is not None and value not in self.empty]
         if len(found) > MOST_WORDS:
-            raise self._refusal(f"more than {MOST_WORDS} different words", values[:1])
-        texts = as_text(arrow.array(found)).to_pylist()
-        return Column(self.name, tuple(sorted(texts)), missing=self.empty)
+            raise self._refusal(f"more than {MOST_WORDS} different words", found[:1])
+        beside = self.name in (self._reading.target, self._reading.weight)
+        if beside or not (self._told or self._reading.words):
+            how = "" if beside else "words=True for columns of 0 and 1, "
+            raise self._refusal("words where numbers are needed", found[:1], how)
+        words = as_text(arrow.array(found)).to_pylist()
+        return Column(self.name, tuple(sorted(words)), missing=self.empty)
 
     def _number(self, comma: bool) -> Column:
         spelling = chosen(self.fitting or possible(), comma)
@@ -145,7 +163,10 @@ class Survey:
     def _refusal(self, what: str, such: Sequence[str], how: str = "") -> ValueError:
         shown = ", ".join(f"{text!r} (row {self.seen[text]})" for text in such)
         what = f"{what} such as {shown}" if such else what
-        how += f"drop=[{self.name!r}] to leave it out"
+        how += {
+            self._reading.target: 'give classes="auto" for classes',
+            self._reading.weight: "weights are numbers",
+        }.get(self.name, f"drop=[{self.name!r}] to leave it out")
         return ValueError(f"column {self.name!r} holds {what}: {how}")
 
     def classes(self, path: str) -> list[Any]:

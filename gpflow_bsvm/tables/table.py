@@ -45,8 +45,9 @@ class Table:
         beside = (reading.target, reading.weight, *reading.drop)
         others = [name for name in own_columns(self.names) if name not in beside]
         wanted = others if reading.features is None else list(reading.features)
-        read = [name for name in (*wanted, *beside[:2]) if name in kinds]
-        self._seen = {str(name): Survey(name, kinds[name], reading) for name in read}
+        read = [str(name) for name in (*wanted, *beside[:2]) if name in kinds]
+        words = self.files[0].words
+        self._seen = {one: Survey(one, kinds[one], reading, one in words) for one in read}
         self._look()
         found = self._found()
         gaps = {name: self._seen[name].gap(found[name].missing) for name in wanted if name in found}
@@ -102,28 +103,12 @@ class Table:
         )
         for one in seen:
             try:
-                found[one.name] = self._column(one, comma)
+                found[one.name] = one.column(comma)
             except ValueError as reason:
                 reasons.append(str(reason))
         if reasons:
             raise ValueError(f"file {self.files[0].path}: {'; '.join(reasons[:_MOST_REASONS])}")
         return found
-
-    def _column(self, seen: Survey, comma: bool) -> Column:
-        reading, name = self._reading, seen.name
-        told = name in (*reading.told_words, *self.files[0].words)
-        column = seen.column(told, name in reading.dates, comma)
-        how = {
-            reading.target: 'give classes="auto" for classes',
-            reading.weight: "weights are numbers",
-        }
-        if column.words is None or (name not in how and (told or reading.words is not False)):
-            return column
-        other = f"words=True makes columns of 0 and 1, drop=[{name!r}] leaves it out"
-        raise ValueError(
-            f"column {name!r} holds words such as {column.words[0]!r}, and numbers are needed: "
-            f"{how.get(name, other)}"
-        )
 
     def check(self, file: Format) -> None:
         """:raise ValueError: if a file lacks a column, or has others than the first."""

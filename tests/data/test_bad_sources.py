@@ -74,12 +74,12 @@ BAD_TABLES = {
     "a column of strings": (
         lambda t: t.append_column("city", pa.array(["a"] * N)),
         {"target": "y"},
-        r"file .*part-0.*: column 'city' holds words such as 'a', .*: words=True .*drop=\['city'",
+        r"file .*part-0.*: column 'city' holds words .*'a' .row 0.: words=True .*drop=\['city'",
     ),
     "labels that are strings": (
         lambda t: t.append_column("kind", pa.array(["a", "b"] * (N // 2))),
         {"target": "kind"},
-        r"file .*part-0.*: column 'kind' holds words such as 'a', .*: give classes=\"auto\"",
+        r"file .*part-0.*: column 'kind' holds words .*'a' .row 0.: give classes=\"auto\"",
     ),
     "an unknown label": (
         lambda t: t.append_column("kind", pa.array(["a", "b"] * (N // 2 - 1) + ["a", "c"])),
