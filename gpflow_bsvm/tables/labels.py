@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
@@ -52,13 +53,10 @@ def as_written(texts: Iterable[str]) -> list[Any]:
     """
     texts = list(texts)
     for kind in (int, float):
-        try:
+        with contextlib.suppress(ValueError):
             numbers = [kind(text) for text in texts]
-        except ValueError:
-            continue
-        small = all(abs(number) < (2**63 if kind is int else np.inf) for number in numbers)
-        if small and list(map(str, numbers)) == texts:
-            return sorted(numbers)
+            if [str(one) for one in numbers if abs(one) < 2**63] == texts:
+                return sorted(numbers)
     return sorted(texts)
 
 

@@ -40,25 +40,24 @@ class Table:
         :raise ValueError: for columns that are missing, or cannot be read as what they should be.
         """
         self.files = [open_format(path, reading) for path in paths]
-        self.names, kinds, self.rows = self.files[0].names, self.files[0].types, 0
+        self.names, self.rows = self.files[0].names, 0
         self._reading = reading = self._with_target(reading) if labelled else reading
         beside = (reading.target, reading.weight, *reading.drop)
         others = [name for name in own_columns(self.names) if name not in beside]
         wanted = others if reading.features is None else list(reading.features)
-        read = [str(name) for name in (*wanted, *beside[:2]) if name in kinds]
-        words = self.files[0].words
-        self._seen = {one: Survey(one, kinds[one], reading, one in words) for one in read}
-        self._look()
+        self._look([*wanted, reading.target, reading.weight])
         found = self._found()
         gaps = {name: self._seen[name].gap(found[name].missing) for name in wanted if name in found}
         self.holes = {name: row for name, row in gaps.items() if row is not None}
         self._zeros = [name for name in gaps if self._seen[name].has_zeros]
-        labels = self._seen.get(str(reading.target)) if reading.is_auto else None
-        self.ordered = labels is None or bool(labels.order)
-        classes = None if reading.is_auto else reading.classes
-        classes = classes if labels is None else labels.classes(paths[0])
         found |= chosen_words(wanted, self.names)
         X = [one for name in wanted for one in found.get(name, Column(name)).features]
+        classes: Any = reading.classes
+        self.ordered = not reading.is_auto
+        if reading.is_auto:  # if there is no such column, `check` says so
+            labels = self._seen.get(reading.target)
+            classes = labels and labels.classes(paths[0])
+            self.ordered = bool(labels and labels.order)
         self.columns = Columns(found, reading.target, reading.weight, X, classes)
         self.check(self.files[0])
 
@@ -78,15 +77,18 @@ class Table:
             f"{listed(names, 40)}"
         )
 
-    def _look(self) -> None:
-        """See all rows if need be; errors that the first ones show come at once."""
+    def _look(self, names: Sequence[Any]) -> None:
+        """See all rows of these columns if need be; errors that the first show come at once."""
+        reading, kinds, words = self._reading, self.files[0].types, self.files[0].words
+        there = [name for name in names if name in kinds]
+        self._seen = {name: Survey(name, kinds[name], reading, name in words) for name in there}
         for batch in self._batches():
             for name, one in self._seen.items():
                 one.add(batch.column(name))
             if self.rows == 0:
                 self._found()
             self.rows += len(batch)
-            if self._reading.words is False and not self._reading.is_auto:
+            if reading.words is False and not reading.is_auto:
                 break
 
     def _batches(self) -> Iterator[Any]:

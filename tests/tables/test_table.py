@@ -293,3 +293,31 @@ def test_a_word_that_is_no_feature_is_named(tmp_path):
     found = table(tmp_path, list("uvwuvw"), words=False, features=["a=u", "a=v"])
     with pytest.raises(ValueError, match=r"row 2: 'w' in column 'a' is none of the words 'u', 'v'"):
         values(found)
+
+
+def test_svmlight_stays_sparse(tmp_path):
+    """Columns that no row has are zeros; none of its values is looked at beforehand."""
+    path = tmp_path / "t.svm"
+    path.write_text("+1 1:0.5 3:2  # first\n\n-1 2:1\n")
+    found = read(path, classes="auto", features=["x1", "x3", "x5"])
+    np.testing.assert_array_equal(values(found), [[0.5, 2, 0], [0, 0, 0]])
+    assert found.files[0].X.shape == (2, 6) and found.files[0].X.nnz == 3
+    assert found.columns.classes == ["+1", "-1"] and found.files[0].num_rows == 2
+    assert read(path, classes="auto").columns.features == ("x1", "x2", "x3")
+    words = read(path, classes="auto", words=["x2"]).columns.features
+    assert words == ("x1", "x2=0", "x2=1", "x3")
+
+
+@pytest.mark.parametrize("text", ["a, y\n1, u\n2\n", "a  y\n1  u\n2\n"])
+def test_short_rows_are_refused_wherever_spaces_are(tmp_path, text):
+    path = tmp_path / "t.csv"
+    path.write_text(text + "3, v\n" if "," in text else text + "3 v\n")
+    with pytest.raises(ValueError, match=r"t.csv: line 3: Expected 2 columns, got 1"):
+        read(path, separator=text[1])
+
+
+def test_errors_show_what_the_user_wrote(tmp_path):
+    with pytest.raises(ValueError, match=r"such as '\{x\}' \(row 1\): na_values=\['\{x\}'\]"):
+        table(tmp_path, ["1", "{x}", "3", "4", "5", "6"])
+    with pytest.raises(ValueError, match=r"cannot read .*t.csv: .*delimiter"):
+        read(tmp_path / "t.csv", separator="::")
