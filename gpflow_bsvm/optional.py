@@ -30,7 +30,9 @@ class Later:
         self._of = module, extra
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(require(*self._of), name)
+        value = getattr(require(*self._of), name)
+        setattr(self, name, value)  # the next look-up does not come here
+        return value
 
 
 @functools.cache

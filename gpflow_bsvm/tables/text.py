@@ -77,7 +77,7 @@ class Text(Format):
         self.spaced = spaced or self.separator == " "
         self.may_have_commas = self.separator in ";\t"
         self.types = dict.fromkeys(self.names, arrow.string())
-        self._block = max(2**20, 16 * max(map(len, head.split("\n"))))
+        self._block = max(2**20, 64 * max(map(len, head.split("\n"))))
 
     def _check_header(self, rows: list[list[str]]) -> None:
         names = self.names
