@@ -121,7 +121,7 @@ class Survey:
         if len(found) > MOST_WORDS:
             raise self._refusal(f"more than {MOST_WORDS} different words", found[:1])
         beside = self.name in (self._reading.target, self._reading.weight)
-        if beside or not (self._told or self._reading.words):
+        if beside or (self._reading.words is False and not self._told):
             how = "" if beside else "words=True for columns of 0 and 1, "
             raise self._refusal("words where numbers are needed", found[:1], how)
         words = as_text(arrow.array(found)).to_pylist()

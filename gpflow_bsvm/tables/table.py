@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -82,7 +83,8 @@ class Table:
         reading, kinds, words = self._reading, self.files[0].types, self.files[0].words
         there = [name for name in names if name in kinds]
         self._seen = {name: Survey(name, kinds[name], reading, name in words) for name in there}
-        for batch in self._batches():
+        parts = (file.batches([*self._seen], _ROWS) for file in self.files)
+        for batch in itertools.chain.from_iterable(parts):
             for name, one in self._seen.items():
                 one.add(batch.column(name))
             if self.rows == 0:
@@ -90,10 +92,6 @@ class Table:
             self.rows += len(batch)
             if reading.words is False and not reading.is_auto:
                 break
-
-    def _batches(self) -> Iterator[Any]:
-        for file in self.files:
-            yield from file.batches([*self._seen], _ROWS)
 
     def _found(self) -> dict[str, Column]:
         """:raise ValueError: with the reasons why some columns cannot be read."""
