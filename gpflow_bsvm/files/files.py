@@ -79,7 +79,6 @@ class Files(Reader):
     def pieces(self, size: int) -> Iterator[Piece]:
         """See `Reader`."""
         for file in self.table.files:
-            self.table.check(file)
             row = 0
             for batch in file.batches(self.columns.read, size):
                 yield Piece(*self.columns.piece(batch, Origin(row, file.path)))

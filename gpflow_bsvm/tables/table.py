@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 from .columns import Column, Columns, chosen_words
-from .formats import Format
 from .paths import ROW_NAMES, listed, own_columns
 from .reading import Reading
 from .survey import Survey
@@ -55,12 +54,14 @@ class Table:
         X = [one for name in wanted for one in found.get(name, Column(name)).features]
         classes: Any = reading.classes
         self.ordered = not reading.is_auto
-        if reading.is_auto:  # if there is no such column, `check` says so
+        if reading.is_auto:  # if there is no such column, `check_names` says so
             labels = self._seen.get(reading.target)
             classes = labels and labels.classes(paths[0])
             self.ordered = bool(labels and labels.order)
         self.columns = Columns(found, reading.target, reading.weight, X, classes)
-        self.check(self.files[0])
+        for file in self.files:
+            own = [name for name in file.names if name not in reading.drop]
+            self.columns.check_names(own, f"file {file.path}", reading.features is None)
 
     def _with_target(self, reading: Reading) -> Reading:
         path, names = self.files[0].path, self.names
@@ -109,11 +110,6 @@ class Table:
         if reasons:
             raise ValueError(f"file {self.files[0].path}: {'; '.join(reasons[:_MOST_REASONS])}")
         return found
-
-    def check(self, file: Format) -> None:
-        """:raise ValueError: if a file lacks a column, or has others than the first."""
-        names = [name for name in file.names if name not in self._reading.drop]
-        self.columns.check_names(names, f"file {file.path}", self._reading.features is None)
 
     @property
     def left_out(self) -> tuple[str, ...]:
