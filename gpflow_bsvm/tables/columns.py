@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -160,9 +161,10 @@ class Columns:
         :param exactly: whether unused columns are an error.
         :raise ValueError: if the table lacks a column, or has one twice.
         """
-        lost = [name for name in self.read if name not in names]
-        more = [name for name in own_columns(names) if exactly and name not in self.read]
-        twice = [name for name in self.read if [*names].count(name) > 1]
+        there, read = Counter(names), {*self.read}
+        lost = [name for name in self.read if name not in there]
+        more = [name for name in own_columns(names) if exactly and name not in read]
+        twice = [name for name in self.read if there[name] > 1]
         has = f"it has {quoted(names)}, and {quoted(self.read)} are read"
         if lost and {name.lower() for name in lost} <= {name.lower() for name in names}:
             has = "these names differ only in case"
@@ -173,7 +175,7 @@ class Columns:
         named = [n for n in (*self.features, self.target, self.weight) if n is not None]
         if not self.features:
             raise ValueError(f"{where} has no columns for X beside target and weight")
-        if len({*named}) != len(named) or len({*self.read}) != len(self.read):
+        if len({*named}) != len(named) or len(read) != len(self.read):
             raise ValueError(
                 f"features {quoted(self.features)}, target {self.target!r} and weight "
                 f"{self.weight!r} must be different columns"
@@ -198,12 +200,12 @@ class Columns:
         return self._found.get(name, Column(name))
 
 
-def chosen_words(features: Sequence[str], names: Sequence[str]) -> dict[str, Column]:
+def chosen_words(features: Sequence[str], names: Collection[str]) -> dict[str, Column]:
     """
     :param names: of the columns of a table.
     :return: the columns of words that features "column=word" name.
     """
-    words = dict[str, list[str]]()
+    words, names = dict[str, list[str]](), {*names}
     for feature in (str(one) for one in features if one not in names):
         cuts = [cut for cut, sign in enumerate(feature) if sign == "=" and feature[:cut] in names]
         for cut in cuts[:1]:

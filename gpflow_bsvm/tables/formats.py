@@ -40,7 +40,7 @@ class Format:
         :return: record batches of some columns, of 1 to so many rows.
         :raise ValueError: if there are none of these names, and for rows that cannot be read.
         """
-        if lost := [name for name in columns if name not in self.names]:
+        if lost := sorted({*columns} - {*self.names}):
             raise ValueError(f"file {self.path} lacks {quoted(lost)}; it has {quoted(self.names)}")
         with named(self.path):
             for batch in self._batches(columns, size):
@@ -84,9 +84,11 @@ class SVMLight(Format):
         self.types = dict.fromkeys(told, arrow.float64()) | {"y": arrow.string()}
 
     def _batches(self, columns: Sequence[str], size: int) -> Iterator[Any]:
+        places = [int(name[1:]) for name in columns if name != "y"]
         for start in range(0, self.num_rows or 0, size):
-            X, y = self.X[start : start + size].toarray(), self._labels[start : start + size]
-            cells = [y if name == "y" else X[:, int(name[1:])] for name in columns]
+            X = iter(self.X[start : start + size, places].toarray().T)
+            y = self._labels[start : start + size]
+            cells = [y if name == "y" else next(X) for name in columns]
             yield arrow.RecordBatch.from_arrays([*map(arrow.array, cells)], [*columns])
 
 
