@@ -21,14 +21,14 @@ from sklearn import datasets
 
 from .data.readers import checked
 from .estimators.survey import Rows
-from .files import rows_of
-from .tables.paths import ENDINGS, OTHERS, about_counted, find_files, listed
-from .tables.table import Table, find_target
+from .files import Files, Reading
+from .tables.paths import ENDINGS, OTHERS, find_files, listed
+from .tables.table import Table
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from .files.files import CSVOptions
+    from .tables.reading import Options
 
 #: Need no network and no files.
 BUNDLED = ("breast-cancer", "banana-like", "even-digits", "iris", "digits")
@@ -63,7 +63,7 @@ def load(
     target: str | None = None,
     numbers: bool = False,
     impute: bool = False,
-    **options: Unpack[CSVOptions],
+    **options: Unpack[Options],
 ) -> Dataset:
     """
     :param name_or_path: one of `BUNDLED`; a CSV, Parquet, ARFF or svmlight file; the
@@ -74,7 +74,7 @@ def load(
         whichever is there.
     :param numbers: whether labels are numbers rather than classes.
     :param impute: whether values may be missing: they stay so, beside columns that say where.
-    :param options: of `gpflow_bsvm.files.CSVFiles`.
+    :param options: of `gpflow_bsvm.files.Reading`.
     :raise ValueError: if there is no such set, or it cannot be used.
     """
     if name_or_path in (*BUNDLED, "diabetes"):
@@ -107,18 +107,15 @@ def _candidates(directory: str, name: str) -> list[Path]:
     return [folder / (name + suffix) for folder in folders for suffix in _SUFFIXES]
 
 
-def _read(
-    path: str, target: str | None, numbers: bool, impute: bool, options: CSVOptions
-) -> Dataset:
-    paths, kind = find_files(path, ENDINGS), None if numbers else "auto"
-    named = find_target(paths[0], target, **options)
+def _read(path: str, target: str | None, numbers: bool, impute: bool, options: Options) -> Dataset:
     how: Any = {"words": True} | options
-    rows = rows_of(Table(paths, named, **how, classes=kind))
+    reading = Reading(target, classes=None if numbers else "auto", **how)
+    rows = Files(Table(find_files(path), reading, labelled=True))
     pieces = [piece if impute else checked(piece, Rows()) for piece in rows.pieces(_ROWS)]
     X, Y = (np.concatenate([piece[part] for piece in pieces]) for part in (0, 1))
     y = Y[:, 0] if rows.classes is None else np.array(rows.classes)[Y[:, 0].astype(int)]
     name = re.sub(rf"({'|'.join(map(re.escape, ENDINGS))})$", "", Path(path).name)
-    notes = [*rows.table.notes(), *about_counted(rows.features, X)]
+    notes = rows.table.notes(X)
     X, names = _marked(X, rows.features, notes)
     return Dataset(name, X, y, names, tuple(notes))
 

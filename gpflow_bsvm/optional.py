@@ -22,6 +22,19 @@ def require(module: str, extra: str = "compare") -> Any:
         ) from error
 
 
+class Later:
+    """A module that is imported where something of it is first used."""
+
+    def __init__(self, module: str, extra: str = "compare") -> None:
+        """Arguments and errors as of `require`."""
+        self._of = module, extra
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(require(*self._of), name)
+        setattr(self, name, value)  # the next look-up does not come here
+        return value
+
+
 @functools.cache
 def check_versions() -> None:
     """

@@ -3,13 +3,14 @@
 import importlib
 import inspect
 import pkgutil
+from dataclasses import fields
 
 import gpflow
 
 import gpflow_bsvm as gb
 from gpflow_bsvm import datasets, papers
-from gpflow_bsvm.files.files import ColumnOptions, CSVOptions, TextOptions
 from gpflow_bsvm.models.sparse import SparseOptions
+from gpflow_bsvm.tables.reading import Options, Reading
 
 #: Where keyword arguments may be anything, and why; besides `run_on`, which is what `run` calls.
 ANYTHING = {
@@ -64,12 +65,7 @@ def keywords(function):
 
 def test_shared_options_are_what_the_functions_take():
     assert set(SparseOptions.__annotations__) == keywords(gpflow.models.SVGP) - {"q_diag"}
-    assert set(ColumnOptions.__annotations__) == keywords(gb.files.ParquetFiles)
-    assert set(TextOptions.__annotations__) == keywords(gb.files.CSVFiles)
-    assert set(CSVOptions.__annotations__) == {
-        *ColumnOptions.__annotations__,
-        *TextOptions.__annotations__,
-    }
+    assert set(Options.__annotations__) == {part.name for part in fields(Reading)} - {"target"}
 
 
 def positional(function):

@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..compare.registry import BASELINES, default_baselines
-from ..tables.paths import ENDINGS
+from ..tables.paths import ENDINGS, find_files
 from .files import (
     TASKS,
     add_arguments,
     check_output,
-    find_table,
     in_shell,
     options,
     read_table,
@@ -176,7 +175,7 @@ def _look_at_files(args: argparse.Namespace) -> None:
     """
     files = [name for name in args.data if name.lower().endswith(ENDINGS) or Path(name).exists()]
     for name in files:
-        read_table(find_table(name), args)
+        read_table(find_files(name), args)
     args.task = args.task or TASKS[0]
     for name in ("results.csv", "results.json") if args.output.is_dir() else ():
         check_output(args.output / name, files)

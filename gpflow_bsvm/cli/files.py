@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from ..tables.labels import look_like_numbers
-from ..tables.paths import ENDINGS, find_files
-from ..tables.table import Table, find_target
+from ..tables.reading import Reading
+from ..tables.table import Table
 
 FILES = (
     "CSV (any separator, also compressed), Parquet, ARFF or svmlight file, or a directory of such"
@@ -63,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser, features: bool = True) -> Non
 
 
 def options(args: argparse.Namespace) -> dict[str, Any]:
-    """:return: those arguments of `gpflow_bsvm.files.open_files` that are given."""
+    """:return: those fields of `Reading` that are given."""
     names = [name.replace("-", "_") for name in (*_LISTS, *_TEXTS, "features")]
     given = {name: getattr(args, name, None) for name in names}
     given["separator"] = given.pop("sep")
@@ -72,19 +72,17 @@ def options(args: argparse.Namespace) -> dict[str, Any]:
 
 def read_table(paths: list[str], args: argparse.Namespace) -> Table:
     """
-    Look at the first rows, whose errors are instant, and then at all.
-
     :return: the table to be trained on, of `args.task`, which is found if it is not given.
+    :raise ValueError: for a table that cannot be trained on.
     """
     given = {"words": True, **options(args), "weight": getattr(args, "weight", None)}
-    target = find_target(paths[0], args.target, **given)
-    given["classes"] = None if args.task == "regression" else "auto"
-    Table(paths, target, whole=False, **given)
-    table = Table(paths, target, **given)
-    if args.task is None and look_like_numbers(table.columns.classes or (), table.rows):
+    kind = None if args.task == "regression" else "auto"
+    table = Table(paths, Reading(args.target, classes=kind, **given), labelled=True)
+    classes = table.columns.classes or ()
+    if args.task is None and look_like_numbers(classes, table.rows):
         raise ValueError(
-            f"column {target!r} of {paths[0]} holds {len(table.columns.classes or ())} different "
-            f"numbers in {table.rows} rows: say --task regression, or --task classification"
+            f"column {table.columns.target!r} of {paths[0]} holds {len(classes)} different numbers "
+            f"in {table.rows} rows: say --task regression, or --task classification"
         )
     args.task = args.task or TASKS[0]
     for name, row in table.holes.items() if not args.impute else ():
@@ -119,11 +117,6 @@ def _option(found: re.Match[str]) -> str:
         return option
     words = ",".join(map(str, value)) if isinstance(value, list) else str(value)
     return f"{option} {shlex.quote(words)}"
-
-
-def find_table(path: str) -> list[str]:
-    """:return: the files of a table."""
-    return find_files(path, ENDINGS)
 
 
 def check_output(output: Path, inputs: Sequence[Path | str]) -> None:

@@ -10,8 +10,10 @@ from typing import Any
 
 from ..atomic import whole_file
 from ..optional import require
+from ..tables.paths import find_files
+from ..tables.reading import Reading
 from ..tables.table import Table
-from .files import FILES, add_arguments, check_output, find_table, options
+from .files import FILES, add_arguments, check_output, options
 from .terminal import import_quietly, show
 
 #: Rows that are read, predicted and written at a time.
@@ -44,7 +46,7 @@ def add_to(subparsers: Any) -> None:
 
 
 def _predict(args: argparse.Namespace) -> int:
-    paths = find_table(args.data)
+    paths = find_files(args.data)
     if not args.model.is_file():
         raise ValueError(f"there is no file {args.model}, which train would have written")
     check_output(args.output, [*paths, args.model])
@@ -56,7 +58,7 @@ def _predict(args: argparse.Namespace) -> int:
         )
     import_quietly()
     from .. import BSVMClassifier, BSVMRegressor, load
-    from ..files import rows_of
+    from ..files import Files
 
     estimator = load(args.model)
     if not isinstance(estimator, (BSVMClassifier, BSVMRegressor)):
@@ -64,7 +66,7 @@ def _predict(args: argparse.Namespace) -> int:
             f"{args.model} holds a {type(estimator).__name__}, no estimator: a file that train "
             "has written is needed"
         )
-    rows = rows_of(Table(paths, features=_features(estimator), **options(args)))
+    rows = Files(Table(paths, Reading(features=_features(estimator), **options(args))))
     number = _write(estimator, rows, args)
     show(f"{number} rows written to {args.output}")
     return 0

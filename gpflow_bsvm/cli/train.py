@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from ..optional import require
-from ..tables.paths import TARGETS, about_counted
-from ..tables.table import Table
-from .files import FILES, TASKS, add_arguments, check_output, find_table, in_shell, read_table
+from ..tables.paths import find_files
+from ..tables.table import TARGETS, Table
+from .files import FILES, TASKS, add_arguments, check_output, in_shell, read_table
 from .terminal import import_quietly, integer, show
 
 #: Rows that are read at a time where all are kept.
@@ -50,7 +50,7 @@ def add_to(subparsers: Any) -> None:
 
 
 def _train(args: argparse.Namespace) -> int:
-    paths = find_table(args.data)
+    paths = find_files(args.data)
     check_output(args.output, paths)
     table = read_table(paths, args)
     import_quietly()
@@ -86,11 +86,11 @@ def _about(estimator: Any) -> str:
 
 def _fitted(args: argparse.Namespace, kind: Any, table: Table, kept: Path) -> Any:
     """:param kept: the directory of an unfinished fit's checkpoints."""
-    from ..files import rows_of
+    from ..files import Files
 
-    rows = rows_of(table)
+    rows = Files(table)
     first = next(rows.pieces(_FIRST_ROWS))
-    for note in [*table.notes(), *about_counted(rows.features, first.X)]:
+    for note in table.notes(first.X):
         show(in_shell(note))
     if kept.is_dir():
         show(f"goes on from {kept}")
@@ -101,7 +101,7 @@ def _fitted(args: argparse.Namespace, kind: Any, table: Table, kept: Path) -> An
         random_state=args.seed,
         verbose=not args.no_progress and sys.stderr.isatty(),
     )
-    if args.impute or (args.linear and table.sparse() is not None):
+    if args.impute or (args.linear and table.files[0].X is not None):
         return estimator.fit(*_arrays(args, rows), checkpoint=kept)
     return estimator.fit(rows, checkpoint=kept)
 
@@ -112,7 +112,7 @@ def _arrays(args: argparse.Namespace, rows: Any) -> tuple[Any, Any, Any]:
     Y = np.concatenate([piece.Y[:, 0] for piece in pieces])
     y = Y if rows.classes is None else np.array(rows.classes)[Y.astype(int)]
     weight = np.concatenate([piece.weight[:, 0] for piece in pieces]) if args.weight else None
-    if args.linear and (sparse := rows.table.sparse()) is not None:
+    if args.linear and (sparse := rows.table.files[0].X) is not None:
         return sparse, y, weight
     X = np.concatenate([piece.X for piece in pieces])
     return require("pandas").DataFrame(X, columns=list(rows.features)), y, weight

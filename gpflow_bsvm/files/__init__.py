@@ -1,5 +1,6 @@
 """Rows in files, one or many, read piece by piece."""
 
-from .files import CSVFiles, OtherFiles, ParquetFiles, rows_of
+from ..tables.reading import Reading
+from .files import CSVFiles, Files, OtherFiles, ParquetFiles
 
-__all__ = ["CSVFiles", "OtherFiles", "ParquetFiles", "rows_of"]
+__all__ = ["CSVFiles", "Files", "OtherFiles", "ParquetFiles", "Reading"]

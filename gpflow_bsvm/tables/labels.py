@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Collection, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-
-from ..optional import require
-
-if TYPE_CHECKING:
-    from ..data.pieces import Origin
 
 #: More distinct labels than this are not classes.
 MOST_CLASSES = 1000
@@ -57,93 +53,26 @@ def as_written(texts: Iterable[str]) -> list[Any]:
     """
     texts = list(texts)
     for kind in (int, float):
-        try:
+        with contextlib.suppress(ValueError):
             numbers = [kind(text) for text in texts]
-        except ValueError:
-            continue
-        small = all(abs(number) < (2**63 if kind is int else np.inf) for number in numbers)
-        if small and list(map(str, numbers)) == texts:
-            return sorted(numbers)
+            if [str(one) for one in numbers if abs(one) < 2**63] == texts:
+                return sorted(numbers)
     return sorted(texts)
 
 
-def as_text(column: Any) -> Any:
-    """:return: a column of pyarrow as strings."""
-    arrow, compute = (require(m, extra="files") for m in ("pyarrow", "pyarrow.compute"))
-    if arrow.types.is_dictionary(column.type):
-        column = compute.cast(column, column.type.value_type)
-    try:
-        return compute.cast(column, arrow.string())
-    except arrow.ArrowNotImplementedError:  # lists, records: there is no text of them
-        return compute.cast(arrow.nulls(len(column)), arrow.string())
-
-
-def is_text(kind: Any) -> bool:
-    """:return: True for the types of pyarrow that hold words."""
-    types = require("pyarrow", extra="files").types
-    kind = kind.value_type if types.is_dictionary(kind) else kind
-    is_view = getattr(types, "is_string_view", types.is_string)  # new in pyarrow 16
-    return any((types.is_string(kind), types.is_large_string(kind), is_view(kind)))
-
-
-def is_plain(kind: Any) -> bool:
-    """:return: True for words, and for numbers that Python and a model file hold as they are."""
-    types = require("pyarrow", extra="files").types
-    kind = kind.value_type if types.is_dictionary(kind) else kind
-    of = types.is_floating(kind), types.is_boolean(kind), types.is_null(kind), is_text(kind)
-    return any(of) or (types.is_integer(kind) and not types.is_uint64(kind))
-
-
-class ClassNumbers:
+def class_list(classes: Any) -> list[Any]:
     """
-    Labels -> 0..C-1, for columns of pyarrow.
-
-    :ivar names: the labels, in the order of the classes.
+    :return: labels in the order of 0..C-1.
+    :raise ValueError: for fewer than two, a label twice, or labels of several types.
     """
-
-    def __init__(self, classes: Any) -> None:
-        """
-        :param classes: labels in the order of 0..C-1.
-        :raise ValueError: for fewer than two, a label twice, or labels of several types.
-        """
-        if isinstance(classes, str | Mapping):
-            what = "string" if isinstance(classes, str) else "mapping"
-            raise ValueError(f"classes must be a list of labels, got the {what} {classes!r}")
-        self.names = list(classes)
-        if len(set(self.names)) != max(2, len(self.names)):
-            raise ValueError(
-                "classes must be two or more different labels in the order of 0..C-1, got "
-                f"{classes!r}"
-            )
-        arrow = require("pyarrow", extra="files")
-        try:
-            self._values = arrow.array(self.names)
-        except arrow.ArrowException as error:
-            raise ValueError(f"classes must be labels of one type, got {classes!r}") from error
-
-    def __call__(self, column: Any, origin: Origin) -> Any:
-        """
-        :return: numbers, one for each row of the column.
-        :raise ValueError: for a label that is none of the classes, with its file and row.
-        """
-        compute, values = require("pyarrow.compute", extra="files"), self._values
-        written = is_text(column.type) or is_text(values.type) or not is_plain(column.type)
-        if written:
-            column, values = as_text(column), require("pyarrow").array([*map(str, self.names)])
-        found = compute.index_in(column, value_set=self._of_type(values, column.type, origin))
-        if found.null_count:
-            row = compute.index(compute.is_null(found), True).as_py()
-            raise ValueError(
-                f"{origin.place}{origin.row(row)}: label {column[row].as_py()!r} is none of the "
-                f'classes {self.names[:8]!r}; give all that there are, or classes="auto"'
-            )
-        return np.asarray(found.to_numpy(zero_copy_only=False), np.float64)
-
-    def _of_type(self, values: Any, kind: Any, origin: Origin) -> Any:
-        try:
-            return values.cast(kind)
-        except require("pyarrow").ArrowException as error:
-            raise ValueError(
-                f"{origin.place}labels are of type {kind}, and the classes {self.names[:8]!r} "
-                "are not; give classes of that type"
-            ) from error
+    if isinstance(classes, str | Mapping):
+        what = "string" if isinstance(classes, str) else "mapping"
+        raise ValueError(f"classes must be a list of labels, got the {what} {classes!r}")
+    names = list(classes)
+    if len(set(names)) != max(2, len(names)):
+        raise ValueError(
+            f"classes must be two or more different labels in the order of 0..C-1, got {classes!r}"
+        )
+    if len({isinstance(name, str) for name in names}) > 1:
+        raise ValueError(f"classes must be labels of one type, got {classes!r}")
+    return names

@@ -6,21 +6,13 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ..optional import require
+from .cells import arrow, cast, compute
 
 #: Texts that stand for a missing number, where the user names none.
 MISSING = (
     *("", "?", ".", "-", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "-nan", "-NaN"),
     *("NULL", "null", "None", "#NA", "#N/A N/A"),
 )
-#: A text that holds a number beside a sign or a unit: "$5", "<3", "1.2 %", "70kg".
-WITH_UNIT = r"^[^\w\s]{0,2}\s?[+-]?\d[\d.,' ]*\s?[^\w\s]{0,2}[^\W\d_]{0,4}$"
-#: ISO dates, dates of other orders, and times of the day.
-DATES = (
-    r"^\d{4}-\d\d?-\d\d?([T ].*)?$|^\d\d?[./-]\d\d?[./-]\d\d(\d\d)?$"
-    r"|^\d\d?:\d\d(:\d\d[.\d]*)?(\s?[AaPp][Mm])?$"
-)
-TRUTH = r"^(?i:true|false)$"
 
 
 class Spelling(NamedTuple):
@@ -35,43 +27,27 @@ class Spelling(NamedTuple):
         groups = f", thousands {self.thousands!r}" if self.thousands else ""
         return f"numbers, decimal {self.decimal!r}{groups}" if self != PLAIN else "numbers"
 
-    def fits(self, texts: Any) -> bool:
-        """:return: True if all of an array of pyarrow are such numbers."""
-        try:
-            self.read(texts)
-        except ValueError:
-            return False
-        return True
-
     def read(self, texts: Any) -> Any:
         """
-        :param texts: an array of pyarrow; what is null stays so.
-        :return: an array of numbers.
-        :raise ValueError: if one is no such number; `odd` says which.
+        :param texts: a column of pyarrow; what is null stays so.
+        :return: a column of numbers; None if a text is no such number, `odd` says which.
         """
-        compute = require("pyarrow.compute", extra="files")
         texts = compute.utf8_trim_whitespace(texts)
         if self != PLAIN:
             if self.odd(texts):
-                raise ValueError("other numbers")
-            texts = _in_ascii(texts)
-            texts = compute.replace_substring(texts, self.thousands or " ", "")
+                return None
+            texts = compute.replace_substring(_in_ascii(texts), self.thousands or " ", "")
             texts = compute.replace_substring(texts, self.decimal, ".")
-        return compute.cast(texts, require("pyarrow").float64())
+        return cast(texts, arrow.float64())
 
     def odd(self, texts: Any) -> list[str]:
         """:return: the texts that are no such numbers, each once."""
-        compute = require("pyarrow.compute", extra="files")
-        plain = _in_ascii(compute.utf8_trim_whitespace(texts))
-        fit = compute.match_substring_regex(plain, self._pattern)
-        return [str(one) for one in compute.unique(texts.filter(compute.invert(fit))).to_pylist()]
-
-    @property
-    def _pattern(self) -> str:
         decimal, groups = re.escape(self.decimal), re.escape(self.thousands)
         whole = rf"(\d+|[1-9]\d{{0,2}}({groups}\d{{3}})+)" if groups else r"\d+"
         number = rf"({whole}({decimal}\d*)?|{decimal}\d+)(e[+-]?\d+)?"
-        return rf"^(?i:[+-]?({number}|inf|infinity))$"
+        pattern = rf"^(?i:[+-]?({number}|inf|infinity))$"
+        fit = compute.match_substring_regex(_in_ascii(compute.utf8_trim_whitespace(texts)), pattern)
+        return [str(one) for one in compute.unique(texts.filter(compute.invert(fit))).to_pylist()]
 
 
 PLAIN = Spelling()
@@ -79,7 +55,7 @@ PLAIN = Spelling()
 
 def _in_ascii(texts: Any) -> Any:
     """:return: texts with a plain space and minus instead of a typesetter's."""
-    replace = require("pyarrow.compute", extra="files").replace_substring_regex
+    replace = compute.replace_substring_regex
     return replace(replace(texts, "[\u00a0\u2009\u202f]", " "), "^\u2212", "-")
 
 

@@ -165,8 +165,8 @@ def test_errors_about_files_come_before_tensorflow(folder):
         (["compare", "nowhere.csv"], "nowhere.csv"),
         (["train", hole], "column 'b' has no value in row 1: --impute"),
         (["compare", hole], "column 'b' has no value in row 1: --impute"),
-        (["train", hole, *more], "column 'y' of file"),
-        (["compare", hole, *more], "column 'y' of file"),
+        (["train", hole, *more], "hole.csv: column 'y' holds"),
+        (["compare", hole, *more], "hole.csv: column 'y' holds"),
         (["train", hole, "--target", "z"], "has no column 'z'; it has a, b, y"),
     ]:
         script = f"""

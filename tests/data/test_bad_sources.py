@@ -74,22 +74,22 @@ BAD_TABLES = {
     "a column of strings": (
         lambda t: t.append_column("city", pa.array(["a"] * N)),
         {"target": "y"},
-        r"file .*part-0.*: column 'city' holds words such as 'a', .*: words=True .*drop=\['city'",
+        r"file .*part-0.*: column 'city' holds words .*'a' .row 0.: words=True .*drop=\['city'",
     ),
     "labels that are strings": (
         lambda t: t.append_column("kind", pa.array(["a", "b"] * (N // 2))),
         {"target": "kind"},
-        r"column 'kind' of file .*part-0.* holds words such as 'a', .*: give classes=\"auto\"",
+        r"file .*part-0.*: column 'kind' holds words .*'a' .row 0.: give classes=\"auto\"",
     ),
     "an unknown label": (
         lambda t: t.append_column("kind", pa.array(["a", "b"] * (N // 2 - 1) + ["a", "c"])),
         {"target": "kind", "classes": ["a", "b"], "features": ["x0", "x1"]},
-        r"file .*part-3.*, row 49: label 'c' is none of the classes \['a', 'b'\]",
+        r"file .*part-3.*, row 49: label 'c' in column 'kind' is none of the classes \['a', 'b'\]",
     ),
     "a label that is missing": (
         lambda t: t.append_column("kind", pa.array(["a", None] + ["b"] * (N - 2))),
         {"target": "kind", "classes": ["a", "b"], "features": ["x0", "x1"]},
-        r"file .*part-0.*, row 1: label (None|'') is none of the classes",
+        r"file .*part-0.*, row 1: label (None|'') in column 'kind' is none of the classes",
     ),
     "one class": (
         lambda t: t.append_column("one", pa.array(np.ones(N))),

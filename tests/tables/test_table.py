@@ -9,10 +9,11 @@ pa = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
 
 from gpflow_bsvm.data.pieces import Origin  # noqa: E402
-from gpflow_bsvm.tables.dialect import find_dialect  # noqa: E402
 from gpflow_bsvm.tables.labels import as_written  # noqa: E402
+from gpflow_bsvm.tables.reading import Reading  # noqa: E402
 from gpflow_bsvm.tables.spelling import chosen, possible  # noqa: E402
 from gpflow_bsvm.tables.table import Table  # noqa: E402
+from gpflow_bsvm.tables.text import open_format  # noqa: E402
 
 LABELS = ["u", "v", "v", "u", "u", "v"]
 
@@ -21,15 +22,19 @@ def table(folder, values, separator=",", **options):
     path = folder / "t.csv"
     rows = [f"{value}{separator}{label}" for value, label in zip(values, LABELS)]
     path.write_text("\n".join([f"a{separator}y", *rows]) + "\n")
-    return Table([str(path)], "y", **({"classes": "auto", "words": True} | options))
+    return read(path, **({"classes": "auto", "words": True} | options))
+
+
+def read(path, **options):
+    return Table([str(path)], Reading("y", **options))
 
 
 def values(found):
     """:return: X of all rows of a table."""
     pieces = [
         found.columns.piece(batch, Origin(0, file.path))[0]
-        for file in found.formats
-        for batch in found.batches(file, found.columns.read, 4)
+        for file in found.files
+        for batch in file.batches(found.columns.read, 4)
     ]
     return np.concatenate(pieces)
 
@@ -120,8 +125,8 @@ def test_names_and_identifiers_are_dropped_by_name(tmp_path):
     with pytest.raises(
         ValueError, match=r"more than 50 different words such as 'n0'.*drop=\['who'"
     ):
-        Table([str(path)], "y", classes="auto", words=True)
-    found = Table([str(path)], "y", classes="auto", words=True, drop=["who"])
+        read(path, classes="auto", words=True)
+    found = read(path, classes="auto", words=True, drop=["who"])
     assert found.columns.features == ("a",)
     assert found.notes() == ["numbers: a", "labels, y: 0, 1"]
 
@@ -131,8 +136,8 @@ def test_a_target_of_numbers_is_read_as_carefully(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a;y\n" + "".join(f"{n};{n + 1}.751\n" for n in range(60)))
     with pytest.raises(ValueError, match="column 'y' holds numbers that can be read in two ways"):
-        Table([str(path)], "y", words=True)
-    assert Table([str(path)], "y", words=True, thousands=".").columns.classes is None
+        read(path, words=True)
+    assert read(path, words=True, thousands=".").columns.classes is None
 
 
 def test_codes_among_numbers_are_told(tmp_path):
@@ -157,7 +162,32 @@ def test_types_that_are_neither_numbers_nor_words(tmp_path):
         path = tmp_path / "t.parquet"
         parquet.write_table(pa.table({"a": values_, "b": [1.0, 2.0], "y": ["u", "v"]}), path)
         with pytest.raises(ValueError, match=message):
-            Table([str(path)], "y", words=True)
+            read(path, words=True)
+
+
+@pytest.mark.parametrize("kind", ["string", "large_string", "string_view", "dictionary"])
+def test_texts_of_every_type_are_texts(tmp_path, kind):
+    path, numbers = tmp_path / "t.parquet", [f"{n}.5" for n in range(5000)]
+    if kind == "string_view" and not hasattr(pa, kind):
+        pytest.skip("pyarrow 15 has none")
+
+    def cells(texts):
+        texts = pa.array(texts)
+        return texts.dictionary_encode() if kind == "dictionary" else texts.cast(kind)
+
+    columns = {"a": numbers, "w": ["u", "v"] * 2500, "y": ["1", "01"] * 2500}
+    parquet.write_table(pa.table({name: cells(one) for name, one in columns.items()}), path)
+    found = read(path, classes="auto", words=True)
+    assert found.columns.features == ("a", "w=u", "w=v") and found.columns.classes == ["01", "1"]
+    np.testing.assert_array_equal(values(found)[:2], [[0.5, 1, 0], [1.5, 0, 1]])
+
+
+def test_words_that_are_numbers_of_some_type(tmp_path):
+    path = tmp_path / "t.parquet"
+    kinds = {"a": pa.array([1.0, 2.5, 1.0]), "b": pa.array([1, 2, 1]), "c": pa.array([True] * 3)}
+    parquet.write_table(pa.table(kinds | {"y": ["u", "v", "u"]}), path)
+    found = read(path, classes="auto", words=["a", "b", "c"])
+    np.testing.assert_array_equal(values(found)[:2], [[1, 0, 1, 0, 1], [0, 1, 0, 1, 1]])
 
 
 def test_a_late_value_that_does_not_fit_is_named(tmp_path):
@@ -165,7 +195,7 @@ def test_a_late_value_that_does_not_fit_is_named(tmp_path):
     path = tmp_path / "late.csv"
     lines = [f"{n}.{'5' * 60},{n % 2}" for n in range(20_000)]
     path.write_text("\n".join(["a,y", *lines, "1;5,1"]) + "\n")
-    found = Table([str(path)], "y")
+    found = read(path)
     with pytest.raises(ValueError, match=r"late.csv, row \d+: '1;5' in column 'a' is none of the"):
         values(found)
 
@@ -214,7 +244,7 @@ def test_how_a_table_is_written(tmp_path, text, separator, names):
         (gzip.compress(text.encode()), tmp_path / "t.csv.gz"),
     ):
         file.write_bytes(content)
-        found = find_dialect(str(file))
+        found = open_format(str(file), Reading())
         assert (found.separator, found.names) == (separator, names)
 
 
@@ -228,7 +258,7 @@ def test_a_column_has_one_spelling_that_fits_or_is_in_doubt():
         (["1,234", "1.5"], "."),
     ]:
         column = pa.array(texts)
-        fitting = [one for one in possible() if one.fits(column)]
+        fitting = [one for one in possible() if one.read(column) is not None]
         found = chosen(fitting)
         assert (found and found.decimal) == decimal
 
@@ -247,14 +277,14 @@ def test_a_file_of_another_encoding_or_kind_says_so(tmp_path):
     ]:
         path.write_bytes(content)
         with pytest.raises(ValueError, match=message):
-            Table([str(path)], "y")
+            read(path)
 
 
 @pytest.mark.parametrize("header", ["\n\na,y\n", '"a","y"\n', '"a\n",y\n'])
 def test_no_line_of_the_header_is_a_row(tmp_path, header):
     path = tmp_path / "t.csv"
     path.write_text(header + "".join(f"w{n % 2},{n % 2}\n" for n in range(6)))
-    found = Table([str(path)], "y", classes="auto", words=True)
+    found = read(path, classes="auto", words=True)
     assert found.columns.features == ("a=w0", "a=w1") and found.columns.classes == [0, 1]
     assert len(values(found)) == 6
 
@@ -263,3 +293,31 @@ def test_a_word_that_is_no_feature_is_named(tmp_path):
     found = table(tmp_path, list("uvwuvw"), words=False, features=["a=u", "a=v"])
     with pytest.raises(ValueError, match=r"row 2: 'w' in column 'a' is none of the words 'u', 'v'"):
         values(found)
+
+
+def test_svmlight_stays_sparse(tmp_path):
+    """Columns that no row has are zeros; none of its values is looked at beforehand."""
+    path = tmp_path / "t.svm"
+    path.write_text("+1 1:0.5 3:2  # first\n\n-1 2:1\n")
+    found = read(path, classes="auto", features=["x1", "x3", "x5"])
+    np.testing.assert_array_equal(values(found), [[0.5, 2, 0], [0, 0, 0]])
+    assert found.files[0].X.shape == (2, 6) and found.files[0].X.nnz == 3
+    assert found.columns.classes == ["+1", "-1"] and found.files[0].num_rows == 2
+    assert read(path, classes="auto").columns.features == ("x1", "x2", "x3")
+    words = read(path, classes="auto", words=["x2"]).columns.features
+    assert words == ("x1", "x2=0", "x2=1", "x3")
+
+
+@pytest.mark.parametrize("text", ["a, y\n1, u\n2\n", "a  y\n1  u\n2\n"])
+def test_short_rows_are_refused_wherever_spaces_are(tmp_path, text):
+    path = tmp_path / "t.csv"
+    path.write_text(text + "3, v\n" if "," in text else text + "3 v\n")
+    with pytest.raises(ValueError, match=r"t.csv: line 3: Expected 2 columns, got 1"):
+        read(path, separator=text[1])
+
+
+def test_errors_show_what_the_user_wrote(tmp_path):
+    with pytest.raises(ValueError, match=r"such as '\{x\}' \(row 1\): na_values=\['\{x\}'\]"):
+        table(tmp_path, ["1", "{x}", "3", "4", "5", "6"])
+    with pytest.raises(ValueError, match=r"cannot read .*t.csv: .*delimiter"):
+        read(tmp_path / "t.csv", separator="::")

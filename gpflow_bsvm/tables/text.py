@@ -1,0 +1,211 @@
+"""Tables of text: their encoding, their separator, and the names of their columns."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ..optional import Later
+from .cells import arrow
+from .formats import Format, Parquet, SVMLight, named
+from .paths import ARFF, OTHERS, PARQUET, ROW_NAMES, SVMLIGHT
+from .reading import Reading
+
+arrow_csv, arff = Later("pyarrow.csv", "files"), Later("scipy.io.arff")
+
+#: Characters and lines that show how a file is written.
+_HEAD, _HEAD_LINES = 2**20, 1000
+#: The first of those that serve equally well is taken: commas may be decimal signs.
+_SEPARATORS = (";", "\t", "|", ",", " ")
+#: Separators that a shell does not like to be given.
+_SPELLED = {"\\t": "\t", "tab": "\t", "space": " "}
+
+
+def open_text(path: str, encoding: str, newline: str | None = "") -> Any:
+    """:return: the lines of a file, compressed or not."""
+    return io.TextIOWrapper(arrow.input_stream(path), encoding=encoding, newline=newline)
+
+
+def read_head(path: str, encoding: str | None) -> tuple[str, str]:
+    """
+    :return: the first lines of a file, and its encoding.
+    :raise ValueError: if it is not of that encoding, or empty.
+    """
+    with arrow.input_stream(path) as stream:
+        utf16 = stream.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    found = encoding or ("utf-16" if utf16 else "utf-8-sig")
+    try:
+        with open_text(path, found, newline=None) as lines:
+            text = lines.read(_HEAD) + lines.readline() + lines.readline()
+    except (UnicodeError, LookupError):
+        name = found.removesuffix("-sig")
+        raise ValueError(
+            f"it is not {name}: say what it is, as encoding='cp1252' for files of Windows"
+        ) from None
+    if not text.strip():
+        raise ValueError("it is empty, without a header line")
+    if "\0" in text:
+        raise ValueError("it is no text, or text of an encoding such as encoding='utf-16'")
+    return text, found
+
+
+class Text(Format):
+    """A table of text whose columns come as they are written; a name may be ""."""
+
+    quote, comment = '"', tuple[str, ...]()
+
+    def __init__(self, path: str, head: str, encoding: str, reading: Reading) -> None:
+        """
+        :param head: the first lines.
+        :raise ValueError: if they have no header.
+        """
+        self.path, self.encoding, names = path, encoding, reading.names
+        self.separator = _SPELLED.get(reading.separator or "", reading.separator)
+        self.separator = self.separator or _separator(head, names is None)
+        rows, header = _records(head, self.separator)
+        self.header, names = (0, names) if names is not None else (header, rows.pop(0))
+        self.names = [name.strip() for name in names]
+        if self.header:
+            self._check_header(rows)
+        fields = [field for row in rows for field in row[1:] if field]
+        spaced = fields != [] and all(field.startswith(" ") for field in fields)
+        self.spaced = spaced or self.separator == " "
+        self.may_have_commas = self.separator in ";\t"
+        self.types = dict.fromkeys(self.names, arrow.string())
+        self._block = max(2**20, 64 * max(map(len, head.split("\n"))))
+
+    def _check_header(self, rows: list[list[str]]) -> None:
+        names = self.names
+        counted = [str(number) for number in range(len(names))]  # as pandas may call them
+        numbers = [name for name in names if re.fullmatch(r"[+-]?[\d.]+([eE][+-]?\d+)?", name)]
+        if len(numbers) > len(names) / 2 and names != counted:
+            raise ValueError(
+                f"the first line of {self.path} has numbers instead of the columns' names "
+                f"({', '.join(names[:4])}, ...): give names=[...], those of all {len(names)} "
+                "columns, if it is a row"
+            )
+        if rows and all(len(row) == len(names) + 1 for row in rows):
+            ended = not any(row[-1] for row in rows)  # by a separator; else R's names of rows
+            self.names = [*names, ""] if ended else [ROW_NAMES, *names]
+
+    def _batches(self, columns: Sequence[str], size: int) -> Iterator[Any]:
+        return self._by_lines(columns, size) if self.spaced else self._fast(columns)
+
+    def _fast(self, columns: Sequence[str]) -> Iterator[Any]:
+        with arrow_csv.open_csv(
+            arrow.input_stream(self.path),
+            arrow_csv.ReadOptions(
+                column_names=self.names,
+                skip_rows=self.header,
+                encoding=self.encoding.removesuffix("-sig"),
+                block_size=self._block,
+            ),
+            arrow_csv.ParseOptions(delimiter=self.separator, newlines_in_values=True),
+            arrow_csv.ConvertOptions(column_types=self.types, include_columns=list(columns)),
+        ) as batches:
+            yield from batches
+
+    def _by_lines(self, columns: Sequence[str], size: int) -> Iterator[Any]:
+        """Read what pyarrow does not: runs of spaces, spaces after commas, comments of ARFF."""
+        where, rows = [self.names.index(name) for name in columns], self._rows()
+        while part := list(itertools.islice(rows, size)):
+            cells = [*zip(*part)]
+            made = [arrow.array(cells[place], arrow.string()) for place in where]
+            yield arrow.RecordBatch.from_arrays(made, [*columns])
+
+    def _rows(self) -> Iterator[list[str]]:
+        width = len(self.names)
+        how: Any = {"delimiter": self.separator, "quotechar": self.quote, "skipinitialspace": True}
+        with open_text(self.path, self.encoding) as lines:
+            rest = itertools.islice(lines, self.header, None)
+            told = (line for line in rest if not line.startswith(self.comment))
+            reader = csv.reader(told, **how)
+            for row in filter(None, reader):
+                row = row[:width] if row[width:] == [""] else row  # a space at the end
+                if len(row) != width:
+                    at = f"line {self.header + reader.line_num}"
+                    raise ValueError(f"{at}: Expected {width} columns, got {len(row)}")
+                yield row
+
+
+class Arff(Text):
+    """A file of Weka or OpenML. Attributes with a list of values are words."""
+
+    comment, spaced, separator = ("%",), True, ","
+
+    def __init__(self, path: str, head: str, encoding: str) -> None:
+        begin = re.search(r"^\s*@data.*$", head, re.MULTILINE | re.IGNORECASE)
+        if begin is None:
+            raise ValueError("its first lines have no @data")
+        header, rows = head[: begin.end()], head[begin.end() :]
+        _, about = arff.loadarff(io.StringIO(header.replace('"', "'") + "\n"))
+        self.path, self.encoding, self.header = path, encoding, header.count("\n") + 1
+        self.names, self.quote = about.names(), "'" if "'" in rows else '"'
+        kinds = zip(about.names(), about.types())
+        self.words = [name for name, kind in kinds if kind == "nominal"]
+        self.types = dict.fromkeys(self.names, arrow.string())
+
+
+def open_format(path: str, reading: Reading) -> Format:
+    """
+    :return: the table in a file.
+    :raise ValueError: for a file that cannot be read, and for what Parquet and ARFF say themselves.
+    """
+    kind = path.lower()
+    if kind.endswith(OTHERS):
+        raise ValueError(f"{path} is neither CSV nor Parquet: save it as one of these")
+    told = reading.names is not None or reading.separator is not None
+    if told and kind.endswith((*PARQUET, *ARFF)):
+        raise ValueError(f"names and separator are for CSV files, and {path} says so itself")
+    with named(path):
+        with open(path, "rb") as file:
+            is_parquet = kind.endswith(PARQUET) or file.read(4) == b"PAR1"
+        if is_parquet:
+            return Parquet(path)
+        head, encoding = read_head(path, reading.encoding)
+        if kind.endswith(ARFF):
+            return Arff(path, head, encoding)
+        if not told and (kind.endswith(SVMLIGHT) or _is_svmlight(head)):
+            return SVMLight(path, reading)
+        return Text(path, head, encoding, reading)
+
+
+def _is_svmlight(head: str) -> bool:
+    """:return: True for lines that look like those of LIBSVM."""
+    lines = [line for line in head.split("\n")[:20] if line.split("#")[0].strip()]
+    return all(re.match(r"^\S+(\s+qid:\d+)?(\s+\d+:[-+.\deE]+)+\s*(#.*)?$", line) for line in lines)
+
+
+def _records(text: str, separator: str) -> tuple[list[list[str]], int]:
+    """:return: the fields of the first lines that are not empty; the line where the first ends."""
+    spaced = separator == " "
+    reader = csv.reader(io.StringIO(text), delimiter=separator, skipinitialspace=spaced)
+    rows = filter(None, reader)
+    first, end = next(rows), reader.line_num
+    return [first, *itertools.islice(rows, _HEAD_LINES)], end
+
+
+def _separator(text: str, header: bool) -> str:
+    """:return: the separator by which lines have equally many fields, and most of them."""
+    widths = {one: _width(text, one, header) for one in _SEPARATORS}
+    if not any(widths.values()):
+        return max(",;\t|", key=text.split("\n", 1)[0].count)
+    of_signs = {one: width for one, width in widths.items() if width and one != " "}
+    return max(of_signs or widths, key=widths.__getitem__)
+
+
+def _width(text: str, separator: str, header: bool) -> float:
+    """:return: the number of fields of all rows, a little less if the header has one less; or 0."""
+    try:
+        rows, _ = _records(text, separator)
+    except csv.Error:  # of another separator, a field may be too long
+        return 0
+    width = len(rows[-1])
+    short = width - len(rows[0]) if header else 0
+    same = all(len(row) == width for row in rows[header:])
+    return width - short / 2 if width > 1 + short and same and short in (0, 1) else 0
