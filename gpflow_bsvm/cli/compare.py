@@ -203,8 +203,10 @@ def _time(args: argparse.Namespace, comparisons: list[Comparison]) -> str:
 
     took = time.perf_counter() - args.begun
     peers = sum(report.seconds_of_peers(one) for one in comparisons)
-    beside = f", {took / peers:.1f} times the fits of each set's slowest peer ({peers:.0f} s)"
-    return f"took {took:.0f} s{beside if peers else ''}"
+    if not peers:
+        return f"took {took:.0f} s"
+    times = f"{took / peers:.1f} times the fits of each set's slowest peer ({peers:.0f} s)"
+    return f"took {took:.0f} s, {times}"
 
 
 def _fit(args: argparse.Namespace, comparisons: list[Comparison]) -> None:
