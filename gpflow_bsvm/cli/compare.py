@@ -126,6 +126,7 @@ def _compare(args: argparse.Namespace) -> int:
     _look_at_files(args)
     if args.task == "regression" and args.fixed_kernel:
         raise ValueError("--task regression has no --fixed-kernel: leave it out")
+    show(_TIMES if args.fixed_kernel else _LEARNT + _TIMES)
     with quiet_import():
         from ..compare import report
     report.prepare_output(args.output)
@@ -212,7 +213,6 @@ def _time(args: argparse.Namespace, comparisons: list[Comparison]) -> str:
 def _fit(args: argparse.Namespace, comparisons: list[Comparison]) -> None:
     from ..compare.protocol import progress_bar
 
-    show(_TIMES if args.fixed_kernel else _LEARNT + _TIMES)
     runs = [(one, _models_of(args, one)) for one in comparisons]
     with progress_bar(runs, False if args.no_progress else None) as bar:
         for number, (comparison, names) in enumerate(runs, 1):

@@ -82,6 +82,8 @@ def _draw_confusion(ax: Axes, comparison: Comparison, model: str) -> None:
         xticks_rotation=45.0 if max(map(len, names)) > 3 else 0.0,
         ax=ax,
     )
+    for tick in ax.get_xticklabels():
+        tick.set(ha="right" if tick.get_rotation() else "center", rotation_mode="anchor")
     ax.set_title(f"Confusion: {model}")
 
 

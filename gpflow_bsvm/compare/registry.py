@@ -45,14 +45,12 @@ class Entry:
     :ivar factory: makes a model for C classes; None: the one of this name in `gp_baselines`.
     :ivar only: the labels that the model takes, of `KINDS`.
     :ivar default: kernels, `LEARNT` or `FIXED`, with which it takes part without being named.
-    :ivar ours: whether it is a model of this package.
     """
 
     description: str
     factory: Callable[[int], Baseline] | None = None
     only: tuple[str, ...] = CLASSES
     default: tuple[str, ...] = FIXED
-    ours: bool = True
 
     def suits(self, num_classes: int) -> bool:
         """:return: True if the model takes so many classes, or numbers where there are none."""
@@ -73,24 +71,17 @@ BASELINES = {
         "GPflow's SVGP: Bernoulli, for C > 2 Softmax, for numbers Gaussian",
         only=KINDS,
         default=LEARNT + FIXED,
-        ours=False,
     ),
-    "svgp-probit": Entry(
-        "the same without Bernoulli's floor on p (C = 2)", only=(TWO,), ours=False
-    ),
-    "svgp-robustmax": Entry(
-        "the same with RobustMax, GPflow's MultiClass (C > 2)", only=(MORE,), ours=False
-    ),
+    "svgp-probit": Entry("the same without Bernoulli's floor on p (C = 2)", only=(TWO,)),
+    "svgp-robustmax": Entry("the same with RobustMax, GPflow's MultiClass (C > 2)", only=(MORE,)),
     "BSVMClassifier": Entry("as it is: chooses loss, penalty and M, calibrates", default=LEARNT),
     "BSVMRegressor": Entry("as it is: chooses M", only=(NUMBERS,), default=LEARNT),
-    "svc": Entry(
-        "scikit-learn's SVC by grid search, Platt-scaled", default=LEARNT + FIXED, ours=False
-    ),
-    "svr": Entry("scikit-learn's SVR by grid search", only=(NUMBERS,), default=LEARNT, ours=False),
-    "boosting": Entry(
-        "scikit-learn's boosted trees by grid search", only=(NUMBERS,), default=LEARNT, ours=False
-    ),
+    "svc": Entry("scikit-learn's SVC by grid search, Platt-scaled", default=LEARNT + FIXED),
+    "svr": Entry("scikit-learn's SVR by grid search", only=(NUMBERS,), default=LEARNT),
+    "boosting": Entry("scikit-learn's trees by grid search", only=(NUMBERS,), default=LEARNT),
 }
+#: Those of other packages.
+PEERS = ("svgp", "svgp-probit", "svgp-robustmax", "svc", "svr", "boosting")
 
 
 def make_baseline(name: str, num_classes: int) -> Baseline:

@@ -17,7 +17,7 @@ from ..optional import require
 from .contests import Contest, contests
 from .machine import provenance
 from .protocol import Comparison, FoldScore
-from .registry import BASELINES
+from .registry import PEERS
 
 #: Columns besides the metrics: heading and digits.
 TIMES = {"train_seconds": ("train s", 3), "predict_us": ("pred µs/row", 0)}
@@ -108,9 +108,13 @@ def verdicts(comparison: Comparison) -> list[str]:
     names = [name for name in comparison.held_out if name in held[0].losses]
     return [
         f"{one} is {_verdict(held, one, other, labels)}; "
-        f"its fit takes {seconds[one] / seconds[other]:.2g} times as long."
+        f"its fit takes {_times(seconds[one] / seconds[other])} as long."
         for one, other in combinations(names, 2)
     ]
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:.1f} times" if ratio >= 0.95 else f"{ratio:.2g} times"
 
 
 def _verdict(held: Sequence[Contest], one: str, other: str, labels: dict[str, str]) -> str:
@@ -126,12 +130,9 @@ def _verdict(held: Sequence[Contest], one: str, other: str, labels: dict[str, st
 
 
 def seconds_of_peers(comparison: Comparison) -> float:
-    """:return: the time that the slowest model of others took for its fits; 0 without any."""
-    seconds: dict[str, float] = {}
-    for score in comparison.fold_scores:
-        if score.ok and not BASELINES[score.model].ours:
-            seconds[score.model] = seconds.get(score.model, 0.0) + score.train_seconds
-    return max(seconds.values(), default=0.0)
+    """:return: the time that the slowest of `PEERS` took for its fits; 0 without any."""
+    good = [score for score in comparison.fold_scores if score.ok]
+    return max(sum(one.train_seconds for one in good if one.model == peer) for peer in PEERS)
 
 
 def _title(comparison: Comparison) -> str:

@@ -21,11 +21,10 @@ from gpflow.likelihoods import Likelihood
 from ..priors import set_default_priors
 from .registry import KernelSettings
 
-#: Most rounds, a natural-gradient step and an Adam step each, that learn the kernel. They end when
-#: the ELBO has settled within this, relatively, as those of `VEM` do. On the bundled sets rates of
-#: 0.02 and 0.05 take longer to the same ELBO, and so does SciPy's L-BFGS for everything.
-KERNEL_ROUNDS = 2000
-KERNEL_TOLERANCE = 1e-4
+#: Most rounds, a natural-gradient step and an Adam step each, that learn the kernel, and the
+#: relative change of the ELBO at which they end, that of `VEM`. On the bundled sets rates of 0.02
+#: and 0.05 take longer to the same ELBO, and so does SciPy's L-BFGS for everything.
+KERNEL_ROUNDS, KERNEL_TOLERANCE = 2000, 1e-4
 ADAM_RATE = 0.1
 
 #: Natural-gradient ascent stops when the ELBO changes by less than this, relatively.
