@@ -27,8 +27,6 @@ MONTE_CARLO = NaturalGradientSteps(sizes=(0.5, 0.1), window=5, rounds=100)
 #: For GPflow's RobustMax. It is far from log-concave: from the prior, steps of a hundredth already
 #: leave the positive definite matrices.
 RAMP = NaturalGradientSteps(sizes=(0.5, 0.1, 0.02, 0.004), ramp=True)
-
-
 #: For GPflow's Gaussian, to which a step of 1 is exact.
 CONJUGATE = NaturalGradientSteps(learning=(1.0, 0.5, 0.1))
 

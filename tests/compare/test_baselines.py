@@ -7,7 +7,8 @@ import tensorflow as tf
 from scipy import stats
 from sklearn.datasets import make_moons
 
-from gpflow_bsvm import BSVMClassifier, prediction
+from gpflow_bsvm import BSVMClassifier, inference, prediction
+from gpflow_bsvm.cli import compare
 from gpflow_bsvm.compare import (
     KernelSettings,
     baselines,
@@ -85,6 +86,15 @@ def test_svgp_ends_where_l_bfgs_does(num_classes):
     best = gpflow.optimizers.Scipy().minimize(loss, svgp.model.trainable_variables, options=options)
     assert -best.fun - ended < 10 * training.KERNEL_TOLERANCE * abs(best.fun)
     assert -best.fun - ended > -1e-6 * abs(best.fun)
+
+
+def test_the_rules_are_those_that_the_notes_tell():
+    assert training.KERNEL_TOLERANCE == inference.VEM().tol == 1e-4
+    rounds = training.NaturalGradientSteps().rounds, gp_baselines.MONTE_CARLO.rounds
+    assert rounds == (20, 100)
+    notes = " ".join(compare._LEARNT.split())
+    assert "until two rounds in turn raise its bound by less than 1e-4 of it" in notes
+    assert "the means of 20 rounds and of the 20 before (100 for Softmax" in notes
 
 
 @pytest.mark.slow
