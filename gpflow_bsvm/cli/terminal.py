@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import atexit
 import contextlib
-import gc
 import logging
 import os
 import sys
@@ -39,10 +37,8 @@ def integer(least: int) -> Callable[[str], int]:
 def quiet_import() -> Iterator[None]:
     """
     Hide TensorFlow's start-up messages, which bypass Python, unless it fails, and let it log only
-    errors from then on. When the process ends, its graphs are left to the system: to collect them
-    as garbage takes seconds.
+    errors from then on.
     """
-    atexit.register(gc.freeze)
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     sys.stderr.flush()
     with tempfile.TemporaryFile() as kept:

@@ -182,9 +182,8 @@ main(["compare", "iris", "--output", {str(tmp_path)!r}])
 
 def test_graphs_are_not_collected_when_the_process_ends(monkeypatch):
     registered = []
-    monkeypatch.setattr(terminal.atexit, "register", registered.append)
-    with terminal.quiet_import():
-        pass
+    monkeypatch.setattr(cli.atexit, "register", registered.append)
+    run("--version")
     assert registered == [gc.freeze]
 
 
