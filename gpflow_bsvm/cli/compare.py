@@ -82,7 +82,8 @@ def add_to(subparsers: Any) -> None:
     folds = f"default: {DEFAULTS[0]}, with --fixed-kernel {FIXED_KERNEL_DEFAULTS[0]}"
     add("--folds", type=integer(2), metavar="K", help=folds)
     most = f"{DEFAULTS[1]}, with --fixed-kernel {FIXED_KERNEL_DEFAULTS[1]}"
-    inducing = f"inducing points, by k-means on each training part (default: {most})"
+    inducing = "inducing points of all models but BSVMClassifier and BSVMRegressor, by k-means on "
+    inducing += f"each training part (default: {most})"
     add("--num-inducing", type=integer(1), metavar="M", help=inducing)
     add("--models", type=_models, metavar="A,B", help="some of the models below")
     fixed = "one kernel for all models, of variance 4 and lengthscale the square root of D, which "

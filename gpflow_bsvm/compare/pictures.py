@@ -111,14 +111,11 @@ def _draw_times(
     """Draw two scores against training time."""
     seconds = record["median"]["train_seconds"]
     for name, ax in zip(_DRAWN[comparison.settings.task], axes):
-        mean, spread, label = record["mean"][name], record["std"][name], _label(comparison, name)
+        mean, spread = record["mean"][name], record["std"][name]
+        label = comparison.kind.metrics[name].label
         ax.errorbar(seconds, mean, spread, marker="D", markersize=7, capsize=4, alpha=0.8, **style)
         ax.set(ylabel=f"held-out {label}", title=f"Held-out {label} against training time")
         ax.set(xscale="log", xlabel="seconds of a fit")
-
-
-def _label(comparison: Comparison, name: str) -> str:
-    return comparison.kind.metrics[name].label
 
 
 def _mark_seconds(ax: Axes) -> None:

@@ -81,14 +81,14 @@ def table(comparison: Comparison) -> str:
     stars = len(records) > 1 and not comparison.ended_early
     best = {held.score: held.leaders for held in contests(comparison)} if stars else {}
     metric_cells = {name: _column(name, records, best.get(name, [])) for name in metrics}
-    heading = f"{'model':<15}" + "".join(f"{metric.label:>13}" for metric in metrics.values())
+    heading = f"{'model':<15}" + "".join(f"{metric.label:>14}" for metric in metrics.values())
     lines = [_title(comparison), heading + "".join(f"{label:>12}" for label, _ in TIMES.values())]
     for number, record in enumerate(records):
         line = f"{record['model']:<15}"
         if record["folds_ok"] == 0:
             lines.append(f"{line} {next(iter(record['notes']))}"[:110])
             continue
-        line += "".join(f"{cells[number]:>13}" for cells in metric_cells.values())
+        line += "".join(f"{cells[number]:>14}" for cells in metric_cells.values())
         for name, (_, digits) in TIMES.items():
             line += f"{record['median'][name]:>12.{digits}f}"
         lines.append(line)
