@@ -76,7 +76,7 @@ class Metric(NamedTuple):
     label: str  #: heading in a table
     function: Callable[[AnyNDArray, AnyNDArray], float]
     unit: str  #: range of its value
-    greater_is_better: bool = False
+    greater_is_better: bool | None = False  #: None: neither
 
 
 #: All of them, by name.

@@ -161,7 +161,7 @@ def all_traces() -> int:
 class BaseRate:
     """A quick baseline of `gpflow_bsvm.compare`."""
 
-    note = ""
+    note, last_gain = "", float("nan")
 
     def fit(self, X, y, Z, kernel, seed):
         self.p = np.bincount(y) / len(y)

@@ -5,6 +5,8 @@ TensorFlow is imported only after the arguments are read, so that help and error
 
 from __future__ import annotations
 
+import atexit
+import gc
 import os
 import shlex
 import sys
@@ -26,6 +28,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     :param argv: arguments, without the name of the program; None: those of the process.
     :return: 0; 1 if every model failed; 2 for bad input; 130 after an interrupt.
     """
+    atexit.register(gc.freeze)  # when all is done, to collect TensorFlow's graphs takes seconds
     parser = Parser(prog=PROGRAM, description="Bayesian support vector machines for GPflow.")
     parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)

@@ -1,10 +1,12 @@
-"""`gpflow-bsvm compare`: classifiers on the same folds of some data sets."""
+"""`gpflow-bsvm compare`: classifiers or regressors on the same folds of some data sets."""
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
 import importlib.util
+import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,23 +27,28 @@ if TYPE_CHECKING:
 
 #: Among them one that SVC wins, with its rows all kept: even-digits.
 DEFAULT_DATA = ("breast-cancer", "banana-like", "even-digits", "iris")
+DEFAULT_NUMBERS = ("diabetes",)
 
 #: Default folds and inducing points: for learned kernels, which take longer, and for a fixed one.
 DEFAULTS, FIXED_KERNEL_DEFAULTS = (3, 50), (10, 100)
 
-_EPILOG = """models (C: number of classes; by default BSVMClassifier, svgp and svc take part, and
-with --fixed-kernel all but BSVMClassifier that suit the data):
+_EPILOG = f"""models (C: number of classes; by default {", ".join(default_baselines(2))}
+take part, for numbers {", ".join(default_baselines(0))}, and with
+--fixed-kernel all of classes that suit the data but BSVMClassifier):
 """ + "\n".join(f"  {name:<16}{entry.description}" for name, entry in BASELINES.items())
-
 
 #: Notes for a reader of the tables.
 _TIMES = """\
-Scores: mean±standard deviation over the held-out parts, * best. Times: median, to set up and fit,
-of the folds after the first, in which TensorFlow traces, without scaling and k-means; and to
-predict, in a second call."""
+Scores: mean±standard deviation over the held-out parts; * no model is better. Stars and sentences
+come from the same paired 95 % intervals over rows, which hold for all pairs together. Times:
+median, to set up and fit, of the folds after the first, in which TensorFlow traces, without scaling
+and k-means; and to predict, in a second call."""
 _LEARNT = """\
-Each model learns its kernel from the training rows: BSVMClassifier for M inducing points;
-svgp, with M too, by natural gradients and Adam in turn; svc by a grid.
+Kernels are learned from the training rows. Like for like: bsvm and svgp have the same kernel,
+priors and M inducing points. bsvm learns by VEM until two rounds in turn raise its bound by less
+than 1e-4 of it; svgp by natural gradients and Adam until the means of 20 rounds and of the 20
+before (100 for Softmax, whose ELBO is random) differ by less, or by no more than their noise.
+BSVMClassifier and BSVMRegressor choose their own M; the others use grids.
 """
 
 
@@ -50,9 +57,9 @@ def add_to(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "compare",
         help="cross-validate Bayesian SVMs, SVGP and SVC on the same folds",
-        description="Cross-validate classifiers: same folds, same scaling, same number of inducing "
-        "points. Each\nlearns its kernel, or all use one (--fixed-kernel). Prints a table per data "
-        "set and writes\nresults.csv, results.json and pictures.",
+        description="Cross-validate classifiers or regressors on the same folds, with the same "
+        "scaling. Each learns\nits kernel, or all use one (--fixed-kernel). Prints a table and "
+        "verdicts per data set and writes\nresults.csv, results.json and pictures.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -66,15 +73,16 @@ def add_to(subparsers: Any) -> None:
         help=f"bundled set ({', '.join(DEFAULT_DATA)}: the default; digits), CSV, Parquet, ARFF or "
         "svmlight file, or name of a file in the directory GPFLOW_BSVM_DATA",
     )
-    task = "what the labels are: with regression, files and diabetes, by BSVMRegressor, SVR and "
-    task += "boosting (default: classification, unless they may be either)"
+    task = "what the labels are: classes, or numbers, whose bundled set is "
+    task += f"{DEFAULT_NUMBERS[0]} (default: classification, unless they may be either)"
     add("--task", choices=TASKS, help=task)
     target = "label column of files (default: y, target, class or label)"
     add("--target", metavar="COL", help=target)
     folds = f"default: {DEFAULTS[0]}, with --fixed-kernel {FIXED_KERNEL_DEFAULTS[0]}"
     add("--folds", type=integer(2), metavar="K", help=folds)
     most = f"{DEFAULTS[1]}, with --fixed-kernel {FIXED_KERNEL_DEFAULTS[1]}"
-    inducing = f"inducing points, by k-means on each training part (default: {most})"
+    inducing = "inducing points of all models but BSVMClassifier and BSVMRegressor, by k-means on "
+    inducing += f"each training part (default: {most})"
     add("--num-inducing", type=integer(1), metavar="M", help=inducing)
     add("--models", type=_models, metavar="A,B", help="some of the models below")
     fixed = "one kernel for all models, of variance 4 and lengthscale the square root of D, which "
@@ -109,49 +117,24 @@ def _models(text: str) -> list[str]:
 def _compare(args: argparse.Namespace) -> int:
     from ..optional import require
 
+    args.begun = time.perf_counter()
+    if args.task == "regression" and args.data == list(DEFAULT_DATA):
+        args.data = list(DEFAULT_NUMBERS)
+    show(f"comparing on {', '.join(args.data)}; TensorFlow takes some seconds to start")
     if importlib.util.find_spec("pandas") is None:
         require("pandas")  # tells of this extra, where files would tell of theirs
     _look_at_files(args)
-    if args.task == "regression":
-        _check_options_of_numbers(args)
+    if args.task == "regression" and args.fixed_kernel:
+        raise ValueError("--task regression has no --fixed-kernel: leave it out")
+    show(_TIMES if args.fixed_kernel else _LEARNT + _TIMES)
     import_quietly()
     from ..compare import report
 
     report.prepare_output(args.output)
-    if args.task == "regression":
-        return _compare_numbers(args)
     if args.report:
         check_output(args.report, [name for name in args.data if Path(name).is_file()])
         report.prepare_output(args.report.parent)
     return _run(args, _prepare(args))
-
-
-def _check_options_of_numbers(args: argparse.Namespace) -> None:
-    """:raise ValueError: for options that only classifiers have."""
-    given = [n for n in ("models", "fixed_kernel", "num_inducing", "report") if getattr(args, n)]
-    if given:
-        shown = ", ".join("--" + name.replace("_", "-") for name in given)
-        raise ValueError(f"--task regression has no {shown}: leave it out")
-
-
-def _compare_numbers(args: argparse.Namespace) -> int:
-    """Compare regressors: a table of means and deviations, and the folds' scores in a file."""
-    from ..atomic import whole_file
-    from ..compare.regression import table_of
-    from ..optional import require
-
-    names = ["diabetes"] if args.data == list(DEFAULT_DATA) else args.data
-    pandas, rows = require("pandas"), []
-    for data in [_load(name, args) for name in names]:
-        frame, text = table_of(data, args.folds or DEFAULTS[0], args.seed)
-        _show_notes(data)
-        show(f"\n{data.name}: {len(data.y)} rows, {data.X.shape[1]} columns\n{text}")
-        rows.append(frame)
-    path = args.output / "results.csv"
-    with whole_file(path) as file:
-        file.write(pandas.concat(rows).to_csv(index=False).encode())
-    show(f"\nwritten to {path}")
-    return 0
 
 
 def _load(name: str, args: argparse.Namespace) -> Any:
@@ -211,20 +194,40 @@ def _run(args: argparse.Namespace, comparisons: list[Comparison]) -> int:
     code = _write_page(args, comparisons)
     if any(score.ok for done in comparisons for score in done.fold_scores):
         also = f" and {args.report}" if args.report and not code else ""
-        show(f"\nwritten to {args.output}{also}")
+        show(f"\n{_time(args, comparisons)}\nwritten to {args.output}{also}")
         return code
     return fail(1, f"no model could be fitted, see {args.output}")
 
 
+def _time(args: argparse.Namespace, comparisons: list[Comparison]) -> str:
+    """:return: how long it all took, beside the fits of the slowest other methods."""
+    from ..compare import report
+
+    took = time.perf_counter() - args.begun
+    peers = sum(report.seconds_of_peers(one) for one in comparisons)
+    if not peers:
+        return f"took {took:.0f} s"
+    times = f"{took / peers:.1f} times the fits of each set's slowest peer ({peers:.0f} s)"
+    return f"took {took:.0f} s, {times}"
+
+
 def _fit(args: argparse.Namespace, comparisons: list[Comparison]) -> None:
-    show(_TIMES if args.fixed_kernel else _LEARNT + _TIMES)
-    for number, comparison in enumerate(comparisons):
-        _show_notes(comparison.dataset)
-        names = args.models or default_baselines(len(comparison.labels), args.fixed_kernel)
-        try:
-            comparison.run(names, progress=False if args.no_progress else None)
-        finally:
-            _report(args, comparisons[: number + 1])
+    from ..compare.protocol import progress_bar
+
+    runs = [(one, _models_of(args, one)) for one in comparisons]
+    with progress_bar(runs, False if args.no_progress else None) as bar:
+        for number, (comparison, names) in enumerate(runs, 1):
+            with bar.external_write_mode():
+                _show_notes(comparison.dataset)
+            try:
+                comparison.run(names, progress=bar)
+            finally:
+                with bar.external_write_mode():
+                    _report(args, comparisons[:number])
+
+
+def _models_of(args: argparse.Namespace, comparison: Comparison) -> Sequence[str]:
+    return args.models or default_baselines(len(comparison.labels), args.fixed_kernel)
 
 
 def _write_page(args: argparse.Namespace, comparisons: list[Comparison]) -> int:
@@ -244,11 +247,11 @@ def _write_page(args: argparse.Namespace, comparisons: list[Comparison]) -> int:
 def _report(args: argparse.Namespace, done: list[Comparison]) -> None:
     """Print the latest table and write all results so far."""
     from ..atomic import whole_file
-    from ..compare import report
+    from ..compare import pictures, report
 
     if done[-1].fold_scores:
-        show("\n".join(["", report.table(done[-1]), *report.in_short(done[-1])]))
+        show("\n".join(["", report.table(done[-1]), *report.verdicts(done[-1])]))
     report.write(done, args.output)
     if done[-1].held_out and not args.no_plots:
         with whole_file(args.output / report.picture_name(done[-1])) as file:
-            report.draw(done[-1], file)
+            pictures.draw(done[-1], file)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -25,7 +26,7 @@ class Task(NamedTuple):
     """The data and settings that a model is fitted to."""
 
     X: AnyNDArray  #: [N, D], standardized
-    y: AnyNDArray  #: [N] in 0..C-1, with rows of every class
+    y: AnyNDArray  #: [N] in 0..C-1, with rows of every class; or numbers, standardized
     Z: AnyNDArray  #: [M, D] inducing points, for those that use them
     kernel: KernelSettings
     seed: int  #: for the model's own splits and draws
@@ -33,10 +34,15 @@ class Task(NamedTuple):
 
 class Baseline(ABC):
     """
+    Models of classes have `_predict`, those of numbers `predict_numbers`.
+
     :ivar note: a remark on the latest fit for the reader, or nothing.
+    :ivar last_gain: what the end of the latest fit still raised its own bound by, relatively; NaN
+        for a model without a bound.
     """
 
     note = ""
+    last_gain = math.nan
 
     def fit(
         self, X: AnyNDArray, y: AnyNDArray, Z: AnyNDArray, kernel: KernelSettings, seed: int
@@ -53,9 +59,16 @@ class Baseline(ABC):
         p = with_both_classes(np.asarray(self._predict(X)))
         return p / p.sum(axis=1, keepdims=True)  # RobustMax's quadrature has errors of some 1e-4
 
-    @abstractmethod
     def _predict(self, X: AnyNDArray) -> Any:
         """:return: p(y = 1) [N, 1], or [N, C] with rows that nearly sum to 1."""
+        raise NotImplementedError
+
+    def predict_numbers(self, X: AnyNDArray, y: AnyNDArray) -> AnyNDArray:
+        """
+        :param y: [N], the true labels.
+        :return: their densities and more of y's distribution, see `regression.columns`.
+        """
+        raise NotImplementedError
 
 
 class Estimator(Baseline):
@@ -77,10 +90,10 @@ class Estimator(Baseline):
 
 
 def classifier(task: Task) -> BSVMClassifier:
-    """`BSVMClassifier` with its defaults and M inducing points of its own choice (others use Z)."""
+    """:return: `BSVMClassifier` with its defaults, and so with an M of its own choice."""
     if not task.kernel.learn:
         raise Skipped("it learns its kernel, which is fixed here")
-    return BSVMClassifier(num_inducing=len(task.Z), random_state=task.seed).fit(task.X, task.y)
+    return BSVMClassifier(random_state=task.seed).fit(task.X, task.y)
 
 
 def svc(task: Task) -> CalibratedClassifierCV:

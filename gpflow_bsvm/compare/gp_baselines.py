@@ -2,31 +2,66 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import gpflow
+import numpy as np
 import tensorflow as tf
 from gpflow.base import AnyNDArray
 from gpflow.likelihoods import Likelihood
+from scipy import stats
 
 from .. import inference, likelihoods, models
-from ..prediction.marginals import predict_probabilities
+from ..engine.shared_graph import Compiled
+from ..likelihoods import has_hook
+from ..prediction import calibrate, predict_probabilities
+from . import regression
 from .baselines import Baseline, Estimator, Task, classifier, svc
-from .training import NaturalGradientSteps, Trainer, make_kernel
+from .training import NaturalGradientSteps, Trainer, make_kernel, relative_gain
 
 #: For GPflow's Softmax. Its ELBO is a mean of 100 draws, so that a single one says nothing about
 #: convergence; steps of size 1 overshoot to NaN within ten.
-MONTE_CARLO = NaturalGradientSteps(sizes=(0.5, 0.1), window=5)
+MONTE_CARLO = NaturalGradientSteps(sizes=(0.5, 0.1), window=5, rounds=100)
 #: For GPflow's RobustMax. It is far from log-concave: from the prior, steps of a hundredth already
 #: leave the positive definite matrices.
 RAMP = NaturalGradientSteps(sizes=(0.5, 0.1, 0.02, 0.004), ramp=True)
+#: For GPflow's Gaussian, to which a step of 1 is exact.
+CONJUGATE = NaturalGradientSteps(learning=(1.0, 0.5, 0.1))
 
 
-class SVGPBaseline(Baseline):
+def _columns(likelihood: Any, X: Any, Fmu: Any, Fvar: Any, Y: Any) -> tf.Tensor:
+    """:return: `regression.columns`, [N, 2 + T], of a Gaussian where there is nothing closer."""
+    mean, variance = likelihood.predict_mean_and_var(X, Fmu, Fvar)
+    log_p = likelihood.predict_log_density(X, Fmu, Fvar, Y)[:, None]
+    if hasattr(likelihood, "predict_quantiles"):
+        quantiles = likelihood.predict_quantiles(Fmu, Fvar, regression.LEVELS)[:, 0]
+    else:
+        quantiles = mean + tf.sqrt(variance) * stats.norm.ppf(regression.LEVELS)
+    return tf.concat([mean, log_p, quantiles], axis=1)
+
+
+_compiled_columns = Compiled(_columns)
+
+
+class GaussianProcess(Baseline):
+    """
+    :ivar model: of the latest fit.
+    """
+
+    model: Any
+
+    def predict_numbers(self, X: AnyNDArray, y: AnyNDArray) -> AnyNDArray:
+        """As in the base."""
+        columns = _compiled_columns.bind(self.model.likelihood)
+        return np.asarray(columns(X, *self.model.predict_f(X), y[:, None]))
+
+
+class SVGPBaseline(GaussianProcess):
     """
     `gpflow.models.SVGP` with GPflow's compiled `NaturalGradient` on all the data; Adam learns a
-    kernel, in alternating steps.
+    kernel and the likelihood, in alternating steps, until the ELBO has settled: `Trainer`.
     """
 
     def __init__(self, likelihood: Likelihood, steps: NaturalGradientSteps | None = None) -> None:
@@ -45,6 +80,7 @@ class SVGPBaseline(Baseline):
             self._trainer.reset(Z, kernel)
             try:
                 converged = self._trainer.train(X, y, gamma)
+                self.last_gain = self._trainer.last_gain
                 return "; ".join(notes if converged else [*notes, "not converged"])
             except (tf.errors.InvalidArgumentError, FloatingPointError):
                 if smaller is None:
@@ -56,49 +92,64 @@ class SVGPBaseline(Baseline):
         return self._trainer.predict(X)
 
 
-class BSVMBaseline(Baseline):
-    """`gpflow_bsvm.models.BSVM` fitted by `gpflow_bsvm.fit`; `VEM` learns a kernel."""
+class BSVMBaseline(GaussianProcess):
+    """
+    `gpflow_bsvm.models.BSVM` fitted by `gpflow_bsvm.fit`; or, where a kernel is to be learned, by
+    `VEM`, with a calibrated link where there is one.
+    """
 
-    def __init__(self, likelihood: Likelihood) -> None:
+    def __init__(self, likelihood: Callable[[], Likelihood]) -> None:
+        """:param likelihood: makes one for each fit."""
         self._likelihood = likelihood
 
     def _fit(self, task: Task) -> str:
         X, y, Z, kernel, _ = task
-        about = (make_kernel(kernel, X.shape[1]), self._likelihood, Z)
-        self.model = models.BSVM(*about, num_latent_gps=self._likelihood.latent_dim or 1)
+        likelihood, data = self._likelihood(), (X, y[:, None] * 1.0)
+        about = (make_kernel(kernel, X.shape[1]), likelihood, Z)
+        self.model = models.BSVM(*about, num_latent_gps=likelihood.latent_dim or 1)
         gpflow.set_trainable(self.model.inducing_variable, False)
         run = inference.VEM().run if kernel.learn else inference.fit
-        history = run(self.model, (X, y[:, None] * 1.0), progress=False)
+        history = run(self.model, data, progress=False)
+        if kernel.learn and has_hook(likelihood, "link_parameters"):
+            calibrate(self.model, data)
+        self.last_gain = relative_gain(*history.elbo[-2:]) if len(history.elbo) > 1 else math.nan
         return "" if history.converged else "not converged"
 
     def _predict(self, X: AnyNDArray) -> Any:
         return predict_probabilities(self.model, X)
 
 
-def _hinge(num_classes: int, bound: str) -> BSVMBaseline:
+def _hinge(C: int, bound: str) -> BSVMBaseline:
     """:return: the hinge with this bound; for several classes Crammer and Singer's, if exact."""
-    if num_classes == 2:
-        return BSVMBaseline(likelihoods.Hinge(bound=bound))
+    if C == 0:
+        return BSVMBaseline(likelihoods.EpsilonInsensitive)
+    if C == 2:
+        return BSVMBaseline(lambda: likelihoods.Hinge(bound=bound))
     several = likelihoods.CrammerSinger if bound == "exact" else likelihoods.OneVsRest
-    return BSVMBaseline(several(num_classes, bound=bound))
+    return BSVMBaseline(lambda: several(C, bound=bound))
 
 
-def _svgp(num_classes: int) -> SVGPBaseline:
-    """:return: GPflow's Bernoulli, for more than two classes Softmax."""
-    if num_classes == 2:
+def _svgp(C: int) -> SVGPBaseline:
+    """:return: GPflow's Gaussian for numbers, Bernoulli, for more than two classes Softmax."""
+    if C == 0:
+        return SVGPBaseline(gpflow.likelihoods.Gaussian(), CONJUGATE)
+    if C == 2:
         return SVGPBaseline(gpflow.likelihoods.Bernoulli())
-    return SVGPBaseline(gpflow.likelihoods.Softmax(num_classes), MONTE_CARLO)
+    return SVGPBaseline(gpflow.likelihoods.Softmax(C), MONTE_CARLO)
 
 
-#: Factories of the models in `registry.BASELINES` for C classes.
+#: Factories of the models in `registry.BASELINES` for C classes, 0 for numbers.
 FACTORIES: dict[str, Callable[[int], Baseline]] = {
     "BSVMClassifier": lambda C: Estimator(classifier),
+    "BSVMRegressor": lambda C: regression.Regressor(),
     "bsvm": lambda C: _hinge(C, "exact"),
     "bsvm-augmented": lambda C: _hinge(C, "augmented"),
-    "one-vs-rest": lambda C: BSVMBaseline(likelihoods.OneVsRest(C)),
-    "probit-engine": lambda C: BSVMBaseline(likelihoods.Probit()),
+    "one-vs-rest": lambda C: BSVMBaseline(lambda: likelihoods.OneVsRest(C)),
+    "probit-engine": lambda C: BSVMBaseline(likelihoods.Probit),
     "svgp": _svgp,
     "svgp-probit": lambda C: SVGPBaseline(likelihoods.Probit()),
     "svgp-robustmax": lambda C: SVGPBaseline(gpflow.likelihoods.MultiClass(C), RAMP),
     "svc": lambda C: Estimator(svc),
+    "svr": lambda C: regression.svr(),
+    "boosting": lambda C: regression.boosting(),
 }

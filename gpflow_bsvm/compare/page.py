@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from ..atomic import whole_file
-from ..metrics import METRICS
 from ..optional import require
-from .contests import LEVEL, ROW_LOSSES, contest, leaders
+from .contests import LEVEL, contest, contests
 from .machine import provenance
+from .pictures import draw
 from .protocol import Comparison
 from .registry import BASELINES
-from .report import TIMES, draw, means_of, summary
+from .report import TIMES, summary, verdicts
+from .training import KERNEL_TOLERANCE, NaturalGradientSteps
 
 #: Most classes that are all named.
 _MOST_CLASSES = 12
@@ -65,17 +66,18 @@ def page(comparisons: Sequence[Comparison], *, command: str = "", pictures: bool
             first=first,
             methods=_methods(shown),
             provenance=provenance(),
-            metrics=METRICS,
+            kind=shown[0].kind,
             times=TIMES,
-            row_losses=ROW_LOSSES,
             level=f"{100 * LEVEL:g} %",
+            steps=NaturalGradientSteps(),
+            tolerance=f"{KERNEL_TOLERANCE:g}",
         )
     )
 
 
 def _one_set(comparison: Comparison, pictures: bool) -> dict[str, Any]:
     """:return: the contents of the page about one data set."""
-    dataset, records = comparison.dataset, summary(comparison.fold_scores)
+    dataset, held = comparison.dataset, contests(comparison)
     counts = [(label, int((dataset.y == label).sum())) for label in comparison.labels]
     return {
         "name": dataset.name,
@@ -83,15 +85,16 @@ def _one_set(comparison: Comparison, pictures: bool) -> dict[str, Any]:
         "classes": counts[:_MOST_CLASSES],
         "more_classes": max(0, len(counts) - _MOST_CLASSES),
         "notes": dataset.notes,
-        "records": records,
-        "leaders": leaders(comparison, means_of(records)),
-        "contests": [held for score in ROW_LOSSES if (held := contest(comparison, score))],
+        "records": summary(comparison.fold_scores),
+        "leaders": {one.score: one.leaders for one in held},
+        "contests": held,
+        "verdicts": verdicts(comparison),
         "picture": _picture(comparison) if pictures and comparison.held_out else None,
     }
 
 
 def _picture(comparison: Comparison) -> str:
-    """:return: the picture of `report.draw`, as a data URL."""
+    """:return: the picture of `pictures.draw`, as a data URL."""
     drawn = io.BytesIO()
     draw(comparison, drawn)
     return "data:image/png;base64," + base64.b64encode(drawn.getvalue()).decode()
@@ -99,15 +102,16 @@ def _picture(comparison: Comparison) -> str:
 
 def _wins(shown: Sequence[Comparison]) -> list[tuple[str, list[tuple[int, int]]]]:
     """
-    :return: counts for each model and each of `ROW_LOSSES`: data sets where it is best or cannot be
-        told apart from the best, and all that it has; none for a single set.
+    :return: counts for each model and each loss: data sets where no model is better, and all that
+        it has; none for a single set.
     """
     if len(shown) < 2:
         return []
-    held = [[h for one in shown if (h := contest(one, score))] for score in ROW_LOSSES]
+    losses = shown[0].kind.losses
+    held = [[h for one in shown if (h := contest(one, score))] for score in losses]
     models = dict.fromkeys(name for all_ in held for one in all_ for name in one.losses)
-    level = [Counter(name for one in all_ for name in one.level) for all_ in held]
-    rows = [(name, [(of[name], len(all_)) for of, all_ in zip(level, held)]) for name in models]
+    leads = [Counter(name for one in all_ for name in one.leaders) for all_ in held]
+    rows = [(name, [(of[name], len(all_)) for of, all_ in zip(leads, held)]) for name in models]
     return sorted(rows, key=lambda row: -sum(won for won, _ in row[1]))
 
 

@@ -1,4 +1,4 @@
-"""The protocol: stratified folds, scaling, kernel and inducing points that all models share."""
+"""The protocol: folds, scaling, kernel and inducing points that all models share."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ import tensorflow as tf
 from gpflow.base import AnyNDArray
 from tqdm.auto import tqdm
 
-from .. import metrics
 from ..datasets import Dataset
+from .kinds import KINDS, Kind
 from .registry import KernelSettings, Skipped, make_baseline
 from .splits import Fold, check_counts, class_labels, folds
 
@@ -27,16 +27,18 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Settings:
     """
-    :ivar folds: of the stratified cross-validation.
+    :ivar folds: of the cross-validation, stratified for classes.
     :ivar num_inducing: M, at most; no more than there are distinct training rows.
     :ivar fixed_kernel: whether all models use one kernel, or start to learn from it.
     :ivar seed: for folds, inducing points and the models' own splits.
+    :ivar task: "classification" or "regression".
     """
 
     folds: int = 10
     num_inducing: int = 100
     fixed_kernel: bool = False
     seed: int = 0
+    task: str = "classification"
 
     def kernel(self, num_features: int) -> KernelSettings:
         """:return: the kernel, or its start, for data of D standardized columns."""
@@ -49,9 +51,10 @@ class FoldScore:
     A model on a fold.
 
     :ivar status: "ok", "ok: <note>", "skipped: <reason>" or "failed: <reason>".
-    :ivar scores: by name of `gpflow_bsvm.metrics.METRICS`, on the held-out part.
+    :ivar scores: by name of the metrics of the comparison's kind, on the held-out part.
     :ivar train_seconds: to set up and fit the model; on fold 0 with TensorFlow's tracing.
     :ivar predict_us: microseconds per held-out row, in a second call (the first traces).
+    :ivar last_gain: see `gpflow_bsvm.compare.baselines.Baseline`.
     """
 
     dataset: str
@@ -61,6 +64,7 @@ class FoldScore:
     scores: dict[str, float]
     train_seconds: float = math.nan
     predict_us: float = math.nan
+    last_gain: float = math.nan
 
     @property
     def ok(self) -> bool:
@@ -73,29 +77,33 @@ class Comparison:
     All models on all folds of one data set. Finished work stays in `fold_scores`, also when an
     interrupt ends `run` early.
 
-    :ivar labels: [C], in sorted order; number c is the label's place in it.
+    :ivar kind: classes or numbers.
+    :ivar labels: [C], in sorted order; number c is the label's place in it. None for numbers.
     :ivar fold_scores: one per fold and model.
-    :ivar held_out: labels [n] in 0..C-1 and predictions [n, C] of each model, by fold.
+    :ivar held_out: labels [n] and predictions [n, K] of each model, by fold; see `kinds.Kind`.
     """
 
     def __init__(self, dataset: Dataset, settings: Settings) -> None:
         """:raise ValueError: unless there are two classes or more, each with rows in all folds."""
         self.dataset, self.settings = dataset, settings
-        self.labels, self._y = class_labels(dataset)
-        check_counts(dataset.name, self.labels, np.bincount(self._y), settings.folds)
+        self.kind: Kind = KINDS[settings.task]
+        if settings.task == "regression":
+            self.labels, self._y = np.array([]), dataset.y.astype(float)
+        else:
+            self.labels, self._y = class_labels(dataset)
+            check_counts(dataset.name, self.labels, np.bincount(self._y), settings.folds)
         self.fold_scores: list[FoldScore] = []
         self.held_out: dict[str, dict[int, tuple[AnyNDArray, AnyNDArray]]] = {}
         self._made: dict[str, Baseline] = {}
 
-    def run(self, models: Sequence[str], *, progress: bool | None = None) -> None:
+    def run(self, models: Sequence[str], *, progress: bool | tqdm | None = None) -> None:
         """
         :param models: names in `BASELINES`.
-        :param progress: show a progress bar; None: on a terminal only.
+        :param progress: show a progress bar; None: on a terminal only; or a bar of several
+            comparisons, which stays open.
         """
         names, settings = list(dict.fromkeys(models)), self.settings
-        disable = None if progress is None else not progress
-        total = settings.folds * len(names)
-        bar = tqdm(total=total, desc=self.dataset.name, unit="fit", disable=disable)
+        bar = progress if isinstance(progress, tqdm) else progress_bar([(self, names)], progress)
         tf.random.set_seed(settings.seed)  # for GPflow's Softmax; slow, so done once
         shared = (settings.folds, settings.seed, settings.num_inducing)
         try:
@@ -103,11 +111,12 @@ class Comparison:
                 # In a fresh order each time: the threads and memory of the model before affect
                 # the time of the next.
                 for name in map(str, np.random.default_rng(fold.number).permutation(names)):
-                    bar.set_postfix_str(name)
+                    bar.set_postfix_str(f"{self.dataset.name}: {name}")
                     self.fold_scores.append(self._one(name, fold))
                     bar.update()
         finally:
-            bar.close()
+            if bar is not progress:
+                bar.close()
             self._sort(names)
 
     def predictions(self, model: str) -> tuple[AnyNDArray, AnyNDArray]:
@@ -137,16 +146,26 @@ class Comparison:
                 start = time.perf_counter()
                 model.fit(fold.X, fold.y, fold.Z, kernel, self.settings.seed + fold.number)
                 train_seconds = time.perf_counter() - start
-                p = np.asarray(model.predict_proba(fold.X_test))
+                p = np.asarray(self.kind.predict(model, fold))
                 again = time.perf_counter()  # the first call has traced
-                model.predict_proba(fold.X_test)
+                self.kind.predict(model, fold)
                 predict_us = 1e6 * (time.perf_counter() - again) / len(p)
-            scores = metrics.evaluate(fold.y_test, p)
+            scores = self.kind.evaluate(fold.y_test, p)
         except Exception as error:  # any error: one model must not end the comparison
-            return FoldScore(*about, _reason(error), dict.fromkeys(metrics.METRICS, math.nan))
+            return FoldScore(*about, _reason(error), dict.fromkeys(self.kind.metrics, math.nan))
         self.held_out.setdefault(name, {})[fold.number] = (fold.y_test, p)
         status = f"ok: {model.note}" if model.note else "ok"
-        return FoldScore(*about, status, scores, train_seconds, predict_us)
+        return FoldScore(*about, status, scores, train_seconds, predict_us, model.last_gain)
+
+
+def progress_bar(runs: Sequence[tuple[Comparison, Sequence[str]]], progress: bool | None) -> tqdm:
+    """
+    :param runs: comparisons, each with the models that it runs.
+    :param progress: show it; None: on a terminal only.
+    :return: one bar for all of their fits.
+    """
+    total = sum(one.settings.folds * len(set(models)) for one, models in runs)
+    return tqdm(total=total, unit="fit", disable=None if progress is None else not progress)
 
 
 def _reason(error: Exception) -> str:

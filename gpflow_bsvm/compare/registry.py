@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .baselines import Baseline
 
-TWO, MORE = "two classes", "more than two classes"
+KINDS = TWO, MORE, NUMBERS = "two classes", "more than two classes", "numbers"
+CLASSES = (TWO, MORE)
 LEARNT, FIXED = ("learnt",), ("fixed",)
 
 
@@ -42,45 +43,57 @@ class Entry:
     """
     :ivar description: one line, for the help.
     :ivar factory: makes a model for C classes; None: the one of this name in `gp_baselines`.
-    :ivar only: `TWO` or `MORE`, the number of classes that the model takes; None: any.
+    :ivar only: the labels that the model takes, of `KINDS`.
     :ivar default: kernels, `LEARNT` or `FIXED`, with which it takes part without being named.
     """
 
     description: str
     factory: Callable[[int], Baseline] | None = None
-    only: str | None = None
+    only: tuple[str, ...] = CLASSES
     default: tuple[str, ...] = FIXED
 
     def suits(self, num_classes: int) -> bool:
-        """:return: True if the model takes so many classes."""
-        return self.only in (None, TWO if num_classes == 2 else MORE)
+        """:return: True if the model takes so many classes, or numbers where there are none."""
+        return (NUMBERS if num_classes == 0 else TWO if num_classes == 2 else MORE) in self.only
 
 
 #: Name on the command line and in tables -> entry. C: number of classes.
 BASELINES = {
-    "BSVMClassifier": Entry("as it is: learns kernel and penalty, calibrates", default=LEARNT),
-    "bsvm": Entry("Bayesian SVM, exact bound; Crammer and Singer's loss for C > 2"),
-    "bsvm-augmented": Entry("the same with the binary papers' bound and coordinate ascent"),
-    "one-vs-rest": Entry("a binary Bayesian SVM per class, normalised (C > 2)", only=MORE),
-    "probit-engine": Entry("probit likelihood in the same engine as bsvm (C = 2)", only=TWO),
-    "svgp": Entry(
-        "GPflow's SVGP, natural gradients; Bernoulli, Softmax for C > 2", default=LEARNT + FIXED
+    "bsvm": Entry(
+        "Bayesian SVM: hinge, for C > 2 Crammer and Singer's, for numbers epsilon-insensitive",
+        only=KINDS,
+        default=LEARNT + FIXED,
     ),
-    "svgp-probit": Entry("the same without Bernoulli's floor on p (C = 2)", only=TWO),
-    "svgp-robustmax": Entry("the same with RobustMax, GPflow's MultiClass (C > 2)", only=MORE),
+    "bsvm-augmented": Entry("the same with the binary papers' bound and coordinate ascent"),
+    "one-vs-rest": Entry("a binary Bayesian SVM per class, normalised (C > 2)", only=(MORE,)),
+    "probit-engine": Entry("probit likelihood in the same engine as bsvm (C = 2)", only=(TWO,)),
+    "svgp": Entry(
+        "GPflow's SVGP: Bernoulli, for C > 2 Softmax, for numbers Gaussian",
+        only=KINDS,
+        default=LEARNT + FIXED,
+    ),
+    "svgp-probit": Entry("the same without Bernoulli's floor on p (C = 2)", only=(TWO,)),
+    "svgp-robustmax": Entry("the same with RobustMax, GPflow's MultiClass (C > 2)", only=(MORE,)),
+    "BSVMClassifier": Entry("with its defaults: chooses loss, penalty and M", default=LEARNT),
+    "BSVMRegressor": Entry("with its defaults: chooses M", only=(NUMBERS,), default=LEARNT),
     "svc": Entry("scikit-learn's SVC by grid search, Platt-scaled", default=LEARNT + FIXED),
+    "svr": Entry("scikit-learn's SVR by grid search", only=(NUMBERS,), default=LEARNT),
+    "boosting": Entry("scikit-learn's trees by grid search", only=(NUMBERS,), default=LEARNT),
 }
+#: Those of other packages.
+PEERS = ("svgp", "svgp-probit", "svgp-robustmax", "svc", "svr", "boosting")
 
 
 def make_baseline(name: str, num_classes: int) -> Baseline:
     """
     :param name: in `BASELINES`.
+    :param num_classes: C; 0 for numbers.
     :return: a new model.
-    :raise Skipped: unless it takes so many classes.
+    :raise Skipped: unless it takes such labels.
     """
     entry = BASELINES[name]
     if not entry.suits(num_classes):
-        raise Skipped(f"for {entry.only} only")
+        raise Skipped(f"for {'classes' if entry.only == CLASSES else entry.only[0]} only")
     if entry.factory is not None:
         return entry.factory(num_classes)
     from .gp_baselines import FACTORIES

@@ -1,4 +1,4 @@
-"""Regression by one protocol: the same folds and scaling, for `BSVMRegressor` and its peers.
+"""Numbers as labels: predictive distributions, their scores, and the models from scikit-learn.
 
 Labels are standardized by the training rows, so that errors and densities of all sets have one
 unit. Methods without a density (SVR, boosting) get a Gaussian with the deviation of cross-validated
@@ -7,9 +7,8 @@ residuals.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from gpflow.base import AnyNDArray
@@ -18,102 +17,104 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict
 from sklearn.svm import SVR
 
-from ..datasets import Dataset
 from ..estimators import BSVMRegressor
-from ..optional import require
+from ..metrics import Metric
 from ..prediction import predict_log_density
-from .splits import make_scaler
+from .baselines import Baseline, Task
 
-#: Ends of the intervals whose coverage is measured: 90 % of rows should lie between them.
-LEVELS = (0.05, 0.95)
-
-
-class Predicted(NamedTuple):
-    """Predictions of a method for held-out rows."""
-
-    mean: AnyNDArray  #: [N]
-    log_density: AnyNDArray  #: [N], of the true y
-    interval: AnyNDArray  #: [N, 2]
+#: Of the quantiles that are predicted: between the first and the last are 90 % of rows.
+LEVELS = tuple(np.linspace(0.05, 0.95, 10))
 
 
-def gaussian(mean: AnyNDArray, deviation: Any, y: AnyNDArray) -> Predicted:
-    """:return: predictions of N(mean, deviation^2)."""
-    interval = stats.norm.ppf(LEVELS) * np.reshape(deviation, (-1, 1)) + mean[:, None]
-    return Predicted(mean, stats.norm.logpdf(y, mean, deviation), interval)
+def columns(mean: Any, log_density: Any, quantiles: Any) -> AnyNDArray:
+    """
+    :param mean: [n]; log_density: [n], of the true y; quantiles: [n, T], at `LEVELS`.
+    :return: all of them, [n, 2 + T].
+    """
+    return np.column_stack([mean, log_density, quantiles])
 
 
-def bsvm(X: AnyNDArray, y: AnyNDArray, X_test: AnyNDArray, y_test: AnyNDArray) -> Predicted:
-    """:return: predictions of `BSVMRegressor()` with its defaults."""
-    model = BSVMRegressor().fit(X, y)
-    log_p = predict_log_density(model, (X_test, y_test)) - np.log(model.y_scale_)
-    return Predicted(model.predict(X_test), log_p, model.predict_quantiles(X_test, LEVELS))
+def gaussian(mean: AnyNDArray, deviation: Any, y: AnyNDArray) -> AnyNDArray:
+    """:return: `columns` of N(mean, deviation^2); mean and y are [n], deviation [n] or []."""
+    quantiles = stats.norm.ppf(LEVELS) * np.reshape(deviation, (-1, 1)) + mean[:, None]
+    return columns(mean, stats.norm.logpdf(y, mean, deviation), quantiles)
 
 
-def searched(estimator: Any, grid: dict[str, list[Any]]) -> Callable[..., Predicted]:
-    """:return: an estimator of scikit-learn, its options chosen by cross-validation."""
+LOSSES: dict[str, Callable[[AnyNDArray, AnyNDArray], AnyNDArray]] = {
+    "mse": lambda y, P: np.square(P[:, 0] - y),
+    "mae": lambda y, P: np.abs(P[:, 0] - y),
+    "nll": lambda y, P: -P[:, 1],
+}
 
-    def fit(X: AnyNDArray, y: AnyNDArray, X_test: AnyNDArray, y_test: AnyNDArray) -> Predicted:
+
+def _covered(y: AnyNDArray, P: AnyNDArray) -> float:
+    """:return: the share of rows between their first quantile and their last."""
+    return float(np.mean((P[:, 2] <= y) & (y <= P[:, -1])))
+
+
+def _mean(name: str) -> Callable[[AnyNDArray, AnyNDArray], float]:
+    return lambda y, P: float(LOSSES[name](y, P).mean())
+
+
+METRICS = {
+    "mse": Metric("MSE", _mean("mse"), "variances of the training labels"),
+    "mae": Metric("MAE", _mean("mae"), "deviations of the training labels"),
+    "nll": Metric("NLL", _mean("nll"), "nats per row"),
+    "coverage": Metric("coverage", _covered, "share of rows in intervals of 90 %", None),
+}
+
+
+def evaluate(y: AnyNDArray, P: AnyNDArray) -> dict[str, float]:
+    """
+    :param y: [n]; P: [n, 2 + T], see `columns`.
+    :return: values of all `METRICS`.
+    :raise ValueError: for predictions that are not finite.
+    """
+    if not np.isfinite(P).all():
+        raise ValueError("predictions must be finite")
+    return {name: metric.function(y, P) for name, metric in METRICS.items()}
+
+
+class Regressor(Baseline):
+    """`BSVMRegressor` with its defaults."""
+
+    def _fit(self, task: Task) -> str:
+        self._model = BSVMRegressor(random_state=task.seed).fit(task.X, task.y)
+        return f"chose {self._model.model_.num_features[1]} inducing points"
+
+    def predict_numbers(self, X: AnyNDArray, y: AnyNDArray) -> AnyNDArray:
+        """As in the base."""
+        model = self._model
+        log_p = predict_log_density(model, (X, y)) - np.log(model.y_scale_)
+        return columns(model.predict(X), log_p, model.predict_quantiles(X, LEVELS))
+
+
+class Searched(Baseline):
+    """A regressor of scikit-learn, its options chosen by three folds."""
+
+    def __init__(self, estimator: Any, grid: Any) -> None:
+        """:param grid: as that of `GridSearchCV`."""
         folds = KFold(3, shuffle=True, random_state=0)
-        search = GridSearchCV(estimator, grid, cv=folds, scoring="neg_mean_absolute_error")
-        best = search.fit(X, y).best_estimator_
-        residual = y - cross_val_predict(best, X, y, cv=5)
-        return gaussian(best.predict(X_test), residual.std(), y_test)
+        self._search = GridSearchCV(estimator, grid, cv=folds, scoring="neg_mean_absolute_error")
 
-    return fit
+    def _fit(self, task: Task) -> str:
+        self._model = self._search.fit(task.X, task.y).best_estimator_
+        residual = task.y - cross_val_predict(self._model, task.X, task.y, cv=5)
+        self._deviation = residual.std()
+        return ""
 
-
-_SVR_GRID: dict[str, list[Any]] = {
-    "C": [0.1, 1, 10, 100],
-    "gamma": [0.01, 0.03, 0.1, 0.3],
-    "epsilon": [0.01, 0.1, 0.3],
-}
-_BOOSTING_GRID: dict[str, list[Any]] = {"learning_rate": [0.05, 0.1], "max_leaf_nodes": [7, 31]}
-#: Functions of training rows and of rows to predict, by name.
-METHODS: dict[str, Callable[..., Predicted]] = {
-    "BSVMRegressor": bsvm,
-    "SVR, grid": searched(SVR(), _SVR_GRID),
-    "boosting, grid": searched(HistGradientBoostingRegressor(random_state=0), _BOOSTING_GRID),
-}
+    def predict_numbers(self, X: AnyNDArray, y: AnyNDArray) -> AnyNDArray:
+        """As in the base."""
+        return gaussian(self._model.predict(X), self._deviation, y)
 
 
-def scored(predicted: Predicted, y: AnyNDArray) -> dict[str, float]:
-    """:return: root mean squared and mean absolute error, NLL, and coverage of the intervals."""
-    error, (low, high) = predicted.mean - y, predicted.interval.T
-    return {
-        "rmse": float(np.sqrt(np.mean(error**2))),
-        "mae": float(np.mean(np.abs(error))),
-        "nll": -float(np.mean(predicted.log_density)),
-        "coverage": float(np.mean((low <= y) & (y <= high))),
-    }
+def svr() -> Searched:
+    """:return: scikit-learn's `SVR`."""
+    grid = {"C": [0.1, 1, 10, 100], "gamma": [0.01, 0.03, 0.1, 0.3], "epsilon": [0.01, 0.1, 0.3]}
+    return Searched(SVR(), grid)
 
 
-def scores(
-    X: AnyNDArray,
-    y: AnyNDArray,
-    methods: Mapping[str, Callable[..., Predicted]] = METHODS,
-    folds: int = 10,
-    seed: int = 0,
-) -> Iterator[dict[str, Any]]:
-    """
-    :param methods: by name, as `METHODS`.
-    :return: a row of scores for each fold and method, in units of the training rows' deviation.
-    """
-    parts = KFold(folds, shuffle=True, random_state=seed).split(X)
-    for fold, (train, test) in enumerate(parts):
-        scaler, mean, deviation = make_scaler().fit(X[train]), y[train].mean(), y[train].std()
-        numbers = (y - mean) / (deviation or 1.0)
-        rows = scaler.transform(X[train]), numbers[train], scaler.transform(X[test]), numbers[test]
-        for name, method in methods.items():
-            start = time.perf_counter()
-            found = scored(method(*rows), numbers[test])
-            seconds = time.perf_counter() - start
-            yield {"fold": fold, "method": name, **found, "seconds": seconds}
-
-
-def table_of(data: Dataset, folds: int, seed: int) -> tuple[Any, str]:
-    """:return: a data frame of `scores`, and means and deviations over folds as text."""
-    pandas = require("pandas")
-    frame = pandas.DataFrame(scores(data.X, data.y, folds=folds, seed=seed))
-    each = frame.groupby("method", sort=False)[["rmse", "mae", "nll", "coverage", "seconds"]]
-    text = each.mean().round(3).astype(str) + "±" + each.std().round(3).astype(str)
-    return frame.assign(set=data.name), str(text.to_string())
+def boosting() -> Searched:
+    """:return: scikit-learn's boosted trees."""
+    grid = {"learning_rate": [0.05, 0.1], "max_leaf_nodes": [7, 31]}
+    return Searched(HistGradientBoostingRegressor(random_state=0), grid)

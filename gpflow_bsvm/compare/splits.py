@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from gpflow.base import AnyNDArray
 from sklearn.impute import SimpleImputer
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -38,19 +38,23 @@ def folds(
     X: AnyNDArray, y: AnyNDArray, num_folds: int = 10, seed: int = 0, num_inducing: int = 100
 ) -> Iterator[Fold]:
     """
-    Stratified folds of shuffled rows, scaled by their training part.
+    Folds of shuffled rows, scaled by their training part; stratified for classes.
 
-    :param X: [N, D]; y: [N] in 0..C-1, see `class_labels`.
+    :param X: [N, D]; y: [N] in 0..C-1, see `class_labels`, or floats: numbers, which are
+        standardized by their training part.
     :param seed: for the shuffle; the inducing points of fold k use seed + k.
     :param num_inducing: M, at most: by k-means on the training part, no more than distinct rows.
     """
-    splits = StratifiedKFold(num_folds, shuffle=True, random_state=seed).split(X, y)
-    for number, (train, test) in enumerate(splits):
+    numbers = y.dtype.kind == "f"
+    splits = (KFold if numbers else StratifiedKFold)(num_folds, shuffle=True, random_state=seed)
+    for number, (train, test) in enumerate(splits.split(X, y)):
         scaler = make_scaler().fit(X[train])
         X_train = scaler.transform(X[train])
         most = min(num_inducing, len(np.unique(X_train, axis=0)))
         Z = kmeans(X_train, most, seed=seed + number)
-        yield Fold(number, X_train, y[train], Z, scaler.transform(X[test]), y[test], test)
+        labels = (y - y[train].mean()) / (y[train].std() or 1.0) if numbers else y
+        X_test = scaler.transform(X[test])
+        yield Fold(number, X_train, labels[train], Z, X_test, labels[test], test)
 
 
 def make_scaler() -> Pipeline:

@@ -1,8 +1,10 @@
 """The command line as a newcomer meets it: help at once, one line for an error, results on disk."""
 
+import gc
 import io
 import json
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -87,6 +89,7 @@ def test_options_arrive(stand_ins, table, tmp_path):
     arguments = [table, "--target", "kind", "--models", "bsvm", "--no-plots", "--seed", "7", *FAST]
     assert run("compare", *arguments, "--output", tmp_path) == 0
     settings = json.loads((tmp_path / "results.json").read_text())["settings"]
+    assert settings.pop("task") == "classification"
     assert settings == {"folds": 2, "num_inducing": 10, "fixed_kernel": True, "seed": 7}
     assert not list(tmp_path.glob("*.png"))
 
@@ -97,7 +100,7 @@ def test_default_data_and_all_models(stand_ins, tmp_path, monkeypatch):
     run("compare", "--output", tmp_path)
     names = [comparison.dataset.name for comparison, _ in seen]
     assert names == ["breast-cancer", "banana-like", "even-digits", "iris"]
-    assert [models for _, models in seen] == [["BSVMClassifier", "svgp", "svc"]] * 4
+    assert [models for _, models in seen] == [["bsvm", "svgp", "BSVMClassifier", "svc"]] * 4
     assert seen[-1][0].settings == Settings(folds=3, num_inducing=50)
     run("compare", "digits", "--fixed-kernel", "--output", tmp_path)
     assert seen[-1][1] == default_baselines(10, fixed_kernel=True)
@@ -157,6 +160,43 @@ finally:
     assert done.returncode == (0 if argument == "--help" else 2)
 
 
+def test_the_first_line_comes_before_tensorflow(tmp_path):
+    """As above; what comes after that line does not matter."""
+    folder = pathlib.Path(gpflow_bsvm.__file__).parent
+    script = f"""
+import sys, types
+package = types.ModuleType("gpflow_bsvm")
+package.__path__ = [{str(folder)!r}]
+sys.modules["gpflow_bsvm"] = package
+from gpflow_bsvm.cli import compare, main
+def first(text):
+    print(text, "tensorflow" in sys.modules)
+    raise ValueError("enough")
+compare.show = first
+main(["compare", "iris", "--output", {str(tmp_path)!r}])
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.stdout == "comparing on iris; TensorFlow takes some seconds to start False\n"
+
+
+def test_graphs_are_not_collected_when_the_process_ends(monkeypatch):
+    registered = []
+    monkeypatch.setattr(cli.atexit, "register", registered.append)
+    run("--version")
+    assert registered == [gc.freeze]
+
+
+@pytest.mark.slow
+def test_a_job_has_one_bar_and_ends_with_its_time(stand_ins, table, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    fast = [option for option in FAST if option != "--no-progress"]
+    arguments = [table, "iris", "--target", "kind", "--models", "bsvm", "--no-plots", *fast]
+    assert run("compare", *arguments, "--output", tmp_path / "out") == 0
+    out, err = capsys.readouterr()
+    assert "4/4" in err and "2/2" not in err
+    assert re.search(r"\ntook \d+ s\nwritten to ", out)
+
+
 def test_ascii_terminals_get_ascii(monkeypatch):
     for encoding, expected in [("ascii", b"1+-2 us\n"), ("utf-8", "1±2 µs\n".encode())]:
         raw = io.BytesIO()
@@ -178,8 +218,8 @@ def test_ascii_terminals_get_ascii(monkeypatch):
         (["compare", "--folds", "two"], "an integer from 2, got 'two'"),
         (["compare", "--num-inducing", "0"], "an integer from 1"),
         (["compare", "--seed", "-1"], "an integer from 0"),
-        (["compare", "--models", "bsvm,foo"], "'bsvm,foo': choose from BSVMClassifier,"),
-        (["compare", "--models", ","], "choose from BSVMClassifier,"),
+        (["compare", "--models", "bsvm,foo"], "'bsvm,foo': choose from bsvm,"),
+        (["compare", "--models", ","], "choose from bsvm,"),
     ],
 )
 def test_bad_arguments(argv, message, capsys):

@@ -1,10 +1,13 @@
 """`--task regression` of `gpflow-bsvm train`, `predict` and `compare`."""
 
+import re
+
 import numpy as np
 import pytest
 
 import gpflow_bsvm as gb
 from gpflow_bsvm import cli
+from gpflow_bsvm.compare import Comparison
 
 pandas = pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")
@@ -57,13 +60,28 @@ def test_predictions_have_error_bars(folder):
 
 @pytest.mark.slow
 def test_compare(folder, capsys):
-    out = folder / "results"
+    out, page = folder / "results", folder / "page.html"
     how = ("--task", "regression", "--target", "price", "--folds", 2, "--output", out)
-    assert run("compare", folder / "rows.csv", *how) == 0
+    which = ("--models", "bsvm,svr,svc", "--num-inducing", 10, "--report", page)
+    assert run("compare", folder / "rows.csv", *how, *which) == 0
     printed = capsys.readouterr().out
-    assert "rows: 60 rows, 4 columns" in printed and "BSVMRegressor" in printed
-    rows = pandas.read_csv(out / "results.csv")
-    assert len(rows) == 6 and rows[["rmse", "mae", "nll"]].notna().all(axis=None)
+    assert "rows: N = 60, D = 4, 2 folds, M = 10, kernel learnt" in printed
+    assert "svc             skipped: for classes only" in printed
+    assert re.search(r"bsvm is (better than|worse than|level with) svr in ", printed)
+    rows = pandas.read_csv(out / "results.csv").set_index("model")
+    assert len(rows) == 6
+    assert rows.loc[["bsvm", "svr"], ["mse", "mae", "nll", "coverage"]].notna().all(axis=None)
+    assert rows.loc["bsvm", "mse"].max() < 0.5  # of a constant: 1
+    assert (out / "rows.png").is_file() and "Reliability: share of labels" in page.read_text()
+
+
+def test_the_default_regressors(folder, monkeypatch):
+    seen = []
+    monkeypatch.setattr(Comparison, "run", lambda self, names, **kw: seen.append((self, names)))
+    run("compare", "--task", "regression", "--output", folder / "some")
+    ((done, names),) = seen
+    assert done.dataset.name == "diabetes" and done.labels.size == 0
+    assert names == ["bsvm", "svgp", "BSVMRegressor", "svr", "boosting"]
 
 
 def test_words_are_no_numbers(folder, capsys):
@@ -75,9 +93,8 @@ def test_words_are_no_numbers(folder, capsys):
     assert "leave out --task regression" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("option", ["--fixed-kernel", "--models=svgp", "--report=page.html"])
-def test_options_of_classification_are_refused(folder, capsys, option):
-    how = ("--task", "regression", "--target", "price", "--output", folder / "no", option)
-    assert run("compare", folder / "rows.csv", *how) == 2
+def test_an_option_of_classification_is_refused(folder, capsys):
+    how = ("--task", "regression", "--target", "price", "--output", folder / "no")
+    assert run("compare", folder / "rows.csv", *how, "--fixed-kernel") == 2
     found = capsys.readouterr().err
-    assert f"--task regression has no {option.split('=')[0]}: leave it out" in found
+    assert "--task regression has no --fixed-kernel: leave it out" in found

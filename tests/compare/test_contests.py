@@ -1,44 +1,55 @@
-"""Who is best, who ties, and how that is put into words."""
+"""Who is better than whom, and that stars and sentences say the same of it."""
+
+import re
 
 import numpy as np
 import pytest
-from comparisons import made_up, three
+from comparisons import made_up, numbers, three
 from scipy import stats
 
-from gpflow_bsvm import metrics
 from gpflow_bsvm.compare import Comparison, contests, report
 
-# --- who is best, and who ties -------------------------------------------------------------------
+# --- losses and intervals ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("score", contests.ROW_LOSSES)
-@pytest.mark.parametrize("num_classes", [2, 4])
-def test_row_losses_have_the_metric_as_mean(score, num_classes):
-    for y, P in made_up({"a": 1.0}, num_classes=num_classes).held_out["a"].values():
-        expected = metrics.METRICS[score].function(y, P)
-        np.testing.assert_allclose(
-            contests.ROW_LOSSES[score](y, P).mean(), expected, rtol=1e-12, atol=1e-15
-        )
+@pytest.mark.parametrize(
+    "done",
+    [
+        made_up({"a": 1.0}),
+        made_up({"a": 1.0}, num_classes=4),
+        numbers({"a": 0.5}),
+    ],
+    ids=["two", "four", "numbers"],
+)
+def test_losses_of_rows_have_the_metric_as_mean(done):
+    for y, P in done.held_out["a"].values():
+        for score, loss in done.kind.losses.items():
+            expected = done.kind.metrics[score].function(y, P)
+            np.testing.assert_allclose(loss(y, P).mean(), expected, rtol=1e-12, atol=1e-15)
 
 
-def test_a_contest_is_a_paired_t_test_at_a_level_for_all():
+def test_a_contest_is_paired_t_tests_at_a_level_for_all_pairs():
     done = three()
     held = contests.contest(done, "nll")
     assert list(held.losses) == ["bsvm", "svgp", "svc"] and held.num_rows == 200
     rows = {
         name: np.concatenate(
-            [contests.ROW_LOSSES["nll"](*fold) for fold in done.held_out[name].values()]
+            [done.kind.losses["nll"](*fold) for fold in done.held_out[name].values()]
         )
         for name in held.losses
     }
-    for name, lost in held.behind.items():
-        expected = stats.ttest_rel(rows[name], rows["bsvm"])
-        low, high = expected.confidence_interval(0.975)  # 0.95 for two of them together
-        np.testing.assert_allclose(lost, [held.losses[name][0] - held.losses["bsvm"][0], low, high])
+    assert len(held.behind) == 6
+    for (one, other), lost in held.behind.items():
+        expected = stats.ttest_rel(rows[one], rows[other])
+        low, high = expected.confidence_interval(1 - 0.05 / 3)  # 0.95 for three pairs together
+        np.testing.assert_allclose(lost, [held.losses[one][0] - held.losses[other][0], low, high])
     low, high = stats.ttest_1samp(rows["svc"], 0).confidence_interval(0.95)
     np.testing.assert_allclose(held.losses["svc"], [rows["svc"].mean(), low, high])
-    assert not held.behind["svc"].has_zero
-    assert "svc" not in held.level
+    assert held.verdict("svc", "bsvm") == "worse" and held.verdict("bsvm", "svc") == "better"
+    assert held.leaders == ["bsvm"] and held.better("svc") == ["bsvm", "svgp"]
+    held = contests.contest(done, "error")
+    assert held.verdict("bsvm", "svgp") == held.verdict("svgp", "bsvm") == "level"
+    assert held.leaders == ["bsvm", "svgp"]
 
 
 @pytest.mark.filterwarnings("error")  # Student's t of equal numbers would warn
@@ -50,9 +61,8 @@ def test_equal_losses_have_no_spread():
 
 def test_equal_predictions_tie():
     done = made_up({"a": 1.0, "b": 1.0})
-    for score in contests.ROW_LOSSES:
-        held = contests.contest(done, score)
-        assert held.level == ["a", "b"] and held.behind["b"] == (0, 0, 0)
+    for held in contests.contests(done):
+        assert held.leaders == ["a", "b"] and held.behind["a", "b"] == (0, 0, 0)
 
 
 def test_a_model_without_a_fold_takes_no_part():
@@ -65,14 +75,67 @@ def test_a_model_without_a_fold_takes_no_part():
     assert contests.contest(Comparison(done.dataset, done.settings), "nll") is None
 
 
-def test_in_short_it_is_told_who_is_ahead_and_never_of_a_part():
-    certain = {"BSVMClassifier": 2.0, "svgp": 2.0, "svc": 0.5}
-    done = made_up(certain)
-    _, level, better = report.in_short(done)
-    assert level.startswith("  beside svgp: NLL level, error level, a fit takes 0.52 times as long")
-    assert "svc: NLL better, error better, a fit takes 0.35 times as long" in better
-    assert better.endswith("a prediction 1 times")
-    ahead = report.in_short(made_up(certain | {"svc": 9.0}))[-1]
-    assert ahead.startswith("  beside svc: NLL worse, error worse")
+# --- in words ------------------------------------------------------------------------------------
+
+
+def test_a_sentence_for_each_pair():
+    done = made_up({"bsvm": 2.0, "svgp": 2.0, "svc": 0.5})
+    assert report.verdicts(done) == [
+        "bsvm is level with svgp in error, Brier and NLL; its fit takes 0.52 times as long.",
+        "bsvm is better than svc in error, Brier and NLL; its fit takes 0.35 times as long.",
+        "svgp is better than svc in error, Brier and NLL; its fit takes 0.68 times as long.",
+    ]
     del done.fold_scores[-1]
-    assert report.in_short(done) == report.in_short(three()) == []
+    assert report.verdicts(done) == []  # never of a part
+
+
+def test_a_sentence_names_the_other_once():
+    means = {"error": "worse", "brier": "level", "nll": "better"}
+
+    class Held:
+        def __init__(self, score):
+            self.score = score
+
+        def verdict(self, one, other):
+            return means[self.score]
+
+    found = report._verdict(
+        [Held(score) for score in means], "a", "b", {name: name for name in means}
+    )
+    assert found == "better than b in nll, worse in error, level in brier"
+
+
+def said(sentence):
+    """:return: who is told to be worse than somebody, in which scores."""
+    one, other = re.match(r"(\S+) is \S+ (?:than|with) (\S+) in", sentence).groups()
+    for word, loser in (("worse", one), ("better", other)):
+        for scores in re.findall(rf"{word}(?: than \S+)? in (.*?)(?:, level|, worse|;)", sentence):
+            yield from ((loser, label) for label in re.split(", | and ", scores))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_star_stands_where_no_sentence_says_worse(seed):
+    names = ["bsvm", "svgp", "svc", "BSVMClassifier", "one-vs-rest"]
+    certain = dict(zip(names, np.random.default_rng(seed).uniform(0.5, 2.0, 5)))
+    done = numbers(certain) if seed == 5 else made_up(certain)
+    worse = {found for sentence in report.verdicts(done) for found in said(sentence)}
+    stars = set()
+    for line in report.table(done).splitlines()[2:7]:
+        model, *cells = line.split()
+        for (name, metric), cell in zip(done.kind.metrics.items(), cells):
+            assert name in done.kind.losses or not cell.endswith("*")
+            stars |= {(model, metric.label)} if cell.endswith("*") else set()
+    labels = [done.kind.metrics[name].label for name in done.kind.losses]
+    assert worse and stars == {(name, label) for name in names for label in labels} - worse
+
+
+def test_the_best_is_level_with_one_that_another_is_better_than():
+    """Then that one has no star, though it is not told apart from the best."""
+    done = made_up({"bsvm": 1.0, "svgp": 1.0, "svc": 1.0})
+    wild = np.tile([0.01, 0.17], 25)
+    for name, losses in {"bsvm": wild, "svgp": wild * 0 + 0.10, "svc": wild * 0 + 0.11}.items():
+        p = np.exp(-losses)
+        done.held_out[name] = {0: (np.zeros(50, int), np.column_stack([p, 1 - p]))}
+    held = contests.contest(done, "nll")
+    assert held.best == "bsvm" and held.verdict("bsvm", "svc") == "level"
+    assert held.better("svc") == ["svgp"] and held.leaders == ["bsvm", "svgp"]

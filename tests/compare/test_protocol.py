@@ -15,6 +15,7 @@ from gpflow_bsvm.compare import (
     Settings,
     make_baseline,
 )
+from gpflow_bsvm.compare.protocol import progress_bar
 from gpflow_bsvm.compare.registry import Entry, Skipped
 from gpflow_bsvm.compare.splits import class_labels, folds
 from gpflow_bsvm.datasets import Dataset
@@ -77,12 +78,30 @@ def test_folds():
         assert len(part.Z) == len(np.unique(part.X, axis=0)) < 61  # no more than distinct rows
 
 
+def test_folds_of_numbers_are_standardized_by_their_training_rows():
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    y = 5 + 3 * X[:, 0]
+    for part in folds(X, y, 4, 0, 5):
+        np.testing.assert_allclose([part.y.mean(), part.y.std()], [0, 1], atol=1e-12)
+        train = np.setdiff1d(np.arange(20), part.test)
+        expected = (y[part.test] - y[train].mean()) / y[train].std()
+        np.testing.assert_allclose(part.y_test, expected)
+
+
 def test_each_row_is_held_out_once_and_classes_stay_balanced(extra_models):
     comparison = Comparison(moons(), Settings(folds=7))
     comparison.run(["spy"], progress=False)
     parts = [y for y, _ in comparison.held_out["spy"].values()]
     assert sum(map(len, parts)) == 70
     assert all(y.sum() == 5 and len(y) == 10 for y in parts)
+
+
+def test_a_bar_of_several_comparisons_counts_all_fits(extra_models):
+    both = [(Comparison(moons(), Settings(folds=k)), ["spy", "spy2"]) for k in (2, 3)]
+    with progress_bar(both, progress=True) as bar:
+        for done, names in both:
+            done.run(names, progress=bar)
+        assert bar.n == bar.total == 10 and not bar.disable
 
 
 def test_seed_decides_the_folds(extra_models):
