@@ -263,6 +263,7 @@ def test_a_likelihood_without_a_gradient(data):
         CAVI().run(model, data)
 
 
+@pytest.mark.filterwarnings("ignore:the fit has learned next to nothing", "ignore:float64 does not")
 @pytest.mark.parametrize("variance", [1e-30, 1e10, 1e30])
 @pytest.mark.parametrize("bound", ["augmented", "exact"])
 def test_silly_but_finite_variances_are_no_failure(data, variance, bound):

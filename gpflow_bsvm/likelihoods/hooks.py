@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -55,7 +56,7 @@ class Hooks(Likelihood):
 
     sites_are_slopes: Any = False
     shift_invariant: Any = False
-    link_parameters: Any = ()
+    link_parameters: Any = MappingProxyType({})
     lacking: Any = ()
 
     @check_shapes("Fmu: [batch..., L]", "Fvar: [batch..., L]", "return[all]: [batch..., L]")

@@ -40,7 +40,7 @@ def test_the_model_is_that_of_python(folder):
     rows = gb.files.CSVFiles(folder / "rows.csv", target="price", words=True)
     assert rows.features == ("a", "b", "where=north", "where=south")
     expected = gb.BSVMRegressor(num_inducing=10, random_state=0).fit(rows)
-    X = next(rows.pieces(100)).X
+    X = pandas.DataFrame(next(rows.pieces(100)).X, columns=rows.features)
     np.testing.assert_allclose(found.predict(X), expected.predict(X), rtol=1e-9)
 
 
@@ -52,7 +52,8 @@ def test_predictions_have_error_bars(folder):
     assert list(table) == ["mean", "std", "5%", "95%"]
     price = pandas.read_csv(rows)["price"]
     assert ((table["5%"] < table["mean"]) & (table["mean"] < table["95%"])).all()
-    X = next(gb.files.CSVFiles(rows, target="price", words=True).pieces(100)).X
+    source = gb.files.CSVFiles(rows, target="price", words=True)
+    X = pandas.DataFrame(next(source.pieces(100)).X, columns=source.features)
     quantiles = gb.load(model).predict_quantiles(X, [0.05, 0.95])
     np.testing.assert_allclose(table[["5%", "95%"]], quantiles, rtol=1e-8)  # ten digits
     assert ((table["5%"] < price) & (price < table["95%"])).mean() > 0.8

@@ -145,7 +145,7 @@ def traits():
             text(
                 header="who,when,a,b,y",
                 row=lambda a, b, y: (
-                    f"n{a}{b},2020-0{1 + int(abs(a))}-11,{['u', 'v'][a > 0]},{b},{y}"
+                    f"n{a}{b},2020-0{1 + int(abs(a))}-11,{'v' if a > 0 else 'u'},{b},{y}"
                 ),
             ),
             ["--drop", "who", "--dates", "when"],
@@ -153,7 +153,9 @@ def traits():
         ),
         "chosen columns, words among them": (
             "t.csv",
-            text(header="who,a,b,y", row=lambda a, b, y: f"n{a}{b},{['u', 'v'][a > 0]},{b},{y}"),
+            text(
+                header="who,a,b,y", row=lambda a, b, y: f"n{a}{b},{'v' if a > 0 else 'u'},{b},{y}"
+            ),
             ["--features", "a,b"],
             WORDS,
         ),

@@ -236,7 +236,7 @@ def test_the_order_of_a_sources_classes_is_the_one_stated(tmp_path, grades, name
     rows = CSVFiles(tmp_path / "r.csv", target="grade", classes=names)
     found = ordinal().fit(rows)
     assert found.classes_.tolist() == names
-    assert names != ORDER or found.score(X, words) > 0.7
+    assert names != ORDER or found.score(table[["a", "b"]], words) > 0.7
     with pytest.raises(ValueError, match=r"needs the order of the classes .*classes=\[...\]"):
         ordinal().fit(CSVFiles(tmp_path / "r.csv", target="grade", classes="auto"))
     table.grade = pd.Categorical(words, names, ordered=True)
