@@ -68,3 +68,18 @@ def quantiles(rows: pd.DataFrame) -> str:
 @shows("novelty")
 def novelty(rows: pd.DataFrame) -> str:
     return _by_set(rows, "auc")
+
+
+@shows("novelty_trials")
+def novelty_trials(rows: pd.DataFrame) -> str:
+    """Mean areas over usual classes: of peers, and by rule and score."""
+    means = rows.fillna({"rule": ""}).groupby(["rule", "score", "group"], sort=False)["auc"].mean()
+    number = rows.groupby("group", sort=False)[["data", "label"]].apply(
+        lambda part: len(part.drop_duplicates())
+    )
+    lines = [
+        [rule, score, *(f"{row[group]:.3f}" for group in number.index)]
+        for (rule, score), row in means.unstack("group").iterrows()
+    ]
+    head = [f"{group}, {count} classes" for group, count in number.items()]
+    return markdown(["lengthscale", "score", *head], lines)

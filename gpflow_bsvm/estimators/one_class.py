@@ -7,9 +7,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 from gpflow.base import AnyNDArray
+from gpflow.kernels import SquaredExponential
 from scipy.stats import norm
 from sklearn.base import OutlierMixin
 from sklearn.exceptions import NotFittedError
+from sklearn.neighbors import NearestNeighbors
 from sklearn.svm import OneClassSVM
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -19,9 +21,12 @@ from . import inputs
 from .base import BSVMEstimator
 from .choice import CHOICE_ROWS
 from .labels import Encoding, ones, standardised
-from .specification import Data, Specification, make_model, specify
+from .specification import DEFAULT_VARIANCE, Data, Specification, make_model, specify
 from .training import at_most
 
+#: The default lengthscale is the median distance of a row to its neighbour of this rank: rows are
+#: to be alike where others are next to them, and unlike elsewhere.
+NEIGHBOUR = 3
 #: Scores that differ by so much of the largest one are the same.
 ROUNDING = 1e-9
 
@@ -38,7 +43,7 @@ class OneClassBSVM(OutlierMixin, BSVMEstimator):  # type: ignore[misc]
     it.
 
     :param kernel: any GPflow kernel, used as it is; None: a squared exponential of variance 4
-        whose lengthscale is 0.75 times the median distance between inducing points.
+        whose lengthscale is the median distance of a row to its third neighbour.
     :param nu: in (0, 1), the part of the training rows that count as outliers.
     :param num_inducing: M, at most; and all others: as in `gpflow_bsvm.BSVMClassifier`.
     :ivar model_: the fitted `BSVM`, see `gpflow_bsvm.BSVMClassifier`.
@@ -96,8 +101,10 @@ class OneClassBSVM(OutlierMixin, BSVMEstimator):  # type: ignore[misc]
 
     def _specify(self, seed: int, data: Data) -> Specification:
         spec = specify(self, seed, loss="one_class", learn_kernel=False)
-        kernel = make_model(spec, data[0]).kernel
         X, _, weight = at_most(CHOICE_ROWS, data, seed, classes=False)
+        if self.kernel is None:
+            spec = spec._replace(kernel=_default_kernel(X))
+        kernel = make_model(spec, data[0]).kernel
         svm = OneClassSVM(kernel="precomputed", nu=self.nu)
         svm.fit(kernel(X).numpy(), sample_weight=weight)
         rho = -float(svm.intercept_[0])
@@ -126,3 +133,13 @@ class OneClassBSVM(OutlierMixin, BSVMEstimator):  # type: ignore[misc]
     def _encoding(self, rows: Any = None) -> Encoding:
         """:return: labels as they are: rows of a fit are of one class, later ones may not be."""
         return standardised
+
+
+def _default_kernel(X: AnyNDArray) -> SquaredExponential:
+    """:return: see `NEIGHBOUR`; of rows that are all equal, one of lengthscale 1."""
+    rows = np.unique(X, axis=0)
+    number = min(NEIGHBOUR, len(rows) - 1)
+    if number == 0:
+        return SquaredExponential(DEFAULT_VARIANCE)
+    distances, _ = NearestNeighbors(n_neighbors=number).fit(rows).kneighbors()
+    return SquaredExponential(DEFAULT_VARIANCE, lengthscales=np.median(distances[:, -1]))
