@@ -1,11 +1,12 @@
-"""The formats of tables that are no text: Parquet, and svmlight."""
+"""Tables in files; the formats that are no text, Parquet and svmlight."""
 
 from __future__ import annotations
 
 import csv
 import io
+import itertools
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -90,6 +91,28 @@ class SVMLight(Format):
             y = self._labels[start : start + size]
             cells = [y if name == "y" else next(X) for name in columns]
             yield arrow.RecordBatch.from_arrays([*map(arrow.array, cells)], [*columns])
+
+
+def open_text(path: str, encoding: str, newline: str | None = "") -> Any:
+    """:return: the lines of a file, compressed or not."""
+    return io.TextIOWrapper(arrow.input_stream(path), encoding=encoding, newline=newline)
+
+
+def in_batches(
+    rows: Iterable[Sequence[str | None]], names: list[str], columns: Sequence[str], size: int
+) -> Iterator[Any]:
+    """:return: record batches of some of the columns of these names, of at most so many rows."""
+    where, rows = [names.index(name) for name in columns], iter(rows)
+    while part := list(itertools.islice(rows, size)):
+        cells = [*zip(*part)]
+        made = [arrow.array(cells[place], arrow.string()) for place in where]
+        yield arrow.RecordBatch.from_arrays(made, [*columns])
+
+
+def check_width(row: Sequence[Any], width: int, line: int) -> None:
+    """:raise ValueError: for a row, of this line of a file, of more or fewer values."""
+    if len(row) != width:
+        raise ValueError(f"line {line}: Expected {width} columns, got {len(row)}")
 
 
 @contextmanager
