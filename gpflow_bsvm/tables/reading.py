@@ -74,6 +74,16 @@ class Reading:
         return () if isinstance(self.words, bool) else self.words
 
     @property
+    def empty(self) -> tuple[str, ...]:
+        """:return: texts that stand for nothing wherever they are."""
+        return ("", *(self.na_values or ()))
+
+    @property
+    def is_prediction(self) -> bool:
+        """:return: True if nothing is to be learned from the rows: the columns are a model's."""
+        return self.features is not None and self.target is None
+
+    @property
     def is_auto(self) -> bool:
         """:return: True if classes are to be found."""
         return isinstance(self.classes, str) and self.classes == "auto" and self.target is not None

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .cells import DATES, NUMBERS, arrow, as_labels, as_text, cast, compute, is_a, without
+from .cells import DATES, NUMBERS, arrow, as_labels, as_text, as_truth, compute, is_a, without
 from .columns import Column
 from .labels import MOST_CLASSES, as_written, check_are_classes
 from .reading import Reading
@@ -40,8 +40,9 @@ class Survey:
         :param told: whether the file says that it holds words.
         """
         self.name, self.kind, self.rows, self._reading = name, kind, 0, reading
-        self._told = told or name in reading.told_words
-        self.empty = ("", *(reading.na_values or ()))
+        beside = name in (reading.target, reading.weight)
+        self._told = (told and not beside) or name in reading.told_words
+        self.empty = reading.empty
         self.missing = MISSING if reading.na_values is None else self.empty  # among numbers
         self.fitting = possible(reading.decimal, reading.thousands)
         self.seen, self.order = dict[Any, int](), list[Any]()
@@ -111,35 +112,47 @@ class Survey:
                 return Column(self.name)
             if not is_a(self.kind):
                 raise self._refusal(f"{self.kind}, and numbers or words are needed", [])
-            if self.fitting or cast(_array(values), arrow.bool_()) is not None:
+            if self.fitting or as_truth(_array(values)) is not None:
                 return self._number(comma)
             self._check_words(values)
         return self._of_words()
 
     def _of_words(self) -> Column:
         found = [value for value in self.seen if value is not None and value not in self.empty]
-        if len(found) > MOST_WORDS:
-            raise self._refusal(f"more than {MOST_WORDS} different words", found[:1])
+        most = MOST_CLASSES if self.name in self._reading.told_words else MOST_WORDS
+        if len(found) > most:
+            how = f"words=[{self.name!r}] if it is a category, " if most == MOST_WORDS else ""
+            raise self._refusal(f"more than {most} different words", found[:1], how)
         beside = self.name in (self._reading.target, self._reading.weight)
         if beside or (self._reading.words is False and not self._told):
-            how = "" if beside else "words=True for columns of 0 and 1, "
+            no_words = beside or self._reading.is_prediction
+            how = "" if no_words else "words=True for columns of 0 and 1, "
             raise self._refusal("words where numbers are needed", found[:1], how)
         words = as_text(arrow.array(found)).to_pylist()
         return Column(self.name, tuple(sorted(words)), missing=self.empty)
 
     def _number(self, comma: bool) -> Column:
-        spelling = chosen(self.fitting or possible(), comma)
+        spelling = chosen(self.fitting or possible(), comma or self._may_be_grouped())
         if spelling is None:
             such = [text for text in self.seen if text and ("," in text or "." in text)]
             how = "decimal=',' or thousands=',' (or '.') says which sign is which, "
             raise self._refusal("numbers that can be read in two ways", such[:2], how)
         return Column(self.name, spelling=spelling, missing=self.missing)
 
+    def _may_be_grouped(self) -> bool:
+        """:return: True where numbers below 1000 are whole and have no point: 1.755, 623."""
+        texts = [text for text in self.seen if text and text not in self.missing]
+        small = [text for text in texts if re.fullmatch(r"\s*[+-]?\d{1,3}\s*", text)]
+        others = [text for text in texts if text not in {*small}]
+        learning = not self._reading.is_prediction  # or else the first file has shown it
+        return learning and bool(small and others) and all("." in text for text in others)
+
     def _check_words(self, texts: list[str]) -> None:
         """:raise ValueError: for dates, numbers among words, and numbers with units."""
         if _share(_DATES, texts) >= _MOST:
             raise self._of_dates(texts[:1])
         ways, words = possible(), f"words=[{self.name!r}] for a category, "
+        words = "" if self._reading.is_prediction else words
         strange = set[str].intersection(*({*way.odd(_array(texts))} for way in ways))
         numbers = [text for text in texts if text not in strange]
         odd = [text for text in texts if text in strange]
@@ -163,11 +176,13 @@ class Survey:
     def _refusal(self, what: str, such: Sequence[str], how: str = "") -> ValueError:
         shown = ", ".join(f"{text!r} (row {self.seen[text]})" for text in such)
         what = f"{what} such as {shown}" if such else what
-        how += {
+        chosen = self._reading.features is not None
+        drop = "or mend the file" if chosen else f"drop=[{self.name!r}] to leave it out"
+        last = {
             self._reading.target: 'give classes="auto" for classes',
             self._reading.weight: "weights are numbers",
-        }.get(self.name, f"drop=[{self.name!r}] to leave it out")
-        return ValueError(f"column {self.name!r} holds {what}: {how}")
+        }.get(self.name, drop)
+        return ValueError(f"column {self.name!r} holds {what}: {how}{last}")
 
     def classes(self, path: str) -> list[Any]:
         """

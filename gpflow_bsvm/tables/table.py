@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from .columns import Column, Columns, chosen_words
-from .paths import ROW_NAMES, listed, own_columns
+from .paths import ROW_NAMES, listed, own_columns, with_nearest
 from .reading import Reading
 from .survey import Survey
 from .text import open_format
@@ -42,6 +42,7 @@ class Table:
         self.files = [open_format(path, reading) for path in paths]
         self.names, self.rows = self.files[0].names, 0
         self._reading = reading = self._with_target(reading) if labelled else reading
+        self._check_options()
         beside = (reading.target, reading.weight, *reading.drop)
         others = [name for name in own_columns(self.names) if name not in beside]
         wanted = others if reading.features is None else list(reading.features)
@@ -50,7 +51,7 @@ class Table:
         gaps = {name: self._seen[name].gap(found[name].missing) for name in wanted if name in found}
         self.holes = {name: row for name, row in gaps.items() if row is not None}
         self._zeros = [name for name in gaps if self._seen[name].has_zeros]
-        found |= chosen_words(wanted, self.names)
+        found |= chosen_words(wanted, self.names, reading.empty)
         X = [one for name in wanted for one in found.get(name, Column(name)).features]
         classes: Any = reading.classes
         self.ordered = not reading.is_auto
@@ -69,7 +70,8 @@ class Table:
             return reading
         if reading.target is not None:
             has = listed(own_columns(names), 40)
-            raise ValueError(f"{path} has no column {reading.target!r}; it has {has}")
+            lost = with_nearest([reading.target], names)
+            raise ValueError(f"{path} has no column {lost}; it has {has}")
         found = [name for name in names if name.lower() in TARGETS]
         if len(found) == 1:
             return replace(reading, target=found[0])
@@ -79,9 +81,33 @@ class Table:
             f"{listed(names, 40)}"
         )
 
+    def _check_options(self) -> None:
+        """:raise ValueError: for options that name what is no column, or is read otherwise."""
+        reading, path = self._reading, self.files[0].path
+        features = {*(reading.features or ())}
+        if both := sorted({*reading.drop} & {*features, reading.target, reading.weight}):
+            raise ValueError(
+                f"drop={both!r}: columns that are read as features, target or weight cannot be "
+                "left out"
+            )
+        if reading.is_prediction and (both := sorted({*reading.told_words} & features)):
+            raise ValueError(f"words={both!r}: a model that was trained on numbers needs numbers")
+        for file in self.files if reading.is_prediction else ():
+            file.check_features(reading.features or ())
+        given = {"dates": reading.dates}
+        if not reading.is_prediction:  # in which the others need not be repeated
+            given |= {"words": reading.told_words, "drop": reading.drop}
+        for option, names in given.items():
+            if lost := [name for name in names if name not in self.names]:
+                shown, has = with_nearest(lost, self.names), listed(own_columns(self.names), 40)
+                raise ValueError(
+                    f"{path} has no column {shown}, which {option}=[...] names; it has {has}"
+                )
+
     def _look(self, names: Sequence[Any]) -> None:
         """See all rows of these columns if need be; errors that the first show come at once."""
-        reading, kinds, words = self._reading, self.files[0].types, self.files[0].words
+        reading, kinds = self._reading, self.files[0].types
+        words = () if reading.is_prediction else self.files[0].words
         there = [name for name in names if name in kinds]
         self._seen = {name: Survey(name, kinds[name], reading, name in words) for name in there}
         parts = (file.batches([*self._seen], _ROWS) for file in self.files)
@@ -133,7 +159,8 @@ class Table:
                 f"words={self._zeros!r}"
             )
         why = {ROW_NAMES: "names of rows, for which the header has no name"}
-        lines += [f"left out: {why.get(name, f'{name!r}, an index')}" for name in self.left_out]
+        beside = [why.get(name, f"{name!r}, an index") for name in self.left_out]
+        lines += [f"left out: {one}" for one in (*beside, *self.files[0].left_out)]
         if self.columns.classes is not None:
             classes = [*map(repr, self.columns.classes)]
             lines.append(f"labels, {self.columns.target}: {listed(classes, 12)}")

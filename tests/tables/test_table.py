@@ -41,7 +41,8 @@ def values(found):
 
 NUMBERS = {
     "plain": (["1e3", "1E-3", "+5", ".5", "5.", "-0.0"], {}, [1000, 0.001, 5, 0.5, 5, 0]),
-    "points in one place": (["1.234", "2.345", "3.456", "4", "5", "6"], {}, [1.234, 2.345, 3.456]),
+    "points in one place": (["1.234", "2.345", "3.456", "4.000"], {}, [1.234, 2.345, 3.456, 4]),
+    "points, and a large number": (["1.234", "2.345", "3456", "4"], {}, [1.234, 2.345, 3456, 4]),
     "decimal commas": (["1,5", "2", "1,234", "-3,5e2", ",5", "7"], {}, [1.5, 2, 1.234, -350, 0.5]),
     "leading zeros tell": (["0,123", "1,234", "2", "3", "4", "5"], {}, [0.123, 1.234]),
     "points between thousands": (["1.234,5", "2.000", "7", "8", "9", "10"], {}, [1234.5, 2000]),
@@ -68,6 +69,7 @@ def test_numbers(tmp_path, name):
 
 
 REFUSED = {
+    "truth and numbers": (["true", "1", "false"], r"others such as 'true' \(row 0\), 'false'"),
     "thousands or decimals": (
         ["945", "1,234", "444,542", "1", "2", "3"],
         r"two ways .*'1,234'.*row 1",
@@ -107,6 +109,16 @@ def test_points_are_in_doubt_beside_commas(tmp_path):
             table(tmp_path, texts, separator)
     assert values(table(tmp_path, texts, ";", decimal=","))[0, 0] == 1234
     assert values(table(tmp_path, texts, ";", decimal="."))[0, 0] == 1.234
+    texts = ["1.755", "623", "-1.125", "17", "NA", ""]  # those below 1000 have no point
+    for separator in ",;":
+        with pytest.raises(
+            ValueError, match=r"two ways such as '1.755' \(row 0\), '-1.125' \(row 2"
+        ):
+            table(tmp_path, texts, separator)
+    assert values(table(tmp_path, texts, thousands="."))[:2, 0].tolist() == [1755, 623]
+    assert values(table(tmp_path, texts, decimal="."))[0, 0] == 1.755
+    rows = Table([str(tmp_path / "t.csv")], Reading(features=["a"]))  # of a model that has learned
+    assert values(rows)[:2, 0].tolist() == [1.755, 623]
 
 
 def test_words_are_what_they_are(tmp_path):
@@ -122,10 +134,10 @@ def test_words_are_what_they_are(tmp_path):
 def test_names_and_identifiers_are_dropped_by_name(tmp_path):
     path = tmp_path / "many.csv"
     path.write_text("who,a,y\n" + "".join(f"n{n},{n},{n % 2}\n" for n in range(99)))
-    with pytest.raises(
-        ValueError, match=r"more than 50 different words such as 'n0'.*drop=\['who'"
-    ):
+    message = r"more than 50 different words such as 'n0'.*words=\['who'\].*drop=\['who'"
+    with pytest.raises(ValueError, match=message):
         read(path, classes="auto", words=True)
+    assert len(read(path, classes="auto", words=["who"]).columns.features) == 100
     found = read(path, classes="auto", words=True, drop=["who"])
     assert found.columns.features == ("a",)
     assert found.notes() == ["numbers: a", "labels, y: 0, 1"]
@@ -175,8 +187,9 @@ def test_texts_of_every_type_are_texts(tmp_path, kind):
         texts = pa.array(texts)
         return texts.dictionary_encode() if kind == "dictionary" else texts.cast(kind)
 
-    columns = {"a": numbers, "w": ["u", "v"] * 2500, "y": ["1", "01"] * 2500}
-    parquet.write_table(pa.table({name: cells(one) for name, one in columns.items()}), path)
+    columns = {"w": ["u", "v"] * 2500, "y": ["1", "01"] * 2500}
+    table = {"a": pa.array(numbers)} | {name: cells(one) for name, one in columns.items()}
+    parquet.write_table(pa.table(table), path)
     found = read(path, classes="auto", words=True)
     assert found.columns.features == ("a", "w=u", "w=v") and found.columns.classes == ["01", "1"]
     np.testing.assert_array_equal(values(found)[:2], [[0.5, 1, 0], [1.5, 0, 1]])
@@ -188,6 +201,57 @@ def test_words_that_are_numbers_of_some_type(tmp_path):
     parquet.write_table(pa.table(kinds | {"y": ["u", "v", "u"]}), path)
     found = read(path, classes="auto", words=["a", "b", "c"])
     np.testing.assert_array_equal(values(found)[:2], [[1, 0, 1, 0, 1], [0, 1, 0, 1, 1]])
+
+
+def test_a_category_is_words_whatever_it_is_of(tmp_path):
+    """As in ARFF, the file says so; as labels, categories keep what they are."""
+    path = tmp_path / "t.parquet"
+    kinds = {"a": pa.array([7, 30, 7]), "b": pa.array(["07", "7", "7"]), "y": pa.array([2, 10, 2])}
+    parquet.write_table(
+        pa.table({one: kind.dictionary_encode() for one, kind in kinds.items()}), path
+    )
+    found = read(path, classes="auto", words=True)
+    assert found.columns.features == ("a=30", "a=7", "b=07", "b=7")
+    np.testing.assert_array_equal(values(found), [[0, 1, 1, 0], [1, 0, 0, 1], [0, 1, 0, 1]])
+    assert found.columns.classes == [2, 10]
+    assert read(path).columns.classes is None  # numbers, if these are asked for
+    number = Table([str(path)], Reading(features=["a"]))  # of a model that has learned a number
+    np.testing.assert_array_equal(values(number)[:, 0], [7, 30, 7])
+
+
+WRONG_NAMES = {
+    "words=['b', 'zpi']": (
+        {"words": ["b", "zpi"]},
+        r"no column 'zpi' \(perhaps 'zip'\), which words",
+    ),
+    "case": ({"drop": ["ZIP", "none"]}, r"no column 'ZIP' \(perhaps 'zip'\), 'none', which drop="),
+    "dates": ({"dates": ["day"]}, "no column 'day', which dates=.*; it has zip, b, y"),
+    "features": ({"features": ["zp"]}, r"lacks 'zp' \(perhaps 'zip'\); it has 'zip', 'b', 'y'"),
+    "target": ({"target": "Y"}, r"lacks 'Y' \(perhaps 'y'\)"),
+    "both": ({"drop": ["b"], "features": ["b"]}, r"drop=\['b'\]: .* cannot be left out"),
+    "the target": ({"drop": ["y"]}, r"drop=\['y'\]: .* cannot be left out"),
+    "a model's": (
+        {"target": None, "features": ["zip"], "words": ["zip"]},
+        r"words=\['zip'\]: a model that was trained on numbers needs numbers",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_NAMES)
+def test_options_name_columns_that_are_there(tmp_path, case):
+    options, message = WRONG_NAMES[case]
+    (tmp_path / "t.csv").write_text("zip,b,y\n1,2,3\n")
+    with pytest.raises(ValueError, match=message):
+        Table([str(tmp_path / "t.csv")], Reading(**{"target": "y"} | options))
+
+
+def test_at_prediction_options_of_training_may_be_repeated(tmp_path):
+    (tmp_path / "t.csv").write_text("a,w\n1,u\nunknown,unknown\n")
+    told = {"drop": ["who"], "words": ["w"], "na_values": ["unknown"]}
+    found = Table([str(tmp_path / "t.csv")], Reading(features=["a", "w=u", "w=v"], **told))
+    np.testing.assert_array_equal(values(found), [[1, 1, 0], [np.nan] * 3])
+    with pytest.raises(ValueError, match=r"na_values=\['unknown'\] if .*, or mend the file$"):
+        Table([str(tmp_path / "t.csv")], Reading(features=["a", "w=u", "w=v"]))
 
 
 def test_a_late_value_that_does_not_fit_is_named(tmp_path):
@@ -306,6 +370,19 @@ def test_svmlight_stays_sparse(tmp_path):
     assert read(path, classes="auto").columns.features == ("x1", "x2", "x3")
     words = read(path, classes="auto", words=["x2"]).columns.features
     assert words == ("x1", "x2=0", "x2=1", "x3")
+    found = Table([str(path)], Reading(features=["x2=0", "x2=1", "x9=0", "x9=1"]))
+    np.testing.assert_array_equal(values(found), [[1, 0, 1, 0], [0, 1, 1, 0]])
+
+
+def test_what_svmlight_may_hide(tmp_path):
+    """Indices from 0 where the model knows them from 1, and groups of rows."""
+    path = tmp_path / "t.svm"
+    path.write_text("1 qid:3 0:0.5 1:2\n2 qid:4 1:1\n")
+    assert read(path, classes="auto").notes()[1] == "left out: qid, the groups of rows"
+    with pytest.raises(ValueError, match=r"t\.svm count from 0, those of the model from 1"):
+        Table([str(path)], Reading(features=["x1", "x2"]))
+    for features in (["x0", "x1"], ["x1", "x0"]):
+        assert Table([str(path)], Reading(features=features)).columns.features == (*features,)
 
 
 @pytest.mark.parametrize("text", ["a, y\n1, u\n2\n", "a  y\n1  u\n2\n"])
