@@ -13,7 +13,7 @@ import numpy as np
 from ..optional import require
 from ..tables.paths import find_files
 from ..tables.table import TARGETS, Table
-from .files import FILES, TASKS, add_arguments, check_output, in_shell, read_table
+from .files import FILES, KEPT, TASKS, add_arguments, check_output, in_shell, options, read_table
 from .terminal import import_quietly, integer, show
 
 #: Rows that are read at a time where all are kept.
@@ -34,7 +34,7 @@ def add_to(subparsers: Any) -> None:
     parser.set_defaults(run=_train)
     parser.add_argument("data", metavar="DATA", help=FILES)
     add = parser.add_argument
-    task = "what the labels are (default: classification, unless they may be either)"
+    task = "whether labels are classes (the default) or numbers; asked for where they may be both"
     add("--task", choices=TASKS, help=task)
     target = f"column of labels, of any type (default: {', '.join(TARGETS)}: what is there)"
     add("--target", metavar="COL", help=target)
@@ -63,6 +63,7 @@ def _train(args: argparse.Namespace) -> int:
     begun = kept.is_dir()  # made by an earlier call, so it stays
     try:
         estimator = _fitted(args, kind, table, kept)
+        estimator.reading_ = {name: one for name, one in options(args).items() if name in KEPT}
         save(estimator, args.output)
     except Exception:
         if not begun:
@@ -70,7 +71,7 @@ def _train(args: argparse.Namespace) -> int:
         raise
     shutil.rmtree(kept, ignore_errors=True)
     show(
-        f"{estimator.model_.num_data:.0f} rows, {estimator.n_features_in_} columns, "
+        f"{table.rows} rows, {estimator.n_features_in_} columns, "
         f"{_about(estimator)}, {estimator.model_.num_features[1]} inducing points; written "
         f"to {args.output}"
     )

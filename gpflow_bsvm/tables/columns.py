@@ -18,9 +18,7 @@ if TYPE_CHECKING:
     from ..data.pieces import Origin
 
 pandas = Later("pandas", "files")
-_ADVICE = (
-    " that others are: give na_values=[...] if it means that a value is missing, else mend the file"
-)
+_ADVICE = "na_values=[...] if it means that a value is missing, else mend the file"
 
 
 class Column(NamedTuple):
@@ -76,19 +74,17 @@ class Column(NamedTuple):
             numbers = as_truth(texts) if numbers is None else numbers
         if numbers is None:
             row = compute.index(texts, self.spelling.odd(texts)[0]).as_py()
-            what = f"is none of the {self.spelling.about}{_ADVICE}"
+            what = f"is none of the {self.spelling.about} that the column holds: {_ADVICE}"
             raise self._refusal(texts, row, what, origin)
         return as_float(numbers)
 
     def _days(self, cells: Any, origin: Origin) -> Any:
         texts = without(as_text(cells), self.missing)
-        hours = compute.replace_substring_regex(texts, r"^(\d?\d:)", r"1970-01-01 \1").to_pandas()
-        stamps = pandas.to_datetime(hours, format="ISO8601", errors="coerce", utc=True)
-        lost = stamps.isna() & hours.notna()
+        values, lost = days(texts)
         if lost.any():
-            what = f"is none of the dates as 2020-01-31 12:30 or times as 15:30{_ADVICE}"
+            what = f"is neither a date as 2020-01-31 12:30 nor a time as 15:30: {_ADVICE}"
             raise self._refusal(texts, int(lost.argmax()), what, origin)
-        return ((stamps - pandas.Timestamp(0, tz="UTC")) / pandas.Timedelta(days=1)).to_numpy()
+        return values
 
     def _of_words(self, texts: Any, words: Sequence[str], origin: Origin) -> Any:
         known = dict.fromkeys([None, *self.missing], np.nan)
@@ -118,6 +114,17 @@ class Column(NamedTuple):
         shown = f"{'label ' if self.classes else ''}{cells[row].as_py()!r}"
         where = f"{origin.place}{origin.row(row)}"
         return ValueError(f"{where}: {shown} in column {self.name!r} {what}")
+
+
+def days(texts: Any) -> tuple[Any, Any]:
+    """
+    :param texts: a column of pyarrow.
+    :return: [n], days since 1970; [n], True for a text that is no date or time in ISO 8601.
+    """
+    hours = compute.replace_substring_regex(texts, r"^(\d?\d:)", r"1970-01-01 \1").to_pandas()
+    stamps = pandas.to_datetime(hours, format="ISO8601", errors="coerce", utc=True)
+    values = (stamps - pandas.Timestamp(0, tz="UTC")) / pandas.Timedelta(days=1)
+    return values.to_numpy(), (stamps.isna() & hours.notna()).to_numpy()
 
 
 class Columns:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .cells import DATES, NUMBERS, arrow, as_labels, as_text, as_truth, compute, is_a, without
-from .columns import Column
+from .columns import Column, days
 from .labels import MOST_CLASSES, as_written, check_are_classes
 from .reading import Reading
 from .spelling import MISSING, PLAIN, chosen, possible
@@ -23,6 +23,21 @@ _ISO = r"^\d{4}-\d\d?-\d\d?([T ].*)?$|^\d\d?:\d\d(:\d\d[.\d]*)?$"
 _DATES = rf"{_ISO}|^\d\d?[./-]\d\d?[./-]\d\d(\d\d)?$|^\d\d?:\d\d(:\d\d)?\s?[AaPp][Mm]$"
 #: From so many different values on, of which so large a part have a unit, they are numbers.
 _FEWEST_UNITS, _MOST = 5, 0.8
+#: What numbers may be besides: as which texts more than such a part is written, and what to do.
+ODDITIES = {
+    "begin with 0": (r"0\d+", 0, "if they are codes, give words={}"),
+    "are written as 45E3": (r"\d+[eE]\d+", 0.5, "if they are codes, give words={}"),
+    "begin with +": (r"\+\d{6,}", 0.5, "if they are telephone numbers, give drop={}"),
+    "may be dates": (
+        r"(19|20)\d\d(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])",
+        *(_MOST, "if they are, give dates={}"),
+    ),
+    "may be months": (r"(19|20)\d\d(0[1-9]|1[0-2])", _MOST, "if they are, write them as 2020-01"),
+    "have more digits than float64": (
+        r"[+-]?(9\d{15}|\d{17,})",  # beyond 2^53
+        *(0, "if they are keys, give drop={}; else some become equal"),
+    ),
+}
 
 
 class Survey:
@@ -87,9 +102,22 @@ class Survey:
         return len(self.seen) > MOST_CLASSES
 
     @property
-    def has_zeros(self) -> bool:
-        """:return: True for numbers such as 007."""
-        return bool(self.fitting) and any(re.match(r"0\d", str(text)) for text in self.seen)
+    def oddities(self) -> list[str]:
+        """:return: the keys of `ODDITIES` that its values have, if it is read as numbers."""
+        texts = [str(one) for one in self.seen if one is not None and one not in self.missing]
+        found = [re.compile(pattern).fullmatch for pattern, _, _ in ODDITIES.values()]
+        shares = [sum(map(bool, map(match, texts))) / max(len(texts), 1) for match in found]
+        return [key for key, share in zip(ODDITIES, shares) if share > ODDITIES[key][1]]
+
+    @property
+    def is_constant(self) -> bool:
+        """:return: True if all rows, more than one, have the same value."""
+        return len(self.seen) == 1 < self.rows and None not in self.seen
+
+    @property
+    def is_unique(self) -> bool:
+        """:return: True if no row has the value of another."""
+        return len(self.seen) == self.rows
 
     def gap(self, missing: Sequence[str]) -> int | None:
         """:return: the first row without a value, where these texts mean that."""
@@ -103,7 +131,7 @@ class Survey:
         :raise ValueError: with the reason why not, and with what would work.
         """
         if self.name in self._reading.dates:
-            return Column(self.name, date=True, missing=self.missing)
+            return self._days()
         values = [value for value in self.seen if value is not None and value not in self.missing]
         if is_a(self.kind, DATES):
             raise self._of_dates(values[:1])
@@ -116,6 +144,17 @@ class Survey:
                 return self._number(comma)
             self._check_words(values)
         return self._of_words()
+
+    def _days(self) -> Column:
+        column = Column(self.name, date=True, missing=self.missing)
+        texts = as_text(arrow.array([*self.seen]))
+        _, lost = days(without(texts, self.missing))
+        if odd := [value for value, no_date in zip(self.seen, lost) if no_date]:
+            few = len(odd) <= 3 and len(odd) < len(self.seen) / 2
+            none = f"na_values={odd!r} if they mean that a value is missing, " if few else ""
+            how = "dates are read as 2020-01-31 12:30 and times as 15:30, so convert the column, "
+            raise self._refusal("texts", odd[:3], how + none)
+        return column
 
     def _of_words(self) -> Column:
         found = [value for value in self.seen if value is not None and value not in self.empty]
@@ -135,7 +174,9 @@ class Survey:
         spelling = chosen(self.fitting or possible(), comma or self._may_be_grouped())
         if spelling is None:
             such = [text for text in self.seen if text and ("," in text or "." in text)]
-            how = "decimal=',' or thousands=',' (or '.') says which sign is which, "
+            sign = "," if "," in such[0] else "."
+            whole = such[0].strip().replace(sign, "")
+            how = f"thousands={sign!r} if the first is {whole}, else decimal={sign!r}, "
             raise self._refusal("numbers that can be read in two ways", such[:2], how)
         return Column(self.name, spelling=spelling, missing=self.missing)
 
@@ -169,8 +210,9 @@ class Survey:
             raise self._refusal("numbers, and others", odd[:3], none + words)
 
     def _of_dates(self, such: Sequence[str]) -> ValueError:
-        iso = f"dates=[{self.name!r}] makes them days since 1970, "
-        how = iso if _share(_ISO, such) or not such else "write 2020-01-31, "
+        how = f"dates=[{self.name!r}] makes them days since 1970, "
+        if such and not _share(_ISO, such):
+            how = f"write 2020-01-31 or 15:30, which {how}"
         return self._refusal("dates or times", such, how)
 
     def _refusal(self, what: str, such: Sequence[str], how: str = "") -> ValueError:
@@ -210,8 +252,10 @@ class Survey:
         texts = all(isinstance(one, str) for one in self.seen)
         labels = as_written(self.seen) if texts else sorted(self.seen)
         labels = [label for label in self.order if label in self.seen] or labels
-        check_are_classes(labels, self.rows, what)
-        return labels
+        sure = self._reading.classes == "any"
+        check_are_classes(labels, self.rows, what, () if sure else labels)
+        whole = all(isinstance(one, str) or one == np.floor(one) for one in labels)
+        return labels if whole else [*map(str, labels)]
 
 
 def _array(texts: Sequence[str]) -> Any:

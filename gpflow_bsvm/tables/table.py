@@ -7,10 +7,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
+from .cells import as_text
 from .columns import Column, Columns, chosen_words
 from .paths import ROW_NAMES, listed, own_columns, with_nearest
 from .reading import Reading
-from .survey import Survey
+from .survey import ODDITIES, Survey
 from .text import open_format
 
 #: Names of a column of labels where the user gives none.
@@ -50,7 +53,7 @@ class Table:
         found = self._found()
         gaps = {name: self._seen[name].gap(found[name].missing) for name in wanted if name in found}
         self.holes = {name: row for name, row in gaps.items() if row is not None}
-        self._zeros = [name for name in gaps if self._seen[name].has_zeros]
+        self._kinds = {name: found[name] for name in gaps}
         found |= chosen_words(wanted, self.names, reading.empty)
         X = [one for name in wanted for one in found.get(name, Column(name)).features]
         classes: Any = reading.classes
@@ -153,22 +156,57 @@ class Table:
             shown = [column.name] if column.words is None else [*map(repr, column.words)]
             kinds.setdefault(column.about, []).extend(shown)
         lines = [f"{about}: {listed(names, 12)}" for about, names in kinds.items()]
-        if self._zeros:
-            lines.append(
-                f"numbers that begin with 0: {listed(self._zeros)}; if they are codes, give "
-                f"words={self._zeros!r}"
-            )
-        why = {ROW_NAMES: "names of rows, for which the header has no name"}
-        beside = [why.get(name, f"{name!r}, an index") for name in self.left_out]
-        lines += [f"left out: {one}" for one in (*beside, *self.files[0].left_out)]
+        lines += self._of_oddities()
+        lines += [f"left out: {one}" for one in (*self._unnamed(), *self.files[0].left_out)]
         if self.columns.classes is not None:
             classes = [*map(repr, self.columns.classes)]
             lines.append(f"labels, {self.columns.target}: {listed(classes, 12)}")
-        few = X is None or len(X) < _FEWEST_COUNTED
-        counts = () if few else (X[1:] - X[:-1] == 1).all(axis=0)
-        return lines + [
-            f"column {name!r} rises by 1 from row to row: is it a row number? Then leave it out by "
-            f"drop=[{name!r}]"
-            for name, rises in zip(self.columns.features, counts)
-            if rises
+        constant = [name for name in self._kinds if self._seen[name].is_constant]
+        if constant:
+            lines.append(f"the same in all rows: {listed(constant)}; drop={constant!r} leaves out")
+        if X is not None and len(X) >= _FEWEST_COUNTED and (keys := self._keys(X)):
+            lines.append(
+                f"different in each row: {listed(keys)}; if this is a row number or an identifier, "
+                f"leave it out by drop={keys!r}"
+            )
+        return lines
+
+    def _of_oddities(self) -> list[str]:
+        numbers = [name for name, one in self._kinds.items() if one.words is None and not one.date]
+        found = {name: self._seen[name].oddities for name in numbers}
+        lines = []
+        for about, (_, _, how) in ODDITIES.items():
+            if such := [name for name in numbers if about in found[name]]:
+                lines.append(f"numbers that {about}: {listed(such)}; {how.format(repr(such))}")
+        return lines
+
+    def _keys(self, X: Any) -> list[str]:
+        """:return: columns of words that are all different, and of whole numbers that only rise or
+        only fall from row to row."""
+        words = [name for name, one in self._kinds.items() if one.words is not None]
+        dates = {name for name, one in self._kinds.items() if one.date}
+        ordered = (X[1:] > X[:-1]).all(axis=0) | (X[1:] < X[:-1]).all(axis=0)
+        whole = [n for n in np.flatnonzero(ordered) if (np.floor(X[:, n]) == X[:, n]).all()]
+        found = {self.columns.features[place] for place in whole}
+        keys = {name for name in words if self._seen[name].is_unique} | found - dates
+        return [name for name in self._kinds if name in keys]
+
+    def _unnamed(self) -> list[str]:
+        """:return: what is said of the columns of `left_out`."""
+        lost = [(place, name) for place, name in enumerate(self.names, 1) if name in self.left_out]
+        return [
+            *("names of rows, for which the header has no name" for _, n in lost if n == ROW_NAMES),
+            *(
+                f"{name!r}, an index" if self._counts(name) else f"column {place}, without a name"
+                for place, name in lost
+                if name != ROW_NAMES
+            ),
         ]
+
+    def _counts(self, name: str) -> bool:
+        """:return: True for the index of pandas, 0, 1, 2, ... or 1, 2, 3, ..."""
+        if name.startswith("__index") or self.names.count(name) > 1:
+            return self.names.count(name) == 1
+        first = next(iter(self.files[0].batches([name], _ROWS)))
+        texts = as_text(first.column(0)).to_pylist()
+        return any(texts == [str(row + begin) for row in range(len(texts))] for begin in (0, 1))
