@@ -51,8 +51,8 @@ _HOW = (
 _IN_SHELL = {
     "; is target the right column?": "; is --target the right column?",
     'give classes="auto" for classes': "for classes leave out --task regression",
-    '(BSVMRegressor is for numbers; texts are classes, in files by classes="any")': "(--task "
-    "regression is for numbers, --task classification makes them classes)",
+    "BSVMRegressor is for numbers": "--task regression is for numbers",
+    ', and as texts, or by classes="any" of files, they': ", by --task classification they",
     "drop or impute such rows first": "a model that is trained with --impute fills such values",
     "Give another directory, or delete this one to start anew": "Give another --output, or delete "
     "that directory to start anew",

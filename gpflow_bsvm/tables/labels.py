@@ -30,11 +30,13 @@ def check_are_classes(
         numbers = [label for label in labels if not isinstance(label, str)]
     broken = [one for one, number in zip(numbers, _numbers(numbers)) if number != np.floor(number)]
     if broken or len(labels) > max(2, num_rows / 2):
-        such = f", such as {broken[0]}" if broken else ""
+        why, how = ", too many for classes", ""
+        if broken:
+            why = f", such as {broken[0]}: they look like numbers to be regressed"
+            how = ', and as texts, or by classes="any" of files, they are classes'
         raise ValueError(
-            f"{what} holds {len(labels)} different labels in {num_rows} rows{such}: they look like "
-            "numbers to be regressed; is target the right column? (BSVMRegressor is for numbers; "
-            'texts are classes, in files by classes="any")'
+            f"{what} holds {len(labels)} different labels in {num_rows} rows{why}; is target the "
+            f"right column? BSVMRegressor is for numbers{how}"
         )
 
 

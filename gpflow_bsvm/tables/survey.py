@@ -12,7 +12,7 @@ from .cells import DATES, NUMBERS, arrow, as_labels, as_text, as_truth, compute,
 from .columns import Column, days
 from .labels import MOST_CLASSES, as_written, check_are_classes
 from .reading import Reading
-from .spelling import MISSING, PLAIN, chosen, possible
+from .spelling import MISSING, PLAIN, Spelling, chosen, possible
 
 #: A text column of more distinct words than this is not a category.
 MOST_WORDS = 50
@@ -108,6 +108,11 @@ class Survey:
         found = [re.compile(pattern).fullmatch for pattern, _, _ in ODDITIES.values()]
         shares = [sum(map(bool, map(match, texts))) / max(len(texts), 1) for match in found]
         return [key for key, share in zip(ODDITIES, shares) if share > ODDITIES[key][1]]
+
+    def is_plain(self, spelling: Spelling) -> bool:
+        """:return: True if another spelling than the usual one is told, and of no consequence."""
+        signs = "".join(spelling) if spelling != PLAIN else ""
+        return signs != "" and not any(sign in str(one) for one in self.seen for sign in signs)
 
     @property
     def is_constant(self) -> bool:

@@ -13,6 +13,7 @@ from .cells import as_text
 from .columns import Column, Columns, chosen_words
 from .paths import ROW_NAMES, listed, own_columns, with_nearest
 from .reading import Reading
+from .spelling import PLAIN
 from .survey import ODDITIES, Survey
 from .text import open_format
 
@@ -154,7 +155,9 @@ class Table:
         kinds = dict[str, list[str]]()
         for column in self.columns.kinds:
             shown = [column.name] if column.words is None else [*map(repr, column.words)]
-            kinds.setdefault(column.about, []).extend(shown)
+            seen = self._seen.get(column.name)
+            plain = seen is not None and seen.is_plain(column.spelling)
+            kinds.setdefault(PLAIN.about if plain else column.about, []).extend(shown)
         lines = [f"{about}: {listed(names, 12)}" for about, names in kinds.items()]
         lines += self._of_oddities()
         lines += [f"left out: {one}" for one in (*self._unnamed(), *self.files[0].left_out)]

@@ -63,6 +63,13 @@ def test_identifiers_are_asked_about_once(tmp_path):
         assert not keyed(tmp_path, [*map(str, column)])
 
 
+def test_a_sign_is_told_where_it_is(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a;b;y\n" + "".join(f"{n};1.23{n};{n % 2}\n" for n in range(8)))
+    notes = read(path, classes="auto", thousands=".").notes()
+    assert notes[:2] == ["numbers: a", "numbers, decimal ',', thousands '.': b"]
+
+
 def test_columns_that_say_nothing_are_named(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a,b,c,d,y\n" + "".join(f"3,w,{n % 2 or ''},0,{n % 2}\n" for n in range(8)))

@@ -46,7 +46,7 @@ def test_dates_of_another_form_are_told_at_once(tmp_path):
 def test_fractions_are_classes_where_that_is_said(tmp_path):
     path, codes = tmp_path / "t.csv", ["1,3", "1,0", "2,0"] * 4
     path.write_text("a;y\n" + "".join(f"{n};{one}\n" for n, one in enumerate(codes)))
-    with pytest.raises(ValueError, match=r'such as 1,3: they look .* classes="any"'):
+    with pytest.raises(ValueError, match=r'such as 1,3: they look .* classes="any" of files'):
         read(path, classes="auto")
     assert read(path, classes="any").columns.classes == ["1,0", "1,3", "2,0"]
     path.write_text(path.read_text().replace(",", "."))
