@@ -49,14 +49,14 @@ def told_in_lines() -> Iterator[None]:
     """Show warnings as errors are: in a line, each once, without advice for Python."""
     told = set[str]()
 
-    def tell(message: Warning | str, *place: Any) -> None:
+    def tell(message: Warning | str, *_: Any, **__: Any) -> None:
         text = re.split(_ADVICE, " ".join(str(message).split()))[0]
         if text not in told:
             print(f"{PROGRAM}: warning: {text}", file=sys.stderr)
         told.add(text)
 
     with warnings.catch_warnings():
-        warnings.showwarning = tell
+        warnings.showwarning = tell  # type: ignore[assignment]
         yield
 
 

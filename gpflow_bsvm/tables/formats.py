@@ -48,8 +48,8 @@ class Format:
         :raise ValueError: if there are none of these names, and for rows that cannot be read.
         """
         if lost := sorted({*columns} - {*self.names}):
-            lost, has = with_nearest(lost, self.names), quoted(self.names)
-            raise ValueError(f"file {self.path} lacks {lost}; it has {has}")
+            shown, has = with_nearest(lost, self.names), quoted(self.names)
+            raise ValueError(f"file {self.path} lacks {shown}; it has {has}")
         with named(self.path):
             for batch in self._batches(columns, size):
                 yield from (batch[start : start + size] for start in range(0, len(batch), size))

@@ -105,9 +105,12 @@ class Survey:
     def oddities(self) -> list[str]:
         """:return: the keys of `ODDITIES` that its values have, if it is read as numbers."""
         texts = [str(one) for one in self.seen if one is not None and one not in self.missing]
-        found = [re.compile(pattern).fullmatch for pattern, _, _ in ODDITIES.values()]
-        shares = [sum(map(bool, map(match, texts))) / max(len(texts), 1) for match in found]
-        return [key for key, share in zip(ODDITIES, shares) if share > ODDITIES[key][1]]
+        some = [text for text in texts if "." not in text]  # of measurements, few
+        shares = {
+            key: sum(bool(re.fullmatch(pattern, text)) for text in some) / max(len(texts), 1)
+            for key, (pattern, _, _) in ODDITIES.items()
+        }
+        return [key for key, share in shares.items() if share > ODDITIES[key][1]]
 
     def is_plain(self, spelling: Spelling) -> bool:
         """:return: True if another spelling than the usual one is told, and of no consequence."""

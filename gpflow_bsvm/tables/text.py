@@ -59,8 +59,8 @@ class Text(Format):
         :raise ValueError: if they have no header.
         """
         self.path, self.encoding, names = path, encoding, reading.names
-        self.separator = _SPELLED.get(reading.separator or "", reading.separator)
-        self.separator = self.separator or _separator(head, names is None)
+        separator = _SPELLED.get(reading.separator or "", reading.separator)
+        self.separator = separator or _separator(head, names is None)
         rows, header = _records(head, self.separator)
         self.header, names = (0, names) if names is not None else (header, rows.pop(0))
         self.names = [name.strip() for name in names]
