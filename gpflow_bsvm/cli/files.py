@@ -52,7 +52,7 @@ _IN_SHELL = {
     "; is target the right column?": "; is --target the right column?",
     'give classes="auto" for classes': "for classes leave out --task regression",
     "BSVMRegressor is for numbers": "--task regression is for numbers",
-    ', and as texts, or by classes="any" of files, they': ", by --task classification they",
+    ', texts or classes="any" of files are': ", --task classification is",
     "drop or impute such rows first": "a model that is trained with --impute fills such values",
     "Give another directory, or delete this one to start anew": "Give another --output, or delete "
     "that directory to start anew",
@@ -64,7 +64,8 @@ def add_arguments(parser: argparse.ArgumentParser, features: bool = True) -> Non
     group = parser.add_argument_group("how DATA is read", _HOW)
     lists = {"features": ("A,B", "columns to learn from (default: all others)")} if features else {}
     for name, (metavar, about) in (lists | _LISTS).items():
-        add = group.add_argument
+        add, repeated = group.add_argument, not features and name in ("drop", "words")
+        about = argparse.SUPPRESS if repeated else about  # of training, and of no consequence
         add(f"--{name}", type=split, action="extend", metavar=metavar, help=about)
     for name, (metavar, about) in _TEXTS.items():
         group.add_argument(f"--{name}", metavar=metavar, help=about)

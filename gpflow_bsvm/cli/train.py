@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -102,9 +103,11 @@ def _fitted(args: argparse.Namespace, kind: Any, table: Table, kept: Path) -> An
         random_state=args.seed,
         verbose=not args.no_progress and sys.stderr.isatty(),
     )
-    if args.impute or (args.linear and table.files[0].X is not None):
-        return estimator.fit(*_arrays(args, rows), checkpoint=kept)
-    return estimator.fit(rows, checkpoint=kept)
+    if not (args.impute or (args.linear and table.files[0].X is not None)):
+        return estimator.fit(rows, checkpoint=kept)
+    estimator.fit(*_arrays(args, rows), checkpoint=kept)
+    estimator.feature_names_in_ = np.array(rows.features, dtype=object)  # of sparse X too
+    return estimator
 
 
 def _arrays(args: argparse.Namespace, rows: Any) -> tuple[Any, Any, Any]:
@@ -113,7 +116,18 @@ def _arrays(args: argparse.Namespace, rows: Any) -> tuple[Any, Any, Any]:
     Y = np.concatenate([piece.Y[:, 0] for piece in pieces])
     y = Y if rows.classes is None else np.array(rows.classes)[Y.astype(int)]
     weight = np.concatenate([piece.weight[:, 0] for piece in pieces]) if args.weight else None
-    if args.linear and (sparse := rows.table.files[0].X) is not None:
-        return sparse, y, weight
+    if args.linear and (X := _sparse(rows)) is not None:
+        return X, y, weight
     X = np.concatenate([piece.X for piece in pieces])
     return require("pandas").DataFrame(X, columns=list(rows.features)), y, weight
+
+
+def _sparse(rows: Any) -> Any:
+    """:return: X of svmlight files; None for other files, and if some columns are words."""
+    from scipy import sparse
+
+    files = rows.table.files
+    places = [int(name[1:]) for name in rows.features if re.fullmatch(r"x\d+", name)]
+    if any(file.X is None for file in files) or len(places) < len(rows.features):
+        return None
+    return sparse.vstack([file.X[:, places] for file in files], "csr")

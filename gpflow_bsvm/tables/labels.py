@@ -33,7 +33,7 @@ def check_are_classes(
         why, how = ", too many for classes", ""
         if broken:
             why = f", such as {broken[0]}: they look like numbers to be regressed"
-            how = ', and as texts, or by classes="any" of files, they are classes'
+            how = ', texts or classes="any" of files are for classes'
         raise ValueError(
             f"{what} holds {len(labels)} different labels in {num_rows} rows{why}; is target the "
             f"right column? BSVMRegressor is for numbers{how}"

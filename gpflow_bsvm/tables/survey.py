@@ -33,9 +33,9 @@ ODDITIES = {
         *(_MOST, "if they are, give dates={}"),
     ),
     "may be months": (r"(19|20)\d\d(0[1-9]|1[0-2])", _MOST, "if they are, write them as 2020-01"),
-    "have more digits than float64": (
+    "have more digits than float64 has": (
         r"[+-]?(9\d{15}|\d{17,})",  # beyond 2^53
-        *(0, "if they are keys, give drop={}; else some become equal"),
+        *(0, "if they are keys, give drop={}: neighbours become equal"),
     ),
 }
 
@@ -220,7 +220,7 @@ class Survey:
     def _of_dates(self, such: Sequence[str]) -> ValueError:
         how = f"dates=[{self.name!r}] makes them days since 1970, "
         if such and not _share(_ISO, such):
-            how = f"write 2020-01-31 or 15:30, which {how}"
+            how = f"write 2020-01-31 or 15:30 instead and give dates=[{self.name!r}], "
         return self._refusal("dates or times", such, how)
 
     def _refusal(self, what: str, such: Sequence[str], how: str = "") -> ValueError:

@@ -166,7 +166,10 @@ class Table:
             lines.append(f"labels, {self.columns.target}: {listed(classes, 12)}")
         constant = [name for name in self._kinds if self._seen[name].is_constant]
         if constant:
-            lines.append(f"the same in all rows: {listed(constant)}; drop={constant!r} leaves out")
+            lines.append(
+                f"the same in all rows, from which nothing is learned: {listed(constant)}; leave "
+                f"it out by drop={constant!r}"
+            )
         if X is not None and len(X) >= _FEWEST_COUNTED and (keys := self._keys(X)):
             lines.append(
                 f"different in each row: {listed(keys)}; if this is a row number or an identifier, "

@@ -108,10 +108,32 @@ def test_rows_are_those_of_the_file(tmp_path, capsys):
     assert "\n60 rows, 5 columns, " in capsys.readouterr().out
 
 
+@pytest.mark.slow
+def test_a_linear_model_knows_the_numbers_of_sparse_columns(tmp_path, capsys):
+    """It took a column 0 that no row had, and those that were to be left out."""
+    random, folder = np.random.default_rng(0), tmp_path / "rows"
+    folder.mkdir()
+    for name in "ab":
+        X = random.normal(size=(20, 3)).round(3)
+        lines = [f"{int(x[0] > 0)} 1:{x[0]} 2:{x[1]} 3:{x[2]}\n" for x in X]
+        (folder / f"{name}.svm").write_text("".join(lines))
+    model, zero = tmp_path / "m.npz", tmp_path / "zero.svm"
+    how = ("--linear", "--no-progress", "--drop", "x3", "--output", model)
+    assert run("train", folder, *how) == 0
+    assert "\n40 rows, 2 columns, " in capsys.readouterr().out
+    out = ("--output", tmp_path / "p.csv")
+    assert run("predict", model, folder, *out) == 0
+    truth = [line[0] for name in "ab" for line in (folder / f"{name}.svm").read_text().splitlines()]
+    assert (pandas.read_csv(out[1], dtype=str)["label"] == truth).mean() > 0.8
+    zero.write_text("1 0:0.5 1:0.25\n")
+    assert run("predict", model, zero, *out) == 2
+    assert "zero.svm count from 0, those of the model from 1" in capsys.readouterr().err
+
+
 def test_labels_that_may_be_numbers_are_classes_where_that_is_said(tmp_path, capsys):
     (tmp_path / "t.csv").write_text("a,y\n" + "1,1.3\n2,1.0\n3,2.0\n" * 4)
     for command in ("train", "compare"):
         assert run(command, tmp_path / "t.csv", "--output", tmp_path / "m.npz") == 2
         error = capsys.readouterr().err
         assert "such as 1.3: they look like numbers" in error
-        assert "--task regression is for numbers, by --task classification they are cl" in error
+        assert "--task regression is for numbers, --task classification is for classes" in error

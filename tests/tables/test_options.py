@@ -28,7 +28,7 @@ def test_dates_of_another_form_are_told_at_once(tmp_path):
     for options, message in [
         (
             {},
-            r"times such as '14.02.2023' \(row 0\): write 2020-01-31 or 15:30, which dates=\['a'\]",
+            r"such as '14.02.2023' \(row 0\): write 2020-01-31 or 15:30 .* give dates=\['a'\]",
         ),
         (
             {"dates": ["a"]},
