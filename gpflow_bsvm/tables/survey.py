@@ -190,11 +190,11 @@ class Survey:
 
     def _may_be_grouped(self) -> bool:
         """:return: True where numbers below 1000 are whole and have no point: 1.755, 623."""
+        if self._reading.is_prediction or len(self.fitting) == 1:
+            return False  # the file of the training has shown it, or there is one way only
         texts = [text for text in self.seen if text and text not in self.missing]
-        small = [text for text in texts if re.fullmatch(r"\s*[+-]?\d{1,3}\s*", text)]
-        others = [text for text in texts if text not in {*small}]
-        learning = not self._reading.is_prediction  # or else the first file has shown it
-        return learning and bool(small and others) and all("." in text for text in others)
+        others = [one for one in texts if not re.fullmatch(r"\s*[+-]?\d{1,3}\s*", one)]
+        return 0 < len(others) < len(texts) and all("." in text for text in others)
 
     def _check_words(self, texts: list[str]) -> None:
         """:raise ValueError: for dates, numbers among words, and numbers with units."""

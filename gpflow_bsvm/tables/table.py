@@ -102,7 +102,7 @@ class Table:
         if not reading.is_prediction:  # in which the others need not be repeated
             given |= {"words": reading.told_words, "drop": reading.drop}
         for option, names in given.items():
-            if lost := [name for name in names if name not in self.names]:
+            if lost := sorted({*names} - {*self.names}):
                 shown, has = with_nearest(lost, self.names), listed(own_columns(self.names), 40)
                 raise ValueError(
                     f"{path} has no column {shown}, which {option}=[...] names; it has {has}"
@@ -195,19 +195,18 @@ class Table:
         whole = [n for n in np.flatnonzero(ordered) if (np.floor(X[:, n]) == X[:, n]).all()]
         found = {self.columns.features[place] for place in whole}
         keys = {name for name in words if self._seen[name].is_unique} | found - dates
-        return [name for name in self._kinds if name in keys]
+        return [column.name for column in self.columns.kinds if column.name in keys]
 
     def _unnamed(self) -> list[str]:
         """:return: what is said of the columns of `left_out`."""
-        lost = [(place, name) for place, name in enumerate(self.names, 1) if name in self.left_out]
-        return [
-            *("names of rows, for which the header has no name" for _, n in lost if n == ROW_NAMES),
-            *(
-                f"{name!r}, an index" if self._counts(name) else f"column {place}, without a name"
-                for place, name in lost
-                if name != ROW_NAMES
-            ),
-        ]
+        lost = {*self.left_out}
+        places = [(place, name) for place, name in enumerate(self.names, 1) if name in lost]
+        return [self._about_unnamed(place, name) for place, name in places]
+
+    def _about_unnamed(self, place: int, name: str) -> str:
+        if name == ROW_NAMES:
+            return "names of rows, for which the header has no name"
+        return f"{name!r}, an index" if self._counts(name) else f"column {place}, without a name"
 
     def _counts(self, name: str) -> bool:
         """:return: True for the index of pandas, 0, 1, 2, ... or 1, 2, 3, ..."""
