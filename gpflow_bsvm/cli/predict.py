@@ -66,19 +66,25 @@ def _predict(args: argparse.Namespace) -> int:
             f"{args.model} holds a {type(estimator).__name__}, no estimator: a file that train "
             "has written is needed"
         )
-    given = {**_of_training(estimator), **options(args)}
+    given = options(args)
+    given = {**_of_training(estimator, given), **given}
     rows = Files(Table(paths, Reading(features=_features(estimator), **given)))
     number = _write(estimator, rows, args)
     show(f"{number} rows written to {args.output}")
     return 0
 
 
-def _of_training(estimator: Any) -> dict[str, Any]:
-    """:return: how the table that it was trained on was said to be read, told in a line."""
-    known: dict[str, Any] = getattr(estimator, "reading_", {})
+def _of_training(estimator: Any, given: dict[str, Any]) -> dict[str, Any]:
+    """:return: how the table that it was trained on was said to be read, where this is not said of
+    the new one; told in a line."""
+    signs = {"decimal", "thousands"}  # one of them means something only beside the other
+    said = {*given} | (signs if signs & {*given} else set())
+    known = {
+        name: one for name, one in getattr(estimator, "reading_", {}).items() if name not in said
+    }
     if known:
         told = " ".join(f"{name}={value!r}" for name, value in known.items())
-        show(in_shell(f"read as in training, where not said otherwise: {told}"))
+        show(in_shell(f"read as in training: {told}"))
     return known
 
 

@@ -164,6 +164,9 @@ class Table:
         if self.columns.classes is not None:
             classes = [*map(repr, self.columns.classes)]
             lines.append(f"labels, {self.columns.target}: {listed(classes, 12)}")
+        texts = set[Any]().union(*(one.seen for one in self._seen.values()))
+        if lost := [text for text in self._reading.na_values or () if text not in {*texts, ""}]:
+            lines.append(f"no column has such texts: na_values={lost!r}")
         constant = [name for name in self._kinds if self._seen[name].is_constant]
         if constant:
             lines.append(

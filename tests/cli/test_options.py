@@ -72,7 +72,7 @@ def test_predict_reads_as_train_did(model, capsys):
     """Amounts would be read as 1.755 for 1755, and missing words as unknown ones."""
     data, out = model.with_name("t.csv"), model.with_name("p.csv")
     assert run("predict", model, data, "--output", out) == 0
-    told = "read as in training, where not said otherwise: --na-values unknown --thousands .\n"
+    told = "read as in training: --na-values unknown --thousands .\n"
     assert told in capsys.readouterr().out
     found = pandas.read_csv(out, dtype=str)
     truth = pandas.read_csv(data, dtype=str)["y"]
@@ -80,7 +80,9 @@ def test_predict_reads_as_train_did(model, capsys):
     again = ("--na-values", "unknown", "--drop", "id", "--words", "town", "--thousands", ".")
     before = out.read_bytes()
     assert run("predict", model, data, "--output", out, *again) == 0 and out.read_bytes() == before
-    assert run("predict", model, data, "--output", out, "--decimal", ".", "--thousands", ",") == 0
+    capsys.readouterr()
+    assert run("predict", model, data, "--output", out, "--decimal", ".") == 0
+    assert "read as in training: --na-values unknown\n" in capsys.readouterr().out
     assert out.read_bytes() != before
 
 

@@ -63,6 +63,11 @@ def test_identifiers_are_asked_about_once(tmp_path):
         assert not keyed(tmp_path, [*map(str, column)])
 
 
+def test_texts_that_are_nowhere_are_told(tmp_path):
+    notes = table(tmp_path, ["1", "none", "2", "3", "4", "5"], na_values=["", "none", "w"]).notes()
+    assert notes[-1] == "no column has such texts: na_values=['w']"
+
+
 def test_a_sign_is_told_where_it_is(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a;b;y\n" + "".join(f"{n};1.23{n};{n % 2}\n" for n in range(8)))
