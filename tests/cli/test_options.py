@@ -39,8 +39,8 @@ def test_an_option_may_be_given_again():
 
 def test_warnings_are_lines(capsys):
     with told_in_lines():
-        for _ in range(2):
-            warnings.warn("the fit has not converged: give inference= more max_steps", stacklevel=1)
+        for advice in ("give inference= more max_steps", "use another"):
+            warnings.warn(f"the fit has not converged: {advice}", stacklevel=1)
         warnings.warn("two\nlines; try learn_kernel=False", stacklevel=1)
     told = "the fit has not converged", "two lines"
     assert capsys.readouterr().err == "".join(f"gpflow-bsvm: warning: {one}\n" for one in told)
