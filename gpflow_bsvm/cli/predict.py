@@ -67,8 +67,10 @@ def _predict(args: argparse.Namespace) -> int:
             "has written is needed"
         )
     given = options(args)
-    given = {**_of_training(estimator, given), **given}
-    rows = Files(Table(paths, Reading(features=_features(estimator), **given)))
+    given, features = {**_of_training(estimator, given), **given}, _features(estimator)
+    if wrong := sorted({*given.get("words", ())} & {*features}):
+        raise ValueError(f"words={wrong!r}: the model was trained on numbers there")
+    rows = Files(Table(paths, Reading(features=features, **given)))
     number = _write(estimator, rows, args)
     show(f"{number} rows written to {args.output}")
     return 0

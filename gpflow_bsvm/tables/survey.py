@@ -166,13 +166,13 @@ class Survey:
 
     def _of_words(self) -> Column:
         found = [value for value in self.seen if value is not None and value not in self.empty]
+        beside = self.name in (self._reading.target, self._reading.weight)
+        no_words = beside or self._reading.is_prediction
         most = MOST_CLASSES if self.name in self._reading.told_words else MOST_WORDS
         if len(found) > most:
-            how = f"words=[{self.name!r}] if it is a category, " if most == MOST_WORDS else ""
+            how = "" if no_words else f"words=[{self.name!r}] if it is a category, "
             raise self._refusal(f"more than {most} different words", found[:1], how)
-        beside = self.name in (self._reading.target, self._reading.weight)
         if beside or (self._reading.words is False and not self._told):
-            no_words = beside or self._reading.is_prediction
             how = "" if no_words else "words=True for columns of 0 and 1, "
             raise self._refusal("words where numbers are needed", found[:1], how)
         words = as_text(arrow.array(found)).to_pylist()

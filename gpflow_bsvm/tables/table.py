@@ -94,8 +94,6 @@ class Table:
                 f"drop={both!r}: columns that are read as features, target or weight cannot be "
                 "left out"
             )
-        if reading.is_prediction and (both := sorted({*reading.told_words} & features)):
-            raise ValueError(f"words={both!r}: a model that was trained on numbers needs numbers")
         for file in self.files if reading.is_prediction else ():
             file.check_features(reading.features or ())
         given = {"dates": reading.dates}
