@@ -108,25 +108,31 @@ def _candidates(directory: str, name: str) -> list[Path]:
 
 
 def _read(path: str, target: str | None, numbers: bool, impute: bool, options: Options) -> Dataset:
-    how: Any = {"words": True} | options
-    reading = Reading(target, classes=None if numbers else "auto", **how)
+    how: Any = {"words": True, "classes": None if numbers else "auto"} | options
+    reading = Reading(target, **how)
     rows = Files(Table(find_files(path), reading, labelled=True))
     pieces = [piece if impute else checked(piece, Rows()) for piece in rows.pieces(_ROWS)]
     X, Y = (np.concatenate([piece[part] for piece in pieces]) for part in (0, 1))
     y = Y[:, 0] if rows.classes is None else np.array(rows.classes)[Y[:, 0].astype(int)]
     name = re.sub(rf"({'|'.join(map(re.escape, ENDINGS))})$", "", Path(path).name)
     notes = rows.table.notes(X)
-    X, names = _marked(X, rows.features, notes)
+    kinds = [column.features for column in rows.columns.kinds]
+    X, names = _marked(X, rows.features, kinds, notes)
     return Dataset(name, X, y, names, tuple(notes))
 
 
-def _marked(X: AnyNDArray, names: Sequence[str], notes: list[str]) -> tuple[AnyNDArray, Any]:
-    """:return: X and its names, with a column for each that says where its values are missing."""
-    missing = np.isnan(X)
+def _marked(
+    X: AnyNDArray, names: Sequence[str], kinds: Sequence[Sequence[str]], notes: list[str]
+) -> tuple[AnyNDArray, Any]:
+    """
+    :param kinds: the names of those columns that come from one of the source.
+    :return: X and its names, with a column for each that says where its values are missing.
+    """
+    missing, place = np.isnan(X), {name: number for number, name in enumerate(names)}
     some = [number for number in range(X.shape[1]) if missing[:, number].any()]
     marks = tuple(f"{names[number]} missing" for number in some)
     if marks:
-        notes.append(
-            f"{missing.sum()} values are missing: medians, and the columns {listed(marks)}"
-        )
+        of = ([place[name] for name in kind if name in place] for kind in kinds)
+        number = sum(missing[:, columns].any(axis=1).sum() for columns in of)
+        notes.append(f"{number} values are missing: medians, and the columns {listed(marks)}")
     return np.concatenate([X, missing[:, some]], axis=1), (*names, *marks)

@@ -241,7 +241,7 @@ def test_a_column_that_counts_rows_is_told(tmp_path):
     frame = pd.DataFrame({"id": range(5, 17), "a": [1, 2] * 6, "y": [0, 1] * 6})
     frame.to_csv(path, index=False)
     *_, note = load(str(path)).notes
-    assert note.startswith("column 'id' rises by 1 from row to row: is it a row number?")
+    assert note.startswith("different in each row: id; if this is a row number")
     frame.sample(frac=1, random_state=0).to_csv(path, index=False)
     assert not any("row number" in note for note in load(str(path)).notes)
 
@@ -255,3 +255,11 @@ def test_parquet_is_read_as_csv_is(tmp_path):
     path.write_bytes(b"none")
     with pytest.raises(ValueError, match=r"cannot read .*some.parquet"):
         load(str(path))
+
+
+def test_missing_values_are_counted_in_the_file(tmp_path):
+    """A missing word was counted once for each word."""
+    path = tmp_path / "t.csv"
+    path.write_text("a,w,y\n1,u,p\n,v,q\n,,p\n4,x,q\n")
+    notes = load(str(path), impute=True).notes
+    assert any(note.startswith("3 values are missing") for note in notes)

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from ..version import __version__
 from . import compare, predict, train
 from .files import in_shell
-from .terminal import PROGRAM, Parser, fail
+from .terminal import PROGRAM, Parser, fail, told_in_lines
 
 __all__ = ["main"]
 
@@ -37,7 +37,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = parser.parse_args(argv)
     args.typed = shlex.join([PROGRAM, *(sys.argv[1:] if argv is None else argv)])
     try:
-        return int(args.run(args))
+        with told_in_lines():
+            return int(args.run(args))
     except (ValueError, ImportError, OSError) as error:
         if isinstance(error, BrokenPipeError) and error.filename is None:
             return _end_of_pipe()

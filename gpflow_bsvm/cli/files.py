@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import ast
+import csv
+import io
 import os
 import re
 import shlex
@@ -19,11 +21,13 @@ FILES = (
     "CSV (any separator, also compressed), Parquet, ARFF or svmlight file, or a directory of such"
 )
 TASKS = ("classification", "regression")
+#: Fields of `Reading` that a model file keeps, for `predict`.
+KEPT = ("dates", "na_values", "decimal", "thousands")
 #: Options of a table, with their help; the first are lists of names or texts.
 _LISTS = {
     "drop": ("A,B", "columns to leave out"),
     "words": ("A,B", "columns of categories, though they look like numbers or are many"),
-    "dates": ("A,B", "columns of dates or times, to be made days since 1970"),
+    "dates": ("A,B", "columns of dates as 2020-01-31 or times as 15:30, made days since 1970"),
     "na-values": (
         "A,B",
         "texts that mean that a value is missing (default: NA, ?, - and the like among numbers)",
@@ -39,11 +43,16 @@ _TEXTS = {
     "thousands": ("CHAR", "sign between groups of three digits (default: as the column shows)"),
     "encoding": ("NAME", "of text, such as latin-1 (default: UTF-8, or as the file says)"),
 }
+_HOW = (
+    "A name with a comma is written in double quotes, --drop '\"Q1, age\",id', and an option may "
+    "be given again, --drop id --drop name. Messages count rows from 0, without the header."
+)
 #: Words of Python in errors, and those of the shell.
 _IN_SHELL = {
     "; is target the right column?": "; is --target the right column?",
     'give classes="auto" for classes': "for classes leave out --task regression",
-    "(Numbers are for BSVMRegressor)": "(Numbers are for --task regression)",
+    "BSVMRegressor is for numbers": "--task regression is for numbers",
+    ', texts or classes="any" of files are': ", --task classification is",
     "drop or impute such rows first": "a model that is trained with --impute fills such values",
     "Give another directory, or delete this one to start anew": "Give another --output, or delete "
     "that directory to start anew",
@@ -52,12 +61,12 @@ _IN_SHELL = {
 
 def add_arguments(parser: argparse.ArgumentParser, features: bool = True) -> None:
     """Add the options that describe a table; `options` reads them."""
-    group = parser.add_argument_group("how DATA is read")
-    if features:
-        known = "columns to learn from (default: all others)"
-        group.add_argument("--features", type=split, metavar="A,B", help=known)
-    for name, (metavar, about) in _LISTS.items():
-        group.add_argument(f"--{name}", type=split, metavar=metavar, help=about)
+    group = parser.add_argument_group("how DATA is read", _HOW)
+    lists = {"features": ("A,B", "columns to learn from (default: all others)")} if features else {}
+    for name, (metavar, about) in (lists | _LISTS).items():
+        add, repeated = group.add_argument, not features and name in ("drop", "words")
+        about = argparse.SUPPRESS if repeated else about  # of training, and of no consequence
+        add(f"--{name}", type=split, action="extend", metavar=metavar, help=about)
     for name, (metavar, about) in _TEXTS.items():
         group.add_argument(f"--{name}", metavar=metavar, help=about)
 
@@ -67,6 +76,8 @@ def options(args: argparse.Namespace) -> dict[str, Any]:
     names = [name.replace("-", "_") for name in (*_LISTS, *_TEXTS, "features")]
     given = {name: getattr(args, name, None) for name in names}
     given["separator"] = given.pop("sep")
+    if getattr(args, "sure", False):
+        given["classes"] = "any"
     return {name: value for name, value in given.items() if value is not None}
 
 
@@ -75,11 +86,13 @@ def read_table(paths: list[str], args: argparse.Namespace) -> Table:
     :return: the table to be trained on, of `args.task`, which is found if it is not given.
     :raise ValueError: for a table that cannot be trained on.
     """
-    given = {"words": True, **options(args), "weight": getattr(args, "weight", None)}
+    args.sure = getattr(args, "sure", args.task == TASKS[0])
     kind = None if args.task == "regression" else "auto"
-    table = Table(paths, Reading(args.target, classes=kind, **given), labelled=True)
+    given = {"words": True, "classes": kind, **options(args)}
+    given["weight"] = getattr(args, "weight", None)
+    table = Table(paths, Reading(args.target, **given), labelled=True)
     classes = table.columns.classes or ()
-    if args.task is None and look_like_numbers(classes, table.rows):
+    if not args.sure and look_like_numbers(classes, table.rows):
         raise ValueError(
             f"column {table.columns.target!r} of {paths[0]} holds {len(classes)} different numbers "
             f"in {table.rows} rows: say --task regression, or --task classification"
@@ -94,8 +107,8 @@ def read_table(paths: list[str], args: argparse.Namespace) -> Table:
 
 
 def split(text: str) -> list[str]:
-    """:return: names of columns; none for an empty text."""
-    return text.split(",") if text else []
+    """:return: names of columns, those with commas in double quotes; none for an empty text."""
+    return next(csv.reader(io.StringIO(text)), [])
 
 
 def in_shell(message: str) -> str:
@@ -115,8 +128,15 @@ def _option(found: re.Match[str]) -> str:
         return option
     if value == [...]:
         return option
-    words = ",".join(map(str, value)) if isinstance(value, list) else str(value)
+    words = joined(value) if isinstance(value, list) else str(value)
     return f"{option} {shlex.quote(words)}"
+
+
+def joined(names: Sequence[Any]) -> str:
+    """:return: what `split` makes these names of."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="").writerow(names)
+    return text.getvalue()
 
 
 def check_output(output: Path, inputs: Sequence[Path | str]) -> None:

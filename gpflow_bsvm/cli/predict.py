@@ -13,7 +13,7 @@ from ..optional import require
 from ..tables.paths import find_files
 from ..tables.reading import Reading
 from ..tables.table import Table
-from .files import FILES, add_arguments, check_output, options
+from .files import FILES, add_arguments, check_output, in_shell, options
 from .terminal import import_quietly, show
 
 #: Rows that are read, predicted and written at a time.
@@ -66,10 +66,28 @@ def _predict(args: argparse.Namespace) -> int:
             f"{args.model} holds a {type(estimator).__name__}, no estimator: a file that train "
             "has written is needed"
         )
-    rows = Files(Table(paths, Reading(features=_features(estimator), **options(args))))
+    given = options(args)
+    given, features = {**_of_training(estimator, given), **given}, _features(estimator)
+    if wrong := sorted({*given.get("words", ())} & {*features}):
+        raise ValueError(f"words={wrong!r}: the model was trained on numbers there")
+    rows = Files(Table(paths, Reading(features=features, **given)))
     number = _write(estimator, rows, args)
     show(f"{number} rows written to {args.output}")
     return 0
+
+
+def _of_training(estimator: Any, given: dict[str, Any]) -> dict[str, Any]:
+    """:return: how the table that it was trained on was said to be read, where this is not said of
+    the new one; told in a line."""
+    signs = {"decimal", "thousands"}  # one of them means something only beside the other
+    said = {*given} | (signs if signs & {*given} else set())
+    known = {
+        name: one for name, one in getattr(estimator, "reading_", {}).items() if name not in said
+    }
+    if known:
+        told = " ".join(f"{name}={value!r}" for name, value in known.items())
+        show(in_shell(f"read as in training: {told}"))
+    return known
 
 
 def _features(estimator: Any) -> list[str]:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import logging
 import os
+import re
 import sys
-from collections.abc import Callable
-from typing import NoReturn
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn
 
 PROGRAM = "gpflow-bsvm"
+#: Where a warning begins to advise of parameters in Python.
+_ADVICE = r"[:;] (?:unless that is meant )?(?:use|try|give|leave|scale)\b"
 
 
 class Parser(argparse.ArgumentParser):
@@ -37,6 +42,22 @@ def import_quietly() -> None:
     from .. import quiet  # noqa: F401
 
     logging.getLogger("tensorflow").setLevel(logging.ERROR)
+
+
+@contextlib.contextmanager
+def told_in_lines() -> Iterator[None]:
+    """Show warnings as errors are: in a line, each once, without advice for Python."""
+    told = set[str]()
+
+    def tell(message: Warning | str, *_: Any, **__: Any) -> None:
+        text = re.split(_ADVICE, " ".join(str(message).split()))[0]
+        if text not in told:
+            print(f"{PROGRAM}: warning: {text}", file=sys.stderr)
+        told.add(text)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = tell  # type: ignore[assignment]
+        yield
 
 
 def fail(code: int, message: object) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -13,7 +14,7 @@ import numpy as np
 from ..optional import require
 from ..tables.paths import find_files
 from ..tables.table import TARGETS, Table
-from .files import FILES, TASKS, add_arguments, check_output, in_shell, read_table
+from .files import FILES, KEPT, TASKS, add_arguments, check_output, in_shell, options, read_table
 from .terminal import import_quietly, integer, show
 
 #: Rows that are read at a time where all are kept.
@@ -34,7 +35,7 @@ def add_to(subparsers: Any) -> None:
     parser.set_defaults(run=_train)
     parser.add_argument("data", metavar="DATA", help=FILES)
     add = parser.add_argument
-    task = "what the labels are (default: classification, unless they may be either)"
+    task = "whether labels are classes (the default) or numbers; asked for where they may be both"
     add("--task", choices=TASKS, help=task)
     target = f"column of labels, of any type (default: {', '.join(TARGETS)}: what is there)"
     add("--target", metavar="COL", help=target)
@@ -63,6 +64,7 @@ def _train(args: argparse.Namespace) -> int:
     begun = kept.is_dir()  # made by an earlier call, so it stays
     try:
         estimator = _fitted(args, kind, table, kept)
+        estimator.reading_ = {name: one for name, one in options(args).items() if name in KEPT}
         save(estimator, args.output)
     except Exception:
         if not begun:
@@ -70,7 +72,7 @@ def _train(args: argparse.Namespace) -> int:
         raise
     shutil.rmtree(kept, ignore_errors=True)
     show(
-        f"{estimator.model_.num_data:.0f} rows, {estimator.n_features_in_} columns, "
+        f"{table.rows} rows, {estimator.n_features_in_} columns, "
         f"{_about(estimator)}, {estimator.model_.num_features[1]} inducing points; written "
         f"to {args.output}"
     )
@@ -101,9 +103,11 @@ def _fitted(args: argparse.Namespace, kind: Any, table: Table, kept: Path) -> An
         random_state=args.seed,
         verbose=not args.no_progress and sys.stderr.isatty(),
     )
-    if args.impute or (args.linear and table.files[0].X is not None):
-        return estimator.fit(*_arrays(args, rows), checkpoint=kept)
-    return estimator.fit(rows, checkpoint=kept)
+    if not (args.impute or (args.linear and table.files[0].X is not None)):
+        return estimator.fit(rows, checkpoint=kept)
+    estimator.fit(*_arrays(args, rows), checkpoint=kept)
+    estimator.feature_names_in_ = np.array(rows.features, dtype=object)  # of sparse X too
+    return estimator
 
 
 def _arrays(args: argparse.Namespace, rows: Any) -> tuple[Any, Any, Any]:
@@ -112,7 +116,18 @@ def _arrays(args: argparse.Namespace, rows: Any) -> tuple[Any, Any, Any]:
     Y = np.concatenate([piece.Y[:, 0] for piece in pieces])
     y = Y if rows.classes is None else np.array(rows.classes)[Y.astype(int)]
     weight = np.concatenate([piece.weight[:, 0] for piece in pieces]) if args.weight else None
-    if args.linear and (sparse := rows.table.files[0].X) is not None:
-        return sparse, y, weight
+    if args.linear and (X := _sparse(rows)) is not None:
+        return X, y, weight
     X = np.concatenate([piece.X for piece in pieces])
     return require("pandas").DataFrame(X, columns=list(rows.features)), y, weight
+
+
+def _sparse(rows: Any) -> Any:
+    """:return: X of svmlight files; None for other files, and if some columns are words."""
+    from scipy import sparse
+
+    files = rows.table.files
+    places = [int(name[1:]) for name in rows.features if re.fullmatch(r"x\d+", name)]
+    if any(file.X is None for file in files) or len(places) < len(rows.features):
+        return None
+    return sparse.vstack([file.X[:, places] for file in files], "csr")

@@ -50,6 +50,12 @@ def cast(cells: Any, kind: Any) -> Any:
         return None
 
 
+def as_truth(texts: Any) -> Any:
+    """:return: a column of texts such as "True" as zeros and ones; None if some are no such."""
+    fit = compute.match_substring_regex(texts, r"^(?i:true|false)$")
+    return cast(texts, arrow.bool_()) if compute.all(fit).as_py() is not False else None
+
+
 def without(texts: Any, missing: Sequence[str]) -> Any:
     """:return: a column of texts, null where they mean that a value is missing."""
     if texts.offset:  # `if_else` of pyarrow 15 forgets where a part of an array begins

@@ -9,19 +9,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..optional import Later
-from .cells import arrow, as_float, as_labels, as_text, cast, compute, is_a, without
+from .cells import as_float, as_labels, as_text, as_truth, compute, is_a, without
 from .labels import class_list
-from .paths import own_columns, quoted
+from .paths import own_columns, quoted, with_nearest
 from .spelling import MISSING, PLAIN, Spelling
 
 if TYPE_CHECKING:
     from ..data.pieces import Origin
 
 pandas = Later("pandas", "files")
-_ADVICE = (
-    " that others are: na_values=[...] if it means that a value is missing, words=[...] if the "
-    "column is a category, drop=[...] to leave it out"
-)
+_ADVICE = "na_values=[...] if it means that a value is missing, else mend the file"
 
 
 class Column(NamedTuple):
@@ -74,22 +71,20 @@ class Column(NamedTuple):
         if numbers is None:
             texts = without(texts, self.missing)
             numbers = self.spelling.read(texts)
-            numbers = cast(texts, arrow.bool_()) if numbers is None else numbers
+            numbers = as_truth(texts) if numbers is None else numbers
         if numbers is None:
             row = compute.index(texts, self.spelling.odd(texts)[0]).as_py()
-            what = f"is none of the {self.spelling.about}{_ADVICE}"
+            what = f"is none of the {self.spelling.about} that the column holds: {_ADVICE}"
             raise self._refusal(texts, row, what, origin)
         return as_float(numbers)
 
     def _days(self, cells: Any, origin: Origin) -> Any:
         texts = without(as_text(cells), self.missing)
-        hours = compute.replace_substring_regex(texts, r"^(\d?\d:)", r"1970-01-01 \1").to_pandas()
-        stamps = pandas.to_datetime(hours, format="ISO8601", errors="coerce", utc=True)
-        lost = stamps.isna() & hours.notna()
+        values, lost = days(texts)
         if lost.any():
-            what = f"is none of the dates as 2020-01-31 12:30 or times as 15:30{_ADVICE}"
+            what = f"is neither a date as 2020-01-31 12:30 nor a time as 15:30: {_ADVICE}"
             raise self._refusal(texts, int(lost.argmax()), what, origin)
-        return ((stamps - pandas.Timestamp(0, tz="UTC")) / pandas.Timedelta(days=1)).to_numpy()
+        return values
 
     def _of_words(self, texts: Any, words: Sequence[str], origin: Origin) -> Any:
         known = dict.fromkeys([None, *self.missing], np.nan)
@@ -119,6 +114,17 @@ class Column(NamedTuple):
         shown = f"{'label ' if self.classes else ''}{cells[row].as_py()!r}"
         where = f"{origin.place}{origin.row(row)}"
         return ValueError(f"{where}: {shown} in column {self.name!r} {what}")
+
+
+def days(texts: Any) -> tuple[Any, Any]:
+    """
+    :param texts: a column of pyarrow.
+    :return: [n], days since 1970; [n], True for a text that is no date or time in ISO 8601.
+    """
+    hours = compute.replace_substring_regex(texts, r"^(\d?\d:)", r"1970-01-01 \1").to_pandas()
+    stamps = pandas.to_datetime(hours, format="ISO8601", errors="coerce", utc=True)
+    values = (stamps - pandas.Timestamp(0, tz="UTC")) / pandas.Timedelta(days=1)
+    return values.to_numpy(), (stamps.isna() & hours.notna()).to_numpy()
 
 
 class Columns:
@@ -166,10 +172,10 @@ class Columns:
         more = [name for name in own_columns(names) if exactly and name not in read]
         twice = [name for name in self.read if there[name] > 1]
         has = f"it has {quoted(names)}, and {quoted(self.read)} are read"
-        if lost and {name.lower() for name in lost} <= {name.lower() for name in names}:
-            has = "these names differ only in case"
-        wrong = ("lacks", lost), ("has, beside the others,", more)
-        for what, such in (*wrong, ("has several columns of the name", twice)):
+        if lost:
+            raise ValueError(f"{where} lacks {with_nearest(lost, names)}; {has}")
+        wrong = ("has, beside the others,", more), ("has several columns of the name", twice)
+        for what, such in wrong:
             if such:
                 raise ValueError(f"{where} {what} {quoted(such)}; {has}")
         named = [n for n in (*self.features, self.target, self.weight) if n is not None]
@@ -200,9 +206,12 @@ class Columns:
         return self._found.get(name, Column(name))
 
 
-def chosen_words(features: Sequence[str], names: Collection[str]) -> dict[str, Column]:
+def chosen_words(
+    features: Sequence[str], names: Collection[str], missing: tuple[str, ...] = ("",)
+) -> dict[str, Column]:
     """
     :param names: of the columns of a table.
+    :param missing: texts that stand for nothing.
     :return: the columns of words that features "column=word" name.
     """
     words, names = dict[str, list[str]](), {*names}
@@ -210,4 +219,4 @@ def chosen_words(features: Sequence[str], names: Collection[str]) -> dict[str, C
         cuts = [cut for cut, sign in enumerate(feature) if sign == "=" and feature[:cut] in names]
         for cut in cuts[:1]:
             words.setdefault(feature[:cut], []).append(feature[cut + 1 :])
-    return {name: Column(name, tuple(own)) for name, own in words.items()}
+    return {name: Column(name, tuple(own), missing=missing) for name, own in words.items()}

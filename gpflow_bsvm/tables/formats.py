@@ -1,17 +1,19 @@
-"""The formats of tables that are no text: Parquet, and svmlight."""
+"""Tables in files; the formats that are no text, Parquet and svmlight."""
 
 from __future__ import annotations
 
+import base64
 import csv
 import io
+import itertools
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from ..optional import Later
 from .cells import arrow
-from .paths import quoted
+from .paths import quoted, with_nearest
 from .reading import Reading
 
 parquet, datasets = Later("pyarrow.parquet", "files"), Later("sklearn.datasets")
@@ -23,6 +25,7 @@ class Format:
 
     :ivar names: of all columns, in their order; types: of pyarrow, of those to be looked at.
     :ivar words: columns that the file says to be words; num_rows: None: nobody knows.
+    :ivar left_out: what else it holds, which is not read.
     :ivar may_have_commas: whether a point may well be a sign between thousands.
     :ivar X: [N, D], sparse, all columns from x0 on; None: the table is dense.
     """
@@ -31,9 +34,13 @@ class Format:
     names: list[str]
     types: dict[str, Any]
     words: Collection[str] = ()
+    left_out: Sequence[str] = ()
     num_rows: int | None = None
     may_have_commas: bool = False
     X: Any = None
+
+    def check_features(self, features: Sequence[str]) -> None:
+        """:raise ValueError: if these columns, of a model, seem to have other names here."""
 
     def batches(self, columns: Sequence[str], size: int) -> Iterator[Any]:
         """
@@ -41,7 +48,8 @@ class Format:
         :raise ValueError: if there are none of these names, and for rows that cannot be read.
         """
         if lost := sorted({*columns} - {*self.names}):
-            raise ValueError(f"file {self.path} lacks {quoted(lost)}; it has {quoted(self.names)}")
+            shown, has = with_nearest(lost, self.names), quoted(self.names)
+            raise ValueError(f"file {self.path} lacks {shown}; it has {has}")
         with named(self.path):
             for batch in self._batches(columns, size):
                 yield from (batch[start : start + size] for start in range(0, len(batch), size))
@@ -57,7 +65,11 @@ class Parquet(Format):
         self.path = path
         with self._open() as file:
             schema, self.num_rows = file.schema_arrow, file.metadata.num_rows
+            written = (file.metadata.metadata or {}).get(b"ARROW:schema")
         self.names, self.types = list(schema.names), dict(zip(schema.names, schema.types))
+        if written:  # categories of numbers are read as numbers, but were declared in it
+            schema = arrow.ipc.read_schema(arrow.py_buffer(base64.b64decode(written)))
+        self.words = [field.name for field in schema if arrow.types.is_dictionary(field.type)]
 
     def _open(self) -> Any:
         return parquet.ParquetFile(self.path, buffer_size=2**20, pre_buffer=False)
@@ -73,15 +85,29 @@ class SVMLight(Format):
     def __init__(self, path: str, reading: Reading) -> None:
         content = arrow.input_stream(path).read()
         rows = (line.split(b"#")[0].split(None, 1) for line in io.BytesIO(content))
-        self._labels = [row[0].decode() for row in rows if row]
+        fields = [row for row in rows if row]
+        self._labels = [row[0].decode() for row in fields]
+        if any(row[1:] and row[1].startswith(b"qid:") for row in fields):
+            self.left_out = ["qid, the groups of rows"]
         self.X, _ = datasets.load_svmlight_file(io.BytesIO(content), zero_based=True)
-        self.path, self.num_rows, begin = path, len(self._labels), int(self.X[:, [0]].nnz == 0)
-        more = [name for name in reading.features or () if re.fullmatch(r"x\d+", name)]
-        own = [f"x{number}" for number in range(begin, self.X.shape[1])]
+        self.path, self.num_rows = path, len(self._labels)
+        self._first = int(self.X[:, [0]].nnz == 0)
+        asked = (re.match(r"x\d+(?==|$)", name) for name in reading.features or ())
+        more = [name[0] for name in asked if name]
+        own = [f"x{number}" for number in range(self._first, self.X.shape[1])]
         self.names = [*dict.fromkeys(("y", *own, *more))]
         self.X.resize(self.num_rows, max(int(name[1:] or 0) for name in self.names) + 1)
         told = (*reading.told_words, *reading.dates)  # of the others, nothing is to be found out
         self.types = dict.fromkeys(told, arrow.float64()) | {"y": arrow.string()}
+
+    def check_features(self, features: Sequence[str]) -> None:
+        """See `Format`."""
+        known = [int(name[1:]) for name in features if re.fullmatch(r"x\d+", name)]
+        if self._first == 0 and known == [*range(1, len(known) + 1)]:
+            raise ValueError(
+                f"the indices of {self.path} count from 0, those of the model from 1: write them "
+                "as in the file that it was trained on"
+            )
 
     def _batches(self, columns: Sequence[str], size: int) -> Iterator[Any]:
         places = [int(name[1:]) for name in columns if name != "y"]
@@ -90,6 +116,28 @@ class SVMLight(Format):
             y = self._labels[start : start + size]
             cells = [y if name == "y" else next(X) for name in columns]
             yield arrow.RecordBatch.from_arrays([*map(arrow.array, cells)], [*columns])
+
+
+def open_text(path: str, encoding: str, newline: str | None = "") -> Any:
+    """:return: the lines of a file, compressed or not."""
+    return io.TextIOWrapper(arrow.input_stream(path), encoding=encoding, newline=newline)
+
+
+def in_batches(
+    rows: Iterable[Sequence[str | None]], names: list[str], columns: Sequence[str], size: int
+) -> Iterator[Any]:
+    """:return: record batches of some of the columns of these names, of at most so many rows."""
+    where, rows = [names.index(name) for name in columns], iter(rows)
+    while part := list(itertools.islice(rows, size)):
+        cells = [*zip(*part)]
+        made = [arrow.array(cells[place], arrow.string()) for place in where]
+        yield arrow.RecordBatch.from_arrays(made, [*columns])
+
+
+def check_width(row: Sequence[Any], width: int, line: int) -> None:
+    """:raise ValueError: for a row, of this line of a file, of more or fewer values."""
+    if len(row) != width:
+        raise ValueError(f"line {line}: Expected {width} columns, got {len(row)}")
 
 
 @contextmanager

@@ -12,10 +12,13 @@ import numpy as np
 MOST_CLASSES = 1000
 
 
-def check_are_classes(labels: Collection[Any], num_rows: int, what: str) -> None:
+def check_are_classes(
+    labels: Collection[Any], num_rows: int, what: str, numbers: Collection[Any] | None = None
+) -> None:
     """
     :param labels: the distinct labels of so many rows.
     :param what: their source, for the error.
+    :param numbers: those that may be numbers to be regressed; None: all that are no texts.
     :raise ValueError: for fewer than two labels, and for labels that look like numbers to be
         regressed: fractions, or a new one in every other row.
     """
@@ -23,13 +26,17 @@ def check_are_classes(labels: Collection[Any], num_rows: int, what: str) -> None
         raise ValueError(f"{what} has no rows")
     if len(labels) == 1:
         raise ValueError(f"{what} holds one class only ({next(iter(labels))})")
-    broken = [one for one in _numbers(labels) if one != np.floor(one)]
+    if numbers is None:
+        numbers = [label for label in labels if not isinstance(label, str)]
+    broken = [one for one, number in zip(numbers, _numbers(numbers)) if number != np.floor(number)]
     if broken or len(labels) > max(2, num_rows / 2):
-        such = f", such as {broken[0]:g}" if broken else ""
+        why, how = ", too many for classes", ""
+        if broken:
+            why = f", such as {broken[0]}: they look like numbers to be regressed"
+            how = ', texts or classes="any" of files are for classes'
         raise ValueError(
-            f"{what} holds {len(labels)} different labels in {num_rows} rows{such}, as numbers to "
-            "be regressed have: classes are expected; is target the right column? (Numbers are for "
-            "BSVMRegressor)"
+            f"{what} holds {len(labels)} different labels in {num_rows} rows{why}; is target the "
+            f"right column? BSVMRegressor is for numbers{how}"
         )
 
 

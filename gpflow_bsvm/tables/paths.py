@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import glob
 import os
 import re
@@ -47,6 +48,15 @@ def find_files(path: Any, endings: tuple[str, ...] = ENDINGS) -> list[str]:
 def own_columns(names: Sequence[str]) -> list[str]:
     """:return: the columns, without the index that pandas or R writes beside them."""
     return [name for name in names if not _INDEX.fullmatch(str(name))]
+
+
+def with_nearest(lost: Sequence[str], names: Sequence[str]) -> str:
+    """:return: names that are not there, each with the one that may be meant."""
+    there, shown = {str(name).lower(): name for name in names}, list[str]()
+    for name in lost:
+        near = difflib.get_close_matches(str(name).lower(), there, 1)
+        shown.append(f"{name!r} (perhaps {there[near[0]]!r})" if near else repr(name))
+    return listed(shown)
 
 
 def listed(names: Sequence[str], most: int = 8) -> str:

@@ -36,7 +36,8 @@ class Reading:
         without a name (the index, as pandas writes it) and those of `drop`.
     :ivar classes: labels of any type, in the order of 0..C-1, which become numbers; "auto": a
         pass finds them, and sorts them unless their type has an order. A label is its text as
-        the file has it; whole numbers written as Python does become numbers.
+        the file has it; whole numbers written as Python does become numbers. "any": as "auto",
+        also where labels look like numbers to be regressed.
     :ivar words: whether a pass finds the words of columns of text: of at most 50 each becomes
         a feature "column=word" of zeros and ones, as which `features` may name it; or names of
         columns that are words even if they look like numbers.
@@ -74,6 +75,17 @@ class Reading:
         return () if isinstance(self.words, bool) else self.words
 
     @property
+    def empty(self) -> tuple[str, ...]:
+        """:return: texts that stand for nothing wherever they are."""
+        return ("", *(self.na_values or ()))
+
+    @property
+    def is_prediction(self) -> bool:
+        """:return: True if nothing is to be learned from the rows: the columns are a model's."""
+        return self.features is not None and self.target is None
+
+    @property
     def is_auto(self) -> bool:
         """:return: True if classes are to be found."""
-        return isinstance(self.classes, str) and self.classes == "auto" and self.target is not None
+        found = isinstance(self.classes, str) and self.classes in ("auto", "any")
+        return found and self.target is not None

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from .cells import DATES, NUMBERS, arrow, as_labels, as_text, cast, compute, is_a, without
-from .columns import Column
+from .cells import DATES, NUMBERS, arrow, as_labels, as_text, as_truth, compute, is_a, without
+from .columns import Column, days
 from .labels import MOST_CLASSES, as_written, check_are_classes
 from .reading import Reading
-from .spelling import MISSING, PLAIN, chosen, possible
+from .spelling import MISSING, PLAIN, Spelling, chosen, possible
 
 #: A text column of more distinct words than this is not a category.
 MOST_WORDS = 50
@@ -23,6 +23,21 @@ _ISO = r"^\d{4}-\d\d?-\d\d?([T ].*)?$|^\d\d?:\d\d(:\d\d[.\d]*)?$"
 _DATES = rf"{_ISO}|^\d\d?[./-]\d\d?[./-]\d\d(\d\d)?$|^\d\d?:\d\d(:\d\d)?\s?[AaPp][Mm]$"
 #: From so many different values on, of which so large a part have a unit, they are numbers.
 _FEWEST_UNITS, _MOST = 5, 0.8
+#: What numbers may be besides: as which texts more than such a part is written, and what to do.
+ODDITIES = {
+    "begin with 0": (r"0\d+", 0, "if they are codes, give words={}"),
+    "are written as 45E3": (r"\d+[eE]\d+", 0.5, "if they are codes, give words={}"),
+    "begin with +": (r"\+\d{6,}", 0.5, "if they are telephone numbers, give drop={}"),
+    "may be dates": (
+        r"(19|20)\d\d(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])",
+        *(_MOST, "if they are, give dates={}"),
+    ),
+    "may be months": (r"(19|20)\d\d(0[1-9]|1[0-2])", _MOST, "if they are, write them as 2020-01"),
+    "have more digits than float64 has": (
+        r"[+-]?(9\d{15}|\d{17,})",  # beyond 2^53
+        *(0, "if they are keys, give drop={}: neighbours become equal"),
+    ),
+}
 
 
 class Survey:
@@ -40,8 +55,9 @@ class Survey:
         :param told: whether the file says that it holds words.
         """
         self.name, self.kind, self.rows, self._reading = name, kind, 0, reading
-        self._told = told or name in reading.told_words
-        self.empty = ("", *(reading.na_values or ()))
+        beside = name in (reading.target, reading.weight)
+        self._told = (told and not beside) or name in reading.told_words
+        self.empty = reading.empty
         self.missing = MISSING if reading.na_values is None else self.empty  # among numbers
         self.fitting = possible(reading.decimal, reading.thousands)
         self.seen, self.order = dict[Any, int](), list[Any]()
@@ -86,9 +102,30 @@ class Survey:
         return len(self.seen) > MOST_CLASSES
 
     @property
-    def has_zeros(self) -> bool:
-        """:return: True for numbers such as 007."""
-        return bool(self.fitting) and any(re.match(r"0\d", str(text)) for text in self.seen)
+    def oddities(self) -> list[str]:
+        """:return: the keys of `ODDITIES` that its values have, if it is read as numbers."""
+        texts = [str(one) for one in self.seen if one is not None and one not in self.missing]
+        some = [text for text in texts if "." not in text]  # of measurements, few
+        shares = {
+            key: sum(bool(re.fullmatch(pattern, text)) for text in some) / max(len(texts), 1)
+            for key, (pattern, _, _) in ODDITIES.items()
+        }
+        return [key for key, share in shares.items() if share > ODDITIES[key][1]]
+
+    def is_plain(self, spelling: Spelling) -> bool:
+        """:return: True if another spelling than the usual one is told, and of no consequence."""
+        signs = "".join(spelling) if spelling != PLAIN else ""
+        return signs != "" and not any(sign in str(one) for one in self.seen for sign in signs)
+
+    @property
+    def is_constant(self) -> bool:
+        """:return: True if all rows, more than one, have the same value."""
+        return len(self.seen) == 1 < self.rows and None not in self.seen
+
+    @property
+    def is_unique(self) -> bool:
+        """:return: True if no row has the value of another."""
+        return len(self.seen) == self.rows
 
     def gap(self, missing: Sequence[str]) -> int | None:
         """:return: the first row without a value, where these texts mean that."""
@@ -102,7 +139,7 @@ class Survey:
         :raise ValueError: with the reason why not, and with what would work.
         """
         if self.name in self._reading.dates:
-            return Column(self.name, date=True, missing=self.missing)
+            return self._days()
         values = [value for value in self.seen if value is not None and value not in self.missing]
         if is_a(self.kind, DATES):
             raise self._of_dates(values[:1])
@@ -111,35 +148,60 @@ class Survey:
                 return Column(self.name)
             if not is_a(self.kind):
                 raise self._refusal(f"{self.kind}, and numbers or words are needed", [])
-            if self.fitting or cast(_array(values), arrow.bool_()) is not None:
+            if self.fitting or as_truth(_array(values)) is not None:
                 return self._number(comma)
             self._check_words(values)
         return self._of_words()
 
+    def _days(self) -> Column:
+        column = Column(self.name, date=True, missing=self.missing)
+        texts = as_text(arrow.array([*self.seen]))
+        _, lost = days(without(texts, self.missing))
+        if odd := [value for value, no_date in zip(self.seen, lost) if no_date]:
+            few = len(odd) <= 3 and len(odd) < len(self.seen) / 2
+            none = f"na_values={odd!r} if they mean that a value is missing, " if few else ""
+            how = "dates are read as 2020-01-31 12:30 and times as 15:30, so convert the column, "
+            raise self._refusal("texts", odd[:3], how + none)
+        return column
+
     def _of_words(self) -> Column:
         found = [value for value in self.seen if value is not None and value not in self.empty]
-        if len(found) > MOST_WORDS:
-            raise self._refusal(f"more than {MOST_WORDS} different words", found[:1])
         beside = self.name in (self._reading.target, self._reading.weight)
+        no_words = beside or self._reading.is_prediction
+        most = MOST_CLASSES if self.name in self._reading.told_words else MOST_WORDS
+        if len(found) > most:
+            how = "" if no_words else f"words=[{self.name!r}] if it is a category, "
+            raise self._refusal(f"more than {most} different words", found[:1], how)
         if beside or (self._reading.words is False and not self._told):
-            how = "" if beside else "words=True for columns of 0 and 1, "
+            how = "" if no_words else "words=True for columns of 0 and 1, "
             raise self._refusal("words where numbers are needed", found[:1], how)
         words = as_text(arrow.array(found)).to_pylist()
         return Column(self.name, tuple(sorted(words)), missing=self.empty)
 
     def _number(self, comma: bool) -> Column:
-        spelling = chosen(self.fitting or possible(), comma)
+        spelling = chosen(self.fitting or possible(), comma or self._may_be_grouped())
         if spelling is None:
             such = [text for text in self.seen if text and ("," in text or "." in text)]
-            how = "decimal=',' or thousands=',' (or '.') says which sign is which, "
+            sign = "," if "," in such[0] else "."
+            whole = such[0].strip().replace(sign, "")
+            how = f"thousands={sign!r} if the first is {whole}, else decimal={sign!r}, "
             raise self._refusal("numbers that can be read in two ways", such[:2], how)
         return Column(self.name, spelling=spelling, missing=self.missing)
+
+    def _may_be_grouped(self) -> bool:
+        """:return: True where numbers below 1000 are whole and have no point: 1.755, 623."""
+        if self._reading.is_prediction or len(self.fitting) == 1:
+            return False  # the file of the training has shown it, or there is one way only
+        texts = [text for text in self.seen if text and text not in self.missing]
+        others = [one for one in texts if not re.fullmatch(r"\s*[+-]?\d{1,3}\s*", one)]
+        return 0 < len(others) < len(texts) and all("." in text for text in others)
 
     def _check_words(self, texts: list[str]) -> None:
         """:raise ValueError: for dates, numbers among words, and numbers with units."""
         if _share(_DATES, texts) >= _MOST:
             raise self._of_dates(texts[:1])
         ways, words = possible(), f"words=[{self.name!r}] for a category, "
+        words = "" if self._reading.is_prediction else words
         strange = set[str].intersection(*({*way.odd(_array(texts))} for way in ways))
         numbers = [text for text in texts if text not in strange]
         odd = [text for text in texts if text in strange]
@@ -156,18 +218,21 @@ class Survey:
             raise self._refusal("numbers, and others", odd[:3], none + words)
 
     def _of_dates(self, such: Sequence[str]) -> ValueError:
-        iso = f"dates=[{self.name!r}] makes them days since 1970, "
-        how = iso if _share(_ISO, such) or not such else "write 2020-01-31, "
+        how = f"dates=[{self.name!r}] makes them days since 1970, "
+        if such and not _share(_ISO, such):
+            how = f"write 2020-01-31 or 15:30 instead and give dates=[{self.name!r}], "
         return self._refusal("dates or times", such, how)
 
     def _refusal(self, what: str, such: Sequence[str], how: str = "") -> ValueError:
         shown = ", ".join(f"{text!r} (row {self.seen[text]})" for text in such)
         what = f"{what} such as {shown}" if such else what
-        how += {
+        chosen = self._reading.features is not None
+        drop = "or mend the file" if chosen else f"drop=[{self.name!r}] to leave it out"
+        last = {
             self._reading.target: 'give classes="auto" for classes',
             self._reading.weight: "weights are numbers",
-        }.get(self.name, f"drop=[{self.name!r}] to leave it out")
-        return ValueError(f"column {self.name!r} holds {what}: {how}")
+        }.get(self.name, drop)
+        return ValueError(f"column {self.name!r} holds {what}: {how}{last}")
 
     def classes(self, path: str) -> list[Any]:
         """
@@ -195,8 +260,10 @@ class Survey:
         texts = all(isinstance(one, str) for one in self.seen)
         labels = as_written(self.seen) if texts else sorted(self.seen)
         labels = [label for label in self.order if label in self.seen] or labels
-        check_are_classes(labels, self.rows, what)
-        return labels
+        sure = self._reading.classes == "any"
+        check_are_classes(labels, self.rows, what, () if sure else labels)
+        whole = all(isinstance(one, str) or one == np.floor(one) for one in labels)
+        return labels if whole else [*map(str, labels)]
 
 
 def _array(texts: Sequence[str]) -> Any:

@@ -7,10 +7,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
+from .cells import as_text
 from .columns import Column, Columns, chosen_words
-from .paths import ROW_NAMES, listed, own_columns
+from .paths import ROW_NAMES, listed, own_columns, with_nearest
 from .reading import Reading
-from .survey import Survey
+from .spelling import PLAIN
+from .survey import ODDITIES, Survey
 from .text import open_format
 
 #: Names of a column of labels where the user gives none.
@@ -42,6 +46,7 @@ class Table:
         self.files = [open_format(path, reading) for path in paths]
         self.names, self.rows = self.files[0].names, 0
         self._reading = reading = self._with_target(reading) if labelled else reading
+        self._check_options()
         beside = (reading.target, reading.weight, *reading.drop)
         others = [name for name in own_columns(self.names) if name not in beside]
         wanted = others if reading.features is None else list(reading.features)
@@ -49,8 +54,8 @@ class Table:
         found = self._found()
         gaps = {name: self._seen[name].gap(found[name].missing) for name in wanted if name in found}
         self.holes = {name: row for name, row in gaps.items() if row is not None}
-        self._zeros = [name for name in gaps if self._seen[name].has_zeros]
-        found |= chosen_words(wanted, self.names)
+        self._kinds = {name: found[name] for name in gaps}
+        found |= chosen_words(wanted, self.names, reading.empty)
         X = [one for name in wanted for one in found.get(name, Column(name)).features]
         classes: Any = reading.classes
         self.ordered = not reading.is_auto
@@ -69,7 +74,8 @@ class Table:
             return reading
         if reading.target is not None:
             has = listed(own_columns(names), 40)
-            raise ValueError(f"{path} has no column {reading.target!r}; it has {has}")
+            lost = with_nearest([reading.target], names)
+            raise ValueError(f"{path} has no column {lost}; it has {has}")
         found = [name for name in names if name.lower() in TARGETS]
         if len(found) == 1:
             return replace(reading, target=found[0])
@@ -79,9 +85,31 @@ class Table:
             f"{listed(names, 40)}"
         )
 
+    def _check_options(self) -> None:
+        """:raise ValueError: for options that name what is no column, or is read otherwise."""
+        reading, path = self._reading, self.files[0].path
+        features = {*(reading.features or ())}
+        if both := sorted({*reading.drop} & {*features, reading.target, reading.weight}):
+            raise ValueError(
+                f"drop={both!r}: columns that are read as features, target or weight cannot be "
+                "left out"
+            )
+        for file in self.files if reading.is_prediction else ():
+            file.check_features(reading.features or ())
+        given = {"dates": reading.dates}
+        if not reading.is_prediction:  # in which the others need not be repeated
+            given |= {"words": reading.told_words, "drop": reading.drop}
+        for option, names in given.items():
+            if lost := sorted({*names} - {*self.names}):
+                shown, has = with_nearest(lost, self.names), listed(own_columns(self.names), 40)
+                raise ValueError(
+                    f"{path} has no column {shown}, which {option}=[...] names; it has {has}"
+                )
+
     def _look(self, names: Sequence[Any]) -> None:
         """See all rows of these columns if need be; errors that the first show come at once."""
-        reading, kinds, words = self._reading, self.files[0].types, self.files[0].words
+        reading, kinds = self._reading, self.files[0].types
+        words = () if reading.is_prediction else self.files[0].words
         there = [name for name in names if name in kinds]
         self._seen = {name: Survey(name, kinds[name], reading, name in words) for name in there}
         parts = (file.batches([*self._seen], _ROWS) for file in self.files)
@@ -125,23 +153,66 @@ class Table:
         kinds = dict[str, list[str]]()
         for column in self.columns.kinds:
             shown = [column.name] if column.words is None else [*map(repr, column.words)]
-            kinds.setdefault(column.about, []).extend(shown)
+            seen = self._seen.get(column.name)
+            plain = seen is not None and seen.is_plain(column.spelling)
+            kinds.setdefault(PLAIN.about if plain else column.about, []).extend(shown)
         lines = [f"{about}: {listed(names, 12)}" for about, names in kinds.items()]
-        if self._zeros:
-            lines.append(
-                f"numbers that begin with 0: {listed(self._zeros)}; if they are codes, give "
-                f"words={self._zeros!r}"
-            )
-        why = {ROW_NAMES: "names of rows, for which the header has no name"}
-        lines += [f"left out: {why.get(name, f'{name!r}, an index')}" for name in self.left_out]
+        lines += self._of_oddities()
+        lines += [f"left out: {one}" for one in (*self._unnamed(), *self.files[0].left_out)]
         if self.columns.classes is not None:
             classes = [*map(repr, self.columns.classes)]
             lines.append(f"labels, {self.columns.target}: {listed(classes, 12)}")
-        few = X is None or len(X) < _FEWEST_COUNTED
-        counts = () if few else (X[1:] - X[:-1] == 1).all(axis=0)
-        return lines + [
-            f"column {name!r} rises by 1 from row to row: is it a row number? Then leave it out by "
-            f"drop=[{name!r}]"
-            for name, rises in zip(self.columns.features, counts)
-            if rises
-        ]
+        texts = set[Any]().union(*(one.seen for one in self._seen.values()))
+        if lost := [text for text in self._reading.na_values or () if text not in {*texts, ""}]:
+            lines.append(f"no column has such texts: na_values={lost!r}")
+        constant = [name for name in self._kinds if self._seen[name].is_constant]
+        if constant:
+            lines.append(
+                f"the same in all rows, from which nothing is learned: {listed(constant)}; leave "
+                f"it out by drop={constant!r}"
+            )
+        if X is not None and len(X) >= _FEWEST_COUNTED and (keys := self._keys(X)):
+            lines.append(
+                f"different in each row: {listed(keys)}; if this is a row number or an identifier, "
+                f"leave it out by drop={keys!r}"
+            )
+        return lines
+
+    def _of_oddities(self) -> list[str]:
+        numbers = [name for name, one in self._kinds.items() if one.words is None and not one.date]
+        found = {name: self._seen[name].oddities for name in numbers}
+        lines = []
+        for about, (_, _, how) in ODDITIES.items():
+            if such := [name for name in numbers if about in found[name]]:
+                lines.append(f"numbers that {about}: {listed(such)}; {how.format(repr(such))}")
+        return lines
+
+    def _keys(self, X: Any) -> list[str]:
+        """:return: columns of words that are all different, and of whole numbers that only rise or
+        only fall from row to row."""
+        words = [name for name, one in self._kinds.items() if one.words is not None]
+        dates = {name for name, one in self._kinds.items() if one.date}
+        ordered = (X[1:] > X[:-1]).all(axis=0) | (X[1:] < X[:-1]).all(axis=0)
+        whole = [n for n in np.flatnonzero(ordered) if (np.floor(X[:, n]) == X[:, n]).all()]
+        found = {self.columns.features[place] for place in whole}
+        keys = {name for name in words if self._seen[name].is_unique} | found - dates
+        return [column.name for column in self.columns.kinds if column.name in keys]
+
+    def _unnamed(self) -> list[str]:
+        """:return: what is said of the columns of `left_out`."""
+        lost = {*self.left_out}
+        places = [(place, name) for place, name in enumerate(self.names, 1) if name in lost]
+        return [self._about_unnamed(place, name) for place, name in places]
+
+    def _about_unnamed(self, place: int, name: str) -> str:
+        if name == ROW_NAMES:
+            return "names of rows, for which the header has no name"
+        return f"{name!r}, an index" if self._counts(name) else f"column {place}, without a name"
+
+    def _counts(self, name: str) -> bool:
+        """:return: True for the index of pandas, 0, 1, 2, ... or 1, 2, 3, ..."""
+        if name.startswith("__index") or self.names.count(name) > 1:
+            return self.names.count(name) == 1
+        first = next(iter(self.files[0].batches([name], _ROWS)))
+        texts = as_text(first.column(0)).to_pylist()
+        return any(texts == [str(row + begin) for row in range(len(texts))] for begin in (0, 1))

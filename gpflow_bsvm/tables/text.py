@@ -11,12 +11,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..optional import Later
+from .arff import Arff
 from .cells import arrow
-from .formats import Format, Parquet, SVMLight, named
+from .formats import Format, Parquet, SVMLight, check_width, in_batches, named, open_text
 from .paths import ARFF, OTHERS, PARQUET, ROW_NAMES, SVMLIGHT
 from .reading import Reading
 
-arrow_csv, arff = Later("pyarrow.csv", "files"), Later("scipy.io.arff")
+arrow_csv = Later("pyarrow.csv", "files")
 
 #: Characters and lines that show how a file is written.
 _HEAD, _HEAD_LINES = 2**20, 1000
@@ -24,11 +25,6 @@ _HEAD, _HEAD_LINES = 2**20, 1000
 _SEPARATORS = (";", "\t", "|", ",", " ")
 #: Separators that a shell does not like to be given.
 _SPELLED = {"\\t": "\t", "tab": "\t", "space": " "}
-
-
-def open_text(path: str, encoding: str, newline: str | None = "") -> Any:
-    """:return: the lines of a file, compressed or not."""
-    return io.TextIOWrapper(arrow.input_stream(path), encoding=encoding, newline=newline)
 
 
 def read_head(path: str, encoding: str | None) -> tuple[str, str]:
@@ -57,16 +53,14 @@ def read_head(path: str, encoding: str | None) -> tuple[str, str]:
 class Text(Format):
     """A table of text whose columns come as they are written; a name may be ""."""
 
-    quote, comment = '"', tuple[str, ...]()
-
     def __init__(self, path: str, head: str, encoding: str, reading: Reading) -> None:
         """
         :param head: the first lines.
         :raise ValueError: if they have no header.
         """
         self.path, self.encoding, names = path, encoding, reading.names
-        self.separator = _SPELLED.get(reading.separator or "", reading.separator)
-        self.separator = self.separator or _separator(head, names is None)
+        separator = _SPELLED.get(reading.separator or "", reading.separator)
+        self.separator = separator or _separator(head, names is None)
         rows, header = _records(head, self.separator)
         self.header, names = (0, names) if names is not None else (header, rows.pop(0))
         self.names = [name.strip() for name in names]
@@ -94,7 +88,9 @@ class Text(Format):
             self.names = [*names, ""] if ended else [ROW_NAMES, *names]
 
     def _batches(self, columns: Sequence[str], size: int) -> Iterator[Any]:
-        return self._by_lines(columns, size) if self.spaced else self._fast(columns)
+        if self.spaced:
+            return in_batches(self._rows(), self.names, columns, size)
+        return self._fast(columns)
 
     def _fast(self, columns: Sequence[str]) -> Iterator[Any]:
         with arrow_csv.open_csv(
@@ -110,45 +106,16 @@ class Text(Format):
         ) as batches:
             yield from batches
 
-    def _by_lines(self, columns: Sequence[str], size: int) -> Iterator[Any]:
-        """Read what pyarrow does not: runs of spaces, spaces after commas, comments of ARFF."""
-        where, rows = [self.names.index(name) for name in columns], self._rows()
-        while part := list(itertools.islice(rows, size)):
-            cells = [*zip(*part)]
-            made = [arrow.array(cells[place], arrow.string()) for place in where]
-            yield arrow.RecordBatch.from_arrays(made, [*columns])
-
     def _rows(self) -> Iterator[list[str]]:
+        """:return: what pyarrow does not read: runs of spaces, and spaces after commas."""
         width = len(self.names)
-        how: Any = {"delimiter": self.separator, "quotechar": self.quote, "skipinitialspace": True}
         with open_text(self.path, self.encoding) as lines:
             rest = itertools.islice(lines, self.header, None)
-            told = (line for line in rest if not line.startswith(self.comment))
-            reader = csv.reader(told, **how)
+            reader = csv.reader(rest, delimiter=self.separator, skipinitialspace=True)
             for row in filter(None, reader):
                 row = row[:width] if row[width:] == [""] else row  # a space at the end
-                if len(row) != width:
-                    at = f"line {self.header + reader.line_num}"
-                    raise ValueError(f"{at}: Expected {width} columns, got {len(row)}")
+                check_width(row, width, self.header + reader.line_num)
                 yield row
-
-
-class Arff(Text):
-    """A file of Weka or OpenML. Attributes with a list of values are words."""
-
-    comment, spaced, separator = ("%",), True, ","
-
-    def __init__(self, path: str, head: str, encoding: str) -> None:
-        begin = re.search(r"^\s*@data.*$", head, re.MULTILINE | re.IGNORECASE)
-        if begin is None:
-            raise ValueError("its first lines have no @data")
-        header, rows = head[: begin.end()], head[begin.end() :]
-        _, about = arff.loadarff(io.StringIO(header.replace('"', "'") + "\n"))
-        self.path, self.encoding, self.header = path, encoding, header.count("\n") + 1
-        self.names, self.quote = about.names(), "'" if "'" in rows else '"'
-        kinds = zip(about.names(), about.types())
-        self.words = [name for name, kind in kinds if kind == "nominal"]
-        self.types = dict.fromkeys(self.names, arrow.string())
 
 
 def open_format(path: str, reading: Reading) -> Format:

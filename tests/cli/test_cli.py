@@ -230,7 +230,7 @@ def test_bad_arguments(argv, message, capsys):
 @pytest.mark.parametrize(
     "content, message",
     [
-        ("a,y\n1,0.5\n2,1.5\n3,2.5\n", "3 different labels in 3 rows, such as 0.5, as numbers"),
+        ("a,y\n1,0.5\n2,1.5\n3,2.5\n", "such as 0.5: they look like numbers"),
         ("a,y\n1,x\n2,z\n3,z\n", "1 row(s) of class x"),
         (
             "a,y\n1,0\nfemale,1\n",

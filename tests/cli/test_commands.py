@@ -135,7 +135,7 @@ def test_what_is_compared_can_be_trained(folder, capsys):
     how = ("--num-inducing", 5, "--no-progress", "--output", folder / "german.npz")
     assert run("train", folder / "german.csv", *how) == 0
     out = capsys.readouterr().out
-    assert "column 'row' rises by 1 from row to row: is it a row number?" in out
+    assert "different in each row: row; if this is a row number or an identifier" in out
     found = gb.load(folder / "german.npz")
     assert found.feature_names_in_.tolist() == [
         *("a", "b", "flag", "row", "colour=blue", "colour=red")

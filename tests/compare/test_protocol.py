@@ -176,7 +176,7 @@ def test_labels_by_sorted_order():
         (np.zeros(60), r"some holds one class only \(0.0\)"),
         (
             np.arange(60) // 1.9,
-            "some holds 32 different labels in 60 rows, as numbers",
+            "some holds 32 different labels in 60 rows, too many",
         ),
     ],
 )

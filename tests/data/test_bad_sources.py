@@ -249,7 +249,7 @@ LABELS = {
         r"part-0.*: the label is empty \(row 1, column 'kind'\)",
     ),
     "numbers to be regressed": (np.arange(60) / 8, "60 different labels in 60 rows, such as 0.125"),
-    "as many labels as rows": (np.arange(60), "60 different labels in 60 rows, as numbers"),
+    "as many labels as rows": (np.arange(60), "60 different labels in 60 rows, too many"),
     "one class": (["a"] * 60, r"part-0.* holds one class only \(a\)"),
 }
 

@@ -82,6 +82,6 @@ def test_a_part_has_these_rows_and_no_others(size):
 
 
 def test_names_in_another_case_are_told(path):
-    message = "lacks .A., .Y.; these names differ only in case"
+    message = r"lacks 'A' \(perhaps 'a'\), 'Y' \(perhaps 'y'\)"
     with pytest.raises(ValueError, match=message):
         CSVFiles(path, target="Y", features=["A", "b"], names=["y", "a", "b"])

@@ -1,47 +1,21 @@
 """What a table's columns are read as: one spelling for each, or an error that says what to do."""
 
-import gzip
-
 import numpy as np
 import pytest
+from tables_as_read import read, table, values
 
 pa = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
 
-from gpflow_bsvm.data.pieces import Origin  # noqa: E402
 from gpflow_bsvm.tables.labels import as_written  # noqa: E402
 from gpflow_bsvm.tables.reading import Reading  # noqa: E402
 from gpflow_bsvm.tables.spelling import chosen, possible  # noqa: E402
 from gpflow_bsvm.tables.table import Table  # noqa: E402
-from gpflow_bsvm.tables.text import open_format  # noqa: E402
-
-LABELS = ["u", "v", "v", "u", "u", "v"]
-
-
-def table(folder, values, separator=",", **options):
-    path = folder / "t.csv"
-    rows = [f"{value}{separator}{label}" for value, label in zip(values, LABELS)]
-    path.write_text("\n".join([f"a{separator}y", *rows]) + "\n")
-    return read(path, **({"classes": "auto", "words": True} | options))
-
-
-def read(path, **options):
-    return Table([str(path)], Reading("y", **options))
-
-
-def values(found):
-    """:return: X of all rows of a table."""
-    pieces = [
-        found.columns.piece(batch, Origin(0, file.path))[0]
-        for file in found.files
-        for batch in file.batches(found.columns.read, 4)
-    ]
-    return np.concatenate(pieces)
-
 
 NUMBERS = {
     "plain": (["1e3", "1E-3", "+5", ".5", "5.", "-0.0"], {}, [1000, 0.001, 5, 0.5, 5, 0]),
-    "points in one place": (["1.234", "2.345", "3.456", "4", "5", "6"], {}, [1.234, 2.345, 3.456]),
+    "points in one place": (["1.234", "2.345", "3.456", "4.000"], {}, [1.234, 2.345, 3.456, 4]),
+    "points, and a large number": (["1.234", "2.345", "3456", "4"], {}, [1.234, 2.345, 3456, 4]),
     "decimal commas": (["1,5", "2", "1,234", "-3,5e2", ",5", "7"], {}, [1.5, 2, 1.234, -350, 0.5]),
     "leading zeros tell": (["0,123", "1,234", "2", "3", "4", "5"], {}, [0.123, 1.234]),
     "points between thousands": (["1.234,5", "2.000", "7", "8", "9", "10"], {}, [1234.5, 2000]),
@@ -68,6 +42,7 @@ def test_numbers(tmp_path, name):
 
 
 REFUSED = {
+    "truth and numbers": (["true", "1", "false"], r"others such as 'true' \(row 0\), 'false'"),
     "thousands or decimals": (
         ["945", "1,234", "444,542", "1", "2", "3"],
         r"two ways .*'1,234'.*row 1",
@@ -107,6 +82,16 @@ def test_points_are_in_doubt_beside_commas(tmp_path):
             table(tmp_path, texts, separator)
     assert values(table(tmp_path, texts, ";", decimal=","))[0, 0] == 1234
     assert values(table(tmp_path, texts, ";", decimal="."))[0, 0] == 1.234
+    texts = ["1.755", "623", "-1.125", "17", "NA", ""]  # those below 1000 have no point
+    for separator in ",;":
+        with pytest.raises(
+            ValueError, match=r"two ways such as '1.755' \(row 0\), '-1.125' \(row 2"
+        ):
+            table(tmp_path, texts, separator)
+    assert values(table(tmp_path, texts, thousands="."))[:2, 0].tolist() == [1755, 623]
+    assert values(table(tmp_path, texts, decimal="."))[0, 0] == 1.755
+    rows = Table([str(tmp_path / "t.csv")], Reading(features=["a"]))  # of a model that has learned
+    assert values(rows)[:2, 0].tolist() == [1.755, 623]
 
 
 def test_words_are_what_they_are(tmp_path):
@@ -119,18 +104,6 @@ def test_words_are_what_they_are(tmp_path):
     np.testing.assert_array_equal(gaps[:3], [[1, 0], [np.nan, np.nan], [0, 1]])
 
 
-def test_names_and_identifiers_are_dropped_by_name(tmp_path):
-    path = tmp_path / "many.csv"
-    path.write_text("who,a,y\n" + "".join(f"n{n},{n},{n % 2}\n" for n in range(99)))
-    with pytest.raises(
-        ValueError, match=r"more than 50 different words such as 'n0'.*drop=\['who'"
-    ):
-        read(path, classes="auto", words=True)
-    found = read(path, classes="auto", words=True, drop=["who"])
-    assert found.columns.features == ("a",)
-    assert found.notes() == ["numbers: a", "labels, y: 0, 1"]
-
-
 def test_a_target_of_numbers_is_read_as_carefully(tmp_path):
     """It was read as 8.751 where it was 8751."""
     path = tmp_path / "t.csv"
@@ -138,14 +111,6 @@ def test_a_target_of_numbers_is_read_as_carefully(tmp_path):
     with pytest.raises(ValueError, match="column 'y' holds numbers that can be read in two ways"):
         read(path, words=True)
     assert read(path, words=True, thousands=".").columns.classes is None
-
-
-def test_codes_among_numbers_are_told(tmp_path):
-    found = table(tmp_path, ["00501", "02139", "10001", "00501", "02139", "10001"])
-    assert found.notes()[1] == "numbers that begin with 0: a; if they are codes, give words=['a']"
-    typeset = ["1\u202f953,5", "5\u202f929,5", "\u22129,9", "7", "8", "9"]
-    found = table(tmp_path, typeset, "\t", thousands=" ", decimal=",")
-    np.testing.assert_array_equal(values(found)[:3, 0], [1953.5, 5929.5, -9.9])
 
 
 def test_units_in_a_column_that_was_of_numbers(tmp_path):
@@ -175,8 +140,9 @@ def test_texts_of_every_type_are_texts(tmp_path, kind):
         texts = pa.array(texts)
         return texts.dictionary_encode() if kind == "dictionary" else texts.cast(kind)
 
-    columns = {"a": numbers, "w": ["u", "v"] * 2500, "y": ["1", "01"] * 2500}
-    parquet.write_table(pa.table({name: cells(one) for name, one in columns.items()}), path)
+    columns = {"w": ["u", "v"] * 2500, "y": ["1", "01"] * 2500}
+    table = {"a": pa.array(numbers)} | {name: cells(one) for name, one in columns.items()}
+    parquet.write_table(pa.table(table), path)
     found = read(path, classes="auto", words=True)
     assert found.columns.features == ("a", "w=u", "w=v") and found.columns.classes == ["01", "1"]
     np.testing.assert_array_equal(values(found)[:2], [[0.5, 1, 0], [1.5, 0, 1]])
@@ -190,14 +156,20 @@ def test_words_that_are_numbers_of_some_type(tmp_path):
     np.testing.assert_array_equal(values(found)[:2], [[1, 0, 1, 0, 1], [0, 1, 0, 1, 1]])
 
 
-def test_a_late_value_that_does_not_fit_is_named(tmp_path):
-    """What the first rows show is kept to where all rows are not looked at."""
-    path = tmp_path / "late.csv"
-    lines = [f"{n}.{'5' * 60},{n % 2}" for n in range(20_000)]
-    path.write_text("\n".join(["a,y", *lines, "1;5,1"]) + "\n")
-    found = read(path)
-    with pytest.raises(ValueError, match=r"late.csv, row \d+: '1;5' in column 'a' is none of the"):
-        values(found)
+def test_a_category_is_words_whatever_it_is_of(tmp_path):
+    """As in ARFF, the file says so; as labels, categories keep what they are."""
+    path = tmp_path / "t.parquet"
+    kinds = {"a": pa.array([7, 30, 7]), "b": pa.array(["07", "7", "7"]), "y": pa.array([2, 10, 2])}
+    parquet.write_table(
+        pa.table({one: kind.dictionary_encode() for one, kind in kinds.items()}), path
+    )
+    found = read(path, classes="auto", words=True)
+    assert found.columns.features == ("a=30", "a=7", "b=07", "b=7")
+    np.testing.assert_array_equal(values(found), [[0, 1, 1, 0], [1, 0, 0, 1], [0, 1, 0, 1]])
+    assert found.columns.classes == [2, 10]
+    assert read(path).columns.classes is None  # numbers, if these are asked for
+    number = Table([str(path)], Reading(features=["a"]))  # of a model that has learned a number
+    np.testing.assert_array_equal(values(number)[:, 0], [7, 30, 7])
 
 
 LABEL_TEXTS = [
@@ -221,33 +193,6 @@ def test_labels_are_numbers_only_where_nothing_is_lost(texts, labels):
     assert sorted(map(str, found)) == sorted(texts)
 
 
-DIALECTS = [
-    ("a,b\n1,2\n", ",", ["a", "b"]),
-    ('"a;b",c\n1,2\n', ",", ["a;b", "c"]),
-    ("a;b\n1,5;2\n", ";", ["a", "b"]),
-    ("a\tb\n1.5\t2\n", "\t", ["a", "b"]),
-    ("Größe, cm;kg, all;y\n1,5;2,5;u\n", ";", ["Größe, cm", "kg, all", "y"]),
-    (" a   b  y\n 1  2   u\n", " ", ["a", "b", "y"]),
-    ('"a" "b"\n"1" 2 3\n', " ", ["row.names", "a", "b"]),
-    ("a,b,\n1,2,\n", ",", ["a", "b", ""]),
-    ("a,b\n1,2,\n", ",", ["a", "b", ""]),
-    ("\n\n a , b \n1,2\n", ",", ["a", "b"]),
-    ("a\n1\n", ",", ["a"]),
-]
-
-
-@pytest.mark.parametrize("text, separator, names", DIALECTS)
-def test_how_a_table_is_written(tmp_path, text, separator, names):
-    path = tmp_path / "t.csv"
-    for content, file in (
-        (text.encode(), path),
-        (gzip.compress(text.encode()), tmp_path / "t.csv.gz"),
-    ):
-        file.write_bytes(content)
-        found = open_format(str(file), Reading())
-        assert (found.separator, found.names) == (separator, names)
-
-
 def test_a_column_has_one_spelling_that_fits_or_is_in_doubt():
     for texts, decimal in [
         (["1", "2"], "."),
@@ -261,63 +206,3 @@ def test_a_column_has_one_spelling_that_fits_or_is_in_doubt():
         fitting = [one for one in possible() if one.read(column) is not None]
         found = chosen(fitting)
         assert (found and found.decimal) == decimal
-
-
-def test_a_file_of_another_encoding_or_kind_says_so(tmp_path):
-    path = tmp_path / "t.csv"
-    for content, message in [
-        (
-            "ä,y\n1,u\n".encode("latin-1"),
-            r"cannot read .*t.csv: it is not utf-8: .*encoding='cp1252'",
-        ),
-        ("a,y\n1,u\n".encode("utf-16-le"), "it is no text"),
-        (b"", "it is empty"),
-        (b'a,y\n"' + b"x" * 200_000 + b'",1\n', "field larger than field limit"),
-        (b"5.1,3.5,u\n4.9,3,v\n", "has numbers instead of the columns' names"),
-    ]:
-        path.write_bytes(content)
-        with pytest.raises(ValueError, match=message):
-            read(path)
-
-
-@pytest.mark.parametrize("header", ["\n\na,y\n", '"a","y"\n', '"a\n",y\n'])
-def test_no_line_of_the_header_is_a_row(tmp_path, header):
-    path = tmp_path / "t.csv"
-    path.write_text(header + "".join(f"w{n % 2},{n % 2}\n" for n in range(6)))
-    found = read(path, classes="auto", words=True)
-    assert found.columns.features == ("a=w0", "a=w1") and found.columns.classes == [0, 1]
-    assert len(values(found)) == 6
-
-
-def test_a_word_that_is_no_feature_is_named(tmp_path):
-    found = table(tmp_path, list("uvwuvw"), words=False, features=["a=u", "a=v"])
-    with pytest.raises(ValueError, match=r"row 2: 'w' in column 'a' is none of the words 'u', 'v'"):
-        values(found)
-
-
-def test_svmlight_stays_sparse(tmp_path):
-    """Columns that no row has are zeros; none of its values is looked at beforehand."""
-    path = tmp_path / "t.svm"
-    path.write_text("+1 1:0.5 3:2  # first\n\n-1 2:1\n")
-    found = read(path, classes="auto", features=["x1", "x3", "x5"])
-    np.testing.assert_array_equal(values(found), [[0.5, 2, 0], [0, 0, 0]])
-    assert found.files[0].X.shape == (2, 6) and found.files[0].X.nnz == 3
-    assert found.columns.classes == ["+1", "-1"] and found.files[0].num_rows == 2
-    assert read(path, classes="auto").columns.features == ("x1", "x2", "x3")
-    words = read(path, classes="auto", words=["x2"]).columns.features
-    assert words == ("x1", "x2=0", "x2=1", "x3")
-
-
-@pytest.mark.parametrize("text", ["a, y\n1, u\n2\n", "a  y\n1  u\n2\n"])
-def test_short_rows_are_refused_wherever_spaces_are(tmp_path, text):
-    path = tmp_path / "t.csv"
-    path.write_text(text + "3, v\n" if "," in text else text + "3 v\n")
-    with pytest.raises(ValueError, match=r"t.csv: line 3: Expected 2 columns, got 1"):
-        read(path, separator=text[1])
-
-
-def test_errors_show_what_the_user_wrote(tmp_path):
-    with pytest.raises(ValueError, match=r"such as '\{x\}' \(row 1\): na_values=\['\{x\}'\]"):
-        table(tmp_path, ["1", "{x}", "3", "4", "5", "6"])
-    with pytest.raises(ValueError, match=r"cannot read .*t.csv: .*delimiter"):
-        read(tmp_path / "t.csv", separator="::")

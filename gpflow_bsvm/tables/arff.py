@@ -1,0 +1,88 @@
+"""Tables of Weka or OpenML: their columns are declared, and texts may have escapes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from .cells import arrow
+from .formats import Format, check_width, in_batches, open_text
+
+_QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
+_ATTRIBUTE = re.compile(rf"\s*@attribute\s+({_QUOTED}|[^\s{{]+)\s*([{{\w]*)", re.IGNORECASE)
+_FIELD = re.compile(rf"(?:^|,)\s*({_QUOTED}|[^,]*?)\s*(?=,|$)")
+_TYPES = ("numeric", "real", "integer", "string", "date")
+#: What Weka writes for signs that are not seen.
+_UNSEEN = {"n": "\n", "r": "\r", "t": "\t"}
+
+
+class Arff(Format):
+    """A file of Weka or OpenML. Attributes with a list of values are words; ? is no value."""
+
+    def __init__(self, path: str, head: str, encoding: str) -> None:
+        """
+        :param head: the first lines.
+        :raise ValueError: if they do not declare the columns.
+        """
+        lines = head.splitlines()
+        ends = [n for n, line in enumerate(lines, 1) if re.match(r"(?i)\s*@data\b", line)]
+        if not ends:
+            raise ValueError("its first lines have no @data")
+        self.path, self.encoding, self.header = path, encoding, ends[0]
+        declared = [*map(_declared, filter(_is_attribute, lines[: self.header]))]
+        self.names = [name for name, _ in declared]
+        self.types = dict.fromkeys(self.names, arrow.string())
+        self.words = [name for name, kind in declared if kind[:1] == "{"]
+
+    def _batches(self, columns: Sequence[str], size: int) -> Iterator[Any]:
+        return in_batches(self._rows(), self.names, columns, size)
+
+    def _rows(self) -> Iterator[Sequence[str | None]]:
+        width = len(self.names)
+        with open_text(self.path, self.encoding, newline=None) as lines:
+            for number, line in enumerate(map(str.strip, lines), 1):
+                if number > self.header and line and not line.startswith("%"):
+                    row = _values(line, number)
+                    row = row[:width] if row[width:] == [""] else row  # a comma at the end
+                    check_width(row, width, number)
+                    yield row
+
+
+def _is_attribute(line: str) -> bool:
+    return line.lstrip()[:10].lower() == "@attribute"
+
+
+def _declared(line: str) -> tuple[str, str]:
+    """:return: the name of a column, and its type, which begins with { if that is a list."""
+    found = _ATTRIBUTE.match(line)
+    if found is None or not (found[2].startswith("{") or found[2].lower() in _TYPES):
+        known = f"a list {{...}} or one of {', '.join(_TYPES)}"
+        raise ValueError(f"{line.strip()!r} does not declare a column: its type must be {known}")
+    return _plain(found[1]), found[2]
+
+
+def _values(line: str, number: int) -> list[str | None]:
+    if line.startswith("{"):
+        raise ValueError(
+            f"line {number} is sparse, {{index value, ...}}: save it dense, or as svmlight"
+        )
+    if "'" not in line and '"' not in line:
+        fields = [*map(str.strip, line.split(","))]
+    else:
+        fields = _FIELD.findall(line)
+    if any(field[:1] in ("'", '"') and not re.fullmatch(_QUOTED, field) for field in fields):
+        raise ValueError(f"line {number}: is a quotation mark open?")
+    return [None if field == "?" else _plain(field) for field in fields]
+
+
+def _plain(field: str) -> str:
+    """:return: a text without the quotation marks and escapes that Weka writes."""
+    if field[:1] not in ("'", '"'):
+        return field
+    return re.sub(r"\\(u[\da-fA-F]{4}|.)", _sign, field[1:-1])
+
+
+def _sign(escape: re.Match[str]) -> str:
+    sign = escape[1]
+    return chr(int(sign[1:], 16)) if len(sign) > 1 else _UNSEEN.get(sign, sign)

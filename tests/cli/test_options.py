@@ -1,0 +1,141 @@
+"""Options of the commands: how they are written, what a model keeps of them, what errors advise."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from gpflow_bsvm import cli
+from gpflow_bsvm.cli.files import in_shell, joined, split
+from gpflow_bsvm.cli.terminal import Parser, told_in_lines
+
+pandas = pytest.importorskip("pandas")
+pytest.importorskip("pyarrow")
+HEADER = '"Q1, age",sum,town,id,"Q2, note",y\n'
+
+
+def run(*argv):
+    """:return: exit code, however the command ends."""
+    try:
+        return cli.main([str(arg) for arg in argv])
+    except SystemExit as end:
+        return end.code
+
+
+@pytest.mark.parametrize("names", [[], ["a"], ["a", "b c"], ["Q1, age", 'a "b"', "c"]])
+def test_names_are_what_is_written(names):
+    assert split(joined(names)) == names
+
+
+def test_an_option_may_be_given_again():
+    parser = Parser()
+    cli.files.add_arguments(parser)
+    args = parser.parse_args(["--drop", 'a,"Q1, age"', "--drop", "b", "--na-values", ""])
+    assert (args.drop, args.na_values, args.words) == (["a", "Q1, age", "b"], [], None)
+    assert in_shell("give drop=['Q1, age', 'b'] or thousands='.'") == (
+        "give --drop '\"Q1, age\",b' or --thousands ."
+    )
+
+
+def test_warnings_are_lines(capsys):
+    with told_in_lines():
+        for advice in ("give inference= more max_steps", "use another"):
+            warnings.warn(f"the fit has not converged: {advice}", stacklevel=1)
+        warnings.warn("two\nlines; try learn_kernel=False", stacklevel=1)
+    told = "the fit has not converged", "two lines"
+    assert capsys.readouterr().err == "".join(f"gpflow-bsvm: warning: {one}\n" for one in told)
+
+
+def rows(number=60):
+    """Amounts with points between thousands, words some of which say that there is none."""
+    random, lines = np.random.default_rng(0), []
+    for row in range(number):
+        good = row % 2
+        town = random.choice(["unknown", "Oslo", "Rome"])
+        amount = f"{random.integers(100, 2000) + 1600 * good:,}".replace(",", ".")
+        lines.append(f"{20 + row % 5},{amount},{town},{7 * row},x{row},{['1.3', '1.0'][good]}\n")
+    return lines
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("options")
+    (folder / "t.csv").write_text(HEADER + "".join(rows() * 2))
+    told = ("--impute", "--na-values", "unknown", "--thousands", ".", "--drop", '"Q2, note"')
+    how = (*told, "--drop", "id", "--task", "classification", "--num-inducing", 4, "--no-progress")
+    assert run("train", folder / "t.csv", *how, "--output", folder / "m.npz") == 0
+    return folder / "m.npz"
+
+
+@pytest.mark.slow
+def test_predict_reads_as_train_did(model, capsys):
+    """Amounts would be read as 1.755 for 1755, and missing words as unknown ones."""
+    data, out = model.with_name("t.csv"), model.with_name("p.csv")
+    assert run("predict", model, data, "--output", out) == 0
+    told = "read as in training: --na-values unknown --thousands .\n"
+    assert told in capsys.readouterr().out
+    found = pandas.read_csv(out, dtype=str)
+    truth = pandas.read_csv(data, dtype=str)["y"]
+    assert {*found["label"]} == {"1.3", "1.0"} and (found["label"] == truth).mean() > 0.7
+    again = ("--na-values", "unknown", "--drop", "id", "--words", "town", "--thousands", ".")
+    before = out.read_bytes()
+    assert run("predict", model, data, "--output", out, *again) == 0 and out.read_bytes() == before
+    capsys.readouterr()
+    assert run("predict", model, data, "--output", out, "--decimal", ".") == 0
+    assert "read as in training: --na-values unknown\n" in capsys.readouterr().out
+    assert out.read_bytes() != before
+
+
+@pytest.mark.slow
+def test_predict_advises_what_it_can_do(model, capsys):
+    data = model.with_name("new.csv")
+    data.write_text(HEADER + "20,5,Oslo,1,x,\nold,2,Rome,2,x,\n")
+    for given, message in [
+        ((), "column 'Q1, age' holds numbers, and others such as 'old' (row 1): --na-values old"),
+        (("--words", '"Q1, age"'), "the model was trained on numbers there"),
+        (("--drop", "sum"), "columns that are read as features, target or weight cannot be left"),
+    ]:
+        assert run("predict", model, data, "--output", model.with_name("q.csv"), *given) == 2
+        error = capsys.readouterr().err
+        assert message in error and "--drop '" not in error and "words=" not in error
+
+
+@pytest.mark.slow
+def test_rows_are_those_of_the_file(tmp_path, capsys):
+    """Equal rows were merged before they were counted."""
+    (tmp_path / "t.csv").write_text(HEADER + "".join(rows(30) * 2))
+    how = ("--impute", "--thousands", ".", "--drop", '"Q2, note",id', "--num-inducing", 3)
+    how += ("--task", "classification", "--no-progress", "--output", tmp_path / "m.npz")
+    assert run("train", tmp_path / "t.csv", *how) == 0
+    assert "\n60 rows, 5 columns, " in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_a_linear_model_knows_the_numbers_of_sparse_columns(tmp_path, capsys):
+    """It took a column 0 that no row had, and those that were to be left out."""
+    random, folder = np.random.default_rng(0), tmp_path / "rows"
+    folder.mkdir()
+    for name in "ab":
+        X = random.normal(size=(20, 3)).round(3)
+        lines = [f"{int(x[0] > 0)} 1:{x[0]} 2:{x[1]} 3:{x[2]}\n" for x in X]
+        (folder / f"{name}.svm").write_text("".join(lines))
+    model, zero = tmp_path / "m.npz", tmp_path / "zero.svm"
+    how = ("--linear", "--no-progress", "--drop", "x3", "--output", model)
+    assert run("train", folder, *how) == 0
+    assert "\n40 rows, 2 columns, " in capsys.readouterr().out
+    out = ("--output", tmp_path / "p.csv")
+    assert run("predict", model, folder, *out) == 0
+    truth = [line[0] for name in "ab" for line in (folder / f"{name}.svm").read_text().splitlines()]
+    assert (pandas.read_csv(out[1], dtype=str)["label"] == truth).mean() > 0.8
+    zero.write_text("1 0:0.5 1:0.25\n")
+    assert run("predict", model, zero, *out) == 2
+    assert "zero.svm count from 0, those of the model from 1" in capsys.readouterr().err
+
+
+def test_labels_that_may_be_numbers_are_classes_where_that_is_said(tmp_path, capsys):
+    (tmp_path / "t.csv").write_text("a,y\n" + "1,1.3\n2,1.0\n3,2.0\n" * 4)
+    for command in ("train", "compare"):
+        assert run(command, tmp_path / "t.csv", "--output", tmp_path / "m.npz") == 2
+        error = capsys.readouterr().err
+        assert "such as 1.3: they look like numbers" in error
+        assert "--task regression is for numbers, --task classification is for classes" in error

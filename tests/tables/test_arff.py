@@ -1,0 +1,85 @@
+"""Files as Weka writes them: declared columns, quotation marks of two kinds, escapes."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("pyarrow")
+
+from gpflow_bsvm.data.pieces import Origin
+from gpflow_bsvm.tables.reading import Reading
+from gpflow_bsvm.tables.table import Table
+
+HEADER = """% one's table
+@RELATION r
+@attribute 'grade\\'s 50\\%' numeric
+@attribute	"a \\"b\\"" {'don\\'t know','50\\% off',"say \\"hi\\"",' c:\\\\d',"x,y"}
+  @Attribute day date "yyyy-MM-dd"
+@attribute y{u,v}
+
+@DATA
+"""
+ROWS = """1,'don\\'t know', 1970-01-02 ,u
+% between
+ 2 , '50\\% off',1970-01-03,v
+
+3,"say \\"hi\\"",1970-01-02,u
+4,' c:\\\\d',1970-01-02,v
+5, "x,y" ,1970-01-02,u,
+"""
+
+
+def table(folder, content, target="y", **options):
+    path = folder / "t.arff"
+    path.write_text(content)
+    return Table([str(path)], Reading(target, **{"words": True, "classes": "auto"} | options))
+
+
+def values(found):
+    (file,) = found.files
+    batches = file.batches(found.columns.read, 2)
+    return np.concatenate([found.columns.piece(one, Origin())[0] for one in batches])
+
+
+def test_names_and_values_are_what_was_escaped(tmp_path):
+    found = table(tmp_path, HEADER + ROWS, dates=["day"])
+    words = [" c:\\d", "50% off", "don't know", 'say "hi"', "x,y"]
+    assert found.names == ["grade's 50%", 'a "b"', "day", "y"]
+    assert found.columns.features == ("grade's 50%", *(f'a "b"={one}' for one in words), "day")
+    expected = np.column_stack([np.arange(1, 6), np.eye(5)[[2, 1, 3, 0, 4]], [1, 2, 1, 1, 1]])
+    np.testing.assert_array_equal(values(found), expected)
+    labels = table(tmp_path, HEADER + ROWS + ROWS, target='a "b"', drop=["day"])
+    assert labels.columns.classes == words
+
+
+def test_unseen_signs(tmp_path):
+    found = table(
+        tmp_path,
+        HEADER + "1,'a\\n\\tb\\u0041\\\\n',1970-01-02,u\n",
+        classes=["u", "v"],
+        drop=["day"],
+    )
+    assert 'a "b"=a\n\tbA\\n' in found.columns.features
+
+
+def test_a_question_mark_is_no_value_of_any_type(tmp_path):
+    found = table(tmp_path, HEADER + ROWS + "?,?,?,v\n6,'?',1970-01-02,v\n", dates=["day"])
+    assert found.holes == dict.fromkeys(found.names[:3], 5)
+    assert np.isnan(values(found)[5]).all() and not np.isnan(values(found)[6]).any()
+    assert 'a "b"=?' in found.columns.features  # which somebody has quoted
+
+
+def test_errors_name_the_line_of_the_file(tmp_path):
+    head, last = HEADER + ROWS, (HEADER + ROWS).count("\n") + 1
+    for row, message in [
+        ("1,2,3", f"line {last}: Expected 4 columns, got 3"),
+        ("1,'x,1970-01-02,u", f"line {last}: is a quotation mark open"),
+        ("{0 1, 3 v}", f"line {last} is sparse"),
+    ]:
+        with pytest.raises(ValueError, match=f"t.arff: {message}"):
+            table(tmp_path, f"{head}{row}\n")
+    for header, message in [
+        ("@attribute a relational", "'@attribute a relational' does not declare a column"),
+        ("@attribute a", "its type must be a list"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            table(tmp_path, f"@relation r\n{header}\n@data\n1\n")

@@ -1,0 +1,99 @@
+"""How tables are written: separators, headers, encodings, svmlight."""
+
+import gzip
+
+import numpy as np
+import pytest
+from tables_as_read import read, values
+
+pytest.importorskip("pyarrow")
+
+from gpflow_bsvm.tables.reading import Reading
+from gpflow_bsvm.tables.table import Table
+from gpflow_bsvm.tables.text import open_format
+
+DIALECTS = [
+    ("a,b\n1,2\n", ",", ["a", "b"]),
+    ('"a;b",c\n1,2\n', ",", ["a;b", "c"]),
+    ("a;b\n1,5;2\n", ";", ["a", "b"]),
+    ("a\tb\n1.5\t2\n", "\t", ["a", "b"]),
+    ("Größe, cm;kg, all;y\n1,5;2,5;u\n", ";", ["Größe, cm", "kg, all", "y"]),
+    (" a   b  y\n 1  2   u\n", " ", ["a", "b", "y"]),
+    ('"a" "b"\n"1" 2 3\n', " ", ["row.names", "a", "b"]),
+    ("a,b,\n1,2,\n", ",", ["a", "b", ""]),
+    ("a,b\n1,2,\n", ",", ["a", "b", ""]),
+    ("\n\n a , b \n1,2\n", ",", ["a", "b"]),
+    ("a\n1\n", ",", ["a"]),
+]
+
+
+@pytest.mark.parametrize("text, separator, names", DIALECTS)
+def test_how_a_table_is_written(tmp_path, text, separator, names):
+    path = tmp_path / "t.csv"
+    for content, file in (
+        (text.encode(), path),
+        (gzip.compress(text.encode()), tmp_path / "t.csv.gz"),
+    ):
+        file.write_bytes(content)
+        found = open_format(str(file), Reading())
+        assert (found.separator, found.names) == (separator, names)
+
+
+def test_a_file_of_another_encoding_or_kind_says_so(tmp_path):
+    path = tmp_path / "t.csv"
+    for content, message in [
+        (
+            "ä,y\n1,u\n".encode("latin-1"),
+            r"cannot read .*t.csv: it is not utf-8: .*encoding='cp1252'",
+        ),
+        ("a,y\n1,u\n".encode("utf-16-le"), "it is no text"),
+        (b"", "it is empty"),
+        (b'a,y\n"' + b"x" * 200_000 + b'",1\n', "field larger than field limit"),
+        (b"5.1,3.5,u\n4.9,3,v\n", "has numbers instead of the columns' names"),
+    ]:
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match=message):
+            read(path)
+
+
+@pytest.mark.parametrize("header", ["\n\na,y\n", '"a","y"\n', '"a\n",y\n'])
+def test_no_line_of_the_header_is_a_row(tmp_path, header):
+    path = tmp_path / "t.csv"
+    path.write_text(header + "".join(f"w{n % 2},{n % 2}\n" for n in range(6)))
+    found = read(path, classes="auto", words=True)
+    assert found.columns.features == ("a=w0", "a=w1") and found.columns.classes == [0, 1]
+    assert len(values(found)) == 6
+
+
+def test_svmlight_stays_sparse(tmp_path):
+    """Columns that no row has are zeros; none of its values is looked at beforehand."""
+    path = tmp_path / "t.svm"
+    path.write_text("+1 1:0.5 3:2  # first\n\n-1 2:1\n")
+    found = read(path, classes="auto", features=["x1", "x3", "x5"])
+    np.testing.assert_array_equal(values(found), [[0.5, 2, 0], [0, 0, 0]])
+    assert found.files[0].X.shape == (2, 6) and found.files[0].X.nnz == 3
+    assert found.columns.classes == ["+1", "-1"] and found.files[0].num_rows == 2
+    assert read(path, classes="auto").columns.features == ("x1", "x2", "x3")
+    words = read(path, classes="auto", words=["x2"]).columns.features
+    assert words == ("x1", "x2=0", "x2=1", "x3")
+    found = Table([str(path)], Reading(features=["x2=0", "x2=1", "x9=0", "x9=1"]))
+    np.testing.assert_array_equal(values(found), [[1, 0, 1, 0], [0, 1, 1, 0]])
+
+
+def test_what_svmlight_may_hide(tmp_path):
+    """Indices from 0 where the model knows them from 1, and groups of rows."""
+    path = tmp_path / "t.svm"
+    path.write_text("1 qid:3 0:0.5 1:2\n2 qid:4 1:1\n")
+    assert read(path, classes="auto").notes()[1] == "left out: qid, the groups of rows"
+    with pytest.raises(ValueError, match=r"t\.svm count from 0, those of the model from 1"):
+        Table([str(path)], Reading(features=["x1", "x2"]))
+    for features in (["x0", "x1"], ["x1", "x0"]):
+        assert Table([str(path)], Reading(features=features)).columns.features == (*features,)
+
+
+@pytest.mark.parametrize("text", ["a, y\n1, u\n2\n", "a  y\n1  u\n2\n"])
+def test_short_rows_are_refused_wherever_spaces_are(tmp_path, text):
+    path = tmp_path / "t.csv"
+    path.write_text(text + "3, v\n" if "," in text else text + "3 v\n")
+    with pytest.raises(ValueError, match=r"t.csv: line 3: Expected 2 columns, got 1"):
+        read(path, separator=text[1])

@@ -1,0 +1,103 @@
+"""What is said of columns that may be something else than they are read as."""
+
+import re
+
+import numpy as np
+import pytest
+from tables_as_read import read, table, values
+
+pytest.importorskip("pyarrow")
+
+
+def test_codes_among_numbers_are_told(tmp_path):
+    found = table(tmp_path, ["00501", "02139", "10001", "00501", "02139", "10001"])
+    assert found.notes()[1] == "numbers that begin with 0: a; if they are codes, give words=['a']"
+    typeset = ["1\u202f953,5", "5\u202f929,5", "\u22129,9", "7", "8", "9"]
+    found = table(tmp_path, typeset, "\t", thousands=" ", decimal=",")
+    np.testing.assert_array_equal(values(found)[:3, 0], [1953.5, 5929.5, -9.9])
+
+
+HINTS = {
+    "begin with 0": (["00501", "02139"], ["words"]),
+    "are written as 45E3": (["17E2", "95E5"], ["words"]),
+    "begin with \\+": (["+49353454709", "+49614191760"], ["drop"]),
+    "may be dates": (["20230115", "19991231"], ["dates"]),
+    "may be months": (["202301", "199912"], []),
+    "have more digits than float64 has": (["100000000000000007", "100000000000000014"], ["drop"]),
+}
+
+
+@pytest.mark.parametrize("about", HINTS)
+def test_numbers_that_may_be_something_else(tmp_path, about):
+    """A hint is told once: not to those who have done what it says."""
+    texts, options = HINTS[about]
+    (hint,) = [line for line in table(tmp_path, texts * 3).notes() if "if they are" in line]
+    assert re.match(rf"numbers that {about}: a; if they are", hint)
+    for option in options:
+        assert f"{option}=['a']" in hint
+        notes = table(tmp_path, texts * 3, **{option: ["a"]}).notes() if option != "drop" else []
+        assert not any("if they are" in line for line in notes)
+
+
+def test_measurements_are_what_they_are(tmp_path):
+    for texts in (["1.5e3", "2e-05"], ["2020", "1999"], ["+5", "+12"], ["0.5", "0"], ["123456"]):
+        notes = table(tmp_path, (texts * 6)[:6]).notes()
+        assert not any("if they are" in line for line in notes)
+
+
+def keyed(folder, column):
+    path = folder / "keys.csv"
+    path.write_text("k,x,y\n" + "".join(f"{one},{n % 3},{n % 2}\n" for n, one in enumerate(column)))
+    found = read(path, classes="auto", words=True, dates=["k"] if "-" in column[0][1:] else ())
+    return [line for line in found.notes(values(found)) if "different in each row" in line]
+
+
+def test_identifiers_are_asked_about_once(tmp_path):
+    """They leak where the file is sorted by label."""
+    rising = np.cumsum(np.random.default_rng(0).integers(1, 50, 40)) + 40_000
+    for column in (rising, -rising, [f"n{n}" for n in range(40)]):
+        (line,) = keyed(tmp_path, [*map(str, column)])
+        assert "identifier, leave it out by drop=['k']" in line and ": k;" in line
+    dates = [f"2020-01-{day:02}" for day in range(1, 32)]
+    for column in (rising / 8, np.arange(40) // 2, np.arange(40) % 39, dates, rising[:9]):
+        assert not keyed(tmp_path, [*map(str, column)])
+
+
+def test_texts_that_are_nowhere_are_told(tmp_path):
+    notes = table(tmp_path, ["1", "none", "2", "3", "4", "5"], na_values=["", "none", "w"]).notes()
+    assert notes[-1] == "no column has such texts: na_values=['w']"
+
+
+def test_a_sign_is_told_where_it_is(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a;b;y\n" + "".join(f"{n};1.23{n};{n % 2}\n" for n in range(8)))
+    notes = read(path, classes="auto", thousands=".").notes()
+    assert notes[:2] == ["numbers: a", "numbers, decimal ',', thousands '.': b"]
+
+
+def test_columns_that_say_nothing_are_named(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a,b,c,d,y\n" + "".join(f"3,w,{n % 2 or ''},0,{n % 2}\n" for n in range(8)))
+    notes = read(path, classes="auto", words=True).notes()
+    (line,) = [note for note in notes if note.startswith("the same in all rows, ")]
+    assert line.endswith(": a, b, d; leave it out by drop=['a', 'b', 'd']")
+
+
+UNNAMED = {
+    "an index": ("", [*range(9)], "'', an index"),
+    "R's": ("", [*range(1, 10)], "'', an index"),
+    "pandas'": ("Unnamed: 0", [*range(9)], "'Unnamed: 0', an index"),
+    "a measurement": ("", [1.5] * 9, "column 1, without a name"),
+    "another index": ("", [3, 2, 1] * 3, "column 1, without a name"),
+    "nothing": ("", [""] * 9, "column 1, without a name"),
+}
+
+
+@pytest.mark.parametrize("name", UNNAMED)
+def test_what_columns_without_a_name_are(tmp_path, name):
+    header, column, told = UNNAMED[name]
+    path = tmp_path / "t.csv"
+    path.write_text(
+        f"{header},a,y\n" + "".join(f"{one},{n / 8},{n % 2}\n" for n, one in enumerate(column))
+    )
+    assert f"left out: {told}" in read(path, classes="auto", words=True).notes()

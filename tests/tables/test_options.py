@@ -1,0 +1,116 @@
+"""Options that say how a table is read: their names, and what errors advise."""
+
+import numpy as np
+import pytest
+from tables_as_read import read, table, values
+
+pytest.importorskip("pyarrow")
+
+from gpflow_bsvm.tables.reading import Reading
+from gpflow_bsvm.tables.table import Table
+
+
+def test_names_and_identifiers_are_dropped_by_name(tmp_path):
+    path = tmp_path / "many.csv"
+    path.write_text("who,a,y\n" + "".join(f"n{n},{n},{n % 2}\n" for n in range(99)))
+    message = r"more than 50 different words such as 'n0'.*words=\['who'\].*drop=\['who'"
+    with pytest.raises(ValueError, match=message):
+        read(path, classes="auto", words=True)
+    assert len(read(path, classes="auto", words=["who"]).columns.features) == 100
+    found = read(path, classes="auto", words=True, drop=["who"])
+    assert found.columns.features == ("a",)
+    assert found.notes() == ["numbers: a", "labels, y: 0, 1"]
+
+
+def test_dates_of_another_form_are_told_at_once(tmp_path):
+    """They were told after the fit had begun, and by a sentence that blamed one row."""
+    texts = ["14.02.2023", "22.05.2023"] * 3
+    for options, message in [
+        (
+            {},
+            r"such as '14.02.2023' \(row 0\): write 2020-01-31 or 15:30 .* give dates=\['a'\]",
+        ),
+        (
+            {"dates": ["a"]},
+            r"'14.02.2023' \(row 0\), .*: dates are read as 2020-01-31 12:30 .*convert .*, drop=",
+        ),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            table(tmp_path, texts, **options)
+    with pytest.raises(ValueError, match=r"'0000-00-00' \(row 5\).*na_values=\['0000-00-00'\]"):
+        table(tmp_path, [f"2020-01-0{n}" for n in range(1, 6)] + ["0000-00-00"], dates=["a"])
+    basic = table(tmp_path, ["19700102", "", "NA"] * 2, dates=["a"])
+    np.testing.assert_array_equal(values(basic)[:3, 0], [1, np.nan, np.nan])
+
+
+def test_fractions_are_classes_where_that_is_said(tmp_path):
+    path, codes = tmp_path / "t.csv", ["1,3", "1,0", "2,0"] * 4
+    path.write_text("a;y\n" + "".join(f"{n};{one}\n" for n, one in enumerate(codes)))
+    with pytest.raises(ValueError, match=r'such as 1,3: they look .* classes="any" of files'):
+        read(path, classes="auto")
+    assert read(path, classes="any").columns.classes == ["1,0", "1,3", "2,0"]
+    path.write_text(path.read_text().replace(",", "."))
+    assert read(path, classes="any").columns.classes == ["1.0", "1.3", "2.0"]
+    path.write_text("a;y\n" + "".join(f"{n};{n % 2}\n" for n in range(9)))
+    assert read(path, classes="any").columns.classes == [0, 1]
+
+
+WRONG_NAMES = {
+    "words=['b', 'zpi']": (
+        {"words": ["b", "zpi"]},
+        r"no column 'zpi' \(perhaps 'zip'\), which words",
+    ),
+    "case": ({"drop": ["ZIP", "none"]}, r"no column 'ZIP' \(perhaps 'zip'\), 'none', which drop="),
+    "dates": ({"dates": ["day"]}, "no column 'day', which dates=.*; it has zip, b, y"),
+    "features": ({"features": ["zp"]}, r"lacks 'zp' \(perhaps 'zip'\); it has 'zip', 'b', 'y'"),
+    "target": ({"target": "Y"}, r"lacks 'Y' \(perhaps 'y'\)"),
+    "both": ({"drop": ["b"], "features": ["b"]}, r"drop=\['b'\]: .* cannot be left out"),
+    "the target": ({"drop": ["y"]}, r"drop=\['y'\]: .* cannot be left out"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_NAMES)
+def test_options_name_columns_that_are_there(tmp_path, case):
+    options, message = WRONG_NAMES[case]
+    (tmp_path / "t.csv").write_text("zip,b,y\n1,2,3\n")
+    with pytest.raises(ValueError, match=message):
+        Table([str(tmp_path / "t.csv")], Reading(**{"target": "y"} | options))
+
+
+def test_at_prediction_options_of_training_may_be_repeated(tmp_path):
+    (tmp_path / "t.csv").write_text("a,w\n1,u\nunknown,unknown\n")
+    told = {"drop": ["who"], "words": ["w"], "na_values": ["unknown"]}
+    found = Table([str(tmp_path / "t.csv")], Reading(features=["a", "w=u", "w=v"], **told))
+    np.testing.assert_array_equal(values(found), [[1, 1, 0], [np.nan] * 3])
+    with pytest.raises(ValueError, match=r"na_values=\['unknown'\] if .*, or mend the file$"):
+        Table([str(tmp_path / "t.csv")], Reading(features=["a", "w=u", "w=v"]))
+
+
+def test_a_late_value_that_does_not_fit_is_named(tmp_path):
+    """What the first rows show is kept to where all rows are not looked at."""
+    path = tmp_path / "late.csv"
+    lines = [f"{n}.{'5' * 60},{n % 2}" for n in range(20_000)]
+    path.write_text("\n".join(["a,y", *lines, "1;5,1"]) + "\n")
+    found = read(path)
+    with pytest.raises(ValueError, match=r"late.csv, row \d+: '1;5' in column 'a' is none of the"):
+        values(found)
+
+
+def test_a_word_that_is_no_feature_is_named(tmp_path):
+    found = table(tmp_path, list("uvwuvw"), words=False, features=["a=u", "a=v"])
+    with pytest.raises(ValueError, match=r"row 2: 'w' in column 'a' is none of the words 'u', 'v'"):
+        values(found)
+
+
+def test_errors_show_what_the_user_wrote(tmp_path):
+    with pytest.raises(ValueError, match=r"such as '\{x\}' \(row 1\): na_values=\['\{x\}'\]"):
+        table(tmp_path, ["1", "{x}", "3", "4", "5", "6"])
+    with pytest.raises(ValueError, match=r"cannot read .*t.csv: .*delimiter"):
+        read(tmp_path / "t.csv", separator="::")
+
+
+def test_words_without_labels(tmp_path):
+    """As OneClassBSVM learns from them."""
+    (tmp_path / "t.csv").write_text("zip,b\n01,2\n1,3\n")
+    found = Table([str(tmp_path / "t.csv")], Reading(features=["zip"], words=["zip"]))
+    assert found.columns.features == ("zip=01", "zip=1")
