@@ -20,6 +20,9 @@ ALGORITHMS = {
 }
 #: As slow as the first, and of the same code.
 MORE = [pytest.param(name, marks=pytest.mark.drill) for name in ("BatchBSVM", "LinearBSVM")]
+OTHERS = [
+    pytest.param(name, marks=pytest.mark.drill) for name in ("SVI", "adaptive", "ML2", "Streaming")
+]
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +42,7 @@ def make(name, bound, data):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("algorithm", ["CAVI", "VEM", *OTHERS])
 @pytest.mark.parametrize("model", ["BSVM", *MORE])
 @pytest.mark.parametrize("bound", BOUNDS)
 def test_a_fit_raises_the_objective_and_knows_the_rows(classes, bound, model, algorithm):
