@@ -116,6 +116,12 @@ class Column(NamedTuple):
         return ValueError(f"{where}: {shown} in column {self.name!r} {what}")
 
 
+def mixes_zones(texts: Any) -> bool:
+    """:return: True if some of these times have a time zone and others have none."""
+    zoned = compute.match_substring_regex(texts.drop_null(), r":\d\d.*(Z|[+-]\d\d:?\d\d)$")
+    return len(zoned.unique()) > 1
+
+
 def days(texts: Any) -> tuple[Any, Any]:
     """
     :param texts: a column of pyarrow.

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .cells import DATES, NUMBERS, arrow, as_labels, as_text, as_truth, compute, is_a, without
-from .columns import Column, days
+from .columns import Column, days, mixes_zones
 from .labels import MOST_CLASSES, as_written, check_are_classes
 from .reading import Reading
 from .spelling import MISSING, PLAIN, Spelling, chosen, possible
@@ -156,7 +156,12 @@ class Survey:
     def _days(self) -> Column:
         column = Column(self.name, date=True, missing=self.missing)
         texts = as_text(arrow.array([*self.seen]))
-        _, lost = days(without(texts, self.missing))
+        texts = without(texts, self.missing)
+        if mixes_zones(texts):
+            how = "write all times with their zone, or all without, "
+            such = [text for text in self.seen if text is not None][:3]
+            raise self._refusal("times with a time zone and others without", such, how)
+        _, lost = days(texts)
         if odd := [value for value, no_date in zip(self.seen, lost) if no_date]:
             few = len(odd) <= 3 and len(odd) < len(self.seen) / 2
             none = f"na_values={odd!r} if they mean that a value is missing, " if few else ""

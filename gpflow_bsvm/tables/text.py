@@ -69,6 +69,8 @@ class Text(Format):
         fields = [field for row in rows for field in row[1:] if field]
         spaced = fields != [] and all(field.startswith(" ") for field in fields)
         self.spaced = spaced or self.separator == " "
+        # The space belongs to the separator; further ones belong to the text, but before quotes.
+        self._skips = self.separator == " " or f'{self.separator} "' in head
         self.may_have_commas = self.separator in ";\t"
         self.types = dict.fromkeys(self.names, arrow.string())
         self._block = max(2**20, 64 * max(map(len, head.split("\n"))))
@@ -111,11 +113,12 @@ class Text(Format):
         width = len(self.names)
         with open_text(self.path, self.encoding) as lines:
             rest = itertools.islice(lines, self.header, None)
-            reader = csv.reader(rest, delimiter=self.separator, skipinitialspace=True)
+            how: Any = {"delimiter": self.separator, "skipinitialspace": self._skips}
+            reader = csv.reader(rest, **how)
             for row in filter(None, reader):
                 row = row[:width] if row[width:] == [""] else row  # a space at the end
                 check_width(row, width, self.header + reader.line_num)
-                yield row
+                yield row if self._skips else [row[0], *(v.removeprefix(" ") for v in row[1:])]
 
 
 def open_format(path: str, reading: Reading) -> Format:

@@ -39,6 +39,25 @@ def test_how_a_table_is_written(tmp_path, text, separator, names):
         assert (found.separator, found.names) == (separator, names)
 
 
+def test_one_space_after_a_comma_is_no_part_of_the_text_and_others_are(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a,y\n" + "1,  u\n2, u\n3, v\n4, v \n" * 3)
+    assert read(path, classes="auto").columns.classes == [" u", "u", "v", "v "]
+    path.write_text('a, y\n1, "u, w"\n2, "v"\n')
+    assert read(path, classes="auto").columns.classes == ["u, w", "v"]
+
+
+def test_times_with_a_zone_and_without_are_not_compared(tmp_path):
+    path = tmp_path / "t.csv"
+    zoned, named = ("12:00:00+02:00", "12:30:00+01:00"), ("12:00Z", "13:00Z")
+    for one, other in (zoned, named, ("12:00", "12:30")):
+        path.write_text(f"c,y\n2024-03-31T{one},u\n2024-03-31T{other},v\n")
+        read(path, classes="auto", dates=["c"])
+    path.write_text("c,y\n2024-03-31T12:00:00+02:00,u\n2024-03-31 12:00:00,v\n")
+    with pytest.raises(ValueError, match=r"'c' holds times with a time zone and others without"):
+        read(path, classes="auto", dates=["c"])
+
+
 def test_a_file_of_another_encoding_or_kind_says_so(tmp_path):
     path = tmp_path / "t.csv"
     for content, message in [
