@@ -205,9 +205,13 @@ def run(*argv):
         return end.code
 
 
-@pytest.mark.parametrize(
-    "name", [name if name in FEW else pytest.param(name, marks=pytest.mark.slow) for name in TRAITS]
-)
+def mark(number, name):
+    """Each is a fit of its own: the first always, every third in CI, all with `make drills`."""
+    marks = [pytest.mark.slow] * (name not in FEW) + [pytest.mark.drill] * (number % 3 > 0)
+    return pytest.param(name, marks=[] if name in FEW else marks)
+
+
+@pytest.mark.parametrize("name", [mark(*each) for each in enumerate(TRAITS)])
 def test_what_a_file_says_comes_back(tmp_path, capsys, name):
     file, content, options, labels = TRAITS[name]
     path, model, out = tmp_path / file, tmp_path / "m.npz", tmp_path / "p.csv"
