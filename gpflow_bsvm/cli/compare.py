@@ -200,7 +200,7 @@ def _run(args: argparse.Namespace, comparisons: list[Comparison]) -> int:
 
 
 def _time(args: argparse.Namespace, comparisons: list[Comparison]) -> str:
-    """:return: how long it all took, beside the fits of the slowest other methods."""
+    """:return: a line on the time of the job, beside the fits of the slowest other methods."""
     from ..compare import report
 
     took = time.perf_counter() - args.begun

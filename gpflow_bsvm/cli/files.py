@@ -133,7 +133,7 @@ def _option(found: re.Match[str]) -> str:
 
 
 def joined(names: Sequence[Any]) -> str:
-    """:return: what `split` makes these names of."""
+    """:return: the text that `split` makes these names of."""
     text = io.StringIO()
     csv.writer(text, lineterminator="").writerow(names)
     return text.getvalue()

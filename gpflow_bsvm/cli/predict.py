@@ -77,8 +77,7 @@ def _predict(args: argparse.Namespace) -> int:
 
 
 def _of_training(estimator: Any, given: dict[str, Any]) -> dict[str, Any]:
-    """:return: how the table that it was trained on was said to be read, where this is not said of
-    the new one; told in a line."""
+    """:return: options of the training that are not given anew; they are told in a line."""
     signs = {"decimal", "thousands"}  # one of them means something only beside the other
     said = {*given} | (signs if signs & {*given} else set())
     known = {

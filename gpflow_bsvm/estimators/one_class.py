@@ -136,7 +136,7 @@ class OneClassBSVM(OutlierMixin, BSVMEstimator):  # type: ignore[misc]
 
 
 def _default_kernel(X: AnyNDArray) -> SquaredExponential:
-    """:return: see `NEIGHBOUR`; of rows that are all equal, one of lengthscale 1."""
+    """:return: the kernel of `NEIGHBOUR`; of rows that are all equal, one of lengthscale 1."""
     rows = np.unique(X, axis=0)
     number = min(NEIGHBOUR, len(rows) - 1)
     if number == 0:

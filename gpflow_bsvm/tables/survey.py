@@ -155,8 +155,7 @@ class Survey:
 
     def _days(self) -> Column:
         column = Column(self.name, date=True, missing=self.missing)
-        texts = as_text(arrow.array([*self.seen]))
-        texts = without(texts, self.missing)
+        texts = without(as_text(arrow.array([*self.seen])), self.missing)
         if mixes_zones(texts):
             how = "write all times with their zone, or all without, "
             such = [text for text in self.seen if text is not None][:3]

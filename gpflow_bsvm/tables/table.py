@@ -199,7 +199,7 @@ class Table:
         return [column.name for column in self.columns.kinds if column.name in keys]
 
     def _unnamed(self) -> list[str]:
-        """:return: what is said of the columns of `left_out`."""
+        """:return: notes on the columns of `left_out`."""
         lost = {*self.left_out}
         places = [(place, name) for place, name in enumerate(self.names, 1) if name in lost]
         return [self._about_unnamed(place, name) for place, name in places]

@@ -109,7 +109,7 @@ class Text(Format):
             yield from batches
 
     def _rows(self) -> Iterator[list[str]]:
-        """:return: what pyarrow does not read: runs of spaces, and spaces after commas."""
+        """:return: rows that pyarrow does not read: with runs of spaces, or spaces after commas."""
         width = len(self.names)
         with open_text(self.path, self.encoding) as lines:
             rest = itertools.islice(lines, self.header, None)
