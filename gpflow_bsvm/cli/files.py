@@ -72,7 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser, features: bool = True) -> Non
 
 
 def options(args: argparse.Namespace) -> dict[str, Any]:
-    """:return: those fields of `Reading` that are given."""
+    """:return: the fields of `Reading` that are given."""
     names = [name.replace("-", "_") for name in (*_LISTS, *_TEXTS, "features")]
     given = {name: getattr(args, name, None) for name in names}
     given["separator"] = given.pop("sep")

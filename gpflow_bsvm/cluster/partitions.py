@@ -185,7 +185,7 @@ class Partitions(Remote):
 def all_together(found: Sequence[dict[str, str]]) -> dict[str, str]:
     """
     :param found: `digests` of each partition that has rows.
-    :return: those of all of them.
+    :return: the results of all of them.
     """
     parts = {name: digest(str([one[name] for one in found])) for name in found[0]}
     return {name: f"{len(found)} partitions ({text})" for name, text in parts.items()}

@@ -88,7 +88,7 @@ def contest(comparison: Comparison, score: str) -> Contest | None:
 
 
 def contests(comparison: Comparison) -> list[Contest]:
-    """:return: those of all scores; none if no model has predictions."""
+    """:return: contests of all scores; none if no model has predictions."""
     found = [contest(comparison, score) for score in comparison.kind.losses]
     return [held for held in found if held is not None]
 

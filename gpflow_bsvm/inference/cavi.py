@@ -210,7 +210,7 @@ class Sweeps(Run):
     def _some(self, ascent: Ascent, most: int) -> tuple[Ascent, tf.Tensor]:
         """
         :param most: sweeps in one call, where all rows are in memory; else this is one.
-        :return: see `compiled_sweeps`.
+        :return: the ascent and the record of `compiled_sweeps`.
         """
         if self._rows.one_chunk:
             tol = tf.constant(self._options.tol, default_float())

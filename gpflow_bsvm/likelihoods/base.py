@@ -101,7 +101,7 @@ def probabilities(
 ) -> tf.Tensor:
     """
     :param F: f, or with Fvar its mean.
-    :return: those of classes where the likelihood has `probabilities`, else the mean of y.
+    :return: probabilities of classes where the likelihood has them, else the mean of y.
     """
     if hasattr(likelihood, "probabilities"):
         return likelihood.probabilities(F, tf.zeros_like(F) if Fvar is None else Fvar)

@@ -17,7 +17,7 @@ from ...data.checks import check_inputs
 def pull_back(kernel: Kernel, X: Any, by_gram: Any) -> dict[str, AnyNDArray]:
     """
     :param by_gram: derivatives by k(X, X), [N, N].
-    :return: those by the (constrained) value of what is trainable in the kernel, by GPflow's names.
+    :return: slopes by the (constrained) trainable parameters of the kernel, by GPflow's names.
     """
     named, X = trainable(kernel), check_inputs(X)
     variables = [parameter.unconstrained_variable for parameter in named.values()]
