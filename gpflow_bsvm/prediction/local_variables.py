@@ -77,7 +77,7 @@ def local_variables(model: Model, data: Any) -> LocalVariables:
 
     :param model: with a sum of hinges, such as `Hinge`, or `CrammerSinger`, of any bound.
     :param data: X [N, D] and Y [N, P], or any others that a fit takes.
-    :return: local variables of K losses a row, such as one for each hinge, or 1 for `CrammerSinger`.
+    :return: local variables of K losses a row: one for each hinge, or 1 for `CrammerSinger`.
     :raise ValueError: for bad data, or a likelihood without local variables.
     """
     check_hooks(model.likelihood, "moments")
