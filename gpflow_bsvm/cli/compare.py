@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import importlib.util
+import textwrap
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -43,13 +44,6 @@ Scores: mean±standard deviation over the held-out parts; * no model is better. 
 come from the same paired 95 % intervals over rows, which hold for all pairs together. Times:
 median, to set up and fit, of the folds after the first, in which TensorFlow traces, without scaling
 and k-means; and to predict, in a second call."""
-_LEARNT = """\
-Kernels are learned from the training rows. Like for like: bsvm and svgp have the same kernel,
-priors and M inducing points. bsvm learns by VEM until two rounds in turn raise its bound by less
-than 1e-4 of it; svgp by natural gradients and Adam until the means of 20 rounds and of the 20
-before (100 for Softmax, whose ELBO is random) differ by less, or by no more than their noise.
-BSVMClassifier and BSVMRegressor choose their own M; the others use grids.
-"""
 
 
 def add_to(subparsers: Any) -> None:
@@ -126,7 +120,12 @@ def _compare(args: argparse.Namespace) -> int:
     _look_at_files(args)
     if args.task == "regression" and args.fixed_kernel:
         raise ValueError("--task regression has no --fixed-kernel: leave it out")
-    show(_TIMES if args.fixed_kernel else _LEARNT + _TIMES)
+    names = args.models or default_baselines(0 if args.task == TASKS[1] else 2, args.fixed_kernel)
+    for name in () if args.fixed_kernel else names:
+        show(textwrap.fill(f"{name}: {BASELINES[name].about}", 100, subsequent_indent="  "))
+    if {"bsvm", "svgp"} <= {*names} and not args.fixed_kernel:
+        show("bsvm and svgp have the same kernel, priors and M inducing points.")
+    show(_TIMES)
     import_quietly()
     from ..compare import report
 
@@ -251,7 +250,8 @@ def _report(args: argparse.Namespace, done: list[Comparison]) -> None:
 
     if done[-1].fold_scores:
         show("\n".join(["", report.table(done[-1]), *report.verdicts(done[-1])]))
-    report.write(done, args.output)
-    if done[-1].held_out and not args.no_plots:
+    drawn = [one for one in done if one.held_out and not args.no_plots]
+    report.write(done, args.output, [report.picture_name(one) for one in drawn])
+    if done[-1] in drawn:
         with whole_file(args.output / report.picture_name(done[-1])) as file:
             pictures.draw(done[-1], file)

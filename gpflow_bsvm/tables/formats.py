@@ -7,7 +7,7 @@ import csv
 import io
 import itertools
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -25,7 +25,8 @@ class Format:
 
     :ivar names: of all columns, in their order; types: of pyarrow, of those to be looked at.
     :ivar words: columns that the file says to be words; num_rows: None: nobody knows.
-    :ivar left_out: what else it holds, which is not read.
+    :ivar left_out: what else it holds, which is not read; unknown: the numbers of values in columns
+        that a model does not have, by their names.
     :ivar may_have_commas: whether a point may well be a sign between thousands.
     :ivar X: [N, D], sparse, all columns from x0 on; None: the table is dense.
     """
@@ -35,6 +36,7 @@ class Format:
     types: dict[str, Any]
     words: Collection[str] = ()
     left_out: Sequence[str] = ()
+    unknown: Mapping[str, int] = {}
     num_rows: int | None = None
     may_have_commas: bool = False
     X: Any = None
@@ -96,6 +98,10 @@ class SVMLight(Format):
         more = [name[0] for name in asked if name]
         own = [f"x{number}" for number in range(self._first, self.X.shape[1])]
         self.names = [*dict.fromkeys(("y", *own, *more))]
+        if reading.is_prediction:
+            counts = self.X.getnnz(axis=0)
+            found = {name: int(counts[int(name[1:])]) for name in own if name not in more}
+            self.unknown = {name: count for name, count in found.items() if count}
         self.X.resize(self.num_rows, max(int(name[1:] or 0) for name in self.names) + 1)
         told = (*reading.told_words, *reading.dates)  # of the others, nothing is to be found out
         self.types = dict.fromkeys(told, arrow.float64()) | {"y": arrow.string()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -55,7 +56,7 @@ class Table:
         gaps = {name: self._seen[name].gap(found[name].missing) for name in wanted if name in found}
         self.holes = {name: row for name, row in gaps.items() if row is not None}
         self._kinds = {name: found[name] for name in gaps}
-        found |= chosen_words(wanted, self.names, reading.empty)
+        found |= chosen_words(wanted, [*self.names, *reading.told_words], reading.empty)
         X = [one for name in wanted for one in found.get(name, Column(name)).features]
         classes: Any = reading.classes
         self.ordered = not reading.is_auto
@@ -177,6 +178,13 @@ class Table:
                 f"leave it out by drop={keys!r}"
             )
         return lines
+
+    @property
+    def unknown(self) -> list[str]:
+        """:return: a line on the values of columns that a model does not have, if there are any."""
+        counts = sum((Counter(file.unknown) for file in self.files), Counter[str]())
+        shown = f"left out: {counts.total()} values of columns that the model does not have, "
+        return [shown + listed([*counts])] if counts else []
 
     def _of_oddities(self) -> list[str]:
         numbers = [name for name, one in self._kinds.items() if one.words is None and not one.date]

@@ -73,6 +73,9 @@ def test_a_sign_is_told_where_it_is(tmp_path):
     path.write_text("a;b;y\n" + "".join(f"{n};1.23{n};{n % 2}\n" for n in range(8)))
     notes = read(path, classes="auto", thousands=".").notes()
     assert notes[:2] == ["numbers: a", "numbers, decimal ',', thousands '.': b"]
+    path.write_text(path.read_text().replace(".", "\u00a0"))
+    notes = read(path, classes="auto", thousands=" ").notes()
+    assert notes[:2] == ["numbers: a", "numbers, decimal '.', thousands ' ': b"]
 
 
 def test_columns_that_say_nothing_are_named(tmp_path):
@@ -101,3 +104,10 @@ def test_what_columns_without_a_name_are(tmp_path, name):
         f"{header},a,y\n" + "".join(f"{one},{n / 8},{n % 2}\n" for n, one in enumerate(column))
     )
     assert f"left out: {told}" in read(path, classes="auto", words=True).notes()
+
+
+def test_zeros_before_a_number_are_no_digits_of_it(tmp_path):
+    padded, long = [f"{n:020}" for n in range(6)], [f"0{10**17 + n}" for n in range(6)]
+    told = [line for line in table(tmp_path, padded).notes() if "digits" in line]
+    assert not told
+    assert any("more digits than float64" in line for line in table(tmp_path, long).notes())
