@@ -62,8 +62,9 @@ def _predict(args: argparse.Namespace) -> int:
         raise ValueError(f"words={wrong!r}: the model was trained on numbers there")
     given = {**_not_given(known, given), **given}
     table = Table(paths, Reading(features=features, **given))
-    for line in table.unknown:
-        show(line)
+    for file in table.files:
+        for about in file.left_out:
+            show(f"{file.path}: left out: {about}")
     import_quietly()
     from .. import load
     from ..files import Files

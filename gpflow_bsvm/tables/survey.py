@@ -123,11 +123,6 @@ class Survey:
         """:return: True if all rows, more than one, have the same value."""
         return len(self.seen) == 1 < self.rows and None not in self.seen
 
-    @property
-    def is_unique(self) -> bool:
-        """:return: True if no row has the value of another."""
-        return len(self.seen) == self.rows
-
     def gap(self, missing: Sequence[str]) -> int | None:
         """:return: the first row without a value, where these texts mean that."""
         rows = [self.seen[text] for text in (None, *missing) if text in self.seen]

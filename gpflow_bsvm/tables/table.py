@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -179,13 +178,6 @@ class Table:
             )
         return lines
 
-    @property
-    def unknown(self) -> list[str]:
-        """:return: a line on the values of columns that a model does not have, if there are any."""
-        counts = sum((Counter(file.unknown) for file in self.files), Counter[str]())
-        shown = f"left out: {counts.total()} values of columns that the model does not have, "
-        return [shown + listed([*counts])] if counts else []
-
     def _of_oddities(self) -> list[str]:
         numbers = [name for name, one in self._kinds.items() if one.words is None and not one.date]
         found = {name: self._seen[name].oddities for name in numbers}
@@ -203,14 +195,13 @@ class Table:
         ordered = (X[1:] > X[:-1]).all(axis=0) | (X[1:] < X[:-1]).all(axis=0)
         whole = [n for n in np.flatnonzero(ordered) if (np.floor(X[:, n]) == X[:, n]).all()]
         found = {self.columns.features[place] for place in whole}
-        keys = {name for name in words if self._seen[name].is_unique} | found - dates
+        keys = {name for name in words if len(self._seen[name].seen) == self.rows} | found - dates
         return [column.name for column in self.columns.kinds if column.name in keys]
 
     def _unnamed(self) -> list[str]:
         """:return: notes on the columns of `left_out`."""
-        lost = {*self.left_out}
-        places = [(place, name) for place, name in enumerate(self.names, 1) if name in lost]
-        return [self._about_unnamed(place, name) for place, name in places]
+        lost, names = {*self.left_out}, enumerate(self.names, 1)
+        return [self._about_unnamed(place, name) for place, name in names if name in lost]
 
     def _about_unnamed(self, place: int, name: str) -> str:
         if name == ROW_NAMES:

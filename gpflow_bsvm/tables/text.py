@@ -8,7 +8,6 @@ import io
 import itertools
 import re
 import statistics
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -64,17 +63,14 @@ class Text(Format):
         """
         self.path, self.encoding, names = path, encoding, reading.names
         separator = _SPELLED.get(reading.separator or "", reading.separator)
-        self.header = 0
         if said := _SAID.match(head):
-            separator, head, self.header = separator or said[1], head[said.end() :], 1
+            separator, head = separator or said[1], head[said.end() :]
         self.separator = separator or _separator(head, names is None)
         rows, header = _records(head, self.separator)
-        if names is None:
-            self.header += header
-            self.names = [name.strip() for name in rows.pop(0)]
+        self.header = bool(said) + header * (names is None)
+        self.names = [name.strip() for name in (rows.pop(0) if names is None else names)]
+        if reading.names is None:
             self._check_header(rows)
-        else:
-            self.names = [name.strip() for name in names]
         fields = [field for row in rows for field in row[1:] if field]
         spaced = fields != [] and all(field.startswith(" ") for field in fields)
         self.spaced = spaced or self.separator == " "
@@ -179,17 +175,9 @@ def _separator(text: str, header: bool) -> str:
     """:return: the separator by which lines have equally many fields, and most of them."""
     widths = {one: _width(text, one, header) for one in _SEPARATORS}
     if not any(widths.values()):
-        counts = {one: _most_equal(text, one) for one in _SEPARATORS[:-1]}
-        none = " " if text.startswith("# ") else ","
-        return max(counts, key=counts.__getitem__) if any(counts.values()) else none
+        return max(",;\t|" + " " * text.startswith("# "), key=text.count)
     of_signs = {one: width for one, width in widths.items() if width and one != " "}
     return max(of_signs or widths, key=widths.__getitem__)
-
-
-def _most_equal(text: str, separator: str) -> int:
-    """:return: the number of rows that have the most frequent number of fields, two or more."""
-    widths = Counter(line.count(separator) for line in text.split("\n"))
-    return max((rows for width, rows in widths.items() if width), default=0)
 
 
 def _width(text: str, separator: str, header: bool) -> float:
