@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..compare.registry import BASELINES, default_baselines
+from ..compare.registry import BASELINES, Entry, default_baselines
 from ..tables.paths import ENDINGS, find_files
 from .files import (
     TASKS,
@@ -33,10 +33,15 @@ DEFAULT_NUMBERS = ("diabetes",)
 #: Default folds and inducing points: for learned kernels, which take longer, and for a fixed one.
 DEFAULTS, FIXED_KERNEL_DEFAULTS = (3, 50), (10, 100)
 
+
+def _line(begin: str, entry: Entry) -> str:
+    return textwrap.fill(begin + entry.description, 100, subsequent_indent=" " * len(begin))
+
+
 _EPILOG = f"""models (C: number of classes; by default {", ".join(default_baselines(2))}
 take part, for numbers {", ".join(default_baselines(0))}, and with
 --fixed-kernel all of classes that suit the data but BSVMClassifier):
-""" + "\n".join(f"  {name:<16}{entry.description}" for name, entry in BASELINES.items())
+""" + "\n".join(_line(f"  {name:<16}", entry) for name, entry in BASELINES.items())
 
 #: Notes for a reader of the tables.
 _TIMES = """\
@@ -121,8 +126,7 @@ def _compare(args: argparse.Namespace) -> int:
     if args.task == "regression" and args.fixed_kernel:
         raise ValueError("--task regression has no --fixed-kernel: leave it out")
     names = args.models or default_baselines(0 if args.task == TASKS[1] else 2, args.fixed_kernel)
-    for name in () if args.fixed_kernel else names:
-        show(textwrap.fill(f"{name}: {BASELINES[name].about}", 100, subsequent_indent="  "))
+    show("\n".join(_line(f"{name}: ", BASELINES[name]) for name in names))
     if {"bsvm", "svgp"} <= {*names} and not args.fixed_kernel:
         show("bsvm and svgp have the same kernel, priors and M inducing points.")
     show(_TIMES)

@@ -125,6 +125,8 @@ def _write(estimator: Any, rows: Any, args: argparse.Namespace) -> int:
     :return: number of rows.
     """
     from ..data.prefetch import closed_at_end
+    from ..data.readers import checked
+    from ..estimators.survey import Rows
     from ..inference.history import progress_bar
 
     keys = iter(()) if args.id is None else rows.texts(args.id)
@@ -136,8 +138,10 @@ def _write(estimator: Any, rows: Any, args: argparse.Namespace) -> int:
         closed_at_end(rows.pieces(size)) as pieces,
     ):
         for piece in pieces:
-            gaps += rows.columns.gaps(piece.X)
-            table = _table(estimator, list(rows.features), _checked(estimator, piece))
+            fills = estimator.fill_ is not None
+            X = piece.X if fills else checked(piece, Rows(labelled=False)).X
+            gaps += rows.columns.gaps(X)
+            table = _table(estimator, list(rows.features), X)
             if args.id is not None:
                 table.insert(0, args.id, list(itertools.islice(keys, len(table))))
             table = _without_formulas(table) if args.spreadsheet else table
@@ -149,14 +153,6 @@ def _write(estimator: Any, rows: Any, args: argparse.Namespace) -> int:
     for line in rows.columns.about_gaps(gaps, marked):
         show(line)
     return written
-
-
-def _checked(estimator: Any, piece: Any) -> Any:
-    """:return: X, without missing values, unless the estimator fills them."""
-    from ..data.readers import checked
-    from ..estimators.survey import Rows
-
-    return piece.X if estimator.fill_ is not None else checked(piece, Rows(labelled=False)).X
 
 
 def _without_formulas(table: Any) -> Any:

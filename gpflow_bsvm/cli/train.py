@@ -64,7 +64,11 @@ def _train(args: argparse.Namespace) -> int:
     begun = kept.is_dir()  # made by an earlier call, so it stays
     try:
         estimator = _fitted(args, kind, table, kept)
-        estimator.reading_ = _kept(args, table)
+        estimator.reading_ = {
+            "words": [one.name for one in table.columns.kinds if one.words is not None],
+            "zoned": [one.name for one in table.columns.kinds if one.zoned],
+            **{name: one for name, one in options(args).items() if name in KEPT},
+        }
         save(estimator, args.output)
     except Exception:
         if not begun:
@@ -77,16 +81,6 @@ def _train(args: argparse.Namespace) -> int:
         f"to {args.output}"
     )
     return 0
-
-
-def _kept(args: argparse.Namespace, table: Table) -> dict[str, Any]:
-    """:return: the fields of `Reading` with which further rows are to be read."""
-    kinds = table.columns.kinds
-    of_columns = {
-        "words": [one.name for one in kinds if one.words is not None],
-        "zoned": [one.name for one in kinds if one.zoned],
-    }
-    return {name: one for name, one in options(args).items() if name in KEPT} | of_columns
 
 
 def _about(estimator: Any) -> str:

@@ -123,9 +123,7 @@ def _unfinished(comparisons: Sequence[Comparison]) -> list[str]:
 def _methods(shown: Sequence[Comparison]) -> dict[str, str]:
     """:return: the description of each model that took part."""
     names = dict.fromkeys(score.model for one in shown for score in one.fold_scores)
-    fixed = shown[0].settings.fixed_kernel
-    known = {name: BASELINES[name] for name in names if name in BASELINES}
-    return {name: one.description if fixed else one.about for name, one in known.items()}
+    return {name: BASELINES[name].description for name in names if name in BASELINES}
 
 
 def rounded(value: float) -> str:

@@ -41,7 +41,7 @@ class KernelSettings:
 @dataclass(frozen=True)
 class Entry:
     """
-    :ivar description: one line, for the help; learning: where it learns its kernel, how it does.
+    :ivar description: for the help, the output and the page.
     :ivar factory: makes a model for C classes; None: the one of this name in `gp_baselines`.
     :ivar only: the labels that the model takes, of `KINDS`.
     :ivar default: kernels, `LEARNT` or `FIXED`, with which it takes part without being named.
@@ -51,12 +51,6 @@ class Entry:
     factory: Callable[[int], Baseline] | None = None
     only: tuple[str, ...] = CLASSES
     default: tuple[str, ...] = FIXED
-    learning: str = ""
-
-    @property
-    def about(self) -> str:
-        """:return: the description of a model that learns its kernel."""
-        return f"{self.description}; {self.learning}" if self.learning else self.description
 
     def suits(self, num_classes: int) -> bool:
         """:return: True if the model takes so many classes, or numbers where there are none."""
@@ -66,21 +60,20 @@ class Entry:
 #: Name on the command line and in tables -> entry. C: number of classes.
 BASELINES = {
     "bsvm": Entry(
-        "Bayesian SVM: hinge, for C > 2 Crammer and Singer's, for numbers epsilon-insensitive",
+        "Bayesian SVM: hinge, for C > 2 Crammer and Singer's, for numbers epsilon-insensitive; "
+        "learns by VEM until two rounds in turn raise its bound by less than 1e-4 of it",
         only=KINDS,
         default=LEARNT + FIXED,
-        learning="VEM until two rounds in turn raise its bound by less than 1e-4 of it",
     ),
     "bsvm-augmented": Entry("the same with the binary papers' bound and coordinate ascent"),
     "one-vs-rest": Entry("a binary Bayesian SVM per class, normalised (C > 2)", only=(MORE,)),
     "probit-engine": Entry("probit likelihood in the same engine as bsvm (C = 2)", only=(TWO,)),
     "svgp": Entry(
-        "GPflow's SVGP: Bernoulli, for C > 2 Softmax, for numbers Gaussian",
+        "GPflow's SVGP: Bernoulli, for C > 2 Softmax, for numbers Gaussian; learns by natural "
+        "gradients and Adam until the means of 20 rounds and of the 20 before (100 for Softmax, "
+        "whose ELBO is random) differ by less than 1e-4 of them, or by no more than their noise",
         only=KINDS,
         default=LEARNT + FIXED,
-        learning="natural gradients and Adam until the means of 20 rounds and of the 20 before "
-        "(100 for Softmax, whose ELBO is random) differ by less than 1e-4 of them, or by no more "
-        "than their noise",
     ),
     "svgp-probit": Entry("the same without Bernoulli's floor on p (C = 2)", only=(TWO,)),
     "svgp-robustmax": Entry("the same with RobustMax, GPflow's MultiClass (C > 2)", only=(MORE,)),

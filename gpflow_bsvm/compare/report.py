@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import re
@@ -181,7 +182,9 @@ def write(comparisons: Sequence[Comparison], directory: Path, pictures: Sequence
     :param pictures: names of the pictures that belong to these results.
     :raise OSError: if the directory is gone or its disk full.
     """
-    old = _pictures_in(directory)
+    old = list[str]()
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):  # none, or no results
+        old = json.loads((directory / "results.json").read_text())["pictures"]
     scores = [score for comparison in comparisons for score in comparison.fold_scores]
     with whole_file(directory / "results.csv") as file:
         file.write(frame(scores).to_csv(index=False).encode())
@@ -193,17 +196,9 @@ def write(comparisons: Sequence[Comparison], directory: Path, pictures: Sequence
     }
     with whole_file(directory / "results.json") as file:
         file.write((json.dumps(record, indent=2) + "\n").encode())
-    for name in {*old} - {*pictures}:
-        (directory / name).unlink(missing_ok=True)
-
-
-def _pictures_in(directory: Path) -> list[str]:
-    """:return: names of the pictures that the results in a directory say to be theirs."""
-    try:
-        named = json.loads((directory / "results.json").read_text())["pictures"]
-        return [name for name in named if re.fullmatch(r"[A-Za-z0-9._-]+\.png", name)]
-    except (OSError, ValueError, KeyError, TypeError):  # none, or a file of somebody else
-        return []
+    for name in old:
+        if name not in pictures and re.fullmatch(r"[A-Za-z0-9._-]+\.png", str(name)):
+            (directory / name).unlink(missing_ok=True)
 
 
 def picture_name(comparison: Comparison) -> str:

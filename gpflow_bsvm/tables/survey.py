@@ -33,6 +33,10 @@ ODDITIES = {
         *(_MOST, "if they are, give dates={}"),
     ),
     "may be months": (r"(19|20)\d\d(0[1-9]|1[0-2])", _MOST, "if they are, write them as 2020-01"),
+    "may say that there is no value, as -99 and -999": (
+        r"-9{2,}",
+        *(0, "if they do, give them as na_values=[...]"),
+    ),
     "have more digits than float64 has": (
         r"[+-]?0*(9\d{15}|[1-9]\d{16,})",  # beyond 2^53
         *(0, "if they are keys, give drop={}: neighbours become equal"),
@@ -110,7 +114,8 @@ class Survey:
             key: sum(bool(re.fullmatch(pattern, text)) for text in some) / max(len(texts), 1)
             for key, (pattern, _, _) in ODDITIES.items()
         }
-        return [key for key, share in shares.items() if share > ODDITIES[key][1]]
+        found = [key for key, share in shares.items() if share > ODDITIES[key][1]]
+        return [key for key in found if is_a(self.kind) or "na_values" not in ODDITIES[key][2]]
 
     def is_plain(self, spelling: Spelling) -> bool:
         """:return: True if another spelling than the usual one is told, and of no consequence."""
@@ -162,9 +167,9 @@ class Survey:
 
     def _zoned(self, texts: Any) -> bool | None:
         """:return: True if these times have a time zone; None if nobody knows."""
-        found, known = zones(texts.drop_null()).unique().to_pylist(), self._reading.zoned
+        texts, known = texts.drop_null(), self._reading.zoned
+        found, such = zones(texts).unique().to_pylist(), texts.to_pylist()[:3]
         before = None if known is None else self.name in known
-        such = [text for text in self.seen if text is not None][:3]
         if len(found) > 1:
             how = "write all times with their zone, or all without, "
             raise self._refusal("times with a time zone and others without", such, how)

@@ -84,9 +84,10 @@ class Text(Format):
         names = self.names
         width = statistics.mode(map(len, rows or [names]))
         if width > len(names) + 1 or (names[0][:1] == "#" and width != len(names)):
+            sign = ", and the # in that of the names" if names[0][:1] == "#" else ""
             raise ValueError(
                 f"the first line of {self.path}, {self.separator.join(names)!r}, does not have the "
-                f"names of {width} columns: delete the lines before these names, and a # with them"
+                f"names of {width} columns: delete the lines before that of the names{sign}"
             )
         counted = [str(number) for number in range(len(names))]  # as pandas may call them
         numbers = [name for name in names if re.fullmatch(r"[+-]?[\d.]+([eE][+-]?\d+)?", name)]

@@ -314,7 +314,7 @@ def test_no_picture_of_former_results_is_left(stand_ins, table, tmp_path):
     assert {path.name for path in output.glob("*.png")} == {"mine.png"}
     record = json.loads((output / "results.json").read_text())
     assert record["pictures"] == []
-    for pictures in (["../moons.csv", "mine.png.txt"], [1], 1):
+    for pictures in ["../moons.csv", "mine.png.txt"], []:
         (output / "results.json").write_text(json.dumps(record | {"pictures": pictures}))
         assert run("compare", other, *how, "--no-plots") == 0
     assert pathlib.Path(table).exists()

@@ -140,7 +140,7 @@ def test_lines_before_the_header_are_told(tmp_path, name):
     path, text = tmp_path / "t.csv", PREAMBLES[name]
     path.write_text(text)
     first = text.split("\n")[0]
-    message = f"{first}', does not have the names of 3 columns: delete the lines before .* a # with"
+    message = f"{first}', does not have the names of 3 columns: delete the lines before that of the"
     with pytest.raises(ValueError, match=message):
         read(path)
     path.write_text(text[text.index("a") :] if name == "a sign" else "a" + text.partition("\na")[2])
