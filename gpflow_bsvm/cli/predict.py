@@ -63,6 +63,8 @@ def _predict(args: argparse.Namespace) -> int:
     given = {**_not_given(known, given), **given}
     table = Table(paths, Reading(features=features, **given))
     for file in table.files:
+        if key is not None:
+            next(file.batches([key], 1), None)  # says so if there is no such column
         for about in file.left_out:
             show(f"{file.path}: left out: {about}")
     import_quietly()

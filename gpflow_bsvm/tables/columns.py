@@ -219,9 +219,9 @@ class Columns:
 
     def gaps(self, X: Any) -> int:
         """:return: the number of the table's values that are missing in rows X [n, D]."""
-        missing, places = np.isnan(X), {name: n for n, name in enumerate(self.features)}
-        own = [[places[one] for one in kind.features if one in places] for kind in self.kinds]
-        return sum(int(missing[:, some].any(axis=1).sum()) for some in own)
+        places = {name: place for place, name in enumerate(self.features)}
+        first = [places[kind.features[0]] for kind in self.kinds]  # of words all are, or none
+        return int(np.isnan(X[:, first]).sum())
 
     def about_gaps(self, number: int, marked: Any) -> list[str]:
         """
