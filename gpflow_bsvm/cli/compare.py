@@ -13,14 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..compare.registry import BASELINES, Entry, default_baselines
 from ..tables.paths import ENDINGS, find_files
-from .files import (
-    TASKS,
-    add_arguments,
-    check_output,
-    in_shell,
-    options,
-    read_table,
-)
+from .files import TASKS, add_arguments, check_output, in_shell, options, read_table
 from .terminal import fail, import_quietly, integer, show
 
 if TYPE_CHECKING:

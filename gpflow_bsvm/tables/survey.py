@@ -23,6 +23,7 @@ _ISO = r"^\d{4}-\d\d?-\d\d?([T ].*)?$|^\d\d?:\d\d(:\d\d[.\d]*)?$"
 _DATES = rf"{_ISO}|^\d\d?[./-]\d\d?[./-]\d\d(\d\d)?$|^\d\d?:\d\d(:\d\d)?\s?[AaPp][Mm]$"
 #: From so many different values on, of which so large a part have a unit, they are numbers.
 _FEWEST_UNITS, _MOST = 5, 0.8
+_NINES = "may say that there is no value, as -99 and -999"
 #: What numbers may be besides: as which texts more than such a part is written, and what to do.
 ODDITIES = {
     "begin with 0": (r"0\d+", 0, "if they are codes, give words={}"),
@@ -33,10 +34,7 @@ ODDITIES = {
         *(_MOST, "if they are, give dates={}"),
     ),
     "may be months": (r"(19|20)\d\d(0[1-9]|1[0-2])", _MOST, "if they are, write them as 2020-01"),
-    "may say that there is no value, as -99 and -999": (
-        r"-9{2,}",
-        *(0, "if they do, give them as na_values=[...]"),
-    ),
+    _NINES: (r"-9{2,}", 0, "if they do, give them as na_values=[...]"),
     "have more digits than float64 has": (
         r"[+-]?0*(9\d{15}|[1-9]\d{16,})",  # beyond 2^53
         *(0, "if they are keys, give drop={}: neighbours become equal"),
@@ -114,19 +112,15 @@ class Survey:
             key: sum(bool(re.fullmatch(pattern, text)) for text in some) / max(len(texts), 1)
             for key, (pattern, _, _) in ODDITIES.items()
         }
-        found = [key for key, share in shares.items() if share > ODDITIES[key][1]]
-        return [key for key in found if is_a(self.kind) or "na_values" not in ODDITIES[key][2]]
+        if not is_a(self.kind):  # of typed numbers all are values
+            del shares[_NINES]
+        return [key for key, share in shares.items() if share > ODDITIES[key][1]]
 
     def is_plain(self, spelling: Spelling) -> bool:
         """:return: True if another spelling than the usual one is told, and of no consequence."""
         signs = "".join(spelling) if spelling != PLAIN else ""
         texts = " ".join("".join(map(str, self.seen)).split())  # whatever spaces they have
         return signs != "" and not any(sign in texts for sign in signs)
-
-    @property
-    def is_constant(self) -> bool:
-        """:return: True if all rows, more than one, have the same value."""
-        return len(self.seen) == 1 < self.rows and None not in self.seen
 
     def gap(self, missing: Sequence[str]) -> int | None:
         """:return: the first row without a value, where these texts mean that."""

@@ -165,7 +165,8 @@ class Table:
         texts = set[Any]().union(*(one.seen for one in self._seen.values()))
         if lost := [text for text in self._reading.na_values or () if text not in {*texts, ""}]:
             lines.append(f"no column has such texts: na_values={lost!r}")
-        constant = [name for name in self._kinds if self._seen[name].is_constant]
+        different = {name: self._seen[name].seen for name in self._kinds if self.rows > 1}
+        constant = [name for name, one in different.items() if len(one) == 1 and None not in one]
         if constant:
             lines.append(
                 f"the same in all rows, from which nothing is learned: {listed(constant)}; leave "
