@@ -196,7 +196,11 @@ def test_what_is_left_out(folder):
 def test_a_file_without_an_estimator_is_no_model(folder, capsys):
     gb.save(gb.likelihoods.Hinge(), folder / "part.npz")
     gb.save(gb.BSVMClassifier(), folder / "new.npz")
-    for name, kind in (("part.npz", "Hinge"), ("new.npz", "BSVMClassifier")):
+    novelty = gb.OneClassBSVM()
+    novelty.n_features_in_ = 2
+    gb.save(novelty, folder / "novelty.npz")
+    kinds = {"part.npz": "Hinge", "new.npz": "BSVMClassifier", "novelty.npz": "OneClassBSVM"}
+    for name, kind in kinds.items():
         assert run("predict", folder / name, folder / "rows.csv", "--output", folder / "p.csv") == 2
         error = capsys.readouterr().err
         assert f"{name} holds a {kind}, and a fitted classifier or regressor is needed" in error
