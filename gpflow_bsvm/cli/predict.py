@@ -91,7 +91,7 @@ def _of_training(path: Path) -> tuple[list[str], dict[str, Any]]:
         numbered = [f"x{number}" for number in range(state["n_features_in_"])]
         if kind in ("BSVMClassifier", "BSVMRegressor"):
             names = _plain(state.get("feature_names_in_", numbered))
-            return names, _plain(state.get("reading_", {}))
+            return names, _plain(state.get("reading_", {"pairs": []}))
     except (KeyError, TypeError, ValueError, AttributeError):
         import_quietly()
         from .. import load

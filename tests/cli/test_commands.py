@@ -51,6 +51,12 @@ def test_predictions_are_those_of_the_classifier(folder, monkeypatch):
     p = classifier.predict_proba(table[["a", "b"]])
     np.testing.assert_allclose(found[["p(bad)", "p(good)"]], p, rtol=1e-9)
     assert found["label"].tolist() == classifier.predict(table[["a", "b"]]).tolist()
+    del classifier.reading_, classifier.feature_names_in_  # as a fit to arrays has none
+    gb.save(classifier, folder / "numbered.npz")
+    table[["a", "b"]].set_axis(["x0", "x1"], axis=1).to_csv(folder / "numbered.csv")
+    given = (folder / "numbered.npz", folder / "numbered.csv", "--output", folder / "n.csv")
+    assert run("predict", *given) == 0
+    assert (folder / "n.csv").read_text() == output.read_text()
 
 
 @pytest.mark.slow
