@@ -10,7 +10,6 @@ from . import quiet  # isort: skip  # noqa: F401 - imports GPflow before others 
 
 import os
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +21,7 @@ from sklearn import datasets
 from .data.readers import checked
 from .estimators.survey import Rows
 from .files import Files, Reading
-from .tables.paths import ENDINGS, OTHERS, find_files, listed
+from .tables.paths import ENDINGS, OTHERS, find_files
 from .tables.table import Table
 
 if TYPE_CHECKING:
@@ -49,6 +48,7 @@ class Dataset:
     :ivar y: [N], the labels of the source.
     :ivar feature_names: D names.
     :ivar notes: what became of the columns of the source.
+    :ivar order: the labels of y in an order that their type states, if it does.
     """
 
     name: str
@@ -56,6 +56,7 @@ class Dataset:
     y: AnyNDArray
     feature_names: tuple[str, ...]
     notes: tuple[str, ...] = ()
+    order: tuple[Any, ...] = ()
 
 
 def load(
@@ -116,23 +117,10 @@ def _read(path: str, target: str | None, numbers: bool, impute: bool, options: O
     y = Y[:, 0] if rows.classes is None else np.array(rows.classes)[Y[:, 0].astype(int)]
     name = re.sub(rf"({'|'.join(map(re.escape, ENDINGS))})$", "", Path(path).name)
     notes = rows.table.notes(X)
-    kinds = [column.features for column in rows.columns.kinds]
-    X, names = _marked(X, rows.features, kinds, notes)
-    return Dataset(name, X, y, names, tuple(notes))
-
-
-def _marked(
-    X: AnyNDArray, names: Sequence[str], kinds: Sequence[Sequence[str]], notes: list[str]
-) -> tuple[AnyNDArray, Any]:
-    """
-    :param kinds: the names of those columns that come from one of the source.
-    :return: X and its names, with a column for each that says where its values are missing.
-    """
-    missing, place = np.isnan(X), {name: number for number, name in enumerate(names)}
-    some = [number for number in range(X.shape[1]) if missing[:, number].any()]
-    marks = tuple(f"{names[number]} missing" for number in some)
-    if marks:
-        of = ([place[name] for name in kind if name in place] for kind in kinds)
-        number = sum(missing[:, columns].any(axis=1).sum() for columns in of)
-        notes.append(f"{number} values are missing: medians, and the columns {listed(marks)}")
-    return np.concatenate([X, missing[:, some]], axis=1), (*names, *marks)
+    missing = np.isnan(X)
+    some = missing.any(axis=0)
+    notes += rows.columns.about_gaps(rows.columns.gaps(X), some)
+    marks = [f"{rows.features[number]} missing" for number in np.flatnonzero(some)]
+    X = np.concatenate([X, missing[:, some]], axis=1)
+    order = tuple(rows.classes) if rows.classes and rows.ordered else ()
+    return Dataset(name, X, y, (*rows.features, *marks), tuple(notes), order)

@@ -5,21 +5,15 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import importlib.util
+import textwrap
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..compare.registry import BASELINES, default_baselines
+from ..compare.registry import BASELINES, Entry, default_baselines
 from ..tables.paths import ENDINGS, find_files
-from .files import (
-    TASKS,
-    add_arguments,
-    check_output,
-    in_shell,
-    options,
-    read_table,
-)
+from .files import TASKS, add_arguments, check_output, in_shell, options, read_table
 from .terminal import fail, import_quietly, integer, show
 
 if TYPE_CHECKING:
@@ -32,10 +26,15 @@ DEFAULT_NUMBERS = ("diabetes",)
 #: Default folds and inducing points: for learned kernels, which take longer, and for a fixed one.
 DEFAULTS, FIXED_KERNEL_DEFAULTS = (3, 50), (10, 100)
 
+
+def _line(begin: str, entry: Entry) -> str:
+    return textwrap.fill(begin + entry.description, 100, subsequent_indent=" " * len(begin))
+
+
 _EPILOG = f"""models (C: number of classes; by default {", ".join(default_baselines(2))}
 take part, for numbers {", ".join(default_baselines(0))}, and with
 --fixed-kernel all of classes that suit the data but BSVMClassifier):
-""" + "\n".join(f"  {name:<16}{entry.description}" for name, entry in BASELINES.items())
+""" + "\n".join(_line(f"  {name:<16}", entry) for name, entry in BASELINES.items())
 
 #: Notes for a reader of the tables.
 _TIMES = """\
@@ -43,13 +42,6 @@ Scores: mean±standard deviation over the held-out parts; * no model is better. 
 come from the same paired 95 % intervals over rows, which hold for all pairs together. Times:
 median, to set up and fit, of the folds after the first, in which TensorFlow traces, without scaling
 and k-means; and to predict, in a second call."""
-_LEARNT = """\
-Kernels are learned from the training rows. Like for like: bsvm and svgp have the same kernel,
-priors and M inducing points. bsvm learns by VEM until two rounds in turn raise its bound by less
-than 1e-4 of it; svgp by natural gradients and Adam until the means of 20 rounds and of the 20
-before (100 for Softmax, whose ELBO is random) differ by less, or by no more than their noise.
-BSVMClassifier and BSVMRegressor choose their own M; the others use grids.
-"""
 
 
 def add_to(subparsers: Any) -> None:
@@ -126,7 +118,11 @@ def _compare(args: argparse.Namespace) -> int:
     _look_at_files(args)
     if args.task == "regression" and args.fixed_kernel:
         raise ValueError("--task regression has no --fixed-kernel: leave it out")
-    show(_TIMES if args.fixed_kernel else _LEARNT + _TIMES)
+    names = args.models or default_baselines(0 if args.task == TASKS[1] else 2, args.fixed_kernel)
+    show("\n".join(_line(f"{name}: ", BASELINES[name]) for name in names))
+    if {"bsvm", "svgp"} <= {*names} and not args.fixed_kernel:
+        show("bsvm and svgp have the same kernel, priors and M inducing points.")
+    show(_TIMES)
     import_quietly()
     from ..compare import report
 
@@ -251,7 +247,8 @@ def _report(args: argparse.Namespace, done: list[Comparison]) -> None:
 
     if done[-1].fold_scores:
         show("\n".join(["", report.table(done[-1]), *report.verdicts(done[-1])]))
-    report.write(done, args.output)
-    if done[-1].held_out and not args.no_plots:
+    drawn = [one for one in done if one.held_out and not args.no_plots]
+    report.write(done, args.output, [report.picture_name(one) for one in drawn])
+    if done[-1] in drawn:
         with whole_file(args.output / report.picture_name(done[-1])) as file:
             pictures.draw(done[-1], file)

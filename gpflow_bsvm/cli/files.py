@@ -21,7 +21,7 @@ FILES = (
     "CSV (any separator, also compressed), Parquet, ARFF or svmlight file, or a directory of such"
 )
 TASKS = ("classification", "regression")
-#: Fields of `Reading` that a model file keeps, for `predict`.
+#: Options that a model file keeps, for `predict`.
 KEPT = ("dates", "na_values", "decimal", "thousands")
 #: Options of a table, with their help; the first are lists of names or texts.
 _LISTS = {

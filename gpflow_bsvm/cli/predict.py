@@ -8,12 +8,13 @@ import itertools
 from pathlib import Path
 from typing import Any
 
+from ..archive import read_archive
 from ..atomic import whole_file
 from ..optional import require
 from ..tables.paths import find_files
 from ..tables.reading import Reading
 from ..tables.table import Table
-from .files import FILES, add_arguments, check_output, in_shell, options
+from .files import FILES, KEPT, add_arguments, check_output, in_shell, options
 from .terminal import import_quietly, show
 
 #: Rows that are read, predicted and written at a time.
@@ -56,43 +57,66 @@ def _predict(args: argparse.Namespace) -> int:
         raise ValueError(
             f"--id {key} is the name of a column of predictions: rename it in the table"
         )
-    import_quietly()
-    from .. import BSVMClassifier, BSVMRegressor, load
-    from ..files import Files
-
-    estimator = load(args.model)
-    if not isinstance(estimator, (BSVMClassifier, BSVMRegressor)):
-        raise ValueError(
-            f"{args.model} holds a {type(estimator).__name__}, no estimator: a file that train "
-            "has written is needed"
-        )
-    given = options(args)
-    given, features = {**_of_training(estimator, given), **given}, _features(estimator)
+    (features, known), given = _of_training(args.model), options(args)
     if wrong := sorted({*given.get("words", ())} & {*features}):
         raise ValueError(f"words={wrong!r}: the model was trained on numbers there")
-    rows = Files(Table(paths, Reading(features=features, **given)))
-    number = _write(estimator, rows, args)
+    given = {**_not_given(known, given), **given}
+    table = Table(paths, Reading(features=features, **given))
+    for file in table.files:
+        if key is not None:
+            next(file.batches([key], 1), None)  # says so if there is no such column
+        for about in file.left_out:
+            show(f"{file.path}: left out: {about}")
+    import_quietly()
+    from .. import load
+    from ..files import Files
+
+    rows = Files(table)
+    number = _write(load(args.model), rows, args)
     show(f"{number} rows written to {args.output}")
     return 0
 
 
-def _of_training(estimator: Any, given: dict[str, Any]) -> dict[str, Any]:
-    """:return: options of the training that are not given anew; they are told in a line."""
+def _of_training(path: Path) -> tuple[list[str], dict[str, Any]]:
+    """
+    Look into a model's file before TensorFlow, which takes its time, is imported.
+
+    :return: the columns that it was trained on (those of a sparse file have numbers), and the
+        fields of `Reading` that it keeps.
+    :raise ValueError: for a file without such a model.
+    """
+    try:
+        content = read_archive(path)[0]["content"]
+        state, kind = content["state"], content["class"].removeprefix("gpflow_bsvm.estimators.")
+        numbered = [f"x{number}" for number in range(state["n_features_in_"])]
+        if kind in ("BSVMClassifier", "BSVMRegressor"):
+            names = _plain(state.get("feature_names_in_", numbered))
+            return names, _plain(state.get("reading_", {"pairs": []}))
+    except (KeyError, TypeError, ValueError, AttributeError):
+        import_quietly()
+        from .. import load
+
+        kind = type(load(path)).__name__  # says of most such files what is wrong with them
+    raise ValueError(
+        f"{path} holds a {kind}, and a fitted classifier or regressor is needed, as train writes it"
+    )
+
+
+def _plain(node: Any) -> Any:
+    """:return: the texts, lists and dictionaries that a part of a model's file describes."""
+    if isinstance(node, dict) and "pairs" in node:
+        return {name: _plain(value) for name, value in node["pairs"]}
+    return [_plain(item) for item in node["items"]] if isinstance(node, dict) else node
+
+
+def _not_given(known: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    """:return: what is kept of the training and not given anew; options are told in a line."""
     signs = {"decimal", "thousands"}  # one of them means something only beside the other
     said = {*given} | (signs if signs & {*given} else set())
-    known = {
-        name: one for name, one in getattr(estimator, "reading_", {}).items() if name not in said
-    }
-    if known:
-        told = " ".join(f"{name}={value!r}" for name, value in known.items())
-        show(in_shell(f"read as in training: {told}"))
-    return known
-
-
-def _features(estimator: Any) -> list[str]:
-    """:return: the columns that it was trained on: those of a sparse file have numbers."""
-    numbered = [f"x{number}" for number in range(estimator.n_features_in_)]
-    return list(getattr(estimator, "feature_names_in_", numbered))
+    rest = {name: one for name, one in known.items() if name not in said}
+    if told := [f"{name}={one!r}" for name, one in rest.items() if name in KEPT]:
+        show(in_shell(f"read as in training: {' '.join(told)}"))
+    return rest
 
 
 def _write(estimator: Any, rows: Any, args: argparse.Namespace) -> int:
@@ -103,18 +127,23 @@ def _write(estimator: Any, rows: Any, args: argparse.Namespace) -> int:
     :return: number of rows.
     """
     from ..data.prefetch import closed_at_end
+    from ..data.readers import checked
+    from ..estimators.survey import Rows
     from ..inference.history import progress_bar
 
     keys = iter(()) if args.id is None else rows.texts(args.id)
     size = max(1, min(PART_ROWS, _PART_VALUES // len(rows.features)))
-    written, progress = 0, False if args.no_progress else None
+    written, gaps, progress = 0, 0, False if args.no_progress else None
     with (
         whole_file(args.output) as file,
         progress_bar(rows.known_rows, "predict", progress, "row") as bar,
         closed_at_end(rows.pieces(size)) as pieces,
     ):
         for piece in pieces:
-            table = _table(estimator, list(rows.features), _checked(estimator, piece))
+            fills = estimator.fill_ is not None
+            X = piece.X if fills else checked(piece, Rows(labelled=False)).X
+            gaps += rows.columns.gaps(X)
+            table = _table(estimator, list(rows.features), X)
             if args.id is not None:
                 table.insert(0, args.id, list(itertools.islice(keys, len(table))))
             table = _without_formulas(table) if args.spreadsheet else table
@@ -122,15 +151,10 @@ def _write(estimator: Any, rows: Any, args: argparse.Namespace) -> int:
             file.write(text.encode())
             written += len(table)
             bar.update(len(table))
+    marked = () if estimator.fill_ is None else estimator.fill_[1]
+    for line in rows.columns.about_gaps(gaps, marked):
+        show(line)
     return written
-
-
-def _checked(estimator: Any, piece: Any) -> Any:
-    """:return: X, without missing values, unless the estimator fills them."""
-    from ..data.readers import checked
-    from ..estimators.survey import Rows
-
-    return piece.X if estimator.fill_ is not None else checked(piece, Rows(labelled=False)).X
 
 
 def _without_formulas(table: Any) -> Any:

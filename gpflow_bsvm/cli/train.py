@@ -64,7 +64,11 @@ def _train(args: argparse.Namespace) -> int:
     begun = kept.is_dir()  # made by an earlier call, so it stays
     try:
         estimator = _fitted(args, kind, table, kept)
-        estimator.reading_ = {name: one for name, one in options(args).items() if name in KEPT}
+        estimator.reading_ = {
+            "words": [one.name for one in table.columns.kinds if one.words is not None],
+            "zoned": [one.name for one in table.columns.kinds if one.zoned],
+            **{name: one for name, one in options(args).items() if name in KEPT},
+        }
         save(estimator, args.output)
     except Exception:
         if not begun:
@@ -88,6 +92,7 @@ def _about(estimator: Any) -> str:
 
 def _fitted(args: argparse.Namespace, kind: Any, table: Table, kept: Path) -> Any:
     """:param kept: the directory of an unfinished fit's checkpoints."""
+    from ..estimators.labels import label_names
     from ..files import Files
 
     rows = Files(table)
@@ -105,20 +110,27 @@ def _fitted(args: argparse.Namespace, kind: Any, table: Table, kept: Path) -> An
     )
     if not (args.impute or (args.linear and table.files[0].X is not None)):
         return estimator.fit(rows, checkpoint=kept)
-    estimator.fit(*_arrays(args, rows), checkpoint=kept)
+    X, y, weight = _arrays(args, rows)
+    if rows.classes is not None:  # else they would be sorted
+        estimator._told = label_names(rows, np.arange(len(rows.classes)))
+    estimator.fit(X, y, weight, checkpoint=kept)
     estimator.feature_names_in_ = np.array(rows.features, dtype=object)  # of sparse X too
     return estimator
 
 
 def _arrays(args: argparse.Namespace, rows: Any) -> tuple[Any, Any, Any]:
     """:return: X, labels and weights of all rows in memory."""
+    from ..estimators.labels import label_names
+
     pieces = list(rows.pieces(_MEMORY_ROWS))
     Y = np.concatenate([piece.Y[:, 0] for piece in pieces])
-    y = Y if rows.classes is None else np.array(rows.classes)[Y.astype(int)]
+    y = Y if rows.classes is None else label_names(rows, Y)
     weight = np.concatenate([piece.weight[:, 0] for piece in pieces]) if args.weight else None
-    if args.linear and (X := _sparse(rows)) is not None:
+    if args.linear and not args.impute and (X := _sparse(rows)) is not None:
         return X, y, weight
     X = np.concatenate([piece.X for piece in pieces])
+    for line in rows.columns.about_gaps(rows.columns.gaps(X), np.isnan(X).any(axis=0)):
+        show(line)
     return require("pandas").DataFrame(X, columns=list(rows.features)), y, weight
 
 

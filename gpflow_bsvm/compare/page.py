@@ -17,9 +17,8 @@ from .contests import LEVEL, contest, contests
 from .machine import provenance
 from .pictures import draw
 from .protocol import Comparison
-from .registry import BASELINES
+from .registry import BASELINES, WITHOUT_M
 from .report import TIMES, summary, verdicts
-from .training import KERNEL_TOLERANCE, NaturalGradientSteps
 
 #: Most classes that are all named.
 _MOST_CLASSES = 12
@@ -65,12 +64,11 @@ def page(comparisons: Sequence[Comparison], *, command: str = "", pictures: bool
             settings=asdict(first),
             first=first,
             methods=_methods(shown),
+            has_M=not {*_methods(shown)} <= {*WITHOUT_M},
             provenance=provenance(),
             kind=shown[0].kind,
             times=TIMES,
             level=f"{100 * LEVEL:g} %",
-            steps=NaturalGradientSteps(),
-            tolerance=f"{KERNEL_TOLERANCE:g}",
         )
     )
 

@@ -78,7 +78,7 @@ class Comparison:
     interrupt ends `run` early.
 
     :ivar kind: classes or numbers.
-    :ivar labels: [C], in sorted order; number c is the label's place in it. None for numbers.
+    :ivar labels: [C], as of `class_labels`; number c is the label's place in it. None for numbers.
     :ivar fold_scores: one per fold and model.
     :ivar held_out: labels [n] and predictions [n, K] of each model, by fold; see `kinds.Kind`.
     """

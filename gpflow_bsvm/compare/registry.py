@@ -41,7 +41,7 @@ class KernelSettings:
 @dataclass(frozen=True)
 class Entry:
     """
-    :ivar description: one line, for the help.
+    :ivar description: for the help, the output and the page.
     :ivar factory: makes a model for C classes; None: the one of this name in `gp_baselines`.
     :ivar only: the labels that the model takes, of `KINDS`.
     :ivar default: kernels, `LEARNT` or `FIXED`, with which it takes part without being named.
@@ -60,7 +60,8 @@ class Entry:
 #: Name on the command line and in tables -> entry. C: number of classes.
 BASELINES = {
     "bsvm": Entry(
-        "Bayesian SVM: hinge, for C > 2 Crammer and Singer's, for numbers epsilon-insensitive",
+        "Bayesian SVM: hinge, for C > 2 Crammer and Singer's, for numbers epsilon-insensitive; "
+        "learns by VEM until two rounds in turn raise its bound by less than 1e-4 of it",
         only=KINDS,
         default=LEARNT + FIXED,
     ),
@@ -68,7 +69,9 @@ BASELINES = {
     "one-vs-rest": Entry("a binary Bayesian SVM per class, normalised (C > 2)", only=(MORE,)),
     "probit-engine": Entry("probit likelihood in the same engine as bsvm (C = 2)", only=(TWO,)),
     "svgp": Entry(
-        "GPflow's SVGP: Bernoulli, for C > 2 Softmax, for numbers Gaussian",
+        "GPflow's SVGP: Bernoulli, for C > 2 Softmax, for numbers Gaussian; learns by natural "
+        "gradients and Adam until the means of 20 rounds and of the 20 before (100 for Softmax, "
+        "whose ELBO is random) differ by less than 1e-4 of them, or by no more than their noise",
         only=KINDS,
         default=LEARNT + FIXED,
     ),
@@ -80,6 +83,8 @@ BASELINES = {
     "svr": Entry("scikit-learn's SVR by grid search", only=(NUMBERS,), default=LEARNT),
     "boosting": Entry("scikit-learn's trees by grid search", only=(NUMBERS,), default=LEARNT),
 }
+#: Those without inducing points, or with as many as they choose.
+WITHOUT_M = ("BSVMClassifier", "BSVMRegressor", "svc", "svr", "boosting")
 #: Those of other packages.
 PEERS = ("svgp", "svgp-probit", "svgp-robustmax", "svc", "svr", "boosting")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import re
@@ -17,7 +18,7 @@ from ..optional import require
 from .contests import Contest, contests
 from .machine import provenance
 from .protocol import Comparison, FoldScore
-from .registry import PEERS
+from .registry import PEERS, WITHOUT_M
 
 #: Columns besides the metrics: heading and digits.
 TIMES = {"train_seconds": ("train s", 3), "predict_us": ("pred µs/row", 0)}
@@ -139,10 +140,11 @@ def _title(comparison: Comparison) -> str:
     settings, C, (N, D) = comparison.settings, len(comparison.labels), comparison.dataset.X.shape
     kernel = settings.kernel(D)
     fixed = f"fixed at lengthscale {kernel.lengthscale:.3g}, variance {kernel.variance:.3g}"
-    num_inducing = min(settings.num_inducing, round(N * (1 - 1 / settings.folds)))
+    has_M = any(score.model not in WITHOUT_M for score in comparison.fold_scores)
+    M = f"M = {min(settings.num_inducing, round(N * (1 - 1 / settings.folds)))}, " if has_M else ""
     return (
         f"{comparison.dataset.name}: N = {N}, D = {D}, {f'C = {C}, ' if C > 2 else ''}"
-        f"{settings.folds} folds, M = {num_inducing}, kernel {'learnt' if kernel.learn else fixed}"
+        f"{settings.folds} folds, {M}kernel {'learnt' if kernel.learn else fixed}"
     )
 
 
@@ -172,13 +174,17 @@ def _footnotes(records: list[dict[str, Any]]) -> list[str]:
     return [line[:110] for line in lines]
 
 
-def write(comparisons: Sequence[Comparison], directory: Path) -> None:
+def write(comparisons: Sequence[Comparison], directory: Path, pictures: Sequence[str] = ()) -> None:
     """
     Write results.csv (one row per data set, model and fold) and results.json (summary, settings and
-    provenance).
+    provenance). Pictures of results that were there before are removed.
 
+    :param pictures: names of the pictures that belong to these results.
     :raise OSError: if the directory is gone or its disk full.
     """
+    old = list[str]()
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):  # none, or no results
+        old = json.loads((directory / "results.json").read_text())["pictures"]
     scores = [score for comparison in comparisons for score in comparison.fold_scores]
     with whole_file(directory / "results.csv") as file:
         file.write(frame(scores).to_csv(index=False).encode())
@@ -186,9 +192,13 @@ def write(comparisons: Sequence[Comparison], directory: Path) -> None:
         "settings": asdict(comparisons[0].settings) if comparisons else {},
         "provenance": provenance(),
         "summary": summary(scores),
+        "pictures": list(pictures),
     }
     with whole_file(directory / "results.json") as file:
         file.write((json.dumps(record, indent=2) + "\n").encode())
+    for name in old:
+        if name not in pictures and re.fullmatch(r"[A-Za-z0-9._-]+\.png", str(name)):
+            (directory / name).unlink(missing_ok=True)
 
 
 def picture_name(comparison: Comparison) -> str:

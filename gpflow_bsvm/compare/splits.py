@@ -13,6 +13,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from ..datasets import Dataset
+from ..estimators.labels import number
 from ..inducing_points.initial import kmeans
 from ..tables.labels import check_are_classes
 
@@ -47,14 +48,14 @@ def folds(
     """
     numbers = y.dtype.kind == "f"
     splits = (KFold if numbers else StratifiedKFold)(num_folds, shuffle=True, random_state=seed)
-    for number, (train, test) in enumerate(splits.split(X, y)):
+    for fold, (train, test) in enumerate(splits.split(X, y)):
         scaler = make_scaler().fit(X[train])
         X_train = scaler.transform(X[train])
         most = min(num_inducing, len(np.unique(X_train, axis=0)))
-        Z = kmeans(X_train, most, seed=seed + number)
+        Z = kmeans(X_train, most, seed=seed + fold)
         labels = (y - y[train].mean()) / (y[train].std() or 1.0) if numbers else y
         X_test = scaler.transform(X[test])
-        yield Fold(number, X_train, labels[train], Z, X_test, labels[test], test)
+        yield Fold(fold, X_train, labels[train], Z, X_test, labels[test], test)
 
 
 def make_scaler() -> Pipeline:
@@ -65,12 +66,12 @@ def make_scaler() -> Pipeline:
 
 def class_labels(dataset: Dataset) -> tuple[AnyNDArray, AnyNDArray]:
     """
-    :return: labels [C] in sorted order, and y [N] in 0..C-1 by that order.
+    :return: labels [C], sorted or in the order of their type, and y [N] in 0..C-1 by that order.
     :raise ValueError: for a single label, and for labels that look like numbers to be regressed.
     """
-    labels, y = np.unique(dataset.y, return_inverse=True)
-    check_are_classes(labels.tolist(), len(y), dataset.name)
-    return labels, np.asarray(y.reshape(-1))
+    labels = np.array(dataset.order) if dataset.order else np.unique(dataset.y)
+    check_are_classes(labels.tolist(), len(dataset.y), dataset.name)
+    return labels, number(dataset.y, labels)
 
 
 def check_counts(name: str, labels: AnyNDArray, counts: AnyNDArray, folds: int) -> None:

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from ..archive import read_archive, write_archive
 from ..checkpoints import ANY_ORDER, Checkpoints, Directory, Identity, OtherFit, made
 from ..checks import check_whole
-from .archive import read_archive, write_archive
 from .decode import Decoder
 from .encode import Encoder
 

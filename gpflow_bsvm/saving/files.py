@@ -12,9 +12,9 @@ import gpflow
 import numpy as np
 from gpflow.base import AnyNDArray
 
+from ..archive import read_archive, write_archive
 from ..atomic import check_room
 from ..version import __version__
-from .archive import read_archive, write_archive
 from .decode import Decoder
 from .encode import Encoder
 

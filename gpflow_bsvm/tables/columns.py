@@ -11,7 +11,7 @@ import numpy as np
 from ..optional import Later
 from .cells import as_float, as_labels, as_text, as_truth, compute, is_a, without
 from .labels import class_list
-from .paths import own_columns, quoted, with_nearest
+from .paths import listed, own_columns, quoted, with_nearest
 from .spelling import MISSING, PLAIN, Spelling
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ class Column(NamedTuple):
     :ivar words: each of which is a feature "name=word" of zeros and ones; None: the column is one.
     :ivar classes: labels that become 0..C-1; none: labels are numbers.
     :ivar spelling: of its numbers, where they are texts; date: whether they are days since 1970.
+    :ivar zoned: whether its times have a time zone; None: nobody knows.
     :ivar missing: texts that stand for nothing.
     """
 
@@ -36,6 +37,7 @@ class Column(NamedTuple):
     classes: tuple[Any, ...] = ()
     spelling: Spelling = PLAIN
     date: bool = False
+    zoned: bool | None = None
     missing: tuple[str, ...] = ("",)
 
     @property
@@ -84,6 +86,9 @@ class Column(NamedTuple):
         if lost.any():
             what = f"is neither a date as 2020-01-31 12:30 nor a time as 15:30: {_ADVICE}"
             raise self._refusal(texts, int(lost.argmax()), what, origin)
+        if self.zoned is not None and (row := zones(texts).index(not self.zoned).as_py()) >= 0:
+            what = f"has {'no' if self.zoned else 'a'} time zone, unlike those before it"
+            raise self._refusal(texts, row, what, origin)
         return values
 
     def _of_words(self, texts: Any, words: Sequence[str], origin: Origin) -> Any:
@@ -116,10 +121,9 @@ class Column(NamedTuple):
         return ValueError(f"{where}: {shown} in column {self.name!r} {what}")
 
 
-def mixes_zones(texts: Any) -> bool:
-    """:return: True if some of these times have a time zone and others have none."""
-    zoned = compute.match_substring_regex(texts.drop_null(), r":\d\d.*(Z|[+-]\d\d:?\d\d)$")
-    return len(zoned.unique()) > 1
+def zones(texts: Any) -> Any:
+    """:return: a column that is true for times with a time zone."""
+    return compute.match_substring_regex(texts, r"[T :]\d\d.*(Z|[+-]\d\d(:?\d\d)?)$")
 
 
 def days(texts: Any) -> tuple[Any, Any]:
@@ -180,10 +184,15 @@ class Columns:
         has = f"it has {quoted(names)}, and {quoted(self.read)} are read"
         if lost:
             raise ValueError(f"{where} lacks {with_nearest(lost, names)}; {has}")
-        wrong = ("has, beside the others,", more), ("has several columns of the name", twice)
-        for what, such in wrong:
-            if such:
-                raise ValueError(f"{where} {what} {quoted(such)}; {has}")
+        if more:
+            raise ValueError(f"{where} has, beside the others, {quoted(more)}; {has}")
+        if twice:
+            free = exactly and not {*twice} & {self.target, self.weight}
+            drop = f", or drop={twice!r} to leave them out" if free else ""
+            raise ValueError(
+                f"{where} has several columns of the name {quoted(twice)}: rename all but one of "
+                f"them in its header{drop}"
+            )
         named = [n for n in (*self.features, self.target, self.weight) if n is not None]
         if not self.features:
             raise ValueError(f"{where} has no columns for X beside target and weight")
@@ -207,6 +216,22 @@ class Columns:
             X |= zip(column.features, made[column.name].T)
         rows = np.stack([X[name] for name in self.features], axis=1)
         return rows, made.get(self.target), made.get(self.weight), origin
+
+    def gaps(self, X: Any) -> int:
+        """:return: the number of the table's values that are missing in rows X [n, D]."""
+        places = {name: place for place, name in enumerate(self.features)}
+        first = [places[kind.features[0]] for kind in self.kinds]  # of words all are, or none
+        return int(np.isnan(X[:, first]).sum())
+
+    def about_gaps(self, number: int, marked: Any) -> list[str]:
+        """
+        :param number: of missing values.
+        :param marked: [D], whether there is another column to say where values of one are missing.
+        :return: a line on them; none if there are none.
+        """
+        marks = [f"{name} missing" for name, mark in zip(self.features, marked) if mark]
+        beside = f", and the columns {listed(marks)}" if marks else ""
+        return [f"{number} values are missing: medians{beside}"] if number else []
 
     def _column(self, name: str) -> Column:
         return self._found.get(name, Column(name))

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..optional import Later
 from .cells import arrow
-from .paths import quoted, with_nearest
+from .paths import listed, quoted, with_nearest
 from .reading import Reading
 
 parquet, datasets = Later("pyarrow.parquet", "files"), Later("sklearn.datasets")
@@ -87,8 +87,8 @@ class SVMLight(Format):
         rows = (line.split(b"#")[0].split(None, 1) for line in io.BytesIO(content))
         fields = [row for row in rows if row]
         self._labels = [row[0].decode() for row in fields]
-        if any(row[1:] and row[1].startswith(b"qid:") for row in fields):
-            self.left_out = ["qid, the groups of rows"]
+        grouped = any(row[1:] and row[1].startswith(b"qid:") for row in fields)
+        left_out = ["qid, the groups of rows"] * grouped
         self.X, _ = datasets.load_svmlight_file(io.BytesIO(content), zero_based=True)
         self.path, self.num_rows = path, len(self._labels)
         self._first = int(self.X[:, [0]].nnz == 0)
@@ -96,6 +96,12 @@ class SVMLight(Format):
         more = [name[0] for name in asked if name]
         own = [f"x{number}" for number in range(self._first, self.X.shape[1])]
         self.names = [*dict.fromkeys(("y", *own, *more))]
+        counts = dict(zip(own, self.X.getnnz(axis=0)[self._first :].tolist()))
+        known = {*more} if reading.is_prediction else {*own}
+        if lost := {name: count for name, count in counts.items() if count and name not in known}:
+            which = f"columns that the model does not have, {listed([*lost])}"
+            left_out.append(f"{sum(lost.values())} values of {which}")
+        self.left_out = left_out
         self.X.resize(self.num_rows, max(int(name[1:] or 0) for name in self.names) + 1)
         told = (*reading.told_words, *reading.dates)  # of the others, nothing is to be found out
         self.types = dict.fromkeys(told, arrow.float64()) | {"y": arrow.string()}

@@ -16,6 +16,7 @@ class Options(TypedDict, total=False):
     classes: Sequence[Any] | str | None
     words: bool | Sequence[str]
     dates: Sequence[str]
+    zoned: Sequence[str] | None
     na_values: Sequence[str] | None
     decimal: str | None
     thousands: str | None
@@ -41,7 +42,8 @@ class Reading:
     :ivar words: whether a pass finds the words of columns of text: of at most 50 each becomes
         a feature "column=word" of zeros and ones, as which `features` may name it; or names of
         columns that are words even if they look like numbers.
-    :ivar dates: names of columns of dates or times, which become days since 1970.
+    :ivar dates: names of columns of dates or times, which become days since 1970; zoned: of those
+        among them whose times have a time zone; None: as the file shows.
     :ivar na_values: texts that mean that a value is missing, besides the empty one; None:
         those that are usual among numbers, such as "NA" and "?".
     :ivar decimal: the decimal sign of numbers; thousands: the one between groups of three digits.
@@ -57,6 +59,7 @@ class Reading:
     classes: Sequence[Any] | str | None = None
     words: bool | Sequence[str] = False
     dates: Sequence[str] = ()
+    zoned: Sequence[str] | None = None
     na_values: Sequence[str] | None = None
     decimal: str | None = None
     thousands: str | None = None

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .cells import DATES, NUMBERS, arrow, as_labels, as_text, as_truth, compute, is_a, without
-from .columns import Column, days, mixes_zones
+from .columns import Column, days, zones
 from .labels import MOST_CLASSES, as_written, check_are_classes
 from .reading import Reading
 from .spelling import MISSING, PLAIN, Spelling, chosen, possible
@@ -23,6 +23,7 @@ _ISO = r"^\d{4}-\d\d?-\d\d?([T ].*)?$|^\d\d?:\d\d(:\d\d[.\d]*)?$"
 _DATES = rf"{_ISO}|^\d\d?[./-]\d\d?[./-]\d\d(\d\d)?$|^\d\d?:\d\d(:\d\d)?\s?[AaPp][Mm]$"
 #: From so many different values on, of which so large a part have a unit, they are numbers.
 _FEWEST_UNITS, _MOST = 5, 0.8
+_NINES = "may say that there is no value, as -99 and -999"
 #: What numbers may be besides: as which texts more than such a part is written, and what to do.
 ODDITIES = {
     "begin with 0": (r"0\d+", 0, "if they are codes, give words={}"),
@@ -33,8 +34,9 @@ ODDITIES = {
         *(_MOST, "if they are, give dates={}"),
     ),
     "may be months": (r"(19|20)\d\d(0[1-9]|1[0-2])", _MOST, "if they are, write them as 2020-01"),
+    _NINES: (r"-9{2,}", 0, "if they do, give them as na_values=[...]"),
     "have more digits than float64 has": (
-        r"[+-]?(9\d{15}|\d{17,})",  # beyond 2^53
+        r"[+-]?0*(9\d{15}|[1-9]\d{16,})",  # beyond 2^53
         *(0, "if they are keys, give drop={}: neighbours become equal"),
     ),
 }
@@ -110,22 +112,15 @@ class Survey:
             key: sum(bool(re.fullmatch(pattern, text)) for text in some) / max(len(texts), 1)
             for key, (pattern, _, _) in ODDITIES.items()
         }
+        if not is_a(self.kind):  # of typed numbers all are values
+            del shares[_NINES]
         return [key for key, share in shares.items() if share > ODDITIES[key][1]]
 
     def is_plain(self, spelling: Spelling) -> bool:
         """:return: True if another spelling than the usual one is told, and of no consequence."""
         signs = "".join(spelling) if spelling != PLAIN else ""
-        return signs != "" and not any(sign in str(one) for one in self.seen for sign in signs)
-
-    @property
-    def is_constant(self) -> bool:
-        """:return: True if all rows, more than one, have the same value."""
-        return len(self.seen) == 1 < self.rows and None not in self.seen
-
-    @property
-    def is_unique(self) -> bool:
-        """:return: True if no row has the value of another."""
-        return len(self.seen) == self.rows
+        texts = " ".join("".join(map(str, self.seen)).split())  # whatever spaces they have
+        return signs != "" and not any(sign in texts for sign in signs)
 
     def gap(self, missing: Sequence[str]) -> int | None:
         """:return: the first row without a value, where these texts mean that."""
@@ -154,19 +149,29 @@ class Survey:
         return self._of_words()
 
     def _days(self) -> Column:
-        column = Column(self.name, date=True, missing=self.missing)
         texts = without(as_text(arrow.array([*self.seen])), self.missing)
-        if mixes_zones(texts):
-            how = "write all times with their zone, or all without, "
-            such = [text for text in self.seen if text is not None][:3]
-            raise self._refusal("times with a time zone and others without", such, how)
+        zoned = self._zoned(texts)
         _, lost = days(texts)
         if odd := [value for value, no_date in zip(self.seen, lost) if no_date]:
             few = len(odd) <= 3 and len(odd) < len(self.seen) / 2
             none = f"na_values={odd!r} if they mean that a value is missing, " if few else ""
             how = "dates are read as 2020-01-31 12:30 and times as 15:30, so convert the column, "
             raise self._refusal("texts", odd[:3], how + none)
-        return column
+        return Column(self.name, date=True, zoned=zoned, missing=self.missing)
+
+    def _zoned(self, texts: Any) -> bool | None:
+        """:return: True if these times have a time zone; None if nobody knows."""
+        texts, known = texts.drop_null(), self._reading.zoned
+        found, such = zones(texts).unique().to_pylist(), texts.to_pylist()[:3]
+        before = None if known is None else self.name in known
+        if len(found) > 1:
+            how = "write all times with their zone, or all without, "
+            raise self._refusal("times with a time zone and others without", such, how)
+        if found and before not in (None, *found):
+            have, want = ("with", "without") if found[0] else ("without", "with")
+            how = f"write them {want} one, as in the training, "
+            raise self._refusal(f"times {have} a time zone", such[:1], how)
+        return found[0] if found else before
 
     def _of_words(self) -> Column:
         found = [value for value in self.seen if value is not None and value not in self.empty]
@@ -213,6 +218,11 @@ class Survey:
             way = next(one for one in ways if not one.odd(_array(numbers[:1])))
             shown = [numbers[0], *way.odd(_array(numbers))[:1]]
             raise self._refusal("numbers that are written in several ways", shown)
+        for sign in ".,":
+            if not Spelling(sign, " ").odd(_array(texts)):
+                what = "numbers with spaces between thousands"
+                how = "thousands=' '" + (" with decimal=','" if sign == "," else "")
+                raise self._refusal(what, odd[:2], f"{how}, {words}")
         if len(texts) >= _FEWEST_UNITS and _share(_WITH_UNIT, odd) >= _MOST:
             how = f"write plain numbers (or thousands='...' if it is that), {words}"
             raise self._refusal("numbers with signs or units", odd[:2], how)
@@ -231,7 +241,8 @@ class Survey:
         shown = ", ".join(f"{text!r} (row {self.seen[text]})" for text in such)
         what = f"{what} such as {shown}" if such else what
         chosen = self._reading.features is not None
-        drop = "or mend the file" if chosen else f"drop=[{self.name!r}] to leave it out"
+        mend = "or mend the file" if how else "mend the file"
+        drop = mend if chosen else f"drop=[{self.name!r}] to leave it out"
         last = {
             self._reading.target: 'give classes="auto" for classes',
             self._reading.weight: "weights are numbers",
@@ -245,16 +256,17 @@ class Survey:
             or in the order that their type says.
         :raise ValueError: if a row has none, if they are too many, or look like numbers.
         """
-        gap, what = self.gap(self.empty), f"column {self.name!r} of {path}"
+        told = self.name in self._reading.told_words  # then each of its texts is a label
+        gap, what = self.gap(("",) if told else self.empty), f"column {self.name!r} of {path}"
         if gap is not None:
             at = f"(row {gap}, column {self.name!r})"
             raise ValueError(f"file {path}: the label is empty {at}; drop such rows first")
         doubtful = [one for one in self.seen if one in self.missing and one not in ("-", ".")]
-        if doubtful:
+        if doubtful and not told:
             raise ValueError(
                 f"file {path}: the label {doubtful[0]!r} (row {self.seen[doubtful[0]]}) in column "
-                f"{self.name!r} may say that there is none: drop such rows, or give na_values=[] "
-                "if it is a label"
+                f"{self.name!r} may say that there is none: drop such rows, or give "
+                f"words=[{self.name!r}] if it is a label"
             )
         if self.many:
             raise ValueError(

@@ -55,7 +55,7 @@ class Table:
         gaps = {name: self._seen[name].gap(found[name].missing) for name in wanted if name in found}
         self.holes = {name: row for name, row in gaps.items() if row is not None}
         self._kinds = {name: found[name] for name in gaps}
-        found |= chosen_words(wanted, self.names, reading.empty)
+        found |= chosen_words(wanted, [*self.names, *reading.told_words], reading.empty)
         X = [one for name in wanted for one in found.get(name, Column(name)).features]
         classes: Any = reading.classes
         self.ordered = not reading.is_auto
@@ -165,7 +165,8 @@ class Table:
         texts = set[Any]().union(*(one.seen for one in self._seen.values()))
         if lost := [text for text in self._reading.na_values or () if text not in {*texts, ""}]:
             lines.append(f"no column has such texts: na_values={lost!r}")
-        constant = [name for name in self._kinds if self._seen[name].is_constant]
+        different = {name: self._seen[name].seen for name in self._kinds if self.rows > 1}
+        constant = [name for name, one in different.items() if len(one) == 1 and None not in one]
         if constant:
             lines.append(
                 f"the same in all rows, from which nothing is learned: {listed(constant)}; leave "
@@ -195,14 +196,13 @@ class Table:
         ordered = (X[1:] > X[:-1]).all(axis=0) | (X[1:] < X[:-1]).all(axis=0)
         whole = [n for n in np.flatnonzero(ordered) if (np.floor(X[:, n]) == X[:, n]).all()]
         found = {self.columns.features[place] for place in whole}
-        keys = {name for name in words if self._seen[name].is_unique} | found - dates
+        keys = {name for name in words if len(self._seen[name].seen) == self.rows} | found - dates
         return [column.name for column in self.columns.kinds if column.name in keys]
 
     def _unnamed(self) -> list[str]:
         """:return: notes on the columns of `left_out`."""
-        lost = {*self.left_out}
-        places = [(place, name) for place, name in enumerate(self.names, 1) if name in lost]
-        return [self._about_unnamed(place, name) for place, name in places]
+        lost, names = {*self.left_out}, enumerate(self.names, 1)
+        return [self._about_unnamed(place, name) for place, name in names if name in lost]
 
     def _about_unnamed(self, place: int, name: str) -> str:
         if name == ROW_NAMES:

@@ -7,6 +7,7 @@ import csv
 import io
 import itertools
 import re
+import statistics
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -25,6 +26,8 @@ _HEAD, _HEAD_LINES = 2**20, 1000
 _SEPARATORS = (";", "\t", "|", ",", " ")
 #: Separators that a shell does not like to be given.
 _SPELLED = {"\\t": "\t", "tab": "\t", "space": " "}
+#: A first line by which Excel is told the separator.
+_SAID = re.compile(r'"?sep=(.)"?\n', re.IGNORECASE)
 
 
 def read_head(path: str, encoding: str | None) -> tuple[str, str]:
@@ -60,11 +63,13 @@ class Text(Format):
         """
         self.path, self.encoding, names = path, encoding, reading.names
         separator = _SPELLED.get(reading.separator or "", reading.separator)
+        if said := _SAID.match(head):
+            separator, head = separator or said[1], head[said.end() :]
         self.separator = separator or _separator(head, names is None)
         rows, header = _records(head, self.separator)
-        self.header, names = (0, names) if names is not None else (header, rows.pop(0))
-        self.names = [name.strip() for name in names]
-        if self.header:
+        self.header = bool(said) + header * (names is None)
+        self.names = [name.strip() for name in (rows.pop(0) if names is None else names)]
+        if reading.names is None:
             self._check_header(rows)
         fields = [field for row in rows for field in row[1:] if field]
         spaced = fields != [] and all(field.startswith(" ") for field in fields)
@@ -77,6 +82,13 @@ class Text(Format):
 
     def _check_header(self, rows: list[list[str]]) -> None:
         names = self.names
+        width = statistics.mode(map(len, rows or [names]))
+        if width > len(names) + 1 or (names[0][:1] == "#" and width != len(names)):
+            sign = ", and the # in that of the names" if names[0][:1] == "#" else ""
+            raise ValueError(
+                f"the first line of {self.path}, {self.separator.join(names)!r}, does not have the "
+                f"names of {width} columns: delete the lines before that of the names{sign}"
+            )
         counted = [str(number) for number in range(len(names))]  # as pandas may call them
         numbers = [name for name in names if re.fullmatch(r"[+-]?[\d.]+([eE][+-]?\d+)?", name)]
         if len(numbers) > len(names) / 2 and names != counted:
@@ -164,7 +176,7 @@ def _separator(text: str, header: bool) -> str:
     """:return: the separator by which lines have equally many fields, and most of them."""
     widths = {one: _width(text, one, header) for one in _SEPARATORS}
     if not any(widths.values()):
-        return max(",;\t|", key=text.split("\n", 1)[0].count)
+        return max(",;\t|" + " " * text.startswith("# "), key=text.count)
     of_signs = {one: width for one, width in widths.items() if width and one != " "}
     return max(of_signs or widths, key=widths.__getitem__)
 

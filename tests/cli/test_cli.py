@@ -299,3 +299,32 @@ def test_a_disk_that_fills_up(stand_ins, table, tmp_path, capsys, monkeypatch):
     arguments = [table, "--target", "kind", "--models", "bsvm", "--no-plots", *FAST]
     assert run("compare", *arguments, "--output", tmp_path / "out") == 1
     assert "No space left" in error_line(capsys)
+
+
+def test_no_picture_of_former_results_is_left(stand_ins, table, tmp_path):
+    """Only those that the results there say to be theirs; nothing else is removed."""
+    output, other = tmp_path / "out", tmp_path / "other.csv"
+    other.write_text(pathlib.Path(table).read_text())
+    how = ["--target", "kind", "--models", "bsvm", "--output", output, *FAST]
+    assert run("compare", table, *how) == 0
+    (output / "mine.png").touch()
+    assert run("compare", other, *how) == 0
+    assert {path.name for path in output.glob("*.png")} == {"mine.png", "other.png"}
+    assert run("compare", other, *how, "--no-plots") == 0
+    assert {path.name for path in output.glob("*.png")} == {"mine.png"}
+    record = json.loads((output / "results.json").read_text())
+    assert record["pictures"] == []
+    for pictures in ["../moons.csv", "mine.png.txt"], []:
+        (output / "results.json").write_text(json.dumps(record | {"pictures": pictures}))
+        assert run("compare", other, *how, "--no-plots") == 0
+    assert pathlib.Path(table).exists()
+
+
+def test_what_takes_part_is_explained_and_nothing_else(table, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(Comparison, "run", lambda self, names, **kw: None)
+    both = "bsvm and svgp have the same kernel"
+    for models, there in (("svc", ["SVC"]), ("bsvm,svgp", ["VEM", "Adam", both])):
+        run("compare", table, "--target", "kind", "--models", models, "--output", tmp_path / "out")
+        out = capsys.readouterr().out
+        told = [one for one in ("SVC", "VEM", "Adam", both, "BSVMClassifier") if one in out]
+        assert told == there

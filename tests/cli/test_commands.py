@@ -51,6 +51,12 @@ def test_predictions_are_those_of_the_classifier(folder, monkeypatch):
     p = classifier.predict_proba(table[["a", "b"]])
     np.testing.assert_allclose(found[["p(bad)", "p(good)"]], p, rtol=1e-9)
     assert found["label"].tolist() == classifier.predict(table[["a", "b"]]).tolist()
+    del classifier.reading_, classifier.feature_names_in_  # as a fit to arrays has none
+    gb.save(classifier, folder / "numbered.npz")
+    table[["a", "b"]].set_axis(["x0", "x1"], axis=1).to_csv(folder / "numbered.csv")
+    given = (folder / "numbered.npz", folder / "numbered.csv", "--output", folder / "n.csv")
+    assert run("predict", *given) == 0
+    assert (folder / "n.csv").read_text() == output.read_text()
 
 
 @pytest.mark.slow
@@ -160,6 +166,9 @@ def test_errors_about_files_come_before_tensorflow(folder):
 
     (folder / "hole.csv").write_text("a,b,y\n1,2,u\n3,,v\n1,2,u\n3,4,v\n")
     hole, more = str(folder / "hole.csv"), ["--task", "regression", "--impute"]
+    short, odd = str(folder / "short.csv"), str(folder / "odd.csv")
+    (folder / "short.csv").write_text("a\n1\n")
+    (folder / "odd.csv").write_text("a,b\n1,2\n3,many\n")
     for command, what in [
         (["train", "nowhere.csv"], "nowhere.csv"),
         (["compare", "nowhere.csv"], "nowhere.csv"),
@@ -168,11 +177,14 @@ def test_errors_about_files_come_before_tensorflow(folder):
         (["train", hole, *more], "hole.csv: column 'y' holds"),
         (["compare", hole, *more], "hole.csv: column 'y' holds"),
         (["train", hole, "--target", "z"], "has no column 'z'; it has a, b, y"),
+        (["predict", str(folder / "model.npz"), short], "short.csv lacks 'b'; it has 'a'"),
+        (["predict", str(folder / "model.npz"), odd], "column 'b' holds numbers, and others"),
+        (["predict", str(folder / "model.npz"), hole, "--id", "no"], "hole.csv lacks 'no'; it has"),
     ]:
         script = f"""
 import sys
 from gpflow_bsvm import cli
-assert cli.main({[*command, "--output", str(folder / "out")]!r}) == 2
+assert cli.main({[*command, "--output", str(folder / "out.csv")]!r}) == 2
 assert "tensorflow" not in sys.modules
 """
         done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
@@ -185,6 +197,19 @@ def test_what_is_left_out(folder):
     assert rows.left_out == ("",) and rows.features == ("a", "b")
     asked = gb.files.CSVFiles(folder / "rows.csv", features=["", "a"])
     assert asked.left_out == () and asked.features == ("", "a")
+
+
+def test_a_file_without_an_estimator_is_no_model(folder, capsys):
+    gb.save(gb.likelihoods.Hinge(), folder / "part.npz")
+    gb.save(gb.BSVMClassifier(), folder / "new.npz")
+    novelty = gb.OneClassBSVM()
+    novelty.n_features_in_ = 2
+    gb.save(novelty, folder / "novelty.npz")
+    kinds = {"part.npz": "Hinge", "new.npz": "BSVMClassifier", "novelty.npz": "OneClassBSVM"}
+    for name, kind in kinds.items():
+        assert run("predict", folder / name, folder / "rows.csv", "--output", folder / "p.csv") == 2
+        error = capsys.readouterr().err
+        assert f"{name} holds a {kind}, and a fitted classifier or regressor is needed" in error
 
 
 BAD = {

@@ -139,3 +139,51 @@ def test_labels_that_may_be_numbers_are_classes_where_that_is_said(tmp_path, cap
         error = capsys.readouterr().err
         assert "such as 1.3: they look like numbers" in error
         assert "--task regression is for numbers, --task classification is for classes" in error
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory):
+    """A model of times with a zone, numbers some of which are missing, words and ordered labels."""
+    folder, random = tmp_path_factory.mktemp("mixed"), np.random.default_rng(0)
+    a, b = random.normal(size=(2, 60))
+    level = pandas.Categorical.from_codes(
+        np.digitize(b, [-0.5, 0.5]), ["low", "medium", "high"], ordered=True
+    )
+    when = [f"2024-01-{1 + n % 28:02}T12:00:00+01:00" for n in range(60)]
+    a[::9] = np.nan
+    table = pandas.DataFrame({"when": when, "a": a, "b": b, "town": [*"uvw"] * 20, "y": level})
+    table.to_parquet(folder / "t.parquet")
+    return folder
+
+
+def train_mixed(folder, *options):
+    how = ("--dates", "when", "--num-inducing", 8, "--no-progress", *options)
+    return run("train", folder / "t.parquet", *how, "--output", folder / "m.npz")
+
+
+def test_what_is_missing_is_told_and_what_columns_are_is_kept(mixed, capsys):
+    assert train_mixed(mixed, "--impute") == 0
+    told = "7 values are missing: medians, and the columns a missing\n"
+    out = capsys.readouterr().out
+    assert told in out and "classes low, medium, high:" in out
+    model, output = mixed / "m.npz", mixed / "p.csv"
+    assert run("predict", model, mixed / "t.parquet", "--output", output) == 0
+    assert capsys.readouterr().out == (
+        f"read as in training: --dates when\n{told}60 rows written to {output}\n"
+    )
+    found = pandas.read_csv(output)
+    assert [*found] == ["p(low)", "p(medium)", "p(high)", "label"]
+    truth = pandas.read_parquet(mixed / "t.parquet")["y"].astype(str)
+    assert (found["label"] == truth).mean() > 0.7
+    table = pandas.read_parquet(mixed / "t.parquet")
+    local = table["when"].str.removesuffix("+01:00")
+    for wrong, message in [
+        (
+            table.assign(when=local),
+            "'when' holds times without a time zone such as",
+        ),
+        (table.drop(columns="town"), "lacks 'town'; it has 'when', 'a', 'b', 'y', and 'when', 'a'"),
+    ]:
+        wrong.to_csv(mixed / "new.csv", index=False)
+        assert run("predict", model, mixed / "new.csv", "--output", mixed / "n.csv") == 2
+        assert message in capsys.readouterr().err

@@ -8,8 +8,8 @@ from scipy import stats
 from sklearn.datasets import make_moons
 
 from gpflow_bsvm import BSVMClassifier, inference, prediction
-from gpflow_bsvm.cli import compare
 from gpflow_bsvm.compare import (
+    BASELINES,
     KernelSettings,
     baselines,
     gp_baselines,
@@ -92,9 +92,9 @@ def test_the_rules_are_those_that_the_notes_tell():
     assert training.KERNEL_TOLERANCE == inference.VEM().tol == 1e-4
     rounds = training.NaturalGradientSteps().rounds, gp_baselines.MONTE_CARLO.rounds
     assert rounds == (20, 100)
-    notes = " ".join(compare._LEARNT.split())
-    assert "until two rounds in turn raise its bound by less than 1e-4 of it" in notes
-    assert "the means of 20 rounds and of the 20 before (100 for Softmax" in notes
+    ours, theirs = (BASELINES[name].description for name in ("bsvm", "svgp"))
+    assert "two rounds in turn raise its bound by less than 1e-4 of it" in ours
+    assert "20 rounds and of the 20 before (100 for Softmax" in theirs
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ from gpflow_bsvm.compare import (
 from gpflow_bsvm.compare.protocol import progress_bar
 from gpflow_bsvm.compare.registry import Entry, Skipped
 from gpflow_bsvm.compare.splits import class_labels, folds
-from gpflow_bsvm.datasets import Dataset
+from gpflow_bsvm.datasets import Dataset, load
 
 KERNEL = KernelSettings(lengthscale=1.0, variance=4.0)
 
@@ -198,3 +198,16 @@ def test_too_few_rows_for_the_folds(counts, message):
     y = np.repeat(np.arange(len(counts)), counts)
     with pytest.raises(ValueError, match=message):
         Comparison(Dataset("few", np.zeros((len(y), 1)), y, ("x1",)), Settings())
+
+
+def test_labels_are_in_the_order_that_their_type_states(tmp_path):
+    """They were sorted: high, low, medium."""
+    pandas, names = pytest.importorskip("pandas"), ["low", "medium", "high"]
+    pytest.importorskip("pyarrow")
+    level = pandas.Categorical(names * 6, names, ordered=True)
+    table = pandas.DataFrame({"a": np.arange(18.0) % 5, "y": level})
+    table.to_parquet(tmp_path / "t.parquet")
+    done = Comparison(load(str(tmp_path / "t.parquet")), Settings(folds=2))
+    assert done.labels.tolist() == names and done._y.tolist() == [0, 1, 2] * 6
+    table.astype({"y": str}).to_parquet(tmp_path / "t.parquet")
+    assert Comparison(load(str(tmp_path / "t.parquet")), Settings(folds=2)).labels[0] == "high"

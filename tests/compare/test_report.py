@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from comparisons import FAILED, NASTY, Reader, three
+from comparisons import FAILED, NASTY, Reader, made_up, three
 from matplotlib import image
 
 from gpflow_bsvm.compare import Comparison, contests, page, pictures, report
@@ -220,3 +220,14 @@ def test_sets_that_are_won_are_counted():
 )
 def test_numbers(value, text):
     assert page.rounded(value) == text
+
+
+def test_a_page_explains_what_takes_part_and_nothing_else():
+    for models, there in (("svc", []), ("svgp,svc", ["Adam", "at most 7 "])):
+        done = made_up(dict.fromkeys(models.split(","), 1.0))
+        done.settings = replace(done.settings, fixed_kernel=False)
+        text = page.page([done], pictures=False)
+        words = ("bsvm ", "VEM", "Adam", "BSVMClassifier", "at most 7 ")
+        assert [word for word in words if word in text.replace("gpflow-bsvm ", "")] == there
+        assert ("M = 7" in report.table(done)) == bool(there)
+    assert "svgp and bsvm have the same kernel" not in page.page([three()], pictures=False)  # fixed

@@ -116,3 +116,43 @@ def test_short_rows_are_refused_wherever_spaces_are(tmp_path, text):
     path.write_text(text + "3, v\n" if "," in text else text + "3 v\n")
     with pytest.raises(ValueError, match=r"t.csv: line 3: Expected 2 columns, got 1"):
         read(path, separator=text[1])
+
+
+def test_a_line_of_excel_tells_the_separator(tmp_path):
+    path = tmp_path / "t.csv"
+    for line in ("sep=;\n", '"sep=;"\r\n'):
+        path.write_text(line + "a;y\n1,5;u\n2,5;v\n", newline="")
+        found = read(path, classes="auto")
+        assert found.names == ["a", "y"] and values(found).tolist() == [[1.5], [2.5]]
+    path.write_text("sep=|\n1,5|u\n2,5|v\n")
+    assert values(read(path, classes="auto", names=["a", "y"])).tolist() == [[1.5], [2.5]]
+
+
+PREAMBLES = {
+    "comments": "# exported 2024\n# by someone, else\na,b,y\n1,2,u\n3,4,v\n",
+    "a title": "Survey 2024\n\na;b;y\n1,5;2,5;u\n3,5;4,5;v\n",
+    "a sign": "# a b y\n1 2 3\n4 5 6\n",
+}
+
+
+@pytest.mark.parametrize("name", PREAMBLES)
+def test_lines_before_the_header_are_told(tmp_path, name):
+    path, text = tmp_path / "t.csv", PREAMBLES[name]
+    path.write_text(text)
+    first = text.split("\n")[0]
+    message = f"{first}', does not have the names of 3 columns: delete the lines before that of the"
+    with pytest.raises(ValueError, match=message):
+        read(path)
+    path.write_text(text[text.index("a") :] if name == "a sign" else "a" + text.partition("\na")[2])
+    assert read(path, classes="auto").columns.features == ("a", "b")
+
+
+def test_values_of_columns_that_a_model_lacks_are_counted(tmp_path):
+    paths = [tmp_path / "t.svm", tmp_path / "u.svm"]
+    for path in paths:
+        path.write_text("1 1:1 2:2 7:1 9:4\n2 1:1 7:1\n")
+    found = Table([*map(str, paths)], Reading(features=["x1", "x2=2", "x2=0"]))
+    told = ["3 values of columns that the model does not have, x7, x9"]
+    assert [file.left_out for file in found.files] == [told, told]
+    whole = Table([str(path)], Reading(features=["x1", "x2", "x7", "x9"]))
+    assert whole.files[0].left_out == read(path, classes="auto").files[0].left_out == []

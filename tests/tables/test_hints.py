@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from tables_as_read import read, table, values
 
-pytest.importorskip("pyarrow")
+pa = pytest.importorskip("pyarrow")
+parquet = pytest.importorskip("pyarrow.parquet")
 
 
 def test_codes_among_numbers_are_told(tmp_path):
@@ -73,6 +74,9 @@ def test_a_sign_is_told_where_it_is(tmp_path):
     path.write_text("a;b;y\n" + "".join(f"{n};1.23{n};{n % 2}\n" for n in range(8)))
     notes = read(path, classes="auto", thousands=".").notes()
     assert notes[:2] == ["numbers: a", "numbers, decimal ',', thousands '.': b"]
+    path.write_text(path.read_text().replace(".", "\u00a0"))
+    notes = read(path, classes="auto", thousands=" ").notes()
+    assert notes[:2] == ["numbers: a", "numbers, decimal '.', thousands ' ': b"]
 
 
 def test_columns_that_say_nothing_are_named(tmp_path):
@@ -101,3 +105,20 @@ def test_what_columns_without_a_name_are(tmp_path, name):
         f"{header},a,y\n" + "".join(f"{one},{n / 8},{n % 2}\n" for n, one in enumerate(column))
     )
     assert f"left out: {told}" in read(path, classes="auto", words=True).notes()
+
+
+def test_zeros_before_a_number_are_no_digits_of_it(tmp_path):
+    padded, long = [f"{n:020}" for n in range(6)], [f"0{10**17 + n}" for n in range(6)]
+    told = [line for line in table(tmp_path, padded).notes() if "digits" in line]
+    assert not told
+    assert any("more digits than float64" in line for line in table(tmp_path, long).notes())
+
+
+def test_nines_that_may_stand_for_nothing_are_told_where_that_can_be_said(tmp_path):
+    told = "numbers that may say that there is no value, as -99 and -999: a; if they do, give them"
+    texts = ["-999", "1", "2", "3", "4", "5"]
+    assert table(tmp_path, texts).notes()[1] == f"{told} as na_values=[...]"
+    assert not any("-999" in line for line in table(tmp_path, texts, na_values=["-999"]).notes())
+    typed = {"a": pa.array([*map(int, texts)]), "y": list("uvuvuv")}
+    parquet.write_table(pa.table(typed), tmp_path / "t.parquet")
+    assert not any("-999" in line for line in read(tmp_path / "t.parquet", classes="auto").notes())

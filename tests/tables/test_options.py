@@ -6,6 +6,7 @@ from tables_as_read import read, table, values
 
 pytest.importorskip("pyarrow")
 
+from gpflow_bsvm.data.pieces import Origin
 from gpflow_bsvm.tables.reading import Reading
 from gpflow_bsvm.tables.table import Table
 
@@ -114,3 +115,66 @@ def test_words_without_labels(tmp_path):
     (tmp_path / "t.csv").write_text("zip,b\n01,2\n1,3\n")
     found = Table([str(tmp_path / "t.csv")], Reading(features=["zip"], words=["zip"]))
     assert found.columns.features == ("zip=01", "zip=1")
+
+
+def test_times_with_a_zone_are_not_taken_for_others(tmp_path):
+    """A model was trained on some; the file that it is asked for may have the others."""
+    path, times = tmp_path / "t.csv", ("2024-01-01T00:00:00", "2024-01-02T12:00:00")
+    for zone in ("+01:00", "Z", "+01", ""):
+        path.write_text("c,b\n" + "".join(f"{time}{zone},1\n" for time in times))
+        how = {"features": ["c", "b"], "dates": ["c"]}
+        fits, other = (["c"], []) if zone else ([], ["c"])
+        (column, _) = Table([str(path)], Reading(**how, zoned=fits)).columns.kinds
+        assert column.zoned is bool(zone)
+        message = f"'c' holds times with{'out' * (not zone)} a time zone .*: write .* training, or"
+        with pytest.raises(ValueError, match=message):
+            Table([str(path)], Reading(**how, zoned=other))
+
+
+def test_a_late_time_of_another_zone_is_named(tmp_path):
+    path = tmp_path / "late.csv"
+    path.write_text("c\n" + "2024-01-01T00:00:00Z\n" * 40_000 + "2024-01-01T00:00:00\n")
+    found = Table([str(path)], Reading(features=["c"], dates=["c"]))
+    pieces = (found.columns.piece(one, Origin()) for one in found.files[0].batches(["c"], 2**15))
+    with pytest.raises(ValueError, match=r"row 7232: .* 'c' has no time zone, unlike those before"):
+        list(pieces)
+
+
+def test_a_label_may_read_as_a_missing_value_does(tmp_path):
+    """Beside numbers that are missing: the texts for these are none for the labels then."""
+    path = tmp_path / "t.csv"
+    path.write_text("a,y\nNA,NA\n1,DE\n2,NA\n3,DE\n")
+    with pytest.raises(ValueError, match=r"'NA' \(row 0\) .*give words=\['y'\] if it is a label"):
+        read(path, classes="auto")
+    for options in ({}, {"na_values": ["NA"]}):
+        found = read(path, classes="auto", words=["y"], **options)
+        assert found.columns.classes == ["DE", "NA"] and found.holes == {"a": 0}
+    path.write_text("a,y\n1,\n1,DE\n2,NA\n")
+    with pytest.raises(ValueError, match=r"the label is empty \(row 0"):
+        read(path, classes="auto", words=["y"])
+
+
+def test_a_name_of_two_columns_is_told_with_what_works(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("Q1,Q2,Q2,y\n1,2,3,u\n4,5,6,v\n")
+    with pytest.raises(ValueError, match=r"'Q2': rename .*, or drop=\['Q2'\] to leave them out$"):
+        read(path, classes="auto")
+    assert read(path, classes="auto", drop=["Q2"]).columns.features == ("Q1",)
+    for reading in (Reading(features=["Q1", "Q2"]), Reading("Q2", drop=["y"])):
+        with pytest.raises(ValueError, match=r"'Q2': rename all but one of them in its header$"):
+            Table([str(path)], reading)
+
+
+def test_a_column_of_words_is_missed_by_its_own_name(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("Q2,b\nu,1\n")
+    features = ["Q1=u", "Q1=v", "b"]
+    with pytest.raises(ValueError, match="lacks 'Q1'; it has 'Q2', 'b', and 'Q1', 'b' are"):
+        Table([str(path)], Reading(features=features, words=["Q1"]))
+
+
+def test_nothing_is_left_but_to_mend_the_file(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a\n1,5\n1.5\n")
+    with pytest.raises(ValueError, match=r"'1.5' \(row 1\): mend the file$"):
+        Table([str(path)], Reading(features=["a"], separator=";"))

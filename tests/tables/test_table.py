@@ -24,6 +24,7 @@ NUMBERS = {
     "told commas": (["1,234", "2,345", "7", "8", "9", "10"], {"decimal": ","}, [1.234, 2.345]),
     "told thousands": (["1,234", "945", "7", "8", "9", "10"], {"thousands": ","}, [1234, 945]),
     "spaces": (["1 234", "945", "7", "8", "9", "10"], {"thousands": " "}, [1234, 945]),
+    "both told": (["1\u00a0234,5", "9"], {"thousands": " ", "decimal": ","}, [1234.5, 9]),
     "missing": (["?", "1", "NA", "-", "", "2"], {}, [np.nan, 1, np.nan, np.nan, np.nan, 2]),
     "told missing": (["-999", "1", "2", "3", "4", "5"], {"na_values": ["-999"]}, [np.nan, 1]),
     "infinite": (["inf", "1", "2", "3", "4", "5"], {}, [np.inf, 1]),
@@ -61,6 +62,11 @@ REFUSED = {
         ["1", "2", "lots", "4", "5", "6"],
         r"others such as 'lots' \(row 2\).*na_values=\['lots'\]",
     ),
+    "spaces": (
+        ["1 234", "945", "12\u00a0000"],
+        r"spaces between thousands such as '1 234' .*: thousands=' ', words=\['a'\]",
+    ),
+    "spaces and commas": (["1\u202f234,5", "945,5"], "thousands=' ' with decimal=',', words"),
     "dates": (["2020-01-05"] * 6, r"dates or times such as '2020-01-05' .*dates=\['a'\]"),
     "other dates": (["03/04/2020"] * 6, r"dates or times such as '03/04/2020' .*write 2020-01-31"),
 }

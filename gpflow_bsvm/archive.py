@@ -1,7 +1,7 @@
 """
 Arrays and a JSON header in NumPy's `.npz`: written as a whole, and read without trusting the file.
 
-Nothing in a file is unpickled or unpacked.
+Nothing in a file is unpickled or unpacked, and nothing here needs TensorFlow.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ import json
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from gpflow.base import AnyNDArray
 
-from ..atomic import whole_file
+from .atomic import whole_file
+
+if TYPE_CHECKING:
+    from gpflow.base import AnyNDArray
 
 #: Errors of looking for a place that no file has, as damaged ones name it.
 _SEEKS = {errno.EINVAL, errno.EOVERFLOW}
