@@ -12,19 +12,14 @@ for threads in (
 ):
     os.environ.setdefault(threads, "1")
 
-import functools
 import pathlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-import tensorflow as tf
-
-# GPflow's own graphs need no AutoGraph, and to rewrite its sources takes half of the time.
-tf.function = functools.partial(tf.function, autograph=False)
-
 import gpflow
 import numpy as np
 import pytest
+import tensorflow as tf
 
 import gpflow_bsvm as gb
 from helpers import Data, make_data, readers, BaseRate, Crash, Interrupt

@@ -164,7 +164,7 @@ def test_sweeps_in_one_call_are_those_one_by_one(options, seen, monkeypatch):
         model = make_model(data, kernel=kernel, likelihood=likelihood, num_inducing=50)
         return CAVI(**options).run_on(model, source, **how), state(model)
 
-    expected, there = run(source_of(data, chunk_rows=13))
+    expected, there = run(source_of(data, chunk_rows=60))
     monkeypatch.setattr(cavi.Sweeps, "_some", counted)
     history, here = run(source_of(data), callback=(lambda *_: None) if seen else None)
     assert len(calls) == 1 + len(history) if seen else len(calls) == 2

@@ -1,12 +1,13 @@
 """Files of checkpoints that are not whole, crafted or of another fit are refused by name."""
 
+import functools
 import json
 import os
 
 import numpy as np
 import pytest
-from dying import ALGORITHMS, SAMPLERS, assert_equal, interrupt_at, resumed
-from helpers import make_model, state
+from dying import ALGORITHMS, SAMPLERS, assert_equal, interrupt_at, resumed, whole
+from helpers import make_data, make_model, state
 
 from gpflow_bsvm.inference import (
     CAVI,
@@ -118,6 +119,12 @@ def test_a_crafted_file_is_refused_by_name(data, stored, what):
     assert sum("no whole checkpoint" in str(one.message) for one in warned) == 1
 
 
+@functools.cache
+def undisturbed_draws():
+    data = make_data()
+    return SAMPLERS["Gibbs"].run(make_model(data), data).s
+
+
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("what", ["NaN", "transposed", "empty", "float32", "no state"])
 def test_crafted_draws_are_refused_by_name(data, tmp_path, monkeypatch, what):
@@ -129,7 +136,7 @@ def test_crafted_draws_are_refused_by_name(data, tmp_path, monkeypatch, what):
     crafted(path, CRAFTED[what])
     with pytest.warns(UserWarning, match=f"{path} is no whole checkpoint"):
         again = sampler.run(model, data, checkpoint=tmp_path).s
-    np.testing.assert_array_equal(again, sampler.run(model, data).s)
+    np.testing.assert_array_equal(again, undisturbed_draws())
 
 
 def test_a_fit_begins_anew_where_no_file_is_whole(data, stored):
@@ -144,14 +151,13 @@ def test_a_full_disk_costs_a_warning(data, stored, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    before, model, expected = sorted(stored.iterdir()), make_model(data), make_model(data)
-    ALGORITHMS["CAVI"].run(expected, data)
+    before, model = sorted(stored.iterdir()), make_model(data)
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", full)
         with pytest.warns(UserWarning, match="No space left on device.*the fit goes on") as warned:
             ALGORITHMS["CAVI"].run(model, data, checkpoint=stored)
     assert sum("No space left" in str(one.message) for one in warned) == 1
-    assert_equal(state(model), state(expected))
+    assert_equal(state(model), whole())
     assert sorted(stored.iterdir()) == before
     assert resumed(data, stored) == 5
 
