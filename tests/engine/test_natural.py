@@ -8,9 +8,9 @@ from naturals import random_natural
 
 from gpflow_bsvm.engine.natural import (
     Natural,
-    _root_by_rotation,
     blend,
     compiled_solve,
+    root_by_rotation,
     solve,
     to_mean_and_root,
     to_natural,
@@ -54,7 +54,7 @@ def test_where_there_is_a_solution_there_is_a_mean_and_a_root(rng):
 def test_a_root_by_rotation_is_the_root(rng):
     natural = random_natural(rng, 3, 5)
     np.testing.assert_allclose(
-        _root_by_rotation(natural), to_mean_and_root(natural)[1], rtol=1e-9, atol=1e-11
+        root_by_rotation(natural), to_mean_and_root(natural)[1], rtol=1e-9, atol=1e-11
     )
 
 
