@@ -106,6 +106,10 @@ def fixed_classifier(**options: object) -> gb.BSVMClassifier:
     )
 
 
+#: A graph, where it is not the user's own: AutoGraph rewrites sources for half of the time.
+in_a_graph = functools.partial(tf.function, autograph=False)
+
+
 def minimise(loss, variables, **options):
     """GPflow's L-BFGS, without AutoGraph: to rewrite GPflow's sources takes half of the time."""
     return gpflow.optimizers.Scipy().minimize(

@@ -32,7 +32,7 @@ def test_notebooks_are_found():
 #: Those that take longest are drills: .ci/run has no time for all.
 LONGEST = (
     *("landscape", "learned_kernels", "known_probabilities", "family", "many_rows"),
-    *("several_classes", "versus_softmax"),
+    *("several_classes", "versus_softmax", "adversarial", "deep_features"),
 )
 
 

@@ -32,7 +32,7 @@ def fit_something(seed: int) -> float:
     return state(model)[0].sum()
 
 
-@pytest.mark.parametrize("whiten", [True, False])
+@pytest.mark.parametrize("whiten", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_any_number_of_inducing_points_shares_all_traces(whiten):
     """As in folds of few rows, where M = N; fewer rows than that in a minibatch are another way."""
 

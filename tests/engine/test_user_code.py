@@ -132,12 +132,10 @@ def by_likelihood():
 
 READS = [
     by_class,
-    by_global,
-    by_object,
     by_attribute_of_a_library_class,
-    by_closure,
     by_mean,
     by_likelihood,
+    *(pytest.param(read, marks=pytest.mark.slow) for read in (by_global, by_object, by_closure)),
 ]
 
 
@@ -182,7 +180,7 @@ def test_learning_is_of_the_code_as_it_is(read):
         change()
 
 
-@pytest.mark.parametrize("read", [by_class, by_object, by_likelihood])
+@pytest.mark.parametrize("read", [by_class, by_likelihood])
 def test_a_step_is_of_the_code_as_it_is(read):
     """`natgrad_step` and GPflow's natural gradients, before and after."""
     make, change = read()

@@ -109,7 +109,11 @@ def few_of(rows):
 
 @pytest.mark.parametrize(
     ("num_classes", "loss", "calibrate"),
-    [(3, "levels", False), (3, "hinge", "auto"), (2, "levels", "auto")],
+    [
+        (3, "levels", False),
+        pytest.param(3, "hinge", "auto", marks=pytest.mark.slow),
+        pytest.param(2, "levels", "auto", marks=pytest.mark.slow),
+    ],
 )
 def test_others_are_not_tempered(stripes, spec, monkeypatch, num_classes, loss, calibrate):
     """A hinge's scale is fitted to left-out rows at the end."""

@@ -233,7 +233,7 @@ def test_many_numbers_are_warned_of_at_once():
     assert len(warned) == 1 and warned[0].filename == __file__
 
 
-@pytest.mark.parametrize("names", [ORDER, sorted(ORDER)])
+@pytest.mark.parametrize("names", [ORDER, pytest.param(sorted(ORDER), marks=pytest.mark.slow)])
 def test_the_order_of_a_sources_classes_is_the_one_stated(tmp_path, grades, names):
     X, words, _ = grades
     table = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "grade": words})

@@ -2,6 +2,7 @@
 
 from itertools import count
 
+import pytest
 from sklearn.datasets import make_moons
 
 import gpflow_bsvm as gb
@@ -19,6 +20,7 @@ def test_seconds_count_by_kind_of_stage(monkeypatch):
     assert bar.seconds == {"rows": 1.0, "kernel": 2.0 + 8.0, "q": 4.0}
 
 
+@pytest.mark.slow
 def test_a_fit_says_what_its_stages_have_cost(monkeypatch):
     """By a clock that ticks when it is asked: as often as stages begin, and once at the end."""
     clock = count()

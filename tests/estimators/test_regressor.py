@@ -110,6 +110,7 @@ def test_an_outlier_matters_little(friedman, to, given, part):
     assert np.abs(far - near).max() < part * y.std()
 
 
+@pytest.mark.slow
 def test_labels_that_are_nearly_all_equal(friedman):
     X, some = friedman[0], np.arange(120) != 7
     with pytest.warns(UserWarning, match="predictions are nearly the same for all rows"):
@@ -176,7 +177,7 @@ def test_saved_and_loaded(friedman, tmp_path, estimator):
     assert again.penalty_ == estimator.penalty_
 
 
-@pytest.mark.parametrize("learn_kernel", [True, False])
+@pytest.mark.parametrize("learn_kernel", [pytest.param(True, marks=pytest.mark.slow), False])
 def test_checkpoints_of_what_was_learned(friedman, tmp_path, learn_kernel):
     X, y = friedman
     how = {"num_inducing": 10, "random_state": 0, "learn_kernel": learn_kernel}

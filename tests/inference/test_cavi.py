@@ -148,8 +148,10 @@ def test_num_data_scales_the_likelihood(data):
     assert_same_state(state(one), state(two), 1e-11)
 
 
-@pytest.mark.parametrize("options", [{}, {"max_steps": 3}, {"tol": 1e-4}])
-@pytest.mark.parametrize("seen", [False, True])
+@pytest.mark.parametrize(
+    ("options", "seen"),
+    [({}, False), ({}, True), ({"max_steps": 3}, False), ({"tol": 1e-4}, True)],
+)
 def test_sweeps_in_one_call_are_those_one_by_one(options, seen, monkeypatch):
     """Line search included: steps overshoot. Chunks are summed up, and steps halved, by Python."""
     big_passes(monkeypatch, "float32" if "tol" in options else "float64")

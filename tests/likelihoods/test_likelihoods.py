@@ -6,7 +6,7 @@ import pytest
 import reference
 import tensorflow as tf
 from gpflow.likelihoods import ScalarLikelihood
-from helpers import expectations, grid, make_data, make_model, minimise, state
+from helpers import expectations, grid, in_a_graph, make_data, make_model, minimise, state
 from scipy.stats import norm
 
 import gpflow_bsvm as gb
@@ -152,7 +152,7 @@ def test_signs():
     ids=["augmented", "exact", "probit"],
 )
 def test_wrong_labels_are_nan_in_a_graph_never_a_number(likelihood, label):
-    @tf.function
+    @in_a_graph
     def everything(F, Fvar, Y):
         return (
             likelihood.log_prob(None, F, Y),

@@ -251,6 +251,7 @@ def test_a_fit_goes_on_from_its_checkpoint(data, tmp_path):
     np.testing.assert_allclose(again.elbo(), whole.elbo[-1], rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_rest_above_one():
     """A row's V exceeds 1 / [K^-1]_nn where the loss is not log-concave: one odd label of 13."""
     X = np.r_[np.random.default_rng(0).normal(size=(12, 1)) * 0.3, [[0.0]]]
