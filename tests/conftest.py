@@ -34,6 +34,16 @@ def clean_settings() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True)
+def graphs_as_they_are_traced(request: pytest.FixtureRequest) -> None:
+    """
+    Fast tests leave out TensorFlow's Grappler, which rewrites a graph before its first run: a fifth
+    of their time. Slow tests have it, as users do.
+    """
+    fast = request.node.get_closest_marker("slow") is None
+    tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": fast})
+
+
 @pytest.fixture
 def rng() -> np.random.Generator:
     return np.random.default_rng(0)
