@@ -6,14 +6,17 @@ import pytest
 
 from gpflow_bsvm import BSVMClassifier, BSVMRegressor
 
-FIXED = {"learn_kernel": False, "penalty": 2.0}
+FIXED = {
+    BSVMClassifier: {"learn_kernel": False, "penalty": 2.0, "loss": "hinge"},
+    BSVMRegressor: {"learn_kernel": False, "penalty": 0.5, "epsilon": 0.1},
+}
 
 
 @pytest.fixture(scope="module")
 def quick_training() -> Iterator[None]:
     """Estimators learn neither kernel nor penalty by default, in the rest of the file."""
     with pytest.MonkeyPatch.context() as patch:
-        for kind, more in ((BSVMClassifier, {"loss": "hinge"}), (BSVMRegressor, {"epsilon": 0.1})):
-            defaults = kind.__init__.__kwdefaults__ | FIXED | more
+        for kind, fixed in FIXED.items():
+            defaults = kind.__init__.__kwdefaults__ | fixed
             patch.setattr(kind.__init__, "__kwdefaults__", defaults)
         yield
