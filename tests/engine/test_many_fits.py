@@ -1,14 +1,12 @@
 """Any number of fits shares all traces, and keeps nothing."""
 
-import gc
 import os
 
 import numpy as np
 import pytest
 from compiled_kernels import SE
-from helpers import all_traces, as_svgp, make_data, make_model, state
+from helpers import all_traces, as_svgp, every_trace, make_data, make_model, state
 
-from gpflow_bsvm.engine.shared_graph import Compiled
 from gpflow_bsvm.inference import CAVI, SVI, VEM
 from gpflow_bsvm.likelihoods import Hinge
 from gpflow_bsvm.prediction import leave_one_out_density, predict_marginals
@@ -51,12 +49,6 @@ def test_any_number_of_inducing_points_shares_all_traces(whiten):
     for num_inducing in (12, 1):
         fit_all(num_inducing)
     assert every_trace() == before
-
-
-def every_trace() -> int:
-    """:return: how often any compiled function of this package was traced."""
-    found = {id(one): one for one in gc.get_objects() if type(one) is Compiled}
-    return sum(one.num_traces for one in found.values())
 
 
 @pytest.mark.slow
