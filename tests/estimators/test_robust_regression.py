@@ -173,6 +173,7 @@ def test_numbers_of_other_types():
         np.testing.assert_array_equal(one.predict(X), fit[0].predict(X))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:y has almost no noise")
 def test_columns_far_from_zero_that_are_not_scaled():
     rng = np.random.default_rng(0)

@@ -230,8 +230,7 @@ def test_inducing_points_that_steps_have_taken_from_the_rows(data):
     assert any(
         NOTHING in one and "f at the rows is as under it; the kernel or" in one for one in told
     )
-
-
+@pytest.mark.slow
 def test_a_kernel_of_which_only_white_noise_is_left():
     """Each row is there twice, with either label."""
     X, Y = np.repeat(make_data(2)[0], 2, axis=0)[:2], np.array([[0.0], [1.0]])
