@@ -147,6 +147,8 @@ def test_messages_in_troubleshooting_are_ours():
     theirs = "Sparse data was passed for X, but dense data is required"  # scikit-learn's
     unknown = [part for part in parts if len(part) > 6 and part not in ours and part != theirs]
     assert len(messages) > 20 and not unknown
+
+
 @pytest.mark.slow
 def test_the_check_of_an_installation_fits_something():
     """Unlike an import of the package alone, it needs TensorFlow."""

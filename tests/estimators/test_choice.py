@@ -122,6 +122,8 @@ def test_others_are_not_tempered(stripes, spec, monkeypatch, num_classes, loss, 
     rows = X, Y if num_classes == 2 else Y + (X[:, 1:] > 0), weight
     options = {"num_classes": num_classes, "loss": loss, "calibrate": calibrate, "num_inducing": 5}
     assert chosen(spec, rows, **options).likelihood.scale.numpy() == 1
+
+
 @pytest.mark.slow
 def test_held_out_rows_temper_levels_of_several_classes(stripes, spec, monkeypatch):
     """The power of the best scale, by SciPy, that the number of rows allows."""

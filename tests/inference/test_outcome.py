@@ -230,6 +230,8 @@ def test_inducing_points_that_steps_have_taken_from_the_rows(data):
     assert any(
         NOTHING in one and "f at the rows is as under it; the kernel or" in one for one in told
     )
+
+
 @pytest.mark.slow
 def test_a_kernel_of_which_only_white_noise_is_left():
     """Each row is there twice, with either label."""

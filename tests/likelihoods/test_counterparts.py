@@ -270,6 +270,8 @@ def test_a_model_that_holds_its_data_has_a_column():
     np.testing.assert_allclose(plain.elbo((X, y)), model.elbo(), rtol=1e-14)
     with pytest.raises(ValueError, match="X has 45 rows and Y has 44"):
         plain.elbo((X, y[:44]))
+
+
 @pytest.mark.slow
 def test_gpflows_helpers_train_a_model_that_holds_its_data():
     data = make_data(20)
