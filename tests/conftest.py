@@ -26,22 +26,21 @@ from helpers import Data, make_data, readers, BaseRate, Crash, Interrupt
 from gpflow_bsvm.compare import BASELINES
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """
+    `make test` leaves out TensorFlow's Grappler, which rewrites a graph before its first run: a
+    fifth of the time. All other runs have it, as users do.
+    """
+    if config.option.markexpr == "not slow":
+        tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
+
+
 @pytest.fixture(autouse=True)
 def clean_settings() -> Iterator[None]:
     """No test leaves a seed or a GPflow setting behind."""
     tf.random.set_seed(0)
     with gpflow.config.as_context(gpflow.config.Config()):
         yield
-
-
-@pytest.fixture(autouse=True)
-def graphs_as_they_are_traced(request: pytest.FixtureRequest) -> None:
-    """
-    Fast tests leave out TensorFlow's Grappler, which rewrites a graph before its first run: a fifth
-    of their time. Slow tests have it, as users do.
-    """
-    fast = request.node.get_closest_marker("slow") is None
-    tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": fast})
 
 
 @pytest.fixture
