@@ -130,12 +130,13 @@ def to_mean_and_root(natural: Natural) -> tuple[tf.Tensor, tf.Tensor]:
     U = tf.reverse(tf.linalg.cholesky(tf.reverse(natural.P, [-2, -1])), [-2, -1])
     root = _inverse_of_lower(tf.linalg.matrix_transpose(U))
     known = tf.reduce_all(tf.math.is_finite(root))
-    root = tf.cond(known, lambda: root, lambda: _root_by_rotation(natural))
+    root = tf.cond(known, lambda: root, lambda: root_by_rotation(natural))
     mean = tf.linalg.matvec(root, tf.linalg.matvec(root, natural.h, transpose_a=True))
     return mean, root
 
 
-def _root_by_rotation(natural: Natural) -> tf.Tensor:
+def root_by_rotation(natural: Natural) -> tf.Tensor:
+    """:return: the root [L, M, M] of P^-1 by a QR decomposition, where the other way fails."""
     V = tf.linalg.qr(solve(natural).R).r
     signs = tf.where(tf.linalg.diag_part(V) < 0, -1, 1)  # a root's diagonal is positive
     return tf.linalg.matrix_transpose(V * tf.cast(signs, V.dtype)[..., None])

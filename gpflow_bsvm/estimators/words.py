@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 #: How texts of the core begin, and what an estimator says instead.
-_SAID = {
+SAID = {
     "the fit has learned next to nothing": (
         "the fit has learned next to nothing, and predicts nearly the same for all rows: its "
         "kernel has collapsed, or does not suit X; try learn_kernel=False, a larger penalty, a "
@@ -40,4 +40,4 @@ _SAID = {
 
 def in_words_of_estimators(text: str) -> str:
     """:return: the text for a user who knows the estimator, and neither GPflow nor the model."""
-    return next((said for begins, said in _SAID.items() if text.startswith(begins)), text)
+    return next((said for begins, said in SAID.items() if text.startswith(begins)), text)

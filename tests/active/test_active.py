@@ -40,16 +40,20 @@ def known(model, Y, number=10):
 # --- what is asked --------------------------------------------------------------------------------
 
 
+@pytest.fixture(scope="module")
+def fitted():
+    return known(binary(), Y)
+
+
 @pytest.mark.parametrize("name", POLICIES)
-def test_policies_are_scores_of_rows(name):
-    scores = POLICIES[name](known(binary(), Y), X)
+def test_policies_are_scores_of_rows(fitted, name):
+    scores = POLICIES[name](fitted, X)
     assert scores.shape == (40,)
     assert np.isfinite(scores).all()
 
 
-def test_small_margins_are_asked_about():
-    model = known(binary(), Y)
-    assert POLICIES["margin"](model, X).argmax() == margin(model, X).argmin()
+def test_small_margins_are_asked_about(fitted):
+    assert POLICIES["margin"](fitted, X).argmax() == margin(fitted, X).argmin()
 
 
 @pytest.mark.slow

@@ -211,6 +211,7 @@ def mark(number, name):
     return pytest.param(name, marks=[] if name in FEW else marks)
 
 
+@pytest.mark.usefixtures("quick_training")
 @pytest.mark.parametrize("name", [mark(*each) for each in enumerate(TRAITS)])
 def test_what_a_file_says_comes_back(tmp_path, capsys, name):
     file, content, options, labels = TRAITS[name]

@@ -1,9 +1,12 @@
 """How the models of a comparison are trained."""
 
+import functools
+
 import gpflow
 import numpy as np
 import pytest
 import tensorflow as tf
+from helpers import minimise
 from scipy import stats
 from sklearn.datasets import make_moons
 
@@ -69,6 +72,15 @@ def test_learning_the_kernel_raises_the_elbo(name, monkeypatch):
 LEARN = KernelSettings(1.0, 4.0, True)
 
 
+@functools.cache
+def learned(name, num_classes):
+    """A baseline that has learned, to be looked at only."""
+    X, y, Z = fold(0)
+    baseline = make_baseline(name, num_classes)
+    baseline.fit(X, y if num_classes else np.sin(2 * X[:, 0]), Z, LEARN, 0)
+    return baseline
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("num_classes", [2, 0], ids=["Bernoulli", "Gaussian"])
 def test_svgp_ends_where_l_bfgs_does(num_classes):
@@ -77,13 +89,13 @@ def test_svgp_ends_where_l_bfgs_does(num_classes):
     y = y if num_classes else np.sin(X[:, 0]) + 0.1 * X[:, 1]
     svgp = make_baseline("svgp", num_classes)
     svgp.fit(X, y, Z, LEARN, 0)
-    loss = svgp.model.training_loss_closure((X, y[:, None].astype(float)))
+    data = X, y[:, None].astype(float)
+    loss = svgp.model.training_loss_closure(data, compile=False)
     ended = -loss().numpy()
     assert svgp.note == "" and abs(svgp.last_gain) <= training.KERNEL_TOLERANCE
     assert gpflow.utilities.parameter_dict(svgp.model.inducing_variable)[".Z"].trainable
     gpflow.set_trainable(svgp.model.inducing_variable, False)
-    options = {"maxiter": 1000}
-    best = gpflow.optimizers.Scipy().minimize(loss, svgp.model.trainable_variables, options=options)
+    best = minimise(loss, svgp.model.trainable_variables, maxiter=1000)
     assert -best.fun - ended < 10 * training.KERNEL_TOLERANCE * abs(best.fun)
     assert -best.fun - ended > -1e-6 * abs(best.fun)
 
@@ -100,10 +112,7 @@ def test_the_rules_are_those_that_the_notes_tell():
 @pytest.mark.slow
 @pytest.mark.parametrize("num_classes", [2, 0])
 def test_ours_and_svgp_are_like_for_like(num_classes):
-    X, y, Z = fold(0)
-    both = [make_baseline(name, num_classes) for name in ("bsvm", "svgp")]
-    for one in both:
-        one.fit(X, y * 1.0 if num_classes == 0 else y, Z, LEARN, 0)
+    both = [learned(name, num_classes) for name in ("bsvm", "svgp")]
     ours, theirs = (one.model for one in both)
     np.testing.assert_array_equal(ours.inducing_variable.Z, theirs.inducing_variable.Z)
     kernels = [gpflow.utilities.parameter_dict(one.kernel) for one in (ours, theirs)]
@@ -132,10 +141,9 @@ def test_a_learned_model_of_ours_is_calibrated(learn):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["bsvm", "svgp"])
 def test_distributions_of_numbers_are_those_of_the_model(name):
-    X, _, Z = fold(0)
+    X = fold(0)[0]
     y = np.sin(2 * X[:, 0])
-    one = make_baseline(name, 0)
-    one.fit(X, y, Z, LEARN, 0)
+    one = learned(name, 0)
     P, (mean, variance) = one.predict_numbers(X, y), one.model.predict_y(X)
     np.testing.assert_allclose(P[:, 0], mean[:, 0], rtol=1e-9)
     log_p = one.model.predict_log_density((X, y[:, None]))

@@ -4,56 +4,22 @@ import itertools
 
 import numpy as np
 import pytest
-import scipy.sparse
 import tensorflow as tf
 from helpers import assert_same_state, make_data, make_model, source_of, state
+from kinds_of_sources import dataset_of, sources, stream_of
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.data.batch import Batch
 from gpflow_bsvm.data.minibatches import blocks
 from gpflow_bsvm.data.passes import map_over, sum_over
-from gpflow_bsvm.data.sources import ArraySource
-from gpflow_bsvm.data.sparse import SparseRows
-from gpflow_bsvm.data.streams import DatasetBatches
 from gpflow_bsvm.engine.open import open_data
-from gpflow_bsvm.engine.projected_data import ProjectedData
-from gpflow_bsvm.engine.projection import Projector
 from gpflow_bsvm.inference import CAVI, ECM, ML2, SVI, VEM
 from gpflow_bsvm.likelihoods import Hinge
-
-
-class Unchecked:
-    def rows(self, X, Y, origin):
-        return X, Y
-
-    def labels(self, Y):
-        pass
-
-
-def stream_of(dataset, chunk_rows):
-    return DatasetBatches(dataset).opened(Unchecked(), chunk_rows)
-
-
-def dataset_of(data, sizes, weight=None):
-    columns = data if weight is None else (*data, weight)
-    ends = np.cumsum(sizes)
-    batches = [tuple(c[end - n : end] for c in columns) for end, n in zip(ends, sizes)]
-    spec = tuple(tf.TensorSpec([None, *c.shape[1:]], c.dtype) for c in columns)
-    return tf.data.Dataset.from_generator(lambda: iter(batches), output_signature=spec)
 
 
 @pytest.fixture(scope="module")
 def data():
     return make_data(50)
-
-
-def sources(data, chunk_rows):
-    """The same rows in all kinds of sources."""
-    weight = np.linspace(0.5, 2, len(data[0]))[:, None]
-    yield source_of(data, weight, chunk_rows)
-    sparse = SparseRows(scipy.sparse.csr_matrix(data[0]))
-    yield ArraySource(sparse, data[1], weight, chunk_rows)
-    yield stream_of(dataset_of(data, [20, 7, 23], weight), chunk_rows)
 
 
 @pytest.mark.parametrize("chunk_rows", [1, 8, 50, 1000])
@@ -127,22 +93,6 @@ def test_equal_batches_of_a_dataset_make_a_block(data):
     source = stream_of(dataset_of(data, [10, 10, 10, 20]), 100)
     found = first_index(source, 1, 2, 4)
     assert [b.index.shape for b in found] == [(2, 10), (1, 10), (1, 20), (2, 10)]
-
-
-@pytest.mark.parametrize("cached", [True, False])
-def test_projected_minibatches_hold_the_rows_of_the_source(data, cached, monkeypatch):
-    if not cached:
-        monkeypatch.setattr("gpflow_bsvm.engine.projected_data.CACHE_BYTES", 0)
-    model = make_model(data)
-    for source in sources(data, 8):
-        seen = ProjectedData(model, source)
-        pairs = zip(blocks(source, 7, 2, 0), blocks(seen, 7, 2, 0), range(4))
-        for raw, projected, _ in pairs:
-            rows = projected.rows.take(projected.index[-1])
-            np.testing.assert_array_equal(rows.batch.X, tf.gather(raw.rows.X, raw.index[-1]))
-            alone = Projector(model.prior, model.prior_factor())(rows.batch.X)
-            for one, two in zip(rows.features, alone):
-                np.testing.assert_allclose(one, two, rtol=1e-10, atol=1e-12)
 
 
 # --- fits ----------------------------------------------------------------------------------------

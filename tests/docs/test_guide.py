@@ -149,6 +149,7 @@ def test_messages_in_troubleshooting_are_ours():
     assert len(messages) > 20 and not unknown
 
 
+@pytest.mark.slow
 def test_the_check_of_an_installation_fits_something():
     """Unlike an import of the package alone, it needs TensorFlow."""
     (code,) = re.findall(r'python -c "(.*)"\n', PAGES["install"])

@@ -5,6 +5,7 @@ import importlib.util
 import io
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from PIL import Image
@@ -31,8 +32,12 @@ def test_notebooks_are_found():
 #: Those that take longest are drills: .ci/run has no time for all.
 LONGEST = (
     *("landscape", "learned_kernels", "known_probabilities", "family", "many_rows"),
-    *("several_classes", "versus_softmax"),
+    *("several_classes", "versus_softmax", "adversarial", "deep_features"),
 )
+
+
+#: Of which a Jupyter kernel of its own runs the cells.
+ALONE = "novelty"
 
 
 @pytest.mark.slow
@@ -42,10 +47,25 @@ LONGEST = (
     [
         pytest.param(path, marks=[pytest.mark.drill] * (path.stem in LONGEST), id=path.stem)
         for path in NOTEBOOKS
+        if path.stem != ALONE
     ],
 )
-def test_notebook(path, tool, tmp_path):
-    notebook = tool.load(path, short=True)
+def test_notebook(path, tool, tmp_path, monkeypatch):
+    """In this process, whose graphs they share; what a cell shows is in `executed`."""
+    monkeypatch.chdir(tmp_path)
+    plt.switch_backend("Agg")
+    found = {"__name__": "__main__"}
+    for cell in tool.load(path, short=True).cells:
+        if cell.cell_type == "code":
+            exec(compile(cell.source, f"{path.name}, {cell.id}", "exec"), found)
+    assert plt.get_fignums()
+    plt.close("all")
+
+
+@pytest.mark.slow
+@pytest.mark.notebook
+def test_a_notebook_in_a_process_of_its_own(tool, tmp_path):
+    notebook = tool.load(FOLDER / f"{ALONE}.py", short=True)
     tool.execute(notebook, tmp_path)
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
     assert any("image/png" in output.get("data", {}) for output in outputs)

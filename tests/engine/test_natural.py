@@ -1,30 +1,20 @@
-"""Natural parameters and back, divergence, marginals, and the statistics of a pass."""
+"""Natural parameters and back, divergence, and steps between them."""
 
 import gpflow
 import numpy as np
 import pytest
 import tensorflow as tf
-from helpers import make_data, make_model, projected, randomise
+from naturals import random_natural
 
 from gpflow_bsvm.engine.natural import (
     Natural,
-    _root_by_rotation,
     blend,
     compiled_solve,
+    root_by_rotation,
     solve,
     to_mean_and_root,
     to_natural,
 )
-from gpflow_bsvm.engine.statistics import Marginals, accumulate, marginals, marginals_of_few
-from gpflow_bsvm.likelihoods import Hinge, Probit
-from gpflow_bsvm.prediction.marginals import predict_marginals
-
-
-def random_natural(rng, num_latents: int, size: int) -> Natural:
-    root = rng.normal(size=(num_latents, size, size))
-    P = root @ np.swapaxes(root, -1, -2) + np.eye(size)
-    return Natural(tf.constant(rng.normal(size=(num_latents, size))), tf.constant(P))
-
 
 SHAPES = pytest.mark.parametrize("shape", [(1, 1), (1, 6), (3, 5)])
 
@@ -64,7 +54,7 @@ def test_where_there_is_a_solution_there_is_a_mean_and_a_root(rng):
 def test_a_root_by_rotation_is_the_root(rng):
     natural = random_natural(rng, 3, 5)
     np.testing.assert_allclose(
-        _root_by_rotation(natural), to_mean_and_root(natural)[1], rtol=1e-9, atol=1e-11
+        root_by_rotation(natural), to_mean_and_root(natural)[1], rtol=1e-9, atol=1e-11
     )
 
 
@@ -103,63 +93,3 @@ def test_blend_is_a_convex_combination_that_stays_positive_definite(rng, rho):
     smallest = np.linalg.eigvalsh(new.P).min(axis=-1)
     bound = (1 - rho) * np.linalg.eigvalsh(old.P).min(axis=-1) + rho
     assert (smallest >= bound - 1e-10).all()
-
-
-@pytest.mark.parametrize("num_latents, shared", [(1, True), (3, True), (3, False)])
-def test_three_ways_to_the_marginals(rng, num_latents, shared):
-    natural = random_natural(rng, num_latents, 6)
-    features = tf.constant(rng.normal(size=(1 if shared else num_latents, 4, 6)))
-    q = solve(natural)
-    one = marginals(features, q.R, q.c)
-    two = marginals_of_few(features, tf.linalg.cholesky(natural.P), natural.h)
-    covariance = np.linalg.inv(natural.P)
-    wide = np.broadcast_to(features, (num_latents, 4, 6))
-    mean = np.einsum("lnm,lmk,lk->nl", wide, covariance, natural.h)
-    variance = np.einsum("lnm,lmk,lnk->nl", wide, covariance, wide)
-    for found in (one, two):
-        np.testing.assert_allclose(found[0], mean, rtol=1e-9, atol=1e-11)
-        np.testing.assert_allclose(found[1], variance, rtol=1e-9, atol=1e-11)
-
-
-@pytest.mark.parametrize("whiten", [True, False])
-def test_marginals_are_those_of_predict_f(whiten):
-    data = make_data()
-    model = make_model(data, mean_function=gpflow.functions.Linear([[0.3], [-0.2]]), whiten=whiten)
-    randomise(model)
-    mean, variance = model.predict_f(data[0])
-    for chunk_rows in (None, 7):
-        found = predict_marginals(model, data[0], chunk_rows=chunk_rows)
-        # The explained variance is subtracted: an error relative to k(x, x) = 2.
-        np.testing.assert_allclose(found[0], mean, rtol=1e-8, atol=1e-10)
-        np.testing.assert_allclose(found[1], variance, rtol=1e-8, atol=1e-9)
-
-
-def test_accumulate_is_the_sum_over_rows(rng):
-    X, Y = make_data(20)
-    features = tf.constant(rng.normal(size=(1, 20, 4)))
-    weight, residual = rng.random((20, 1)), rng.random((20, 1))
-    prior_mean = rng.normal(size=(20, 1))
-    rows = projected(X, Y, weight, features, residual, prior_mean)
-    f = Marginals(tf.constant(rng.normal(size=(20, 1))), tf.constant(rng.random((20, 1))))
-    likelihood = Hinge(1.5, "exact")
-    h, P, expectation = np.zeros((1, 4)), np.zeros((1, 4, 4)), 0.0
-    for n in range(20):
-        mean, variance = f[0][n] + prior_mean[n], f[1][n] + residual[n]
-        w, r = likelihood.sites(None, mean, variance, Y[n])
-        feature = features[0, n].numpy()
-        h[0] += weight[n] * (r - w * prior_mean[n]) * feature
-        P[0] += weight[n] * w * np.outer(feature, feature)
-        expectation += weight[n] * likelihood.variational_expectations(None, mean, variance, Y[n])
-    found = accumulate(likelihood, rows, f)
-    np.testing.assert_allclose(found.sums.h, h, rtol=1e-11)
-    np.testing.assert_allclose(found.sums.P, P, rtol=1e-11)
-    np.testing.assert_allclose(found.expectation, expectation[0], rtol=1e-12)
-
-
-def test_rounding_below_zero_does_not_reach_the_likelihood():
-    tiny = tf.constant([[-1e-13]], tf.float64)
-    one = tf.ones((1, 1), tf.float64)
-    rows = projected(one, one, one, one[None], tiny, 0 * one)
-    for likelihood in (Hinge(bound="exact"), Probit()):  # a quadrature takes the square root
-        found = accumulate(likelihood, rows, Marginals(one, 0 * one))
-        assert all(np.isfinite(value).all() for value in tf.nest.flatten(found))

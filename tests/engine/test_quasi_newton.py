@@ -3,6 +3,12 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+from helpers import (
+    ard,
+    bound_of,
+    make_model,
+    some_sites,
+)
 
 from gpflow_bsvm.engine import quasi_newton
 from gpflow_bsvm.engine.quasi_newton import maximise
@@ -105,3 +111,38 @@ def test_directions_not_seen_yet_have_the_scale_of_the_others():
     inverse = maximise(f, f.variables, 2)
     curvatures = 1 / np.linalg.eigvalsh(inverse)
     assert (curvatures > 100).all() and (curvatures < 2e4).all()
+
+
+@pytest.mark.slow
+def test_a_value_that_is_not_finite_costs_a_shorter_step(data):
+    model = make_model(data, kernel=ard())
+    bound, sites = bound_of(model, data), some_sites(60)
+    start = [variable.numpy() for variable in bound.hyperparameters.variables]
+    before, _ = bound.value_and_gradient(sites)
+    original, calls = bound.value_and_gradient, []
+
+    def sometimes(*arguments):
+        calls.append(1)
+        if len(calls) == 2:
+            return tf.constant(np.nan, tf.float64), original(*arguments)[1]
+        if len(calls) == 4:
+            raise tf.errors.InvalidArgumentError(None, None, "no Cholesky factor")
+        return original(*arguments)
+
+    maximise(lambda: sometimes(sites), bound.hyperparameters.variables, 5)
+    assert len(calls) > 4
+    assert original(sites)[0] > before
+    assert any(abs(a - b.numpy()).max() > 0 for a, b in zip(start, bound.hyperparameters.variables))
+
+
+def test_where_nothing_can_be_evaluated_all_stays(data):
+    model = make_model(data, kernel=ard())
+    bound = bound_of(model, data)
+    start = [variable.numpy() for variable in bound.hyperparameters.variables]
+
+    def never():
+        raise tf.errors.InvalidArgumentError(None, None, "no Cholesky factor")
+
+    maximise(never, bound.hyperparameters.variables, 5)
+    for one, other in zip(start, bound.hyperparameters.variables):
+        np.testing.assert_array_equal(one, other)

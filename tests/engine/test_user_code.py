@@ -132,12 +132,10 @@ def by_likelihood():
 
 READS = [
     by_class,
-    by_global,
-    by_object,
     by_attribute_of_a_library_class,
-    by_closure,
     by_mean,
     by_likelihood,
+    *(pytest.param(read, marks=pytest.mark.slow) for read in (by_global, by_object, by_closure)),
 ]
 
 
@@ -162,13 +160,19 @@ def test_a_fit_is_of_the_code_as_it_is(read):
     change()
     check_predictions(model)
     changed = check_fit(model, CAVI())  # the same model
-    new = check_fit(make_model(DATA, **make()), CAVI())
-    np.testing.assert_allclose(new, changed, rtol=1e-4)
+    assert abs(first - changed) > 0.1
+
+
+def test_a_new_model_is_of_the_code_as_it_is():
+    make, change = by_class()
+    first = check_fit(make_model(DATA, **make()), CAVI())
+    change()
+    changed = check_fit(make_model(DATA, **make()), CAVI())
     assert abs(first - changed) > 0.1
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("read", READS)
+@pytest.mark.parametrize("read", [by_class, by_mean, by_likelihood])
 def test_learning_is_of_the_code_as_it_is(read):
     make, change = read()
     for _ in range(2):
@@ -176,7 +180,7 @@ def test_learning_is_of_the_code_as_it_is(read):
         change()
 
 
-@pytest.mark.parametrize("read", [by_class, by_object, by_likelihood])
+@pytest.mark.parametrize("read", [by_class, by_likelihood])
 def test_a_step_is_of_the_code_as_it_is(read):
     """`natgrad_step` and GPflow's natural gradients, before and after."""
     make, change = read()

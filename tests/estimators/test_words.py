@@ -13,7 +13,7 @@ from helpers import make_data, make_model
 import gpflow_bsvm as gb
 from gpflow_bsvm import notices
 from gpflow_bsvm.engine import prior
-from gpflow_bsvm.estimators.words import _SAID, in_words_of_estimators
+from gpflow_bsvm.estimators.words import SAID, in_words_of_estimators
 from gpflow_bsvm.inference import cavi, outcome
 
 #: What somebody who calls scikit-learn does not know.
@@ -45,12 +45,12 @@ def test_warnings_are_in_the_users_words(data, fit):
         fit(*data)
     for one in warned:
         assert not any(word in str(one.message) for word in OTHERS_WORDS), str(one.message)
-        assert str(one.message) in _SAID.values() and one.filename == __file__
+        assert str(one.message) in SAID.values() and one.filename == __file__
 
 
 def test_each_text_is_one_that_the_core_has():
     texts = "\n".join(inspect.getsource(module) for module in (outcome, cavi, prior))
-    for begins in _SAID:
+    for begins in SAID:
         assert f'"{begins}' in texts.replace('f"', '"'), begins
     assert in_words_of_estimators("something else") == "something else"
 

@@ -5,6 +5,7 @@ import importlib
 import gpflow
 import numpy as np
 import pytest
+import tensorflow as tf
 from helpers import assert_same_state, make_data, make_model, source_of, state
 from scipy.sparse import csr_array
 
@@ -107,3 +108,30 @@ def test_a_beginning_says_nothing_that_the_whole_fit_says():
     with pytest.warns(UserWarning, match="has not converged") as told:
         gb.fit(model, (X, Y))
     assert len(told) == 1
+
+
+def test_fit_chooses_coordinate_ascent_for_small_data(data):
+    one, two = make_model(data), make_model(data)
+    history = gb.fit(one, data, sample_weight=np.full(60, 2.0))
+    CAVI().run(two, data, sample_weight=np.full(60, 2.0))
+    assert history.converged
+    assert_same_state(state(one), state(two), 1e-12)
+
+
+@pytest.mark.slow
+def test_fit_chooses_minibatches_for_big_data(data, monkeypatch):
+    monkeypatch.setattr(FIT, "_SWEEP_LIMIT", 10)
+    model = make_model(data)
+    start = model.elbo(data)
+    history = gb.fit(model, data)
+    assert history.step[-1] == 1000 and not history.converged
+    assert model.elbo(data) > start
+
+
+@pytest.mark.slow
+def test_fit_takes_a_dataset(data, monkeypatch):
+    monkeypatch.setattr(FIT, "_STEPS", (30, 30))
+    model = make_model(data, num_data=60)
+    start = model.elbo(data)
+    assert gb.fit(model, tf.data.Dataset.from_tensor_slices(data).batch(20)).step[-1] == 30
+    assert model.elbo(data) > start

@@ -63,8 +63,9 @@ def test_steps_are_natgrad_steps_on_the_same_batches(data, likelihood, size):
     assert_same_state(state(one), state(two), 1e-10)
 
 
-@pytest.mark.parametrize("num_steps", [1, 2, 5, 11])
-@pytest.mark.parametrize("record_every", [1, 4, 100])
+@pytest.mark.parametrize(
+    ("num_steps", "record_every"), [(1, 1), (2, 4), (5, 4), (11, 1), (11, 4), (11, 100)]
+)
 def test_any_number_of_steps_and_records(data, num_steps, record_every):
     model = make_model(data)
     history = SVI(batch_size=7, max_steps=num_steps, record_every=record_every).run(model, data)
@@ -182,13 +183,14 @@ def test_it_comes_near_the_optimum_of_coordinate_ascent(bound):
     assert -1e-9 < gap < 0.002 * (optimum - start)
 
 
-@pytest.mark.parametrize("rate", [1e-3, 0.1, 0.5, 1.0])
-@pytest.mark.parametrize("bound", ["augmented", "exact"])
+@pytest.mark.parametrize(
+    ("bound", "rate"), [("augmented", 1.0), *(("exact", rate) for rate in (1e-3, 0.1, 0.5, 1.0))]
+)
 def test_every_rate_stays_finite(data, rate, bound):
     model = make_model(
         data, kernel=gpflow.kernels.SquaredExponential(30.0), likelihood=Hinge(bound=bound)
     )
-    history = SVI(batch_size=5, max_steps=300, learning_rate=rate, record_every=50).run(model, data)
+    history = SVI(batch_size=5, max_steps=150, learning_rate=rate, record_every=50).run(model, data)
     assert np.isfinite(history.elbo).all()
     assert np.isfinite(model.elbo(data))
     assert (np.diagonal(model.q_sqrt.numpy()[0]) > 0).all()

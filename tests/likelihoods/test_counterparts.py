@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from gpflow import likelihoods as theirs
-from helpers import make_data
+from helpers import in_a_graph, make_data
 
 import gpflow_bsvm as gb
 from gpflow_bsvm import likelihoods as ours
@@ -113,7 +113,7 @@ def test_numbers_of_classes_without_a_column(name, method):
     was, now = (make() for make in PAIRS[name])
     call = lambda one, given: getattr(one, method)(*[given[part] for part in METHODS[method]])  # noqa: E731
     # GPflow checks shapes out of graphs only, and there refuses such labels.
-    for one, run in ((was, tf.function(call)), (now, call), (now, tf.function(call))):
+    for one, run in ((was, in_a_graph(call)), (now, call), (now, in_a_graph(call))):
         column = rows(one, C)
         found = run(one, column | {"Y": np.arange(N) % C})
         np.testing.assert_allclose(found, call(one, column), rtol=1e-12)
@@ -251,9 +251,10 @@ def test_models_take_numbers_of_classes_as_they_take_columns(make):
         model.natgrad_step((X, Y), 0.5)
         blocks = [(X[:20], Y[:20]), (X[20:], Y[20:])]
         elbos.append(gb.inference.SVI(max_steps=2).run(model, blocks).elbo[-1])
-        elbos += [float(model.elbo((X, Y))), float(model.training_loss_closure((X, Y))())]
+        loss = model.training_loss_closure((X, Y), compile=False)
+        elbos += [float(model.elbo((X, Y))), float(in_a_graph(loss)())]
         batch = iter(tf.data.Dataset.from_tensor_slices((X, Y)).batch(45).repeat())
-        elbos.append(float(model.training_loss_closure(batch)()))
+        elbos.append(float(in_a_graph(model.training_loss_closure(batch, compile=False))()))
         found.append([*elbos, predict_log_density(model, (X, Y)).sum()])
     np.testing.assert_array_equal(*found)
 
@@ -271,6 +272,7 @@ def test_a_model_that_holds_its_data_has_a_column():
         plain.elbo((X, y[:44]))
 
 
+@pytest.mark.slow
 def test_gpflows_helpers_train_a_model_that_holds_its_data():
     data = make_data(20)
     model = gb.models.BatchBSVM(data, gpflow.kernels.Matern32(), ours.Hinge())

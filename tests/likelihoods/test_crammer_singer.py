@@ -4,59 +4,15 @@ import gpflow
 import numpy as np
 import pytest
 import tensorflow as tf
+from helpers import in_a_graph
+from multiclass import above, draw, integral, three_blobs
 from scipy import stats
 from scipy.special import ndtr
-from sklearn.datasets import load_wine
-from sklearn.preprocessing import StandardScaler
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.likelihoods import CrammerSinger, Hinge, OneVsRest, sites_by_autodiff
-from gpflow_bsvm.likelihoods.maximum import maximum, moments_of_maximum
+from gpflow_bsvm.likelihoods import CrammerSinger, Hinge, sites_by_autodiff
 
 BOUNDS = ["exact", "augmented", "wistuba2018"]
-
-
-def draw(num_classes, num_rows=4, spread=1.0, seed=0):
-    """:return: X, Fmu, Fvar, Y; standard deviations within a factor of `spread` of 1."""
-    random = np.random.default_rng(seed)
-    Fmu = 2 * random.normal(size=(num_rows, num_classes))
-    Fvar = np.exp(2 * np.log(spread) * random.uniform(-1, 1, size=Fmu.shape))
-    Y = random.integers(0, num_classes, (num_rows, 1)).astype(float)
-    return np.zeros((num_rows, 1)), Fmu, Fvar, Y
-
-
-NODES, WEIGHTS = np.polynomial.legendre.leggauss(60)
-
-
-def integral(low, high, function):
-    """Of a function of arrays, from each low [...] to each high: 8 panels of 60 nodes."""
-    edges = np.linspace(low, high, 9)[..., None]
-    half = np.diff(edges, axis=0) / 2
-    return (half * WEIGHTS * function(edges[:-1] + half * (1 + NODES))).sum(axis=(0, -1))
-
-
-def above(u, mean, scale):
-    """P(max_j f_j > u)."""
-    return 1 - ndtr((u[..., None] - mean) / scale).prod(axis=-1)
-
-
-def expected_maximum(mean, variance):
-    """E max_j f_j = low + int_low^high (1 - F), piece by piece."""
-    scale = np.sqrt(variance)
-    low, high = (mean - 9 * scale).max(), (mean + 9 * scale).max()
-    breaks = np.unique(np.clip(np.concatenate([mean + k * scale for k in (-8, 0, 8)]), low, high))
-    pieces = integral(breaks[:-1], breaks[1:], lambda u: above(u, mean, scale))
-    return breaks[0] + pieces.sum()
-
-
-@pytest.mark.parametrize("num_classes", [2, 3, 10])
-@pytest.mark.parametrize("spread", [1.0, 3.0, 6.0])
-def test_expected_maximum(num_classes, spread):
-    _, mean, variance, _ = draw(num_classes, spread=spread)
-    expected = [expected_maximum(*row) for row in zip(mean, variance)]
-    np.testing.assert_allclose(
-        maximum(*map(tf.constant, (mean, variance))).mean, expected, atol=1e-8
-    )
 
 
 def brute_force(mean, variance, y):
@@ -90,40 +46,6 @@ def test_exact_expectation_by_brute_force(spread):
     closed = CrammerSinger(3).variational_expectations(X, Fmu, Fvar, Y)
     expected = [-2 * brute_force(*row, int(y[0])) for *row, y in zip(Fmu, Fvar, Y)]
     np.testing.assert_allclose(closed, expected, atol=1e-8)
-
-
-@pytest.mark.parametrize("num_classes", [3, 10, 100, 1000])
-@pytest.mark.parametrize("ratio", [1.0, 30.0])
-def test_nodes_suffice_for_any_number_of_classes_and_scales(num_classes, ratio, monkeypatch):
-    """Classes alike make F sharp near its median, unlike scales make it sharp anywhere."""
-    random = np.random.default_rng(num_classes)
-    mean = tf.constant(random.normal(size=(3, num_classes)))
-    variance = tf.constant(ratio ** (2 * random.uniform(-0.5, 0.5, size=(3, num_classes))))
-    few = maximum(mean, variance)
-    monkeypatch.setattr("gpflow_bsvm.likelihoods.maximum.NODES", 400)
-    monkeypatch.setattr("gpflow_bsvm.likelihoods.maximum.MOST_NODES", 1000)
-    many = maximum(mean, variance)
-    for one, other in zip(few, many):
-        np.testing.assert_allclose(one, other, atol=1e-9 * max(1, ratio))
-
-
-def test_moments_of_the_maximum_by_sampling():
-    _, mean, variance, _ = draw(5, num_rows=1)
-    draws = mean + np.sqrt(variance) * np.random.default_rng(0).normal(size=(1_000_000, 5))
-    largest = draws.max(axis=1)
-    first, second = moments_of_maximum(tf.constant(mean), tf.constant(variance))
-    assert abs(largest.mean() - first[0]) < 4 * largest.std() / 1000
-    squares = (largest - largest.mean()) ** 2
-    assert abs(squares.mean() - second[0]) < 4 * squares.std() / 1000
-
-
-def test_two_classes_are_the_binary_formulas():
-    _, mean, variance, _ = draw(2, spread=3.0)
-    gap, scale = mean[:, 1] - mean[:, 0], np.sqrt(variance.sum(axis=1))
-    p = maximum(tf.constant(mean), tf.constant(variance))
-    np.testing.assert_allclose(p.probability[:, 1], stats.norm.cdf(gap / scale), atol=1e-9)
-    density = stats.norm.pdf(gap / scale) / scale
-    np.testing.assert_allclose(p.curvature, np.stack([density, density], axis=1), atol=1e-8)
 
 
 def hinge_of_the_maximum(mean, variance, y):
@@ -267,13 +189,6 @@ def test_prediction_is_a_distribution():
     )
 
 
-def three_blobs(num_rows=90, seed=0):
-    random = np.random.default_rng(seed)
-    Y = np.arange(num_rows)[:, None] % 3
-    centres = np.array([[0.0, 2.0], [2.0, -1.0], [-2.0, -1.0]])
-    return centres[Y[:, 0]] + random.normal(size=(num_rows, 2)), Y.astype(float)
-
-
 def make(model_class, bound, num_data=90):
     X, _ = three_blobs()
     return model_class(
@@ -339,7 +254,7 @@ def test_a_wrong_label_in_a_graph_is_nan(label):
     Y[1] = label
     for bound in BOUNDS:
         expectation = CrammerSinger(3, bound=bound).variational_expectations
-        values = tf.function(expectation)(X, Fmu, Fvar, Y)
+        values = in_a_graph(expectation)(X, Fmu, Fvar, Y)
         assert np.isfinite(values[0]) and np.isnan(values[1])
         with pytest.raises(ValueError, match=rf"integers in 0\.\.2, got {label}"):
             expectation(X, Fmu, Fvar, Y)
@@ -391,81 +306,3 @@ def test_a_class_with_a_single_row_is_learned():
     model.inducing_variable.Z.assign(X[-10:])
     gb.fit(model, (X, Y))
     assert model.predict_y(X)[0].numpy()[-1].argmax() == 2
-
-
-@pytest.mark.parametrize("one_hot_labels", [True, False])
-def test_one_vs_rest_is_binary_models_side_by_side(one_hot_labels):
-    X, Y = three_blobs()
-    one_hot = (np.arange(3) == Y).astype(float)
-    kernel = gpflow.kernels.SquaredExponential(4.0, lengthscales=2.0)
-    likelihood = Hinge(bound="exact") if one_hot_labels else OneVsRest(3)
-    together = gb.models.BSVM(kernel, likelihood, X[:10].copy(), num_latent_gps=3)
-    together.natgrad_step((X, one_hot if one_hot_labels else Y), 0.7)
-    for c in range(3):
-        alone = gb.models.BSVM(kernel, Hinge(bound="exact"), X[:10].copy())
-        alone.natgrad_step((X, one_hot[:, c : c + 1]), 0.7)
-        np.testing.assert_allclose(together.q_mu[:, c : c + 1], alone.q_mu, atol=1e-10)
-        np.testing.assert_allclose(together.q_sqrt[c], alone.q_sqrt[0], atol=1e-10)
-
-
-@pytest.mark.slow
-def test_an_undamped_step_overshoots_and_cavi_does_not():
-    X, Y = three_blobs()
-    model = make(gb.models.BSVM, "exact")
-    model.kernel.variance.assign(100.0)
-    elbo = [float(model.elbo((X, Y)))]
-    for _ in range(5):
-        model.natgrad_step((X, Y), 1.0)
-        elbo.append(float(model.elbo((X, Y))))
-    assert min(np.diff(elbo)) < 0
-    model.q_mu.assign(np.zeros((10, 3)))
-    model.q_sqrt.assign(np.tile(np.eye(10), (3, 1, 1)))
-    history = gb.inference.CAVI().run(model, (X, Y))
-    assert min(history.learning_rate) < 1
-    assert (np.diff(history.elbo) >= 0).all()
-
-
-def test_a_sweep_that_just_does_not_overshoot_is_not_the_end():
-    """Such a sweep gains little anywhere: without a look at half the step, wine ends 0.3 % low."""
-    X, y = load_wine(return_X_y=True)
-    X, Y = StandardScaler().fit_transform(X), y[:, None].astype(float)
-    ends = []
-    for cavi in (gb.inference.CAVI(), gb.inference.CAVI(tol=1e-9, max_steps=1000)):
-        kernel = gpflow.kernels.SquaredExponential(4.0, lengthscales=np.sqrt(13))
-        model = gb.models.BSVM(kernel, CrammerSinger(3), X[::6].copy(), num_latent_gps=3)
-        ends.append(cavi.run(model, (X, Y)).elbo[-1])
-    assert ends[1] - ends[0] < 1e-5 * abs(ends[1])
-
-
-def test_one_vs_rest_is_the_hinge_of_each_class():
-    X, Fmu, Fvar, Y = draw(4, num_rows=6, spread=3.0)
-    likelihood, one_hot = OneVsRest(4, penalty=1.5), (np.arange(4) == Y).astype(float)
-    hinge = Hinge(1.5, "exact")
-    pairs = [
-        (likelihood.log_prob(X, Fmu, Y), hinge.log_prob(X, Fmu, one_hot)),
-        (
-            likelihood.variational_expectations(X, Fmu, Fvar, Y),
-            hinge.variational_expectations(X, Fmu, Fvar, one_hot),
-        ),
-        *zip(likelihood.sites(X, Fmu, Fvar, Y), hinge.sites(X, Fmu, Fvar, one_hot)),
-        *zip(likelihood.sites(X, Fmu, Fvar, Y), sites_by_autodiff(likelihood, X, Fmu, Fvar, Y)),
-    ]
-    for one, other in pairs:
-        np.testing.assert_allclose(one, other, atol=1e-10)
-
-
-def test_one_vs_rest_predicts_a_distribution():
-    X, Fmu, Fvar, Y = draw(4, num_rows=6, spread=3.0)
-    likelihood = OneVsRest(4)
-    p, variance = likelihood.predict_mean_and_var(X, Fmu, Fvar)
-    binary, _ = Hinge().predict_mean_and_var(X, Fmu, Fvar)
-    np.testing.assert_allclose(p, binary / tf.reduce_sum(binary, -1, keepdims=True), atol=1e-12)
-    np.testing.assert_allclose(variance, p - p**2)
-    rows = np.arange(6), Y[:, 0].astype(int)
-    np.testing.assert_allclose(
-        likelihood.predict_log_density(X, Fmu, Fvar, Y), np.log(p.numpy()[rows]), atol=1e-10
-    )
-    far = likelihood.class_probabilities(
-        tf.constant([[-60.0, -50.0, -70.0, -80.0]]), tf.zeros((1, 4))
-    )
-    np.testing.assert_allclose(far, [[0, 1, 0, 0]], atol=1e-6)  # each alone underflows to 0

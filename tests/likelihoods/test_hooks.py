@@ -4,6 +4,7 @@ import gpflow
 import numpy as np
 import pytest
 import tensorflow as tf
+from helpers import in_a_graph
 from scipy.stats import norm
 
 from gpflow_bsvm.engine.shared_graph import Compiled
@@ -164,7 +165,7 @@ def test_labels_of_another_shape_are_refused_everywhere(likelihood):
     for method in methods:
         with pytest.raises(ValueError, match=r"got shape \(5, 3\)"):
             method(one_hot)
-        of_any_length = tf.function(method, input_signature=[tf.TensorSpec([None], tf.float64)])
+        of_any_length = in_a_graph(method, input_signature=[tf.TensorSpec([None], tf.float64)])
         if likelihood in CLASSES:  # numbers [N], as GPflow's MultiClass takes them
             for found in (method(Y[:, 0]), of_any_length(tf.constant(Y[:, 0]))):
                 tf.nest.map_structure(np.testing.assert_allclose, found, method(Y))

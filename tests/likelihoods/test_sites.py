@@ -6,6 +6,7 @@ import pytest
 import reference
 import tensorflow as tf
 from gpflow.likelihoods import ScalarLikelihood
+from helpers import in_a_graph
 
 from gpflow_bsvm.likelihoods import Hinge, Probit, has_hook, sites, sites_by_autodiff
 
@@ -118,7 +119,7 @@ def test_precisions_of_the_floored_bernoulli_are_clipped_at_zero():
 def test_sites_work_in_a_graph_and_for_several_latents(likelihood, rng):
     mu, v = rng.normal(size=(7, 3)), rng.gamma(1.0, size=(7, 3))
     Y = (rng.random((7, 3)) > 0.5).astype(float)
-    in_graph = tf.function(lambda *args: sites(likelihood, None, *args))(mu, v, Y)
+    in_graph = in_a_graph(lambda *args: sites(likelihood, None, *args))(mu, v, Y)
     for i, column in enumerate(zip(*(site.numpy().T for site in in_graph))):
         single = sites(likelihood, None, mu[:, [i]], v[:, [i]], Y[:, [i]])
         for found, expected in zip(column, single):

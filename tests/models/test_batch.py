@@ -3,7 +3,7 @@
 import gpflow
 import numpy as np
 import pytest
-from helpers import make_data, state
+from helpers import make_data, minimise, state
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.inference import CAVI, SVI, VEM
@@ -82,9 +82,7 @@ def test_it_holds_its_data(data, fitted):
     SVI(batch_size=10, max_steps=5).run(models[2])
     scipy = BatchBSVM(data, kernel(), hinge())
     gpflow.set_trainable((scipy.kernel, scipy.likelihood), False)
-    gpflow.optimizers.Scipy().minimize(
-        scipy.training_loss, scipy.trainable_variables, options={"maxiter": 500}
-    )
+    minimise(scipy.training_loss, scipy.trainable_variables, maxiter=500)
     np.testing.assert_allclose(scipy.elbo(), models[0].elbo(), rtol=1e-4)  # L-BFGS stops there
 
 

@@ -7,10 +7,9 @@ import gpflow
 import numpy as np
 import pytest
 import tensorflow as tf
-from helpers import as_svgp, assert_same_state, make_model, randomise, state
+from helpers import as_svgp, make_model, randomise
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.likelihoods import Hinge
 
 
 @pytest.fixture
@@ -109,76 +108,3 @@ def test_hyperparameters_train_beside_the_step(data):
     model.natgrad_step(data)
     assert model.elbo(data).numpy() > start + 0.5
     assert model.kernel.lengthscales.numpy() != 1.0
-
-
-# --- jitter --------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def near_singular(data):
-    """A model whose Kuu has no Cholesky factor at the jitter in force."""
-    Z = np.linspace(0, 1e-3, 12)[:, None] * np.ones((1, 2))
-    config = gpflow.config.Config(jitter=1e-18)
-    with gpflow.config.as_context(config):
-        yield gb.models.BSVM(gpflow.kernels.SquaredExponential(10.0), Hinge(), Z, num_data=60)
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:Kuu needed a jitter")
-def test_jitter_is_raised_where_the_default_fails(near_singular, data):
-    model = near_singular
-    with pytest.warns(UserWarning, match="Kuu needed a jitter of"):
-        history = gb.inference.CAVI().run(model, data)
-    jitter = model._jitter
-    assert 1e-18 < jitter <= 1e-2
-    np.testing.assert_allclose(history.elbo[-1], model.elbo(data), rtol=1e-8)
-    plain = as_svgp(model)
-    with gpflow.config.as_context(gpflow.config.Config(jitter=jitter)):
-        expected = plain.elbo(data), *plain.predict_f(data[0])
-    found = model.elbo(data), *model.predict_f(data[0])
-    compiled = tf.function(lambda: (model.elbo(data), *model.predict_f(data[0])))()
-    for a, b, c in zip(found, compiled, expected):
-        np.testing.assert_allclose(a, c, rtol=1e-9, atol=1e-9)
-        np.testing.assert_allclose(b, c, rtol=1e-9, atol=1e-9)
-    predicted = model.posterior().predict_f(data[0])
-    # TENSOR caches go by another formula: the conditioning of Kuu, 1e11, times rounding.
-    np.testing.assert_allclose(predicted[0], expected[1], rtol=1e-4, atol=1e-4)
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:Kuu needed a jitter")
-def test_a_raised_jitter_holds_inside_a_graph(near_singular, data):
-    model = near_singular
-    gb.inference.CAVI(max_steps=3).run(model, data)
-    outside = copy.deepcopy(model)
-    outside.natgrad_step(data, 0.5)
-    tf.function(lambda: model.natgrad_step(data, 0.5))()
-    assert_same_state(state(model), state(outside), 1e-8)
-
-
-@pytest.mark.filterwarnings("ignore:Kuu needed a jitter")
-def test_the_default_jitter_is_tried_again(near_singular, data):
-    model = near_singular
-    gb.inference.CAVI(max_steps=1).run(model, data)
-    assert model._jitter is not None
-    model.inducing_variable.Z.assign(data[0][:12])
-    gb.inference.CAVI(max_steps=1).run(model, data)
-    assert model._jitter is None
-
-
-@pytest.mark.parametrize("jitter", [0.0, 0.1])
-def test_any_default_jitter_is_tried_first(data, jitter):
-    with gpflow.config.as_context(gpflow.config.Config(jitter=jitter)):
-        model = make_model(data)
-        history = gb.inference.CAVI().run(model, data)
-        assert model._jitter is None
-        np.testing.assert_allclose(history.elbo[-1], as_svgp(model).elbo(data), rtol=1e-9)
-
-
-def test_no_jitter_at_all_is_raised_too(data):
-    Z = np.linspace(0, 1e-3, 12)[:, None] * np.ones((1, 2))
-    with gpflow.config.as_context(gpflow.config.Config(jitter=0.0)):
-        model = gb.models.BSVM(gpflow.kernels.SquaredExponential(10.0), Hinge(), Z)
-        with pytest.warns(UserWarning, match="Kuu needed a jitter of"):
-            gb.inference.CAVI(max_steps=2).run(model, data)
-        assert 0 < model._jitter <= 1e-2

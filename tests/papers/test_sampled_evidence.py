@@ -16,7 +16,7 @@ from gpflow_bsvm.papers.gold2003 import (
     mode_of_gram,
     optimise,
 )
-from gpflow_bsvm.papers.gold2003.sampled import _error
+from gpflow_bsvm.papers.gold2003.sampled import error_of_mean
 from gpflow_bsvm.papers.gold2003.slack import log_kappa
 from gpflow_bsvm.sampling import HMC, Gibbs, Samples
 
@@ -191,8 +191,11 @@ def test_errors_are_those_of_means():
     assert draws.parts(values[:, :4]).shape == (12, 1, 2)
     means = parts.mean(axis=1)
     # the scatter of 21 parts is known to 1 / sqrt(40) = 16 %
-    np.testing.assert_allclose(_error(means, True), 1 / np.sqrt(21 * 142), rtol=0.5)
-    assert np.isnan(_error(means[:1], True)).all() and np.isinf(_error(means, False)).all()
+    np.testing.assert_allclose(error_of_mean(means, True), 1 / np.sqrt(21 * 142), rtol=0.5)
+    assert (
+        np.isnan(error_of_mean(means[:1], True)).all()
+        and np.isinf(error_of_mean(means, False)).all()
+    )
 
 
 @pytest.mark.slow

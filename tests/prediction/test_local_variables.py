@@ -4,7 +4,7 @@ import gpflow
 import numpy as np
 import pytest
 import reference
-from helpers import make_data, make_model, randomise, three_classes
+from helpers import fixed_classifier, make_data, make_model, randomise, three_classes
 from scipy import integrate, stats
 
 import gpflow_bsvm as gb
@@ -134,7 +134,8 @@ def test_every_loss_of_every_row_has_its_local_variable(name):
 def test_an_estimators_rows_are_its_users(fit):
     _, X, Y = fit
     labels = np.where(Y[:, 0] > 0, "b", "a")
-    machine = gb.BSVMClassifier(num_inducing=10, kernel=gpflow.kernels.Matern52()).fit(X, labels)
+    machine = fixed_classifier(num_inducing=10, kernel=gpflow.kernels.Matern52())
+    machine.fit(X, labels)
     ours = local_variables(machine, (X, labels))
     assert ours.alpha.shape[0] == 80 and (ours.alpha > 0).all()
 

@@ -1,22 +1,14 @@
 """What is saved comes back to the last bit, and nothing that is read is executed."""
 
-import copy
-
 import gpflow
-import joblib
 import numpy as np
 import pytest
 import tensorflow as tf
 import tensorflow_probability as tfp
 from gpflow import kernels as k
-from helpers import ard, log_normal, make_data, make_model, randomise
-from scipy.sparse import csr_array
+from helpers import ard, log_normal, make_model, randomise
 from what_is_saved import (
-    LABELS,
-    OPTIONS,
     Scaled,
-    classifier_of,
-    exported,
     of_a_kernel_of_ones_own,
     unwhitened,
 )
@@ -26,31 +18,10 @@ from gpflow_bsvm import likelihoods as lik
 from gpflow_bsvm.engine.projection import compiled_project
 from gpflow_bsvm.engine.statistics import compiled_marginals
 from gpflow_bsvm.engine.structure import look_into
-from gpflow_bsvm.inference import CAVI, SVI
+from gpflow_bsvm.inference import CAVI
 from gpflow_bsvm.models.linear import WeightKernel
 from gpflow_bsvm.papers import gold2003, seeger2000, wenzel2017
 from gpflow_bsvm.saving import known
-
-
-@pytest.fixture(scope="module")
-def rows():
-    return make_data(24)
-
-
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "model.bsvm"
-
-
-@pytest.fixture
-def again(path):
-    """What a file makes of it."""
-
-    def save_and_load(model):
-        gb.save(model, path)
-        return gb.load(path)
-
-    return save_and_load
 
 
 def assert_same(one, two, X):
@@ -330,71 +301,6 @@ def test_single_precision(again):
     kernel = again(k.Matern32(0.3))
     assert kernel.variance.dtype == np.float32
     assert kernel.variance.numpy() == k.Matern32(0.3).variance.numpy()
-
-
-# --- classifiers -----------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def classifiers(rows):
-    """One for each type of labels, of few traces."""
-    return {name: classifier_of(rows[0], labels) for name, labels in LABELS.items()}
-
-
-@pytest.mark.parametrize("name", LABELS)
-def test_classifiers(rows, classifiers, again, name):
-    X = rows[0]
-    model = classifiers[name]
-    other = again(model)
-    np.testing.assert_array_equal(other.predict_proba(X), model.predict_proba(X))
-    np.testing.assert_array_equal(other.predict(X), model.predict(X))
-    assert other.classes_.dtype == model.classes_.dtype
-    assert other.history_ == model.history_
-    assert (other.loss_, other.penalty_) == (model.loss_, model.penalty_)
-    assert other.get_params() == model.get_params()
-
-
-def test_parameters_of_a_classifier(again):
-    options = {
-        "kernel": k.Matern32(lengthscales=0.7),
-        "class_weight": {"no": 1.0, 3: np.float64(2.0), (1, None): 4},
-        "random_state": 3,
-        "inference": SVI(batch_size=7, learning_rate=gb.inference.RobbinsMonro(30.0)),
-    }
-    model = gb.BSVMClassifier(**options)
-    other = again(model).get_params()
-    assert other.keys() == model.get_params().keys()
-    assert other.pop("kernel").lengthscales.numpy() == 0.7
-    assert other == {name: model.get_params()[name] for name in other}
-
-
-@pytest.mark.slow
-def test_names_of_columns(rows, again):
-    pandas = pytest.importorskip("pandas")
-    X = pandas.DataFrame(rows[0], columns=["width", "height"])
-    model = gb.BSVMClassifier(**OPTIONS, standardize=False).fit(X, rows[1][:, 0])
-    other = again(model)
-    assert list(other.feature_names_in_) == ["width", "height"]
-    assert other.scaler_ is None
-    np.testing.assert_array_equal(other.predict_proba(X), model.predict_proba(X))
-
-
-@pytest.mark.slow
-def test_linear_classifier_of_sparse_rows(rows, again, tmp_path):
-    X = csr_array(np.where(np.abs(rows[0]) > 0.3, rows[0], 0.0))
-    model = gb.BSVMClassifier(**OPTIONS | {"kernel": "linear"}).fit(X, rows[1][:, 0])
-    p = model.predict_proba(X)
-    np.testing.assert_array_equal(again(model).predict_proba(X), p)
-    found = exported(model, tmp_path / "out")
-    q = found.predict_proba(X.toarray())["probabilities"]
-    np.testing.assert_allclose(q, p, rtol=0, atol=1e-10)
-
-
-def test_joblib_and_copies_work_as_ever(rows, classifiers, tmp_path):
-    model = classifiers["strings"]
-    joblib.dump(model, tmp_path / "model.joblib")
-    for other in (joblib.load(tmp_path / "model.joblib"), copy.deepcopy(model)):
-        np.testing.assert_array_equal(other.predict_proba(rows[0]), model.predict_proba(rows[0]))
 
 
 # --- a kernel of one's own ------------------------------------------------------------------

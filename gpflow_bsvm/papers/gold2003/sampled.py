@@ -134,8 +134,8 @@ class SampledEvidence(Criterion):
         if fault := _fault(draws):
             warnings.warn(fault, stacklevel=3)
         means = {name: np.asarray(parts.mean(axis=0)) for name, parts in by_kernel.items()}
-        errors = {name: _error(parts, trusted) for name, parts in by_kernel.items()}
-        error = Gradient(math.nan, errors, float(_error(by_penalty, trusted)))
+        errors = {name: error_of_mean(parts, trusted) for name, parts in by_kernel.items()}
+        error = Gradient(math.nan, errors, float(error_of_mean(by_penalty, trusted)))
         return Gradient(math.nan, means, float(by_penalty.mean()), error)
 
     def _mean_loss(
@@ -144,7 +144,7 @@ class SampledEvidence(Criterion):
         """:return: the mean loss, and the fault of the draws."""
         draws = self.posterior(kernel, data, penalty)
         parts = draws.parts(draws.mean_losses).mean(axis=1)
-        return Estimate(float(parts.mean()), float(_error(parts, True))), _fault(draws)
+        return Estimate(float(parts.mean()), float(error_of_mean(parts, True))), _fault(draws)
 
 
 def _by_kernel(kernel: Kernel, X: Any, by_gram: AnyNDArray) -> dict[str, AnyNDArray]:
@@ -156,7 +156,7 @@ def _by_kernel(kernel: Kernel, X: Any, by_gram: AnyNDArray) -> dict[str, AnyNDAr
     return {name: np.stack([row[name] for row in rows]) for name in rows[0]}
 
 
-def _error(parts: AnyNDArray, trusted: bool) -> AnyNDArray:
+def error_of_mean(parts: AnyNDArray, trusted: bool) -> AnyNDArray:
     """:return: standard error of the mean over parts, NaN of a single one."""
     if not trusted:
         return np.full(parts.shape[1:], np.inf)

@@ -1,0 +1,47 @@
+"""Rows seen through a model: its features, and what they leave of the prior's variance."""
+
+import gpflow
+import numpy as np
+import pytest
+import tensorflow as tf
+from helpers import make_data, make_model, randomise
+from kinds_of_sources import sources
+
+from gpflow_bsvm.data.minibatches import blocks
+from gpflow_bsvm.engine.projected_data import ProjectedData
+from gpflow_bsvm.engine.projection import Projector
+from gpflow_bsvm.prediction.marginals import predict_marginals
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_data(50)
+
+
+@pytest.mark.parametrize("cached", [True, False])
+def test_projected_minibatches_hold_the_rows_of_the_source(data, cached, monkeypatch):
+    if not cached:
+        monkeypatch.setattr("gpflow_bsvm.engine.projected_data.CACHE_BYTES", 0)
+    model = make_model(data)
+    for source in sources(data, 8):
+        seen = ProjectedData(model, source)
+        pairs = zip(blocks(source, 7, 2, 0), blocks(seen, 7, 2, 0), range(4))
+        for raw, projected, _ in pairs:
+            rows = projected.rows.take(projected.index[-1])
+            np.testing.assert_array_equal(rows.batch.X, tf.gather(raw.rows.X, raw.index[-1]))
+            alone = Projector(model.prior, model.prior_factor())(rows.batch.X)
+            for one, two in zip(rows.features, alone):
+                np.testing.assert_allclose(one, two, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("whiten", [True, False])
+def test_marginals_are_those_of_predict_f(whiten):
+    data = make_data()
+    model = make_model(data, mean_function=gpflow.functions.Linear([[0.3], [-0.2]]), whiten=whiten)
+    randomise(model)
+    mean, variance = model.predict_f(data[0])
+    for chunk_rows in (None, 7):
+        found = predict_marginals(model, data[0], chunk_rows=chunk_rows)
+        # The explained variance is subtracted: an error relative to k(x, x) = 2.
+        np.testing.assert_allclose(found[0], mean, rtol=1e-8, atol=1e-10)
+        np.testing.assert_allclose(found[1], variance, rtol=1e-8, atol=1e-9)

@@ -1,0 +1,59 @@
+"""The functions of `prediction`, of an estimator in the place of a model."""
+
+import numpy as np
+import pytest
+from helpers import fixed_classifier as fixed
+from sklearn.datasets import make_moons
+from sklearn.exceptions import NotFittedError
+
+import gpflow_bsvm as gb
+
+
+@pytest.fixture(scope="module")
+def moons():
+    return make_moons(120, noise=0.3, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def fitted(moons):
+    return fixed(num_inducing=15, random_state=0).fit(*moons)
+
+
+def of_rows():
+    """Functions of a model and X, and of a model and (X, Y)."""
+    plain = ("variation_ratio", "predictive_entropy", "mutual_information", "margin")
+    plain += ("latent_variance", "predict_probabilities", "draw_probabilities", "expected_error")
+    labelled = (
+        "predict_log_density",
+        "leave_one_out_density",
+        "augmented_elbo",
+        "soft_support_vectors",
+    )
+    return [*((name, False) for name in plain), *((name, True) for name in labelled)]
+
+
+@pytest.mark.parametrize(("name", "labelled"), of_rows())
+def test_doubt_of_an_estimator_is_that_of_its_model_on_scaled_rows(moons, fitted, name, labelled):
+    X, y = moons
+    function, seen = getattr(gb.prediction, name), fitted.scaler_.transform(X)
+    theirs, ours = ((X, y), (seen, y[:, None].astype(float))) if labelled else (X, seen)
+    found, expected = function(fitted, theirs), function(fitted.model_, ours)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_labels_of_an_estimators_rows_are_its_users(moons):
+    X, y = moons
+    named = fixed(num_inducing=15, random_state=0).fit(X, np.where(y == 1, "yes", "no"))
+    before = gb.prediction.leave_one_out_density(named, data=(X, np.where(y == 1, "yes", "no")))
+    gb.prediction.calibrate(named, (X, np.where(y == 1, "yes", "no")))
+    after = gb.prediction.leave_one_out_density(named, (X, np.where(y == 1, "yes", "no")))
+    assert after >= before - 1e-9
+    with pytest.raises(ValueError, match="previously unseen labels: \\['maybe'\\]"):
+        gb.prediction.predict_log_density(named, (X, np.full(len(X), "maybe")))
+
+
+def test_what_is_neither_model_nor_estimator_is_refused(moons):
+    with pytest.raises(TypeError, match=r"margin needs a model .* or an estimator, got dict"):
+        gb.prediction.margin({}, moons[0])
+    with pytest.raises(NotFittedError):
+        gb.prediction.margin(gb.BSVMClassifier(), moons[0])
