@@ -102,6 +102,7 @@ def test_a_function_that_is_noise_to_the_first_start():
 
 
 @pytest.mark.slow
+@pytest.mark.drill
 def test_a_product_of_two_columns_among_thirty():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 30))
@@ -121,7 +122,10 @@ def test_a_constant_is_said_to_be_one_unless_y_is():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("function", [lambda x: x, np.sin, np.exp])
+@pytest.mark.parametrize(
+    "function",
+    [np.sin, *(pytest.param(other, marks=pytest.mark.drill) for other in (lambda x: x, np.exp))],
+)
 def test_labels_without_noise(function):
     x = np.random.default_rng(0).normal(size=(80, 1))
     regressor = BSVMRegressor()
