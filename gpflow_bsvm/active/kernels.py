@@ -62,7 +62,7 @@ def best_kernel(
             fit_from_prior(model, data)
             f = map(tf.constant, leave_one_out(model, data))
             log_p = compiled_log_density.bind(model.likelihood)(tf.constant(X), *f, tf.constant(Y))
-            score = log_p.numpy()[rows].sum() + float(hyper.log_prior())
+            score = log_p.numpy()[rows].sum() + float(hyper.log_prior_density())
             if score > best:
                 best, kept = score, (hyper.state(), model.natural())
     finally:

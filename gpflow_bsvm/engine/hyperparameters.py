@@ -9,31 +9,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 from check_shapes import check_shapes
-from gpflow.base import AnyNDArray, PriorOn
-from gpflow.config import default_float
+from gpflow.base import AnyNDArray
 from gpflow.optimizers import Scipy
 
 from ..likelihoods.hooks import has_hook
 from .contracts import Model, networks_in
+from .log_prior import LogPrior
 from .shared_graph import Compiled, Rebuild
 from .structure import parameters_of
-
-
-@check_shapes("return: []")
-def log_prior_density(of: tuple[Any, Any, Any], unconstrained: tf.Tensor) -> tf.Tensor:
-    """
-    As `gpflow.Parameter.log_prior_density`: the density of the constrained value, summed.
-
-    :param of: prior, transform and `prior_on` of a parameter.
-    """
-    prior, transform, on = of
-    if transform is None:
-        return tf.reduce_sum(prior.log_prob(unconstrained))
-    value = transform.forward(unconstrained)
-    if on == PriorOn.CONSTRAINED:
-        return tf.reduce_sum(prior.log_prob(value))
-    log_det = tf.reduce_sum(transform.inverse_log_det_jacobian(value, len(value.shape)))
-    return tf.reduce_sum(prior.log_prob(unconstrained)) + log_det
 
 
 class Plan(NamedTuple):
@@ -41,13 +24,11 @@ class Plan(NamedTuple):
     What is learned of the parameters of some modules; part of a graph's structure.
 
     :ivar learned: of each parameter, in the order of `parameters_of`, whether it is.
-    :ivar priors: prior, transform and `prior_on` of each that is learned.
     :ivar variables: references to what is learned instead, where modules hold other state than
         parameters, such as a Keras layer: then the graph has captured all variables as they are.
     """
 
     learned: tuple[bool, ...]
-    priors: tuple[Any, ...]
     variables: tuple[Any, ...] = ()
 
     def trainable(self, values: Sequence[tf.Tensor]) -> list[Any]:
@@ -67,15 +48,6 @@ class Plan(NamedTuple):
             next(moved) if learned else value for value, learned in zip(values, self.learned)
         )
 
-    @check_shapes("return: []")
-    def log_prior(
-        self, mine: list[Any], density: Callable[..., tf.Tensor] = log_prior_density
-    ) -> tf.Tensor:
-        """:return: log prior density of what is learned."""
-        pairs = zip(self.priors, map(tf.convert_to_tensor, mine))
-        known = [density(how, value) for how, value in pairs if how[0] is not None]
-        return tf.add_n(known) if known else tf.zeros([], default_float())
-
 
 def planned(wanted: Sequence[Any], *modules: Any) -> tuple[list[Any], Plan]:
     """
@@ -85,24 +57,16 @@ def planned(wanted: Sequence[Any], *modules: Any) -> tuple[list[Any], Plan]:
     ids, parameters = {id(p) for p in wanted}, parameters_of(*modules)
     found = [p for p in parameters if id(p) in ids]
     in_parameters = len(found) == len(wanted)
-    chosen: list[Any] = found if in_parameters else list(wanted)
-    priors = tuple(
-        (getattr(p, "prior", None), getattr(p, "transform", None), getattr(p, "prior_on", None))
-        for p in chosen
-    )
     if in_parameters:
-        return chosen, Plan(tuple(id(p) in ids for p in parameters), priors)
-    variables = [getattr(p, "unconstrained_variable", p) for p in chosen]
-    return chosen, Plan((), priors, tuple(variable.ref() for variable in variables))
+        return found, Plan(tuple(id(p) in ids for p in parameters))
+    variables = [getattr(p, "unconstrained_variable", p) for p in wanted]
+    return list(wanted), Plan((), tuple(variable.ref() for variable in variables))
 
 
-def value_and_gradient(
-    function: Callable[..., tf.Tensor], *, by_first: bool = False, with_prior: bool = False
-) -> Compiled:
+def value_and_gradient(function: Callable[..., tf.Tensor], *, by_first: bool = False) -> Compiled:
     """
     :param function: of modules and tensors; returns a number.
     :param by_first: differentiate by the first of the tensors, a structure of such, too.
-    :param with_prior: add the log prior density of what is learned.
     :return: a function of the tensors, for `Hyperparameters.bind`, that returns the number, its
         gradient in what is learned, and with `by_first` in the first tensors.
     """
@@ -113,10 +77,8 @@ def value_and_gradient(
         at = tf.nest.map_structure(tf.identity, tensors[:by_first])
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             tape.watch((mine, at))
-            *modules, plan = rebuild(list(rebuild.modules[-1].merge(values, mine)))
+            *modules, _ = rebuild(list(rebuild.modules[-1].merge(values, mine)))
             value = function(*modules, *at, *tensors[by_first:])
-            if with_prior:
-                value += plan.log_prior(mine)
         zero = tf.UnconnectedGradients.ZERO
         d_mine, d_at = tape.gradient(value, (mine, at), unconnected_gradients=zero)
         return value, tuple(d_mine), *d_at
@@ -134,6 +96,7 @@ class Hyperparameters:
     :ivar networks: that the model holds.
     :ivar variables: their unconstrained variables, in the order of the gradients.
     :ivar plan: of what is learned, for graphs of `modules`.
+    :ivar log_prior: of what is learned.
     """
 
     def __init__(self, model: Model) -> None:
@@ -141,6 +104,7 @@ class Hyperparameters:
         self.named = model.hyperparameters()
         self.networks = networks_in(*model.prior)
         chosen, self.plan = planned(list(self.named.values()), *self.modules)
+        self.log_prior = LogPrior(chosen)
         self.variables = [getattr(p, "unconstrained_variable", p) for p in chosen]
 
     def bind(self, graph: Compiled) -> Callable[..., Any]:
@@ -178,9 +142,14 @@ class Hyperparameters:
                 )
 
     @check_shapes("return: []")
-    def log_prior(self) -> tf.Tensor:
+    def log_prior_density(self) -> tf.Tensor:
         """:return: log prior density of the hyperparameters, as `model.log_prior_density`."""
-        return self.plan.log_prior(self.variables, lambda of, x: _compiled_density.bind(of)(x))
+        return self.log_prior.value_and_gradient(self.variables)[0]
 
-
-_compiled_density = Compiled(log_prior_density)
+    def with_prior(
+        self, value: tf.Tensor, gradient: Sequence[tf.Tensor]
+    ) -> tuple[tf.Tensor, list[tf.Tensor]]:
+        """:return: a function's value and gradient in `variables`, the log prior density added."""
+        density, slopes = self.log_prior.value_and_gradient(self.variables)
+        found = [part + slopes.get(place, 0.0) for place, part in enumerate(gradient)]
+        return value + density, found

@@ -77,10 +77,10 @@ def _through_q(
     return tf.reduce_sum(slope.R * R) + tf.reduce_sum(slope.c * c) - q.kl
 
 
-_of_bound = value_and_gradient(site_bound, with_prior=True)
+_of_bound = value_and_gradient(site_bound)
 _of_expectation = value_and_gradient(expectation, by_first=True)
 _of_sums = value_and_gradient(_weighted_sums)
-_of_q = value_and_gradient(_through_q, by_first=True, with_prior=True)
+_of_q = value_and_gradient(_through_q, by_first=True)
 compiled_expectation = Compiled(expectation)
 
 
@@ -105,10 +105,9 @@ class SiteBound:
         """
         how = Floats(jitter_of(self._model), self._one)
         if not self._source.one_chunk:
-            return self._by_chunks(sites, how)
+            return self.hyperparameters.with_prior(*self._by_chunks(sites, how))
         batch, (of_bound,) = next(iter(self._source.chunks())), self._graphs
-        value, gradient = of_bound(batch, sites, how, self._share)
-        return value, list(gradient)
+        return self.hyperparameters.with_prior(*of_bound(batch, sites, how, self._share))
 
     def _by_chunks(self, sites: Sites, how: Floats) -> tuple[tf.Tensor, list[tf.Tensor]]:
         """By the chain rule through q, h and P, in three passes."""

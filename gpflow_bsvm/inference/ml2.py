@@ -110,7 +110,7 @@ class _Learning(MinibatchRun):
 
     def _elbo(self, state: State, block: Block) -> float:
         """With the log prior density."""
-        return super()._elbo(state, block) + float(self._hyper.log_prior())
+        return super()._elbo(state, block) + float(self._hyper.log_prior_density())
 
     def _record(self, state: State, elbo: float, rate: float) -> Step:
         return Step(state.steps, elbo, rate, self._hyper.values())

@@ -128,7 +128,7 @@ class Learner:
             f = batch_marginals(rows.features.phi, natural, _few(batch, natural))
             local = local_for_gradient(self._likelihood)(self._likelihood, rows, f)
             loss = -constants.scale * tf.reduce_sum(local.expectation)
-            loss -= self._hyper.plan.log_prior(mine)
+            loss -= self._hyper.log_prior(mine)
             loss += sum(part for network in self._hyper.networks for part in network.losses())
         gradients = tape.gradient(loss, mine, unconnected_gradients=tf.UnconnectedGradients.ZERO)
         self._move({id(v): gradient for v, gradient in zip(mine, gradients)}, constants.damping)

@@ -109,7 +109,7 @@ class _Rounds(Run):
         rho = ascent.climb(options.sweeps)
         sites, _, bound, natural = ascent.point
         value = float(bound)
-        elbos = (*state.elbos, value + float(self._hyper.log_prior()))
+        elbos = (*state.elbos, value + float(self._hyper.log_prior_density()))
         self.state = State(self._hyper.state(), sites, natural, value - before, curvature, elbos)
         self.converged = settled(elbos, options.tol)
         return Step(len(elbos), elbos[-1], rho, self._hyper.values())

@@ -144,7 +144,7 @@ def bound_of_prior(
 
 #: For a likelihood: value, and gradient in a scaled q, at a fixed root of the prior.
 slope_of_q = value_and_gradient(scaled_bound, by_first=True)
-#: For likelihood and prior: value with the log prior density, and its gradient.
-slope_of_all = value_and_gradient(bound_of_prior, with_prior=True)
+#: For likelihood and prior: value and gradient, without the density of hyperparameters.
+slope_of_all = value_and_gradient(bound_of_prior)
 compiled_root = Compiled(prior_root)
 compiled_scale = Compiled(scale_of)

@@ -109,7 +109,7 @@ class _Loops(Run):
         self._hyper.check_start()
         model.prior_factor()  # finds the jitter that it takes
         self._jitter = jitter_of(model)  # type: ignore[arg-type]
-        known = Plan((False,) * len(parameters_of(model.likelihood)), ())
+        known = Plan((False,) * len(parameters_of(model.likelihood)))
         self._of_q = slope_of_q.bind(model.likelihood, known)
         self._of_all = self._hyper.bind(slope_of_all)
         self._root = compiled_root.bind(model.prior)
@@ -138,11 +138,12 @@ class _Loops(Run):
         """Compute both at the inner optimum; the state keeps the best."""
         root = self._root(self._batch.X, self._jitter)
         q = self._inner(root)
-        value, gradient = self._of_all(q, self._batch, self._jitter)
+        at_q = self._of_all(q, self._batch, self._jitter)
+        value, gradient = self._hyper.with_prior(*at_q)
         if float(value) > self._best:
             self._best = float(value)
             self.state = self.state._replace(values=self._hyper.state(), q=q)
-        return float(value), list(gradient)
+        return float(value), gradient
 
     def _inner(self, root: PriorRoot) -> FactoredGaussian:
         """:return: the best q at this root of the prior, from the best so far."""
@@ -153,7 +154,7 @@ class _Loops(Run):
         def value_and_gradient() -> tuple[float, list[tf.Tensor]]:
             q = FactoredGaussian(*map(tf.convert_to_tensor, self._q))
             value, _, gradient = self._of_q(q, R, root, self._batch)
-            return float(value), list(gradient)
+            return float(value), gradient
 
         options = {"maxiter": self._options.inner_iterations, "maxcor": _PAIRS}
         how: Any = {"method": "L-BFGS-B", "tol": self._options.inner_tol, "options": options}

@@ -1,0 +1,94 @@
+"""The log prior density of the hyperparameters and its gradient, in a small graph of its own.
+
+A graph freezes the numbers of a distribution. Those of the estimators' priors depend on the
+penalty, so that the graph of a bound with priors in it would be traced for every penalty anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import tensorflow as tf
+from check_shapes import check_shapes
+from gpflow.base import PriorOn
+from gpflow.config import default_float
+
+from .shared_graph import Compiled
+
+
+class Kind(NamedTuple):
+    """A prior of a parameter, without the numbers that graphs take as tensors."""
+
+    make: Any  #: the class of the distribution
+    options: dict[str, Any]
+    names: tuple[str, ...]  #: of the numbers
+    transform: Any
+    on: PriorOn
+
+
+def _kind_and_numbers(parameter: Any) -> tuple[Kind, tuple[tf.Tensor, ...]]:
+    prior = parameter.prior
+    numbers = {name: value for name, value in prior.parameters.items() if _is_number(value)}
+    options = {n: v for n, v in prior.parameters.items() if n not in numbers}
+    kind = Kind(type(prior), options, tuple(numbers), parameter.transform, parameter.prior_on)
+    return kind, tuple(tf.convert_to_tensor(value, prior.dtype) for value in numbers.values())
+
+
+def _is_number(value: Any) -> bool:
+    """:return: True for a number or a vector, whose values do not change the kind of a prior."""
+    if isinstance(value, tf.Tensor) and hasattr(value, "numpy"):
+        value = value.numpy()
+    known = isinstance(value, (float, np.ndarray))
+    return known and np.ndim(value) < 2 and np.issubdtype(np.asarray(value).dtype, np.floating)
+
+
+@check_shapes("return: []")
+def log_prior_density(kind: Kind, numbers: Sequence[Any], unconstrained: tf.Tensor) -> tf.Tensor:
+    """As `gpflow.Parameter.log_prior_density`: the density of the constrained value, summed."""
+    prior = kind.make(**kind.options, **dict(zip(kind.names, numbers)))
+    if kind.transform is None:
+        return tf.reduce_sum(prior.log_prob(unconstrained))
+    value = kind.transform.forward(unconstrained)
+    if kind.on == PriorOn.CONSTRAINED:
+        return tf.reduce_sum(prior.log_prob(value))
+    log_det = tf.reduce_sum(kind.transform.inverse_log_det_jacobian(value, len(value.shape)))
+    return tf.reduce_sum(prior.log_prob(unconstrained)) + log_det
+
+
+@Compiled
+@check_shapes("return[0]: []")
+def _value_and_gradient(kinds: Any, numbers: Any, values: Any) -> tuple[tf.Tensor, Any]:
+    with tf.GradientTape(watch_accessed_variables=False) as tape:
+        mine = tf.nest.map_structure(tf.identity, values)
+        tape.watch(mine)
+        total = tf.add_n([log_prior_density(*part) for part in zip(kinds, numbers, mine)])
+    return total, tape.gradient(total, mine)
+
+
+class LogPrior:
+    """The log prior density of parameters with and without priors, of their present values."""
+
+    def __init__(self, learned: Sequence[Any]) -> None:
+        """:param learned: parameters, and variables, which have no prior."""
+        self._places = [n for n, p in enumerate(learned) if getattr(p, "prior", None) is not None]
+        known = [_kind_and_numbers(learned[place]) for place in self._places]
+        self._kinds, self._numbers = tuple(k for k, _ in known), tuple(n for _, n in known)
+        self._graph = _value_and_gradient.bind(self._kinds)
+
+    @check_shapes("return: []")
+    def __call__(self, mine: Sequence[Any]) -> tf.Tensor:
+        """:return: the density at these unconstrained values, for a graph of the caller's."""
+        values = [tf.convert_to_tensor(mine[place]) for place in self._places]
+        parts = zip(self._kinds, self._numbers, values)
+        found = [log_prior_density(*part) for part in parts]
+        return tf.add_n(found) if found else tf.zeros([], default_float())
+
+    def value_and_gradient(self, mine: Sequence[Any]) -> tuple[tf.Tensor, dict[int, tf.Tensor]]:
+        """:return: the density, and its gradient by the places of those that have priors."""
+        if not self._places:
+            return tf.zeros([], default_float()), {}
+        values = tuple(tf.convert_to_tensor(mine[place]) for place in self._places)
+        total, gradient = self._graph(self._numbers, values)
+        return total, dict(zip(self._places, gradient))
