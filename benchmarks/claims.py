@@ -72,10 +72,7 @@ def leads(rows: pd.DataFrame) -> str:
     over = {}
     for name, other in ahead:
         over.setdefault(name, []).append(PEERS[other])
-    leads = "; ".join(
-        f"in {name} over {' and '.join(who)}"
-        for name, who in over.items()
-    )
+    leads = "; ".join(f"in {name} over {' and '.join(who)}" for name, who in over.items())
     return (
         f"`bsvm` ranks first in {leading}, and {' and '.join(others)}. These leads of `bsvm` are "
         f"significant (5 %, Friedman's test, then Nemenyi's): {leads}."
