@@ -19,7 +19,7 @@ from .terminal import fail, import_quietly, integer, show
 if TYPE_CHECKING:
     from ..compare import Comparison
 
-#: Among them one that SVC wins, with its rows all kept: even-digits.
+#: SVC wins on one of them, with all its rows: even-digits.
 DEFAULT_DATA = ("breast-cancer", "banana-like", "even-digits", "iris")
 DEFAULT_NUMBERS = ("diabetes",)
 
@@ -114,7 +114,7 @@ def _compare(args: argparse.Namespace) -> int:
         args.data = list(DEFAULT_NUMBERS)
     show(f"comparing on {', '.join(args.data)}; TensorFlow takes some seconds to start")
     if importlib.util.find_spec("pandas") is None:
-        require("pandas")  # tells of this extra, where files would tell of theirs
+        require("pandas")  # names this extra; later errors would name that of files
     _look_at_files(args)
     if args.task == "regression" and args.fixed_kernel:
         raise ValueError("--task regression has no --fixed-kernel: leave it out")
@@ -134,7 +134,7 @@ def _compare(args: argparse.Namespace) -> int:
 
 
 def _load(name: str, args: argparse.Namespace) -> Any:
-    """:return: a data set, as the arguments say."""
+    """:return: a data set, loaded with these arguments."""
     from ..datasets import load
 
     how = {"numbers": args.task == "regression", "impute": args.impute, **options(args)}
@@ -148,9 +148,9 @@ def _show_notes(dataset: Any) -> None:
 
 def _look_at_files(args: argparse.Namespace) -> None:
     """
-    Check the files before TensorFlow, which takes its time, is imported.
+    Check the files before the slow import of TensorFlow.
 
-    :raise ValueError: for a file without a column of labels, or one that results would overwrite.
+    :raise ValueError: for a file without a label column, or one that results would overwrite.
     """
     files = [name for name in args.data if name.lower().endswith(ENDINGS) or Path(name).exists()]
     for name in files:
@@ -161,7 +161,7 @@ def _look_at_files(args: argparse.Namespace) -> None:
 
 
 def _prepare(args: argparse.Namespace) -> list[Comparison]:
-    """Find everything that can be wrong with the input, before any training."""
+    """Find all errors in the input before any training."""
     from ..compare import Comparison, Settings
     from ..optional import require
 
@@ -174,7 +174,7 @@ def _prepare(args: argparse.Namespace) -> list[Comparison]:
     datasets = [_load(name, args) for name in args.data]
     names = [dataset.name for dataset in datasets]
     for number, name in enumerate(names):
-        if again := names[:number].count(name):  # keep the results of two files of one name apart
+        if again := names[:number].count(name):  # distinguish the results of two files of one name
             datasets[number] = dataclasses.replace(datasets[number], name=f"{name}#{again + 1}")
     return [Comparison(dataset, settings) for dataset in datasets]
 
@@ -196,7 +196,7 @@ def _run(args: argparse.Namespace, comparisons: list[Comparison]) -> int:
 
 
 def _time(args: argparse.Namespace, comparisons: list[Comparison]) -> str:
-    """:return: a line on the time of the job, beside the fits of the slowest other methods."""
+    """:return: a line on the total time, compared with fits of the slowest other methods."""
     from ..compare import report
 
     took = time.perf_counter() - args.begun

@@ -1,4 +1,4 @@
-"""The tables that the commands read: options that say how they are written and what is read."""
+"""Tables read by the commands: options for their format and columns."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FILES = (
     "CSV (any separator, also compressed), Parquet, ARFF or svmlight file, or a directory of such"
 )
 TASKS = ("classification", "regression")
-#: Options that a model file keeps, for `predict`.
+#: Options stored in a model file, for `predict`.
 KEPT = ("dates", "na_values", "decimal", "thousands")
 #: Options of a table, with their help; the first are lists of names or texts.
 _LISTS = {
@@ -47,7 +47,7 @@ _HOW = (
     "A name with a comma is written in double quotes, --drop '\"Q1, age\",id', and an option may "
     "be given again, --drop id --drop name. Messages count rows from 0, without the header."
 )
-#: Words of Python in errors, and those of the shell.
+#: Terms of Python in errors, and their replacements for the shell.
 _IN_SHELL = {
     "; is target the right column?": "; is --target the right column?",
     'give classes="auto" for classes': "for classes leave out --task regression",
@@ -65,14 +65,14 @@ def add_arguments(parser: argparse.ArgumentParser, features: bool = True) -> Non
     lists = {"features": ("A,B", "columns to learn from (default: all others)")} if features else {}
     for name, (metavar, about) in (lists | _LISTS).items():
         add, repeated = group.add_argument, not features and name in ("drop", "words")
-        about = argparse.SUPPRESS if repeated else about  # of training, and of no consequence
+        about = argparse.SUPPRESS if repeated else about  # given in training
         add(f"--{name}", type=split, action="extend", metavar=metavar, help=about)
     for name, (metavar, about) in _TEXTS.items():
         group.add_argument(f"--{name}", metavar=metavar, help=about)
 
 
 def options(args: argparse.Namespace) -> dict[str, Any]:
-    """:return: the fields of `Reading` that are given."""
+    """:return: the given fields of `Reading`."""
     names = [name.replace("-", "_") for name in (*_LISTS, *_TEXTS, "features")]
     given = {name: getattr(args, name, None) for name in names}
     given["separator"] = given.pop("sep")
@@ -83,7 +83,7 @@ def options(args: argparse.Namespace) -> dict[str, Any]:
 
 def read_table(paths: list[str], args: argparse.Namespace) -> Table:
     """
-    :return: the table to be trained on, of `args.task`, which is found if it is not given.
+    :return: the training table, for `args.task` or a detected task.
     :raise ValueError: for a table that cannot be trained on.
     """
     args.sure = getattr(args, "sure", args.task == TASKS[0])
@@ -112,7 +112,7 @@ def split(text: str) -> list[str]:
 
 
 def in_shell(message: str) -> str:
-    """:return: an error in the words of the command line: names=['a', 'b'] is --names a,b."""
+    """:return: an error in terms of the command line: names=['a', 'b'] is --names a,b."""
     for python, shell in _IN_SHELL.items():
         message = message.replace(python, shell)
     message = re.sub(r"\bseparator=", "sep=", message)
@@ -133,14 +133,14 @@ def _option(found: re.Match[str]) -> str:
 
 
 def joined(names: Sequence[Any]) -> str:
-    """:return: the text that `split` makes these names of."""
+    """:return: a text that `split` converts to these names."""
     text = io.StringIO()
     csv.writer(text, lineterminator="").writerow(names)
     return text.getvalue()
 
 
 def check_output(output: Path, inputs: Sequence[Path | str]) -> None:
-    """:raise ValueError: if the file cannot be written, or is one of those that are read."""
+    """:raise ValueError: if the file cannot be written, or is an input file."""
     folder = output.absolute().parent
     if not folder.is_dir():
         raise ValueError(f"there is no directory {folder}: make it first")

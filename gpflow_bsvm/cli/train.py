@@ -1,4 +1,4 @@
-"""`gpflow-bsvm train`: a classifier, or a regressor, of a table."""
+"""`gpflow-bsvm train`: train a classifier or a regressor on a table."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..tables.table import TARGETS, Table
 from .files import FILES, KEPT, TASKS, add_arguments, check_output, in_shell, options, read_table
 from .terminal import import_quietly, integer, show
 
-#: Rows that are read at a time where all are kept.
+#: Number of rows to read at a time if all are kept.
 _MEMORY_ROWS = 2**17
 #: Number of rows that show whether a column counts them.
 _FIRST_ROWS = 1000
@@ -135,7 +135,7 @@ def _arrays(args: argparse.Namespace, rows: Any) -> tuple[Any, Any, Any]:
 
 
 def _sparse(rows: Any) -> Any:
-    """:return: X of svmlight files; None for other files, and if some columns are words."""
+    """:return: X of svmlight files; None for other files, and if some columns are texts."""
     from scipy import sparse
 
     files = rows.table.files
