@@ -56,9 +56,9 @@ class InDirectory(Checkpoints):
                 continue
             if ANY_ORDER in self._identity.items():
                 _warn(
-                    "the rows come in another order each time they are read: unless every shuffle of "
-                    "the tf.data.Dataset has a seed, the resumed fit ends elsewhere than it would have "
-                    "without the interruption"
+                    "the rows come in another order each time they are read: unless every shuffle "
+                    "of the tf.data.Dataset has a seed, the resumed fit ends elsewhere than it "
+                    "would have without the interruption"
                 )
             self._whole = paths[: number + 1]
             return content
