@@ -65,29 +65,29 @@ def add_to(subparsers: Any) -> None:
         help=f"bundled set ({', '.join(DEFAULT_DATA)}: the default; digits), CSV, Parquet, ARFF or "
         "svmlight file, or name of a file in the directory GPFLOW_BSVM_DATA",
     )
-    task = "what the labels are: classes, or numbers, whose bundled set is "
-    task += f"{DEFAULT_NUMBERS[0]} (default: classification, unless they may be either)"
+    task = "kind of labels: classes, or numbers (bundled set: "
+    task += f"{DEFAULT_NUMBERS[0]}); default: classification, unless they may be either"
     add("--task", choices=TASKS, help=task)
     target = "label column of files (default: y, target, class or label)"
     add("--target", metavar="COL", help=target)
     folds = f"default: {DEFAULTS[0]}, with --fixed-kernel {FIXED_KERNEL_DEFAULTS[0]}"
     add("--folds", type=integer(2), metavar="K", help=folds)
     most = f"{DEFAULTS[1]}, with --fixed-kernel {FIXED_KERNEL_DEFAULTS[1]}"
-    inducing = "inducing points of all models but BSVMClassifier and BSVMRegressor, by k-means on "
-    inducing += f"each training part (default: {most})"
+    inducing = "inducing points of all models except BSVMClassifier and BSVMRegressor, by k-means "
+    inducing += f"on each training part (default: {most})"
     add("--num-inducing", type=integer(1), metavar="M", help=inducing)
     add("--models", type=_models, metavar="A,B", help="some of the models below")
-    fixed = "one kernel for all models, of variance 4 and lengthscale the square root of D, which "
-    fixed += "compares their bounds and likelihoods"
+    fixed = "one kernel for all models, of variance 4 and lengthscale sqrt(D), to compare their "
+    fixed += "bounds and likelihoods"
     add("--fixed-kernel", action="store_true", help=fixed)
     add("--seed", type=integer(0), default=0, metavar="S", help="default: %(default)s")
     output = Path("compare-results")
     add("--output", type=Path, default=output, metavar="DIR", help="default: ./%(default)s")
-    page = "one HTML file of tables, pictures and settings, to be sent to a colleague"
+    page = "write one HTML file with tables, pictures and settings, for sharing"
     add("--report", type=_page_file, metavar="FILE", help=page)
     add("--no-progress", action="store_true", help="no progress bar (a log never has one)")
     add("--no-plots", action="store_true", help="no pictures")
-    missing = "fill missing values by medians of the training rows, with columns that say where"
+    missing = "replace missing values by medians of the training rows, add indicator columns"
     add("--impute", action="store_true", help=missing)
     add_arguments(parser)
 

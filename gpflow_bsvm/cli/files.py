@@ -26,26 +26,20 @@ KEPT = ("dates", "na_values", "decimal", "thousands")
 #: Options of a table, with their help; the first are lists of names or texts.
 _LISTS = {
     "drop": ("A,B", "columns to leave out"),
-    "words": ("A,B", "columns of categories, though they look like numbers or are many"),
-    "dates": ("A,B", "columns of dates as 2020-01-31 or times as 15:30, made days since 1970"),
-    "na-values": (
-        "A,B",
-        "texts that mean that a value is missing (default: NA, ?, - and the like among numbers)",
-    ),
-    "names": ("A,B", "names of all columns, where the first line is a row"),
+    "words": ("A,B", "columns of categories that look like numbers or have many values"),
+    "dates": ("A,B", "columns of dates (2020-01-31) or times (15:30), as days since 1970"),
+    "na-values": ("A,B", "texts for missing values (default: NA, ?, - and others among numbers)"),
+    "names": ("A,B", "names of all columns, if the file has no header"),
 }
 _TEXTS = {
-    "sep": (
-        "CHAR",
-        "separator of fields; tab and space by these words (default: as the file shows)",
-    ),
-    "decimal": ("CHAR", "decimal sign (default: as the column shows)"),
-    "thousands": ("CHAR", "sign between groups of three digits (default: as the column shows)"),
-    "encoding": ("NAME", "of text, such as latin-1 (default: UTF-8, or as the file says)"),
+    "sep": ("CHAR", "field separator; 'tab' and 'space' as words (default: detected)"),
+    "decimal": ("CHAR", "decimal sign (default: detected per column)"),
+    "thousands": ("CHAR", "sign between groups of three digits (default: detected per column)"),
+    "encoding": ("NAME", "text encoding, such as latin-1 (default: as declared, else UTF-8)"),
 }
 _HOW = (
-    "A name with a comma is written in double quotes, --drop '\"Q1, age\",id', and an option may "
-    "be given again, --drop id --drop name. Messages count rows from 0, without the header."
+    "Put a name with a comma in double quotes, --drop '\"Q1, age\",id'. Options can be repeated, "
+    "--drop id --drop name. Messages count rows from 0, without the header."
 )
 #: Terms of Python in errors, and their replacements for the shell.
 _IN_SHELL = {

@@ -29,18 +29,18 @@ def add_to(subparsers: Any) -> None:
     """Add the command to a parser."""
     parser = subparsers.add_parser(
         "predict",
-        help="probabilities and labels, or numbers and error bars, of the rows of a table",
-        description="Write a CSV with a column for the probability of each class, and the label; "
-        "of a regressor mean, standard deviation, and an interval that holds 90 % of rows.",
+        help="predict probabilities and labels, or numbers and error bars, for a table",
+        description="Write a CSV with the probability of each class and the predicted label, "
+        "or for a regressor mean, standard deviation and a 90 % prediction interval.",
     )
     parser.set_defaults(run=_predict)
     add = parser.add_argument
-    add("model", metavar="MODEL", type=Path, help="file that train has written")
+    add("model", metavar="MODEL", type=Path, help="file written by train")
     add("data", metavar="DATA", help=FILES)
     out = "CSV file (default: %(default)s)"
     add("--output", metavar="FILE", type=Path, default=Path("predictions.csv"), help=out)
-    add("--id", metavar="COL", help="column of DATA that the table of predictions begins with")
-    formulas = "begin labels and --id with ' where a spreadsheet would take them for formulas"
+    add("--id", metavar="COL", help="column of DATA to copy to the first column of predictions")
+    formulas = "prefix labels and --id with ' if a spreadsheet would read them as formulas"
     add("--spreadsheet", action="store_true", help=formulas)
     add("--no-progress", action="store_true", help="no progress bar")
     add_arguments(parser, features=False)
@@ -49,13 +49,13 @@ def add_to(subparsers: Any) -> None:
 def _predict(args: argparse.Namespace) -> int:
     paths = find_files(args.data)
     if not args.model.is_file():
-        raise ValueError(f"there is no file {args.model}, which train would have written")
+        raise ValueError(f"there is no file {args.model}: give the MODEL written by train")
     check_output(args.output, [*paths, args.model])
     if not args.output.name.endswith(".csv"):
         raise ValueError(f"predictions are CSV: --output must end in .csv, got {args.output}")
     if (key := args.id) is not None and (key in ("label", *_NUMBERS) or key.startswith("p(")):
         raise ValueError(
-            f"--id {key} is the name of a column of predictions: rename it in the table"
+            f"--id {key} is also the name of a column of predictions: rename it in the table"
         )
     (features, known), given = _of_training(args.model), options(args)
     if wrong := sorted({*given.get("words", ())} & {*features}):

@@ -70,8 +70,8 @@ def _source_of(data: Any, sample_weight: Any) -> Source | None:
     if hasattr(data, "shape") or isinstance(data, dict) or not isinstance(data, Iterable):
         raise TypeError(
             "data must be arrays (X, Y), a Reader such as gpflow_bsvm.files.ParquetFiles, a "
-            "tf.data.Dataset, or what can be iterated over again and again and gives blocks "
-            f"(X, Y); got {type(data).__name__}"
+            "tf.data.Dataset, or an object that can be iterated over repeatedly and yields "
+            f"blocks (X, Y); got {type(data).__name__}"
         )
     return Blocks(data)
 

@@ -87,8 +87,8 @@ class Source(ABC):
         :raise ValueError: if rows cannot be read by number.
         """
         raise ValueError(
-            "rows are needed by number, and these data can only be read in their order: give "
-            "arrays (X, Y), in memory or np.memmap"
+            "these data can only be read in order, but rows are needed by number: give arrays "
+            "(X, Y), in memory or np.memmap"
         )
 
     def stream(self, position: int, batch_size: int) -> Iterator[Batch]:

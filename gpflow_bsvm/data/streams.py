@@ -67,7 +67,7 @@ class Part(Reader):
         :raise ValueError: unless 0 <= start < stop.
         """
         if not 0 <= start < (start + 1 if stop is None else stop):
-            raise ValueError(f"rows {start} to {stop} are none: 0 <= start < stop is needed")
+            raise ValueError(f"rows {start} to {stop} are empty: 0 <= start < stop is needed")
         self._reader, self._start, self._stop = reader, start, stop
         last = reader.known_rows if stop is None else stop
         self.known_rows = None if last is None else last - start

@@ -99,7 +99,7 @@ def head(model: BSVM) -> BSVM:
             f"has {type(kernel).__name__} and {type(points).__name__}"
         )
     if not isinstance(model.mean_function, gpflow.functions.Zero):
-        raise TypeError("the mean function is one of x, which a head does not see: use none")
+        raise TypeError("a head sees only features, not x: use a model without a mean function")
     made = BSVM(
         kernel.kernel,
         model.likelihood,

@@ -63,8 +63,8 @@ def input_shape_of(features: Any, input_shape: Sequence[int] | None) -> tuple[in
     inputs = getattr(features, "inputs", None) if getattr(features, "built", False) else None
     if isinstance(inputs, (list, tuple, dict)) and len(inputs) > 1:
         raise ValueError(
-            f"the network has {len(inputs)} inputs, and is given one here, the rows of X: make it "
-            "a network of one input, which takes the columns apart itself"
+            f"the network has {len(inputs)} inputs, but DeepKernel passes only X: use a network "
+            "with one input that splits the columns itself"
         )
     own = getattr(features, "input_shape", None) if getattr(features, "built", False) else None
     known = tuple(own[1:]) if isinstance(own, tuple) and None not in own[1:] else None

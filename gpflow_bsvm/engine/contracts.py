@@ -149,8 +149,8 @@ def check_width(model: Model, X: Any, Y: Any = None) -> None:
     number = parts[0].Z.shape[0] if parts else int(variable.num_inducing)
     if hasattr(model, "q_mu") and model.q_mu.shape[0] != number:
         raise ValueError(
-            f"q is of {model.q_mu.shape[0]} inducing points, and the model has {number} now: "
-            "gpflow_bsvm.inducing_points.exchange(model, Z) gives it others, and its q at them"
+            f"q has {model.q_mu.shape[0]} inducing points, but the model now has {number}: use "
+            "gpflow_bsvm.inducing_points.exchange(model, Z), which updates q with them"
         )
     widths = [("the inducing points have", part.Z.shape[-1]) for part in parts]
     widths += [("the model has", getattr(variable, "num_inputs", X.shape[-1]))]

@@ -179,8 +179,8 @@ def named_parameters(module: Any) -> dict[str, Any]:
     except RecursionError:
         raise ValueError(
             f"a part of {type(module).__name__} (kernel, likelihood, mean function) holds itself "
-            "among its attributes or those of its parts, so that GPflow's walk over parameters has "
-            "no end: keep the way back outside of attributes"
+            "among its attributes or those of its parts, so that GPflow's walk over parameters "
+            "does not end: store the reference back outside of attributes"
         ) from None
 
 

@@ -86,7 +86,7 @@ class Attributes:
         check_is_fitted(self)
         kernel = self.model_.kernel
         if not all(isinstance(part, _STRAIGHT) for part in parts_of(kernel)):
-            raise AttributeError(f"f is no line: {type(kernel).__name__} is not linear")
+            raise AttributeError(f"f is not linear: its kernel is {type(kernel).__name__}")
         shift, scale = shift_and_scale(self.scaler_, self._num_columns)
         at = tf.constant(-(shift / scale)[None])  # X = 0
         decide = getattr(self.model_.likelihood, "decisions", lambda *f: f)

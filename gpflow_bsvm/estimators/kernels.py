@@ -16,7 +16,7 @@ _INSTEAD = {
     "rbf": '; for scikit-learn\'s "rbf" use None',
     "poly": '; for scikit-learn\'s "poly" use gpflow.kernels.Polynomial(degree=3, offset=1.0)',
     "sigmoid": '; scikit-learn\'s "sigmoid" is no covariance: gpflow.kernels.ArcCosine(order=0) is',
-    "precomputed": "; a Gram matrix says nothing of new rows' variance: give the kernel itself",
+    "precomputed": "; a Gram matrix lacks the variance of new rows: give the kernel itself",
 }
 #: Number of rows used to find out which columns are codes.
 _ROWS = 20

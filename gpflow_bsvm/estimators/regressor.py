@@ -34,8 +34,8 @@ FAR_OUT = 1.7
 #: Predictions are constant if their spread is below this fraction of the noise's deviation.
 LEAST_SPREAD = 0.02
 _CONSTANT = (
-    "predictions are nearly the same for all rows: either X says nothing of y, or the fit has "
-    "missed what it says; try another kernel, or give penalty and epsilon, in units of y"
+    "predictions are nearly the same for all rows: either X does not determine y, or the fit "
+    "has missed the relation; try another kernel, or give penalty and epsilon, in units of y"
 )
 
 
@@ -226,6 +226,6 @@ def check_units(y: AnyNDArray, scale: float = 1.0) -> None:
     most = np.finfo(y.dtype).max ** 0.5
     if (largest := np.abs(y).max()) > most or scale < 1 / most:
         raise ValueError(
-            f"y is up to {largest:.3g} and its spread {scale:.3g}, in units in which its squares "
-            "overflow or are 0: check the units"
+            f"y is up to {largest:.3g} and its spread {scale:.3g}: its squares overflow or are 0; "
+            "check the units"
         )

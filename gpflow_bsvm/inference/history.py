@@ -171,8 +171,8 @@ class Recorder:
         done, most = found.latest, self._run.max_steps
         if done > most:
             raise OtherFit(
-                f"the checkpoint is of step or draw {done}, and {most} are asked for: give so many "
-                "or another directory"
+                f"the checkpoint is of step or draw {done}, but the limit is {most}: raise it to "
+                f"{done}, or give another directory"
             )
         try:
             self._run.resume(saved["state"])

@@ -72,8 +72,8 @@ class MinibatchRun(Run):
         """
         if not data.counted and model.num_data is None:
             raise ValueError(
-                "these data do not say how many rows they have, and may have no end: the model "
-                "needs num_data, the rows in all"
+                "the number of rows is unknown, and the data may have no end: the model needs "
+                "num_data, the number of all rows"
             )
         self._model, self.max_steps = model, options.max_steps
         self._num_data = float(data.num_rows if model.num_data is None else model.num_data)

@@ -209,7 +209,7 @@ def _warn_of_distance(model: Any) -> None:
 
 
 _APART = (
-    "all inducing points are many lengthscales apart, so that f is known nowhere between them: "
+    "all inducing points are many lengthscales apart, so that f is unknown between them: "
     "scale X (sklearn.preprocessing.StandardScaler), or use larger lengthscales"
 )
 _AS_ONE = (

@@ -106,7 +106,7 @@ def check_schedule(learning_rate: Any, adaptive: bool = False) -> None:
     """
     if hasattr(learning_rate, "memory") and not adaptive:
         raise ValueError(
-            f"{type(learning_rate).__name__} is a learning rate of SVI, whose loop evaluates it; "
+            f"{type(learning_rate).__name__} is a learning rate for SVI only; "
             "use RobbinsMonro() or a number in (0, 1] here"
         )
     if isinstance(learning_rate, numbers.Real):

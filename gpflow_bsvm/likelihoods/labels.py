@@ -60,13 +60,13 @@ def check_one_label(likelihood: Likelihood, num_latents: int) -> None:
     """:raise ValueError: if a row has several binary labels, or its own likelihood."""
     if isinstance(likelihood, SwitchedLikelihood):
         raise ValueError(
-            "a SwitchedLikelihood predicts a column for each of its likelihoods, which are no "
-            "classes: take the column of the one that you mean from model.predict_y"
+            "a SwitchedLikelihood predicts a column for each of its likelihoods, not for each "
+            "class: take the desired column from model.predict_y"
         )
     if label_columns(likelihood, num_latents) not in (None, 1):
         raise ValueError(
-            f"a row has {num_latents} binary labels here; one is needed (of C classes "
-            "CrammerSinger or OneVsRest make one label)"
+            f"a row has {num_latents} binary labels here, but one is needed: CrammerSinger and "
+            "OneVsRest use a single label for C classes"
         )
 
 

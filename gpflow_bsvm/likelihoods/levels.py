@@ -73,8 +73,8 @@ class Levels:
             )
         if not np.isfinite(W).all() or np.linalg.matrix_rank(W) < W.shape[1]:
             raise ValueError(
-                f"W must be finite and of rank Q = {W.shape[1]}: else data tell only some "
-                "combinations of the latent functions"
+                f"W must be finite and of rank Q = {W.shape[1]}: otherwise data determine only "
+                "some combinations of the latent functions"
             )
         for name, part in {"t": t, "W": W, "b": b}.items():
             object.__setattr__(self, name, part)

@@ -156,4 +156,4 @@ def start_from(svc: Any, *, penalty: float | None = None) -> Start:
         return Start(SquaredExponential(variance, lengthscales=(0.5 / gamma) ** 0.5), penalty)
     if svc.kernel == "linear":
         return Start(Linear(variance), penalty)
-    raise ValueError(f'a start is made of an SVC of kernel "rbf" or "linear", got {svc.kernel!r}')
+    raise ValueError(f'start_from needs an SVC with kernel "rbf" or "linear", got {svc.kernel!r}')

@@ -71,7 +71,7 @@ class SparseFeatures:
         for pairs in filter(None, map(duplicate_rows, plain_points(self.inducing_variable))):
             warnings.warn(
                 f"{len(pairs)} inducing points are duplicates (row {pairs[0][1]} equals row "
-                f"{pairs[0][0]}) and tell nothing; use np.unique(Z, axis=0)",
+                f"{pairs[0][0]}) and have no effect; use np.unique(Z, axis=0)",
                 stacklevel=4,
             )
 

@@ -47,7 +47,7 @@ MOST_ROWS = 50_000
 #: If rows are unpredictable from the others, the best scale is 0, which would give all rows the
 #: same probabilities, for any f.
 LEAST_SCALE = 0.05
-_NO_PAIRS = "only one class, or none, has more than one row, of which one can be left out"
+_NO_PAIRS = "fewer than two classes have more than one row, as leaving rows out requires"
 
 
 @takes_estimators
@@ -128,25 +128,25 @@ def calibrate(
     check_hooks(model.likelihood, "link_parameters")
     if held_out and data is None:
         raise ValueError(
-            "held_out=True is for rows that the fit has not seen, and data is None, which are the "
-            "model's own: give (X, Y)"
+            "held_out=True needs rows that the fit has not seen, but data=None uses the model's "
+            "training data: give (X, Y)"
         )
     link: Any = model.likelihood
     if not np.any(model.natural().h):
-        raise ValueError("the model's q is the prior: fit it before its link is calibrated")
+        raise ValueError("the model's q is the prior: fit the model before calibrating its link")
     source = weighted(model, open_data(model, data, sample_weight, part=held_out))
     if source.num_rows > MOST_ROWS:
         source = sample(source, MOST_ROWS, seed=0)
     f, Y, weight = _leave_out(model, source, held_out)
     weight = weight if held_out else _of_pairs(Y, weight)
     if len(np.unique(Y.numpy()[weight.numpy()[:, 0] > 0])) < 2:
-        warn(f"{_NO_PAIRS}: the link, and probabilities with it, is not calibrated")
+        warn(f"{_NO_PAIRS}: the link and the probabilities are not calibrated")
         return {name: float(p.numpy()) for name, p in link.link_parameters.items()}
     found = fit_link(link, f, Y, weight, chunk_rows(model))
     if found.get("scale", 1.0) < 1.001 * LEAST_SCALE:  # allow for rounding in its transform
         warn(
-            "rows that are left out are predicted no better than by chance: their probabilities "
-            f"are near the shares of the classes (scale {LEAST_SCALE:g} of the link)"
+            "left-out rows are predicted no better than by chance: probabilities are near the "
+            f"frequencies of the classes (scale {LEAST_SCALE:g} of the link)"
         )
     return found
 

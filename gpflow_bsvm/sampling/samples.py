@@ -120,8 +120,8 @@ class Draws:
         """
         if not np.isfinite(step).all():
             raise FloatingPointError(
-                "a draw is not finite: the precision of f has no Cholesky factor, as where rows "
-                "are equal and variance or penalty huge; use a smaller variance or penalty"
+                "a draw is not finite: the precision of f has no Cholesky factor, for instance for "
+                "equal rows and a huge variance or penalty; use a smaller variance or penalty"
             )
         self.parts.append(step)
         return ""

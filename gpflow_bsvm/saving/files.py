@@ -67,7 +67,7 @@ def _described(value: Any, name: str) -> tuple[Any, list[AnyNDArray]]:
     try:
         decoder.decode(content)
     except Exception as error:  # TensorFlow and Keras may raise anything
-        raise TypeError(f"{decoder.place} would not be made again by load: {error}") from error
+        raise TypeError(f"load could not restore {decoder.place}: {error}") from error
     return content, encoder.arrays
 
 
