@@ -28,7 +28,7 @@ class KeepBest:
         ML2(max_steps=20 * epoch, record_every=epoch).run(model, (X, Y), callback=best)
         best.restore()
 
-    A direct call checks all changes to the model since, so that a deterioration can be undone:
+    A direct call checks the present model, so that changes for the worse can be undone:
 
         CAVI().run(deep.head(model), (F, Y))
         best()

@@ -172,9 +172,9 @@ def choose_scale(spec: Specification, model: BSVM, data: Data) -> None:
 
 def _mean_scale(score: Callable[[float], held_out.HeldOut]) -> float:
     """
-    :return: the geometric mean of the scales, weighted by their probabilities of the held-out rows,
-        so that it is continuous in the data. Starts at 1 and goes both ways until the weight of a
-        scale is negligible.
+    :return: the geometric mean of the scales, each weighted by its predictive probability of the
+        held-out rows, so that it is continuous in the data. Starts at 1 and goes both ways until
+        the weight of a scale is negligible.
     """
     nats: dict[float, float] = {}
     for ways in (SCALES[SCALES.index(1.0) :], SCALES[SCALES.index(1.0) - 1 :: -1]):

@@ -71,7 +71,7 @@ def initial_model(spec: Specification, data: Data, like: BSVM | None = None) -> 
 
 
 def first_thresholds(data: Data, num_classes: int = 0) -> AnyNDArray:
-    """:return: [C-1], thresholds at which prior frequencies of y >= k match those of the labels."""
+    """:return: [C-1], thresholds for which prior and label frequencies of y >= k are equal."""
     _, Y, weight = data
     counts = np.bincount(Y[:, 0].astype(int), weight, minlength=num_classes)
     counts[counts == 0] = NO_ROWS * counts.sum()

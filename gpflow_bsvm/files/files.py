@@ -47,8 +47,8 @@ class Files(Reader):
         :param options: further options for columns and files, see `Reading`.
         :raise ImportError: without pyarrow.
         :raise FileNotFoundError: if there is no such file.
-        :raise ValueError: for columns that are missing, not numbers or ambiguous, for a first line
-            of numbers other than 0, 1, 2, ... without `names`, and for a file without rows.
+        :raise ValueError: for missing, non-numeric or ambiguous columns; for a file without rows;
+            without `names`, for a first line of numbers (except 0, 1, 2, ...).
         """
         require("pyarrow", extra="files")
         if not isinstance(path, Table):
@@ -61,7 +61,7 @@ class Files(Reader):
 
     @property
     def marks(self) -> dict[str, str]:
-        """See `Reader`; independent of the files' place, if copies keep modification times."""
+        """See `Reader`; equal for moved or copied files with the same modification times."""
         known = [os.stat(path) for path in self.paths]
         latest = datetime.fromtimestamp(max(file.st_mtime for file in known))
         digest = hashlib.sha256(repr([(f.st_size, f.st_mtime_ns) for f in known]).encode())

@@ -41,8 +41,8 @@ class HingeSum(Penalized):
         L(y | f) = exp(-penalty sum_gk c_k(y_g) max(0, b_gk)),
         b_gk = a_k(y_g) - s_k(y_g) h_gk,    h_gk = b_k + sum_q W_kq f_gq,
 
-    where each group has its own Q latent functions, the first group the first Q. With m = E b, v =
-    Var h = sum_q W_kq^2 Fvar_gq, z = m / sqrt(v) and c for penalty times cost,
+    where the latent functions f_gq are split, in order, into groups of Q. With m = E b,
+    v = Var h = sum_q W_kq^2 Fvar_gq, z = m / sqrt(v) and c for penalty times cost,
 
         bound="exact":        E log L  = -sum c (m Phi(z) + sqrt(v) phi(z))
         bound="augmented":    E log L >= -sum c / 2 (m + sqrt(m^2 + v))

@@ -127,7 +127,7 @@ class ModeCriterion(MachineCriterion):
 
     def of_mode(self, mode: Mode) -> float:
         """
-        :param mode: of the slack of this criterion.
+        :param mode: a machine with this criterion's slack.
         :raise ValueError: for another slack.
         """
         return float(self._of(self._seen(mode)))

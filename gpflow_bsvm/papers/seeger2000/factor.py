@@ -183,7 +183,7 @@ class FactorVGP(SparseFeatures, gpflow.models.GPModel, gpflow.models.InternalDat
     def predict_f(
         self, Xnew: InputData, full_cov: bool = False, full_output_cov: bool = False
     ) -> MeanAndVariance:
-        """As in `gpflow.models.VGP`. O(N^3) for all, O(N^2) for each row."""
+        """As in `gpflow.models.VGP`. Costs O(N^3) once, and O(N^2) for each row."""
         check_dtype(Xnew)
         root = self.root()
         mean, variance = base_conditional_with_lm(
