@@ -1,4 +1,4 @@
-"""Where a fit keeps what it needs to go on in another process: algorithms know no files."""
+"""The interface between algorithms and their checkpoints; algorithms do not depend on files."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 Directory = str | os.PathLike[str]
-#: All that must agree where a fit goes on, as text, by a name that an error can show.
+#: Texts that must agree to continue a fit, by a name for errors.
 Identity = dict[str, str]
-#: In the identity of rows that come in another order each time.
+#: In the identity of rows whose order changes with each pass.
 ANY_ORDER = ("first batch", "any")
 
 
@@ -20,14 +20,14 @@ class OtherFit(ValueError):
 
 
 class Checkpoints:
-    """The checkpoints of a fit that keeps none. Leaving `with` writes the latest state."""
+    """The checkpoints of a fit without any. Leaving `with` writes the latest state."""
 
     def latest(self, like: Any, use: Callable[[Any], Any] | None = None) -> Any:
         """
-        :param like: the content of a fit that begins: types, dtypes and shapes that the stored one
-            must have, as far as it says.
-        :param use: called with the content; if it fails the one before is tried.
-        :return: the latest valid content, None if there is nothing.
+        :param like: the content of a new fit: the stored content must have its types, dtypes and
+            shapes, where given.
+        :param use: called with the content; if it fails the previous one is tried.
+        :return: the latest valid content, None if there is none.
         :raise OtherFit: if it belongs to another fit.
         """
         return None
@@ -42,7 +42,7 @@ class Checkpoints:
         """
 
     def flush(self) -> None:
-        """Write the latest state that was offered."""
+        """Write the latest state offered."""
 
     def __enter__(self) -> Checkpoints:
         return self
@@ -53,8 +53,8 @@ class Checkpoints:
 
 def made(directory: Directory) -> Path:
     """
-    :return: a directory, which is there from now on.
-    :raise ValueError: for a path that cannot be one.
+    :return: the directory, created if necessary.
+    :raise ValueError: for a path that cannot be a directory.
     """
     try:
         Path(directory).mkdir(parents=True, exist_ok=True)
@@ -67,9 +67,9 @@ def made(directory: Directory) -> Path:
 
 def identity_of(kind: str, *fit: Any) -> Identity:
     """
-    :param kind: "fit", of an algorithm, a model and its source; or "estimator", of one, its options
-        and its source.
-    :return: all that must agree where it goes on.
+    :param kind: "fit", for an algorithm, a model and its source; or "estimator", for an estimator,
+        its options and its source.
+    :return: everything that must agree to continue it.
     """
     room: Any = importlib.import_module(".saving.identity", __package__)
     return getattr(room, f"of_{kind}")(*fit)  # type: ignore[no-any-return]
@@ -79,9 +79,9 @@ def open_checkpoints(
     directory: Directory | None, every: int, identify: Callable[[], Identity]
 ) -> Checkpoints:
     """
-    :param directory: created if need be; None: nothing is kept.
-    :param every: one of so many offered states is written.
-    :param identify: says which fit this is; called only if anything is kept.
+    :param directory: created if absent; None: nothing is kept.
+    :param every: write each `every`-th offered state.
+    :param identify: returns the identity of this fit; called only if anything is kept.
     :raise ValueError: for an `every` below 1, or a path that cannot be a directory.
     """
     if directory is None:

@@ -1,4 +1,4 @@
-"""Data of other libraries, whose subpackage is imported only where such data come."""
+"""Data of other libraries; the subpackage for them is imported only if they are used."""
 
 from __future__ import annotations
 

@@ -8,15 +8,15 @@ import numpy as np
 import scipy.sparse
 from gpflow.base import AnyNDArray
 
-#: Equal rows are not searched for among more rows than this.
+#: With more rows than this, equal rows are not merged.
 MERGE_ROWS = 20_000
 
 
 def merge_equal(X: Any, y: AnyNDArray, weight: AnyNDArray) -> tuple[Any, AnyNDArray, AnyNDArray]:
     """
     :param X: [N, D], an array or SciPy's CSR.
-    :return: distinct rows in an order independent of the input, with the sums of their weights, so
-        that not even rounding depends on order or repetition; unchanged if there are many.
+    :return: distinct rows in an order independent of the input, and the sums of their weights, so
+        that rounding does not depend on order or repetition; unchanged if there are too many.
     """
     if X.shape[0] > MERGE_ROWS:
         return X, y, weight

@@ -29,34 +29,33 @@ from .svi import SVI
 class ML2(MinibatchAlgorithm):
     """
     Type-II maximum likelihood (ML-II) on minibatches (Wenzel et al. 2017, section 4.3): learns the
-    trainable parameters of kernel, inducing variable, mean function and likelihood together with q,
-    by a step of an optimiser of Keras in every `every`-th natural-gradient step, on the same rows,
-    in one compiled loop. The weights of a `gpflow_bsvm.deep.DeepKernel` are learned with them
-    (Wistuba & Rawat 2018, section 3.4); what its layers' regularisers say is taken off the bound.
-    Where all the data can be looked at, `VEM` needs neither rates nor patience.
+    trainable parameters of kernel, inducing variable, mean function and likelihood together with q.
+    Every `every`-th natural-gradient step is accompanied by a step of a Keras optimiser on the same
+    rows, in one compiled loop. This includes the weights of a `gpflow_bsvm.deep.DeepKernel`
+    (Wistuba & Rawat 2018, section 3.4), whose regularisation losses are subtracted from the bound.
+    If passes over all the data are affordable, `VEM` needs neither rates nor patience.
 
-    In a step of the optimiser the whitened q(s), u = Lz s, stays where it is, and not q(u) as in
-    the paper's gradient (A.3). The paper takes 10 steps on q for one on the kernel; every other
-    step got to a given bound in a quarter of the steps on waveform, banana and splice.
+    A step of the optimiser keeps the whitened q(s), u = Lz s, fixed, not q(u) as the paper's
+    gradient (A.3). The paper takes 10 steps on q for each on the kernel; an optimiser step at every
+    other step reached a given bound in a quarter of the steps on waveform, banana and splice.
 
     Records hold the hyperparameters except the weights of networks; their `elbo` is an estimate,
-    with the log prior density. Where nothing but q is trainable, `SVI` does the work, as `CAVI`
-    does that of `VEM`. Beside the errors of `run`, there is one if a start value or the density of
-    its prior is not finite, and a FloatingPointError if not even the smallest steps leave a finite
-    q.
+    with the log prior density. If only q is trainable, this is `SVI`, as `VEM` is then `CAVI`.
+    Besides the errors of `run`: ValueError if an initial value or its prior density is not finite,
+    FloatingPointError if even the smallest steps do not give a finite q.
 
     :ivar batch_size: and `seed`, `record_every`: as in `SVI`.
-    :ivar max_steps: natural-gradient steps in all.
+    :ivar max_steps: number of natural-gradient steps.
     :ivar learning_rate: of these: a function of the step number from 0, or a number in (0, 1]. It
-        need not go to 0: hyperparameters move on.
-    :ivar every: natural-gradient steps from one step of the optimisers to the next.
-    :ivar optimizer: of all but the weights of networks, in GPflow's unconstrained parameters: a
-        number, the rate of Adam (Kingma & Ba 2015), or any optimiser of Keras, of which a fresh
-        copy is used. Its steps are halved after a block of steps that ends in no finite bound,
-        which is undone.
-    :ivar network_optimizer: of the weights of networks, likewise.
-    :ivar warm_up: so many steps at first are on q alone, so that a trained network is not moved by
-        the gradients of a q that knows nothing yet.
+        need not go to 0, because the hyperparameters keep changing.
+    :ivar every: number of natural-gradient steps per optimiser step.
+    :ivar optimizer: for all hyperparameters except the weights of networks, in GPflow's
+        unconstrained parameters: a number, the rate of Adam (Kingma & Ba 2015), or any Keras
+        optimiser, of which a fresh copy is used. A block of steps without a finite bound is undone,
+        and later steps are halved.
+    :ivar network_optimizer: the same for the weights of networks.
+    :ivar warm_up: number of initial steps on q alone, so that a trained network is not changed by
+        gradients of an unfitted q.
     """
 
     learns = True
@@ -80,7 +79,7 @@ class ML2(MinibatchAlgorithm):
 
 
 class _Learning(MinibatchRun):
-    """Its memory: the values of what moves, and of what the optimisers remember."""
+    """Its memory: values of the learned parameters, and the state of the optimisers."""
 
     def __init__(self, options: ML2, model: Model, source: Source) -> None:
         self._options, self._hyper = options, Hyperparameters(model)
@@ -109,7 +108,7 @@ class _Learning(MinibatchRun):
         return self._expectation(q, take(rows, index), how)
 
     def _elbo(self, state: State, block: Block) -> float:
-        """With the log prior density."""
+        """As in the base class, plus the log prior density."""
         return super()._elbo(state, block) + float(self._hyper.log_prior_density())
 
     def _record(self, state: State, elbo: float, rate: float) -> Step:

@@ -20,24 +20,24 @@ from ..engine.statistics import accumulate, batch_marginals, local_for_gradient,
 
 
 class Constants(NamedTuple):
-    """What does not change in a block."""
+    """Constants during a block."""
 
     scale: tf.Tensor  #: [], num_data / B
     jitter: tf.Tensor  #: [], of Kuu
-    damping: tf.Tensor  #: [], what is taken of each step of an optimiser
+    damping: tf.Tensor  #: [], factor of each optimiser step
 
 
 class Given(NamedTuple):
     """The steps of a block: t = 0..T-1."""
 
     rates: tf.Tensor  #: [T], of the natural-gradient steps
-    moves: tf.Tensor  #: [T], whether the optimisers make a step too
-    index: tf.Tensor  #: [T, B], which rows
+    moves: tf.Tensor  #: [T], whether there is an optimiser step too
+    index: tf.Tensor  #: [T, B], row numbers
     rows: Batch
 
 
 def optimizer_of(option: Any) -> Any:
-    """:return: an optimiser that remembers nothing yet, of one of Keras or a rate of Adam."""
+    """:return: a fresh optimiser: a copy of a Keras optimiser, or Adam with this rate."""
     if hasattr(option, "get_config"):
         return type(option).from_config(option.get_config())
     return tf_keras.optimizers.Adam(float(option), epsilon=1e-8)
@@ -45,8 +45,8 @@ def optimizer_of(option: Any) -> Any:
 
 class Learner:
     """
-    The graphs of one fit: they move the model's variables where they are, so that an optimiser of
-    Keras, and layers that remember something, work as anywhere else.
+    The graphs of one fit. They update the model's variables in place, so that Keras optimisers and
+    layers with state work as usual.
     """
 
     def __init__(self, hyper: Hyperparameters, optimizer: Any, network_optimizer: Any) -> None:
@@ -65,11 +65,11 @@ class Learner:
         self._graphs: dict[Any, Any] = {}
 
     def state(self) -> tuple[AnyNDArray, ...]:
-        """:return: values of all that moves, and of what the optimisers remember."""
+        """:return: values of all learned parameters, and the state of the optimisers."""
         return tuple(variable.numpy() for variable in self._variables)
 
     def assign(self, state: Sequence[AnyNDArray]) -> None:
-        """Back to the values of `state`."""
+        """Restore the values of `state`."""
         for variable, value in zip(self._variables, state):
             variable.assign(value)
 
@@ -78,13 +78,13 @@ class Learner:
     )
     def __call__(self, natural: Natural, constants: Constants, given: Given) -> Natural:
         """
-        For t = 0..T-1 a natural-gradient step on the minibatch of rows index[t], and where moves[t]
-        a step of the optimisers by the gradients at the same q, on the same rows.
+        For t = 0..T-1 take a natural-gradient step on the minibatch of rows index[t]; if moves[t],
+        also an optimiser step with the gradients at the same q on the same rows.
 
         :return: q after the steps.
         """
         arguments = (natural, constants, given)
-        # The graph is of one fit: where M is known it is faster.
+        # The graph is of one fit: it is faster if M is static.
         exact = [tf.TensorSpec(part.shape, part.dtype) for part in natural]
         flat = [*exact, *specs_of((constants, given))]
         key, specs = tuple(flat), tf.nest.pack_sequence_as(arguments, flat)
@@ -120,7 +120,7 @@ class Learner:
     def _learn(
         self, natural: Natural, constants: Constants, batch: Batch, rate: tf.Tensor
     ) -> Natural:
-        """As `_step`, with a step of the optimisers; what the rows look like is computed once."""
+        """As `_step`, with an optimiser step; rows are projected once."""
         mine = self._hyper.variables
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(mine)
@@ -144,7 +144,7 @@ class Learner:
 
 
 def _few(batch: Batch, q: Natural) -> bool:
-    """:return: True if there are fewer rows than features, both known while the graph is traced."""
+    """:return: True if there are fewer rows than features, both known at tracing."""
     return bool(batch.X.shape[0] < q.h.shape[1])
 
 

@@ -18,12 +18,12 @@ from .decode import Decoder
 from .encode import Encoder
 
 _NAME = r"checkpoint-\d{9,}\.npz"
-#: Number of complete files that are kept.
+#: Number of complete files to keep.
 _KEPT = 2
 
 
 class InDirectory(Checkpoints):
-    """The checkpoints of one fit, in a directory of their own."""
+    """The checkpoints of one fit, in its own directory."""
 
     def __init__(self, directory: Directory, every: int, identity: Identity) -> None:
         """
@@ -48,7 +48,7 @@ class InDirectory(Checkpoints):
                     use(content)
             except OtherFit:
                 raise
-            except Exception as error:  # whatever strange contents provoke
+            except Exception as error:  # damaged contents may raise anything
                 _warn(
                     f"{path} is no whole checkpoint of this package ({type(error).__name__}: "
                     f"{error}): the one before it is used, or none if it is the only one"
@@ -56,9 +56,9 @@ class InDirectory(Checkpoints):
                 continue
             if ANY_ORDER in self._identity.items():
                 _warn(
-                    "the fit goes on with rows that come in another order each time they are read: "
-                    "unless every shuffle of the tf.data.Dataset has a seed, it ends elsewhere "
-                    "than it would have"
+                    "the rows come in another order each time they are read: unless every shuffle "
+                    "of the tf.data.Dataset has a seed, the resumed fit ends elsewhere than it "
+                    "would have without the interruption"
                 )
             self._whole = paths[: number + 1]
             return content
@@ -72,7 +72,7 @@ class InDirectory(Checkpoints):
         return content
 
     def _check(self, stored: Identity) -> None:
-        """:raise OtherFit: with everything that differs."""
+        """:raise OtherFit: with all differences."""
         present = self._identity
         pairs = [(n, stored.get(n, "nothing"), present.get(n, "nothing")) for n in present | stored]
         different = [f"{name} was {old}, is {new}" for name, old, new in pairs if old != new]
@@ -89,7 +89,7 @@ class InDirectory(Checkpoints):
             self.flush()
 
     def flush(self) -> None:
-        """Write the latest state that was offered; warns once where that cannot be done."""
+        """Write the latest state offered; warn once if that fails."""
         if self._pending is None:
             return
         number, content = self._pending
@@ -122,8 +122,8 @@ def _warn(text: str) -> None:
 
 def _check_like(value: Any, like: Any, place: str = "content") -> None:
     """
-    :param like: a value of the form that is expected; None in it matches anything.
-    :raise ValueError: for other types, dtypes or shapes (of rows, where `like` is empty).
+    :param like: a value of the expected form; None in it matches anything.
+    :raise ValueError: for other types, dtypes or shapes (of rows, if `like` is empty).
     """
     if isinstance(like, dict):
         for key, part in like.items():

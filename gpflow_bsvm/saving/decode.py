@@ -1,4 +1,4 @@
-"""From a description and arrays to objects: only of known classes, whoever wrote the file."""
+"""From a description and arrays to objects: only of known classes, even for untrusted files."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from .known import FUNCTIONS, OF_TFP, TEXTS, check_numbers, find_class, loaded, 
 
 class Decoder:
     """
-    Restores the values that `Encoder` described, one for each array. The only class code that is
-    called is that of transforms and priors of TensorFlow Probability, and nothing is imported.
+    Restores the values described by `Encoder`, for each array one. The only class code called is
+    that of transforms and priors of TensorFlow Probability, and nothing is imported.
     """
 
     def __init__(
         self, arrays: Sequence[AnyNDArray], network: Sequence[Any] = (), name: str = "model"
     ) -> None:
         """
-        :param network: the user's networks, which get the weights in the file, in their order.
+        :param network: the user's networks, which receive the weights in the file, in their order.
         """
         self._arrays = dict(enumerate(arrays))
-        self._objects: list[Any] = []  # in the order in which they were written
+        self._objects: list[Any] = []  # in the order of their descriptions
         self._own = iter(network)
         self._path = [name]
         self._kinds: dict[str, Callable[[Any], Any]] = {
@@ -55,14 +55,14 @@ class Decoder:
 
     @property
     def place(self) -> str:
-        """:return: the user's name for what is being read."""
+        """:return: the user's name for the part being read."""
         return ".".join(self._path)
 
     def decode(self, node: Any) -> Any:
         """
         :param node: a description.
-        :return: the object that it describes.
-        :raise ValueError, KeyError, TypeError, IndexError: for anything but a valid description.
+        :return: the object described.
+        :raise ValueError, KeyError, TypeError, IndexError: for an invalid description.
         """
         return self._kinds[node["kind"]](node) if isinstance(node, dict) else node
 

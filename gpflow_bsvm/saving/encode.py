@@ -1,7 +1,7 @@
 """
-Values and objects to a description, which is JSON, and arrays: what checkpoints and files hold.
+Values and objects to a JSON description and arrays: the contents of checkpoints and files.
 
-An object is described by a dictionary with its "kind"; what JSON can hold stands for itself.
+An object is described by a dictionary with its "kind"; JSON values stand for themselves.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from ..deep.network import is_layer, names_of
 from ..engine.contracts import as_variables
 from .known import FUNCTIONS, OF_TFP, TEXTS, full_name, is_book, name_of
 
-#: Types that JSON holds as they are, floats to the last bit.
+#: Types that JSON represents exactly, including floats.
 _PLAIN = (type(None), bool, int, float, str)
 
 
 class Encoder:
     """
-    :ivar arrays: those that the description names by their numbers.
-    :ivar networks: those whose weights are described, in their order.
+    :ivar arrays: the arrays, numbered in the description.
+    :ivar networks: networks whose weights are described, in order.
     """
 
     def __init__(self) -> None:
         self.arrays: list[AnyNDArray] = []
         self.networks: list[Any] = []
-        self._seen: dict[int, tuple[int, Any]] = {}  # objects are kept, so that no id is reused
+        self._seen: dict[int, tuple[int, Any]] = {}  # keeps objects alive, so that no id is reused
 
     def encode(self, value: Any, place: str) -> Any:
         """
@@ -104,7 +104,7 @@ class Encoder:
             self._seen[id(value)] = len(self._seen), value
 
     def _network(self, value: Any) -> dict[str, Any]:
-        # No layers: Keras imports modules and calls functions that a description of them names.
+        # No layers: Keras imports modules and calls functions named in their description.
         self.networks.append(value)
         weights = [self._store(weight) for weight in value.get_weights()]
         self._remember(*as_variables(value.weights))
@@ -128,7 +128,7 @@ class Encoder:
         return {key: self.encode(part, f"{place}.{key}") for key, part in parts.items()}
 
     def _store(self, value: Any) -> int:
-        """:return: the number by which the array is known from now on."""
+        """:return: the number of the array in the description."""
         self.arrays.append(np.asarray(value))
         return len(self.arrays) - 1
 
@@ -151,7 +151,7 @@ def _refusal(value: Any, place: str) -> TypeError:
 
 
 def _part_of(value: Any) -> str:
-    """:return: the way to save the part of a scikit-learn estimator that is of this package."""
+    """:return: the way to save the package's part of a scikit-learn estimator."""
     name = "search.best_estimator_" if hasattr(value, "best_estimator_") else "pipeline"
     value = getattr(value, "best_estimator_", value)
     if hasattr(value, "steps"):
