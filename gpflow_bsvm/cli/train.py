@@ -66,7 +66,7 @@ def _train(args: argparse.Namespace) -> int:
         estimator = _fitted(args, kind, table, kept)
         estimator.reading_ = {
             "words": [one.name for one in table.columns.kinds if one.words is not None],
-            "zoned": [one.name for one in table.columns.kinds if one.zoned],
+            "marks": {one.name: one.mark for one in table.columns.kinds if one.mark},
             **{name: one for name, one in options(args).items() if name in KEPT},
         }
         save(estimator, args.output)

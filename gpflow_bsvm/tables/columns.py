@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from ..data.pieces import Origin
 
 pandas = Later("pandas", "files")
+#: The mark of a column of true and false, which are read as 1 and 0.
+TRUTH = "true and false"
 _ADVICE = "na_values=[...] if it means that a value is missing, else mend the file"
 
 
@@ -28,7 +30,8 @@ class Column(NamedTuple):
     :ivar words: each of which is a feature "name=word" of zeros and ones; None: the column is one.
     :ivar classes: labels that become 0..C-1; none: labels are numbers.
     :ivar spelling: of its numbers, where they are texts; date: whether they are days since 1970.
-    :ivar zoned: whether its times have a time zone; None: nobody knows.
+    :ivar mark: the one kind that its values have, such as "times of day" or `TRUTH`; "": numbers
+        and words, or unknown.
     :ivar missing: texts that stand for nothing.
     """
 
@@ -37,7 +40,7 @@ class Column(NamedTuple):
     classes: tuple[Any, ...] = ()
     spelling: Spelling = PLAIN
     date: bool = False
-    zoned: bool | None = None
+    mark: str = ""
     missing: tuple[str, ...] = ("",)
 
     @property
@@ -62,7 +65,13 @@ class Column(NamedTuple):
             return self._of_words(as_text(cells), self.words, origin)
         if self.classes:
             return self._labels(as_labels(cells), origin)[:, None]
-        return (self._days if self.date else self._numbers)(cells, origin)[:, None]
+        if self.date:
+            return self._days(cells, origin)[:, None]
+        values = self._numbers(cells, origin)
+        if self.mark == TRUTH and (odd := ~np.isin(values, (0, 1)) & ~np.isnan(values)).any():
+            what = f"is neither true nor false, which the column holds: {_ADVICE}"
+            raise self._refusal(cells, int(odd.argmax()), what, origin)
+        return values[:, None]
 
     def _numbers(self, cells: Any, origin: Origin) -> Any:
         if not is_a(cells.type):
@@ -86,9 +95,8 @@ class Column(NamedTuple):
         if lost.any():
             what = f"is neither a date as 2020-01-31 12:30 nor a time as 15:30: {_ADVICE}"
             raise self._refusal(texts, int(lost.argmax()), what, origin)
-        if self.zoned is not None and (row := zones(texts).index(not self.zoned).as_py()) >= 0:
-            what = f"has {'no' if self.zoned else 'a'} time zone, unlike those before it"
-            raise self._refusal(texts, row, what, origin)
+        if (row := first_unlike(texts, self.mark)) is not None:
+            raise self._refusal(texts, row, f"is none of the {self.mark} before it", origin)
         return values
 
     def _of_words(self, texts: Any, words: Sequence[str], origin: Origin) -> Any:
@@ -121,9 +129,20 @@ class Column(NamedTuple):
         return ValueError(f"{where}: {shown} in column {self.name!r} {what}")
 
 
-def zones(texts: Any) -> Any:
-    """:return: a column that is true for times with a time zone."""
-    return compute.match_substring_regex(texts, r"[T :]\d\d.*(Z|[+-]\d\d(:?\d\d)?)$")
+def times(texts: Any) -> Any:
+    """:return: the mark of each date or time of a column of pyarrow."""
+    zoned = compute.match_substring_regex(texts, r"[T :]\d\d.*(Z|[+-]\d\d(:?\d\d)?)$")
+    clock = compute.match_substring_regex(texts, r"^\d?\d:")
+    kind = compute.if_else(clock, "times of day", "dates")
+    return compute.binary_join_element_wise(
+        kind, compute.if_else(zoned, " with a time zone", ""), ""
+    )
+
+
+def first_unlike(texts: Any, mark: str) -> int | None:
+    """:return: the first row with a time of another mark, if a mark is known."""
+    row = compute.index(compute.not_equal(times(texts), mark), True).as_py() if mark else -1
+    return None if row < 0 else int(row)
 
 
 def days(texts: Any) -> tuple[Any, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
@@ -16,7 +16,7 @@ class Options(TypedDict, total=False):
     classes: Sequence[Any] | str | None
     words: bool | Sequence[str]
     dates: Sequence[str]
-    zoned: Sequence[str] | None
+    marks: Mapping[str, str] | None
     na_values: Sequence[str] | None
     decimal: str | None
     thousands: str | None
@@ -43,8 +43,8 @@ class Reading:
         each column, and each becomes a feature "column=word" of zeros and ones, under which name
         `features` may list it; or names of columns that are categories even if they look like
         numbers.
-    :ivar dates: names of columns of dates or times, converted to days since 1970; zoned: the
-        columns among them with a time zone; None: detect.
+    :ivar dates: names of columns of dates or times, converted to days since 1970.
+    :ivar marks: the `Column.mark` that a column had in training, by its name.
     :ivar na_values: texts for missing values, besides the empty one; None: those usual among
         numbers, such as "NA" and "?".
     :ivar decimal: the decimal sign of numbers; thousands: the sign between groups of three digits.
@@ -60,7 +60,7 @@ class Reading:
     classes: Sequence[Any] | str | None = None
     words: bool | Sequence[str] = False
     dates: Sequence[str] = ()
-    zoned: Sequence[str] | None = None
+    marks: Mapping[str, str] | None = None
     na_values: Sequence[str] | None = None
     decimal: str | None = None
     thousands: str | None = None

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .cells import DATES, NUMBERS, arrow, as_labels, as_text, as_truth, compute, is_a, without
-from .columns import Column, days, zones
+from .columns import TRUTH, Column, days, first_unlike, times
 from .labels import MOST_CLASSES, as_written, check_are_classes
 from .reading import Reading
 from .spelling import MISSING, PLAIN, Spelling, chosen, possible
@@ -99,6 +99,11 @@ class Survey:
         return cells
 
     @property
+    def _known(self) -> str:
+        """:return: its mark in training."""
+        return (self._reading.marks or {}).get(self.name, "")
+
+    @property
     def many(self) -> bool:
         """:return: True for more different values than classes may have."""
         return len(self.seen) > MOST_CLASSES
@@ -140,43 +145,47 @@ class Survey:
             raise self._of_dates(values[:1])
         if not self._told:
             if is_a(self.kind, NUMBERS):
-                return Column(self.name)
+                return Column(self.name, mark=TRUTH if is_a(self.kind, "bool") else self._known)
             if not is_a(self.kind):
                 raise self._refusal(f"{self.kind}, and numbers or words are needed", [])
-            if self.fitting or as_truth(_array(values)) is not None:
+            if self.fitting:
                 return self._number(comma)
+            if as_truth(_array(values)) is not None:
+                if self._reading.marks is not None and self._known != TRUTH:
+                    raise self._refusal(TRUTH, values[:1], "the training had numbers, ")
+                return Column(self.name, mark=TRUTH, missing=self.missing)
             self._check_words(values)
         return self._of_words()
 
     def _days(self) -> Column:
         texts = without(as_text(arrow.array([*self.seen])), self.missing)
-        zoned = self._zoned(texts)
+        mark = self._mark_of_times(texts)
         _, lost = days(texts)
         if odd := [value for value, no_date in zip(self.seen, lost) if no_date]:
             few = len(odd) <= 3 and len(odd) < len(self.seen) / 2
             none = f"na_values={odd!r} if they mean that a value is missing, " if few else ""
             how = "dates are read as 2020-01-31 12:30 and times as 15:30, so convert the column, "
             raise self._refusal("texts", odd[:3], how + none)
-        return Column(self.name, date=True, zoned=zoned, missing=self.missing)
+        return Column(self.name, date=True, mark=mark, missing=self.missing)
 
-    def _zoned(self, texts: Any) -> bool | None:
-        """:return: True if these times have a time zone; None if nobody knows."""
-        texts, known = texts.drop_null(), self._reading.zoned
-        found, such = zones(texts).unique().to_pylist(), texts.to_pylist()[:3]
-        before = None if known is None else self.name in known
+    def _mark_of_times(self, texts: Any) -> str:
+        """:return: the mark that all of these times have, and had in training."""
+        texts = texts.drop_null()
+        found, known = times(texts).unique().to_pylist(), self._known
         if len(found) > 1:
-            how = "write all times with their zone, or all without, "
-            raise self._refusal("times with a time zone and others without", such, how)
-        if found and before not in (None, *found):
-            have, want = ("with", "without") if found[0] else ("without", "with")
-            how = f"write them {want} one, as in the training, "
-            raise self._refusal(f"times {have} a time zone", such[:1], how)
-        return found[0] if found else before
+            such = [texts[first_unlike(texts, mark)].as_py() for mark in found[1::-1]]
+            raise self._refusal(f"{found[0]} and {found[1]}", such, "write all alike, ")
+        if found and known not in ("", *found):
+            how = f"the training had {known}, so convert the column, "
+            raise self._refusal(found[0], texts.to_pylist()[:1], how)
+        return found[0] if found else known
 
     def _of_words(self) -> Column:
         found = [value for value in self.seen if value is not None and value not in self.empty]
         beside = self.name in (self._reading.target, self._reading.weight)
         no_words = beside or self._reading.is_prediction
+        if self._reading.marks is not None and self.name not in self._reading.told_words:
+            raise self._refusal("words", found[:1], "the training had numbers, ")
         most = MOST_CLASSES if self.name in self._reading.told_words else MOST_WORDS
         if len(found) > most:
             how = "" if no_words else f"words=[{self.name!r}] if it is a category, "
@@ -195,7 +204,7 @@ class Survey:
             whole = such[0].strip().replace(sign, "")
             how = f"thousands={sign!r} if the first is {whole}, else decimal={sign!r}, "
             raise self._refusal("numbers that can be read in two ways", such[:2], how)
-        return Column(self.name, spelling=spelling, missing=self.missing)
+        return Column(self.name, spelling=spelling, mark=self._known, missing=self.missing)
 
     def _may_be_grouped(self) -> bool:
         """:return: True where numbers below 1000 are whole and have no point: 1.755, 623."""
@@ -227,9 +236,18 @@ class Survey:
             how = f"write plain numbers (or thousands='...' if it is that), {words}"
             raise self._refusal("numbers with signs or units", odd[:2], how)
         if numbers:
-            few = len(odd) <= 3 and not any("," in text for text in odd)
-            none = f"na_values={odd!r} if they mean that a value is missing, " if few else ""
-            raise self._refusal("numbers, and others", odd[:3], none + words)
+            raise self._refusal("numbers, and others", odd[:3], self._as_missing(odd) + words)
+
+    def _as_missing(self, odd: list[str]) -> str:
+        """:return: advice for texts that may mean a missing value."""
+        given, usual = self._reading.na_values, [text for text in odd if text in MISSING]
+        if given is not None and usual:
+            every = [*given, *usual]
+            return f"na_values={every!r} for missing values (the option replaces the usual ones), "
+        few = len(odd) <= 3 and not any("," in text for text in odd)
+        if not few or as_truth(_array(odd)) is not None:
+            return ""
+        return f"na_values={odd!r} if they mean that a value is missing, "
 
     def _of_dates(self, such: Sequence[str]) -> ValueError:
         how = f"dates=[{self.name!r}] makes them days since 1970, "

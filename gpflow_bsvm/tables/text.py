@@ -99,6 +99,12 @@ class Text(Format):
             )
         if rows and all(len(row) == len(names) + 1 for row in rows):
             ended = not any(row[-1] for row in rows)  # by a separator; else R's names of rows
+            first = [row[0] for row in rows]
+            if not ended and len({*first}) < len(first):  # names differ
+                raise ValueError(
+                    f"the rows of {self.path} have a field more than its first line has names: put "
+                    'texts that contain the separator in ", with any " inside them doubled'
+                )
             self.names = [*names, ""] if ended else [ROW_NAMES, *names]
 
     def _batches(self, columns: Sequence[str], size: int) -> Iterator[Any]:

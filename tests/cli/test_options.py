@@ -180,7 +180,7 @@ def test_what_is_missing_is_told_and_what_columns_are_is_kept(mixed, capsys):
     for wrong, message in [
         (
             table.assign(when=local),
-            "'when' holds times without a time zone such as",
+            "the training had dates with a time zone, so convert the column",
         ),
         (table.drop(columns="town"), "lacks 'town'; it has 'when', 'a', 'b', 'y', and 'when', 'a'"),
     ]:

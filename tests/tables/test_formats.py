@@ -54,7 +54,7 @@ def test_times_with_a_zone_and_without_are_not_compared(tmp_path):
         path.write_text(f"c,y\n2024-03-31T{one},u\n2024-03-31T{other},v\n")
         read(path, classes="auto", dates=["c"])
     path.write_text("c,y\n2024-03-31T12:00:00+02:00,u\n2024-03-31 12:00:00,v\n")
-    with pytest.raises(ValueError, match=r"'c' holds times with a time zone and others without"):
+    with pytest.raises(ValueError, match=r"'c' holds dates with a time zone and dates"):
         read(path, classes="auto", dates=["c"])
 
 

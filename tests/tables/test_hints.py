@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 from tables_as_read import read, table, values
 
+from gpflow_bsvm.tables.reading import Reading
+from gpflow_bsvm.tables.table import Table
+
 pa = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
 
@@ -122,3 +125,33 @@ def test_nines_that_may_stand_for_nothing_are_told_where_that_can_be_said(tmp_pa
     typed = {"a": pa.array([*map(int, texts)]), "y": list("uvuvuv")}
     parquet.write_table(pa.table(typed), tmp_path / "t.parquet")
     assert not any("-999" in line for line in read(tmp_path / "t.parquet", classes="auto").notes())
+
+
+def test_a_usual_text_for_nothing_is_offered_beside_those_given(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a,y\n" + "1,u\n2,v\n" * 5 + "NULL,u\n#DIV/0!,v\n")
+    both = re.escape("na_values=['#DIV/0!', 'NULL'] for missing values")
+    with pytest.raises(ValueError, match=both):
+        Table([str(path)], Reading(target="y", classes="auto", na_values=["#DIV/0!"]))
+
+
+def test_true_among_numbers_is_not_called_missing(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a,y\n" + "1,u\n0,v\n" * 5 + "FALSE,u\n")
+    with pytest.raises(ValueError, match="numbers, and others such as 'FALSE'") as error:
+        Table([str(path)], Reading(target="y", classes="auto"))
+    assert "na_values" not in str(error.value)
+
+
+def test_words_where_the_training_had_numbers(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a\nyes\nno\n")
+    with pytest.raises(ValueError, match=r"'a' holds words such as 'yes' .* training had numbers"):
+        Table([str(path)], Reading(features=["a"], words=[], marks={}))
+
+
+def test_separators_in_texts_without_quotes_are_no_names_of_rows(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a,note,y\n" + "5,'x, z',u\n5,'x, w',v\n" * 5)
+    with pytest.raises(ValueError, match="a field more than its first line has names: put texts"):
+        Table([str(path)], Reading(target="y", classes="auto", words=True))

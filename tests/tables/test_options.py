@@ -117,18 +117,49 @@ def test_words_without_labels(tmp_path):
     assert found.columns.features == ("zip=01", "zip=1")
 
 
-def test_times_with_a_zone_are_not_taken_for_others(tmp_path):
+MARKS = {
+    "dates": ("2024-01-01T00:00:00", "2024-01-02"),
+    "dates with a time zone": ("2024-01-01T00:00:00+01:00", "2024-01-02T12:00Z"),
+    "times of day": ("1:30", "12:00:10"),
+    "times of day with a time zone": ("12:00+01", "13:00Z"),
+}
+
+
+@pytest.mark.parametrize("mark, texts", MARKS.items())
+def test_times_of_one_kind_are_not_taken_for_those_of_another(tmp_path, mark, texts):
     """A model was trained on some; the file that it is asked for may have the others."""
-    path, times = tmp_path / "t.csv", ("2024-01-01T00:00:00", "2024-01-02T12:00:00")
-    for zone in ("+01:00", "Z", "+01", ""):
-        path.write_text("c,b\n" + "".join(f"{time}{zone},1\n" for time in times))
-        how = {"features": ["c", "b"], "dates": ["c"]}
-        fits, other = (["c"], []) if zone else ([], ["c"])
-        (column, _) = Table([str(path)], Reading(**how, zoned=fits)).columns.kinds
-        assert column.zoned is bool(zone)
-        message = f"'c' holds times with{'out' * (not zone)} a time zone .*: write .* training, or"
-        with pytest.raises(ValueError, match=message):
-            Table([str(path)], Reading(**how, zoned=other))
+    path, how = tmp_path / "t.csv", {"features": ["c", "b"], "dates": ["c"]}
+    path.write_text("c,b\n" + "".join(f"{text},1\n" for text in texts))
+    (column, _) = Table([str(path)], Reading(**how, marks={"c": mark})).columns.kinds
+    assert column.mark == mark
+    for other in {*MARKS} - {mark}:
+        with pytest.raises(ValueError, match=f"'c' holds {mark} such .* had {other}, so convert"):
+            Table([str(path)], Reading(**how, marks={"c": other}))
+        path.write_text(f"c,b\n{texts[0]},1\n{MARKS[other][0]},1\n")
+        with pytest.raises(
+            ValueError, match=f"'c' holds .*{mark}.* \\(row [01]\\).*: write all alike"
+        ):
+            Table([str(path)], Reading(**how))
+        path.write_text("c,b\n" + "".join(f"{text},1\n" for text in texts))
+
+
+def test_numbers_are_not_taken_for_true_and_false(tmp_path):
+    """A survey may code them as 1 and 2."""
+    path, how = tmp_path / "t.csv", {"features": ["c"]}
+
+    def values_of(texts, marks):
+        path.write_text("c\n" + "".join(f"{text}\n" for text in texts))
+        found = Table([str(path)], Reading(**how, marks=marks))
+        (batch,) = found.files[0].batches(["c"], 10)
+        return found.columns.kinds[0].mark, found.columns.piece(batch, Origin())[0].ravel().tolist()
+
+    truth = {"c": "true and false"}
+    assert values_of(["True", "FALSE"], None) == ("true and false", [1, 0])
+    assert values_of(["0", "1"], truth) == ("true and false", [0, 1])
+    with pytest.raises(ValueError, match=r"row 1.*'2' in column 'c' is neither true nor false"):
+        values_of(["1", "2"], truth)
+    with pytest.raises(ValueError, match=r"'c' holds true and false .* training had numbers"):
+        values_of(["true", "false"], {})
 
 
 def test_a_late_time_of_another_zone_is_named(tmp_path):
@@ -136,7 +167,9 @@ def test_a_late_time_of_another_zone_is_named(tmp_path):
     path.write_text("c\n" + "2024-01-01T00:00:00Z\n" * 40_000 + "2024-01-01T00:00:00\n")
     found = Table([str(path)], Reading(features=["c"], dates=["c"]))
     pieces = (found.columns.piece(one, Origin()) for one in found.files[0].batches(["c"], 2**15))
-    with pytest.raises(ValueError, match=r"row 7232: .* 'c' has no time zone, unlike those before"):
+    with pytest.raises(
+        ValueError, match=r"row 7232: .* 'c' is none of the dates with a time zone before"
+    ):
         list(pieces)
 
 
