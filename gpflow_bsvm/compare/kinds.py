@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from gpflow.base import AnyNDArray
@@ -12,10 +12,8 @@ from gpflow.base import AnyNDArray
 from .. import metrics
 from ..metrics import CLIP, METRICS, Metric
 from . import regression
+from .baselines import Baseline
 from .splits import Fold
-
-if TYPE_CHECKING:
-    from .baselines import Baseline
 
 Loss = Callable[[AnyNDArray, AnyNDArray], AnyNDArray]
 

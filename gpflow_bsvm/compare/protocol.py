@@ -8,7 +8,6 @@ import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import tensorflow as tf
@@ -16,12 +15,11 @@ from gpflow.base import AnyNDArray
 from tqdm.auto import tqdm
 
 from ..datasets import Dataset
+from .baselines import Baseline
+from .gp_baselines import make_baseline
 from .kinds import KINDS, Kind
-from .registry import KernelSettings, Skipped, make_baseline
 from .splits import Fold, check_counts, class_labels, folds
-
-if TYPE_CHECKING:
-    from .baselines import Baseline
+from .task import KernelSettings, Skipped
 
 
 @dataclass(frozen=True)

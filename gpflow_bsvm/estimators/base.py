@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..checkpoints import Directory
+from ..checkpoints.base import Directory
 from ..data.checks import check_weights
 from ..data.sources import ArraySource
 from ..engine.open import open_data

@@ -8,7 +8,9 @@ from typing import Any
 
 from sklearn.utils import check_random_state
 
-from ..checkpoints import Directory, Identity, identity_of, made, open_checkpoints
+from ..checkpoints.base import Directory, Identity, made
+from ..checkpoints.directory import open_checkpoints
+from ..checkpoints.identity import of_estimator
 from ..data.sources import Source
 from .progress import StageBar
 
@@ -44,7 +46,7 @@ class Stages:
             made(self._directory)  # an error would name the first stage's, which nobody gave
             options = estimator.get_params(deep=False)
             options = {name: options[name] for name in options if name not in _NEUTRAL}
-            self._identity = identity_of("estimator", estimator, options, source)
+            self._identity = of_estimator(estimator, options, source)
         draw = check_random_state(estimator.random_state).randint
         return int(self.result("seed", lambda: int(draw(2**31))))
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import tensorflow as tf
-from gpflow.base import AnyNDArray, RegressionData
+from gpflow.base import RegressionData
 
-from ..checkpoints import Directory, identity_of, open_checkpoints
+from ..checkpoints.base import Directory
+from ..checkpoints.directory import open_checkpoints
+from ..checkpoints.identity import of_fit
 from ..checks import NotFinite
 from ..data.sources import Source
 from ..engine.contracts import Model
@@ -20,65 +22,7 @@ from ..likelihoods.hooks import check_hooks
 from .history import Callback, History, Recorder
 from .not_finite import NUMERICAL, cause_of
 from .outcome import judge
-
-
-class Step(NamedTuple):
-    """What is recorded of an accepted step."""
-
-    number: int  #: from 1
-    elbo: float
-    learning_rate: float
-    hyperparameters: dict[str, AnyNDArray] = {}  # noqa: RUF012 - never changed
-
-
-class Run(ABC):
-    """
-    A fit under way. All that it is going to do follows from its `state`, a structure of tuples of
-    numbers and tensors, so that a fit can be stored and go on elsewhere.
-
-    :ivar max_steps: most steps.
-    :ivar converged: whether the stopping rule was met.
-    :ivar unseen: whether nobody looks at the model between two steps, so that some may be one call.
-    :ivar settles: whether it has a stopping rule.
-    :ivar by_sites: whether it ends where the sites of all rows stay, which is no stationary point
-        if some were clipped.
-    :ivar point: whether q is meant to have no variance.
-    """
-
-    settles: ClassVar[bool] = True
-    by_sites: ClassVar[bool] = False
-    point: ClassVar[bool] = False
-
-    state: Any
-    max_steps: int
-    converged: bool = False
-    unseen: bool = False
-
-    def steps(self) -> Iterator[Any]:
-        """:return: the accepted `Step`s from `state` on, as they are taken."""
-        while (step := self.advance()) is not None:
-            yield step
-
-    def advance(self) -> Any:
-        """Go on from `state`: to the next accepted `Step`, or None if there is none."""
-        raise NotImplementedError
-
-    @abstractmethod
-    def restore(self) -> None:
-        """Give the model what `state` says, whatever an unfinished step has left in it."""
-
-    def resume(self, state: Any) -> None:
-        """Go on from the `state` of another run of the same fit."""
-        self.state = state
-        self.restore()
-
-    def look_again(self) -> None:
-        """Look again, after a checkpoint, at rows that may have become more."""
-        return
-
-    def close(self) -> None:
-        """Let go of the data; nothing where none are held open."""
-        return
+from .run import Run
 
 
 class Algorithm(ABC):
@@ -172,7 +116,7 @@ class Algorithm(ABC):
         check_hooks(model.likelihood, *self.needs, instead=self.instead)
         source = weighted(model, source) if self.weighs else source
         record = History() if record is None else record
-        identify = partial(identity_of, "fit", self, model, source)
+        identify = partial(of_fit, self, model, source)
         try:
             run = self._begin(model, source)
             checkpoints = open_checkpoints(checkpoint, every, identify)

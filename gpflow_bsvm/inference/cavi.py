@@ -33,7 +33,8 @@ from ..engine.projection import Projected
 from ..engine.shared_graph import Compiled
 from ..engine.statistics import Statistics, accumulate, marginals
 from ..notices import warn
-from .algorithm import Algorithm, Run, Step
+from .algorithm import Algorithm
+from .run import Run, Step
 
 #: Sweeps in one call, which nothing interrupts, are some 0.1 s of work, in multiplications.
 _WORK = 10**9

@@ -21,7 +21,8 @@ from ..engine.projection import Projected
 from ..engine.shared_graph import Compiled
 from ..engine.statistics import Statistics, sum_sites
 from ..likelihoods.hooks import Sites
-from .algorithm import Algorithm, Run, Step
+from .algorithm import Algorithm
+from .run import Run, Step
 
 #: A point is stored as a Gaussian of this precision (of the whitened features).
 POINT_PRECISION = 1e12

@@ -6,17 +6,15 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from gpflow.base import AnyNDArray
 from tqdm.auto import tqdm
 
-from ..checkpoints import Checkpoints, OtherFit
+from ..checkpoints.base import Checkpoints, OtherFit
 from ..checks import check_elbo
-
-if TYPE_CHECKING:
-    from .algorithm import Run, Step
+from .run import Run, Step
 
 #: Called with the step and the history so far; the model holds the state of that step. True ends
 #: the fit.

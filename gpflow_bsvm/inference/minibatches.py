@@ -16,7 +16,8 @@ from ..data.minibatches import Block, blocks
 from ..data.sources import Source
 from ..engine.contracts import Model, shares_shifts
 from ..engine.natural import Gaussian, Natural, compiled_solve, compiled_step
-from .algorithm import Algorithm, Run, Step
+from .algorithm import Algorithm
+from .run import Run, Step
 from .schedules import LearningRate, RobbinsMonro, check_schedule
 
 #: An ELBO is estimated from so many rows at least.

@@ -18,9 +18,9 @@ from ..engine.hyperparameters import Hyperparameters
 from ..engine.m_step import compiled_expectation
 from ..engine.natural import Gaussian, Natural
 from ..engine.projection import Floats
-from .algorithm import Run, Step
 from .minibatches import MinibatchAlgorithm, MinibatchRun, State
 from .ml2_loop import Constants, Given, Learner
+from .run import Run, Step
 from .schedules import check_optimizer, rates
 from .svi import SVI
 

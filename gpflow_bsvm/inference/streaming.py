@@ -11,8 +11,8 @@ from ..engine.contracts import Model
 from ..engine.natural import scaled_sites
 from ..engine.open import open_data
 from ..engine.projected_data import ProjectedData
-from .algorithm import Run
 from .cavi import CAVI, Sweeps
+from .run import Run
 
 
 @dataclass(frozen=True)

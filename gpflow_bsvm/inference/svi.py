@@ -18,8 +18,8 @@ from ..engine.projected_data import ProjectedData
 from ..engine.projection import Projected
 from ..engine.shared_graph import Compiled
 from ..engine.statistics import accumulate, batch_marginals, compiled_accumulate
-from .algorithm import Run
 from .minibatches import MinibatchAlgorithm, MinibatchRun, State
+from .run import Run
 from .schedules import Adaptive, rates
 
 #: From this many entries (B times L M) on, products run in single precision, ...

@@ -18,8 +18,9 @@ from ..engine.natural import Natural
 from ..engine.projected_data import num_entries, product_dtype
 from ..engine.quasi_newton import maximise
 from ..likelihoods.hooks import Sites
-from .algorithm import Algorithm, Run, Step, settled
+from .algorithm import Algorithm, settled
 from .cavi import CAVI
+from .run import Run, Step
 
 #: An iteration of an M step gains this part of what the last E step did, or is the last one.
 _LEAST_GAIN = 0.1

@@ -13,7 +13,7 @@ import tensorflow_probability as tfp
 from gpflow.base import AnyNDArray, RegressionData
 from gpflow.config import default_float
 
-from ..checkpoints import Directory
+from ..checkpoints.base import Directory
 from ..checks import check_whole
 from ..data.passes import map_over
 from ..data.sources import Source
@@ -22,8 +22,9 @@ from ..engine.open import open_inputs
 from ..engine.projected_data import ProjectedData
 from ..engine.projection import Projected
 from ..engine.statistics import compiled_predict
-from ..inference.algorithm import Algorithm, Run
+from ..inference.algorithm import Algorithm
 from ..inference.outcome import check_margins
+from ..inference.run import Run
 
 
 @dataclass(frozen=True)

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import gpflow
-import numpy as np
 import tensorflow as tf
 from gpflow.base import AnyNDArray
 
+from ..checkpoints.values import ValueDecoder
 from ..deep.network import with_weights
 from ..engine.contracts import as_variables
-from .known import FUNCTIONS, OF_TFP, TEXTS, check_numbers, find_class, loaded, may_be_set
+from .known import FUNCTIONS, OF_TFP, check_numbers, find_class, may_be_set
 
 
-class Decoder:
+class Decoder(ValueDecoder):
     """
     Restores the values that `Encoder` described, one for each array. The only class code that is
     called is that of transforms and priors of TensorFlow Probability, and nothing is imported.
@@ -27,29 +27,18 @@ class Decoder:
         """
         :param network: the user's networks, which get the weights in the file, in their order.
         """
-        self._arrays = dict(enumerate(arrays))
+        super().__init__(arrays)
         self._objects: list[Any] = []  # in the order in which they were written
         self._own = iter(network)
         self._path = [name]
-        self._kinds: dict[str, Callable[[Any], Any]] = {
+        self._kinds |= {
             "again": lambda node: self._objects[node["number"]],
-            "array": self._array,
-            "dict": lambda node: {self.decode(k): self.decode(v) for k, v in node["pairs"]},
             "function": lambda node: FUNCTIONS[node["name"]],
-            "list": lambda node: [self.decode(item) for item in node["items"]],
-            "named": self._named,
             "network": self._network,
             "object": self._object,
-            "objects": lambda node: np.fromiter(
-                (self.decode(item) for item in node["items"]), object
-            ).reshape(node["shape"]),
             "of TFP": lambda node: OF_TFP[node["class"]](**self._parts(node["arguments"])),
             "parameter": self._parameter,
-            "scalar": lambda node: self._array(node)[()],
             "slice": lambda node: slice(*(self.decode(end) for end in node["ends"])),
-            "text": lambda node: TEXTS[node["type"]][1](node["text"]),
-            "tensor": lambda node: tf.constant(self._array(node)),
-            "tuple": lambda node: tuple(self.decode(item) for item in node["items"]),
             "variable": lambda node: self._made(self._variable(node)),
         }
 
@@ -57,14 +46,6 @@ class Decoder:
     def place(self) -> str:
         """:return: the user's name for what is being read."""
         return ".".join(self._path)
-
-    def decode(self, node: Any) -> Any:
-        """
-        :param node: a description.
-        :return: the object that it describes.
-        :raise ValueError, KeyError, TypeError, IndexError: for anything but a valid description.
-        """
-        return self._kinds[node["kind"]](node) if isinstance(node, dict) else node
 
     def _parts(self, nodes: Any, cls: type | None = None) -> dict[str, Any]:
         found = {}
@@ -79,22 +60,6 @@ class Decoder:
     def _made(self, value: Any) -> Any:
         self._objects.append(value)
         return value
-
-    def _array(self, node: Any) -> AnyNDArray:
-        number = node["value"]
-        if number not in self._arrays:
-            raise ValueError(f"there is no array {number}, or it was read before")
-        array = self._arrays.pop(number)
-        if array.dtype.kind in "fc" and np.isnan(array).any():
-            raise ValueError(f"array {number} holds NaN")
-        return array
-
-    def _named(self, node: Any) -> Any:
-        cls, items = loaded(node["class"]), [self.decode(item) for item in node["items"]]
-        named = isinstance(cls, type) and tuple in cls.__mro__ and hasattr(cls, "_fields")
-        if not named or len(cls._fields) != len(items):
-            raise ValueError(f"{node['class']} is no NamedTuple of {len(items)} fields")
-        return tuple.__new__(cls, items)
 
     def _object(self, node: Any) -> Any:
         name, cls = node["class"], find_class(node["class"])

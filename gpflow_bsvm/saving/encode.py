@@ -1,8 +1,4 @@
-"""
-Values and objects to a description, which is JSON, and arrays: what checkpoints and files hold.
-
-An object is described by a dictionary with its "kind"; what JSON can hold stands for itself.
-"""
+"""Objects to a description and arrays, beside the values of `checkpoints.values`."""
 
 from __future__ import annotations
 
@@ -10,83 +6,40 @@ from collections.abc import Mapping
 from typing import Any
 
 import gpflow
-import numpy as np
 import tensorflow as tf
 import tensorflow_probability as tfp
-from gpflow.base import AnyNDArray
 from sklearn.base import BaseEstimator
 
+from ..checkpoints.values import ValueEncoder, full_name
 from ..deep.network import is_layer, names_of
 from ..engine.contracts import as_variables
-from .known import FUNCTIONS, OF_TFP, TEXTS, full_name, is_book, name_of
-
-#: Types that JSON holds as they are, floats to the last bit.
-_PLAIN = (type(None), bool, int, float, str)
+from .known import FUNCTIONS, OF_TFP, is_book, name_of
 
 
-class Encoder:
-    """
-    :ivar arrays: those that the description names by their numbers.
-    :ivar networks: those whose weights are described, in their order.
-    """
+class Encoder(ValueEncoder):
+    """:ivar networks: those whose weights are described, in their order."""
 
     def __init__(self) -> None:
-        self.arrays: list[AnyNDArray] = []
+        super().__init__()
         self.networks: list[Any] = []
         self._seen: dict[int, tuple[int, Any]] = {}  # objects are kept, so that no id is reused
 
-    def encode(self, value: Any, place: str) -> Any:
-        """
-        :param value: numbers, strings, arrays, tensors and objects of known classes, in any
-            structure of tuples, lists, dictionaries and NamedTuples.
-        :param place: the user's name for it.
-        :return: its description.
-        :raise TypeError: for objects that cannot be restored.
-        """
-        if type(value) in _PLAIN:
-            return value
-        if isinstance(value, np.ndarray | np.generic) and not value.dtype.hasobject:
-            kind = "array" if isinstance(value, np.ndarray) else "scalar"
-            return {"kind": kind, "value": self._store(value)}
-        if isinstance(value, tf.Tensor):
-            return {"kind": "tensor", "value": self._store(value.numpy())}
-        if isinstance(value, Mapping | list | tuple):
-            return self._structure(value, place)
-        return self._other(value, place)
-
-    def _structure(self, value: Any, place: str) -> dict[str, Any]:
-        if isinstance(value, Mapping):
-            encode, items = self.encode, value.items()
-            pairs = [[encode(key, place), encode(v, f"{place}[{key!r}]")] for key, v in items]
-            return {"kind": "dict", "pairs": pairs}
-        cls = value.__class__  # the class of what TensorFlow wraps: `type` gives the wrapper
-        told = {"items": [self.encode(item, f"{place}[{n}]") for n, item in enumerate(value)]}
-        if hasattr(cls, "_fields"):
-            return {"kind": "named", "class": full_name(cls), **told}
-        return {"kind": "tuple" if isinstance(value, tuple) else "list", **told}
-
-    def _other(self, value: Any, place: str) -> dict[str, Any]:
+    def _object(self, value: Any, place: str) -> dict[str, Any]:
         if id(value) in self._seen:
             return {"kind": "again", "number": self._seen[id(value)][0]}
-        if isinstance(value, np.ndarray):  # labels, names
-            items = [self.encode(item, f"{place}[{n}]") for n, item in enumerate(value.flat)]
-            return {"kind": "objects", "shape": list(value.shape), "items": items}
         if isinstance(value, slice):
             ends = [value.start, value.stop, value.step]
             return {"kind": "slice", "ends": [self.encode(end, place) for end in ends]}
         if function := [name for name, known in FUNCTIONS.items() if value is known]:
             return {"kind": "function", "name": function[0]}
-        home, _, own = full_name(type(value)).partition(".")
-        if text := TEXTS.get(public := f"{home}.{own.rpartition('.')[2]}"):
-            return {"kind": "text", "type": public, "text": text[0](value)}
         if OF_TFP.get(type(value).__name__) is type(value):
             given = self._parts(value.parameters, place)
             return {"kind": "of TFP", "class": type(value).__name__, "arguments": given}
-        description = self._object(value, place)
+        description = self._new(value, place)
         self._remember(value)
         return description
 
-    def _object(self, value: Any, place: str) -> dict[str, Any]:
+    def _new(self, value: Any, place: str) -> dict[str, Any]:
         cls = value.__class__
         if name := name_of(cls):
             own = {key: part for key, part in vars(value).items() if not is_book(key)}
@@ -126,11 +79,6 @@ class Encoder:
 
     def _parts(self, parts: Mapping[str, Any], place: str) -> dict[str, Any]:
         return {key: self.encode(part, f"{place}.{key}") for key, part in parts.items()}
-
-    def _store(self, value: Any) -> int:
-        """:return: the number by which the array is known from now on."""
-        self.arrays.append(np.asarray(value))
-        return len(self.arrays) - 1
 
 
 def _refusal(value: Any, place: str) -> TypeError:

@@ -18,7 +18,8 @@ from ...engine.contracts import Model, jitter_of
 from ...engine.hyperparameters import Hyperparameters, Plan
 from ...engine.quasi_newton import Loss, maximise
 from ...engine.structure import parameters_of
-from ...inference.algorithm import Algorithm, Run, Step, settled
+from ...inference.algorithm import Algorithm, settled
+from ...inference.run import Run, Step
 from .factor import FactorVGP
 from .factored import (
     FactoredGaussian,

@@ -18,7 +18,8 @@ from ...engine.projected_data import ProjectedData
 from ...engine.projection import Features, Projected
 from ...engine.shared_graph import Compiled
 from ...engine.statistics import marginals_of_f, sum_sites
-from ...inference.algorithm import Algorithm, Run, Step
+from ...inference.algorithm import Algorithm
+from ...inference.run import Run, Step
 from ...inference.schedules import Schedule, check_schedule, rates
 from ...likelihoods.hooks import Sites
 

@@ -1,4 +1,4 @@
-"""Checkpoints in a directory: files that are complete or absent, see `archive` and `encode`."""
+"""Checkpoints in a directory: files that are complete or absent, see `archive` and `values`."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ import numpy as np
 import tensorflow as tf
 
 from ..archive import read_archive, write_archive
-from ..checkpoints import ANY_ORDER, Checkpoints, Directory, Identity, OtherFit, made
 from ..checks import check_whole
-from .decode import Decoder
-from .encode import Encoder
+from .base import ANY_ORDER, Checkpoints, Directory, Identity, OtherFit, made
+from .values import ValueDecoder, ValueEncoder
 
 _NAME = r"checkpoint-\d{9,}\.npz"
 #: Number of complete files that are kept.
@@ -67,7 +66,7 @@ class InDirectory(Checkpoints):
     def _read(self, path: Path, like: Any) -> Any:
         header, arrays = read_archive(path)
         self._check(header["identity"])
-        content = Decoder(arrays).decode(header["content"])
+        content = ValueDecoder(arrays).decode(header["content"])
         _check_like(content, like)
         return content
 
@@ -93,7 +92,7 @@ class InDirectory(Checkpoints):
         if self._pending is None:
             return
         number, content = self._pending
-        encoder = Encoder()
+        encoder = ValueEncoder()
         tree = encoder.encode(content(), "the state of a fit")
         header = {"identity": self._identity, "content": tree}
         path = self._directory / f"checkpoint-{number:09d}.npz"
@@ -114,6 +113,18 @@ class InDirectory(Checkpoints):
         self._whole = [*(other for other in self._whole if other != path), path]
         while len(self._whole) > _KEPT:
             self._whole.pop(0).unlink(missing_ok=True)
+
+
+def open_checkpoints(
+    directory: Directory | None, every: int, identify: Callable[[], Identity]
+) -> Checkpoints:
+    """
+    :param directory: created if need be; None: nothing is kept.
+    :param every: one of so many offered states is written.
+    :param identify: says which fit this is; called only if anything is kept.
+    :raise ValueError: for an `every` below 1, or a path that cannot be a directory.
+    """
+    return Checkpoints() if directory is None else InDirectory(directory, every, identify())
 
 
 def _warn(text: str) -> None:

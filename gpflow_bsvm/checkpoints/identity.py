@@ -9,7 +9,6 @@ import gpflow
 import numpy as np
 import tensorflow as tf
 
-from ..checkpoints import ANY_ORDER, Identity
 from ..data.batch import Batch
 from ..data.digests import digest
 from ..data.prefetch import closed_at_end
@@ -17,6 +16,7 @@ from ..data.sources import Source
 from ..engine.contracts import Model, networks_in
 from ..engine.structure import named_parameters
 from ..version import __version__
+from .base import ANY_ORDER, Identity
 from .described import described, is_library, of_array
 
 #: Rows of the first minibatch, where rows can only be read in their order.

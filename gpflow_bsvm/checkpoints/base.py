@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -63,28 +62,3 @@ def made(directory: Directory) -> Path:
             f"checkpoint must be a directory, or a place for one; {directory} is not: {error}"
         ) from None
     return Path(directory)
-
-
-def identity_of(kind: str, *fit: Any) -> Identity:
-    """
-    :param kind: "fit", of an algorithm, a model and its source; or "estimator", of one, its options
-        and its source.
-    :return: all that must agree where it goes on.
-    """
-    room: Any = importlib.import_module(".saving.identity", __package__)
-    return getattr(room, f"of_{kind}")(*fit)  # type: ignore[no-any-return]
-
-
-def open_checkpoints(
-    directory: Directory | None, every: int, identify: Callable[[], Identity]
-) -> Checkpoints:
-    """
-    :param directory: created if need be; None: nothing is kept.
-    :param every: one of so many offered states is written.
-    :param identify: says which fit this is; called only if anything is kept.
-    :raise ValueError: for an `every` below 1, or a path that cannot be a directory.
-    """
-    if directory is None:
-        return Checkpoints()
-    room: Any = importlib.import_module(".saving.checkpoint", __package__)  # knows the algorithms
-    return room.InDirectory(directory, every, identify())  # type: ignore[no-any-return]

@@ -1,0 +1,68 @@
+"""A fit under way, step by step."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any, ClassVar, NamedTuple
+
+from gpflow.base import AnyNDArray
+
+
+class Step(NamedTuple):
+    """What is recorded of an accepted step."""
+
+    number: int  #: from 1
+    elbo: float
+    learning_rate: float
+    hyperparameters: dict[str, AnyNDArray] = {}  # noqa: RUF012 - never changed
+
+
+class Run(ABC):
+    """
+    A fit under way. All that it is going to do follows from its `state`, a structure of tuples of
+    numbers and tensors, so that a fit can be stored and go on elsewhere.
+
+    :ivar max_steps: most steps.
+    :ivar converged: whether the stopping rule was met.
+    :ivar unseen: whether nobody looks at the model between two steps, so that some may be one call.
+    :ivar settles: whether it has a stopping rule.
+    :ivar by_sites: whether it ends where the sites of all rows stay, which is no stationary point
+        if some were clipped.
+    :ivar point: whether q is meant to have no variance.
+    """
+
+    settles: ClassVar[bool] = True
+    by_sites: ClassVar[bool] = False
+    point: ClassVar[bool] = False
+
+    state: Any
+    max_steps: int
+    converged: bool = False
+    unseen: bool = False
+
+    def steps(self) -> Iterator[Any]:
+        """:return: the accepted `Step`s from `state` on, as they are taken."""
+        while (step := self.advance()) is not None:
+            yield step
+
+    def advance(self) -> Any:
+        """Go on from `state`: to the next accepted `Step`, or None if there is none."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def restore(self) -> None:
+        """Give the model what `state` says, whatever an unfinished step has left in it."""
+
+    def resume(self, state: Any) -> None:
+        """Go on from the `state` of another run of the same fit."""
+        self.state = state
+        self.restore()
+
+    def look_again(self) -> None:
+        """Look again, after a checkpoint, at rows that may have become more."""
+        return
+
+    def close(self) -> None:
+        """Let go of the data; nothing where none are held open."""
+        return
