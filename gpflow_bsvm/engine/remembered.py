@@ -21,7 +21,7 @@ _KNOWN: WeakKeyDictionary[Any, dict[str, tuple[Any, ...]]] = WeakKeyDictionary()
 _LOCK = threading.RLock()
 
 
-def remembered(model: Any, name: str, parts: tuple[Any, ...], compute: Callable[[], T]) -> T:
+def remembered(model: object, name: str, parts: tuple[Any, ...], compute: Callable[[], T]) -> T:
     """
     A variable that is assigned to gets memory of its own as long as somebody holds what it had
     before. So holding the memory of all parameters, and comparing addresses, tells for certain
@@ -46,4 +46,5 @@ def remembered(model: Any, name: str, parts: tuple[Any, ...], compute: Callable[
         known = key, held, compute()
         with _LOCK:
             _KNOWN.setdefault(model, {})[name] = known
-    return known[-1]  # type: ignore[no-any-return]
+    answer: T = known[-1]
+    return answer

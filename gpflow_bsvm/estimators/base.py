@@ -49,7 +49,7 @@ _COUNT = Interval(Integral, 1, None, closed="left")
 
 
 @dataclass(eq=False, repr=False)
-class BSVMEstimator(Attributes, BaseEstimator):  # type: ignore[misc]
+class BSVMEstimator(Attributes, BaseEstimator):
     """
     A scikit-learn estimator around a `BSVM`. A subclass defines how labels become those of the
     model (`_learn_labels`, `_encoding`), and what is trained (`_specify`, `_candidates`).

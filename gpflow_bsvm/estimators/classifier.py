@@ -39,7 +39,7 @@ from .survey import Survey
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class BSVMClassifier(ClassifierMixin, BSVMEstimator):  # type: ignore[misc]
+class BSVMClassifier(ClassifierMixin, BSVMEstimator):
     r"""
     Bayesian support vector machine with probabilities.
 

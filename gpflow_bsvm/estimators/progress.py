@@ -8,7 +8,7 @@ from typing import Any
 from tqdm.auto import tqdm
 
 
-class StageBar(tqdm):  # type: ignore[misc]
+class StageBar(tqdm):
     """
     What a fit is doing, the steps of this so far, and the seconds since the fit began.
 

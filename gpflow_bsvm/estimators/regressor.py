@@ -40,7 +40,7 @@ _CONSTANT = (
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class BSVMRegressor(RegressorMixin, BSVMEstimator):  # type: ignore[misc]
+class BSVMRegressor(RegressorMixin, BSVMEstimator):
     r"""
     Bayesian support vector regression, with a predictive distribution.
 

@@ -199,7 +199,7 @@ class Sampler(Algorithm):
         check_margins(model.likelihood, rows.features)
         return _Chains(self, *self._chains(model, rows))
 
-    def run(  # type: ignore[override]
+    def run(  # type: ignore[override]  # draws have no callback
         self,
         model: Model,
         data: RegressionData | None = None,

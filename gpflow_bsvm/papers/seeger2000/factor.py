@@ -141,7 +141,7 @@ class FactorVGP(SparseFeatures, gpflow.models.GPModel, gpflow.models.InternalDat
         return moments(self.factored(), self.root())
 
     @inherit_check_shapes
-    def maximum_log_likelihood_objective(self) -> tf.Tensor:  # type: ignore[override]
+    def maximum_log_likelihood_objective(self) -> tf.Tensor:
         """:return: the ELBO."""
         return self.elbo()
 

@@ -106,10 +106,10 @@ class _Loops(Run):
         self._options, self._model = options, model
         self.max_steps = options.max_steps
         self._batch = next(iter(source.chunks()))
-        self._hyper = Hyperparameters(model)  # type: ignore[arg-type]
+        self._hyper = Hyperparameters(model)
         self._hyper.check_start()
         model.prior_factor()  # finds the jitter that it takes
-        self._jitter = jitter_of(model)  # type: ignore[arg-type]
+        self._jitter = jitter_of(model)
         known = Plan((False,) * len(parameters_of(model.likelihood)))
         self._of_q = slope_of_q.bind(model.likelihood, known)
         self._of_all = self._hyper.bind(slope_of_all)

@@ -81,7 +81,7 @@ class DualBSVM(SparseFeatures, gpflow.models.GPModel, gpflow.models.InternalData
         self.update_sites()
 
     @inherit_check_shapes
-    def maximum_log_likelihood_objective(self) -> tf.Tensor:  # type: ignore[override]
+    def maximum_log_likelihood_objective(self) -> tf.Tensor:
         """:return: F at the present sites and hyperparameters, see `elbo`."""
         return self.elbo()
 
