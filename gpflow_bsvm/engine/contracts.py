@@ -24,7 +24,7 @@ CHUNK_ENTRIES = 2**21
 
 class Model(Protocol):
     """
-    All that an algorithm or a prediction asks of a model; joint draws ask for `predict_f`, too.
+    All that an algorithm or a prediction asks of a model.
     Anything that is Gaussian in whitened features may have it, as those of `gpflow_bsvm.models`.
 
     :ivar likelihood: any of GPflow's or of this package's, see `gpflow_bsvm.likelihoods.hooks`.
@@ -56,6 +56,9 @@ class Model(Protocol):
     def natural(self) -> Natural:
         """:return: q in natural parameters."""
 
+    def predict_f(self, Xnew: Any, full_cov: bool = False) -> tuple[tf.Tensor, tf.Tensor]:
+        """:return: mean of f, [N, L], and variance, [N, L], or covariance, [L, N, N]."""
+
     def predictor(self) -> Callable[[tf.Tensor], tuple[tf.Tensor, tf.Tensor]]:
         """:return: X [N, D] -> mean and variance of f(x) under q, both [N, L]."""
 
@@ -66,7 +69,7 @@ class Model(Protocol):
         """:return: the parameters that are trainable besides q, by GPflow's names."""
 
 
-def check_model(model: Any) -> None:
+def check_model(model: Model) -> None:
     """
     :raise TypeError: if `model` is not one that the package's algorithms can fit, or was frozen.
     :raise ValueError: for a `num_data` that is not a number of rows.

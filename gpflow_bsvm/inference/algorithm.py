@@ -22,7 +22,7 @@ from ..likelihoods.hooks import check_hooks
 from .history import Callback, History, Recorder
 from .not_finite import NUMERICAL, cause_of
 from .outcome import judge
-from .run import Run
+from .run import Record, Run
 
 
 class Algorithm(ABC):
@@ -44,7 +44,7 @@ class Algorithm(ABC):
     grows: ClassVar[str] = "max_steps"
 
     @abstractmethod
-    def _begin(self, model: Model, source: Source) -> Run:
+    def _begin(self, model: Model, source: Source) -> Run[Any, Any]:
         """:return: a fit at its start; bad input raises here."""
 
     def _open(self, model: Model, data: Any, sample_weight: Any) -> Source:
@@ -92,8 +92,17 @@ class Algorithm(ABC):
         :raise TypeError: for a model that is not one of this package's.
         """
         source = self._open(model, data, sample_weight)
-        reports = {"callback": callback, "monitor": monitor, "progress": progress}
-        history: History = self.run_on(model, source, checkpoint=checkpoint, every=every, **reports)
+        history = History()
+        self.run_on(
+            model,
+            source,
+            history,
+            callback=callback,
+            monitor=monitor,
+            progress=progress,
+            checkpoint=checkpoint,
+            every=every,
+        )
         return history
 
     @one_fit()
@@ -101,26 +110,27 @@ class Algorithm(ABC):
         self,
         model: Model,
         source: Source,
+        record: Record,
         *,
-        record: Any = None,
+        callback: Callback | None = None,
+        monitor: Callable[[int], Any] | None = None,
+        progress: bool | None = None,
         checkpoint: Directory | None = None,
         every: int = 1,
-        **reports: Any,
-    ) -> Any:
+    ) -> None:
         """
         As `run`, for data that `open_data` has opened for this model.
 
-        :param record: what is written down, see `Recorder`; None: a `History`.
-        :return: the record.
+        :param record: what is written down: an empty `History`, or `Draws`.
         """
         check_hooks(model.likelihood, *self.needs, instead=self.instead)
         source = weighted(model, source) if self.weighs else source
-        record = History() if record is None else record
         identify = partial(of_fit, self, model, source)
         try:
             run = self._begin(model, source)
             checkpoints = open_checkpoints(checkpoint, every, identify)
-            Recorder(run, record, checkpoints, self._what, **reports).drive()
+            about = run, record, checkpoints, self._what
+            Recorder(*about, callback=callback, monitor=monitor, progress=progress).drive()
         except NUMERICAL as error:
             if cause := cause_of(model, source):
                 what = getattr(error, "what", "the ELBO or its gradient is not finite")
@@ -140,7 +150,6 @@ class Algorithm(ABC):
                 point=run.point,
                 spent=spent,
             )
-        return record
 
 
 def settled(elbos: Sequence[float], tol: float) -> bool:

@@ -75,7 +75,7 @@ class CAVI(Algorithm):
         check_number(0, tol=self.tol)
         check_rate(learning_rate=self.learning_rate)
 
-    def _begin(self, model: Model, source: Source) -> Run:
+    def _begin(self, model: Model, source: Source) -> Run[Any, Any]:
         return Sweeps(self, model, ProjectedData(model, source))
 
 
@@ -146,7 +146,7 @@ def _move(
     return Point(natural, expectation - q.kl, in_shape(sums, natural))
 
 
-class Sweeps(Run):
+class Sweeps(Run[State, Step]):
     """Sweeps of `CAVI` under way."""
 
     by_sites = True

@@ -60,7 +60,7 @@ class ECM(Algorithm):
         check_whole(1, max_steps=self.max_steps)
         check_number(0, tol=self.tol)
 
-    def _begin(self, model: Model, source: Source) -> Run:
+    def _begin(self, model: Model, source: Source) -> Run[Any, Any]:
         return _Mode(self, model, ProjectedData(model, source))
 
 
@@ -105,7 +105,7 @@ def _joint_sums(rows: Projected, sites: Sites) -> Natural:
     return Natural(tf.reshape(h, [1, LM]), tf.reshape(P, [1, LM, LM]))
 
 
-class _Mode(Run):
+class _Mode(Run[State, Step]):
     point = True
 
     state: State

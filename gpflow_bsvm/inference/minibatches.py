@@ -55,7 +55,7 @@ class MinibatchAlgorithm(Algorithm):
         check_schedule(self.learning_rate, adaptive=self.adapts)
 
 
-class MinibatchRun(Run):
+class MinibatchRun(Run[State, Step]):
     """Blocks of steps; one that ends in no finite ELBO is undone, and the rate halved."""
 
     settles, by_sites = False, True

@@ -72,7 +72,7 @@ class ML2(MinibatchAlgorithm):
         check_whole(0, warm_up=self.warm_up)
         check_optimizer(optimizer=self.optimizer, network_optimizer=self.network_optimizer)
 
-    def _begin(self, model: Model, source: Source) -> Run:
+    def _begin(self, model: Model, source: Source) -> Run[Any, Any]:
         if not model.hyperparameters():
             shared = {part.name: getattr(self, part.name) for part in fields(SVI)}
             return SVI(**shared)._begin(model, source)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 from gpflow.base import AnyNDArray
+
+State = TypeVar("State")
+Taken = TypeVar("Taken")  # a `Step`, or draws
 
 
 class Step(NamedTuple):
@@ -18,7 +21,33 @@ class Step(NamedTuple):
     hyperparameters: dict[str, AnyNDArray] = {}  # noqa: RUF012 - never changed
 
 
-class Run(ABC):
+class Record(Protocol):
+    """What is written down of a fit, and shown and stored while it runs."""
+
+    converged: bool
+
+    @property
+    def latest(self) -> int:
+        """:return: number of the latest step, 0 before the first."""
+
+    @property
+    def elapsed(self) -> float:
+        """:return: seconds until then."""
+
+    def add(self, step: Any, seconds: float) -> str:
+        """Take note of a step of the run; the text is for the progress bar."""
+
+    def columns(self, number: int) -> dict[str, Any]:
+        """:return: the first `number` entries, as arrays by name."""
+
+    @staticmethod
+    def from_columns(columns: dict[str, Any]) -> Record:
+        """:return: a record of these entries."""
+
+    def __len__(self) -> int: ...
+
+
+class Run(ABC, Generic[State, Taken]):
     """
     A fit under way. All that it is going to do follows from its `state`, a structure of tuples of
     numbers and tensors, so that a fit can be stored and go on elsewhere.
@@ -36,17 +65,17 @@ class Run(ABC):
     by_sites: ClassVar[bool] = False
     point: ClassVar[bool] = False
 
-    state: Any
+    state: State
     max_steps: int
     converged: bool = False
     unseen: bool = False
 
-    def steps(self) -> Iterator[Any]:
+    def steps(self) -> Iterator[Taken]:
         """:return: the accepted `Step`s from `state` on, as they are taken."""
         while (step := self.advance()) is not None:
             yield step
 
-    def advance(self) -> Any:
+    def advance(self) -> Taken | None:
         """Go on from `state`: to the next accepted `Step`, or None if there is none."""
         raise NotImplementedError
 
@@ -54,7 +83,7 @@ class Run(ABC):
     def restore(self) -> None:
         """Give the model what `state` says, whatever an unfinished step has left in it."""
 
-    def resume(self, state: Any) -> None:
+    def resume(self, state: State) -> None:
         """Go on from the `state` of another run of the same fit."""
         self.state = state
         self.restore()

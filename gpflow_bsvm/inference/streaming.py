@@ -49,7 +49,7 @@ class Streaming(CAVI):
     def _open(self, model: Model, data: Any, sample_weight: Any) -> Source:
         return open_data(model, data, sample_weight, part=True)
 
-    def _begin(self, model: Model, source: Source) -> Run:
+    def _begin(self, model: Model, source: Source) -> Run[Any, Any]:
         # What earlier rows have left besides the prior N(0, I), as far as it is not forgotten.
         known = scaled_sites(model.natural(), self.forget)
         return Sweeps(self, model, ProjectedData(model, source), known)

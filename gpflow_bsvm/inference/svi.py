@@ -55,7 +55,7 @@ class SVI(MinibatchAlgorithm):
             object.__setattr__(self, "learning_rate", Adaptive())
         super().__post_init__()
 
-    def _begin(self, model: Model, source: Source) -> Run:
+    def _begin(self, model: Model, source: Source) -> Run[Any, Any]:
         return _Steps(self, model, ProjectedData(model, source))
 
 

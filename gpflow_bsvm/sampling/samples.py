@@ -146,10 +146,8 @@ class Draws:
         return np.concatenate(self.parts[:number])
 
 
-class _Chains(Run):
+class _Chains(Run[tuple[Any, int], AnyNDArray]):
     """Sampling under way, a block of draws at a time; its state is that of the chains."""
-
-    state: tuple[Any, int]
 
     def __init__(self, sampler: Sampler, state: Any, draw: Callable[..., Any]) -> None:
         self.max_steps = sampler.burn_in + sampler.num_draws
@@ -194,7 +192,7 @@ class Sampler(Algorithm):
             state and the draws.
         """
 
-    def _begin(self, model: Model, source: Source) -> Run:
+    def _begin(self, model: Model, source: Source) -> Run[Any, Any]:
         rows = ProjectedData(model, source).everything()
         check_margins(model.likelihood, rows.features)
         return _Chains(self, *self._chains(model, rows))
@@ -223,6 +221,5 @@ class Sampler(Algorithm):
         """
         source = self._open(model, data, sample_weight)
         draws = Draws(np.empty([0, self.num_chains, *model.num_features], default_float()))
-        how: Any = {"progress": progress, "checkpoint": checkpoint, "every": every}
-        self.run_on(model, source, record=draws, **how)
+        self.run_on(model, source, draws, progress=progress, checkpoint=checkpoint, every=every)
         return Samples(np.moveaxis(draws.all()[self.burn_in :], 0, 1), model)

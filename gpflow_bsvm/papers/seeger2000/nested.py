@@ -86,7 +86,7 @@ class NestedLoop(Algorithm):
         weight = check_weights(sample_weight, len(X))
         return ArraySource(X, Y, weight, len(X))
 
-    def _begin(self, model: Any, source: Source) -> Run:
+    def _begin(self, model: Any, source: Source) -> Run[Any, Any]:
         return _Loops(self, model, source)
 
 
@@ -99,7 +99,7 @@ class NestedState(NamedTuple):
     elbos: tuple[float, ...] = ()  #: of all steps, with the prior's density
 
 
-class _Loops(Run):
+class _Loops(Run[NestedState, Step]):
     state: NestedState
 
     def __init__(self, options: NestedLoop, model: FactorVGP, source: Source) -> None:

@@ -57,7 +57,7 @@ class ClassByClass(Algorithm):
         check_number(0, tol=self.tol)
         check_schedule(self.learning_rate)
 
-    def _begin(self, model: Model, source: Source) -> Run:
+    def _begin(self, model: Model, source: Source) -> Run[Any, Any]:
         if getattr(model.likelihood, "held_sites", None) is None:
             raise ValueError(
                 f"{type(model.likelihood).__name__} as it is has no sites at held variables; use "
@@ -116,7 +116,7 @@ def _step(old: Natural, sums: Natural, rho: tf.Tensor) -> tuple[Natural, tf.Tens
     return new, tf.linalg.matvec(q.R, q.c, transpose_a=True)
 
 
-class _Sweeps(Run):
+class _Sweeps(Run[ClassState, Step]):
     state: ClassState
 
     def __init__(self, options: ClassByClass, model: Model, data: ProjectedData) -> None:
