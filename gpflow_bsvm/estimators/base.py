@@ -30,7 +30,6 @@ from .choice import Candidate, chosen_model
 from .kernels import check_covariance, unscaled_columns
 from .labels import Encoding, check_known
 from .large import fit_large, open_later
-from .merging import merge_equal
 from .options import check_options
 from .prepared import CHUNK_ROWS, source_of
 from .specification import Data, Specification
@@ -138,7 +137,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
         return self
 
     def _fit_arrays(self, X: Any, Y: AnyNDArray, weight: AnyNDArray, stages: Stages) -> None:
-        X, y, weight = merge_equal(X, Y[:, 0], weight)
+        X, y, weight = inputs.merge_equal(X, Y[:, 0], weight)
         codes = unscaled_columns(self.kernel, X, self.fill_)
         scaler = inputs.make_scaler(X, weight, codes)
         self.scaler_ = scaler if self.standardize else None

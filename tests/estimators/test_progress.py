@@ -7,7 +7,7 @@ from sklearn.datasets import make_moons
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.estimators import progress
-from gpflow_bsvm.estimators.progress import StageBar
+from gpflow_bsvm.estimators.stages import StageBar
 
 
 def test_seconds_count_by_kind_of_stage(monkeypatch):
