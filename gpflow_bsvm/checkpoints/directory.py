@@ -1,7 +1,8 @@
-"""Checkpoints in a directory: files that are complete or absent, see `archive` and `values`."""
+"""Checkpoints, and those in a directory: files that are complete or absent."""
 
 from __future__ import annotations
 
+import os
 import re
 import warnings
 from collections.abc import Callable
@@ -13,12 +14,66 @@ import tensorflow as tf
 
 from ..archive import read_archive, write_archive
 from ..checks import check_whole
-from .base import ANY_ORDER, Checkpoints, Directory, Identity, OtherFit, made
 from .values import ValueDecoder, ValueEncoder
 
+Directory = str | os.PathLike[str]
+#: All that must agree where a fit goes on, as text, by a name that an error can show.
+Identity = dict[str, str]
+#: In the identity of rows that come in another order each time.
+ANY_ORDER = ("first batch", "any")
 _NAME = r"checkpoint-\d{9,}\.npz"
 #: Number of complete files that are kept.
 _KEPT = 2
+
+
+class OtherFit(ValueError):
+    """The checkpoint is valid, but belongs to another fit."""
+
+
+class Checkpoints:
+    """The checkpoints of a fit that keeps none. Leaving `with` writes the latest state."""
+
+    def latest(self, like: Any, use: Callable[[Any], Any] | None = None) -> Any:
+        """
+        :param like: the content of a fit that begins: types, dtypes and shapes that the stored one
+            must have, as far as it says.
+        :param use: called with the content; if it fails the one before is tried.
+        :return: the latest valid content, None if there is nothing.
+        :raise OtherFit: if it belongs to another fit.
+        """
+        return None
+
+    def offer(self, number: int, content: Callable[[], Any]) -> None:
+        """
+        Write the state, if it is due.
+
+        :param number: steps or draws until now.
+        :param content: called when it is written: numbers, strings, arrays and tensors in any
+            structure of tuples, lists, dictionaries and NamedTuples.
+        """
+
+    def flush(self) -> None:
+        """Write the latest state that was offered."""
+
+    def __enter__(self) -> Checkpoints:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.flush()
+
+
+def made(directory: Directory) -> Path:
+    """
+    :return: a directory, which is there from now on.
+    :raise ValueError: for a path that cannot be one.
+    """
+    try:
+        Path(directory).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ValueError(
+            f"checkpoint must be a directory, or a place for one; {directory} is not: {error}"
+        ) from None
+    return Path(directory)
 
 
 class InDirectory(Checkpoints):

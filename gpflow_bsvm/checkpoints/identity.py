@@ -16,8 +16,8 @@ from ..data.sources import Source
 from ..engine.contracts import Model, networks_in
 from ..engine.structure import named_parameters
 from ..version import __version__
-from .base import ANY_ORDER, Identity
 from .described import described, is_library, of_array
+from .directory import ANY_ORDER, Identity
 
 #: Rows of the first minibatch, where rows can only be read in their order.
 _FEW_ROWS = 100

@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..checkpoints.base import Directory
+from ..checkpoints.directory import Directory
 from ..data.checks import check_weights
 from ..data.sources import ArraySource
 from ..engine.open import open_data

@@ -16,7 +16,7 @@ from scipy.stats import norm
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import validate_data
 
-from ..checkpoints.base import Directory
+from ..checkpoints.directory import Directory
 from ..prediction.calibration import leave_one_out
 from ..prediction.marginals import predict_marginals
 from . import inputs

@@ -10,8 +10,7 @@ from typing import Any
 from sklearn.utils import check_random_state
 from tqdm.auto import tqdm
 
-from ..checkpoints.base import Directory, Identity, made
-from ..checkpoints.directory import open_checkpoints
+from ..checkpoints.directory import Directory, Identity, made, open_checkpoints
 from ..checkpoints.identity import of_estimator
 from ..data.sources import Source
 

@@ -10,8 +10,7 @@ from typing import Any, ClassVar
 import tensorflow as tf
 from gpflow.base import RegressionData
 
-from ..checkpoints.base import Directory
-from ..checkpoints.directory import open_checkpoints
+from ..checkpoints.directory import Directory, open_checkpoints
 from ..checkpoints.identity import of_fit
 from ..checks import NotFinite
 from ..data.sources import Source

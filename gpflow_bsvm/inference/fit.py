@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 from gpflow.base import RegressionData
 
-from ..checkpoints.base import Directory
+from ..checkpoints.directory import Directory
 from ..data.sampling import sample
 from ..data.sources import Source
 from ..engine.contracts import Model

@@ -12,7 +12,7 @@ import numpy as np
 from gpflow.base import AnyNDArray
 from tqdm.auto import tqdm
 
-from ..checkpoints.base import Checkpoints, OtherFit
+from ..checkpoints.directory import Checkpoints, OtherFit
 from ..checks import check_elbo
 from .run import Record, Run, Step
 

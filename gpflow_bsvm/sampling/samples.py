@@ -13,7 +13,7 @@ import tensorflow_probability as tfp
 from gpflow.base import AnyNDArray, RegressionData
 from gpflow.config import default_float
 
-from ..checkpoints.base import Directory
+from ..checkpoints.directory import Directory
 from ..checks import check_whole
 from ..data.passes import map_over
 from ..data.sources import Source
