@@ -149,7 +149,7 @@ class Draws:
 class _Chains(Run[tuple[Any, int], AnyNDArray]):
     """Sampling under way, a block of draws at a time; its state is that of the chains."""
 
-    def __init__(self, sampler: Sampler, state: Any, draw: Callable[..., Any]) -> None:
+    def __init__(self, sampler: Sampler, state: tuple[Any, ...], draw: Callable[..., Any]) -> None:
         self.max_steps = sampler.burn_in + sampler.num_draws
         self._block, self._draw = sampler.block, draw
         self.state = (state, 0)
