@@ -9,6 +9,7 @@ from helpers import fixed_classifier as fixed
 from sklearn.exceptions import NotFittedError
 
 import gpflow_bsvm as gb
+from gpflow_bsvm.estimators.options import OptionError, check_options
 
 
 def test_weights_that_sum_to_little_are_said(moons):
@@ -92,6 +93,18 @@ def test_bad_parameters(moons, parameters, message):
 def test_parameters_of_another_type(moons, parameters, message):
     with pytest.raises(TypeError, match=message):
         gb.BSVMClassifier(**parameters).fit(*moons)
+
+
+@pytest.mark.parametrize("verbose", [0, 2, True, np.False_])
+def test_how_much_is_told_is_a_number_or_a_flag(verbose):
+    check_options(gb.BSVMClassifier(verbose=verbose))
+
+
+@pytest.mark.parametrize("name", ["penalty", "num_inducing", "chunk_rows"])
+@pytest.mark.parametrize("value", [True, np.True_, np.nan, np.inf])
+def test_flags_and_what_is_not_finite_are_no_numbers(name, value):
+    with pytest.raises(OptionError, match=f"{name} must be"):
+        check_options(gb.BSVMClassifier(**{name: value}))
 
 
 def test_numpys_numbers_are_numbers(moons, fitted):
