@@ -72,13 +72,10 @@ def leads(rows: pd.DataFrame) -> str:
     over = {}
     for name, other in ahead:
         over.setdefault(name, []).append(PEERS[other])
-    leads = ", ".join(
-        f"in {name} {'that' if len(who) == 1 else 'those'} over {' and '.join(who)}"
-        for name, who in over.items()
-    )
+    leads = "; ".join(f"in {name} over {' and '.join(who)}" for name, who in over.items())
     return (
-        f"Ours is first in {leading}, {' and '.join(others)}. Where ours is first, these of its "
-        f"leads are significant (5 %, Friedman's test, then Nemenyi's): {leads}."
+        f"`bsvm` ranks first in {leading}, and {' and '.join(others)}. These leads of `bsvm` are "
+        f"significant (5 %, Friedman's test, then Nemenyi's): {leads}."
     )
 
 
@@ -88,8 +85,8 @@ def sets_of_quality(rows: pd.DataFrame) -> str:
     classes = peers(rows).groupby("data")["classes"].first()
     two, more = (classes == 2).sum(), (classes > 2).sum()
     known = "every data set we had with at most 10 000 rows"
-    parts = f"{two} of two classes ({known}) and {more} of more"
-    return f"on 10 folds of each of {two + more} sets: {parts}"
+    parts = f"{two} with two classes ({known}) and {more} with more"
+    return f"on 10 folds of each of {two + more} data sets: {parts}"
 
 
 @claim("docs/lab/replication.md", "wenzel2017")

@@ -34,7 +34,7 @@ def faster_svc(rows: pd.DataFrame) -> str:
     """By how much SVC's grid is done sooner."""
     small, large = _longer_than(rows, "svc, platt")
     return (
-        "SVC is faster to fit, grid and all: in the median over sets by a factor of "
+        "SVC is faster to fit, even with its grid search: in the median over sets by a factor of "
         f"{small:.1f} below 1000 rows, and of {large:.1f} above 3000"
     )
 
@@ -83,7 +83,7 @@ def before_svgp(rows: pd.DataFrame) -> str:
 @claim(GUIDE + "probabilities.md", "quality")
 def real_sets(rows: pd.DataFrame) -> str:
     """How many there are."""
-    return f"has {peers(rows)['data'].nunique()} real sets, beside SVGP and SVC"
+    return f"with SVGP and SVC on {peers(rows)['data'].nunique()} real sets"
 
 
 @claim(GUIDE + "probabilities.md", "few_rows")
@@ -94,9 +94,9 @@ def few(rows: pd.DataFrame) -> str:
     means = np.exp(np.log(ratio.unstack("n")).mean())
     least = f"{means.min():.2f}".removeprefix("0")
     return (
-        f"On {rows['data'].nunique()} sets, with {means.index.min()} to {means.index.max()} rows "
-        f"of them, the classifier's NLL is {least} to {means.max():.2f} times that of the better "
-        "of logistic regression and SVC"
+        f"On {rows['data'].nunique()} sets cut down to between {means.index.min()} and "
+        f"{means.index.max()} rows, the classifier's NLL is {least} to {means.max():.2f} times "
+        "that of the better of logistic regression and SVC"
     )
 
 
@@ -106,8 +106,8 @@ def boosting(rows: pd.DataFrame) -> str:
     errors = wide(rows, "error")
     ahead = errors["boosting"] < errors.drop(columns="boosting").min(axis=1)
     least, most = (f"{n:,}".replace(",", " ") for n in (rows["n"].min(), rows["n"].max()))
-    sets = f"Of {len(errors)} sets of {least} to {most} rows"
-    return f"{sets}, boosting has fewer errors on {ahead.sum()}"
+    sets = f"{ahead.sum()} of {len(errors)} sets with {least} to {most} rows"
+    return f"On {sets}, boosting has the fewest errors"
 
 
 @claim(GUIDE + "networks.md", "hybrid")
@@ -122,9 +122,9 @@ def hybrids(rows: pd.DataFrame) -> str:
     cifar = (100 * part.loc["cifar10_jpeg_12k", "error"].mean() for part in (ours, softmax))
     more, less = (f"{error:.2f} %" for error in cifar)
     return (
-        f"with each of {len(ours.loc['mnist'])} seeds, in {slower.min():.2f} to "
-        f"{slower.max():.2f} times the time (medians). On a small part of CIFAR-10 it has more "
-        f"errors, {more} for {less}"
+        f"with each of {len(ours.loc['mnist'])} seeds, but takes {slower.min():.2f} to "
+        f"{slower.max():.2f} times as long (medians). On a small part of CIFAR-10 it errs on "
+        f"{more} of the images, softmax on {less}"
     )
 
 
@@ -132,7 +132,7 @@ def hybrids(rows: pd.DataFrame) -> str:
 def numbers(rows: pd.DataFrame) -> str:
     """How many sets there are."""
     sets, folds = rows["data"].nunique(), rows["fold"].nunique()
-    return f"On {sets} sets with {folds} folds each, mean ranks (1 is best)"
+    return f"mean ranks (1 is best) on {sets} sets with {folds} folds each"
 
 
 @claim(GUIDE + "regression-and-novelty.md", "regression")
@@ -142,7 +142,7 @@ def first_of_numbers(rows: pd.DataFrame) -> str:
     means = whole.groupby(["data", "method"], sort=False).mean(numeric_only=True).reset_index()
     best = {each_rank(wide(means, score)).mean().idxmin() for score in NUMBER_SCORES}
     assert best == {"BSVMRegressor"}
-    return "It is first on average in all three."
+    return "`BSVMRegressor` is first on average in all three scores."
 
 
 @claim(GUIDE + "regression-and-novelty.md", "novelty")
@@ -158,8 +158,8 @@ def novelty_order(rows: pd.DataFrame) -> str:
     assert order.index("OneClassBSVM") == 0 and sets.idxmax(axis=1).nunique() > 1
     behind = [names[name] for name in order[1:]]
     return (
-        f"By the mean area under the ROC curve of {len(sets)} sets it comes first, "
-        f"before {listed(behind)}; no method leads on all sets"
+        f"`OneClassBSVM` has the highest mean area under the ROC curve on {len(sets)} sets, "
+        f"followed by {listed(behind)}; no method leads on all sets"
     )
 
 
@@ -173,7 +173,7 @@ def scale() -> str:
     from gpflow_bsvm.estimators.specification import FIRST_INDUCING
 
     most = training.GROWTH * FIRST_INDUCING
-    return f"Folds, now of up to {choice.SCALE_ROWS:,} rows and with up to {most} inducing points"
+    return f"now on up to {choice.SCALE_ROWS:,} rows and with up to {most} inducing points"
 
 
 @claim(GUIDE + "kernels.md")
@@ -216,8 +216,9 @@ def inducing_points() -> str:
     two, ten = 2, 20
     assert most(160_000, two) <= 1.25 * FIRST_INDUCING < most(150_000, two)  # else M stays
     return (
-        f"of two classes, by levels, at most {most(5000, two)} for 5000 rows, {most(50_000, two)} "
-        f"for 50 000, and 100 from 160 000 on; of ten classes at most {most(5000, ten)} for 5000."
+        f"with two classes and levels, at most {most(5000, two)} for 5000 rows, "
+        f"{most(50_000, two)} for 50 000, and 100 from 160 000 on; with ten classes, at most "
+        f"{most(5000, ten)} for 5000."
     )
 
 

@@ -1,5 +1,5 @@
 """
-Arrays and a JSON header in NumPy's `.npz`: written as a whole, and read without trusting the file.
+Arrays and a JSON header in NumPy's `.npz`: written completely, and read without trusting the file.
 
 Nothing in a file is unpickled or unpacked, and nothing here needs TensorFlow.
 """
@@ -19,14 +19,14 @@ from numpy.typing import NDArray
 
 from .atomic import whole_file
 
-#: Errors of looking for a place that no file has, as damaged ones name it.
+#: Errors for a place outside of the file, as damaged files cause them.
 _SEEKS = {errno.EINVAL, errno.EOVERFLOW}
 
 
 def write_archive(path: Path, header: Any, arrays: Sequence[NDArray[Any]]) -> None:
     """
-    :param header: anything that JSON can hold.
-    :raise OSError: if it cannot be written; an older file stays as it was.
+    :param header: a JSON value.
+    :raise OSError: if it cannot be written; an older file is kept.
     """
     text = np.frombuffer(json.dumps(header).encode(), np.uint8)
     entries = {"header": text} | {str(n): array for n, array in enumerate(arrays)}
@@ -42,8 +42,8 @@ def read_archive(path: Path) -> tuple[Any, list[NDArray[Any]]]:
     """
     :return: header and arrays.
     :raise OSError: if the file cannot be read.
-    :raise ValueError: for a file that `write_archive` could not have written; its cause is the
-        error of Python or NumPy.
+    :raise ValueError: for a file not written by `write_archive`; its cause is the error of Python
+        or NumPy.
     """
     try:
         with zipfile.ZipFile(path) as stored:
@@ -61,10 +61,10 @@ def read_archive(path: Path) -> tuple[Any, list[NDArray[Any]]]:
 
 def _check_entries(entries: list[zipfile.ZipInfo], size: int) -> None:
     """
-    Only the directory of the archive has been read.
+    Check entries when only the directory of the archive has been read.
 
     :param size: of the file.
-    :raise ValueError: for entries that hold more than the file does, whatever reading them says.
+    :raise ValueError: for entries larger than the file, whatever error reading them gives.
     """
     if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
         raise ValueError("it is compressed, as no file of this package is")

@@ -1,4 +1,4 @@
-"""Files that are complete or absent, whenever a process or a machine dies."""
+"""Files that are complete or absent, even if a process or a machine dies."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from pathlib import Path
 from typing import BinaryIO
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
-#: Errors of disks, which come without the name of a file.
+#: Errors of disks, which lack the name of a file.
 _OF_DISKS = {*_FULL, errno.EFBIG, errno.EIO}
 
 
 @contextlib.contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
     """
-    A file to be written, which gets its name when the block ends: before that, and after an error,
-    there is the old file or none. The unfinished file is beside it: a dot, the name, and `.part`.
-    A symbolic link stays, and what it leads to is written.
+    A file that gets its name when the block ends; until then, and after an error, the old file (or
+    none) exists. The unfinished file is next to it: a dot, the name, and `.part`. A symbolic link
+    is kept, and its target is written.
 
-    :raise OSError: if it cannot be written, with the name of the file that was asked for.
+    :raise OSError: if it cannot be written; names the requested file.
     """
     place = Path(os.path.realpath(path))
     part = place.with_name(f".{place.name}.part")
@@ -41,8 +41,8 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
 @contextlib.contextmanager
 def errors_of(path: Path, *unfinished: Path) -> Iterator[None]:
     """
-    :param unfinished: files and folders that nobody asked for, on their way to be `path`.
-    :raise OSError: one about these, or of a disk, as one about `path`.
+    :param unfinished: temporary files and folders that will become `path`.
+    :raise OSError: about `path`, instead of one about these or a disk.
     """
     try:
         yield
@@ -64,9 +64,9 @@ def _told(number: int, why: str | None, path: Path) -> OSError:
 
 def check_room(path: Path, num_bytes: int = 2**24) -> None:
     """
-    Write so many bytes beside a file to come, and remove them.
+    Write `num_bytes` bytes next to a future file, and remove them.
 
-    :raise OSError: if the file could not be written, with its name.
+    :raise OSError: if the file could not be written; names it.
     """
     if path.is_dir():
         raise _told(errno.EISDIR, "a directory is there, and a file is to be written", path)

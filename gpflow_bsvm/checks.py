@@ -1,4 +1,4 @@
-"""Checks of options: what was expected, what came."""
+"""Checks of options; errors state the expected and the given value."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ def check_choice(choices: tuple[Any, ...], **values: Any) -> None:
 
 
 class NotFinite(ValueError):
-    """An ELBO is not finite: `what` without the likely cause."""
+    """An ELBO is not finite; `what` is the text without the likely cause."""
 
     def __init__(self, what: str, cause: str = "") -> None:
-        """:param cause: "" where it is not known."""
+        """:param cause: "" if unknown."""
         likely = (
             "the kernel or the mean function overflows, or a label is none that the likelihood "
             "knows; standardise X and check the kernel's parameters"

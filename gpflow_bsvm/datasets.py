@@ -1,7 +1,7 @@
 """Classification data by name or from a CSV file, checked, in the order of the source.
 
-A name is looked up among the bundled sets, then in the directory that the environment variable
-GPFLOW_BSVM_DATA names.
+A name is looked up among the bundled sets, then in the directory given by the environment variable
+GPFLOW_BSVM_DATA.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from .tables.table import Table
 if TYPE_CHECKING:  # no dependency of this package
     from typing_extensions import Unpack
 
-#: Need no network and no files.
+#: Available without network and files.
 BUNDLED = ("breast-cancer", "banana-like", "even-digits", "iris", "digits")
 
 DATA_VARIABLE = "GPFLOW_BSVM_DATA"
 _FOLDERS = ("", "binary", "multiclass")
 _SUFFIXES = (".csv", ".csv.gz")
-#: Rows that are read at a time.
+#: Number of rows to read at a time.
 _ROWS = 2**17
 
 
@@ -42,12 +42,12 @@ _ROWS = 2**17
 class Dataset:
     """
     :ivar name: for tables and file names.
-    :ivar X: [N, D], float64, as in the source: not scaled, not shuffled; NaN where a value is
-        missing, if that was asked for.
+    :ivar X: [N, D], float64, as in the source: not scaled, not shuffled; NaN for missing values, if
+        they are allowed.
     :ivar y: [N], the labels of the source.
     :ivar feature_names: D names.
-    :ivar notes: what became of the columns of the source.
-    :ivar order: the labels of y in an order that their type states, if it does.
+    :ivar notes: how the columns of the source were converted.
+    :ivar order: the labels of y in the order stated by their type, if any.
     """
 
     name: str
@@ -66,16 +66,16 @@ def load(
     **options: Unpack[Options],
 ) -> Dataset:
     """
-    :param name_or_path: one of `BUNDLED`; a CSV, Parquet, ARFF or svmlight file; the
-        name of a file `<name>.csv` or `<name>.csv.gz` in the data directory or its folders `binary`
-        and `multiclass` ("heart", "binary/heart"). The data set's `notes` say what became of
+    :param name_or_path: one of `BUNDLED`; a CSV, Parquet, ARFF or svmlight file; the name of a file
+        `<name>.csv` or `<name>.csv.gz` in the data directory or its folders `binary` and
+        `multiclass` ("heart", "binary/heart"). The data set's `notes` describe conversions of
         columns.
-    :param target: label column, for files given by path; None: "y", "target", "class" or "label",
-        whichever is there.
+    :param target: label column of a file given by path; None: the existing one of "y", "target",
+        "class" and "label".
     :param numbers: whether labels are numbers rather than classes.
-    :param impute: whether values may be missing: they stay so, beside columns that say where.
+    :param impute: allow missing values: they stay NaN, with additional indicator columns.
     :param options: of `gpflow_bsvm.files.Reading`.
-    :raise ValueError: if there is no such set, or it cannot be used.
+    :raise ValueError: if the set does not exist or cannot be used.
     """
     if name_or_path in (*BUNDLED, "diabetes"):
         return _bundled(name_or_path)

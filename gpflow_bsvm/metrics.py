@@ -1,4 +1,4 @@
-"""One table of metrics: functions of labels y [N] in 0..C-1 and probabilities P [N, C]."""
+"""Metrics: functions of labels y [N] in 0..C-1 and probabilities P [N, C]."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from sklearn.metrics import log_loss, roc_auc_score
 
 from .likelihoods.labels import with_both_classes
 
-#: Probabilities are kept this far from 0 and 1 where a logarithm is taken.
+#: For logarithms, probabilities are clipped to this distance from 0 and 1.
 CLIP = 1e-15
 #: Bins of the expected calibration error, of equal width.
 ECE_BINS = 15
-#: Sums of rows of probabilities may differ from 1 by this.
+#: Allowed deviation of sums of probabilities from 1.
 _ROW_SUM = 1e-6
 
 
 def error(y: AnyNDArray, P: AnyNDArray) -> float:
     """
-    Mean of [y != argmax_c p_c]: fraction in [0, 1], smaller is better. Among equal probabilities
-    the first counts: p(y = 1) = 1/2 predicts class 0.
+    Mean of [y != argmax_c p_c]: fraction in [0, 1], smaller is better. Of equal probabilities the
+    first wins: p(y = 1) = 1/2 predicts class 0.
     """
     return float(np.mean(P.argmax(axis=1) != y))
 
@@ -35,7 +35,7 @@ def brier(y: AnyNDArray, P: AnyNDArray) -> float:
     Half the Brier score of all classes, mean of sum_c (p_c - [y = c])^2 / 2: in [0, 1], smaller is
     better. For two classes it is the mean of (p(y = 1) - y)^2; a constant p = 1/2 scores 1/4.
     """
-    one_hot = np.eye(P.shape[1])[y]  # scikit-learn takes more than two classes only from 1.7 on
+    one_hot = np.eye(P.shape[1])[y]  # scikit-learn's takes several classes only from 1.7 on
     return float(np.mean(np.sum(np.square(P - one_hot), axis=1)) / 2)
 
 
@@ -54,16 +54,16 @@ def ece(y: AnyNDArray, P: AnyNDArray) -> float:
     smaller is better. Confidence is max_c p_c; 15 bins of equal width on [0, 1], by
     `tfp.stats.expected_calibration_error`.
     """
-    logits = np.log(np.clip(P, CLIP, 1 - CLIP)).astype(np.float32)  # it takes no float64
+    logits = np.log(np.clip(P, CLIP, 1 - CLIP)).astype(np.float32)  # float64 is not supported
     labels = np.asarray(y, np.int32)
     return float(tfp.stats.expected_calibration_error(ECE_BINS, logits, labels_true=labels))
 
 
 def auc(y: AnyNDArray, P: AnyNDArray) -> float:
     """
-    Area under the ROC curve, the chance that a row of class c has a larger p_c than a row of
-    another class, mean over c: in [0, 1], greater is better; NaN where a class is absent from y.
-    For two classes both have the same area.
+    Area under the ROC curve, the probability that a row of class c has a larger p_c than a row of
+    another class, averaged over c: in [0, 1], greater is better; NaN if a class is absent from y.
+    For two classes both areas are equal.
     """
     if len(np.unique(y)) < P.shape[1]:
         return float("nan")
@@ -79,7 +79,7 @@ class Metric(NamedTuple):
     greater_is_better: bool | None = False  #: None: neither
 
 
-#: All of them, by name.
+#: All metrics by name.
 METRICS = {
     "error": Metric("error", error, "fraction"),
     "brier": Metric("Brier", brier, "squared probability"),
@@ -94,28 +94,28 @@ def evaluate(y: AnyNDArray, p: AnyNDArray) -> dict[str, float]:
     :param y: [N] in 0..C-1.
     :param p: [N, C], or [N] for two classes: p(y = 1).
     :return: value by name, for all of `METRICS`.
-    :raise ValueError: if y and p do not fit together, or p are not probabilities.
+    :raise ValueError: if the shapes of y and p do not match, or p are not probabilities.
     """
     y, P = check_probabilities(y, p)
     return {name: metric.function(y, P) for name, metric in METRICS.items()}
 
 
 class Coverage(NamedTuple):
-    """Accuracy of a classifier that may decline to answer; entry k: for the k surest rows."""
+    """Accuracy of a classifier with a reject option; entry k: for the k most certain rows."""
 
-    coverage: AnyNDArray  #: [K], share of the rows that are answered, rising to 1
-    accuracy: AnyNDArray  #: [K], share of these that are right
-    doubt: AnyNDArray  #: [K], the largest doubt that is accepted
+    coverage: AnyNDArray  #: [K], fraction of rows that are answered, increasing to 1
+    accuracy: AnyNDArray  #: [K], fraction of these that are correct
+    doubt: AnyNDArray  #: [K], the largest accepted doubt
 
 
 def accuracy_against_coverage(y: AnyNDArray, p: AnyNDArray, doubt: Any = None) -> Coverage:
     """
-    The reject option: rows are answered in the order of their doubt, all or none of equal doubt.
+    The reject option: rows are answered in the order of their doubt; rows of equal doubt together.
 
     :param y: [N] in 0..C-1.
     :param p: [N, C], or [N] for two classes: p(y = 1).
     :param doubt: [N], such as `gpflow_bsvm.prediction.mutual_information`; None: 1 - max_c p_c.
-    :raise ValueError: as `evaluate`, or if there is not one finite number of doubt for each row.
+    :raise ValueError: as `evaluate`, or unless `doubt` is one finite number per row.
     """
     y, P = check_probabilities(y, p)
     doubt = 1 - P.max(axis=1) if doubt is None else np.asarray(doubt, np.float64)

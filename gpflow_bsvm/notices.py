@@ -1,4 +1,4 @@
-"""Warnings: at the line of the user whose call it is, in words of what has been called."""
+"""Warnings, at the line of the user's call, in terms of the called function."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _WORDS: ContextVar[Callable[[str], str]] = ContextVar("words", default=str)
 
 @contextlib.contextmanager
 def told_by(words: Callable[[str], str]) -> Iterator[None]:
-    """:param words: a function from texts for users of GPflow to those of warnings in here."""
+    """:param words: converts texts for users of GPflow to warnings inside this context."""
     before = _WORDS.set(words)
     try:
         yield
@@ -23,7 +23,7 @@ def told_by(words: Callable[[str], str]) -> Iterator[None]:
 
 
 def warn(text: str, category: type[Warning] = UserWarning) -> None:
-    """Warn whoever called the package, through however many functions and decorators of others."""
+    """Warn the caller of the package, through any number of functions and decorators."""
     frame: FrameType | None = sys._getframe(1)
     level = outermost = 1
     while frame is not None:

@@ -1,4 +1,4 @@
-"""Other packages: optional ones, imported where they are needed, and versions of the rest."""
+"""Optional packages, imported when needed, and checks of the versions of required ones."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 def require(module: str, extra: str = "compare") -> Any:
     """
     :param module: name of a module, such as "pandas".
-    :param extra: of this package, which brings it.
+    :param extra: the extra of this package that installs it.
     :return: the module.
     :raise ImportError: with the command that installs it.
     """
@@ -23,7 +23,7 @@ def require(module: str, extra: str = "compare") -> Any:
 
 
 class Later:
-    """A module that is imported where something of it is first used."""
+    """A module that is imported when one of its attributes is first used."""
 
     def __init__(self, module: str, extra: str = "compare") -> None:
         """Arguments and errors as of `require`."""
@@ -38,9 +38,9 @@ class Later:
 @functools.cache
 def check_versions() -> None:
     """
-    Compare what is installed with what this package asks for, before anything fails for it.
+    Compare installed versions with this package's requirements, before they cause other errors.
 
-    :raise ImportError: for a package that is too old or too new, with the command that helps.
+    :raise ImportError: for a package that is too old or too new; gives the command to install it.
     """
     from importlib import metadata  # both take longer to import than this package
 
@@ -51,7 +51,7 @@ def check_versions() -> None:
         needed = [one for one in map(Requirement, asked) if one.marker is None]
         found = {str(one): metadata.version(one.name) for one in needed}
     except metadata.PackageNotFoundError:
-        return  # not installed but on the path, or built without names: nothing is known
+        return  # not installed, only on the path, or built without metadata
     for one in needed:
         if not one.specifier.contains(found[str(one)], prereleases=True):
             raise ImportError(

@@ -1,4 +1,4 @@
-"""Pictures of predictions, drawn into the axes that they are given."""
+"""Pictures of predictions, drawn into given axes."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def reliability_diagram(
     ax: Axes, y: AnyNDArray, p: AnyNDArray, *, bins: int = RELIABILITY_BINS, **style: Any
 ) -> Axes:
     """
-    Observed frequency against mean predicted probability, bin by bin: of class 1 where there are
-    two, else of the most probable class, whose probability is the confidence. Predictions on the
+    Observed frequency against mean predicted probability, bin by bin: of class 1 if there are two,
+    else of the most probable class, whose probability is the confidence. Predictions on the
     diagonal are calibrated. The area of a dot grows with the number of rows in its bin; bins with
     fewer than 5 are left out.
 

@@ -1,6 +1,6 @@
 """
-GPflow is imported, and with it TensorFlow, without the messages of their start, which bypass
-Python. Who wants to see these sets TF_CPP_MIN_LOG_LEVEL to 0 or 1.
+Import GPflow, and with it TensorFlow, without their start-up messages, which bypass Python. To see
+them, set TF_CPP_MIN_LOG_LEVEL to 0 or 1.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _LOG = re.compile(
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
     """
-    Drop the lines that TensorFlow logs within, unless the user wants them or an error passes; let
-    through all other lines.
+    Drop lines logged by TensorFlow inside this context, unless the user wants them or an error is
+    raised; pass on all other lines.
     """
     if os.environ.setdefault(LEVEL, "2") in ("0", "1"):
         yield

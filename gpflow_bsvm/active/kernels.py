@@ -1,4 +1,4 @@
-"""The kernel that suits a few labels, by how well the others predict each of them."""
+"""The kernel that suits a few labels, by leave-one-out prediction of each."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ..likelihoods.base import Classification
 from ..prediction.calibration import leave_one_out
 from ..prediction.marginals import compiled_log_density
 
-#: Multiples of variances and lengthscales that are compared.
+#: Multiples of variances and lengthscales to compare.
 VARIANCES, LENGTHSCALES = (0.5, 1.0, 2.0, 4.0), (0.4, 0.6, 1.0, 1.6)
 
 
@@ -43,14 +43,14 @@ def best_kernel(
     candidates: Sequence[dict[str, Any]] | None = None,
 ) -> None:
     """
-    Give a model the best of some kernels, its present one included, and the q of these rows. The
-    criterion is the sum over rows of the leave-one-out log density, plus the log prior density of
-    what is trainable. (The evidence cannot serve here: for a hinge, which is not normalized, it
-    prefers a variance of 0 where labels are few.) Also after an interrupt the model holds the best
-    so far.
+    Set a model to the best of some kernels, including its present one, with q fitted to these rows.
+    The criterion is the sum over rows of the leave-one-out log density, plus the log prior density
+    of the trainable parameters. (The evidence is unsuitable: with few labels, that of a hinge,
+    which is not normalized, prefers a variance of 0.) After an interrupt the model has the best
+    kernel so far.
 
-    :param X: [n, D], and Y: [n, P]. The only row of a class does not count, as no other row speaks
-        for it. If no row counts, the kernel stays.
+    :param X: [n, D], and Y: [n, P]. The only row of a class does not count, because it is
+        unpredictable from the others. If no row counts, the kernel does not change.
     :param candidates: values by name; None: `kernel_multiples` of the present kernel.
     """
     candidates = kernel_multiples(model) if candidates is None else candidates
@@ -79,7 +79,7 @@ def _with_company(model: Model, Y: AnyNDArray) -> AnyNDArray:
 
 
 def fit_from_prior(model: Model, data: Source | None) -> None:
-    """Fit q by `CAVI` from the prior; without data it stays the prior."""
+    """Fit q by `CAVI` from the prior; without data q stays at the prior."""
     set_prior(model)
     if data is not None:
         CAVI().run(model, data, progress=False)

@@ -1,6 +1,6 @@
-"""Which rows to ask about: a policy is a plain function, so yours can be one too.
+"""Policies of active learning: plain functions that score rows, so that you can add your own.
 
-A loop is five lines (docs/lab/active-learning.md), or one of scikit-activeml's, whose strategies
+A loop takes five lines (docs/lab/active-learning.md). Or use scikit-activeml, whose strategies
 take a `gpflow_bsvm.active.scikit_activeml.ModelClassifier`.
 """
 
@@ -19,11 +19,11 @@ from ..prediction.uncertainty import (
     variation_ratio,
 )
 
-#: A function of model and X [N, D]: scores [N], of which the largest are asked about.
+#: A function of model and X [N, D] that returns scores [N]; the largest are queried.
 Policy = Callable[[Model, AnyNDArray], AnyNDArray]
 
 
-#: By name; see `gpflow_bsvm.prediction` for what they compute.
+#: By name; see `gpflow_bsvm.prediction` for their definitions.
 POLICIES: dict[str, Policy] = {
     "variation_ratio": variation_ratio,
     "entropy": predictive_entropy,

@@ -28,24 +28,24 @@ _SkactivemlClassifier: Any = require("skactiveml.base", "active").SkactivemlClas
 class ModelClassifier(_SkactivemlClassifier):
     """
     A model as the `clf` or `ensemble` of a query strategy, at its present kernel and inducing
-    points: `fit` is `CAVI` on the rows that have a label, milliseconds for some hundred rows.
+    points: `fit` runs `CAVI` on the labelled rows, in milliseconds for some hundred rows.
 
-    :ivar model_: a copy, with the q of these rows.
+    :ivar model_: a copy, with q fitted to these rows.
     """
 
     def __init__(self, model: Any = None, classes: Any = None, missing_label: Any = np.nan) -> None:
         """
         :param model: such as a `BSVM` of L latent functions; it is not changed.
-        :param classes: [C], the labels that its 0..C-1 stand for, in increasing order.
-        :param missing_label: the value in y that stands for an unknown label.
+        :param classes: [C], the labels for its classes 0..C-1, in increasing order.
+        :param missing_label: the value in y for an unknown label.
         """
         super().__init__(classes, missing_label)
         self.model = model
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ModelClassifier:
         """
-        :param X: [N, D]; y: [N], with `missing_label` where there is none; sample_weight: [N].
-        :raise ValueError: for bad inputs, or another number of classes than the model has.
+        :param X: [N, D]; y: [N], with `missing_label` for unknown labels; sample_weight: [N].
+        :raise ValueError: for bad inputs, or another number of classes than in the model.
         """
         X, numbers, weight = self._validate_data(X, y, sample_weight)
         self._check_classes()
@@ -75,7 +75,7 @@ class ModelClassifier(_SkactivemlClassifier):
 
     def sample_proba(self, X: Any, num_samples: int = 100, seed: int = 0) -> AnyNDArray:
         """
-        The probabilities under joint draws of f, a committee for strategies such as `BatchBALD`
+        Class probabilities under joint draws of f: a committee for strategies such as `BatchBALD`
         with `sample_predictions_method_name="sample_proba"`.
 
         :return: [S, N, C].
@@ -86,7 +86,7 @@ class ModelClassifier(_SkactivemlClassifier):
         return type(self)(**self.get_params(deep=False))
 
     def __deepcopy__(self, memo: Any) -> ModelClassifier:
-        """A fit replaces attributes and changes none of them, so nothing need be copied."""
+        """Copy shallowly: a fit replaces attributes and changes none of them."""
         return copy.copy(self)
 
 

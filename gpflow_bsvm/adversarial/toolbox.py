@@ -25,16 +25,16 @@ def art_classifier(
     target: Any, input_shape: tuple[int, ...], *, clip: tuple[Any, Any] | None = None
 ) -> Any:
     """
-    ART's own `TensorFlowV2Classifier` around a model: `predict` gives its probabilities,
-    `loss_gradient` the gradient of -log p(y | x) through the whole model (latent functions, kernel,
-    a network in it, standardization), `class_gradient` that of the probabilities, so that ART's
-    attacks and defences run. ART itself rounds moved rows to single precision.
+    ART's own `TensorFlowV2Classifier` around a model, for ART's attacks and defences. `predict`
+    returns its probabilities, `loss_gradient` the gradient of -log p(y | x) through the whole model
+    (latent functions, kernel, a network in it, standardization), `class_gradient` that of the
+    probabilities. ART itself rounds perturbed rows to single precision.
 
-    :param target: a model of this package or of GPflow; or a fitted `BSVMClassifier`, in its user's
-        units. It is read now: call again after a fit.
+    :param target: a model of this package or of GPflow; or a fitted `BSVMClassifier`, with unscaled
+        rows. Later fits have no effect: call this function again.
     :param input_shape: shape of a row, such as (D,).
-    :param clip: limits of X, numbers or [D] each, to which ART clips moved rows, such as (0, 1) for
-        images; None: there are none.
+    :param clip: limits of X, numbers or [D] each, to which ART clips perturbed rows, such as (0, 1)
+        for images; None: no limits.
     :raise ImportError: without the extra `adversarial`.
     :raise TypeError: for another target.
     :raise ValueError: if rows have several binary labels, or another number of columns.
@@ -65,7 +65,7 @@ def _loss(hot: tf.Tensor, p: tf.Tensor) -> tf.Tensor:
 
 
 def _probabilities_of(target: Any, row: tf.Tensor) -> Probabilities:
-    """:return: probabilities as a function of X in the units of the target's user."""
+    """:return: probabilities as a function of unscaled X."""
     if isinstance(target, BSVMClassifier):
         return _of_classifier(target, row)
     if hasattr(target, "predict_y"):
@@ -81,7 +81,7 @@ def _of_classifier(classifier: BSVMClassifier, row: tf.Tensor) -> Probabilities:
     shift, scale = shift_and_scale(classifier.scaler_, classifier._num_columns)
 
     def seen(X: tf.Tensor) -> tf.Tensor:
-        # With `impute` some columns say where values are missing, and here none is.
+        # With `impute` some columns indicate missing values; here none is missing.
         marks = len(shift) - classifier.n_features_in_
         return tf.pad(tf.cast(X, shift.dtype), [[0, 0], [0, marks]])
 

@@ -1,6 +1,7 @@
 """
-Any value as a text that is the same in every process, and another one where its code, or anything
-that its code reads, is another: what tells a user's kernel or function from an earlier one.
+Convert any value to a text that is equal in every process, and differs if the value's code, or
+anything read by that code, differs: it distinguishes a user's kernel or function from an earlier
+version.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ from ..engine.structure import BOOKKEEPING
 _PLAIN = (type(None), bool, int, float, complex, str, bytes)
 _CONTAINERS = (list, tuple, set, frozenset, Mapping)
 _BY_TEXT = (np.dtype, tf.DType, tf.TensorShape, slice, range)
-#: Where callables that are no functions, and descriptors, keep the function that they are made of.
+#: Attributes in which callables other than functions, and descriptors, keep their function.
 _INNER = ("__wrapped__", "python_function", "__func__", "func", "fget")
-#: Code that stands here is told by its name: a change of it is another version.
+#: Code in these places is identified by name: it changes only with the version.
 _INSTALLED = (*(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib")), "<frozen")
 _PACKAGES = {"site-packages", "dist-packages"}
 _INSTALLED += (str(Path(__file__).parents[1]),)
@@ -40,10 +41,10 @@ _INSTALLED += (str(Path(__file__).parents[1]),)
 
 def described(value: Any, told: Collection[int] = (), objects: bool = True) -> str:
     """
-    :param told: ids of parameters and variables whose values are told elsewhere.
-    :param objects: whether attributes are looked at, or only classes.
-    :return: the text; of library code the names, of other code all, with the globals, class
-        attributes and variables of closures that it reads.
+    :param told: ids of parameters and variables whose values are recorded elsewhere.
+    :param objects: whether to include attributes of objects, or only their classes.
+    :return: the text. Library code is included by name, other code completely, with the globals,
+        class attributes and closure variables that it reads.
     """
     return _Walk(told, objects).of(value)
 
@@ -58,7 +59,7 @@ def of_array(value: AnyNDArray) -> str:
 class _Walk:
     def __init__(self, told: Collection[int], objects: bool) -> None:
         self._told, self._objects = told, objects
-        self._seen: dict[int, tuple[int, Any]] = {}  # objects are kept, so that no id is reused
+        self._seen: dict[int, tuple[int, Any]] = {}  # keeps objects alive, so that no id is reused
         self._number = itertools.count()
 
     def of(self, value: Any) -> str:
@@ -102,7 +103,7 @@ class _Walk:
         return self._callable(value) or self._object(value)
 
     def _callable(self, value: Any) -> str:
-        """:return: nothing for objects that are neither functions nor made of one."""
+        """:return: a text; empty for objects that are not based on a function."""
         if isinstance(value, functools.partial):
             return self._all(value.func, value.args, value.keywords)
         if isinstance(value, types.MethodType):
@@ -162,7 +163,7 @@ _STORES = ("STORE_GLOBAL", "STORE_DEREF")
 
 
 def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
-    """:return: code, and that of the functions that it makes."""
+    """:return: code, and the code of functions defined in it."""
     yield code
     for one in code.co_consts:
         if isinstance(one, types.CodeType):
@@ -170,7 +171,7 @@ def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
 
 
 def _globals(code: types.CodeType, known: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """:return: the globals that code reads by name, and of a user's module its attribute."""
+    """:return: globals read by name, and for a user's module the attributes read."""
     for one in _codes(code):
         steps = [step for step in dis.get_instructions(one) if step.opname != "EXTENDED_ARG"]
         for step, after in zip(steps, [*steps[1:], None]):
@@ -195,18 +196,18 @@ def _cells(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
 def _config(value: Any) -> Any:
     try:
         return sorted(value.get_config().items(), key=str)
-    except Exception:  # a layer of a user's that does not say
+    except Exception:  # a user's layer without a configuration
         return [tuple(weight.shape) for weight in getattr(value, "weights", ())]
 
 
 def is_library(cls: type) -> bool:
-    """:return: True for a class whose code changes with its version only."""
+    """:return: True for a class whose code changes only with its version."""
     home = cls.__module__.partition(".")[0]
     return home in sys.stdlib_module_names or _is_installed(_file(cls.__module__))
 
 
 def _file(module: str) -> str:
-    """:return: the place of a module; nothing for what was typed in."""
+    """:return: the file of a module; empty for interactive code."""
     return getattr(sys.modules.get(module), "__file__", None) or ""
 
 

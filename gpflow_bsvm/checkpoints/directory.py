@@ -17,12 +17,12 @@ from ..checks import check_whole
 from .values import ValueDecoder, ValueEncoder
 
 Directory = str | os.PathLike[str]
-#: All that must agree where a fit goes on, as text, by a name that an error can show.
+#: Texts that must agree to continue a fit, by a name for errors.
 Identity = dict[str, str]
-#: In the identity of rows that come in another order each time.
+#: In the identity of rows whose order changes with each pass.
 ANY_ORDER = ("first batch", "any")
 _NAME = r"checkpoint-\d{9,}\.npz"
-#: Number of complete files that are kept.
+#: Number of complete files to keep.
 _KEPT = 2
 
 
@@ -31,14 +31,14 @@ class OtherFit(ValueError):
 
 
 class Checkpoints:
-    """The checkpoints of a fit that keeps none. Leaving `with` writes the latest state."""
+    """The checkpoints of a fit without any. Leaving `with` writes the latest state."""
 
     def latest(self, like: Any, use: Callable[[Any], Any] | None = None) -> Any:
         """
-        :param like: the content of a fit that begins: types, dtypes and shapes that the stored one
-            must have, as far as it says.
-        :param use: called with the content; if it fails the one before is tried.
-        :return: the latest valid content, None if there is nothing.
+        :param like: the content of a new fit: the stored content must have its types, dtypes and
+            shapes, where given.
+        :param use: called with the content; if it fails the previous one is tried.
+        :return: the latest valid content, None if there is none.
         :raise OtherFit: if it belongs to another fit.
         """
         return None
@@ -53,7 +53,7 @@ class Checkpoints:
         """
 
     def flush(self) -> None:
-        """Write the latest state that was offered."""
+        """Write the latest state offered."""
 
     def __enter__(self) -> Checkpoints:
         return self
@@ -64,8 +64,8 @@ class Checkpoints:
 
 def made(directory: Directory) -> Path:
     """
-    :return: a directory, which is there from now on.
-    :raise ValueError: for a path that cannot be one.
+    :return: the directory, created if necessary.
+    :raise ValueError: for a path that cannot be a directory.
     """
     try:
         Path(directory).mkdir(parents=True, exist_ok=True)
@@ -77,7 +77,7 @@ def made(directory: Directory) -> Path:
 
 
 class InDirectory(Checkpoints):
-    """The checkpoints of one fit, in a directory of their own."""
+    """The checkpoints of one fit, in its own directory."""
 
     def __init__(self, directory: Directory, every: int, identity: Identity) -> None:
         """
@@ -102,7 +102,7 @@ class InDirectory(Checkpoints):
                     use(content)
             except OtherFit:
                 raise
-            except Exception as error:  # whatever strange contents provoke
+            except Exception as error:  # damaged contents may raise anything
                 _warn(
                     f"{path} is no whole checkpoint of this package ({type(error).__name__}: "
                     f"{error}): the one before it is used, or none if it is the only one"
@@ -110,9 +110,9 @@ class InDirectory(Checkpoints):
                 continue
             if ANY_ORDER in self._identity.items():
                 _warn(
-                    "the fit goes on with rows that come in another order each time they are read: "
-                    "unless every shuffle of the tf.data.Dataset has a seed, it ends elsewhere "
-                    "than it would have"
+                    "the rows come in another order each time they are read: unless every shuffle "
+                    "of the tf.data.Dataset has a seed, the resumed fit ends elsewhere than it "
+                    "would have without the interruption"
                 )
             self._whole = paths[: number + 1]
             return content
@@ -126,7 +126,7 @@ class InDirectory(Checkpoints):
         return content
 
     def _check(self, stored: Identity) -> None:
-        """:raise OtherFit: with everything that differs."""
+        """:raise OtherFit: with all differences."""
         present = self._identity
         pairs = [(n, stored.get(n, "nothing"), present.get(n, "nothing")) for n in present | stored]
         different = [f"{name} was {old}, is {new}" for name, old, new in pairs if old != new]
@@ -143,7 +143,7 @@ class InDirectory(Checkpoints):
             self.flush()
 
     def flush(self) -> None:
-        """Write the latest state that was offered; warns once where that cannot be done."""
+        """Write the latest state offered; warn once if that fails."""
         if self._pending is None:
             return
         number, content = self._pending
@@ -174,9 +174,9 @@ def open_checkpoints(
     directory: Directory | None, every: int, identify: Callable[[], Identity]
 ) -> Checkpoints:
     """
-    :param directory: created if need be; None: nothing is kept.
-    :param every: one of so many offered states is written.
-    :param identify: says which fit this is; called only if anything is kept.
+    :param directory: created if absent; None: nothing is kept.
+    :param every: write each `every`-th offered state.
+    :param identify: returns the identity of this fit; called only if anything is kept.
     :raise ValueError: for an `every` below 1, or a path that cannot be a directory.
     """
     return Checkpoints() if directory is None else InDirectory(directory, every, identify())
@@ -188,8 +188,8 @@ def _warn(text: str) -> None:
 
 def _check_like(value: Any, like: Any, place: str = "content") -> None:
     """
-    :param like: a value of the form that is expected; None in it matches anything.
-    :raise ValueError: for other types, dtypes or shapes (of rows, where `like` is empty).
+    :param like: a value of the expected form; None in it matches anything.
+    :raise ValueError: for other types, dtypes or shapes (of rows, if `like` is empty).
     """
     if isinstance(like, dict):
         for key, part in like.items():

@@ -1,4 +1,4 @@
-"""What tells one fit from another, so that none resumes from another fit's checkpoint."""
+"""The identity of a fit, so that it does not resume from another fit's checkpoint."""
 
 from __future__ import annotations
 
@@ -19,16 +19,17 @@ from ..version import __version__
 from .described import described, is_library, of_array
 from .directory import ANY_ORDER, Identity
 
-#: Rows of the first minibatch, where rows can only be read in their order.
+#: Rows of the first minibatch, if rows can only be read in order.
 _FEW_ROWS = 100
-#: Number of values that an error shows; for more it only says that they differ.
+#: Number of values shown in an error; longer differences are only mentioned.
 _SHOWN = 4
 
 
 def of_fit(algorithm: Any, model: Model, source: Source) -> Identity:
     """
-    :return: all that must agree where a fit goes on: options (but those that make it longer), the
-        model's structure, values that the algorithm does not learn, data, and versions.
+    :return: everything that must agree to continue a fit: options (except those that only make it
+        longer), the model's structure, values that the algorithm does not learn, data, and
+        versions.
     """
     options = {k: v for k, v in vars(algorithm).items() if k != algorithm.grows}
     identity = _of_options("algorithm", algorithm, options)
@@ -71,12 +72,12 @@ def _of_options(kind: str, owner: Any, options: Mapping[str, Any]) -> Identity:
 
 
 def _class(cls: type) -> str:
-    """:return: the name, and what stands for the code of a user's class."""
+    """:return: the name, and a digest of a user's class."""
     return cls.__qualname__ + ("" if is_library(cls) else f" ({digest(described(cls))})")
 
 
 def _learned(model: Model) -> set[int]:
-    """:return: ids of all that is learned, including all variables of networks."""
+    """:return: ids of all learned parameters, including all variables of networks."""
     weights = (weight for network in networks_in(*model.prior) for weight in network.all_weights())
     return {id(value) for value in (*model.hyperparameters().values(), *weights)}
 
@@ -90,7 +91,7 @@ def _named_values(module: Any) -> dict[str, Any]:
 
 
 def _values(name: str, named: Mapping[str, Any], learned: set[int]) -> Identity:
-    """:return: values of parameters and variables; of learned ones, shape and prior."""
+    """:return: values of parameters and variables; for learned ones, shape and prior."""
     return {
         name + part: _of_learned(value) if id(value) in learned else _text(value.numpy())
         for part, value in named.items()
@@ -104,7 +105,7 @@ def _of_learned(parameter: Any) -> str:
 
 
 def _of_data(source: Source) -> Identity:
-    """All rows where that costs less than a pass of the fit; else what else tells of them."""
+    """Identify data by all rows if that costs less than a pass of the fit, else by other facts."""
     known = {**source.marks, **{f"data {n}": text for n, text in source.digests().items()}}
     if source.indexed:
         return {**known, "rows": str(source.num_rows)}
@@ -112,7 +113,7 @@ def _of_data(source: Source) -> Identity:
     if not (isinstance(maker, type) and is_library(maker)):
         known["source"] = f"{type(maker).__name__} ({digest(described(maker, objects=False))})"
     passes = [_first(source.stream(0, _FEW_ROWS)) for _ in range(2)]
-    few = min(len(batch.X) for batch in passes)  # less where the first has found fewer rows
+    few = min(len(batch.X) for batch in passes)  # less if the first has found fewer rows
     begun, again = ([np.asarray(column)[:few] for column in batch] for batch in passes)
     widths = [column.shape[1:] for column in begun]
     same = all(np.array_equal(one, two) for one, two in zip(begun, again))  # else shuffled anew
@@ -128,7 +129,7 @@ def _first(batches: Iterator[Batch]) -> Batch:
 def _text(value: Any, told: Collection[int] = ()) -> str:
     """
     :param told: see `described`.
-    :return: a text that is the same in every process, and that an error can show.
+    :return: a text that is equal in every process, and that an error can show.
     """
     if isinstance(value, np.ndarray | np.generic):
         return str(value.tolist()) if value.size <= _SHOWN else of_array(np.asarray(value))

@@ -1,7 +1,7 @@
 """
-Numbers, texts, arrays and their structures to a description, which is JSON, and arrays; and back.
+Numbers, texts, arrays and structures of them to a JSON description and arrays, and back.
 
-What JSON cannot hold is described by a dictionary with its "kind". Objects are for `saving`.
+JSON values stand for themselves; others are described by a dictionary with their "kind".
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from gpflow.base import AnyNDArray
 
 from ..optional import require
 
-#: Types that JSON holds as they are, floats to the last bit.
+#: Types that JSON represents exactly, including floats.
 _PLAIN = (type(None), bool, int, float, str)
 
 
@@ -28,7 +28,7 @@ def full_name(cls: Any) -> str:
 
 
 def loaded(name: str) -> Any:
-    """:return: the object of this name in a module already imported, None if there is none."""
+    """:return: the object of this name in an imported module, None if there is none."""
     home, _, own = name.rpartition(".")
     return vars(sys.modules[home]).get(own) if home in sys.modules else None
 
@@ -37,7 +37,7 @@ def _pandas(text: str) -> Any:
     return require("pandas", extra="files").Timestamp(text)
 
 
-#: Values, as labels may be, that are written as text: to text, and back.
+#: Values, such as labels, that are written as text: conversions to text, and back.
 TEXTS: dict[str, tuple[Callable[[Any], str], Callable[[str], Any]]] = {
     "builtins.bytes": (bytes.hex, bytes.fromhex),
     "datetime.date": (date.isoformat, date.fromisoformat),
@@ -49,7 +49,7 @@ TEXTS: dict[str, tuple[Callable[[Any], str], Callable[[str], Any]]] = {
 
 
 class ValueEncoder:
-    """:ivar arrays: those that the description names by their numbers."""
+    """:ivar arrays: the arrays, numbered in the description."""
 
     def __init__(self) -> None:
         self.arrays: list[AnyNDArray] = []
@@ -97,7 +97,7 @@ class ValueEncoder:
         )
 
     def _store(self, value: Any) -> int:
-        """:return: the number by which the array is known from now on."""
+        """:return: the number of the array in the description."""
         self.arrays.append(np.asarray(value))
         return len(self.arrays) - 1
 
@@ -122,8 +122,8 @@ class ValueDecoder:
     def decode(self, node: Any) -> Any:
         """
         :param node: a description.
-        :return: the object that it describes.
-        :raise ValueError, KeyError, TypeError, IndexError: for anything but a valid description.
+        :return: the object described.
+        :raise ValueError, KeyError, TypeError, IndexError: for an invalid description.
         """
         return self._kinds[node["kind"]](node) if isinstance(node, dict) else node
 

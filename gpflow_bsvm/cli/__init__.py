@@ -19,7 +19,7 @@ from .terminal import PROGRAM, Parser, fail, told_in_lines
 
 __all__ = ["main"]
 
-#: Set to anything, it shows where an unexpected error came from.
+#: If set, the traceback of an unexpected error is shown.
 TRACEBACK = "GPFLOW_BSVM_TRACEBACK"
 
 
@@ -28,7 +28,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     :param argv: arguments, without the name of the program; None: those of the process.
     :return: 0; 1 if every model failed; 2 for bad input; 130 after an interrupt.
     """
-    atexit.register(gc.freeze)  # when all is done, to collect TensorFlow's graphs takes seconds
+    atexit.register(gc.freeze)  # at exit, collecting TensorFlow's graphs would take seconds
     parser = Parser(prog=PROGRAM, description="Bayesian support vector machines for GPflow.")
     parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
@@ -48,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         again = "; the same command goes on from there" if kept.is_dir() else ""
         print(f"{PROGRAM}: interrupted{again}", file=sys.stderr)
         return 130
-    except Exception as error:  # whatever it is, it is told in a line
+    except Exception as error:  # any error is reported in a line
         if TRACEBACK in os.environ:
             raise
         about = " ".join(f"{type(error).__name__}: {error}".split())[:300]
@@ -56,6 +56,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _end_of_pipe() -> int:
-    """:return: an exit code where whoever read the output has ended."""
+    """:return: an exit code for a closed output."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes at its end
     return fail(1, "the output's reader has ended")

@@ -19,7 +19,7 @@ from .terminal import fail, import_quietly, integer, show
 if TYPE_CHECKING:  # needs TensorFlow
     from ..compare import Comparison
 
-#: Among them one that SVC wins, with its rows all kept: even-digits.
+#: SVC wins on one of them, with all its rows: even-digits.
 DEFAULT_DATA = ("breast-cancer", "banana-like", "even-digits", "iris")
 DEFAULT_NUMBERS = ("diabetes",)
 
@@ -65,29 +65,29 @@ def add_to(subparsers: Any) -> None:
         help=f"bundled set ({', '.join(DEFAULT_DATA)}: the default; digits), CSV, Parquet, ARFF or "
         "svmlight file, or name of a file in the directory GPFLOW_BSVM_DATA",
     )
-    task = "what the labels are: classes, or numbers, whose bundled set is "
-    task += f"{DEFAULT_NUMBERS[0]} (default: classification, unless they may be either)"
+    task = "kind of labels: classes, or numbers (bundled set: "
+    task += f"{DEFAULT_NUMBERS[0]}); default: classification, unless they may be either"
     add("--task", choices=TASKS, help=task)
     target = "label column of files (default: y, target, class or label)"
     add("--target", metavar="COL", help=target)
     folds = f"default: {DEFAULTS[0]}, with --fixed-kernel {FIXED_KERNEL_DEFAULTS[0]}"
     add("--folds", type=integer(2), metavar="K", help=folds)
     most = f"{DEFAULTS[1]}, with --fixed-kernel {FIXED_KERNEL_DEFAULTS[1]}"
-    inducing = "inducing points of all models but BSVMClassifier and BSVMRegressor, by k-means on "
-    inducing += f"each training part (default: {most})"
+    inducing = "inducing points of all models except BSVMClassifier and BSVMRegressor, by k-means "
+    inducing += f"on each training part (default: {most})"
     add("--num-inducing", type=integer(1), metavar="M", help=inducing)
     add("--models", type=_models, metavar="A,B", help="some of the models below")
-    fixed = "one kernel for all models, of variance 4 and lengthscale the square root of D, which "
-    fixed += "compares their bounds and likelihoods"
+    fixed = "one kernel for all models, of variance 4 and lengthscale sqrt(D), to compare their "
+    fixed += "bounds and likelihoods"
     add("--fixed-kernel", action="store_true", help=fixed)
     add("--seed", type=integer(0), default=0, metavar="S", help="default: %(default)s")
     output = Path("compare-results")
     add("--output", type=Path, default=output, metavar="DIR", help="default: ./%(default)s")
-    page = "one HTML file of tables, pictures and settings, to be sent to a colleague"
+    page = "write one HTML file with tables, pictures and settings, for sharing"
     add("--report", type=_page_file, metavar="FILE", help=page)
     add("--no-progress", action="store_true", help="no progress bar (a log never has one)")
     add("--no-plots", action="store_true", help="no pictures")
-    missing = "fill missing values by medians of the training rows, with columns that say where"
+    missing = "replace missing values by medians of the training rows, add indicator columns"
     add("--impute", action="store_true", help=missing)
     add_arguments(parser)
 
@@ -114,7 +114,7 @@ def _compare(args: argparse.Namespace) -> int:
         args.data = list(DEFAULT_NUMBERS)
     show(f"comparing on {', '.join(args.data)}; TensorFlow takes some seconds to start")
     if importlib.util.find_spec("pandas") is None:
-        require("pandas")  # tells of this extra, where files would tell of theirs
+        require("pandas")  # names this extra; later errors would name that of files
     _look_at_files(args)
     if args.task == "regression" and args.fixed_kernel:
         raise ValueError("--task regression has no --fixed-kernel: leave it out")
@@ -134,7 +134,7 @@ def _compare(args: argparse.Namespace) -> int:
 
 
 def _load(name: str, args: argparse.Namespace) -> Any:
-    """:return: a data set, as the arguments say."""
+    """:return: a data set, loaded with these arguments."""
     from ..datasets import load
 
     how = {"numbers": args.task == "regression", "impute": args.impute, **options(args)}
@@ -148,9 +148,9 @@ def _show_notes(dataset: Any) -> None:
 
 def _look_at_files(args: argparse.Namespace) -> None:
     """
-    Check the files before TensorFlow, which takes its time, is imported.
+    Check the files before the slow import of TensorFlow.
 
-    :raise ValueError: for a file without a column of labels, or one that results would overwrite.
+    :raise ValueError: for a file without a label column, or one that results would overwrite.
     """
     files = [name for name in args.data if name.lower().endswith(ENDINGS) or Path(name).exists()]
     for name in files:
@@ -161,7 +161,7 @@ def _look_at_files(args: argparse.Namespace) -> None:
 
 
 def _prepare(args: argparse.Namespace) -> list[Comparison]:
-    """Find everything that can be wrong with the input, before any training."""
+    """Find all errors in the input before any training."""
     from ..compare import Comparison, Settings
     from ..optional import require
 
@@ -174,7 +174,7 @@ def _prepare(args: argparse.Namespace) -> list[Comparison]:
     datasets = [_load(name, args) for name in args.data]
     names = [dataset.name for dataset in datasets]
     for number, name in enumerate(names):
-        if again := names[:number].count(name):  # keep the results of two files of one name apart
+        if again := names[:number].count(name):  # distinguish the results of two files of one name
             datasets[number] = dataclasses.replace(datasets[number], name=f"{name}#{again + 1}")
     return [Comparison(dataset, settings) for dataset in datasets]
 
@@ -196,7 +196,7 @@ def _run(args: argparse.Namespace, comparisons: list[Comparison]) -> int:
 
 
 def _time(args: argparse.Namespace, comparisons: list[Comparison]) -> str:
-    """:return: a line on the time of the job, beside the fits of the slowest other methods."""
+    """:return: a line on the total time, compared with fits of the slowest other methods."""
     from ..compare import report
 
     took = time.perf_counter() - args.begun

@@ -1,4 +1,4 @@
-"""The tables that the commands read: options that say how they are written and what is read."""
+"""Tables read by the commands: options for their format and columns."""
 
 from __future__ import annotations
 
@@ -21,33 +21,27 @@ FILES = (
     "CSV (any separator, also compressed), Parquet, ARFF or svmlight file, or a directory of such"
 )
 TASKS = ("classification", "regression")
-#: Options that a model file keeps, for `predict`.
+#: Options stored in a model file, for `predict`.
 KEPT = ("dates", "na_values", "decimal", "thousands")
 #: Options of a table, with their help; the first are lists of names or texts.
 _LISTS = {
     "drop": ("A,B", "columns to leave out"),
-    "words": ("A,B", "columns of categories, though they look like numbers or are many"),
-    "dates": ("A,B", "columns of dates as 2020-01-31 or times as 15:30, made days since 1970"),
-    "na-values": (
-        "A,B",
-        "texts that mean that a value is missing (default: NA, ?, - and the like among numbers)",
-    ),
-    "names": ("A,B", "names of all columns, where the first line is a row"),
+    "words": ("A,B", "columns of categories that look like numbers or have many values"),
+    "dates": ("A,B", "columns of dates (2020-01-31) or times (15:30), as days since 1970"),
+    "na-values": ("A,B", "texts for missing values (default: NA, ?, - and others among numbers)"),
+    "names": ("A,B", "names of all columns, if the file has no header"),
 }
 _TEXTS = {
-    "sep": (
-        "CHAR",
-        "separator of fields; tab and space by these words (default: as the file shows)",
-    ),
-    "decimal": ("CHAR", "decimal sign (default: as the column shows)"),
-    "thousands": ("CHAR", "sign between groups of three digits (default: as the column shows)"),
-    "encoding": ("NAME", "of text, such as latin-1 (default: UTF-8, or as the file says)"),
+    "sep": ("CHAR", "field separator; 'tab' and 'space' as words (default: detected)"),
+    "decimal": ("CHAR", "decimal sign (default: detected per column)"),
+    "thousands": ("CHAR", "sign between groups of three digits (default: detected per column)"),
+    "encoding": ("NAME", "text encoding, such as latin-1 (default: as declared, else UTF-8)"),
 }
 _HOW = (
-    "A name with a comma is written in double quotes, --drop '\"Q1, age\",id', and an option may "
-    "be given again, --drop id --drop name. Messages count rows from 0, without the header."
+    "Put a name with a comma in double quotes, --drop '\"Q1, age\",id'. Options can be repeated, "
+    "--drop id --drop name. Messages count rows from 0, without the header."
 )
-#: Words of Python in errors, and those of the shell.
+#: Terms of Python in errors, and their replacements for the shell.
 _IN_SHELL = {
     "; is target the right column?": "; is --target the right column?",
     'give classes="auto" for classes': "for classes leave out --task regression",
@@ -65,14 +59,14 @@ def add_arguments(parser: argparse.ArgumentParser, features: bool = True) -> Non
     lists = {"features": ("A,B", "columns to learn from (default: all others)")} if features else {}
     for name, (metavar, about) in (lists | _LISTS).items():
         add, repeated = group.add_argument, not features and name in ("drop", "words")
-        about = argparse.SUPPRESS if repeated else about  # of training, and of no consequence
+        about = argparse.SUPPRESS if repeated else about  # given in training
         add(f"--{name}", type=split, action="extend", metavar=metavar, help=about)
     for name, (metavar, about) in _TEXTS.items():
         group.add_argument(f"--{name}", metavar=metavar, help=about)
 
 
 def options(args: argparse.Namespace) -> dict[str, Any]:
-    """:return: the fields of `Reading` that are given."""
+    """:return: the given fields of `Reading`."""
     names = [name.replace("-", "_") for name in (*_LISTS, *_TEXTS, "features")]
     given = {name: getattr(args, name, None) for name in names}
     given["separator"] = given.pop("sep")
@@ -83,7 +77,7 @@ def options(args: argparse.Namespace) -> dict[str, Any]:
 
 def read_table(paths: list[str], args: argparse.Namespace) -> Table:
     """
-    :return: the table to be trained on, of `args.task`, which is found if it is not given.
+    :return: the training table, for `args.task` or a detected task.
     :raise ValueError: for a table that cannot be trained on.
     """
     args.sure = getattr(args, "sure", args.task == TASKS[0])
@@ -112,7 +106,7 @@ def split(text: str) -> list[str]:
 
 
 def in_shell(message: str) -> str:
-    """:return: an error in the words of the command line: names=['a', 'b'] is --names a,b."""
+    """:return: an error in terms of the command line: names=['a', 'b'] is --names a,b."""
     for python, shell in _IN_SHELL.items():
         message = message.replace(python, shell)
     message = re.sub(r"\bseparator=", "sep=", message)
@@ -133,14 +127,14 @@ def _option(found: re.Match[str]) -> str:
 
 
 def joined(names: Sequence[Any]) -> str:
-    """:return: the text that `split` makes these names of."""
+    """:return: a text that `split` converts to these names."""
     text = io.StringIO()
     csv.writer(text, lineterminator="").writerow(names)
     return text.getvalue()
 
 
 def check_output(output: Path, inputs: Sequence[Path | str]) -> None:
-    """:raise ValueError: if the file cannot be written, or is one of those that are read."""
+    """:raise ValueError: if the file cannot be written, or is an input file."""
     folder = output.absolute().parent
     if not folder.is_dir():
         raise ValueError(f"there is no directory {folder}: make it first")

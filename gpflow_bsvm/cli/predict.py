@@ -1,5 +1,5 @@
-"""`gpflow-bsvm predict`: probabilities of a table's rows, written part by part into a table that
-gets its name when it is complete."""
+"""`gpflow-bsvm predict`: predictions for a table's rows, written part by part into a table that is
+renamed when complete."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from ..tables.table import Table
 from .files import FILES, KEPT, add_arguments, check_output, in_shell, options
 from .terminal import import_quietly, show
 
-#: Rows that are read, predicted and written at a time.
+#: Number of rows to read, predict and write at a time.
 PART_ROWS = 100_000
-#: Numbers of X that are in memory at a time, where a row has many.
+#: Largest number of entries of X in memory, for wide rows.
 _PART_VALUES = 2**25
-#: Columns of the predictions of a regressor.
+#: Columns of a regressor's predictions.
 _NUMBERS = ("mean", "std", "5%", "95%")
 
 
@@ -29,18 +29,18 @@ def add_to(subparsers: Any) -> None:
     """Add the command to a parser."""
     parser = subparsers.add_parser(
         "predict",
-        help="probabilities and labels, or numbers and error bars, of the rows of a table",
-        description="Write a CSV with a column for the probability of each class, and the label; "
-        "of a regressor mean, standard deviation, and an interval that holds 90 % of rows.",
+        help="predict probabilities and labels, or numbers and error bars, for a table",
+        description="Write a CSV with the probability of each class and the predicted label, "
+        "or for a regressor mean, standard deviation and a 90 % prediction interval.",
     )
     parser.set_defaults(run=_predict)
     add = parser.add_argument
-    add("model", metavar="MODEL", type=Path, help="file that train has written")
+    add("model", metavar="MODEL", type=Path, help="file written by train")
     add("data", metavar="DATA", help=FILES)
     out = "CSV file (default: %(default)s)"
     add("--output", metavar="FILE", type=Path, default=Path("predictions.csv"), help=out)
-    add("--id", metavar="COL", help="column of DATA that the table of predictions begins with")
-    formulas = "begin labels and --id with ' where a spreadsheet would take them for formulas"
+    add("--id", metavar="COL", help="column of DATA to copy to the first column of predictions")
+    formulas = "prefix labels and --id with ' if a spreadsheet would read them as formulas"
     add("--spreadsheet", action="store_true", help=formulas)
     add("--no-progress", action="store_true", help="no progress bar")
     add_arguments(parser, features=False)
@@ -49,13 +49,13 @@ def add_to(subparsers: Any) -> None:
 def _predict(args: argparse.Namespace) -> int:
     paths = find_files(args.data)
     if not args.model.is_file():
-        raise ValueError(f"there is no file {args.model}, which train would have written")
+        raise ValueError(f"there is no file {args.model}: give the MODEL written by train")
     check_output(args.output, [*paths, args.model])
     if not args.output.name.endswith(".csv"):
         raise ValueError(f"predictions are CSV: --output must end in .csv, got {args.output}")
     if (key := args.id) is not None and (key in ("label", *_NUMBERS) or key.startswith("p(")):
         raise ValueError(
-            f"--id {key} is the name of a column of predictions: rename it in the table"
+            f"--id {key} is also the name of a column of predictions: rename it in the table"
         )
     (features, known), given = _of_training(args.model), options(args)
     if wrong := sorted({*given.get("words", ())} & {*features}):
@@ -64,7 +64,7 @@ def _predict(args: argparse.Namespace) -> int:
     table = Table(paths, Reading(features=features, **given))
     for file in table.files:
         if key is not None:
-            next(file.batches([key], 1), None)  # says so if there is no such column
+            next(file.batches([key], 1), None)  # raises if there is no such column
         for about in file.left_out:
             show(f"{file.path}: left out: {about}")
     import_quietly()
@@ -79,10 +79,9 @@ def _predict(args: argparse.Namespace) -> int:
 
 def _of_training(path: Path) -> tuple[list[str], dict[str, Any]]:
     """
-    Look into a model's file before TensorFlow, which takes its time, is imported.
+    Read a model file before the slow import of TensorFlow.
 
-    :return: the columns that it was trained on (those of a sparse file have numbers), and the
-        fields of `Reading` that it keeps.
+    :return: its training columns (numbered for a sparse file), and its stored fields of `Reading`.
     :raise ValueError: for a file without such a model.
     """
     try:
@@ -96,22 +95,22 @@ def _of_training(path: Path) -> tuple[list[str], dict[str, Any]]:
         import_quietly()
         from .. import load
 
-        kind = type(load(path)).__name__  # says of most such files what is wrong with them
+        kind = type(load(path)).__name__  # explains most such errors
     raise ValueError(
         f"{path} holds a {kind}, and a fitted classifier or regressor is needed, as train writes it"
     )
 
 
 def _plain(node: Any) -> Any:
-    """:return: the texts, lists and dictionaries that a part of a model's file describes."""
+    """:return: texts, lists and dictionaries described by a part of a model's file."""
     if isinstance(node, dict) and "pairs" in node:
         return {name: _plain(value) for name, value in node["pairs"]}
     return [_plain(item) for item in node["items"]] if isinstance(node, dict) else node
 
 
 def _not_given(known: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
-    """:return: what is kept of the training and not given anew; options are told in a line."""
-    signs = {"decimal", "thousands"}  # one of them means something only beside the other
+    """:return: stored options that are not given again; shows them in a line."""
+    signs = {"decimal", "thousands"}  # each is meaningful only with the other
     said = {*given} | (signs if signs & {*given} else set())
     rest = {name: one for name, one in known.items() if name not in said}
     if told := [f"{name}={one!r}" for name, one in rest.items() if name in KEPT]:
@@ -158,7 +157,7 @@ def _write(estimator: Any, rows: Any, args: argparse.Namespace) -> int:
 
 
 def _without_formulas(table: Any) -> Any:
-    """:return: a data frame whose texts and header are no formulas to a spreadsheet."""
+    """:return: a data frame whose texts and header are not spreadsheet formulas."""
     texts = table.select_dtypes(exclude="number").columns
     table[texts] = table[texts].apply(lambda column: column.map(_as_text_only))
     return table.rename(columns=_as_text_only)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 PROGRAM = "gpflow-bsvm"
-#: Where a warning begins to advise of parameters in Python.
+#: The start of a warning's advice on Python parameters.
 _ADVICE = r"[:;] (?:unless that is meant )?(?:use|try|give|leave|scale)\b"
 
 
@@ -37,7 +37,7 @@ def integer(least: int) -> Callable[[str], int]:
 
 
 def import_quietly() -> None:
-    """Import TensorFlow without its messages, and let it log only errors from then on."""
+    """Import TensorFlow without its messages, and restrict its logging to errors."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     from .. import quiet  # noqa: F401
 
@@ -46,7 +46,7 @@ def import_quietly() -> None:
 
 @contextlib.contextmanager
 def told_in_lines() -> Iterator[None]:
-    """Show warnings as errors are: in a line, each once, without advice for Python."""
+    """Show warnings like errors: in one line, each once, without advice on Python."""
     told = set[str]()
 
     def tell(message: Warning | str, *_: Any, **__: Any) -> None:
@@ -61,13 +61,13 @@ def told_in_lines() -> Iterator[None]:
 
 
 def fail(code: int, message: object) -> int:
-    """:return: the exit code, after one line on what was wrong."""
+    """:return: the exit code, after a line about the error."""
     print(f"{PROGRAM}: error: {message}", file=sys.stderr)
     return code
 
 
 def show(text: str) -> None:
-    """Print a text, with other signs on a terminal that does not have its own."""
+    """Print a text, replacing characters that the terminal lacks."""
     encoding = sys.stdout.encoding or "ascii"
     try:
         text.encode(encoding)

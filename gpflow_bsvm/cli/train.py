@@ -1,4 +1,4 @@
-"""`gpflow-bsvm train`: a classifier, or a regressor, of a table."""
+"""`gpflow-bsvm train`: train a classifier or a regressor on a table."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..tables.table import TARGETS, Table
 from .files import FILES, KEPT, TASKS, add_arguments, check_output, in_shell, options, read_table
 from .terminal import import_quietly, integer, show
 
-#: Rows that are read at a time where all are kept.
+#: Number of rows to read at a time if all are kept.
 _MEMORY_ROWS = 2**17
 #: Number of rows that show whether a column counts them.
 _FIRST_ROWS = 1000
@@ -28,23 +28,23 @@ def add_to(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "train",
         help="train a BSVMClassifier or a BSVMRegressor on a table",
-        description="Train an estimator on a table, which need not fit into memory: all but q "
-        "is learned from 20 000 rows at random. The model goes into a file. Until then the "
-        "directory MODEL.partial keeps what is done: the same command goes on from there.",
+        description="Train an estimator on a table and save it to a file. The table need not fit "
+        "into memory: beyond 20 000 rows a random sample determines the kernel and all options. "
+        "If interrupted, the same command continues from the directory MODEL.partial.",
     )
     parser.set_defaults(run=_train)
     parser.add_argument("data", metavar="DATA", help=FILES)
     add = parser.add_argument
-    task = "whether labels are classes (the default) or numbers; asked for where they may be both"
+    task = "kind of labels: classes (the default) or numbers; required if they may be either"
     add("--task", choices=TASKS, help=task)
-    target = f"column of labels, of any type (default: {', '.join(TARGETS)}: what is there)"
+    target = f"column of labels, of any type (default: the existing one of {', '.join(TARGETS)})"
     add("--target", metavar="COL", help=target)
     add("--output", metavar="MODEL", type=Path, required=True, help="file for the model")
-    add("--weight", metavar="COL", help="column of the rows' weights")
-    missing = "fill missing values by medians, with columns that say where; reads all rows at once"
+    add("--weight", metavar="COL", help="column of row weights")
+    missing = "replace missing values by medians, add indicator columns; reads all rows at once"
     add("--impute", action="store_true", help=missing)
     add("--linear", action="store_true", help="a linear model; svmlight files stay sparse")
-    add("--num-inducing", type=integer(1), metavar="M", help="default: as many as pay")
+    add("--num-inducing", type=integer(1), metavar="M", help="inducing points (default: automatic)")
     add("--seed", type=integer(0), default=0, metavar="S", help="default: %(default)s")
     add("--no-progress", action="store_true", help="no progress bar")
     add_arguments(parser)
@@ -135,7 +135,7 @@ def _arrays(args: argparse.Namespace, rows: Any) -> tuple[Any, Any, Any]:
 
 
 def _sparse(rows: Any) -> Any:
-    """:return: X of svmlight files; None for other files, and if some columns are words."""
+    """:return: X of svmlight files; None for other files, and if some columns are texts."""
     from scipy import sparse
 
     files = rows.table.files

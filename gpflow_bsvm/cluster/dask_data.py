@@ -33,15 +33,15 @@ def present_client() -> Any:
 
 class DaskReader(Reader):
     """
-    Rows that Dask computes partition by partition. With a `dask.distributed.Client` passes run
-    where the partitions are, see `gpflow_bsvm.cluster`; without one, partitions are read one by
-    one.
+    Rows that Dask computes partition by partition. With a `dask.distributed.Client` passes run on
+    the workers that hold the partitions, see `gpflow_bsvm.cluster`; without one, partitions are
+    read one by one.
 
-    :ivar partitions: a Dask `Delayed` of a `Piece` for each, of all its rows.
+    :ivar partitions: for each partition a Dask `Delayed` of a `Piece` with all its rows.
     """
 
     finite = True
-    #: Gives the rows on the workers of a client; None: there was none when this was opened.
+    #: Returns the rows on a client's workers; None if there was no client on opening.
     _workers: Callable[[], Partitions] | None = None
 
     def __init__(self, partitions: Sequence[Any]) -> None:
@@ -62,7 +62,7 @@ class DaskReader(Reader):
 
     @property
     def num_rows(self) -> int:
-        """:return: N, if need be by a pass over the data."""
+        """:return: N, if necessary by a pass over the data."""
         if self._workers is None or self.known_rows is not None:
             return super().num_rows
         return self._workers().num_rows
@@ -82,7 +82,7 @@ class DaskReader(Reader):
     def _partition(self, number: int) -> Piece:
         try:
             piece: Piece = self.partitions[number].compute()
-        except Exception as error:  # whatever Dask and its storage raise
+        except Exception as error:  # Dask and its storage may raise anything
             raise named(error, number) from error
         return piece
 
@@ -105,8 +105,8 @@ class DaskArrays(DaskReader):
         """
         :param X: [N, D], a `dask.array.Array`, whose chunks of rows are the partitions; Y: [N, P]
             or [N], and weight: [N], Dask arrays too, or arrays in memory.
-        :raise ValueError: for columns of different length, or cut into different partitions whose
-            sizes Dask does not know.
+        :raise ValueError: for columns of different lengths, or with different partitions of sizes
+            unknown to Dask.
         """
         array, delayed = require("dask.array", extra="dask"), require("dask", extra="dask").delayed
         if not isinstance(X, array.Array) or X.ndim != 2:
@@ -124,7 +124,7 @@ class DaskArrays(DaskReader):
 
 class DaskFrame(DaskReader):
     """
-    Rows of a Dask data frame, such as `dask.dataframe.read_parquet` returns::
+    Rows of a Dask data frame, such as the result of `dask.dataframe.read_parquet`::
 
         rows = DaskFrame(dask.dataframe.read_parquet("s3://..."), target="label")
 
@@ -142,14 +142,14 @@ class DaskFrame(DaskReader):
         classes: Any = None,
     ) -> None:
         """
-        :param target: name of the column of labels, numbers as the likelihood wants them; None: for
+        :param target: name of the label column, with numbers in the likelihood's format; None: for
             predictions.
-        :param weight: name of the column of weights; None: ones.
+        :param weight: name of the weight column; None: ones.
         :param features: names of the columns of X, in this order; None: all others, except the
-            index that pandas writes beside them.
+            index written by pandas.
         :param classes: as in `ParquetFiles`: labels of any type become numbers; "auto": a pass
-            finds and sorts them, an ordered categorical by its own order.
-        :raise ValueError: for columns that are missing.
+            finds and sorts them; an ordered categorical keeps its order.
+        :raise ValueError: for missing columns.
         """
         delayed = require("dask", extra="dask").delayed
         numeric = require("pandas", extra="dask").api.types.is_numeric_dtype
@@ -193,7 +193,7 @@ def is_of_dask(X: Any) -> bool:
 def dask_reader(X: Any, Y: Any = None, weight: Any = None) -> DaskReader:
     """
     :param X: a Dask array, or for predictions a Dask data frame.
-    :raise ValueError: for a data frame with labels beside it.
+    :raise ValueError: for a data frame with separate labels.
     """
     if not hasattr(X, "columns"):
         return DaskArrays(X, Y, weight)

@@ -1,10 +1,10 @@
 """
 Rows on the workers of a Dask cluster: functions go to the partitions, sums come back.
 
-A pass sends the function, by name where it has one, and the tensors that it holds (q and the
-hyperparameters, some L M^2 numbers). The results are summed as a tree of fixed shape, so that they
-are the same to the last bit for any number of workers. Everything is a future that the scheduler
-can recompute: a worker that dies costs only time.
+A pass sends the function, by name if it has one, and its tensors (q and the hyperparameters, some L
+M^2 numbers). The results are summed as a tree of fixed shape, so that they are equal to the last
+bit for any number of workers. Everything is a future that the scheduler can recompute: a worker
+that dies only costs time.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .workers import Facts, Job
 
 #: Number of partial sums that are added at a time.
 _FAN_IN = 8
-#: Largest part of the workers' memory for kept features; memory of a worker without a limit.
+#: Largest part of the workers' memory for cached features; assumed memory without a limit.
 _KEPT_PART, _NO_LIMIT = 0.4, 2**31
 
 
@@ -41,7 +41,7 @@ class Cluster:
 
     def send(self, content: Any) -> Any:
         """
-        :return: a future of what every task of a pass needs.
+        :return: a future of the data needed by every task of a pass.
         :raise TypeError: for a model with parts that cannot be sent.
         """
         try:
@@ -54,7 +54,7 @@ class Cluster:
         return self.map(workers.Sent, [packed], [gpflow.config.config()])[0]
 
     def map(self, function: Callable[..., Any], *columns: list[Any]) -> list[Any]:
-        """:return: futures of the function of each partition's part of columns."""
+        """:return: futures of the function of each partition's part of the columns."""
         with self._own_errors():
             futures: list[Any] = self._client.map(function, *columns, pure=False)
             return futures
@@ -68,10 +68,10 @@ class Cluster:
 
     def results(self, futures: list[Any], partitions: bool = False) -> list[Any]:
         """
-        :param partitions: whether each future belongs to one partition, which errors then name.
+        :param partitions: whether each future belongs to one partition, so that errors name it.
         :return: results of the futures, awaited.
         :raise ConnectionError: if the cluster is gone.
-        :raise Exception: any error of a task, such as one about the data.
+        :raise Exception: any error of a task, such as for bad data.
         """
         with self._own_errors(futures, partitions):
             found: list[Any] = self._client.gather(futures)
@@ -80,7 +80,7 @@ class Cluster:
     def tree(self, how: Any, parts: list[Any]) -> Any:
         """
         :param how: a `Job` that was sent.
-        :return: the sum of all, in an order that depends only on their number.
+        :return: the sum of all parts, in an order that depends only on their number.
         """
         while len(parts) > 1:
             groups = [parts[i : i + _FAN_IN] for i in range(0, len(parts), _FAN_IN)]
@@ -89,7 +89,7 @@ class Cluster:
 
     @property
     def room(self) -> float:
-        """:return: bytes of features that may be kept on all workers together."""
+        """:return: bytes available for cached features on all workers together."""
         info = self._client.scheduler_info(n_workers=-1)["workers"].values()
         return _KEPT_PART * sum(worker["memory_limit"] or _NO_LIMIT for worker in info)
 
@@ -118,7 +118,7 @@ class Cluster:
 
 
 class Partitions(Remote):
-    """Rows on the workers, as functions of their chunks (views) make them."""
+    """Rows on the workers, converted by functions of their chunks (views)."""
 
     def __init__(
         self,
@@ -140,7 +140,7 @@ class Partitions(Remote):
         return sum(self._rows)
 
     def has_room(self, num_bytes: float) -> bool:
-        """See `Remote`; rows do not count, as Dask moves them to disk where memory is short."""
+        """See `Remote`; rows do not count, because Dask moves them to disk if memory is short."""
         return num_bytes <= self.cluster.room
 
     def projected(self, project: Callable[[Any], Any], keep: bool = False) -> Partitions:
@@ -172,7 +172,7 @@ class Partitions(Remote):
     def run(self, work: Any, along: Any = (), add: Any = added) -> tuple[Any, list[Any]]:
         """
         :param work: the function of a `Job`.
-        :return: futures of the job, and of what it makes of each partition.
+        :return: futures of the job, and of its results for each partition.
         """
         structure = tf.nest.map_structure(lambda _: None, along)
         how = self.cluster.send(Job(work, self._views, structure, add))
@@ -185,7 +185,7 @@ class Partitions(Remote):
 def all_together(found: Sequence[dict[str, str]]) -> dict[str, str]:
     """
     :param found: `digests` of each partition that has rows.
-    :return: the results of all of them.
+    :return: combined digests.
     """
     parts = {name: digest(str([one[name] for one in found])) for name in found[0]}
     return {name: f"{len(found)} partitions ({text})" for name, text in parts.items()}
@@ -218,7 +218,7 @@ def _check_facts(facts: list[Facts], check: Check) -> None:
 
 
 def named(error: Exception, partition: int) -> Exception:
-    """:return: an error in reading a partition that says which one it is, of the same kind."""
+    """:return: an error of the same kind that names the unreadable partition."""
     if str(error).startswith("partition "):
         return error
     where = f"partition {partition} cannot be read: "

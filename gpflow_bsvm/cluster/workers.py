@@ -1,4 +1,4 @@
-"""What the workers of a cluster run: functions of one partition, which is a list of chunks."""
+"""Functions run by the workers of a cluster, of one partition, which is a list of chunks."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class Sent(NamedTuple):
 class Job(NamedTuple):
     """The work to be done on each partition."""
 
-    function: Callable[..., Any]  #: of the partition as a `Source`, and of rows that go along
-    views: tuple[Callable[[Any], Any], ...] = ()  #: of a chunk, before `function` gets it
-    structure: Any = ()  #: of the rows that go along
+    function: Callable[..., Any]  #: of the partition as a `Source`, and of accompanying rows
+    views: tuple[Callable[[Any], Any], ...] = ()  #: of a chunk, applied before `function`
+    structure: Any = ()  #: of the accompanying rows
     add: Callable[[Any, Any], Any] = add  #: of results of `function`
 
 
@@ -71,7 +71,7 @@ class _Chunks(Source):
 def read(sent: Sent, piece: Piece) -> list[Any]:
     """
     :param sent: a check, and the rows of a chunk.
-    :return: the chunks of a partition, checked; none where it has no rows.
+    :return: the checked chunks of a partition; empty if it has no rows.
     """
     check, chunk_rows = _open(sent)
     if not np.shape(piece.X)[0]:
@@ -103,7 +103,7 @@ def added(sent: Sent, parts: list[Any]) -> Any:
 
 
 def as_seen(rows: Source) -> list[Any]:
-    """:return: the chunks of a partition, as a job's views make them."""
+    """:return: the chunks of a partition, converted by a job's views."""
     return list(rows.chunks())
 
 

@@ -1,4 +1,4 @@
-"""Data sources, their checks, and the two loops over them."""
+"""Data sources, their checks, and the two loops over data."""
 
 from .. import quiet  # noqa: F401 - imports GPflow before others do
 from .opening import open_source

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 
 class Batch(NamedTuple):
-    """Rows as a source gives them; in a prediction Y has no columns."""
+    """Rows of a source; in a prediction Y has no columns."""
 
     X: tf.Tensor  #: [N, D]
     Y: tf.Tensor  #: [N, P]

@@ -1,4 +1,4 @@
-"""Checks of rows: errors say what was expected, what came, what would work, and in which row."""
+"""Checks of rows. Errors state what was expected, what was found, a remedy, and the row."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..likelihoods.labels import as_column, class_numbers
 from .pieces import Origin
 from .sparse import SparseRows
 
-#: The origin of rows that are all there are.
+#: The origin of a complete data set.
 _WHOLE = Origin()
 
 
@@ -67,7 +67,7 @@ def check_dtype(X: Any) -> None:
 
 
 def check_size(X: Any, origin: Origin = _WHOLE) -> None:
-    """:raise ValueError: for a number in X, finite as it is, whose square overflows."""
+    """:raise ValueError: for a finite number in X whose square overflows."""
     stored = X.values if isinstance(X, SparseRows) else X
     most = np.sqrt(np.finfo(X.dtype).max)
     if stored.size and max(stored.max(), -stored.min()) > most:
@@ -85,11 +85,11 @@ def check_data(
     likelihood: Likelihood, X: Any, Y: Any, *, minibatch: bool = False, origin: Origin = _WHOLE
 ) -> tuple[AnyNDArray, AnyNDArray]:
     """
-    Check a training set, or a part of it: that may hold one class only.
+    Check a training set, or a part of it, which may have only one class.
 
     :return: X [N, D] and Y [N, P] as arrays.
-    :raise ValueError: for bad inputs, for X and Y of different lengths, or labels that the
-        likelihood does not know.
+    :raise ValueError: for bad inputs, for X and Y of different lengths, or for labels that are
+        invalid for the likelihood.
     """
     X, Y = check_inputs(X, origin), as_matrix(as_column(likelihood, Y), "Y", origin)
     if len(X) != len(Y):
@@ -103,8 +103,8 @@ def check_weights(
 ) -> AnyNDArray:
     """
     :return: weights as a column [N, 1], ones for None.
-    :raise ValueError: if they are not N finite non-negative numbers, or all zero (which those of a
-        minibatch may be).
+    :raise ValueError: unless they are N finite non-negative numbers, not all zero (in a minibatch
+        they may be).
     """
     dtype = gpflow.config.default_float()
     if sample_weight is None:

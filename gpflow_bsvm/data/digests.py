@@ -1,4 +1,4 @@
-"""Short texts that stand for rows."""
+"""Short digests of rows."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from gpflow.base import AnyNDArray
 from .batch import Batch
 from .sparse import SparseRows
 
-#: Number of hexadecimal digits: by accident one text in 10^14 stands for two things.
+#: Number of hexadecimal digits: different contents have equal digests once in 10^14.
 _DIGITS = 12
 
 
 def digest(content: str | AnyNDArray) -> str:
-    """:return: a text that stands for a longer one, or for the bytes of an array."""
+    """:return: a digest of a text or of the bytes of an array."""
     data = content.encode() if isinstance(content, str) else _bytes(content)
     return hashlib.sha256(data).hexdigest()[:_DIGITS]
 
@@ -28,8 +28,8 @@ def _bytes(array: Any) -> memoryview:
 
 def digests(batches: Iterable[Any]) -> dict[str, str]:
     """
-    :param batches: X, Y and weights of all rows, however they are cut.
-    :return: a text for each column, another one if any number in any row is.
+    :param batches: X, Y and weights of all rows, in any partition.
+    :return: a digest for each column, which changes with any number in any row.
     """
     sums, rows, kinds = [hashlib.sha256() for _ in Batch._fields], 0, [""] * len(Batch._fields)
     for batch in batches:

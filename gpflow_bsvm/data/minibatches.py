@@ -1,4 +1,4 @@
-"""Minibatches in an order determined by a seed and a position, so that a fit can go on."""
+"""Minibatches in an order determined by a seed and a position, so that a fit can resume."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from .sources import Source
 class Block(NamedTuple):
     """Consecutive minibatches of equal size."""
 
-    rows: Any  #: rows that include them, raw or projected
+    rows: Any  #: rows that include the minibatches, raw or projected
     index: AnyNDArray  #: [T, B], of minibatches into these rows
-    position: int  #: the position where the next block begins
+    position: int  #: the start of the next block
 
     def first(self, number: int, begin: int) -> Block:
         """
-        :param begin: the position where this block began.
+        :param begin: the start of this block.
         :return: its first minibatches, at most `number`.
         """
         whole, used = len(self.index), min(number, len(self.index))
@@ -35,10 +35,10 @@ def blocks(
     data: Source, batch_size: int, num_batches: int, seed: int, position: int = 0
 ) -> Generator[Block, None, None]:
     """
-    :param batch_size: B, no more than there are rows; a `tf.data.Dataset` brings its own.
-    :param num_batches: minibatches of a block, at most.
-    :param seed: for the order: each epoch is a fresh permutation of the rows.
-    :param position: 0, or the one where the block before ended.
+    :param batch_size: B, at most the number of rows; a `tf.data.Dataset` has its own.
+    :param num_batches: the largest number of minibatches per block.
+    :param seed: for the order: each epoch is a new permutation of the rows.
+    :param position: 0, or the end of the previous block.
     :return: endless blocks.
     """
     if data.indexed:

@@ -1,4 +1,4 @@
-"""The one function that turns a user's data into a source."""
+"""Convert a user's data to a source."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ OPENERS: list[tuple[Callable[[Any], bool], Callable[[Any, Any, Any], Reader]]] =
 
 def open_source(data: Any, check: Check, chunk_rows: int, sample_weight: Any = None) -> Source:
     """
-    :param data: arrays X [N, D] and Y [N, P] in memory, mapped from files (`np.memmap`) or of
-        Dask, or X one of SciPy's sparse matrices; a `Reader`, such as `ParquetFiles` or
-        `DaskFrame`, which stays on the cluster of the present `dask.distributed.Client`, if there
-        is one; a batched `tf.data.Dataset`; anything that can be iterated over repeatedly and gives
-        blocks (X, Y) or (X, Y, sample_weight); or an opened `Source`, which is returned.
+    :param data: arrays X [N, D] and Y [N, P] in memory, memory-mapped (`np.memmap`) or of Dask, or
+        X as a SciPy sparse matrix; a `Reader`, such as `ParquetFiles` or `DaskFrame`, which stays
+        on the cluster of the present `dask.distributed.Client`, if there is one; a batched
+        `tf.data.Dataset`; an object that can be iterated over repeatedly and yields blocks (X, Y)
+        or (X, Y, sample_weight); or an opened `Source`, which is returned.
     :param check: the model's check of rows: arrays in memory are checked now, all others as they
         are read.
-    :param chunk_rows: rows of a chunk.
+    :param chunk_rows: rows per chunk.
     :param sample_weight: [N], with arrays; ones if None.
     :raise ValueError: for bad data or weights.
     :raise TypeError: for other data, and for an iterator, which can be read only once.
@@ -77,8 +77,8 @@ def _source_of(data: Any, sample_weight: Any) -> Source | None:
     if hasattr(data, "shape") or isinstance(data, dict) or not isinstance(data, Iterable):
         raise TypeError(
             "data must be arrays (X, Y), a Reader such as gpflow_bsvm.files.ParquetFiles, a "
-            "tf.data.Dataset, or what can be iterated over again and again and gives blocks "
-            f"(X, Y); got {type(data).__name__}"
+            "tf.data.Dataset, or an object that can be iterated over repeatedly and yields "
+            f"blocks (X, Y); got {type(data).__name__}"
         )
     return Blocks(data)
 

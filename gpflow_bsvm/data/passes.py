@@ -1,4 +1,4 @@
-"""The only two loops over data: every fit, bound, gradient and prediction goes through them."""
+"""The two loops over data, used by every fit, bound, gradient and prediction."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def sum_over(
 ) -> Any:
     """
     :param function: of a chunk, and of its part of each of `along`; returns tensors in any
-        structure of tuples. If rows are on a cluster it is sent to them: it should hold no more
-        than it needs, and no state.
+        structure of tuples. For rows on a cluster it is sent there: it should hold little data and
+        no state.
     :param along: tensors with a row for every row of the source, in any structure.
-    :param add: adds two results that are not tensors; it must not depend on the order.
-    :return: the sum over all chunks, in the structure that `function` returns.
+    :param add: adds two results that are not tensors; the order must not matter.
+    :return: the sum over all chunks, in the structure of the function's results.
     """
     if source.remote is not None:
         return source.remote.sum(function, along, add)
@@ -61,5 +61,5 @@ def _each(source: Source, function: Callable[..., Any], along: tuple[Any, ...]) 
 
 
 def num_rows(chunk: Any) -> int:
-    """:return: rows of a chunk: those of its first column."""
+    """:return: the number of rows of a chunk: those of its first column."""
     return int(tf.nest.flatten(chunk)[0].shape[0])

@@ -1,4 +1,4 @@
-"""Rows as they are read, in NumPy, and their place in the source."""
+"""Rows as read, in NumPy, and their place in the source."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ class Origin(NamedTuple):
     """The place of some rows in their source, for errors."""
 
     first_row: int = 0  #: number of the first row
-    file: str | None = None  #: rows are counted from its start
+    file: str | None = None  #: rows are counted from the start of this file
     columns: tuple[str, ...] | None = None  #: names of the columns of X
-    numbers: AnyNDArray | None = None  #: of all rows, where they are not consecutive
-    kind: str = "file"  #: what `file` is the name of
+    numbers: AnyNDArray | None = None  #: of all rows, if they are not consecutive
+    kind: str = "file"  #: the kind of place that `file` names
 
     @property
     def place(self) -> str:
@@ -33,7 +33,7 @@ class Origin(NamedTuple):
         return f"column {index if self.columns is None else repr(self.columns[index])}"
 
     def rows(self, number: int) -> str:
-        """:return: a name for so many rows together."""
+        """:return: a name for `number` rows together."""
         if self.numbers is not None:
             return f"{self.place}a minibatch of {number} rows"
         return f"{self.place}rows {self.first_row} to {self.first_row + max(number, 1) - 1}"
@@ -43,7 +43,7 @@ class Piece(NamedTuple):
     """Some rows."""
 
     X: Any  #: [n, D]
-    Y: Any  #: [n, P]; None where there are no labels
+    Y: Any  #: [n, P]; None without labels
     weight: Any  #: [n, 1]; None for ones
     origin: Origin
 
@@ -68,7 +68,7 @@ class Piece(NamedTuple):
             yield self.between(start, start + size)
 
     def between(self, start: int, stop: int) -> Piece:
-        """:return: the rows from one index up to another, excluded; here rows are consecutive."""
+        """:return: the rows from `start` up to `stop`, excluded; rows must be consecutive."""
         origin = self.origin._replace(first_row=self.origin.first_row + start)
         return self.part(slice(start, stop), origin)
 

@@ -1,8 +1,8 @@
 """
-Rows that are read piece by piece and checked as they come, with a few chunks in memory at a time.
+Rows that are read piece by piece and checked on reading, with a few chunks in memory at a time.
 
 To add a kind of data (files of another format, another library's tables), write a `Reader` with
-`pieces` and all that is known beforehand.
+`pieces` and all facts that are known in advance.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .pieces import Origin, Piece
 from .prefetch import closed_at_end, prefetched
 from .sources import Source
 
-#: More distinct labels than this are not classes, and are not checked together.
+#: Above this number, distinct labels are not classes, and are not checked together.
 MOST_LABELS = 1000
 
 
@@ -34,7 +34,7 @@ class Check(Protocol):
     """A model's check of rows."""
 
     def rows(self, X: Any, Y: Any, origin: Origin | None, /) -> tuple[Any, AnyNDArray]:
-        """:return: X and Y, checked, of a part of the data, or of all if `origin` is None."""
+        """:return: checked X and Y of a part of the data, or of all if `origin` is None."""
 
     def labels(self, Y: AnyNDArray) -> None:
         """:raise ValueError: if these are not the distinct labels of all the data."""
@@ -42,14 +42,14 @@ class Check(Protocol):
 
 class Reader(Source):
     """
-    Rows that are read anew in each pass, and again from the start where minibatches resume; a
-    thread reads ahead. Every pass must have as many rows as the first.
+    Rows that are read again in each pass, and from the start if minibatches resume; a thread reads
+    ahead. Every pass must have as many rows as the first.
 
-    Numbers of any type come out in GPflow's default float.
+    Numbers of any type are converted to GPflow's default float.
 
-    :ivar finite: whether a pass has an end, so that rows may be counted; None: unknown.
-    :ivar told_by_rows: whether a checkpoint is worth a pass that tells all rows from others.
-    :ivar own_batches: whether its pieces are the minibatches that the user wants.
+    :ivar finite: whether a pass ends, so that rows can be counted; None: unknown.
+    :ivar told_by_rows: whether checkpoints identify the data by a pass over all rows.
+    :ivar own_batches: whether its pieces are the user's minibatches.
     """
 
     indexed = False
@@ -67,8 +67,8 @@ class Reader(Source):
     def opened(self, check: Check, chunk_rows: int) -> Source:
         """
         :param check: of the rows of a piece.
-        :param chunk_rows: rows of a chunk.
-        :return: the same rows, checked as they come.
+        :param chunk_rows: rows per chunk.
+        :return: the same rows, checked on reading.
         """
         source = copy.copy(self)
         source._asked, source.chunk_rows, source._said = check, chunk_rows, self.known_rows
@@ -85,12 +85,12 @@ class Reader(Source):
         return {} if self._said is None else {"rows": str(self._said)}
 
     def digests(self) -> Mapping[str, str]:
-        """See `Source`; by a pass of another reader, so that this one knows no more than before."""
+        """See `Source`; uses a pass of another reader, so that this one's state does not change."""
         return digests(copy.copy(self).chunks()) if self.told_by_rows else {}
 
     @property
     def num_rows(self) -> int:
-        """:return: N, if need be by a pass over the data."""
+        """:return: N, if necessary by a pass over the data."""
         if self.known_rows is None:
             self.known_rows = sum(len(batch.X) for batch in self._one_pass())
         return self.known_rows
@@ -133,7 +133,7 @@ class Reader(Source):
             yield from self._checked()
 
     def _one_pass(self) -> Iterator[Batch]:
-        """Read all rows; the first such pass checks labels and weights of all of them together."""
+        """Read all rows; the first such pass checks the labels and weights of all rows together."""
         if self.finite is False:
             raise ValueError(
                 "the dataset repeats without end, and all the data are needed: leave out "
@@ -188,7 +188,7 @@ class Reader(Source):
 def checked(piece: Piece, check: Check) -> Batch:
     """
     :return: the rows as arrays of GPflow's default float.
-    :raise ValueError: for bad rows; it begins with their place.
+    :raise ValueError: for bad rows; begins with their place.
     """
     X, Y, weight, origin = piece
     try:
@@ -202,8 +202,8 @@ def checked(piece: Piece, check: Check) -> Batch:
 
 def _as_numbers(values: Any, name: str) -> AnyNDArray:
     """
-    :return: an array of GPflow's default float; sparse matrices come out dense.
-    :raise ValueError: for anything but numbers.
+    :return: an array of GPflow's default float; sparse matrices become dense.
+    :raise ValueError: for non-numeric values.
     """
     array = values.toarray() if hasattr(values, "toarray") else np.asarray(values)
     if array.dtype.kind not in "fiub":

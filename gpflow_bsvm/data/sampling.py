@@ -17,9 +17,9 @@ from .sources import ArraySource, Source
 
 def random_rows(num_rows: int, number: int, seed: Any) -> AnyNDArray:
     """
-    :param seed: or a generator of NumPy.
-    :return: [min(number, num_rows)], numbers of random rows without repetition; all in their order
-        if there are no more.
+    :param seed: a seed or a NumPy generator.
+    :return: [min(number, num_rows)], numbers of random rows without repetition; if there are no
+        more rows, all in order.
     """
     if num_rows <= number:
         return np.arange(num_rows)
@@ -29,7 +29,7 @@ def random_rows(num_rows: int, number: int, seed: Any) -> AnyNDArray:
 def random_keys(batch: Batch, seed: int) -> AnyNDArray:
     """
     :return: [N], numbers in [0, 1): the rows with the smallest are a sample. They depend only on
-        the seed and the rows, and not on where and in which order chunks are read.
+        the seed and the rows, not on where and in which order chunks are read.
     """
     marks = [zlib.crc32(np.asarray(column).tobytes()) for column in (batch.X, batch.Y)]
     return np.random.default_rng([seed, *marks]).random(len(batch.Y))
@@ -38,8 +38,8 @@ def random_keys(batch: Batch, seed: int) -> AnyNDArray:
 def sample(source: Source, number: int, seed: int) -> ArraySource:
     """
     :param source: with a known number of rows, more than `number`.
-    :return: a random sample of so many rows without repetition; for rows that can only be read in
-        their order it takes a pass.
+    :return: a random sample of `number` rows without repetition; takes a pass if rows can only be
+        read in order.
     """
     if isinstance(source, ArraySource):
         return source.part(np.sort(random_rows(source.num_rows, number, seed)))

@@ -1,7 +1,7 @@
-"""Where rows come from: arrays and SciPy's sparse matrices here, all else from a `Reader`.
+"""Sources of rows: arrays and SciPy's sparse matrices here, all else from a `Reader`.
 
-To the passes and the algorithms all sources are alike (`Source`): another kind of data changes
-nothing elsewhere.
+Passes and algorithms treat all sources alike (`Source`): another kind of data changes nothing
+elsewhere.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ class Source(ABC):
     """
     Rows, or results computed from rows, in the same order each time.
 
-    :ivar indexed: whether `gather` gives rows by number, in an order that does not change; if not,
-        the source itself forms minibatches (`stream`).
-    :ivar ordered: whether every pass is sure to have the rows in the same order.
+    :ivar indexed: whether `gather` gives rows by number, in a fixed order; if not, the source
+        itself forms minibatches (`stream`).
+    :ivar ordered: whether every pass certainly has the rows in the same order.
     :ivar known_rows: N if it is known without a pass, else None.
-    :ivar chunk_rows: rows of a chunk; 0: it depends.
-    :ivar maker: the user's function or object that gives the rows; None: there is no such.
+    :ivar chunk_rows: rows per chunk; 0: varies.
+    :ivar maker: the user's function or object that supplies the rows; None without one.
     """
 
     indexed = True
@@ -41,7 +41,7 @@ class Source(ABC):
 
     @property
     def counted(self) -> bool:
-        """:return: True if the number of rows is known, or found by a pass that is sure to end."""
+        """:return: True if the number of rows is known, or found by a pass that certainly ends."""
         return True
 
     @property
@@ -51,12 +51,12 @@ class Source(ABC):
 
     @property
     def row_bytes(self) -> int:
-        """:return: memory for keeping a row beside its features; 0 if it is in memory anyway."""
+        """:return: memory for keeping a row besides its features; 0 if it is in memory anyway."""
         return 0
 
     @property
     def remote(self) -> Remote | None:
-        """:return: the rows in other processes, where passes run; None if they are in this one."""
+        """:return: the rows in other processes, which run the passes; None if in this one."""
         return None
 
     @abstractmethod
@@ -64,7 +64,7 @@ class Source(ABC):
         """:return: an iterator over all rows, chunk by chunk."""
 
     def in_blocks(self, num_bytes: int) -> Iterator[Any]:
-        """:return: an iterator as `chunks`, in blocks of so many bytes of X, then the rest."""
+        """:return: an iterator as `chunks`, in blocks of `num_bytes` of X, then the rest."""
         waiting: list[Batch] = []
         with closed_at_end(self.chunks()) as batches:
             for batch in batches:
@@ -82,11 +82,11 @@ class Source(ABC):
 
     @property
     def marks(self) -> Mapping[str, str]:
-        """:return: facts that tell data apart without reading the rows."""
+        """:return: facts that distinguish data without reading the rows."""
         return {}
 
     def digests(self) -> Mapping[str, str]:
-        """:return: texts that stand for all rows, by column; nothing if reading them costs much."""
+        """:return: digests of all rows, by column; empty if reading them is expensive."""
         return {}
 
     def scaled(self, factor: float) -> Source:
@@ -96,20 +96,20 @@ class Source(ABC):
     def gather(self, index: AnyNDArray) -> tuple[Any, AnyNDArray]:
         """
         :param index: row numbers, of any shape.
-        :return: rows that include these, and the place of each among them (same shape as `index`).
+        :return: rows that include these, and the index of each among them (same shape as `index`).
         :raise ValueError: if rows cannot be read by number.
         """
         raise ValueError(
-            "rows are needed by number, and these data can only be read in their order: give "
-            "arrays (X, Y), in memory or np.memmap"
+            "these data can only be read in order, but rows are needed by number: give arrays "
+            "(X, Y), in memory or np.memmap"
         )
 
     def stream(self, position: int, batch_size: int) -> Iterator[Batch]:
-        """:return: endless minibatches of so many rows, from number `position` on."""
+        """:return: endless minibatches of `batch_size` rows, from number `position` on."""
         raise NotImplementedError
 
     def project(self, batch: Batch) -> Any:
-        """:return: rows as in `chunks`."""
+        """:return: the batch in the form of `chunks`."""
         return batch
 
 
@@ -137,7 +137,7 @@ class ArraySource(Source):
         return iter([self._whole]) if self.one_chunk else self._cut(self.chunk_rows)
 
     def in_blocks(self, num_bytes: int) -> Iterator[Batch]:
-        """See `Source`: at once, which copies no row twice."""
+        """See `Source`: in one piece, which copies no row twice."""
         X = self._columns[0]
         if self.one_chunk or isinstance(X, SparseRows):
             return super().in_blocks(num_bytes)
@@ -203,12 +203,12 @@ class Remote(Protocol):
     def projected(self, project: Callable[[Any], Any], keep: bool = False) -> Remote:
         """
         :param project: of each chunk.
-        :param keep: whether its results are kept there, or computed anew in each pass.
-        :return: the rows as `project` makes them.
+        :param keep: whether to keep its results there, or compute them in each pass.
+        :return: the rows converted by `project`.
         """
 
     def digests(self) -> Mapping[str, str]:
         """See `Source`."""
 
     def has_room(self, num_bytes: float) -> bool:
-        """:return: True if so much more may be kept there."""
+        """:return: True if `num_bytes` more may be kept there."""

@@ -10,7 +10,7 @@ from gpflow.base import AnyNDArray
 
 
 class SparseRows:
-    """A SciPy sparse matrix whose rows come out dense: `rows[100:200]` is an ndarray."""
+    """A SciPy sparse matrix whose slices are dense: `rows[100:200]` is an ndarray."""
 
     def __init__(self, matrix: Any) -> None:
         """:param matrix: [N, D], any of SciPy's formats."""
@@ -34,11 +34,11 @@ class SparseRows:
 
     @property
     def parts(self) -> tuple[AnyNDArray, ...]:
-        """:return: arrays that together say all."""
+        """:return: arrays that together determine the matrix."""
         matrix = self._matrix
         return matrix.data, matrix.indices.astype(np.int64), matrix.indptr.astype(np.int64)
 
     @property
     def values(self) -> AnyNDArray:
-        """:return: the entries that are stored."""
+        """:return: the stored entries."""
         return np.asarray(self._matrix.data)

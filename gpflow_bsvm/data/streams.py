@@ -20,20 +20,20 @@ from .readers import Reader, checked
 
 class Blocks(Reader):
     """
-    Blocks (X, Y) or (X, Y, sample_weight) from anything that can be iterated over repeatedly, such
+    Blocks (X, Y) or (X, Y, sample_weight) from an object that can be iterated over repeatedly, such
     as a list or an object with `__iter__`, or a function that returns a new iterator::
 
         gpflow_bsvm.fit(model, gpflow_bsvm.data.Blocks(my_generator_function, num_rows=10**8))
 
-    A block has any number of rows; about three times its size should fit into memory. X may be one
-    of SciPy's sparse matrices. For predictions X alone is enough.
+    A block has any number of rows; about three times its size should fit into memory. X may be a
+    SciPy sparse matrix. For predictions X alone is enough.
     """
 
     def __init__(
         self, blocks: Iterable[Any] | Callable[[], Iterable[Any]], num_rows: int | None = None
     ) -> None:
         """
-        :param num_rows: N, if you know it, so that a fit need not count.
+        :param num_rows: N, if known, so that a fit need not count.
         :raise TypeError: for an iterator, such as a generator, which can be read only once.
         """
         if isinstance(blocks, Iterator):
@@ -58,16 +58,16 @@ class Blocks(Reader):
 
 
 class Part(Reader):
-    """Consecutive rows of another reader, such as all but those to be held out."""
+    """Consecutive rows of another reader, such as all except held-out rows."""
 
     def __init__(self, reader: Reader, start: int = 0, stop: int | None = None) -> None:
         """
         :param start: number of the first row, from 0.
-        :param stop: the row before which they end; None: with the last row.
+        :param stop: number of the row after the last; None: up to the end.
         :raise ValueError: unless 0 <= start < stop.
         """
         if not 0 <= start < (start + 1 if stop is None else stop):
-            raise ValueError(f"rows {start} to {stop} are none: 0 <= start < stop is needed")
+            raise ValueError(f"rows {start} to {stop} are empty: 0 <= start < stop is needed")
         self._reader, self._start, self._stop = reader, start, stop
         last = reader.known_rows if stop is None else stop
         self.known_rows = None if last is None else last - start
@@ -121,7 +121,7 @@ class DatasetBatches(Blocks):
 
 
 def _of_block(block: Any, origin: Origin) -> Piece:
-    """:raise ValueError: for other than X, (X, Y) or (X, Y, weight)."""
+    """:raise ValueError: for anything except X, (X, Y) or (X, Y, weight)."""
     if isinstance(block, (tuple, list)) and len(block) in (2, 3):
         return Piece(block[0], block[1], block[2] if len(block) == 3 else None, origin)
     if getattr(block, "ndim", None) == 2:
@@ -133,7 +133,7 @@ def _of_block(block: Any, origin: Origin) -> Piece:
 
 
 class MappedArrays(Reader):
-    """Arrays, at least one mapped from a file (`np.memmap`), that are never read as a whole."""
+    """Arrays, at least one of them memory-mapped (`np.memmap`), never read completely."""
 
     indexed = True
     told_by_rows = True
@@ -153,7 +153,7 @@ class MappedArrays(Reader):
         yield from self._rows.cut(size)
 
     def gather(self, index: AnyNDArray) -> tuple[Batch, AnyNDArray]:
-        """See `Source`: these rows and no others."""
+        """See `Source`: exactly these rows."""
         numbers = index.reshape(-1)
         rows = checked(self._rows.part(numbers, Origin(numbers=numbers)), self._asked)
         return self._tensors(rows), np.arange(index.size).reshape(index.shape)

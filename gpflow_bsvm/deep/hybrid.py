@@ -23,7 +23,7 @@ from .network import normalised
 if TYPE_CHECKING:  # no dependency of this package
     from typing_extensions import Unpack
 
-#: Rows whose features determine the inducing points and the lengthscale.
+#: Number of rows whose features determine the inducing points and the lengthscale.
 _SOME_ROWS = 10_000
 #: Number of these rows between which distances are computed.
 _FEW_ROWS = 1000
@@ -43,25 +43,24 @@ def hybrid(
 ) -> BSVM:
     """
     A Bayesian SVM on the outputs of a network (the hybrid of Wistuba & Rawat 2018, section 3.4),
-    ready for `ML2`: points by k-means of the features, N as `num_data`, and a kernel whose
-    lengthscale is the mean distance between features of different rows, so that gradients do not
-    vanish and do not depend on single rows.
+    ready for `ML2`: with inducing points by k-means of the features, N as `num_data`, and a kernel
+    whose lengthscale is the mean distance between features of different rows, so that gradients do
+    not vanish and do not depend on single rows.
 
     A network trained with a softmax layer (which is then removed) is a good start; an untrained one
     works too, and takes longer.
 
-    :param features: a layer or model of tf_keras or Keras 3 that gives a vector for each row.
-    :param likelihood: to learn the network from the start `LevelHinge()` or
-        `OneVsRestLevelHinge(C)`; on a trained one any will do. (`Hinge` and `CrammerSinger` are
-        least where all rows have the same features, unless a class has a majority, and a new
-        network can get stuck there.)
+    :param features: a layer or model of tf_keras or Keras 3 that returns a vector for each row.
+    :param likelihood: for an untrained network `LevelHinge()` or `OneVsRestLevelHinge(C)`; for a
+        trained one any. (Unless a class has a majority, the losses of `Hinge` and `CrammerSinger`
+        are smallest if all rows have the same features, where a new network can get stuck.)
     :param X: [N, D], the training rows, or some of them and `num_data=N`.
     :param num_inducing: M.
     :param kernel: on the features; None: `SquaredExponential` as above, of variance 4.
     :param input_shape: see `DeepKernel`.
-    :param normalize: end the network with batch normalization, without parameters: else a few steps
-        can move the small features of a new network out of the points' reach, where the kernel is 0
-        and has no gradient.
+    :param normalize: end the network with batch normalization, without parameters. Otherwise a few
+        steps can move the small features of a new network out of the points' reach, where the
+        kernel is 0 and has no gradient.
     :param seed: for the choice of rows, and for k-means.
     :param kwargs: of `BSVM`.
     :raise ValueError: for bad X, see `DeepKernel.features_of`; M not between 1 and N.
@@ -83,9 +82,9 @@ def hybrid(
 
 def head(model: BSVM) -> BSVM:
     """
-    The same model as a function of the features g(x) [N, Q], instead of x [N, D]: kernel,
-    points, likelihood and q are the very parameters of `model`. So CAVI, calibration and VEM of the
-    head fit `model` too, without evaluating the network in each pass:
+    The same model as a function of the features g(x) [N, Q], instead of x [N, D]: kernel, points,
+    likelihood and q are the same objects as in `model`. So CAVI, calibration and VEM of the head
+    fit `model` too, without evaluating the network in each pass:
 
         F = model.kernel.features_of(X)
         CAVI().run(head(model), (F, Y))
@@ -100,7 +99,7 @@ def head(model: BSVM) -> BSVM:
             f"has {type(kernel).__name__} and {type(points).__name__}"
         )
     if not isinstance(model.mean_function, gpflow.functions.Zero):
-        raise TypeError("the mean function is one of x, which a head does not see: use none")
+        raise TypeError("a head sees only features, not x: use a model without a mean function")
     made = BSVM(
         kernel.kernel,
         model.likelihood,

@@ -1,4 +1,4 @@
-"""The best of the states that a fit goes through, judged by rows that it does not see."""
+"""The best state during a fit, judged by held-out rows."""
 
 from __future__ import annotations
 
@@ -17,26 +17,25 @@ from ..prediction.marginals import predict_log_density
 
 class KeepBest:
     r"""
-    Keeps the state of a model with the least loss on rows that it was not fitted to,
+    Keeps the state of a model with the smallest loss on held-out rows,
 
         -1/n sum_i log p(y_i | x_i)    over held-out rows i = 1..n,
 
-    and ends a fit that no longer improves (early stopping, Prechelt 1998). As `callback` of a fit
-    it checks every record:
+    and ends a fit that no longer improves (early stopping, Prechelt 1998). As the `callback` of a
+    fit it checks every record:
 
         best = KeepBest(model, (X_held, Y_held), patience=3)
         ML2(max_steps=20 * epoch, record_every=epoch).run(model, (X, Y), callback=best)
         best.restore()
 
-    Called directly it checks all changes to the model since, so that changes for the worse can be
-    undone:
+    A direct call checks the present model, so that changes for the worse can be undone:
 
         CAVI().run(deep.head(model), (F, Y))
         best()
         best.restore()
 
     All variables of the model are kept: q, hyperparameters, weights of networks and their moving
-    averages. A fit that goes on from a checkpoint has lost what was kept before.
+    averages. A fit that resumes from a checkpoint has lost the state kept before.
 
     :ivar losses: the loss at every check, the first at the beginning.
     :ivar number: number of the check whose state is kept.
@@ -44,12 +43,11 @@ class KeepBest:
 
     def __init__(self, model: tf.Module, held_out: Any, patience: int | None = None) -> None:
         """
-        :param model: one that is or was fitted; with a function as `held_out` any module will do,
-            such as a network of tf_keras.
-        :param held_out: X [n, D] and Y [n, P], or other data that a fit takes, which the fit does
-            not see; or a function without arguments that returns the model's present loss, less is
-            better.
-        :param patience: a fit ends after so many checks without a lower loss; None: never.
+        :param model: a model that is or was fitted; with a function as `held_out` any module, such
+            as a network of tf_keras.
+        :param held_out: X [n, D] and Y [n, P], or other data accepted by a fit, unseen by the fit;
+            or a function without arguments that returns the model's present loss, to be minimized.
+        :param patience: end the fit after this number of checks without a lower loss; None: never.
         :raise ValueError: for bad rows, none, or a patience below 1.
         """
         if patience is not None:
@@ -68,9 +66,9 @@ class KeepBest:
 
     def __call__(self, *_: Any) -> bool:
         """
-        Check the model as it is; its state is kept if its loss is the least so far.
+        Check the model's present state, and keep it if its loss is the smallest so far.
 
-        :return: True if a fit is to end.
+        :return: True if the fit should end.
         """
         self.losses.append(float(self._loss()))
         if not self._kept or self.losses[-1] < self.loss or math.isnan(self.loss):

@@ -27,31 +27,30 @@ class DeepKernel(Kernel):
     k(x, x') = kernel(g(x), g(x')), g a Keras network (deep kernel learning, Wilson et al. 2016; the
     hybrid of Wistuba & Rawat 2018, section 3.4).
 
-    An ordinary GPflow kernel: any model takes it. With `FeaturePoints` as inducing variable the
-    inducing points lie in the space of features, which is smaller and smoother than that of images.
-    The weights of the network are variables of the model like others: `ML2` learns them together
-    with kernel and points, `features.trainable = False` (of a layer, or of all) leaves them as they
-    are.
+    An ordinary GPflow kernel, for any model. With `FeaturePoints` as inducing variable the inducing
+    points lie in the space of features, which is smaller and smoother than that of images. The
+    weights of the network are ordinary variables of the model: `ML2` learns them together with
+    kernel and points, unless `features.trainable = False` (of a layer, or of all).
 
     Networks compute in their own dtype, mostly single precision; their outputs are cast to GPflow's
     default float.
 
     :ivar features: the network g.
     :ivar kernel: on its outputs.
-    :ivar input_shape: of one row, as the network takes it.
+    :ivar input_shape: of one row, in the network's format.
     """
 
     def __init__(
         self, features: Any, kernel: Kernel, input_shape: Sequence[int] | None = None
     ) -> None:
         """
-        :param features: a layer or model of tf_keras or Keras 3 (on TensorFlow) that gives a
+        :param features: a layer or model of tf_keras or Keras 3 (on TensorFlow) that returns a
             vector for each row.
         :param kernel: any GPflow kernel with a single output.
-        :param input_shape: such as (28, 28, 1) for images, which come as rows of X [N, 784]; None:
-            as the network says.
+        :param input_shape: such as (28, 28, 1) for images in rows of X [N, 784]; None: as declared
+            by the network.
         :raise TypeError: for another kind of `features` or `kernel`.
-        :raise ValueError: for a network that does not return vectors, or does not take
+        :raise ValueError: for a network that does not return vectors, or does not accept
             `input_shape`.
         """
         check_layer(features)
@@ -66,7 +65,7 @@ class DeepKernel(Kernel):
         self.kernel, self.features, self.training = kernel, features, False
         # Builds the network, and checks that it returns vectors.
         call(features, tf.zeros([1, int(np.prod(self.input_shape))]), self.input_shape)
-        # Modules of TensorFlow do not see those of Keras 3.
+        # TensorFlow modules do not track layers of Keras 3.
         self.weights = tuple(as_variables(features.weights)) if is_keras_3(features) else ()
 
     def look(self, X: TensorType) -> tf.Tensor:
@@ -75,7 +74,7 @@ class DeepKernel(Kernel):
 
     def features_of(self, X: Any) -> AnyNDArray:
         """
-        Compute g(x) once and for all, to train a model on frozen features.
+        Compute g(x) once, to train a model on frozen features.
 
         :param X: [N, D].
         :return: [N, Q].
@@ -108,14 +107,14 @@ class DeepKernel(Kernel):
         return as_variables(self.features.variables)
 
     def losses(self) -> list[tf.Tensor]:
-        """:return: losses that the regularizers of its layers add, for the latest rows."""
+        """:return: regularization losses of its layers, for the latest rows."""
         return [tf.cast(loss, default_float()) for loss in self.features.losses]
 
 
 class FeaturePoints(InducingPointsBase):
     """
-    Inducing points of a `DeepKernel` in the space of its features: u_m = f(x) for an x with g(x) =
-    z_m, which need not exist.
+    Inducing points of a `DeepKernel` in the space of its features: u_m = f(x) for a (possibly
+    nonexistent) x with g(x) = z_m.
 
     :ivar Z: [M, Q], a `gpflow.Parameter`, such as `kmeans(kernel.features_of(X), M)`.
     """

@@ -26,7 +26,7 @@ def is_layer(value: Any) -> bool:
 
 
 def is_keras_3(value: Any) -> bool:
-    """:return: True for a layer or model of Keras 3, which is not imported for this."""
+    """:return: True for a layer or model of Keras 3, without importing it."""
     homes = {cls.__module__.partition(".")[0] for cls in type(value).__mro__}
     return "keras" in homes and hasattr(value, "trainable_variables")
 
@@ -54,15 +54,15 @@ def check_layer(features: Any) -> None:
 
 def input_shape_of(features: Any, input_shape: Sequence[int] | None) -> tuple[int, ...]:
     """
-    :param input_shape: shape of a row as the network takes it; None: as the network declares.
+    :param input_shape: shape of a row for the network; None: as declared by the network.
     :return: the shape.
     :raise ValueError: if neither gives a shape, they differ, or there are several inputs.
     """
     inputs = getattr(features, "inputs", None) if getattr(features, "built", False) else None
     if isinstance(inputs, (list, tuple, dict)) and len(inputs) > 1:
         raise ValueError(
-            f"the network has {len(inputs)} inputs, and is given one here, the rows of X: make it "
-            "a network of one input, which takes the columns apart itself"
+            f"the network has {len(inputs)} inputs, but DeepKernel passes only X: use a network "
+            "with one input that splits the columns itself"
         )
     own = getattr(features, "input_shape", None) if getattr(features, "built", False) else None
     known = tuple(own[1:]) if isinstance(own, tuple) and None not in own[1:] else None
@@ -94,7 +94,7 @@ def call(
     """
     :param X: [..., D], D the product of `input_shape`.
     :param training: whether dropout is active, and batch normalization uses the batch's moments.
-    :return: [..., Q], in GPflow's default float; the network itself computes in its own.
+    :return: [..., Q], in GPflow's default float; the network computes in its own dtype.
     :raise ValueError: for X of another width, or if the network does not return vectors.
     """
     check_row_width(X.shape[-1], input_shape)
@@ -111,7 +111,7 @@ def call(
 
 
 def check_row_width(num_columns: int | None, input_shape: tuple[int, ...]) -> None:
-    """:raise ValueError: unless rows of so many columns can be given this shape."""
+    """:raise ValueError: unless rows of `num_columns` fit this shape."""
     width = math.prod(input_shape)
     if num_columns not in (None, width):
         raise ValueError(
@@ -135,16 +135,16 @@ def normalised(features: Any, F: AnyNDArray, input_shape: tuple[int, ...]) -> An
 
 
 def names_of(network: Any) -> list[str]:
-    """:return: names of its weights, without those of layers, which Keras numbers on creation."""
+    """:return: names of its weights, without layer names, which Keras numbers on creation."""
     return [weight.name.rsplit("/", 1)[-1].partition(":")[0] for weight in network.weights]
 
 
 def with_weights(network: Any, names: Sequence[str], weights: Sequence[AnyNDArray]) -> Any:
     """
-    :param network: the user's, None if there is none.
-    :param names: of the weights in the file, in their order.
-    :return: the network with these weights; it gets a final normalization if the one in the file
-        had one, as those of `gpflow_bsvm.deep.hybrid` do.
+    :param network: the user's, or None.
+    :param names: of the weights in the file, in order.
+    :return: the network with these weights; with a final normalization if the network in the file
+        had one, as networks of `gpflow_bsvm.deep.hybrid` do.
     :raise ValueError: without a network, or if names or shapes of its weights differ.
     """
     if network is None:

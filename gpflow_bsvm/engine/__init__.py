@@ -1,1 +1,1 @@
-"""project -> localise -> accumulate -> solve: what every fit and every prediction is made of."""
+"""project -> localise -> accumulate -> solve: the steps of every fit and every prediction."""

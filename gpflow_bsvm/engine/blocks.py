@@ -1,4 +1,4 @@
-"""Rows whose features are not kept: projected and summed up in one graph, part by part."""
+"""Rows whose features are not kept: projected and summed part by part, in a single graph."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ from .projection import Features, Projected, Projector, project
 from .shared_graph import Compiled
 from .statistics import Statistics, accumulate, marginals
 
-#: Features may be made in single precision where at the inducing points, at which distances are 0
-#: and rounding is worst, no entry is off by more than this part of the prior's deviation.
+#: Single precision suffices for features if no entry at the inducing points, where distances are 0
+#: and rounding is worst, is off by more than this part of the prior's deviation.
 SINGLE_ERROR = 4e-6
 
-#: Parts that may be under way at once, so that all cores are busy; together they have the rows of a
+#: Number of parts computed at once, so that all cores are busy; together they have the rows of a
 #: chunk. (Four whole chunks took 8 to 26 % more processor time, and four times the memory.)
 _PARALLEL = 2
 
 
 class Projection(NamedTuple):
-    """How to project rows."""
+    """Settings of the projection of rows."""
 
     Lz: tf.Tensor  #: [G, M, M], see `prior_factor`
     inverse: tf.Tensor  #: [G, M, M], Lz^-1 in the dtype of the large products
-    single: tf.Tensor  #: [], whether single precision is enough for the features themselves
+    single: tf.Tensor  #: [], whether single precision suffices for the features themselves
     part_rows: tf.Tensor  #: [], rows to project together
 
 
 class Block(NamedTuple):
-    """Rows as a source gives them, and how they are to be projected."""
+    """Rows of a source, and the settings of their projection."""
 
     batch: Batch
     how: Projection
@@ -70,7 +70,7 @@ def has_single(prior: Prior) -> bool:
 
 
 def _is_stationary(kernel: Kernel) -> bool:
-    """:return: True for GPflow's own: what others compute in single precision is not known."""
+    """:return: True for GPflow's own kernels; others may not support single precision."""
     if isinstance(kernel, MultioutputKernel) or not type(kernel).__module__.startswith("gpflow."):
         return False
     if isinstance(kernel, (Sum, Product)):
@@ -80,7 +80,7 @@ def _is_stationary(kernel: Kernel) -> bool:
 
 def _phi_in_single(prior: Prior, single: Prior, X: tf.Tensor, inverse: tf.Tensor) -> tf.Tensor:
     """:return: phi [1, N, M] = Kfu Lz^-T; `single` is `prior` in single precision."""
-    # About the inducing points' mean, taken out before any rounding: distances suffer from offsets.
+    # Relative to the inducing points' mean: offsets amplify the rounding of distances.
     Z = tf.convert_to_tensor(prior.inducing_variable.Z)
     centre = tf.reduce_mean(Z, axis=0)
     X, Z = (tf.cast(points - centre, inverse.dtype) for points in (X, Z))
@@ -101,7 +101,7 @@ def _single_is_enough(
     error = tf.reduce_max(
         tf.abs(tf.cast(_phi_in_single(prior, single, Z, inverse), Lz.dtype) - phi)
     )
-    # A NaN is no number below any bound.
+    # NaN must count as an error above the bound.
     return error <= SINGLE_ERROR * tf.sqrt(tf.reduce_max(prior.kernel(Z, full_cov=False)))
 
 
@@ -129,8 +129,8 @@ def compiled_block_statistics(
     rebuild: Callable[..., Any], values: list[tf.Tensor], q: Gaussian, block: Block
 ) -> Statistics:
     """
-    The modules are likelihood and prior: `accumulate` under q(s) for rows to be projected, whose
-    features never leave the graph, and of which `part_rows` rows are alive at a time.
+    The modules are likelihood and prior: `accumulate` under q(s) for rows to be projected. Features
+    never leave the graph, and only those of a few parts exist at a time.
     """
     likelihood, prior = rebuild(values)
     single = rebuild(values, block.how.inverse.dtype)[1]
@@ -151,5 +151,5 @@ def compiled_block_statistics(
 
 
 def _add(total: tf.Tensor, part: tf.Tensor) -> tf.Tensor:
-    """A loop wants the shape that it began with, where a part leaves it open."""
+    """Keep the static shape of `total` in a loop, if that of `part` is unknown."""
     return tf.ensure_shape(total + part, total.shape)

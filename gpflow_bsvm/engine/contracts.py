@@ -1,4 +1,4 @@
-"""What the engine asks of a model."""
+"""The interface that the engine requires of a model."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ CHUNK_ENTRIES = 2**21
 
 class Model(Protocol):
     """
-    All that an algorithm or a prediction asks of a model.
-    Anything that is Gaussian in whitened features may have it, as those of `gpflow_bsvm.models`.
+    The interface for algorithms and predictions. Any model that is Gaussian in whitened features
+    can implement it, such as those of `gpflow_bsvm.models`.
 
-    :ivar likelihood: any of GPflow's or of this package's, see `gpflow_bsvm.likelihoods.hooks`.
-    :ivar num_data: rows in all, where a fit sees a part of them; None: those that it sees.
+    :ivar likelihood: any likelihood of GPflow or this package, see `gpflow_bsvm.likelihoods.hooks`.
+    :ivar num_data: number of all rows, if a fit uses a sample; None: the rows of the fit.
     """
 
     likelihood: Likelihood
@@ -44,7 +44,7 @@ class Model(Protocol):
 
     @property
     def num_feature_groups(self) -> int:
-        """:return: 1 where all latent functions share their features, else L."""
+        """:return: 1 if all latent functions share their features, else L."""
 
     @property
     def jitter(self) -> float:
@@ -66,12 +66,12 @@ class Model(Protocol):
         """Store q."""
 
     def hyperparameters(self) -> dict[str, gpflow.Parameter | tf.Variable]:
-        """:return: the parameters that are trainable besides q, by GPflow's names."""
+        """:return: trainable parameters besides q, by GPflow's names."""
 
 
 def check_model(model: Model) -> None:
     """
-    :raise TypeError: if `model` is not one that the package's algorithms can fit, or was frozen.
+    :raise TypeError: if `model` does not suit the package's algorithms, or was frozen.
     :raise ValueError: for a `num_data` that is not a number of rows.
     """
     if not all(hasattr(model, name) for name in ("prior_factor", "natural", "assign_natural")):
@@ -93,7 +93,7 @@ def check_model(model: Model) -> None:
 def check_floats(named: dict[str, Any]) -> None:
     """
     :param named: parameters by name.
-    :raise ValueError: for one of another float than GPflow's default.
+    :raise ValueError: for a parameter of another float type than GPflow's default.
     """
     default = tf.as_dtype(gpflow.config.default_float())
     for name, parameter in named.items():
@@ -120,7 +120,7 @@ def check_num_data(num_data: Any) -> None:
 
 @check_shapes("return: []")
 def shares_shifts(model: Model) -> tf.Tensor:
-    """:return: 1. where adding one function to all latent ones changes the prior alone."""
+    """:return: 1. if adding the same function to all latent functions changes only the prior."""
     shared = has_hook(model.likelihood, "shift_invariant") and model.num_feature_groups == 1
     return tf.constant(float(shared), gpflow.config.default_float())
 
@@ -132,28 +132,28 @@ def jitter_of(model: Model) -> tf.Tensor:
 
 
 def chunk_rows(model: Model) -> int:
-    """:return: rows to look at together, so that a chunk takes some 16 MB an array."""
+    """:return: number of rows per chunk, so that a chunk takes some 16 MB an array."""
     num_latents, num_features = model.num_features
-    # A chunk also holds what a likelihood makes of it: some 100 quadrature nodes per latent.
+    # A likelihood multiplies the size of a chunk: some 100 quadrature nodes per latent function.
     width = num_latents * max(num_features, 128)
     return int(np.clip(CHUNK_ENTRIES // width, 64, 2**14))
 
 
 def check_width(model: Model, X: Any, Y: Any = None) -> None:
     """
-    :raise ValueError: if X has another number of columns than the inducing points of `model`, or
-        Y another number than it has latent functions (for likelihoods with one label per latent);
-        if the inducing points have been replaced by more or fewer; see `check_floats`.
+    :raise ValueError: if X has another number of columns than the inducing points of `model`, or Y
+        another number than it has latent functions (for likelihoods with one label per latent); if
+        the number of inducing points has changed; see `check_floats`.
     """
     check_floats(named_parameters(model))
     variable = model.prior.inducing_variable
     parts = plain_parts(variable)
-    # A shape costs nothing, where `num_inducing` of plain points is an operation of TensorFlow.
+    # A shape costs nothing, while `num_inducing` of plain points is a TensorFlow operation.
     number = parts[0].Z.shape[0] if parts else int(variable.num_inducing)
     if hasattr(model, "q_mu") and model.q_mu.shape[0] != number:
         raise ValueError(
-            f"q is of {model.q_mu.shape[0]} inducing points, and the model has {number} now: "
-            "gpflow_bsvm.inducing_points.exchange(model, Z) gives it others, and its q at them"
+            f"q has {model.q_mu.shape[0]} inducing points, but the model now has {number}: use "
+            "gpflow_bsvm.inducing_points.exchange(model, Z), which updates q with them"
         )
     widths = [("the inducing points have", part.Z.shape[-1]) for part in parts]
     widths += [("the model has", getattr(variable, "num_inputs", X.shape[-1]))]
@@ -171,14 +171,14 @@ def check_width(model: Model, X: Any, Y: Any = None) -> None:
 
 
 def networks_in(*modules: Any) -> list[Any]:
-    """:return: networks in these modules: what has the methods of `gpflow_bsvm.deep.DeepKernel`."""
+    """:return: objects in these modules with the methods of `gpflow_bsvm.deep.DeepKernel`."""
     parts = [p for module in modules for p in (module, *getattr(module, "submodules", ()))]
     return [part for part in dict.fromkeys(parts) if hasattr(part, "learned_weights")]
 
 
 @contextlib.contextmanager
 def in_training(networks: Sequence[Any]) -> Iterator[None]:
-    """The networks compute as in training, in what is traced inside."""
+    """Use the networks' training mode in code traced inside this context."""
     for network in networks:
         network.training = True
     try:
@@ -189,5 +189,5 @@ def in_training(networks: Sequence[Any]) -> Iterator[None]:
 
 
 def as_variables(variables: Sequence[Any]) -> list[tf.Variable]:
-    """:return: the variables as TensorFlow has them; those of Keras 3 hold one."""
+    """:return: TensorFlow variables; variables of Keras 3 wrap one."""
     return [v if isinstance(v, tf.Variable) else v.value for v in variables]

@@ -1,4 +1,4 @@
-"""Steps of q, of rho = 1 where that is safe, else smaller; and steps of the sites themselves."""
+"""Steps of q, with rho = 1 if that is safe, else smaller; and steps of the sites themselves."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from .projected_data import ProjectedData
 from .shared_graph import while_loop
 from .statistics import Local, compiled_localise, compiled_sum_sites
 
-#: A step is halved at most this often.
+#: The largest number of halvings of a step.
 _MAX_HALVINGS = 20
-#: After each step rho grows by this much, up to 1. Where a full step overshoots for good, as with
-#: several classes, faster growth wastes every other pass; from 1/2 it takes four sweeps.
+#: Growth factor of rho after each step, up to 1. If full steps always overshoot, as with several
+#: classes, faster growth wastes every other pass; growth from 1/2 to 1 takes four sweeps.
 _GROWTH = 1.2
 #: Relative rounding of the bound by the precision of the products.
 _ROUNDING = {tf.float64: 1e-12, tf.float32: 1e-7}
 
 
 class Ascent(NamedTuple):
-    """Where an ascent stands, and how it goes on; in a graph or out of it."""
+    """The state of an ascent; in a graph or out of it."""
 
     point: Any  #: has a `value`, the bound there
     rho: tf.Tensor  #: of the next step
-    taken: tf.Tensor  #: of the latest, 0 if there was none
+    taken: tf.Tensor  #: rho of the latest step, 0 if there was none
     overshoots: tf.Tensor  #: whether a step had to be halved
     little: tf.Tensor  #: whether the latest step gained little
-    ended: tf.Tensor  #: whether no step is left that gains more
+    ended: tf.Tensor  #: whether no step gains more
 
     @classmethod
     def start(cls, point: Any, rho: float = 1.0) -> Ascent:
@@ -48,14 +48,14 @@ class Ascent(NamedTuple):
         self, move: Callable[[Any, tf.Tensor], Any], tol: Any, dtype: tf.DType = tf.float64
     ) -> Ascent:
         """
-        Move by `rho`, halved until the bound does not fall by more than rounding.
+        Move by `rho`, halved until the bound decreases by no more than rounding.
 
         :param move: from a point by a rho to another point.
-        :param tol: the ascent has ended when a step gains less than `tol` times the bound; where
-            steps overshoot only if half a step gains no more: one that just does not overshoot
-            gains little far from the top, too.
+        :param tol: stop when a step gains at most `tol` * |bound|. If steps have been halved,
+            require the same of the next step, of half the size: a step that nearly overshoots gains
+            little anywhere.
         :param dtype: of the products.
-        :return: the ascent after it.
+        :return: the ascent after the step.
         """
         here = self.point
         floor = here.value - _ROUNDING[dtype] * abs(here.value)
@@ -78,10 +78,10 @@ class Ascent(NamedTuple):
 
 
 class SitePoint(NamedTuple):
-    """Sites of all rows, and what follows from them."""
+    """Sites of all rows, and results computed from them."""
 
     sites: Sites
-    fresh: Sites  #: as they are seen from q
+    fresh: Sites  #: at the marginals of q
     value: Any = -math.inf  #: [], the ELBO of their q, once it is known
     natural: Natural | None = None
 
@@ -97,8 +97,7 @@ class SiteAscent:
         self, model: Model, source: Source, sites: Sites | None, dtype: tf.DType | None = None
     ) -> None:
         """
-        :param sites: where to start; None: those of the model's q, or none at all if these are
-            better.
+        :param sites: initial sites; None: the better of the sites of the model's q and no sites.
         :param dtype: of the large products, None: GPflow's default float.
         """
         self._localise = compiled_localise.bind(model.likelihood)
@@ -116,9 +115,9 @@ class SiteAscent:
 
     def climb(self, sweeps: int) -> float:
         """
-        Update the sites, each time by rho = 1 or, where F would fall, by less.
+        Update the sites repeatedly, each time by rho = 1, or less if F would decrease.
 
-        :return: the last rho, 0 if none was found that does not lower F.
+        :return: the last rho, 0 if every step lowers F.
         """
         ascent = Ascent.start(self.point)
         for _ in range(sweeps):
@@ -129,7 +128,7 @@ class SiteAscent:
         return float(ascent.taken)
 
     def _move(self, start: SitePoint, rho: tf.Tensor) -> SitePoint:
-        """:return: the point that lies this part of the way from sites to what they should be."""
+        """:return: the point at this fraction of the way from the sites to their fresh values."""
         pairs = zip(start.sites, start.fresh)
         sites = Sites(*((1 - rho) * old + rho * new for old, new in pairs))
         sums = sum_over(self._data, compiled_sum_sites, sites)

@@ -1,4 +1,4 @@
-"""What is trainable in a model besides q: its values, its log prior density, gradients in it."""
+"""Trainable parameters besides q: their values, log prior density and gradients."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from .structure import parameters_of
 
 class Plan(NamedTuple):
     """
-    What is learned of the parameters of some modules; part of a graph's structure.
+    The learned parameters of some modules; part of a graph's structure.
 
-    :ivar learned: of each parameter, in the order of `parameters_of`, whether it is.
-    :ivar variables: references to what is learned instead, where modules hold other state than
-        parameters, such as a Keras layer: then the graph has captured all variables as they are.
+    :ivar learned: for each parameter, in the order of `parameters_of`, whether it is trained.
+    :ivar variables: references to the learned variables, if modules hold other state than
+        parameters, such as a Keras layer: the graph has then captured all variables.
     """
 
     learned: tuple[bool, ...]
@@ -34,15 +34,14 @@ class Plan(NamedTuple):
     def trainable(self, values: Sequence[tf.Tensor]) -> list[Any]:
         """
         :param values: unconstrained, of all parameters.
-        :return: the tensors that a tape is to watch: copies of those that are learned (TFP's
-            bijectors remember what they made of a tensor, and a tape would not see it), or the
-            variables.
+        :return: the tensors for a gradient tape to watch: the variables, or copies of the trained
+            values, because TFP's bijectors cache results per tensor, hidden from a tape.
         """
         chosen = [tf.identity(value) for value, learned in zip(values, self.learned) if learned]
         return chosen or [reference.deref() for reference in self.variables]
 
     def merge(self, values: Sequence[tf.Tensor], mine: list[tf.Tensor]) -> tuple[tf.Tensor, ...]:
-        """:return: all values, `mine` in their places."""
+        """:return: all values, with `mine` in their places."""
         moved = iter(mine)
         return tuple(
             next(moved) if learned else value for value, learned in zip(values, self.learned)
@@ -66,9 +65,9 @@ def planned(wanted: Sequence[Any], *modules: Any) -> tuple[list[Any], Plan]:
 def value_and_gradient(function: Callable[..., tf.Tensor], *, by_first: bool = False) -> Compiled:
     """
     :param function: of modules and tensors; returns a number.
-    :param by_first: differentiate by the first of the tensors, a structure of such, too.
+    :param by_first: also differentiate with respect to the first tensors, in any structure.
     :return: a function of the tensors, for `Hyperparameters.bind`, that returns the number, its
-        gradient in what is learned, and with `by_first` in the first tensors.
+        gradient in the learned parameters, and with `by_first` in the first tensors.
     """
 
     @functools.wraps(function)
@@ -91,12 +90,12 @@ class Hyperparameters:
     The trainable parameters of a model besides those of q, and bare variables, such as those of a
     Keras layer in a kernel.
 
-    :ivar named: by their names in GPflow, such as ".kernel.lengthscales"; the weights of networks
-        are called ".weights[0]" and so on.
-    :ivar networks: that the model holds.
+    :ivar named: by GPflow's names, such as ".kernel.lengthscales"; the weights of networks are
+        ".weights[0]" and so on.
+    :ivar networks: the networks of the model.
     :ivar variables: their unconstrained variables, in the order of the gradients.
-    :ivar plan: of what is learned, for graphs of `modules`.
-    :ivar log_prior: of what is learned.
+    :ivar plan: the learned parameters, for graphs of `modules`.
+    :ivar log_prior: of the learned parameters.
     """
 
     def __init__(self, model: Model) -> None:
@@ -108,11 +107,11 @@ class Hyperparameters:
         self.variables = [getattr(p, "unconstrained_variable", p) for p in chosen]
 
     def bind(self, graph: Compiled) -> Callable[..., Any]:
-        """:return: a `value_and_gradient` of functions of likelihood and prior, for these."""
+        """:return: a `value_and_gradient` of functions of likelihood and prior, bound to these."""
         return graph.bind(*self.modules, self.plan)
 
     def values(self) -> dict[str, AnyNDArray]:
-        """:return: the present values by name, without the weights of networks, which are many."""
+        """:return: the present values by name, without the (many) weights of networks."""
         weights = {id(v) for network in self.networks for v in network.all_weights()}
         return {name: np.array(p.numpy()) for name, p in self.named.items() if id(p) not in weights}
 
@@ -121,13 +120,13 @@ class Hyperparameters:
         return tuple(variable.numpy() for variable in self.variables)
 
     def assign(self, state: Sequence[Any]) -> None:
-        """Go back to the values of `state`."""
+        """Restore the values of `state`."""
         Scipy.assign_tensors(self.variables, state)
 
     def check_start(self) -> None:
         """
-        :raise ValueError: if a hyperparameter, or the density of its prior there, is not finite,
-            or the likelihood's own `check_learnable`, where it has one, objects.
+        :raise ValueError: if a hyperparameter or its prior density is not finite, or if the
+            likelihood's `check_learnable` objects.
         """
         if has_hook(self.modules[0], "check_learnable"):
             self.modules[0].check_learnable()
@@ -149,7 +148,7 @@ class Hyperparameters:
     def with_prior(
         self, value: tf.Tensor, gradient: Sequence[tf.Tensor]
     ) -> tuple[tf.Tensor, list[tf.Tensor]]:
-        """:return: a function's value and gradient in `variables`, the log prior density added."""
+        """:return: a function's value and gradient in `variables`, plus the log prior density."""
         density, slopes = self.log_prior.value_and_gradient(self.variables)
         found = [part + slopes.get(place, 0.0) for place, part in enumerate(gradient)]
         return value + density, found

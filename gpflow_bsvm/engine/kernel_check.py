@@ -1,4 +1,4 @@
-"""A kernel and a mean function called once on some rows, out of a graph, whose errors say less."""
+"""Call a kernel and a mean function on some rows outside of a graph, where errors are clearer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gpflow.base import AnyNDArray
 from gpflow.functions import MeanFunction
 from gpflow.kernels import Kernel, MultioutputKernel
 
-#: So many rows are looked at.
+#: Number of rows to check.
 _ROWS = 10
 
 
@@ -17,9 +17,9 @@ def check_kernel(kernel: Kernel, X: Any) -> None:
     """
     Call the kernel on some rows.
 
-    :param X: [N, D], as the model sees it: an array, or anything else whose slices are arrays.
-    :raise ValueError: with the kernel's name, if it does not take such rows, or if what it returns
-        is no covariance.
+    :param X: [N, D], as input of the model: an array, or an object whose slices are arrays.
+    :raise ValueError: if the kernel does not accept such rows, or its result is not a covariance;
+        names the kernel.
     """
     X = np.asarray(X[:: max(1, len(X) // _ROWS)][:_ROWS])
     if wrong := no_covariance(*values_of(kernel, X)):
@@ -28,7 +28,7 @@ def check_kernel(kernel: Kernel, X: Any) -> None:
 
 
 def check_mean(mean_function: MeanFunction, X: Any, num_latents: int) -> None:
-    """:raise ValueError: unless the mean function gives one column, or one for each function."""
+    """:raise ValueError: unless the mean function returns one column, or one per function f."""
     name = type(mean_function).__name__
     try:
         found = mean_function(X[:1]).shape
@@ -47,8 +47,8 @@ def check_mean(mean_function: MeanFunction, X: Any, num_latents: int) -> None:
 def values_of(kernel: Kernel, X: AnyNDArray) -> tuple[AnyNDArray, AnyNDArray]:
     """
     :return: K(X) [..., N, N] and K_diag(X) [..., N].
-    :raise ValueError: where the kernel does not take such inputs, with the name of the innermost
-        part that does not, and its error.
+    :raise ValueError: if the kernel does not accept such inputs; names the innermost failing part
+        and its error.
     """
     how = {"full_output_cov": False} if isinstance(kernel, MultioutputKernel) else {}
     try:
@@ -64,11 +64,11 @@ def values_of(kernel: Kernel, X: AnyNDArray) -> tuple[AnyNDArray, AnyNDArray]:
 
 
 def no_covariance(K: AnyNDArray, diagonal: AnyNDArray) -> str:
-    """:return: the reason why K [..., N, N] is no covariance; "" where it is one."""
+    """:return: the reason why K [..., N, N] is not a covariance, or ""."""
     if not (np.isfinite(K).all() and np.isfinite(diagonal).all()):
-        return ""  # what overflows is told as that
+        return ""  # an overflow has its own error
     own, size = np.diagonal(K, axis1=-2, axis2=-1), max(np.abs(K).max(), np.abs(diagonal).max())
-    # Beyond the rounding of distances between rows that are far from 0.
+    # Allow for rounding of distances between rows far from 0.
     most = np.finfo(K.dtype).eps ** 0.2 * size
     off = np.unravel_index(np.argmax(np.abs(own - diagonal)), own.shape)
     if np.abs(own - diagonal)[off] > most:
@@ -80,7 +80,7 @@ def no_covariance(K: AnyNDArray, diagonal: AnyNDArray) -> str:
 
 
 def rounded(X: AnyNDArray) -> str:
-    """:return: a note on a column so far from 0 that distances are rounded; "" without."""
+    """:return: a note on a column so far from 0 that distances are rounded, or ""."""
     far, spread = np.abs(X).max(axis=0), np.ptp(X, axis=0)
     column = int(np.argmax(far))
     if spread[column] > np.finfo(X.dtype).eps ** 0.4 * far[column]:
@@ -92,6 +92,6 @@ def rounded(X: AnyNDArray) -> str:
 
 
 def _said(error: Exception) -> str:
-    """:return: the text of an error, without where TensorFlow and check_shapes stood."""
+    """:return: the text of an error, without the traces of TensorFlow and check_shapes."""
     text = str(error).rpartition("Note:")[2].rpartition("}} ")[2].partition(" [Op:")[0]
     return " ".join(text.split())

@@ -1,13 +1,13 @@
 r"""The ELBO as a function of the hyperparameters theta, at fixed sites.
 
-Sites (w_n, r_n), one for each datum and latent function, make a q of every theta:
+With fixed sites (w_n, r_n), one for each datum and latent function, every theta defines a q:
 
     q(s) = N(P^-1 h, P^-1),   P(theta) = I + Phi^T diag(w) Phi,   h(theta) = Phi^T r,
     F(theta) = sum_n E_q log p(y_n | f_n) - KL(q || N(0, I)) + log prior(theta),
 
 a lower bound at every theta (the dual view of Adam et al. 2021, t-SVGP, with a site for every
-datum). Nothing is refitted inside F, so that a quasi-Newton method sees one smooth function.
-Gradients go through the features chunk by chunk: memory does not grow with N.
+datum). F involves no refitting, so that a quasi-Newton method sees one smooth function. Gradients
+are computed chunk by chunk: memory does not grow with N.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from .statistics import localise, marginals, sum_sites
 def site_bound(
     likelihood: Likelihood, prior: Prior, batch: Batch, sites: Sites, how: Floats, share: tf.Tensor
 ) -> tf.Tensor:
-    """:return: F without the hyperparameters' density, of data in one chunk; see `centre`."""
+    """:return: F without the hyperparameters' log density, of data in one chunk; see `centre`."""
     rows = project_batch(prior, batch, *how)
     q = gaussian(sum_sites(rows, sites), share)[1]
     f = marginals(rows.features.phi, q.R, q.c)
@@ -54,7 +54,7 @@ def expectation(
 @Compiled
 @check_shapes("batch.X: [N, D]", "sites.w: [N, L]", "return.h: [L, M]", "return.P: [L, M, M]")
 def compiled_sums(prior: Prior, batch: Batch, sites: Sites, how: Floats) -> Natural:
-    """`sum_sites` of rows as they come."""
+    """`sum_sites` of unprojected rows."""
     return sum_sites(project_batch(prior, batch, *how), sites)
 
 
@@ -71,9 +71,9 @@ def _weighted_sums(
 def _through_q(
     likelihood: Likelihood, prior: Prior, sums: Natural, slope: Gaussian, share: tf.Tensor
 ) -> tf.Tensor:
-    """:return: -KL, with the gradient of F in h and P: that of KL, and by `slope` through q."""
+    """:return: -KL, with the gradient of F in h and P: that of -KL, and by `slope` through q."""
     _, q = gaussian(sums, share)
-    R, c = (part - tf.stop_gradient(part) for part in (q.R, q.c))  # 0, but for the gradient
+    R, c = (part - tf.stop_gradient(part) for part in (q.R, q.c))  # 0, except for the gradient
     return tf.reduce_sum(slope.R * R) + tf.reduce_sum(slope.c * c) - q.kl
 
 
@@ -86,8 +86,8 @@ compiled_expectation = Compiled(expectation)
 
 class SiteBound:
     """
-    F of a model, with the data inside, at the parameters' present values. An InvalidArgumentError
-    of TensorFlow means that a matrix had no Cholesky factor.
+    F of a model as a function of the sites, at the parameters' present values. TensorFlow's
+    InvalidArgumentError means that a matrix had no Cholesky factor.
     """
 
     def __init__(self, model: Model, source: Source, dtype: tf.DType | None = None) -> None:

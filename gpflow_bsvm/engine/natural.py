@@ -40,16 +40,15 @@ def solve(natural: Natural) -> Gaussian:
 @check_shapes("natural.h: [L, M]", "q.c: [L, M]", "share: []", "return[0].h: [L, M]")
 def centre(natural: Natural, q: Gaussian, share: tf.Tensor) -> tuple[Natural, Gaussian]:
     """
-    Take from the mean of every latent function their mean over all of them, m.
+    Subtract the average m of the latent means from each of them.
 
-    Where adding the same function to all of them changes no likelihood, as with a loss of
-    differences between classes, this raises the ELBO by L |m|^2 / 2, and no other change of the
-    means along that direction could raise it more. Natural-gradient steps find their way there
-    too, but as slowly as 1 / (1 + |P|): each class has its own P, which brings m in at every step,
-    and only the prior draws it out.
+    If the likelihood is invariant to adding a function to all latent functions, as a loss of
+    differences between classes is, this raises the ELBO by L |m|^2 / 2, the most possible along
+    this direction. Natural-gradient steps get there too, but as slowly as 1 / (1 + |P|): each class
+    has its own P, which introduces m at every step, and only the prior removes it.
 
-    :param natural: that of `q`; all latent functions share features and prior.
-    :param share: 1, or 0 to leave all as it is.
+    :param natural: of `q`; all latent functions share features and prior.
+    :param share: 1, or 0 to change nothing.
     """
     mean = tf.linalg.matvec(q.R, q.c, transpose_a=True)
     common = share * tf.reduce_mean(mean, axis=0)
@@ -72,7 +71,7 @@ def blend(old: Natural, sums: Natural, rho: tf.Tensor) -> Natural:
 
 
 def in_shape(new: Natural, old: Natural) -> Natural:
-    """:return: `new` in the shape of `old`, which is what a loop wants of what it goes on with."""
+    """:return: `new` with the static shape of `old`, as `tf.while_loop` requires."""
     return Natural(*(tf.ensure_shape(one, other.shape) for one, other in zip(new, old)))
 
 
@@ -80,7 +79,7 @@ def in_shape(new: Natural, old: Natural) -> Natural:
 def step(
     natural: Natural, sums: Natural, rho: tf.Tensor, share: tf.Tensor
 ) -> tuple[Natural, Gaussian]:
-    """:return: q after a step of size rho towards the sites' sums and `centre` with `share`."""
+    """:return: q after a step of size rho towards the sites' sums, centred with `share`."""
     natural = blend(natural, sums, rho)
     return centre(natural, solve(natural), share)
 
@@ -94,7 +93,7 @@ def gaussian(sums: Natural, share: tf.Tensor) -> tuple[Natural, Gaussian]:
 
 @check_shapes("natural.h: [L, M]", "natural.P: [L, M, M]", "return.P: [L, M, M]")
 def scaled_sites(natural: Natural, factor: float) -> Natural:
-    """:return: factor h and factor (P - I): the sums of q's sites, each counted so often."""
+    """:return: factor h and factor (P - I): the sums of q's sites, each counted `factor` times."""
     h, P = natural
     identity = tf.eye(tf.shape(P)[-1], dtype=P.dtype)
     return Natural(factor * h, factor * (P - identity))
@@ -121,9 +120,9 @@ def whiten(Lz: tf.Tensor, mean: tf.Tensor, root: tf.Tensor) -> tuple[tf.Tensor, 
 def to_mean_and_root(natural: Natural) -> tuple[tf.Tensor, tf.Tensor]:
     """
     Mean and lower triangular root of the covariance, as GPflow stores a Gaussian, from a single
-    Cholesky factor: with rows and columns reversed an ordinary factorisation gives P = U U^T, U
-    upper triangular, and U^-T is the root. At a condition beyond 1 / rounding that order may have
-    no factor where `solve`'s has: then R = Q V, V upper triangular, and V^T is the root.
+    Cholesky factor: with rows and columns reversed, an ordinary factorisation gives P = U U^T, U
+    upper triangular, and U^-T is the root. At a condition beyond 1 / rounding this may fail where
+    `solve` does not: then R = Q V, V upper triangular, and V^T is the root.
 
     :return: mean and root.
     """
@@ -136,7 +135,7 @@ def to_mean_and_root(natural: Natural) -> tuple[tf.Tensor, tf.Tensor]:
 
 
 def root_by_rotation(natural: Natural) -> tf.Tensor:
-    """:return: the root [L, M, M] of P^-1 by a QR decomposition, where the other way fails."""
+    """:return: the root [L, M, M] of P^-1 by a QR decomposition, if the other way fails."""
     V = tf.linalg.qr(solve(natural).R).r
     signs = tf.where(tf.linalg.diag_part(V) < 0, -1, 1)  # a root's diagonal is positive
     return tf.linalg.matrix_transpose(V * tf.cast(signs, V.dtype)[..., None])

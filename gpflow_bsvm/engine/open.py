@@ -1,4 +1,4 @@
-"""Data opened for a model: checked, and in chunks that suit it."""
+"""Open data for a model: check them, and choose chunks of suitable size."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from .structure import look_into
 
 def open_data(model: Model, data: Any, sample_weight: Any = None, *, part: bool = False) -> Source:
     """
-    Check everything that can be told before a fit.
+    Check everything that can be checked before a fit.
 
-    :param data: whatever `gpflow_bsvm.data.open_source` takes; None: those that the model holds.
+    :param data: see `gpflow_bsvm.data.open_source`; None: the data stored in the model.
     :param sample_weight: [N], with arrays; ones if None.
     :param part: whether these are some of the rows: arrays may then hold one class only.
     :raise ValueError: for bad data or weights.
@@ -44,7 +44,7 @@ def open_data(model: Model, data: Any, sample_weight: Any = None, *, part: bool 
 def weighted(model: Model, source: Source) -> Source:
     """
     :param source: all the data.
-    :return: the same, if the model's `num_data` differs from N as a sample of so many rows.
+    :return: the same, rescaled to the model's `num_data` rows if that differs from N.
     """
     if model.num_data is None:
         return source
@@ -59,8 +59,8 @@ def open_all(model: Model, data: Any, sample_weight: Any = None) -> Source:
 def open_inputs(model: Model, X: Any, size: int | None = None) -> Source:
     """
     :param X: [N, D], in memory, sparse or np.memmap; or a `Reader`, `tf.data.Dataset` or `Source`,
-        whose labels, if it has any, are not looked at.
-    :param size: rows to look at together; None: see `chunk_rows`.
+        whose labels, if any, are ignored.
+    :param size: rows per chunk; None: see `chunk_rows`.
     :return: rows without labels.
     :raise ValueError: for X that is not finite or of another width than the training data, or a
         `size` below 1.
@@ -73,7 +73,7 @@ def open_inputs(model: Model, X: Any, size: int | None = None) -> Source:
 
 @dataclass(frozen=True)
 class _Labelled:
-    """What a model has to say of the rows of a fit; of a part, one class may be all there is."""
+    """A model's check of the rows of a fit; a part of the data may hold one class only."""
 
     model: Model
     part: bool = False
@@ -95,7 +95,7 @@ class _Labelled:
         return X, Y
 
     def _check_prior(self, X: Any) -> None:
-        """Once in an estimator's fit, whose many models differ in values, as it takes some ms."""
+        """Check once per estimator's fit, whose models differ only in values: it takes some ms."""
         prior, num_latents = self.model.prior, self.model.num_features[0]
         structure = look_into((prior.kernel, prior.mean_function)).key
         if first_in_fit(("prior", structure, X.shape[-1], num_latents)):
@@ -103,25 +103,25 @@ class _Labelled:
             check_mean(prior.mean_function, X, num_latents)
 
     def labels(self, Y: AnyNDArray) -> None:
-        """:raise ValueError: unless these may be the distinct labels of all the data."""
+        """:raise ValueError: if these cannot be the distinct labels of all the data."""
         check_labels(self.model.likelihood, Y, minibatch=self.part)
 
 
 class _Inputs(_Labelled):
-    """What a model has to say of the rows of a prediction."""
+    """A model's check of the rows of a prediction."""
 
     def rows(self, X: Any, Y: Any, origin: Origin | None) -> tuple[Any, AnyNDArray]:
-        """:return: X [n, D], and labels of no columns."""
+        """:return: X [n, D], and labels without columns."""
         X = check_inputs(X, Origin() if origin is None else origin)
         check_width(self.model, X)
         return X, np.zeros((len(X), 0), X.dtype)
 
     def labels(self, Y: AnyNDArray) -> None:
-        """Nothing: no label is looked at."""
+        """Do nothing: labels are ignored."""
 
 
 def _check_active_dims(model: Model, num_columns: int) -> None:
-    """:raise ValueError: if a part of the kernel looks at a column that X does not have."""
+    """:raise ValueError: if a part of the kernel uses a column that X does not have."""
     for part in (model.prior.kernel, *model.prior.kernel.submodules):
         dims = getattr(part, "active_dims", slice(None))
         last = -1 if isinstance(dims, slice) else int(np.max(dims))

@@ -1,4 +1,4 @@
-"""The prior of a model: its Cholesky factor, and the jitter that this needs."""
+"""The prior of a model: its Cholesky factor, and the necessary jitter."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ..notices import warn
 from .kernel_check import no_covariance, rounded, values_of
 from .shared_graph import Compiled
 
-#: Largest jitter that is tried: a larger one would change the model too much.
+#: Largest jitter to try: a larger one would change the model too much.
 MAX_JITTER = 1e-2
 
 
@@ -47,10 +47,10 @@ compiled_prior_factor = Compiled(prior_factor)
 
 def safe_prior_factor(prior: Prior, before: float | None) -> tuple[tf.Tensor, float | None]:
     """
-    `prior_factor` with GPflow's `default_jitter()`; where that fails it is raised by factors of 10
-    up to 1e-2, with a warning unless that was so `before`.
+    `prior_factor` with GPflow's `default_jitter()`. If that fails, the jitter is raised by factors
+    of 10 up to 1e-2, with a warning unless it equals `before`.
 
-    :return: Lz, and the jitter that it took; None for GPflow's.
+    :return: Lz, and its jitter; None for GPflow's.
     :raise ValueError: if 1e-2 fails too; names the likely cause.
     """
     factor, first = compiled_prior_factor.bind(prior), gpflow.config.default_jitter()
@@ -78,7 +78,7 @@ def _jitters(first: float) -> list[float]:
 
 
 def _call_kernel(prior: Prior) -> None:
-    """:raise ValueError: where the kernel fails out of a graph, too, where it can be named."""
+    """:raise ValueError: if the kernel fails outside of a graph, too; names its part."""
     for Z in plain_points(prior.inducing_variable):
         values_of(prior.kernel, Z[:1])
 
@@ -106,7 +106,7 @@ def _why_no_factor(prior: Prior, jitter: float) -> str:
 
 
 def plain_points(inducing_variable: Any) -> list[AnyNDArray]:
-    """:return: every Z [M, D] that is made of nothing but inputs (no patches, no scales)."""
+    """:return: every Z [M, D] that consists only of inputs (no patches, no scales)."""
     return [np.asarray(part.Z) for part in plain_parts(inducing_variable)]
 
 

@@ -1,4 +1,4 @@
-"""Data projected by a model: once where memory allows, else chunk by chunk."""
+"""Data projected by a model: once if memory allows, else chunk by chunk."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from .statistics import Statistics, compiled_accumulate
 #: Projected features up to this size stay in memory (bytes).
 CACHE_BYTES = 2**28
 
-#: Rows that are projected where they are looked at come in blocks of so much (bytes of X): large
-#: enough that calls from Python take no time to speak of.
+#: If features are not kept, rows are read in blocks of this size (bytes of X): large enough for the
+#: overhead of Python calls to be negligible.
 BLOCK_BYTES = 2**24
 
-#: From this many feature entries (N times L M) on, products may run in single precision, which can
-#: tell gains of this part of a bound.
+#: From this many feature entries (N times L M) on, products may run in single precision, which
+#: resolves relative changes of the bound down to this tolerance.
 BIG_PASS, FINEST_SINGLE_TOL = 2e5, 1e-6
 
 
@@ -39,8 +39,8 @@ def num_entries(model: Model, source: Source) -> int:
 
 def product_dtype(entries: int, tol: float) -> tf.DType:
     """
-    :param tol: gains of this part of the bound matter.
-    :return: single precision where products are large and that is enough, else the default float.
+    :param tol: the required relative resolution of the bound.
+    :return: single precision if products are large and it suffices, else the default float.
     """
     single = entries >= BIG_PASS and tol >= FINEST_SINGLE_TOL
     return tf.float32 if single else tf.as_dtype(default_float())
@@ -48,8 +48,8 @@ def product_dtype(entries: int, tol: float) -> tf.DType:
 
 class ProjectedData(Derived):
     """
-    The rows of a source as `Projected`, in chunks or as minibatches, at the hyperparameters that
-    the model had when this was made.
+    The rows of a source as `Projected`, in chunks or as minibatches, at the model's hyperparameters
+    at the time of construction.
 
     :ivar dtype: of the features in `chunks`, and hence of the large products.
     """
@@ -116,7 +116,7 @@ class ProjectedData(Derived):
         return self._kept[dtype]
 
     def gather(self, index: AnyNDArray) -> tuple[Projected, AnyNDArray]:
-        """See `gpflow_bsvm.data.sources.Source.gather`: all rows where features are kept."""
+        """See `gpflow_bsvm.data.sources.Source.gather`: all rows if features are kept."""
         if self.cached:
             return self.everything(), index
         rows, index = self.source.gather(index)
@@ -131,8 +131,8 @@ class ProjectedData(Derived):
 
     def summed(self, likelihood: Likelihood) -> tuple[Source, Callable[..., Statistics]]:
         """
-        :return: rows, and a function of q(s) and a chunk of them that returns its statistics:
-            `Projected` rows where features are kept, else `Block`s.
+        :return: rows, and a function from q(s) and a chunk of rows to its statistics. The rows are
+            `Projected` if features are kept, else `Block`s.
         """
         if self.cached:
             return self, compiled_accumulate.bind(likelihood)

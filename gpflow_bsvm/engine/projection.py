@@ -18,11 +18,11 @@ class Floats(NamedTuple):
     """How features are computed in floating point."""
 
     jitter: tf.Tensor  #: [], of Kuu
-    one: tf.Tensor  #: [], in the dtype of the large products to come
+    one: tf.Tensor  #: [], in the dtype of subsequent large products
 
 
 class Features(NamedTuple):
-    """What a model makes of x. G is 1 where all latent functions share their features, else L."""
+    """The features of x. G is 1 if all latent functions share their features, else L."""
 
     phi: tf.Tensor  #: [G, N, M], projections on the whitened inducing variables
     residual: tf.Tensor  #: [N, L] or [N, 1], k(x, x) - |phi|^2
@@ -60,13 +60,13 @@ class Projected(NamedTuple):
         return cast(Projected, rows)
 
 
-#: Which axis of each column counts the rows.
+#: The axis of each column that counts the rows.
 _ROW_AXES = Projected(Batch(0, 0, 0), Features(1, 0, 0))
 
 
 @check_shapes("X: [N, D]", "Lz: [G, M, M]", "return.phi: [G, N, M]", "return.residual: [N, .]")
 def project(prior: Prior, X: tf.Tensor, Lz: tf.Tensor) -> Features:
-    """:return: phi = (Lz^-1 Kuf)^T, by `prior_factor`, and what it leaves of the prior variance."""
+    """:return: phi = (Lz^-1 Kuf)^T, with Lz by `prior_factor`, and the residual prior variance."""
     kernel = prior.kernel
     Kuf_ = Kuf(prior.inducing_variable, kernel, X)
     Kuf_ = Kuf_[None] if len(Kuf_.shape) == 2 else Kuf_  # [G, M, N]
@@ -84,7 +84,7 @@ def project_batch(
     prior: Prior, batch: Batch, jitter: tf.Tensor, one: tf.Tensor | None = None
 ) -> Projected:
     """
-    :param one: in the dtype of the large products to come; None: that of Kuu.
+    :param one: in the dtype of subsequent large products; None: that of Kuu.
     :return: rows projected at the present hyperparameters, inside a graph.
     """
     rows = Projected(batch, project(prior, batch.X, prior_factor(prior, jitter)))
@@ -95,7 +95,7 @@ compiled_project = Compiled(project)
 
 
 class Projector:
-    """X [N, D] -> features, at the hyperparameters at which `Lz` is the factor of `prior`."""
+    """Map X [N, D] to features, at the hyperparameters for which `Lz` is the factor of `prior`."""
 
     def __init__(self, prior: Prior, Lz: tf.Tensor) -> None:
         self.prior, self.Lz, self._project = prior, Lz, compiled_project.bind(prior)

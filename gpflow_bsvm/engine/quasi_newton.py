@@ -1,4 +1,4 @@
-"""Quasi-Newton steps over TensorFlow variables, by SciPy, that a bad value cannot break."""
+"""Quasi-Newton steps over TensorFlow variables, by SciPy, robust to bad values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from scipy.optimize import LbfgsInvHessProduct, OptimizeResult, minimize
 
 ValueAndGradient = Callable[[], tuple[Any, list[tf.Tensor]]]
 
-#: A matrix of curvatures is kept of this many values at most: an update costs their cube.
+#: The curvature is kept for at most this many variables: an update costs their cube.
 _MOST_VALUES = 1000
 
 
@@ -26,25 +26,25 @@ def maximise(
     least_gain: float = -math.inf,
 ) -> AnyNDArray | None:
     """
-    Raise a function of the variables; they stay where they are if nothing better is found.
+    Maximize a function of the variables; they do not change if no better values are found.
 
     A value that is not finite, or a matrix without a Cholesky factor, counts as a large loss: it
-    costs a shorter step and never the fit. Of functions that resemble each other the curvature that
-    was learned of one is where the next begins, if there are not too many values.
+    shortens a step but does not end the fit. For a sequence of similar functions, each start uses
+    the previous curvature estimate, up to a number of variables.
 
-    :param value_and_gradient: of the variables' present values; an InvalidArgumentError of
-        TensorFlow stands for a matrix without a Cholesky factor.
+    :param value_and_gradient: of the variables' present values; TensorFlow's InvalidArgumentError
+        signals a matrix without a Cholesky factor.
     :param max_iter: most iterations, each of one evaluation or a few.
-    :param inverse: of a Hessian that was learned before, or None.
+    :param inverse: of an earlier Hessian estimate, or None.
     :param least_gain: stop after an iteration that gains less.
-    :return: the inverse of the Hessian, as it is known now, or None.
+    :return: the present estimate of the Hessian's inverse, or None.
     """
     loss = Loss(value_and_gradient, variables, least_gain)
     method, options = "L-BFGS-B", {"maxiter": max_iter}
     if inverse is not None:
         method, options = "BFGS", {**options, "hess_inv0": inverse}
     how: dict[str, Any] = {"method": method, "options": options, "callback": loss.stop}
-    with warnings.catch_warnings():  # a line search that fails ends the iterations, and says so
+    with warnings.catch_warnings():  # a line search that fails ends the iterations, and warns
         warnings.simplefilter("ignore", RuntimeWarning)
         best = minimize(loss, loss.start, jac=True, **how)
     if not loss.settle(best):
@@ -59,7 +59,7 @@ def _learned(best: OptimizeResult) -> AnyNDArray | None:
     if len(best.x) > _MOST_VALUES:
         return None
     inverse = best.hess_inv
-    if isinstance(inverse, LbfgsInvHessProduct):  # its start, I, has no scale
+    if isinstance(inverse, LbfgsInvHessProduct):  # its initial I has no scale
         s, y = inverse.sk, inverse.yk
         if len(s) == 0:
             return None
@@ -74,7 +74,7 @@ def _learned(best: OptimizeResult) -> AnyNDArray | None:
 
 
 class Loss:
-    """Minus a function of TensorFlow's variables, as SciPy minimises it from where they are."""
+    """The negative of a function of TensorFlow variables, minimised by SciPy."""
 
     def __init__(
         self, what: ValueAndGradient, variables: list[tf.Variable], least_gain: float = -math.inf
@@ -85,7 +85,7 @@ class Loss:
         self._latest = math.inf
 
     def __call__(self, x: AnyNDArray) -> tuple[float, AnyNDArray]:
-        """:return: the loss and its gradient; where there is none a large loss, and 0."""
+        """:return: the loss and its gradient; if it is not finite, a large loss and 0."""
         _assign(self._variables, x)
         try:
             value, gradient = self._what()
@@ -98,13 +98,13 @@ class Loss:
         return self.seen[-1], -slope
 
     def stop(self, intermediate_result: OptimizeResult) -> None:
-        """SciPy calls it after an iteration."""
+        """Called by SciPy after an iteration."""
         before, self._latest = min(self._latest, self.seen[0]), intermediate_result.fun
         if before - self._latest < self._least_gain:
             raise StopIteration
 
     def settle(self, best: OptimizeResult) -> bool:
-        """:return: True, the variables at SciPy's result; False, as before, if it is no better."""
+        """:return: True, with variables at SciPy's result; False, unchanged, if it is no better."""
         better = bool(self.seen) and best.fun <= self.seen[0]
         _assign(self._variables, best.x if better else self.start)
         return better
@@ -114,7 +114,7 @@ class Loss:
 
 
 def _packed(values: Sequence[Any]) -> AnyNDArray:
-    """:return: all in one array; the weights of a network may be in single precision."""
+    """:return: all values in one array; the weights of a network may be in single precision."""
     return np.concatenate([np.ravel(value.numpy()).astype(np.float64) for value in values])
 
 

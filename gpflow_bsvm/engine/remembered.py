@@ -1,4 +1,4 @@
-"""What was computed of a model's parameters, kept until one of them moves."""
+"""Results computed from a model's parameters, kept until a parameter changes."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from .structure import look_into
 T = TypeVar("T")
 
 
-#: By model and name: the key, the memory that it speaks of, and the answer.
+#: By model and name: the key, the referenced buffers, and the result.
 _KNOWN: WeakKeyDictionary[Any, dict[str, tuple[Any, ...]]] = WeakKeyDictionary()
 _LOCK = threading.RLock()
 
 
 def remembered(model: object, name: str, parts: tuple[Any, ...], compute: Callable[[], T]) -> T:
     """
-    A variable that is assigned to gets memory of its own as long as somebody holds what it had
-    before. So holding the memory of all parameters, and comparing addresses, tells for certain
-    whether any has moved, without comparing numbers.
+    Assigning to a variable allocates a new buffer while the old one is referenced. Holding
+    references to all parameters' buffers and comparing addresses therefore detects every change
+    reliably, without comparing numbers.
 
     :param model: the owner, which is not kept alive.
-    :param name: of the answer.
-    :param parts: parameters and modules, all that the answer depends on.
-    :return: `compute()`, or what that was while `parts` have been as they are. With code that is no
-        library's among them, or in a graph, nothing is kept.
+    :param name: of the result.
+    :param parts: all parameters and modules that the result depends on.
+    :return: `compute()`, or its earlier result if `parts` have not changed since. Nothing is kept
+        in a graph, or if `parts` contain code that is not a library's.
     """
     structure = look_into(parts) if tf.executing_eagerly() else None
     if structure is None or not structure.is_proved:

@@ -1,15 +1,15 @@
 """One trace per structure, however many models.
 
-`tf.function` keeps a graph for every Python object that it has seen, so a process that fits a
-thousand models keeps a thousand graphs. Here a function of GPflow modules (kernels, likelihoods)
-is traced once per *structure* - classes, shapes, active dimensions, transforms - and the values
-of the parameters come in as tensors. Two models that differ only in their numbers share a graph.
-(A deepcopy with a memo replaces parameters by tensors, as `gpflow.utilities.freeze` does.)
+`tf.function` keeps a graph for every Python object it has seen, so a process that fits a thousand
+models keeps a thousand graphs. Here a function of GPflow modules (kernels, likelihoods) is traced
+once per *structure* - classes, shapes, active dimensions, transforms - and the values of the
+parameters are inputs. Two models that differ only in their numbers share a graph. (A deepcopy with
+a memo replaces parameters by tensors, as `gpflow.utilities.freeze` does.)
 
-A graph freezes whatever else Python code reads: class attributes, globals, closures, the state of
-objects. What libraries write reads none of these. With a class or a function of anybody else's
-among the modules nothing is shared: it is traced anew for every fit (`one_fit`), and run without a
-graph outside of fits.
+A graph freezes everything else that Python code reads: class attributes, globals, closures, the
+state of objects. Library code reads none of these. If a module contains a user's class or function,
+nothing is shared: its graph is traced anew for every fit (`one_fit`); outside of fits it runs
+without a graph.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ from check_shapes.exceptions import ShapeMismatchError
 
 from .structure import Structure, look_into, open_shape
 
-#: Graphs kept per function; the least recently used one goes first.
+#: Graphs kept per function; the least recently used one is dropped first.
 _CACHE_SIZE = 16
-#: Held while a graph is looked up or traced: scikit-learn's users fit in threads, for all of which
-#: tracing switches shape checks on.
+#: Held while a graph is looked up or traced: scikit-learn's users fit in threads, and tracing
+#: switches on shape checks for all of them.
 _TRACING = threading.RLock()
-#: Where the shapes that this package declares stand: an error about one names its file.
+#: The directory of the shapes declared by this package: an error about one names its file.
 _PACKAGE = str(Path(__file__).parent.parent)
-#: Those of the fit under way that no other may use.
+#: Graphs of the fit in progress, which no other fit may use.
 _OF_THIS_FIT: ContextVar[dict[Hashable, Any] | None] = ContextVar("of_this_fit", default=None)
 
 
 @contextlib.contextmanager
 def one_fit() -> Iterator[None]:
-    """In here code that is no library's is traced once; of nested fits the outermost counts."""
+    """Inside this context, user code is traced once. Nested contexts share the outermost one."""
     outer = _OF_THIS_FIT.get()
     before = _OF_THIS_FIT.set({} if outer is None else outer)
     try:
@@ -55,7 +55,7 @@ def one_fit() -> Iterator[None]:
 
 
 def first_in_fit(key: Hashable) -> bool:
-    """:return: False if this has been asked before in the `one_fit` under way."""
+    """:return: False if this key was asked for before in the present `one_fit`."""
     seen = _OF_THIS_FIT.get()
     is_first = seen is None or key not in seen
     if seen is not None:
@@ -66,8 +66,8 @@ def first_in_fit(key: Hashable) -> bool:
 @contextlib.contextmanager
 def _checked_shapes() -> Iterator[None]:
     """
-    In here shapes are checked in graphs too, as they are traced, so that it costs a fit nothing per
-    step; GPflow checks them outside of graphs only. A user who has switched checks off has none.
+    Inside this context shapes are checked in graphs too, during tracing, at no cost per step;
+    GPflow checks them only outside of graphs. If the user has switched checks off, there are none.
     """
     before = get_enable_check_shapes()
     if before is ShapeCheckingState.EAGER_MODE_ONLY:
@@ -80,8 +80,8 @@ def _checked_shapes() -> Iterator[None]:
 
 def specs_of(part: Any, name: Any = None) -> list[tf.TensorSpec]:
     """
-    Numbers of rows and of features M stay open. Fixed is the last axis of a matrix, inputs or
-    latent functions of a row, but the first of three axes and more, and of h and c, [L, M].
+    The number of rows and M may vary. Fixed: the last axis of a matrix; the first axis of arrays
+    with three or more axes, and of h and c [L, M].
 
     :param part: a tensor, or tensors in structures of tuples.
     :param name: of the tensor, if it is the field of a tuple.
@@ -99,8 +99,8 @@ def specs_of(part: Any, name: Any = None) -> list[tf.TensorSpec]:
 
 def concrete(function: Callable[..., Any], *specs: Any) -> Any:
     """
-    Without AutoGraph where that will do: rewriting the sources of GPflow and TFP took nine tenths
-    of the first fit.
+    Trace without AutoGraph if possible: rewriting the sources of GPflow and TFP took nine tenths of
+    the first fit.
 
     :return: the graph of a function.
     """
@@ -116,11 +116,11 @@ def concrete(function: Callable[..., Any], *specs: Any) -> Any:
     except ShapeMismatchError as error:
         if _PACKAGE in str(error):
             raise
-        return trace(autograph=False)  # GPflow's own, which know no inputs that a network embeds
+        return trace(autograph=False)  # GPflow's checks do not know inputs embedded by a network
 
 
 def while_loop(goes_on: Callable[..., Any], body: Callable[..., Any], state: Any) -> Any:
-    """:return: the last state, as `tf.while_loop`, which out of a graph takes tensors only."""
+    """:return: the last state, as `tf.while_loop`, which outside of graphs only takes tensors."""
     if not tf.executing_eagerly():
         return tf.while_loop(goes_on, body, state)
     while goes_on(*state):
@@ -131,7 +131,7 @@ def while_loop(goes_on: Callable[..., Any], body: Callable[..., Any], state: Any
 class Compiled:
     """A function `function(*modules, *tensors)`, traced once per structure of its modules.
 
-    Use as a decorator at module level; `bind` gives the callable for some modules. The parameters
+    Use as a decorator at module level; `bind` returns the callable for some modules. The parameters
     are read at every call, so that a bound function follows their values::
 
         project = Compiled(_project).bind(prior)
@@ -144,17 +144,17 @@ class Compiled:
         """
         :param function: to be compiled.
         :param rebuilds: call it as `function(rebuild, values, *tensors)` with a `Rebuild`, so that
-            the function may move the unconstrained `values`, as one that learns does.
+            the function can change the unconstrained `values`, as learning does.
         """
         self._function, self._rebuilds = function, rebuilds
         self._graphs: OrderedDict[Hashable, Any] = OrderedDict()
-        #: How often the function was traced, for tests and for the curious.
+        #: Number of traces of the function, for tests.
         self.num_traces = 0
         self.__doc__, self.__module__ = function.__doc__, function.__module__
 
     def bind(self, *modules: Any) -> Callable[..., Any]:
         """
-        :param modules: GPflow modules (or any object) that come first in the function's arguments.
+        :param modules: GPflow modules (or any object): the function's first arguments.
         :return: a callable of the remaining arguments, all tensors in structures of tuples.
         """
         return Bound(self, modules)
@@ -164,7 +164,7 @@ class Compiled:
         return self.bind()(*arguments)
 
     def __reduce__(self) -> str:
-        """By name, so that another process uses its own graphs again and again."""
+        """Pickle by name, so that another process reuses its own graphs."""
         found = vars(sys.modules[self.__module__]).items()
         name = next((name for name, value in found if value is self), None)
         if name is None:
@@ -173,7 +173,7 @@ class Compiled:
         return name
 
     def graph_of(self, key: Hashable, *what: Any) -> Any:
-        """:return: the graph of this key, traced of `what` where there is none, and its result."""
+        """:return: the graph of this key, traced from `what` if new, and its result."""
         with _TRACING:
             if key not in self._graphs:
                 self._graphs[key] = self._trace(*what)
@@ -190,7 +190,7 @@ class Compiled:
         return graphs and graphs[self, key]
 
     def call(self, modules: tuple[Any, ...], structure: Structure, arguments: Any) -> Any:
-        """:return: the result of the function for its modules as they are, without a graph."""
+        """:return: the function's result for its modules as they are, without a graph."""
         if not self._rebuilds:
             return self._function(*modules, *arguments)
         raw = [tf.convert_to_tensor(p.unconstrained_variable) for p in structure.parameters]
@@ -252,7 +252,7 @@ class Bound:
 
 
 class Rebuild:
-    """Makes modules anew, of other values of their parameters."""
+    """Copies modules with other values of their parameters."""
 
     def __init__(self, modules: tuple[Any, ...], structure: Structure) -> None:
         self.modules, self._structure = modules, structure
@@ -260,11 +260,11 @@ class Rebuild:
     def __call__(self, values: list[tf.Tensor], dtype: tf.DType | None = None) -> tuple[Any, ...]:
         """
         :param values: unconstrained, in the order of `parameters_of`.
-        :param dtype: what the parameters are cast to; None: as they are.
+        :param dtype: to cast the parameters to; None: no cast.
         """
-        # deepcopy takes what the memo has: here tensors instead of the parameters,
-        # distributions as they are (TFP's `TransformedDistribution` cannot be copied), and no more
-        # than a list of what TensorFlow tracks: that may be a parameter which no attribute holds.
+        # The memo replaces parameters by tensors, keeps distributions (TFP's
+        # `TransformedDistribution` cannot be copied), and copies only the list of objects tracked
+        # by TensorFlow, which may include a parameter that no attribute holds.
         parts, parameters = tf.nest.flatten(self.modules), self._structure.parameters
         memo = {id(p): p for p in parts if isinstance(p, tfp.distributions.Distribution)}
         memo |= {id(book): copy.copy(book) for book in self._structure.books}

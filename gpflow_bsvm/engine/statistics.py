@@ -17,26 +17,26 @@ from .natural import Gaussian, Natural, solve
 from .projection import Features, Projected
 from .shared_graph import Compiled
 
-#: A cavity has at most this many times the variance of its marginal.
+#: A cavity's variance is at most this many times that of its marginal.
 _MOST_GROWTH = 1e6
 
 
 class Marginals(NamedTuple):
-    """Moments of f at some rows, or of Phi s, the part of f that q describes."""
+    """Moments of f at some rows, or of Phi s, the part of f described by q."""
 
     mean: tf.Tensor  #: [N, L]
     variance: tf.Tensor  #: [N, L]
 
 
 class Local(NamedTuple):
-    """What the labels of some rows say."""
+    """Contributions of the labels of some rows."""
 
     sites: Sites  #: of f(x), [N, L]
     expectation: tf.Tensor  #: [N], weighted E_q log p(y_n | f_n)
 
 
 class Statistics(NamedTuple):
-    """What one pass over data leaves."""
+    """The result of a pass over data."""
 
     sums: Natural  #: sum of (r_n - w_n m(x_n)) Phi_n, and of w_n Phi_n Phi_n^T
     expectation: tf.Tensor  #: [], sum of E_q log p(y_n | f_n)
@@ -78,8 +78,8 @@ def _of_shared(phi: tf.Tensor, R: tf.Tensor, s: tf.Tensor) -> Marginals:
 @check_shapes("phi: [G, N, M]", "L: [L, M, M]", "h: [L, M]", "return[all]: [N, L]")
 def marginals_of_few(phi: tf.Tensor, L: tf.Tensor, h: tf.Tensor) -> Marginals:
     """
-    As `marginals`, from precision P = L L^T and precision-mean h, without inverting L: the
-    cheaper way where there are fewer rows than inducing points.
+    As `marginals`, from precision P = L L^T and precision-mean h, without inverting L: cheaper if
+    there are fewer rows than inducing points.
     """
     shape = tf.concat([tf.shape(h)[:1], tf.shape(phi)[1:]], axis=0)
     columns = tf.linalg.matrix_transpose(tf.broadcast_to(phi, shape))
@@ -93,7 +93,7 @@ def marginals_of_few(phi: tf.Tensor, L: tf.Tensor, h: tf.Tensor) -> Marginals:
 def batch_marginals(phi: tf.Tensor, q: Natural, few: bool) -> Marginals:
     """
     :param few: whether there are fewer rows than inducing points.
-    :return: `marginals` of a minibatch under q, by the cheaper of two ways.
+    :return: `marginals` of a minibatch under q, by the cheaper of two methods.
     """
     if few:
         return marginals_of_few(tf.cast(phi, q.h.dtype), tf.linalg.cholesky(q.P), q.h)
@@ -103,7 +103,7 @@ def batch_marginals(phi: tf.Tensor, q: Natural, few: bool) -> Marginals:
 @check_shapes("features.residual: [N, .]", "f.mean: [N, L]", "return[all]: [N, L]")
 def total(features: Features, f: Marginals) -> Marginals:
     """:return: marginals of f(x): prior mean and residual added to those of Phi s."""
-    # Rounding can leave a vanishing variance below 0, and at 0 a square root has no gradient.
+    # Rounding can make a vanishing variance negative; at 0 a square root has no gradient.
     variance = tf.maximum(f.variance + features.residual, VARIANCE_FLOOR)
     return Marginals(f.mean + features.mean, variance)
 
@@ -120,14 +120,14 @@ def localise(likelihood: Likelihood, rows: Projected, f: Marginals) -> Local:
 @check_shapes("f.mean: [N, L]", "return.sites.w: [N, L]", "return.expectation: [N]")
 def local_slopes(likelihood: Likelihood, rows: Projected, f: Marginals) -> Local:
     """
-    As `localise`, for a gradient: with the sites held, V = E_q log p has the derivatives of
+    As `localise`, for a gradient: with fixed sites, V = E_q log p has the derivatives of
 
         (r - w Fmu0) Fmu - w Fvar / 2,    Fmu0 the value of Fmu,
 
-    which is `expectation` here and costs no more than the sites. They are taken once, where
-    `localise` takes V, its derivatives, and the sites, which are the same.
+    which is `expectation` here and costs no more than the sites. The derivatives are computed once,
+    while `localise` computes V, its derivatives, and the (equal) sites.
 
-    :param likelihood: with `sites_are_slopes`, and nothing to be learned of its own.
+    :param likelihood: with `sites_are_slopes`, and without parameters to learn.
     """
     X, Y, weight = rows.batch
     mean, variance = total(rows.features, f)
@@ -138,7 +138,7 @@ def local_slopes(likelihood: Likelihood, rows: Projected, f: Marginals) -> Local
 
 
 def local_for_gradient(likelihood: Likelihood) -> Callable[..., Local]:
-    """:return: `local_slopes` where the likelihood allows it, else `localise`."""
+    """:return: `local_slopes` if the likelihood allows it, else `localise`."""
     slopes = has_hook(likelihood, "sites") and has_hook(likelihood, "sites_are_slopes")
     return local_slopes if slopes and not likelihood.trainable_variables else localise
 
@@ -146,8 +146,9 @@ def local_for_gradient(likelihood: Likelihood) -> Callable[..., Local]:
 @check_shapes("sites.w: [N, L]", "sites.r: [N, L]", "return.h: [L, M]", "return.P: [L, M, M]")
 def sum_sites(rows: Projected, sites: Sites) -> Natural:
     """
-    h = Phi^T r and P = Phi^T diag(w) Phi, without the prior's I. A mean function m(x) is taken out:
-    the site of f - m has precision-mean r - w m. Products run in the dtype of the features.
+    h = Phi^T r and P = Phi^T diag(w) Phi, without the prior's I. A mean function m(x) is
+    subtracted: the site of f - m has precision-mean r - w m. Products run in the dtype of the
+    features.
     """
     phi, weight, dtype = rows.features.phi, rows.batch.weight, sites.w.dtype
     r = tf.cast(weight * (sites.r - sites.w * rows.features.mean), phi.dtype)
@@ -181,7 +182,7 @@ def accumulate(likelihood: Likelihood, rows: Projected, f: Marginals) -> Statist
 
 @check_shapes("f.mean: [N, L]", "sites.w: [N, L]", "return[all]: [N, L]")
 def cavity(rows: Projected, f: Marginals, sites: Sites) -> Marginals:
-    """:return: marginals of f(x_n) without site n, from those `f` of Phi s, which has them all."""
+    """:return: leave-one-out marginals of f(x_n), from the full marginals `f` of Phi s."""
     w = rows.batch.weight * sites.w
     r = rows.batch.weight * (sites.r - sites.w * rows.features.mean)
     left = tf.maximum(1 - w * f.variance, 1 / _MOST_GROWTH)
@@ -197,7 +198,7 @@ def cavities(likelihood: Likelihood, rows: Projected, f: Marginals) -> tuple[Sit
 
 
 def _under_q(function: Callable[..., Any]) -> Compiled:
-    """:return: a function of the marginals of Phi s as one of q(s), for eager callers."""
+    """:return: a function of q(s), from one of the marginals of Phi s, for eager callers."""
 
     @functools.wraps(function)
     def of_q(likelihood: Likelihood, q: Gaussian, rows: Projected) -> Any:

@@ -1,4 +1,4 @@
-"""The structure of GPflow modules: what a graph depends on besides the values of parameters."""
+"""The structure of GPflow modules: all that a graph depends on except parameter values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_probability as tfp
 
-#: Told apart by what they are, not by their attributes.
+#: Identified by value, not by their attributes.
 _FUNCTIONS = (
     type,
     types.FunctionType,
@@ -25,15 +25,15 @@ _FUNCTIONS = (
     functools.partial,
 )
 
-#: Whose classes read nothing but their attributes; about anybody else's it is not known.
+#: Packages whose classes read only their attributes; other classes may read anything.
 _LIBRARIES = {"gpflow", __name__.partition(".")[0], "tensorflow", "tensorflow_probability"}
 _LIBRARIES |= sys.stdlib_module_names
 
 
 def _bookkeeping() -> frozenset[str]:
-    """:return: attributes in which TensorFlow keeps its own books: those of an empty module."""
+    """:return: attributes for TensorFlow's own bookkeeping: those of an empty module."""
     module = gpflow.Module()
-    module.part = gpflow.Module()  # to be tracked leaves marks too
+    module.part = gpflow.Module()  # tracking leaves marks too
     return frozenset(vars(module)) - {"part"}
 
 
@@ -46,14 +46,14 @@ class _Unshareable(Exception):
 
 class Structure(NamedTuple):
     """
-    What is known of some modules without a look at values.
+    The properties of some modules that do not depend on parameter values.
 
-    :ivar key: hashable, the same for modules that differ in nothing but values.
-    :ivar parameters: in the order of the key; none where modules have other state (a Keras layer, a
-        raw variable), which a graph captures as it is.
-    :ivar is_proved: whether the key is all that the modules compute by: classes and functions of
-        libraries only. A user's class may read a class attribute, a global, an object that changes.
-    :ivar books: what TensorFlow remembers of the modules, which a copy of them need not copy.
+    :ivar key: hashable, equal for modules that differ only in values.
+    :ivar parameters: in the order of the key; empty if modules have other state (a Keras layer, a
+        raw variable), which a graph captures.
+    :ivar is_proved: whether the key determines all computations: only classes and functions of
+        libraries. A user's class may read a class attribute, a global, a mutable object.
+    :ivar books: TensorFlow's records about the modules, which a copy need not include.
     """
 
     key: Hashable
@@ -65,7 +65,8 @@ class Structure(NamedTuple):
 class _Walk:
     """
     Walk a module: its hashable structure, and its parameters in the order of the walk. Other state
-    (raw variables, Keras layers) raises `_Unshareable`, or with `by_identity` stands for itself.
+    (raw variables, Keras layers) raises `_Unshareable`, or with `by_identity` is identified by its
+    id.
     """
 
     def __init__(self, by_identity: bool = False) -> None:
@@ -125,8 +126,8 @@ class _Walk:
 
 def open_shape(parameter: gpflow.Parameter) -> list[int | None]:
     """
-    :return: the shape of the unconstrained value, open in the number of inducing points M: in the
-        first axis of a matrix, and all but the first of [L, M, M] (of which a vector is stored).
+    :return: the shape of the unconstrained value, open in the number of inducing points M: the
+        first axis of a matrix, and all but the first of [L, M, M] (which is stored as a vector).
     """
     shape = list(parameter.unconstrained_variable.shape)
     if len(parameter.shape) == 3:
@@ -135,7 +136,7 @@ def open_shape(parameter: gpflow.Parameter) -> list[int | None]:
 
 
 def _is_of_library(value: Any) -> bool:
-    """:return: True if a library wrote this code; a function must be found by its name."""
+    """:return: True for library code; a function must be found by its name."""
     if isinstance(value, _FUNCTIONS) and not isinstance(value, type):
         module = getattr(value, "__module__", None) or ""
         named = getattr(sys.modules.get(module), getattr(value, "__name__", ""), None) is value
@@ -150,7 +151,7 @@ def _is_library(module: str) -> bool:
 
 
 def _is_transparent(value: Any) -> bool:
-    """:return: True if attributes tell all that a module knows, which a layer's may not."""
+    """:return: True if attributes determine the module, which for a layer may be false."""
     ours = type(value).__module__.partition(".")[0] in ("gpflow", __name__.partition(".")[0])
     return isinstance(value, gpflow.Module) or ours or dataclasses.is_dataclass(value)
 
@@ -171,15 +172,15 @@ def look_into(modules: tuple[Any, ...]) -> Structure:
 def named_parameters(module: Any) -> dict[str, Any]:
     """
     :return: parameters by GPflow's names.
-    :raise ValueError: for a module among whose parts is itself: GPflow has no names for its parts.
+    :raise ValueError: for a module that contains itself: GPflow has no names for its parts.
     """
     try:
         return dict(gpflow.utilities.parameter_dict(module))
     except RecursionError:
         raise ValueError(
             f"a part of {type(module).__name__} (kernel, likelihood, mean function) holds itself "
-            "among its attributes or those of its parts, so that GPflow's walk over parameters has "
-            "no end: keep the way back outside of attributes"
+            "among its attributes or those of its parts, so that GPflow's walk over parameters "
+            "does not end: store the reference back outside of attributes"
         ) from None
 
 

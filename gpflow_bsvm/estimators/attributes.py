@@ -1,4 +1,4 @@
-"""What a fitted model says of the columns of X, under scikit-learn's names."""
+"""Attributes of a fitted model by column of X, under scikit-learn's names."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from ..models.linear import WeightKernel
 from .inputs import shift_and_scale
 from .kernels import columns_of, parts_of
 
-#: Kernels, and sums of them, of which f is a line and a constant.
+#: Kernels with a linear f (plus a constant), also as parts of a sum.
 _STRAIGHT = (Linear, Constant, WeightKernel, Sum)
 
 
 class Attributes:
-    """Mixed into the estimators. What a model does not have is an AttributeError, as elsewhere."""
+    """Mixed into the estimators. An attribute that the model lacks raises AttributeError."""
 
     model_: Any
     scaler_: Any
@@ -27,7 +27,7 @@ class Attributes:
 
     @property
     def num_inducing_(self) -> int:
-        """:return: M, the number of inducing points that the fit took."""
+        """:return: M, the number of inducing points after the fit."""
         check_is_fitted(self)
         if isinstance(self.model_.kernel, WeightKernel):
             raise AttributeError("a linear model has weights (coef_), and no inducing points")
@@ -36,9 +36,9 @@ class Attributes:
     @property
     def lengthscales_(self) -> AnyNDArray:
         """
-        :return: [D], the distance in each column, in standard deviations of it (without
-            `standardize` in its units), in which f becomes another: the shortest, where several
-            parts of the kernel look at the column; infinity, where none does.
+        :return: [D], the lengthscale of each column, in its standard deviations (in its units
+            without `standardize`): the shortest, if several parts of the kernel use the column;
+            infinity, if none does.
         """
         check_is_fitted(self)
         found = np.full(self._num_columns, np.inf)
@@ -50,9 +50,10 @@ class Attributes:
     @property
     def feature_importances_(self) -> AnyNDArray:
         """
-        :return: [D], 1 / l_d / sum_d' 1 / l_d' of `lengthscales_` l: the slope of f along a column,
-            per standard deviation of it, that the kernel expects; not what a column adds to the
-            others. Of a kernel with a lengthscale for each column, or with columns of its own.
+        :return: [D], 1 / l_d / sum_d' 1 / l_d' of `lengthscales_` l: the expected slope of f along
+            a column, per standard deviation of the column; not its contribution to predictions.
+            Needs a kernel with a lengthscale for each column, or with parts that use different
+            columns.
         """
         check_is_fitted(self)
         found = self._with_lengthscales()
@@ -64,18 +65,18 @@ class Attributes:
     @property
     def coef_(self) -> AnyNDArray:
         """
-        :return: [1, D], or [C, D] of several classes: coefficients of the mean of f (of a
-            regressor, of y) on the columns of X as they are; of two classes positive where
-            `classes_[1]` becomes more probable. Of kernel="linear", and of GPflow's `Linear`,
-            `Constant` and their sums.
+        :return: [1, D], or [C, D] for several classes: coefficients of the mean of f (in a
+            regressor, of y) on the unscaled columns of X; for two classes positive if the column
+            favours `classes_[1]`. Needs kernel="linear", GPflow's `Linear`, or its sums with
+            `Constant`.
         """
         return self._line[0]
 
     @property
     def intercept_(self) -> AnyNDArray:
         """
-        :return: [1] or [C], so that X @ coef_.T + intercept_ is this mean, which is 0 where the
-            prediction changes from one of two classes to the other.
+        :return: [1] or [C]: X @ coef_.T + intercept_ is the mean of f (of y). With two classes the
+            prediction changes where it is 0.
         """
         return self._line[1]
 
@@ -85,7 +86,7 @@ class Attributes:
         check_is_fitted(self)
         kernel = self.model_.kernel
         if not all(isinstance(part, _STRAIGHT) for part in parts_of(kernel)):
-            raise AttributeError(f"f is no line: {type(kernel).__name__} is not linear")
+            raise AttributeError(f"f is not linear: its kernel is {type(kernel).__name__}")
         shift, scale = shift_and_scale(self.scaler_, self._num_columns)
         at = tf.constant(-(shift / scale)[None])  # X = 0
         decide = getattr(self.model_.likelihood, "decisions", lambda *f: f)
@@ -98,12 +99,12 @@ class Attributes:
 
     @property
     def _units_of_f(self) -> tuple[float, float]:
-        """:return: factor and offset by which f becomes what `predict` looks at."""
+        """:return: factor and offset that convert f to the units of `predict`."""
         return 1.0, 0.0
 
     @property
     def _num_columns(self) -> int:
-        """:return: the number of columns of X as the model sees it, those of `impute` included."""
+        """:return: the number of columns of the model's X, including those added by `impute`."""
         fill = getattr(self, "fill_", None)
         return self.n_features_in_ + (0 if fill is None else int(fill[1].sum()))
 

@@ -44,8 +44,8 @@ E = TypeVar("E", bound="BSVMEstimator")
 @dataclass(eq=False, repr=False)
 class BSVMEstimator(Attributes, BaseEstimator):
     """
-    A scikit-learn estimator around a `BSVM`. A subclass defines how labels become those of the
-    model (`_learn_labels`, `_encoding`), and what is trained (`_specify`, `_candidates`).
+    A scikit-learn estimator around a `BSVM`. A subclass defines the encoding of labels
+    (`_learn_labels`, `_encoding`) and the model to train (`_specify`, `_candidates`).
     """
 
     kernel: Kernel | str | None = None
@@ -69,7 +69,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
 
     @abstractmethod
     def _learn_labels(self, y: AnyNDArray, weight: AnyNDArray) -> Encoding:
-        """:return: the encoding of labels as those of the model, learned from these [N]."""
+        """Learn the encoding of labels [N] for the model; return it."""
 
     def _learn_survey(self, rows: Any, found: Survey) -> Encoding:
         """:return: the encoding, learned from a sample of rows that are not in memory."""
@@ -89,7 +89,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
         return (Candidate(spec.loss, spec.penalty),)
 
     def _found(self, spec: Specification, data: Data) -> None:
-        """Store what was chosen; `model_` is fitted, to all these rows or to more."""
+        """Store the choices. `model_` is already fitted to all rows of the fit."""
 
     def fit(
         self: E,
@@ -99,23 +99,22 @@ class BSVMEstimator(Attributes, BaseEstimator):
         checkpoint: Directory | None = None,
     ) -> E:
         """
-        A fit that fails or is interrupted leaves the estimator as it was before. For rows that are
-        not in memory one pass draws 20 000 at random, from which all but q is learned and chosen,
-        and a few more fit q to all of them.
+        If a fit fails or is interrupted, the estimator keeps its previous state. For rows that are
+        not in memory, one pass draws a random sample of 20 000, used to choose all options and to
+        learn everything except q; a few more passes fit q to all rows.
 
         :param X: [N, D] numbers, an array or a data frame; for kernel="linear" also sparse. Or rows
-            with their labels that are read piece by piece: `gpflow_bsvm.files.ParquetFiles`,
-            `CSVFiles`, `Blocks`, `DaskFrame`, or a `tf.data.Dataset`; or a Dask array.
-        :param y: [N] labels of two classes or more, of any type; numbers for a regressor; None with
-            rows that bring theirs; not looked at by a one-class estimator.
-        :param sample_weight: [N], powers of the likelihood: a weight of 2 counts a row twice, 0 not
-            at all. Weights that sum to 1 are shares: their mean becomes 1.
-        :param checkpoint: a directory for this fit alone: if this process dies, the same call in
-            another one goes on from there, and ends with the same model.
+            with labels, read piece by piece: `gpflow_bsvm.files.ParquetFiles`, `CSVFiles`,
+            `Blocks`, `DaskFrame`, a `tf.data.Dataset` or a Dask array.
+        :param y: [N] labels of at least two classes, of any type; numbers for a regressor; None if
+            X includes the labels; ignored by a one-class estimator.
+        :param sample_weight: [N], powers of the likelihood: a row of weight 2 counts twice, a row
+            of weight 0 not at all. Weights that sum to 1 are rescaled to mean 1.
+        :param checkpoint: a directory for this fit alone. If this process dies, the same call in
+            another process continues and ends with the same model.
         :raise TypeError: for parameters of a wrong type.
         :raise ValueError: for NaN, infinity or overflow, missing labels, a single class, negative
-            weights, whatever scikit-learn's own validation refuses, and a checkpoint of another
-            fit.
+            weights, a checkpoint of another fit, or input that scikit-learn's validation rejects.
         """
         check_options(self)
         new, stages, y = (
@@ -179,8 +178,8 @@ class BSVMEstimator(Attributes, BaseEstimator):
         self, X: Any, y: Any, sample_weight: Any, reset: bool = True
     ) -> tuple[AnyNDArray, AnyNDArray, AnyNDArray]:
         """
-        :param reset: whether these are the first rows.
-        :return: X, labels [N, 1] as the model has them, and weights of the rows that count.
+        :param reset: whether this is the first fit.
+        :return: X, encoded labels [N, 1], and positive weights; rows of weight 0 are left out.
         """
         dtype = gpflow.config.default_float()
         inputs.check_format(X, self._how["accept_sparse"])
@@ -200,7 +199,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
         return X[used], Y[used].astype(dtype), weight[used]
 
     def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Any, AnyNDArray]:
-        """:return: rows and labels, as scikit-learn checks them."""
+        """:return: rows and labels after scikit-learn's checks."""
         X, y = validate_data(self, X, y, reset=reset, **self._how)
         return X, y
 
@@ -215,7 +214,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
         }
 
     def _scaled(self, X: Any) -> Any:
-        """:return: rows as the model has them."""
+        """:return: rows as inputs of the model."""
         source = source_of(X)
         if source is not None:
             return open_later(source, self, labelled=False)
@@ -224,7 +223,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
         return inputs.scale(self.scaler_, inputs.filled(X, self.fill_))
 
     def _ask(self, function: Callable[..., Any], X: Any) -> Any:
-        """:return: results of a function of `prediction` for these rows."""
+        """:return: the result of a function of `prediction` for these rows."""
         check_is_fitted(self)
         answer = function(self.model_, self._scaled(X), chunk_rows=self.chunk_rows)
         inputs.refuse_overflow(answer[0] if isinstance(answer, tuple) else answer)
@@ -232,13 +231,12 @@ class BSVMEstimator(Attributes, BaseEstimator):
 
     def as_model_sees(self, rows: Any, *, labelled: bool = False) -> Any:
         """
-        Convert rows to the inputs of `model_`: X scaled by `scaler_`, labels in its units.
-        Functions of `gpflow_bsvm.prediction` that are given the estimator do so themselves.
+        Convert rows to inputs of `model_`: scale X by `scaler_` and encode labels. Functions of
+        `gpflow_bsvm.prediction` do so themselves if called with the estimator.
 
-        :param rows: X [N, D], or with `labelled` (X, y); or either read piece by piece, as in
-            `fit`.
-        :return: the rows, scaled, and their labels.
-        :raise ValueError: for labels that are not among `classes_`, and other columns.
+        :param rows: X [N, D], or (X, y) if `labelled`; or rows read piece by piece, as in `fit`.
+        :return: the scaled rows, with encoded labels if `labelled`.
+        :raise ValueError: for labels not among `classes_`, or other columns than in the fit.
         """
         check_is_fitted(self)
         if not labelled:

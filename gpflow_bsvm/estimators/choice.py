@@ -22,17 +22,17 @@ from .specification import LOSSES, Data, Specification, centres, distinct, make_
 from .stages import Stages
 from .training import GROWTH_WORK, InitialModel, at_most, freeze, grown, initial_model
 
-#: Most rows on which loss and penalty are chosen, and fewest that must be left out for a choice.
+#: The largest number of rows for the choice of loss and penalty, and the fewest held-out rows.
 CHOICE_ROWS, FEWEST_LEFT_OUT = 2_000, 10
-#: Most rows on which the scale is chosen: how rough a function is shows only where rows are dense.
+#: The largest number of rows for the choice of scale: only dense rows reveal a rough function.
 SCALE_ROWS = 10_000
 #: Factors of all lengthscales. Few inducing points can only explain a smooth function, and a prior
-#: knows little of the data: the scale that predicts best is often not the learned one.
+#: is not specific to the data: the scale that predicts best is often not the learned one.
 SCALES = (2.0, 1.4, 1.0, 0.7, 0.5, 0.35, 0.25)
-#: The steeper start of a regression, in deviations of y, and the part of the noise's deviation that
-#: f should have for the first start to be enough: 8 % of y explained.
+#: The initial penalty of a steeper regression loss, per deviation of y; and the ratio of f's to the
+#: noise's deviation above which the first start suffices: 8 % of y explained.
 STEEP, LITTLE_SAID = 8.0, 0.3
-#: A scale that gives held-out rows so many nats less than another does not count.
+#: A scale does not count if its held-out log density is this many nats below the best.
 NO_WEIGHT = 5.0
 
 
@@ -43,8 +43,8 @@ class Candidate(NamedTuple):
     penalty: float
 
 
-#: Candidates from soft to sharp, and where the search starts. Levels know probabilities; a steep
-#: hinge is better where classes do not overlap at all.
+#: Candidates from soft to sharp, and the start of the search. Levels estimate probabilities; a
+#: steep hinge is better where classes do not overlap at all.
 HINGES = tuple(Candidate("hinge", penalty) for penalty in held_out.PENALTIES)
 LEVELS = tuple(Candidate("levels", penalty) for penalty in (1.0, 2.0, 8.0, 32.0))
 FIRST = (Candidate("levels", 2.0), Candidate("hinge", held_out.FIRST_PENALTY))
@@ -77,10 +77,10 @@ def choose(
     spec: Specification, among: Sequence[Candidate], data: Data
 ) -> tuple[Specification, InitialModel]:
     """
-    :return: `spec` with loss and penalty of the greatest density of held-out rows, see
-        `gpflow_bsvm.model_selection.find_peak`. Folds depend only on the data. All candidates and
-        folds share the kernel that the first learns from all rows: learning it anew in every fold
-        chose no better. Also a model with the kernel of the choice, its scale chosen last.
+    :return: `spec` with the loss and penalty of the largest held-out density, see
+        `gpflow_bsvm.model_selection.find_peak`, and a model with its kernel, whose scale is chosen
+        last. Folds depend only on the data. All candidates and folds share the kernel that the
+        first learns from all rows: learning it in every fold gave no better choices.
     """
     first = next((one for one in FIRST if one in among), among[0])
     spec = spec._replace(**first._asdict())
@@ -115,9 +115,9 @@ def choose(
 
 def _best_start(spec: Specification, begun: InitialModel, data: Data) -> InitialModel:
     """
-    :param begun: a model for numbers.
-    :return: the one of the better bound where its f says next to nothing: it, or one whose kernel
-        is first learned at a steep loss, to which f is no noise.
+    :param begun: a regression model.
+    :return: `begun` if its f varies; else the better, by bound, of it and a model whose kernel was
+        first learned with a steep loss, under which f is not mistaken for noise.
     """
     if not (spec.learned and spec.learn_kernel and is_nearly_constant(begun.model, data)):
         return begun
@@ -128,22 +128,22 @@ def _best_start(spec: Specification, begun: InitialModel, data: Data) -> Initial
 
 
 def is_nearly_constant(model: BSVM, data: Data, part: float = LITTLE_SAID) -> bool:
-    """:return: True if f differs between rows by less than this part of the noise's deviation."""
+    """:return: True if the deviation of f is below this fraction of the noise's."""
     X, _, _ = at_most(CHOICE_ROWS, data, seed=0, classes=False)
     mean, _ = predict_marginals(model, X)
     return bool(np.std(mean) < part * float(model.likelihood.noise_variance) ** 0.5)
 
 
 def _other_q(spec: Specification, model: BSVM, data: Data) -> BSVM:
-    """:return: a model as `spec` has it, with the kernel of another: only its q is free."""
+    """:return: a model specified by `spec`, with the kernel of `model`; only q is fitted."""
     fixed = spec._replace(kernel=model.kernel, learn_kernel=False, learned=())
     return initial_model(fixed, data, model).model
 
 
 def choose_scale(spec: Specification, model: BSVM, data: Data) -> None:
     """
-    Multiply all lengthscales that are learned by the factor that held-out rows choose, at as many
-    inducing points as the first growth of M would give; and temper several classes' levels.
+    Multiply all learned lengthscales by the factor that predicts held-out rows best, with as many
+    inducing points as after the first growth of M; and temper the levels of several classes.
     """
     if not _lengthscales(model):
         return
@@ -172,9 +172,9 @@ def choose_scale(spec: Specification, model: BSVM, data: Data) -> None:
 
 def _mean_scale(score: Callable[[float], held_out.HeldOut]) -> float:
     """
-    :return: the geometric mean of the scales, weighted by the probability that each gives to the
-        held-out rows: so it moves continuously with the data. From 1 on in both ways, until a scale
-        has no weight.
+    :return: the geometric mean of the scales, each weighted by its predictive probability of the
+        held-out rows, so that it is continuous in the data. Starts at 1 and goes both ways until
+        the weight of a scale is negligible.
     """
     nats: dict[float, float] = {}
     for ways in (SCALES[SCALES.index(1.0) :], SCALES[SCALES.index(1.0) - 1 :: -1]):
@@ -206,7 +206,7 @@ def chosen_model(
     """
     :param among: the candidates.
     :param stages: may hold an earlier result.
-    :return: `spec` as chosen, and its model with the final kernel.
+    :return: `spec` with the chosen options, and its model with the final kernel.
     """
     content = stages.result("choice", lambda: _content(*choose(spec, among, data)))
     spec = spec._replace(loss=content["loss"], penalty=content["penalty"])

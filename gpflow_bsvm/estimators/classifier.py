@@ -44,73 +44,75 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
     Bayesian support vector machine with probabilities.
 
     A sparse Bayesian SVM (`gpflow_bsvm.models.BSVM`) on standardized features, with one of two
-    losses, chosen by held-out rows unless it is given:
+    losses. By default held-out rows choose the loss:
 
-    - "levels": cost-weighted hinges at every level of probability, `LevelHinge`, for more than two
-      classes one-vs-rest, `OneVsRestLevelHinge`: P(y = 1 | x) = int P(f_t(x) > 0) dt, a proper
-      predictive distribution; of more than two classes with few rows held-out folds temper it;
-    - "hinge": for two classes `Hinge` (Wenzel et al. 2017), P(y = 1 | x) = Phi(mu / sqrt(1 + v)) of
-      the calibrated latent function; for more `CrammerSinger` (Wistuba & Rawat 2018) or
+    - "levels": `LevelHinge`, or one-vs-rest `OneVsRestLevelHinge` for more than two classes:
+      cost-weighted hinges at every level of probability. P(y = 1 | x) = int P(f_t(x) > 0) dt is a
+      proper predictive distribution. For more than two classes with few rows, held-out folds temper
+      it.
+    - "hinge": for two classes `Hinge` (Wenzel et al. 2017), with P(y = 1 | x) = Phi(mu / sqrt(1 +
+      v)) of the calibrated latent function; for more, `CrammerSinger` (Wistuba & Rawat 2018) or
       `OneVsRest`. Sharper where classes hardly overlap.
 
-    No held-out data are lost: the final model is trained on all rows.
+    The final model is trained on all rows, including those held out before.
 
-    Rows may come in any order, repeated or weighted: the fit is the same (up to 20 000 rows, beyond
-    which equal rows are not merged, and inducing points come from a random subsample).
+    The fit does not depend on the order of rows, and repeating a row equals weighting it. This
+    holds up to 20 000 rows; beyond, equal rows are not merged, and inducing points come from a
+    random subsample.
 
-    :param kernel: any GPflow kernel (it is copied); None: `gpflow_bsvm.priors.default_kernel`, a
-        lengthscale for every feature and an offset, with priors; "linear": a `LinearBSVM` with one
-        learned prior variance, for SciPy's sparse matrices too (the same as a `BSVM` whose inducing
-        points are the rows, if there are no more than columns). A grid search takes kernels,
-        [Matern32(lengthscales=s) for s in (0.5, 1, 2)], with learn_kernel=False, not their
-        parameters.
-    :param loss: "levels", "hinge" or "auto": what predicts held-out folds best, see
-        `gpflow_bsvm.model_selection`. For kernel="linear" "auto" is the hinge.
-    :param penalty: slope of the loss; "auto": chosen with it, from 1 to 32 for levels, 16 for a
-        hinge beside them, and from 1 to 16 for loss="hinge".
-    :param bound: "exact" or "augmented", see `gpflow_bsvm.likelihoods.Hinge`; the latter needs
-        multi_class="ovr" or loss="levels" where there are several classes.
-    :param multi_class: the hinge of more than two classes, "crammer_singer" (one model of all) or
-        "ovr" (one-vs-rest); levels are one-vs-rest. "ordinal": classes in the order of `classes_`
-        by levels of one function and thresholds, which are learned (`Ordinal`): of numbers their
-        own, of an ordered pandas Categorical its order; other words are refused.
-    :param learn_kernel: learn what is trainable in the kernel by `VEM`, on 2000 rows or a quarter
-        of all, up to 5000 (fewer with many classes), and multiply its lengthscales by what predicts
-        held-out folds best. False: it is used as it is; the default one is then a squared
-        exponential of variance 4 whose lengthscale is 0.75 times the median distance between
-        inducing points.
+    :param kernel: any GPflow kernel (it is copied). None: `gpflow_bsvm.priors.default_kernel`, with
+        priors, a lengthscale for every feature and an offset. "linear": a `LinearBSVM` with one
+        learned prior variance, also for SciPy's sparse matrices. (It equals a `BSVM` with the rows
+        as inducing points if there are no more rows than columns.) A grid search takes a list of
+        kernels, [Matern32(lengthscales=s) for s in (0.5, 1, 2)], with learn_kernel=False; it cannot
+        set a kernel's own parameters.
+    :param loss: "levels", "hinge" or "auto": the one that predicts held-out folds best, see
+        `gpflow_bsvm.model_selection`. For kernel="linear", "auto" is the hinge.
+    :param penalty: slope of the loss. "auto": chosen together with the loss, from 1 to 32 for
+        levels, from 1 to 16 for loss="hinge", and 16 for a hinge compared with levels.
+    :param bound: "exact" or "augmented", see `gpflow_bsvm.likelihoods.Hinge`; for several classes
+        "augmented" needs multi_class="ovr" or loss="levels".
+    :param multi_class: the hinge for more than two classes: "crammer_singer" (one joint model) or
+        "ovr" (one-vs-rest); levels are always one-vs-rest. "ordinal": ordered classes, by levels of
+        one function with learned thresholds (`Ordinal`). The order is that of numbers, or that of
+        an ordered pandas Categorical; other strings are refused.
+    :param learn_kernel: learn the kernel's trainable parameters by `VEM`, on the larger of 2000
+        rows and a quarter of all, up to 5000 (fewer with many classes); then multiply its
+        lengthscales by the factor that predicts held-out folds best. False: use the kernel as it
+        is; the default is then a squared exponential of variance 4, whose lengthscale is 0.75 times
+        the median distance between inducing points.
     :param calibrate: fit scale and offset of the link (several classes: a temperature) to
-        leave-one-out marginals, see `gpflow_bsvm.prediction`; "auto": of a hinge, and below 1000
-        rows temper several classes' levels by held-out folds, if the kernel is learned.
-    :param num_inducing: M, at most; fewer where there are fewer distinct rows. "auto": 100, by
-        which the kernel is learned, then threefold, q projected on the new ones, as long as
-        left-out rows gain a hundredth of their log density, up to 1000 or rows times M^2 (times
-        latent functions) of 5e9; `num_inducing_` says what it is.
-    :param inference: such as `SVI()`, how to fit (folds: by `CAVI`); None: as `gpflow_bsvm.fit`.
-    :param standardize: shift and scale every feature to mean 0 and variance 1; sparse ones are
-        scaled only. Codes (to `Coregion`, or a kernel of yours that looks at a column's whole part,
-        or whether it is equal) and what `ChangePoints` looks at stay as they are.
-    :param impute: take NaN in X, in memory: each becomes the column's median, or most frequent
-        code, and each column that has some in the training rows a second one of zeros and ones,
-        which says where.
+        leave-one-out marginals, see `gpflow_bsvm.prediction`. "auto": calibrate a hinge; for levels
+        with several classes, a learned kernel and fewer than 1000 rows, temper by held-out folds.
+    :param num_inducing: the largest M; fewer distinct rows give fewer points. "auto": learn the
+        kernel with 100 points, then triple M, starting from the projected q, while the
+        leave-one-out log density improves by 1 %; up to 1000 points, or rows * M^2 * latent
+        functions of 5e9. See `num_inducing_` for the result.
+    :param inference: the algorithm of the final fit, such as `SVI()` (folds use `CAVI`); None: as
+        `gpflow_bsvm.fit`.
+    :param standardize: shift and scale every feature to mean 0 and variance 1; sparse features are
+        only scaled. Unscaled: columns that the kernel uses as codes (`Coregion`, or a custom kernel
+        that truncates values or tests them for equality), and columns of `ChangePoints`.
+    :param impute: replace NaN by the column's median, or by the most frequent code, and append an
+        indicator column for each column with NaN in training (in-memory data only).
     :param class_weight: as in scikit-learn: {label: weight} or "balanced".
-    :param random_state: for choosing the rows that a kernel is learned from if there are more than
-        2000, and a sample of the rows beyond 20 000. Otherwise a fit depends only on its rows, and
-        a little (some hundredths of a probability, where rows are few) on the order and signs of
-        columns, from which k-means and the search for a kernel start.
-    :param chunk_rows: rows that a prediction handles together; None: bounded by memory.
-    :param verbose: show in one line what the fit is doing.
-    :ivar classes_: the labels, also of rows of weight 0; the columns of `predict_proba` are in this
-        order.
+    :param random_state: for the random choice of rows: those for learning the kernel, beyond 2000
+        rows, and the sample beyond 20 000. Otherwise a fit depends only on its rows, and slightly
+        (some hundredths of a probability, if rows are few) on the order and signs of columns,
+        through k-means and the starting point of the kernel search.
+    :param chunk_rows: number of rows per chunk in predictions; None: bounded by memory.
+    :param verbose: show the current stage of the fit in one line.
+    :ivar classes_: the labels, including those of rows of weight 0, in the column order of
+        `predict_proba`.
     :ivar model_: the fitted `BSVM`, on standardized features and labels 0..C-1: its methods need
         `as_model_sees(X)`; functions of `gpflow_bsvm.prediction` take the classifier and X.
-    :ivar num_inducing_: M, as chosen; lengthscales_, feature_importances_ and, of a linear kernel,
-        coef_ and intercept_: see these properties.
+    :ivar num_inducing_: the chosen M; for lengthscales_, feature_importances_ and, with a linear
+        kernel, coef_ and intercept_ see these properties.
     :ivar loss_: "levels" or "hinge".
-    :ivar penalty_: the slope of the loss, as chosen.
+    :ivar penalty_: the chosen slope of the loss.
     :ivar scaler_: the fitted `StandardScaler`, or None.
     :ivar history_: the `gpflow_bsvm.inference.History` of the fit.
-    :ivar seconds_: wall clock of its stages: "rows", "kernel", "choice", "q", "growth", "link".
+    :ivar seconds_: wall-clock seconds per stage: "rows", "kernel", "choice", "q", "growth", "link".
     """
 
     loss: str = "auto"
@@ -137,17 +139,17 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
         checkpoint: Directory | None = None,
     ) -> BSVMClassifier:
         """
-        More rows without the earlier ones, see `gpflow_bsvm.inference.Streaming`. The first call is
-        `fit`, and learns and chooses everything; later ones change only q, so that kernel, penalty,
-        link, scaling and inducing points are those of the first part, which should be
-        representative.
+        Update q with more rows, without the earlier ones, see `gpflow_bsvm.inference.Streaming`.
+        The first call is `fit`: it learns and chooses everything. Later calls change only q;
+        kernel, penalty, link, scaling and inducing points stay those of the first part, which
+        should be representative.
 
         :param X: [N, D], or rows that are read piece by piece, as in `fit`.
-        :param classes: all labels; None: those of the first part. Of a class without rows nothing
-            is known then but that it is not one of those seen; from a single class nothing can be
-            learned or chosen either, which a warning says.
-        :param forget: in [0, 1], the weight of earlier rows now, for data that drift.
-        :raise ValueError: as `fit`; for labels or columns that the first part did not have; for
+        :param classes: all labels; None: those of the first part. For a class without rows the
+            model knows only that no row seen belongs to it. From a single class nothing can be
+            learned or chosen; a warning says so.
+        :param forget: in [0, 1], the weight of earlier rows, for data that drift.
+        :raise ValueError: as `fit`; for labels or columns missing from the first part; for
             class_weight="balanced", which needs all rows.
         """
         if isinstance(self.class_weight, str):
@@ -180,13 +182,13 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
             only = self.classes_.tolist()[int(data[1][0, 0])]
             warn(
                 f"all rows that count are of class {only!r}: kernel, loss and penalty cannot be "
-                "learned or chosen from them, and stay as they are"
+                "learned or chosen from them, and keep their initial values"
             )
         return specify(self, seed, num_classes=len(self.classes_), **how)
 
     @property
     def _units_of_f(self) -> tuple[float, float]:
-        """:return: scale and offset of a hinge's link, of two classes."""
+        """:return: scale and offset of a hinge's link, for two classes."""
         link = self.model_.likelihood
         two = isinstance(link, Hinge)
         return (float(link.scale.numpy()), float(link.offset.numpy())) if two else (1.0, 0.0)
@@ -231,7 +233,7 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
 
     def _numbering(self, values: AnyNDArray, counts: AnyNDArray | None = None) -> Encoding:
         """
-        :param values: [C], the labels of classes in the rows; counts: [C], their numbers of rows.
+        :param values: [C], the class labels in the rows; counts: [C], the number of rows of each.
         """
         if counts is not None and self.class_weight == "balanced":
             weights = counts.sum() / (len(counts) * counts)
@@ -245,7 +247,7 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
         return partial(numbered, values=values, weights=weights)
 
     def _predicted(self, X: Any) -> AnyNDArray:
-        """:return: Phi^-1 of probabilities, [N], of two classes; probabilities, [N, C], of more."""
+        """:return: Phi^-1 of probabilities [N] for two classes, else probabilities [N, C]."""
         check_is_fitted(self)
         if len(self.classes_) > 2:
             return self._ask(predict_probabilities, X)
@@ -254,10 +256,10 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
     def decision_function(self, X: Any) -> AnyNDArray:
         """
         :param X: [N, D], or rows that are read piece by piece, as in `fit`.
-        :return: [N] for two classes, Phi^-1 of the probability of `classes_[1]`, positive where
-            that class is chosen; for a hinge mu / sqrt(1 + v) by its calibrated link. For more
-            classes [N, C], logarithms of the probabilities.
-        :raise ValueError: as all predictions, for an X so large that f overflows.
+        :return: for two classes [N], Phi^-1 of the probability of `classes_[1]`, which `predict`
+            returns where this is positive; for a hinge, mu / sqrt(1 + v) under its calibrated link.
+            For more classes [N, C], logarithms of the probabilities.
+        :raise ValueError: for an X so large that f overflows, as in all predictions.
         """
         values = self._predicted(X)
         return values if values.ndim == 1 else np.log(values + np.finfo(values.dtype).tiny)

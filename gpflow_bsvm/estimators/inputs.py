@@ -17,16 +17,16 @@ from ..notices import warn
 from .kernels import unscaled_columns
 from .labels import missing
 
-#: Weights that sum to less are probably a mistake.
+#: A smaller sum of weights is probably a mistake.
 LITTLE_WEIGHT = 10
-#: Equal rows are not searched for among more rows than this.
+#: With more rows than this, equal rows are not merged.
 MERGE_ROWS = 20_000
 
 
 def check_format(X: Any, formats: str | bool) -> None:
     """
     :param formats: what `validate_data` accepts besides arrays.
-    :raise TypeError: for sparse rows where there is no such format.
+    :raise TypeError: for sparse rows if they are not among these formats.
     """
     if scipy.sparse.issparse(X) and not formats:
         raise TypeError(
@@ -46,7 +46,7 @@ def check_dates(X: Any) -> None:
 
 
 def with_nan(X: Any) -> Any:
-    """:return: X with NaN for pandas.NA, an object that is no float, in columns of objects."""
+    """:return: X with NaN in place of pandas.NA in object columns."""
     if hasattr(X, "iloc") and "object" in map(str, getattr(X, "dtypes", ())):
         return type(X)(with_nan(np.asarray(X, object)), X.index, X.columns)
     objects = isinstance(X, np.ndarray) and X.dtype.kind == "O"
@@ -55,28 +55,28 @@ def with_nan(X: Any) -> Any:
 
 def repetitions(weight: AnyNDArray) -> AnyNDArray:
     """
-    :return: weights as numbers of repetitions: those that sum to 1, as AdaBoost has them, are
-        shares of all rows, and are multiplied by the number of rows that have one.
+    :return: weights as numbers of repetitions. Weights that sum to 1 (AdaBoost) are fractions of
+        all rows, and are multiplied by the number of rows of positive weight.
     """
     is_share = np.isclose(weight.sum(), 1.0, rtol=1e-6)
     return weight * np.count_nonzero(weight) if is_share else weight
 
 
 def warn_of_little_weight(weight: AnyNDArray) -> None:
-    """Warn the caller of an estimator's `fit`: a weight says how often a row counts."""
+    """Warn of a small sum of weights: a weight is a number of repetitions."""
     if weight.sum() < min(LITTLE_WEIGHT, len(weight)):
         warn(
             f"the weights of {len(weight)} rows sum to {weight.sum():.3g}: a weight is a number of "
-            "repetitions, so that the fit hardly leaves its prior; weights of mean 1 keep their "
-            "ratios",
+            "repetitions, so that the fit stays close to its prior; divide the weights by their "
+            "mean",
         )
 
 
 def medians(X: AnyNDArray, kernel: Any) -> AnyNDArray:
     """
-    :param kernel: whose codes are replaced by the most frequent one.
-    :return: [2, D], the replacement of missing values, and 1 for a column that gets another one to
-        say where values are missing.
+    :param kernel: columns of its codes use the most frequent code.
+    :return: [2, D], the replacements of missing values, and 1 for a column with an indicator column
+        of missing values.
     """
     missing = np.isnan(X)
     known = np.nanmedian(np.where(missing.all(axis=0), 0.0, X), axis=0)
@@ -87,7 +87,7 @@ def medians(X: AnyNDArray, kernel: Any) -> AnyNDArray:
 
 
 def filled(X: Any, fill: AnyNDArray | None) -> Any:
-    """:return: X with `medians` instead of NaN, and columns that say where."""
+    """:return: X with NaN replaced by `medians`, and the indicator columns appended."""
     if fill is None:
         return X
     missing = np.isnan(X)
@@ -96,7 +96,7 @@ def filled(X: Any, fill: AnyNDArray | None) -> Any:
 
 
 def weighted_quantiles(y: AnyNDArray, weight: AnyNDArray, levels: Sequence[float]) -> AnyNDArray:
-    """:return: [T], quantiles of rows counted by their weights, always values of y."""
+    """:return: [T], weighted quantiles, always values of y."""
     order = np.argsort(y)
     total = np.cumsum(weight[order])
     wanted = np.multiply(levels, total[-1]) * (1 - 1e-12)  # rounding must not add a row
@@ -105,14 +105,14 @@ def weighted_quantiles(y: AnyNDArray, weight: AnyNDArray, levels: Sequence[float
 
 def make_scaler(X: Any, weight: AnyNDArray, unscaled: Sequence[int]) -> StandardScaler:
     """:raise ValueError: if a column overflows."""
-    with np.errstate(all="ignore"):  # what is refused needs no warning of NumPy's
+    with np.errstate(all="ignore"):  # an overflow is an error below, not a warning
         scaler = StandardScaler(with_mean=not scipy.sparse.issparse(X)).fit(X, sample_weight=weight)
     refuse_overflow(scaler.var_[:, None], "column {} of X is so large that its variance")
     return without(scaler, unscaled)
 
 
 def without(scaler: StandardScaler, unscaled: Sequence[int]) -> StandardScaler:
-    """:return: the scaler, which leaves these columns as they are."""
+    """:return: the scaler, changed so that these columns stay unscaled."""
     if unscaled:
         scaler.mean_[unscaled], scaler.var_[unscaled], scaler.scale_[unscaled] = 0.0, 1.0, 1.0
     return scaler
@@ -120,7 +120,7 @@ def without(scaler: StandardScaler, unscaled: Sequence[int]) -> StandardScaler:
 
 def scale(scaler: StandardScaler | None, X: Any) -> Any:
     """
-    :return: the X of the model.
+    :return: X as input of the model.
     :raise ValueError: if a row overflows.
     """
     with np.errstate(all="ignore"):
@@ -134,7 +134,7 @@ def scale(scaler: StandardScaler | None, X: Any) -> Any:
 def shift_and_scale(
     scaler: StandardScaler | None, num_columns: int
 ) -> tuple[AnyNDArray, AnyNDArray]:
-    """:return: shift and scale, [D] each; the model sees (X - shift) / scale."""
+    """:return: shift and scale, [D] each, of the model's input (X - shift) / scale."""
     shift, factor = np.zeros(num_columns), np.ones(num_columns)
     if scaler is not None:
         shift = scaler.mean_ if scaler.with_mean else shift  # sparse columns are scaled only
@@ -152,8 +152,8 @@ def refuse_overflow(values: AnyNDArray, what: str = "row {} of X is so large tha
 def merge_equal(X: Any, y: AnyNDArray, weight: AnyNDArray) -> tuple[Any, AnyNDArray, AnyNDArray]:
     """
     :param X: [N, D], an array or SciPy's CSR.
-    :return: distinct rows in an order independent of the input, with the sums of their weights, so
-        that not even rounding depends on order or repetition; unchanged if there are many.
+    :return: distinct rows in an order independent of the input, and the sums of their weights, so
+        that rounding does not depend on order or repetition; unchanged if there are too many.
     """
     if X.shape[0] > MERGE_ROWS:
         return X, y, weight

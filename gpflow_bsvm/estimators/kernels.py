@@ -1,4 +1,4 @@
-"""What a user's kernel is, and what it asks of the columns of X."""
+"""Checks of a user's kernel, and the columns of X that it uses."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _INSTEAD = {
     "rbf": '; for scikit-learn\'s "rbf" use None',
     "poly": '; for scikit-learn\'s "poly" use gpflow.kernels.Polynomial(degree=3, offset=1.0)',
     "sigmoid": '; scikit-learn\'s "sigmoid" is no covariance: gpflow.kernels.ArcCosine(order=0) is',
-    "precomputed": "; a Gram matrix says nothing of new rows' variance: give the kernel itself",
+    "precomputed": "; a Gram matrix lacks the variance of new rows: give the kernel itself",
 }
-#: So many rows show which columns are codes.
+#: Number of rows used to find out which columns are codes.
 _ROWS = 20
 
 
 def check_kernel_name(kernel: Any) -> None:
-    """:raise ValueError: for a string that is none of ours."""
+    """:raise ValueError: for an unknown string."""
     if isinstance(kernel, str) and kernel != "linear":
         raise ValueError(
             f'kernel must be a GPflow kernel, None or "linear", got {kernel!r}'
@@ -32,20 +32,20 @@ def check_kernel_name(kernel: Any) -> None:
 
 
 def columns_of(part: Kernel, num_columns: int) -> AnyNDArray:
-    """:return: numbers of the columns that a part of a kernel looks at."""
+    """:return: numbers of the columns that a part of a kernel uses."""
     return np.arange(num_columns)[part.active_dims]
 
 
 def parts_of(kernel: Kernel) -> list[Kernel]:
-    """:return: a kernel and those within it."""
+    """:return: a kernel and all kernels within it."""
     return [part for part in (kernel, *kernel.submodules) if isinstance(part, Kernel)]
 
 
 def unscaled_columns(kernel: Any, X: Any, fill: AnyNDArray | None = None) -> list[int]:
     """
-    The columns that a user's kernel wants as they are. Those of codes: f depends on them, but has
-    no slope along them, as `Coregion` and `Categorical` have none, and kernels of one's own that
-    ask whether x and x' are equal. And those of `ChangePoints`, whose locations are in units of X.
+    The columns that must stay unscaled for a user's kernel: codes, and columns of `ChangePoints`,
+    whose locations are in units of X. A column holds codes if f depends on it but has no slope
+    along it, as in `Coregion`, `Categorical` and custom kernels that test x and x' for equality.
 
     :param X: [N, D], as it is.
     :param fill: see `inputs.medians`.
@@ -55,7 +55,7 @@ def unscaled_columns(kernel: Any, X: Any, fill: AnyNDArray | None = None) -> lis
         return []
     X = np.asarray(X[:: max(1, len(X) // _ROWS)])
     _check_call(kernel, X, fill)
-    # At equal rows a smooth kernel has no slope, and near them one that asks for equality is 0.
+    # At equal rows a smooth kernel has no slope; near them an equality test gives 0.
     flat = _flat(kernel, X, X) & _flat(kernel, X, X * (1 + 1e-9) + 1e-9)
     changing = [part for part in parts_of(kernel) if isinstance(part, ChangePoints)]
     kept = {int(c) for part in changing for c in columns_of(part, X.shape[1])}
@@ -74,7 +74,7 @@ def _flat(kernel: Kernel, X: AnyNDArray, X2: AnyNDArray) -> AnyNDArray:
 
 
 def _depends(kernel: Kernel, X: AnyNDArray, column: int) -> bool:
-    """:return: True if the kernel changes with the column, or if that has no other value."""
+    """:return: True if the kernel changes with the column, or the column is constant."""
     values, place = np.unique(X[:, column], return_inverse=True)
     other = X.copy()
     other[:, column] = np.roll(values, 1)[place.reshape(-1)]
@@ -82,7 +82,7 @@ def _depends(kernel: Kernel, X: AnyNDArray, column: int) -> bool:
 
 
 def _check_call(kernel: Kernel, X: AnyNDArray, fill: AnyNDArray | None) -> None:
-    """:raise ValueError: if the kernel does not take such rows, with what does not fit."""
+    """:raise ValueError: if the kernel does not accept such rows; names the misfit."""
     try:
         values_of(kernel, X)
     except ValueError as error:
@@ -94,14 +94,14 @@ def _check_call(kernel: Kernel, X: AnyNDArray, fill: AnyNDArray | None) -> None:
 def check_covariance(kernel: Any, X: AnyNDArray) -> None:
     """
     :param X: [N, D], scaled.
-    :raise ValueError: if a user's kernel is no covariance of such rows.
+    :raise ValueError: if a user's kernel is not a covariance for such rows.
     """
     if isinstance(kernel, Kernel):
         check_kernel(kernel, X)
 
 
 def _misfit(kernel: Kernel, num_columns: int) -> str:
-    """:return: a text on parts of a kernel that do not fit."""
+    """:return: a description of the parts of a kernel that do not fit."""
     for part in parts_of(kernel):
         name, dims = type(part).__name__, part.active_dims
         if not isinstance(dims, slice) and np.max(dims) >= num_columns:
@@ -113,7 +113,7 @@ def _misfit(kernel: Kernel, num_columns: int) -> str:
 
 
 def _added(fill: AnyNDArray | None) -> str:
-    """:return: a note on the columns that `impute` has added."""
+    """:return: a note on the columns added by `impute`."""
     if fill is None or not fill[1].any():
         return ""
     where, number = np.flatnonzero(fill[1]).tolist(), fill.shape[1]

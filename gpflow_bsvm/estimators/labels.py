@@ -1,4 +1,4 @@
-"""Encodings of a user's labels as those of a model."""
+"""Encodings of a user's labels for a model."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from ..notices import warn
 
-#: A function from labels [n, 1] to those of the model, and factors of the rows' weights.
+#: A function from labels [n, 1] to encoded labels, and factors of the rows' weights.
 Encoding = Callable[[AnyNDArray], tuple[AnyNDArray, Any]]
-#: More numbers than this, and than this part of the rows, are probably no classes.
+#: More distinct numbers than this, and than this fraction of the rows, are probably not classes.
 MANY_CLASSES, MANY_PER_ROW = 20, 0.1
 
 
 def missing(values: Any) -> AnyNDArray:
     """:return: True where there is None, NaN, NaT or pandas.NA, in the shape of the values."""
-    # NumPy would make words of what else a list of words holds.
+    # NumPy would convert other objects in a list of strings to strings.
     array = np.asarray(values, object if isinstance(values, list | tuple) else None)
     if array.dtype.kind != "O":
         return np.asarray(array != array)  # NaN and NaT
@@ -45,9 +45,9 @@ def check_known(y: Any) -> None:
 
 def check_targets(y: AnyNDArray) -> None:
     """
-    Warn of numbers that are hardly classes.
+    Warn of numbers that are probably not classes.
 
-    :raise ValueError: for labels that are none: fractions, and objects of unknown types.
+    :raise ValueError: for fractions and objects of unknown types.
     """
     if y.dtype.kind not in "iuf":
         check_classification_targets(y)
@@ -62,7 +62,7 @@ def check_targets(y: AnyNDArray) -> None:
 
 
 def warn_of_numbers(num_classes: int, num_rows: int) -> None:
-    """Warn where classes are numbers, and so many that they are probably to be regressed."""
+    """Warn of numeric classes, so many that they are probably regression targets."""
     if num_classes > max(MANY_CLASSES, MANY_PER_ROW * num_rows):
         warn(
             f"y holds {num_classes} different numbers in {num_rows} rows, each of which becomes a "
@@ -71,7 +71,7 @@ def warn_of_numbers(num_classes: int, num_rows: int) -> None:
 
 
 def check_order(rows: Any, names: list[Any]) -> None:
-    """:raise ValueError: for a source's classes that are words whose order nobody has stated."""
+    """:raise ValueError: if a source's classes are strings without a stated order."""
     if len(names) > 2 and isinstance(names[0], str) and not getattr(rows, "ordered", True):
         raise ValueError(
             f'multi_class="ordinal" needs the order of the classes {names[:8]}, which are words: '
@@ -90,7 +90,7 @@ def classes_of(y: AnyNDArray, order: AnyNDArray | None, ordinal: bool) -> AnyNDA
     """
     :param order: of the labels, as the user states it; None: they are sorted.
     :return: [C], the classes.
-    :raise ValueError: for ordered classes that are words whose order nobody has stated.
+    :raise ValueError: for ordered classes that are strings without a stated order.
     """
     found = np.unique(y)
     if order is not None:
@@ -123,15 +123,15 @@ def number(y: AnyNDArray, classes: AnyNDArray) -> AnyNDArray:
 
 def numbered(Y: AnyNDArray, values: AnyNDArray, weights: AnyNDArray) -> tuple[AnyNDArray, Any]:
     """
-    :param values: [C], the classes in the rows; weights: [C], for the rows of each.
-    :return: numbers of classes, and weights.
+    :param values: [C], the classes in the rows; weights: [C], the weight of a row of each.
+    :return: class numbers, and weights.
     """
     index = number(Y, values)
     return index, weights[index]
 
 
 def standardised(Y: AnyNDArray, center: float = 0.0, scale: float = 1.0) -> tuple[AnyNDArray, Any]:
-    """:return: numbers less a center, in units of a scale."""
+    """:return: numbers, shifted by `center` and divided by `scale`."""
     return (Y - center) / scale, 1.0
 
 
@@ -141,7 +141,7 @@ def ones(Y: AnyNDArray) -> tuple[AnyNDArray, Any]:
 
 
 def label_names(rows: Any, values: AnyNDArray) -> AnyNDArray:
-    """:return: [C], the labels that the numbers stand for: those of files may have names."""
+    """:return: [C], the labels for the class numbers; a source may name them."""
     names, whole = getattr(rows, "classes", None), values.astype(np.int64)
     if names is None:
         return whole
@@ -150,7 +150,7 @@ def label_names(rows: Any, values: AnyNDArray) -> AnyNDArray:
 
 
 def label_values(rows: Any, classes: AnyNDArray) -> AnyNDArray:
-    """:return: [C], the label of each class in the rows; -1 if they do not have it."""
+    """:return: [C], the label of each class in the rows; -1 for a class without one."""
     names = getattr(rows, "classes", None)
     if names is None and classes.dtype.kind not in "fiub":
         raise ValueError(

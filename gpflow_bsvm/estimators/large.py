@@ -1,4 +1,4 @@
-"""More rows than fit into memory: all but q is learned from a sample, q from all rows."""
+"""Fits to rows that do not fit into memory: a sample determines all but q, all rows q."""
 
 from __future__ import annotations
 
@@ -21,13 +21,12 @@ from .training import fit_q, train
 
 def fit_large(estimator: Any, rows: Any, stages: Stages) -> None:
     """
-    Choose and learn on a sample, then fit q to all rows, starting with the sample's q scaled up to
-    all rows.
+    Choose and learn on a sample, then fit q to all rows, starting from the sample's q scaled up.
 
-    :param estimator: a `BSVMEstimator`, which is fitted.
+    :param estimator: a `BSVMEstimator`; it is fitted in place.
     :param rows: see `prepared.source_of`.
     :param stages: may hold results of an earlier call.
-    :raise ValueError: see `survey`, and for rows that are not numbers, with their place.
+    :raise ValueError: see `survey`, and for non-numeric rows; names their place.
     """
     source = open_rows(rows, Rows(estimator._labelled))
     seed = stages.seed(estimator, source)
@@ -60,17 +59,17 @@ def fit_large(estimator: Any, rows: Any, stages: Stages) -> None:
 
 
 def scale_up(model: BSVM, factor: float) -> None:
-    """Change q as if every row that it knows were there `factor` times, with the same site."""
+    """Change q as if each of its rows, with the same site, occurred `factor` times."""
     sums = scaled_sites(model.natural(), factor)
     model.assign_natural(compiled_gaussian(sums, tf.zeros([], sums.h.dtype))[0])
 
 
 def open_later(rows: Any, estimator: Any, labelled: bool = True) -> Prepared:
     """
-    :param rows: see `prepared.source_of`; not all classes need be there.
+    :param rows: see `prepared.source_of`; classes may be absent.
     :param estimator: a fitted `BSVMEstimator`.
-    :return: the rows as inputs of its model, with labels if these are wanted.
-    :raise ValueError: for other columns, and for labels that it does not know.
+    :return: the rows as inputs of its model, with labels if `labelled`.
+    :raise ValueError: for other columns than in the fit, and for unknown labels.
     """
     names, expected = (
         getattr(rows, "features", None),

@@ -24,10 +24,10 @@ from .labels import Encoding, ones, standardised
 from .specification import DEFAULT_VARIANCE, Data, Specification, make_model, specify
 from .training import at_most
 
-#: The default lengthscale is the median distance of a row to its neighbour of this rank: rows are
-#: to be alike where others are next to them, and unlike elsewhere.
+#: The default lengthscale is the median distance of a row to its neighbour of this rank: nearby
+#: rows should be correlated, distant ones not.
 NEIGHBOUR = 3
-#: Scores that differ by so much of the largest one are the same.
+#: Scores count as equal if they differ by less than this fraction of the largest.
 ROUNDING = 1e-9
 
 
@@ -38,20 +38,20 @@ class OneClassBSVM(OutlierMixin, BSVMEstimator):
     with its uncertainty.
 
     A sparse model (`gpflow_bsvm.models.BSVM`) of standardized features with the likelihood
-    `gpflow_bsvm.likelihoods.OneClass`, of the penalty that scikit-learn's `OneClassSVM` of the same
-    kernel and `nu` has. The kernel is not learned: labels that are all the same cannot determine
+    `gpflow_bsvm.likelihoods.OneClass`. Its penalty corresponds to scikit-learn's `OneClassSVM` with
+    the same kernel and `nu`. The kernel is not learned, because identical labels cannot determine
     it.
 
-    :param kernel: any GPflow kernel, used as it is; None: a squared exponential of variance 4
-        whose lengthscale is the median distance of a row to its third neighbour.
-    :param nu: in (0, 1), the part of the training rows that count as outliers.
-    :param num_inducing: M, at most; and all others: as in `gpflow_bsvm.BSVMClassifier`.
+    :param kernel: any GPflow kernel, used as it is; None: a squared exponential of variance 4 whose
+        lengthscale is the median distance of a row to its third neighbour.
+    :param nu: in (0, 1), the fraction of training rows that count as outliers.
+    :param num_inducing: the largest M; this and all others as in `gpflow_bsvm.BSVMClassifier`.
     :ivar model_: the fitted `BSVM`, see `gpflow_bsvm.BSVMClassifier`.
-    :ivar offset_: the score that a part `nu` of the training rows does not reach.
+    :ivar offset_: the `nu` quantile of the training rows' scores.
     :ivar penalty_: of the hinge.
     :ivar scaler_: the fitted `StandardScaler`, or None.
     :ivar history_: the `gpflow_bsvm.inference.History` of the fit.
-    :ivar seconds_: wall clock of its stages: "rows", "kernel", "choice", "q", "growth", "link".
+    :ivar seconds_: wall-clock seconds per stage: "rows", "kernel", "choice", "q", "growth", "link".
     """
 
     nu: float = 0.1
@@ -63,7 +63,7 @@ class OneClassBSVM(OutlierMixin, BSVMEstimator):
     def score_samples(self, X: Any, return_std: bool = False) -> Any:
         """
         :param X: [N, D], or rows that are read piece by piece.
-        :return: mean of f [N], large within the rows that were seen and 0 far from them, and with
+        :return: mean of f [N], large among the training rows and 0 far from them, and with
             `return_std` its standard deviation.
         """
         mean, variance = self._ask(predict_marginals, X)
@@ -74,11 +74,11 @@ class OneClassBSVM(OutlierMixin, BSVMEstimator):
         return np.asarray(self.score_samples(X) - self.offset_)
 
     def predict(self, X: Any) -> AnyNDArray:
-        """:return: 1 for rows like those that were seen, else -1, [N]."""
+        """:return: 1 for rows similar to the training rows, else -1, [N]."""
         return np.where(self.decision_function(X) < 0, -1, 1)
 
     def _is_calibrated(self) -> bool:
-        """:raise NotFittedError: if the link is still where a fit leaves it."""
+        """:raise NotFittedError: if the link is not calibrated."""
         check_is_fitted(self)
         link = self.model_.likelihood
         if all(np.isclose(getattr(link, n), value) for n, value in link.neutral_link.items()):
@@ -91,10 +91,11 @@ class OneClassBSVM(OutlierMixin, BSVMEstimator):
     @available_if(_is_calibrated)
     def predict_proba(self, X: Any) -> AnyNDArray:
         """
-        Calibrated probabilities; there only after labelled rows have been given to
-        `gpflow_bsvm.prediction.calibrate(estimator, (X, y), held_out=True)`, y in {-1, 1}.
+        Calibrated probabilities. They need an earlier call of
+        `gpflow_bsvm.prediction.calibrate(estimator, (X, y), held_out=True)` with labels y in {-1,
+        1}.
 
-        :return: [N, 2], of outliers and of rows like those that were seen.
+        :return: [N, 2], probabilities of an outlier and of a row similar to the training rows.
         """
         z = self._ask(predict_probits, X)
         return np.asarray(norm.cdf(np.concatenate([-z, z], axis=1)))
@@ -119,7 +120,7 @@ class OneClassBSVM(OutlierMixin, BSVMEstimator):
     def _found(self, spec: Specification, data: Data) -> None:
         scores, _ = predict_marginals(self.model_, data[0], chunk_rows=self.chunk_rows)
         offset = inputs.weighted_quantiles(scores[:, 0], data[2], (self.nu,))[0]
-        # Rows that reach it just so must not miss it where their scores are rounded otherwise.
+        # A training row exactly at the offset must not fall below it by rounding.
         self.offset_ = float(offset - ROUNDING * np.abs(scores).max())
         self.penalty_ = spec.penalty
 
@@ -131,12 +132,12 @@ class OneClassBSVM(OutlierMixin, BSVMEstimator):
         return ones
 
     def _encoding(self, rows: Any = None) -> Encoding:
-        """:return: labels as they are: rows of a fit are of one class, later ones may not be."""
+        """:return: labels as they are: later rows may be of both kinds."""
         return standardised
 
 
 def _default_kernel(X: AnyNDArray) -> SquaredExponential:
-    """:return: the kernel of `NEIGHBOUR`; of rows that are all equal, one of lengthscale 1."""
+    """:return: the default kernel, see `NEIGHBOUR`; lengthscale 1 if all rows are equal."""
     rows = np.unique(X, axis=0)
     number = min(NEIGHBOUR, len(rows) - 1)
     if number == 0:

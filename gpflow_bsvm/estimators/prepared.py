@@ -25,7 +25,7 @@ CHUNK_ROWS = 2**14
 def source_of(X: Any, y: Any = None, sample_weight: Any = None) -> Any:
     """
     :return: a reader of rows with their labels; None for arrays in memory.
-    :raise ValueError: for separate labels or weights beside rows that bring their own.
+    :raise ValueError: if rows with their own labels come with separate labels or weights.
     """
     if is_of_dask(X):
         return dask_reader(X, y, sample_weight)

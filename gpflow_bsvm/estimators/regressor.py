@@ -28,14 +28,14 @@ from .stages import NOWHERE, Stages
 from .survey import Survey
 from .training import at_most
 
-#: Few labels are far out if the deviation of all is so many times that of the inner nine tenths.
+#: A few labels are outliers if the overall deviation exceeds that of the inner 90 % by this factor.
 FAR_OUT = 1.7
 
-#: Predictions are a constant if they spread over so little of the noise's deviation.
+#: Predictions are constant if their spread is below this fraction of the noise's deviation.
 LEAST_SPREAD = 0.02
 _CONSTANT = (
-    "predictions are nearly the same for all rows: either X says nothing of y, or the fit has "
-    "missed what it says; try another kernel, or give penalty and epsilon, in units of y"
+    "predictions are nearly the same for all rows: either X does not determine y, or the fit "
+    "has missed the relation; try another kernel, or give penalty and epsilon, in units of y"
 )
 
 
@@ -45,23 +45,24 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):
     Bayesian support vector regression, with a predictive distribution.
 
     A sparse model (`gpflow_bsvm.models.BSVM`) of standardized features and labels with the
-    likelihood `gpflow_bsvm.likelihoods.EpsilonInsensitive`. Kernel, penalty and epsilon are learned
-    by the evidence, with no cross-validation; errors beyond epsilon cost in proportion, so that
-    outliers move the fit little, however far out they are.
+    likelihood `gpflow_bsvm.likelihoods.EpsilonInsensitive`. The evidence determines kernel, penalty
+    and epsilon, without cross-validation. Errors beyond epsilon cost in proportion, so that
+    outliers move the fit little, however large they are.
 
     :param penalty: slope of the loss, scikit-learn's C, in units of 1 / y; "auto": learned.
     :param epsilon: largest error without a cost, in units of y; "auto": learned.
-    :param kernel: of standardized labels; and all others: as in `gpflow_bsvm.BSVMClassifier`.
-    :ivar model_: the fitted `BSVM`; what is asked of it needs `as_model_sees(X)`; functions of
-        `gpflow_bsvm.prediction` take the regressor and X, and answer in units of standardized y.
+    :param kernel: prior of standardized labels; this and all others as in
+        `gpflow_bsvm.BSVMClassifier`.
+    :ivar model_: the fitted `BSVM`: its methods need `as_model_sees(X)`; functions of
+        `gpflow_bsvm.prediction` take the regressor and X, and return standardized units of y.
     :ivar penalty_: and epsilon_: as given or learned, in units of y.
-    :ivar y_center_: and y_scale_: the median of y, and the deviation of a Gaussian whose outer
-        twentieths are those of y: labels are standardized by these, which outliers hardly affect.
-        Where the deviation of y is much larger, and left-out rows are predicted better with it, it
-        is y_scale_: then the labels that are far out are no errors.
+    :ivar y_center_: and y_scale_: center and scale of standardized labels: the median of y, and the
+        deviation of a Gaussian with the 5 % and 95 % quantiles of y, which outliers hardly affect.
+        If the deviation of y is much larger and predicts left-out rows better, it is y_scale_: the
+        extreme labels are then no errors.
     :ivar scaler_: the fitted `StandardScaler` of X, or None.
     :ivar history_: the `gpflow_bsvm.inference.History` of the fit.
-    :ivar seconds_: wall clock of its stages: "rows", "kernel", "choice", "q", "growth", "link".
+    :ivar seconds_: wall-clock seconds per stage: "rows", "kernel", "choice", "q", "growth", "link".
     """
 
     penalty: float | str = "auto"
@@ -82,20 +83,21 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):
         forget: float = 1.0,
         checkpoint: Directory | None = None,
     ) -> BSVMRegressor:
-        """More rows without the earlier ones, as `gpflow_bsvm.BSVMClassifier.partial_fit`."""
+        """Update q with more rows, as `gpflow_bsvm.BSVMClassifier.partial_fit`."""
         return self._partial_fit(X, y, sample_weight, forget, checkpoint)
 
     def predict(
         self, X: Any, return_std: bool = False
     ) -> AnyNDArray | tuple[AnyNDArray, AnyNDArray]:
         """
-        Predict the middle of y's distribution, which is symmetric in this model: f is its mean and
-        its median. Where y is skewed given X, this is near its median, as for scikit-learn's SVR,
-        and not its mean: of counts that are mostly 0 nearly 0. If you need means, transform y, or
-        multiply P(y > 0) of a `gpflow_bsvm.BSVMClassifier` by a regressor of the rows with y > 0.
+        Predict the center of y's distribution, which is symmetric in this model: f, its mean and
+        median. If y is skewed given X, the prediction is near the median, as with scikit-learn's
+        SVR, and not near the mean: for counts that are mostly 0, it is nearly 0. If you need means,
+        transform y, or multiply P(y > 0) of a `gpflow_bsvm.BSVMClassifier` by a regressor of the
+        rows with y > 0.
 
         :param X: [N, D], or rows that are read piece by piece.
-        :return: the middle [N], and with `return_std` the standard deviation of y, noise included.
+        :return: the center [N], and with `return_std` the standard deviation of y, including noise.
         """
         f = self._f(X)
         mean, variance = self._likelihood.predict_mean_and_var(*f)
@@ -107,8 +109,8 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):
     def predict_quantiles(self, X: Any, levels: Sequence[float] = (0.05, 0.5, 0.95)) -> AnyNDArray:
         """
         :param levels: [T], increasing, in (0, 1).
-        :return: the numbers below which y is with these probabilities, [N, T].
-        :raise ValueError: for other levels.
+        :return: the quantiles of y at these levels, [N, T].
+        :raise ValueError: for levels that do not increase within (0, 1).
         """
         _, *f = self._f(X)
         quantiles = self._likelihood.predict_quantiles(*f, levels).numpy()[:, 0]
@@ -123,7 +125,7 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):
         return self.model_.likelihood
 
     def _f(self, X: Any) -> tuple[AnyNDArray, AnyNDArray, AnyNDArray]:
-        """:return: no columns of X, and mean and variance of f, [N, 1]."""
+        """:return: X without columns, and mean and variance of f, [N, 1]."""
         f = self._ask(predict_marginals, X)
         return np.zeros((len(f[0]), 0)), *f
 
@@ -142,8 +144,8 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):
 
     def _unit(self, X: Any, Y: AnyNDArray, weight: AnyNDArray) -> float:
         """
-        :return: 1, or the deviation of Y [N, 1] where that is much larger: few labels then are far
-            out. What predicts left-out rows better says whether they are wrong or a part of f.
+        :return: 1, or the deviation of Y [N, 1] if it is much larger, as with a few extreme labels,
+            and predicts left-out rows better: these labels are then part of f, not errors.
         """
         mean = np.average(Y[:, 0], weights=weight)
         deviation = float(np.average((Y[:, 0] - mean) ** 2, weights=weight) ** 0.5)
@@ -153,7 +155,7 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):
         return min((1.0, deviation), key=lambda unit: self._error(unit, *part))
 
     def _error(self, unit: float, X: Any, Y: AnyNDArray, weight: AnyNDArray) -> float:
-        """:return: the mean error of rows that are left out of a small fit, in units of Y."""
+        """:return: the mean leave-one-out error of a small fit, in units of Y."""
         trial = copy.copy(self)
         trial.y_scale_, trial.random_state, trial.verbose = self.y_scale_ * unit, 0, False
         trial.num_inducing = FIRST_INDUCING if self.num_inducing == "auto" else self.num_inducing
@@ -200,8 +202,8 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):
 
 def check_are_numbers(y: Any) -> Any:
     """
-    :return: y, objects as floats.
-    :raise ValueError: for words, which are classes, for dates, and for a row without a label.
+    :return: y, with objects converted to floats.
+    :raise ValueError: for strings, which are classes, for dates, and for a missing label.
     """
     given = np.ravel(np.asarray(y))
     if given.dtype.kind in "mM":
@@ -219,11 +221,11 @@ def check_are_numbers(y: Any) -> Any:
 def check_units(y: AnyNDArray, scale: float = 1.0) -> None:
     """
     :param scale: of y.
-    :raise ValueError: for labels whose squares overflow, or that spread so little that 1 / y does.
+    :raise ValueError: if squares of labels overflow, or 1 / y does because of a tiny spread.
     """
     most = np.finfo(y.dtype).max ** 0.5
     if (largest := np.abs(y).max()) > most or scale < 1 / most:
         raise ValueError(
-            f"y is up to {largest:.3g} and its spread {scale:.3g}, in units in which its squares "
-            "overflow or are 0: check the units"
+            f"y is up to {largest:.3g} and its spread {scale:.3g}: its squares overflow or are 0; "
+            "check the units"
         )

@@ -1,4 +1,4 @@
-"""The specification of what an estimator trains, and its model at the prior."""
+"""The specification of an estimator's model, and the model at its prior."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ from .stages import StageBar
 MULTI_CLASS = {"crammer_singer": CrammerSinger, "ovr": OneVsRest}
 LOSSES = ("hinge", "levels")
 
-#: Initial M if it is to grow.
+#: Initial M, if M grows.
 FIRST_INDUCING = 100
 
-#: Codes are this far from each other, in deviations of columns: further than rows.
+#: Distance between codes, in deviations of columns: larger than between rows.
 CODES_APART = 1e3
 
-#: The default kernel where none is learned: prior variance in squared margins, and lengthscale in
-#: median distances between inducing points. They are the best of a coarse grid on twelve binary
-#: data sets.
+#: The default kernel if the kernel is not learned: prior variance in squared margins, and
+#: lengthscale in median distances between inducing points. The best of a coarse grid on twelve
+#: binary data sets.
 DEFAULT_VARIANCE, DEFAULT_LENGTHSCALE = 4.0, 0.75
 
-#: A regression likelihood is normalized, and its evidence tells more about a kernel than a hinge's:
-#: this makes the deviations of priors 2.5 times as large. Better than 1 on most of 17 sets.
+#: Factor of the priors' deviations in regression: its normalized evidence is more informative about
+#: the kernel than a hinge's. Better than 1 on most of 17 sets.
 PRIOR_OF_NUMBERS = 0.16
 
-#: Deviation of the log variance of linear weights: hardly a prior, but it excludes infinity.
+#: Deviation of the log variance of linear weights: nearly flat, but it excludes infinity.
 WEIGHT_DEVIATION = 2.0
 
 _HIDDEN = StageBar(False)
@@ -58,18 +58,18 @@ Data = tuple[AnyNDArray, AnyNDArray, AnyNDArray]
 
 class Specification(NamedTuple):
     """
-    What is to be trained, for C classes or for numbers; names as in the estimators.
+    The options of a training, for C classes or for numbers; named as in the estimators.
 
-    :ivar learned: parameters of the likelihood that are learned.
-    :ivar linear: f is linear, and exact: `num_inducing` plays no part.
-    :ivar kernel: prior covariance of f, from which learning starts; copied; None: a default one.
-    :ivar Z: inducing points [M, D], which are then not searched for.
-    :ivar codes: columns of X in which inducing points have only values that rows have.
-    :ivar grow: whether `num_inducing` is where M starts, and not its end.
-    :ivar num_rows: the number of all rows, where the data are a sample.
+    :ivar learned: names of the likelihood's learned parameters.
+    :ivar linear: f is linear and exact; `num_inducing` is ignored.
+    :ivar kernel: prior covariance of f, from which learning starts; copied; None: a default kernel.
+    :ivar Z: inducing points [M, D]; None: choose them.
+    :ivar codes: columns of codes: inducing points only take values of the rows there.
+    :ivar grow: whether `num_inducing` is only the initial M.
+    :ivar num_rows: the number of all rows, if the data are a sample.
     :ivar inference: has `run`; None: `gpflow_bsvm.fit`.
-    :ivar seed: for choosing the part of the data that the kernel is learned from.
-    :ivar progress: is told of each stage.
+    :ivar seed: for the choice of rows from which the kernel is learned.
+    :ivar progress: reports each stage.
     """
 
     num_classes: int = 1
@@ -99,7 +99,7 @@ class Specification(NamedTuple):
 
     @property
     def calibrates(self) -> bool:
-        """:return: True if the link is fitted to left-out rows: by default a hinge's."""
+        """:return: True if the link is fitted to left-out rows: by default, for a hinge."""
         return self.loss == "hinge" if self.calibrate == "auto" else bool(self.calibrate)
 
 
@@ -159,7 +159,7 @@ def make_model(spec: Specification, X: AnyNDArray) -> BSVM:
 
 
 def _inducing_points(spec: Specification, X: AnyNDArray) -> AnyNDArray | None:
-    """:return: the rows, for a linear f, or None if they outnumber its weights."""
+    """:return: the rows, for a linear f, or None if there are more rows than weights."""
     if spec.linear:
         return np.unique(X, axis=0) if len(X) <= X.shape[1] else None
     if spec.Z is not None:
@@ -169,7 +169,7 @@ def _inducing_points(spec: Specification, X: AnyNDArray) -> AnyNDArray | None:
 
 
 def centres(spec: Specification, X: AnyNDArray, number: int, **how: Any) -> AnyNDArray:
-    """:return: inducing points by k-means, of rows with the same codes as far as M allows."""
+    """:return: inducing points by k-means, within rows of equal codes as far as M allows."""
     if not spec.codes:
         return inducing_points.kmeans(X, number, **how)
     codes, apart = list(spec.codes), X.copy()
@@ -180,7 +180,7 @@ def centres(spec: Specification, X: AnyNDArray, number: int, **how: Any) -> AnyN
 
 
 def distinct(X: AnyNDArray) -> AnyNDArray:
-    """:return: the rows to choose inducing points from, independent of order and repetition."""
+    """:return: the rows from which inducing points are chosen, without order or repetition."""
     return np.unique(X, axis=0) if len(X) <= inducing_points.SUBSAMPLE else X
 
 

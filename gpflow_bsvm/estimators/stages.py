@@ -1,4 +1,4 @@
-"""Results of the stages of a classifier's fit, for a fit that goes on in another process."""
+"""Results of the stages of an estimator's fit, so that another process can continue it."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ class StageBar(tqdm):
 
 class Stages:
     """
-    A directory with one for every stage; if it is None nothing is kept. A stage either leaves its
-    result there, or is a fit with its own checkpoints.
+    A checkpoint directory with a subdirectory for every stage; None: nothing is stored. A stage
+    stores either its result, or the checkpoints of a fit.
     """
 
     def __init__(self, directory: Directory | None = None, verbose: bool = False) -> None:
         """
-        :param directory: created if need be.
-        :param verbose: whether `bar` shows what is going on.
+        :param directory: created if absent.
+        :param verbose: whether `bar` shows the current stage.
         """
         self.bar = StageBar(verbose)
         self._directory = None if directory is None else Path(directory)
@@ -73,15 +73,15 @@ class Stages:
 
     def seed(self, estimator: Any, source: Source) -> int:
         """
-        Run the first stage, which ties the stages to one fit.
+        Run the first stage, which binds the directory to one fit.
 
         :param estimator: a `BSVMClassifier`.
         :param source: its rows.
-        :return: the seed of this fit, the same when it goes on.
-        :raise ValueError: if the stages belong to another estimator or other rows.
+        :return: the seed of this fit, the same after a restart.
+        :raise ValueError: if the directory belongs to another estimator or other rows.
         """
         if self._directory is not None:
-            made(self._directory)  # an error would name the first stage's, which nobody gave
+            made(self._directory)  # else an error would name a stage's subdirectory
             options = estimator.get_params(deep=False)
             options = {name: options[name] for name in options if name not in _NEUTRAL}
             self._identity = of_estimator(estimator, options, source)
@@ -90,8 +90,8 @@ class Stages:
 
     def result(self, name: str, find: Callable[[], Any]) -> Any:
         """
-        :param find: the stage: returns numbers, strings and arrays in any structure of dictionaries
-            and lists.
+        :param find: the stage, a function that returns numbers, strings and arrays in nested
+            dictionaries and lists.
         :return: its result, computed now or earlier in another process.
         :raise ValueError: if the stored result belongs to another fit.
         """

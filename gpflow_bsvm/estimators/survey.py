@@ -1,4 +1,4 @@
-"""What a classifier needs to know about rows that are not in memory."""
+"""Facts about rows that are not in memory, collected before an estimator's fit."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ SAMPLE_ROWS = 20_000
 
 
 class Rows(NamedTuple):
-    """Checks of rows before there is a model."""
+    """Checks of rows before the model exists."""
 
     labelled: bool = True
-    num_columns: int | None = None  #: that X must have, if known
+    num_columns: int | None = None  #: required of X, if known
 
     def rows(self, X: Any, Y: Any, origin: Origin | None) -> tuple[Any, AnyNDArray]:
-        """:return: X [n, D] and Y [n, 1], or [n, 0] where labels play no part."""
+        """:return: X [n, D] and Y [n, 1], or [n, 0] without labels."""
         where = origin or Origin()
         X = check_inputs(X, where)
         if self.num_columns not in (None, X.shape[1]):
@@ -78,11 +78,10 @@ class Survey(NamedTuple):
 
 def survey(source: Source, seed: int, classes: bool = True) -> Survey:
     """
-    Collect in one pass labels, means and deviations of columns, and random rows, some of every
-    class. A row of weight 0 is counted but has no other effect.
+    Collect labels, means and deviations of columns, and random rows, including some of every class,
+    in one pass. A row of weight 0 is only counted.
 
-    :param classes: whether labels are classes; else all rows belong to one.
-    :return: the survey of all rows.
+    :param classes: whether labels are classes; else all rows belong to one class.
     :raise ValueError: for labels that are not classes.
     """
     seen: _Seen = sum_over(source, partial(_look, seed, classes), add=_both)
@@ -99,7 +98,7 @@ class _Seen(NamedTuple):
 
     counts: Counter[float]  #: of each label
     moments: Sequence[AnyNDArray]  #: weight [1], mean [1, D] and variance [1, D]
-    kept: AnyNDArray  #: some of them: random numbers, labels, weights, y, X
+    kept: AnyNDArray  #: a sample: random numbers, labels, weights, y, X
 
 
 def _look(seed: int, classes: bool, batch: Batch) -> _Seen:
@@ -121,7 +120,7 @@ def _both(one: _Seen, other: _Seen) -> _Seen:
 def _seen(counts: Counter[float], moments: Sequence[AnyNDArray], rows: AnyNDArray) -> _Seen:
     """
     :param moments: of parts of the rows: weights [K], means [K, D] and variances [K, D].
-    :param rows: those with the smallest keys are kept, some of every label.
+    :param rows: the rows with the smallest keys are kept, including some of every label.
     """
     if len(counts) > MOST_CLASSES:
         raise ValueError(

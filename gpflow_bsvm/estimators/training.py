@@ -1,4 +1,4 @@
-"""A specification and rows to a fitted model: learn the kernel, fit q, let M grow, calibrate."""
+"""From a specification and rows to a fitted model: learn the kernel, fit q, grow M, calibrate."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ from ..prediction.calibration import calibrate, leave_one_out_density
 from .specification import DEFAULT_VARIANCE, Data, Specification, centres, distinct, make_model
 from .stages import NOWHERE, Stages
 
-#: The kernel is learned from this many rows, or this part of all if that is more, up to the most.
-#: With many classes or inducing points there are fewer, so that rows times L M^2 stay below the
-#: work, down to the fewest. Probabilities become more precise as the part grows.
+#: The kernel is learned from the larger of this number and this fraction of the rows, up to a
+#: maximum. Many classes or inducing points reduce it, so that rows * L M^2 stay below LEARN_WORK,
+#: down to a minimum. More rows give more precise probabilities.
 LEARN_ROWS, LEARN_PART, MOST_LEARN_ROWS = 2_000, 0.25, 5_000
 FEWEST_LEARN_ROWS, LEARN_WORK = 1_000, 5e8
-#: The share of an ordered class without rows, from which its thresholds start.
+#: The assumed share of an ordered class without rows, for the initial thresholds.
 NO_ROWS = 1e-3
-#: Numbers further from their center are brought here while penalty, epsilon and kernel are learned.
-#: That hardly changes f, as the loss has the same slope there; but a few that are wrong by a
-#: thousand deviations would otherwise be noise of all rows.
+#: While penalty, epsilon and kernel are learned, labels are clipped at this distance from their
+#: center. That hardly changes f, as the slope of the loss is the same there; but a few errors of a
+#: thousand deviations would otherwise raise the noise of all rows.
 REACH = 10.0
-#: Every part of the data has this many rows of classes with few rows.
+#: Every sample has this many rows of rare classes.
 RARE_ROWS = 20
 
-#: M grows by this factor while the density of left-out rows improves by this part of itself, up to
-#: a number of points and the work of a sweep (N L M^2).
+#: M grows by this factor while the leave-one-out density improves by this fraction, up to a number
+#: of points and the work of a sweep (N L M^2).
 GROWTH, LEAST_GAIN, MOST_INDUCING, GROWTH_WORK = 3, 0.01, 1000, 5e9
-#: Lloyd iterations for many points, which lie close to each other anyway.
+#: Lloyd iterations for many points; these lie close to each other anyway.
 _ITERATIONS = 5
 
 
@@ -48,13 +48,13 @@ class InitialModel(NamedTuple):
     """A model whose q is not yet fitted to all rows."""
 
     model: BSVM
-    history: History | None  #: of learning its kernel, if that was asked for
+    history: History | None  #: of learning its kernel, if the kernel is learned
 
 
 def initial_model(spec: Specification, data: Data, like: BSVM | None = None) -> InitialModel:
     """
-    :param like: a model with the same kernel, from which learning and fits start instead of the
-        prior.
+    :param like: a model with the same kernel, from which learning and fits start; None: start from
+        the prior.
     :return: a model with its final kernel.
     """
     model = make_model(spec, data[0])
@@ -71,7 +71,7 @@ def initial_model(spec: Specification, data: Data, like: BSVM | None = None) -> 
 
 
 def first_thresholds(data: Data, num_classes: int = 0) -> AnyNDArray:
-    """:return: [C-1], thresholds that f exceeds a priori as often as labels are k or above."""
+    """:return: [C-1], thresholds for which prior and label frequencies of y >= k are equal."""
     _, Y, weight = data
     counts = np.bincount(Y[:, 0].astype(int), weight, minlength=num_classes)
     counts[counts == 0] = NO_ROWS * counts.sum()
@@ -85,12 +85,12 @@ def train(
 ) -> tuple[BSVM, History]:
     """
     :param start: the `initial_model` of `spec`, if known.
-    :param stages: hold the checkpoints of fits of q.
-    :return: the model, and the history of learning its kernel if that was asked for, else of the
-        fit of q.
+    :param stages: holds the checkpoints of fits of q.
+    :return: the model, and the history of learning its kernel, or of the fit of q if the kernel was
+        not learned.
     """
     model, learned = start or initial_model(spec, data)
-    model.num_data = None  # these rows are all, whatever the model saw before
+    model.num_data = None  # whatever the model was fitted to before
     history = _finish(spec, model, data, stages)
     if spec.grow and not spec.linear:
         model = grow(spec, model, data, stages)
@@ -99,14 +99,14 @@ def train(
 
 
 def freeze(spec: Specification, model: BSVM) -> None:
-    """Make everything untrainable but what is to be learned."""
+    """Make everything untrainable except what is learned."""
     gpflow.set_trainable(model.inducing_variable, False)
     if not spec.learn_kernel:
         gpflow.set_trainable(model.kernel, False)
 
 
 def learn(spec: Specification, model: BSVM, data: Data) -> History:
-    """Learn what is trainable, at fixed inducing points, from enough rows."""
+    """Learn the trainable parameters from a subset of the rows, at fixed inducing points."""
     freeze(spec, model)
     num_latents, num_inducing = model.num_features
     affordable = LEARN_WORK / (num_latents * num_inducing**2)
@@ -117,13 +117,13 @@ def learn(spec: Specification, model: BSVM, data: Data) -> History:
     if not spec.is_classifier:
         Y = np.clip(Y, -REACH, REACH)
     spec.progress.stage("kernel", f"learning the kernel from {len(X)} rows")
-    with warnings.catch_warnings():  # the fits of q say whether they have converged
+    with warnings.catch_warnings():  # the fits of q warn if they have not converged
         warnings.simplefilter("ignore", ConvergenceWarning)
         return VEM().run(model, opened(model, (X, Y, weight)), progress=spec.progress)
 
 
 def opened(model: BSVM, data: Data) -> ArraySource:
-    """:return: rows that are checked, and need not have some of every class."""
+    """:return: the checked rows, which may lack a class."""
     X, Y, weight = data
     return ArraySource(X, Y, weight[:, None], chunk_rows(model))
 
@@ -141,7 +141,7 @@ def fit_q(
     """
     Fit q at the present kernel, and the link.
 
-    :param kind: of stage.
+    :param kind: the name of the stage.
     """
     text = f"fitting {model.num_features[1]} inducing points to {rows.num_rows} rows"
     spec.progress.stage(kind, text)
@@ -155,8 +155,8 @@ def fit_q(
 
 def grow(spec: Specification, model: BSVM, data: Data, stages: Stages = NOWHERE) -> BSVM:
     """
-    :return: the model with as many inducing points as are worth their cost, its q projected on the
-        new ones and fitted from there, with the same kernel.
+    :return: a model with the same kernel, whose M has grown while it was worth the cost. Each time
+        q is projected on the new inducing points and fitted from there.
     """
     density = leave_one_out_density(model, opened(model, data))
     places = distinct(data[0])
@@ -169,7 +169,7 @@ def grow(spec: Specification, model: BSVM, data: Data, stages: Stages = NOWHERE)
         _finish(spec, larger, data, stages, "growth")
         before = density
         density = leave_one_out_density(larger, opened(larger, data))
-        # The zero of a log density of numbers means nothing: there the gain is in nats.
+        # In regression the log density has no natural zero: the required gain is in nats.
         if density < before + LEAST_GAIN * (abs(before) if spec.is_classifier else 1.0):
             return model
         model = larger
@@ -177,14 +177,14 @@ def grow(spec: Specification, model: BSVM, data: Data, stages: Stages = NOWHERE)
 
 
 def grown(model: BSVM, places: Any, num_rows: int) -> int:
-    """:return: M after a growth, as far as places and the work of a sweep over the rows allow."""
+    """:return: M after a growth, limited by the distinct rows and the work of a sweep."""
     num_latents, num_inducing = model.num_features
     affordable = int((GROWTH_WORK / (num_rows * num_latents)) ** 0.5)
     return min(GROWTH * num_inducing, MOST_INDUCING, affordable, len(places))
 
 
 def _next_size(model: BSVM, places: Any, num_rows: int) -> int | None:
-    """:return: M of the next model, or None if it would be hardly larger."""
+    """:return: the next M, or None if it would be hardly larger."""
     number = grown(model, places, num_rows)
     return number if number > 1.25 * model.num_features[1] else None
 
@@ -192,7 +192,7 @@ def _next_size(model: BSVM, places: Any, num_rows: int) -> int | None:
 def at_most(number: int, data: Data, seed: int, classes: bool = True) -> Data:
     """
     :param classes: whether labels are classes.
-    :return: at most that many rows, at random except those of rare classes.
+    :return: at most this many rows, random except for rows of rare classes.
     """
     X, Y, weight = data
     if len(Y) <= number:
@@ -204,7 +204,7 @@ def at_most(number: int, data: Data, seed: int, classes: bool = True) -> Data:
 
 
 def few_of_each_first(labels: AnyNDArray) -> AnyNDArray:
-    """:return: row numbers [N] in an order that begins with some of each label."""
+    """:return: row numbers [N], in an order that begins with some rows of each label."""
     place: AnyNDArray = np.empty(len(labels), dtype=int)
     for label in np.unique(labels):
         members = np.flatnonzero(labels == label)

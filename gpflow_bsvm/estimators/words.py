@@ -1,8 +1,8 @@
-"""What the core warns of, in words of the estimators' parameters."""
+"""Warnings of the core, rephrased in terms of the estimators' parameters."""
 
 from __future__ import annotations
 
-#: How texts of the core begin, and what an estimator says instead.
+#: The beginnings of texts of the core, and their replacements.
 SAID = {
     "the fit has learned next to nothing": (
         "the fit has learned next to nothing, and predicts nearly the same for all rows: its "
@@ -10,16 +10,16 @@ SAID = {
         "kernel=... whose variance is near 4, or more rows"
     ),
     "float64 does not hold this q": (
-        "the rows determine f to more digits than float64 has, as labels without noise do, or a "
-        "kernel whose variance is very large: predictions and their certainty are rounded"
+        "labels without noise, or a kernel of very large variance, determine f to more digits than "
+        "float64 has: predictions and their uncertainty are rounded"
     ),
     "all inducing points are many lengthscales apart": (
-        "the rows are many lengthscales of the kernel apart, so that nothing is known between "
-        "them: use standardize=True, or a kernel=... of larger lengthscales"
+        "the rows are many lengthscales of the kernel apart, so that nothing can be predicted "
+        "between them: use standardize=True, or a kernel=... of larger lengthscales"
     ),
     "all inducing points are perfectly correlated": (
-        "the kernel hardly tells rows apart, so that predictions are the same for all: unless that "
-        "is meant use standardize=True, or a kernel=... of smaller lengthscales"
+        "the kernel hardly distinguishes rows, so that predictions are the same for all: unless "
+        "that is intended use standardize=True, or a kernel=... of smaller lengthscales"
     ),
     "the fit has not converged": (
         "the fit has not converged: give inference= more max_steps, or a larger tol"
@@ -32,12 +32,12 @@ SAID = {
         "inference at their defaults, or give inference= a smaller learning_rate"
     ),
     "Kuu needed a jitter": (
-        "rows that the kernel hardly tells apart make its matrix singular up to rounding, and a "
-        "small noise was added to it: use a smaller num_inducing, or shorter lengthscales"
+        "the kernel's matrix is singular up to rounding, because some rows are nearly equal to it, "
+        "and a small noise was added: use a smaller num_inducing, or shorter lengthscales"
     ),
 }
 
 
 def in_words_of_estimators(text: str) -> str:
-    """:return: the text for a user who knows the estimator, and neither GPflow nor the model."""
+    """:return: the text for a user of the estimator, without terms of GPflow and the model."""
     return next((said for begins, said in SAID.items() if text.startswith(begins)), text)

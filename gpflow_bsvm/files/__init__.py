@@ -1,4 +1,4 @@
-"""Rows in files, one or many, read piece by piece."""
+"""Rows in one or several files, read piece by piece."""
 
 from ..tables.reading import Reading
 from .files import CSVFiles, Files, OtherFiles, ParquetFiles

@@ -19,19 +19,19 @@ from ..tables.table import Table
 if TYPE_CHECKING:  # no dependency of this package
     from typing_extensions import Unpack
 
-#: Number of rows of a column that are read together.
+#: Number of rows of a column to read together.
 _COLUMN_ROWS = 2**17
 
 
 class Files(Reader):
     """
-    Rows of files of equal columns, one file after the other.
+    Rows of files with equal columns, one file after the other.
 
-    :ivar paths: of the files, in the order in which they are read.
+    :ivar paths: of the files, in reading order.
     :ivar features: names of the columns of X.
     :ivar classes: the label of each class 0..C-1, if labels become numbers; else None.
     :ivar ordered: whether the order of the classes is stated, by the user or by their type.
-    :ivar left_out: columns left out without being asked: the index that pandas wrote.
+    :ivar left_out: columns left out automatically: the index written by pandas.
     """
 
     finite = True
@@ -41,13 +41,12 @@ class Files(Reader):
         """
         :param path: of a file, of a directory, whose files are read in the order of their names, or
             of several files, read in the order given; or their `Table`.
-        :param target: name of the column of labels; None: for predictions.
-        :param options: what else is said of columns and files, see `Reading`.
+        :param target: name of the label column; None: for predictions.
+        :param options: further options for columns and files, see `Reading`.
         :raise ImportError: without pyarrow.
         :raise FileNotFoundError: if there is no such file.
-        :raise ValueError: for columns that are missing, not numbers or to be read in several ways,
-            for a first line of numbers other than 0, 1, 2, ... where `names` are not given, and for
-            a file without rows.
+        :raise ValueError: for missing, non-numeric or ambiguous columns; for a file without rows;
+            without `names`, for a first line of numbers (except 0, 1, 2, ...).
         """
         require("pyarrow", extra="files")
         if not isinstance(path, Table):
@@ -60,7 +59,7 @@ class Files(Reader):
 
     @property
     def marks(self) -> dict[str, str]:
-        """See `Reader`; independent of the files' place, if copies keep modification times."""
+        """See `Reader`; equal for moved or copied files with the same modification times."""
         known = [os.stat(path) for path in self.paths]
         latest = datetime.fromtimestamp(max(file.st_mtime for file in known))
         digest = hashlib.sha256(repr([(f.st_size, f.st_mtime_ns) for f in known]).encode())
@@ -74,7 +73,7 @@ class Files(Reader):
         }
 
     def texts(self, name: str) -> Iterator[str | None]:
-        """:return: the values of a column of any type, as the file has them."""
+        """:return: the values of a column of any type, as in the file."""
         for file in self.table.files:
             for batch in file.batches([name], _COLUMN_ROWS):
                 yield from as_text(batch.column(0)).to_pylist()
@@ -92,9 +91,9 @@ class Files(Reader):
 
 class CSVFiles(Files):
     """
-    Rows of CSV files whose first line has the columns' names, also compressed, whatever separates
-    their fields. The number of rows is not known beforehand; a pass counts them if need be. A file
-    without such a line needs `names`::
+    Rows of CSV files whose first line has the column names, also compressed, with any separator.
+    Their number is not known in advance; a pass counts them if necessary. A file without such a
+    line needs `names`::
 
         gpflow_bsvm.files.CSVFiles("rows.csv", target="y", names=["y", "x1", "x2"])
     """
@@ -103,15 +102,15 @@ class CSVFiles(Files):
 
 
 class OtherFiles(Files):
-    """Rows of files of Weka or OpenML (.arff), or of LIBSVM (x0, x1, ... with label y)."""
+    """Rows of ARFF files (Weka, OpenML), or of LIBSVM files (x0, x1, ... with label y)."""
 
     endings = (*ARFF, *SVMLIGHT)
 
 
 class ParquetFiles(Files):
     """
-    Rows of Parquet files, some chunks of a row group at a time; their number is in the files'
-    metadata::
+    Rows of Parquet files, some chunks of a row group at a time; the files' metadata contain their
+    number::
 
         rows = gpflow_bsvm.files.ParquetFiles("rows/", target="clicked", classes=["no", "yes"])
         gpflow_bsvm.fit(model, rows)

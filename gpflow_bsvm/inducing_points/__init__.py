@@ -1,4 +1,4 @@
-"""Inducing points: how to choose them, at the start and later."""
+"""Inducing points: initial choices, and changes during training."""
 
 from .. import quiet  # noqa: F401 - imports GPflow before others do
 from .initial import greedy_variance, kmeans

@@ -1,4 +1,4 @@
-"""Initial inducing points. No function returns the same point twice."""
+"""Initial inducing points. All functions return distinct points."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sklearn.cluster import KMeans
 from ..data.checks import as_matrix, check_weights
 from ..data.sampling import random_rows
 
-#: Number of rows that k-means uses: beyond some 20 000 the centres hardly move any more.
+#: Number of rows for k-means: beyond some 20 000 the centres hardly change.
 SUBSAMPLE = 20_000
 
 
@@ -30,9 +30,9 @@ def kmeans(
     Centres of k-means, started by k-means++ (Wenzel et al. 2017, section 5.5), on a random
     subsample of the rows, by scikit-learn.
 
-    :param X: [N, D], scaled as the kernel will see it.
+    :param X: [N, D], scaled as for the kernel.
     :param num_inducing: M.
-    :param subsample: use this many rows at most.
+    :param subsample: the largest number of rows to use.
     :param max_iter: Lloyd iterations.
     :return: Z [M, D].
     :raise ValueError: if X is not finite and two-dimensional, or M is not in 1..N.
@@ -47,7 +47,7 @@ def kmeans(
 def _some_rows(
     X: Any, num_inducing: int, subsample: int, seed: int | None
 ) -> tuple[AnyNDArray, AnyNDArray, int]:
-    """:return: at most `subsample` rows of X, at random, the distinct ones of these, and a seed."""
+    """:return: the distinct rows of at most `subsample` random rows of X, and a seed."""
     X, generator = _checked(X, num_inducing), np.random.default_rng(seed)
     X = X[random_rows(len(X), max(subsample, num_inducing), generator)]
     return X, _distinct(X), int(generator.integers(2**31))
@@ -63,17 +63,17 @@ def greedy_variance(
 ) -> AnyNDArray:
     """
     Rows of X by greedy conditional variance (Burt et al. 2020): each is the row with the largest
-    variance given those before, until the variances are small enough. So it chooses M too.
+    variance given those before, until the variances are small enough, which determines M.
 
     In O(N M^2), on a random subsample of at most 20 000 rows.
 
     :param X: [N, D].
-    :param max_inducing: M at most.
+    :param max_inducing: the largest M.
     :param kernel: with a single output.
-    :param tol: stop where the sum of the conditional variances is below `tol` times that of the
+    :param tol: stop when the sum of the conditional variances is below `tol` times that of the
         prior variances; 0: never.
-    :param weight: [N], not negative, of the rows' variances: with the precisions w of sites, points
-        go where the classes meet.
+    :param weight: [N], not negative, multiplies the rows' variances: with the precisions w of
+        sites, points concentrate where the classes meet.
     :return: Z [M, D].
     :raise ValueError: as `kmeans`, or if weights are not N non-negative numbers.
     """

@@ -1,4 +1,4 @@
-"""Inducing points chosen anew under a learned kernel (Burt et al. 2020, section 7.4)."""
+"""Inducing points chosen again under a learned kernel (Burt et al. 2020, section 7.4)."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ def reselect(
 ) -> AnyNDArray:
     """
     `exchange` the inducing points of a `BSVM` for those that `greedy_variance` chooses under its
-    present kernel and sites: their precisions w_n weight the variances, so that points go where the
-    classes meet (heteroscedastic greedy variance).
+    present kernel and sites. The sites' precisions w_n weight the variances, so that points
+    concentrate where the classes meet (heteroscedastic greedy variance).
 
-    Training goes on from there, with `gpflow_bsvm.fit` or `gpflow_bsvm.inference.VEM`; once or
-    twice is enough (Burt et al. 2020, section 7.4). In O(N M^2), on a random subsample.
+    Continue with `gpflow_bsvm.fit` or `gpflow_bsvm.inference.VEM`; once or twice is enough (Burt et
+    al. 2020, section 7.4). In O(N M^2), on a random subsample.
 
-    :param model: fitted to `data`; it is changed.
-    :param max_inducing: M at most; None: as many as now.
+    :param model: fitted to `data`; changed in place.
+    :param max_inducing: the largest M; None: the present one.
     :param sample_weight: [N], as in the fit.
     :param tol: see `greedy_variance`.
-    :param subsample: choose among this many rows at most.
+    :param subsample: the largest number of rows to choose from.
     :return: Z [M, D].
     :raise ValueError: for bad data, and as `exchange`.
     """

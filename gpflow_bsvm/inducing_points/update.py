@@ -1,4 +1,4 @@
-"""New inducing points during training, when the kernel has changed and the margin is known."""
+"""New inducing points during training, for a changed kernel and a known margin."""
 
 from __future__ import annotations
 
@@ -24,11 +24,10 @@ class SparseModel(Model, Protocol):
 
 def exchange(model: SparseModel, Z: Any) -> None:
     """
-    Give a `BSVM` other inducing points, of any number. The new q(u) is the model's
-    prediction there: predictions at Z do not change, and elsewhere they change only as far as Z
-    cannot represent them.
+    Give a `BSVM` other inducing points, of any number. The new q(u) is the model's prediction
+    there: predictions at Z do not change; elsewhere they change only if Z cannot represent them.
 
-    :param model: with plain inducing points that all latent functions share; it is changed.
+    :param model: with plain inducing points shared by all latent functions; changed in place.
     :param Z: [M, D].
     :raise ValueError: unless Z is finite, of the right width and without duplicates, or for other
         inducing variables.

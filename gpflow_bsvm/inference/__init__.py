@@ -1,4 +1,4 @@
-"""How q is found: project -> localise -> accumulate -> solve. An algorithm names no likelihood."""
+"""Inference for q: project -> localise -> accumulate -> solve, for any likelihood."""
 
 from .. import quiet  # noqa: F401 - imports GPflow before others do
 from .cavi import CAVI

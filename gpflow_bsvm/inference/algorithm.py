@@ -1,4 +1,4 @@
-"""What all algorithms have in common: checks, records, progress bar, interrupt, restoring."""
+"""The common part of all algorithms: checks, records, progress bar, interrupt, restoring."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ from .run import Record, Run
 
 class Algorithm(ABC):
     """
-    How a model is fitted. A subclass holds options, says by `needs` which hooks of
-    `gpflow_bsvm.likelihoods` it cannot do without, and brings a `Run`.
+    A way to fit a model. A subclass holds options, lists the required hooks of
+    `gpflow_bsvm.likelihoods` in `needs`, and defines a `Run`.
     """
 
     needs: ClassVar[tuple[str, ...]] = ()
     #: Algorithms that take any likelihood.
     instead: ClassVar[str] = "CAVI, SVI, VEM or ML2, which take any"
-    #: Whether it learns what is trainable besides q.
+    #: Whether it learns trainable parameters besides q.
     learns: ClassVar[bool] = False
-    #: Whether the end depends on the q of the beginning.
+    #: Whether the result depends on the initial q.
     takes_q: ClassVar[bool] = False
-    #: Whether rows count as often as they stand for the model's `num_data`.
+    #: Whether the data are rescaled to the model's `num_data` rows.
     weighs: ClassVar[bool] = True
-    #: The option that only makes it longer.
+    #: The option that only makes a fit longer.
     grows: ClassVar[str] = "max_steps"
 
     @abstractmethod
     def _begin(self, model: Model, source: Source) -> Run[Any, Any]:
-        """:return: a fit at its start; bad input raises here."""
+        """:return: a fit at its start; raises for bad input."""
 
     def _open(self, model: Model, data: Any, sample_weight: Any) -> Source:
         return open_data(model, data, sample_weight)
@@ -67,28 +67,29 @@ class Algorithm(ABC):
         every: int = 1,
     ) -> History:
         """
-        Fit the model; it holds the latest accepted step at the end, also after an interrupt or an
-        error, which are passed on. q moves even if `q_mu` and `q_sqrt` are not trainable: as for
-        GPflow's `NaturalGradient`, the flag is for other optimisers. Where the stopping rule was
-        not met there is scikit-learn's `ConvergenceWarning`.
+        Fit the model. At the end, also after an interrupt or an error, which are passed on, the
+        model is at the latest accepted step. q changes even if `q_mu` and `q_sqrt` are not
+        trainable: as with GPflow's `NaturalGradient`, the flag is for other optimisers. If the
+        stopping rule was not met, scikit-learn's `ConvergenceWarning` is issued.
 
         :param data: X [N, D] and Y [N, P], in memory or np.memmap; files, a batched
             `tf.data.Dataset` or blocks of (X, Y) or (X, Y, sample_weight), read anew in each pass,
-            see `gpflow_bsvm.data.open_source`; None: those that the model holds. If the model's
-            `num_data` differs from N, the data count as a sample of it, as in `model.elbo`.
+            see `gpflow_bsvm.data.open_source`; None: the data stored in the model. If the model's
+            `num_data` differs from N, the data count as a sample of `num_data` rows, as in
+            `model.elbo`.
         :param sample_weight: [N], powers of the likelihood, with arrays; ones if None.
-        :param callback: called at every record with the step and the history; True from it ends the
-            fit, see `gpflow_bsvm.deep.KeepBest`.
+        :param callback: called at every record with the step and the history; if it returns True,
+            the fit ends, see `gpflow_bsvm.deep.KeepBest`.
         :param monitor: a `gpflow.monitor.Monitor`, called at every record.
         :param progress: show a progress bar; None: on a terminal only.
-        :param checkpoint: a directory of this fit's own: the same call, in another process after
-            this one has died, goes on from there and ends where this one would have; a greater
-            `max_steps` goes on longer. None: nothing is stored.
-        :param every: number of records from one checkpoint to the next; there is one at the end,
-            too, also after an interrupt or an error.
-        :raise ValueError: for bad data, see `gpflow_bsvm.data.checks`, a likelihood that lacks
-            what the algorithm needs, or a checkpoint of another fit.
-        :raise TypeError: for a model that is not one of this package's.
+        :param checkpoint: a directory for this fit alone. If this process dies, the same call in
+            another process continues and ends with the same result; a larger `max_steps` continues
+            for longer. None: nothing is stored.
+        :param every: number of records between checkpoints. The last is written at the end, also
+            after an interrupt or an error.
+        :raise ValueError: for bad data, see `gpflow_bsvm.data.checks`, a likelihood without a hook
+            that the algorithm needs, or a checkpoint of another fit.
+        :raise TypeError: for a model not defined in this package.
         """
         source = self._open(model, data, sample_weight)
         history = History()
@@ -120,7 +121,7 @@ class Algorithm(ABC):
         """
         As `run`, for data that `open_data` has opened for this model.
 
-        :param record: what is written down: an empty `History`, or `Draws`.
+        :param record: the record to fill: an empty `History`, or `Draws`.
         """
         check_hooks(model.likelihood, *self.needs, instead=self.instead)
         source = weighted(model, source) if self.weighs else source
@@ -138,7 +139,7 @@ class Algorithm(ABC):
         if isinstance(record, History):
             short = run.settles and not run.converged and record.latest >= run.max_steps
             spent = f"{type(self).__name__} more {self.grows}" if short else ""
-            # Other rows may have no end, over which a run without a stopping rule went in part.
+            # Without a stopping rule, some rows may never have been read: the data may have no end.
             by_sites = run.by_sites and (run.settles or source.indexed)
             judge(
                 model,

@@ -1,4 +1,4 @@
-"""Coordinate ascent on all the data, with a step that never lets the bound fall."""
+"""Coordinate ascent on all the data, whose bound never decreases."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from ..notices import warn
 from .algorithm import Algorithm
 from .run import Run, Step
 
-#: Sweeps in one call, which nothing interrupts, are some 0.1 s of work, in multiplications.
+#: Sweeps in one call, which cannot be interrupted, take some 0.1 s; in multiplications.
 _WORK = 10**9
 
 _NO_STEP = (
@@ -49,20 +49,20 @@ _NO_STEP = (
 class CAVI(Algorithm):
     """
     Coordinate ascent variational inference (Wenzel et al. 2017, section 4.1) for q, at fixed
-    hyperparameters: one sweep is a natural-gradient step of size rho on all the data, rho = 1
-    unless the ELBO would fall, else halved until it does not. Each sweep costs one pass over the
-    data, in chunks, so that memory does not grow with N beyond a fixed cache. Where the likelihood
-    is a function of differences between latent functions (`shift_invariant`), a sweep ends by
-    taking out of their means what they have in common, for which steps alone need many sweeps.
+    hyperparameters. One sweep is a natural-gradient step of size rho on all the data, with rho = 1,
+    halved until the ELBO does not decrease. Each sweep costs one pass over the data, in chunks, so
+    that memory does not grow with N beyond a fixed cache. If the likelihood depends only on
+    differences between latent functions (`shift_invariant`), each sweep ends by centring their
+    means; natural-gradient steps alone would need many sweeps for it.
 
-    From 2e5 feature entries (N times L M) on large products are in single precision, unless that
-    overflows or `tol` is below 1e-6; sums over chunks, sites and factorisations never are. It
-    changes a hundredth of what the default `tol` leaves: means by less than 1e-3 standard
-    deviations, the ELBO by 1e-8 of itself.
+    From 2e5 feature entries (N times L M) on, large products are in single precision, unless that
+    overflows or `tol` is below 1e-6; sums over chunks, sites and factorisations never are. The
+    error is a hundredth of that left by the default `tol`: less than 1e-3 standard deviations in
+    the means, and 1e-8 of the ELBO.
 
     :ivar max_steps: most sweeps.
-    :ivar tol: stop when the ELBO rises by less than `tol` times its absolute value, if a step had
-        to be halved also with half the step.
+    :ivar tol: stop when a sweep raises the ELBO by less than `tol` * |ELBO|. If steps have been
+        halved, the next step, of half the size, must do so too.
     :ivar learning_rate: first rho to try, in (0, 1].
     """
 
@@ -80,7 +80,7 @@ class CAVI(Algorithm):
 
 
 class Point(NamedTuple):
-    """q, its ELBO, and the sums of the sites as they are seen from there."""
+    """q, its ELBO, and the sums of its sites."""
 
     natural: Natural
     value: tf.Tensor  #: []
@@ -88,10 +88,10 @@ class Point(NamedTuple):
 
 
 class State(NamedTuple):
-    """Where `CAVI` stands."""
+    """The state of `CAVI`."""
 
     ascent: Ascent | None = None  #: of a `Point`; None before the first pass
-    overflows: int = 0  #: whether single precision does
+    overflows: int = 0  #: whether single precision overflows
     steps: int = 0
     known: tuple[Natural, ...] = ()  #: a Gaussian factor of the target besides prior and data
 
@@ -112,7 +112,7 @@ def compiled_sweeps(
     most: tf.Tensor,
     rows: Projected,
 ) -> tuple[Ascent, tf.Tensor]:
-    """:return: the ascent after at most so many sweeps, and ELBO and rho of each, [steps, 2]."""
+    """:return: the ascent after at most `most` sweeps, and ELBO and rho of each, [steps, 2]."""
     phi = rows.features.phi
     look = lambda q: accumulate(likelihood, rows, marginals(phi, q.R, q.c))  # noqa: E731
     move = partial(_move, step, look, share, known)
@@ -147,7 +147,7 @@ def _move(
 
 
 class Sweeps(Run[State, Step]):
-    """Sweeps of `CAVI` under way."""
+    """Sweeps of `CAVI` in progress."""
 
     by_sites = True
 
@@ -162,7 +162,7 @@ class Sweeps(Run[State, Step]):
         self._dtypes = list(dict.fromkeys((single, tf.as_dtype(default_float()))))
         self._rows, self._accumulate = data.summed(model.likelihood)
         self._climb = compiled_sweeps.bind(model.likelihood)
-        # A factor of each latent function's own costs where all of them shift together.
+        # Centring is invalid if an extra factor acts on single latent functions.
         self._share = tf.zeros([], default_float()) if known else shares_shifts(model)
         num_latents, num_features = model.num_features
         work = num_latents * num_features**2 * (data.num_rows + num_features)
@@ -170,7 +170,7 @@ class Sweeps(Run[State, Step]):
         self.state = State(known=known)
 
     def steps(self) -> Iterator[Step]:
-        """:return: the sweeps from `state` on; in double precision where single overflows."""
+        """:return: the sweeps from `state` on; in double precision if single overflows."""
         for number in range(self.state.overflows, len(self._dtypes)):
             self._data.dtype = self._dtypes[number]
             if self.state.ascent is None or number > self.state.overflows:
@@ -185,7 +185,7 @@ class Sweeps(Run[State, Step]):
 
     def _start(self) -> Ascent:
         """:return: the ascent from the model's q."""
-        # As by a step of size 0 from where the bound is lower than anywhere.
+        # As a step of size 0 from a point whose bound is -infinity.
         nowhere = Point(self._natural, tf.constant(-math.inf, default_float()), self._natural)
         ascent, _ = self._some(Ascent.start(nowhere, 0.0), 1)
         point = ascent.point
@@ -194,7 +194,7 @@ class Sweeps(Run[State, Step]):
         return Ascent.start(point, self._options.learning_rate)
 
     def _sweeps(self) -> Iterator[Step]:
-        """:return: the sweeps until one gains little."""
+        """:return: the sweeps until a sweep gains little."""
         ascent, steps = cast(Ascent, self.state.ascent), self.state.steps
         while math.isfinite(ascent.point.value) and not ascent.ended:
             most = min(self._together, self.max_steps - steps) if self.unseen else 1
@@ -210,7 +210,7 @@ class Sweeps(Run[State, Step]):
 
     def _some(self, ascent: Ascent, most: int) -> tuple[Ascent, tf.Tensor]:
         """
-        :param most: sweeps in one call, where all rows are in memory; else this is one.
+        :param most: sweeps in one call, if all rows are in memory; else a call is one sweep.
         :return: the ascent and the record of `compiled_sweeps`.
         """
         if self._rows.one_chunk:
@@ -225,7 +225,7 @@ class Sweeps(Run[State, Step]):
 
     def look_again(self) -> None:
         """See `Run`."""
-        if not self._data.indexed:  # nothing but a pass tells of rows that came since
+        if not self._data.indexed:  # only a pass can find rows added since
             self._start()
 
     def restore(self) -> None:

@@ -31,24 +31,23 @@ POINT_PRECISION = 1e12
 @dataclass(frozen=True)
 class ECM(Algorithm):
     """
-    Expectation conditional maximisation (Henao et al. 2014; for the linear model Polson & Scott
-    2011, whose M step it is) for the mode of q(s), at fixed hyperparameters:
+    Expectation conditional maximisation (Henao et al. 2014; for the linear model, the M step of
+    Polson & Scott 2011) for the mode of q(s), at fixed hyperparameters:
 
         w_n, r_n at f_n = Phi_n s + m(x_n),    s <- (I + Phi^T diag(w) Phi)^-1 Phi^T (r - w m).
 
-    The sites are the likelihood's `point_sites`, whichever bound it trains. Each step raises the
-    log posterior log p(s) + sum_n log L(y_n | f_n), whose maximum is the support vector machine:
-    that of scikit-learn with C = penalty, for the kernel of the model and no bias. A free bias is
-    a `Constant` kernel of large variance added to the kernel, or a large prior variance of the
-    bias of `LinearBSVM`.
+    The sites are the likelihood's `point_sites`, for any of its bounds. Each step raises the log
+    posterior log p(s) + sum_n log L(y_n | f_n). Its maximum is the support vector machine:
+    scikit-learn's with C = penalty, for the kernel of the model and no bias. For a free bias, add a
+    `Constant` kernel of large variance, or give the bias of `LinearBSVM` a large prior variance.
 
-    The residual variance of a sparse model plays no part. In the end the model's q is a point,
-    with a standard deviation of 1e-6: predictions know nothing of the uncertainty of s. The
-    history's `elbo` is the log posterior, without its constant.
+    The residual variance of a sparse model is ignored. At the end q is a point, with a standard
+    deviation of 1e-6: predictions ignore the uncertainty of s. The history's `elbo` is the log
+    posterior, without its constant.
 
     :ivar max_steps: most steps.
     :ivar tol: stop when a step raises the log posterior by less than `tol` times its absolute
-        value, as `CAVI` does.
+        value, as in `CAVI`.
     """
 
     needs = ("point_sites",)
@@ -65,7 +64,7 @@ class ECM(Algorithm):
 
 
 class Point(NamedTuple):
-    """s, its log posterior, and where the next step leads."""
+    """s, its log posterior, and the next full step."""
 
     s: tf.Tensor  #: [L, M]
     value: tf.Tensor  #: []
@@ -73,7 +72,7 @@ class Point(NamedTuple):
 
 
 class State(NamedTuple):
-    """Where `ECM` stands."""
+    """The state of `ECM`."""
 
     ascent: Ascent  #: of a `Point`
     steps: int = 0

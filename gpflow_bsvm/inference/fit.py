@@ -1,4 +1,4 @@
-"""`fit`: the algorithm that suits the amount of data."""
+"""`fit`: choose the algorithm that suits the amount of data."""
 
 from __future__ import annotations
 
@@ -20,12 +20,11 @@ from .cavi import CAVI
 from .history import Callback, History
 from .svi import SVI
 
-#: Sweeps over so many times as many rows begin with what these say.
+#: Sweeps over at least `_TIMES` as many rows start from a fit to this many.
 _FIRST_ROWS, _TIMES = 20_000, 10
-#: Up to this many rows times latent functions times inducing points squared, whole sweeps are
-#: affordable.
+#: Whole sweeps are affordable up to this value of rows * latent functions * inducing points^2.
 _SWEEP_LIMIT = 5e10
-#: Rows of a batch that the data bring, as a guess, and steps over data that may have no end.
+#: Assumed size of a dataset's own batches, and numbers of steps for data that may have no end.
 _BATCH, _STEPS = 100, (1000, 5000)
 
 
@@ -41,16 +40,16 @@ def fit(
     every: int = 1,
 ) -> History:
     """
-    Fit q of a model at its present hyperparameters: `CAVI` where a sweep over the data is
-    affordable (N L M^2 up to 5e10), else `SVI` in batches of 1000, for one epoch and 1000 steps at
-    least. The same for data that are read piece by piece, if they have a known end: arrays on
-    disk and Parquet files say how many rows they have, those of CSV files are counted by a pass;
-    a sweep reads all of them. What may have no end, a `tf.data.Dataset` or blocks without
-    `num_rows`, gets `SVI` for one epoch in batches of 100, though 1000 steps at least and 5000 at
-    most, and the model must know `num_data`. A trainable kernel stays as it is: `VEM` learns it.
+    Fit q of a model at its present hyperparameters: by `CAVI` if sweeps over the data are
+    affordable (N L M^2 up to 5e10), else by `SVI` in batches of 1000, for one epoch and at least
+    1000 steps. This includes data that are read piece by piece and end: arrays on disk and Parquet
+    files store their number of rows, CSV files are counted by a pass, and a sweep reads all of
+    them. Data that may have no end (a `tf.data.Dataset`, or blocks without `num_rows`) are fitted
+    by `SVI` for one epoch in batches of 100, with 1000 to 5000 steps, and need the model's
+    `num_data`. A trainable kernel stays as it is; `VEM` learns it.
 
-    From 200 000 rows on, and where q is the prior, `CAVI` begins with the q of 20 000 rows at
-    random, each counted as often as it stands for: that halves the number of sweeps.
+    From 200 000 rows on, if q is the prior, `CAVI` starts from a fit to 20 000 random rows, scaled
+    to all: that halves the number of sweeps.
 
     Arguments and errors are those of `gpflow_bsvm.inference.CAVI.run`.
     """
@@ -75,11 +74,11 @@ def fit(
 
 
 def _begin(model: Model, source: Source, checkpoint: Directory | None, how: Any) -> None:
-    """Fit q to some rows, as if they were all."""
+    """Fit q to some of the rows, scaled to all."""
     rows = sample(source, _FIRST_ROWS, seed=0)
-    if model.num_data is None:  # else they count as a sample of that many
+    if model.num_data is None:  # else the sample counts as `num_data` rows
         rows = rows.scaled(source.num_rows / rows.num_rows)
     place = None if checkpoint is None else Path(checkpoint) / "first rows"
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the fit to all rows says what is wrong
+        warnings.simplefilter("ignore")  # the fit to all rows gives the warnings
         CAVI().run(model, rows, checkpoint=place, **how)

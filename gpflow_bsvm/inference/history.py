@@ -1,4 +1,4 @@
-"""What a fit leaves behind, and how it reports while it runs."""
+"""The record of a fit, and its reports during the fit."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from ..checkpoints.directory import Checkpoints, OtherFit
 from ..checks import check_elbo
 from .run import Record, Run, Step
 
-#: Called with the step and the history so far; the model holds the state of that step. True ends
-#: the fit.
+#: Called with the step and the history; the model is in the state of that step. If it returns True,
+#: the fit ends.
 Callback = Callable[[int, "History"], Any]
 
 
@@ -28,16 +28,16 @@ class History:
 
     :ivar step: number of the step, from 1.
     :ivar elbo: evidence lower bound after the step (SVI: its estimate from the latest rows).
-    :ivar seconds: since the start of the fit, without the time spent in callbacks; some sweeps of
-        `CAVI` that run as one share theirs.
+    :ivar seconds: since the start of the fit, without time in callbacks; sweeps of `CAVI` in one
+        graph call share theirs.
     :ivar learning_rate: of the step.
-    :ivar converged: whether the stopping rule was met, at a q that is not its prior, where no site
-        was clipped.
-    :ivar clipped: sites whose precision was negative, and set to 0, where the fit has ended, see
-        `gpflow_bsvm.likelihoods.sites`.
-    :ivar kernel_as_given: whether `gpflow_bsvm.fit` has left a trainable kernel as it was.
-    :ivar hyperparameters: values after the step by name, such as ".kernel.lengthscales", where the
-        fit learns any; else no names.
+    :ivar converged: whether the stopping rule was met, with q different from the prior and no
+        clipped site.
+    :ivar clipped: number of sites at the end of the fit with a negative precision, which counts as
+        0, see `gpflow_bsvm.likelihoods.sites`.
+    :ivar kernel_as_given: whether `gpflow_bsvm.fit` left a trainable kernel unchanged.
+    :ivar hyperparameters: values after the step by name, such as ".kernel.lengthscales"; empty if
+        the fit learns none.
     """
 
     step: list[int] = field(default_factory=list)
@@ -75,14 +75,14 @@ class History:
 
     @property
     def elapsed(self) -> float:
-        """:return: seconds until then."""
+        """:return: seconds until the latest step."""
         return self.seconds[-1] if self.seconds else 0.0
 
     def add(self, step: Step, seconds: float) -> str:
         """
-        Take note of a step.
+        Record a step.
 
-        :return: the text that the progress bar shows.
+        :return: the text for the progress bar.
         :raise ValueError: if the ELBO is not finite.
         """
         check_elbo(step.elbo, f"after step {step.number}")
@@ -111,7 +111,7 @@ _COLUMNS = {"step": np.int64, "elbo": float, "seconds": float, "learning_rate": 
 
 
 class Recorder:
-    """Drives a run, keeps its record, feeds the progress bar, callback, monitor, checkpoints."""
+    """Drives a run: updates record, progress bar and checkpoints, calls callback and monitor."""
 
     def __init__(
         self,
@@ -124,7 +124,7 @@ class Recorder:
         monitor: Callable[[int], Any] | None = None,
         progress: bool | None = None,
     ) -> None:
-        """:param record: an empty `History`, or `Draws`; all else as in `Algorithm.run`."""
+        """:param record: an empty `History` or `Draws`; all else as in `Algorithm.run`."""
         self._run, self._record, self._checkpoints = run, record, checkpoints
         self._callback, self._monitor = callback, monitor
         run.unseen = not (callback or monitor) and type(checkpoints) is Checkpoints
@@ -136,7 +136,7 @@ class Recorder:
         self._start = time.perf_counter() - record.elapsed
 
     def drive(self) -> None:
-        """Go to the end of the fit. There, as after an error, the model is in the latest state."""
+        """Run to the end. There, or at an error, the model is in the latest state."""
         run, record = self._run, self._record
         try:
             if record.latest:
@@ -164,13 +164,13 @@ class Recorder:
             self._run.close()
 
     def _go_on(self, saved: dict[str, Any]) -> None:
-        """Go on from what a checkpoint says; where that fails the run is as it was."""
+        """Continue from a checkpoint; if that fails, leave the run unchanged."""
         found, before = type(self._record).from_columns(saved["history"]), self._run.state
         done, most = found.latest, self._run.max_steps
         if done > most:
             raise OtherFit(
-                f"the checkpoint is of step or draw {done}, and {most} are asked for: give so many "
-                "or another directory"
+                f"the checkpoint is of step or draw {done}, but the limit is {most}: raise it to "
+                f"{done}, or give another directory"
             )
         try:
             self._run.resume(saved["state"])
@@ -181,7 +181,7 @@ class Recorder:
         vars(self._record).update(vars(found))
 
     def _offer(self) -> None:
-        """Offer what is new to the checkpoints."""
+        """Offer new results to the checkpoints."""
         state, converged, _ = self._offered
         if self._run.state is not state or self._run.converged != converged:
             self._offered = (self._run.state, self._run.converged, len(self._record))
@@ -212,8 +212,8 @@ class Recorder:
 
 def progress_bar(total: int | None, what: str, progress: Any, unit: str = "step") -> Any:
     """
-    :return: a tqdm bar; for a `progress` of None on a terminal, unless it takes no time; a bar of
-        the caller's as it is.
+    :return: a tqdm bar. If `progress` is None, it is shown on a terminal, unless the work is quick;
+        a bar of the caller is returned as it is.
     """
     if isinstance(progress, tqdm):
         return progress

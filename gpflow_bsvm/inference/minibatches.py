@@ -1,4 +1,4 @@
-"""The one driver of fits on minibatches: blocks of compiled steps, undone where they fail."""
+"""The driver of all fits on minibatches: blocks of compiled steps, undone if they fail."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from .algorithm import Algorithm
 from .run import Run, Step
 from .schedules import LearningRate, RobbinsMonro, check_schedule
 
-#: An ELBO is estimated from so many rows at least.
+#: The least number of rows for an estimate of the ELBO.
 _ELBO_ROWS = 500
-#: Steps are damped by a half this often before a fit gives up.
+#: A fit fails after this many halvings of its rate.
 _MOST_HALVINGS = 20
 
 
 class State(NamedTuple):
-    """Where a fit on minibatches stands."""
+    """The state of a fit on minibatches."""
 
     natural: Natural
-    memory: Any  #: of the algorithm's own, tensors in any structure
+    memory: Any  #: of the algorithm, tensors in any structure
     steps: int = 0
     position: int = 0  #: in the order of the rows
-    damping: float = 1.0  #: of its rate: halved where a block ends in no finite bound
+    damping: float = 1.0  #: factor of the rate, halved after a block without a finite bound
 
 
 @dataclass(frozen=True)
@@ -56,12 +56,12 @@ class MinibatchAlgorithm(Algorithm):
 
 
 class MinibatchRun(Run[State, Step]):
-    """Blocks of steps; one that ends in no finite ELBO is undone, and the rate halved."""
+    """Blocks of steps. A block without a finite ELBO is undone, and the rate halved."""
 
     settles, by_sites = False, True
 
     state: State
-    #: Batches of a block that memory holds.
+    #: The number of batches in a block, limited by memory.
     most_batches: float = math.inf
 
     def __init__(
@@ -69,12 +69,12 @@ class MinibatchRun(Run[State, Step]):
     ) -> None:
         """
         :param data: a source, projected by the model or not.
-        :param memory: of the algorithm's own, at the start.
+        :param memory: the algorithm's initial memory.
         """
         if not data.counted and model.num_data is None:
             raise ValueError(
-                "these data do not say how many rows they have, and may have no end: the model "
-                "needs num_data, the rows in all"
+                "the number of rows is unknown, and the data may have no end: the model needs "
+                "num_data, the number of all rows"
             )
         self._model, self.max_steps = model, options.max_steps
         self._num_data = float(data.num_rows if model.num_data is None else model.num_data)
@@ -85,14 +85,14 @@ class MinibatchRun(Run[State, Step]):
         self._blocks = self._blocks_from(0)
 
     def resume(self, state: State) -> None:
-        """See `Run`; the order of the rows goes on, too."""
+        """See `Run`; the order of the rows continues too."""
         super().resume(state)
         self._blocks = self._blocks_from(state.position)
 
     @abstractmethod
     def _steps(self, state: State, block: Block, scale: float) -> tuple[Natural, Any, float]:
         """
-        :param scale: rows in all over rows of a minibatch.
+        :param scale: number of all rows, divided by that of a minibatch.
         :return: natural parameters and memory after the block's steps, and the last rate.
         """
 
@@ -111,7 +111,7 @@ class MinibatchRun(Run[State, Step]):
         return Step(state.steps, elbo, rate)
 
     def advance(self) -> Step:
-        """A block of steps."""
+        """Run a block of steps."""
         state = self.state
         for block in self._blocks:
             block = block.first(self.max_steps - state.steps, state.position)
@@ -131,7 +131,7 @@ class MinibatchRun(Run[State, Step]):
         raise AssertionError("blocks have no end")
 
     def _try(self, state: State, block: Block) -> tuple[State | None, float, float]:
-        """:return: the state after a block and an estimate of its ELBO; None for none finite."""
+        """:return: the state after a block and its estimated ELBO; None if not finite."""
         num_steps, batch_size = block.index.shape
         try:
             natural, memory, rate = self._steps(state, block, self._num_data / batch_size)

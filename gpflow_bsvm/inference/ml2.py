@@ -33,34 +33,33 @@ from .svi import SVI
 class ML2(MinibatchAlgorithm):
     """
     Type-II maximum likelihood (ML-II) on minibatches (Wenzel et al. 2017, section 4.3): learns the
-    trainable parameters of kernel, inducing variable, mean function and likelihood together with q,
-    by a step of an optimiser of Keras in every `every`-th natural-gradient step, on the same rows,
-    in one compiled loop. The weights of a `gpflow_bsvm.deep.DeepKernel` are learned with them
-    (Wistuba & Rawat 2018, section 3.4); what its layers' regularisers say is taken off the bound.
-    Where all the data can be looked at, `VEM` needs neither rates nor patience.
+    trainable parameters of kernel, inducing variable, mean function and likelihood together with q.
+    Every `every`-th natural-gradient step is accompanied by a step of a Keras optimiser on the same
+    rows, in one compiled loop. This includes the weights of a `gpflow_bsvm.deep.DeepKernel`
+    (Wistuba & Rawat 2018, section 3.4), whose regularisation losses are subtracted from the bound.
+    If passes over all the data are affordable, `VEM` needs neither rates nor patience.
 
-    In a step of the optimiser the whitened q(s), u = Lz s, stays where it is, and not q(u) as in
-    the paper's gradient (A.3). The paper takes 10 steps on q for one on the kernel; every other
-    step got to a given bound in a quarter of the steps on waveform, banana and splice.
+    A step of the optimiser keeps the whitened q(s), u = Lz s, fixed, not q(u) as the paper's
+    gradient (A.3). The paper takes 10 steps on q for each on the kernel; an optimiser step at every
+    other step reached a given bound in a quarter of the steps on waveform, banana and splice.
 
     Records hold the hyperparameters except the weights of networks; their `elbo` is an estimate,
-    with the log prior density. Where nothing but q is trainable, `SVI` does the work, as `CAVI`
-    does that of `VEM`. Beside the errors of `run`, there is one if a start value or the density of
-    its prior is not finite, and a FloatingPointError if not even the smallest steps leave a finite
-    q.
+    with the log prior density. If only q is trainable, this is `SVI`, as `VEM` is then `CAVI`.
+    Besides the errors of `run`: ValueError if an initial value or its prior density is not finite,
+    FloatingPointError if even the smallest steps do not give a finite q.
 
     :ivar batch_size: and `seed`, `record_every`: as in `SVI`.
-    :ivar max_steps: natural-gradient steps in all.
+    :ivar max_steps: number of natural-gradient steps.
     :ivar learning_rate: of these: a function of the step number from 0, or a number in (0, 1]. It
-        need not go to 0: hyperparameters move on.
-    :ivar every: natural-gradient steps from one step of the optimisers to the next.
-    :ivar optimizer: of all but the weights of networks, in GPflow's unconstrained parameters: a
-        number, the rate of Adam (Kingma & Ba 2015), or any optimiser of Keras, of which a fresh
-        copy is used. Its steps are halved after a block of steps that ends in no finite bound,
-        which is undone.
-    :ivar network_optimizer: of the weights of networks, likewise.
-    :ivar warm_up: so many steps at first are on q alone, so that a trained network is not moved by
-        the gradients of a q that knows nothing yet.
+        need not go to 0, because the hyperparameters keep changing.
+    :ivar every: number of natural-gradient steps per optimiser step.
+    :ivar optimizer: for all hyperparameters except the weights of networks, in GPflow's
+        unconstrained parameters: a number, the rate of Adam (Kingma & Ba 2015), or any Keras
+        optimiser, of which a fresh copy is used. A block of steps without a finite bound is undone,
+        and later steps are halved.
+    :ivar network_optimizer: the same for the weights of networks.
+    :ivar warm_up: number of initial steps on q alone, so that a trained network is not changed by
+        gradients of an unfitted q.
     """
 
     learns = True
@@ -84,7 +83,7 @@ class ML2(MinibatchAlgorithm):
 
 
 class _Learning(MinibatchRun):
-    """Its memory: the values of what moves, and of what the optimisers remember."""
+    """Its memory: values of the learned parameters, and the state of the optimisers."""
 
     def __init__(self, options: ML2, model: Model, source: Source) -> None:
         self._options, self._hyper = options, Hyperparameters(model)
@@ -113,7 +112,7 @@ class _Learning(MinibatchRun):
         return self._expectation(q, take(rows, index), how)
 
     def _elbo(self, state: State, block: Block) -> float:
-        """With the log prior density."""
+        """As in the base class, plus the log prior density."""
         return super()._elbo(state, block) + float(self._hyper.log_prior_density())
 
     def _record(self, state: State, elbo: float, rate: float) -> Step:
@@ -126,24 +125,24 @@ class _Learning(MinibatchRun):
 
 
 class Constants(NamedTuple):
-    """What does not change in a block."""
+    """Constants during a block."""
 
     scale: tf.Tensor  #: [], num_data / B
     jitter: tf.Tensor  #: [], of Kuu
-    damping: tf.Tensor  #: [], what is taken of each step of an optimiser
+    damping: tf.Tensor  #: [], factor of each optimiser step
 
 
 class Given(NamedTuple):
     """The steps of a block: t = 0..T-1."""
 
     rates: tf.Tensor  #: [T], of the natural-gradient steps
-    moves: tf.Tensor  #: [T], whether the optimisers make a step too
-    index: tf.Tensor  #: [T, B], which rows
+    moves: tf.Tensor  #: [T], whether there is an optimiser step too
+    index: tf.Tensor  #: [T, B], row numbers
     rows: Batch
 
 
 def optimizer_of(option: Any) -> Any:
-    """:return: an optimiser that remembers nothing yet, of one of Keras or a rate of Adam."""
+    """:return: a fresh optimiser: a copy of a Keras optimiser, or Adam with this rate."""
     if hasattr(option, "get_config"):
         return type(option).from_config(option.get_config())
     return tf_keras.optimizers.Adam(float(option), epsilon=1e-8)
@@ -151,8 +150,8 @@ def optimizer_of(option: Any) -> Any:
 
 class Learner:
     """
-    The graphs of one fit: they move the model's variables where they are, so that an optimiser of
-    Keras, and layers that remember something, work as anywhere else.
+    The graphs of one fit. They update the model's variables in place, so that Keras optimisers and
+    layers with state work as usual.
     """
 
     def __init__(self, hyper: Hyperparameters, optimizer: Any, network_optimizer: Any) -> None:
@@ -171,11 +170,11 @@ class Learner:
         self._graphs: dict[Any, Any] = {}
 
     def state(self) -> tuple[AnyNDArray, ...]:
-        """:return: values of all that moves, and of what the optimisers remember."""
+        """:return: values of all learned parameters, and the state of the optimisers."""
         return tuple(variable.numpy() for variable in self._variables)
 
     def assign(self, state: Sequence[AnyNDArray]) -> None:
-        """Back to the values of `state`."""
+        """Restore the values of `state`."""
         for variable, value in zip(self._variables, state):
             variable.assign(value)
 
@@ -184,13 +183,13 @@ class Learner:
     )
     def __call__(self, natural: Natural, constants: Constants, given: Given) -> Natural:
         """
-        For t = 0..T-1 a natural-gradient step on the minibatch of rows index[t], and where moves[t]
-        a step of the optimisers by the gradients at the same q, on the same rows.
+        For t = 0..T-1 take a natural-gradient step on the minibatch of rows index[t]; if moves[t],
+        also an optimiser step with the gradients at the same q on the same rows.
 
         :return: q after the steps.
         """
         arguments = (natural, constants, given)
-        # The graph is of one fit: where M is known it is faster.
+        # The graph is of one fit: it is faster if M is static.
         exact = [tf.TensorSpec(part.shape, part.dtype) for part in natural]
         flat = [*exact, *specs_of((constants, given))]
         key, specs = tuple(flat), tf.nest.pack_sequence_as(arguments, flat)
@@ -226,7 +225,7 @@ class Learner:
     def _learn(
         self, natural: Natural, constants: Constants, batch: Batch, rate: tf.Tensor
     ) -> Natural:
-        """As `_step`, with a step of the optimisers; what the rows look like is computed once."""
+        """As `_step`, with an optimiser step; rows are projected once."""
         mine = self._hyper.variables
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(mine)
@@ -250,7 +249,7 @@ class Learner:
 
 
 def _few(batch: Batch, q: Natural) -> bool:
-    """:return: True if there are fewer rows than features, both known while the graph is traced."""
+    """:return: True if there are fewer rows than features, both known at tracing."""
     return bool(batch.X.shape[0] < q.h.shape[1])
 
 

@@ -1,4 +1,4 @@
-"""Why a fit has no finite bound: the row, and what overflows there."""
+"""Explain why a fit has no finite bound: the row, and the quantity that overflows there."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from ..engine.statistics import Marginals, compiled_marginals
 from ..likelihoods.base import slopes
 from ..likelihoods.hooks import has_hook
 
-#: Errors of a fit that numbers which are not finite can be behind.
+#: Errors of a fit that numbers which are not finite may cause.
 NUMERICAL = (NotFinite, FloatingPointError, tf.errors.InvalidArgumentError)
 
 
 def cause_of(model: Model, source: Source) -> str:
-    """:return: a text on what is not finite at the model's q and the first rows; "" for nothing."""
+    """:return: an explanation of what is not finite at the model's q and the first rows, or ""."""
     with closed_at_end(source.chunks()) as chunks:
         batch = next(chunks)
     features = Projector(model.prior, model.prior_factor())(batch.X)

@@ -1,4 +1,4 @@
-"""What a fit has come to: whether it says anything of f, and how much of it was cut off."""
+"""Checks of a finished fit: whether q depends on the data, and whether sites were clipped."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ from ..likelihoods.hooks import has_hook
 from ..notices import warn
 from .history import History
 
-#: q is the prior if it is no further from it than this, in nats, ...
+#: q counts as the prior if its divergence from it is at most this, in nats, ...
 LEAST_NATS = 0.01
-#: ... or if its means of f, at the inducing points, are less than this part of a margin, which is 1
-#: for all of this package's likelihoods. Kernels that had collapsed came to .08 at most (vowel, 11
-#: classes, 100 labels), sound ones to 1 and more; one label at a variance of 1 makes .5.
+#: ... or if its means of f at the inducing points are below this part of a margin, which is 1 for
+#: all of this package's likelihoods. Collapsed kernels reached at most .08 (vowel, 11 classes, 100
+#: labels), good ones 1 and more; one label at a variance of 1 gives .5.
 LEAST_MEAN = 0.2
-#: ... or if at the rows neither its means, in standard deviations, nor its variances, as a part of
-#: the prior's, have moved by these.
+#: ... or if at the rows both its means, in standard deviations, and the relative reduction of the
+#: prior's variance are below these.
 LEAST_DEVIATIONS, LEAST_PART = 1e-3, 0.5
-#: Variances of f, in squared margins, from which on float64 does not tell one margin from the next.
+#: Above this variance of f, in squared margins, float64 does not resolve a margin.
 MOST_VARIANCE = 1e24
-#: So many rows of the first chunk are looked at.
+#: Number of rows of the first chunk to check.
 ROWS = 100
-#: The part of the prior's variance that rounding and jitters leave: q's is a difference.
+#: The relative error of q's variance by rounding and jitters: q's variance is a difference.
 LEAST_RATIO = 1e-9
-#: From so many inducing points on some should be correlated by more than this.
+#: With at least this many inducing points, some should be correlated by more than this.
 FEWEST_POINTS, LEAST_CORRELATION = 10, 1e-3
 
 
 def count_clipped(model: Model, source: Source, history: History) -> None:
-    """Where sites are cut off at 0, q is not stationary for the bound, and has not converged."""
+    """Count clipped sites: with any, q is not stationary for the bound, and has not converged."""
     if has_hook(model.likelihood, "sites"):
         return
     look = partial(_clipped.bind(model.likelihood), compiled_solve(model.natural()))
@@ -71,14 +71,13 @@ def judge(
     spent: str,
 ) -> None:
     """
-    Warn of a q that is its prior, and take back that the fit has converged: to be sure of nothing
-    is a maximum of a hinge's evidence, which is not normalised, where labels are few. Else warn of
-    clipped sites, or of too few steps, by scikit-learn's `ConvergenceWarning`. Warn of numbers that
-    float64 does not hold.
+    Warn if q equals its prior and reset `converged`: with few labels, a hinge's evidence, which is
+    not normalised, can be maximal at a collapsed kernel. Otherwise warn of clipped sites, or of too
+    few steps, by scikit-learn's `ConvergenceWarning`. Warn if float64 cannot represent the result.
 
-    :param learns: whether the fit has moved the kernel.
-    :param by_sites: see `Run`, and point.
-    :param spent: the options that ended the fit before its stopping rule was met; "" if none did.
+    :param learns: whether the fit changes the kernel.
+    :param by_sites: and point: see `Run`.
+    :param spent: the options that ended the fit before its stopping rule was met; "" if none.
     """
     if by_sites:
         count_clipped(model, source, history)
@@ -142,7 +141,7 @@ def prior_variance(features: Features) -> tf.Tensor:
 
 
 def check_margins(likelihood: Likelihood, features: Features) -> None:
-    """:raise FloatingPointError: if float64 holds no margin of 1 beside the prior's variance."""
+    """:raise FloatingPointError: if float64 cannot resolve a margin of 1 under the prior."""
     most = float(tf.reduce_max(prior_variance(features)))
     if isinstance(likelihood, Classification) and not most < MOST_VARIANCE:
         raise FloatingPointError(
@@ -166,7 +165,7 @@ _NO_NOISE = (
 
 def at_rows(model: Model, source: Source, q: Gaussian) -> tuple[Marginals, tf.Tensor]:
     """:return: f at some rows, without the mean function, and its variance under the prior."""
-    # Rows that are read piece by piece would be read once more, or have no end.
+    # Rows read piece by piece would need another pass, or have no end.
     with closed_at_end(source.chunks()) as chunks:
         X = next(chunks).X
     features = Projector(model.prior, model.prior_factor())(X[:: max(1, len(X) // ROWS)])
@@ -175,7 +174,7 @@ def at_rows(model: Model, source: Source, q: Gaussian) -> tuple[Marginals, tf.Te
 
 
 def _has_moved(f: Marginals, before: tf.Tensor, text: str) -> bool:
-    """Warn by `text`, if there is one, where float64 does not hold the answer."""
+    """Warn by `text`, if not empty, if float64 cannot represent the result."""
     if text:
         warn_of_digits(f, before, text)
     said = tf.abs(f.mean) > LEAST_DEVIATIONS * tf.sqrt(f.variance)
@@ -183,18 +182,18 @@ def _has_moved(f: Marginals, before: tf.Tensor, text: str) -> bool:
 
 
 def warn_of_digits(f: Marginals, before: tf.Tensor, text: str = _DIGITS) -> None:
-    """Warn where q is so much narrower than its prior that rounding shows."""
+    """Warn if q is so much narrower than its prior that rounding errors matter."""
     if not (f.variance > LEAST_RATIO * before).numpy().all():
         warn(text.format(float(tf.reduce_max(before))))
 
 
 def _warn_of_distance(model: Model) -> None:
-    """Warn where f is its prior except next to each inducing point, or is the same at all."""
+    """Warn if f equals its prior except next to inducing points, or is the same at all of them."""
     points = plain_points(model.prior.inducing_variable)
     if not points or model.num_features[1] < FEWEST_POINTS:
         return
     Lz = model.prior_factor().numpy()
-    K = Lz @ np.swapaxes(Lz, -1, -2)  # less what a constant in the kernel adds to all entries
+    K = Lz @ np.swapaxes(Lz, -1, -2)  # without the part added to all entries by a constant kernel
     diagonal = np.einsum("gmm->gm", K).max(axis=-1)
     np.einsum("gmm->gm", K)[:] = K.min(axis=(-1, -2))[:, None]
     least, most = K.min(axis=(-1, -2)), K.max(axis=(-1, -2))
@@ -209,7 +208,7 @@ def _warn_of_distance(model: Model) -> None:
 
 
 _APART = (
-    "all inducing points are many lengthscales apart, so that f is known nowhere between them: "
+    "all inducing points are many lengthscales apart, so that f is unknown between them: "
     "scale X (sklearn.preprocessing.StandardScaler), or use larger lengthscales"
 )
 _AS_ONE = (
@@ -219,7 +218,7 @@ _AS_ONE = (
 
 
 def _largest_mean(model: Model, mean: tf.Tensor) -> float:
-    """:return: the largest mean of f - m at an inducing point; infinite without any, or margins."""
+    """:return: the largest mean of f - m at an inducing point; infinity without any, or margins."""
     points = plain_points(model.prior.inducing_variable)
     if not (points and isinstance(model.likelihood, Classification)):
         return np.inf

@@ -1,4 +1,4 @@
-"""q fitted anew to some of the rows, again and again: features and sites are shared."""
+"""Repeated fits of q to parts of the rows, which share features and sites."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ T = TypeVar("T")
 
 class Refit:
     """
-    Fits of q to parts of the data, at the hyperparameters that the model has now, by the sweeps of
-    `CAVI`: rows are projected once, and each fit begins with the sites of the one before.
+    Fits of q to parts of the data, at the model's present hyperparameters, by the sweeps of `CAVI`.
+    Rows are projected once, and each fit starts from the sites of the one before.
 
-    :ivar sites: of all rows, as the latest fit has them.
+    :ivar sites: of all rows, after the latest fit.
     """
 
     def __init__(
@@ -41,8 +41,8 @@ class Refit:
     ) -> None:
         """
         :param source: rows that fit into memory.
-        :param sites: of all rows, where fits begin; None, or as many as another likelihood has:
-            those of the model's q.
+        :param sites: of all rows, where fits start; None, or a wrong number of them: the sites of
+            the model's q.
         :param tol: of `CAVI`.
         """
         graphs = compiled_sweeps, compiled_cavities
@@ -60,9 +60,9 @@ class Refit:
 
     def __call__(self, part: AnyNDArray) -> Marginals:
         """
-        :param part: numbers of the rows that q is fitted to.
+        :param part: numbers of the rows to fit q to.
         :return: marginals of f at all rows, each without its own label.
-        :raise ValueError: if there are none that are finite.
+        :raise ValueError: if no finite marginals are found.
         """
         rows = self._rows
         if len(part) < rows.features.phi.shape[-1]:
@@ -76,7 +76,7 @@ class Refit:
         return left_out
 
     def _fitted(self, rows: Projected, sites: Sites) -> Natural:
-        # As by a step of size 1 from where the bound is lower than anywhere.
+        # As a step of size 1 from a point whose bound is -infinity.
         sums, lowest = compiled_sum_sites(rows, sites), tf.constant(-math.inf, default_float())
         start = Ascent.start(Point(sums, lowest, sums))
         for dtype in self._dtypes:  # single precision may overflow
@@ -96,10 +96,10 @@ def rows_of(columns: T, index: AnyNDArray) -> T:
 @check_shapes("features.phi: [G, N, M]", "part: [n, 1]", "return.phi: [G, N, n]")
 def _in_few(features: Features, part: tf.Tensor) -> Features:
     """
-    Features on a basis of what n < M rows span. q fitted to these rows is the prior in all other
-    directions, which only count in the variance that features leave.
+    Features on a basis of the span of n < M rows. q fitted to these rows is the prior in all other
+    directions, which only count in the residual variance.
 
-    :param part: numbers of the rows.
+    :param part: row numbers.
     """
     phi, residual, mean = features
     span = tf.linalg.matrix_transpose(tf.gather(phi, part[:, 0], axis=1))

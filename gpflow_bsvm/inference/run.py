@@ -13,7 +13,7 @@ Taken = TypeVar("Taken")  # a `Step`, or draws
 
 
 class Step(NamedTuple):
-    """What is recorded of an accepted step."""
+    """The record of an accepted step."""
 
     number: int  #: from 1
     elbo: float
@@ -49,16 +49,16 @@ class Record(Protocol):
 
 class Run(ABC, Generic[State, Taken]):
     """
-    A fit under way. All that it is going to do follows from its `state`, a structure of tuples of
-    numbers and tensors, so that a fit can be stored and go on elsewhere.
+    A fit in progress. Its future is determined by `state`, a structure of tuples of numbers and
+    tensors, so that a fit can be stored and continued elsewhere.
 
     :ivar max_steps: most steps.
     :ivar converged: whether the stopping rule was met.
-    :ivar unseen: whether nobody looks at the model between two steps, so that some may be one call.
+    :ivar unseen: no callback reads the model, so that several steps may run in one graph call.
     :ivar settles: whether it has a stopping rule.
-    :ivar by_sites: whether it ends where the sites of all rows stay, which is no stationary point
-        if some were clipped.
-    :ivar point: whether q is meant to have no variance.
+    :ivar by_sites: convergence means that the sites of all rows stopped changing; not stationary if
+        sites were clipped.
+    :ivar point: whether q is a point, without variance.
     """
 
     settles: ClassVar[bool] = True
@@ -81,17 +81,17 @@ class Run(ABC, Generic[State, Taken]):
 
     @abstractmethod
     def restore(self) -> None:
-        """Give the model what `state` says, whatever an unfinished step has left in it."""
+        """Set the model to `state`, undoing an unfinished step."""
 
     def resume(self, state: State) -> None:
-        """Go on from the `state` of another run of the same fit."""
+        """Continue from the `state` of another run of the same fit."""
         self.state = state
         self.restore()
 
     def look_again(self) -> None:
-        """Look again, after a checkpoint, at rows that may have become more."""
+        """After resuming, re-read the data in case rows were added."""
         return
 
     def close(self) -> None:
-        """Let go of the data; nothing where none are held open."""
+        """Release the data, if they are held open."""
         return

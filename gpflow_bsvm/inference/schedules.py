@@ -13,21 +13,21 @@ from check_shapes import check_shapes
 from ..checks import check_number, check_rate, check_whole
 from ..engine.natural import Natural
 
-#: Step number, from 0, to learning rate in (0, 1]. One with `memory` and `rate` besides, such as
-#: `Adaptive`, is asked for another rate in the loop of `SVI`.
+#: From the step number, from 0, to a learning rate in (0, 1]. The loop of `SVI` updates the rate of
+#: a schedule with `memory` and `rate`, such as `Adaptive`.
 Schedule = Callable[[int], float]
-#: What algorithms on minibatches take.
+#: Learning rates accepted by the algorithms on minibatches.
 LearningRate = Schedule | float | Literal["adaptive"]
 
 
 @dataclass(frozen=True)
 class RobbinsMonro:
     """
-    rho_t = (t + delay)^(-forgetting), which sums to infinity while its squares do not, as
+    rho_t = (t + delay)^(-forgetting), whose sum diverges while that of its squares converges, as
     convergence needs (Hoffman et al. 2013, eq. 26).
 
-    :ivar delay: at least 1; a larger one makes the first steps smaller. A minibatch speaks for all
-        the data, so that steps near 1 replace what is known by noise.
+    :ivar delay: at least 1; a larger value makes the first steps smaller. Each minibatch stands for
+        all the data, so that steps near 1 replace earlier information by noise.
     :ivar forgetting: in (0.5, 1]; the rate at which old information is forgotten.
     """
 
@@ -54,11 +54,11 @@ class Adaptive:
         gbar <- (1 - 1/tau) gbar + g / tau,       sbar <- (1 - 1/tau) sbar + |g|^2 / tau,
         rho = |gbar|^2 / sbar,                    tau <- tau (1 - rho) + 1.
 
-    It lies in (0, 1]: near 1 while all minibatches pull the same way, small when only their noise
-    is left. For `SVI` only, which evaluates it in its compiled loop and also takes it by the name
-    "adaptive"; it does not sum to infinity by construction, as Robbins and Monro's do.
+    It lies in (0, 1]: near 1 while all minibatches agree on a direction, small when only their
+    noise is left. For `SVI` only, also as learning_rate="adaptive"; `SVI` evaluates it in its
+    compiled loop. Its sum need not diverge, unlike that of `RobbinsMonro`.
 
-    :ivar warm_up: steps over which gbar and sbar are plain means.
+    :ivar warm_up: number of initial steps in which gbar and sbar are plain means.
     :ivar first: rate of these, in (0, 1].
     """
 
@@ -70,7 +70,7 @@ class Adaptive:
         check_rate(first=self.first)
 
     def __call__(self, step: int) -> float:
-        """:return: `first`, for any step: `rate` makes another of it."""
+        """:return: `first`, for any step; `rate` replaces it."""
         return self.first
 
     def memory(self, natural: Natural) -> tuple[tf.Tensor, ...]:
@@ -101,12 +101,12 @@ class Adaptive:
 
 def check_schedule(learning_rate: Any, adaptive: bool = False) -> None:
     """
-    :param adaptive: whether it may be `Adaptive`.
+    :param adaptive: whether `Adaptive` is allowed.
     :raise ValueError: unless it is a schedule, or a number in (0, 1].
     """
     if hasattr(learning_rate, "memory") and not adaptive:
         raise ValueError(
-            f"{type(learning_rate).__name__} is a learning rate of SVI, whose loop evaluates it; "
+            f"{type(learning_rate).__name__} is a learning rate for SVI only; "
             "use RobbinsMonro() or a number in (0, 1] here"
         )
     if isinstance(learning_rate, numbers.Real):
@@ -133,7 +133,7 @@ def check_optimizer(**options: Any) -> None:
 
 def rates(schedule: LearningRate, step: int, number: int) -> list[float]:
     """
-    :return: rates of so many steps from `step` on.
+    :return: the rates of the next `number` steps from `step` on.
     :raise ValueError: for a rate outside (0, 1].
     """
     if not callable(schedule):

@@ -1,4 +1,4 @@
-"""New rows without the old ones: what those said of f is kept as a Gaussian."""
+"""Fits to new rows without the old ones, whose information is kept as a Gaussian."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from .run import Run
 @dataclass(frozen=True)
 class Streaming(CAVI):
     r"""
-    Streaming variational Bayes (Broderick et al. 2013) for q, at fixed hyperparameters: the model's
-    q is what earlier rows have left, and these are not looked at again,
+    Streaming variational Bayes (Broderick et al. 2013) for q, at fixed hyperparameters. The model's
+    q represents the earlier rows, which are not read again,
 
         q_new(u) ~ p(u) (q_old(u) / p(u))^forget  prod_n p(y_n | f_n),
 
-    n over the new rows, by the sweeps of `CAVI`. In natural parameters the old rows are a sum of
-    sites, as the new ones are; theirs stay as they were when they were seen last. So this is the
-    batch fit where sites do not depend on q, and else as near to it as those sites are to what they
-    would be now. Every row that is given counts once, whatever the model's `num_data`.
+    with n over the new rows, by the sweeps of `CAVI`. In natural parameters the old rows are a sum
+    of sites, which are frozen. The result equals the batch fit if sites do not depend on q;
+    otherwise it is as close as the frozen sites are to current ones. Every new row counts once, for
+    any `num_data` of the model.
 
-    For inducing points among the new rows call `gpflow_bsvm.inducing_points.exchange` first.
+    To place inducing points among the new rows, call `gpflow_bsvm.inducing_points.exchange` first.
 
-    :ivar forget: in [0, 1]: what earlier rows count now; 1: as much as new ones; 0.9: a row of k
-        calls ago counts .9^k, for data that drift.
+    :ivar forget: in [0, 1], the weight of earlier rows. 1: as new ones; 0.9: rows of k calls ago
+        have weight .9^k, for data that drift.
 
-    Options and errors as `CAVI`; if a `forget` of 0 leaves nothing, this is `CAVI`.
+    Options and errors as in `CAVI`; with `forget` 0 this is `CAVI`.
     """
 
     takes_q, weighs = True, False
@@ -50,6 +50,6 @@ class Streaming(CAVI):
         return open_data(model, data, sample_weight, part=True)
 
     def _begin(self, model: Model, source: Source) -> Run[Any, Any]:
-        # What earlier rows have left besides the prior N(0, I), as far as it is not forgotten.
+        # The earlier rows' part of q, without the prior N(0, I), reduced by `forget`.
         known = scaled_sites(model.natural(), self.forget)
         return Sweeps(self, model, ProjectedData(model, source), known)

@@ -1,4 +1,4 @@
-"""Variational EM with fixed sites: q and the hyperparameters in turn, and the bound never falls."""
+"""Variational EM with fixed sites: updates of q and of the hyperparameters in turn."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .algorithm import Algorithm, settled
 from .cavi import CAVI
 from .run import Run, Step
 
-#: An iteration of an M step gains this part of what the last E step did, or is the last one.
+#: An M step ends when an iteration gains less than this part of the last E step's gain.
 _LEAST_GAIN = 0.1
 
 
@@ -34,20 +34,21 @@ class VEM(Algorithm):
     a learning rate. A step is a round of
 
         E  some damped updates of the sites at fixed hyperparameters, as sweeps of `CAVI`;
-        M  iterations of a quasi-Newton method (L-BFGS, then BFGS with the curvature of the rounds
-           before) on the bound F as a function of the hyperparameters, q following them at fixed
-           sites; it ends early where an iteration gains less than a tenth of what new sites do.
+        M  iterations of a quasi-Newton method (L-BFGS, then BFGS with the curvature of earlier
+           rounds) on the bound F as a function of the hyperparameters, where q follows them at
+           fixed sites; it ends when an iteration gains less than a tenth of the last E step's gain.
 
-    Neither lets F, the ELBO plus the log prior density of the hyperparameters, fall by more than
-    rounding: it is the `elbo` of a record, which holds the hyperparameters too. From 2e5 feature
-    entries (N times L M) on products are in single precision, unless `tol` is below 1e-6.
-    GPflow's priors and `trainable` flags are honoured; where nothing is trainable, `CAVI` does the
-    work. There is an error if a hyperparameter or the density of its prior is not finite.
+    Neither lets F, the ELBO plus the log prior density of the hyperparameters, decrease by more
+    than rounding. F is the `elbo` of a record, which includes the hyperparameters. From 2e5 feature
+    entries (N times L M) on, products are in single precision, unless `tol` is below 1e-6. GPflow's
+    priors and `trainable` flags are honoured; if nothing is trainable, this is `CAVI`. A
+    hyperparameter or prior density that is not finite is an error.
 
     :ivar max_steps: most rounds.
     :ivar sweeps: updates of the sites in a round.
     :ivar iterations: most in an M step.
-    :ivar tol: stop when two rounds in turn raise F by less than `tol` times its absolute value.
+    :ivar tol: stop when two successive rounds together raise F by less than `tol` times its
+        absolute value.
     """
 
     learns = True
@@ -74,9 +75,9 @@ class VEM(Algorithm):
 
 
 class State(NamedTuple):
-    """Where `VEM` stands."""
+    """The state of `VEM`."""
 
-    values: tuple[AnyNDArray, ...]  #: unconstrained, of the hyperparameters
+    values: tuple[AnyNDArray, ...]  #: unconstrained hyperparameters
     sites: Sites | None = None
     natural: Natural | None = None
     gain: float = -math.inf  #: of the latest E step
@@ -99,7 +100,7 @@ class _Rounds(Run[State, Step]):
         self.state = State(self._hyper.state())
 
     def advance(self) -> Step:
-        """A round."""
+        """Run a round."""
         state, options, curvature = self.state, self._options, None
         if state.sites is not None:
             here = partial(self._bound.value_and_gradient, state.sites)

@@ -17,7 +17,7 @@ from .hooks import Hooks, Sites, has_hook
 #: Floor of variances: the square root has no gradient at 0. It also bounds every site precision (by
 #: about penalty / sqrt(floor)), far below where a Cholesky factor would fail.
 VARIANCE_FLOOR = 1e-14
-#: A precision times a variance below minus this is negative by more than rounding.
+#: A precision is negative by more than rounding if precision * variance is below minus this.
 _ROUNDING = 1e-6
 
 
@@ -38,11 +38,11 @@ def sites(
 
         w = -2 dV/dFvar,    r = dV/dFmu + w Fmu,    V = E_q log p(Y | f).
 
-    Closed form where the likelihood has a method `sites`, else by automatic differentiation of
-    its `variational_expectations` (Bonnet's and Price's theorems). Where the likelihood is not
-    log-concave a precision can come out negative (GPflow's `Bernoulli` in its tails): it is set
-    to 0, which leaves the stationary mean as it is and keeps the posterior precision positive
-    definite; so where dV/dFvar is not finite.
+    In closed form if the likelihood has a method `sites`, else by automatic differentiation of its
+    `variational_expectations` (Bonnet's and Price's theorems). If the likelihood is not
+    log-concave, a precision can be negative (GPflow's `Bernoulli` in its tails). It is then set to
+    0, as also if dV/dFvar is not finite: the posterior precision stays positive definite, and the
+    stationary mean does not change.
 
     :param likelihood: any GPflow likelihood.
     """
@@ -66,9 +66,9 @@ def clipped_sites(
     likelihood: Likelihood, X: TensorType, Fmu: TensorType, Fvar: TensorType, Y: TensorType
 ) -> tf.Tensor:
     """
-    :param likelihood: without sites of its own.
-    :return: True where `sites` has set a precision to 0 that was NaN, or negative by more than
-        rounding, in units of 1 / variance.
+    :param likelihood: without its own `sites`.
+    :return: True where `sites` replaced a precision by 0: NaN, or negative by more than rounding,
+        in units of 1 / variance.
     """
     _, d_var = slopes(
         lambda Fmu, Fvar: likelihood.variational_expectations(X, Fmu, Fvar, Y), Fmu, Fvar
@@ -80,7 +80,7 @@ def clipped_sites(
 def differentiate(expectation: Callable[..., Any], Fmu: TensorType, Fvar: TensorType) -> Sites:
     """:return: the sites of an expectation, a function of Fmu and Fvar."""
     d_mean, d_var = slopes(expectation, Fmu, Fvar)
-    # Where the second derivative fails, a step along the first is one upwards all the same.
+    # If the second derivative fails, a step along the first is still an ascent.
     precision = tf.where(tf.math.is_finite(d_var), tf.maximum(-2 * d_var, 0), tf.zeros_like(d_var))
     return Sites(precision, d_mean + precision * Fmu)
 
@@ -101,7 +101,7 @@ def probabilities(
 ) -> tf.Tensor:
     """
     :param F: f, or with Fvar its mean.
-    :return: probabilities of classes where the likelihood has them, else the mean of y.
+    :return: class probabilities if the likelihood defines them, else the mean of y.
     """
     if hasattr(likelihood, "probabilities"):
         return likelihood.probabilities(F, tf.zeros_like(F) if Fvar is None else Fvar)
@@ -112,17 +112,17 @@ def probabilities(
 
 class Classification(Hooks):
     """
-    Base of the package's classification likelihoods: they predict probabilities p by a link whose
+    Base of the package's classification likelihoods. They predict probabilities p by a link, whose
     parameters affect only predictions and are never trained with the model. `predict_mean_and_var`
     returns p and p - p^2: mean and variance of y in {0, 1}, or of each column of one-hot labels.
 
-    :cvar neutral_link: the parameters' values unless `gpflow_bsvm.prediction.calibrate` set them.
+    :cvar neutral_link: the link's parameters before `gpflow_bsvm.prediction.calibrate` sets them.
     """
 
     neutral_link: ClassVar[Mapping[str, float]] = {"scale": 1.0}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """As in the other bases; makes the parameters of the link."""
+        """As in the other bases; creates the parameters of the link."""
         super().__init__(*args, **kwargs)
         for name, value in self.neutral_link.items():
             transform = positive() if name == "scale" else None
@@ -135,7 +135,7 @@ class Classification(Hooks):
 
     @check_shapes("Fmu: [batch..., L]", "Fvar: [batch..., L]", "return: [batch..., C]")
     def probabilities(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:
-        """:return: p at q(f) = N(Fmu, Fvar) by the present link: P(y = 1), or those of classes."""
+        """:return: p at q(f) = N(Fmu, Fvar) by the present link: P(y = 1), or all classes'."""
         raise NotImplementedError
 
     @check_shapes("F: [batch..., L]", "return: [batch..., C]")

@@ -44,9 +44,9 @@ class BinaryLikelihood(Classification, ScalarLikelihood):
     Base of the binary likelihoods: one latent function per column of Y, labels in {0, 1} (as
     GPflow's `Bernoulli`) or {-1, +1}.
 
-    A pseudo-likelihood such as the hinge is not normalized: L(+1|f) + L(-1|f) is not constant in f.
-    `log_prob` and `variational_expectations` therefore belong to the pseudo-likelihood, which
-    training maximizes, while prediction is a proper Bernoulli distribution,
+    A pseudo-likelihood such as the hinge is not normalized: L(+1|f) + L(-1|f) varies with f.
+    Training maximizes it through `log_prob` and `variational_expectations`; prediction uses a
+    proper Bernoulli distribution,
 
         p(y = 1) = E Phi(g f + d) = Phi((g Fmu + d) / sqrt(1 + g^2 Fvar)).
 
@@ -67,7 +67,7 @@ class BinaryLikelihood(Classification, ScalarLikelihood):
     @check_shapes("Fmu: [batch..., L]", "Fvar: [batch..., L]", "return: [batch..., P]")
     def probit_argument(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:
         """:return: z with p(y = 1) = Phi(z), as Fmu [..., L]."""
-        # Where a huge prior variance cancels, rounding may leave a negative one.
+        # Cancellation at a huge prior variance may leave a negative variance.
         variance = 1 + tf.square(self.scale) * tf.maximum(Fvar, 0)
         return (self.scale * Fmu + self.offset) / tf.sqrt(variance)
 
@@ -86,11 +86,11 @@ class BinaryLikelihood(Classification, ScalarLikelihood):
 
 class Probit(BinaryLikelihood):
     r"""
-    p(y | f) = Phi(y f): what `gpflow.likelihoods.Bernoulli` computes, without its floor of 1e-3
-    on the probability. The floor makes the log-likelihood non-concave, so that natural gradients
-    can leave the cone of positive definite precisions; without it they cannot.
+    p(y | f) = Phi(y f): GPflow's `Bernoulli` without its floor of 1e-3 on the probability. The
+    floor makes the log-likelihood non-concave, so that natural gradients can leave the cone of
+    positive definite precisions; without it they cannot.
 
-    Expectations by GPflow's Gauss-Hermite quadrature, sites by automatic differentiation: as for
+    Expectations by GPflow's Gauss-Hermite quadrature, sites by automatic differentiation, as for
     any likelihood without closed forms.
     """
 

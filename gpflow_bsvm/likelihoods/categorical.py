@@ -1,4 +1,4 @@
-"""Labels and prediction of all multi-class likelihoods; and one against the rest."""
+"""Labels and predictions of all multi-class likelihoods; and one-vs-rest."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from .labels import CLASS_COLUMN, as_column, check_class_labels, check_columns, 
 
 class CategoricalLikelihood(Classification):
     """
-    Base of the multi-class likelihoods: labels 0..C-1 in one column, of any dtype, and unless a
-    subclass says otherwise one latent function per class, `num_latent_gps=C`.
+    Base of the multi-class likelihoods: labels 0..C-1 in one column, of any dtype, and by default
+    one latent function per class, `num_latent_gps=C`.
 
     Training maximizes a pseudo-likelihood that is not normalized, as with `BinaryLikelihood`;
-    prediction is a proper categorical distribution, which a subclass defines by
+    prediction uses a proper categorical distribution. A subclass defines it by
     `class_probabilities`, called with g f instead of f, or by `probabilities`.
 
     :ivar num_classes: C.
@@ -44,7 +44,7 @@ class CategoricalLikelihood(Classification):
         :param penalty: slope of the loss, positive.
         :param bound: one of `bounds`.
         :param normalizer: see `Penalized`.
-        :param about: other arguments of the other base class, by name.
+        :param about: further arguments of the other base class, by name.
         :raise ValueError: for other values.
         """
         if not isinstance(num_classes, (int, np.integer)) or num_classes < 2:
@@ -55,13 +55,13 @@ class CategoricalLikelihood(Classification):
 
     @check_shapes("Fmu: [batch..., C]", "Fvar: [batch..., C]", "return: [batch..., C]")
     def class_probabilities(self, Fmu: tf.Tensor, Fvar: tf.Tensor) -> tf.Tensor:
-        """:return: P(y = c), rows sum to 1, of an Fvar that is not negative."""
+        """:return: P(y = c), rows sum to 1; Fvar is not negative."""
         raise NotImplementedError
 
     def check_labels(self, Y: Any, *, minibatch: bool = False) -> None:
         """
         :param minibatch: whether classes may be absent.
-        :raise ValueError: unless Y is one column of integers 0..C-1 with a row of every class.
+        :raise ValueError: unless Y is one column of integers 0..C-1 that contains every class.
         """
         check_columns(np.asarray(Y), 1, *CLASS_COLUMN)
         found = check_class_labels(Y, self.num_classes)
@@ -75,7 +75,7 @@ class CategoricalLikelihood(Classification):
     @check_shapes("F: [batch..., L]", "return: [batch..., L]")
     def latents(self, F: TensorType) -> tf.Tensor:
         """
-        :return: F with L known while a graph is built.
+        :return: F, with a static number of latent functions L.
         :raise ValueError: for another number of latent functions.
         """
         F = tf.convert_to_tensor(F)
@@ -85,9 +85,9 @@ class CategoricalLikelihood(Classification):
     @check_shapes("F: [broadcast batch..., L]", "return: [broadcast batch..., C]")
     def one_hot(self, Y: TensorType, F: TensorType) -> tf.Tensor:
         """
-        :param F: what the labels belong to.
+        :param F: [..., L] or [N, L], latent functions of the same rows.
         :param Y: [..., 1], or [N] of rows F [N, L].
-        :return: rows of F's dtype; NaN for an invalid label: never a silent wrong answer.
+        :return: rows of F's dtype; NaN for an invalid label, so that it cannot go unnoticed.
         :raise ValueError: for Y of another shape, see `latents`, and outside of graphs for an
             invalid label.
         """
@@ -128,15 +128,15 @@ class OneVsRest(CategoricalLikelihood, HingeSum):
 
         L(y | f) = prod_c exp(-penalty max(0, 1 - t_c f_c)),   t_c = +1 if c = y, else -1,
 
-    the baseline of Wistuba & Rawat (2018), section 4. Hinges are those of `Hinge`; the C models
-    share features and are fitted together, each as if alone. Prediction divides the binary
-    probabilities by their sum:
+    the baseline of Wistuba & Rawat (2018), section 4, with the hinges of `Hinge`. The C models
+    share features; they are fitted together, but do not affect each other. Prediction divides the
+    binary probabilities by their sum:
 
         P(y = c) = p_c / sum_j p_j,   p_c = Phi(Fmu_c / sqrt(1 + Fvar_c)).
 
-    The machines know nothing of each other, so that this is not the mean over f of any p(y | f):
-    `conditional_mean`, and with it means over draws and the mutual information, divide before they
-    average. The two differ by up to .08.
+    Because of this normalization, it is not the mean over f of any p(y | f): `conditional_mean`,
+    and with it means over draws and the mutual information, normalize before they average. The two
+    differ by up to .08.
 
     See `CategoricalLikelihood` for labels and normalization, `Penalized` for `penalty` and
     `normalizer`, whose kappa is that of `Hinge` for each class.
@@ -147,8 +147,8 @@ class OneVsRest(CategoricalLikelihood, HingeSum):
     @inherit_check_shapes
     def class_probabilities(self, Fmu: tf.Tensor, Fvar: tf.Tensor) -> tf.Tensor:
         """
-        :return: binary probabilities divided by their sum, by their logarithms: a row far below all
-            hinges still has a ranking. An Fvar below 0, by rounding, counts as 0.
+        :return: binary probabilities divided by their sum, computed from logarithms to keep the
+            ranking far below all hinges. A negative Fvar (rounding) counts as 0.
         """
         log_p = normal_log_cdf(Fmu / tf.sqrt(1 + tf.maximum(Fvar, 0)))
         return tf.nn.softmax(log_p, axis=-1)

@@ -40,13 +40,13 @@ class CrammerSinger(CategoricalLikelihood, Penalized):
             precision of a site is set to 0.
         bound="wistuba2018":  the same, with R replaced by f_t, where t is the rival of largest
             mean. This is the objective of the paper. It is *not* a lower bound, because
-            R >= f_t, and full steps can lower it, because they can make another class the rival.
-            Of equal means, as at the prior, the first counts: a fit depends on the order of the
-            classes. `gpflow_bsvm.papers.wistuba2018.ClassByClass` is the paper's Algorithm 1.
+            R >= f_t, and a full step can lower it by changing the rival. At equal means, as at the
+            prior, the first class is the rival: a fit depends on the order of the classes.
+            `gpflow_bsvm.papers.wistuba2018.ClassByClass` is the paper's Algorithm 1.
 
     Prediction is P(y = c) = P(argmax_j f_j + e_j = c) with e_j ~ N(0, 1/2), which for two classes
-    is the probit link of the binary models. The class of largest probability is not always that of
-    the largest mean, which is the paper's decision rule: an uncertain mean counts less. See
+    is the probit link of the binary models. The most probable class can differ from that of the
+    largest mean, the paper's decision rule, because an uncertain mean counts less. See
     `CategoricalLikelihood` for labels and normalization, `Penalized` for `penalty` and
     `normalizer`.
     """
@@ -61,7 +61,7 @@ class CrammerSinger(CategoricalLikelihood, Penalized):
 
     @property
     def sites_are_slopes(self) -> bool:
-        """:return: False where a precision may have been set to 0."""
+        """:return: False if a precision may have been set to 0."""
         return self.bound != "augmented"
 
     @inherit_check_shapes
@@ -101,7 +101,7 @@ class CrammerSinger(CategoricalLikelihood, Penalized):
 
     @inherit_check_shapes
     def moments(self, Fmu: TensorType, Fvar: TensorType, Y: TensorType) -> Moments:
-        """:return: the moments of b = 1 + R - f_y, of f_t instead of R with "wistuba2018"."""
+        """:return: the moments of b = 1 + R - f_y; with "wistuba2018", f_t replaces R."""
         mean, square = self._moments(*self._row(Fmu, Fvar, Y))
         return Moments(mean, square, self.penalty + tf.zeros_like(mean))
 
@@ -118,16 +118,16 @@ class CrammerSinger(CategoricalLikelihood, Penalized):
     @property
     def held_sites(self) -> Callable[..., Sites] | None:
         """
-        :return: a function of `hold(Fmu, Fvar, Y)`, Fmu and Y, with bound="wistuba2018", whose
-            sites alone are Gaussian at given local variables: with w = a / sqrt(alpha), of the
-            label w and a + w (1 + mu_t), of its rival w and -(a + w (1 - mu_y)), of all others 0
-            (eqs. 45 and 46, for a batch, signs mended). Else None.
+        :return: with bound="wistuba2018", a function of `hold(Fmu, Fvar, Y)`, Fmu and Y that
+            returns sites; else None. Only this bound is Gaussian given local variables: with w = a
+            / sqrt(alpha), the sites are w and a + w (1 + mu_t) for the label, w and -(a + w (1 -
+            mu_y)) for its rival, 0 for all others (eqs. 45 and 46, for a batch, signs corrected).
         """
         return self._held_sites if self.bound == "wistuba2018" else None
 
     @inherit_check_shapes
     def class_probabilities(self, Fmu: tf.Tensor, Fvar: tf.Tensor) -> tf.Tensor:
-        """:return: P(argmax_j f_j + e_j = c), e_j ~ N(0, 1/2), of an Fvar that is not negative."""
+        """:return: P(argmax_j f_j + e_j = c), e_j ~ N(0, 1/2); Fvar is not negative."""
         return maximum(Fmu, Fvar + 0.5).probability
 
     def _row(self, Fmu: TensorType, Fvar: TensorType, Y: TensorType) -> tuple[tf.Tensor, ...]:
@@ -158,7 +158,7 @@ class CrammerSinger(CategoricalLikelihood, Penalized):
         if self.bound == "wistuba2018":
             chosen = _largest_rival(hot, Fmu)
             return tf.reduce_sum(chosen * Fmu, axis=-1), tf.reduce_sum(chosen * Fvar, axis=-1)
-        # The label is excluded by a mean below the reach of all others.
+        # A mean far below all others excludes the label.
         low = tf.reduce_min(Fmu - 20 * tf.sqrt(Fvar), axis=-1, keepdims=True)
         smallest = tf.reduce_min(Fvar, axis=-1, keepdims=True)
         apart = tf.where(hot > 0, low - 20 * tf.sqrt(smallest), Fmu)

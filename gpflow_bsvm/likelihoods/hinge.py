@@ -41,7 +41,7 @@ class HingeSum(Penalized):
         L(y | f) = exp(-penalty sum_gk c_k(y_g) max(0, b_gk)),
         b_gk = a_k(y_g) - s_k(y_g) h_gk,    h_gk = b_k + sum_q W_kq f_gq,
 
-    where a group has Q latent functions of its own, the first Q those of the first. With m = E b,
+    where the latent functions f_gq are split, in order, into groups of Q. With m = E b,
     v = Var h = sum_q W_kq^2 Fvar_gq, z = m / sqrt(v) and c for penalty times cost,
 
         bound="exact":        E log L  = -sum c (m Phi(z) + sqrt(v) phi(z))
@@ -52,7 +52,7 @@ class HingeSum(Penalized):
 
         w_q = sum_k W_kq^2 c_k w_k,    r_q = sum_k W_kq s_k c_k u_k + w_q Fmu_q.
 
-    A likelihood of this kind defines `targets` and `terms`.
+    A subclass defines `targets` and `terms`.
 
     :ivar W: [T, Q], and
     :ivar b: [T].
@@ -71,20 +71,20 @@ class HingeSum(Penalized):
         **shape: int | None,
     ) -> None:
         """
-        :param penalty: positive, and bound, normalizer, shape: see `Penalized`.
-        :param W: [T, Q], and b: [T], of the functions in the hinges.
+        :param penalty: positive; for bound, normalizer and shape see `Penalized`.
+        :param W: [T, Q], and b: [T]: coefficients of the functions in the hinges.
         """
         super().__init__(penalty, bound, normalizer=normalizer, **shape)
         self.W, self.b = np.asarray(W, np.float64), np.asarray(b, np.float64)
 
     @check_shapes("F: [broadcast batch..., L]", "return: [broadcast batch..., G]")
     def targets(self, Y: TensorType, F: TensorType) -> tf.Tensor:
-        """:return: labels in the form that `terms` takes, [..., G]: here in {-1, +1}."""
+        """:return: labels in the form used by `terms`, [..., G]: here in {-1, +1}."""
         return signs(Y, F)
 
     @check_shapes("y: [batch..., G, 1]")
     def terms(self, y: tf.Tensor) -> Terms:
-        """:return: the hinges of each of `targets`: here one, of b = 1 - y f."""
+        """:return: the hinges of each of `targets`: here a single one, of b = 1 - y f."""
         return Terms(1.0, 1.0, y)
 
     @property
@@ -146,14 +146,14 @@ class HingeSum(Penalized):
 
     @property
     def lacking(self) -> tuple[str, ...]:
-        """:return: hooks that need hinges of one latent function each."""
+        """:return: hooks that need hinges of a single latent function each."""
         return () if self.is_alone else ("draw_sites", "local_sites")
 
     @inherit_check_shapes
     def local_sites(self, w: TensorType, Y: TensorType) -> Sites:
         """
-        :return: p(y, lambda | f) as a Gaussian in f, w = 1 / lambda, for hinges of one latent
-            function each; for two classes with precision w and precision-mean y (a + w).
+        :return: p(y, lambda | f) as a Gaussian in f, w = 1 / lambda; every hinge must depend on a
+            single latent function. For two classes: precision w and precision-mean y (a + w).
         """
         check_hooks(self, "local_sites")
         w = tf.convert_to_tensor(w)
@@ -185,7 +185,7 @@ class HingeSum(Penalized):
     def draw_sites(self, F: TensorType, Y: TensorType, seed: TensorType) -> Sites:
         """
         :return: `local_sites` of local variables drawn given f, 1 / lambda ~ inverse Gaussian(a /
-            |b|, a^2), where a is half of the cost (Polson & Scott 2011), for either bound.
+            |b|, a^2), where a is half of the cost (Polson & Scott 2011); valid for either bound.
         """
         check_hooks(self, "draw_sites")
         m, _, cost, _ = self.margins(F, tf.zeros_like(F), Y)
@@ -248,9 +248,9 @@ class Hinge(HingeSum, BinaryLikelihood):
         L(y | f) = exp(-penalty max(0, 1 - y f)),
 
     (Wenzel et al. 2017, eq. 2, with penalty = 2; Polson & Scott 2011): one hinge for each latent
-    function, with b = 1 - y f. Among the bounds in `HingeSum` "exact" (Seeger 2000) is tighter by
-    up to 0.125 penalty sqrt(Fvar) per datum, with Newton-like steps that converge in a tenth of the
-    sweeps; the natural-gradient step of "augmented" (Wenzel et al., eq. 8, with alpha = m^2 + v) is
+    function, with b = 1 - y f. Bounds are those of `HingeSum`. "exact" (Seeger 2000) is tighter by
+    up to 0.125 penalty sqrt(Fvar) per datum, and its Newton-like steps converge in a tenth of the
+    sweeps. The natural-gradient step of "augmented" (Wenzel et al., eq. 8, with alpha = m^2 + v) is
     the papers' coordinate ascent.
 
     See `BinaryLikelihood` for labels, link and normalization, `Penalized` for `penalty` (the

@@ -1,4 +1,4 @@
-"""Methods that the package may need from a likelihood beyond GPflow's own interface."""
+"""Optional methods of a likelihood, beyond GPflow's interface, that the package uses."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Moments(NamedTuple):
     cost: tf.Tensor  #: penalty included
 
 
-#: Hooks that some function requires: their names for a user, and some likelihoods with them.
+#: Hooks required by some functions: descriptions for users, and some likelihoods with them.
 _NEEDED = {
     "sites": ("sites in closed form", "Hinge, OneVsRest or CrammerSinger"),
     "point_sites": ("sites at a point", "Hinge or OneVsRest"),
@@ -44,13 +44,13 @@ _NEEDED = {
 class Hooks(Likelihood):
     """
     Base of the package's likelihoods: all hooks, with defaults. Optional hooks do nothing by
-    default; the others raise one clear error. A likelihood of yours does not need this base, only
+    default; the others raise a clear error. A custom likelihood does not need this base, only
     methods of these names. Shapes as in GPflow: F, Fmu and Fvar are [..., L], Y is [..., P].
 
     :ivar sites_are_slopes: whether `sites` are the derivatives of `variational_expectations` at all
         Fmu and Fvar, with no precision set to 0: they then serve as gradients.
-    :ivar shift_invariant: whether adding the same to all latent functions changes nothing.
-    :ivar link_parameters: those of the prediction that calibration may set, by name.
+    :ivar shift_invariant: whether adding a constant to all latent functions changes nothing.
+    :ivar link_parameters: prediction parameters set by calibration, by name.
     :ivar lacking: hooks of this class that do not work with its present options.
     """
 
@@ -67,16 +67,16 @@ class Hooks(Likelihood):
     @check_shapes("F: [batch..., L]", "Y: [broadcast batch..., P]", "return.r: [batch..., L]")
     def point_sites(self, F: TensorType, Y: TensorType) -> Sites:
         """
-        :return: sites that touch log p(Y | f) from below at f = F, for `inference.ECM`; precisions
-            are [..., L, L] where a loss depends on several latent functions.
+        :return: sites of a lower bound of log p(Y | f) that is tight at f = F, for `inference.ECM`;
+            precisions are [..., L, L] if a loss depends on several latent functions.
         """
         raise _lacks(self, "point_sites")
 
     @check_shapes("F: [batch..., L]", "Y: [broadcast batch..., P]", "return[all]: [batch..., L]")
     def draw_sites(self, F: TensorType, Y: TensorType, seed: TensorType) -> Sites:
         """
-        :param seed: [2], of TensorFlow's stateless draws.
-        :return: sites of local variables drawn given F, which make p(Y | F) Gaussian in F.
+        :param seed: [2], for TensorFlow's stateless random numbers.
+        :return: sites given local variables drawn given F; they make p(Y | F) Gaussian in F.
         """
         raise _lacks(self, "draw_sites")
 
@@ -101,15 +101,15 @@ class Hooks(Likelihood):
     def check_labels(self, Y: Any, *, minibatch: bool = False) -> None:
         """
         :param minibatch: whether classes may be absent.
-        :raise ValueError: for labels that the likelihood does not know, or a class without a row.
+        :raise ValueError: for invalid labels, or a class without a row.
         """
 
     def check_learnable(self) -> None:
-        """:raise ValueError: for a trainable parameter that evidence cannot learn."""
+        """:raise ValueError: for a trainable parameter that the evidence cannot determine."""
 
 
 def has_hook(likelihood: Likelihood, hook: str) -> bool:
-    """:return: True if the likelihood, as it is, has this method, flag or parameters."""
+    """:return: True if the likelihood, with its options, has this method, flag or parameters."""
     default = getattr(Hooks, hook)
     if hook in getattr(likelihood, "lacking", ()) or getattr(type(likelihood), hook, 0) is default:
         return False
@@ -120,7 +120,7 @@ def has_hook(likelihood: Likelihood, hook: str) -> bool:
 def check_hooks(likelihood: Likelihood, *needs: str, instead: str = "") -> None:
     """
     :param instead: alternatives for this likelihood, for the error.
-    :raise ValueError: for the first of `needs` that it lacks.
+    :raise ValueError: for the first of `needs` that the likelihood lacks.
     """
     for hook in needs:
         if not has_hook(likelihood, hook):
@@ -136,8 +136,8 @@ def _lacks(likelihood: Likelihood, hook: str, instead: str = "") -> ValueError:
 
 def check_labels(likelihood: Likelihood, Y: Any, *, minibatch: bool = False) -> None:
     """
-    :raise ValueError: if the likelihood's own `check_labels`, if any, rejects Y; for labels that a
-        classifier of GPflow does not know.
+    :raise ValueError: if the likelihood's own `check_labels`, if any, rejects Y; for labels that
+        are invalid for a GPflow classifier.
     """
     if hasattr(likelihood, "check_labels"):
         likelihood.check_labels(Y, minibatch=minibatch)

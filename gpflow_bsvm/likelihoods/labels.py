@@ -17,7 +17,7 @@ from gpflow.likelihoods import (
 )
 from gpflow.utilities import to_default_float
 
-#: The labels that classes must have, and advice for other ones.
+#: The required class labels, and advice for other ones.
 CLASS_COLUMN = (
     "class labels must be one column of integers",
     "for one-hot rows use Y.argmax(axis=1)[:, None]",
@@ -26,8 +26,8 @@ CLASS_COLUMN = (
 
 def label_columns(likelihood: Likelihood, num_latents: int) -> int | None:
     """
-    :return: the number of columns of Y where every latent function has its own, as for two classes
-        (and one more for the index of a `SwitchedLikelihood`); else None.
+    :return: the number of columns of Y if every latent function has its own, as for two classes
+        (plus one for the index of a `SwitchedLikelihood`); else None.
     """
     if not isinstance(likelihood, ScalarLikelihood):
         return None
@@ -37,7 +37,7 @@ def label_columns(likelihood: Likelihood, num_latents: int) -> int | None:
 def num_latents(likelihood: Likelihood, num_columns: int | None = None) -> int:
     """
     :return: L of a model for labels Y [N, num_columns]; None: for one label a row.
-    :raise TypeError: for anything but a likelihood, such as its name.
+    :raise TypeError: for anything other than a likelihood, such as its name.
     """
     if not isinstance(likelihood, Likelihood):
         raise TypeError(
@@ -48,7 +48,7 @@ def num_latents(likelihood: Likelihood, num_columns: int | None = None) -> int:
 
 
 def check_latents(likelihood: Likelihood, F: tf.Tensor) -> None:
-    """:raise ValueError: if F [..., L] is of another number of latent functions."""
+    """:raise ValueError: if F [..., L] has another number of latent functions."""
     if F.shape[-1] not in (None, likelihood.latent_dim):
         raise ValueError(
             f"{type(likelihood).__name__} needs a model with num_latent_gps="
@@ -57,29 +57,29 @@ def check_latents(likelihood: Likelihood, F: tf.Tensor) -> None:
 
 
 def check_one_label(likelihood: Likelihood, num_latents: int) -> None:
-    """:raise ValueError: if a row has several binary labels, or a likelihood of its own."""
+    """:raise ValueError: if a row has several binary labels, or its own likelihood."""
     if isinstance(likelihood, SwitchedLikelihood):
         raise ValueError(
-            "a SwitchedLikelihood predicts a column for each of its likelihoods, which are no "
-            "classes: take the column of the one that you mean from model.predict_y"
+            "a SwitchedLikelihood predicts a column for each of its likelihoods, not for each "
+            "class: take the desired column from model.predict_y"
         )
     if label_columns(likelihood, num_latents) not in (None, 1):
         raise ValueError(
-            f"a row has {num_latents} binary labels here; one is needed (of C classes "
-            "CrammerSinger or OneVsRest make one label)"
+            f"a row has {num_latents} binary labels here, but one is needed: CrammerSinger and "
+            "OneVsRest use a single label for C classes"
         )
 
 
 @check_shapes("p: [batch..., C]", "return: [batch..., D]")
 def with_both_classes(p: Any) -> Any:
-    """:return: probabilities of all classes, of those, or of p(y = 1) in one column."""
+    """:return: probabilities of all classes, from those or from one column p(y = 1)."""
     joined = tf.concat if tf.is_tensor(p) else np.concatenate
     return joined([1 - p, p], axis=-1) if p.shape[-1] == 1 else p
 
 
 def check_columns(Y: Any, columns: int | None, what: str, otherwise: str = "") -> None:
     """
-    Check the shape: other labels would be broadcast against f, with wrong results.
+    Check the shape of labels: a wrong one would be broadcast against f, with wrong results.
 
     :param Y: array or tensor; in a graph only the known part of its shape is checked.
     :raise ValueError: unless Y is [..., columns].
@@ -93,8 +93,8 @@ def check_columns(Y: Any, columns: int | None, what: str, otherwise: str = "") -
 
 def as_column(likelihood: Likelihood, Y: Any, F: Any = None) -> Any:
     """
-    :param F: what the labels belong to, if that is known.
-    :return: numbers of classes [N], which GPflow's `MultiClass` takes, as one column; else Y.
+    :param F: latent functions of the same rows, if known.
+    :return: class numbers [N], which GPflow's `MultiClass` accepts, as one column; else Y.
     """
     if np.ndim(Y) != 1 or np.ndim(F) == 1 or not hasattr(likelihood, "num_classes"):
         return Y
@@ -106,8 +106,8 @@ def as_column(likelihood: Likelihood, Y: Any, F: Any = None) -> Any:
 
 def check_rows(X: Any, F: Any, Y: Any) -> None:
     """
-    :param X: inputs, F: what is known of f there.
-    :raise ValueError: outside of graphs, if labels Y of other rows would be broadcast to these.
+    :param X: inputs; F: values or moments of f there.
+    :raise ValueError: outside of graphs, if Y has another number of rows and would be broadcast.
     """
     if tf.executing_eagerly():
         inputs, functions, labels = (tuple(np.shape(part)[:-1]) for part in (X, F, Y))
@@ -130,7 +130,7 @@ def check_class_labels(Y: Any, num_classes: int, what: str = "class labels") -> 
 def check_gpflows_labels(likelihood: Likelihood, Y: Any, check: Any) -> None:
     """
     :param check: a function of a likelihood and of labels, for the parts of a `SwitchedLikelihood`.
-    :raise ValueError: for labels that a likelihood of GPflow accepts but gives wrong results for.
+    :raise ValueError: for labels for which a GPflow likelihood silently gives wrong results.
     """
     if isinstance(likelihood, (Softmax, MultiClass)):
         check_columns(Y, 1, *CLASS_COLUMN)
@@ -144,7 +144,7 @@ def check_gpflows_labels(likelihood: Likelihood, Y: Any, check: Any) -> None:
 
 
 def class_numbers(likelihood: Likelihood, Y: Any) -> Any:
-    """:return: Y in the form that the likelihood takes: integers for GPflow's `Softmax`."""
+    """:return: Y in the likelihood's format: integers for GPflow's `Softmax`."""
     if not isinstance(likelihood, Softmax):
         return Y
     return tf.cast(Y, tf.int64) if tf.is_tensor(Y) else np.asarray(Y).astype(np.int64)
@@ -172,10 +172,10 @@ def check_binary_labels(Y: Any, *, minibatch: bool = False) -> None:
 @check_shapes("F: [broadcast batch..., L]", "return: [broadcast batch..., L]")
 def signs(Y: TensorType, F: TensorType) -> tf.Tensor:
     """
-    Labels in {0, 1} or {-1, +1} as y in {-1, +1}. Inside a graph, where nothing can be raised
-    cheaply, any other label becomes NaN: that is better than a silent wrong answer.
+    Convert labels in {0, 1} or {-1, +1} to y in {-1, +1}. Inside a graph, which cannot raise
+    cheaply, any other label becomes NaN, so that it cannot go unnoticed.
 
-    :param F: what the labels belong to.
+    :param F: latent functions of the same rows.
     :raise ValueError: unless Y is [..., L], and, outside of graphs, for any other label.
     """
     Y, L = to_default_float(Y), tf.convert_to_tensor(F).shape[-1]

@@ -1,4 +1,4 @@
-"""The Bayesian SVM at every level of probability: cost-weighted hinges that share their latents."""
+"""The Bayesian SVM at every level of probability: cost-weighted hinges with shared latents."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .levels import LINKS, Levels, location_spread, log_probabilities, log_slope
 class LevelHinges(Classification, HingeSum):
     """
     Base of `LevelHinge` and `OneVsRestLevelHinge`: targets y in {-1, +1}, each with the hinges of
-    all levels. Latent functions are in the order of the targets, Q of each.
+    all levels. Latent functions are ordered by target, Q for each.
     """
 
     scale: Any
@@ -67,8 +67,8 @@ class LevelHinges(Classification, HingeSum):
     @inherit_check_shapes
     def terms(self, y: tf.Tensor) -> Terms:
         """
-        :return: hinges of costs 2 (1 - t) / T for y = 1 and 2 t / T for y = -1, of which one is
-            smallest at sign(P(y = 1) - t).
+        :return: hinges of costs 2 (1 - t) / T for y = 1 and 2 t / T for y = -1; the expected loss
+            is smallest at sign(P(y = 1) - t).
         """
         t = tf.constant(self.levels.t, y.dtype)
         return Terms((1 + y * (1 - 2 * t)) / len(self.levels.t), 1.0, y)
@@ -82,12 +82,12 @@ class LevelHinges(Classification, HingeSum):
     def log_odds(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:
         """
         With link="integral" P = int_0^1 P(f_t > 0) dt. With "stationary" it is the P at which
-        another row at x would not move the mean of f: the derivatives of both expected losses by a
-        shift of all f_k balance,
+        another row at x would not move the mean of f: the derivatives of both expected losses with
+        respect to a shift of all f_k balance,
 
             P / (1 - P) = sum_k t_k Phi((1 + m_k) / s_k) / sum_k (1 - t_k) Phi((1 - m_k) / s_k),
 
-        m_k and s_k mean and deviation of f_k. So it is the true P wherever the loss is smallest, as
+        with m_k and s_k mean and deviation of f_k. At the minimum of the loss it is the true P, as
         the inverse link of a proper composite loss (Reid & Williamson 2010).
 
         :return: scale logit P + offset, for each of the G targets.
@@ -101,7 +101,7 @@ class LevelHinges(Classification, HingeSum):
 
     @check_shapes("Fmu: [batch..., L]", "Fvar: [batch..., L]", "return[all]: [batch..., G]")
     def decisions(self, Fmu: TensorType, Fvar: TensorType) -> tuple[tf.Tensor, tf.Tensor]:
-        """:return: mean and variance of f_t at the deciding t = 1/2, [..., G]."""
+        """:return: mean and variance of f_t at the decision level t = 1/2, [..., G]."""
         b, W, W2 = (tf.constant(part[0], default_float()) for part in self.levels.at(np.zeros(1)))
         mean = b + tf.linalg.matvec(self.by_target(Fmu), W)
         return mean, tf.linalg.matvec(self.by_target(Fvar), W2)
@@ -113,10 +113,11 @@ class LevelHinge(LevelHinges):
 
         L(y | g) = exp(-penalty / T sum_k c_k(y) max(0, 1 - y f_k)),    f_k = b_k + sum_q W_kq g_q,
 
-    with costs c_k(+1) = 2 (1 - t_k) and c_k(-1) = 2 t_k, of latent functions g_1..g_Q
+    with costs c_k(+1) = 2 (1 - t_k) and c_k(-1) = 2 t_k, latent functions g_1..g_Q
     (`num_latent_gps=Q`) and labels in one column. The minimizer of a hinge with these costs is
-    sign(P(y = 1 | x) - t_k) (Lin, Lee & Wahba 2002), so that the levels together tell the whole
-    probability (Wang, Shen & Liu 2008), where `Hinge`, the level 1/2, tells its side. Prediction is
+    sign(P(y = 1 | x) - t_k) (Lin, Lee & Wahba 2002). All levels together therefore determine the
+    probability (Wang, Shen & Liu 2008); `Hinge`, the level 1/2, only determines its side.
+    Prediction is
 
         P(y = 1 | x) = int_0^1 P(f_t(x) > 0) dt,
 
@@ -125,8 +126,8 @@ class LevelHinge(LevelHinges):
     `levels` defines the g_q: `location_spread` (Q = 2 or 1), or your own W and b, such as W = I and
     b = 0 for levels that share only their prior.
 
-    See `BinaryLikelihood` for labels, `HingeSum` for bounds and sites: exact for g independent
-    under q, which is what models assume.
+    See `BinaryLikelihood` for labels, `HingeSum` for bounds and sites, which are exact for g
+    independent under q, as models assume.
     """
 
     neutral_link: ClassVar = {"scale": 1.0, "offset": 0.0}
@@ -162,12 +163,12 @@ class LevelHinge(LevelHinges):
 
 class OneVsRestLevelHinge(CategoricalLikelihood, LevelHinges):
     r"""
-    A `LevelHinge` for each of C classes against all others, with Q latent functions of its own:
-    `num_latent_gps=C Q`, those of class 0 first. Prediction divides the binary probabilities by
+    A `LevelHinge` for each of C classes against all others, each with its own Q latent functions:
+    `num_latent_gps=C Q`, starting with class 0. Prediction divides the binary probabilities by
     their sum; `scale` multiplies their log odds.
 
-    See `CategoricalLikelihood` for labels, `LevelHinge` for all else, `OneVsRest` for what binary
-    machines that know nothing of each other imply.
+    See `CategoricalLikelihood` for labels, `LevelHinge` for all else, `OneVsRest` for the effect of
+    this normalization.
     """
 
     def __init__(

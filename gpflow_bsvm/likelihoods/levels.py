@@ -1,11 +1,11 @@
 r"""Levels of probability t, the functions at them, f_t = b_t + sum_q W_tq g_q, and P from these.
 
-The function at level t is to be positive where P(y = 1 | x) > t. So for t uniform on (0, 1)
+The function at level t should be positive where P(y = 1 | x) > t. So for t uniform on (0, 1)
 
     P(y = 1 | x) = int_0^1 P(f_t(x) > 0) dt,
 
-whatever the functions are made of (`log_probabilities`). Functions that shift together also give
-the P at which another row would not move them (`log_slopes`).
+for any such functions (`log_probabilities`). Functions that shift together also determine the P at
+which another row would not move them (`log_slopes`).
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from ..checks import check_whole
 from .base import VARIANCE_FLOOR
 from .binary import normal_cdf, normal_log_cdf, normal_pdf
 
-#: The integral over levels, or where the loss is stationary.
+#: The integral over levels, or the probability at which the loss is stationary.
 LINKS = ("integral", "stationary")
-#: Phi is taken to be constant between values of z closer than this.
+#: Phi counts as constant between values of z closer than this.
 _NEAR = 1e-7
-#: Default levels end here, in logit t.
+#: The end of the default levels, in logit t.
 _OUTERMOST = 4.0
-#: The integral over t has knots this near to each other in logit t, up to `_EVEN`. From there to
-#: `_REACH`, where an error in logit t changes t less, their distances grow as logit t does.
+#: Spacing of the integral's knots in logit t, up to `_EVEN`. From there to `_REACH` an error in
+#: logit t changes t less, and the spacing grows in proportion to logit t.
 _SPACING, _EVEN, _REACH = 0.125, 2.0, 16.0
 
 
@@ -47,8 +47,8 @@ class Knots(NamedTuple):
 @dataclass(frozen=True, eq=False)
 class Levels:
     """
-    Functions f_k = b_k + sum_q W_kq g_q, one for each of T levels t_k. Between levels mean and
-    variance of f_t are linear in logit t, beyond the first and the last constant.
+    Functions f_k = b_k + sum_q W_kq g_q, one for each of T levels t_k. Mean and variance of f_t are
+    linear in logit t between levels, and constant beyond the first and the last.
 
     :ivar t: [T], increasing, in (0, 1).
     :ivar W: [T, Q], of rank Q.
@@ -73,8 +73,8 @@ class Levels:
             )
         if not np.isfinite(W).all() or np.linalg.matrix_rank(W) < W.shape[1]:
             raise ValueError(
-                f"W must be finite and of rank Q = {W.shape[1]}: else data tell only some "
-                "combinations of the latent functions"
+                f"W must be finite and of rank Q = {W.shape[1]}: otherwise data determine only "
+                "some combinations of the latent functions"
             )
         for name, part in {"t": t, "W": W, "b": b}.items():
             object.__setattr__(self, name, part)
@@ -127,11 +127,11 @@ class LocationSpread(Levels):
 
 def location_spread(levels: int | Sequence[float] = 17, spread: float = 0.4) -> Levels:
     """
-    f_t = g_0 - logit(t) (1 + spread g_1): location and spread, Q = 2. With both known logit P is
-    g_0 / (1 + spread g_1).
+    f_t = g_0 - logit(t) (1 + spread g_1): location and spread, Q = 2. Given both, logit P is g_0 /
+    (1 + spread g_1).
 
-    :param levels: T, at least 2, for levels evenly from -4 to 4 in logit t, or the levels.
-    :param spread: prior deviation of the spread in deviations of f; 0: no spread, Q = 1.
+    :param levels: the levels, or their number T, at least 2, evenly from -4 to 4 in logit t.
+    :param spread: prior deviation of the spread, relative to that of f; 0: no spread, Q = 1.
     """
     if isinstance(levels, (int, np.integer)):
         check_whole(2, levels=levels)
@@ -156,8 +156,8 @@ def log_slopes(t: AnyNDArray, mean: tf.Tensor, variance: tf.Tensor) -> tuple[tf.
     """
     :param mean: and variance: of the functions at t.
     :return: log sum_k t_k Phi((1 + m_k) / s_k) and log sum_k (1 - t_k) Phi((1 - m_k) / s_k), [...]:
-        up to a factor the slopes of the expected losses of y = 0 and y = 1 (the latter negative) in
-        a shift of all functions. Both are accurate where they are small.
+        up to a factor the derivatives of the expected losses of y = 0 and y = 1 (the latter
+        negative) with respect to a shift of all functions. Both are accurate where they are small.
     """
     s = tf.sqrt(tf.maximum(variance, VARIANCE_FLOOR))
     rising = normal_log_cdf((1 + mean) / s) + tf.constant(np.log(t), s.dtype)
@@ -170,7 +170,7 @@ def log_probabilities(
     knots: Knots, Fmu: tf.Tensor, Fvar: tf.Tensor, threshold: Any = 0.0
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """
-    :param threshold: f_t exceeds it where y = 1, broadcast with Fmu except its last axis.
+    :param threshold: y = 1 where f_t exceeds it; broadcast with Fmu except its last axis.
     :return: log P(y = 1) and log P(y = 0), both accurate where they are small.
     """
     t, b, W, W2 = (tf.constant(part, Fmu.dtype) for part in knots)

@@ -21,15 +21,15 @@ _SMALL = 1e-6
 class Logistic(BinaryLikelihood):
     r"""
     p(y | f) = 1 / (1 + exp(-y f)), trained by the bound of its Polya-Gamma augmentation (Polson,
-    Scott & Windle 2013; Wenzel et al. 2019; the bound itself is Jaakkola & Jordan's of 2000). Its
-    local variables maximized out, with c = sqrt(Fmu^2 + Fvar),
+    Scott & Windle 2013; Wenzel et al. 2019; the bound itself is Jaakkola & Jordan's of 2000). With
+    optimal local variables and c = sqrt(Fmu^2 + Fvar),
 
         E log p >= y Fmu / 2 - c / 2 - log(1 + exp(-c)).
 
-    A comparator: to the engine it is one more pair of sites.
+    A comparison method: to the engine it is another pair of sites.
 
     Prediction is by the probit link of `BinaryLikelihood` with scale 1 / 1.702, the normal
-    distribution function nearest to the logistic one.
+    distribution function closest to the logistic function.
     """
 
     sites_are_slopes = True
@@ -57,7 +57,7 @@ class Logistic(BinaryLikelihood):
 
     @inherit_check_shapes
     def point_sites(self, F: TensorType, Y: TensorType) -> Sites:
-        """:return: the sites at Fvar = 0, which are those of expectation maximization."""
+        """:return: the sites at Fvar = 0, as in expectation maximization."""
         return self.sites(F, F, tf.zeros_like(F), Y)
 
     def _root(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:

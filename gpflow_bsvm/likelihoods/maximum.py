@@ -7,9 +7,9 @@ lambda_j = d/du log Phi((u - mu_j) / s_j) >= 0, so that F sum_j lambda_j is its 
     P(argmax_j f_j = c)    = int F lambda_c du = d E max / d mu_c,
     d^2 E max / d mu_c^2   = int F lambda_c sum_{j != c} lambda_j du = 2 d E max / d v_c.
 
-The last line, by parts, is what site precisions are made of: it cannot be negative. All
-integrands vanish at both ends with all their derivatives, and there the midpoint rule converges
-faster than any power of the number of nodes. One grid of nodes per datum serves them all.
+The last line, by partial integration, gives the site precisions: it cannot be negative. All
+integrands vanish at both ends with all their derivatives, so that the midpoint rule converges
+faster than any power of the number of nodes. All use one grid of nodes per datum.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from scipy.special import log_ndtr, ndtri_exp
 
 from .binary import normal_cdf, normal_pdf
 
-#: Standard deviations beyond which a normal tail does not count: Phi(-7.5) = 3e-14.
+#: Normal tails are cut off at this many standard deviations: Phi(-7.5) = 3e-14.
 REACH = 7.5
-#: Nodes for a datum, per e-fold by which the grid's steps grow, and in addition; see `grid`.
+#: Nodes per datum: for each e-fold growth of the grid's steps, and in addition; see `grid`.
 NODES_PER_GROWTH, NODES = 13, 22
 #: Enough for scales 1e6 apart.
 MOST_NODES = 256
@@ -50,18 +50,18 @@ class Grid(NamedTuple):
 @check_shapes("mean: [batch..., C]", "scale: [batch..., C]", "return.above: [batch..., Q]")
 def grid(mean: tf.Tensor, scale: tf.Tensor) -> Grid:
     """
-    A factor of F of scale s has changed by low + 2 REACH s, because no factor begins above low. So
-    the steps may grow with the distance from low: by the scale of the sharpest factor at first, by
-    the widest at the end. The number of nodes is that of the most demanding datum.
+    A factor of F with scale s changes only below low + 2 REACH s, because no factor begins above
+    low. The steps may therefore grow with the distance from low: first by the scale of the sharpest
+    factor, at the end by the widest. The most demanding datum determines the number of nodes.
 
-    :return: nodes, without a gradient, as the integrals do not depend on their places.
+    :return: nodes, without a gradient, because the integrals do not depend on them.
     """
     mean, scale = tf.stop_gradient(mean), tf.stop_gradient(scale)
     low, top = _where_zero(mean, scale), mean + REACH * scale
     sharp = tf.where(top > low[..., None], scale, np.inf * tf.ones_like(scale))
     unit = REACH * tf.reduce_min(sharp, axis=-1)[..., None]
     growth = tf.math.log1p((tf.reduce_max(top, axis=-1) - low)[..., None] / unit)
-    # Ignores data that are NaN; 0 if there are no data.
+    # Ignores NaN; 0 without data.
     most = tf.maximum(tf.reduce_max(tf.where(growth > 0, growth, 0)), 0)
     num_nodes = tf.math.ceil(tf.minimum(NODES + NODES_PER_GROWTH * most, MOST_NODES))
     midpoints = (tf.range(num_nodes, dtype=mean.dtype) + 0.5) / num_nodes
@@ -71,10 +71,10 @@ def grid(mean: tf.Tensor, scale: tf.Tensor) -> Grid:
 
 def _where_zero(mean: tf.Tensor, scale: tf.Tensor) -> tf.Tensor:
     """
-    Where k factors are at Phi(-reach) or below, F <= Phi(-reach)^k, which for larger k needs less
-    reach: with many classes of like mean, F leaves 0 not far below its median.
+    If k factors are at most Phi(-reach), F <= Phi(-reach)^k; a larger k needs less reach. With many
+    classes of similar mean, F leaves 0 not far below its median.
 
-    :return: [...], the largest u at which F <= Phi(-REACH) is known, k = 1, 2, 4, ...
+    :return: [...], the largest u for which this bound gives F <= Phi(-REACH), over k = 1, 2, 4, ...
     """
     lows = []
     for k in 2 ** np.arange(int(np.log2(mean.shape[-1])) + 1):
@@ -89,7 +89,7 @@ def distribution(
 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
     """:return: F, weighted, [..., Q]; lambda_j and its sum over j."""
     z = (nodes.above[..., None, :] - (mean - nodes.low[..., None])[..., None]) / scale[..., None]
-    # Where Phi underflows, F is 0 for any other factors: only the logarithm must exist.
+    # Where Phi underflows, another factor makes F 0: only the logarithm must be finite.
     cdf = normal_cdf(z) + np.finfo(mean.dtype.as_numpy_dtype).tiny
     rate = normal_pdf(z) / (cdf * scale[..., None])
     F = tf.exp(tf.reduce_sum(tf.math.log(cdf), axis=-2))

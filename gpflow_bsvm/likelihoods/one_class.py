@@ -18,26 +18,27 @@ class OneClass(HingeSum, BinaryLikelihood):
 
         L(1 | f) = exp(-penalty max(0, 1 - f)).
 
-    The mode is scikit-learn's `OneClassSVM` of the same kernel, its decision function divided by
-    rho, f = (decision + rho) / rho, where penalty = 1 / rho in scikit-learn's scale, whose nu is
-    the largest share of rows with f below 1: a greater penalty is a smaller nu.
+    The mode is scikit-learn's `OneClassSVM` with the same kernel: f = (decision + rho) / rho, and
+    penalty = 1 / rho in scikit-learn's scale. Its nu is the largest fraction of rows with f below
+    1; a larger penalty corresponds to a smaller nu.
 
-    f(x) is a score with its variance. P(y = 1 | x), "as the rows that were seen", is
+    f(x) is a score with its variance. P(y = 1 | x), the probability that x resembles the training
+    rows, is
 
         Phi((scale f + offset) / sqrt(1 + scale^2 Fvar)),    scale 1, offset -1:
 
     1/2 at the margin, f = 1. It is a guess until `gpflow_bsvm.prediction.calibrate(model, (X, Y),
-    held_out=True)` fits scale and offset to rows of both kinds: then it is the probability that a
-    row is not an outlier, if outliers are as frequent as there. Labels of such rows are 1, and 0 or
-    -1 for outliers; those of a fit are all 1.
+    held_out=True)` fits scale and offset to rows of both kinds. Then it is the probability that a
+    row is not an outlier, if outliers are as frequent as in those rows. Their labels are 1, and 0
+    or -1 for outliers; training labels are all 1.
     """
 
     neutral_link: ClassVar = {"scale": 1.0, "offset": -1.0}
 
     def check_labels(self, Y: Any, *, minibatch: bool = False) -> None:
         """
-        :param minibatch: whether these are rows of both kinds, or a part of the data.
-        :raise ValueError: for other labels than 1 in a fit, or 0, -1 and 1 elsewhere.
+        :param minibatch: whether rows may be of both kinds, or a part of the data.
+        :raise ValueError: for labels other than 1 in a fit, or 0, -1 and 1 elsewhere.
         """
         Y = np.asarray(Y)
         check_columns(Y, 1, "labels of one class must be one column")

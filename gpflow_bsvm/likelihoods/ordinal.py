@@ -1,4 +1,4 @@
-"""Ordered classes: whether y is at least k, for all k, at every level of probability."""
+"""Ordered classes: for every k the question whether y >= k, at every level of probability."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .levels import Levels, log_probabilities
 class Ordinal(CategoricalLikelihood, LevelHinges):
     r"""
     Ordered classes 0..C-1, by all thresholds (Rennie & Srebro 2005; Chu & Keerthi 2007): a
-    `LevelHinge` for each question whether y is at least k, k = 1..C-1, all with the same functions,
+    `LevelHinge` for each question "y >= k?", k = 1..C-1, all with the same functions,
 
         L(y | g) = exp(-penalty / T sum_k sum_t c_t(y_k) max(0, 1 - y_k (f_t - theta_k))),
 
@@ -32,12 +32,12 @@ class Ordinal(CategoricalLikelihood, LevelHinges):
 
         P(y >= k | x) = int_0^1 P(f_t(x) > theta_k) dt
 
-    falls with k, and P(y = k) is the difference of two: a proper distribution over classes, also
-    where labels are noisy. `scale` of the link multiplies the log odds of all P(y >= k).
+    decreases with k, and P(y = k) is a difference of two: a proper distribution over classes, also
+    for noisy labels. `scale` of the link multiplies the log odds of all P(y >= k).
 
-    Labels are in one column; a class may have no row. `predict_y` gives mean and variance of the
-    label, [N, 1], as that of GPflow's `Ordinal`; `gpflow_bsvm.prediction.predict_probabilities`
-    gives P(y = k) [N, C].
+    Labels are in one column; a class may have no row. `predict_y` returns mean and variance of the
+    label, [N, 1], as GPflow's `Ordinal` does; `gpflow_bsvm.prediction.predict_probabilities`
+    returns P(y = k) [N, C].
 
     :ivar num_classes: C, `num_bins` in GPflow.
     :ivar thresholds: theta, [C-1], a parameter, `bin_edges` in GPflow.
@@ -58,7 +58,7 @@ class Ordinal(CategoricalLikelihood, LevelHinges):
         """
         :param num_classes: C, at least 2; or, as in GPflow, its bin edges: `thresholds`.
         :param penalty: and bound, levels: as in `LevelHinge`.
-        :param thresholds: [C-1], increasing, where learning starts; None: two margins apart.
+        :param thresholds: [C-1], increasing, initial values; None: two margins apart.
         :raise ValueError: for other values.
         """
         C: Any = num_classes
@@ -79,7 +79,7 @@ class Ordinal(CategoricalLikelihood, LevelHinges):
         self.W, self.b = np.tile(self.levels.W, (number, 1)), np.tile(self.levels.b, number)
 
     def check_labels(self, Y: Any, *, minibatch: bool = False) -> None:
-        """As in `CategoricalLikelihood`, but no row need have a class of a scale that is known."""
+        """As in `CategoricalLikelihood`, but classes may be absent, as their order is known."""
         super().check_labels(Y, minibatch=True)
 
     @inherit_check_shapes

@@ -1,4 +1,4 @@
-"""Likelihoods of a loss with a slope: their normalizer, and what can be learned."""
+"""Likelihoods with a penalty: their normalizer, and the parameters that can be learned."""
 
 from __future__ import annotations
 
@@ -29,24 +29,25 @@ def check_penalty(penalty: float, name: str = "penalty") -> float:
 
 class Penalized(Hooks):
     r"""
-    A likelihood L = exp(-penalty loss(y, f)), which training may multiply by its normalizer kappa:
+    A likelihood L = exp(-penalty loss(y, f)), optionally multiplied by its normalizer kappa in
+    training:
 
         kappa L(y | f),   1 / kappa = max_f sum_y L(y | f),
 
-    the largest factor for which the labels' sum is at most 1 (Gold & Sollich 2003, eq. 6; the rest
-    is the probability of having no label at all). For a loss 1 + max_{t != y} f_t - f_y, cut off at
-    0, of C classes 1 / kappa = max(C exp(-penalty), 1 + (C - 1) exp(-2 penalty)): the sum is convex
-    between the places where classes are tied, or separated by the margin. It does not change sites
-    or predictions, only the evidence, by the same number for each datum.
+    the largest factor for which the sum over labels is at most 1 (Gold & Sollich 2003, eq. 6; the
+    rest is the probability of no label at all). For C classes with loss max(0, 1 + max_{t != y} f_t
+    - f_y), 1 / kappa = max(C exp(-penalty), 1 + (C - 1) exp(-2 penalty)), because the sum is convex
+    between ties of classes and separation by the margin. Kappa does not change sites or
+    predictions, only the evidence, by a constant per datum.
 
-    Where the loss is a sum of max(0, b_k) it has local variables, whichever bound is trained: see
+    If the loss is a sum of max(0, b_k), it has local variables, for any bound: see
     `gpflow_bsvm.prediction.local_variables`.
 
     :ivar penalty: slope of the loss, a parameter, not trainable by default.
-    :ivar bound: what training maximizes, one of `bounds`.
+    :ivar bound: the training objective, one of `bounds`.
     :cvar has_normalizer: whether kappa is known.
-    :ivar normalizer: True if kappa counts. Without it the evidence always prefers a smaller
-        penalty; with it, a large one on clean rows and a small one on noisy ones.
+    :ivar normalizer: whether to include kappa. Without it the evidence always prefers a smaller
+        penalty; with it, a large one for clean rows and a small one for noisy rows.
     """
 
     bounds: ClassVar[tuple[str, ...]] = ("exact", "augmented")
@@ -64,7 +65,7 @@ class Penalized(Hooks):
         **shape: int | None,
     ) -> None:
         """
-        Options are the attributes; `shape` has those of `gpflow.likelihoods.Likelihood`.
+        Options are the attributes; `shape` holds the arguments of `gpflow.likelihoods.Likelihood`.
 
         :raise ValueError: for other values.
         """
@@ -77,7 +78,7 @@ class Penalized(Hooks):
 
     @check_shapes("return: []")
     def log_kappa(self) -> tf.Tensor:
-        """:return: the log of the normalizer of a loss, []; 0 if it does not count."""
+        """:return: the log of the normalizer of a loss, []; 0 if `normalizer` is False."""
         penalty = tf.convert_to_tensor(self.penalty)
         return self._log_kappa(penalty) if self.normalizer else tf.zeros_like(penalty)
 
@@ -97,7 +98,7 @@ class Penalized(Hooks):
 
     @check_shapes("F: [broadcast batch..., L]", "return: [batch..., G]")
     def losses(self, Y: TensorType, F: TensorType) -> tf.Tensor:
-        """:return: [..., G], a column for each loss of a row, which the penalty multiplies."""
+        """:return: [..., G], the losses of each row, without the penalty."""
         raise NotImplementedError
 
     @inherit_check_shapes

@@ -1,4 +1,4 @@
-"""Several quantiles of y given x at once: a pinball loss for each, two hinges."""
+"""Several quantiles of y given x at once: for each, a pinball loss of two hinges."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class Quantile(HingeSum):
       cross where scale + g_1 is positive. `num_latent_gps=2`.
     - independent: f_k = g_k, Q = K, `num_latent_gps=K`.
 
-    Training maximizes their product to the power Q / K, so that K levels count as much as the Q
-    functions that they share. Each density is normalized, so that evidence learns `penalty`, which
+    Training maximizes their product to the power Q / K, so that K levels count as much as their Q
+    shared functions. Each density is normalized, so that the evidence determines `penalty`, which
     is trainable.
 
-    `predict_y` gives mean and variance of the quantiles themselves, [N, K] each, under q: they are
-    not a distribution of y, and have no predictive density.
+    `predict_y` returns mean and variance of the quantiles themselves, [N, K] each, under q: they
+    are not a distribution of y, and have no predictive density.
 
     :ivar levels: tau, [K]; tied, scale: as given; weight: Q / K.
     """
@@ -50,10 +50,10 @@ class Quantile(HingeSum):
         scale: float = 0.5,
     ) -> None:
         """
-        :param levels: increasing, in (0, 1); two at least, if tied.
+        :param levels: increasing, in (0, 1); at least two if tied.
         :param penalty: positive, in units of 1 / y.
         :param bound: "exact" or "augmented", see `HingeSum`.
-        :param scale: for tied quantiles the prior distance of one unit of logit tau, in units of y.
+        :param scale: for tied quantiles, the prior distance per unit of logit tau, in units of y.
         :raise ValueError: for other values.
         """
         self.levels, self.tied, self.scale = np.asarray(levels, np.float64), tied, scale

@@ -29,20 +29,20 @@ class EpsilonInsensitive(HingeSum, ScalarLikelihood):
         p(y | f) = exp(-penalty max(0, |y - f| - epsilon)) / Z,    Z = 2 (epsilon + 1 / penalty),
 
     two hinges of one latent function, for each column of Y [N, P]. The density is normalized, so
-    that evidence learns `penalty` and `epsilon`: both are trainable (`gpflow_bsvm.inference.VEM`
-    and `ML2` learn them, `CAVI` leaves them as they are). The mode is the SVR of scikit-learn with
-    C = penalty, for a kernel of unit prior variance.
+    that the evidence determines `penalty` and `epsilon`. Both are trainable:
+    `gpflow_bsvm.inference.VEM` and `ML2` learn them, `CAVI` keeps them fixed. For a kernel of unit
+    prior variance the mode is scikit-learn's SVR with C = penalty.
 
-    Prediction is in closed form. With q(f) = N(m, v) the mean of y is m, its variance v plus that
-    of the noise,
+    Prediction is in closed form. With q(f) = N(m, v) the mean of y is m, its variance v plus the
+    noise variance
 
-        2 (epsilon^3 / 3 + epsilon^2 / C + 2 epsilon / C^2 + 2 / C^3) / Z,    C = penalty,
+        2 (epsilon^3 / 3 + epsilon^2 / C + 2 epsilon / C^2 + 2 / C^3) / Z,    C = penalty.
 
-    and its density the mean of p(y | f): a truncated Gaussian and two of its products with an
+    Its density is the mean of p(y | f): a truncated Gaussian and two products of such with an
     exponential function, added in logarithms.
 
-    Units are those of y: standardize it, or choose epsilon, penalty and the kernel's variance to
-    suit.
+    Units are those of y: standardize it, or choose epsilon, penalty and the kernel's variance
+    accordingly.
 
     :ivar penalty: slope of the loss, a parameter.
     :ivar epsilon: half the width of the tube, a parameter.
@@ -156,8 +156,8 @@ class EpsilonInsensitive(HingeSum, ScalarLikelihood):
 @check_shapes("x: [batch...]", "s: [batch...]", "C: []", "return: [batch...]")
 def _log_tail(x: tf.Tensor, s: tf.Tensor, C: tf.Tensor) -> tf.Tensor:
     """
-    :return: log E exp(-C u) 1(u > 0), u ~ N(x, s^2); with z = C s - x / s it is
-        z^2 / 2 - (x / s)^2 / 2 + log Phi(-z), whose first two terms may cancel.
+    :return: log E exp(-C u) 1(u > 0), u ~ N(x, s^2); with z = C s - x / s it is z^2 / 2 - (x / s)^2
+        / 2 + log Phi(-z). The first two terms may cancel.
     """
     z = C * s - x / s
     right, left = tf.maximum(z, 0), tf.minimum(z, 0)

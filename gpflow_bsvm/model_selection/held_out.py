@@ -1,10 +1,11 @@
-r"""A choice between models, such as penalties, by the density of held-out rows.
+r"""Choices between models, such as penalties, by the density of held-out rows.
 
-The evidence cannot choose a penalty: the hinge is not normalized, and with its normalizer it says
-how noisy labels are, not what predicts best. Nor can leave-one-out marginals, in which a datum
-still affects the hyperparameters and, at large penalties, the sites of the others. Refitting q
-without a fold of the rows is honest, and cheap where it matters: on few rows. For many rows a part
-of them is enough. (Learning the kernel anew for each fold chooses no better.)
+The evidence cannot choose a penalty: the hinge is not normalized, and with its normalizer the
+evidence measures the noise of labels, not the quality of predictions. Leave-one-out marginals
+cannot either, because a datum still affects the hyperparameters and, at large penalties, the sites
+of the others. Refitting q without a fold of the rows is unbiased, and cheap for few rows, where the
+choice matters most; a part of many rows suffices. (Learning the kernel in every fold gives no
+better choices.)
 """
 
 from __future__ import annotations
@@ -25,18 +26,18 @@ from ..likelihoods.hooks import Sites
 from ..prediction.calibration import fit_link
 from ..prediction.marginals import compiled_log_density, predict_log_density
 
-#: Candidates for a penalty, and where the search starts.
+#: Candidates for a penalty, and the start of the search.
 PENALTIES = (1.0, 4.0, 16.0)
 FIRST_PENALTY = 1.0
-#: Number of folds; no further fold is used once so many rows have been predicted.
+#: Number of folds; after this many predicted rows no further fold is used.
 NUM_FOLDS = 3
 ENOUGH_ROWS = 1000
-#: So many rows say half of what can be said of a link.
+#: The weight of n rows in tempering is n / (n + LITTLE).
 LITTLE = 100
 
 T = TypeVar("T")
 
-#: X [N, D], Y [N, 1] and weights [N] -> a fitted model.
+#: A function from X [N, D], Y [N, 1] and weights [N] to a fitted model.
 Fit = Callable[[AnyNDArray, AnyNDArray, AnyNDArray], Any]
 
 
@@ -53,8 +54,8 @@ class HeldOut(NamedTuple):
 
     def lead(self, other: HeldOut) -> float:
         """
-        :param other: of the same rows.
-        :return: the lead of the mean, in standard errors of the difference.
+        :param other: for the same rows.
+        :return: the difference of the means, in standard errors.
         """
         difference = self.log_density - other.log_density
         gain = self.weight @ difference / self.weight.sum()
@@ -72,8 +73,8 @@ def held_out_density(
     seed: int = 0,
 ) -> float:
     """
-    The mean of log p(y_n | rows of the other folds), folds stratified by class: a criterion for
-    whatever is to be chosen.
+    The mean of log p(y_n | rows of the other folds), with folds stratified by class: a general
+    criterion for choices.
 
     Folds depend neither on the order of the rows nor on that of the columns, and equal rows are
     never separated. The only row of a class is never left out.
@@ -81,7 +82,7 @@ def held_out_density(
     :param fit: called with the rows of all folds but one.
     :param data: X [N, D] and Y [N, 1], discrete labels.
     :param sample_weight: [N], ones if None.
-    :param enough_rows: leave out no further fold once so many rows have been predicted.
+    :param enough_rows: leave out no further fold after this many predicted rows.
     :param seed: for the folds.
     :return: nats per row (of weight 1); greater is better.
     :raise ValueError: if there are fewer distinct rows than folds, not counting the only row of a
@@ -98,8 +99,8 @@ def held_out_density(
 
 class Refits:
     """
-    Held-out densities, as in `held_out_density`, of models of which only q is fitted to the other
-    folds: all folds and models share what they can, see `Refit`.
+    Held-out densities, as in `held_out_density`, of models of which only q is refitted to the other
+    folds. Folds and models share computations, see `Refit`.
     """
 
     def __init__(self, data: tuple[AnyNDArray, AnyNDArray, AnyNDArray]) -> None:
@@ -110,8 +111,8 @@ class Refits:
 
     def __call__(self, model: Any, calibrates: bool) -> HeldOut:
         """
-        :param calibrates: whether the link is fitted, too; it stays as the last fold has it.
-        :return: the densities of the rows that were left out.
+        :param calibrates: whether to fit the link too; it keeps the values of the last fold.
+        :return: the densities of the left-out rows.
         """
         X, Y, weight = self._data
         source = ArraySource(X, Y, weight[:, None], chunk_rows(model))
@@ -131,9 +132,10 @@ class Refits:
 
     def temper(self, link: Any) -> None:
         """
-        Temperature scaling (Guo et al. 2017): the scale of a link, 1 so far, that is best for the
-        n rows left out, under the best model, to the power n / (n + `LITTLE`). From `ENOUGH_ROWS`
-        on it stays: so many rows know probabilities better than their folds do.
+        Temperature scaling (Guo et al. 2017): the best scale of a link, 1 so far, for the n
+        left-out rows under the best model, to the power n / (n + `LITTLE`). From `ENOUGH_ROWS` on
+        the scale stays 1: the probabilities of the full fit are then better than those of its
+        folds.
         """
         (Y, weight), f = self._labels(_tests(self._folds)), self._best[1]
         if len(Y) < ENOUGH_ROWS:
@@ -147,12 +149,12 @@ class Refits:
 
 
 def _tests(folds: Sequence[tuple[AnyNDArray, AnyNDArray]]) -> AnyNDArray:
-    """:return: the rows that are left out, fold by fold."""
+    """:return: the left-out rows, fold by fold."""
     return np.concatenate([test for _, test in folds])
 
 
 def num_left_out(data: tuple[AnyNDArray, AnyNDArray]) -> int:
-    """:return: the number of distinct rows that folds can leave out: not a class's only one."""
+    """:return: the number of distinct rows to leave out: not the only row of a class."""
     _, counts = np.unique(np.unique(np.column_stack(data), axis=0)[:, -1], return_counts=True)
     return int(counts[counts > 1].sum())
 
@@ -160,7 +162,7 @@ def num_left_out(data: tuple[AnyNDArray, AnyNDArray]) -> int:
 def _folds(
     X: AnyNDArray, Y: AnyNDArray, num_folds: int, seed: int, enough_rows: float = np.inf
 ) -> list[tuple[AnyNDArray, AnyNDArray]]:
-    """:return: training and test rows of each fold, as far as they are needed."""
+    """:return: training and test rows of each fold, up to the necessary number of folds."""
     check_whole(2, num_folds=num_folds)
     distinct, member = np.unique(np.column_stack([X, Y]), axis=0, return_inverse=True)
     labels, folds = distinct[:, -1], np.full(len(distinct), num_folds)  # of none
@@ -187,10 +189,10 @@ def _whatever_the_columns(X: AnyNDArray) -> AnyNDArray:
 
 def find_peak(score: Callable[[T], HeldOut], values: Sequence[T], start: T) -> float:
     """
-    Find the best of ordered values, if there is only one peak: up from `start`, else down.
+    Find the best of ordered values, assuming a single peak: up from `start`, else down.
 
     A lead of one standard error moves the result to the next value, a smaller lead a part of the
-    way: so it moves continuously with the data.
+    way, so that it is continuous in the data.
 
     :param start: one of `values`.
     :return: a place; 1.5 is half-way between the second and the third of the values.

@@ -1,4 +1,4 @@
-"""An SVC of scikit-learn with learned hyperparameters; and an SVC's hyperparameters as a start."""
+"""An SVC of scikit-learn with learned hyperparameters; and a start from an SVC's."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _gram(kernel: Kernel, X: tf.Tensor) -> tf.Tensor:
 def gram_matrix(kernel: Kernel, X: Any, X2: Any = None) -> AnyNDArray:
     """
     :return: k(x, x2), [N, N2].
-    :raise TypeError: for what is not a kernel of one latent function.
+    :raise TypeError: for anything except a kernel of one latent function.
     :raise ValueError: if it is not finite.
     """
     if not isinstance(kernel, Kernel) or isinstance(kernel, MultioutputKernel):
@@ -48,22 +48,22 @@ def gram_matrix(kernel: Kernel, X: Any, X2: Any = None) -> AnyNDArray:
 
 def plug_in(fitted: Any, *, rbf: bool = False, **options: Any) -> SVC | Pipeline:
     """
-    An SVC with the kernel and the penalty that were learned, to be fitted by its
-    `fit(X, y)`: sparse in the rows, with LibSVM's free bias, which the Bayesian SVM lacks.
+    An SVC with the learned kernel and penalty, to be fitted by its `fit(X, y)`: sparse in the rows,
+    with LibSVM's free bias, which the Bayesian SVM lacks.
 
-    For `LevelHinge` it is the machine whose slope is the mean of those of the levels; several
-    classes are one against one, as SVC has them.
+    For `LevelHinge` its slope is the mean of those of the levels; several classes are one-vs-one,
+    as usual in SVC.
 
     :param fitted: a `BSVMClassifier`, whose scaling of X the SVC shares; or a `BSVM`, `BatchBSVM`,
-        `LinearBSVM` or anything else with a kernel and a likelihood with a penalty. The kernel is
+        `LinearBSVM` or another object with a kernel and a likelihood with a penalty. The kernel is
         copied.
-    :param rbf: give LibSVM its own kernel, with gamma = 1 / (2 lengthscale^2) and C = penalty times
-        variance: faster, for `SquaredExponential` of one lengthscale only.
+    :param rbf: use LibSVM's own kernel, with gamma = 1 / (2 lengthscale^2) and C = penalty times
+        variance: faster, for `SquaredExponential` with a single lengthscale only.
     :param options: of SVC, such as `probability` or `cache_size`.
-    :return: an SVC, not fitted; a pipeline if X is scaled.
+    :return: an unfitted SVC; a pipeline if X is scaled.
     :raise TypeError: for an object without a kernel and a likelihood with a penalty.
-    :raise ValueError: for quadratic slack or a mean function, which SVC lacks, another kernel
-        with `rbf`, and scikit-learn's `NotFittedError` for a classifier that is not fitted.
+    :raise ValueError: for quadratic slack or a mean function, which SVC lacks, another kernel with
+        `rbf`, and scikit-learn's `NotFittedError` for a classifier that is not fitted.
     """
     if hasattr(fitted, "get_params"):
         check_is_fitted(fitted)
@@ -79,7 +79,7 @@ def plug_in(fitted: Any, *, rbf: bool = False, **options: Any) -> SVC | Pipeline
 
 
 def _parts(model: Any) -> tuple[Kernel, float]:
-    """:return: kernel and penalty, if an SVC can have them."""
+    """:return: kernel and penalty, if an SVC supports them."""
     kernel: Any = getattr(model, "kernel", None)
     likelihood: Any = getattr(model, "likelihood", None)
     kernel = kernel.kernel if isinstance(kernel, SharedIndependent) else kernel
@@ -104,7 +104,7 @@ def _parts(model: Any) -> tuple[Kernel, float]:
 
 
 def _is_machine(likelihood: Any) -> bool:
-    """:return: True for classes with a penalty; for numbers and one class not SVC."""
+    """:return: True for classification with a penalty; not for regression or one class."""
     classes = isinstance(likelihood, Classification) and not isinstance(likelihood, OneClass)
     return classes and hasattr(likelihood, "penalty")
 
@@ -130,12 +130,12 @@ class Start(NamedTuple):
 
 def start_from(svc: Any, *, penalty: float | None = None) -> Start:
     """
-    Convert an SVC's C and kernel, such as those of a grid search, to a start: the machine is the
+    Convert an SVC's C and kernel, for instance from a grid search, to a start: the machine is the
     same except for its free bias.
 
     :param svc: with kernel "rbf" or "linear", fitted unless its gamma is a number; or a fitted
-        search over such, as `GridSearchCV`, whose best it takes.
-    :param penalty: of the start; the variance makes up for it, as only the product of both counts.
+        search over such SVCs, as `GridSearchCV`, whose best is used.
+    :param penalty: of the start; the variance is adjusted, as only the product of both counts.
         None: C.
     :raise TypeError: for anything but an SVC.
     :raise ValueError: for another kernel, or a gamma that only a fit determines.

@@ -17,7 +17,7 @@ from ..data.checks import check_data
 from ..likelihoods.labels import num_latents
 from .sparse import BSVM, SparseOptions
 
-#: Number of matrices of the size of the Gram matrix that a fit holds, for each latent function.
+#: Number of N x N matrices in memory during a fit, for each latent function.
 _MATRICES = 10
 
 
@@ -30,9 +30,9 @@ class BatchBSVM(BSVM):
 
     at O(N^3) a sweep and O(N^2) memory: 5 000 points take some 3 GB, and minutes.
 
-    It is a `BSVM` with Z = X that holds its data, as `gpflow.models.VGP` does: `model.elbo()`,
-    `model.training_loss()`, `gpflow_bsvm.fit(model)`, `CAVI().run(model)`, `VEM().run(model)`; with
-    `data` these are of other rows.
+    It is a `BSVM` with Z = X that stores its data, as `gpflow.models.VGP` does: call
+    `model.elbo()`, `model.training_loss()`, `gpflow_bsvm.fit(model)`, `CAVI().run(model)` or
+    `VEM().run(model)` without data, or with other data.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class BatchBSVM(BSVM):
     ) -> None:
         """
         :param data: X [N, D] and Y [N, P].
-        :param num_latent_gps: L; None: as many as the likelihood needs, or columns of Y.
+        :param num_latent_gps: L; None: the number that the likelihood needs, or of columns of Y.
         :raise ValueError: for bad data, as `BSVM`, and if N is too large for this machine's memory.
         """
         X, Y = check_data(likelihood, *data)
@@ -57,7 +57,7 @@ class BatchBSVM(BSVM):
         self.data = tf.convert_to_tensor(X), tf.convert_to_tensor(Y)
 
     def _warn_of_duplicates(self) -> None:
-        """Warn of equal rows: they count as two data, which differ by the jitter."""
+        """Warn of equal rows: they count as separate points, which differ by the jitter."""
 
     @inherit_check_shapes
     def maximum_log_likelihood_objective(self, data: RegressionData | None = None) -> tf.Tensor:
@@ -67,7 +67,7 @@ class BatchBSVM(BSVM):
     @inherit_check_shapes
     def elbo(self, data: RegressionData | None = None) -> tf.Tensor:
         """
-        :param data: X [N, D] and Y [N, P]; None: those of the model.
+        :param data: X [N, D] and Y [N, P]; None: the data stored in the model.
         :return: the ELBO, [].
         """
         return super().elbo(self.data if data is None else data)
@@ -84,12 +84,12 @@ class BatchBSVM(BSVM):
 def check_memory(name: str, num_rows: int, num_latents: int = 1) -> None:
     """
     :param name: of the model, for the error.
-    :raise ValueError: if matrices of the size of the Gram matrix do not fit into memory.
+    :raise ValueError: if the N x N matrices of a fit do not fit into memory.
     """
     gigabytes = _MATRICES * num_latents * num_rows**2 * default_float()(0).itemsize / 2**30
     try:
         available = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
-    except (AttributeError, ValueError, OSError):  # not known on this system
+    except (AttributeError, ValueError, OSError):  # not available on this system
         return
     if gigabytes > available:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Features of x in a sparse model, for any q, and the jitter that they need."""
+"""Features of x in a sparse model, for any q, and their jitter."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from ..likelihoods.labels import as_column, class_numbers
 
 class SparseFeatures(gpflow.models.GPModel):
     """
-    Features Lz^-1 k(Z, x) of a model with kernel, inducing variable and mean function; what the
+    Features Lz^-1 k(Z, x) of a model with kernel, inducing variable and mean function: all that the
     engine needs from a model besides q.
     """
 
     inducing_variable: Any
     _jitter: float | None
-    #: Attributes that hold parameters of q.
+    #: Names of the attributes that hold parameters of q.
     _names_of_q: ClassVar[tuple[str, ...]] = ("q_mu", "q_sqrt")
 
     def _check_features(self) -> None:
@@ -67,7 +67,7 @@ class SparseFeatures(gpflow.models.GPModel):
         for pairs in filter(None, map(duplicate_rows, plain_points(self.inducing_variable))):
             warnings.warn(
                 f"{len(pairs)} inducing points are duplicates (row {pairs[0][1]} equals row "
-                f"{pairs[0][0]}) and tell nothing; use np.unique(Z, axis=0)",
+                f"{pairs[0][0]}) and have no effect; use np.unique(Z, axis=0)",
                 stacklevel=4,
             )
 
@@ -76,8 +76,8 @@ class SparseFeatures(gpflow.models.GPModel):
         """
         Cholesky factor Lz of Kuu + jitter I, [G, M, M], G = 1 where the latent functions share it.
 
-        The jitter is GPflow's `default_jitter()`; where that fails (outside of a graph) it is
-        raised by factors of 10 up to 1e-2 with a warning, and this model then uses it throughout.
+        The jitter is GPflow's `default_jitter()`. If the factorization fails (outside of a graph),
+        the jitter is raised by factors of 10 up to 1e-2, with a warning, and kept for this model.
 
         :raise ValueError: if 1e-2 fails too; names the likely cause.
         """
@@ -90,7 +90,7 @@ class SparseFeatures(gpflow.models.GPModel):
 
     @property
     def jitter(self) -> float:
-        """:return: the number that `prior_factor` last added to the diagonal of Kuu."""
+        """:return: the jitter last added to the diagonal of Kuu by `prior_factor`."""
         return self._jitter or gpflow.config.default_jitter()
 
     @property
@@ -100,7 +100,7 @@ class SparseFeatures(gpflow.models.GPModel):
 
     @property
     def num_feature_groups(self) -> int:
-        """:return: 1 where all latent functions share kernel and inducing variable, else L."""
+        """:return: 1 if all latent functions share kernel and inducing variable, else L."""
         return self.num_features[0] if isinstance(self.kernel, MultioutputKernel) else 1
 
     @property
@@ -120,9 +120,9 @@ class SparseFeatures(gpflow.models.GPModel):
 
     def _labelled(self, data: RegressionData) -> RegressionData:
         """
-        :return: X, and Y in the form that the likelihood takes.
-        :raise ValueError: outside of a graph, for labels that it does not know, and floats that are
-            not GPflow's default.
+        :return: X, and Y in the likelihood's format.
+        :raise ValueError: outside of a graph, for invalid labels, and for floats of another type
+            than GPflow's default.
         """
         X, Y = data[0], as_column(self.likelihood, data[1])
         if tf.executing_eagerly():

@@ -25,10 +25,10 @@ if TYPE_CHECKING:  # no dependency of this package
 
 class WeightKernel(Kernel):
     r"""
-    k(x, x') = x^T Sigma x', the covariance of f(x) = x^T beta with beta ~ N(0, Sigma), where x ends
-    with a 1 if there is a bias.
+    k(x, x') = x^T Sigma x', the covariance of f(x) = x^T beta with beta ~ N(0, Sigma); with a bias,
+    x ends with a 1.
 
-    :ivar variance: of the weights, [] or [D'], if they are independent; else
+    :ivar variance: prior variance of independent weights, [] or [D']; otherwise
     :ivar root: lower triangular, Sigma = root root^T, [D', D']; not trainable.
     """
 
@@ -138,16 +138,16 @@ class LinearBSVM(BSVM):
     r"""
     Linear Bayesian SVM (Wenzel et al. 2017, section 4.5; Polson & Scott 2011), in the primal:
 
-        f(x) = x^T beta,   beta ~ N(0, Sigma),   q(beta) Gaussian,
+            f(x) = x^T beta,   beta ~ N(0, Sigma),   q(beta) Gaussian,
 
-    with a bias as one more weight. Only q is an approximation: the ELBO is that of all data,
-    at a cost of O(N D^2 + D^3) a sweep. For a scalar Sigma = s^2 I and `Hinge(penalty)` the mode is
-    the SVM with C = penalty s^2.
+        where a bias is one more weight. Only q is an approximation: the ELBO uses all data, at a
+        cost of O(N D^2 + D^3) a sweep. For a scalar Sigma = s^2 I and `Hinge(penalty)` the mode is
+        the SVM with C = penalty s^2.
 
-    It is a `BSVM` whose inducing variables are the weights, so that everything that takes one takes
-    it: `gpflow_bsvm.fit`, `CAVI`, `SVI`, calibration; `VEM` and `ML2` learn Sigma (a scalar is the
-    regularization constant, a diagonal tells relevant inputs). X may be a SciPy sparse matrix; it
-    is read chunk by chunk.
+        It is a `BSVM` whose inducing variables are the weights, and can be used wherever a `BSVM`
+        can: `gpflow_bsvm.fit`, `CAVI`, `SVI`, calibration. `VEM` and `ML2` learn Sigma: a scalar is
+        the regularization constant, a diagonal gives the relevance of inputs. X may be a SciPy
+        sparse matrix; it is read chunk by chunk.
     """
 
     def __init__(
@@ -160,9 +160,9 @@ class LinearBSVM(BSVM):
     ) -> None:
         """
         :param num_features: D, columns of X.
-        :param likelihood: any of GPflow's or of this package's.
+        :param likelihood: any likelihood of GPflow or this package.
         :param prior_covariance: Sigma, see `WeightKernel`.
-        :param bias: whether there is one.
+        :param bias: whether to add a bias.
         :param kwargs: as in `BSVM`.
         :raise ValueError: for a Sigma of another shape, or not positive definite.
         """
@@ -181,8 +181,8 @@ class LinearBSVM(BSVM):
     def credible_intervals(self, level: float = 0.95) -> tuple[AnyNDArray, AnyNDArray]:
         """
         :param level: probability of each interval, in (0, 1).
-        :return: lower and upper ends of central intervals of every weight.
-        :raise ValueError: for another level.
+        :return: lower and upper ends of each weight's central interval, [D', L] each.
+        :raise ValueError: for a level outside (0, 1).
         """
         if not 0 < level < 1:
             raise ValueError(f"level must be in (0, 1), got {level}")

@@ -32,7 +32,7 @@ if TYPE_CHECKING:  # no dependency of this package
 
 
 class SparseOptions(TypedDict, total=False):
-    """What `BSVM` takes by keyword, as `gpflow.models.SVGP` does."""
+    """Keyword arguments of `BSVM`, as in `gpflow.models.SVGP`."""
 
     mean_function: gpflow.functions.MeanFunction | None
     num_latent_gps: int
@@ -49,9 +49,9 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
         f ~ GP(m, k),   u = f(Z),   q(u) Gaussian,
         ELBO = sum_n E_q log L(y_n | f_n) - KL(q(u) || p(u)).
 
-    Signature, parameters and predictions are those of `gpflow.models.SVGP`, and any likelihood of
-    GPflow will do; the pseudo-likelihoods of `gpflow_bsvm.likelihoods` have closed-form sites. The
-    new part is how q is found: `natgrad_step`, and `gpflow_bsvm.inference` for whole fits.
+    Signature, parameters and predictions are those of `gpflow.models.SVGP`. Any GPflow likelihood
+    works; the pseudo-likelihoods of `gpflow_bsvm.likelihoods` have closed-form sites. New are the
+    natural-gradient steps on q: `natgrad_step`, and `gpflow_bsvm.inference` for whole fits.
     """
 
     def __init__(
@@ -66,10 +66,11 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
         """
         Arguments as in `gpflow.models.SVGP`.
 
-        :param kwargs: `num_latent_gps`, by default as many as likelihood or kernel need, and so on.
-        :raise ValueError: for `q_diag=True`; for kernels and inducing variables whose latent
-            functions are mixed or correlated under q (closed-form steps treat each by itself); if
-            the likelihood needs another number of latent functions.
+        :param kwargs: `num_latent_gps`, by default the number that likelihood or kernel needs, and
+            others.
+        :raise ValueError: for `q_diag=True`; if latent functions are mixed or correlated under q
+            (closed-form steps treat each separately); if the likelihood needs another number of
+            them.
         """
         if q_diag:
             raise ValueError(
@@ -83,7 +84,7 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
         super().__init__(kernel, likelihood, inducing_variable, q_diag=False, **kwargs)
         self._check_features()
 
-    # --- what the engine asks of a model -------------------------------------------------------
+    # --- the interface for the engine ---------------------------------------------------------
 
     @property
     def num_features(self) -> tuple[int, int]:
@@ -100,7 +101,7 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
         return remembered(self, "natural", parts, compute)
 
     def predictor(self) -> Callable[[tf.Tensor], Marginals]:
-        """:return: X [N, D] -> marginals of f(x) under q; keeps its factors for the next call."""
+        """:return: a function from X [N, D] to marginals of f(x) under q; it caches its factors."""
         parts = (self.q_mu, self.q_sqrt, self.prior)
         return remembered(self, "predictor", parts, lambda: self._predictor(self.prior_factor()))
 
@@ -129,11 +130,12 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
             h <- (1 - rho) h + rho s sum_n (r_n - w_n m(x_n)) Phi_n,
             P <- (1 - rho) P + rho (I + s sum_n w_n Phi_n Phi_n^T),
 
-        s = num_data / B, m the mean function, of q in natural parameters: the same as
+        with s = num_data / B and m the mean function, for q in natural parameters. This equals
         `gpflow.optimizers.NaturalGradient(learning_rate)` on this model's `training_loss(data)`,
-        and positive definite for every learning rate in (0, 1]. May be called in a `tf.function`.
+        and stays positive definite for every learning rate in (0, 1]. May be called in a
+        `tf.function`.
 
-        :param data: X [B, D] and Y [B, P]; a minibatch if `num_data` says so.
+        :param data: X [B, D] and Y [B, P]; a minibatch if `num_data` exceeds B.
         :param learning_rate: rho in (0, 1]; 1 on all the data is a step of coordinate ascent.
         :raise ValueError: for a learning rate outside (0, 1], or (outside of a graph) bad data.
         """
@@ -154,7 +156,7 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
         sums = accumulate(self.likelihood, rows, f).sums
         self.assign_natural(blend(old, sums, tf.cast(learning_rate, X.dtype)))
 
-    # --- GPflow's methods, under the jitter that this model needs ------------------------------
+    # --- GPflow's methods, with this model's jitter --------------------------------------------
 
     @inherit_check_shapes
     def elbo(self, data: RegressionData) -> tf.Tensor:
@@ -207,6 +209,6 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
 @Compiled
 @check_shapes("mean: [M, L]", "R: [L, M, M]", "X: [N, D]", "return[all]: [N, L]")
 def _moments(prior: Prior, mean: tf.Tensor, R: tf.Tensor, Lz: tf.Tensor, X: tf.Tensor) -> Marginals:
-    """:return: marginals of f(x), of whitened inducing variables with covariance R^T R."""
+    """:return: marginals of f(x), for whitened inducing variables with covariance R^T R."""
     features = project(prior, X, Lz)
     return total(features, moments(features.phi, tf.transpose(mean), R))

@@ -1,4 +1,4 @@
-"""Reproductions of papers: complete and tested, but apart from the core that users meet.
+"""Reproductions of papers: complete and tested, but separate from the core.
 
 Nothing outside of this folder and of `saving` imports it.
 """

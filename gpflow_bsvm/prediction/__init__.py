@@ -1,7 +1,7 @@
 """Predictions of a fitted model: marginals, probabilities, their calibration and uncertainty.
 
-The model may be an estimator, such as `gpflow_bsvm.BSVMClassifier`; rows are then the user's, not
-scaled, with labels as they are.
+The model may also be an estimator, such as `gpflow_bsvm.BSVMClassifier`, with the user's unscaled
+rows and labels.
 """
 
 from .. import quiet  # noqa: F401 - imports GPflow before others do

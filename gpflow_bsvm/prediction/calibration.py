@@ -1,16 +1,16 @@
-r"""A link fitted to labels: of training rows, each left out, or of held-out rows.
+r"""A link fitted to labels: of training rows by leave-one-out, or of held-out rows.
 
-A site is all that the posterior knows of its datum, so that q without site n is what the others say
-of f_n. With mu, v the marginal of Phi_n s, and w, r its site,
+A site summarizes its datum's effect on the posterior, so that q without site n is the leave-one-out
+posterior. With mu, v the marginal of Phi_n s, and w, r its site,
 
     v_-n = v / (1 - w v),    mu_-n = v_-n (mu / v - r),
 
-plus residual variance and prior mean: the leave-one-out marginal, exact for Gaussian sites that
-would not change without datum n. The link is then fitted to the labels by maximum likelihood: for
-two classes p(y = 1) = Phi((g f + d) ...), for more the class probabilities of g f.
+plus residual variance and prior mean: the leave-one-out marginal, exact for Gaussian sites that do
+not depend on datum n. The link is then fitted to the labels by maximum likelihood: for two classes
+p(y = 1) = Phi((g f + d) ...), for more the class probabilities of g f.
 
-The effect of a datum on hyperparameters is not left out; see the docs for the consequences. Rows
-that the fit has not seen need no leaving out: the link is fitted to their marginals as they are.
+The hyperparameters still depend on the datum; see the docs for the consequences. Held-out rows need
+no leaving out: the link is fitted to their marginals directly.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ from .estimators import takes_estimators
 
 #: Most steps of the optimizer; two parameters need some ten.
 _ITERATIONS = 100
-#: Most rows, at random if there are more: they determine two parameters to about a hundredth, and
-#: marginals, labels and a gradient of all rows would have to fit into memory.
+#: Most rows; a random sample beyond. They determine two parameters to about a hundredth; marginals,
+#: labels and a gradient of all rows might not fit into memory.
 MOST_ROWS = 50_000
-#: A scale of 0 would be best where the others say nothing of a row, and would make all rows alike,
-#: whatever f says.
+#: If rows are unpredictable from the others, the best scale is 0, which would give all rows the
+#: same probabilities, for any f.
 LEAST_SCALE = 0.05
-_NO_PAIRS = "only one class, or none, has more than one row, of which one can be left out"
+_NO_PAIRS = "fewer than two classes have more than one row, as leaving rows out requires"
 
 
 @takes_estimators
@@ -93,8 +93,8 @@ def _density(likelihood: Likelihood, batch: Batch, f: Marginals) -> tuple[tf.Ten
 @takes_estimators
 def leave_one_out_density(model: Model, data: Any = None, *, sample_weight: Any = None) -> float:
     """
-    A criterion for whatever is to be chosen: the mean of log p(y_n | all other data), with the
-    likelihood's present link.
+    A general criterion for choices: the mean of log p(y_n | all other data), with the likelihood's
+    present link.
 
     Arguments and errors as in `leave_one_out`.
 
@@ -112,47 +112,47 @@ def calibrate(
     model: Model, data: Any = None, *, sample_weight: Any = None, held_out: bool = False
 ) -> dict[str, float]:
     """
-    Set the link's parameters of `model.likelihood` to those that maximize
-    `leave_one_out_density`, of at most 50 000 rows at random: scale and offset for two classes,
-    scale for more. The only row of a class is not looked at, and a scale is at least 0.05: rows of
-    which the others know nothing keep the labels that f gives them, and a warning says so.
+    Set the link's parameters of `model.likelihood` to those that maximize `leave_one_out_density`,
+    on at most 50 000 random rows: scale and offset for two classes, scale for more. The only row of
+    a class is ignored. A scale is at least 0.05, so that rows that are unpredictable from the
+    others keep the labels given by f; a warning says so.
 
     Arguments and errors as in `leave_one_out`.
 
-    :param held_out: whether `data` are rows that the fit has not seen, so that none is left out:
-        needed where a network was learned from the other rows, which leaving out cannot undo.
+    :param held_out: whether `data` are rows that the fit has not seen, so that none is left out.
+        Needed if a network was learned from the training rows, which leaving out cannot undo.
     :return: the values by name.
-    :raise ValueError: for a likelihood without `link_parameters`, a q that is still the prior, or
+    :raise ValueError: for a likelihood without `link_parameters`, a q equal to the prior, or
         `held_out` without data.
     """
     check_hooks(model.likelihood, "link_parameters")
     if held_out and data is None:
         raise ValueError(
-            "held_out=True is for rows that the fit has not seen, and data is None, which are the "
-            "model's own: give (X, Y)"
+            "held_out=True needs rows that the fit has not seen, but data=None uses the model's "
+            "training data: give (X, Y)"
         )
     link: Any = model.likelihood
     if not np.any(model.natural().h):
-        raise ValueError("the model's q is the prior: fit it before its link is calibrated")
+        raise ValueError("the model's q is the prior: fit the model before calibrating its link")
     source = weighted(model, open_data(model, data, sample_weight, part=held_out))
     if source.num_rows > MOST_ROWS:
         source = sample(source, MOST_ROWS, seed=0)
     f, Y, weight = _leave_out(model, source, held_out)
     weight = weight if held_out else _of_pairs(Y, weight)
     if len(np.unique(Y.numpy()[weight.numpy()[:, 0] > 0])) < 2:
-        warn(f"{_NO_PAIRS}: the link, and probabilities with it, is not calibrated")
+        warn(f"{_NO_PAIRS}: the link and the probabilities are not calibrated")
         return {name: float(p.numpy()) for name, p in link.link_parameters.items()}
     found = fit_link(link, f, Y, weight, chunk_rows(model))
-    if found.get("scale", 1.0) < 1.001 * LEAST_SCALE:  # but for the rounding of its transform
+    if found.get("scale", 1.0) < 1.001 * LEAST_SCALE:  # allow for rounding in its transform
         warn(
-            "rows that are left out are predicted no better than by chance: their probabilities "
-            f"are near the shares of the classes (scale {LEAST_SCALE:g} of the link)"
+            "left-out rows are predicted no better than by chance: probabilities are near the "
+            f"frequencies of the classes (scale {LEAST_SCALE:g} of the link)"
         )
     return found
 
 
 def _of_pairs(Y: tf.Tensor, weight: tf.Tensor) -> tf.Tensor:
-    """:return: weights, 0 for the only row of a class, of which nothing is known without it."""
+    """:return: weights, 0 for the only row of a class, which is unpredictable without it."""
     _, place, counts = np.unique(Y, return_inverse=True, return_counts=True, axis=0)
     return tf.where(counts[place.reshape(-1, 1)] > 1, weight, tf.zeros_like(weight))
 
@@ -161,12 +161,12 @@ def fit_link(
     link: Any, f: Marginals, Y: tf.Tensor, weight: tf.Tensor, chunk_rows: int, *names: str
 ) -> dict[str, float]:
     """
-    As `calibrate`, of rows whose marginals are known.
+    As `calibrate`, for rows with known marginals.
 
-    :param link: a likelihood with `link_parameters`; names: of those that move, all if none.
-    :param f: [N, L], of which none knows its own label.
+    :param link: a likelihood with `link_parameters`; names: the parameters to fit, all if empty.
+    :param f: [N, L], marginals without each row's own label.
     :param Y: [N, P]; weight: [N, 1].
-    :param chunk_rows: rows to look at together.
+    :param chunk_rows: rows per chunk.
     """
     nothing: AnyNDArray = np.zeros((len(Y), 0), Y.dtype.as_numpy_dtype)  # a link does not use X
     table = ArraySource(nothing, Y, weight, chunk_rows)

@@ -1,4 +1,4 @@
-"""Functions of models made to take estimators and unscaled rows."""
+"""Make functions of models accept estimators and unscaled rows."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ class Fitted(Protocol):
         """:return: rows as the model has them: scaled, with its labels."""
 
 
-#: Names of arguments that hold rows, and whether the rows have labels.
+#: Names of arguments for rows, and whether these rows have labels.
 _ROWS = {"X": False, "Xnew": False, "data": True}
 
 
 def takes_estimators(function: F) -> F:
     """
     :param function: of a model and of rows.
-    :return: the same function, that also takes a fitted estimator, with `model_` and
-        `as_model_sees`, such as `gpflow_bsvm.BSVMClassifier`, and its user's rows.
-    :raise TypeError: when called with neither.
+    :return: a function that also accepts a fitted estimator, with `model_` and `as_model_sees`,
+        such as `gpflow_bsvm.BSVMClassifier`, and unscaled rows.
+    :raise TypeError: if called with neither.
     """
     signature = inspect.signature(function)
 

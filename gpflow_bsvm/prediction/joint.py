@@ -1,4 +1,4 @@
-"""Several rows together: draws of f, and the error that a classifier expects of itself."""
+"""Joint predictions of several rows: draws of f, and a classifier's expected error."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .estimators import takes_estimators
 from .marginals import predict_probabilities
 from .uncertainty import given_f
 
-#: Most rows that are drawn together: covariances take some 200 MB each.
+#: Most rows in a joint draw: their covariances take some 200 MB each.
 MOST_ROWS = 5000
 
 
@@ -26,7 +26,7 @@ MOST_ROWS = 5000
 @check_shapes("return: [S, N, L]")
 def draw_f(model: Model, X: Any, *, num_samples: int = 256, seed: int = 0) -> AnyNDArray:
     """
-    Draws of f under q, at all rows together.
+    Joint draws of f at all rows under q.
 
     :param X: [N, D], at most `MOST_ROWS` rows.
     :param num_samples: S.
@@ -79,13 +79,12 @@ class ExpectedError(NamedTuple):
 @takes_estimators
 def expected_error(model: Model, X: Any, *, num_samples: int = 256, seed: int = 0) -> ExpectedError:
     """
-    The error that a classifier expects of itself on rows without labels, the mean over them of
-    1 - max_c p_c, and how sure it is of that: with y_n the predicted classes, the deviation of
-    mean_n (1 - p(y_n | f_s)) over joint draws f_s of q. The noise of labels given f is no part of
-    it.
+    The expected error of a classifier on rows without labels, the mean over rows of 1 - max_c p_c,
+    and its uncertainty: with y_n the predicted classes, the deviation of mean_n (1 - p(y_n | f_s))
+    over joint draws f_s of q. This excludes the noise of labels given f.
 
     :param X: [N, D], at most `MOST_ROWS` rows.
-    :param num_samples: draws S.
+    :param num_samples: number of draws S.
     :raise ValueError: as `draw_f`, or if rows have several binary labels.
     """
     check_whole(2, num_samples=num_samples)

@@ -1,4 +1,4 @@
-"""The local variables of the augmentation: what a fit says of each row's lambda."""
+"""The local variables lambda of the augmentation, for each row of a fit."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class LocalVariables:
         density ~ lambda^(-1/2) exp(-(a^2 lambda + alpha / lambda) / 2),
 
     of the scale mixture exp(-penalty max(0, b)) = int p(y, lambda | f) dlambda (Polson & Scott
-    2011). alpha = E b^2 is the best for a q(f) (Wenzel et al. 2017, eq. 8); alpha = b^2 gives
+    2011). alpha = E b^2 is optimal for a q(f) (Wenzel et al. 2017, eq. 8); alpha = b^2 gives
     p(lambda | f, y).
 
-    :ivar alpha: [N, K], positive, of K losses a row.
-    :ivar penalty: [N, K], positive, of each loss, its cost included; or a number for all.
+    :ivar alpha: [N, K], positive, for K losses per row.
+    :ivar penalty: [N, K], positive, for each loss, including its cost; or a number for all.
     """
 
     alpha: Any
@@ -58,8 +58,9 @@ class LocalVariables:
     @property
     def distribution(self) -> tfp.distributions.Distribution:
         """
-        :return: the TFP distribution of lambda (`log_prob`, `sample(number, seed=...)`) of batch
-            shape [N, K]: that of 1 / s, s inverse Gaussian of mean a / sqrt(alpha) and shape a^2.
+        :return: the TFP distribution of lambda (`log_prob`, `sample(number, seed=...)`) with batch
+            shape [N, K]: the distribution of 1 / s, with s inverse Gaussian of mean a / sqrt(alpha)
+            and shape a^2.
         """
         loc = to_default_float(self.mean_inverse)
         shape = tf.ones_like(loc) * to_default_float(np.square(np.asarray(self.penalty) / 2))
@@ -70,14 +71,14 @@ class LocalVariables:
 @takes_estimators
 def local_variables(model: Model, data: Any) -> LocalVariables:
     """
-    The local variables of every row at the model's present q, q(lambda_n) = GIG(1/2, a^2, alpha_n):
-    alpha_n = E b_n^2, which for two classes is (1 - y_n mu_n)^2 + v_n (Wenzel et al. 2017, section
-    4.1), and for `CrammerSinger` that of b = 1 + R - f_y, R the largest rival, or with
+    The local variables of every row at the model's present q, q(lambda_n) = GIG(1/2, a^2, alpha_n),
+    with alpha_n = E b_n^2. For two classes this is (1 - y_n mu_n)^2 + v_n (Wenzel et al. 2017,
+    section 4.1). For `CrammerSinger` b = 1 + R - f_y, with R the largest rival, or for
     bound="wistuba2018" the rival of largest mean (Wistuba & Rawat 2018, Algorithm 1).
 
-    :param model: with a sum of hinges, such as `Hinge`, or `CrammerSinger`, of any bound.
-    :param data: X [N, D] and Y [N, P], or any others that a fit takes.
-    :return: local variables of K losses a row: one for each hinge, or 1 for `CrammerSinger`.
+    :param model: with a sum of hinges, such as `Hinge`, or `CrammerSinger`, and any bound.
+    :param data: X [N, D] and Y [N, P], or other data accepted by a fit.
+    :return: local variables of K losses per row: one for each hinge, or 1 for `CrammerSinger`.
     :raise ValueError: for bad data, or a likelihood without local variables.
     """
     check_hooks(model.likelihood, "moments")
@@ -93,9 +94,9 @@ def soft_support_vectors(model: Model, data: Any, num: int | None = None) -> Any
     The rows nearest to the margin (y f = 1, or f_y = 1 + the largest rival), by the alpha of their
     `local_variables`.
 
-    :param num: how many; None: all with alpha below 1, which lie nearer to the margin than a
-        point of f = 0 (several classes: all f equal) that is known exactly.
-    :return: row numbers, smallest alpha first (over the losses of a row, the smallest counts).
+    :param num: their number; None: all with alpha below 1, nearer to the margin than a row with a
+        known f = 0 (several classes: all f equal).
+    :return: row numbers, smallest alpha first (for each row the smallest over its losses).
     """
     smallest = local_variables(model, data).alpha.min(axis=-1)
     order = np.argsort(smallest, kind="stable")
@@ -112,14 +113,14 @@ def bound_at(
     likelihood: Any, alpha: TensorType, Fmu: TensorType, Fvar: TensorType, Y: TensorType
 ) -> tf.Tensor:
     """
-    The augmented bound at local variables of any parameter (Wenzel et al. 2017, eq. 8; Wistuba &
-    Rawat 2018, eq. 12 with the sign mended), q(lambda) = GIG(1/2, a^2, alpha):
+    The augmented bound at arbitrary local variables (Wenzel et al. 2017, eq. 8; Wistuba & Rawat
+    2018, eq. 12 with corrected sign), q(lambda) = GIG(1/2, a^2, alpha):
 
         E_q [log p(y, lambda | f) - log q(lambda)]
             = -a E b - (a / 2) (sqrt(alpha) + E b^2 / sqrt(alpha)),
 
-    summed over the losses of a row. It is largest at alpha = E b^2, where it is what
-    bound="augmented" trains: -a E b - a sqrt(E b^2).
+    summed over the losses of a row. The maximum, at alpha = E b^2, is the objective of
+    bound="augmented": -a E b - a sqrt(E b^2).
 
     :param likelihood: with local variables (`moments`).
     :param alpha: positive.
@@ -150,18 +151,18 @@ def augmented_elbo(
     model: Model, data: Any = None, alpha: Any = None, *, sample_weight: Any = None
 ) -> float:
     r"""
-    The papers' objective, of q and of local variables q(lambda_n) = GIG(1/2, a^2, alpha_n) with any
-    alpha (Wenzel et al. 2017, eq. 8; Wistuba & Rawat 2018, eq. 12), with its constants:
+    The papers' objective as a function of q and of local variables q(lambda_n) = GIG(1/2, a^2,
+    alpha_n) with any alpha (Wenzel et al. 2017, eq. 8; Wistuba & Rawat 2018, eq. 12), with its
+    constants:
 
         sum_n [-a E b_n - (a / 2) (sqrt(alpha_n) + E b_n^2 / sqrt(alpha_n))] - KL(q || p).
 
-    It is largest at alpha_n = E b_n^2, and there what `model.elbo` says with bound="augmented" (or
-    "wistuba2018", which is no bound). For two classes it is a lower bound of the evidence for
-    every alpha.
+    The maximum, at alpha_n = E b_n^2, equals `model.elbo` with bound="augmented" (or "wistuba2018",
+    which is not a bound). For two classes it is a lower bound of the evidence for every alpha.
 
     :param model: with a likelihood that has local variables.
-    :param data: X [N, D] and Y [N, P], or any others that a fit takes; None: the model's.
-    :param alpha: [N, K], positive, as `local_variables` has it; None: the best.
+    :param data: X [N, D] and Y [N, P], or other data accepted by a fit; None: the model's.
+    :param alpha: [N, K], positive, as in `local_variables`; None: the optimum.
     :param sample_weight: [N], as in a fit.
     :raise ValueError: for bad data, an alpha of another shape or not positive, or a likelihood
         without local variables.
@@ -180,20 +181,20 @@ def predict_f_given(
     model: Model, data: Any, local_variables: Any, Xnew: Any
 ) -> tuple[AnyNDArray, AnyNDArray]:
     r"""
-    Prediction given the local variables: p(f(x) | lambda, D) (Wenzel et al. 2017, eq. 5), which for
-    a model over all points and penalty = 2 is, with Lambda = diag(lambda),
+    Prediction given the local variables: p(f(x) | lambda, D) (Wenzel et al. 2017, eq. 5). For a
+    model over all points and penalty = 2 it is, with Lambda = diag(lambda),
 
         N(k^T (K + Lambda)^-1 Y (1 + lambda), k(x, x) - k^T (K + Lambda)^-1 k);
 
-    in general that of s ~ N(P^-1 h, P^-1), P = I + Phi^T Lambda^-1 Phi, h = Phi^T r with the sites
-    r_n = y_n (a + 1 / lambda_n), to which the residual variance is added as in `predict_f`. The
-    model's own q plays no part. Class probabilities given lambda are
+    and in general that of s ~ N(P^-1 h, P^-1), P = I + Phi^T Lambda^-1 Phi, h = Phi^T r with the
+    sites r_n = y_n (a + 1 / lambda_n), plus the residual variance as in `predict_f`. It does not
+    depend on the model's q. Class probabilities given lambda are
     `model.likelihood.predict_mean_and_var(Xnew, mean, variance)[0]`.
 
-    :param model: of two classes, or of one against the rest: with `local_sites`.
-    :param data: X [N, D] and Y [N, P], or any others that a fit takes; None: the model's.
+    :param model: for two classes, or one-vs-rest: with `local_sites`.
+    :param data: X [N, D] and Y [N, P], or other data accepted by a fit; None: the model's.
     :param local_variables: lambda, [N, L], positive.
-    :param Xnew: [N', D], or whatever `predict_marginals` takes.
+    :param Xnew: [N', D], or other inputs accepted by `predict_marginals`.
     :return: mean and variance of f, both [N', L].
     :raise ValueError: for bad data, lambda of another shape or not positive, or another likelihood.
     """

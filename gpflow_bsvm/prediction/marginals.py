@@ -1,4 +1,4 @@
-"""Marginals of f for any number of rows, in chunks of bounded memory."""
+"""Marginals of f for any number of rows, in chunks that bound the memory."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def predict_marginals(
 
     :param X: [N, D], in memory or np.memmap, or files, a `tf.data.Dataset` or blocks, whose labels
         are ignored, see `gpflow_bsvm.data`.
-    :param chunk_rows: rows that are handled together; None: some 16 MB of features.
+    :param chunk_rows: rows per chunk; None: some 16 MB of features.
     :return: mean and variance, both [N, L].
     :raise ValueError: for X that is not finite or of another width than the training data, or
         `chunk_rows` below 1.
@@ -41,7 +41,7 @@ def predict_marginals(
 @check_shapes("return: [N, P]")
 def predict_probabilities(model: Model, X: Any, *, chunk_rows: int | None = None) -> AnyNDArray:
     """
-    P(y = c) of all classes, or P(y = 1) where there are two; of numbers the mean.
+    P(y = c) of all classes, or P(y = 1) if there are two; in regression, the mean of y.
 
     Arguments and errors as in `predict_marginals`.
 
@@ -53,7 +53,7 @@ def predict_probabilities(model: Model, X: Any, *, chunk_rows: int | None = None
 @check_shapes("return: [N, L]")
 def predict_probits(model: Model, X: Any, *, chunk_rows: int | None = None) -> AnyNDArray:
     """
-    z(x) with p(y = 1 | x) = Phi(z(x)), for a likelihood of two classes from this package.
+    z(x) with p(y = 1 | x) = Phi(z(x)), for a two-class likelihood of this package.
 
     Arguments and errors as in `predict_marginals`.
 
@@ -69,7 +69,7 @@ def predict_log_density(model: Model, data: Any) -> AnyNDArray:
     """
     log p(y | x) of every row, as `model.predict_log_density`.
 
-    :param data: X [N, D] and Y [N, P], or any others that a fit takes.
+    :param data: X [N, D] and Y [N, P], or other data accepted by a fit.
     :return: [N].
     :raise ValueError: for bad data.
     """
@@ -86,8 +86,8 @@ def map_f(model: Model, X: Any, function: Callable[..., Any], chunk_rows: int | 
     """
     Arguments and errors as in `predict_marginals`.
 
-    :param function: of X, and mean and variance of f, of the rows of a chunk.
-    :return: the rows that `function` returns, as tensors.
+    :param function: of X and of mean and variance of f, for the rows of a chunk.
+    :return: the rows returned by `function`, as tensors.
     """
     source = open_inputs(model, X, chunk_rows)
     return _map(model, source, lambda batch, *f: function(batch.X, *f))
@@ -97,8 +97,8 @@ def map_labelled(model: Model, data: Any, function: Callable[..., Any]) -> Any:
     """
     As `map_f`.
 
-    :param data: X [N, D] and Y [N, P], or any others that a fit takes.
-    :param function: of X, mean and variance of f, and Y, of the rows of a chunk.
+    :param data: X [N, D] and Y [N, P], or other data accepted by a fit.
+    :param function: of X, mean and variance of f, and Y, for the rows of a chunk.
     """
     source = open_data(model, data, part=True)
     return _map(model, source, lambda batch, *f: function(batch.X, *f, batch.Y))

@@ -1,15 +1,14 @@
-r"""The uncertainty of a classifier, row by row, and its kinds.
+r"""Measures of a classifier's uncertainty, row by row.
 
-With p(y | x) = E_q p(y | f(x)), all for one row x, in nats where it is an entropy:
+With p(y | x) = E_q p(y | f(x)) for a single row x, and entropies in nats:
 
-    variation ratio       1 - max_c P(argmax_j f_j = c): the chance that f, drawn from q, does
-                          not favour the class that q does (Wistuba & Rawat 2018, section 4)
-    predictive entropy    H[p(y | x)] = -sum_c p_c log p_c: all doubt
-    mutual information    H[p(y | x)] - E_q H[p(y | f)], between y and f: the part of all doubt that
-    more data can remove (Houlsby et al. 2011); the rest is overlap of classes
+    variation ratio       1 - max_c P(argmax_j f_j = c): the probability that f, drawn from q,
+                          favours another class than q does (Wistuba & Rawat 2018, section 4)
+    predictive entropy    H[p(y | x)] = -sum_c p_c log p_c: the total uncertainty
+    mutual information    H[p(y | x)] - E_q H[p(y | f)], between y and f: the part of it that more
+                          data can remove (Houlsby et al. 2011); the rest is overlap of classes
 
-With a single latent function there are two classes, by the sign of f. For several rows together see
-`joint`.
+A single latent function means two classes, by the sign of f. For several rows together see `joint`.
 """
 
 from __future__ import annotations
@@ -36,10 +35,10 @@ from .marginals import map_f, predict_marginals, predict_probabilities
 @check_shapes("return: [N]")
 def variation_ratio(model: Model, X: Any) -> AnyNDArray:
     """
-    1 - max_c P(argmax_j f_j = c), without the noise of the link: in closed form (one class against
-    another) or by quadrature, to some 1e-9.
+    1 - max_c P(argmax_j f_j = c), without the noise of the link: in closed form (two classes) or by
+    quadrature, to some 1e-9.
 
-    :return: a number from 0 (sure) to 1 - 1/C.
+    :return: a number from 0 (certain) to 1 - 1/C.
     :raise ValueError: as `predict_marginals`, or if rows have several binary labels.
     """
     check_one_label(model.likelihood, model.num_features[0])
@@ -80,7 +79,7 @@ def mutual_information(
 
     Arguments and errors as in `variation_ratio`.
 
-    :param num_samples: draws S, best a power of 2. The error falls almost as 1/S.
+    :param num_samples: number of draws S, best a power of 2. The error decreases almost as 1/S.
     :return: [N], in nats, from 0 to log C.
     """
     check_whole(1, num_samples=num_samples)
@@ -108,7 +107,7 @@ _largest = Compiled(lambda Fmu, Fvar: maximum(Fmu, Fvar).probability)
 @check_shapes("return: [N]")
 def margin(model: Model, X: Any) -> AnyNDArray:
     """
-    The largest probability less the second largest: *small* where a prediction is in doubt.
+    The largest probability less the second largest: *small* for an uncertain prediction.
 
     Arguments and errors as in `gpflow_bsvm.prediction.variation_ratio`.
 
@@ -124,8 +123,8 @@ def margin(model: Model, X: Any) -> AnyNDArray:
 @check_shapes("return: [N]")
 def latent_variance(model: Model, X: Any) -> AnyNDArray:
     """
-    Variance of f(x) under q, the mean over latent functions: large where there are no data,
-    whatever the classes there.
+    Variance of f(x) under q, averaged over latent functions: large where there are no data, for any
+    classes.
 
     Arguments and errors as in `gpflow_bsvm.prediction.predict_marginals`.
 

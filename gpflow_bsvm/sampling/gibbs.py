@@ -1,4 +1,4 @@
-"""Draws from the pseudo-posterior by its augmentation: exact, where q is an approximation."""
+"""Exact draws from the pseudo-posterior, by its augmentation."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from .samples import Sampler
 @dataclass(frozen=True)
 class Gibbs(Sampler):
     """
-    Gibbs sampling of the pseudo-posterior p(s) prod_n L(y_n | f_n) (Polson & Scott 2011), several
-    chains at once: in turn, for all n,
+    Gibbs sampling of the pseudo-posterior p(s) prod_n L(y_n | f_n) (Polson & Scott 2011), in
+    several chains at once: in turn, for all n,
 
         1 / lambda_n ~ inverse Gaussian(a / |1 - y_n f_n|, a^2),     a = penalty / 2,
         s ~ N(P^-1 h, P^-1),   P = I + Phi^T diag(1 / lambda) Phi,   h = Phi^T y (a + 1 / lambda).
 
     Draws ignore the residual variance of a sparse model (f = Phi s + m); a batch or linear model
-    has none. All rows are in memory. Weights are 0 or 1: a power of the pseudo-likelihood has
-    another augmentation.
+    has none. All rows must fit into memory. Weights must be 0 or 1, because a power of the
+    pseudo-likelihood has another augmentation.
 
-    :ivar num_draws: draws kept of each chain.
-    :ivar burn_in: first draws of each chain that are not kept.
-    :ivar num_chains: started from draws of the prior.
+    :ivar num_draws: number of draws to keep per chain.
+    :ivar burn_in: number of initial draws to discard per chain.
+    :ivar num_chains: number of chains, started from draws of the prior.
     :ivar seed: for all draws.
     """
 
@@ -63,7 +63,7 @@ def _sweep(
     likelihood: Likelihood, s: tf.Tensor, number: tf.Tensor, seed: tf.Tensor, rows: Projected
 ) -> tf.Tensor:
     """
-    :param s: [chains, L, M], and number: of draws that follow.
+    :param s: [chains, L, M]; number: of further draws.
     :return: [number, chains, L, M].
     """
     shape = tf.shape(s)

@@ -19,12 +19,12 @@ from ..engine.projection import Projected
 from ..engine.shared_graph import Compiled
 from .samples import Sampler
 
-#: log p(s) + sum_n log L(y_n | f_n) of s [chains, L, M], [chains].
+#: A function from s [chains, L, M] to log p(s) + sum_n log L(y_n | f_n), [chains].
 LogDensity = Callable[[tf.Tensor], tf.Tensor]
 
 
 class NoUTurn(NamedTuple):
-    """The moves of `HMC`."""
+    """Transitions of `HMC`."""
 
     burn_in: tf.Tensor  #: []
 
@@ -38,12 +38,13 @@ class NoUTurn(NamedTuple):
 @dataclass(frozen=True)
 class HMC(Sampler):
     """
-    Draws of s from p(s) prod_n L(y_n | f_n)^weight by TFP's No-U-Turn sampler, its step size
-    adapted during the burn-in, for any likelihood: a reference for `Gibbs` and q. As in `Gibbs`,
-    the residual variance of a sparse model plays no part, and all rows are in memory.
+    Draws of s from p(s) prod_n L(y_n | f_n)^weight by TFP's No-U-Turn sampler, for any likelihood:
+    a reference for `Gibbs` and q. The step size adapts during the burn-in. As in `Gibbs`, the
+    residual variance of a sparse model is ignored, and all rows must fit into memory.
 
     :ivar num_draws: and `num_chains`, `seed`: as in `Gibbs`.
-    :ivar burn_in: first draws of each chain, not kept; the step size adapts in four fifths of it.
+    :ivar burn_in: number of initial draws to discard per chain; the step size adapts in four fifths
+        of it.
     """
 
     def __post_init__(self) -> None:
@@ -78,7 +79,7 @@ def _log_density(likelihood: Likelihood, rows: Projected) -> LogDensity:
     def log_density(s: tf.Tensor) -> tf.Tensor:
         f = tf.matmul(rows.features.phi, s[..., None])[..., 0]  # [chains, L, N]
         F = tf.linalg.matrix_transpose(f) + rows.features.mean
-        # Rows of all chains in a row: GPflow's `Softmax` takes one axis of rows.
+        # Rows of all chains in a single axis, as GPflow's `Softmax` requires.
         chains = [tf.shape(F)[0], 1]
         seen = tf.tile(X, chains) if tf.is_tensor(X) else X
         log_L = likelihood.log_prob(seen, tf.reshape(F, [-1, tf.shape(F)[-1]]), tf.tile(Y, chains))
@@ -91,7 +92,7 @@ def _log_density(likelihood: Likelihood, rows: Projected) -> LogDensity:
 
 @Compiled
 def _first(likelihood: Likelihood, s: tf.Tensor, how: Any, rows: Projected) -> Any:
-    """:return: the memory of the kernel before the first draw."""
+    """:return: the sampler's results before the first draw."""
     return how.kernel(_log_density(likelihood, rows)).bootstrap_results(s)
 
 
@@ -106,10 +107,10 @@ def _some(
     rows: Projected,
 ) -> tuple[tf.Tensor, Any]:
     """
-    :param s: [chains, L, M], and results: of the draw before.
+    :param s: [chains, L, M], the previous draw; results: of the previous draw.
     :return: draws [number, chains, L, M], and the results of the last.
     """
-    # A loop must keep its number of chains, which vectors do and matrices do not.
+    # A loop must keep its number of chains: static shapes of vectors do, those of matrices do not.
     chains = results.inner_results.log_accept_ratio.shape
     s = tf.ensure_shape(s, [*chains, None, None])
     draws, _, results = tfp.mcmc.sample_chain(

@@ -1,4 +1,4 @@
-"""Draws of s from a posterior, by any sampler, and predictions averaged over them."""
+"""Posterior draws of s, by any sampler, and predictions averaged over them."""
 
 from __future__ import annotations
 
@@ -30,11 +30,10 @@ from ..inference.run import Run
 @dataclass(frozen=True)
 class Samples:
     """
-    Draws of the whitened features' weights s, f(x) = Phi(x) s + m(x) + residual.
+    Draws of the weights s of the whitened features, f(x) = Phi(x) s + m(x) + residual.
 
     :ivar s: [chains, draws, L, M].
-    :ivar model: whose features they weigh, at the hyperparameters of the sampling; its own q plays
-        no part.
+    :ivar model: defines the features, at the hyperparameters of the sampling; its q is ignored.
     """
 
     s: AnyNDArray
@@ -42,9 +41,9 @@ class Samples:
 
     def rhat(self) -> AnyNDArray:
         """
-        :return: potential scale reduction of each s, [L, M], chains split in two (Gelman & Rubin;
-            `tfp.mcmc.potential_scale_reduction`): 1 where they agree, infinity where none moved.
-        :raise ValueError: for fewer than four draws of each chain.
+        :return: potential scale reduction of each s, [L, M], with chains split in two (Gelman &
+            Rubin; `tfp.mcmc.potential_scale_reduction`): 1 if they agree, infinity if none moved.
+        :raise ValueError: for fewer than four draws per chain.
         """
         if self.s.shape[1] < 4:
             raise ValueError(f"R-hat needs 4 draws of each chain, there are {self.s.shape[1]}")
@@ -54,9 +53,8 @@ class Samples:
 
     def effective_draws(self) -> AnyNDArray:
         """
-        :return: the number of independent draws that all chains are worth for the mean of each s,
-            [L, M] (`tfp.mcmc.effective_sample_size`, summed over chains); 0 for chains that did not
-            move.
+        :return: the effective number of independent draws for the mean of each s, [L, M]
+            (`tfp.mcmc.effective_sample_size`, summed over chains); 0 for chains that did not move.
         """
         draws = np.moveaxis(self.s, 0, 1)
         each = tfp.mcmc.effective_sample_size(draws, filter_beyond_positive_pairs=True).numpy()
@@ -65,7 +63,7 @@ class Samples:
     def predict_f(self, X: Any) -> tuple[AnyNDArray, AnyNDArray]:
         """
         :param X: [N, D].
-        :return: mean and variance of f(x) over all draws, both [N, L], the residual's included.
+        :return: mean and variance of f(x) over all draws, both [N, L], with the residual variance.
         """
 
         def moments(rows: Projected) -> tuple[AnyNDArray, AnyNDArray]:
@@ -76,7 +74,7 @@ class Samples:
         return mean.numpy(), variance.numpy()
 
     def predict_y(self, X: Any) -> tuple[AnyNDArray, AnyNDArray]:
-        """:return: mean and variance of y, as `model.predict_y`, over all draws."""
+        """:return: mean and variance of y, as `model.predict_y`, averaged over all draws."""
         predict = compiled_predict.bind(self.model.likelihood)
 
         def moments(rows: Projected) -> tuple[AnyNDArray, AnyNDArray]:
@@ -90,7 +88,7 @@ class Samples:
         return mean.numpy(), variance.numpy()
 
     def _map(self, function: Callable[[Projected], Any], X: Any) -> Any:
-        size = max(1, chunk_rows(self.model) // 16)  # thousands of draws are more than M features
+        size = max(1, chunk_rows(self.model) // 16)  # thousands of draws exceed M features
         return map_over(ProjectedData(self.model, open_inputs(self.model, X, size)), function)
 
     def _draws_of_f(self, rows: Projected) -> AnyNDArray:
@@ -101,7 +99,7 @@ class Samples:
 
 
 class Draws:
-    """Draws of all chains as they come: the record of a `Sampler`."""
+    """Draws of all chains during sampling: the record of a `Sampler`."""
 
     converged = False
     elapsed = 0.0
@@ -123,8 +121,8 @@ class Draws:
         """
         if not np.isfinite(step).all():
             raise FloatingPointError(
-                "a draw is not finite: the precision of f has no Cholesky factor, as where rows "
-                "are equal and variance or penalty huge; use a smaller variance or penalty"
+                "a draw is not finite: the precision of f has no Cholesky factor, for instance for "
+                "equal rows and a huge variance or penalty; use a smaller variance or penalty"
             )
         self.parts.append(step)
         return ""
@@ -147,7 +145,7 @@ class Draws:
 
 
 class _Chains(Run[tuple[Any, int], AnyNDArray]):
-    """Sampling under way, a block of draws at a time; its state is that of the chains."""
+    """Sampling in progress, a block of draws at a time; its state is that of the chains."""
 
     def __init__(self, sampler: Sampler, state: tuple[Any, ...], draw: Callable[..., Any]) -> None:
         self.max_steps = sampler.burn_in + sampler.num_draws
@@ -168,10 +166,10 @@ class _Chains(Run[tuple[Any, int], AnyNDArray]):
 
 @dataclass(frozen=True)
 class Sampler(Algorithm):
-    """Base of `Gibbs` and `HMC`: blocks of draws, and the choice of those to keep."""
+    """Base of `Gibbs` and `HMC`: draws blocks, and selects the draws to keep."""
 
     grows, instead = "num_draws", "HMC, which takes any"
-    #: Draws between two updates of the progress bar.
+    #: Number of draws between updates of the progress bar.
     block: ClassVar[int] = 50
     _what = "draws"
 
@@ -187,9 +185,9 @@ class Sampler(Algorithm):
     @abstractmethod
     def _chains(self, model: Model, rows: Projected) -> tuple[Any, Callable[..., Any]]:
         """
-        :return: the state of all chains, tensors in any structure, and a function that takes a
-            state, a number of further draws and the number of those before, and returns the new
-            state and the draws.
+        :return: the state of all chains, tensors in any structure, and a function of a state, a
+            number of further draws and the number of earlier draws, which returns the new state and
+            the draws.
         """
 
     def _begin(self, model: Model, source: Source) -> Run[Any, Any]:
@@ -208,15 +206,15 @@ class Sampler(Algorithm):
         every: int = 1,
     ) -> Samples:
         """
-        :param data: X [N, D] and Y [N, P]; None: those that the model holds.
+        :param data: X [N, D] and Y [N, P]; None: the data stored in the model.
         :param sample_weight: [N], powers of the likelihood; ones if None.
         :param progress: show a progress bar; None: on a terminal only.
-        :param checkpoint: and `every`, in blocks of 50 draws: as in `Algorithm.run`; a greater
-            `num_draws` goes on longer.
-        :return: the draws; the model's q stays as it is.
-        :raise ValueError: for bad data, a likelihood that lacks what the sampler needs, or a
+        :param checkpoint: and `every`, in blocks of 50 draws: as in `Algorithm.run`; a larger
+            `num_draws` continues for longer.
+        :return: the draws; the model's q does not change.
+        :raise ValueError: for bad data, a likelihood without a hook that the sampler needs, or a
             checkpoint of another fit.
-        :raise FloatingPointError: for a draw that is not finite, or if f of the prior is so large
+        :raise FloatingPointError: for a draw that is not finite, or a prior variance of f so large
             that float64 cannot resolve a margin of 1.
         """
         source = self._open(model, data, sample_weight)

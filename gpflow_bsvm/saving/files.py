@@ -17,23 +17,23 @@ from ..atomic import check_room
 from ..version import __version__
 from .objects import Decoder, Encoder
 
-#: File format version; `load` reads no other. It changes whenever attributes of a class here do.
+#: File format version; `load` reads no other. It changes with the attributes of any class here.
 FORMAT = 4
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
     """
-    Save a model of `gpflow_bsvm.models`, a `BSVMClassifier`, fitted or not, or a part of either,
-    such as a kernel: values and structure, from which `load` restores it. A file is written as a
-    whole or not at all.
+    Save a model of `gpflow_bsvm.models`, an estimator (fitted or not), or a part of either, such as
+    a kernel: values and structure, from which `load` restores it. A file is written completely or
+    not at all.
 
     :param model: with kernels, mean functions, likelihoods, inducing variables, transforms and
         priors of GPflow, TensorFlow Probability and this package; see `register` for your own. A
         Keras network in a `DeepKernel` is saved as its weights only.
-    :param path: of the file, which is replaced if there is one.
-    :raise TypeError: if a part cannot be restored from a file; it names the part and a remedy.
+    :param path: of the file; an existing file is replaced.
+    :raise TypeError: if a part cannot be restored from a file; names the part and a remedy.
     :raise OSError: if the file cannot be written, such as FileNotFoundError if its directory does
-        not exist; it names the file.
+        not exist; names the file.
     """
     content, arrays = _described(model, "classifier" if hasattr(model, "get_params") else "model")
     header = {"format": FORMAT, "settings": _settings(), "content": content}
@@ -42,13 +42,13 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
 
 def check_can_save(path: str | os.PathLike[str], **values: Any) -> None:
     """
-    Find out before a long fit whether its result could be saved.
+    Check before a long fit whether its result can be saved.
 
-    :param path: of the file to come.
+    :param path: of the future file.
     :param values: parts of it by name, such as ``classes=[...]`` and ``columns=[...]``.
-    :raise TypeError: for a value that a file cannot hold, such as a label of an unknown type; it
-        names the value.
-    :raise OSError: as of `save`, also if there is no room for 16 MB.
+    :raise TypeError: for a value that a file cannot hold, such as a label of an unknown type; names
+        the value.
+    :raise OSError: as `save`, also if there is no room for 16 MB.
     """
     for name, value in values.items():
         _described(value, name)
@@ -56,7 +56,7 @@ def check_can_save(path: str | os.PathLike[str], **values: Any) -> None:
 
 
 def _described(value: Any, name: str) -> tuple[Any, list[AnyNDArray]]:
-    """:raise TypeError: for what would not come back from the description."""
+    """:raise TypeError: for values that the description would not restore."""
     encoder = Encoder()
     try:
         content = encoder.encode(value, name)
@@ -65,13 +65,13 @@ def _described(value: Any, name: str) -> tuple[Any, list[AnyNDArray]]:
     decoder = Decoder(encoder.arrays, encoder.networks, name)
     try:
         decoder.decode(content)
-    except Exception as error:  # whatever TensorFlow and Keras raise
-        raise TypeError(f"{decoder.place} would not be made again by load: {error}") from error
+    except Exception as error:  # TensorFlow and Keras may raise anything
+        raise TypeError(f"load could not restore {decoder.place}: {error}") from error
     return content, encoder.arrays
 
 
 def _settings() -> dict[str, Any]:
-    """:return: settings, besides the model, that predictions depend on."""
+    """:return: global settings that affect predictions."""
     return {
         "float": np.dtype(gpflow.config.default_float()).name,
         "jitter": float(gpflow.config.default_jitter()),
@@ -82,16 +82,15 @@ def _settings() -> dict[str, Any]:
 
 def load(path: str | os.PathLike[str], network: Any = None) -> Any:
     """
-    Load what `save` has saved. The model predicts the same to the last bit (on another machine or
-    under another TensorFlow version, up to rounding) and can be trained further. Whoever made the
-    file, the only code that is called is that of known transforms and priors of TensorFlow
-    Probability.
+    Load a file of `save`. The model predicts the same to the last bit (on another machine or under
+    another TensorFlow version, up to rounding) and can be trained further. Even for untrusted files
+    the only code called is that of known transforms and priors of TensorFlow Probability.
 
-    :param network: the Keras network of a `DeepKernel`, made as before: it is given the weights in
-        the file. A list, if there are several.
+    :param network: the Keras network of a `DeepKernel`, constructed as before; it receives the
+        weights in the file. A list, if there are several.
     :raise FileNotFoundError: if there is no such file.
     :raise ValueError: for a file of another kind, format or float type, a damaged file, or one with
-        a class that was not registered; the message names the file.
+        an unregistered class; names the file.
     """
     path = Path(path)
     header, arrays = _open(path)
@@ -99,12 +98,12 @@ def load(path: str | os.PathLike[str], network: Any = None) -> Any:
     decoder = Decoder(arrays, network if isinstance(network, Sequence) else [network])
     try:
         return decoder.decode(header["content"])
-    except Exception as error:  # whatever TensorFlow, Keras and constructors raise
+    except Exception as error:  # TensorFlow, Keras and constructors may raise anything
         raise ValueError(f"{path} cannot be loaded: {decoder.place}: {error}") from error
 
 
 def _open(path: Path) -> tuple[dict[str, Any], Any]:
-    """:raise ValueError: if this is no file of `save`, or one of another format."""
+    """:raise ValueError: for files not written by `save`, or of another format."""
     try:
         header, arrays = read_archive(path)
         found = header["format"]

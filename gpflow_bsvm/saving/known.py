@@ -1,4 +1,4 @@
-"""What a file may hold: classes of GPflow, of this package, and those that a user registers."""
+"""Classes that a file may hold: those of GPflow and this package, and registered ones."""
 
 from __future__ import annotations
 
@@ -32,11 +32,10 @@ _registered: dict[str, type] = {}
 
 def register(cls: type) -> type:
     """
-    Make a class, your own or a library's, known to `save` and `load`, such as a kernel or a mean
-    function. A file holds the attributes of its objects but not their code, so the process that
-    loads must call this too. Loading calls no constructor, and the file chooses the attributes: do
-    not register a class whose methods are dangerous with attributes chosen by a stranger.
-
+    Register a class for `save` and `load`, your own or a library's, such as a kernel or a mean
+    function. A file holds the attributes of its objects but not their code, so that the loading
+    process must register it too. Loading calls no constructor and takes the attributes from the
+    file: do not register a class whose methods are dangerous with attributes chosen by a stranger.
     :param cls: a class; also as a decorator.
     :return: the class.
     :raise TypeError: for anything but a class.
@@ -54,7 +53,7 @@ def find_class(name: str) -> type | None:
 
 
 def name_of(cls: type) -> str | None:
-    """:return: the class's name in a file, the public one if possible; None if it is not known."""
+    """:return: the class's name in a file, the public one if possible; None if unknown."""
     public = f"{'.'.join(cls.__module__.split('.')[:2])}.{cls.__name__}"
     return next((name for name in (public, full_name(cls)) if find_class(name) is cls), None)
 
@@ -71,14 +70,14 @@ def is_book(attribute: str) -> bool:
 
 
 def may_be_set(cls: type, attribute: str) -> bool:
-    """:return: True for data: neither a method, nor a property, nor of Python's or TensorFlow's."""
+    """:return: True for data: no method, property, or attribute of Python or TensorFlow."""
     of_class = inspect.getattr_static(cls, attribute, None)
     internal = is_book(attribute) or attribute.startswith("__")
     return not internal and not hasattr(type(of_class), "__get__")
 
 
 def check_numbers(cls: type, attribute: str, value: Any) -> None:
-    """:raise ValueError: for NaN, and for infinities but in options and a user's class."""
+    """:raise ValueError: for NaN, and for infinities except in options and a user's class."""
     options = getattr(cls, "_get_param_names", None)
     if options is not None and attribute in options():
         return  # a fit checks them
@@ -97,7 +96,7 @@ def _numbers(value: Any) -> Iterator[Any]:
         yield array if array.dtype.kind in "fc" else 0.0
 
 
-#: Functions that likelihoods take as arguments.
+#: Functions that likelihoods accept as arguments.
 FUNCTIONS: dict[str, Any] = {
     "inv_probit": links.inv_probit,
     "exp": tf.exp,
@@ -116,7 +115,7 @@ _PRIORS = (
     "LogitNormal LogLogistic InverseGaussian MultivariateNormalDiag MultivariateNormalTriL "
     "Independent Sample TransformedDistribution"
 )
-#: Transforms (of which 0 is in the domain of each) and priors; both know their own arguments.
+#: Transforms (with 0 in the domain of each) and priors; both store their own arguments.
 OF_TFP: dict[str, Any] = {
     **{name: getattr(tfp.bijectors, name) for name in _TRANSFORMS.split()},
     **{name: getattr(tfp.distributions, name) for name in _PRIORS.split()},

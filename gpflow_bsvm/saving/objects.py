@@ -1,4 +1,4 @@
-"""Objects to a description and arrays, and back: only of known classes, whoever wrote the file."""
+"""Objects of known classes to a description and arrays, and back, even for untrusted files."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from .known import FUNCTIONS, OF_TFP, check_numbers, find_class, is_book, may_be
 
 
 class Encoder(ValueEncoder):
-    """:ivar networks: those whose weights are described, in their order."""
+    """:ivar networks: networks whose weights are described, in order."""
 
     def __init__(self) -> None:
         super().__init__()
         self.networks: list[Any] = []
-        self._seen: dict[int, tuple[int, Any]] = {}  # objects are kept, so that no id is reused
+        self._seen: dict[int, tuple[int, Any]] = {}  # keeps objects alive, so that no id is reused
 
     def _object(self, value: Any, place: str) -> dict[str, Any]:
         if id(value) in self._seen:
@@ -58,7 +58,7 @@ class Encoder(ValueEncoder):
             self._seen[id(value)] = len(self._seen), value
 
     def _network(self, value: Any) -> dict[str, Any]:
-        # No layers: Keras imports modules and calls functions that a description of them names.
+        # No layers: Keras imports modules and calls functions named in their description.
         self.networks.append(value)
         weights = [self._store(weight) for weight in value.get_weights()]
         self._remember(*as_variables(value.weights))
@@ -100,7 +100,7 @@ def _refusal(value: Any, place: str) -> TypeError:
 
 
 def _part_of(value: Any) -> str:
-    """:return: the way to save the part of a scikit-learn estimator that is of this package."""
+    """:return: the way to save the package's part of a scikit-learn estimator."""
     name = "search.best_estimator_" if hasattr(value, "best_estimator_") else "pipeline"
     value = getattr(value, "best_estimator_", value)
     if hasattr(value, "steps"):
@@ -110,18 +110,18 @@ def _part_of(value: Any) -> str:
 
 class Decoder(ValueDecoder):
     """
-    Restores the values that `Encoder` described, one for each array. The only class code that is
-    called is that of transforms and priors of TensorFlow Probability, and nothing is imported.
+    Restores the values described by `Encoder`, for each array one. The only class code called is
+    that of transforms and priors of TensorFlow Probability, and nothing is imported.
     """
 
     def __init__(
         self, arrays: Sequence[AnyNDArray], network: Sequence[Any] = (), name: str = "model"
     ) -> None:
         """
-        :param network: the user's networks, which get the weights in the file, in their order.
+        :param network: the user's networks, which receive the weights in the file, in their order.
         """
         super().__init__(arrays)
-        self._objects: list[Any] = []  # in the order in which they were written
+        self._objects: list[Any] = []  # in the order of their descriptions
         self._own = iter(network)
         self._path = [name]
         self._kinds |= {
@@ -137,7 +137,7 @@ class Decoder(ValueDecoder):
 
     @property
     def place(self) -> str:
-        """:return: the user's name for what is being read."""
+        """:return: the user's name for the part being read."""
         return ".".join(self._path)
 
     def _parts(self, nodes: Any, cls: type | None = None) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A model as a TensorFlow SavedModel, which predicts without this package and without GPflow."""
+"""A model as a TensorFlow SavedModel, which predicts without this package and GPflow."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Finish = Callable[..., dict[str, tf.Tensor]]
 
 def export(model: Any, directory: str | os.PathLike[str]) -> None:
     """
-    Write a model as a TensorFlow SavedModel of two signatures, of any number of rows N:
+    Write a model as a TensorFlow SavedModel with two signatures, for any number of rows N:
 
         predict_f:      X [N, D] -> {"mean": [N, L], "variance": [N, L]} of the latent functions,
         predict_proba:  X [N, D] -> {"probabilities": [N, C]},
@@ -41,19 +41,19 @@ def export(model: Any, directory: str | os.PathLike[str]) -> None:
 
         predict:        X [N, D] -> {"mean": [N], "std": [N]} of y,
 
-    equal to those of the model up to rounding. A classifier is exported with its standardization,
-    and the columns are in the order of `classes_`; for a model they are those of
-    `gpflow_bsvm.prediction.predict_probabilities`, for two classes the one column P(y = 1).
+    equal to those of the model up to rounding. A classifier's export includes its standardization,
+    with columns in the order of `classes_`; a model's columns are those of
+    `gpflow_bsvm.prediction.predict_probabilities`, for two classes the single column P(y = 1).
     `tf.saved_model.load(directory).predict_proba(X)` needs only TensorFlow, and checks nothing: a
     row with NaN gives NaN.
 
-    The file `about.json` in it has "classes", the labels (null for a model), "features", the names
-    of the columns of X if the fit had a data frame, and "version".
+    The directory's file `about.json` holds "classes", the labels (null for a model), "features",
+    the column names if X was a data frame in the fit, and "version".
 
     :param model: a fitted `BSVMClassifier` or `BSVMRegressor`, or a model of `gpflow_bsvm.models`.
-    :param directory: new or empty; it is there as a whole, or not at all.
+    :param directory: new or empty; written completely or not at all.
     :raise FileExistsError: if it is not empty.
-    :raise OSError: if it cannot be written, with its name.
+    :raise OSError: if it cannot be written; names it.
     :raise sklearn.exceptions.NotFittedError: for a classifier that was not fitted.
     """
     directory = Path(directory)
@@ -86,7 +86,7 @@ def _write(module: Any, place: Path, signatures: dict[str, Any]) -> None:
 
 
 class Exported(tf.Module):
-    """What is written: functions of X, and the variables that they read."""
+    """The content of the SavedModel: functions of X, and the variables that they read."""
 
     def __init__(
         self,
@@ -98,13 +98,13 @@ class Exported(tf.Module):
     ) -> None:
         """
         :param num_columns: D; None: any.
-        :param finish: of likelihood, X, and mean and variance of f, what the function called
-            `predicts` returns.
-        :param standardise: what is subtracted from X, and what the difference is divided by.
+        :param finish: maps likelihood, X, and mean and variance of f to the result of the function
+            named `predicts`.
+        :param standardise: shift and scale of X.
         """
         super().__init__()
         self.predicts = predicts
-        # Written as arrays, not into the graph, whose size is limited.
+        # Stored as arrays, because the size of the graph is limited.
         self._Lz = tf.Variable(model.prior_factor(), trainable=False)
         natural = compiled_solve(model.natural())
         self._q = [tf.Variable(part, trainable=False) for part in natural]
@@ -127,7 +127,7 @@ class Exported(tf.Module):
         setattr(self, predicts, self._traced(predict, spec))
 
     def _traced(self, function: Callable[..., Any], spec: tf.TensorSpec) -> Any:
-        """:return: a graph; the variables that it reads are written with it."""
+        """:return: a graph; the variables that it reads are saved with it."""
         graph = tf.function(function, input_signature=[spec], autograph=False)
         met = graph.get_concrete_function().graph.variables
         setattr(self, f"_of_{function.__name__}", list(met))

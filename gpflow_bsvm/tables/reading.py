@@ -1,4 +1,4 @@
-"""What is said of a table by those who read it."""
+"""The user's description of a table."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, TypedDict
 
 
 class Options(TypedDict, total=False):
-    """Attributes of `Reading` besides `target`, as readers of files take them by keyword."""
+    """Attributes of `Reading` except `target`, as keyword arguments of readers of files."""
 
     weight: str | None
     features: Sequence[str] | None
@@ -28,27 +28,28 @@ class Options(TypedDict, total=False):
 @dataclass(frozen=True)
 class Reading:
     """
-    What is read of files, and how they are written; None: as the files show.
+    The columns to read from files, and their format; None: detect it.
 
-    :ivar target: name of the column of labels, numbers as the likelihood wants them; None: for
+    :ivar target: name of the label column, with numbers in the likelihood's format; None: for
         predictions.
-    :ivar weight: name of the column of weights; None: ones.
-    :ivar features: names of the columns of X, in this order; None: all others except those
-        without a name (the index, as pandas writes it) and those of `drop`.
-    :ivar classes: labels of any type, in the order of 0..C-1, which become numbers; "auto": a
-        pass finds them, and sorts them unless their type has an order. A label is its text as
-        the file has it; whole numbers written as Python does become numbers. "any": as "auto",
-        also where labels look like numbers to be regressed.
-    :ivar words: whether a pass finds the words of columns of text: of at most 50 each becomes
-        a feature "column=word" of zeros and ones, as which `features` may name it; or names of
-        columns that are words even if they look like numbers.
-    :ivar dates: names of columns of dates or times, which become days since 1970; zoned: of those
-        among them whose times have a time zone; None: as the file shows.
-    :ivar na_values: texts that mean that a value is missing, besides the empty one; None:
-        those that are usual among numbers, such as "NA" and "?".
-    :ivar decimal: the decimal sign of numbers; thousands: the one between groups of three digits.
-    :ivar names: of all columns of a CSV file, if its first line is already a row.
-    :ivar separator: None: that which cuts the first lines into equally many fields.
+    :ivar weight: name of the weight column; None: ones.
+    :ivar features: names of the columns of X, in this order; None: all except the columns of `drop`
+        and those without a name, such as the index written by pandas.
+    :ivar classes: labels of any type, converted to 0..C-1 in this order; "auto": a pass finds them,
+        and sorts them unless their type has an order. A label is its text in the file; whole
+        numbers in Python's format become numbers. "any": as "auto", but also accepts labels that
+        look like regression targets.
+    :ivar words: whether text columns become categories: a pass finds the values, at most 50 for
+        each column, and each becomes a feature "column=word" of zeros and ones, under which name
+        `features` may list it; or names of columns that are categories even if they look like
+        numbers.
+    :ivar dates: names of columns of dates or times, converted to days since 1970; zoned: the
+        columns among them with a time zone; None: detect.
+    :ivar na_values: texts for missing values, besides the empty one; None: those usual among
+        numbers, such as "NA" and "?".
+    :ivar decimal: the decimal sign of numbers; thousands: the sign between groups of three digits.
+    :ivar names: of all columns of a CSV file without a header.
+    :ivar separator: None: the one that splits the first lines into equally many fields.
     :ivar encoding: None: that of a byte order mark, else UTF-8.
     """
 
@@ -74,21 +75,21 @@ class Reading:
 
     @property
     def told_words(self) -> Sequence[str]:
-        """:return: names of columns that are said to be words."""
+        """:return: names of columns declared as words."""
         return () if isinstance(self.words, bool) else self.words
 
     @property
     def empty(self) -> tuple[str, ...]:
-        """:return: texts that stand for nothing wherever they are."""
+        """:return: texts that always mean a missing value."""
         return ("", *(self.na_values or ()))
 
     @property
     def is_prediction(self) -> bool:
-        """:return: True if nothing is to be learned from the rows: the columns are a model's."""
+        """:return: True for a prediction, whose columns are those of a model."""
         return self.features is not None and self.target is None
 
     @property
     def is_auto(self) -> bool:
-        """:return: True if classes are to be found."""
+        """:return: True if classes must be found."""
         found = isinstance(self.classes, str) and self.classes in ("auto", "any")
         return found and self.target is not None

@@ -81,7 +81,7 @@ def test_finished_draws_come_back_and_more_can_be_had(data, tmp_path, monkeypatc
         np.testing.assert_array_equal(short.run(model, data, checkpoint=tmp_path).s, first)
     more = long.run(model, data, checkpoint=tmp_path).s
     np.testing.assert_array_equal(more, long.run(model, data).s)
-    with pytest.raises(ValueError, match="step or draw 50, and 30 are asked for"):
+    with pytest.raises(ValueError, match="step or draw 50, but the limit is 30"):
         short.run(model, data, checkpoint=tmp_path)
 
 
@@ -116,7 +116,7 @@ def test_more_steps_go_on(data, tmp_path, name):
     for a, b in zip(state(model), state(whole)):
         np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-10)
     assert history.step[-1] == expected.step[-1]
-    with pytest.raises(ValueError, match=f"draw {longer.max_steps}, and {few} are asked for"):
+    with pytest.raises(ValueError, match=f"draw {longer.max_steps}, but the limit is {few}"):
         dataclasses.replace(longer, max_steps=few).run(model, data, checkpoint=tmp_path)
 
 

@@ -181,7 +181,7 @@ def test_a_switched_likelihood(data, part):
         batch.elbo((X, np.hstack([Y, which + 1])))
     with pytest.raises(ValueError, match=r"then the number of a likelihood \(shape \[N, 2\]\)"):
         make_model(data, likelihood=likelihood).natgrad_step(data, 0.5)
-    with pytest.raises(ValueError, match="which are no classes: take the column"):
+    with pytest.raises(ValueError, match="not for each class: take the desired column"):
         gb.prediction.variation_ratio(batch, X)
 
 

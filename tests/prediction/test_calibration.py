@@ -179,7 +179,7 @@ def test_a_row_far_from_all_inducing_points_is_its_prior(data):
 
 def test_a_model_that_was_not_fitted_is_refused(data):
     model = make_model(data)
-    with pytest.raises(ValueError, match="q is the prior: fit it before"):
+    with pytest.raises(ValueError, match="q is the prior: fit the model before"):
         calibrate(model, data)
     assert {n: p.numpy() for n, p in model.likelihood.link_parameters.items()} == (
         model.likelihood.neutral_link
@@ -221,7 +221,7 @@ def test_held_out_rows_are_to_be_given(data):
     """A model that holds its data would be calibrated on rows that it knows."""
     model = gb.models.BatchBSVM(data, gpflow.kernels.SquaredExponential(), Hinge())
     CAVI(max_steps=1).run(model)
-    with pytest.raises(ValueError, match=r"data is None.*give \(X, Y\)"):
+    with pytest.raises(ValueError, match=r"data=None.*give \(X, Y\)"):
         calibrate(model, held_out=True)
 
 
@@ -260,7 +260,7 @@ def test_one_row_of_each_class_keeps_its_label(num_classes, options):
     X, y = np.random.default_rng(0).normal(size=(num_classes, 8)), np.arange(num_classes)
     options = {"loss": "hinge", "penalty": 16.0, "learn_kernel": "kernel" in options} | options
     estimator = gb.BSVMClassifier(**options)
-    with pytest.warns(UserWarning, match="more than one row, .* is not calibrated"):
+    with pytest.warns(UserWarning, match="more than one row, .* are not calibrated"):
         estimator.fit(X, y)
     assert float(estimator.model_.likelihood.scale.numpy()) == 1
     np.testing.assert_array_equal(estimator.predict(X), y)

@@ -77,11 +77,11 @@ class RadiusMargin(ModeCriterion):
 
         R^2 / N sum_n alpha_n,
 
-    R the radius of the smallest ball in the feature space of K^C that encloses all rows (there the
-    machine separates them, by a margin of 1 / sqrt(sum_n alpha_n)). As the offset is not free
-    here, it is sure to be a bound with R^2 = max_n K^C_nn, a ball about the origin.
+    with R the radius of the smallest ball in the feature space of K^C that encloses all rows (there
+    the machine separates them, by a margin of 1 / sqrt(sum_n alpha_n)). Because the offset is not
+    free here, only R^2 = max_n K^C_nn, a ball about the origin, guarantees a bound.
 
-    :ivar about_origin: take that.
+    :ivar about_origin: use this ball.
     """
 
     greater_is_better = False
@@ -104,20 +104,20 @@ class RadiusMargin(ModeCriterion):
 
 class SupportVectorCount(StepCriterion):
     """
-    The training error and the share of support vectors together (below eq. 10); smaller is better:
-    rows that are no support vectors change nothing when they are left out. A step function.
+    The training error plus the fraction of support vectors (below eq. 10); smaller is better:
+    leaving out another row changes nothing. A step function.
     """
 
     def of_mode(self, mode: Mode) -> float:
-        """:return: the bound of a machine."""
+        """:return: the bound for a machine."""
         wrong = mode.y * mode.latent <= 0
         return float(wrong.mean() + len(mode.support) / len(mode.y))
 
 
 class JaakkolaHaussler(StepCriterion):
     r"""
-    Jaakkola and Haussler's bound (section 3.1); smaller is better: z_n falls by no more than
-    alpha_n K_nn when row n is left out, so that
+    Jaakkola and Haussler's bound (section 3.1); smaller is better: z_n decreases by at most alpha_n
+    K_nn if row n is left out, so that
 
         1/N sum_n H(alpha_n K_nn - z_n)
 

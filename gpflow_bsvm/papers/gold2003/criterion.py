@@ -1,4 +1,4 @@
-"""Criteria of kernel and penalty, and those of a support vector machine."""
+"""Criteria for kernel and penalty, including those of a support vector machine."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from .slack import SLACKS
 
 class Criterion(ABC):
     """
-    A number that tells how good a kernel and a penalty are, from the training data alone.
+    A measure of the quality of a kernel and a penalty, from the training data alone.
 
-    :cvar greater_is_better: whether it is to be maximized; else minimized.
-    :cvar looks_at_penalty: False if only the product of penalty and kernel counts, so that either
+    :cvar greater_is_better: whether to maximize it; else it is minimized.
+    :cvar looks_at_penalty: False if only the product of penalty and kernel matters, so that either
         penalty or variance must be fixed.
     :cvar has_gradient: whether there is a `gradient`.
     """
@@ -42,8 +42,8 @@ class Criterion(ABC):
 
     def gradient(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> Gradient:
         """
-        :return: derivatives by what is trainable in the kernel and by the penalty.
-        :raise ValueError: as the criterion; if it has none.
+        :return: derivatives with respect to the kernel's trainable parameters and the penalty.
+        :raise ValueError: as for the criterion, or if it has no gradient.
         """
         raise ValueError(f"{type(self).__name__} has no gradient")
 
@@ -102,7 +102,7 @@ class MachineCriterion(Criterion):
 @dataclass(frozen=True)
 class StepCriterion(MachineCriterion):
     """
-    A share of rows, a step function.
+    A fraction of rows, a step function.
 
     :ivar slack: "linear" or "quadratic".
     """
@@ -127,18 +127,19 @@ class ModeCriterion(MachineCriterion):
 
     def of_mode(self, mode: Mode) -> float:
         """
-        :param mode: of the slack of this criterion.
+        :param mode: a machine with this criterion's slack.
         :raise ValueError: for another slack.
         """
         return float(self._of(self._seen(mode)))
 
     def gradient(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> Gradient:
         """
-        Derivatives by automatic differentiation, the sets of rows (no support vector, on the
-        margin, bounded) held fixed: true except where a row changes its set.
+        Derivatives by automatic differentiation with fixed sets of rows (no support vector, on the
+        margin, bounded): exact unless a row changes its set.
 
-        :return: slopes of the criterion in its trainable parameters and the penalty.
-        :raise ValueError: as the criterion; if it has none; if rows on the margin are equal.
+        :return: derivatives of the criterion with respect to trainable parameters and penalty.
+        :raise ValueError: as for the criterion, if it has no gradient, or if rows on the margin are
+            equal.
         """
         if not self.has_gradient:
             raise ValueError(f"{type(self).__name__} is a step function: it has no gradient")

@@ -25,9 +25,10 @@ class GACV(ModeCriterion):
 
         1/N sum_n l(z_n) + alpha_n K_nn F(z_n),    F = 2 for z < -1, 1 for -1 <= z <= 1, else 0.
 
-    It estimates the mean hinge loss of rows left out, and is never less: by Jaakkola and Haussler's
-    bound z_n falls by no more than alpha_n K_nn when row n is left out. It falls by as much where
-    no other row is on the margin; where others are, they hold f_n, and `HingeSpan` sees that.
+    It estimates the mean leave-one-out hinge loss, and is never below it: by Jaakkola and
+    Haussler's bound z_n decreases by at most alpha_n K_nn if row n is left out. The bound is
+    attained if no other row is on the margin; otherwise these rows hold f_n, which `HingeSpan`
+    takes into account.
     """
 
     greater_is_better = False
@@ -50,15 +51,15 @@ _JITTER = 1e-10
 @dataclass(frozen=True)
 class HingeSpan(ModeCriterion):
     r"""
-    The mean hinge loss of rows left out, by the span for linear slack; smaller is better:
+    The mean leave-one-out hinge loss, by the span for linear slack; smaller is better:
 
         1/N sum_n l(z_n - alpha_n S_n^2),    S_n^2 = var(f_n | f of the other rows on the margin),
 
-    a variance of the prior: 1 / [K_m^-1]_nn on the margin, K_nn - k_nm K_m^-1 k_mn beyond it, m
-    being the rows on the margin. z_n - alpha_n S_n^2 is y_n f(x_n) without row n, exactly so if no
-    other row changes its set (Opper & Winther; Chapelle & Vapnik: eq. 11, 12 with a bound). `GACV`
-    is the same with K_nn, the variance given nothing, for S_n^2. It jumps where a row comes to the
-    margin or leaves it.
+    a variance under the prior: 1 / [K_m^-1]_nn on the margin, K_nn - k_nm K_m^-1 k_mn beyond it,
+    with m the rows on the margin. z_n - alpha_n S_n^2 is y_n f(x_n) without row n; this is exact if
+    no other row changes its set (Opper & Winther; Chapelle & Vapnik: eq. 11, 12 with a bound).
+    `GACV` uses K_nn, the unconditional variance, as S_n^2. It jumps if a row enters or leaves the
+    margin.
     """
 
     greater_is_better = False
@@ -66,7 +67,7 @@ class HingeSpan(ModeCriterion):
     slack = "linear"
 
     def left_out_margins(self, mode: Mode) -> AnyNDArray:
-        """:return: y_n f(x_n) without row n, as the span has it, [N]."""
+        """:return: the span's estimate of y_n f(x_n) without row n, [N]."""
         self._check(mode)
         return np.asarray(_held_margins(self._seen(mode)))
 
@@ -100,8 +101,8 @@ class Span(ModeCriterion):
 
         1/N sum_n H(alpha_n S_n^2 - 1),    S_n^2 = 1 / [(K^C_SV)^-1]_nn.
 
-    1 - alpha_n S_n^2 is y_n f(x_n) without row n, exactly so if leaving it out neither makes nor
-    ends other support vectors. It is a step function: for optimizers there is `SmoothedSpan`.
+    1 - alpha_n S_n^2 is y_n f(x_n) without row n; this is exact if the other support vectors stay
+    the same. It is a step function: for optimizers use `SmoothedSpan`.
     """
 
     greater_is_better = False
@@ -110,7 +111,7 @@ class Span(ModeCriterion):
     has_gradient = False
 
     def left_out_margins(self, mode: Mode) -> AnyNDArray:
-        """:return: y_n f(x_n) without row n, as the span has it, [N]."""
+        """:return: the span's estimate of y_n f(x_n) without row n, [N]."""
         spans = _spans(self._seen(mode), 0.0).numpy()
         margins = mode.y * mode.latent
         margins[mode.support] = 1 - spans
@@ -129,7 +130,7 @@ class SmoothedSpan(ModeCriterion):
         1/N sum_n 1 / (1 + exp(-c1 (alpha_n S_n^2 - 1) + c2)),
         S_n^2 = 1 / [(K^C_SV + eta A_SV^-1)^-1]_nn - eta / alpha_n,    A = diag(alpha),
 
-    over all rows, where alpha_n S_n^2 = 0 for those that are no support vectors.
+    over all rows, with alpha_n S_n^2 = 0 unless row n is a support vector.
 
     :ivar c1: slope of the step; the larger, the steeper.
     :ivar c2: its shift.

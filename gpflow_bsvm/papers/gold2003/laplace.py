@@ -28,8 +28,8 @@ class LaplaceEvidence(ModeCriterion):
         1/N log Q* - 1/(2N) log det(I + L_m K_m),    L_m = diag(2 pi (alpha (C - alpha) / C)^2),
         1/N log Q* = 1/N sum_n (-1/2 alpha_n z_n - C l(z_n)) + log kappa,
 
-    m being the support vectors on the margin, where the kink of the loss is integrated exactly, and
-    kappa = 1 / (1 + exp(-2 C)) the factor that makes both labels sum to at most 1. If none is on
+    with m the support vectors on the margin, where the kink of the loss is integrated exactly, and
+    kappa = 1 / (1 + exp(-2 C)) the factor that makes both labels sum to at most 1. Without a row on
     the margin it is log Q* alone, with a warning.
     """
 

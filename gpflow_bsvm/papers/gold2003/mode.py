@@ -1,4 +1,4 @@
-r"""The support vector machine of a kernel, a data set and a penalty, as criteria use it.
+r"""The support vector machine of a kernel, a data set and a penalty, for use by criteria.
 
 With l(z) = max(0, 1 - z) (linear slack) or max(0, 1 - z)^2 / 2 (quadratic slack) it is the mode of
 f ~ GP(0, k) under sum_n penalty l(y_n f_n) (Gold & Sollich 2003, eq. 3-5): f = K (alpha * y).
@@ -83,7 +83,7 @@ class Mode(NamedTuple):
 
     def predict(self, kernel: Kernel, X: Any, Xnew: Any) -> AnyNDArray:
         """
-        :param X: of the rows that this was made of.
+        :param X: the training rows of this machine.
         :return: f(x), [Nnew].
         """
         f: AnyNDArray = gram_matrix(kernel, Xnew, X) @ (self.alpha * self.y)
@@ -94,7 +94,7 @@ class Mode(NamedTuple):
         return self._at(solve_dual(self._dual()))
 
     def without(self, row: int) -> Mode:
-        """:return: the machine without this row, from this one on, else by LibSVM."""
+        """:return: the machine without this row, starting from this one, else by LibSVM."""
         rest = np.delete(np.arange(len(self.y)), row)
         part = self._replace(gram=self.gram[np.ix_(rest, rest)], y=self.y[rest])
         dual = part._dual()

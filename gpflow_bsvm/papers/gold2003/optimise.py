@@ -91,23 +91,23 @@ def optimise(
     max_evaluations: int = 400,
 ) -> Selection:
     """
-    Search by SciPy for the best logarithms of what is trainable in the kernel and of the penalty,
-    from the present values and from every other start. The kernel ends with the best values of all,
-    and `machine(data)` of what is returned, or `plug_in` of it, is the support vector machine.
+    Search by SciPy for the best logarithms of the kernel's trainable parameters and of the penalty,
+    from the present values and from every other start. The kernel ends with the best values of all;
+    `machine(data)` of the result, or its `plug_in`, is the support vector machine.
 
     :param penalty: C, where the search starts.
-    :param learn_penalty: None: if the criterion depends on more than the product of both.
-    :param starts: more of them, such as `random_starts`: values by the names of GPflow's
+    :param learn_penalty: None: only if the criterion depends on more than the product of both.
+    :param starts: further starts, such as `random_starts`: values by the names of GPflow's
         `parameter_dict(kernel)`, and "penalty".
     :param method: of `scipy.optimize.minimize`: without derivatives "Nelder-Mead" or "Powell", or
-        "L-BFGS-B" for criteria with a `gradient`; these hold at fixed sets of support vectors only.
-    :param reach: no value ends more than this factor away from its start, as criteria have endless
+        "L-BFGS-B" for criteria with a `gradient`, which assumes fixed sets of support vectors.
+    :param reach: the largest factor between a value and its start, as criteria have endless
         plateaus.
     :param max_evaluations: of the criterion or its gradient, for each start.
-    :return: the best, all optima, and the machine's kernel, penalty and slack. Warns of a best
-        place at the edge of the search.
-    :raise ValueError: for other options, for what the criterion refuses at a start, and for
-        parameters that are not positive or of which none is trainable.
+    :return: the best, all optima, and the machine's kernel, penalty and slack. Warns if the best
+        point is at the edge of the search.
+    :raise ValueError: for other options, for an error of the criterion at a start, and for
+        parameters that are not positive, or if none is trainable.
     """
     check_choice(METHODS, method=method)
     check_whole(1, max_evaluations=max_evaluations)
@@ -171,7 +171,7 @@ def random_starts(
     kernel: Kernel, penalty: float, num: int, *, width: float = 1.0, seed: int = 0
 ) -> list[dict[str, AnyNDArray]]:
     """
-    :param num: how many.
+    :param num: number of starts.
     :param width: standard deviation of the logarithms about the present values.
     :return: starts for `optimise`, with "penalty".
     :raise ValueError: for other options.

@@ -1,4 +1,4 @@
-r"""Draws of a support vector machine's posterior, and averages that the evidence needs.
+r"""Draws from a support vector machine's posterior, and averages for the evidence.
 
 Q(f | D) ~ N(f; 0, K) exp(-C sum_n l(y_n f_n)),    theta = K^-1 f    (Gold & Sollich 2003, 4.2)
 """
@@ -22,7 +22,7 @@ from .gram import check_positive
 from .mode import Mode, unsolved
 from .slack import likelihood_of, losses, slopes
 
-#: Averages are taken over at least so many parts, whose scatter is the Monte Carlo error.
+#: Least number of parts for averages; their scatter gives the Monte Carlo error.
 _PARTS = 20
 
 
@@ -31,10 +31,10 @@ class Posterior:
     """
     Draws of f, and of theta = K^-1 f, at one kernel and penalty.
 
-    :ivar samples: by whatever sampler, of s = L^-1 f; `samples.rhat()` and `.effective_draws()`
-        tell how well the chains went.
-    :ivar problem: whose posterior it is, as a machine that is not solved.
-    :ivar root: L, [N, N], of K = L L^T, a jitter included.
+    :ivar samples: of s = L^-1 f, by any sampler; see `samples.rhat()` and `.effective_draws()` for
+        the quality of the chains.
+    :ivar problem: the problem with this posterior, as an unsolved machine.
+    :ivar root: L, [N, N], of K = L L^T, including a jitter.
     """
 
     samples: Samples
@@ -94,11 +94,11 @@ def draw_posterior(
     kernel: Kernel, data: tuple[Any, Any], penalty: float, slack: str, sampler: Sampler
 ) -> Posterior:
     """
-    Sample s = L^-1 f, the weights of a linear model of the rows of L: so sampling needs only the
-    Gram matrix of a kernel (including a `White` part), and nothing else of the kernel.
+    Sample s = L^-1 f, the weights of a linear model of the rows of L. This needs only the Gram
+    matrix of a kernel (including a `White` part).
 
     :return: draws of the posterior.
-    :raise ValueError: as `svm_mode`; for a likelihood that the sampler does not take.
+    :raise ValueError: as `svm_mode`; for a likelihood that the sampler does not support.
     """
     problem, dtype = unsolved(kernel, data, penalty, slack), gpflow.config.default_float()
     root, Y = root_of(problem.gram), (problem.y[:, None] + 1) / 2

@@ -41,7 +41,7 @@ class Estimate(NamedTuple):
 @dataclass(frozen=True)
 class SampledEvidence(Criterion):
     r"""
-    The exact log evidence per row (eq. 14), kappa counted as there; greater is better:
+    The exact log evidence per row (eq. 14), including kappa; greater is better:
 
         E = 1/N log Q(Y | X),    Q(Y | X) = kappa^N E_f exp(-C sum_n l(y_n f_n)),    f ~ N(0, K).
 
@@ -50,16 +50,16 @@ class SampledEvidence(Criterion):
         dE / dC = d log kappa / dC - <1/N sum_n l(y_n f_n)>                              (eq. 18)
         dE / d lambda = -C / (2N) <l'(Y f)^T Y dK/dlambda K^-1 f>                        (eq. 20)
 
-    and no value: the criterion can be called only if `rungs` are given, and is then the integral of
-    eq. 18 from C = 0, where E = -log 2, by Gauss and Legendre's rule in C t^4: a run of the sampler
+    but not its value: the criterion can be called only with `rungs`. It is then the integral of eq.
+    18 from C = 0, where E = -log 2, by the Gauss-Legendre rule in C t^4, with a run of the sampler
     for each rung.
 
-    The sampler's seed is the same at every kernel and penalty, so that the gradient is a function
-    of them, nearly a smooth one. K has a jitter, see `Posterior`.
+    The sampler's seed is the same for every kernel and penalty, so that the gradient is a nearly
+    smooth function of them. K includes a jitter, see `Posterior`.
 
     :ivar slack: "linear" or "quadratic".
     :ivar sampler: `HMC`, or for linear slack `Gibbs`; more chains cost little.
-    :ivar rungs: 0, or how many places the value's integral has.
+    :ivar rungs: 0, or the number of nodes of the integral for the value.
     """
 
     greater_is_better = True
@@ -81,8 +81,8 @@ class SampledEvidence(Criterion):
 
     def estimate(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> Estimate:
         """
-        :return: the value, and the standard error that sampling leaves in it.
-        :raise ValueError: as the criterion.
+        :return: the value, and its standard error due to sampling.
+        :raise ValueError: as for the criterion.
         """
         C = check_penalty(penalty)
         if self.rungs == 0:
@@ -111,10 +111,9 @@ class SampledEvidence(Criterion):
     def gradient(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> Gradient:
         """
         :return: the gradient, with standard errors from the scatter of the chains and of parts of
-            them. They are infinite, with a warning, where no draw has slack (section 5.3.1):
-            the gradient is then still the mean, and not to be relied on. The value is there
-            if there are rungs.
-        :raise ValueError: as the criterion, except for rungs.
+            them. They are infinite, with a warning, if no draw has slack (section 5.3.1): the
+            gradient is then the mean, but unreliable. With `rungs` it includes the value.
+        :raise ValueError: as for the criterion, but `rungs` may be 0.
         """
         value = self(kernel, data, penalty) if self.rungs else math.nan
         draws = self.posterior(kernel, data, penalty)

@@ -23,15 +23,15 @@ class SquaredHinge(Penalized, BinaryLikelihood):
 
         L(y | f) = exp(-penalty max(0, 1 - y f)^2).
 
-    The paper's loss is max(0, 1 - y f)^2 / 2: this penalty is half of its C, which is that of
-    `gpflow_bsvm.papers.gold2003`; scikit-learn's C is this one.
+    The paper's loss is max(0, 1 - y f)^2 / 2: this penalty is half of its C (used in
+    `gpflow_bsvm.papers.gold2003`), and equals scikit-learn's C.
 
     With m = 1 - y Fmu, v = Fvar and z = m / sqrt(v), training maximizes the expectation itself,
 
         E log L = -penalty ((m^2 + v) Phi(z) + m sqrt(v) phi(z)).
 
-    Unlike the hinge it has a slope that grows with the error, so that a few rows with wrong labels
-    weigh more, and a curvature on all of the wrong side: no point is a kink.
+    Unlike the hinge, its slope grows with the error, so that a few wrong labels have more weight;
+    it is curved everywhere on the wrong side, without a kink.
 
     See `BinaryLikelihood` for labels, link and normalization, `Penalized` for all arguments.
     """

@@ -24,11 +24,11 @@ _NORMALIZED = partial(Hinge, normalizer=True)
 @dataclass(frozen=True)
 class VariationalBound(Criterion):
     """
-    The evidence lower bound per row of a `BatchBSVM`, fitted by `gpflow_bsvm.fit` at the kernel as
-    it is; greater is better. By default with the normalizer kappa, as the paper's evidence has it:
-    without it a small penalty is always best.
+    The evidence lower bound per row of a `BatchBSVM`, fitted by `gpflow_bsvm.fit` at the given
+    kernel; greater is better. It includes the normalizer kappa by default, as the paper's evidence
+    does: without it a small penalty is always best.
 
-    :ivar likelihood: a function of a penalty that makes one.
+    :ivar likelihood: a function from a penalty to a likelihood.
     """
 
     greater_is_better = True

@@ -54,19 +54,19 @@ class FactorVGP(SparseFeatures, gpflow.models.InternalDataTrainingLossMixin):
     and kernel together. `gpflow_bsvm.model_selection.plug_in(model)` is the paper's other
     prediction, by the support vector machine of the learned kernel.
 
-    A smooth kernel ties every f_n to its neighbours, which V cannot represent: all directions in
-    which K is above its smallest eigenvalue need a factor. With a `gpflow.kernels.White` in the
-    kernel, say of variance .1 beside margins of 1, few are enough; without it the bound of a small
-    rank is loose, and prefers kernels that tie nothing to anything.
+    With a smooth kernel f_n is correlated with its neighbours, which V cannot represent: every
+    direction in which K exceeds its smallest eigenvalue needs a factor. With a
+    `gpflow.kernels.White` in the kernel, for instance of variance .1 with margins of 1, few factors
+    suffice; without it the bound of a small rank is loose, and prefers kernels without
+    correlations.
 
     Parameters are in the units of the prior, K = L L^T with the jitter: mu = m + L q_mu,
     c_j = L q_factors_j, V_n = q_rest_n / [K^-1]_nn.
 
     :ivar q_mu: [N, 1],
     :ivar q_factors: [N, J], and
-    :ivar q_rest: [N, 1], above 1e-6; 1 at the start, and at the best q below 1 if the likelihood is
-        log-concave. Where the factors explain all of f_n it tends to that least, which costs the
-        bound 5e-7.
+    :ivar q_rest: [N, 1], above 1e-6; initially 1, and below 1 at the best q of a log-concave
+        likelihood. If the factors explain all of f_n it tends to 1e-6, which costs the bound 5e-7.
     """
 
     _names_of_q = ("q_mu", "q_factors", "q_rest")
@@ -88,7 +88,7 @@ class FactorVGP(SparseFeatures, gpflow.models.InternalDataTrainingLossMixin):
         :param likelihood: of one latent function, such as `Hinge(bound="exact")`,
             `NormalizedHinge` (the paper's) or GPflow's `Bernoulli`.
         :param rank: J, from 0 to N.
-        :param seed: for the initial factors, which are small and random: at 0 they would stay.
+        :param seed: for the initial factors, which are small and random; factors of 0 never change.
         :raise ValueError: for bad data, a rank outside 0..N, a likelihood or kernel of several
             latent functions, and if N is too large for this machine's memory.
         """
@@ -108,7 +108,7 @@ class FactorVGP(SparseFeatures, gpflow.models.InternalDataTrainingLossMixin):
         self.q_rest = Parameter(np.ones((len(X), 1), X.dtype), transform=above)
 
     def _warn_of_duplicates(self) -> None:
-        """Warn of equal rows: they count as two data, which differ by the jitter."""
+        """Warn of equal rows: they count as separate points, which differ by the jitter."""
 
     @property
     def rank(self) -> int:
@@ -155,7 +155,7 @@ class FactorVGP(SparseFeatures, gpflow.models.InternalDataTrainingLossMixin):
         return bound_of_prior(self.likelihood, self.prior, q, batch, jitter_of(self))
 
     def natural(self) -> Natural:
-        """:return: q in natural parameters of L^-1 (f - m), as predictions of the package ask."""
+        """:return: q in natural parameters of L^-1 (f - m), for predictions."""
         return to_natural(tf.transpose(self.q_mu), self._whitened_root(self.root()))
 
     def _whitened_root(self, root: PriorRoot) -> tf.Tensor:
@@ -173,7 +173,7 @@ class FactorVGP(SparseFeatures, gpflow.models.InternalDataTrainingLossMixin):
         return self.to_bsvm().predictor()
 
     def to_bsvm(self) -> BatchBSVM:
-        """:return: a `BatchBSVM` of the same data, kernel and so on, with the present q."""
+        """:return: a `BatchBSVM` with the same data, options and q."""
         how = {"mean_function": self.mean_function}
         model = BatchBSVM(self.data, self.kernel, self.likelihood, **how)
         model.assign_natural(self.natural())
@@ -183,7 +183,7 @@ class FactorVGP(SparseFeatures, gpflow.models.InternalDataTrainingLossMixin):
     def predict_f(
         self, Xnew: InputData, full_cov: bool = False, full_output_cov: bool = False
     ) -> MeanAndVariance:
-        """As in `gpflow.models.VGP`. O(N^3) for all, O(N^2) for each row."""
+        """As in `gpflow.models.VGP`. Costs O(N^3) once, and O(N^2) for each row."""
         check_dtype(Xnew)
         root = self.root()
         mean, variance = base_conditional_with_lm(

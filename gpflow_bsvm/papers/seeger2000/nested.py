@@ -47,17 +47,18 @@ class NestedLoop(Algorithm):
         outer  a quasi-Newton method moves the hyperparameters, by the gradient of F at fixed q,
                which at the inner optimum is that of min_q F.
 
-    A step is some iterations of the outer loop, each with one inner optimum or a few, which begin
-    where the one before ended. The free energy never rises: the best place so far is kept. Outer
-    variables are GPflow's unconstrained ones; if no hyperparameter is trainable there is only the
-    inner loop. Priors of hyperparameters count, as in `model.training_loss()`.
+    A step is some iterations of the outer loop, each with one inner optimum or a few; each inner
+    search starts from the end of the previous one. The free energy never increases, because the
+    best point is kept. Outer variables are GPflow's unconstrained ones; if no hyperparameter is
+    trainable there is only the inner loop. Priors of hyperparameters count, as in
+    `model.training_loss()`.
 
     :ivar max_steps: most steps.
-    :ivar iterations: of the outer loop in a step.
-    :ivar tol: stop when two steps in turn raise the ELBO by less than `tol` times its absolute
-        value.
-    :ivar inner_tol: of the inner loop's stopping rule, see `scipy.optimize.minimize`.
-    :ivar inner_iterations: most of them.
+    :ivar iterations: number of outer iterations in a step.
+    :ivar tol: stop when two successive steps together raise the ELBO by less than `tol` times its
+        absolute value.
+    :ivar inner_tol: tolerance of the inner loop, see `scipy.optimize.minimize`.
+    :ivar inner_iterations: most inner iterations.
     """
 
     learns: ClassVar[bool] = True
@@ -91,7 +92,7 @@ class NestedLoop(Algorithm):
 
 
 class NestedState(NamedTuple):
-    """Where a `NestedLoop` stands."""
+    """The state of a `NestedLoop`."""
 
     values: tuple[AnyNDArray, ...]  #: unconstrained, of the hyperparameters
     q: FactoredGaussian
@@ -120,7 +121,7 @@ class _Loops(Run[NestedState, Step]):
         self.state = NestedState(self._hyper.state(), model.factored())
 
     def advance(self) -> Step:
-        """Some iterations of the outer loop."""
+        """Run some iterations of the outer loop."""
         variables, curvature = self._hyper.variables, self.state.curvature
         self._best = self.state.elbos[-1] if self.state.elbos else -math.inf
         if variables:

@@ -27,8 +27,8 @@ class NormalizedHinge(BinaryLikelihood):
 
         p(y | f) = L(y | f) / (L(+1 | f) + L(-1 | f)),    L(y | f) = exp(-penalty max(0, 1 - y f)).
 
-    Between the margins this is logistic, 1 / (1 + exp(-2 penalty y f)), and beyond them it returns
-    towards 1/2, so that it is not log-concave: sites whose precision would be negative count as 0
+    Between the margins this is logistic, 1 / (1 + exp(-2 penalty y f)); beyond them it tends to
+    1/2. It is therefore not log-concave: negative site precisions are set to 0
     (`gpflow_bsvm.likelihoods.sites`). With h(f) = log(1 + exp(-penalty min(2 |f|, 1 + |f|))) the
     sum over labels is
 

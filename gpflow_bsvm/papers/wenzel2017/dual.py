@@ -1,4 +1,4 @@
-"""The sparse Bayesian SVM with its data inside: sites instead of q."""
+"""The sparse Bayesian SVM with stored data, parametrized by sites instead of q."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ class DualBSVM(SparseFeatures, gpflow.models.InternalDataTrainingLossMixin):
         q(s) = N(P^-1 h, P^-1),  P = I + Phi^T diag(w) Phi,  h = Phi^T r,  u = Lz s,
         F    = sum_n E_q log L(y_n | f_n) - KL(q || p),
 
-    with sites (w_n, r_n) instead of `q_mu` and `q_sqrt`, so that q follows the
-    hyperparameters. At fixed sites F is a smooth lower bound of the evidence, which needs no data
-    and no learning rate: as with `gpflow.models.SGPR`,
+    with sites (w_n, r_n) instead of `q_mu` and `q_sqrt`, so that q follows the hyperparameters. At
+    fixed sites F is a smooth lower bound of the evidence, which needs no learning rate and no data
+    as argument: as with `gpflow.models.SGPR`,
     `gpflow.optimizers.Scipy().minimize(model.training_loss, model.trainable_variables)` learns
-    kernel, mean function and inducing variable. `update_sites` moves the sites, for the first time
-    when the model is made: sites of 0 would ignore the data. A fit alternates the two
-    (`gpflow_bsvm.inference.VEM` does it for a `BSVM`, chunk by chunk, where here a pass holds [N,
-    M] features at once).
+    kernel, mean function and inducing variable. `update_sites` moves the sites, first in the
+    constructor, because sites of 0 would ignore the data. A fit alternates the two.
+    (`gpflow_bsvm.inference.VEM` does so for a `BSVM`, chunk by chunk; here a pass needs [N, M]
+    features at once.)
 
     :ivar sites: (w, r), both [N, L], not trainable.
     """
@@ -65,7 +65,7 @@ class DualBSVM(SparseFeatures, gpflow.models.InternalDataTrainingLossMixin):
         Ends with `update_sites()`, a few passes over the data.
 
         :param data: X [N, D] and Y [N, P].
-        :param num_latent_gps: L; None: as many as the likelihood needs, or columns of Y.
+        :param num_latent_gps: L; None: the number that the likelihood needs, or of columns of Y.
         :raise ValueError: for bad data, and as `BSVM`.
         """
         X, Y = check_data(likelihood, *data)
@@ -94,12 +94,12 @@ class DualBSVM(SparseFeatures, gpflow.models.InternalDataTrainingLossMixin):
 
     def update_sites(self, sweeps: int = 3) -> float:
         """
-        Move the sites towards what the likelihood says at the present q, each time by rho = 1 or,
-        where F would fall, by less.
+        Move the sites towards those of the likelihood at the present q, each time by rho = 1, or
+        less if F would decrease.
 
         :param sweeps: number of moves, at least 1.
         :return: F.
-        :raise FloatingPointError: if float64 holds no margin of 1 beside the prior's f.
+        :raise FloatingPointError: if float64 cannot resolve a margin of 1 under the prior.
         """
         check_whole(1, sweeps=sweeps)
         features = Projector(self.prior, self.prior_factor())(self.data[0][:100])
@@ -124,7 +124,7 @@ class DualBSVM(SparseFeatures, gpflow.models.InternalDataTrainingLossMixin):
         return self.to_bsvm().predictor()
 
     def to_bsvm(self) -> BSVM:
-        """:return: a `BSVM` of the same kernel, likelihood and so on, with the present q."""
+        """:return: a `BSVM` with the same options and q."""
         model = BSVM(
             self.kernel,
             self.likelihood,

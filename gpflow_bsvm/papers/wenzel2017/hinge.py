@@ -1,4 +1,4 @@
-"""The hinge with the class probabilities that Wenzel et al. (2017) print."""
+"""The hinge with the class probabilities printed in Wenzel et al. (2017)."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from ... import likelihoods
 
 class Hinge(likelihoods.Hinge):
     """
-    `gpflow_bsvm.likelihoods.Hinge` with p(y = 1) = Phi(Fmu / (1 + Fvar)): eq. 13 of the paper, as
-    printed without the root, and with one sign mended: there q's own part of Fvar is subtracted,
-    which can make a variance negative; here it is added. Only for reproducing that paper's tables.
+    `gpflow_bsvm.likelihoods.Hinge` with p(y = 1) = Phi(Fmu / (1 + Fvar)): eq. 13 of the paper as
+    printed, without the root, but with one sign corrected: q's own part of Fvar is added.
+    (Subtracting it, as printed, can make a variance negative.) Only for reproducing that paper's
+    tables.
     """
 
     def probit_argument(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:

@@ -30,8 +30,8 @@ def gaussian_mixture(
 ) -> AnyNDArray:
     """
     Means of a mixture of M Gaussians (the third choice of Wenzel et al. 2017, section 5.5), by
-    expectation maximization from k-means, of scikit-learn, whose ConvergenceWarning says where it
-    did not converge. With full covariances it is no better than `kmeans`, and far slower.
+    scikit-learn's expectation maximization from k-means, with its ConvergenceWarning. With full
+    covariances it is no better than `kmeans`, and far slower.
 
     Arguments and errors as in `kmeans`.
 
@@ -60,13 +60,12 @@ def afkmc2(
     X: Any, num_inducing: int, *, seed: int | None = 0, chain_length: int = 200
 ) -> AnyNDArray:
     """
-    Rows of X, far apart, by the Markov chains of AFK-MC2 (Bachem et al. 2016; the choice of Wenzel
-    et al. 2017, section 5.5): k-means++ seeding without its passes over the data, one pass in all.
+    Distant rows of X, by the Markov chains of AFK-MC2 (Bachem et al. 2016; the choice of Wenzel et
+    al. 2017, section 5.5): k-means++ seeding with a single pass over the data.
 
     Arguments and errors as in `kmeans`.
 
-    :param chain_length: steps of the chain that draws a point; the longer, the nearer to
-        k-means++.
+    :param chain_length: steps of the chain for each point; longer chains are closer to k-means++.
     """
     X = _distinct(_checked(X, num_inducing))
     if len(X) <= num_inducing:

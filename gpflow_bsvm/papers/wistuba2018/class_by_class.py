@@ -1,4 +1,4 @@
-"""Coordinate ascent as Wistuba & Rawat (2018) print it: one class after another."""
+"""Coordinate ascent as printed in Wistuba & Rawat (2018): one class after another."""
 
 from __future__ import annotations
 
@@ -27,21 +27,22 @@ from ...likelihoods.hooks import Sites
 @dataclass(frozen=True)
 class ClassByClass(Algorithm):
     """
-    Algorithm 1 of Wistuba & Rawat (2018) in its printed order, for comparison with the paper: a
-    sweep computes the local variables alpha_n and rivals t_n of all rows, and keeps them while it
+    Algorithm 1 of Wistuba & Rawat (2018) in its printed order, for comparison with the paper. A
+    sweep computes the local variables alpha_n and rivals t_n of all rows; with these fixed, it
     updates one class after another by a natural-gradient step of size rho,
 
-        eta_j <- (1 - rho) eta_j + rho eta^_j(alpha, t, mu of the other classes as they are now).
+        eta_j <- (1 - rho) eta_j + rho eta^_j(alpha, t, present mu of the other classes).
 
-    The other order is `model.natgrad_step`, all classes at once from the same means.
+    By contrast, `model.natgrad_step` updates all classes at once, from the same means.
 
-    At the rivals of a sweep no step of size 1 lowers the objective. But the next sweep may
-    find other rivals, and then it falls: the objective is not a bound, and every step is taken. To
-    fit a model use `CAVI` and another bound. A sweep costs a pass over the data for the local
-    variables and one for each class.
+    With the rivals of a sweep fixed, no step of size 1 lowers the objective. The next sweep may
+    find other rivals and lower it: the objective is not a bound, and every step is accepted. To fit
+    a model use `CAVI` and another bound. A sweep costs a pass over the data for the local variables
+    and another for each class.
 
     :ivar max_steps: most sweeps.
     :ivar tol: stop when a sweep changes the objective by less than `tol` times its absolute value;
+        0: never.
         0: never.
     :ivar learning_rate: rho_t: a number in (0, 1], or a function of the sweep's number from 0.
     """
@@ -67,7 +68,7 @@ class ClassByClass(Algorithm):
 
 
 class ClassState(NamedTuple):
-    """Where `ClassByClass` stands."""
+    """The state of `ClassByClass`."""
 
     natural: Natural
     value: float  #: of the objective
@@ -83,7 +84,7 @@ class ClassRows(NamedTuple):
 
 @Compiled
 def _look(likelihood: Any, q: Gaussian, rows: Projected) -> ClassRows:
-    """:return: the local variables, and what the rows add to the objective."""
+    """:return: the local variables, and the rows' contributions to the objective."""
     (X, Y, weight), features = rows.batch, rows.features
     f = marginals_of_f(q, features)
     expectation = likelihood.variational_expectations(X, f.mean, f.variance, Y)
@@ -137,7 +138,7 @@ class _Sweeps(Run[ClassState, Step]):
         return held, float(tf.reduce_sum(expectation) - q.kl)
 
     def advance(self) -> Step:
-        """Make one sweep, even if the objective falls."""
+        """Make one sweep, even if the objective decreases."""
         natural, before, steps = self.state
         (rho,) = rates(self._options.learning_rate, steps, 1)
         natural = self._sweep(natural, tf.constant(rho, natural.h.dtype))

@@ -1,4 +1,4 @@
-"""The policy of active learning that the paper's own is compared with."""
+"""The paper's comparison policy of active learning."""
 
 from __future__ import annotations
 
