@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from .optional import check_versions
 from .version import __version__
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # see __getattr__
     from . import (
         active,
         adversarial,

@@ -12,20 +12,18 @@ import json
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .atomic import whole_file
-
-if TYPE_CHECKING:
-    from gpflow.base import AnyNDArray
 
 #: Errors for a place outside of the file, as damaged files cause them.
 _SEEKS = {errno.EINVAL, errno.EOVERFLOW}
 
 
-def write_archive(path: Path, header: Any, arrays: Sequence[AnyNDArray]) -> None:
+def write_archive(path: Path, header: Any, arrays: Sequence[NDArray[Any]]) -> None:
     """
     :param header: a JSON value.
     :raise OSError: if it cannot be written; an older file is kept.
@@ -40,7 +38,7 @@ def write_archive(path: Path, header: Any, arrays: Sequence[AnyNDArray]) -> None
                 write(entry, array, allow_pickle=False)
 
 
-def read_archive(path: Path) -> tuple[Any, list[AnyNDArray]]:
+def read_archive(path: Path) -> tuple[Any, list[NDArray[Any]]]:
     """
     :return: header and arrays.
     :raise OSError: if the file cannot be read.

@@ -22,12 +22,11 @@ from .data.readers import checked
 from .estimators.survey import Rows
 from .files import Files, Reading
 from .tables.paths import ENDINGS, OTHERS, find_files
+from .tables.reading import Options
 from .tables.table import Table
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # no dependency of this package
     from typing_extensions import Unpack
-
-    from .tables.reading import Options
 
 #: Available without network and files.
 BUNDLED = ("breast-cancer", "banana-like", "even-digits", "iris", "digits")

@@ -10,7 +10,7 @@ from gpflow.base import AnyNDArray
 from . import metrics
 from .optional import require
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # an extra
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 

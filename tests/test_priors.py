@@ -130,7 +130,7 @@ def test_a_penalty_that_is_none(penalty):
     X, y = make_data(40)
     with pytest.raises(ValueError, match="penalty must be positive and finite"):
         ard_kernel(2, penalty=penalty)
-    with pytest.raises(ValueError, match=r"'penalty' .* in the range \(0.0, inf\)"):
+    with pytest.raises(ValueError, match="penalty must be a positive number or"):
         gb.BSVMClassifier(penalty=penalty, learn_kernel=True).fit(X, y[:, 0])
 
 

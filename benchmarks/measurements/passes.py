@@ -55,7 +55,7 @@ def _passes(model: gb.models.BSVM, X: np.ndarray, Y: np.ndarray) -> Callable[[],
 def a_pass(model: gb.models.BSVM, X: np.ndarray, Y: np.ndarray) -> Callable[[], object]:
     """:return: one pass of `CAVI`, in single precision, at the q of a first sweep."""
     source = open_all(model, (X, Y))
-    gb.inference.CAVI(max_steps=1).run_on(model, source)
+    gb.inference.CAVI(max_steps=1).run_on(model, source, gb.inference.History())
     data, q = ProjectedData(model, source), compiled_solve(model.natural())
     data.dtype = tf.as_dtype(np.float32)
     rows, statistics = data.summed(model.likelihood)

@@ -37,7 +37,7 @@ from gpflow_bsvm.inference import VEM, fit
 
 ROOT, PAGE = Path(gb.__file__).parent, Path(__file__).parent.parent / "developers" / "map.md"
 ASIDE = {
-    *("checks.py", "checkpoints.py", "doors.py", "data/checks.py", "engine/contracts.py"),
+    *("checks.py", "checkpoints/directory.py", "data/checks.py", "engine/contracts.py"),
     *("engine/kernel_check.py", "likelihoods/labels.py"),
     *("inference/outcome.py", "inference/not_finite.py"),
 }

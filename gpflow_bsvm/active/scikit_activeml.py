@@ -25,7 +25,7 @@ from .kernels import fit_from_prior
 _SkactivemlClassifier: Any = require("skactiveml.base", "active").SkactivemlClassifier
 
 
-class ModelClassifier(_SkactivemlClassifier):  # type: ignore[misc]
+class ModelClassifier(_SkactivemlClassifier):
     """
     A model as the `clf` or `ensemble` of a query strategy, at its present kernel and inducing
     points: `fit` runs `CAVI` on the labelled rows, in milliseconds for some hundred rows.

@@ -16,7 +16,7 @@ from ..tables.paths import ENDINGS, find_files
 from .files import TASKS, add_arguments, check_output, in_shell, options, read_table
 from .terminal import fail, import_quietly, integer, show
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # needs TensorFlow
     from ..compare import Comparison
 
 #: SVC wins on one of them, with all its rows: even-digits.

@@ -56,7 +56,7 @@ def told_in_lines() -> Iterator[None]:
         told.add(text)
 
     with warnings.catch_warnings():
-        warnings.showwarning = tell  # type: ignore[assignment]
+        warnings.showwarning = tell
         yield
 
 

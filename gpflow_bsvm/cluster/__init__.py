@@ -1,6 +1,9 @@
 """Rows held by Dask, and passes on its workers."""
 
 from .. import quiet  # noqa: F401 - imports GPflow before others do
-from .dask_data import DaskArrays, DaskFrame, dask_reader
+from ..data.opening import OPENERS
+from .dask_data import DaskArrays, DaskFrame, dask_reader, is_of_dask
 
 __all__ = ["DaskArrays", "DaskFrame", "dask_reader"]
+
+OPENERS.append((is_of_dask, dask_reader))

@@ -15,7 +15,6 @@ from ..data.digests import digests
 from ..data.pieces import Origin, Piece
 from ..data.readers import Check, Reader, checked
 from ..data.sources import Remote, Source
-from ..doors import has_door
 from ..optional import require
 from ..tables.columns import Columns, chosen_words
 from ..tables.paths import own_columns
@@ -62,14 +61,14 @@ class DaskReader(Reader):
         return self._workers is None and super().one_chunk
 
     @property
-    def num_rows(self) -> int:  # type: ignore[override]
+    def num_rows(self) -> int:
         """:return: N, if necessary by a pass over the data."""
         if self._workers is None or self.known_rows is not None:
             return super().num_rows
         return self._workers().num_rows
 
     @property
-    def remote(self) -> Remote | None:  # type: ignore[override]
+    def remote(self) -> Remote | None:
         """See `Source`; the first time, all rows are checked."""
         if self._workers is None or self._factor == 1:
             return self._workers and self._workers()
@@ -186,6 +185,11 @@ def _distinct(column: Any) -> list[Any]:
     return list(found.sort_values().tolist()) if ordered else sorted(found.tolist())
 
 
+def is_of_dask(X: Any) -> bool:
+    """:return: True if Dask computes X."""
+    return hasattr(X, "__dask_graph__")
+
+
 def dask_reader(X: Any, Y: Any = None, weight: Any = None) -> DaskReader:
     """
     :param X: a Dask array, or for predictions a Dask data frame.
@@ -206,7 +210,7 @@ def _beside(X: Any, column: Any, name: str) -> Any:
     if column is None:
         return None
     array = require("dask.array", extra="dask")
-    if not has_door(column):
+    if not is_of_dask(column):
         column = array.from_array(np.asarray(column))
     elif not isinstance(column, array.Array):
         column = column.to_dask_array()

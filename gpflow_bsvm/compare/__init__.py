@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .registry import BASELINES, KernelSettings, default_baselines, make_baseline
+from .registry import BASELINES, default_baselines
+from .task import KernelSettings
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # see __getattr__
+    from .gp_baselines import make_baseline
     from .protocol import Comparison, Settings
 
 __all__ = [
@@ -21,7 +23,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Import at first use, so that `gpflow-bsvm --help` does not wait for TensorFlow."""
-    if name not in ("Comparison", "Settings"):
+    if name not in ("Comparison", "Settings", "make_baseline"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from . import protocol
 

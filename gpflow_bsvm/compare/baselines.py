@@ -15,7 +15,7 @@ from sklearn.svm import SVC
 
 from ..estimators import BSVMClassifier
 from ..likelihoods.labels import with_both_classes
-from .registry import KernelSettings, Skipped
+from .task import KernelSettings, Skipped
 
 SVC_PENALTIES = (0.1, 1.0, 10.0, 100.0)
 #: Factors on 1 / (2 lengthscale^2), searched where the kernel is learned.

@@ -19,6 +19,8 @@ from ..likelihoods import has_hook
 from ..prediction import calibrate, predict_probabilities
 from . import regression
 from .baselines import Baseline, Estimator, Task, classifier, svc
+from .registry import BASELINES, CLASSES
+from .task import Skipped
 from .training import NaturalGradientSteps, Trainer, make_kernel, relative_gain
 
 #: For GPflow's Softmax. Its ELBO is a mean of 100 draws, so that a single one says nothing about
@@ -153,3 +155,17 @@ FACTORIES: dict[str, Callable[[int], Baseline]] = {
     "svr": lambda C: regression.svr(),
     "boosting": lambda C: regression.boosting(),
 }
+
+
+def make_baseline(name: str, num_classes: int) -> Baseline:
+    """
+    :param name: in `BASELINES`.
+    :param num_classes: C; 0 for numbers.
+    :return: a new model.
+    :raise Skipped: unless it takes such labels.
+    """
+    entry = BASELINES[name]
+    if not entry.suits(num_classes):
+        raise Skipped(f"for {'classes' if entry.only == CLASSES else entry.only[0]} only")
+    made: Baseline = (entry.factory or FACTORIES[name])(num_classes)
+    return made

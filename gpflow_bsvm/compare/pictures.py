@@ -14,7 +14,7 @@ from .protocol import Comparison
 from .regression import LEVELS
 from .report import summary
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # an extra
     from matplotlib.axes import Axes
 
 #: Most classes of a confusion matrix that shows numbers, and letters of a class's name in it.

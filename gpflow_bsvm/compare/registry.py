@@ -8,47 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from .baselines import Baseline
+from typing import Any
 
 KINDS = TWO, MORE, NUMBERS = "two classes", "more than two classes", "numbers"
 CLASSES = (TWO, MORE)
 LEARNT, FIXED = ("learnt",), ("fixed",)
 
 
-class Skipped(Exception):
-    """A model that does not take part on these data; the message says why."""
-
-
-@dataclass(frozen=True)
-class KernelSettings:
-    """
-    :ivar lengthscale: of the squared exponential kernel, on standardized features.
-    :ivar variance: of the kernel.
-    :ivar learn: whether learning starts from these (Gaussian processes then have a lengthscale for
-        every feature), or they are fixed.
-    :ivar offset: variance of a constant in the kernel of Gaussian processes; 0: none.
-    """
-
-    lengthscale: float
-    variance: float = 4.0
-    learn: bool = False
-    offset: float = 0.0
-
-
 @dataclass(frozen=True)
 class Entry:
     """
     :ivar description: for the help, the output and the page.
-    :ivar factory: makes a model for C classes; None: the one of this name in `gp_baselines`.
+    :ivar factory: makes a `Baseline` for C classes; None: the one of this name in `gp_baselines`.
     :ivar only: the labels that the model takes, of `KINDS`.
     :ivar default: kernels, `LEARNT` or `FIXED`, with which it takes part without being named.
     """
 
     description: str
-    factory: Callable[[int], Baseline] | None = None
+    factory: Callable[[int], Any] | None = None
     only: tuple[str, ...] = CLASSES
     default: tuple[str, ...] = FIXED
 
@@ -87,23 +64,6 @@ BASELINES = {
 WITHOUT_M = ("BSVMClassifier", "BSVMRegressor", "svc", "svr", "boosting")
 #: Those of other packages.
 PEERS = ("svgp", "svgp-probit", "svgp-robustmax", "svc", "svr", "boosting")
-
-
-def make_baseline(name: str, num_classes: int) -> Baseline:
-    """
-    :param name: in `BASELINES`.
-    :param num_classes: C; 0 for numbers.
-    :return: a new model.
-    :raise Skipped: unless it takes such labels.
-    """
-    entry = BASELINES[name]
-    if not entry.suits(num_classes):
-        raise Skipped(f"for {'classes' if entry.only == CLASSES else entry.only[0]} only")
-    if entry.factory is not None:
-        return entry.factory(num_classes)
-    from .gp_baselines import FACTORIES
-
-    return FACTORIES[name](num_classes)
 
 
 def default_baselines(num_classes: int, fixed_kernel: bool = False) -> list[str]:

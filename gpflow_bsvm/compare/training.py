@@ -19,7 +19,7 @@ from gpflow.kernels import Constant, Kernel, SquaredExponential
 from gpflow.likelihoods import Likelihood
 
 from ..priors import set_default_priors
-from .registry import KernelSettings
+from .task import KernelSettings
 
 #: Most rounds, a natural-gradient step and an Adam step each, that learn the kernel, and the
 #: relative change of the ELBO at which they end, that of `VEM`. On the bundled sets rates of 0.02

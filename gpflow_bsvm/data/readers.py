@@ -75,7 +75,7 @@ class Reader(Source):
         return source
 
     @property
-    def counted(self) -> bool:  # type: ignore[override]
+    def counted(self) -> bool:
         """:return: True as in `Source`."""
         return bool(self.finite) or self.known_rows is not None
 
@@ -89,14 +89,14 @@ class Reader(Source):
         return digests(copy.copy(self).chunks()) if self.told_by_rows else {}
 
     @property
-    def num_rows(self) -> int:  # type: ignore[override]
+    def num_rows(self) -> int:
         """:return: N, if necessary by a pass over the data."""
         if self.known_rows is None:
             self.known_rows = sum(len(batch.X) for batch in self._one_pass())
         return self.known_rows
 
     @functools.cached_property
-    def row_bytes(self) -> int:  # type: ignore[override]
+    def row_bytes(self) -> int:
         """:return: bytes of X, the first label and the weight, see `Source`."""
         with closed_at_end(self._checked()) as batches:
             num_columns = next(batches).X.shape[1]

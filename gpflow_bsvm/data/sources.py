@@ -27,24 +27,37 @@ class Source(ABC):
 
     :ivar indexed: whether `gather` gives rows by number, in a fixed order; if not, the source
         itself forms minibatches (`stream`).
-    :ivar counted: whether the number of rows is known, or found by a pass that certainly ends.
     :ivar ordered: whether every pass certainly has the rows in the same order.
-    :ivar remote: the rows in other processes, which run the passes; None if rows are in this one.
     :ivar known_rows: N if it is known without a pass, else None.
     :ivar chunk_rows: rows per chunk; 0: varies.
     :ivar maker: the user's function or object that supplies the rows; None without one.
-    :ivar row_bytes: memory for keeping a row besides its features; 0 if it is in memory anyway.
     """
 
     indexed = True
-    counted = True
     ordered = True
-    row_bytes = 0
     maker: Any = None
-    remote: Remote | None = None
     known_rows: int | None = None
     chunk_rows = 0
-    num_rows: int  #: N, of one pass
+
+    @property
+    def counted(self) -> bool:
+        """:return: True if the number of rows is known, or found by a pass that certainly ends."""
+        return True
+
+    @property
+    def num_rows(self) -> int:
+        """:return: N, of one pass."""
+        raise NotImplementedError
+
+    @property
+    def row_bytes(self) -> int:
+        """:return: memory for keeping a row besides its features; 0 if it is in memory anyway."""
+        return 0
+
+    @property
+    def remote(self) -> Remote | None:
+        """:return: the rows in other processes, which run the passes; None if in this one."""
+        return None
 
     @abstractmethod
     def chunks(self) -> Iterator[Any]:
@@ -109,7 +122,11 @@ class ArraySource(Source):
         :param chunk_rows: rows of a chunk.
         """
         self._columns, self.chunk_rows = (X, Y, weight), chunk_rows
-        self.num_rows = len(Y)
+
+    @property
+    def num_rows(self) -> int:
+        """:return: N."""
+        return len(self._columns[1])
 
     def digests(self) -> Mapping[str, str]:
         """See `Source`."""
@@ -153,6 +170,23 @@ class ArraySource(Source):
         if isinstance(self._columns[0], SparseRows):
             return self.take(index.reshape(-1)), np.arange(index.size).reshape(index.shape)
         return self._whole, index
+
+
+class Derived(Source):
+    """Rows that are made of those of another source, `source`, one by one."""
+
+    def __init__(self, source: Source) -> None:
+        self.source, self.indexed, self.ordered = source, source.indexed, source.ordered
+
+    @property
+    def counted(self) -> bool:
+        """See `Source`."""
+        return self.source.counted
+
+    @property
+    def num_rows(self) -> int:
+        """:return: N."""
+        return self.source.num_rows
 
 
 class Remote(Protocol):

@@ -20,7 +20,7 @@ from ..models.sparse import SparseOptions
 from .kernel import DeepKernel, FeaturePoints
 from .network import normalised
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # no dependency of this package
     from typing_extensions import Unpack
 
 #: Number of rows whose features determine the inducing points and the lengthscale.

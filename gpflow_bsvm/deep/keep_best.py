@@ -85,7 +85,8 @@ class KeepBest:
 
 def _loss_of(model: Any, held_out: Any) -> Callable[[], Any]:
     if callable(held_out):
-        return held_out  # type: ignore[no-any-return]
+        loss: Callable[[], Any] = held_out
+        return loss
     if held_out is None:
         raise ValueError("rows that the fit does not see are needed, got None: give (X, Y)")
     rows = open_data(model, held_out)

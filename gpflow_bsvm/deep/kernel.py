@@ -22,7 +22,7 @@ from .network import call, check_layer, check_row_width, input_shape_of, is_kera
 _ROWS = 1000
 
 
-class DeepKernel(Kernel):  # type: ignore[misc]
+class DeepKernel(Kernel):
     r"""
     k(x, x') = kernel(g(x), g(x')), g a Keras network (deep kernel learning, Wilson et al. 2016; the
     hybrid of Wistuba & Rawat 2018, section 3.4).
@@ -84,7 +84,7 @@ class DeepKernel(Kernel):  # type: ignore[misc]
         X = as_matrix(X, "X")
         check_row_width(X.shape[-1], self.input_shape)
         parts = [self.look(X[n : n + _ROWS]).numpy() for n in range(0, len(X), _ROWS)]
-        return as_matrix(np.concatenate(parts), "what the network gives")  # type: ignore[no-any-return]
+        return as_matrix(np.concatenate(parts), "what the network gives")
 
     @inherit_check_shapes
     def K(self, X: TensorType, X2: TensorType | None = None) -> tf.Tensor:
@@ -111,7 +111,7 @@ class DeepKernel(Kernel):  # type: ignore[misc]
         return [tf.cast(loss, default_float()) for loss in self.features.losses]
 
 
-class FeaturePoints(InducingPointsBase):  # type: ignore[misc]
+class FeaturePoints(InducingPointsBase):
     """
     Inducing points of a `DeepKernel` in the space of its features: u_m = f(x) for a (possibly
     nonexistent) x with g(x) = z_m.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
@@ -32,11 +33,8 @@ def is_keras_3(value: Any) -> bool:
 
 def keras_of(features: Any) -> ModuleType:
     """:return: the Keras module that a layer belongs to."""
-    if is_keras_3(features):
-        import keras  # already imported by the user's layer
-
-        return keras  # type: ignore[no-any-return]
-    return tf_keras  # type: ignore[no-any-return]
+    home: ModuleType = sys.modules["keras"] if is_keras_3(features) else tf_keras
+    return home
 
 
 def check_layer(features: Any) -> None:

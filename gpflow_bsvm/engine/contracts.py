@@ -24,8 +24,8 @@ CHUNK_ENTRIES = 2**21
 
 class Model(Protocol):
     """
-    The interface for algorithms and predictions; joint draws also need `predict_f`. Any model that
-    is Gaussian in whitened features can implement it, such as those of `gpflow_bsvm.models`.
+    The interface for algorithms and predictions. Any model that is Gaussian in whitened features
+    can implement it, such as those of `gpflow_bsvm.models`.
 
     :ivar likelihood: any likelihood of GPflow or this package, see `gpflow_bsvm.likelihoods.hooks`.
     :ivar num_data: number of all rows, if a fit uses a sample; None: the rows of the fit.
@@ -56,6 +56,9 @@ class Model(Protocol):
     def natural(self) -> Natural:
         """:return: q in natural parameters."""
 
+    def predict_f(self, Xnew: Any, full_cov: bool = False) -> tuple[tf.Tensor, tf.Tensor]:
+        """:return: mean of f, [N, L], and variance, [N, L], or covariance, [L, N, N]."""
+
     def predictor(self) -> Callable[[tf.Tensor], tuple[tf.Tensor, tf.Tensor]]:
         """:return: X [N, D] -> mean and variance of f(x) under q, both [N, L]."""
 
@@ -66,7 +69,7 @@ class Model(Protocol):
         """:return: trainable parameters besides q, by GPflow's names."""
 
 
-def check_model(model: Any) -> None:
+def check_model(model: Model) -> None:
     """
     :raise TypeError: if `model` does not suit the package's algorithms, or was frozen.
     :raise ValueError: for a `num_data` that is not a number of rows.

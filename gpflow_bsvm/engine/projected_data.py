@@ -14,7 +14,7 @@ from gpflow.likelihoods import Likelihood
 
 from ..data.batch import Batch, take
 from ..data.prefetch import closed_at_end
-from ..data.sources import Remote, Source
+from ..data.sources import Derived, Remote, Source
 from .blocks import Block, compiled_block_statistics, projection_of
 from .contracts import Model, chunk_rows
 from .projection import Features, Projected, Projector
@@ -46,7 +46,7 @@ def product_dtype(entries: int, tol: float) -> tf.DType:
     return tf.float32 if single else tf.as_dtype(default_float())
 
 
-class ProjectedData(Source):
+class ProjectedData(Derived):
     """
     The rows of a source as `Projected`, in chunks or as minibatches, at the model's hyperparameters
     at the time of construction.
@@ -55,8 +55,7 @@ class ProjectedData(Source):
     """
 
     def __init__(self, model: Model, source: Source) -> None:
-        self.source, self.indexed, self.counted = source, source.indexed, source.counted
-        self.ordered = source.ordered
+        super().__init__(source)
         self.dtype = tf.as_dtype(default_float())
         self._project = Projector(model.prior, model.prior_factor())
         self.chunk_rows = chunk_rows(model)
@@ -64,11 +63,6 @@ class ProjectedData(Source):
         self._row_bytes = entries * self.dtype.size
         self._kept: dict[tf.DType, list[Projected]] = {}
         self._remotes: dict[tf.DType, Remote] = {}
-
-    @property
-    def num_rows(self) -> int:  # type: ignore[override]
-        """:return: N."""
-        return self.source.num_rows
 
     @property
     def one_chunk(self) -> bool:
@@ -84,7 +78,7 @@ class ProjectedData(Source):
         return bool(self.num_rows * row_bytes <= CACHE_BYTES)
 
     @property
-    def remote(self) -> Remote | None:  # type: ignore[override]
+    def remote(self) -> Remote | None:
         """See `gpflow_bsvm.data.sources.Source`; features in `dtype`."""
         rows = self.source.remote
         if rows is not None and self.dtype not in self._remotes:
@@ -154,7 +148,7 @@ class _Blocks(Source):
         self._how = functools.cache(functools.partial(projection_of, projector, data.chunk_rows))
 
     @property
-    def remote(self) -> Remote | None:  # type: ignore[override]
+    def remote(self) -> Remote | None:
         """See `Source`."""
         rows = self._data.source.remote
         return rows and rows.projected(functools.partial(Block, how=self._how(self._data.dtype)))

@@ -21,7 +21,7 @@ _KNOWN: WeakKeyDictionary[Any, dict[str, tuple[Any, ...]]] = WeakKeyDictionary()
 _LOCK = threading.RLock()
 
 
-def remembered(model: Any, name: str, parts: tuple[Any, ...], compute: Callable[[], T]) -> T:
+def remembered(model: object, name: str, parts: tuple[Any, ...], compute: Callable[[], T]) -> T:
     """
     Assigning to a variable allocates a new buffer while the old one is referenced. Holding
     references to all parameters' buffers and comparing addresses therefore detects every change
@@ -46,4 +46,5 @@ def remembered(model: Any, name: str, parts: tuple[Any, ...], compute: Callable[
         known = key, held, compute()
         with _LOCK:
             _KNOWN.setdefault(model, {})[name] = known
-    return known[-1]  # type: ignore[no-any-return]
+    answer: T = known[-1]
+    return answer

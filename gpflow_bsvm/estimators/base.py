@@ -6,7 +6,6 @@ import copy
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from numbers import Integral, Real
 from typing import Any, ClassVar, TypeVar
 
 import gpflow
@@ -15,27 +14,25 @@ from gpflow.base import AnyNDArray
 from gpflow.kernels import Kernel
 from sklearn.base import BaseEstimator
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..checkpoints import Directory
+from ..checkpoints.directory import Directory
 from ..data.checks import check_weights
 from ..data.sources import ArraySource
 from ..engine.open import open_data
 from ..engine.shared_graph import one_fit
 from ..inference import History, Streaming
-from ..inference.algorithm import Algorithm
 from ..models import BSVM
 from ..notices import told_by
 from . import inputs
 from .attributes import Attributes
 from .choice import Candidate, chosen_model
-from .kernels import check_covariance, check_kernel_name, unscaled_columns
+from .kernels import check_covariance, unscaled_columns
 from .labels import Encoding, check_known
 from .large import fit_large, open_later
-from .merging import merge_equal
+from .options import check_options
 from .prepared import CHUNK_ROWS, source_of
-from .specification import LOSSES, MULTI_CLASS, Data, Specification
+from .specification import Data, Specification
 from .stages import Stages
 from .survey import Survey
 from .training import train
@@ -43,13 +40,9 @@ from .words import in_words_of_estimators
 
 E = TypeVar("E", bound="BSVMEstimator")
 
-_AUTO = StrOptions({"auto"})
-_POSITIVE = Interval(Real, 0, None, closed="neither")
-_COUNT = Interval(Integral, 1, None, closed="left")
-
 
 @dataclass(eq=False, repr=False)
-class BSVMEstimator(Attributes, BaseEstimator):  # type: ignore[misc]
+class BSVMEstimator(Attributes, BaseEstimator):
     """
     A scikit-learn estimator around a `BSVM`. A subclass defines the encoding of labels
     (`_learn_labels`, `_encoding`) and the model to train (`_specify`, `_candidates`).
@@ -73,23 +66,6 @@ class BSVMEstimator(Attributes, BaseEstimator):  # type: ignore[misc]
 
     #: Whether rows need labels.
     _labelled: ClassVar[bool] = True
-    #: Constraints of all estimators; each uses those for its own parameters.
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "kernel": [Kernel, StrOptions({"linear"}), None],
-        "loss": [StrOptions({"auto", *LOSSES})],
-        "penalty": [_POSITIVE, _AUTO],
-        "multi_class": [StrOptions({*MULTI_CLASS, "ordinal"})],
-        "epsilon": [_POSITIVE, _AUTO],
-        "nu": [Interval(Real, 0, 1, closed="neither")],
-        "learn_kernel": ["boolean"],
-        "calibrate": ["boolean", _AUTO],
-        "num_inducing": [_COUNT, _AUTO],
-        "inference": [Algorithm, None],
-        "standardize": ["boolean"],
-        "impute": ["boolean"],
-        "chunk_rows": [_COUNT, None],
-        "verbose": ["verbose"],
-    }
 
     @abstractmethod
     def _learn_labels(self, y: AnyNDArray, weight: AnyNDArray) -> Encoding:
@@ -140,8 +116,7 @@ class BSVMEstimator(Attributes, BaseEstimator):  # type: ignore[misc]
         :raise ValueError: for NaN, infinity or overflow, missing labels, a single class, negative
             weights, a checkpoint of another fit, or input that scikit-learn's validation rejects.
         """
-        check_kernel_name(self.kernel)
-        self._validate_params()
+        check_options(self)
         new, stages, y = (
             copy.copy(self),
             Stages(checkpoint, bool(self.verbose)),
@@ -161,7 +136,7 @@ class BSVMEstimator(Attributes, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _fit_arrays(self, X: Any, Y: AnyNDArray, weight: AnyNDArray, stages: Stages) -> None:
-        X, y, weight = merge_equal(X, Y[:, 0], weight)
+        X, y, weight = inputs.merge_equal(X, Y[:, 0], weight)
         codes = unscaled_columns(self.kernel, X, self.fill_)
         scaler = inputs.make_scaler(X, weight, codes)
         self.scaler_ = scaler if self.standardize else None

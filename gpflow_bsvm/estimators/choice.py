@@ -136,8 +136,8 @@ def is_nearly_constant(model: BSVM, data: Data, part: float = LITTLE_SAID) -> bo
 
 def _other_q(spec: Specification, model: BSVM, data: Data) -> BSVM:
     """:return: a model specified by `spec`, with the kernel of `model`; only q is fitted."""
-    fixed = {"kernel": model.kernel, "learn_kernel": False, "learned": ()}
-    return initial_model(spec._replace(**fixed), data, model).model
+    fixed = spec._replace(kernel=model.kernel, learn_kernel=False, learned=())
+    return initial_model(fixed, data, model).model
 
 
 def choose_scale(spec: Specification, model: BSVM, data: Data) -> None:

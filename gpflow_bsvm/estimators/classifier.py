@@ -15,7 +15,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
-from ..checkpoints import Directory
+from ..checkpoints.directory import Directory
 from ..likelihoods import Hinge
 from ..notices import warn
 from ..prediction.marginals import predict_probabilities, predict_probits
@@ -39,7 +39,7 @@ from .survey import Survey
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class BSVMClassifier(ClassifierMixin, BSVMEstimator):  # type: ignore[misc]
+class BSVMClassifier(ClassifierMixin, BSVMEstimator):
     r"""
     Bayesian support vector machine with probabilities.
 

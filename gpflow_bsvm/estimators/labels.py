@@ -50,7 +50,8 @@ def check_targets(y: AnyNDArray) -> None:
     :raise ValueError: for fractions and objects of unknown types.
     """
     if y.dtype.kind not in "iuf":
-        return check_classification_targets(y)  # type: ignore[no-any-return]
+        check_classification_targets(y)
+        return
     classes = np.unique(y)
     if len(broken := classes[classes % 1 > 0]):
         raise ValueError(

@@ -32,7 +32,7 @@ ROUNDING = 1e-9
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class OneClassBSVM(OutlierMixin, BSVMEstimator):  # type: ignore[misc]
+class OneClassBSVM(OutlierMixin, BSVMEstimator):
     r"""
     Bayesian one-class support vector machine: a score of how similar a row is to the training rows,
     with its uncertainty.

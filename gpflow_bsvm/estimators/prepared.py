@@ -10,12 +10,12 @@ import tensorflow as tf
 from gpflow.base import AnyNDArray
 from sklearn.preprocessing import StandardScaler
 
+from ..cluster.dask_data import dask_reader, is_of_dask
 from ..data.batch import Batch
 from ..data.opening import open_source
 from ..data.prefetch import closed_at_end
 from ..data.readers import Reader
-from ..data.sources import Remote, Source
-from ..doors import has_door, read_through
+from ..data.sources import Derived, Remote, Source
 from .labels import Encoding
 from .survey import Rows
 
@@ -27,8 +27,8 @@ def source_of(X: Any, y: Any = None, sample_weight: Any = None) -> Any:
     :return: a reader of rows with their labels; None for arrays in memory.
     :raise ValueError: if rows with their own labels come with separate labels or weights.
     """
-    if has_door(X):
-        return read_through(X, y, sample_weight)
+    if is_of_dask(X):
+        return dask_reader(X, y, sample_weight)
     if not isinstance(X, (Reader, Source, tf.data.Dataset)):
         return None
     if y is not None or sample_weight is not None:
@@ -39,7 +39,7 @@ def source_of(X: Any, y: Any = None, sample_weight: Any = None) -> Any:
     return X
 
 
-class Prepared(Source):
+class Prepared(Derived):
     """The rows of a source as inputs of an estimator's model, scaled, with its labels."""
 
     def __init__(
@@ -49,15 +49,17 @@ class Prepared(Source):
         encoding: Encoding | None = None,
     ) -> None:
         """:param encoding: of labels, see `labels`; None: labels are ignored."""
-        self.source, self._prepare = source, partial(_prepared, scaler, encoding)
-        self.indexed, self.counted = source.indexed, source.counted
-        self.row_bytes, self.ordered = source.row_bytes, source.ordered
-        self.maker, self.digests = source.maker, source.digests  # type: ignore[method-assign]
+        super().__init__(source)
+        self._prepare, self.maker = partial(_prepared, scaler, encoding), source.maker
 
     @property
-    def num_rows(self) -> int:  # type: ignore[override]
-        """:return: N."""
-        return self.source.num_rows
+    def row_bytes(self) -> int:
+        """See `Source`."""
+        return self.source.row_bytes
+
+    def digests(self) -> Mapping[str, str]:
+        """See `Source`."""
+        return self.source.digests()
 
     @property
     def marks(self) -> Mapping[str, str]:
@@ -87,7 +89,7 @@ class Prepared(Source):
                 yield self._prepare(batch)
 
     @property
-    def remote(self) -> Remote | None:  # type: ignore[override]
+    def remote(self) -> Remote | None:
         """See `Source`."""
         remote = self.source.remote
         return None if remote is None else remote.projected(self._prepare)

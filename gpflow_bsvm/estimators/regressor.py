@@ -16,7 +16,7 @@ from scipy.stats import norm
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import validate_data
 
-from ..checkpoints import Directory
+from ..checkpoints.directory import Directory
 from ..prediction.calibration import leave_one_out
 from ..prediction.marginals import predict_marginals
 from . import inputs
@@ -40,7 +40,7 @@ _CONSTANT = (
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class BSVMRegressor(RegressorMixin, BSVMEstimator):  # type: ignore[misc]
+class BSVMRegressor(RegressorMixin, BSVMEstimator):
     r"""
     Bayesian support vector regression, with a predictive distribution.
 

@@ -26,7 +26,7 @@ from ..likelihoods import (
 from ..models import BSVM, LinearBSVM
 from ..models.linear import WeightKernel
 from ..priors import VARIANCE, default_kernel, log_normal
-from .progress import StageBar
+from .stages import StageBar
 
 #: The hinges of more than two classes; the names are those of scikit-learn's `LinearSVC`.
 MULTI_CLASS = {"crammer_singer": CrammerSinger, "ovr": OneVsRest}

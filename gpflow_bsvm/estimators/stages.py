@@ -4,16 +4,56 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 from sklearn.utils import check_random_state
+from tqdm.auto import tqdm
 
-from ..checkpoints import Directory, Identity, identity_of, made, open_checkpoints
+from ..checkpoints.directory import Directory, Identity, made, open_checkpoints
+from ..checkpoints.identity import of_estimator
 from ..data.sources import Source
-from .progress import StageBar
 
 #: Parameters that do not affect a fit.
 _NEUTRAL = ("verbose", "chunk_rows")
+
+
+class StageBar(tqdm):
+    """
+    What a fit is doing, the steps of this so far, and the seconds since the fit began.
+
+    :ivar seconds: of every kind of stage that has ended.
+    """
+
+    def __init__(self, show: bool) -> None:
+        """:param show: whether it is shown at all."""
+        super().__init__(disable=not show, bar_format="{desc}: step {n_fmt}, {elapsed}{postfix}")
+        self.seconds: dict[str, float] = {}
+        self._kind, self._begun = "rows", perf_counter()
+
+    def stage(self, kind: str, what: str) -> None:
+        """
+        A new stage begins.
+
+        :param kind: "rows", "kernel", "choice", "q", "growth" or "link".
+        :param what: in words.
+        """
+        self._end(kind)
+        self.n = 0
+        self.set_postfix_str("", refresh=False)
+        self.set_description_str(what)
+
+    def close(self) -> None:
+        """Do nothing, where a run has ended: the fit goes on."""
+
+    def __exit__(self, *error: Any) -> None:
+        self._end("")
+        super().close()
+
+    def _end(self, following: str) -> None:
+        now = perf_counter()
+        self.seconds[self._kind] = self.seconds.get(self._kind, 0.0) + now - self._begun
+        self._kind, self._begun = following, now
 
 
 class Stages:
@@ -44,7 +84,7 @@ class Stages:
             made(self._directory)  # else an error would name a stage's subdirectory
             options = estimator.get_params(deep=False)
             options = {name: options[name] for name in options if name not in _NEUTRAL}
-            self._identity = identity_of("estimator", estimator, options, source)
+            self._identity = of_estimator(estimator, options, source)
         draw = check_random_state(estimator.random_state).randint
         return int(self.result("seed", lambda: int(draw(2**31))))
 

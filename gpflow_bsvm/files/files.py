@@ -13,13 +13,11 @@ from ..data.readers import Reader
 from ..optional import require
 from ..tables.cells import as_text
 from ..tables.paths import ARFF, CSV, ENDINGS, PARQUET, SVMLIGHT, find_files
-from ..tables.reading import Reading
+from ..tables.reading import Options, Reading
 from ..tables.table import Table
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # no dependency of this package
     from typing_extensions import Unpack
-
-    from ..tables.reading import Options
 
 #: Number of rows of a column to read together.
 _COLUMN_ROWS = 2**17

@@ -12,17 +12,17 @@ from ..data.batch import Batch, take
 from ..data.passes import map_over
 from ..data.sampling import random_rows
 from ..data.sources import ArraySource
-from ..engine.contracts import chunk_rows
+from ..engine.contracts import Model, chunk_rows
 from ..engine.natural import compiled_solve
 from ..engine.open import open_all
 from ..engine.projected_data import ProjectedData
 from ..engine.statistics import compiled_localise
 from .initial import SUBSAMPLE, greedy_variance
-from .update import exchange
+from .update import SparseModel, exchange
 
 
 def reselect(
-    model: Any,
+    model: SparseModel,
     data: tuple[Any, Any],
     max_inducing: int | None = None,
     *,
@@ -52,12 +52,12 @@ def reselect(
     source = open_all(model, data, sample_weight)
     rows = take(*source.gather(random_rows(source.num_rows, subsample, seed)))
     X, weight = rows.X.numpy(), rows.weight.numpy()[:, 0] * _precisions(model, rows)
-    Z = greedy_variance(X, min(number, len(X)), model.kernel, tol=tol, weight=weight)
+    Z = greedy_variance(X, min(number, len(X)), model.prior.kernel, tol=tol, weight=weight)
     exchange(model, Z)
     return Z
 
 
-def _precisions(model: Any, rows: Batch) -> AnyNDArray:
+def _precisions(model: Model, rows: Batch) -> AnyNDArray:
     """:return: precisions of the sites, summed over latent functions, [N]."""
     q, localise = compiled_solve(model.natural()), compiled_localise.bind(model.likelihood)
     data = ProjectedData(model, ArraySource(*rows, chunk_rows(model)))

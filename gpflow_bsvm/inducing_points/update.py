@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import gpflow
 import tensorflow as tf
 
 from ..data.checks import check_inputs, duplicate_rows
-from ..engine.contracts import check_width
+from ..engine.contracts import Model, check_width
 from ..engine.natural import whiten
 
 
-def exchange(model: Any, Z: Any) -> None:
+class SparseModel(Model, Protocol):
+    """A model whose q is that of inducing variables, such as `BSVM`."""
+
+    inducing_variable: Any
+    mean_function: Any
+    q_mu: Any
+    q_sqrt: Any
+    whiten: bool
+
+
+def exchange(model: SparseModel, Z: Any) -> None:
     """
     Give a `BSVM` other inducing points, of any number. The new q(u) is the model's prediction
     there: predictions at Z do not change; elsewhere they change only if Z cannot represent them.

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import tensorflow as tf
-from gpflow.base import AnyNDArray, RegressionData
+from gpflow.base import RegressionData
 
-from ..checkpoints import Directory, identity_of, open_checkpoints
+from ..checkpoints.directory import Directory, open_checkpoints
+from ..checkpoints.identity import of_fit
 from ..checks import NotFinite
 from ..data.sources import Source
 from ..engine.contracts import Model
@@ -20,65 +21,7 @@ from ..likelihoods.hooks import check_hooks
 from .history import Callback, History, Recorder
 from .not_finite import NUMERICAL, cause_of
 from .outcome import judge
-
-
-class Step(NamedTuple):
-    """The record of an accepted step."""
-
-    number: int  #: from 1
-    elbo: float
-    learning_rate: float
-    hyperparameters: dict[str, AnyNDArray] = {}  # noqa: RUF012 - never changed
-
-
-class Run(ABC):
-    """
-    A fit in progress. Its future is determined by `state`, a structure of tuples of numbers and
-    tensors, so that a fit can be stored and continued elsewhere.
-
-    :ivar max_steps: most steps.
-    :ivar converged: whether the stopping rule was met.
-    :ivar unseen: no callback reads the model, so that several steps may run in one graph call.
-    :ivar settles: whether it has a stopping rule.
-    :ivar by_sites: convergence means that the sites of all rows stopped changing; not stationary if
-        sites were clipped.
-    :ivar point: whether q is a point, without variance.
-    """
-
-    settles: ClassVar[bool] = True
-    by_sites: ClassVar[bool] = False
-    point: ClassVar[bool] = False
-
-    state: Any
-    max_steps: int
-    converged: bool = False
-    unseen: bool = False
-
-    def steps(self) -> Iterator[Any]:
-        """:return: the accepted `Step`s from `state` on, as they are taken."""
-        while (step := self.advance()) is not None:
-            yield step
-
-    def advance(self) -> Any:
-        """Go on from `state`: to the next accepted `Step`, or None if there is none."""
-        raise NotImplementedError
-
-    @abstractmethod
-    def restore(self) -> None:
-        """Set the model to `state`, undoing an unfinished step."""
-
-    def resume(self, state: Any) -> None:
-        """Continue from the `state` of another run of the same fit."""
-        self.state = state
-        self.restore()
-
-    def look_again(self) -> None:
-        """After resuming, re-read the data in case rows were added."""
-        return
-
-    def close(self) -> None:
-        """Release the data, if they are held open."""
-        return
+from .run import Record, Run
 
 
 class Algorithm(ABC):
@@ -100,7 +43,7 @@ class Algorithm(ABC):
     grows: ClassVar[str] = "max_steps"
 
     @abstractmethod
-    def _begin(self, model: Model, source: Source) -> Run:
+    def _begin(self, model: Model, source: Source) -> Run[Any, Any]:
         """:return: a fit at its start; raises for bad input."""
 
     def _open(self, model: Model, data: Any, sample_weight: Any) -> Source:
@@ -149,8 +92,17 @@ class Algorithm(ABC):
         :raise TypeError: for a model not defined in this package.
         """
         source = self._open(model, data, sample_weight)
-        reports = {"callback": callback, "monitor": monitor, "progress": progress}
-        history: History = self.run_on(model, source, checkpoint=checkpoint, every=every, **reports)
+        history = History()
+        self.run_on(
+            model,
+            source,
+            history,
+            callback=callback,
+            monitor=monitor,
+            progress=progress,
+            checkpoint=checkpoint,
+            every=every,
+        )
         return history
 
     @one_fit()
@@ -158,26 +110,27 @@ class Algorithm(ABC):
         self,
         model: Model,
         source: Source,
+        record: Record,
         *,
-        record: Any = None,
+        callback: Callback | None = None,
+        monitor: Callable[[int], Any] | None = None,
+        progress: bool | None = None,
         checkpoint: Directory | None = None,
         every: int = 1,
-        **reports: Any,
-    ) -> Any:
+    ) -> None:
         """
         As `run`, for data that `open_data` has opened for this model.
 
-        :param record: the record to fill, see `Recorder`; None: a `History`.
-        :return: the record.
+        :param record: the record to fill: an empty `History`, or `Draws`.
         """
         check_hooks(model.likelihood, *self.needs, instead=self.instead)
         source = weighted(model, source) if self.weighs else source
-        record = History() if record is None else record
-        identify = partial(identity_of, "fit", self, model, source)
+        identify = partial(of_fit, self, model, source)
         try:
             run = self._begin(model, source)
             checkpoints = open_checkpoints(checkpoint, every, identify)
-            Recorder(run, record, checkpoints, self._what, **reports).drive()
+            about = run, record, checkpoints, self._what
+            Recorder(*about, callback=callback, monitor=monitor, progress=progress).drive()
         except NUMERICAL as error:
             if cause := cause_of(model, source):
                 what = getattr(error, "what", "the ELBO or its gradient is not finite")
@@ -197,7 +150,6 @@ class Algorithm(ABC):
                 point=run.point,
                 spent=spent,
             )
-        return record
 
 
 def settled(elbos: Sequence[float], tol: float) -> bool:

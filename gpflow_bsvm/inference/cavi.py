@@ -33,7 +33,8 @@ from ..engine.projection import Projected
 from ..engine.shared_graph import Compiled
 from ..engine.statistics import Statistics, accumulate, marginals
 from ..notices import warn
-from .algorithm import Algorithm, Run, Step
+from .algorithm import Algorithm
+from .run import Run, Step
 
 #: Sweeps in one call, which cannot be interrupted, take some 0.1 s; in multiplications.
 _WORK = 10**9
@@ -74,7 +75,7 @@ class CAVI(Algorithm):
         check_number(0, tol=self.tol)
         check_rate(learning_rate=self.learning_rate)
 
-    def _begin(self, model: Model, source: Source) -> Run:
+    def _begin(self, model: Model, source: Source) -> Run[Any, Any]:
         return Sweeps(self, model, ProjectedData(model, source))
 
 
@@ -145,7 +146,7 @@ def _move(
     return Point(natural, expectation - q.kl, in_shape(sums, natural))
 
 
-class Sweeps(Run):
+class Sweeps(Run[State, Step]):
     """Sweeps of `CAVI` in progress."""
 
     by_sites = True

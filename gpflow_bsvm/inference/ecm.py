@@ -21,7 +21,8 @@ from ..engine.projection import Projected
 from ..engine.shared_graph import Compiled
 from ..engine.statistics import Statistics, sum_sites
 from ..likelihoods.hooks import Sites
-from .algorithm import Algorithm, Run, Step
+from .algorithm import Algorithm
+from .run import Run, Step
 
 #: A point is stored as a Gaussian of this precision (of the whitened features).
 POINT_PRECISION = 1e12
@@ -58,7 +59,7 @@ class ECM(Algorithm):
         check_whole(1, max_steps=self.max_steps)
         check_number(0, tol=self.tol)
 
-    def _begin(self, model: Model, source: Source) -> Run:
+    def _begin(self, model: Model, source: Source) -> Run[Any, Any]:
         return _Mode(self, model, ProjectedData(model, source))
 
 
@@ -103,7 +104,7 @@ def _joint_sums(rows: Projected, sites: Sites) -> Natural:
     return Natural(tf.reshape(h, [1, LM]), tf.reshape(P, [1, LM, LM]))
 
 
-class _Mode(Run):
+class _Mode(Run[State, Step]):
     point = True
 
     state: State

@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 from gpflow.base import RegressionData
 
-from ..checkpoints import Directory
+from ..checkpoints.directory import Directory
 from ..data.sampling import sample
 from ..data.sources import Source
 from ..engine.contracts import Model
@@ -67,7 +67,8 @@ def fit(
     elif source.num_rows >= _TIMES * _FIRST_ROWS and not np.any(model.natural().h):
         _begin(model, source, checkpoint, how)
     how |= {"callback": callback, "monitor": monitor, "checkpoint": checkpoint}
-    history: History = algorithm.run_on(model, source, **how)
+    history = History()
+    algorithm.run_on(model, source, history, **how)
     history.kernel_as_given = any(name.startswith(".kernel") for name in model.hyperparameters())
     return history
 

@@ -6,17 +6,15 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from gpflow.base import AnyNDArray
 from tqdm.auto import tqdm
 
-from ..checkpoints import Checkpoints, OtherFit
+from ..checkpoints.directory import Checkpoints, OtherFit
 from ..checks import check_elbo
-
-if TYPE_CHECKING:
-    from .algorithm import Run, Step
+from .run import Record, Run, Step
 
 #: Called with the step and the history; the model is in the state of that step. If it returns True,
 #: the fit ends.
@@ -117,13 +115,13 @@ class Recorder:
 
     def __init__(
         self,
-        run: Run,
-        record: Any,
+        run: Run[Any, Any],
+        record: Record,
         checkpoints: Checkpoints,
         what: str,
         *,
         callback: Callback | None = None,
-        monitor: Any = None,
+        monitor: Callable[[int], Any] | None = None,
         progress: bool | None = None,
     ) -> None:
         """:param record: an empty `History` or `Draws`; all else as in `Algorithm.run`."""
@@ -206,7 +204,7 @@ class Recorder:
     def _report(self) -> None:
         if self._callback is not None or self._monitor is not None:
             self._run.restore()
-        if self._callback is not None:
+        if self._callback is not None and isinstance(self._record, History):
             self._stopped = self._callback(self._record.latest, self._record) is True
         if self._monitor is not None:
             self._monitor(self._record.latest)

@@ -16,7 +16,8 @@ from ..data.minibatches import Block, blocks
 from ..data.sources import Source
 from ..engine.contracts import Model, shares_shifts
 from ..engine.natural import Gaussian, Natural, compiled_solve, compiled_step
-from .algorithm import Algorithm, Run, Step
+from .algorithm import Algorithm
+from .run import Run, Step
 from .schedules import LearningRate, RobbinsMonro, check_schedule
 
 #: The least number of rows for an estimate of the ELBO.
@@ -54,7 +55,7 @@ class MinibatchAlgorithm(Algorithm):
         check_schedule(self.learning_rate, adaptive=self.adapts)
 
 
-class MinibatchRun(Run):
+class MinibatchRun(Run[State, Step]):
     """Blocks of steps. A block without a finite ELBO is undone, and the rate halved."""
 
     settles, by_sites = False, True

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -188,7 +187,7 @@ def warn_of_digits(f: Marginals, before: tf.Tensor, text: str = _DIGITS) -> None
         warn(text.format(float(tf.reduce_max(before))))
 
 
-def _warn_of_distance(model: Any) -> None:
+def _warn_of_distance(model: Model) -> None:
     """Warn if f equals its prior except next to inducing points, or is the same at all of them."""
     points = plain_points(model.prior.inducing_variable)
     if not points or model.num_features[1] < FEWEST_POINTS:
@@ -218,7 +217,7 @@ _AS_ONE = (
 )
 
 
-def _largest_mean(model: Any, mean: tf.Tensor) -> float:
+def _largest_mean(model: Model, mean: tf.Tensor) -> float:
     """:return: the largest mean of f - m at an inducing point; infinity without any, or margins."""
     points = plain_points(model.prior.inducing_variable)
     if not (points and isinstance(model.likelihood, Classification)):

@@ -11,8 +11,8 @@ from ..engine.contracts import Model
 from ..engine.natural import scaled_sites
 from ..engine.open import open_data
 from ..engine.projected_data import ProjectedData
-from .algorithm import Run
 from .cavi import CAVI, Sweeps
+from .run import Run
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Streaming(CAVI):
     def _open(self, model: Model, data: Any, sample_weight: Any) -> Source:
         return open_data(model, data, sample_weight, part=True)
 
-    def _begin(self, model: Model, source: Source) -> Run:
+    def _begin(self, model: Model, source: Source) -> Run[Any, Any]:
         # The earlier rows' part of q, without the prior N(0, I), reduced by `forget`.
         known = scaled_sites(model.natural(), self.forget)
         return Sweeps(self, model, ProjectedData(model, source), known)

@@ -18,8 +18,8 @@ from ..engine.projected_data import ProjectedData
 from ..engine.projection import Projected
 from ..engine.shared_graph import Compiled
 from ..engine.statistics import accumulate, batch_marginals, compiled_accumulate
-from .algorithm import Run
 from .minibatches import MinibatchAlgorithm, MinibatchRun, State
+from .run import Run
 from .schedules import Adaptive, rates
 
 #: From this many entries (B times L M) on, products run in single precision, ...
@@ -55,7 +55,7 @@ class SVI(MinibatchAlgorithm):
             object.__setattr__(self, "learning_rate", Adaptive())
         super().__post_init__()
 
-    def _begin(self, model: Model, source: Source) -> Run:
+    def _begin(self, model: Model, source: Source) -> Run[Any, Any]:
         return _Steps(self, model, ProjectedData(model, source))
 
 

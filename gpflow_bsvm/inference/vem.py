@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from gpflow.base import AnyNDArray
 
@@ -18,8 +18,9 @@ from ..engine.natural import Natural
 from ..engine.projected_data import num_entries, product_dtype
 from ..engine.quasi_newton import maximise
 from ..likelihoods.hooks import Sites
-from .algorithm import Algorithm, Run, Step, settled
+from .algorithm import Algorithm, settled
 from .cavi import CAVI
+from .run import Run, Step
 
 #: An M step ends when an iteration gains less than this part of the last E step's gain.
 _LEAST_GAIN = 0.1
@@ -61,7 +62,7 @@ class VEM(Algorithm):
         check_whole(1, max_steps=self.max_steps, sweeps=self.sweeps, iterations=self.iterations)
         check_number(0, tol=self.tol)
 
-    def _begin(self, model: Model, source: Source) -> Run:
+    def _begin(self, model: Model, source: Source) -> Run[Any, Any]:
         if not model.hyperparameters():
             return CAVI()._begin(model, source)
         if not source.ordered:
@@ -84,7 +85,7 @@ class State(NamedTuple):
     elbos: tuple[float, ...] = ()  #: of all rounds
 
 
-class _Rounds(Run):
+class _Rounds(Run[State, Step]):
     by_sites = True
 
     state: State

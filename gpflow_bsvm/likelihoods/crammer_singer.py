@@ -60,7 +60,7 @@ class CrammerSinger(CategoricalLikelihood, Penalized):
         return self.num_classes
 
     @property
-    def sites_are_slopes(self) -> bool:  # type: ignore[override]
+    def sites_are_slopes(self) -> bool:
         """:return: False if a precision may have been set to 0."""
         return self.bound != "augmented"
 

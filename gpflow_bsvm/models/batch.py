@@ -60,9 +60,7 @@ class BatchBSVM(BSVM):
         """Warn of equal rows: they count as separate points, which differ by the jitter."""
 
     @inherit_check_shapes
-    def maximum_log_likelihood_objective(  # type: ignore[override]
-        self, data: RegressionData | None = None
-    ) -> tf.Tensor:
+    def maximum_log_likelihood_objective(self, data: RegressionData | None = None) -> tf.Tensor:
         """:return: the ELBO."""
         return self.elbo(data)
 

@@ -29,17 +29,13 @@ from ..likelihoods.hooks import check_labels
 from ..likelihoods.labels import as_column, class_numbers
 
 
-class SparseFeatures:
+class SparseFeatures(gpflow.models.GPModel):
     """
     Features Lz^-1 k(Z, x) of a model with kernel, inducing variable and mean function: all that the
-    engine needs from a model besides q. For classes that are also a `gpflow.models.GPModel`.
+    engine needs from a model besides q.
     """
 
-    kernel: Any
-    likelihood: Any
-    mean_function: Any
     inducing_variable: Any
-    num_latent_gps: int
     _jitter: float | None
     #: Names of the attributes that hold parameters of q.
     _names_of_q: ClassVar[tuple[str, ...]] = ("q_mu", "q_sqrt")
@@ -139,8 +135,7 @@ class SparseFeatures:
         self, data: RegressionData, full_cov: bool = False, full_output_cov: bool = False
     ) -> tf.Tensor:
         """As in `gpflow.models.GPModel`."""
-        model: Any = super()
-        return model.predict_log_density(self._labelled(data), full_cov, full_output_cov)
+        return super().predict_log_density(self._labelled(data), full_cov, full_output_cov)
 
     @contextlib.contextmanager
     def _own_jitter(self) -> Iterator[None]:

@@ -19,7 +19,7 @@ from scipy.stats import norm
 from ..checks import check_whole
 from .sparse import BSVM, SparseOptions
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # no dependency of this package
     from typing_extensions import Unpack
 
 

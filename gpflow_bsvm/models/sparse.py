@@ -27,7 +27,7 @@ from ..engine.statistics import Marginals, accumulate, compiled_predict, margina
 from ..likelihoods.labels import num_latents
 from .features import SparseFeatures
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # no dependency of this package
     from typing_extensions import Unpack
 
 

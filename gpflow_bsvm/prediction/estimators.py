@@ -5,13 +5,23 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 import tensorflow as tf
 
-from ..engine.contracts import check_model
+from ..engine.contracts import Model, check_model
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Fitted(Protocol):
+    """An estimator that has been fitted, such as `gpflow_bsvm.BSVMClassifier`."""
+
+    model_: Model
+
+    def as_model_sees(self, rows: Any, labelled: bool = True) -> Any:
+        """:return: rows as the model has them: scaled, with its labels."""
+
 
 #: Names of arguments for rows, and whether these rows have labels.
 _ROWS = {"X": False, "Xnew": False, "data": True}
@@ -27,7 +37,7 @@ def takes_estimators(function: F) -> F:
     signature = inspect.signature(function)
 
     @wraps(function)
-    def of_either(model: Any, *args: Any, **options: Any) -> Any:
+    def of_either(model: Model | Fitted, *args: Any, **options: Any) -> Any:
         if hasattr(model, "natural"):
             return function(model, *args, **options)
         if isinstance(model, tf.Module):
@@ -44,4 +54,4 @@ def takes_estimators(function: F) -> F:
                 given.arguments[name] = model.as_model_sees(rows, labelled=labelled)
         return function(model.model_, *given.args[1:], **given.kwargs)
 
-    return of_either  # type: ignore[return-value]
+    return cast(F, of_either)

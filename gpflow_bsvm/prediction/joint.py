@@ -11,7 +11,7 @@ from gpflow.base import AnyNDArray
 
 from ..checks import check_whole
 from ..data.passes import map_over
-from ..engine.contracts import chunk_rows, jitter_of
+from ..engine.contracts import Model, chunk_rows, jitter_of
 from ..engine.open import open_inputs
 from ..likelihoods.labels import check_one_label, with_both_classes
 from .estimators import takes_estimators
@@ -24,7 +24,7 @@ MOST_ROWS = 5000
 
 @takes_estimators
 @check_shapes("return: [S, N, L]")
-def draw_f(model: Any, X: Any, *, num_samples: int = 256, seed: int = 0) -> AnyNDArray:
+def draw_f(model: Model, X: Any, *, num_samples: int = 256, seed: int = 0) -> AnyNDArray:
     """
     Joint draws of f at all rows under q.
 
@@ -51,7 +51,9 @@ def draw_f(model: Any, X: Any, *, num_samples: int = 256, seed: int = 0) -> AnyN
 
 @takes_estimators
 @check_shapes("return: [S, N, C]")
-def draw_probabilities(model: Any, X: Any, *, num_samples: int = 256, seed: int = 0) -> AnyNDArray:
+def draw_probabilities(
+    model: Model, X: Any, *, num_samples: int = 256, seed: int = 0
+) -> AnyNDArray:
     """
     p(y = c | f_s) under the draws of `draw_f`; arguments and errors as there.
 
@@ -75,7 +77,7 @@ class ExpectedError(NamedTuple):
 
 
 @takes_estimators
-def expected_error(model: Any, X: Any, *, num_samples: int = 256, seed: int = 0) -> ExpectedError:
+def expected_error(model: Model, X: Any, *, num_samples: int = 256, seed: int = 0) -> ExpectedError:
     """
     The expected error of a classifier on rows without labels, the mean over rows of 1 - max_c p_c,
     and its uncertainty: with y_n the predicted classes, the deviation of mean_n (1 - p(y_n | f_s))

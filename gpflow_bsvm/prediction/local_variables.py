@@ -202,7 +202,7 @@ def predict_f_given(
     rows, likelihood = ProjectedData(model, open_all(model, data)), model.likelihood
     shape = (rows.num_rows, model.num_features[0])
     precisions = 1 / _positive(local_variables, "local_variables", shape)
-    sites: Any = likelihood.local_sites  # type: ignore[attr-defined]
+    sites: Any = likelihood.local_sites
     look = lambda part, w: compiled_sum_sites(part, sites(w, part.batch.Y))  # noqa: E731
     sums = sum_over(rows, look, precisions)
     q = compiled_gaussian(sums, tf.zeros([], sums.h.dtype))[1]

@@ -49,7 +49,7 @@ class Gibbs(Sampler):
         random, sweep = tf.random.Generator.from_seed(self.seed), _sweep.bind(model.likelihood)
         s = random.normal([self.num_chains, *model.num_features], dtype=default_float())
 
-        def advance(state: Any, number: tf.Tensor, done: int) -> Any:
+        def advance(state: tuple[Any, ...], number: tf.Tensor, done: int) -> Any:
             s, place = state
             random.reset(place)
             draws = sweep(s, number, random.make_seeds(1)[:, 0], rows)

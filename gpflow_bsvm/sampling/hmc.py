@@ -64,7 +64,7 @@ class HMC(Sampler):
         first, some = (graph.bind(model.likelihood) for graph in (_first, _some))
         s, how = tf.constant(self._start(model), default_float()), self._how()
 
-        def advance(state: Any, number: tf.Tensor, done: int) -> Any:
+        def advance(state: tuple[Any, ...], number: tf.Tensor, done: int) -> Any:
             s, results = state
             draws, results = some(s, results, number, how, tf.constant([self.seed, done]), rows)
             return (draws[-1], results), draws

@@ -13,7 +13,7 @@ import tensorflow_probability as tfp
 from gpflow.base import AnyNDArray, RegressionData
 from gpflow.config import default_float
 
-from ..checkpoints import Directory
+from ..checkpoints.directory import Directory
 from ..checks import check_whole
 from ..data.passes import map_over
 from ..data.sources import Source
@@ -22,8 +22,9 @@ from ..engine.open import open_inputs
 from ..engine.projected_data import ProjectedData
 from ..engine.projection import Projected
 from ..engine.statistics import compiled_predict
-from ..inference.algorithm import Algorithm, Run
+from ..inference.algorithm import Algorithm
 from ..inference.outcome import check_margins
+from ..inference.run import Run
 
 
 @dataclass(frozen=True)
@@ -143,12 +144,10 @@ class Draws:
         return np.concatenate(self.parts[:number])
 
 
-class _Chains(Run):
+class _Chains(Run[tuple[Any, int], AnyNDArray]):
     """Sampling in progress, a block of draws at a time; its state is that of the chains."""
 
-    state: tuple[Any, int]
-
-    def __init__(self, sampler: Sampler, state: Any, draw: Callable[..., Any]) -> None:
+    def __init__(self, sampler: Sampler, state: tuple[Any, ...], draw: Callable[..., Any]) -> None:
         self.max_steps = sampler.burn_in + sampler.num_draws
         self._block, self._draw = sampler.block, draw
         self.state = (state, 0)
@@ -191,12 +190,12 @@ class Sampler(Algorithm):
             the draws.
         """
 
-    def _begin(self, model: Model, source: Source) -> Run:
+    def _begin(self, model: Model, source: Source) -> Run[Any, Any]:
         rows = ProjectedData(model, source).everything()
         check_margins(model.likelihood, rows.features)
         return _Chains(self, *self._chains(model, rows))
 
-    def run(  # type: ignore[override]
+    def run(  # type: ignore[override]  # draws have no callback
         self,
         model: Model,
         data: RegressionData | None = None,
@@ -220,6 +219,5 @@ class Sampler(Algorithm):
         """
         source = self._open(model, data, sample_weight)
         draws = Draws(np.empty([0, self.num_chains, *model.num_features], default_float()))
-        how: Any = {"progress": progress, "checkpoint": checkpoint, "every": every}
-        self.run_on(model, source, record=draws, **how)
+        self.run_on(model, source, draws, progress=progress, checkpoint=checkpoint, every=every)
         return Samples(np.moveaxis(draws.all()[self.burn_in :], 0, 1), model)

@@ -15,8 +15,7 @@ from gpflow.base import AnyNDArray
 from ..archive import read_archive, write_archive
 from ..atomic import check_room
 from ..version import __version__
-from .decode import Decoder
-from .encode import Encoder
+from .objects import Decoder, Encoder
 
 #: File format version; `load` reads no other. It changes with the attributes of any class here.
 FORMAT = 4

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-import sys
-from collections.abc import Callable, Iterator
-from datetime import date, datetime, time
-from decimal import Decimal
+from collections.abc import Iterator
 from typing import Any
 
 import gpflow
@@ -18,9 +15,9 @@ from gpflow.likelihoods import utils as links
 from sklearn.preprocessing import StandardScaler
 
 from .. import inference, likelihoods, models  # noqa: F401 - a file's classes are those imported
+from ..checkpoints.values import full_name, loaded
 from ..engine.structure import BOOKKEEPING
 from ..estimators import BSVMClassifier, BSVMRegressor, OneClassBSVM
-from ..optional import require
 
 #: Modules whose classes are all known: they hold only parameters, numbers and each other.
 _HOMES = (
@@ -47,17 +44,6 @@ def register(cls: type) -> type:
         raise TypeError(f"register takes a class, such as type({cls!r})")
     _registered[full_name(cls)] = cls
     return cls
-
-
-def full_name(cls: Any) -> str:
-    """:return: module and name of a class."""
-    return f"{cls.__module__}.{cls.__qualname__}"
-
-
-def loaded(name: str) -> Any:
-    """:return: the object of this name in an imported module, None if there is none."""
-    home, _, own = name.rpartition(".")
-    return vars(sys.modules[home]).get(own) if home in sys.modules else None
 
 
 def find_class(name: str) -> type | None:
@@ -119,19 +105,6 @@ FUNCTIONS: dict[str, Any] = {
 }
 
 
-def _pandas(text: str) -> Any:
-    return require("pandas", extra="files").Timestamp(text)
-
-
-#: Values, such as labels, that are written as text: conversions to text, and back.
-TEXTS: dict[str, tuple[Callable[[Any], str], Callable[[str], Any]]] = {
-    "builtins.bytes": (bytes.hex, bytes.fromhex),
-    "datetime.date": (date.isoformat, date.fromisoformat),
-    "datetime.datetime": (datetime.isoformat, datetime.fromisoformat),
-    "datetime.time": (time.isoformat, time.fromisoformat),
-    "decimal.Decimal": (str, Decimal),
-    "pandas.Timestamp": (lambda moment: moment.isoformat(), _pandas),
-}
 _TRANSFORMS = (
     "Identity Softplus Exp Shift Scale Chain FillTriangular FillScaleTriL Sigmoid Softsign Square "
     "NormalCDF SoftClip Ascending"

@@ -85,7 +85,7 @@ def _write(module: Any, place: Path, signatures: dict[str, Any]) -> None:
         raise OSError(errno.ENOSPC if full else errno.EIO, why, str(place)) from error
 
 
-class Exported(tf.Module):  # type: ignore[misc]
+class Exported(tf.Module):
     """The content of the SavedModel: functions of X, and the variables that they read."""
 
     def __init__(

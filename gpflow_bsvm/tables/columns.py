@@ -14,7 +14,7 @@ from .labels import class_list
 from .paths import listed, own_columns, quoted, with_nearest
 from .spelling import MISSING, PLAIN, Spelling
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # `data` needs TensorFlow
     from ..data.pieces import Origin
 
 pandas = Later("pandas", "files")

@@ -18,7 +18,7 @@ from helpers import make_data, make_model, state
 import gpflow_bsvm as gb
 from gpflow_bsvm.cluster import DaskArrays, DaskFrame, dask_data
 from gpflow_bsvm.cluster import partitions as cluster
-from gpflow_bsvm.data import Blocks
+from gpflow_bsvm.data import Blocks, opening
 from gpflow_bsvm.data.passes import map_over, sum_over
 from gpflow_bsvm.engine.natural import compiled_solve
 from gpflow_bsvm.engine.open import open_data
@@ -130,6 +130,15 @@ def test_without_a_client_partitions_are_read_in_turn(arrays, monkeypatch):
     EXACT.run(here, arrays)
     EXACT.run(there, DaskArrays(*on_cluster(*arrays)))
     close(here, there)
+
+
+def test_data_of_dask_need_its_room(arrays, monkeypatch):
+    """They are not computed into memory in silence, and the room is named."""
+    monkeypatch.setattr(opening, "OPENERS", [])
+    model = model_of(arrays[0])
+    for ask in (EXACT.run, lambda model, data: predict_probabilities(model, data[0])):
+        with pytest.raises(TypeError, match=r"import gpflow_bsvm\.cluster first"):
+            ask(model, on_cluster(*arrays))
 
 
 def _of_rows(batch):

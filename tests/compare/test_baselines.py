@@ -20,7 +20,7 @@ from gpflow_bsvm.compare import (
     regression,
     training,
 )
-from gpflow_bsvm.compare.registry import Skipped
+from gpflow_bsvm.compare.task import Skipped
 
 KERNEL = KernelSettings(lengthscale=1.0, variance=4.0)
 

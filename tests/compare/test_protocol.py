@@ -16,8 +16,9 @@ from gpflow_bsvm.compare import (
     make_baseline,
 )
 from gpflow_bsvm.compare.protocol import progress_bar
-from gpflow_bsvm.compare.registry import Entry, Skipped
+from gpflow_bsvm.compare.registry import Entry
 from gpflow_bsvm.compare.splits import class_labels, folds
+from gpflow_bsvm.compare.task import Skipped
 from gpflow_bsvm.datasets import Dataset, load
 
 KERNEL = KernelSettings(lengthscale=1.0, variance=4.0)

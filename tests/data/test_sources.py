@@ -29,7 +29,7 @@ from gpflow_bsvm.data.prefetch import prefetched
 from gpflow_bsvm.engine.open import open_data
 from gpflow_bsvm.files import CSVFiles, ParquetFiles
 from gpflow_bsvm.inducing_points import reselect
-from gpflow_bsvm.inference import CAVI, ECM, ML2, SVI, VEM, History
+from gpflow_bsvm.inference import CAVI, ECM, ML2, SVI, VEM
 from gpflow_bsvm.likelihoods import CrammerSinger
 
 pytestmark = pytest.mark.usefixtures("chunks_of_64_rows", "no_reader_is_left")
@@ -223,7 +223,6 @@ def _noted(ran):
 
     def run(self, *_, **__):
         ran.append(type(self))
-        return History()
 
     return run
 

@@ -13,6 +13,7 @@ from sklearn.datasets import make_moons
 from sklearn.svm import SVC
 
 import gpflow_bsvm as gb
+from gpflow_bsvm.estimators.options import check_options
 
 PAGE = Path(__file__).parents[2] / "docs" / "guide" / "coming-from.md"
 HEADER = "| you wrote | you write now | what changes |"
@@ -124,7 +125,7 @@ def test_the_way_from_svc_runs(tmp_path):
             run_cell(was, given)
         value = run_cell(now, given)
         if isinstance(value, gb.BSVMClassifier):
-            value._validate_params()
+            check_options(value)
     assert (tmp_path / "file").exists()
 
 
@@ -172,4 +173,4 @@ def test_the_way_from_svr_runs():
         run_cell(was, given)
         found = run_cell(now, given)
         if isinstance(found, gb.BSVMRegressor):
-            found._validate_params()
+            check_options(found)

@@ -13,7 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.estimators import specification
-from gpflow_bsvm.estimators.merging import merge_equal
+from gpflow_bsvm.estimators.inputs import merge_equal
 
 
 @pytest.fixture(scope="module")

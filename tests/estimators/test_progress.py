@@ -6,13 +6,13 @@ import pytest
 from sklearn.datasets import make_moons
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.estimators import progress
-from gpflow_bsvm.estimators.progress import StageBar
+from gpflow_bsvm.estimators import stages
+from gpflow_bsvm.estimators.stages import StageBar
 
 
 def test_seconds_count_by_kind_of_stage(monkeypatch):
     ticks = iter([0.0, 1.0, 3.0, 7.0, 15.0])
-    monkeypatch.setattr(progress, "perf_counter", lambda: next(ticks))
+    monkeypatch.setattr(stages, "perf_counter", lambda: next(ticks))
     with StageBar(False) as bar:
         bar.stage("kernel", "learning")
         bar.stage("q", "fitting")
@@ -24,7 +24,7 @@ def test_seconds_count_by_kind_of_stage(monkeypatch):
 def test_a_fit_says_what_its_stages_have_cost(monkeypatch):
     """By a clock that ticks when it is asked: as often as stages begin, and once at the end."""
     clock = count()
-    monkeypatch.setattr(progress, "perf_counter", lambda: float(next(clock)))
+    monkeypatch.setattr(stages, "perf_counter", lambda: float(next(clock)))
     machine = gb.BSVMClassifier(loss="hinge", penalty=2.0, num_inducing=5).fit(
         *make_moons(40, noise=0.3, random_state=0)
     )

@@ -256,13 +256,13 @@ def test_ordered_classes(friedman):
 @pytest.mark.parametrize(
     "estimator, y, message",
     [
-        (BSVMRegressor(epsilon=0.0), 1.0, "'epsilon' .* in the range"),
-        (BSVMRegressor(penalty=-1.0), 1.0, "'penalty' .* in the range"),
+        (BSVMRegressor(epsilon=0.0), 1.0, "epsilon must be a positive number or"),
+        (BSVMRegressor(penalty=-1.0), 1.0, "penalty must be a positive number or"),
         (BSVMRegressor(), np.nan, "NaN"),
         (BSVMRegressor(), np.inf, "infinity"),
         (BSVMRegressor(), "a", "y must be numbers, got"),
-        (BSVMRegressor(penalty="best"), 1.0, r"or a str among \{'auto'\}. Got 'best'"),
-        (OneClassBSVM(nu=0.0), 1.0, r"'nu' .* in the range \(0.0, 1.0\)"),
+        (BSVMRegressor(penalty="best"), 1.0, "or 'auto', got 'best'"),
+        (OneClassBSVM(nu=0.0), 1.0, r"nu must be a number in \(0, 1\), got 0.0"),
     ],
 )
 def test_bad_input(friedman, estimator, y, message):

@@ -14,7 +14,7 @@ from gpflow import kernels as k
 from helpers import assert_same_state, make_data, make_model, randomise, source_of, state
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.inference import CAVI, cavi
+from gpflow_bsvm.inference import CAVI, History, cavi
 from gpflow_bsvm.likelihoods import Hinge, Probit
 
 # --- ascent --------------------------------------------------------------------------------------
@@ -164,7 +164,8 @@ def test_sweeps_in_one_call_are_those_one_by_one(options, seen, monkeypatch):
     def run(source, **how):
         kernel, likelihood = k.SquaredExponential(30.0, 2.0), Hinge(8.0, bound="exact")
         model = make_model(data, kernel=kernel, likelihood=likelihood, num_inducing=50)
-        return CAVI(**options).run_on(model, source, **how), state(model)
+        CAVI(**options).run_on(model, source, history := History(), **how)
+        return history, state(model)
 
     expected, there = run(source_of(data, chunk_rows=60))
     monkeypatch.setattr(cavi.Sweeps, "_some", counted)

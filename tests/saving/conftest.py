@@ -1,13 +1,9 @@
 """Rows, and what a file makes of a model."""
 
-import shutil
-
 import pytest
-from dying import ALGORITHMS, Death, die_at
-from helpers import make_data, make_model
+from helpers import make_data
 
 import gpflow_bsvm as gb
-from gpflow_bsvm.sampling import samples
 
 
 @pytest.fixture(scope="module")
@@ -29,24 +25,3 @@ def again(path):
         return gb.load(path)
 
     return save_and_load
-
-
-@pytest.fixture
-def small_blocks(monkeypatch):
-    monkeypatch.setattr(samples.Sampler, "block", 10)
-
-
-@pytest.fixture(scope="module")
-def half_done(tmp_path_factory):
-    """:return: a directory with the checkpoints of steps 3 and 4 of a fit that died."""
-    data, place = make_data(), tmp_path_factory.mktemp("stored")
-    with pytest.raises(Death):
-        ALGORITHMS["CAVI"].run(make_model(data), data, callback=die_at(5), checkpoint=place)
-    return place
-
-
-@pytest.fixture
-def stored(half_done, tmp_path):
-    """:return: a copy of it."""
-    shutil.copytree(half_done, tmp_path, dirs_exist_ok=True)
-    return tmp_path

@@ -37,7 +37,7 @@ from .factored import (
 from .factored import prior_root as root_of
 
 
-class FactorVGP(SparseFeatures, gpflow.models.GPModel, gpflow.models.InternalDataTrainingLossMixin):
+class FactorVGP(SparseFeatures, gpflow.models.InternalDataTrainingLossMixin):
     r"""
     Variational Gaussian process classification with few parameters (Seeger 2000, section 2): over f
     at the N training points
@@ -141,7 +141,7 @@ class FactorVGP(SparseFeatures, gpflow.models.GPModel, gpflow.models.InternalDat
         return moments(self.factored(), self.root())
 
     @inherit_check_shapes
-    def maximum_log_likelihood_objective(self) -> tf.Tensor:  # type: ignore[override]
+    def maximum_log_likelihood_objective(self) -> tf.Tensor:
         """:return: the ELBO."""
         return self.elbo()
 

@@ -18,7 +18,8 @@ from ...engine.contracts import Model, jitter_of
 from ...engine.hyperparameters import Hyperparameters, Plan
 from ...engine.quasi_newton import Loss, maximise
 from ...engine.structure import parameters_of
-from ...inference.algorithm import Algorithm, Run, Step, settled
+from ...inference.algorithm import Algorithm, settled
+from ...inference.run import Run, Step
 from .factor import FactorVGP
 from .factored import (
     FactoredGaussian,
@@ -86,7 +87,7 @@ class NestedLoop(Algorithm):
         weight = check_weights(sample_weight, len(X))
         return ArraySource(X, Y, weight, len(X))
 
-    def _begin(self, model: Any, source: Source) -> Run:
+    def _begin(self, model: Any, source: Source) -> Run[Any, Any]:
         return _Loops(self, model, source)
 
 
@@ -99,17 +100,17 @@ class NestedState(NamedTuple):
     elbos: tuple[float, ...] = ()  #: of all steps, with the prior's density
 
 
-class _Loops(Run):
+class _Loops(Run[NestedState, Step]):
     state: NestedState
 
     def __init__(self, options: NestedLoop, model: FactorVGP, source: Source) -> None:
         self._options, self._model = options, model
         self.max_steps = options.max_steps
         self._batch = next(iter(source.chunks()))
-        self._hyper = Hyperparameters(model)  # type: ignore[arg-type]
+        self._hyper = Hyperparameters(model)
         self._hyper.check_start()
         model.prior_factor()  # finds the jitter that it takes
-        self._jitter = jitter_of(model)  # type: ignore[arg-type]
+        self._jitter = jitter_of(model)
         known = Plan((False,) * len(parameters_of(model.likelihood)))
         self._of_q = slope_of_q.bind(model.likelihood, known)
         self._of_all = self._hyper.bind(slope_of_all)

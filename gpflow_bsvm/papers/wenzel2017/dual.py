@@ -32,7 +32,7 @@ from ...models.features import SparseFeatures
 from ...models.sparse import BSVM
 
 
-class DualBSVM(SparseFeatures, gpflow.models.GPModel, gpflow.models.InternalDataTrainingLossMixin):
+class DualBSVM(SparseFeatures, gpflow.models.InternalDataTrainingLossMixin):
     r"""
     The model of `BSVM` in the dual parametrization (Adam et al. 2021, with a site for each datum):
 
@@ -81,7 +81,7 @@ class DualBSVM(SparseFeatures, gpflow.models.GPModel, gpflow.models.InternalData
         self.update_sites()
 
     @inherit_check_shapes
-    def maximum_log_likelihood_objective(self) -> tf.Tensor:  # type: ignore[override]
+    def maximum_log_likelihood_objective(self) -> tf.Tensor:
         """:return: F at the present sites and hyperparameters, see `elbo`."""
         return self.elbo()
 
@@ -125,8 +125,13 @@ class DualBSVM(SparseFeatures, gpflow.models.GPModel, gpflow.models.InternalData
 
     def to_bsvm(self) -> BSVM:
         """:return: a `BSVM` with the same options and q."""
-        how = {"mean_function": self.mean_function, "num_latent_gps": self.num_latent_gps}
-        model = BSVM(self.kernel, self.likelihood, self.inducing_variable, **how)
+        model = BSVM(
+            self.kernel,
+            self.likelihood,
+            self.inducing_variable,
+            mean_function=self.mean_function,
+            num_latent_gps=self.num_latent_gps,
+        )
         model.assign_natural(self.natural())
         return model
 

@@ -18,7 +18,8 @@ from ...engine.projected_data import ProjectedData
 from ...engine.projection import Features, Projected
 from ...engine.shared_graph import Compiled
 from ...engine.statistics import marginals_of_f, sum_sites
-from ...inference.algorithm import Algorithm, Run, Step
+from ...inference.algorithm import Algorithm
+from ...inference.run import Run, Step
 from ...inference.schedules import Schedule, check_schedule, rates
 from ...likelihoods.hooks import Sites
 
@@ -57,7 +58,7 @@ class ClassByClass(Algorithm):
         check_number(0, tol=self.tol)
         check_schedule(self.learning_rate)
 
-    def _begin(self, model: Model, source: Source) -> Run:
+    def _begin(self, model: Model, source: Source) -> Run[Any, Any]:
         if getattr(model.likelihood, "held_sites", None) is None:
             raise ValueError(
                 f"{type(model.likelihood).__name__} as it is has no sites at held variables; use "
@@ -116,7 +117,7 @@ def _step(old: Natural, sums: Natural, rho: tf.Tensor) -> tuple[Natural, tf.Tens
     return new, tf.linalg.matvec(q.R, q.c, transpose_a=True)
 
 
-class _Sweeps(Run):
+class _Sweeps(Run[ClassState, Step]):
     state: ClassState
 
     def __init__(self, options: ClassByClass, model: Model, data: ProjectedData) -> None:

@@ -17,10 +17,10 @@ from helpers import make_data, make_model
 from scipy.sparse import csr_array
 
 import gpflow_bsvm as gb
+from gpflow_bsvm.checkpoints import identity
+from gpflow_bsvm.checkpoints.described import described
 from gpflow_bsvm.estimators.survey import Rows
 from gpflow_bsvm.inference import CAVI
-from gpflow_bsvm.saving import identity
-from gpflow_bsvm.saving.described import described
 
 N = 300
 RUN = CAVI(max_steps=2, tol=0).run

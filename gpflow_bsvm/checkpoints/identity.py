@@ -9,7 +9,6 @@ import gpflow
 import numpy as np
 import tensorflow as tf
 
-from ..checkpoints import ANY_ORDER, Identity
 from ..data.batch import Batch
 from ..data.digests import digest
 from ..data.prefetch import closed_at_end
@@ -18,6 +17,7 @@ from ..engine.contracts import Model, networks_in
 from ..engine.structure import named_parameters
 from ..version import __version__
 from .described import described, is_library, of_array
+from .directory import ANY_ORDER, Identity
 
 #: Rows of the first minibatch, if rows can only be read in order.
 _FEW_ROWS = 100

@@ -1,7 +1,8 @@
-"""Checkpoints in a directory: files that are complete or absent, see `archive` and `encode`."""
+"""Checkpoints, and those in a directory: files that are complete or absent."""
 
 from __future__ import annotations
 
+import os
 import re
 import warnings
 from collections.abc import Callable
@@ -12,14 +13,67 @@ import numpy as np
 import tensorflow as tf
 
 from ..archive import read_archive, write_archive
-from ..checkpoints import ANY_ORDER, Checkpoints, Directory, Identity, OtherFit, made
 from ..checks import check_whole
-from .decode import Decoder
-from .encode import Encoder
+from .values import ValueDecoder, ValueEncoder
 
+Directory = str | os.PathLike[str]
+#: Texts that must agree to continue a fit, by a name for errors.
+Identity = dict[str, str]
+#: In the identity of rows whose order changes with each pass.
+ANY_ORDER = ("first batch", "any")
 _NAME = r"checkpoint-\d{9,}\.npz"
 #: Number of complete files to keep.
 _KEPT = 2
+
+
+class OtherFit(ValueError):
+    """The checkpoint is valid, but belongs to another fit."""
+
+
+class Checkpoints:
+    """The checkpoints of a fit without any. Leaving `with` writes the latest state."""
+
+    def latest(self, like: Any, use: Callable[[Any], Any] | None = None) -> Any:
+        """
+        :param like: the content of a new fit: the stored content must have its types, dtypes and
+            shapes, where given.
+        :param use: called with the content; if it fails the previous one is tried.
+        :return: the latest valid content, None if there is none.
+        :raise OtherFit: if it belongs to another fit.
+        """
+        return None
+
+    def offer(self, number: int, content: Callable[[], Any]) -> None:
+        """
+        Write the state, if it is due.
+
+        :param number: steps or draws until now.
+        :param content: called when it is written: numbers, strings, arrays and tensors in any
+            structure of tuples, lists, dictionaries and NamedTuples.
+        """
+
+    def flush(self) -> None:
+        """Write the latest state offered."""
+
+    def __enter__(self) -> Checkpoints:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.flush()
+
+
+def made(directory: Directory) -> Path:
+    """
+    :return: the directory, created if necessary.
+    :raise ValueError: for a path that cannot be a directory.
+    """
+    try:
+        Path(directory).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ValueError(
+            f"checkpoint must be a directory, or a place for one; {directory} is not: {error}"
+        ) from None
+    return Path(directory)
 
 
 class InDirectory(Checkpoints):
@@ -67,7 +121,7 @@ class InDirectory(Checkpoints):
     def _read(self, path: Path, like: Any) -> Any:
         header, arrays = read_archive(path)
         self._check(header["identity"])
-        content = Decoder(arrays).decode(header["content"])
+        content = ValueDecoder(arrays).decode(header["content"])
         _check_like(content, like)
         return content
 
@@ -93,7 +147,7 @@ class InDirectory(Checkpoints):
         if self._pending is None:
             return
         number, content = self._pending
-        encoder = Encoder()
+        encoder = ValueEncoder()
         tree = encoder.encode(content(), "the state of a fit")
         header = {"identity": self._identity, "content": tree}
         path = self._directory / f"checkpoint-{number:09d}.npz"
@@ -114,6 +168,18 @@ class InDirectory(Checkpoints):
         self._whole = [*(other for other in self._whole if other != path), path]
         while len(self._whole) > _KEPT:
             self._whole.pop(0).unlink(missing_ok=True)
+
+
+def open_checkpoints(
+    directory: Directory | None, every: int, identify: Callable[[], Identity]
+) -> Checkpoints:
+    """
+    :param directory: created if absent; None: nothing is kept.
+    :param every: write each `every`-th offered state.
+    :param identify: returns the identity of this fit; called only if anything is kept.
+    :raise ValueError: for an `every` below 1, or a path that cannot be a directory.
+    """
+    return Checkpoints() if directory is None else InDirectory(directory, every, identify())
 
 
 def _warn(text: str) -> None:

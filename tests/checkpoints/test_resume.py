@@ -198,7 +198,7 @@ def test_rows_that_came_since_are_an_error(data, stored, tmp_path):
 
 
 def test_another_version_is_refused(data, stored, monkeypatch):
-    monkeypatch.setattr("gpflow_bsvm.saving.identity.__version__", "9.9")
+    monkeypatch.setattr("gpflow_bsvm.checkpoints.identity.__version__", "9.9")
     with pytest.raises(ValueError, match=r"version of gpflow_bsvm was .*, is 9\.9"):
         make().fit(blocks(*data), checkpoint=stored)
 

@@ -9,6 +9,7 @@ from dying import ALGORITHMS, Death, assert_equal, die_at
 from helpers import log_normal, make_data, make_model, state
 
 import gpflow_bsvm as gb
+from gpflow_bsvm.checkpoints import identity
 from gpflow_bsvm.estimators.survey import Rows
 from gpflow_bsvm.inference import (
     CAVI,
@@ -16,7 +17,6 @@ from gpflow_bsvm.inference import (
     Streaming,
 )
 from gpflow_bsvm.likelihoods import Hinge
-from gpflow_bsvm.saving import identity
 
 OTHER_KERNEL = gpflow.kernels.Matern32(variance=2.0)
 
@@ -93,7 +93,7 @@ def test_files_that_were_edited_are_refused(tmp_path):
 
 
 def test_another_version_is_refused(data, stored, monkeypatch):
-    monkeypatch.setattr("gpflow_bsvm.saving.identity.__version__", "9.9")
+    monkeypatch.setattr("gpflow_bsvm.checkpoints.identity.__version__", "9.9")
     what = r"version of gpflow_bsvm was .*, is 9\.9"
     with pytest.raises(ValueError, match=what):
         ALGORITHMS["CAVI"].run(make_model(data), data, checkpoint=stored)

@@ -20,6 +20,8 @@ from dying import (
 )
 from helpers import make_data, make_model, state
 
+from gpflow_bsvm.checkpoints.directory import InDirectory
+from gpflow_bsvm.checkpoints.values import ValueDecoder, ValueEncoder
 from gpflow_bsvm.engine import projected_data
 from gpflow_bsvm.inference import (
     CAVI,
@@ -29,9 +31,6 @@ from gpflow_bsvm.inference import (
 )
 from gpflow_bsvm.likelihoods.base import Sites
 from gpflow_bsvm.sampling import Gibbs
-from gpflow_bsvm.saving.checkpoint import InDirectory
-from gpflow_bsvm.saving.decode import Decoder
-from gpflow_bsvm.saving.encode import Encoder
 
 
 @pytest.fixture(autouse=True)
@@ -191,15 +190,15 @@ def test_every_kind_of_leaf_comes_back():
         *(None, True, 3, -np.inf, "text", np.float32(0.1), np.arange(3), tf.constant([0.1])),
         [Sites(tf.ones([2, 0]), {"a": (), "b": np.array(2.0)})],
     )
-    encoder = Encoder()
+    encoder = ValueEncoder()
     told = encoder.encode(value, "it")
-    assert repr(Decoder(encoder.arrays).decode(told)) == repr(value)
+    assert repr(ValueDecoder(encoder.arrays).decode(told)) == repr(value)
     (sites,) = told["items"][-1]["items"]
     for cls in ("gpflow_bsvm.likelihoods.base.Classification", "os.system", "nowhere.Sites"):
         with pytest.raises(ValueError, match=f"{cls} is no NamedTuple"):
-            Decoder(encoder.arrays).decode(sites | {"class": cls, "items": []})
+            ValueDecoder(encoder.arrays).decode(sites | {"class": cls, "items": []})
     for bad in (object(), np.array([print]), {1, 2}):
-        with pytest.raises(TypeError, match="which a file cannot hold"):
+        with pytest.raises(TypeError, match="which a checkpoint cannot hold: it holds numbers"):
             encoder.encode(bad, "it")
 
 

@@ -1,0 +1,97 @@
+"""A fit under way, step by step."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
+
+from gpflow.base import AnyNDArray
+
+State = TypeVar("State")
+Taken = TypeVar("Taken")  # a `Step`, or draws
+
+
+class Step(NamedTuple):
+    """The record of an accepted step."""
+
+    number: int  #: from 1
+    elbo: float
+    learning_rate: float
+    hyperparameters: dict[str, AnyNDArray] = {}  # noqa: RUF012 - never changed
+
+
+class Record(Protocol):
+    """What is written down of a fit, and shown and stored while it runs."""
+
+    converged: bool
+
+    @property
+    def latest(self) -> int:
+        """:return: number of the latest step, 0 before the first."""
+
+    @property
+    def elapsed(self) -> float:
+        """:return: seconds until then."""
+
+    def add(self, step: Any, seconds: float) -> str:
+        """Take note of a step of the run; the text is for the progress bar."""
+
+    def columns(self, number: int) -> dict[str, Any]:
+        """:return: the first `number` entries, as arrays by name."""
+
+    @staticmethod
+    def from_columns(columns: dict[str, Any]) -> Record:
+        """:return: a record of these entries."""
+
+    def __len__(self) -> int: ...
+
+
+class Run(ABC, Generic[State, Taken]):
+    """
+    A fit in progress. Its future is determined by `state`, a structure of tuples of numbers and
+    tensors, so that a fit can be stored and continued elsewhere.
+
+    :ivar max_steps: most steps.
+    :ivar converged: whether the stopping rule was met.
+    :ivar unseen: no callback reads the model, so that several steps may run in one graph call.
+    :ivar settles: whether it has a stopping rule.
+    :ivar by_sites: convergence means that the sites of all rows stopped changing; not stationary if
+        sites were clipped.
+    :ivar point: whether q is a point, without variance.
+    """
+
+    settles: ClassVar[bool] = True
+    by_sites: ClassVar[bool] = False
+    point: ClassVar[bool] = False
+
+    state: State
+    max_steps: int
+    converged: bool = False
+    unseen: bool = False
+
+    def steps(self) -> Iterator[Taken]:
+        """:return: the accepted `Step`s from `state` on, as they are taken."""
+        while (step := self.advance()) is not None:
+            yield step
+
+    def advance(self) -> Taken | None:
+        """Go on from `state`: to the next accepted `Step`, or None if there is none."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def restore(self) -> None:
+        """Set the model to `state`, undoing an unfinished step."""
+
+    def resume(self, state: State) -> None:
+        """Continue from the `state` of another run of the same fit."""
+        self.state = state
+        self.restore()
+
+    def look_again(self) -> None:
+        """After resuming, re-read the data in case rows were added."""
+        return
+
+    def close(self) -> None:
+        """Release the data, if they are held open."""
+        return

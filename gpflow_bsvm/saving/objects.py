@@ -1,0 +1,203 @@
+"""Objects of known classes to a description and arrays, and back, even for untrusted files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import gpflow
+import tensorflow as tf
+import tensorflow_probability as tfp
+from gpflow.base import AnyNDArray
+from sklearn.base import BaseEstimator
+
+from ..checkpoints.values import ValueDecoder, ValueEncoder, full_name
+from ..deep.network import is_layer, names_of, with_weights
+from ..engine.contracts import as_variables
+from .known import FUNCTIONS, OF_TFP, check_numbers, find_class, is_book, may_be_set, name_of
+
+
+class Encoder(ValueEncoder):
+    """:ivar networks: networks whose weights are described, in order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.networks: list[Any] = []
+        self._seen: dict[int, tuple[int, Any]] = {}  # keeps objects alive, so that no id is reused
+
+    def _object(self, value: Any, place: str) -> dict[str, Any]:
+        if id(value) in self._seen:
+            return {"kind": "again", "number": self._seen[id(value)][0]}
+        if isinstance(value, slice):
+            ends = [value.start, value.stop, value.step]
+            return {"kind": "slice", "ends": [self.encode(end, place) for end in ends]}
+        if function := [name for name, known in FUNCTIONS.items() if value is known]:
+            return {"kind": "function", "name": function[0]}
+        if OF_TFP.get(type(value).__name__) is type(value):
+            given = self._parts(value.parameters, place)
+            return {"kind": "of TFP", "class": type(value).__name__, "arguments": given}
+        description = self._new(value, place)
+        self._remember(value)
+        return description
+
+    def _new(self, value: Any, place: str) -> dict[str, Any]:
+        cls = value.__class__
+        if name := name_of(cls):
+            own = {key: part for key, part in vars(value).items() if not is_book(key)}
+            return {"kind": "object", "class": name, "state": self._parts(own, place)}
+        if cls is gpflow.Parameter:
+            return self._parameter(value, place)
+        if isinstance(value, tf.Variable):
+            return self._variable(value)
+        if is_layer(value):
+            return self._network(value)
+        raise _refusal(value, place)
+
+    def _remember(self, *values: Any) -> None:
+        for value in values:
+            self._seen[id(value)] = len(self._seen), value
+
+    def _network(self, value: Any) -> dict[str, Any]:
+        # No layers: Keras imports modules and calls functions named in their description.
+        self.networks.append(value)
+        weights = [self._store(weight) for weight in value.get_weights()]
+        self._remember(*as_variables(value.weights))
+        return {"kind": "network", "names": names_of(value), "weights": weights}
+
+    def _parameter(self, value: gpflow.Parameter, place: str) -> dict[str, Any]:
+        return {
+            "kind": "parameter",
+            "variable": self._variable(value.unconstrained_variable),
+            "shape": list(value.shape),
+            "transform": self.encode(value.transform, f"{place}.transform"),
+            "prior": self.encode(value.prior, f"{place}.prior"),
+            "prior_on": value.prior_on.value,
+        }
+
+    def _variable(self, value: Any) -> dict[str, Any]:
+        told = {"shape": list(value.shape), "trainable": bool(value.trainable)}
+        return {"kind": "variable", "value": self._store(value.numpy()), **told}
+
+    def _parts(self, parts: Mapping[str, Any], place: str) -> dict[str, Any]:
+        return {key: self.encode(part, f"{place}.{key}") for key, part in parts.items()}
+
+
+def _refusal(value: Any, place: str) -> TypeError:
+    if isinstance(value, BaseEstimator):
+        return TypeError(
+            f"{place} is a {type(value).__name__}, which a file of gpflow_bsvm cannot hold; what "
+            f"would work: {_part_of(value)}joblib.dump for the whole, which runs code when it is "
+            "loaded"
+        )
+    would_do = "gpflow_bsvm.saving.register(cls), for any class"
+    if isinstance(value, tfp.bijectors.Bijector | tfp.distributions.Distribution):
+        would_do = f"one of {', '.join(OF_TFP)}"
+    return TypeError(
+        f"{place} is a {full_name(type(value))}, which a file cannot hold; what would work: "
+        f"{would_do}, or the values alone, gpflow.utilities.parameter_dict(model), for a model "
+        "made as before; joblib.dump, where pickle can, runs code when it is loaded"
+    )
+
+
+def _part_of(value: Any) -> str:
+    """:return: the way to save the package's part of a scikit-learn estimator."""
+    name = "search.best_estimator_" if hasattr(value, "best_estimator_") else "pipeline"
+    value = getattr(value, "best_estimator_", value)
+    if hasattr(value, "steps"):
+        name, value = f"{name}[-1]", value.steps[-1][1]
+    return f"gb.save({name}, path), or " if name_of(type(value)) else ""
+
+
+class Decoder(ValueDecoder):
+    """
+    Restores the values described by `Encoder`, for each array one. The only class code called is
+    that of transforms and priors of TensorFlow Probability, and nothing is imported.
+    """
+
+    def __init__(
+        self, arrays: Sequence[AnyNDArray], network: Sequence[Any] = (), name: str = "model"
+    ) -> None:
+        """
+        :param network: the user's networks, which receive the weights in the file, in their order.
+        """
+        super().__init__(arrays)
+        self._objects: list[Any] = []  # in the order of their descriptions
+        self._own = iter(network)
+        self._path = [name]
+        self._kinds |= {
+            "again": lambda node: self._objects[node["number"]],
+            "function": lambda node: FUNCTIONS[node["name"]],
+            "network": self._network,
+            "object": self._object,
+            "of TFP": lambda node: OF_TFP[node["class"]](**self._parts(node["arguments"])),
+            "parameter": self._parameter,
+            "slice": lambda node: slice(*(self.decode(end) for end in node["ends"])),
+            "variable": lambda node: self._made(self._variable(node)),
+        }
+
+    @property
+    def place(self) -> str:
+        """:return: the user's name for the part being read."""
+        return ".".join(self._path)
+
+    def _parts(self, nodes: Any, cls: type | None = None) -> dict[str, Any]:
+        found = {}
+        for name, part in nodes.items():
+            self._path.append(name)
+            found[name] = self.decode(part)
+            if cls is not None:
+                check_numbers(cls, name, found[name])
+            self._path.pop()
+        return found
+
+    def _made(self, value: Any) -> Any:
+        self._objects.append(value)
+        return value
+
+    def _object(self, node: Any) -> Any:
+        name, cls = node["class"], find_class(node["class"])
+        if cls is None:
+            raise ValueError(
+                f"it holds a {name}, which is not known here: import the module that defines it "
+                "and, if it is your own, call gpflow_bsvm.saving.register(cls) before load"
+            )
+        if wrong := [key for key in node["state"] if not may_be_set(cls, key)]:
+            raise ValueError(f"{wrong[0]!r} of a {name} may not be set by a file")
+        made: Any = object.__new__(cls)
+        state = self._parts(node["state"], cls)
+        if isinstance(made, tf.Module):
+            tf.Module.__init__(made)
+        for key, part in state.items():  # TensorFlow's own bookkeeping
+            (setattr if isinstance(made, tf.Module) else object.__setattr__)(made, key, part)
+        return self._made(made)
+
+    def _network(self, node: Any) -> Any:
+        weights = [self._array({"value": number}) for number in node["weights"]]
+        made = with_weights(next(self._own, None), node["names"], weights)
+        self._objects += as_variables(made.weights)
+        return self._made(made)
+
+    def _parameter(self, node: Any) -> gpflow.Parameter:
+        """Assign to the variable itself: its transform might not restore the last bit."""
+        variable, transform = self._variable(node["variable"]), self.decode(node["transform"])
+        if not variable.dtype.is_floating:
+            raise ValueError(f"a parameter is of {variable.dtype.name}")
+        check_numbers(gpflow.Parameter, "value", variable.numpy())
+        start = tf.zeros(variable.value().shape, variable.dtype)
+        parameter = gpflow.Parameter(
+            transform.forward(start),
+            transform=transform,
+            prior=self.decode(node["prior"]),
+            prior_on=node["prior_on"],
+            trainable=variable.trainable,
+            dtype=variable.dtype,
+            unconstrained_shape=node["variable"]["shape"],
+            constrained_shape=node["shape"],
+        )
+        parameter.unconstrained_variable.assign(variable)
+        self._made(parameter)
+        return parameter
+
+    def _variable(self, node: Any) -> tf.Variable:
+        shape = tf.TensorShape(node["shape"])
+        return tf.Variable(self._array(node), trainable=node["trainable"], shape=shape)
