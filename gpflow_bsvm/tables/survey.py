@@ -152,7 +152,8 @@ class Survey:
                 return self._number(comma)
             if as_truth(_array(values)) is not None:
                 if self._reading.marks is not None and self._known != TRUTH:
-                    raise self._refusal(TRUTH, values[:1], "the training had numbers, ")
+                    how = "convert them to numbers, as in training, "
+                    raise self._refusal(TRUTH, values[:1], how)
                 return Column(self.name, mark=TRUTH, missing=self.missing)
             self._check_words(values)
         return self._of_words()
@@ -185,7 +186,8 @@ class Survey:
         beside = self.name in (self._reading.target, self._reading.weight)
         no_words = beside or self._reading.is_prediction
         if self._reading.marks is not None and self.name not in self._reading.told_words:
-            raise self._refusal("words", found[:1], "the training had numbers, ")
+            how = f"convert them to {self._known or 'numbers'}, as in training, "
+            raise self._refusal("words", found[:1], how)
         most = MOST_CLASSES if self.name in self._reading.told_words else MOST_WORDS
         if len(found) > most:
             how = "" if no_words else f"words=[{self.name!r}] if it is a category, "

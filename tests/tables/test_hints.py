@@ -146,7 +146,10 @@ def test_true_among_numbers_is_not_called_missing(tmp_path):
 def test_words_where_the_training_had_numbers(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a\nyes\nno\n")
-    with pytest.raises(ValueError, match=r"'a' holds words such as 'yes' .* training had numbers"):
+    with pytest.raises(
+        ValueError,
+        match=r"'a' holds words such as 'yes' .*: convert them to numbers, as in training, or mend",
+    ):
         Table([str(path)], Reading(features=["a"], words=[], marks={}))
 
 

@@ -158,7 +158,7 @@ def test_numbers_are_not_taken_for_true_and_false(tmp_path):
     assert values_of(["0", "1"], truth) == ("true and false", [0, 1])
     with pytest.raises(ValueError, match=r"row 1.*'2' in column 'c' is neither true nor false"):
         values_of(["1", "2"], truth)
-    with pytest.raises(ValueError, match=r"'c' holds true and false .* training had numbers"):
+    with pytest.raises(ValueError, match=r"'c' holds true and false .*: convert them to numbers"):
         values_of(["true", "false"], {})
 
 
