@@ -11,7 +11,7 @@ from typing import Any
 from ..archive import read_archive
 from ..atomic import whole_file
 from ..optional import require
-from ..tables.paths import find_files
+from ..tables.paths import find_files, quoted
 from ..tables.reading import Reading
 from ..tables.table import Table
 from .files import FILES, KEPT, add_arguments, check_output, in_shell, options
@@ -67,6 +67,8 @@ def _predict(args: argparse.Namespace) -> int:
             next(file.batches([key], 1), None)  # raises if there is no such column
         for about in file.left_out:
             show(f"{file.path}: left out: {about}")
+    if unused := [name for name in table.names if name not in {*table.columns.read, key, ""}]:
+        show(f"not used: {quoted(unused)}")
     import_quietly()
     from .. import load
     from ..files import Files

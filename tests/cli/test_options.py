@@ -169,7 +169,7 @@ def test_what_is_missing_is_told_and_what_columns_are_is_kept(mixed, capsys):
     model, output = mixed / "m.npz", mixed / "p.csv"
     assert run("predict", model, mixed / "t.parquet", "--output", output) == 0
     assert capsys.readouterr().out == (
-        f"read as in training: --dates when\n{told}60 rows written to {output}\n"
+        f"read as in training: --dates when\nnot used: 'y'\n{told}60 rows written to {output}\n"
     )
     found = pandas.read_csv(output)
     assert [*found] == ["p(low)", "p(medium)", "p(high)", "label"]
