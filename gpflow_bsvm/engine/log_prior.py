@@ -21,7 +21,7 @@ from .shared_graph import Compiled
 class Kind(NamedTuple):
     """A prior of a parameter, without the numbers that graphs take as tensors."""
 
-    make: Any  #: the class of the distribution
+    make: Any  #: the class of the distribution, or the distribution itself if it has no numbers
     options: dict[str, Any]
     names: tuple[str, ...]  #: of the numbers
     transform: Any
@@ -31,6 +31,9 @@ class Kind(NamedTuple):
 def _kind_and_numbers(parameter: Any) -> tuple[Kind, tuple[tf.Tensor, ...]]:
     prior = parameter.prior
     numbers = {name: value for name, value in prior.parameters.items() if _is_number(value)}
+    # TFP's own are made anew from their parameters; a user's need not have said all of these.
+    if not numbers or not type(prior).__module__.startswith("tensorflow_probability."):
+        return Kind(prior, {}, (), parameter.transform, parameter.prior_on), ()
     options = {n: v for n, v in prior.parameters.items() if n not in numbers}
     kind = Kind(type(prior), options, tuple(numbers), parameter.transform, parameter.prior_on)
     return kind, tuple(tf.convert_to_tensor(value, prior.dtype) for value in numbers.values())
@@ -47,7 +50,8 @@ def _is_number(value: Any) -> bool:
 @check_shapes("return: []")
 def log_prior_density(kind: Kind, numbers: Sequence[Any], unconstrained: tf.Tensor) -> tf.Tensor:
     """As `gpflow.Parameter.log_prior_density`: the density of the constrained value, summed."""
-    prior = kind.make(**kind.options, **dict(zip(kind.names, numbers)))
+    given = dict(zip(kind.names, numbers))
+    prior = kind.make(**kind.options, **given) if given else kind.make
     if kind.transform is None:
         return tf.reduce_sum(prior.log_prob(unconstrained))
     value = kind.transform.forward(unconstrained)

@@ -68,3 +68,23 @@ def test_nothing_has_a_prior():
     variables = [parameter.unconstrained_variable for parameter in kernel.trainable_parameters]
     assert density.value_and_gradient(variables) == (0.0, {})
     assert density(variables) == 0.0
+
+
+def test_a_prior_of_a_user_that_does_not_tell_its_parameters():
+    class Twice(tfd.Normal):
+        def __init__(self, deviation):
+            super().__init__(np.float64(0), np.float64(2 * deviation))
+            self._parameters = {"deviation": deviation}
+            self.shift = 0.0
+
+        def log_prob(self, value, **how):
+            return super().log_prob(value - self.shift, **how)
+
+    kernel = gpflow.kernels.SquaredExponential(1.5)
+    kernel.variance.prior = Twice(0.7)
+    kernel.variance.prior.shift = 0.3
+    learned = [kernel.variance]
+    value, gradient = LogPrior(learned).value_and_gradient([kernel.variance.unconstrained_variable])
+    expected, slopes = gpflows(learned)
+    np.testing.assert_allclose(value, expected, rtol=1e-12)
+    np.testing.assert_allclose(gradient[0], slopes[0], rtol=1e-12)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import tensorflow_probability as tfp
 from gpflow import kernels as k
-from helpers import ard, make_data, make_model
+from helpers import ard, make_model
 from sklearn.model_selection import GridSearchCV
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
@@ -21,16 +21,6 @@ from sklearn.svm import SVC
 from what_is_saved import of_a_kernel_of_ones_own
 
 import gpflow_bsvm as gb
-
-
-@pytest.fixture(scope="module")
-def rows():
-    return make_data(24)
-
-
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "model.bsvm"
 
 
 @pytest.fixture
