@@ -119,7 +119,7 @@ def _times(ratio: float) -> str:
 
 
 def _verdict(held: Sequence[Contest], one: str, other: str, labels: dict[str, str]) -> str:
-    """:return: such as "better than svc in NLL, level in error and Brier"."""
+    """:return: a verdict such as "better than svc in NLL, level in error and Brier"."""
     parts = list[str]()
     for word, than in (("better", "than"), ("worse", "than"), ("level", "with")):
         scores = [labels[each.score] for each in held if each.verdict(one, other) == word]

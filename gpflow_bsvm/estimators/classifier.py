@@ -256,8 +256,8 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
     def decision_function(self, X: Any) -> AnyNDArray:
         """
         :param X: [N, D], or rows that are read piece by piece, as in `fit`.
-        :return: for two classes [N], Phi^-1 of the probability of `classes_[1]`, which `predict`
-            returns where this is positive; for a hinge, mu / sqrt(1 + v) under its calibrated link.
+        :return: values [N] for two classes: Phi^-1 of the probability of `classes_[1]`, which
+            `predict` returns where this is positive; for a hinge mu / sqrt(1 + v) by its link.
             For more classes [N, C], logarithms of the probabilities.
         :raise ValueError: for an X so large that f overflows, as in all predictions.
         """

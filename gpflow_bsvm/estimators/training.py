@@ -192,7 +192,7 @@ def _next_size(model: BSVM, places: Any, num_rows: int) -> int | None:
 def at_most(number: int, data: Data, seed: int, classes: bool = True) -> Data:
     """
     :param classes: whether labels are classes.
-    :return: at most this many rows, random except for rows of rare classes.
+    :return: rows, at most this many, random except for those of rare classes.
     """
     X, Y, weight = data
     if len(Y) <= number:
