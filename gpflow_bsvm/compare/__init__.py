@@ -1,4 +1,4 @@
-"""Bayesian SVMs and other classifiers by one protocol: same folds, scaling, inducing points."""
+"""Compare Bayesian SVMs and other models with the same folds, scaling and inducing points."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models that are compared. Each fits and predicts, and knows nothing of the protocol."""
+"""The compared models. Each fits and predicts, independently of the protocol."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ class Task(NamedTuple):
     """The data and settings that a model is fitted to."""
 
     X: AnyNDArray  #: [N, D], standardized
-    y: AnyNDArray  #: [N] in 0..C-1, with rows of every class; or numbers, standardized
-    Z: AnyNDArray  #: [M, D] inducing points, for those that use them
+    y: AnyNDArray  #: [N] in 0..C-1, every class present; or standardized numbers
+    Z: AnyNDArray  #: [M, D] inducing points, for models that use them
     kernel: KernelSettings
     seed: int  #: for the model's own splits and draws
 
 
 class Baseline(ABC):
     """
-    Models of classes have `_predict`, those of numbers `predict_numbers`.
+    A compared model: classifiers define `_predict`, regressors `predict_numbers`.
 
-    :ivar note: a remark on the latest fit for the reader, or nothing.
-    :ivar last_gain: what the end of the latest fit still raised its own bound by, relatively; NaN
-        for a model without a bound.
+    :ivar note: a remark on the latest fit for the reader, or an empty string.
+    :ivar last_gain: the relative increase of the model's own bound at the end of the latest fit;
+        NaN for a model without a bound.
     """
 
     note = ""
@@ -57,7 +57,7 @@ class Baseline(ABC):
     def predict_proba(self, X: AnyNDArray) -> AnyNDArray:
         """:return: p(y = c) of each row, [N, C]; rows sum to 1."""
         p = with_both_classes(np.asarray(self._predict(X)))
-        return p / p.sum(axis=1, keepdims=True)  # RobustMax's quadrature has errors of some 1e-4
+        return p / p.sum(axis=1, keepdims=True)  # RobustMax's quadrature is off by about 1e-4
 
     def _predict(self, X: AnyNDArray) -> Any:
         """:return: p(y = 1) [N, 1], or [N, C] with rows that nearly sum to 1."""
@@ -66,7 +66,7 @@ class Baseline(ABC):
     def predict_numbers(self, X: AnyNDArray, y: AnyNDArray) -> AnyNDArray:
         """
         :param y: [N], the true labels.
-        :return: their densities and more of y's distribution, see `regression.columns`.
+        :return: densities of y and further predictions, see `regression.columns`.
         """
         raise NotImplementedError
 
@@ -75,7 +75,7 @@ class Estimator(Baseline):
     """A scikit-learn classifier."""
 
     def __init__(self, fitted: Callable[[Task], Any]) -> None:
-        """:param fitted: such as `svc`, returns a fitted classifier."""
+        """:param fitted: a function such as `svc` that returns a fitted classifier."""
         self._fitted = fitted
 
     def _fit(self, task: Task) -> str:
@@ -90,7 +90,7 @@ class Estimator(Baseline):
 
 
 def classifier(task: Task) -> BSVMClassifier:
-    """:return: `BSVMClassifier` with its defaults, and so with an M of its own choice."""
+    """:return: `BSVMClassifier` with its defaults; it chooses M itself."""
     if not task.kernel.learn:
         raise Skipped("it learns its kernel, which is fixed here")
     return BSVMClassifier(random_state=task.seed).fit(task.X, task.y)
@@ -98,10 +98,10 @@ def classifier(task: Task) -> BSVMClassifier:
 
 def svc(task: Task) -> CalibratedClassifierCV:
     """
-    scikit-learn's `SVC`; C by 3-fold grid search (it holds the kernel's variance), and gamma where
-    the kernel is learned; probabilities by Platt scaling on 5 folds
-    (fewer if the rarest class has fewer rows). For more than two classes it is one-vs-one, scaled
-    class by class, then divided by the sum.
+    scikit-learn's `SVC`. 3-fold grid search chooses C (which includes the kernel's variance) and,
+    if the kernel is learned, gamma. Probabilities are by Platt scaling on 5 folds (fewer if the
+    rarest class has fewer rows). More than two classes: one-vs-one, scaled class by class, then
+    normalized.
     """
     X, y, _, kernel, seed = task
     factors = np.array(SVC_GAMMAS if kernel.learn else (1.0,))

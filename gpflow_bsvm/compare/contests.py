@@ -1,4 +1,4 @@
-"""Who is better than whom on a data set: the verdicts behind all stars and sentences."""
+"""Pairwise tests between models on a data set, behind all stars and verdicts."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ class Interval(NamedTuple):
 @dataclass(frozen=True)
 class Contest:
     """
-    Models compared on the same held-out rows in one score, that of least mean loss first.
+    Models compared by one score on the same held-out rows, in order of mean loss.
 
-    :ivar score: a name in the losses of the comparison's kind.
-    :ivar num_rows: number of rows that all of them predicted.
-    :ivar losses: mean loss by model, with an interval of 95 %.
-    :ivar behind: mean over rows of a model's loss minus that of another, for each pair (model,
-        other). The interval is Student's paired t, of level 1 - 0.05 / P for P pairs, so that all
-        of them hold together with 95 % (Bonferroni).
+    :ivar score: a name in `Kind.losses`.
+    :ivar num_rows: number of rows predicted by all of them.
+    :ivar losses: mean loss of each model, with a 95 % interval.
+    :ivar behind: for each pair (model, other), the mean over rows of the model's loss minus the
+        other's. The intervals are Student's paired t of level 1 - 0.05 / P for P pairs, jointly
+        95 % (Bonferroni).
     """
 
     score: str
@@ -48,7 +48,7 @@ class Contest:
         return next(iter(self.losses))
 
     def verdict(self, model: str, other: str) -> str:
-        """:return: "better", "worse" or "level": whether the pair's interval leaves out 0."""
+        """:return: "better" or "worse" if the pair's interval excludes 0, else "level"."""
         lost = self.behind[model, other]
         return "worse" if lost.low > 0 else "better" if lost.high < 0 else "level"
 
@@ -58,15 +58,15 @@ class Contest:
 
     @property
     def leaders(self) -> list[str]:
-        """:return: the models than which none is better, the best among them."""
+        """:return: the models that no model beats, including the best."""
         return [name for name in self.losses if not self.better(name)]
 
 
 def contest(comparison: Comparison, score: str) -> Contest | None:
     """
-    Compare all pairs of models. Rows are held-out rows, and models are taken as trained: the
-    intervals do not contain the variation over training sets. Only the models with predictions for
-    the most folds take part, on the folds that they all share.
+    Compare all pairs of models on held-out rows. The intervals ignore the variation over training
+    sets. Only the models with predictions for the most folds take part, on the folds that they all
+    share.
 
     :param score: a name in `comparison.kind.losses`.
     :return: the contest, None if no model has predictions.
@@ -94,7 +94,7 @@ def contests(comparison: Comparison) -> list[Contest]:
 
 
 def _in_common(comparison: Comparison) -> dict[str, list[tuple[AnyNDArray, AnyNDArray]]]:
-    """:return: labels and predictions of the folds in common, of models that have the most."""
+    """:return: labels and predictions on the shared folds, for models with the most folds."""
     most = max(map(len, comparison.held_out.values()), default=0)
     full = {name: found for name, found in comparison.held_out.items() if len(found) == most}
     shared = set.intersection(*map(set, full.values())) if full else set[int]()
@@ -102,7 +102,7 @@ def _in_common(comparison: Comparison) -> dict[str, list[tuple[AnyNDArray, AnyND
 
 
 def _interval(values: AnyNDArray, level: float) -> Interval:
-    """:return: the interval of Student's t; for equal values just the mean."""
+    """:return: Student's t interval; for equal values just the mean."""
     mean = float(values.mean())
     if len(values) < 2 or not np.ptp(values):
         return Interval(mean, mean, mean)

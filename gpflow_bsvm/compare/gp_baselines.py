@@ -1,4 +1,4 @@
-"""The Gaussian processes that are compared, GPflow's SVGP and BSVM, and the factories of models."""
+"""The compared Gaussian processes, GPflow's SVGP and BSVM, and the factories of models."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from .registry import BASELINES, CLASSES
 from .task import Skipped
 from .training import NaturalGradientSteps, Trainer, make_kernel, relative_gain
 
-#: For GPflow's Softmax. Its ELBO is a mean of 100 draws, so that a single one says nothing about
-#: convergence; steps of size 1 overshoot to NaN within ten.
+#: For GPflow's Softmax. Its ELBO is a mean of 100 draws: too noisy to judge convergence by one
+#: value. Steps of size 1 overshoot to NaN within ten steps.
 MONTE_CARLO = NaturalGradientSteps(sizes=(0.5, 0.1), window=5, rounds=100)
-#: For GPflow's RobustMax. It is far from log-concave: from the prior, steps of a hundredth already
-#: leave the positive definite matrices.
+#: For GPflow's RobustMax. It is far from log-concave: starting at the prior, even steps of 0.01
+#: make the covariance indefinite.
 RAMP = NaturalGradientSteps(sizes=(0.5, 0.1, 0.02, 0.004), ramp=True)
-#: For GPflow's Gaussian, to which a step of 1 is exact.
+#: For GPflow's Gaussian, where a step of 1 is exact.
 CONJUGATE = NaturalGradientSteps(learning=(1.0, 0.5, 0.1))
 
 
 def _columns(likelihood: Any, X: Any, Fmu: Any, Fvar: Any, Y: Any) -> tf.Tensor:
-    """:return: `regression.columns`, [N, 2 + T], of a Gaussian where there is nothing closer."""
+    """:return: `regression.columns`, [N, 2 + T]; Gaussian quantiles if the model has no others."""
     mean, variance = likelihood.predict_mean_and_var(X, Fmu, Fvar)
     log_p = likelihood.predict_log_density(X, Fmu, Fvar, Y)[:, None]
     if hasattr(likelihood, "predict_quantiles"):
@@ -62,16 +62,16 @@ class GaussianProcess(Baseline):
 
 class SVGPBaseline(GaussianProcess):
     """
-    `gpflow.models.SVGP` with GPflow's compiled `NaturalGradient` on all the data; Adam learns a
-    kernel and the likelihood, in alternating steps, until the ELBO has settled: `Trainer`.
+    `gpflow.models.SVGP` with GPflow's compiled `NaturalGradient` on all the data, alternating with
+    Adam on kernel and likelihood until the ELBO converges (`Trainer`).
     """
 
     def __init__(self, likelihood: Likelihood, steps: NaturalGradientSteps | None = None) -> None:
         self._likelihood, self._steps = likelihood, steps or NaturalGradientSteps()
-        self._kind: Any = None  #: for which the trainer was made
+        self._kind: Any = None  #: arguments of the trainer
 
     def _fit(self, task: Task) -> str:
-        """Fit; a step size that fails is followed by a smaller one, and noted."""
+        """Fit; after a failure try the next smaller step size, and note it."""
         X, y, Z, kernel, _ = task
         kind, notes = (Z.shape, kernel.learn, bool(kernel.offset)), list[str]()
         if kind != self._kind:
@@ -96,12 +96,12 @@ class SVGPBaseline(GaussianProcess):
 
 class BSVMBaseline(GaussianProcess):
     """
-    `gpflow_bsvm.models.BSVM` fitted by `gpflow_bsvm.fit`; or, where a kernel is to be learned, by
-    `VEM`, with a calibrated link where there is one.
+    `gpflow_bsvm.models.BSVM`, fitted by `gpflow_bsvm.fit`, or by `VEM` if the kernel is learned;
+    the link is calibrated if there is one.
     """
 
     def __init__(self, likelihood: Callable[[], Likelihood]) -> None:
-        """:param likelihood: makes one for each fit."""
+        """:param likelihood: a factory, called for each fit."""
         self._likelihood = likelihood
 
     def _fit(self, task: Task) -> str:
@@ -122,7 +122,8 @@ class BSVMBaseline(GaussianProcess):
 
 
 def _hinge(C: int, bound: str) -> BSVMBaseline:
-    """:return: the hinge with this bound; for several classes Crammer and Singer's, if exact."""
+    """:return: the hinge with this bound; for several classes Crammer-Singer if the bound is
+    exact."""
     if C == 0:
         return BSVMBaseline(likelihoods.EpsilonInsensitive)
     if C == 2:
@@ -132,7 +133,7 @@ def _hinge(C: int, bound: str) -> BSVMBaseline:
 
 
 def _svgp(C: int) -> SVGPBaseline:
-    """:return: GPflow's Gaussian for numbers, Bernoulli, for more than two classes Softmax."""
+    """:return: Gaussian for numbers, Bernoulli for two classes, Softmax for more."""
     if C == 0:
         return SVGPBaseline(gpflow.likelihoods.Gaussian(), CONJUGATE)
     if C == 2:

@@ -16,7 +16,8 @@ _PACKAGES = ("gpflow", "tensorflow", "tensorflow-probability", "numpy", "scikit-
 
 def provenance() -> dict[str, str | int]:
     """
-    :return: version by package, and Python's; "processor", and "cores" that this process may use.
+    :return: versions of Python and each package; "processor", and "cores" available to this
+        process.
     """
     versions = {package: importlib.metadata.version(package) for package in _PACKAGES}
     versions = {"python": platform.python_version(), "gpflow_bsvm": __version__} | versions

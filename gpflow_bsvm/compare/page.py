@@ -1,4 +1,4 @@
-"""A comparison as one HTML file that needs nothing else: no network, no scripts."""
+"""A comparison as one self-contained HTML file without scripts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .protocol import Comparison
 from .registry import BASELINES, WITHOUT_M
 from .report import TIMES, summary, verdicts
 
-#: Most classes that are all named.
+#: Largest number of classes listed by name.
 _MOST_CLASSES = 12
 
 
@@ -28,11 +28,11 @@ def write_page(
     comparisons: Sequence[Comparison], path: Path, *, command: str = "", pictures: bool = True
 ) -> None:
     """
-    Write the page; until it is complete there is the old file, or none.
+    Write the page. An old file stays until the new one is complete.
 
-    :param comparisons: in the order of the page, also those that an interrupt kept from beginning.
-    :param command: the command that made them, to be shown.
-    :param pictures: whether to draw them, which needs Matplotlib.
+    :param comparisons: in page order, including those that an interrupt prevented.
+    :param command: the command that made them, shown on the page.
+    :param pictures: whether to draw pictures; needs Matplotlib.
     :raise ValueError: if none of them has a score.
     :raise ImportError: without jinja2, and without Matplotlib for pictures.
     :raise OSError: if the file cannot be written.
@@ -43,7 +43,7 @@ def write_page(
 
 
 def page(comparisons: Sequence[Comparison], *, command: str = "", pictures: bool = True) -> str:
-    """:return: the page that `write_page` writes; arguments and errors as there."""
+    """:return: the page; arguments and errors as for `write_page`."""
     shown = [one for one in comparisons if one.fold_scores]
     if not shown:
         raise ValueError("there is nothing to report: no model was fitted to any fold")
@@ -74,7 +74,7 @@ def page(comparisons: Sequence[Comparison], *, command: str = "", pictures: bool
 
 
 def _one_set(comparison: Comparison, pictures: bool) -> dict[str, Any]:
-    """:return: the contents of the page about one data set."""
+    """:return: the section of the page on one data set."""
     dataset, held = comparison.dataset, contests(comparison)
     counts = [(label, int((dataset.y == label).sum())) for label in comparison.labels]
     return {
@@ -100,8 +100,8 @@ def _picture(comparison: Comparison) -> str:
 
 def _wins(shown: Sequence[Comparison]) -> list[tuple[str, list[tuple[int, int]]]]:
     """
-    :return: counts for each model and each loss: data sets where no model is better, and all that
-        it has; none for a single set.
+    :return: for each model and loss, the number of data sets where no model is better, and of all
+        its data sets; nothing for a single data set.
     """
     if len(shown) < 2:
         return []
@@ -127,5 +127,5 @@ def _methods(shown: Sequence[Comparison]) -> dict[str, str]:
 
 
 def rounded(value: float) -> str:
-    """:return: the number with three decimals, or two digits of one too small for these."""
+    """:return: the number with three decimals, or two significant digits if it is too small."""
     return f"{value:.3f}" if abs(value) >= 0.01 or value == 0 else f"{value:.2g}"

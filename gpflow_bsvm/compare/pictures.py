@@ -1,4 +1,4 @@
-"""Pictures of a comparison: how reliable predictions are, and scores against training time."""
+"""Pictures of a comparison: reliability, and scores against training time."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from .report import summary
 if TYPE_CHECKING:  # an extra
     from matplotlib.axes import Axes
 
-#: Most classes of a confusion matrix that shows numbers, and letters of a class's name in it.
+#: Limits of a confusion matrix: classes for printing numbers, and letters of a class name.
 _MOST_NUMBERS, _LONGEST_NAME = 12, 12
-#: Most letters of a data set's name in a title.
+#: Longest data set name in a title.
 _LONGEST_TITLE = 60
-#: Scores that are drawn against training time.
+#: Scores drawn against training time.
 _DRAWN = {"classification": ("error", "nll"), "regression": ("mse", "nll")}
 
 
 def draw(comparison: Comparison, path: Path | IO[bytes]) -> None:
     """
-    Write a picture: reliability on all held-out rows; of the first model the confusion matrix, if
-    there are more than two classes, or predicted numbers against true ones; two scores, with their
+    Write a picture of three parts: reliability on all held-out rows; the first model's confusion
+    matrix (for more than two classes) or its predicted against true numbers; two scores, with
     standard deviations over folds, against training time.
 
     :raise ImportError: without matplotlib.
@@ -59,13 +59,13 @@ def _figure(comparison: Comparison) -> Any:
 
 
 def shown(text: str, most: int) -> str:
-    """:return: a user's text, cut to so many letters; its dollar signs begin no formula."""
+    """:return: a user's text, shortened, its dollar signs escaped (they would begin a formula)."""
     cut = text if len(text) <= most else text[: most - 1] + "…"
     return cut.replace("$", r"\$")
 
 
 def _draw_confusion(ax: Axes, comparison: Comparison, model: str) -> None:
-    """How often rows of a true class (down) are taken for each class (across)."""
+    """Draw the confusion matrix: true classes down, predicted classes across."""
     y, P = comparison.predictions(model)
     few, names = len(comparison.labels) <= _MOST_NUMBERS, list(map(str, comparison.labels))
     ConfusionMatrixDisplay.from_predictions(
@@ -88,7 +88,7 @@ def _draw_confusion(ax: Axes, comparison: Comparison, model: str) -> None:
 
 
 def _draw_numbers(ax: Axes, comparison: Comparison, model: str) -> None:
-    """Means against true labels, with intervals of 90 %."""
+    """Draw predicted means against true labels, with 90 % intervals."""
     y, P = comparison.predictions(model)
     ax.vlines(y, P[:, 2], P[:, -1], color="0.8", linewidth=0.8, zorder=0)
     ax.plot(y, P[:, 0], ".", markersize=4, alpha=0.6)
@@ -101,7 +101,7 @@ def _draw_numbers(ax: Axes, comparison: Comparison, model: str) -> None:
 
 
 def _draw_shares(ax: Axes, y: Any, P: Any, **style: Any) -> None:
-    """The share of labels below each predicted quantile."""
+    """Draw the share of labels below each predicted quantile."""
     if not ax.lines:
         ax.axline((0, 0), slope=1, color="0.7", linewidth=1, zorder=0)
     ax.plot(LEVELS, (y[:, None] <= P[:, 2:]).mean(axis=0), marker=".", alpha=0.8, **style)
@@ -123,7 +123,7 @@ def _draw_times(
 
 
 def _mark_seconds(ax: Axes) -> None:
-    """From end to end ticks at 1, 2 and 5 times powers of ten, or at these where there are many."""
+    """Set ticks at 1, 2 and 5 times powers of ten, or only at the powers if there are many."""
     low, high = ax.dataLim.intervalx * (0.95, 1.05)
     powers = np.arange(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     ticks = np.outer(10.0**powers, (1, 2, 5) if high < 200 * low else (1,)).ravel()

@@ -30,12 +30,12 @@ Loss = Callable[[AnyNDArray, AnyNDArray], AnyNDArray]
 @dataclass(frozen=True)
 class Kind:
     """
-    Labels y [n] of held-out rows, and predictions P [n, K] for them.
+    Scores of predictions P [n, K] for held-out labels y [n].
 
     :ivar metrics: by name.
     :ivar evaluate: values of all `metrics` for y and P, by name.
-    :ivar losses: for those of `metrics` that are means over rows the loss of each row, [n].
-    :ivar predict: P of a fitted model for the held-out rows of a fold.
+    :ivar losses: for `metrics` that are means over rows, the loss of each row, [n].
+    :ivar predict: a function that computes P of a fitted model for a fold's held-out rows.
     """
 
     metrics: Mapping[str, Metric]
@@ -55,7 +55,7 @@ OF_CLASSES = Kind(
     },
     lambda model, fold: model.predict_proba(fold.X_test),
 )
-#: P: as `regression.columns`.
+#: P: see `regression.columns`.
 OF_NUMBERS = Kind(
     regression.METRICS,
     regression.evaluate,
@@ -68,10 +68,10 @@ KINDS = {"classification": OF_CLASSES, "regression": OF_NUMBERS}
 @dataclass(frozen=True)
 class Settings:
     """
-    :ivar folds: of the cross-validation, stratified for classes.
-    :ivar num_inducing: M, at most; no more than there are distinct training rows.
-    :ivar fixed_kernel: whether all models use one kernel, or start to learn from it.
-    :ivar seed: for folds, inducing points and the models' own splits.
+    :ivar folds: number of folds of the cross-validation, stratified for classes.
+    :ivar num_inducing: the largest M; fewer distinct training rows give fewer points.
+    :ivar fixed_kernel: the kernel of all models, fixed or the start of learning.
+    :ivar seed: seed of folds, inducing points and the models' own splits.
     :ivar task: "classification" or "regression".
     """
 
@@ -82,18 +82,18 @@ class Settings:
     task: str = "classification"
 
     def kernel(self, num_features: int) -> KernelSettings:
-        """:return: the kernel, or its start, for data of D standardized columns."""
+        """:return: the (initial) kernel for D standardized columns."""
         return KernelSettings(math.sqrt(num_features), learn=not self.fixed_kernel)
 
 
 @dataclass(frozen=True)
 class FoldScore:
     """
-    A model on a fold.
+    Result of a model on a fold.
 
     :ivar status: "ok", "ok: <note>", "skipped: <reason>" or "failed: <reason>".
-    :ivar scores: by name of the metrics of the comparison's kind, on the held-out part.
-    :ivar train_seconds: to set up and fit the model; on fold 0 with TensorFlow's tracing.
+    :ivar scores: the metrics of the comparison's kind on the held-out part, by name.
+    :ivar train_seconds: time to set up and fit the model; on fold 0 including TensorFlow's tracing.
     :ivar predict_us: microseconds per held-out row, in a second call (the first traces).
     :ivar last_gain: see `gpflow_bsvm.compare.baselines.Baseline`.
     """
@@ -115,13 +115,13 @@ class FoldScore:
 
 class Comparison:
     """
-    All models on all folds of one data set. Finished work stays in `fold_scores`, also when an
-    interrupt ends `run` early.
+    All models on all folds of one data set. `fold_scores` keeps finished work, even if `run` is
+    interrupted.
 
     :ivar kind: classes or numbers.
-    :ivar labels: [C], as of `class_labels`; number c is the label's place in it. None for numbers.
+    :ivar labels: [C], from `class_labels`: class number c is the index in it. None for numbers.
     :ivar fold_scores: one per fold and model.
-    :ivar held_out: labels [n] and predictions [n, K] of each model, by fold; see `kinds.Kind`.
+    :ivar held_out: labels [n] and predictions [n, K] of each model, by fold; see `Kind`.
     """
 
     def __init__(self, dataset: Dataset, settings: Settings) -> None:
@@ -140,17 +140,17 @@ class Comparison:
     def run(self, models: Sequence[str], *, progress: bool | tqdm | None = None) -> None:
         """
         :param models: names in `BASELINES`.
-        :param progress: show a progress bar; None: on a terminal only; or a bar of several
+        :param progress: show a progress bar (None: on a terminal only); or a bar shared by several
             comparisons, which stays open.
         """
         names, settings = list(dict.fromkeys(models)), self.settings
         bar = progress if isinstance(progress, tqdm) else progress_bar([(self, names)], progress)
-        tf.random.set_seed(settings.seed)  # for GPflow's Softmax; slow, so done once
+        tf.random.set_seed(settings.seed)  # seeds GPflow's Softmax; slow, so once
         shared = (settings.folds, settings.seed, settings.num_inducing)
         try:
             for fold in folds(self.dataset.X, self._y, *shared):
-                # In a fresh order each time: the threads and memory of the model before affect
-                # the time of the next.
+                # A new order for each fold: threads and memory of the previous model affect the
+                # next one's time.
                 for name in map(str, np.random.default_rng(fold.number).permutation(names)):
                     bar.set_postfix_str(f"{self.dataset.name}: {name}")
                     self.fold_scores.append(self._one(name, fold))
@@ -161,18 +161,18 @@ class Comparison:
             self._sort(names)
 
     def predictions(self, model: str) -> tuple[AnyNDArray, AnyNDArray]:
-        """:return: labels [n] and P [n, C] of all rows that were held out, fold after fold."""
+        """:return: labels [n] and P [n, C] of all held-out rows, fold after fold."""
         y, P = zip(*self.held_out[model].values())
         return np.concatenate(y), np.concatenate(P)
 
     @property
     def ended_early(self) -> bool:
-        """:return: True if a model has begun but not run on every fold."""
+        """:return: True if a model ran on some folds but not on all."""
         counts = Counter(score.model for score in self.fold_scores)
         return any(number < self.settings.folds for number in counts.values())
 
     def _sort(self, names: list[str]) -> None:
-        """Sort the scores in the order of `names`, that of tables and pictures."""
+        """Sort the scores in the order of `names`, as tables and pictures need."""
         self.fold_scores.sort(key=lambda score: (score.fold, names.index(score.model)))
         self.held_out = {name: self.held_out[name] for name in names if name in self.held_out}
 
@@ -188,11 +188,11 @@ class Comparison:
                 model.fit(fold.X, fold.y, fold.Z, kernel, self.settings.seed + fold.number)
                 train_seconds = time.perf_counter() - start
                 p = np.asarray(self.kind.predict(model, fold))
-                again = time.perf_counter()  # the first call has traced
+                again = time.perf_counter()  # traced by the first call
                 self.kind.predict(model, fold)
                 predict_us = 1e6 * (time.perf_counter() - again) / len(p)
             scores = self.kind.evaluate(fold.y_test, p)
-        except Exception as error:  # any error: one model must not end the comparison
+        except Exception as error:  # an error of one model must not end the comparison
             return FoldScore(*about, _reason(error), dict.fromkeys(self.kind.metrics, math.nan))
         self.held_out.setdefault(name, {})[fold.number] = (fold.y_test, p)
         status = f"ok: {model.note}" if model.note else "ok"
@@ -201,9 +201,9 @@ class Comparison:
 
 def progress_bar(runs: Sequence[tuple[Comparison, Sequence[str]]], progress: bool | None) -> tqdm:
     """
-    :param runs: comparisons, each with the models that it runs.
+    :param runs: comparisons, each with its models.
     :param progress: show it; None: on a terminal only.
-    :return: one bar for all of their fits.
+    :return: one bar for all fits.
     """
     total = sum(one.settings.folds * len(set(models)) for one, models in runs)
     return tqdm(total=total, unit="fit", disable=None if progress is None else not progress)

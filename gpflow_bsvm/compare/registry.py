@@ -1,6 +1,6 @@
-"""The models that are compared, by name. TensorFlow is imported when a model is made, not here.
+"""The compared models by name. TensorFlow is imported when a model is made, not here.
 
-To add one, write a `gpflow_bsvm.compare.baselines.Baseline` and enter it in `BASELINES` with a
+To add a model, write a `gpflow_bsvm.compare.baselines.Baseline` and enter it in `BASELINES` with a
 factory.
 """
 
@@ -18,10 +18,11 @@ LEARNT, FIXED = ("learnt",), ("fixed",)
 @dataclass(frozen=True)
 class Entry:
     """
-    :ivar description: for the help, the output and the page.
-    :ivar factory: makes a `Baseline` for C classes; None: the one of this name in `gp_baselines`.
-    :ivar only: the labels that the model takes, of `KINDS`.
-    :ivar default: kernels, `LEARNT` or `FIXED`, with which it takes part without being named.
+    :ivar description: text for the help, the output and the page.
+    :ivar factory: makes a `Baseline` for C classes; None: the factory of this name in
+        `gp_baselines`.
+    :ivar only: the kinds of labels that the model accepts, from `KINDS`.
+    :ivar default: kernels (`LEARNT`, `FIXED`) for which the model runs by default.
     """
 
     description: str
@@ -30,11 +31,11 @@ class Entry:
     default: tuple[str, ...] = FIXED
 
     def suits(self, num_classes: int) -> bool:
-        """:return: True if the model takes so many classes, or numbers where there are none."""
+        """:return: True if the model accepts this number of classes (0: numbers)."""
         return (NUMBERS if num_classes == 0 else TWO if num_classes == 2 else MORE) in self.only
 
 
-#: Name on the command line and in tables -> entry. C: number of classes.
+#: Entries by name on the command line and in tables. C: number of classes.
 BASELINES = {
     "bsvm": Entry(
         "Bayesian SVM: hinge, for C > 2 Crammer and Singer's, for numbers epsilon-insensitive; "
@@ -60,14 +61,14 @@ BASELINES = {
     "svr": Entry("scikit-learn's SVR by grid search", only=(NUMBERS,), default=LEARNT),
     "boosting": Entry("scikit-learn's trees by grid search", only=(NUMBERS,), default=LEARNT),
 }
-#: Those without inducing points, or with as many as they choose.
+#: Models without inducing points, or that choose their number.
 WITHOUT_M = ("BSVMClassifier", "BSVMRegressor", "svc", "svr", "boosting")
-#: Those of other packages.
+#: Models of other packages.
 PEERS = ("svgp", "svgp-probit", "svgp-robustmax", "svc", "svr", "boosting")
 
 
 def default_baselines(num_classes: int, fixed_kernel: bool = False) -> list[str]:
-    """:return: names of the models that a comparison has if the user names none."""
+    """:return: names of the models that run by default."""
     (table,) = FIXED if fixed_kernel else LEARNT
     named = BASELINES.items()
     return [name for name, one in named if table in one.default and one.suits(num_classes)]

@@ -1,8 +1,8 @@
 """Numbers as labels: predictive distributions, their scores, and the models from scikit-learn.
 
-Labels are standardized by the training rows, so that errors and densities of all sets have one
-unit. Methods without a density (SVR, boosting) get a Gaussian with the deviation of cross-validated
-residuals.
+Labels are standardized by the training rows, so that errors and densities are comparable across
+data sets. Methods without a density (SVR, boosting) get a Gaussian with the deviation of
+cross-validated residuals.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from ..metrics import Metric
 from ..prediction import predict_log_density
 from .baselines import Baseline, Task
 
-#: Of the quantiles that are predicted: between the first and the last are 90 % of rows.
+#: Levels of the predicted quantiles; 90 % of rows lie between the first and the last.
 LEVELS = tuple(np.linspace(0.05, 0.95, 10))
 
 
 def columns(mean: Any, log_density: Any, quantiles: Any) -> AnyNDArray:
     """
     :param mean: [n]; log_density: [n], of the true y; quantiles: [n, T], at `LEVELS`.
-    :return: all of them, [n, 2 + T].
+    :return: all columns together, [n, 2 + T].
     """
     return np.column_stack([mean, log_density, quantiles])
 
@@ -48,7 +48,7 @@ LOSSES: dict[str, Callable[[AnyNDArray, AnyNDArray], AnyNDArray]] = {
 
 
 def _covered(y: AnyNDArray, P: AnyNDArray) -> float:
-    """:return: the share of rows between their first quantile and their last."""
+    """:return: the share of labels between the first and the last quantile."""
     return float(np.mean((P[:, 2] <= y) & (y <= P[:, -1])))
 
 
@@ -90,10 +90,10 @@ class Regressor(Baseline):
 
 
 class Searched(Baseline):
-    """A regressor of scikit-learn, its options chosen by three folds."""
+    """A scikit-learn regressor with options chosen by 3-fold cross-validation."""
 
     def __init__(self, estimator: Any, grid: Any) -> None:
-        """:param grid: as that of `GridSearchCV`."""
+        """:param grid: as for `GridSearchCV`."""
         folds = KFold(3, shuffle=True, random_state=0)
         self._search = GridSearchCV(estimator, grid, cv=folds, scoring="neg_mean_absolute_error")
 

@@ -1,4 +1,4 @@
-"""Output of a comparison: a table and sentences to read, results.csv and results.json."""
+"""Output of a comparison: a table, sentences, results.csv and results.json."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from .machine import provenance
 from .protocol import Comparison, FoldScore
 from .registry import PEERS, WITHOUT_M
 
-#: Columns besides the metrics: heading and digits.
+#: Heading and digits of the columns besides the metrics.
 TIMES = {"train_seconds": ("train s", 3), "predict_us": ("pred µs/row", 0)}
 
 
 def prepare_output(directory: Path) -> None:
     """
-    Create the directory and test it, before any time is spent on training.
+    Create the directory and test it before training starts.
 
-    :raise ValueError: if it cannot be written.
+    :raise ValueError: if it is not writable.
     """
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -52,10 +52,10 @@ def _names(scores: Sequence[FoldScore]) -> list[str]:
 
 def summary(scores: Sequence[FoldScore]) -> list[dict[str, Any]]:
     """
-    :return: one record per data set and model, in the order of their first folds: the numbers of
-        successful and of all folds, mean, standard deviation and median over the former (times:
-        without fold 0, in which TensorFlow traces, if there are others), the largest `last_gain`,
-        and the counts of statuses other than "ok".
+    :return: one record per data set and model, in the order of their first folds: numbers of
+        successful and of all folds; mean, standard deviation and median over successful folds
+        (times: without fold 0, where TensorFlow traces, if there are others); the largest
+        `last_gain`; counts of statuses other than "ok".
     """
     records, values = [], [*_names(scores), *TIMES]
     for (dataset, model), group in frame(scores).groupby(["dataset", "model"], sort=False):
@@ -65,7 +65,7 @@ def summary(scores: Sequence[FoldScore]) -> list[dict[str, Any]]:
             good.loc[good.fold == 0, list(TIMES)] = math.nan
         counts, gain = group.status.value_counts(), good.last_gain.max()
         good = good[values]
-        spread = good.std(ddof=0) if len(good) > 1 else good.mean() * math.nan  # one has none
+        spread = good.std(ddof=0) if len(good) > 1 else good.mean() * math.nan  # one fold: NaN
         moments = {"mean": good.mean(), "std": spread, "median": good.median()}
         record = {"dataset": dataset, "model": model, "folds": len(group), "folds_ok": len(good)}
         record["last_gain"] = _finite(gain)
@@ -131,7 +131,7 @@ def _verdict(held: Sequence[Contest], one: str, other: str, labels: dict[str, st
 
 
 def seconds_of_peers(comparison: Comparison) -> float:
-    """:return: the time that the slowest of `PEERS` took for its fits; 0 without any."""
+    """:return: the training time of the slowest of `PEERS`; 0 without any."""
     good = [score for score in comparison.fold_scores if score.ok]
     return max(sum(one.train_seconds for one in good if one.model == peer) for peer in PEERS)
 
@@ -177,13 +177,13 @@ def _footnotes(records: list[dict[str, Any]]) -> list[str]:
 def write(comparisons: Sequence[Comparison], directory: Path, pictures: Sequence[str] = ()) -> None:
     """
     Write results.csv (one row per data set, model and fold) and results.json (summary, settings and
-    provenance). Pictures of results that were there before are removed.
+    provenance). Pictures of earlier results are removed.
 
-    :param pictures: names of the pictures that belong to these results.
-    :raise OSError: if the directory is gone or its disk full.
+    :param pictures: names of the pictures of these results.
+    :raise OSError: if the directory is gone or the disk is full.
     """
     old = list[str]()
-    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):  # none, or no results
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):  # no or unreadable results
         old = json.loads((directory / "results.json").read_text())["pictures"]
     scores = [score for comparison in comparisons for score in comparison.fold_scores]
     with whole_file(directory / "results.csv") as file:

@@ -1,4 +1,4 @@
-"""Labels as classes 0..C-1, or an error that says why not, and the folds that all models share."""
+"""Labels as classes 0..C-1, and the folds shared by all models."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from ..tables.labels import check_are_classes
 @dataclass(frozen=True)
 class Fold:
     """
-    :ivar X: [n, D], training rows, of mean 0 and variance 1; y: [n]; Z: [M, D].
-    :ivar X_test: [N - n, D], scaled as X; y_test: [N - n].
-    :ivar test: [N - n], the numbers of these rows in the data.
+    :ivar X: [n, D], standardized training rows; y: [n]; Z: [M, D].
+    :ivar X_test: [N - n, D], scaled like X; y_test: [N - n].
+    :ivar test: [N - n], indices of these rows in the data.
     """
 
     number: int
@@ -39,12 +39,13 @@ def folds(
     X: AnyNDArray, y: AnyNDArray, num_folds: int = 10, seed: int = 0, num_inducing: int = 100
 ) -> Iterator[Fold]:
     """
-    Folds of shuffled rows, scaled by their training part; stratified for classes.
+    Yield folds of shuffled rows, scaled by their training part; stratified for classes.
 
-    :param X: [N, D]; y: [N] in 0..C-1, see `class_labels`, or floats: numbers, which are
-        standardized by their training part.
-    :param seed: for the shuffle; the inducing points of fold k use seed + k.
-    :param num_inducing: M, at most: by k-means on the training part, no more than distinct rows.
+    :param X: [N, D]; y: [N] in 0..C-1, see `class_labels`; or numbers (floats), standardized by
+        their training part.
+    :param seed: seed of the shuffle; the inducing points of fold k use seed + k.
+    :param num_inducing: the largest M, by k-means on the training part; fewer distinct rows give
+        fewer points.
     """
     numbers = y.dtype.kind == "f"
     splits = (KFold if numbers else StratifiedKFold)(num_folds, shuffle=True, random_state=seed)
@@ -59,15 +60,15 @@ def folds(
 
 
 def make_scaler() -> Pipeline:
-    """:return: a pipeline that fills missing values by medians, and standardizes columns."""
+    """:return: a pipeline that replaces missing values by medians and standardizes columns."""
     medians = SimpleImputer(strategy="median", keep_empty_features=True)
     return make_pipeline(medians, StandardScaler())
 
 
 def class_labels(dataset: Dataset) -> tuple[AnyNDArray, AnyNDArray]:
     """
-    :return: labels [C], sorted or in the order of their type, and y [N] in 0..C-1 by that order.
-    :raise ValueError: for a single label, and for labels that look like numbers to be regressed.
+    :return: labels [C], sorted or in the order of their type, and y [N], indices into them.
+    :raise ValueError: for a single label, or labels that look like a regression target.
     """
     labels = np.array(dataset.order) if dataset.order else np.unique(dataset.y)
     check_are_classes(labels.tolist(), len(dataset.y), dataset.name)

@@ -1,4 +1,4 @@
-"""What a comparison asks of its models."""
+"""Inputs of the compared models."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from dataclasses import dataclass
 
 
 class Skipped(Exception):
-    """A model that does not take part on these data; the message says why."""
+    """The model does not suit these data; the message gives the reason."""
 
 
 @dataclass(frozen=True)
 class KernelSettings:
     """
-    :ivar lengthscale: of the squared exponential kernel, on standardized features.
-    :ivar variance: of the kernel.
-    :ivar learn: whether learning starts from these (Gaussian processes then have a lengthscale for
-        every feature), or they are fixed.
-    :ivar offset: variance of a constant in the kernel of Gaussian processes; 0: none.
+    :ivar lengthscale: lengthscale of the squared exponential kernel, on standardized features.
+    :ivar variance: variance of the kernel.
+    :ivar learn: whether to learn the kernel, starting from these values (Gaussian processes with
+        one lengthscale per feature), or to fix them.
+    :ivar offset: variance of a constant kernel added for Gaussian processes; 0: none.
     """
 
     lengthscale: float

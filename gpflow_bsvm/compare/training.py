@@ -1,4 +1,4 @@
-"""How GPflow's SVGP is trained.
+"""Training of GPflow's SVGP.
 
 A `Trainer` keeps one model and its compiled steps for all folds, so that they are traced only once.
 """
@@ -21,29 +21,29 @@ from gpflow.likelihoods import Likelihood
 from ..priors import set_default_priors
 from .task import KernelSettings
 
-#: Most rounds, a natural-gradient step and an Adam step each, that learn the kernel, and the
-#: relative change of the ELBO at which they end, that of `VEM`. On the bundled sets rates of 0.02
-#: and 0.05 take longer to the same ELBO, and so does SciPy's L-BFGS for everything.
+#: For learning the kernel: the largest number of rounds (a natural-gradient step, then an Adam
+#: step), and the relative change of the ELBO that ends them, as for `VEM`. On the bundled sets
+#: rates of 0.02 and 0.05, or SciPy's L-BFGS for all parameters, take longer to the same ELBO.
 KERNEL_ROUNDS, KERNEL_TOLERANCE = 2000, 1e-4
 ADAM_RATE = 0.1
 
 #: Natural-gradient ascent stops when the ELBO changes by less than this, relatively.
 TOLERANCE = 1e-5
 MAX_STEPS = 100
-#: Natural-gradient steps that start small grow by this factor from one to the next.
+#: Growth of the natural-gradient step size per step, if steps start small.
 GROWTH = 1.2
 
 
 @dataclass(frozen=True)
 class NaturalGradientSteps:
     """
-    Settings of natural gradients that suit a likelihood.
+    Settings of natural gradients for a likelihood.
 
-    :ivar sizes: step sizes at a fixed kernel, in (0, 1], each tried where the one before fails.
-    :ivar learning: the same for a kernel that Adam learns in between.
-    :ivar ramp: whether step sizes start at 1 / N, the worth of one row, and grow from there.
-    :ivar window: number of ELBOs averaged by the stopping rule; 1 where they have no noise.
-    :ivar rounds: the same where a kernel is learned.
+    :ivar sizes: step sizes in (0, 1] at a fixed kernel; after a failure the next is tried.
+    :ivar learning: the same while Adam learns the kernel.
+    :ivar ramp: whether step sizes start at 1 / N, the weight of one row, and grow.
+    :ivar window: number of ELBOs averaged by the stopping rule; 1 if they have no noise.
+    :ivar rounds: the same while the kernel is learned.
     """
 
     sizes: tuple[float, ...] = (1.0, 0.1)
@@ -54,7 +54,7 @@ class NaturalGradientSteps:
 
 
 def make_kernel(settings: KernelSettings, num_features: int) -> Kernel:
-    """:return: a kernel; if it is to be learned, one lengthscale for each feature, and priors."""
+    """:return: a kernel; if learned, with priors and one lengthscale per feature."""
     shape = (num_features,) if settings.learn else ()
     kernel = SquaredExponential(settings.variance, np.full(shape, settings.lengthscale))
     if settings.offset:
@@ -68,8 +68,8 @@ class Trainer:
     """
     A model of fixed size, and its compiled steps.
 
-    :ivar last_gain: what the last rounds that learned the kernel, or without these the last
-        steps, still raised the ELBO by, relatively.
+    :ivar last_gain: the relative increase of the ELBO in the last rounds of learning the kernel,
+        or, with a fixed kernel, in the last steps.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class Trainer:
         kernel: KernelSettings,
         steps: NaturalGradientSteps,
     ) -> None:
-        """:param Z: [M, D], for the shape, as `kernel` is; `reset` sets the values."""
+        """:param Z: [M, D]; like `kernel` only its shape matters, `reset` sets the values."""
         num_latents = likelihood.latent_dim or 1
         about = (make_kernel(kernel, Z.shape[1]), likelihood, Z)
         self.model = gpflow.models.SVGP(*about, num_latent_gps=num_latents)
@@ -88,14 +88,14 @@ class Trainer:
         self._begun = [variable.numpy() for variable in likelihood.trainable_variables]
         # GPflow's Bernoulli takes only floats for labels, its Softmax only integers.
         self._label_dtype = default_float() if num_latents == 1 else np.int64
-        # Folds differ by a row: without signatures each new length would be traced anew.
+        # Folds differ by a row: without signatures each new length would be traced again.
         X = tf.TensorSpec([None, Z.shape[1]], default_float())
         data = (X, tf.TensorSpec([None, 1], self._label_dtype))
-        self._gamma = tf.Variable(1.0, dtype=default_float())  # it may grow from step to step
+        self._gamma = tf.Variable(1.0, dtype=default_float())  # may grow at each step
         self._natural_gradient = gpflow.optimizers.NaturalGradient(self._gamma)
         self._adam = gpflow.keras.tf_keras.optimizers.Adam(ADAM_RATE)
         self._adam.build(self._variables)
-        # Graphs need no AutoGraph, and to rewrite GPflow's sources takes most of the time to trace.
+        # Graphs need no AutoGraph; rewriting GPflow's sources would take most of the tracing time.
         graph = partial(tf.function, autograph=False)
         self.predict = graph(lambda X: self.model.predict_y(X)[0], input_signature=[X])
         self._natural_step = graph(self._step_q, input_signature=data)
@@ -111,18 +111,18 @@ class Trainer:
             variable.assign(value)
         model.q_mu.assign(tf.zeros_like(model.q_mu))
         model.q_sqrt.assign(np.broadcast_to(np.eye(len(Z)), model.q_sqrt.shape))
-        for variable in self._adam.variables:  # its moments and its step number
+        for variable in self._adam.variables:  # moments and step number
             if variable is not self._adam.learning_rate:
                 variable.assign(tf.zeros_like(variable))
 
     def train(self, X: AnyNDArray, y: AnyNDArray, gamma: float) -> bool:
         """
-        Learn kernel and likelihood, if asked for, by up to `KERNEL_ROUNDS` rounds of a
-        natural-gradient step on q and an Adam step on the rest, at fixed inducing points; then
-        natural-gradient steps. Each ends when its ELBO has settled, see `_settled`.
+        Learn kernel and likelihood, if requested, by up to `KERNEL_ROUNDS` rounds of a
+        natural-gradient step on q and an Adam step on the rest, at fixed inducing points. Then take
+        natural-gradient steps. Both end when the ELBO converges, see `_settled`.
 
         :param gamma: step size.
-        :return: True if both settled.
+        :return: True if both converged.
         :raise FloatingPointError: if q or ELBO is not finite, or the ELBO ends lower than it began.
         """
         data = tf.constant(X), tf.constant(y[:, None].astype(self._label_dtype))
@@ -136,7 +136,7 @@ class Trainer:
         return all(settled for settled, _ in ends)
 
     def _ascend(self, elbos: Iterator[float], window: int, tolerance: float) -> tuple[bool, float]:
-        """:return: True if the ELBOs settled before they end, and their relative last gain."""
+        """:return: True if the ELBOs converged, and their relative last gain."""
         seen: list[float] = []
         for elbo in elbos:
             seen.append(elbo)
@@ -161,7 +161,7 @@ class Trainer:
             self._gamma.assign(min(gamma, ramp))
             try:
                 elbo = float(step(*data))
-            except tf.errors.InvalidArgumentError as error:  # GPflow's, for an indefinite q
+            except tf.errors.InvalidArgumentError as error:  # raised by GPflow for an indefinite q
                 raise FloatingPointError(f"no finite q after step {number + 1}") from error
             if not math.isfinite(elbo):
                 raise FloatingPointError(f"the ELBO is {elbo} at step {number + 1}")
@@ -171,8 +171,7 @@ class Trainer:
         """
         A natural-gradient step.
 
-        :return: the ELBO before it, a by-product, so that the stopping rule costs no pass over the
-            data.
+        :return: the ELBO before it, a by-product: the stopping rule needs no extra pass.
         """
         seen: list[tf.Tensor] = []
 
@@ -187,7 +186,7 @@ class Trainer:
         """
         A natural-gradient step, then an Adam step on kernel and likelihood.
 
-        :return: the ELBO between the two.
+        :return: the ELBO between the two steps.
         """
         self._step_q(X, Y)
         variables = self._variables
@@ -205,9 +204,9 @@ def relative_gain(before: float, last: float) -> float:
 
 def _settled(elbos: list[float], window: int, tolerance: float) -> bool:
     """
-    :return: True if the mean of the last `window` ELBOs differs from that of the `window` before
-        by at most `tolerance`, relatively, or by no more than the standard error of that
-        difference. A Monte Carlo ELBO is known no better.
+    :return: True if the means of the last `window` ELBOs and of the `window` before differ by at
+        most `tolerance`, relatively, or by at most the standard error of the difference, the
+        precision of a Monte Carlo ELBO.
     """
     if len(elbos) < 2 * window:
         return False
