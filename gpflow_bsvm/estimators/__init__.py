@@ -1,4 +1,4 @@
-"""The estimators of scikit-learn's kind."""
+"""The scikit-learn estimators."""
 
 from .. import quiet  # noqa: F401 - imports GPflow before others do
 from .classifier import BSVMClassifier

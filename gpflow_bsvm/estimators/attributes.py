@@ -1,4 +1,4 @@
-"""Attributes of a fitted model by column of X, under scikit-learn's names."""
+"""Attributes of a fitted model for each column of X, under scikit-learn's names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..models.linear import WeightKernel
 from .inputs import shift_and_scale
 from .kernels import columns_of, parts_of
 
-#: Kernels with a linear f (plus a constant), also as parts of a sum.
+#: Kernels whose f is linear or constant, alone or in a sum.
 _STRAIGHT = (Linear, Constant, WeightKernel, Sum)
 
 
@@ -36,9 +36,9 @@ class Attributes:
     @property
     def lengthscales_(self) -> AnyNDArray:
         """
-        :return: [D], the lengthscale of each column, in its standard deviations (in its units
-            without `standardize`): the shortest, if several parts of the kernel use the column;
-            infinity, if none does.
+        :return: [D], the lengthscale of each column, in standard deviations of the column (without
+            `standardize` in its units): the shortest if several parts of the kernel use the column;
+            infinity if none does.
         """
         check_is_fitted(self)
         found = np.full(self._num_columns, np.inf)
@@ -51,9 +51,9 @@ class Attributes:
     def feature_importances_(self) -> AnyNDArray:
         """
         :return: [D], 1 / l_d / sum_d' 1 / l_d' of `lengthscales_` l: the expected slope of f along
-            a column, per standard deviation of the column; not its contribution to predictions.
-            Needs a kernel with a lengthscale for each column, or with parts that use different
-            columns.
+            a column, per standard deviation of the column; not the column's contribution to
+            predictions. Needs a kernel with a lengthscale for each column, or with parts that use
+            different columns.
         """
         check_is_fitted(self)
         found = self._with_lengthscales()

@@ -1,4 +1,4 @@
-"""Shared by all estimators: from rows of any kind to a fitted model, further rows, and units."""
+"""The base of all estimators: checks rows, fits the model, converts later rows and units."""
 
 from __future__ import annotations
 
@@ -78,18 +78,18 @@ class BSVMEstimator(Attributes, BaseEstimator):
 
     @abstractmethod
     def _encoding(self, rows: Any = None) -> Encoding:
-        """:return: the encoding of later labels; those of `rows`, not in memory, if given."""
+        """:return: the encoding of later labels: of `rows` that are not in memory, if given."""
 
     @abstractmethod
     def _specify(self, seed: int, data: Data) -> Specification:
-        """:return: the specification of the model to be trained on these rows."""
+        """:return: the specification of the model for these rows."""
 
     def _candidates(self, spec: Specification) -> Sequence[Candidate]:
-        """:return: losses and penalties to choose from."""
+        """:return: losses and penalties to select from."""
         return (Candidate(spec.loss, spec.penalty),)
 
     def _found(self, spec: Specification, data: Data) -> None:
-        """Store the choices. `model_` is already fitted to all rows of the fit."""
+        """Store the selected options. `model_` is already fitted to all rows."""
 
     def fit(
         self: E,
@@ -103,13 +103,13 @@ class BSVMEstimator(Attributes, BaseEstimator):
         not in memory, one pass draws a random sample of 20 000, used to choose all options and to
         learn everything except q; a few more passes fit q to all rows.
 
-        :param X: [N, D] numbers, an array or a data frame; for kernel="linear" also sparse. Or rows
-            with labels, read piece by piece: `gpflow_bsvm.files.ParquetFiles`, `CSVFiles`,
-            `Blocks`, `DaskFrame`, a `tf.data.Dataset` or a Dask array.
+        :param X: [N, D] numbers, an array or a data frame; for kernel="linear" also sparse. Or a
+            source of rows with labels: `gpflow_bsvm.files.ParquetFiles`, `CSVFiles`, `Blocks`,
+            `DaskFrame`, a `tf.data.Dataset` or a Dask array.
         :param y: [N] labels of at least two classes, of any type; numbers for a regressor; None if
             X includes the labels; ignored by a one-class estimator.
-        :param sample_weight: [N], powers of the likelihood: a row of weight 2 counts twice, a row
-            of weight 0 not at all. Weights that sum to 1 are rescaled to mean 1.
+        :param sample_weight: [N], powers of the likelihood: weight 2 counts a row twice, weight 0
+            ignores it. Weights that sum to 1 are rescaled to mean 1.
         :param checkpoint: a directory for this fit alone. If this process dies, the same call in
             another process continues and ends with the same model.
         :raise TypeError: for parameters of a wrong type.
@@ -178,7 +178,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
         self, X: Any, y: Any, sample_weight: Any, reset: bool = True
     ) -> tuple[AnyNDArray, AnyNDArray, AnyNDArray]:
         """
-        :param reset: whether this is the first fit.
+        :param reset: whether columns and labels may differ from an earlier fit.
         :return: X, encoded labels [N, 1], and positive weights; rows of weight 0 are left out.
         """
         dtype = gpflow.config.default_float()
@@ -223,7 +223,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
         return inputs.scale(self.scaler_, inputs.filled(X, self.fill_))
 
     def _ask(self, function: Callable[..., Any], X: Any) -> Any:
-        """:return: the result of a function of `prediction` for these rows."""
+        """:return: the result of `prediction`'s function for these rows."""
         check_is_fitted(self)
         answer = function(self.model_, self._scaled(X), chunk_rows=self.chunk_rows)
         inputs.refuse_overflow(answer[0] if isinstance(answer, tuple) else answer)

@@ -1,4 +1,4 @@
-"""The choice of loss, penalty and scale of the kernel by predictions of held-out rows."""
+"""Selection of loss, penalty and kernel scale by predictions of held-out rows."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from .specification import LOSSES, Data, Specification, centres, distinct, make_
 from .stages import Stages
 from .training import GROWTH_WORK, InitialModel, at_most, freeze, grown, initial_model
 
-#: The largest number of rows for the choice of loss and penalty, and the fewest held-out rows.
+#: Loss and penalty: the largest number of rows for selecting them; the fewest held-out rows.
 CHOICE_ROWS, FEWEST_LEFT_OUT = 2_000, 10
-#: The largest number of rows for the choice of scale: only dense rows reveal a rough function.
+#: The largest number of rows for selecting the scale: only dense rows reveal a rough function.
 SCALE_ROWS = 10_000
-#: Factors of all lengthscales. Few inducing points can only explain a smooth function, and a prior
-#: is not specific to the data: the scale that predicts best is often not the learned one.
+#: Factors of all lengthscales. The learned scale is often not the best for prediction: few inducing
+#: points only explain smooth functions, and the prior is not specific to the data.
 SCALES = (2.0, 1.4, 1.0, 0.7, 0.5, 0.35, 0.25)
-#: The initial penalty of a steeper regression loss, per deviation of y; and the ratio of f's to the
-#: noise's deviation above which the first start suffices: 8 % of y explained.
+#: The initial penalty of a steeper regression loss, per deviation of y; and the ratio of deviations
+#: f / noise above which the first start suffices (8 % of y explained).
 STEEP, LITTLE_SAID = 8.0, 0.3
-#: A scale does not count if its held-out log density is this many nats below the best.
+#: Scales are ignored if their held-out log density is this many nats below the best.
 NO_WEIGHT = 5.0
 
 
@@ -43,8 +43,8 @@ class Candidate(NamedTuple):
     penalty: float
 
 
-#: Candidates from soft to sharp, and the start of the search. Levels estimate probabilities; a
-#: steep hinge is better where classes do not overlap at all.
+#: Candidates from soft to sharp, and the index where the search starts. Levels estimate
+#: probabilities; a steep hinge is better for classes without overlap.
 HINGES = tuple(Candidate("hinge", penalty) for penalty in held_out.PENALTIES)
 LEVELS = tuple(Candidate("levels", penalty) for penalty in (1.0, 2.0, 8.0, 32.0))
 FIRST = (Candidate("levels", 2.0), Candidate("hinge", held_out.FIRST_PENALTY))
@@ -52,9 +52,9 @@ FIRST = (Candidate("levels", 2.0), Candidate("hinge", held_out.FIRST_PENALTY))
 
 def candidates(loss: str, penalty: float | str, linear: bool) -> tuple[Candidate, ...]:
     """
-    :param loss: "hinge", "levels" or "auto": both, except that a linear f has the hinge only.
+    :param loss: "hinge", "levels" or "auto": both, but only the hinge for a linear f.
     :param penalty: a number or "auto".
-    :return: the candidates that suit these options, from soft to sharp.
+    :return: the candidates for these options, from soft to sharp.
     """
     losses = ("hinge",) if loss == "auto" and linear else LOSSES if loss == "auto" else (loss,)
     if penalty != "auto":
@@ -65,7 +65,7 @@ def candidates(loss: str, penalty: float | str, linear: bool) -> tuple[Candidate
 
 
 def between(among: Sequence[Candidate], place: float) -> Candidate:
-    """:return: the candidate at this place; a loss is never interpolated."""
+    """:return: the candidate at this position; penalties are interpolated, losses are not."""
     low, high = among[int(place)], among[math.ceil(place)]
     if low.loss != high.loss:
         return low
@@ -77,10 +77,10 @@ def choose(
     spec: Specification, among: Sequence[Candidate], data: Data
 ) -> tuple[Specification, InitialModel]:
     """
-    :return: `spec` with the loss and penalty of the largest held-out density, see
-        `gpflow_bsvm.model_selection.find_peak`, and a model with its kernel, whose scale is chosen
-        last. Folds depend only on the data. All candidates and folds share the kernel that the
-        first learns from all rows: learning it in every fold gave no better choices.
+    :return: `spec` with the loss and penalty of the largest held-out density (see
+        `gpflow_bsvm.model_selection.find_peak`), and a model with its kernel. The kernel's scale is
+        selected last. Folds depend only on the data. The first candidate learns one kernel from all
+        rows for all candidates and folds: learning it in every fold selected no better.
     """
     first = next((one for one in FIRST if one in among), among[0])
     spec = spec._replace(**first._asdict())
@@ -116,8 +116,8 @@ def choose(
 def _best_start(spec: Specification, begun: InitialModel, data: Data) -> InitialModel:
     """
     :param begun: a regression model.
-    :return: `begun` if its f varies; else the better, by bound, of it and a model whose kernel was
-        first learned with a steep loss, under which f is not mistaken for noise.
+    :return: `begun` if its f varies; else the one with the larger bound of `begun` and a model
+        whose kernel was first learned with a steep loss, which does not mistake f for noise.
     """
     if not (spec.learned and spec.learn_kernel and is_nearly_constant(begun.model, data)):
         return begun
@@ -142,8 +142,8 @@ def _other_q(spec: Specification, model: BSVM, data: Data) -> BSVM:
 
 def choose_scale(spec: Specification, model: BSVM, data: Data) -> None:
     """
-    Multiply all learned lengthscales by the factor that predicts held-out rows best, with as many
-    inducing points as after the first growth of M; and temper the levels of several classes.
+    Multiply all learned lengthscales by the factor that predicts held-out rows best, using the M of
+    the first growth; and temper the levels of several classes.
     """
     if not _lengthscales(model):
         return
@@ -172,9 +172,9 @@ def choose_scale(spec: Specification, model: BSVM, data: Data) -> None:
 
 def _mean_scale(score: Callable[[float], held_out.HeldOut]) -> float:
     """
-    :return: the geometric mean of the scales, each weighted by its predictive probability of the
-        held-out rows, so that it is continuous in the data. Starts at 1 and goes both ways until
-        the weight of a scale is negligible.
+    :return: the geometric mean of the scales, weighted by their predictive probability of the
+        held-out rows, and so continuous in the data. The search goes from 1 in both directions
+        until weights are negligible.
     """
     nats: dict[float, float] = {}
     for ways in (SCALES[SCALES.index(1.0) :], SCALES[SCALES.index(1.0) - 1 :: -1]):
@@ -187,7 +187,7 @@ def _mean_scale(score: Callable[[float], held_out.HeldOut]) -> float:
 
 
 def _lengthscales(model: BSVM) -> list[gpflow.Parameter]:
-    """:return: trainable lengthscales, each once."""
+    """:return: trainable lengthscales without repetition."""
     named = gpflow.utilities.parameter_dict(model.kernel)
     found = [p for name, p in named.items() if name.endswith(".lengthscales") and p.trainable]
     return list({id(p): p for p in found}.values())

@@ -52,7 +52,7 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
       it.
     - "hinge": for two classes `Hinge` (Wenzel et al. 2017), with P(y = 1 | x) = Phi(mu / sqrt(1 +
       v)) of the calibrated latent function; for more, `CrammerSinger` (Wistuba & Rawat 2018) or
-      `OneVsRest`. Sharper where classes hardly overlap.
+      `OneVsRest`. The hinge is sharper if classes hardly overlap.
 
     The final model is trained on all rows, including those held out before.
 
@@ -145,9 +145,9 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
         should be representative.
 
         :param X: [N, D], or rows that are read piece by piece, as in `fit`.
-        :param classes: all labels; None: those of the first part. For a class without rows the
-            model knows only that no row seen belongs to it. From a single class nothing can be
-            learned or chosen; a warning says so.
+        :param classes: all labels; None: those of the first part. For a class without rows, the
+            model only learns that earlier rows do not belong to it. A single class gives a warning:
+            nothing can be learned or selected.
         :param forget: in [0, 1], the weight of earlier rows, for data that drift.
         :raise ValueError: as `fit`; for labels or columns missing from the first part; for
             class_weight="balanced", which needs all rows.
@@ -188,7 +188,7 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
 
     @property
     def _units_of_f(self) -> tuple[float, float]:
-        """:return: scale and offset of a hinge's link, for two classes."""
+        """:return: scale and offset of a hinge's link for two classes."""
         link = self.model_.likelihood
         two = isinstance(link, Hinge)
         return (float(link.scale.numpy()), float(link.offset.numpy())) if two else (1.0, 0.0)
@@ -256,9 +256,9 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
     def decision_function(self, X: Any) -> AnyNDArray:
         """
         :param X: [N, D], or rows that are read piece by piece, as in `fit`.
-        :return: values [N] for two classes: Phi^-1 of the probability of `classes_[1]`, which
-            `predict` returns where this is positive; for a hinge mu / sqrt(1 + v) by its link.
-            For more classes [N, C], logarithms of the probabilities.
+        :return: values [N] for two classes: Phi^-1 of the probability of `classes_[1]`, positive
+            where `predict` returns `classes_[1]`. For a hinge this is mu / sqrt(1 + v) of the
+            calibrated f. For more classes: [N, C], logarithms of the probabilities.
         :raise ValueError: for an X so large that f overflows, as in all predictions.
         """
         values = self._predicted(X)

@@ -25,7 +25,7 @@ MERGE_ROWS = 20_000
 
 def check_format(X: Any, formats: str | bool) -> None:
     """
-    :param formats: what `validate_data` accepts besides arrays.
+    :param formats: sparse formats that `validate_data` accepts.
     :raise TypeError: for sparse rows if they are not among these formats.
     """
     if scipy.sparse.issparse(X) and not formats:
@@ -36,7 +36,7 @@ def check_format(X: Any, formats: str | bool) -> None:
 
 
 def check_dates(X: Any) -> None:
-    """:raise ValueError: for dates and times, which would become numbers of some unit."""
+    """:raise ValueError: for dates and times: their unit as numbers is arbitrary."""
     kinds = getattr(X, "dtypes", [getattr(X, "dtype", None)])
     if any(getattr(kind, "kind", "?") in "mM" for kind in kinds):
         raise ValueError(
@@ -55,15 +55,15 @@ def with_nan(X: Any) -> Any:
 
 def repetitions(weight: AnyNDArray) -> AnyNDArray:
     """
-    :return: weights as numbers of repetitions. Weights that sum to 1 (AdaBoost) are fractions of
-        all rows, and are multiplied by the number of rows of positive weight.
+    :return: weights as numbers of repetitions. Weights that sum to 1 (AdaBoost) are multiplied by
+        the number of rows of positive weight.
     """
     is_share = np.isclose(weight.sum(), 1.0, rtol=1e-6)
     return weight * np.count_nonzero(weight) if is_share else weight
 
 
 def warn_of_little_weight(weight: AnyNDArray) -> None:
-    """Warn of a small sum of weights: a weight is a number of repetitions."""
+    """Warn of a small sum of weights."""
     if weight.sum() < min(LITTLE_WEIGHT, len(weight)):
         warn(
             f"the weights of {len(weight)} rows sum to {weight.sum():.3g}: a weight is a number of "
@@ -74,9 +74,9 @@ def warn_of_little_weight(weight: AnyNDArray) -> None:
 
 def medians(X: AnyNDArray, kernel: Any) -> AnyNDArray:
     """
-    :param kernel: columns of its codes use the most frequent code.
-    :return: [2, D], the replacements of missing values, and 1 for a column with an indicator column
-        of missing values.
+    :param kernel: its columns of codes use the most frequent code.
+    :return: [2, D], the replacements of missing values, and 1 for columns that need an indicator
+        column.
     """
     missing = np.isnan(X)
     known = np.nanmedian(np.where(missing.all(axis=0), 0.0, X), axis=0)
@@ -96,7 +96,7 @@ def filled(X: Any, fill: AnyNDArray | None) -> Any:
 
 
 def weighted_quantiles(y: AnyNDArray, weight: AnyNDArray, levels: Sequence[float]) -> AnyNDArray:
-    """:return: [T], weighted quantiles, always values of y."""
+    """:return: [T], weighted quantiles; each is one of the values of y."""
     order = np.argsort(y)
     total = np.cumsum(weight[order])
     wanted = np.multiply(levels, total[-1]) * (1 - 1e-12)  # rounding must not add a row
@@ -112,7 +112,7 @@ def make_scaler(X: Any, weight: AnyNDArray, unscaled: Sequence[int]) -> Standard
 
 
 def without(scaler: StandardScaler, unscaled: Sequence[int]) -> StandardScaler:
-    """:return: the scaler, changed so that these columns stay unscaled."""
+    """:return: the scaler, modified to leave these columns unscaled."""
     if unscaled:
         scaler.mean_[unscaled], scaler.var_[unscaled], scaler.scale_[unscaled] = 0.0, 1.0, 1.0
     return scaler
@@ -120,7 +120,7 @@ def without(scaler: StandardScaler, unscaled: Sequence[int]) -> StandardScaler:
 
 def scale(scaler: StandardScaler | None, X: Any) -> Any:
     """
-    :return: X as input of the model.
+    :return: X as the model's input.
     :raise ValueError: if a row overflows.
     """
     with np.errstate(all="ignore"):
@@ -143,7 +143,7 @@ def shift_and_scale(
 
 
 def refuse_overflow(values: AnyNDArray, what: str = "row {} of X is so large that f") -> None:
-    """:raise ValueError: for a row that is not finite."""
+    """:raise ValueError: if a row is not finite."""
     overflown = np.flatnonzero(~np.isfinite(values).all(axis=1))
     if len(overflown):
         raise ValueError(f"{what.format(overflown[0])} overflows: check the units")
@@ -153,7 +153,7 @@ def merge_equal(X: Any, y: AnyNDArray, weight: AnyNDArray) -> tuple[Any, AnyNDAr
     """
     :param X: [N, D], an array or SciPy's CSR.
     :return: distinct rows in an order independent of the input, and the sums of their weights, so
-        that rounding does not depend on order or repetition; unchanged if there are too many.
+        that rounding does not depend on order or repetition; unchanged rows if there are too many.
     """
     if X.shape[0] > MERGE_ROWS:
         return X, y, weight
@@ -167,7 +167,7 @@ def merge_equal(X: Any, y: AnyNDArray, weight: AnyNDArray) -> tuple[Any, AnyNDAr
 
 
 def _sparse_keys(X: Any, y: AnyNDArray) -> AnyNDArray:
-    """:return: [N], keys that are equal where rows and labels are."""
+    """:return: [N], keys; rows with equal features and labels have equal keys."""
     X = X.copy()
     X.sum_duplicates()
     X.eliminate_zeros()

@@ -18,7 +18,7 @@ _INSTEAD = {
     "sigmoid": '; scikit-learn\'s "sigmoid" is no covariance: gpflow.kernels.ArcCosine(order=0) is',
     "precomputed": "; a Gram matrix lacks the variance of new rows: give the kernel itself",
 }
-#: Number of rows used to find out which columns are codes.
+#: Number of rows used to detect columns of codes.
 _ROWS = 20
 
 
@@ -32,7 +32,7 @@ def check_kernel_name(kernel: Any) -> None:
 
 
 def columns_of(part: Kernel, num_columns: int) -> AnyNDArray:
-    """:return: numbers of the columns that a part of a kernel uses."""
+    """:return: indices of the columns that a part of a kernel uses."""
     return np.arange(num_columns)[part.active_dims]
 
 
@@ -47,15 +47,15 @@ def unscaled_columns(kernel: Any, X: Any, fill: AnyNDArray | None = None) -> lis
     whose locations are in units of X. A column holds codes if f depends on it but has no slope
     along it, as in `Coregion`, `Categorical` and custom kernels that test x and x' for equality.
 
-    :param X: [N, D], as it is.
+    :param X: [N, D], unscaled.
     :param fill: see `inputs.medians`.
-    :raise ValueError: if the kernel does not take such rows.
+    :raise ValueError: if the kernel rejects such rows.
     """
     if not isinstance(kernel, Kernel):
         return []
     X = np.asarray(X[:: max(1, len(X) // _ROWS)])
     _check_call(kernel, X, fill)
-    # At equal rows a smooth kernel has no slope; near them an equality test gives 0.
+    # Test both: smooth kernels have no slope at equal rows, equality tests none near them.
     flat = _flat(kernel, X, X) & _flat(kernel, X, X * (1 + 1e-9) + 1e-9)
     changing = [part for part in parts_of(kernel) if isinstance(part, ChangePoints)]
     kept = {int(c) for part in changing for c in columns_of(part, X.shape[1])}
@@ -63,8 +63,8 @@ def unscaled_columns(kernel: Any, X: Any, fill: AnyNDArray | None = None) -> lis
 
 
 def _flat(kernel: Kernel, X: AnyNDArray, X2: AnyNDArray) -> AnyNDArray:
-    """:return: [D], True where K(X, X2) has no slope along a column of X2."""
-    weight = np.random.default_rng(0).normal(size=(len(X), len(X)))  # no sum is 0 by chance
+    """:return: [D], True for columns of X2 along which K(X, X2) has no slope."""
+    weight = np.random.default_rng(0).normal(size=(len(X), len(X)))  # so that no sum is 0 by chance
     at = tf.constant(X2)
     with tf.GradientTape() as tape:
         tape.watch(at)
@@ -82,7 +82,7 @@ def _depends(kernel: Kernel, X: AnyNDArray, column: int) -> bool:
 
 
 def _check_call(kernel: Kernel, X: AnyNDArray, fill: AnyNDArray | None) -> None:
-    """:raise ValueError: if the kernel does not accept such rows; names the misfit."""
+    """:raise ValueError: if the kernel rejects such rows; the message names the reason."""
     try:
         values_of(kernel, X)
     except ValueError as error:

@@ -11,14 +11,14 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from ..notices import warn
 
-#: A function from labels [n, 1] to encoded labels, and factors of the rows' weights.
+#: A function that maps labels [n, 1] to encoded labels and factors of the rows' weights.
 Encoding = Callable[[AnyNDArray], tuple[AnyNDArray, Any]]
 #: More distinct numbers than this, and than this fraction of the rows, are probably not classes.
 MANY_CLASSES, MANY_PER_ROW = 20, 0.1
 
 
 def missing(values: Any) -> AnyNDArray:
-    """:return: True where there is None, NaN, NaT or pandas.NA, in the shape of the values."""
+    """:return: True for None, NaN, NaT or pandas.NA, in the shape of the values."""
     # NumPy would convert other objects in a list of strings to strings.
     array = np.asarray(values, object if isinstance(values, list | tuple) else None)
     if array.dtype.kind != "O":
@@ -62,7 +62,7 @@ def check_targets(y: AnyNDArray) -> None:
 
 
 def warn_of_numbers(num_classes: int, num_rows: int) -> None:
-    """Warn of numeric classes, so many that they are probably regression targets."""
+    """Warn of so many numeric classes that they are probably regression targets."""
     if num_classes > max(MANY_CLASSES, MANY_PER_ROW * num_rows):
         warn(
             f"y holds {num_classes} different numbers in {num_rows} rows, each of which becomes a "
@@ -88,7 +88,7 @@ def stated_order(y: Any) -> AnyNDArray | None:
 
 def classes_of(y: AnyNDArray, order: AnyNDArray | None, ordinal: bool) -> AnyNDArray:
     """
-    :param order: of the labels, as the user states it; None: they are sorted.
+    :param order: the user's order of the labels; None: sorted.
     :return: [C], the classes.
     :raise ValueError: for ordered classes that are strings without a stated order.
     """
@@ -108,7 +108,7 @@ def classes_of(y: AnyNDArray, order: AnyNDArray | None, ordinal: bool) -> AnyNDA
 def number(y: AnyNDArray, classes: AnyNDArray) -> AnyNDArray:
     """
     :param classes: [C], in any order.
-    :return: [N], the place of each label among them.
+    :return: [N], the index of each label in `classes`.
     :raise ValueError: for any other label.
     """
     order = np.argsort(classes)
@@ -131,12 +131,12 @@ def numbered(Y: AnyNDArray, values: AnyNDArray, weights: AnyNDArray) -> tuple[An
 
 
 def standardised(Y: AnyNDArray, center: float = 0.0, scale: float = 1.0) -> tuple[AnyNDArray, Any]:
-    """:return: numbers, shifted by `center` and divided by `scale`."""
+    """:return: an encoding that shifts by `center` and divides by `scale`."""
     return (Y - center) / scale, 1.0
 
 
 def ones(Y: AnyNDArray) -> tuple[AnyNDArray, Any]:
-    """:return: ones, for rows of one class, whatever their labels."""
+    """:return: ones: all rows belong to one class, whatever their labels."""
     return np.ones((len(Y), 1)), 1.0
 
 
@@ -145,12 +145,12 @@ def label_names(rows: Any, values: AnyNDArray) -> AnyNDArray:
     names, whole = getattr(rows, "classes", None), values.astype(np.int64)
     if names is None:
         return whole
-    given = np.asarray(names)  # of whole numbers beyond 2^63 floats, which may be equal
+    given = np.asarray(names)  # integers beyond 2^63 are floats, which may be equal
     return (given if given.tolist() == [*names] else np.array([*names], object))[whole]
 
 
 def label_values(rows: Any, classes: AnyNDArray) -> AnyNDArray:
-    """:return: [C], the label of each class in the rows; -1 for a class without one."""
+    """:return: [C], the label of each class in the rows; -1 for classes without a label."""
     names = getattr(rows, "classes", None)
     if names is None and classes.dtype.kind not in "fiub":
         raise ValueError(

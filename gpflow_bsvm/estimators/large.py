@@ -1,4 +1,4 @@
-"""Fits to rows that do not fit into memory: a sample determines all but q, all rows q."""
+"""Fits to more rows than memory holds: a sample determines all but q, then all rows fit q."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from .training import fit_q, train
 
 def fit_large(estimator: Any, rows: Any, stages: Stages) -> None:
     """
-    Choose and learn on a sample, then fit q to all rows, starting from the sample's q scaled up.
+    Select and learn on a sample, then fit q to all rows, starting from the sample's scaled q.
 
     :param estimator: a `BSVMEstimator`; it is fitted in place.
     :param rows: see `prepared.source_of`.
     :param stages: may hold results of an earlier call.
-    :raise ValueError: see `survey`, and for non-numeric rows; names their place.
+    :raise ValueError: as `survey`, and for non-numeric rows; the message names their position.
     """
     source = open_rows(rows, Rows(estimator._labelled))
     seed = stages.seed(estimator, source)
@@ -59,7 +59,7 @@ def fit_large(estimator: Any, rows: Any, stages: Stages) -> None:
 
 
 def scale_up(model: BSVM, factor: float) -> None:
-    """Change q as if each of its rows, with the same site, occurred `factor` times."""
+    """Change q as if each of its rows and sites occurred `factor` times."""
     sums = scaled_sites(model.natural(), factor)
     model.assign_natural(compiled_gaussian(sums, tf.zeros([], sums.h.dtype))[0])
 

@@ -34,10 +34,10 @@ ROUNDING = 1e-9
 @dataclass(eq=False, repr=False, kw_only=True)
 class OneClassBSVM(OutlierMixin, BSVMEstimator):
     r"""
-    Bayesian one-class support vector machine: a score of how similar a row is to the training rows,
-    with its uncertainty.
+    Bayesian one-class support vector machine: scores the similarity of a row to the training rows,
+    with an uncertainty.
 
-    A sparse model (`gpflow_bsvm.models.BSVM`) of standardized features with the likelihood
+    A sparse `gpflow_bsvm.models.BSVM` on standardized features with the likelihood
     `gpflow_bsvm.likelihoods.OneClass`. Its penalty corresponds to scikit-learn's `OneClassSVM` with
     the same kernel and `nu`. The kernel is not learned, because identical labels cannot determine
     it.
@@ -45,10 +45,10 @@ class OneClassBSVM(OutlierMixin, BSVMEstimator):
     :param kernel: any GPflow kernel, used as it is; None: a squared exponential of variance 4 whose
         lengthscale is the median distance of a row to its third neighbour.
     :param nu: in (0, 1), the fraction of training rows that count as outliers.
-    :param num_inducing: the largest M; this and all others as in `gpflow_bsvm.BSVMClassifier`.
+    :param num_inducing: the largest M; all other parameters as in `gpflow_bsvm.BSVMClassifier`.
     :ivar model_: the fitted `BSVM`, see `gpflow_bsvm.BSVMClassifier`.
     :ivar offset_: the `nu` quantile of the training rows' scores.
-    :ivar penalty_: of the hinge.
+    :ivar penalty_: penalty of the hinge.
     :ivar scaler_: the fitted `StandardScaler`, or None.
     :ivar history_: the `gpflow_bsvm.inference.History` of the fit.
     :ivar seconds_: wall-clock seconds per stage: "rows", "kernel", "choice", "q", "growth", "link".
@@ -63,8 +63,8 @@ class OneClassBSVM(OutlierMixin, BSVMEstimator):
     def score_samples(self, X: Any, return_std: bool = False) -> Any:
         """
         :param X: [N, D], or rows that are read piece by piece.
-        :return: mean of f [N], large among the training rows and 0 far from them, and with
-            `return_std` its standard deviation.
+        :return: mean of f [N], large near the training rows and 0 far from them; with `return_std`
+            also its standard deviation.
         """
         mean, variance = self._ask(predict_marginals, X)
         return (mean[:, 0], np.sqrt(variance[:, 0])) if return_std else mean[:, 0]
@@ -114,7 +114,7 @@ class OneClassBSVM(OutlierMixin, BSVMEstimator):
                 f"{type(kernel).__name__} does not set these rows apart from 0: take a kernel that "
                 "is positive, such as gpflow.kernels.SquaredExponential()"
             )
-        # The sum in rho grows with its number of rows.
+        # The sum in rho grows with the number of rows.
         return spec._replace(kernel=kernel, penalty=weight.sum() / data[2].sum() / rho)
 
     def _found(self, spec: Specification, data: Data) -> None:
@@ -132,12 +132,12 @@ class OneClassBSVM(OutlierMixin, BSVMEstimator):
         return ones
 
     def _encoding(self, rows: Any = None) -> Encoding:
-        """:return: labels as they are: later rows may be of both kinds."""
+        """:return: unchanged labels: later rows may have both labels."""
         return standardised
 
 
 def _default_kernel(X: AnyNDArray) -> SquaredExponential:
-    """:return: the default kernel, see `NEIGHBOUR`; lengthscale 1 if all rows are equal."""
+    """:return: the default kernel, see `NEIGHBOUR`; lengthscale 1 for equal rows."""
     rows = np.unique(X, axis=0)
     number = min(NEIGHBOUR, len(rows) - 1)
     if number == 0:

@@ -1,4 +1,4 @@
-"""What each option of an estimator may be."""
+"""Valid values of the estimators' options."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..inference.algorithm import Algorithm
 from .kernels import check_kernel_name
 from .specification import LOSSES, MULTI_CLASS
 
-#: By name of the option, in any estimator: names, or kinds, that it may be.
+#: Valid names or kinds of values by option, for all estimators.
 OPTIONS: dict[str, tuple[Any, ...]] = {
     "kernel": (Kernel, "linear", None),
     "loss": ("auto", *LOSSES),
@@ -33,13 +33,13 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
 
 
 class OptionError(ValueError, TypeError):
-    """An option is of a wrong type, or out of its range."""
+    """An option has a wrong type or is out of range."""
 
 
 def check_options(estimator: BaseEstimator) -> None:
     """
-    :raise OptionError: for an option that is none of what it may be.
-    :raise ValueError: for a kernel of unknown name, with what would work.
+    :raise OptionError: for an invalid option.
+    :raise ValueError: for a kernel of unknown name, naming an alternative.
     """
     check_kernel_name(estimator.kernel)
     for name, value in estimator.get_params(deep=False).items():
@@ -61,7 +61,7 @@ def _fits(value: Any, kind: Any) -> bool:
     return value is kind if kind is None else isinstance(value, str) and value == kind
 
 
-#: Kinds of numbers, and the open intervals that they are of.
+#: Open intervals of the kinds of numbers.
 _RANGES: dict[Any, tuple[type, float, float]] = {
     "a positive number": (Real, 0, np.inf),
     "a number in (0, 1)": (Real, 0, 1),

@@ -25,7 +25,7 @@ CHUNK_ROWS = 2**14
 def source_of(X: Any, y: Any = None, sample_weight: Any = None) -> Any:
     """
     :return: a reader of rows with their labels; None for arrays in memory.
-    :raise ValueError: if rows with their own labels come with separate labels or weights.
+    :raise ValueError: if labels or weights are given beside a source that has its own.
     """
     if is_of_dask(X):
         return dask_reader(X, y, sample_weight)
@@ -40,7 +40,7 @@ def source_of(X: Any, y: Any = None, sample_weight: Any = None) -> Any:
 
 
 class Prepared(Derived):
-    """The rows of a source as inputs of an estimator's model, scaled, with its labels."""
+    """The rows of a source as inputs of an estimator's model: scaled, with encoded labels."""
 
     def __init__(
         self,
@@ -104,5 +104,5 @@ def _prepared(scaler: StandardScaler | None, encoding: Encoding | None, batch: B
 
 
 def open_rows(data: Any, rows: Rows) -> Source:
-    """:return: a source of the rows that `source_of` has found."""
+    """:return: a source for the result of `source_of`."""
     return open_source(data, rows, CHUNK_ROWS)

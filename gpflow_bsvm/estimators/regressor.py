@@ -44,22 +44,22 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):
     r"""
     Bayesian support vector regression, with a predictive distribution.
 
-    A sparse model (`gpflow_bsvm.models.BSVM`) of standardized features and labels with the
+    A sparse model (`gpflow_bsvm.models.BSVM`) on standardized features and labels with the
     likelihood `gpflow_bsvm.likelihoods.EpsilonInsensitive`. The evidence determines kernel, penalty
-    and epsilon, without cross-validation. Errors beyond epsilon cost in proportion, so that
-    outliers move the fit little, however large they are.
+    and epsilon, without cross-validation. Errors beyond epsilon cost linearly, so that even extreme
+    outliers move the fit little.
 
     :param penalty: slope of the loss, scikit-learn's C, in units of 1 / y; "auto": learned.
     :param epsilon: largest error without a cost, in units of y; "auto": learned.
-    :param kernel: prior of standardized labels; this and all others as in
+    :param kernel: prior of standardized labels; all other parameters as in
         `gpflow_bsvm.BSVMClassifier`.
     :ivar model_: the fitted `BSVM`: its methods need `as_model_sees(X)`; functions of
         `gpflow_bsvm.prediction` take the regressor and X, and return standardized units of y.
     :ivar penalty_: and epsilon_: as given or learned, in units of y.
     :ivar y_center_: and y_scale_: center and scale of standardized labels: the median of y, and the
         deviation of a Gaussian with the 5 % and 95 % quantiles of y, which outliers hardly affect.
-        If the deviation of y is much larger and predicts left-out rows better, it is y_scale_: the
-        extreme labels are then no errors.
+        If the deviation of y is much larger and predicts left-out rows better, it becomes y_scale_:
+        the extreme labels are not errors.
     :ivar scaler_: the fitted `StandardScaler` of X, or None.
     :ivar history_: the `gpflow_bsvm.inference.History` of the fit.
     :ivar seconds_: wall-clock seconds per stage: "rows", "kernel", "choice", "q", "growth", "link".
@@ -90,14 +90,15 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):
         self, X: Any, return_std: bool = False
     ) -> AnyNDArray | tuple[AnyNDArray, AnyNDArray]:
         """
-        Predict the center of y's distribution, which is symmetric in this model: f, its mean and
+        Predict the center of y's distribution, which is symmetric in this model: f is both mean and
         median. If y is skewed given X, the prediction is near the median, as with scikit-learn's
         SVR, and not near the mean: for counts that are mostly 0, it is nearly 0. If you need means,
         transform y, or multiply P(y > 0) of a `gpflow_bsvm.BSVMClassifier` by a regressor of the
         rows with y > 0.
 
         :param X: [N, D], or rows that are read piece by piece.
-        :return: the center [N], and with `return_std` the standard deviation of y, including noise.
+        :return: the center [N]; with `return_std` also the standard deviation of y, including
+            noise.
         """
         f = self._f(X)
         mean, variance = self._likelihood.predict_mean_and_var(*f)
@@ -125,7 +126,7 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):
         return self.model_.likelihood
 
     def _f(self, X: Any) -> tuple[AnyNDArray, AnyNDArray, AnyNDArray]:
-        """:return: X without columns, and mean and variance of f, [N, 1]."""
+        """:return: X without columns; mean and variance of f, [N, 1] each."""
         f = self._ask(predict_marginals, X)
         return np.zeros((len(f[0]), 0)), *f
 
@@ -144,8 +145,8 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):
 
     def _unit(self, X: Any, Y: AnyNDArray, weight: AnyNDArray) -> float:
         """
-        :return: 1, or the deviation of Y [N, 1] if it is much larger, as with a few extreme labels,
-            and predicts left-out rows better: these labels are then part of f, not errors.
+        :return: the deviation of Y [N, 1] if it is much larger (a few extreme labels) and predicts
+            left-out rows better, so that these labels are part of f, not errors; else 1.
         """
         mean = np.average(Y[:, 0], weights=weight)
         deviation = float(np.average((Y[:, 0] - mean) ** 2, weights=weight) ** 0.5)
@@ -155,7 +156,7 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):
         return min((1.0, deviation), key=lambda unit: self._error(unit, *part))
 
     def _error(self, unit: float, X: Any, Y: AnyNDArray, weight: AnyNDArray) -> float:
-        """:return: the mean leave-one-out error of a small fit, in units of Y."""
+        """:return: the mean leave-one-out error of a fit to a sample, in units of Y."""
         trial = copy.copy(self)
         trial.y_scale_, trial.random_state, trial.verbose = self.y_scale_ * unit, 0, False
         trial.num_inducing = FIRST_INDUCING if self.num_inducing == "auto" else self.num_inducing
@@ -186,7 +187,7 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):
         return X, np.asarray(y, gpflow.config.default_float())
 
     def _learn_labels(self, y: AnyNDArray, weight: AnyNDArray) -> Encoding:
-        """Use quantiles, which a few outliers do not move, however far out."""
+        """Center and scale by quantiles, which even extreme outliers do not move."""
         check_units(y)
         low, middle, high = inputs.weighted_quantiles(y, weight, (0.05, 0.5, 0.95))
         spread = (high - low) / np.diff(norm.ppf([0.05, 0.95]))[0]
@@ -203,7 +204,7 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):
 def check_are_numbers(y: Any) -> Any:
     """
     :return: y, with objects converted to floats.
-    :raise ValueError: for strings, which are classes, for dates, and for a missing label.
+    :raise ValueError: for strings (classes), dates and missing labels.
     """
     given = np.ravel(np.asarray(y))
     if given.dtype.kind in "mM":
@@ -221,7 +222,7 @@ def check_are_numbers(y: Any) -> Any:
 def check_units(y: AnyNDArray, scale: float = 1.0) -> None:
     """
     :param scale: of y.
-    :raise ValueError: if squares of labels overflow, or 1 / y does because of a tiny spread.
+    :raise ValueError: if squares of labels overflow, or 1 / y for a tiny spread.
     """
     most = np.finfo(y.dtype).max ** 0.5
     if (largest := np.abs(y).max()) > most or scale < 1 / most:

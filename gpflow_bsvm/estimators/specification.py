@@ -1,4 +1,4 @@
-"""The specification of an estimator's model, and the model at its prior."""
+"""The specification of an estimator's model, and the untrained model."""
 
 from __future__ import annotations
 
@@ -28,26 +28,25 @@ from ..models.linear import WeightKernel
 from ..priors import VARIANCE, default_kernel, log_normal
 from .stages import StageBar
 
-#: The hinges of more than two classes; the names are those of scikit-learn's `LinearSVC`.
+#: Hinges for more than two classes, named as in scikit-learn's `LinearSVC`.
 MULTI_CLASS = {"crammer_singer": CrammerSinger, "ovr": OneVsRest}
 LOSSES = ("hinge", "levels")
 
-#: Initial M, if M grows.
+#: Initial M if M grows.
 FIRST_INDUCING = 100
 
-#: Distance between codes, in deviations of columns: larger than between rows.
+#: Distance between codes, in deviations of columns: larger than any between rows.
 CODES_APART = 1e3
 
-#: The default kernel if the kernel is not learned: prior variance in squared margins, and
-#: lengthscale in median distances between inducing points. The best of a coarse grid on twelve
-#: binary data sets.
+#: The default kernel without learning: prior variance in squared margins, and lengthscale in median
+#: distances between inducing points; the best of a coarse grid on twelve binary data sets.
 DEFAULT_VARIANCE, DEFAULT_LENGTHSCALE = 4.0, 0.75
 
-#: Factor of the priors' deviations in regression: its normalized evidence is more informative about
-#: the kernel than a hinge's. Better than 1 on most of 17 sets.
+#: Factor of the priors' deviations in regression: its normalized evidence determines the kernel
+#: better than a hinge's. Better than 1 on most of 17 sets.
 PRIOR_OF_NUMBERS = 0.16
 
-#: Deviation of the log variance of linear weights: nearly flat, but it excludes infinity.
+#: Deviation of the log variance of linear weights: nearly flat, but excludes infinity.
 WEIGHT_DEVIATION = 2.0
 
 _HIDDEN = StageBar(False)
@@ -58,18 +57,18 @@ Data = tuple[AnyNDArray, AnyNDArray, AnyNDArray]
 
 class Specification(NamedTuple):
     """
-    The options of a training, for C classes or for numbers; named as in the estimators.
+    Options of training for C classes or for numbers, named as in the estimators.
 
     :ivar learned: names of the likelihood's learned parameters.
-    :ivar linear: f is linear and exact; `num_inducing` is ignored.
-    :ivar kernel: prior covariance of f, from which learning starts; copied; None: a default kernel.
+    :ivar linear: f is exactly linear; `num_inducing` is ignored.
+    :ivar kernel: the kernel, copied; learning starts from it; None: a default kernel.
     :ivar Z: inducing points [M, D]; None: choose them.
-    :ivar codes: columns of codes: inducing points only take values of the rows there.
+    :ivar codes: columns of codes, where inducing points only take values that occur in the rows.
     :ivar grow: whether `num_inducing` is only the initial M.
-    :ivar num_rows: the number of all rows, if the data are a sample.
-    :ivar inference: has `run`; None: `gpflow_bsvm.fit`.
-    :ivar seed: for the choice of rows from which the kernel is learned.
-    :ivar progress: reports each stage.
+    :ivar num_rows: the total number of rows if the data are a sample.
+    :ivar inference: an algorithm with `run`; None: `gpflow_bsvm.fit`.
+    :ivar seed: seed for choosing the rows that the kernel is learned from.
+    :ivar progress: a callback for each stage.
     """
 
     num_classes: int = 1
@@ -99,14 +98,14 @@ class Specification(NamedTuple):
 
     @property
     def calibrates(self) -> bool:
-        """:return: True if the link is fitted to left-out rows: by default, for a hinge."""
+        """:return: True if the link is fitted to left-out rows; by default only for a hinge."""
         return self.loss == "hinge" if self.calibrate == "auto" else bool(self.calibrate)
 
 
 def specify(estimator: Any, seed: int, **fixed: Any) -> Specification:
     """
-    :param fixed: fields that are not parameters of the estimator.
-    :return: the specification of an estimator; "auto" is resolved later.
+    :param fixed: fields that are not the estimator's parameters.
+    :return: the estimator's specification; "auto" is resolved later.
     """
     shared = ("bound", "multi_class", "learn_kernel", "calibrate", "inference")
     given = {name: getattr(estimator, name) for name in shared if hasattr(estimator, name)}
@@ -122,7 +121,7 @@ def specify(estimator: Any, seed: int, **fixed: Any) -> Specification:
 
 
 def make_likelihood(spec: Specification) -> Likelihood:
-    """:return: the likelihood, its learned parameters trainable."""
+    """:return: the likelihood; only its learned parameters are trainable."""
     likelihood = _likelihood_of(spec)
     for name in ("penalty", "epsilon", "thresholds"):
         if hasattr(likelihood, name):
@@ -146,7 +145,7 @@ def _likelihood_of(spec: Specification) -> Likelihood:
 
 
 def make_model(spec: Specification, X: AnyNDArray) -> BSVM:
-    """:return: a model at its prior, with a kernel of its own."""
+    """:return: an untrained model with its own kernel."""
     likelihood, Z = make_likelihood(spec), _inducing_points(spec, X)
     kernel = copy.deepcopy(spec.kernel)
     if kernel is None:
@@ -159,7 +158,7 @@ def make_model(spec: Specification, X: AnyNDArray) -> BSVM:
 
 
 def _inducing_points(spec: Specification, X: AnyNDArray) -> AnyNDArray | None:
-    """:return: the rows, for a linear f, or None if there are more rows than weights."""
+    """:return: inducing points; for a linear f the rows, or None if they outnumber the weights."""
     if spec.linear:
         return np.unique(X, axis=0) if len(X) <= X.shape[1] else None
     if spec.Z is not None:
@@ -169,7 +168,7 @@ def _inducing_points(spec: Specification, X: AnyNDArray) -> AnyNDArray | None:
 
 
 def centres(spec: Specification, X: AnyNDArray, number: int, **how: Any) -> AnyNDArray:
-    """:return: inducing points by k-means, within rows of equal codes as far as M allows."""
+    """:return: inducing points by k-means, separately for equal codes as far as M allows."""
     if not spec.codes:
         return inducing_points.kmeans(X, number, **how)
     codes, apart = list(spec.codes), X.copy()
@@ -180,12 +179,12 @@ def centres(spec: Specification, X: AnyNDArray, number: int, **how: Any) -> AnyN
 
 
 def distinct(X: AnyNDArray) -> AnyNDArray:
-    """:return: the rows from which inducing points are chosen, without order or repetition."""
+    """:return: candidates for inducing points, independent of order and repetition of rows."""
     return np.unique(X, axis=0) if len(X) <= inducing_points.SUBSAMPLE else X
 
 
 def _default_kernel(spec: Specification, num_features: int, Z: Any) -> Kernel:
-    if spec.linear:  # the variance of f is at first that of the other default
+    if spec.linear:  # the initial variance of f equals that of the other default
         variance = VARIANCE / (num_features + 1)
         kernel = WeightKernel(num_features, variance)
         kernel.variance.prior = log_normal(variance, WEIGHT_DEVIATION / spec.penalty**0.5)

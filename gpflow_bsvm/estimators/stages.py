@@ -1,4 +1,4 @@
-"""Results of the stages of an estimator's fit, so that another process can continue it."""
+"""Stored results of the stages of an estimator's fit, for continuing in another process."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ _NEUTRAL = ("verbose", "chunk_rows")
 
 class StageBar(tqdm):
     """
-    What a fit is doing, the steps of this so far, and the seconds since the fit began.
+    A progress line: the current stage, its steps so far, and the seconds since the fit began.
 
-    :ivar seconds: of every kind of stage that has ended.
+    :ivar seconds: seconds by kind of finished stage.
     """
 
     def __init__(self, show: bool) -> None:
-        """:param show: whether it is shown at all."""
+        """:param show: whether to show it."""
         super().__init__(disable=not show, bar_format="{desc}: step {n_fmt}, {elapsed}{postfix}")
         self.seconds: dict[str, float] = {}
         self._kind, self._begun = "rows", perf_counter()
 
     def stage(self, kind: str, what: str) -> None:
         """
-        A new stage begins.
+        Begin a new stage.
 
         :param kind: "rows", "kernel", "choice", "q", "growth" or "link".
-        :param what: in words.
+        :param what: description of the stage.
         """
         self._end(kind)
         self.n = 0
@@ -44,7 +44,7 @@ class StageBar(tqdm):
         self.set_description_str(what)
 
     def close(self) -> None:
-        """Do nothing, where a run has ended: the fit goes on."""
+        """Do nothing at the end of a run: the fit goes on."""
 
     def __exit__(self, *error: Any) -> None:
         self._end("")
@@ -59,12 +59,12 @@ class StageBar(tqdm):
 class Stages:
     """
     A checkpoint directory with a subdirectory for every stage; None: nothing is stored. A stage
-    stores either its result, or the checkpoints of a fit.
+    stores its result or the checkpoints of a fit.
     """
 
     def __init__(self, directory: Directory | None = None, verbose: bool = False) -> None:
         """
-        :param directory: created if absent.
+        :param directory: the directory, created if absent.
         :param verbose: whether `bar` shows the current stage.
         """
         self.bar = StageBar(verbose)
@@ -73,7 +73,7 @@ class Stages:
 
     def seed(self, estimator: Any, source: Source) -> int:
         """
-        Run the first stage, which binds the directory to one fit.
+        Run the first stage; it binds the directory to one fit.
 
         :param estimator: a `BSVMClassifier`.
         :param source: its rows.
@@ -81,7 +81,7 @@ class Stages:
         :raise ValueError: if the directory belongs to another estimator or other rows.
         """
         if self._directory is not None:
-            made(self._directory)  # else an error would name a stage's subdirectory
+            made(self._directory)  # so that errors do not name a subdirectory
             options = estimator.get_params(deep=False)
             options = {name: options[name] for name in options if name not in _NEUTRAL}
             self._identity = of_estimator(estimator, options, source)
@@ -92,7 +92,7 @@ class Stages:
         """
         :param find: the stage, a function that returns numbers, strings and arrays in nested
             dictionaries and lists.
-        :return: its result, computed now or earlier in another process.
+        :return: its result, computed now or loaded from an earlier process.
         :raise ValueError: if the stored result belongs to another fit.
         """
         with open_checkpoints(self.place(name), 1, lambda: self._identity) as stored:

@@ -1,4 +1,4 @@
-"""Facts about rows that are not in memory, collected before an estimator's fit."""
+"""Statistics of rows that are not in memory, collected before an estimator's fit."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ..data.sources import Source
 from ..tables.labels import MOST_CLASSES
 from .training import few_of_each_first
 
-#: Number of random rows from which everything but q is learned.
+#: Number of random rows for learning everything but q.
 SAMPLE_ROWS = 20_000
 
 
@@ -28,7 +28,7 @@ class Rows(NamedTuple):
     """Checks of rows before the model exists."""
 
     labelled: bool = True
-    num_columns: int | None = None  #: required of X, if known
+    num_columns: int | None = None  #: required columns of X, if known
 
     def rows(self, X: Any, Y: Any, origin: Origin | None) -> tuple[Any, AnyNDArray]:
         """:return: X [n, D] and Y [n, 1], or [n, 0] without labels."""
@@ -46,7 +46,7 @@ class Rows(NamedTuple):
         return X, Y
 
     def labels(self, Y: AnyNDArray) -> None:
-        """Do nothing: `survey` checks all of them."""
+        """Do nothing: `survey` checks all labels."""
 
 
 class Survey(NamedTuple):
@@ -66,7 +66,7 @@ class Survey(NamedTuple):
 
     @property
     def scaler(self) -> StandardScaler:
-        """:return: a scaler as fitted to all rows."""
+        """:return: a scaler with the statistics of all rows."""
         scaler = StandardScaler()
         scaler.n_features_in_, scaler.n_samples_seen_ = len(self.mean), np.float64(self.weight)
         scaler.mean_, scaler.var_ = self.mean, self.var
@@ -79,14 +79,14 @@ class Survey(NamedTuple):
 def survey(source: Source, seed: int, classes: bool = True) -> Survey:
     """
     Collect labels, means and deviations of columns, and random rows, including some of every class,
-    in one pass. A row of weight 0 is only counted.
+    in one pass. Rows of weight 0 are only counted.
 
     :param classes: whether labels are classes; else all rows belong to one class.
     :raise ValueError: for labels that are not classes.
     """
     seen: _Seen = sum_over(source, partial(_look, seed, classes), add=_both)
     values, counts = (np.array(column) for column in zip(*sorted(seen.counts.items())))
-    kept, moments = np.asarray(seen.kept), map(np.asarray, seen.moments)  # a cluster has tensors
+    kept, moments = np.asarray(seen.kept), map(np.asarray, seen.moments)  # clusters return tensors
     rows = kept[np.argsort(kept[:, 0])]
     sample = np.ascontiguousarray(rows[:, 4:]), rows[:, 3:4], rows[:, 2]
     (weight,), (mean,), (var,) = moments

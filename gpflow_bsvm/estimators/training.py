@@ -23,38 +23,37 @@ from ..prediction.calibration import calibrate, leave_one_out_density
 from .specification import DEFAULT_VARIANCE, Data, Specification, centres, distinct, make_model
 from .stages import NOWHERE, Stages
 
-#: The kernel is learned from the larger of this number and this fraction of the rows, up to a
-#: maximum. Many classes or inducing points reduce it, so that rows * L M^2 stay below LEARN_WORK,
-#: down to a minimum. More rows give more precise probabilities.
+#: Rows for learning the kernel: the larger of a number and a fraction of all, up to a maximum. Many
+#: classes or inducing points reduce it, down to a minimum, so that rows * L M^2 stays below
+#: LEARN_WORK. More rows give more precise probabilities.
 LEARN_ROWS, LEARN_PART, MOST_LEARN_ROWS = 2_000, 0.25, 5_000
 FEWEST_LEARN_ROWS, LEARN_WORK = 1_000, 5e8
 #: The assumed share of an ordered class without rows, for the initial thresholds.
 NO_ROWS = 1e-3
 #: While penalty, epsilon and kernel are learned, labels are clipped at this distance from their
-#: center. That hardly changes f, as the slope of the loss is the same there; but a few errors of a
-#: thousand deviations would otherwise raise the noise of all rows.
+#: center. This hardly changes f, as the slope of the loss is the same there. Otherwise a few errors
+#: of a thousand deviations would raise the noise of all rows.
 REACH = 10.0
-#: Every sample has this many rows of rare classes.
+#: The number of rows of each rare class in every sample.
 RARE_ROWS = 20
 
-#: M grows by this factor while the leave-one-out density improves by this fraction, up to a number
-#: of points and the work of a sweep (N L M^2).
+#: M grows by a factor while the leave-one-out density improves by a fraction, up to a number of
+#: points and the work of a sweep (N L M^2).
 GROWTH, LEAST_GAIN, MOST_INDUCING, GROWTH_WORK = 3, 0.01, 1000, 5e9
-#: Lloyd iterations for many points; these lie close to each other anyway.
+#: Lloyd iterations for many points, which are dense anyway.
 _ITERATIONS = 5
 
 
 class InitialModel(NamedTuple):
-    """A model whose q is not yet fitted to all rows."""
+    """A model before the fit of q to all rows."""
 
     model: BSVM
-    history: History | None  #: of learning its kernel, if the kernel is learned
+    history: History | None  #: of learning the kernel, if learned
 
 
 def initial_model(spec: Specification, data: Data, like: BSVM | None = None) -> InitialModel:
     """
-    :param like: a model with the same kernel, from which learning and fits start; None: start from
-        the prior.
+    :param like: start from this model, which has the same kernel; None: start from the prior.
     :return: a model with its final kernel.
     """
     model = make_model(spec, data[0])
@@ -71,12 +70,12 @@ def initial_model(spec: Specification, data: Data, like: BSVM | None = None) -> 
 
 
 def first_thresholds(data: Data, num_classes: int = 0) -> AnyNDArray:
-    """:return: [C-1], thresholds for which prior and label frequencies of y >= k are equal."""
+    """:return: [C-1], thresholds where the prior P(y >= k) equals the label frequency."""
     _, Y, weight = data
     counts = np.bincount(Y[:, 0].astype(int), weight, minlength=num_classes)
     counts[counts == 0] = NO_ROWS * counts.sum()
     above = 1 - np.cumsum(counts / counts.sum())[:-1]
-    # The logistic function of a Gaussian (MacKay 1992).
+    # Expected logistic function of a Gaussian (MacKay 1992).
     return np.asarray(-logit(above) * np.sqrt(1 + np.pi * DEFAULT_VARIANCE / 8))
 
 
@@ -86,11 +85,11 @@ def train(
     """
     :param start: the `initial_model` of `spec`, if known.
     :param stages: holds the checkpoints of fits of q.
-    :return: the model, and the history of learning its kernel, or of the fit of q if the kernel was
-        not learned.
+    :return: the model, and the history of learning the kernel, or of fitting q if the kernel is not
+        learned.
     """
     model, learned = start or initial_model(spec, data)
-    model.num_data = None  # whatever the model was fitted to before
+    model.num_data = None  # may differ from earlier fits
     history = _finish(spec, model, data, stages)
     if spec.grow and not spec.linear:
         model = grow(spec, model, data, stages)
@@ -99,7 +98,7 @@ def train(
 
 
 def freeze(spec: Specification, model: BSVM) -> None:
-    """Make everything untrainable except what is learned."""
+    """Make all parameters untrainable except those to be learned."""
     gpflow.set_trainable(model.inducing_variable, False)
     if not spec.learn_kernel:
         gpflow.set_trainable(model.kernel, False)
@@ -117,7 +116,7 @@ def learn(spec: Specification, model: BSVM, data: Data) -> History:
     if not spec.is_classifier:
         Y = np.clip(Y, -REACH, REACH)
     spec.progress.stage("kernel", f"learning the kernel from {len(X)} rows")
-    with warnings.catch_warnings():  # the fits of q warn if they have not converged
+    with warnings.catch_warnings():  # fits of q give this warning themselves
         warnings.simplefilter("ignore", ConvergenceWarning)
         return VEM().run(model, opened(model, (X, Y, weight)), progress=spec.progress)
 
@@ -139,7 +138,7 @@ def fit_q(
     spec: Specification, model: BSVM, rows: Source, checkpoint: Path | None, kind: str = "q"
 ) -> History:
     """
-    Fit q at the present kernel, and the link.
+    Fit q with the current kernel, and the link.
 
     :param kind: the name of the stage.
     """
@@ -147,7 +146,7 @@ def fit_q(
     spec.progress.stage(kind, text)
     run = fit if spec.inference is None else spec.inference.run
     history: History = run(model, rows, progress=spec.progress, checkpoint=checkpoint)
-    if spec.calibrates and np.any(model.natural().h):  # the prior, of which the fit has warned, not
+    if spec.calibrates and np.any(model.natural().h):  # no link for the prior; the fit has warned
         spec.progress.stage("link", "calibrating probabilities")
         calibrate(model, rows)
     return history
@@ -155,8 +154,8 @@ def fit_q(
 
 def grow(spec: Specification, model: BSVM, data: Data, stages: Stages = NOWHERE) -> BSVM:
     """
-    :return: a model with the same kernel, whose M has grown while it was worth the cost. Each time
-        q is projected on the new inducing points and fitted from there.
+    :return: a model with the same kernel and a larger M, grown while the gain was worth the cost.
+        Each growth projects q on the new inducing points and fits it from there.
     """
     density = leave_one_out_density(model, opened(model, data))
     places = distinct(data[0])
@@ -169,7 +168,7 @@ def grow(spec: Specification, model: BSVM, data: Data, stages: Stages = NOWHERE)
         _finish(spec, larger, data, stages, "growth")
         before = density
         density = leave_one_out_density(larger, opened(larger, data))
-        # In regression the log density has no natural zero: the required gain is in nats.
+        # A regression log density has no natural zero: require a gain in nats.
         if density < before + LEAST_GAIN * (abs(before) if spec.is_classifier else 1.0):
             return model
         model = larger
@@ -177,14 +176,14 @@ def grow(spec: Specification, model: BSVM, data: Data, stages: Stages = NOWHERE)
 
 
 def grown(model: BSVM, places: Any, num_rows: int) -> int:
-    """:return: M after a growth, limited by the distinct rows and the work of a sweep."""
+    """:return: M after a growth step, limited by the distinct rows and the work of a sweep."""
     num_latents, num_inducing = model.num_features
     affordable = int((GROWTH_WORK / (num_rows * num_latents)) ** 0.5)
     return min(GROWTH * num_inducing, MOST_INDUCING, affordable, len(places))
 
 
 def _next_size(model: BSVM, places: Any, num_rows: int) -> int | None:
-    """:return: the next M, or None if it would be hardly larger."""
+    """:return: the next M, or None if hardly larger."""
     number = grown(model, places, num_rows)
     return number if number > 1.25 * model.num_features[1] else None
 
@@ -192,7 +191,7 @@ def _next_size(model: BSVM, places: Any, num_rows: int) -> int | None:
 def at_most(number: int, data: Data, seed: int, classes: bool = True) -> Data:
     """
     :param classes: whether labels are classes.
-    :return: rows, at most this many, random except for those of rare classes.
+    :return: at most this many rows, random except for those of rare classes.
     """
     X, Y, weight = data
     if len(Y) <= number:
@@ -204,7 +203,7 @@ def at_most(number: int, data: Data, seed: int, classes: bool = True) -> Data:
 
 
 def few_of_each_first(labels: AnyNDArray) -> AnyNDArray:
-    """:return: row numbers [N], in an order that begins with some rows of each label."""
+    """:return: row indices [N], beginning with some rows of each label."""
     place: AnyNDArray = np.empty(len(labels), dtype=int)
     for label in np.unique(labels):
         members = np.flatnonzero(labels == label)

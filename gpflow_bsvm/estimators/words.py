@@ -1,8 +1,8 @@
-"""Warnings of the core, rephrased in terms of the estimators' parameters."""
+"""The core's warnings in terms of the estimators' parameters."""
 
 from __future__ import annotations
 
-#: The beginnings of texts of the core, and their replacements.
+#: Beginnings of the core's messages, and their replacements.
 SAID = {
     "the fit has learned next to nothing": (
         "the fit has learned next to nothing, and predicts nearly the same for all rows: its "
@@ -39,5 +39,5 @@ SAID = {
 
 
 def in_words_of_estimators(text: str) -> str:
-    """:return: the text for a user of the estimator, without terms of GPflow and the model."""
+    """:return: the message in terms of the estimator's parameters."""
     return next((said for begins, said in SAID.items() if text.startswith(begins)), text)
