@@ -1,4 +1,4 @@
-"""Likelihoods: the losses of support vector machines as densities of labels given f."""
+"""Likelihoods: support vector machines' losses as densities of labels given f."""
 
 from .. import quiet  # noqa: F401 - imports GPflow before others do
 from .base import Classification, sites, sites_by_autodiff

@@ -1,4 +1,4 @@
-"""Gaussian sites, for any GPflow likelihood, and the base class of the package's likelihoods."""
+"""Gaussian sites of any GPflow likelihood, and the base class of the package's classifiers."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from gpflow.utilities import positive, to_default_float
 
 from .hooks import Hooks, Sites, has_hook
 
-#: Floor of variances: the square root has no gradient at 0. It also bounds every site precision (by
-#: about penalty / sqrt(floor)), far below where a Cholesky factor would fail.
+#: Floor of variances: the square root has no gradient at 0. The floor also bounds every site
+#: precision by about penalty / sqrt(floor), small enough for Cholesky factors.
 VARIANCE_FLOOR = 1e-14
-#: A precision is negative by more than rounding if precision * variance is below minus this.
+#: A precision below -_ROUNDING / variance is negative by more than rounding.
 _ROUNDING = 1e-6
 
 
@@ -38,11 +38,11 @@ def sites(
 
         w = -2 dV/dFvar,    r = dV/dFmu + w Fmu,    V = E_q log p(Y | f).
 
-    In closed form if the likelihood has a method `sites`, else by automatic differentiation of its
-    `variational_expectations` (Bonnet's and Price's theorems). If the likelihood is not
-    log-concave, a precision can be negative (GPflow's `Bernoulli` in its tails). It is then set to
-    0, as also if dV/dFvar is not finite: the posterior precision stays positive definite, and the
-    stationary mean does not change.
+    Sites are in closed form if the likelihood has a method `sites`, else by automatic
+    differentiation of its `variational_expectations` (Bonnet's and Price's theorems). If the
+    likelihood is not log-concave, a precision can be negative (GPflow's `Bernoulli` in its tails).
+    It is then set to 0, and likewise if dV/dFvar is not finite. The posterior precision stays
+    positive definite, and the stationary mean does not change.
 
     :param likelihood: any GPflow likelihood.
     """
@@ -66,9 +66,9 @@ def clipped_sites(
     likelihood: Likelihood, X: TensorType, Fmu: TensorType, Fvar: TensorType, Y: TensorType
 ) -> tf.Tensor:
     """
-    :param likelihood: without its own `sites`.
-    :return: True where `sites` replaced a precision by 0: NaN, or negative by more than rounding,
-        in units of 1 / variance.
+    :param likelihood: a likelihood without its own `sites`.
+    :return: True where `sites` replaced a precision by 0, because it was NaN or negative by more
+        than rounding.
     """
     _, d_var = slopes(
         lambda Fmu, Fvar: likelihood.variational_expectations(X, Fmu, Fvar, Y), Fmu, Fvar
@@ -78,15 +78,15 @@ def clipped_sites(
 
 @check_shapes("Fmu: [batch..., L]", "Fvar: [batch..., L]", "return[all]: [batch..., L]")
 def differentiate(expectation: Callable[..., Any], Fmu: TensorType, Fvar: TensorType) -> Sites:
-    """:return: the sites of an expectation, a function of Fmu and Fvar."""
+    """:return: the sites for an expectation, given as a function of Fmu and Fvar."""
     d_mean, d_var = slopes(expectation, Fmu, Fvar)
-    # If the second derivative fails, a step along the first is still an ascent.
+    # If the second derivative fails, a step along the first still ascends.
     precision = tf.where(tf.math.is_finite(d_var), tf.maximum(-2 * d_var, 0), tf.zeros_like(d_var))
     return Sites(precision, d_mean + precision * Fmu)
 
 
 def slopes(expectation: Callable[..., Any], Fmu: TensorType, Fvar: TensorType) -> Any:
-    """:return: the derivatives of an expectation by Fmu and Fvar."""
+    """:return: the derivatives of an expectation with respect to Fmu and Fvar."""
     Fmu, Fvar = tf.convert_to_tensor(Fmu), tf.convert_to_tensor(Fvar)
     with tf.GradientTape(watch_accessed_variables=False) as tape:
         tape.watch((Fmu, Fvar))
@@ -100,7 +100,7 @@ def probabilities(
     likelihood: Likelihood, X: TensorType, F: TensorType, Fvar: TensorType | None = None
 ) -> tf.Tensor:
     """
-    :param F: f, or with Fvar its mean.
+    :param F: f, or its mean if Fvar is given.
     :return: class probabilities if the likelihood defines them, else the mean of y.
     """
     if hasattr(likelihood, "probabilities"):
@@ -112,7 +112,7 @@ def probabilities(
 
 class Classification(Hooks):
     """
-    Base of the package's classification likelihoods. They predict probabilities p by a link, whose
+    Base of the package's classification likelihoods. They predict probabilities p by a link. Its
     parameters affect only predictions and are never trained with the model. `predict_mean_and_var`
     returns p and p - p^2: mean and variance of y in {0, 1}, or of each column of one-hot labels.
 
@@ -122,7 +122,7 @@ class Classification(Hooks):
     neutral_link: ClassVar[Mapping[str, float]] = {"scale": 1.0}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """As in the other bases; creates the parameters of the link."""
+        """Arguments as in the other bases."""
         super().__init__(*args, **kwargs)
         for name, value in self.neutral_link.items():
             transform = positive() if name == "scale" else None
@@ -135,12 +135,12 @@ class Classification(Hooks):
 
     @check_shapes("Fmu: [batch..., L]", "Fvar: [batch..., L]", "return: [batch..., C]")
     def probabilities(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:
-        """:return: p at q(f) = N(Fmu, Fvar) by the present link: P(y = 1), or all classes'."""
+        """:return: p at q(f) = N(Fmu, Fvar) by the current link: P(y = 1), or all P(y = c)."""
         raise NotImplementedError
 
     @check_shapes("F: [batch..., L]", "return: [batch..., C]")
     def invlink(self, F: TensorType) -> tf.Tensor:
-        """:return: p given f by the present link, as `gpflow.likelihoods.Bernoulli.invlink`."""
+        """:return: p given f by the current link, as `gpflow.likelihoods.Bernoulli.invlink`."""
         F = to_default_float(F)
         return self.probabilities(F, tf.zeros_like(F))
 

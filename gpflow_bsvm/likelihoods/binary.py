@@ -66,14 +66,14 @@ class BinaryLikelihood(Classification, ScalarLikelihood):
 
     @check_shapes("Fmu: [batch..., L]", "Fvar: [batch..., L]", "return: [batch..., P]")
     def probit_argument(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:
-        """:return: z with p(y = 1) = Phi(z), as Fmu [..., L]."""
-        # Cancellation at a huge prior variance may leave a negative variance.
+        """:return: z with p(y = 1) = Phi(z), [..., L]."""
+        # At a huge prior variance, cancellation may give a negative variance.
         variance = 1 + tf.square(self.scale) * tf.maximum(Fvar, 0)
         return (self.scale * Fmu + self.offset) / tf.sqrt(variance)
 
     @inherit_check_shapes
     def probabilities(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:
-        """:return: p(y = 1) at q(f) = N(Fmu, Fvar), as Fmu."""
+        """:return: p(y = 1) at q(f) = N(Fmu, Fvar), [..., L]."""
         return normal_cdf(self.probit_argument(Fmu, Fvar))
 
     @inherit_check_shapes
@@ -90,8 +90,7 @@ class Probit(BinaryLikelihood):
     floor makes the log-likelihood non-concave, so that natural gradients can leave the cone of
     positive definite precisions; without it they cannot.
 
-    Expectations by GPflow's Gauss-Hermite quadrature, sites by automatic differentiation, as for
-    any likelihood without closed forms.
+    Expectations are by GPflow's Gauss-Hermite quadrature, sites by automatic differentiation.
     """
 
     @inherit_check_shapes

@@ -21,7 +21,7 @@ class CategoricalLikelihood(Classification):
     one latent function per class, `num_latent_gps=C`.
 
     Training maximizes a pseudo-likelihood that is not normalized, as with `BinaryLikelihood`;
-    prediction uses a proper categorical distribution. A subclass defines it by
+    prediction uses a proper categorical distribution. A subclass defines this distribution by
     `class_probabilities`, called with g f instead of f, or by `probabilities`.
 
     :ivar num_classes: C.
@@ -44,7 +44,7 @@ class CategoricalLikelihood(Classification):
         :param penalty: slope of the loss, positive.
         :param bound: one of `bounds`.
         :param normalizer: see `Penalized`.
-        :param about: further arguments of the other base class, by name.
+        :param about: keyword arguments of the other base class.
         :raise ValueError: for other values.
         """
         if not isinstance(num_classes, (int, np.integer)) or num_classes < 2:
@@ -86,9 +86,9 @@ class CategoricalLikelihood(Classification):
     def one_hot(self, Y: TensorType, F: TensorType) -> tf.Tensor:
         """
         :param F: [..., L] or [N, L], latent functions of the same rows.
-        :param Y: [..., 1], or [N] of rows F [N, L].
-        :return: rows of F's dtype; NaN for an invalid label, so that it cannot go unnoticed.
-        :raise ValueError: for Y of another shape, see `latents`, and outside of graphs for an
+        :param Y: [..., 1], or [N] if F is [N, L].
+        :return: one-hot rows of F's dtype; NaN for an invalid label, to make it noticed.
+        :raise ValueError: for Y of another shape, as `latents`, and outside of graphs for an
             invalid label.
         """
         like = self.latents(F)
@@ -135,11 +135,11 @@ class OneVsRest(CategoricalLikelihood, HingeSum):
         P(y = c) = p_c / sum_j p_j,   p_c = Phi(Fmu_c / sqrt(1 + Fvar_c)).
 
     Because of this normalization, it is not the mean over f of any p(y | f): `conditional_mean`,
-    and with it means over draws and the mutual information, normalize before they average. The two
-    differ by up to .08.
+    means over draws and the mutual information normalize before they average. The two differ by up
+    to .08.
 
     See `CategoricalLikelihood` for labels and normalization, `Penalized` for `penalty` and
-    `normalizer`, whose kappa is that of `Hinge` for each class.
+    `normalizer`, where kappa is that of `Hinge` for each class.
     """
 
     has_normalizer = True

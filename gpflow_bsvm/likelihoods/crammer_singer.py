@@ -18,7 +18,7 @@ from .penalized import Penalized
 
 
 class Held(NamedTuple):
-    """Local variables of rows at some q(f) (Wistuba & Rawat 2018, Algorithm 1, line 4)."""
+    """Local variables of rows for a q(f) (Wistuba & Rawat 2018, Algorithm 1, line 4)."""
 
     alpha: tf.Tensor  #: [..., 1]
     rival: tf.Tensor  #: [..., C], one-hot: t, the class of largest mean besides the label
@@ -32,21 +32,20 @@ class CrammerSinger(CategoricalLikelihood, Penalized):
 
     f_1..f_C are independent under q. With a = penalty / 2, training maximizes
 
-        bound="exact":        E log L = -penalty (E max_j (f_j - [j = y]) - Fmu_y + 1), by
-            one-dimensional quadrature: the tightest, and the default.
-        bound="augmented":    E log L >= -a m - a sqrt(m^2 + v),  m = 1 + E R - Fmu_y,
-            v = Var R + Fvar_y: the bound of the binary papers, with GIG local variables and the
-            moments of the largest rival. It is looser, and not always concave: a negative
-            precision of a site is set to 0.
-        bound="wistuba2018":  the same, with R replaced by f_t, where t is the rival of largest
-            mean. This is the objective of the paper. It is *not* a lower bound, because
-            R >= f_t, and a full step can lower it by changing the rival. At equal means, as at the
-            prior, the first class is the rival: a fit depends on the order of the classes.
-            `gpflow_bsvm.papers.wistuba2018.ClassByClass` is the paper's Algorithm 1.
+        bound="exact": E log L = -penalty (E max_j (f_j - [j = y]) - Fmu_y + 1), by one-dimensional
+            quadrature: the tightest, and the default. bound="augmented": E log L >= -a m - a
+            sqrt(m^2 + v), m = 1 + E R - Fmu_y, v = Var R + Fvar_y: the bound of the binary papers,
+            with GIG local variables and the moments of the largest rival. It is looser and not
+            always concave: a site's negative precision is set to 0. bound="wistuba2018": the same,
+            with R replaced by f_t, where t is the rival of largest mean. This is the paper's
+            objective. It is *not* a lower bound, because R >= f_t; a full step can lower it by
+            changing the rival. At equal means, as at the prior, the first class is the rival: a fit
+            depends on the order of the classes. `gpflow_bsvm.papers.wistuba2018.ClassByClass` is
+            the paper's Algorithm 1.
 
     Prediction is P(y = c) = P(argmax_j f_j + e_j = c) with e_j ~ N(0, 1/2), which for two classes
-    is the probit link of the binary models. The most probable class can differ from that of the
-    largest mean, the paper's decision rule, because an uncertain mean counts less. See
+    is the probit link of the binary models. An uncertain mean counts less, so the most probable
+    class can differ from the class of largest mean, the paper's decision rule. See
     `CategoricalLikelihood` for labels and normalization, `Penalized` for `penalty` and
     `normalizer`.
     """
@@ -61,7 +60,7 @@ class CrammerSinger(CategoricalLikelihood, Penalized):
 
     @property
     def sites_are_slopes(self) -> bool:
-        """:return: False if a precision may have been set to 0."""
+        """:return: False if precisions may be set to 0."""
         return self.bound != "augmented"
 
     @inherit_check_shapes
@@ -158,7 +157,7 @@ class CrammerSinger(CategoricalLikelihood, Penalized):
         if self.bound == "wistuba2018":
             chosen = _largest_rival(hot, Fmu)
             return tf.reduce_sum(chosen * Fmu, axis=-1), tf.reduce_sum(chosen * Fvar, axis=-1)
-        # A mean far below all others excludes the label.
+        # A mean far below all others excludes the label from the maximum.
         low = tf.reduce_min(Fmu - 20 * tf.sqrt(Fvar), axis=-1, keepdims=True)
         smallest = tf.reduce_min(Fvar, axis=-1, keepdims=True)
         apart = tf.where(hot > 0, low - 20 * tf.sqrt(smallest), Fmu)

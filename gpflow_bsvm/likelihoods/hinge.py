@@ -18,7 +18,7 @@ from .penalized import Penalized
 
 
 class Terms(NamedTuple):
-    """The hinges max(0, offset - sign h) of a row, which broadcast to [..., G, T]."""
+    """The hinges max(0, offset - sign h) of a row; all fields broadcast to [..., G, T]."""
 
     cost: Any  #: positive
     offset: Any
@@ -79,7 +79,7 @@ class HingeSum(Penalized):
 
     @check_shapes("F: [broadcast batch..., L]", "return: [broadcast batch..., G]")
     def targets(self, Y: TensorType, F: TensorType) -> tf.Tensor:
-        """:return: labels in the form used by `terms`, [..., G]: here in {-1, +1}."""
+        """:return: labels as `terms` needs them, [..., G]: here in {-1, +1}."""
         return signs(Y, F)
 
     @check_shapes("y: [batch..., G, 1]")
@@ -146,14 +146,14 @@ class HingeSum(Penalized):
 
     @property
     def lacking(self) -> tuple[str, ...]:
-        """:return: hooks that need hinges of a single latent function each."""
+        """:return: hooks that need hinges of single latent functions."""
         return () if self.is_alone else ("draw_sites", "local_sites")
 
     @inherit_check_shapes
     def local_sites(self, w: TensorType, Y: TensorType) -> Sites:
         """
-        :return: p(y, lambda | f) as a Gaussian in f, w = 1 / lambda; every hinge must depend on a
-            single latent function. For two classes: precision w and precision-mean y (a + w).
+        :return: p(y, lambda | f) as a Gaussian in f, where w = 1 / lambda; every hinge must depend
+            on a single latent function. For two classes: precision w and precision-mean y (a + w).
         """
         check_hooks(self, "local_sites")
         w = tf.convert_to_tensor(w)
@@ -167,7 +167,7 @@ class HingeSum(Penalized):
     @inherit_check_shapes
     def point_sites(self, F: TensorType, Y: TensorType) -> Sites:
         """
-        :return: the sites at local variables given f, 1 / lambda = a / |b|, with
+        :return: the sites for known f, where 1 / lambda = a / |b|:
 
                 w_qp = sum_k W_kq W_kp c_k / (2 |b_k|),    r = slope + w F.
         """
@@ -184,8 +184,8 @@ class HingeSum(Penalized):
     @inherit_check_shapes
     def draw_sites(self, F: TensorType, Y: TensorType, seed: TensorType) -> Sites:
         """
-        :return: `local_sites` of local variables drawn given f, 1 / lambda ~ inverse Gaussian(a /
-            |b|, a^2), where a is half of the cost (Polson & Scott 2011); valid for either bound.
+        :return: `local_sites` for local variables drawn given f, 1 / lambda ~ inverse Gaussian(a /
+            |b|, a^2), where a is half the cost (Polson & Scott 2011); valid for either bound.
         """
         check_hooks(self, "draw_sites")
         m, _, cost, _ = self.margins(F, tf.zeros_like(F), Y)
@@ -223,8 +223,8 @@ class HingeSum(Penalized):
 
 
 def _product(values: tf.Tensor, W: AnyNDArray) -> tf.Tensor:
-    """:return: sum_a values_a W_ab, [..., B], of [..., A]."""
-    if W.size == 1:  # most likelihoods have one hinge of f itself
+    """:return: sum_a values_a W_ab, [..., B], for values [..., A]."""
+    if W.size == 1:  # the usual single hinge of f itself
         return values if W.item() == 1 else values * tf.constant(W.item(), values.dtype)
     return tf.tensordot(values, tf.constant(W, values.dtype), 1)
 

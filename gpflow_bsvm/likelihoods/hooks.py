@@ -23,14 +23,14 @@ class Sites(NamedTuple):
 
 
 class Moments(NamedTuple):
-    """E b and E b^2 under q(f), [..., K], of losses max(0, b), and the factor of each."""
+    """E b and E b^2 under q(f), [..., K], for losses max(0, b), and their factors."""
 
     mean: tf.Tensor
     square: tf.Tensor
     cost: tf.Tensor  #: penalty included
 
 
-#: Hooks required by some functions: descriptions for users, and some likelihoods with them.
+#: Hooks required by some functions: a description for users, and likelihoods that have the hook.
 _NEEDED = {
     "sites": ("sites in closed form", "Hinge, OneVsRest or CrammerSinger"),
     "point_sites": ("sites at a point", "Hinge or OneVsRest"),
@@ -44,14 +44,14 @@ _NEEDED = {
 class Hooks(Likelihood):
     """
     Base of the package's likelihoods: all hooks, with defaults. Optional hooks do nothing by
-    default; the others raise a clear error. A custom likelihood does not need this base, only
+    default; required hooks raise a clear error. A custom likelihood does not need this base, only
     methods of these names. Shapes as in GPflow: F, Fmu and Fvar are [..., L], Y is [..., P].
 
     :ivar sites_are_slopes: whether `sites` are the derivatives of `variational_expectations` at all
-        Fmu and Fvar, with no precision set to 0: they then serve as gradients.
+        Fmu and Fvar, with no precision set to 0, so that they serve as gradients.
     :ivar shift_invariant: whether adding a constant to all latent functions changes nothing.
     :ivar link_parameters: prediction parameters set by calibration, by name.
-    :ivar lacking: hooks of this class that do not work with its present options.
+    :ivar lacking: hooks of this class that do not work with its current options.
     """
 
     sites_are_slopes: Any = False
@@ -76,25 +76,25 @@ class Hooks(Likelihood):
     def draw_sites(self, F: TensorType, Y: TensorType, seed: TensorType) -> Sites:
         """
         :param seed: [2], for TensorFlow's stateless random numbers.
-        :return: sites given local variables drawn given F; they make p(Y | F) Gaussian in F.
+        :return: sites for local variables drawn given F; they make p(Y | F) Gaussian in F.
         """
         raise _lacks(self, "draw_sites")
 
     @check_shapes("w: [batch..., K]", "Y: [broadcast batch..., P]", "return[all]: [batch..., L]")
     def local_sites(self, w: TensorType, Y: TensorType) -> Sites:
-        """:return: p(Y, lambda | f) as a Gaussian in f, for w = 1 / lambda."""
+        """:return: p(Y, lambda | f) as a Gaussian in f, where w = 1 / lambda."""
         raise _lacks(self, "local_sites")
 
     @check_shapes("Fmu: [batch..., L]", "Fvar: [batch..., L]", "return[all]: [batch..., K]")
     def moments(self, Fmu: TensorType, Fvar: TensorType, Y: TensorType) -> Moments:
-        """:return: the moments of b in all losses max(0, b) of a row."""
+        """:return: the moments of b for all losses max(0, b) of a row."""
         raise _lacks(self, "moments")
 
     @inherit_check_shapes
     def variational_expectations(
         self, X: TensorType, Fmu: TensorType, Fvar: TensorType, Y: TensorType
     ) -> tf.Tensor:
-        """As in GPflow, but labels of other rows than those of X and f are refused."""
+        """As in GPflow, but the numbers of rows of X, f and Y must agree."""
         check_rows(X, Fmu, Y)
         return super().variational_expectations(X, Fmu, Fvar, Y)
 
@@ -119,7 +119,7 @@ def has_hook(likelihood: Likelihood, hook: str) -> bool:
 
 def check_hooks(likelihood: Likelihood, *needs: str, instead: str = "") -> None:
     """
-    :param instead: alternatives for this likelihood, for the error.
+    :param instead: alternatives for this likelihood, named in the error.
     :raise ValueError: for the first of `needs` that the likelihood lacks.
     """
     for hook in needs:

@@ -26,8 +26,8 @@ CLASS_COLUMN = (
 
 def label_columns(likelihood: Likelihood, num_latents: int) -> int | None:
     """
-    :return: the number of columns of Y if every latent function has its own, as for two classes
-        (plus one for the index of a `SwitchedLikelihood`); else None.
+    :return: the number of columns of Y if every latent function has its own column, as for two
+        classes (plus the index column of a `SwitchedLikelihood`); else None.
     """
     if not isinstance(likelihood, ScalarLikelihood):
         return None
@@ -36,8 +36,8 @@ def label_columns(likelihood: Likelihood, num_latents: int) -> int | None:
 
 def num_latents(likelihood: Likelihood, num_columns: int | None = None) -> int:
     """
-    :return: L of a model for labels Y [N, num_columns]; None: for one label a row.
-    :raise TypeError: for anything other than a likelihood, such as its name.
+    :return: L of a model for labels Y [N, num_columns]; None: one label per row.
+    :raise TypeError: unless it is a likelihood, for example for its name.
     """
     if not isinstance(likelihood, Likelihood):
         raise TypeError(
@@ -57,7 +57,7 @@ def check_latents(likelihood: Likelihood, F: tf.Tensor) -> None:
 
 
 def check_one_label(likelihood: Likelihood, num_latents: int) -> None:
-    """:raise ValueError: if a row has several binary labels, or its own likelihood."""
+    """:raise ValueError: if a row has several binary labels or its own likelihood."""
     if isinstance(likelihood, SwitchedLikelihood):
         raise ValueError(
             "a SwitchedLikelihood predicts a column for each of its likelihoods, not for each "
@@ -72,7 +72,7 @@ def check_one_label(likelihood: Likelihood, num_latents: int) -> None:
 
 @check_shapes("p: [batch..., C]", "return: [batch..., D]")
 def with_both_classes(p: Any) -> Any:
-    """:return: probabilities of all classes, from those or from one column p(y = 1)."""
+    """:return: probabilities of all classes, given these or the single column p(y = 1)."""
     joined = tf.concat if tf.is_tensor(p) else np.concatenate
     return joined([1 - p, p], axis=-1) if p.shape[-1] == 1 else p
 
@@ -81,7 +81,7 @@ def check_columns(Y: Any, columns: int | None, what: str, otherwise: str = "") -
     """
     Check the shape of labels: a wrong one would be broadcast against f, with wrong results.
 
-    :param Y: array or tensor; in a graph only the known part of its shape is checked.
+    :param Y: an array or tensor; in graphs only the known part of its shape is checked.
     :raise ValueError: unless Y is [..., columns].
     """
     *batch, found = Y.shape
@@ -93,8 +93,8 @@ def check_columns(Y: Any, columns: int | None, what: str, otherwise: str = "") -
 
 def as_column(likelihood: Likelihood, Y: Any, F: Any = None) -> Any:
     """
-    :param F: latent functions of the same rows, if known.
-    :return: class numbers [N], which GPflow's `MultiClass` accepts, as one column; else Y.
+    :param F: latent functions of the same rows, if known. :return: class numbers [N], which
+    GPflow's `MultiClass` accepts, as one column; else Y.
     """
     if np.ndim(Y) != 1 or np.ndim(F) == 1 or not hasattr(likelihood, "num_classes"):
         return Y
@@ -129,8 +129,8 @@ def check_class_labels(Y: Any, num_classes: int, what: str = "class labels") -> 
 
 def check_gpflows_labels(likelihood: Likelihood, Y: Any, check: Any) -> None:
     """
-    :param check: a function of a likelihood and of labels, for the parts of a `SwitchedLikelihood`.
-    :raise ValueError: for labels for which a GPflow likelihood silently gives wrong results.
+    :param check: a function of a likelihood and labels, for parts of a `SwitchedLikelihood`.
+    :raise ValueError: for labels that make a GPflow likelihood silently wrong.
     """
     if isinstance(likelihood, (Softmax, MultiClass)):
         check_columns(Y, 1, *CLASS_COLUMN)
@@ -172,8 +172,8 @@ def check_binary_labels(Y: Any, *, minibatch: bool = False) -> None:
 @check_shapes("F: [broadcast batch..., L]", "return: [broadcast batch..., L]")
 def signs(Y: TensorType, F: TensorType) -> tf.Tensor:
     """
-    Convert labels in {0, 1} or {-1, +1} to y in {-1, +1}. Inside a graph, which cannot raise
-    cheaply, any other label becomes NaN, so that it cannot go unnoticed.
+    Convert labels in {0, 1} or {-1, +1} to y in {-1, +1}. A graph cannot raise cheaply: there, any
+    other label becomes NaN.
 
     :param F: latent functions of the same rows.
     :raise ValueError: unless Y is [..., L], and, outside of graphs, for any other label.

@@ -81,13 +81,13 @@ class LevelHinges(Classification, HingeSum):
     @check_shapes("Fmu: [batch..., L]", "Fvar: [batch..., L]", "return: [batch..., G]")
     def log_odds(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:
         """
-        With link="integral" P = int_0^1 P(f_t > 0) dt. With "stationary" it is the P at which
-        another row at x would not move the mean of f: the derivatives of both expected losses with
-        respect to a shift of all f_k balance,
+        With link="integral" P = int_0^1 P(f_t > 0) dt. With "stationary" P is the value at which
+        another row at x would not move the mean of f, because the derivatives of both expected
+        losses with respect to a shift of all f_k balance,
 
             P / (1 - P) = sum_k t_k Phi((1 + m_k) / s_k) / sum_k (1 - t_k) Phi((1 - m_k) / s_k),
 
-        with m_k and s_k mean and deviation of f_k. At the minimum of the loss it is the true P, as
+        with m_k and s_k mean and deviation of f_k. At the minimum of the loss this is the true P,
         the inverse link of a proper composite loss (Reid & Williamson 2010).
 
         :return: scale logit P + offset, for each of the G targets.
@@ -121,13 +121,13 @@ class LevelHinge(LevelHinges):
 
         P(y = 1 | x) = int_0^1 P(f_t(x) > 0) dt,
 
-    a proper Bernoulli distribution, or, with link="stationary", the P at which another row would
-    not move f, see `log_odds`; `scale` and `offset`, of logit P, are 1 and 0 unless calibrated.
-    `levels` defines the g_q: `location_spread` (Q = 2 or 1), or your own W and b, such as W = I and
-    b = 0 for levels that share only their prior.
+    a proper Bernoulli distribution; with link="stationary" it is the P at which another row would
+    not move f, see `log_odds`. `scale` and `offset` of logit P are 1 and 0 unless calibrated.
+    `levels` defines the g_q: `location_spread` (Q = 2 or 1), or custom W and b, such as W = I and b
+    = 0 for levels that share only their prior.
 
-    See `BinaryLikelihood` for labels, `HingeSum` for bounds and sites, which are exact for g
-    independent under q, as models assume.
+    See `BinaryLikelihood` for labels, `HingeSum` for bounds and sites (exact for g independent
+    under q, as models assume).
     """
 
     neutral_link: ClassVar = {"scale": 1.0, "offset": 0.0}
@@ -167,8 +167,8 @@ class OneVsRestLevelHinge(CategoricalLikelihood, LevelHinges):
     `num_latent_gps=C Q`, starting with class 0. Prediction divides the binary probabilities by
     their sum; `scale` multiplies their log odds.
 
-    See `CategoricalLikelihood` for labels, `LevelHinge` for all else, `OneVsRest` for the effect of
-    this normalization.
+    See `CategoricalLikelihood` for labels, `OneVsRest` for the effect of this normalization, and
+    `LevelHinge` for the rest.
     """
 
     def __init__(

@@ -1,11 +1,12 @@
 r"""Levels of probability t, the functions at them, f_t = b_t + sum_q W_tq g_q, and P from these.
 
-The function at level t should be positive where P(y = 1 | x) > t. So for t uniform on (0, 1)
+The function at level t should be positive where P(y = 1 | x) > t. Averaged over t uniform on (0,
+1),
 
     P(y = 1 | x) = int_0^1 P(f_t(x) > 0) dt,
 
-for any such functions (`log_probabilities`). Functions that shift together also determine the P at
-which another row would not move them (`log_slopes`).
+see `log_probabilities`. Functions that shift together also determine the P at which another row
+would not move them (`log_slopes`).
 """
 
 from __future__ import annotations
@@ -24,19 +25,19 @@ from ..checks import check_whole
 from .base import VARIANCE_FLOOR
 from .binary import normal_cdf, normal_log_cdf, normal_pdf
 
-#: The integral over levels, or the probability at which the loss is stationary.
+#: Links: the integral over levels, or the probability at which the loss is stationary.
 LINKS = ("integral", "stationary")
-#: Phi counts as constant between values of z closer than this.
+#: Phi is treated as constant between values of z closer than this.
 _NEAR = 1e-7
 #: The end of the default levels, in logit t.
 _OUTERMOST = 4.0
-#: Spacing of the integral's knots in logit t, up to `_EVEN`. From there to `_REACH` an error in
-#: logit t changes t less, and the spacing grows in proportion to logit t.
+#: Spacing of the integral's knots in logit t, up to `_EVEN`. From there to `_REACH`, where errors
+#: in logit t matter less, the spacing is proportional to logit t.
 _SPACING, _EVEN, _REACH = 0.125, 2.0, 16.0
 
 
 class Knots(NamedTuple):
-    """Mean and variance of f_t, linear in those of the latent functions, at J values of t."""
+    """Coefficients at J values of t: mean and variance of f_t are linear in those of the g_q."""
 
     t: AnyNDArray  #: [J], from 0 to 1
     b: AnyNDArray  #: [J]
@@ -86,7 +87,7 @@ class Levels:
 
     @property
     def shift_together(self) -> bool:
-        """:return: True if some change of the latent functions adds the same to every f_k."""
+        """:return: True if some change of the latent functions shifts every f_k equally."""
         ones = np.ones(len(self.W))
         shift = np.linalg.lstsq(self.W, ones, rcond=None)[0]
         return len(ones) > self.num_latents and bool(np.allclose(self.W @ shift, ones))
@@ -101,13 +102,13 @@ class Levels:
         return b, np.stack(rest[:Q], axis=-1), np.stack(rest[Q:], axis=-1)
 
     def knots(self) -> Knots:
-        """:return: knots between which z(t) = mean / deviation of f_t is taken as linear in t."""
+        """:return: knots; z(t) = mean / deviation of f_t is taken as linear between them."""
         growing = round(np.log(_REACH / _EVEN) / np.log1p(_SPACING / _EVEN))
         outer = np.geomspace(_EVEN, _REACH, growing + 1)
         half = np.concatenate([np.arange(0, _EVEN, _SPACING), outer])
         # Rounded, so that a level coincides with its knot.
         s = np.unique(np.round(np.concatenate([-half, half, logit(self.t)]), 12))
-        s = np.concatenate([s[:1], s, s[-1:]])  # constant from the outermost knots to 0 and 1
+        s = np.concatenate([s[:1], s, s[-1:]])  # constant beyond the outermost knots
         t = expit(s)
         t[0], t[-1] = 0.0, 1.0
         return Knots(t, *self.at(s))
@@ -127,10 +128,10 @@ class LocationSpread(Levels):
 
 def location_spread(levels: int | Sequence[float] = 17, spread: float = 0.4) -> Levels:
     """
-    f_t = g_0 - logit(t) (1 + spread g_1): location and spread, Q = 2. Given both, logit P is g_0 /
-    (1 + spread g_1).
+    f_t = g_0 - logit(t) (1 + spread g_1): location and spread, Q = 2. Given g_0 and g_1, logit P is
+    g_0 / (1 + spread g_1).
 
-    :param levels: the levels, or their number T, at least 2, evenly from -4 to 4 in logit t.
+    :param levels: the levels, or their number T >= 2, evenly spaced from -4 to 4 in logit t.
     :param spread: prior deviation of the spread, relative to that of f; 0: no spread, Q = 1.
     """
     if isinstance(levels, (int, np.integer)):
@@ -154,10 +155,10 @@ def check_levels(t: AnyNDArray) -> None:
 @check_shapes("t: [T]", "mean: [batch..., T]", "variance: [batch..., T]", "return[all]: [batch...]")
 def log_slopes(t: AnyNDArray, mean: tf.Tensor, variance: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """
-    :param mean: and variance: of the functions at t.
+    :param mean: and variance: moments of the functions at t.
     :return: log sum_k t_k Phi((1 + m_k) / s_k) and log sum_k (1 - t_k) Phi((1 - m_k) / s_k), [...]:
-        up to a factor the derivatives of the expected losses of y = 0 and y = 1 (the latter
-        negative) with respect to a shift of all functions. Both are accurate where they are small.
+        up to a factor, the derivative of the expected loss of y = 0 and the negative derivative of
+        that of y = 1 with respect to a shift of all functions. Both are accurate if small.
     """
     s = tf.sqrt(tf.maximum(variance, VARIANCE_FLOOR))
     rising = normal_log_cdf((1 + mean) / s) + tf.constant(np.log(t), s.dtype)
@@ -170,8 +171,8 @@ def log_probabilities(
     knots: Knots, Fmu: tf.Tensor, Fvar: tf.Tensor, threshold: Any = 0.0
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """
-    :param threshold: y = 1 where f_t exceeds it; broadcast with Fmu except its last axis.
-    :return: log P(y = 1) and log P(y = 0), both accurate where they are small.
+    :param threshold: y = 1 if f_t exceeds it; broadcasts with Fmu without its last axis.
+    :return: log P(y = 1) and log P(y = 0), both accurate for small probabilities.
     """
     t, b, W, W2 = (tf.constant(part, Fmu.dtype) for part in knots)
     least = tf.convert_to_tensor(threshold, Fmu.dtype)[..., None]
@@ -185,8 +186,8 @@ def log_probabilities(
 @check_shapes("z: [batch..., J]", "return[all]: [batch..., K]")
 def mean_normal_cdf(z: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """
-    :return: the means of Phi(z) and of Phi(-z) from each z to the next, K = J - 1: difference
-        quotients of z Phi(z) + phi(z) = max(0, z) + r(z), both accurate where they are small.
+    :return: the means of Phi(z) and Phi(-z) between neighbouring z, K = J - 1, both accurate if
+        small: difference quotients of z Phi(z) + phi(z) = max(0, z) + r(z).
     """
     outside = normal_cdf(-tf.abs(z))
     r = normal_pdf(z) - tf.abs(z) * outside

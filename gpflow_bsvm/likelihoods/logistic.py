@@ -1,4 +1,4 @@
-"""The logistic likelihood with closed sites, by its Polya-Gamma augmentation."""
+"""The logistic likelihood with closed-form sites, by Polya-Gamma augmentation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .labels import signs
 
 #: Phi(x / 1.702) is within .0095 of the logistic function (Camilli 1994).
 LOGISTIC_SCALE = 1.702
-#: For a logistic's c below this, tanh(c / 2) / (2 c) is 1/4 to rounding.
+#: For c below this, tanh(c / 2) / (2 c) is 1/4 up to rounding.
 _SMALL = 1e-6
 
 
@@ -26,7 +26,7 @@ class Logistic(BinaryLikelihood):
 
         E log p >= y Fmu / 2 - c / 2 - log(1 + exp(-c)).
 
-    A comparison method: to the engine it is another pair of sites.
+    It serves for comparisons.
 
     Prediction is by the probit link of `BinaryLikelihood` with scale 1 / 1.702, the normal
     distribution function closest to the logistic function.

@@ -7,7 +7,7 @@ lambda_j = d/du log Phi((u - mu_j) / s_j) >= 0, so that F sum_j lambda_j is its 
     P(argmax_j f_j = c)    = int F lambda_c du = d E max / d mu_c,
     d^2 E max / d mu_c^2   = int F lambda_c sum_{j != c} lambda_j du = 2 d E max / d v_c.
 
-The last line, by partial integration, gives the site precisions: it cannot be negative. All
+The last line, by partial integration, gives the site precisions, which are never negative. All
 integrands vanish at both ends with all their derivatives, so that the midpoint rule converges
 faster than any power of the number of nodes. All use one grid of nodes per datum.
 """
@@ -25,7 +25,7 @@ from .binary import normal_cdf, normal_pdf
 
 #: Normal tails are cut off at this many standard deviations: Phi(-7.5) = 3e-14.
 REACH = 7.5
-#: Nodes per datum: for each e-fold growth of the grid's steps, and in addition; see `grid`.
+#: Nodes per datum: per e-fold growth of the grid's steps, and a constant number; see `grid`.
 NODES_PER_GROWTH, NODES = 13, 22
 #: Enough for scales 1e6 apart.
 MOST_NODES = 256
@@ -40,7 +40,7 @@ class Maximum(NamedTuple):
 
 
 class Grid(NamedTuple):
-    """Nodes u = low + above of an integral from where F is 0 to where it is 1."""
+    """Nodes u = low + above of an integral over the range where F rises from 0 to 1."""
 
     low: tf.Tensor  #: [...]
     above: tf.Tensor  #: [..., Q]
@@ -51,8 +51,8 @@ class Grid(NamedTuple):
 def grid(mean: tf.Tensor, scale: tf.Tensor) -> Grid:
     """
     A factor of F with scale s changes only below low + 2 REACH s, because no factor begins above
-    low. The steps may therefore grow with the distance from low: first by the scale of the sharpest
-    factor, at the end by the widest. The most demanding datum determines the number of nodes.
+    low. Steps may therefore grow with the distance from low, from the scale of the sharpest factor
+    to that of the widest. The most demanding datum determines the number of nodes.
 
     :return: nodes, without a gradient, because the integrals do not depend on them.
     """
@@ -72,7 +72,7 @@ def grid(mean: tf.Tensor, scale: tf.Tensor) -> Grid:
 def _where_zero(mean: tf.Tensor, scale: tf.Tensor) -> tf.Tensor:
     """
     If k factors are at most Phi(-reach), F <= Phi(-reach)^k; a larger k needs less reach. With many
-    classes of similar mean, F leaves 0 not far below its median.
+    classes of similar mean, F rises from 0 just below its median.
 
     :return: [...], the largest u for which this bound gives F <= Phi(-REACH), over k = 1, 2, 4, ...
     """
@@ -89,7 +89,7 @@ def distribution(
 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
     """:return: F, weighted, [..., Q]; lambda_j and its sum over j."""
     z = (nodes.above[..., None, :] - (mean - nodes.low[..., None])[..., None]) / scale[..., None]
-    # Where Phi underflows, another factor makes F 0: only the logarithm must be finite.
+    # If Phi underflows, another factor makes F 0: only the logarithm must be finite.
     cdf = normal_cdf(z) + np.finfo(mean.dtype.as_numpy_dtype).tiny
     rate = normal_pdf(z) / (cdf * scale[..., None])
     F = tf.exp(tf.reduce_sum(tf.math.log(cdf), axis=-2))

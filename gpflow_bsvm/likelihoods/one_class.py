@@ -28,16 +28,16 @@ class OneClass(HingeSum, BinaryLikelihood):
         Phi((scale f + offset) / sqrt(1 + scale^2 Fvar)),    scale 1, offset -1:
 
     1/2 at the margin, f = 1. It is a guess until `gpflow_bsvm.prediction.calibrate(model, (X, Y),
-    held_out=True)` fits scale and offset to rows of both kinds. Then it is the probability that a
-    row is not an outlier, if outliers are as frequent as in those rows. Their labels are 1, and 0
-    or -1 for outliers; training labels are all 1.
+    held_out=True)` fits scale and offset to rows with and without outliers. It is then the
+    probability that a row is not an outlier, if outliers are as frequent as in those rows. Outliers
+    have label 0 or -1, other rows and all training rows 1.
     """
 
     neutral_link: ClassVar = {"scale": 1.0, "offset": -1.0}
 
     def check_labels(self, Y: Any, *, minibatch: bool = False) -> None:
         """
-        :param minibatch: whether rows may be of both kinds, or a part of the data.
+        :param minibatch: whether outliers are allowed, or rows may be a part of the data.
         :raise ValueError: for labels other than 1 in a fit, or 0, -1 and 1 elsewhere.
         """
         Y = np.asarray(Y)

@@ -1,4 +1,4 @@
-"""Ordered classes: for every k the question whether y >= k, at every level of probability."""
+"""Ordered classes: a level hinge for each question y >= k."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class Ordinal(CategoricalLikelihood, LevelHinges):
     for noisy labels. `scale` of the link multiplies the log odds of all P(y >= k).
 
     Labels are in one column; a class may have no row. `predict_y` returns mean and variance of the
-    label, [N, 1], as GPflow's `Ordinal` does; `gpflow_bsvm.prediction.predict_probabilities`
-    returns P(y = k) [N, C].
+    label, [N, 1], like GPflow's `Ordinal`; `gpflow_bsvm.prediction.predict_probabilities` returns
+    P(y = k) [N, C].
 
     :ivar num_classes: C, `num_bins` in GPflow.
     :ivar thresholds: theta, [C-1], a parameter, `bin_edges` in GPflow.
@@ -56,9 +56,9 @@ class Ordinal(CategoricalLikelihood, LevelHinges):
         thresholds: Sequence[float] | None = None,
     ) -> None:
         """
-        :param num_classes: C, at least 2; or, as in GPflow, its bin edges: `thresholds`.
-        :param penalty: and bound, levels: as in `LevelHinge`.
-        :param thresholds: [C-1], increasing, initial values; None: two margins apart.
+        :param num_classes: C, at least 2; or, as in GPflow, the bin edges (`thresholds`).
+        :param penalty: and bound, levels: see `LevelHinge`.
+        :param thresholds: [C-1], increasing initial values; None: two margins apart.
         :raise ValueError: for other values.
         """
         C: Any = num_classes
@@ -75,11 +75,11 @@ class Ordinal(CategoricalLikelihood, LevelHinges):
         ):
             raise ValueError(f"thresholds must be {number} increasing numbers, got {start}")
         self.thresholds = Parameter(theta, transform=tfp.bijectors.Ascending())
-        # All levels of the first threshold, then those of the next.
+        # All levels of the first threshold come first, then those of the next.
         self.W, self.b = np.tile(self.levels.W, (number, 1)), np.tile(self.levels.b, number)
 
     def check_labels(self, Y: Any, *, minibatch: bool = False) -> None:
-        """As in `CategoricalLikelihood`, but classes may be absent, as their order is known."""
+        """As in `CategoricalLikelihood`, but classes may be absent: their order is known."""
         super().check_labels(Y, minibatch=True)
 
     @inherit_check_shapes

@@ -19,7 +19,7 @@ from .hooks import Hooks
 def check_penalty(penalty: float, name: str = "penalty") -> float:
     """
     :return: the value of an option of this name.
-    :raise ValueError: for anything but a positive and finite number.
+    :raise ValueError: unless it is a positive, finite number.
     """
     value = np.asarray(penalty)
     if value.ndim or value.dtype.kind not in "iuf" or not 0 < value < math.inf:
@@ -46,8 +46,8 @@ class Penalized(Hooks):
     :ivar penalty: slope of the loss, a parameter, not trainable by default.
     :ivar bound: the training objective, one of `bounds`.
     :cvar has_normalizer: whether kappa is known.
-    :ivar normalizer: whether to include kappa. Without it the evidence always prefers a smaller
-        penalty; with it, a large one for clean rows and a small one for noisy rows.
+    :ivar normalizer: whether to include kappa. Without kappa the evidence always prefers a smaller
+        penalty; with kappa, a large penalty for clean rows and a small one for noisy rows.
     """
 
     bounds: ClassVar[tuple[str, ...]] = ("exact", "augmented")
@@ -65,7 +65,7 @@ class Penalized(Hooks):
         **shape: int | None,
     ) -> None:
         """
-        Options are the attributes; `shape` holds the arguments of `gpflow.likelihoods.Likelihood`.
+        Options become attributes; `shape` holds arguments of `gpflow.likelihoods.Likelihood`.
 
         :raise ValueError: for other values.
         """

@@ -1,4 +1,4 @@
-"""Several quantiles of y given x at once: for each, a pinball loss of two hinges."""
+"""Several quantiles of y given x, each by a pinball loss of two hinges."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ class Quantile(HingeSum):
       cross where scale + g_1 is positive. `num_latent_gps=2`.
     - independent: f_k = g_k, Q = K, `num_latent_gps=K`.
 
-    Training maximizes their product to the power Q / K, so that K levels count as much as their Q
-    shared functions. Each density is normalized, so that the evidence determines `penalty`, which
-    is trainable.
+    Training maximizes their product to the power Q / K, so that K levels weigh as much as Q
+    functions. Each density is normalized, so that the evidence determines `penalty`, which is
+    trainable.
 
     `predict_y` returns mean and variance of the quantiles themselves, [N, K] each, under q: they
     are not a distribution of y, and have no predictive density.
 
-    :ivar levels: tau, [K]; tied, scale: as given; weight: Q / K.
+    :ivar levels: tau, [K]; tied, scale: the arguments; weight: Q / K.
     """
 
     def __init__(

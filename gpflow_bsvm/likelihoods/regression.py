@@ -38,8 +38,8 @@ class EpsilonInsensitive(HingeSum, ScalarLikelihood):
 
         2 (epsilon^3 / 3 + epsilon^2 / C + 2 epsilon / C^2 + 2 / C^3) / Z,    C = penalty.
 
-    Its density is the mean of p(y | f): a truncated Gaussian and two products of such with an
-    exponential function, added in logarithms.
+    Its density is the mean of p(y | f): the sum, in logarithms, of a truncated Gaussian and two
+    truncated Gaussians times exponentials.
 
     Units are those of y: standardize it, or choose epsilon, penalty and the kernel's variance
     accordingly.
@@ -113,7 +113,7 @@ class EpsilonInsensitive(HingeSum, ScalarLikelihood):
 
     @check_shapes("Fmu: [batch..., P]", "Fvar: [batch..., P]", "Y: [batch..., P]")
     def predict_cdf(self, Fmu: TensorType, Fvar: TensorType, Y: TensorType) -> tf.Tensor:
-        """:return: P(y <= Y) at q(f) = N(Fmu, Fvar), as Y."""
+        """:return: P(y <= Y) at q(f) = N(Fmu, Fvar), in the shape of Y."""
         e, s = Y - Fmu, _deviation(Fvar)
         above, inside, below = map(tf.exp, self._log_pieces(e, Fvar))
         high, low = (self.epsilon - e) / s, (-self.epsilon - e) / s
@@ -144,7 +144,7 @@ class EpsilonInsensitive(HingeSum, ScalarLikelihood):
     def _log_pieces(self, e: tf.Tensor, Fvar: TensorType) -> tuple[tf.Tensor, ...]:
         """
         :param e: y - Fmu.
-        :return: logs of the means of Z p(y | f) over errors above epsilon, inside, and below.
+        :return: logs of E[Z p(y | f)] over errors above epsilon, within epsilon, and below.
         """
         s, C = _deviation(Fvar), tf.convert_to_tensor(self.penalty)
         above, below = (_log_tail(side - self.epsilon, s, C) for side in (e, -e))
@@ -162,7 +162,7 @@ def _log_tail(x: tf.Tensor, s: tf.Tensor, C: tf.Tensor) -> tf.Tensor:
     z = C * s - x / s
     right, left = tf.maximum(z, 0), tf.minimum(z, 0)
     far = tfp.math.logerfcx(right * np.sqrt(0.5)) - np.log(2) - tf.square(x / s) / 2
-    # Not used where z > 0, where its gradient must still be finite.
+    # Unused for z > 0, but its gradient must be finite there.
     inner = tf.where(z > 0, tf.zeros_like(x), C * s * (C * s / 2 - x / s))
     return tf.where(z > 0, far, inner + normal_log_cdf(-left))
 
