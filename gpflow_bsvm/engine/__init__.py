@@ -1,1 +1,1 @@
-"""project -> localise -> accumulate -> solve: the steps of every fit and every prediction."""
+"""project -> localise -> accumulate -> solve: the steps of fits and predictions."""

@@ -1,4 +1,4 @@
-"""Rows whose features are not kept: projected and summed part by part, in a single graph."""
+"""Statistics of rows without stored features: project and sum part by part, in one graph."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from .projection import Features, Projected, Projector, project
 from .shared_graph import Compiled
 from .statistics import Statistics, accumulate, marginals
 
-#: Single precision suffices for features if no entry at the inducing points, where distances are 0
-#: and rounding is worst, is off by more than this part of the prior's deviation.
+#: Single precision suffices for features if the error of every entry at the inducing points, where
+#: distances are 0 and rounding is worst, is below this fraction of the prior's deviation.
 SINGLE_ERROR = 4e-6
 
-#: Number of parts computed at once, so that all cores are busy; together they have the rows of a
-#: chunk. (Four whole chunks took 8 to 26 % more processor time, and four times the memory.)
+#: Number of parts of a chunk computed at once, to keep all cores busy. (Four whole chunks took 8 to
+#: 26 % more processor time, and four times the memory.)
 _PARALLEL = 2
 
 
@@ -40,7 +40,7 @@ class Projection(NamedTuple):
 
     Lz: tf.Tensor  #: [G, M, M], see `prior_factor`
     inverse: tf.Tensor  #: [G, M, M], Lz^-1 in the dtype of the large products
-    single: tf.Tensor  #: [], whether single precision suffices for the features themselves
+    single: tf.Tensor  #: [], whether single precision suffices for features
     part_rows: tf.Tensor  #: [], rows to project together
 
 
@@ -53,7 +53,7 @@ class Block(NamedTuple):
 
 @check_shapes("return.Lz: [G, M, M]", "return.inverse: [G, M, M]")
 def projection_of(projector: Projector, chunk_rows: int, dtype: tf.DType) -> Projection:
-    """:return: the projection for products in `dtype`, at the present hyperparameters."""
+    """:return: the projection for products in `dtype`, at the current hyperparameters."""
     prior, Lz = projector.prior, projector.Lz
     identity = tf.eye(tf.shape(Lz)[-1], batch_shape=tf.shape(Lz)[:-2], dtype=Lz.dtype)
     inverse = tf.cast(tf.linalg.triangular_solve(Lz, identity), dtype)
@@ -64,13 +64,13 @@ def projection_of(projector: Projector, chunk_rows: int, dtype: tf.DType) -> Pro
 
 
 def has_single(prior: Prior) -> bool:
-    """:return: True if features exist in single precision and survive a shift of X and Z."""
+    """:return: True if features can be computed in single precision, from shifted X and Z."""
     points = isinstance(prior.inducing_variable, InducingPoints)
     return points and _is_stationary(prior.kernel)
 
 
 def _is_stationary(kernel: Kernel) -> bool:
-    """:return: True for GPflow's own kernels; others may not support single precision."""
+    """:return: True for GPflow's stationary kernels; others may not support single precision."""
     if isinstance(kernel, MultioutputKernel) or not type(kernel).__module__.startswith("gpflow."):
         return False
     if isinstance(kernel, (Sum, Product)):
@@ -80,7 +80,7 @@ def _is_stationary(kernel: Kernel) -> bool:
 
 def _phi_in_single(prior: Prior, single: Prior, X: tf.Tensor, inverse: tf.Tensor) -> tf.Tensor:
     """:return: phi [1, N, M] = Kfu Lz^-T; `single` is `prior` in single precision."""
-    # Relative to the inducing points' mean: offsets amplify the rounding of distances.
+    # Subtract the inducing points' mean: offsets amplify the rounding of distances.
     Z = tf.convert_to_tensor(prior.inducing_variable.Z)
     centre = tf.reduce_mean(Z, axis=0)
     X, Z = (tf.cast(points - centre, inverse.dtype) for points in (X, Z))
@@ -101,7 +101,7 @@ def _single_is_enough(
     error = tf.reduce_max(
         tf.abs(tf.cast(_phi_in_single(prior, single, Z, inverse), Lz.dtype) - phi)
     )
-    # NaN must count as an error above the bound.
+    # NaN counts as too large an error.
     return error <= SINGLE_ERROR * tf.sqrt(tf.reduce_max(prior.kernel(Z, full_cov=False)))
 
 
@@ -129,8 +129,8 @@ def compiled_block_statistics(
     rebuild: Callable[..., Any], values: list[tf.Tensor], q: Gaussian, block: Block
 ) -> Statistics:
     """
-    The modules are likelihood and prior: `accumulate` under q(s) for rows to be projected. Features
-    never leave the graph, and only those of a few parts exist at a time.
+    `accumulate` under q(s) for unprojected rows; the modules are likelihood and prior. Features
+    stay in the graph, only a few parts at a time.
     """
     likelihood, prior = rebuild(values)
     single = rebuild(values, block.how.inverse.dtype)[1]
@@ -151,5 +151,5 @@ def compiled_block_statistics(
 
 
 def _add(total: tf.Tensor, part: tf.Tensor) -> tf.Tensor:
-    """Keep the static shape of `total` in a loop, if that of `part` is unknown."""
+    """Keep the static shape of `total` in a loop if the shape of `part` is unknown."""
     return tf.ensure_shape(total + part, total.shape)

@@ -1,4 +1,4 @@
-"""The interface that the engine requires of a model."""
+"""The model interface that the engine requires."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .natural import Natural
 from .prior import Prior, plain_parts
 from .structure import named_parameters
 
-#: Feature entries of a chunk: large enough for fast products, small enough for any machine.
+#: Feature entries per chunk: large enough for fast products, small enough for any machine.
 CHUNK_ENTRIES = 2**21
 
 
@@ -28,7 +28,7 @@ class Model(Protocol):
     can implement it, such as those of `gpflow_bsvm.models`.
 
     :ivar likelihood: any likelihood of GPflow or this package, see `gpflow_bsvm.likelihoods.hooks`.
-    :ivar num_data: number of all rows, if a fit uses a sample; None: the rows of the fit.
+    :ivar num_data: total number of rows if a fit uses a sample; None: the rows of the fit.
     """
 
     likelihood: Likelihood
@@ -40,7 +40,7 @@ class Model(Protocol):
 
     @property
     def num_features(self) -> tuple[int, int]:
-        """:return: number of latent functions L and of features M of each."""
+        """:return: number of latent functions L, and of features M per function."""
 
     @property
     def num_feature_groups(self) -> int:
@@ -51,7 +51,7 @@ class Model(Protocol):
         """:return: the number added to the diagonal of the prior's covariance."""
 
     def prior_factor(self) -> tf.Tensor:
-        """:return: Lz [G, M, M], Lz Lz^T = Kuu + jitter I, at the present hyperparameters."""
+        """:return: Lz [G, M, M], Lz Lz^T = Kuu + jitter I, at the current hyperparameters."""
 
     def natural(self) -> Natural:
         """:return: q in natural parameters."""
@@ -60,7 +60,7 @@ class Model(Protocol):
         """:return: mean of f, [N, L], and variance, [N, L], or covariance, [L, N, N]."""
 
     def predictor(self) -> Callable[[tf.Tensor], tuple[tf.Tensor, tf.Tensor]]:
-        """:return: X [N, D] -> mean and variance of f(x) under q, both [N, L]."""
+        """:return: a function from X [N, D] to mean and variance of f(x) under q, both [N, L]."""
 
     def assign_natural(self, natural: Natural) -> None:
         """Store q."""
@@ -71,8 +71,8 @@ class Model(Protocol):
 
 def check_model(model: Model) -> None:
     """
-    :raise TypeError: if `model` does not suit the package's algorithms, or was frozen.
-    :raise ValueError: for a `num_data` that is not a number of rows.
+    :raise TypeError: if the package's algorithms cannot fit `model`, or if it is frozen.
+    :raise ValueError: for an invalid `num_data`.
     """
     if not all(hasattr(model, name) for name in ("prior_factor", "natural", "assign_natural")):
         own = "its to_bsvm()" if hasattr(model, "to_bsvm") else "gpflow_bsvm.models.BSVM"
@@ -93,7 +93,7 @@ def check_model(model: Model) -> None:
 def check_floats(named: dict[str, Any]) -> None:
     """
     :param named: parameters by name.
-    :raise ValueError: for a parameter of another float type than GPflow's default.
+    :raise ValueError: for a parameter whose float type is not GPflow's default.
     """
     default = tf.as_dtype(gpflow.config.default_float())
     for name, parameter in named.items():
@@ -107,7 +107,7 @@ def check_floats(named: dict[str, Any]) -> None:
 
 
 def check_num_data(num_data: Any) -> None:
-    """:raise ValueError: unless this is a number of rows, or None."""
+    """:raise ValueError: unless this is a positive integer or None."""
     try:
         known = num_data is None or (float(num_data) > 0 and float(num_data).is_integer())
     except (TypeError, ValueError):
@@ -120,7 +120,7 @@ def check_num_data(num_data: Any) -> None:
 
 @check_shapes("return: []")
 def shares_shifts(model: Model) -> tf.Tensor:
-    """:return: 1. if adding the same function to all latent functions changes only the prior."""
+    """:return: 1. if adding one function to all latent functions changes only the prior, else 0."""
     shared = has_hook(model.likelihood, "shift_invariant") and model.num_feature_groups == 1
     return tf.constant(float(shared), gpflow.config.default_float())
 
@@ -132,23 +132,23 @@ def jitter_of(model: Model) -> tf.Tensor:
 
 
 def chunk_rows(model: Model) -> int:
-    """:return: number of rows per chunk, so that a chunk takes some 16 MB an array."""
+    """:return: number of rows per chunk, for arrays of about 16 MB."""
     num_latents, num_features = model.num_features
-    # A likelihood multiplies the size of a chunk: some 100 quadrature nodes per latent function.
+    # Likelihoods need some 100 quadrature nodes per row and latent function.
     width = num_latents * max(num_features, 128)
     return int(np.clip(CHUNK_ENTRIES // width, 64, 2**14))
 
 
 def check_width(model: Model, X: Any, Y: Any = None) -> None:
     """
-    :raise ValueError: if X has another number of columns than the inducing points of `model`, or Y
-        another number than it has latent functions (for likelihoods with one label per latent); if
-        the number of inducing points has changed; see `check_floats`.
+    :raise ValueError: if the columns of X and of the inducing points differ in number, or the
+        columns of Y and the latent functions (for likelihoods with one label per latent); if the
+        number of inducing points has changed; see `check_floats`.
     """
     check_floats(named_parameters(model))
     variable = model.prior.inducing_variable
     parts = plain_parts(variable)
-    # A shape costs nothing, while `num_inducing` of plain points is a TensorFlow operation.
+    # Shapes are free; `num_inducing` of plain points is a TensorFlow operation.
     number = parts[0].Z.shape[0] if parts else int(variable.num_inducing)
     if hasattr(model, "q_mu") and model.q_mu.shape[0] != number:
         raise ValueError(
@@ -171,14 +171,14 @@ def check_width(model: Model, X: Any, Y: Any = None) -> None:
 
 
 def networks_in(*modules: Any) -> list[Any]:
-    """:return: objects in these modules with the methods of `gpflow_bsvm.deep.DeepKernel`."""
+    """:return: parts of these modules with the methods of `gpflow_bsvm.deep.DeepKernel`."""
     parts = [p for module in modules for p in (module, *getattr(module, "submodules", ()))]
     return [part for part in dict.fromkeys(parts) if hasattr(part, "learned_weights")]
 
 
 @contextlib.contextmanager
 def in_training(networks: Sequence[Any]) -> Iterator[None]:
-    """Use the networks' training mode in code traced inside this context."""
+    """Trace code inside this context with networks in training mode."""
     for network in networks:
         network.training = True
     try:
@@ -189,5 +189,5 @@ def in_training(networks: Sequence[Any]) -> Iterator[None]:
 
 
 def as_variables(variables: Sequence[Any]) -> list[tf.Variable]:
-    """:return: TensorFlow variables; variables of Keras 3 wrap one."""
+    """:return: TensorFlow variables; those of Keras 3 are wrappers."""
     return [v if isinstance(v, tf.Variable) else v.value for v in variables]

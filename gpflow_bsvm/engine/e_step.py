@@ -1,4 +1,4 @@
-"""Steps of q, with rho = 1 if that is safe, else smaller; and steps of the sites themselves."""
+"""Steps of q with the largest safe rho up to 1, and steps of the sites themselves."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from .statistics import Local, compiled_localise, compiled_sum_sites
 
 #: The largest number of halvings of a step.
 _MAX_HALVINGS = 20
-#: Growth factor of rho after each step, up to 1. If full steps always overshoot, as with several
-#: classes, faster growth wastes every other pass; growth from 1/2 to 1 takes four sweeps.
+#: Growth factor of rho after each step, up to 1. Growth from 1/2 to 1 takes four sweeps. If full
+#: steps always overshoot (several classes), faster growth wastes every other pass.
 _GROWTH = 1.2
-#: Relative rounding of the bound by the precision of the products.
+#: Relative rounding error of the bound, by the precision of the products.
 _ROUNDING = {tf.float64: 1e-12, tf.float32: 1e-7}
 
 
 class Ascent(NamedTuple):
-    """The state of an ascent; in a graph or out of it."""
+    """The state of an ascent, inside or outside a graph."""
 
-    point: Any  #: has a `value`, the bound there
+    point: Any  #: has the bound as `value`
     rho: tf.Tensor  #: of the next step
     taken: tf.Tensor  #: rho of the latest step, 0 if there was none
-    overshoots: tf.Tensor  #: whether a step had to be halved
+    overshoots: tf.Tensor  #: whether steps had to be halved
     little: tf.Tensor  #: whether the latest step gained little
     ended: tf.Tensor  #: whether no step gains more
 
@@ -48,9 +48,9 @@ class Ascent(NamedTuple):
         self, move: Callable[[Any, tf.Tensor], Any], tol: Any, dtype: tf.DType = tf.float64
     ) -> Ascent:
         """
-        Move by `rho`, halved until the bound decreases by no more than rounding.
+        Move by `rho`, halved until the bound does not decrease beyond rounding.
 
-        :param move: from a point by a rho to another point.
+        :param move: a function from a point and rho to another point.
         :param tol: stop when a step gains at most `tol` * |bound|. If steps have been halved,
             require the same of the next step, of half the size: a step that nearly overshoots gains
             little anywhere.
@@ -78,11 +78,11 @@ class Ascent(NamedTuple):
 
 
 class SitePoint(NamedTuple):
-    """Sites of all rows, and results computed from them."""
+    """Sites of all rows, and quantities computed from them."""
 
     sites: Sites
-    fresh: Sites  #: at the marginals of q
-    value: Any = -math.inf  #: [], the ELBO of their q, once it is known
+    fresh: Sites  #: sites at the marginals of q
+    value: Any = -math.inf  #: [], the ELBO of their q, once known
     natural: Natural | None = None
 
 
@@ -90,7 +90,7 @@ class SiteAscent:
     """
     q by damped updates of the sites, at fixed hyperparameters.
 
-    :ivar point: the best so far.
+    :ivar point: the best point so far.
     """
 
     def __init__(
@@ -115,9 +115,9 @@ class SiteAscent:
 
     def climb(self, sweeps: int) -> float:
         """
-        Update the sites repeatedly, each time by rho = 1, or less if F would decrease.
+        Update the sites repeatedly with rho = 1, or smaller if F would decrease.
 
-        :return: the last rho, 0 if every step lowers F.
+        :return: the last rho; 0 if every step lowers F.
         """
         ascent = Ascent.start(self.point)
         for _ in range(sweeps):
@@ -128,7 +128,7 @@ class SiteAscent:
         return float(ascent.taken)
 
     def _move(self, start: SitePoint, rho: tf.Tensor) -> SitePoint:
-        """:return: the point at this fraction of the way from the sites to their fresh values."""
+        """:return: the point after moving the sites by this fraction towards their fresh values."""
         pairs = zip(start.sites, start.fresh)
         sites = Sites(*((1 - rho) * old + rho * new for old, new in pairs))
         sums = sum_over(self._data, compiled_sum_sites, sites)

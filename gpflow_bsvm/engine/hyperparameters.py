@@ -24,8 +24,8 @@ class Plan(NamedTuple):
     The learned parameters of some modules; part of a graph's structure.
 
     :ivar learned: for each parameter, in the order of `parameters_of`, whether it is trained.
-    :ivar variables: references to the learned variables, if modules hold other state than
-        parameters, such as a Keras layer: the graph has then captured all variables.
+    :ivar variables: references to the learned variables if modules hold state other than
+        parameters, such as a Keras layer, so that the graph captures all variables.
     """
 
     learned: tuple[bool, ...]
@@ -33,15 +33,15 @@ class Plan(NamedTuple):
 
     def trainable(self, values: Sequence[tf.Tensor]) -> list[Any]:
         """
-        :param values: unconstrained, of all parameters.
-        :return: the tensors for a gradient tape to watch: the variables, or copies of the trained
-            values, because TFP's bijectors cache results per tensor, hidden from a tape.
+        :param values: unconstrained values of all parameters.
+        :return: the tensors for a gradient tape: the variables, or copies of the trained values.
+            (TFP's bijectors cache results per tensor, hidden from a tape.)
         """
         chosen = [tf.identity(value) for value, learned in zip(values, self.learned) if learned]
         return chosen or [reference.deref() for reference in self.variables]
 
     def merge(self, values: Sequence[tf.Tensor], mine: list[tf.Tensor]) -> tuple[tf.Tensor, ...]:
-        """:return: all values, with `mine` in their places."""
+        """:return: all values, with `mine` inserted."""
         moved = iter(mine)
         return tuple(
             next(moved) if learned else value for value, learned in zip(values, self.learned)
@@ -50,8 +50,8 @@ class Plan(NamedTuple):
 
 def planned(wanted: Sequence[Any], *modules: Any) -> tuple[list[Any], Plan]:
     """
-    :param wanted: parameters and bare variables of the modules, each once, that are to be learned.
-    :return: the same in the order of a graph's gradients, and the plan.
+    :param wanted: the parameters and bare variables to learn, without repetition.
+    :return: `wanted` in the order of the graph's gradients, and the plan.
     """
     ids, parameters = {id(p) for p in wanted}, parameters_of(*modules)
     found = [p for p in parameters if id(p) in ids]
@@ -64,10 +64,10 @@ def planned(wanted: Sequence[Any], *modules: Any) -> tuple[list[Any], Plan]:
 
 def value_and_gradient(function: Callable[..., tf.Tensor], *, by_first: bool = False) -> Compiled:
     """
-    :param function: of modules and tensors; returns a number.
+    :param function: a function of modules and tensors that returns a number.
     :param by_first: also differentiate with respect to the first tensors, in any structure.
-    :return: a function of the tensors, for `Hyperparameters.bind`, that returns the number, its
-        gradient in the learned parameters, and with `by_first` in the first tensors.
+    :return: a function of the tensors, for `Hyperparameters.bind`. It returns the number and its
+        gradients: in the learned parameters and, with `by_first`, in the first tensors.
     """
 
     @functools.wraps(function)
@@ -87,15 +87,15 @@ def value_and_gradient(function: Callable[..., tf.Tensor], *, by_first: bool = F
 
 class Hyperparameters:
     """
-    The trainable parameters of a model besides those of q, and bare variables, such as those of a
-    Keras layer in a kernel.
+    A model's trainable parameters besides q, and bare variables such as those of a Keras layer in a
+    kernel.
 
-    :ivar named: by GPflow's names, such as ".kernel.lengthscales"; the weights of networks are
-        ".weights[0]" and so on.
+    :ivar named: parameters by GPflow's names, such as ".kernel.lengthscales"; the weights of
+        networks are ".weights[0]" and so on.
     :ivar networks: the networks of the model.
     :ivar variables: their unconstrained variables, in the order of the gradients.
-    :ivar plan: the learned parameters, for graphs of `modules`.
-    :ivar log_prior: of the learned parameters.
+    :ivar plan: the learned parameters for graphs of `modules`.
+    :ivar log_prior: log prior density of the learned parameters.
     """
 
     def __init__(self, model: Model) -> None:
@@ -107,11 +107,11 @@ class Hyperparameters:
         self.variables = [getattr(p, "unconstrained_variable", p) for p in chosen]
 
     def bind(self, graph: Compiled) -> Callable[..., Any]:
-        """:return: a `value_and_gradient` of functions of likelihood and prior, bound to these."""
+        """:return: a `value_and_gradient` of likelihood and prior, bound to this model's."""
         return graph.bind(*self.modules, self.plan)
 
     def values(self) -> dict[str, AnyNDArray]:
-        """:return: the present values by name, without the (many) weights of networks."""
+        """:return: the current values by name, without the (many) weights of networks."""
         weights = {id(v) for network in self.networks for v in network.all_weights()}
         return {name: np.array(p.numpy()) for name, p in self.named.items() if id(p) not in weights}
 

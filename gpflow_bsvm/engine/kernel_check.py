@@ -1,4 +1,4 @@
-"""Call a kernel and a mean function on some rows outside of a graph, where errors are clearer."""
+"""Calls of kernel and mean function on some rows outside a graph, for clearer errors."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def check_kernel(kernel: Kernel, X: Any) -> None:
     """
     Call the kernel on some rows.
 
-    :param X: [N, D], as input of the model: an array, or an object whose slices are arrays.
-    :raise ValueError: if the kernel does not accept such rows, or its result is not a covariance;
-        names the kernel.
+    :param X: [N, D], the model's input: an array, or an object whose slices are arrays.
+    :raise ValueError: if the kernel rejects such rows, or its result is not a covariance; the
+        message names the kernel.
     """
     X = np.asarray(X[:: max(1, len(X) // _ROWS)][:_ROWS])
     if wrong := no_covariance(*values_of(kernel, X)):
@@ -28,7 +28,7 @@ def check_kernel(kernel: Kernel, X: Any) -> None:
 
 
 def check_mean(mean_function: MeanFunction, X: Any, num_latents: int) -> None:
-    """:raise ValueError: unless the mean function returns one column, or one per function f."""
+    """:raise ValueError: unless the mean function gives one column, or one per latent function."""
     name = type(mean_function).__name__
     try:
         found = mean_function(X[:1]).shape
@@ -47,8 +47,8 @@ def check_mean(mean_function: MeanFunction, X: Any, num_latents: int) -> None:
 def values_of(kernel: Kernel, X: AnyNDArray) -> tuple[AnyNDArray, AnyNDArray]:
     """
     :return: K(X) [..., N, N] and K_diag(X) [..., N].
-    :raise ValueError: if the kernel does not accept such inputs; names the innermost failing part
-        and its error.
+    :raise ValueError: if the kernel rejects such inputs; the message names the innermost failing
+        part.
     """
     how = {"full_output_cov": False} if isinstance(kernel, MultioutputKernel) else {}
     try:
@@ -66,9 +66,9 @@ def values_of(kernel: Kernel, X: AnyNDArray) -> tuple[AnyNDArray, AnyNDArray]:
 def no_covariance(K: AnyNDArray, diagonal: AnyNDArray) -> str:
     """:return: the reason why K [..., N, N] is not a covariance, or ""."""
     if not (np.isfinite(K).all() and np.isfinite(diagonal).all()):
-        return ""  # an overflow has its own error
+        return ""  # overflow raises another error
     own, size = np.diagonal(K, axis1=-2, axis2=-1), max(np.abs(K).max(), np.abs(diagonal).max())
-    # Allow for rounding of distances between rows far from 0.
+    # Tolerate rounding of distances between rows far from 0.
     most = np.finfo(K.dtype).eps ** 0.2 * size
     off = np.unravel_index(np.argmax(np.abs(own - diagonal)), own.shape)
     if np.abs(own - diagonal)[off] > most:
@@ -80,7 +80,7 @@ def no_covariance(K: AnyNDArray, diagonal: AnyNDArray) -> str:
 
 
 def rounded(X: AnyNDArray) -> str:
-    """:return: a note on a column so far from 0 that distances are rounded, or ""."""
+    """:return: a note on a column far from 0 whose distances are lost in rounding, or ""."""
     far, spread = np.abs(X).max(axis=0), np.ptp(X, axis=0)
     column = int(np.argmax(far))
     if spread[column] > np.finfo(X.dtype).eps ** 0.4 * far[column]:

@@ -1,7 +1,7 @@
 """The log prior density of the hyperparameters and its gradient, in a small graph of its own.
 
-A graph freezes the numbers of a distribution. Those of the estimators' priors depend on the
-penalty, so that the graph of a bound with priors in it would be traced for every penalty anew.
+A graph freezes a distribution's numbers. For the estimators' priors these depend on the penalty: a
+bound's graph that included priors would be traced again for every penalty.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from .shared_graph import Compiled
 
 
 class Kind(NamedTuple):
-    """A prior of a parameter, without the numbers that graphs take as tensors."""
+    """A parameter's prior without its numbers, which graphs take as tensors."""
 
     make: Any  #: the class of the distribution, or the distribution itself if it has no numbers
     options: dict[str, Any]
-    names: tuple[str, ...]  #: of the numbers
+    names: tuple[str, ...]  #: names of the numbers
     transform: Any
     on: PriorOn
 
@@ -31,7 +31,7 @@ class Kind(NamedTuple):
 def _kind_and_numbers(parameter: Any) -> tuple[Kind, tuple[tf.Tensor, ...]]:
     prior = parameter.prior
     numbers = {name: value for name, value in prior.parameters.items() if _is_number(value)}
-    # TFP's own are made anew from their parameters; a user's need not have said all of these.
+    # TFP's distributions can be rebuilt from their parameters; a user's may not list all of them.
     if not numbers or not type(prior).__module__.startswith("tensorflow_probability."):
         return Kind(prior, {}, (), parameter.transform, parameter.prior_on), ()
     options = {n: v for n, v in prior.parameters.items() if n not in numbers}
@@ -40,7 +40,7 @@ def _kind_and_numbers(parameter: Any) -> tuple[Kind, tuple[tf.Tensor, ...]]:
 
 
 def _is_number(value: Any) -> bool:
-    """:return: True for a number or a vector, whose values do not change the kind of a prior."""
+    """:return: True for a number or a vector: a tensor, not part of the prior's kind."""
     if isinstance(value, tf.Tensor) and hasattr(value, "numpy"):
         value = value.numpy()
     known = isinstance(value, (float, np.ndarray))
@@ -72,10 +72,10 @@ def _value_and_gradient(kinds: Any, numbers: Any, values: Any) -> tuple[tf.Tenso
 
 
 class LogPrior:
-    """The log prior density of parameters with and without priors, of their present values."""
+    """The log prior density of parameters, some without priors, at their current values."""
 
     def __init__(self, learned: Sequence[Any]) -> None:
-        """:param learned: parameters, and variables, which have no prior."""
+        """:param learned: parameters, and variables (without priors)."""
         self._places = [n for n, p in enumerate(learned) if getattr(p, "prior", None) is not None]
         known = [_kind_and_numbers(learned[place]) for place in self._places]
         self._kinds, self._numbers = tuple(k for k, _ in known), tuple(n for _, n in known)
@@ -83,14 +83,14 @@ class LogPrior:
 
     @check_shapes("return: []")
     def __call__(self, mine: Sequence[Any]) -> tf.Tensor:
-        """:return: the density at these unconstrained values, for a graph of the caller's."""
+        """:return: the density at these unconstrained values, for use in a graph."""
         values = [tf.convert_to_tensor(mine[place]) for place in self._places]
         parts = zip(self._kinds, self._numbers, values)
         found = [log_prior_density(*part) for part in parts]
         return tf.add_n(found) if found else tf.zeros([], default_float())
 
     def value_and_gradient(self, mine: Sequence[Any]) -> tuple[tf.Tensor, dict[int, tf.Tensor]]:
-        """:return: the density, and its gradient by the places of those that have priors."""
+        """:return: the density, and its gradient by index of the parameters with priors."""
         if not self._places:
             return tf.zeros([], default_float()), {}
         values = tuple(tf.convert_to_tensor(mine[place]) for place in self._places)

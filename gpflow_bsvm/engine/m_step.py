@@ -1,13 +1,13 @@
 r"""The ELBO as a function of the hyperparameters theta, at fixed sites.
 
-With fixed sites (w_n, r_n), one for each datum and latent function, every theta defines a q:
+With a fixed site (w_n, r_n) for each datum and latent function, every theta defines a q:
 
     q(s) = N(P^-1 h, P^-1),   P(theta) = I + Phi^T diag(w) Phi,   h(theta) = Phi^T r,
     F(theta) = sum_n E_q log p(y_n | f_n) - KL(q || N(0, I)) + log prior(theta),
 
 a lower bound at every theta (the dual view of Adam et al. 2021, t-SVGP, with a site for every
-datum). F involves no refitting, so that a quasi-Newton method sees one smooth function. Gradients
-are computed chunk by chunk: memory does not grow with N.
+datum). F needs no refitting: it is one smooth function, suitable for quasi-Newton methods.
+Gradients are computed chunk by chunk: memory does not grow with N.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from .statistics import localise, marginals, sum_sites
 def site_bound(
     likelihood: Likelihood, prior: Prior, batch: Batch, sites: Sites, how: Floats, share: tf.Tensor
 ) -> tf.Tensor:
-    """:return: F without the hyperparameters' log density, of data in one chunk; see `centre`."""
+    """:return: F of a single chunk, without the hyperparameters' log density; see `centre`."""
     rows = project_batch(prior, batch, *how)
     q = gaussian(sum_sites(rows, sites), share)[1]
     f = marginals(rows.features.phi, q.R, q.c)
@@ -62,7 +62,7 @@ def compiled_sums(prior: Prior, batch: Batch, sites: Sites, how: Floats) -> Natu
 def _weighted_sums(
     likelihood: Likelihood, prior: Prior, batch: Batch, sites: Sites, how: Floats, weights: Natural
 ) -> tf.Tensor:
-    """:return: a number with the gradient of the sums, weighted (a vector-Jacobian product)."""
+    """:return: a number whose gradient is a vector-Jacobian product of the sums."""
     h, P = sum_sites(project_batch(prior, batch, *how), sites)
     return tf.reduce_sum(weights.h * h) + tf.reduce_sum(weights.P * P)
 
@@ -71,9 +71,9 @@ def _weighted_sums(
 def _through_q(
     likelihood: Likelihood, prior: Prior, sums: Natural, slope: Gaussian, share: tf.Tensor
 ) -> tf.Tensor:
-    """:return: -KL, with the gradient of F in h and P: that of -KL, and by `slope` through q."""
+    """:return: -KL, with F's gradient in h and P: the gradient of -KL plus `slope` through q."""
     _, q = gaussian(sums, share)
-    R, c = (part - tf.stop_gradient(part) for part in (q.R, q.c))  # 0, except for the gradient
+    R, c = (part - tf.stop_gradient(part) for part in (q.R, q.c))  # 0: only adds gradients
     return tf.reduce_sum(slope.R * R) + tf.reduce_sum(slope.c * c) - q.kl
 
 
@@ -86,8 +86,8 @@ compiled_expectation = Compiled(expectation)
 
 class SiteBound:
     """
-    F of a model as a function of the sites, at the parameters' present values. TensorFlow's
-    InvalidArgumentError means that a matrix had no Cholesky factor.
+    F of a model as a function of the sites, at the current parameters. TensorFlow's
+    InvalidArgumentError means that a matrix has no Cholesky factor.
     """
 
     def __init__(self, model: Model, source: Source, dtype: tf.DType | None = None) -> None:
@@ -100,8 +100,8 @@ class SiteBound:
 
     def value_and_gradient(self, sites: Sites) -> tuple[tf.Tensor, list[tf.Tensor]]:
         """
-        :param sites: of all rows.
-        :return: F, and its gradient in each of the hyperparameters' variables.
+        :param sites: of all rows. :return: F, and its gradient in each of the hyperparameters'
+        variables.
         """
         how = Floats(jitter_of(self._model), self._one)
         if not self._source.one_chunk:

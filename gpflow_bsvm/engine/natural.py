@@ -1,4 +1,4 @@
-"""solve: from natural parameters to a Gaussian, always in the whitened space of the features."""
+"""solve: from natural parameters to a Gaussian in the whitened space of the features."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def centre(natural: Natural, q: Gaussian, share: tf.Tensor) -> tuple[Natural, Ga
     """
     Subtract the average m of the latent means from each of them.
 
-    If the likelihood is invariant to adding a function to all latent functions, as a loss of
-    differences between classes is, this raises the ELBO by L |m|^2 / 2, the most possible along
-    this direction. Natural-gradient steps get there too, but as slowly as 1 / (1 + |P|): each class
-    has its own P, which introduces m at every step, and only the prior removes it.
+    If the likelihood is invariant to adding one function to all latent functions, this raises the
+    ELBO by L |m|^2 / 2, the maximum along this direction. Natural-gradient steps alone converge to
+    it slowly, at a rate 1 / (1 + |P|): the classes' different P introduce m at every step, and only
+    the prior removes it.
 
-    :param natural: of `q`; all latent functions share features and prior.
+    :param natural: natural parameters of `q`; all latent functions share features and prior.
     :param share: 1, or 0 to change nothing.
     """
     mean = tf.linalg.matvec(q.R, q.c, transpose_a=True)
@@ -63,8 +63,7 @@ def blend(old: Natural, sums: Natural, rho: tf.Tensor) -> Natural:
     (1 - rho) (h, P)_old + rho (h, I + P), the natural-gradient step of size rho: a convex
     combination of positive definite precisions for 0 < rho <= 1, so positive definite itself.
 
-    :param sums: over the sites of all data, without the prior's I.
-    """
+    :param sums: over the sites of all data, without the prior's I."""
     P = (1 - rho) * old.P + rho * sums.P
     P = tf.linalg.set_diag(P, tf.linalg.diag_part(P) + rho)
     return in_shape(Natural((1 - rho) * old.h + rho * sums.h, P), old)
@@ -93,7 +92,7 @@ def gaussian(sums: Natural, share: tf.Tensor) -> tuple[Natural, Gaussian]:
 
 @check_shapes("natural.h: [L, M]", "natural.P: [L, M, M]", "return.P: [L, M, M]")
 def scaled_sites(natural: Natural, factor: float) -> Natural:
-    """:return: factor h and factor (P - I): the sums of q's sites, each counted `factor` times."""
+    """:return: factor h and factor (P - I), the sums of q's sites, each counted `factor` times."""
     h, P = natural
     identity = tf.eye(tf.shape(P)[-1], dtype=P.dtype)
     return Natural(factor * h, factor * (P - identity))
@@ -101,7 +100,7 @@ def scaled_sites(natural: Natural, factor: float) -> Natural:
 
 @check_shapes("factor.h: [L, M]", "q.c: [L, M]", "return: []")
 def expected_factor(factor: Natural, q: Gaussian) -> tf.Tensor:
-    """:return: sum_l E_q (h_l^T s_l - s_l^T P_l s_l / 2), a Gaussian factor's expected log."""
+    """:return: sum_l E_q (h_l^T s_l - s_l^T P_l s_l / 2), the expected log of a Gaussian factor."""
     mean = tf.linalg.matvec(q.R, q.c, transpose_a=True)
     moments = tf.reduce_sum(tf.matmul(q.R, factor.P) * q.R)
     moments += tf.reduce_sum(mean * tf.linalg.matvec(factor.P, mean))
@@ -110,7 +109,7 @@ def expected_factor(factor: Natural, q: Gaussian) -> tf.Tensor:
 
 @check_shapes("Lz: [G, M, M]", "mean: [L, M]", "root: [L, M, M]", "return[1]: [L, M, M]")
 def whiten(Lz: tf.Tensor, mean: tf.Tensor, root: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """:return: mean and root of q(Lz^-1 u), from those of q(u) and the `prior_factor`."""
+    """:return: mean and root of q(Lz^-1 u), computed from mean and root of q(u)."""
     Lz = tf.broadcast_to(Lz, tf.shape(root))
     mean = tf.linalg.triangular_solve(Lz, mean[..., None])[..., 0]
     return mean, tf.linalg.triangular_solve(Lz, root)
@@ -120,9 +119,9 @@ def whiten(Lz: tf.Tensor, mean: tf.Tensor, root: tf.Tensor) -> tuple[tf.Tensor, 
 def to_mean_and_root(natural: Natural) -> tuple[tf.Tensor, tf.Tensor]:
     """
     Mean and lower triangular root of the covariance, as GPflow stores a Gaussian, from a single
-    Cholesky factor: with rows and columns reversed, an ordinary factorisation gives P = U U^T, U
-    upper triangular, and U^-T is the root. At a condition beyond 1 / rounding this may fail where
-    `solve` does not: then R = Q V, V upper triangular, and V^T is the root.
+    Cholesky factor. Factorising with rows and columns reversed gives P = U U^T, U upper triangular;
+    the root is U^-T. If this fails (at a condition beyond 1 / rounding, `solve` may still work),
+    the root is V^T of R = Q V, V upper triangular.
 
     :return: mean and root.
     """
@@ -135,9 +134,9 @@ def to_mean_and_root(natural: Natural) -> tuple[tf.Tensor, tf.Tensor]:
 
 
 def root_by_rotation(natural: Natural) -> tf.Tensor:
-    """:return: the root [L, M, M] of P^-1 by a QR decomposition, if the other way fails."""
+    """:return: the root [L, M, M] of P^-1 by a QR decomposition, if Cholesky fails."""
     V = tf.linalg.qr(solve(natural).R).r
-    signs = tf.where(tf.linalg.diag_part(V) < 0, -1, 1)  # a root's diagonal is positive
+    signs = tf.where(tf.linalg.diag_part(V) < 0, -1, 1)  # make the root's diagonal positive
     return tf.linalg.matrix_transpose(V * tf.cast(signs, V.dtype)[..., None])
 
 
@@ -154,7 +153,7 @@ def to_natural(mean: tf.Tensor, root: tf.Tensor) -> Natural:
 def compiled_natural(
     q_mu: tf.Tensor, q_sqrt: tf.Tensor, prior_factor: tuple[tf.Tensor, ...]
 ) -> Natural:
-    """:return: q(u) in natural parameters of the whitened Lz^-1 u, Lz given unless whitened."""
+    """:return: q(u) in natural parameters of the whitened Lz^-1 u; Lz is given unless whitened."""
     mean, root = tf.transpose(q_mu), q_sqrt
     for Lz in prior_factor:
         mean, root = whiten(Lz, mean, root)

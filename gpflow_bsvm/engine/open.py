@@ -1,4 +1,4 @@
-"""Open data for a model: check them, and choose chunks of suitable size."""
+"""Open and check data for a model, in chunks of suitable size."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from .structure import look_into
 
 def open_data(model: Model, data: Any, sample_weight: Any = None, *, part: bool = False) -> Source:
     """
-    Check everything that can be checked before a fit.
+    Check model and data before a fit.
 
-    :param data: see `gpflow_bsvm.data.open_source`; None: the data stored in the model.
-    :param sample_weight: [N], with arrays; ones if None.
-    :param part: whether these are some of the rows: arrays may then hold one class only.
+    :param data: see `gpflow_bsvm.data.open_source`; None: the model's data.
+    :param sample_weight: [N], only with arrays; None: ones.
+    :param part: whether these are only some of the rows, so that arrays may hold a single class.
     :raise ValueError: for bad data or weights.
     :raise TypeError: see `check_model` and `open_source`, or if there are no data.
     """
@@ -44,7 +44,7 @@ def open_data(model: Model, data: Any, sample_weight: Any = None, *, part: bool 
 def weighted(model: Model, source: Source) -> Source:
     """
     :param source: all the data.
-    :return: the same, rescaled to the model's `num_data` rows if that differs from N.
+    :return: the source, rescaled to the model's `num_data` rows if that differs from N.
     """
     if model.num_data is None:
         return source
@@ -52,7 +52,7 @@ def weighted(model: Model, source: Source) -> Source:
 
 
 def open_all(model: Model, data: Any, sample_weight: Any = None) -> Source:
-    """As `open_data`, for passes over all the data, see `weighted`."""
+    """As `open_data`, with rows `weighted`, for passes over all the data."""
     return weighted(model, open_data(model, data, sample_weight))
 
 
@@ -62,8 +62,8 @@ def open_inputs(model: Model, X: Any, size: int | None = None) -> Source:
         whose labels, if any, are ignored.
     :param size: rows per chunk; None: see `chunk_rows`.
     :return: rows without labels.
-    :raise ValueError: for X that is not finite or of another width than the training data, or a
-        `size` below 1.
+    :raise ValueError: if X is not finite or not as wide as the training data, or for a `size` below
+        1.
     """
     if size is not None:
         check_whole(1, chunk_rows=size)
@@ -73,7 +73,7 @@ def open_inputs(model: Model, X: Any, size: int | None = None) -> Source:
 
 @dataclass(frozen=True)
 class _Labelled:
-    """A model's check of the rows of a fit; a part of the data may hold one class only."""
+    """A model's check of a fit's rows; a part of the data may hold a single class."""
 
     model: Model
     part: bool = False
@@ -95,7 +95,7 @@ class _Labelled:
         return X, Y
 
     def _check_prior(self, X: Any) -> None:
-        """Check once per estimator's fit, whose models differ only in values: it takes some ms."""
+        """Check once per estimator's fit (some ms): its models differ only in values."""
         prior, num_latents = self.model.prior, self.model.num_features[0]
         structure = look_into((prior.kernel, prior.mean_function)).key
         if first_in_fit(("prior", structure, X.shape[-1], num_latents)):

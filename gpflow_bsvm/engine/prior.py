@@ -1,4 +1,4 @@
-"""The prior of a model: its Cholesky factor, and the necessary jitter."""
+"""A model's prior: its Cholesky factor, and the necessary jitter."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MAX_JITTER = 1e-2
 
 
 class Prior(NamedTuple):
-    """The process f and its inducing variable: with hyperparameters, without q."""
+    """The process f and its inducing variable, with hyperparameters but without q."""
 
     kernel: Kernel
     inducing_variable: InducingVariables
@@ -37,7 +37,7 @@ class Prior(NamedTuple):
 
 @check_shapes("jitter: []", "return: [G, M, M]")
 def prior_factor(prior: Prior, jitter: tf.Tensor) -> tf.Tensor:
-    """:return: Cholesky factor Lz of Kuu + jitter I; G is 1 where latent functions share it."""
+    """:return: Cholesky factor Lz of Kuu + jitter I; G is 1 if latent functions share it."""
     Kuu_ = Kuu(prior.inducing_variable, prior.kernel, jitter=jitter)
     return tf.linalg.cholesky(Kuu_[None] if len(Kuu_.shape) == 2 else Kuu_)
 
@@ -51,7 +51,7 @@ def safe_prior_factor(prior: Prior, before: float | None) -> tuple[tf.Tensor, fl
     of 10 up to 1e-2, with a warning unless it equals `before`.
 
     :return: Lz, and its jitter; None for GPflow's.
-    :raise ValueError: if 1e-2 fails too; names the likely cause.
+    :raise ValueError: if 1e-2 fails too; the message names the likely cause.
     """
     factor, first = compiled_prior_factor.bind(prior), gpflow.config.default_jitter()
     for jitter in _jitters(first):
@@ -70,7 +70,7 @@ def safe_prior_factor(prior: Prior, before: float | None) -> tuple[tf.Tensor, fl
 
 
 def _jitters(first: float) -> list[float]:
-    """:return: the first, even if it is 0 or above the limit, then tenfold up to the limit."""
+    """:return: the first jitter, even 0 or above the limit, then tenfold up to the limit."""
     jitters = [first]
     while jitters[-1] < 0.999 * MAX_JITTER:
         jitters.append(10 * jitters[-1] or 1e-16)
@@ -78,13 +78,13 @@ def _jitters(first: float) -> list[float]:
 
 
 def _call_kernel(prior: Prior) -> None:
-    """:raise ValueError: if the kernel fails outside of a graph, too; names its part."""
+    """:raise ValueError: if the kernel also fails outside of graphs; names its part."""
     for Z in plain_points(prior.inducing_variable):
         values_of(prior.kernel, Z[:1])
 
 
 def _why_no_factor(prior: Prior, jitter: float) -> str:
-    """:return: the likely reason why Kuu has no Cholesky factor, and what to do about it."""
+    """:return: the likely reason why Kuu has no Cholesky factor, and a remedy."""
     _call_kernel(prior)
     for pairs in map(duplicate_rows, plain_points(prior.inducing_variable)):
         if pairs:
@@ -106,11 +106,11 @@ def _why_no_factor(prior: Prior, jitter: float) -> str:
 
 
 def plain_points(inducing_variable: Any) -> list[AnyNDArray]:
-    """:return: every Z [M, D] that consists only of inputs (no patches, no scales)."""
+    """:return: every Z [M, D] of plain inputs (no patches, no scales)."""
     return [np.asarray(part.Z) for part in plain_parts(inducing_variable)]
 
 
 def plain_parts(inducing_variable: Any) -> list[InducingPoints]:
-    """:return: the inducing variables whose Z are `plain_points`."""
+    """:return: the inducing variables of `plain_points`."""
     parts = getattr(inducing_variable, "inducing_variables", (inducing_variable,))
     return [part for part in parts if type(part) is InducingPoints]

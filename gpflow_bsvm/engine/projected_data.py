@@ -1,4 +1,4 @@
-"""Data projected by a model: once if memory allows, else chunk by chunk."""
+"""Data projected by a model: once if memory allows, else chunk by chunk in each pass."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from .statistics import Statistics, compiled_accumulate
 #: Projected features up to this size stay in memory (bytes).
 CACHE_BYTES = 2**28
 
-#: If features are not kept, rows are read in blocks of this size (bytes of X): large enough for the
-#: overhead of Python calls to be negligible.
+#: If features are not kept, rows are read in blocks of this size (bytes of X): large enough to make
+#: the overhead of Python negligible.
 BLOCK_BYTES = 2**24
 
-#: From this many feature entries (N times L M) on, products may run in single precision, which
-#: resolves relative changes of the bound down to this tolerance.
+#: Products may run in single precision from a number of feature entries (N times L M) on; it
+#: resolves relative changes of the bound down to a tolerance.
 BIG_PASS, FINEST_SINGLE_TOL = 2e5, 1e-6
 
 
 def num_entries(model: Model, source: Source) -> int:
-    """:return: N times L M, the size of all features."""
+    """:return: N times L M, the number of feature entries."""
     return source.num_rows * math.prod(model.num_features)
 
 
@@ -48,10 +48,10 @@ def product_dtype(entries: int, tol: float) -> tf.DType:
 
 class ProjectedData(Derived):
     """
-    The rows of a source as `Projected`, in chunks or as minibatches, at the model's hyperparameters
-    at the time of construction.
+    The rows of a source as `Projected`, in chunks or minibatches, with the hyperparameters at
+    construction.
 
-    :ivar dtype: of the features in `chunks`, and hence of the large products.
+    :ivar dtype: precision of the features in `chunks`, and hence of the large products.
     """
 
     def __init__(self, model: Model, source: Source) -> None:
@@ -87,7 +87,7 @@ class ProjectedData(Derived):
         return self._remotes.get(self.dtype)
 
     def project(self, batch: Batch) -> Projected:
-        """:return: the rows projected, in GPflow's default float."""
+        """:return: the projected rows, in GPflow's default float."""
         return Projected(batch, self._project(batch.X))
 
     def chunks(self) -> Iterator[Projected]:
@@ -100,7 +100,7 @@ class ProjectedData(Derived):
                 yield _in_precision(self._project, self.dtype, batch)
 
     def everything(self) -> Projected:
-        """:return: all rows, in memory."""
+        """:return: all rows in memory."""
         parts = self._in(tf.as_dtype(default_float()))
         if len(parts) > 1:
             parts[:] = [Projected.joined(parts)]
@@ -131,8 +131,8 @@ class ProjectedData(Derived):
 
     def summed(self, likelihood: Likelihood) -> tuple[Source, Callable[..., Statistics]]:
         """
-        :return: rows, and a function from q(s) and a chunk of rows to its statistics. The rows are
-            `Projected` if features are kept, else `Block`s.
+        :return: rows (`Projected` if features are kept, else `Block`s), and a function that
+            computes a chunk's statistics under q(s).
         """
         if self.cached:
             return self, compiled_accumulate.bind(likelihood)
@@ -141,7 +141,7 @@ class ProjectedData(Derived):
 
 
 class _Blocks(Source):
-    """The rows of `ProjectedData` as `Block`s, some chunks at a time."""
+    """The rows of `ProjectedData` as `Block`s of several chunks."""
 
     def __init__(self, data: ProjectedData, projector: Projector) -> None:
         self._data = data

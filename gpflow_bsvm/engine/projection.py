@@ -1,4 +1,4 @@
-"""project: every model is Gaussian in whitened features, f(x) = Phi(x) s + m(x) + residual."""
+"""project: models are Gaussian in whitened features, f(x) = Phi(x) s + m(x) + residual."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from .shared_graph import Compiled
 
 
 class Floats(NamedTuple):
-    """How features are computed in floating point."""
+    """Floating-point options of features."""
 
-    jitter: tf.Tensor  #: [], of Kuu
-    one: tf.Tensor  #: [], in the dtype of subsequent large products
+    jitter: tf.Tensor  #: [], jitter of Kuu
+    one: tf.Tensor  #: [], 1 in the dtype of subsequent large products
 
 
 class Features(NamedTuple):
-    """The features of x. G is 1 if all latent functions share their features, else L."""
+    """The features of rows. G is 1 if all latent functions share their features, else L."""
 
     phi: tf.Tensor  #: [G, N, M], projections on the whitened inducing variables
     residual: tf.Tensor  #: [N, L] or [N, 1], k(x, x) - |phi|^2
-    mean: tf.Tensor  #: [N, L] or [N, 1], of the prior
+    mean: tf.Tensor  #: [N, L] or [N, 1], prior mean
 
 
 class Projected(NamedTuple):
@@ -43,24 +43,24 @@ class Projected(NamedTuple):
 
     @check_shapes("return.features.phi: [G, N, M]")
     def in_precision(self, dtype: tf.DType) -> Projected:
-        """:return: the same with phi, and hence the large products, in `dtype`."""
+        """:return: the rows with phi, and hence the large products, in `dtype`."""
         phi = tf.cast(self.features.phi, dtype)
         return self._replace(features=self.features._replace(phi=phi))
 
     def without_inputs(self) -> Projected:
-        """:return: the same without X, which may be wide."""
+        """:return: the rows without X, which may be wide."""
         return self._replace(batch=self.batch._replace(X=self.batch.X[:, :0]))
 
     @staticmethod
     def joined(parts: list[Projected]) -> Projected:
-        """:return: the rows of all parts, one after the other."""
+        """:return: the concatenated rows of all parts."""
         if len(parts) == 1:
             return parts[0]
         rows = tf.nest.map_structure(lambda n, *c: tf.concat(c, n), _ROW_AXES, *parts)
         return cast(Projected, rows)
 
 
-#: The axis of each column that counts the rows.
+#: The axis of rows in each column.
 _ROW_AXES = Projected(Batch(0, 0, 0), Features(1, 0, 0))
 
 
@@ -84,8 +84,8 @@ def project_batch(
     prior: Prior, batch: Batch, jitter: tf.Tensor, one: tf.Tensor | None = None
 ) -> Projected:
     """
-    :param one: in the dtype of subsequent large products; None: that of Kuu.
-    :return: rows projected at the present hyperparameters, inside a graph.
+    :param one: 1 in the dtype of subsequent large products; None: the dtype of Kuu.
+    :return: rows projected with the current hyperparameters, inside a graph.
     """
     rows = Projected(batch, project(prior, batch.X, prior_factor(prior, jitter)))
     return rows if one is None else rows.in_precision(one.dtype)
@@ -95,7 +95,7 @@ compiled_project = Compiled(project)
 
 
 class Projector:
-    """Map X [N, D] to features, at the hyperparameters for which `Lz` is the factor of `prior`."""
+    """Map X [N, D] to features, with the hyperparameters of the factor `Lz` of `prior`."""
 
     def __init__(self, prior: Prior, Lz: tf.Tensor) -> None:
         self.prior, self.Lz, self._project = prior, Lz, compiled_project.bind(prior)

@@ -14,7 +14,7 @@ from scipy.optimize import LbfgsInvHessProduct, OptimizeResult, minimize
 
 ValueAndGradient = Callable[[], tuple[Any, list[tf.Tensor]]]
 
-#: The curvature is kept for at most this many variables: an update costs their cube.
+#: Keep the curvature of at most this many variables: updates cost their number cubed.
 _MOST_VALUES = 1000
 
 
@@ -26,32 +26,32 @@ def maximise(
     least_gain: float = -math.inf,
 ) -> AnyNDArray | None:
     """
-    Maximize a function of the variables; they do not change if no better values are found.
+    Maximize a function of the variables; keep their values if none better are found.
 
-    A value that is not finite, or a matrix without a Cholesky factor, counts as a large loss: it
-    shortens a step but does not end the fit. For a sequence of similar functions, each start uses
-    the previous curvature estimate, up to a number of variables.
+    A non-finite value or a matrix without a Cholesky factor counts as a large loss: it shortens the
+    step without ending the fit. For a sequence of similar functions, each start uses the previous
+    curvature estimate, up to a number of variables.
 
-    :param value_and_gradient: of the variables' present values; TensorFlow's InvalidArgumentError
-        signals a matrix without a Cholesky factor.
-    :param max_iter: most iterations, each of one evaluation or a few.
-    :param inverse: of an earlier Hessian estimate, or None.
+    :param value_and_gradient: a function at the variables' current values; TensorFlow's
+        InvalidArgumentError signals a matrix without a Cholesky factor.
+    :param max_iter: most iterations, each with a few evaluations.
+    :param inverse: inverse of an earlier Hessian estimate, or None.
     :param least_gain: stop after an iteration that gains less.
-    :return: the present estimate of the Hessian's inverse, or None.
+    :return: the current estimate of the Hessian's inverse, or None.
     """
     loss = Loss(value_and_gradient, variables, least_gain)
     method, options = "L-BFGS-B", {"maxiter": max_iter}
     if inverse is not None:
         method, options = "BFGS", {**options, "hess_inv0": inverse}
     how: dict[str, Any] = {"method": method, "options": options, "callback": loss.stop}
-    with warnings.catch_warnings():  # a line search that fails ends the iterations, and warns
+    with warnings.catch_warnings():  # a failed line search warns and ends the iterations
         warnings.simplefilter("ignore", RuntimeWarning)
         best = minimize(loss, loss.start, jac=True, **how)
     if not loss.settle(best):
         return None
     if best.nit:
         return _learned(best)
-    return inverse if best.success else None  # no step was found, though it is no maximum
+    return inverse if best.success else None  # no step found, though not at a maximum
 
 
 def _learned(best: OptimizeResult) -> AnyNDArray | None:
@@ -59,7 +59,7 @@ def _learned(best: OptimizeResult) -> AnyNDArray | None:
     if len(best.x) > _MOST_VALUES:
         return None
     inverse = best.hess_inv
-    if isinstance(inverse, LbfgsInvHessProduct):  # its initial I has no scale
+    if isinstance(inverse, LbfgsInvHessProduct):  # SciPy's initial I has no scale
         s, y = inverse.sk, inverse.yk
         if len(s) == 0:
             return None
@@ -81,11 +81,11 @@ class Loss:
     ) -> None:
         self._what, self._variables, self._least_gain = what, variables, least_gain
         self.start = _packed(variables)
-        self.seen: list[float] = []  #: finite losses, the first that of the start
+        self.seen: list[float] = []  #: finite losses, from the start on
         self._latest = math.inf
 
     def __call__(self, x: AnyNDArray) -> tuple[float, AnyNDArray]:
-        """:return: the loss and its gradient; if it is not finite, a large loss and 0."""
+        """:return: the loss and its gradient; a large loss and 0 if not finite."""
         _assign(self._variables, x)
         try:
             value, gradient = self._what()
@@ -104,7 +104,7 @@ class Loss:
             raise StopIteration
 
     def settle(self, best: OptimizeResult) -> bool:
-        """:return: True, with variables at SciPy's result; False, unchanged, if it is no better."""
+        """:return: True if SciPy's result is better, and assigned; else False."""
         better = bool(self.seen) and best.fun <= self.seen[0]
         _assign(self._variables, best.x if better else self.start)
         return better
@@ -114,7 +114,7 @@ class Loss:
 
 
 def _packed(values: Sequence[Any]) -> AnyNDArray:
-    """:return: all values in one array; the weights of a network may be in single precision."""
+    """:return: all values in one array (weights of a network may be in single precision)."""
     return np.concatenate([np.ravel(value.numpy()).astype(np.float64) for value in values])
 
 

@@ -1,4 +1,4 @@
-"""Results computed from a model's parameters, kept until a parameter changes."""
+"""A cache of results computed from a model's parameters, until a parameter changes."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ _LOCK = threading.RLock()
 
 def remembered(model: object, name: str, parts: tuple[Any, ...], compute: Callable[[], T]) -> T:
     """
-    Assigning to a variable allocates a new buffer while the old one is referenced. Holding
-    references to all parameters' buffers and comparing addresses therefore detects every change
-    reliably, without comparing numbers.
+    Cache a result. Assigning to a variable allocates a new buffer while the old one is referenced.
+    Holding references to all parameters' buffers and comparing addresses therefore detects every
+    change, without comparing numbers.
 
-    :param model: the owner, which is not kept alive.
+    :param model: the owner; the cache does not keep it alive.
     :param name: of the result.
     :param parts: all parameters and modules that the result depends on.
-    :return: `compute()`, or its earlier result if `parts` have not changed since. Nothing is kept
-        in a graph, or if `parts` contain code that is not a library's.
+    :return: `compute()`, or its earlier result if `parts` have not changed since. Nothing is cached
+        in a graph, or if `parts` contain user code.
     """
     structure = look_into(parts) if tf.executing_eagerly() else None
     if structure is None or not structure.is_proved:

@@ -34,12 +34,12 @@ from .structure import Structure, look_into, open_shape
 
 #: Graphs kept per function; the least recently used one is dropped first.
 _CACHE_SIZE = 16
-#: Held while a graph is looked up or traced: scikit-learn's users fit in threads, and tracing
-#: switches on shape checks for all of them.
+#: Held during lookup and tracing of a graph: scikit-learn's users fit in threads, and tracing
+#: switches on shape checks in all of them.
 _TRACING = threading.RLock()
-#: The directory of the shapes declared by this package: an error about one names its file.
+#: The package's directory: errors of its declared shapes name a file there.
 _PACKAGE = str(Path(__file__).parent.parent)
-#: Graphs of the fit in progress, which no other fit may use.
+#: Graphs of the fit in progress; other fits must not use them.
 _OF_THIS_FIT: ContextVar[dict[Hashable, Any] | None] = ContextVar("of_this_fit", default=None)
 
 
@@ -55,7 +55,7 @@ def one_fit() -> Iterator[None]:
 
 
 def first_in_fit(key: Hashable) -> bool:
-    """:return: False if this key was asked for before in the present `one_fit`."""
+    """:return: False if this key was requested before in the current `one_fit`."""
     seen = _OF_THIS_FIT.get()
     is_first = seen is None or key not in seen
     if seen is not None:
@@ -66,8 +66,8 @@ def first_in_fit(key: Hashable) -> bool:
 @contextlib.contextmanager
 def _checked_shapes() -> Iterator[None]:
     """
-    Inside this context shapes are checked in graphs too, during tracing, at no cost per step;
-    GPflow checks them only outside of graphs. If the user has switched checks off, there are none.
+    Check shapes in graphs too, during tracing, at no cost per step; GPflow checks them only outside
+    of graphs. No checks if the user has switched them off.
     """
     before = get_enable_check_shapes()
     if before is ShapeCheckingState.EAGER_MODE_ONLY:
@@ -84,7 +84,7 @@ def specs_of(part: Any, name: Any = None) -> list[tf.TensorSpec]:
     with three or more axes, and of h and c [L, M].
 
     :param part: a tensor, or tensors in structures of tuples.
-    :param name: of the tensor, if it is the field of a tuple.
+    :param name: name of the tensor if it is a tuple's field.
     :return: specifications of the leaves.
     """
     if isinstance(part, (list, tuple)):
@@ -116,11 +116,11 @@ def concrete(function: Callable[..., Any], *specs: Any) -> Any:
     except ShapeMismatchError as error:
         if _PACKAGE in str(error):
             raise
-        return trace(autograph=False)  # GPflow's checks do not know inputs embedded by a network
+        return trace(autograph=False)  # GPflow's checks reject inputs embedded by a network
 
 
 def while_loop(goes_on: Callable[..., Any], body: Callable[..., Any], state: Any) -> Any:
-    """:return: the last state, as `tf.while_loop`, which outside of graphs only takes tensors."""
+    """:return: the last state, as `tf.while_loop`, which only takes tensors outside of graphs."""
     if not tf.executing_eagerly():
         return tf.while_loop(goes_on, body, state)
     while goes_on(*state):
@@ -131,8 +131,8 @@ def while_loop(goes_on: Callable[..., Any], body: Callable[..., Any], state: Any
 class Compiled:
     """A function `function(*modules, *tensors)`, traced once per structure of its modules.
 
-    Use as a decorator at module level; `bind` returns the callable for some modules. The parameters
-    are read at every call, so that a bound function follows their values::
+    Use as a decorator at module level; `bind` returns the callable for some modules. A bound
+    function reads the parameters at every call::
 
         project = Compiled(_project).bind(prior)
         features = project(X, Lz)
@@ -142,7 +142,7 @@ class Compiled:
 
     def __init__(self, function: Callable[..., Any], *, rebuilds: bool = False) -> None:
         """
-        :param function: to be compiled.
+        :param function: the function to compile.
         :param rebuilds: call it as `function(rebuild, values, *tensors)` with a `Rebuild`, so that
             the function can change the unconstrained `values`, as learning does.
         """
@@ -164,7 +164,7 @@ class Compiled:
         return self.bind()(*arguments)
 
     def __reduce__(self) -> str:
-        """Pickle by name, so that another process reuses its own graphs."""
+        """Pickle by name: another process uses its own graphs."""
         found = vars(sys.modules[self.__module__]).items()
         name = next((name for name, value in found if value is self), None)
         if name is None:
@@ -183,14 +183,14 @@ class Compiled:
             return self._graphs[key]
 
     def graph_of_this_fit(self, key: Hashable, *what: Any) -> Any:
-        """:return: the graph as in `graph_of`, but this fit's own; None outside of fits."""
+        """:return: as `graph_of`, but a graph of this fit alone; None outside of fits."""
         graphs = _OF_THIS_FIT.get()
         if graphs is not None and (self, key) not in graphs:
             graphs[self, key] = self._trace(*what)
         return graphs and graphs[self, key]
 
     def call(self, modules: tuple[Any, ...], structure: Structure, arguments: Any) -> Any:
-        """:return: the function's result for its modules as they are, without a graph."""
+        """:return: the function's result for its modules, without a graph."""
         if not self._rebuilds:
             return self._function(*modules, *arguments)
         raw = [tf.convert_to_tensor(p.unconstrained_variable) for p in structure.parameters]
@@ -224,7 +224,7 @@ class Compiled:
 
 
 class Bound:
-    """A `Compiled` function with its modules; may be sent to another process."""
+    """A `Compiled` function with its modules; can be sent to another process."""
 
     def __init__(self, compiled: Compiled, modules: tuple[Any, ...]) -> None:
         self._compiled, self._modules = compiled, modules

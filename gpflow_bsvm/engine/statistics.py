@@ -17,7 +17,7 @@ from .natural import Gaussian, Natural, solve
 from .projection import Features, Projected
 from .shared_graph import Compiled
 
-#: A cavity's variance is at most this many times that of its marginal.
+#: Largest ratio of a cavity's variance to its marginal's.
 _MOST_GROWTH = 1e6
 
 
@@ -36,7 +36,7 @@ class Local(NamedTuple):
 
 
 class Statistics(NamedTuple):
-    """The result of a pass over data."""
+    """Sums over the rows of a pass."""
 
     sums: Natural  #: sum of (r_n - w_n m(x_n)) Phi_n, and of w_n Phi_n Phi_n^T
     expectation: tf.Tensor  #: [], sum of E_q log p(y_n | f_n)
@@ -62,14 +62,14 @@ def moments(phi: tf.Tensor, mean: tf.Tensor, R: tf.Tensor) -> Marginals:
 
 
 def _of_own(phi: tf.Tensor, R: tf.Tensor, s: tf.Tensor) -> Marginals:
-    """:return: the marginals, for features of each latent function, [L, N, M]."""
+    """:return: the marginals for separate features of each latent function, [L, N, M]."""
     W = tf.matmul(phi, R, transpose_b=True)
     mean, variance = tf.linalg.matvec(phi, s), tf.reduce_sum(tf.square(W), axis=-1)
     return Marginals(tf.transpose(mean), tf.transpose(variance))
 
 
 def _of_shared(phi: tf.Tensor, R: tf.Tensor, s: tf.Tensor) -> Marginals:
-    """:return: the marginals, for features [N, M]: one product for all L, faster than a batch."""
+    """:return: the marginals for shared features [N, M]: one product, faster than a batch."""
     L, M = tf.shape(R)[0], tf.shape(R)[1]
     W = tf.reshape(tf.matmul(phi, tf.reshape(R, [L * M, M]), transpose_b=True), [-1, L, M])
     return Marginals(tf.matmul(phi, s, transpose_b=True), tf.reduce_sum(tf.square(W), axis=-1))
@@ -78,8 +78,8 @@ def _of_shared(phi: tf.Tensor, R: tf.Tensor, s: tf.Tensor) -> Marginals:
 @check_shapes("phi: [G, N, M]", "L: [L, M, M]", "h: [L, M]", "return[all]: [N, L]")
 def marginals_of_few(phi: tf.Tensor, L: tf.Tensor, h: tf.Tensor) -> Marginals:
     """
-    As `marginals`, from precision P = L L^T and precision-mean h, without inverting L: cheaper if
-    there are fewer rows than inducing points.
+    As `marginals`, computed from precision P = L L^T and precision-mean h without inverting L:
+    cheaper for fewer rows than inducing points.
     """
     shape = tf.concat([tf.shape(h)[:1], tf.shape(phi)[1:]], axis=0)
     columns = tf.linalg.matrix_transpose(tf.broadcast_to(phi, shape))
@@ -93,7 +93,7 @@ def marginals_of_few(phi: tf.Tensor, L: tf.Tensor, h: tf.Tensor) -> Marginals:
 def batch_marginals(phi: tf.Tensor, q: Natural, few: bool) -> Marginals:
     """
     :param few: whether there are fewer rows than inducing points.
-    :return: `marginals` of a minibatch under q, by the cheaper of two methods.
+    :return: `marginals` of a minibatch under q, by the cheaper method.
     """
     if few:
         return marginals_of_few(tf.cast(phi, q.h.dtype), tf.linalg.cholesky(q.P), q.h)
@@ -102,8 +102,8 @@ def batch_marginals(phi: tf.Tensor, q: Natural, few: bool) -> Marginals:
 
 @check_shapes("features.residual: [N, .]", "f.mean: [N, L]", "return[all]: [N, L]")
 def total(features: Features, f: Marginals) -> Marginals:
-    """:return: marginals of f(x): prior mean and residual added to those of Phi s."""
-    # Rounding can make a vanishing variance negative; at 0 a square root has no gradient.
+    """:return: marginals of f(x): those of Phi s plus prior mean and residual variance."""
+    # Rounding can make a small variance negative; at 0 the square root has no gradient.
     variance = tf.maximum(f.variance + features.residual, VARIANCE_FLOOR)
     return Marginals(f.mean + features.mean, variance)
 
@@ -120,14 +120,14 @@ def localise(likelihood: Likelihood, rows: Projected, f: Marginals) -> Local:
 @check_shapes("f.mean: [N, L]", "return.sites.w: [N, L]", "return.expectation: [N]")
 def local_slopes(likelihood: Likelihood, rows: Projected, f: Marginals) -> Local:
     """
-    As `localise`, for a gradient: with fixed sites, V = E_q log p has the derivatives of
+    As `localise`, but for gradients. With fixed sites, V = E_q log p has the derivatives of
 
         (r - w Fmu0) Fmu - w Fvar / 2,    Fmu0 the value of Fmu,
 
-    which is `expectation` here and costs no more than the sites. The derivatives are computed once,
-    while `localise` computes V, its derivatives, and the (equal) sites.
+    which is returned as `expectation` and costs no more than the sites. (`localise` computes V, its
+    derivatives, and the equivalent sites.)
 
-    :param likelihood: with `sites_are_slopes`, and without parameters to learn.
+    :param likelihood: a likelihood with `sites_are_slopes`, without parameters to learn.
     """
     X, Y, weight = rows.batch
     mean, variance = total(rows.features, f)
@@ -146,9 +146,8 @@ def local_for_gradient(likelihood: Likelihood) -> Callable[..., Local]:
 @check_shapes("sites.w: [N, L]", "sites.r: [N, L]", "return.h: [L, M]", "return.P: [L, M, M]")
 def sum_sites(rows: Projected, sites: Sites) -> Natural:
     """
-    h = Phi^T r and P = Phi^T diag(w) Phi, without the prior's I. A mean function m(x) is
-    subtracted: the site of f - m has precision-mean r - w m. Products run in the dtype of the
-    features.
+    h = Phi^T r and P = Phi^T diag(w) Phi, without the prior's I. Subtracting the mean function
+    m(x), the site of f - m has precision-mean r - w m. Products run in the dtype of the features.
     """
     phi, weight, dtype = rows.features.phi, rows.batch.weight, sites.w.dtype
     r = tf.cast(weight * (sites.r - sites.w * rows.features.mean), phi.dtype)
@@ -159,14 +158,14 @@ def sum_sites(rows: Projected, sites: Sites) -> Natural:
 
 
 def _sums_of_own(phi: tf.Tensor, w: tf.Tensor, r: tf.Tensor) -> Natural:
-    """:return: the sums, for features of each latent function, [L, N, M]."""
+    """:return: the sums for separate features of each latent function, [L, N, M]."""
     w, r = (tf.transpose(column)[..., None] for column in (w, r))  # [L, N, 1]
     h = tf.matmul(phi, r, transpose_a=True)[..., 0]
     return Natural(h, tf.matmul(phi * w, phi, transpose_a=True))
 
 
 def _sums_of_shared(phi: tf.Tensor, w: tf.Tensor, r: tf.Tensor) -> Natural:
-    """:return: the sums, for features [N, M]: one product for all L, twice as fast as a batch."""
+    """:return: the sums for shared features [N, M]: one product, twice as fast as a batch."""
     number, M = tf.shape(w), tf.shape(phi)[1]
     wide = tf.reshape(w[:, :, None] * phi[:, None, :], [number[0], number[1] * M])
     P = tf.reshape(tf.matmul(phi, wide, transpose_a=True), [M, number[1], M])
@@ -186,7 +185,7 @@ def cavity(rows: Projected, f: Marginals, sites: Sites) -> Marginals:
     w = rows.batch.weight * sites.w
     r = rows.batch.weight * (sites.r - sites.w * rows.features.mean)
     left = tf.maximum(1 - w * f.variance, 1 / _MOST_GROWTH)
-    # The mean is not divided by its variance: far from all inducing points both are 0.
+    # Do not divide the mean by its variance: both are 0 far from all inducing points.
     return total(rows.features, Marginals((f.mean - f.variance * r) / left, f.variance / left))
 
 
@@ -198,7 +197,7 @@ def cavities(likelihood: Likelihood, rows: Projected, f: Marginals) -> tuple[Sit
 
 
 def _under_q(function: Callable[..., Any]) -> Compiled:
-    """:return: a function of q(s), from one of the marginals of Phi s, for eager callers."""
+    """:return: a function of q(s) from a function of the marginals of Phi s, for eager callers."""
 
     @functools.wraps(function)
     def of_q(likelihood: Likelihood, q: Gaussian, rows: Projected) -> Any:
@@ -213,9 +212,9 @@ def marginals_of_f(q: Gaussian, features: Features) -> Marginals:
     return total(features, marginals(features.phi, q.R, q.c))
 
 
-#: Mean and variance of y, [N, P] each, of X and of mean and variance of f.
+#: Maps X, mean and variance of f to mean and variance of y, [N, P] each.
 compiled_predict = Compiled(lambda likelihood, X, *f: likelihood.predict_mean_and_var(X, *f))
-#: [N, C], see `probabilities`, of the same.
+#: Maps the same to `probabilities`, [N, C].
 compiled_probabilities = Compiled(lambda likelihood, X, *f: probabilities(likelihood, X, *f))
 compiled_marginals, compiled_sum_sites = Compiled(marginals_of_f), Compiled(sum_sites)
 compiled_localise, compiled_accumulate = _under_q(localise), _under_q(accumulate)

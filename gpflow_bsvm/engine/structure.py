@@ -1,4 +1,4 @@
-"""The structure of GPflow modules: all that a graph depends on except parameter values."""
+"""The structure of GPflow modules: everything in a graph except parameter values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_probability as tfp
 
-#: Identified by value, not by their attributes.
+#: Types identified by value, not by attributes.
 _FUNCTIONS = (
     type,
     types.FunctionType,
@@ -25,15 +25,15 @@ _FUNCTIONS = (
     functools.partial,
 )
 
-#: Packages whose classes read only their attributes; other classes may read anything.
+#: Packages whose classes only read their attributes; other classes may read anything.
 _LIBRARIES = {"gpflow", __name__.partition(".")[0], "tensorflow", "tensorflow_probability"}
 _LIBRARIES |= sys.stdlib_module_names
 
 
 def _bookkeeping() -> frozenset[str]:
-    """:return: attributes for TensorFlow's own bookkeeping: those of an empty module."""
+    """:return: attributes of TensorFlow's bookkeeping: those of an empty module."""
     module = gpflow.Module()
-    module.part = gpflow.Module()  # tracking leaves marks too
+    module.part = gpflow.Module()  # object tracking adds attributes too
     return frozenset(vars(module)) - {"part"}
 
 
@@ -50,10 +50,10 @@ class Structure(NamedTuple):
 
     :ivar key: hashable, equal for modules that differ only in values.
     :ivar parameters: in the order of the key; empty if modules have other state (a Keras layer, a
-        raw variable), which a graph captures.
-    :ivar is_proved: whether the key determines all computations: only classes and functions of
-        libraries. A user's class may read a class attribute, a global, a mutable object.
-    :ivar books: TensorFlow's records about the modules, which a copy need not include.
+        raw variable), captured by the graph.
+    :ivar is_proved: whether the key determines all computations, as it does for library code only.
+        A user's class may read class attributes, globals or mutable objects.
+    :ivar books: TensorFlow's bookkeeping of the modules; copies omit it.
     """
 
     key: Hashable
@@ -85,7 +85,7 @@ class _Walk:
             value = value.numpy()  # a constant, such as the nodes of a quadrature rule
         if isinstance(value, (np.ndarray, np.generic)) and not value.dtype.hasobject:
             return ("array", value.shape, value.dtype.str, value.tobytes())
-        if id(value) in self._seen:  # a parameter or module used twice is part of the structure
+        if id(value) in self._seen:  # repeated use is part of the structure
             return ("again", self._seen[id(value)])
         return self._of_object(value)
 
@@ -126,8 +126,8 @@ class _Walk:
 
 def open_shape(parameter: gpflow.Parameter) -> list[int | None]:
     """
-    :return: the shape of the unconstrained value, open in the number of inducing points M: the
-        first axis of a matrix, and all but the first of [L, M, M] (which is stored as a vector).
+    :return: the shape of the unconstrained value, with unknown number of inducing points M: the
+        first axis of a matrix, and all axes but the first of [L, M, M] (stored as a vector).
     """
     shape = list(parameter.unconstrained_variable.shape)
     if len(parameter.shape) == 3:
@@ -136,7 +136,7 @@ def open_shape(parameter: gpflow.Parameter) -> list[int | None]:
 
 
 def _is_of_library(value: Any) -> bool:
-    """:return: True for library code; a function must be found by its name."""
+    """:return: True for library code; functions must be importable by name."""
     if isinstance(value, _FUNCTIONS) and not isinstance(value, type):
         module = getattr(value, "__module__", None) or ""
         named = getattr(sys.modules.get(module), getattr(value, "__name__", ""), None) is value
@@ -151,7 +151,7 @@ def _is_library(module: str) -> bool:
 
 
 def _is_transparent(value: Any) -> bool:
-    """:return: True if attributes determine the module, which for a layer may be false."""
+    """:return: True if attributes determine the module; layers may have other state."""
     ours = type(value).__module__.partition(".")[0] in ("gpflow", __name__.partition(".")[0])
     return isinstance(value, gpflow.Module) or ours or dataclasses.is_dataclass(value)
 
@@ -172,7 +172,7 @@ def look_into(modules: tuple[Any, ...]) -> Structure:
 def named_parameters(module: Any) -> dict[str, Any]:
     """
     :return: parameters by GPflow's names.
-    :raise ValueError: for a module that contains itself: GPflow has no names for its parts.
+    :raise ValueError: for a module that contains itself: GPflow cannot name its parts.
     """
     try:
         return dict(gpflow.utilities.parameter_dict(module))
@@ -185,5 +185,5 @@ def named_parameters(module: Any) -> dict[str, Any]:
 
 
 def parameters_of(*modules: Any) -> list[gpflow.Parameter]:
-    """:return: the parameters of `modules`, see `Structure`, as a `Compiled` function has them."""
+    """:return: the parameters of `modules`, in the order of `Structure`."""
     return look_into(modules).parameters
