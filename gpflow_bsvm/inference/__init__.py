@@ -1,4 +1,4 @@
-"""Inference for q: project -> localise -> accumulate -> solve, for any likelihood."""
+"""Inference of q by project -> localise -> accumulate -> solve, for any likelihood."""
 
 from .. import quiet  # noqa: F401 - imports GPflow before others do
 from .cavi import CAVI

@@ -1,4 +1,4 @@
-"""The common part of all algorithms: checks, records, progress bar, interrupt, restoring."""
+"""The base of all algorithms: checks, records, progress bar, interrupts, restoring."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ class Algorithm(ABC):
     """
 
     needs: ClassVar[tuple[str, ...]] = ()
-    #: Algorithms that take any likelihood.
+    #: Advice in errors: algorithms for any likelihood.
     instead: ClassVar[str] = "CAVI, SVI, VEM or ML2, which take any"
-    #: Whether it learns trainable parameters besides q.
+    #: Whether the algorithm learns trainable parameters besides q.
     learns: ClassVar[bool] = False
     #: Whether the result depends on the initial q.
     takes_q: ClassVar[bool] = False
     #: Whether the data are rescaled to the model's `num_data` rows.
     weighs: ClassVar[bool] = True
-    #: The option that only makes a fit longer.
+    #: The option that extends a fit without changing its steps.
     grows: ClassVar[str] = "max_steps"
 
     @abstractmethod
     def _begin(self, model: Model, source: Source) -> Run[Any, Any]:
-        """:return: a fit at its start; raises for bad input."""
+        """:return: a run before its first step; raises for bad input."""
 
     def _open(self, model: Model, data: Any, sample_weight: Any) -> Source:
         return open_data(model, data, sample_weight)
@@ -67,28 +67,28 @@ class Algorithm(ABC):
         every: int = 1,
     ) -> History:
         """
-        Fit the model. At the end, also after an interrupt or an error, which are passed on, the
+        Fit the model. At the end, even after an interrupt or an error (both are raised again), the
         model is at the latest accepted step. q changes even if `q_mu` and `q_sqrt` are not
-        trainable: as with GPflow's `NaturalGradient`, the flag is for other optimisers. If the
-        stopping rule was not met, scikit-learn's `ConvergenceWarning` is issued.
+        trainable: as with GPflow's `NaturalGradient`, the flag concerns other optimisers. Issues
+        scikit-learn's `ConvergenceWarning` if the stopping rule was not met.
 
         :param data: X [N, D] and Y [N, P], in memory or np.memmap; files, a batched
-            `tf.data.Dataset` or blocks of (X, Y) or (X, Y, sample_weight), read anew in each pass,
+            `tf.data.Dataset` or blocks of (X, Y) or (X, Y, sample_weight), read again in each pass,
             see `gpflow_bsvm.data.open_source`; None: the data stored in the model. If the model's
             `num_data` differs from N, the data count as a sample of `num_data` rows, as in
             `model.elbo`.
-        :param sample_weight: [N], powers of the likelihood, with arrays; ones if None.
-        :param callback: called at every record with the step and the history; if it returns True,
-            the fit ends, see `gpflow_bsvm.deep.KeepBest`.
+        :param sample_weight: [N], powers of the likelihood, only with arrays; None: ones.
+        :param callback: called at every record with the step and the history; ends the fit by
+            returning True, see `gpflow_bsvm.deep.KeepBest`.
         :param monitor: a `gpflow.monitor.Monitor`, called at every record.
         :param progress: show a progress bar; None: on a terminal only.
         :param checkpoint: a directory for this fit alone. If this process dies, the same call in
             another process continues and ends with the same result; a larger `max_steps` continues
             for longer. None: nothing is stored.
-        :param every: number of records between checkpoints. The last is written at the end, also
-            after an interrupt or an error.
-        :raise ValueError: for bad data, see `gpflow_bsvm.data.checks`, a likelihood without a hook
-            that the algorithm needs, or a checkpoint of another fit.
+        :param every: number of records between checkpoints. The last checkpoint is written at the
+            end, even after an interrupt or an error.
+        :raise ValueError: for bad data, see `gpflow_bsvm.data.checks`, a likelihood that lacks a
+            required hook, or a checkpoint of another fit.
         :raise TypeError: for a model not defined in this package.
         """
         source = self._open(model, data, sample_weight)
@@ -119,7 +119,7 @@ class Algorithm(ABC):
         every: int = 1,
     ) -> None:
         """
-        As `run`, for data that `open_data` has opened for this model.
+        As `run`, for data opened by `open_data` for this model.
 
         :param record: the record to fill: an empty `History`, or `Draws`.
         """
@@ -139,7 +139,7 @@ class Algorithm(ABC):
         if isinstance(record, History):
             short = run.settles and not run.converged and record.latest >= run.max_steps
             spent = f"{type(self).__name__} more {self.grows}" if short else ""
-            # Without a stopping rule, some rows may never have been read: the data may have no end.
+            # Without a stopping rule, data may be endless, and some rows never read.
             by_sites = run.by_sites and (run.settles or source.indexed)
             judge(
                 model,
@@ -153,5 +153,5 @@ class Algorithm(ABC):
 
 
 def settled(elbos: Sequence[float], tol: float) -> bool:
-    """:return: True if the last two steps together raised the bound by less than `tol` of it."""
+    """:return: True if the last two steps together raised the bound by less than tol * |bound|."""
     return len(elbos) > 2 and elbos[-1] - elbos[-3] <= tol * abs(elbos[-1])

@@ -1,4 +1,4 @@
-"""Coordinate ascent on all the data, whose bound never decreases."""
+"""Coordinate ascent on all the data, with a bound that never decreases."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from ..notices import warn
 from .algorithm import Algorithm
 from .run import Run, Step
 
-#: Sweeps in one call, which cannot be interrupted, take some 0.1 s; in multiplications.
+#: Work of one uninterruptible call of sweeps, some 0.1 s; in multiplications.
 _WORK = 10**9
 
 _NO_STEP = (
@@ -50,15 +50,15 @@ class CAVI(Algorithm):
     """
     Coordinate ascent variational inference (Wenzel et al. 2017, section 4.1) for q, at fixed
     hyperparameters. One sweep is a natural-gradient step of size rho on all the data, with rho = 1,
-    halved until the ELBO does not decrease. Each sweep costs one pass over the data, in chunks, so
-    that memory does not grow with N beyond a fixed cache. If the likelihood depends only on
-    differences between latent functions (`shift_invariant`), each sweep ends by centring their
-    means; natural-gradient steps alone would need many sweeps for it.
+    halved until the ELBO does not decrease. Each sweep is one pass over the data in chunks: memory
+    does not grow with N, beyond a fixed cache. If the likelihood depends only on differences
+    between latent functions (`shift_invariant`), each sweep ends by centring their means;
+    natural-gradient steps alone would need many sweeps for it.
 
-    From 2e5 feature entries (N times L M) on, large products are in single precision, unless that
-    overflows or `tol` is below 1e-6; sums over chunks, sites and factorisations never are. The
-    error is a hundredth of that left by the default `tol`: less than 1e-3 standard deviations in
-    the means, and 1e-8 of the ELBO.
+    From 2e5 feature entries (N times L M) on, large products are in single precision, unless this
+    overflows or `tol` is below 1e-6. Sums over chunks, sites and factorisations are always in
+    double precision. The error is a hundredth of the default `tol`'s: less than 1e-3 standard
+    deviations in the means, and 1e-8 of the ELBO.
 
     :ivar max_steps: most sweeps.
     :ivar tol: stop when a sweep raises the ELBO by less than `tol` * |ELBO|. If steps have been
@@ -90,10 +90,10 @@ class Point(NamedTuple):
 class State(NamedTuple):
     """The state of `CAVI`."""
 
-    ascent: Ascent | None = None  #: of a `Point`; None before the first pass
+    ascent: Ascent | None = None  #: ascent of a `Point`; None before the first pass
     overflows: int = 0  #: whether single precision overflows
     steps: int = 0
-    known: tuple[Natural, ...] = ()  #: a Gaussian factor of the target besides prior and data
+    known: tuple[Natural, ...] = ()  #: an extra Gaussian factor of the target
 
 
 @Compiled
@@ -112,7 +112,7 @@ def compiled_sweeps(
     most: tf.Tensor,
     rows: Projected,
 ) -> tuple[Ascent, tf.Tensor]:
-    """:return: the ascent after at most `most` sweeps, and ELBO and rho of each, [steps, 2]."""
+    """:return: the ascent after at most `most` sweeps, and their ELBO and rho, [steps, 2]."""
     phi = rows.features.phi
     look = lambda q: accumulate(likelihood, rows, marginals(phi, q.R, q.c))  # noqa: E731
     move = partial(_move, step, look, share, known)
@@ -137,7 +137,7 @@ def _move(
     start: Point,
     rho: tf.Tensor,
 ) -> Point:
-    """:return: the point at rho from `start`; `look` is a pass over the data."""
+    """:return: the point after a step rho from `start`; `look` makes a pass over the data."""
     natural, q = step(start.natural, start.sums, rho, share)
     sums, expectation = look(q)
     for factor in known:
@@ -185,7 +185,7 @@ class Sweeps(Run[State, Step]):
 
     def _start(self) -> Ascent:
         """:return: the ascent from the model's q."""
-        # As a step of size 0 from a point whose bound is -infinity.
+        # Take a step of size 0 from a point with bound -infinity.
         nowhere = Point(self._natural, tf.constant(-math.inf, default_float()), self._natural)
         ascent, _ = self._some(Ascent.start(nowhere, 0.0), 1)
         point = ascent.point
@@ -194,7 +194,7 @@ class Sweeps(Run[State, Step]):
         return Ascent.start(point, self._options.learning_rate)
 
     def _sweeps(self) -> Iterator[Step]:
-        """:return: the sweeps until a sweep gains little."""
+        """:return: sweeps until one gains little."""
         ascent, steps = cast(Ascent, self.state.ascent), self.state.steps
         while math.isfinite(ascent.point.value) and not ascent.ended:
             most = min(self._together, self.max_steps - steps) if self.unseen else 1
@@ -210,7 +210,7 @@ class Sweeps(Run[State, Step]):
 
     def _some(self, ascent: Ascent, most: int) -> tuple[Ascent, tf.Tensor]:
         """
-        :param most: sweeps in one call, if all rows are in memory; else a call is one sweep.
+        :param most: the largest number of sweeps per call if all rows are in memory, else 1.
         :return: the ascent and the record of `compiled_sweeps`.
         """
         if self._rows.one_chunk:
@@ -225,7 +225,7 @@ class Sweeps(Run[State, Step]):
 
     def look_again(self) -> None:
         """See `Run`."""
-        if not self._data.indexed:  # only a pass can find rows added since
+        if not self._data.indexed:  # only a pass finds added rows
             self._start()
 
     def restore(self) -> None:

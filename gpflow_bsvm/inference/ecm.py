@@ -1,4 +1,4 @@
-"""The mode of the pseudo-posterior by expectation maximisation: the support vector machine."""
+"""The pseudo-posterior's mode, the support vector machine, by expectation maximisation."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ..likelihoods.hooks import Sites
 from .algorithm import Algorithm
 from .run import Run, Step
 
-#: A point is stored as a Gaussian of this precision (of the whitened features).
+#: A point is stored as a Gaussian of this precision, in whitened features.
 POINT_PRECISION = 1e12
 
 
@@ -36,18 +36,18 @@ class ECM(Algorithm):
 
         w_n, r_n at f_n = Phi_n s + m(x_n),    s <- (I + Phi^T diag(w) Phi)^-1 Phi^T (r - w m).
 
-    The sites are the likelihood's `point_sites`, for any of its bounds. Each step raises the log
-    posterior log p(s) + sum_n log L(y_n | f_n). Its maximum is the support vector machine:
-    scikit-learn's with C = penalty, for the kernel of the model and no bias. For a free bias, add a
-    `Constant` kernel of large variance, or give the bias of `LinearBSVM` a large prior variance.
+    The sites are the likelihood's `point_sites`, for any bound. Each step raises the log posterior
+    log p(s) + sum_n log L(y_n | f_n). Its maximum is the support vector machine: scikit-learn's
+    with C = penalty, for the kernel of the model and no bias. For a free bias, add a `Constant`
+    kernel of large variance, or give the bias of `LinearBSVM` a large prior variance.
 
-    The residual variance of a sparse model is ignored. At the end q is a point, with a standard
-    deviation of 1e-6: predictions ignore the uncertainty of s. The history's `elbo` is the log
-    posterior, without its constant.
+    The residual variance of a sparse model is ignored. At the end q is a point (standard deviation
+    1e-6): predictions ignore the uncertainty of s. The history's `elbo` is the log posterior,
+    without its constant.
 
     :ivar max_steps: most steps.
     :ivar tol: stop when a step raises the log posterior by less than `tol` times its absolute
-        value, as in `CAVI`.
+        value; after halving as in `CAVI`.
     """
 
     needs = ("point_sites",)
@@ -74,7 +74,7 @@ class Point(NamedTuple):
 class State(NamedTuple):
     """The state of `ECM`."""
 
-    ascent: Ascent  #: of a `Point`
+    ascent: Ascent  #: ascent of a `Point`
     steps: int = 0
 
 
@@ -92,7 +92,7 @@ def _statistics(likelihood: Any, s: tf.Tensor, rows: Projected) -> Statistics:
 
 @check_shapes("sites.w: [N, L, L]", "return.h: [1, LM]", "return.P: [1, LM, LM]")
 def _joint_sums(rows: Projected, sites: Sites) -> Natural:
-    """:return: `sum_sites` for all latent functions as one, of L M features."""
+    """:return: `sum_sites` for all latent functions combined, with L M features."""
     weight, num_latents = rows.batch.weight, tf.shape(sites.r)[1:]
     shape = tf.concat([num_latents, tf.shape(rows.features.phi)[1:]], axis=0)
     phi = tf.broadcast_to(rows.features.phi, shape)
@@ -116,7 +116,7 @@ class _Mode(Run[State, Step]):
         self.state = State(Ascent.start(self._at(tf.zeros(model.num_features, default_float()))))
 
     def advance(self) -> Step | None:
-        """A step that does not lower the log posterior."""
+        """Take a step that does not lower the log posterior."""
         ascent = self.state.ascent.step(self._move, self._options.tol, self._data.dtype)
         self.converged = bool(ascent.ended)
         if not ascent.taken:

@@ -1,4 +1,4 @@
-"""`fit`: choose the algorithm that suits the amount of data."""
+"""`fit`: choose an algorithm by the amount of data."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from .cavi import CAVI
 from .history import Callback, History
 from .svi import SVI
 
-#: Sweeps over at least `_TIMES` as many rows start from a fit to this many.
+#: Sweeps over _TIMES * _FIRST_ROWS rows or more start from a fit to _FIRST_ROWS rows.
 _FIRST_ROWS, _TIMES = 20_000, 10
-#: Whole sweeps are affordable up to this value of rows * latent functions * inducing points^2.
+#: The largest affordable work of a sweep: rows * latent functions * inducing points^2.
 _SWEEP_LIMIT = 5e10
-#: Assumed size of a dataset's own batches, and numbers of steps for data that may have no end.
+#: For data that may be endless: assumed batch size, and numbers of steps.
 _BATCH, _STEPS = 100, (1000, 5000)
 
 
@@ -40,18 +40,18 @@ def fit(
     every: int = 1,
 ) -> History:
     """
-    Fit q of a model at its present hyperparameters: by `CAVI` if sweeps over the data are
-    affordable (N L M^2 up to 5e10), else by `SVI` in batches of 1000, for one epoch and at least
-    1000 steps. This includes data that are read piece by piece and end: arrays on disk and Parquet
-    files store their number of rows, CSV files are counted by a pass, and a sweep reads all of
-    them. Data that may have no end (a `tf.data.Dataset`, or blocks without `num_rows`) are fitted
-    by `SVI` for one epoch in batches of 100, with 1000 to 5000 steps, and need the model's
-    `num_data`. A trainable kernel stays as it is; `VEM` learns it.
+    Fit a model's q at its current hyperparameters: by `CAVI` if sweeps over the data are affordable
+    (N L M^2 up to 5e10), else by `SVI` in batches of 1000, for one epoch and at least 1000 steps.
+    The same holds for finite data that are read piece by piece: arrays on disk and Parquet files
+    store their number of rows, a pass counts the rows of CSV files, and each sweep reads all rows.
+    Data that may be endless (a `tf.data.Dataset`, or blocks without `num_rows`) need the model's
+    `num_data`; `SVI` fits them for one epoch in batches of 100, with 1000 to 5000 steps. The kernel
+    does not change, even if trainable; `VEM` learns it.
 
     From 200 000 rows on, if q is the prior, `CAVI` starts from a fit to 20 000 random rows, scaled
-    to all: that halves the number of sweeps.
+    to all rows: this halves the number of sweeps.
 
-    Arguments and errors are those of `gpflow_bsvm.inference.CAVI.run`.
+    Arguments and errors as in `gpflow_bsvm.inference.CAVI.run`.
     """
     source = open_data(model, data, sample_weight)
     how: dict[str, Any] = {"progress": progress, "every": every}
@@ -74,11 +74,11 @@ def fit(
 
 
 def _begin(model: Model, source: Source, checkpoint: Directory | None, how: Any) -> None:
-    """Fit q to some of the rows, scaled to all."""
+    """Fit q to a subset, scaled to all rows."""
     rows = sample(source, _FIRST_ROWS, seed=0)
-    if model.num_data is None:  # else the sample counts as `num_data` rows
+    if model.num_data is None:  # else the subset counts as `num_data` rows
         rows = rows.scaled(source.num_rows / rows.num_rows)
     place = None if checkpoint is None else Path(checkpoint) / "first rows"
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the fit to all rows gives the warnings
+        warnings.simplefilter("ignore")  # the fit to all rows warns
         CAVI().run(model, rows, checkpoint=place, **how)

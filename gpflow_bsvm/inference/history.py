@@ -1,4 +1,4 @@
-"""The record of a fit, and its reports during the fit."""
+"""The record of a fit, and reports during the fit."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from ..checkpoints.directory import Checkpoints, OtherFit
 from ..checks import check_elbo
 from .run import Record, Run, Step
 
-#: Called with the step and the history; the model is in the state of that step. If it returns True,
-#: the fit ends.
+#: Called with the step and the history, when the model is in the state of that step. Returning True
+#: ends the fit.
 Callback = Callable[[int, "History"], Any]
 
 
@@ -26,15 +26,15 @@ class History:
     """
     A fit, one entry per record (CAVI: each sweep; SVI: every `record_every` steps).
 
-    :ivar step: number of the step, from 1.
+    :ivar step: step number, from 1.
     :ivar elbo: evidence lower bound after the step (SVI: its estimate from the latest rows).
-    :ivar seconds: since the start of the fit, without time in callbacks; sweeps of `CAVI` in one
-        graph call share theirs.
-    :ivar learning_rate: of the step.
-    :ivar converged: whether the stopping rule was met, with q different from the prior and no
-        clipped site.
-    :ivar clipped: number of sites at the end of the fit with a negative precision, which counts as
-        0, see `gpflow_bsvm.likelihoods.sites`.
+    :ivar seconds: time since the start of the fit, without callbacks; equal for sweeps of `CAVI` in
+        one graph call.
+    :ivar learning_rate: learning rate of the step.
+    :ivar converged: whether the stopping rule was met, q differs from the prior, and no site is
+        clipped.
+    :ivar clipped: number of sites at the end of the fit whose negative precision was replaced by 0,
+        see `gpflow_bsvm.likelihoods.sites`.
     :ivar kernel_as_given: whether `gpflow_bsvm.fit` left a trainable kernel unchanged.
     :ivar hyperparameters: values after the step by name, such as ".kernel.lengthscales"; empty if
         the fit learns none.
@@ -50,7 +50,7 @@ class History:
     kernel_as_given: bool = False
 
     def columns(self, number: int) -> dict[str, Any]:
-        """:return: the first `number` records, as arrays by name."""
+        """:return: the first `number` records as arrays by name."""
         lists = {name: getattr(self, name)[:number] for name in _COLUMNS}
         learned = {name: np.stack(list_[:number]) for name, list_ in self.hyperparameters.items()}
         arrays = {name: np.array(lists[name], dtype) for name, dtype in _COLUMNS.items()}
@@ -111,7 +111,7 @@ _COLUMNS = {"step": np.int64, "elbo": float, "seconds": float, "learning_rate": 
 
 
 class Recorder:
-    """Drives a run: updates record, progress bar and checkpoints, calls callback and monitor."""
+    """Runs a fit: updates record, progress bar and checkpoints, calls callback and monitor."""
 
     def __init__(
         self,
@@ -136,7 +136,7 @@ class Recorder:
         self._start = time.perf_counter() - record.elapsed
 
     def drive(self) -> None:
-        """Run to the end. There, or at an error, the model is in the latest state."""
+        """Run to the end. At the end or after an error, the model is in the latest state."""
         run, record = self._run, self._record
         try:
             if record.latest:
@@ -154,7 +154,7 @@ class Recorder:
 
     def _close(self) -> None:
         if self._run.converged:
-            self._bar.total = self._bar.n  # no steps are left
+            self._bar.total = self._bar.n  # no steps left
         self._bar.close()
         self._record.converged = self._run.converged
         try:
@@ -212,8 +212,8 @@ class Recorder:
 
 def progress_bar(total: int | None, what: str, progress: Any, unit: str = "step") -> Any:
     """
-    :return: a tqdm bar. If `progress` is None, it is shown on a terminal, unless the work is quick;
-        a bar of the caller is returned as it is.
+    :return: a tqdm bar. If `progress` is None, the bar shows on a terminal, unless the work is
+        quick. A caller's bar is returned unchanged.
     """
     if isinstance(progress, tqdm):
         return progress

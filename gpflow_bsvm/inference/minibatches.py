@@ -1,4 +1,4 @@
-"""The driver of all fits on minibatches: blocks of compiled steps, undone if they fail."""
+"""Fits on minibatches: blocks of compiled steps, undone if they fail."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class State(NamedTuple):
     """The state of a fit on minibatches."""
 
     natural: Natural
-    memory: Any  #: of the algorithm, tensors in any structure
+    memory: Any  #: the algorithm's tensors in any structure
     steps: int = 0
-    position: int = 0  #: in the order of the rows
+    position: int = 0  #: position in the order of the rows
     damping: float = 1.0  #: factor of the rate, halved after a block without a finite bound
 
 
@@ -45,7 +45,7 @@ class MinibatchAlgorithm(Algorithm):
     learning_rate: LearningRate = field(default_factory=RobbinsMonro)
     seed: int = 0
     record_every: int = 250
-    weighs = False  # a step counts a minibatch as all rows
+    weighs = False  # steps scale a minibatch to all rows
     #: Whether its loop evaluates `Adaptive`.
     adapts: ClassVar[bool] = False
 
@@ -56,7 +56,7 @@ class MinibatchAlgorithm(Algorithm):
 
 
 class MinibatchRun(Run[State, Step]):
-    """Blocks of steps. A block without a finite ELBO is undone, and the rate halved."""
+    """Blocks of steps. A block without a finite ELBO is undone, and the rate is halved."""
 
     settles, by_sites = False, True
 
@@ -68,7 +68,7 @@ class MinibatchRun(Run[State, Step]):
         self, options: MinibatchAlgorithm, model: Model, data: Source, memory: Any
     ) -> None:
         """
-        :param data: a source, projected by the model or not.
+        :param data: a source, possibly projected by the model.
         :param memory: the algorithm's initial memory.
         """
         if not data.counted and model.num_data is None:
@@ -85,23 +85,23 @@ class MinibatchRun(Run[State, Step]):
         self._blocks = self._blocks_from(0)
 
     def resume(self, state: State) -> None:
-        """See `Run`; the order of the rows continues too."""
+        """See `Run`; also continues the order of the rows."""
         super().resume(state)
         self._blocks = self._blocks_from(state.position)
 
     @abstractmethod
     def _steps(self, state: State, block: Block, scale: float) -> tuple[Natural, Any, float]:
         """
-        :param scale: number of all rows, divided by that of a minibatch.
+        :param scale: number of all rows divided by the batch size.
         :return: natural parameters and memory after the block's steps, and the last rate.
         """
 
     @abstractmethod
     def _expected(self, q: Gaussian, rows: Any, index: AnyNDArray) -> tf.Tensor:
-        """:return: [], sum of E_q log p(y_n | f_n) over the rows of these numbers."""
+        """:return: [], sum of E_q log p(y_n | f_n) over the rows at these indices."""
 
     def _elbo(self, state: State, block: Block) -> float:
-        """:return: the ELBO, its expectation estimated from the last batches, some 500 rows."""
+        """:return: the ELBO; its expectation is estimated from the last (some 500) rows."""
         q, batches = compiled_solve(state.natural), -(-_ELBO_ROWS // block.index.shape[1])
         index = block.index[-batches:].reshape(-1)
         expectation = self._expected(q, block.rows, index)

@@ -1,4 +1,4 @@
-"""Type-II maximum likelihood on minibatches: q and the hyperparameters in turn, in one loop."""
+"""Type-II maximum likelihood on minibatches: steps of q and hyperparameters in one loop."""
 
 from __future__ import annotations
 
@@ -35,31 +35,31 @@ class ML2(MinibatchAlgorithm):
     Type-II maximum likelihood (ML-II) on minibatches (Wenzel et al. 2017, section 4.3): learns the
     trainable parameters of kernel, inducing variable, mean function and likelihood together with q.
     Every `every`-th natural-gradient step is accompanied by a step of a Keras optimiser on the same
-    rows, in one compiled loop. This includes the weights of a `gpflow_bsvm.deep.DeepKernel`
-    (Wistuba & Rawat 2018, section 3.4), whose regularisation losses are subtracted from the bound.
-    If passes over all the data are affordable, `VEM` needs neither rates nor patience.
+    rows, in one compiled loop. The parameters include the weights of a
+    `gpflow_bsvm.deep.DeepKernel` (Wistuba & Rawat 2018, section 3.4); its regularisation losses are
+    subtracted from the bound. If passes over all the data are affordable, `VEM` is quicker and
+    needs no rates.
 
-    A step of the optimiser keeps the whitened q(s), u = Lz s, fixed, not q(u) as the paper's
-    gradient (A.3). The paper takes 10 steps on q for each on the kernel; an optimiser step at every
-    other step reached a given bound in a quarter of the steps on waveform, banana and splice.
+    An optimiser step fixes the whitened q(s), u = Lz s, while the paper's gradient (A.3) fixes
+    q(u). The paper takes 10 steps on q per step on the kernel; taking 2 reached a given bound in a
+    quarter of the steps on waveform, banana and splice.
 
-    Records hold the hyperparameters except the weights of networks; their `elbo` is an estimate,
-    with the log prior density. If only q is trainable, this is `SVI`, as `VEM` is then `CAVI`.
-    Besides the errors of `run`: ValueError if an initial value or its prior density is not finite,
-    FloatingPointError if even the smallest steps do not give a finite q.
+    Records hold the hyperparameters except network weights; their `elbo` is an estimate that
+    includes the log prior density. If only q is trainable, this is `SVI`, as `VEM` is then `CAVI`.
+    Besides the errors of `run`: ValueError if an initial value or its prior density is not finite;
+    FloatingPointError if even the smallest steps give no finite q.
 
     :ivar batch_size: and `seed`, `record_every`: as in `SVI`.
     :ivar max_steps: number of natural-gradient steps.
-    :ivar learning_rate: of these: a function of the step number from 0, or a number in (0, 1]. It
-        need not go to 0, because the hyperparameters keep changing.
+    :ivar learning_rate: rate of these steps: a function of the step number from 0, or a number in
+        (0, 1]. It need not go to 0, because the hyperparameters keep changing.
     :ivar every: number of natural-gradient steps per optimiser step.
-    :ivar optimizer: for all hyperparameters except the weights of networks, in GPflow's
-        unconstrained parameters: a number, the rate of Adam (Kingma & Ba 2015), or any Keras
-        optimiser, of which a fresh copy is used. A block of steps without a finite bound is undone,
-        and later steps are halved.
-    :ivar network_optimizer: the same for the weights of networks.
-    :ivar warm_up: number of initial steps on q alone, so that a trained network is not changed by
-        gradients of an unfitted q.
+    :ivar optimizer: optimiser of all hyperparameters except network weights, in GPflow's
+        unconstrained parameters: the rate of Adam (Kingma & Ba 2015), or a Keras optimiser, which
+        is copied. A block of steps without a finite bound is undone, and later steps are halved.
+    :ivar network_optimizer: the same for network weights.
+    :ivar warm_up: number of initial steps on q alone, to protect a trained network from gradients
+        of an unfitted q.
     """
 
     learns = True
@@ -83,7 +83,7 @@ class ML2(MinibatchAlgorithm):
 
 
 class _Learning(MinibatchRun):
-    """Its memory: values of the learned parameters, and the state of the optimisers."""
+    """Memory of a run: values of the learned parameters, and the state of the optimisers."""
 
     def __init__(self, options: ML2, model: Model, source: Source) -> None:
         self._options, self._hyper = options, Hyperparameters(model)
@@ -125,24 +125,24 @@ class _Learning(MinibatchRun):
 
 
 class Constants(NamedTuple):
-    """Constants during a block."""
+    """Constants of a block."""
 
     scale: tf.Tensor  #: [], num_data / B
-    jitter: tf.Tensor  #: [], of Kuu
+    jitter: tf.Tensor  #: [], jitter of Kuu
     damping: tf.Tensor  #: [], factor of each optimiser step
 
 
 class Given(NamedTuple):
     """The steps of a block: t = 0..T-1."""
 
-    rates: tf.Tensor  #: [T], of the natural-gradient steps
-    moves: tf.Tensor  #: [T], whether there is an optimiser step too
-    index: tf.Tensor  #: [T, B], row numbers
+    rates: tf.Tensor  #: [T], rates of the natural-gradient steps
+    moves: tf.Tensor  #: [T], whether to add an optimiser step
+    index: tf.Tensor  #: [T, B], row indices
     rows: Batch
 
 
 def optimizer_of(option: Any) -> Any:
-    """:return: a fresh optimiser: a copy of a Keras optimiser, or Adam with this rate."""
+    """:return: a new optimiser: a copy of a Keras optimiser, or Adam with this rate."""
     if hasattr(option, "get_config"):
         return type(option).from_config(option.get_config())
     return tf_keras.optimizers.Adam(float(option), epsilon=1e-8)
@@ -150,8 +150,8 @@ def optimizer_of(option: Any) -> Any:
 
 class Learner:
     """
-    The graphs of one fit. They update the model's variables in place, so that Keras optimisers and
-    layers with state work as usual.
+    The graphs of one fit. They update the model's variables in place, as Keras optimisers and
+    stateful layers require.
     """
 
     def __init__(self, hyper: Hyperparameters, optimizer: Any, network_optimizer: Any) -> None:
@@ -184,12 +184,12 @@ class Learner:
     def __call__(self, natural: Natural, constants: Constants, given: Given) -> Natural:
         """
         For t = 0..T-1 take a natural-gradient step on the minibatch of rows index[t]; if moves[t],
-        also an optimiser step with the gradients at the same q on the same rows.
+        also an optimiser step by the gradients at the same q and rows.
 
         :return: q after the steps.
         """
         arguments = (natural, constants, given)
-        # The graph is of one fit: it is faster if M is static.
+        # The graph serves one fit; it is faster with a static M.
         exact = [tf.TensorSpec(part.shape, part.dtype) for part in natural]
         flat = [*exact, *specs_of((constants, given))]
         key, specs = tuple(flat), tf.nest.pack_sequence_as(arguments, flat)
@@ -225,7 +225,7 @@ class Learner:
     def _learn(
         self, natural: Natural, constants: Constants, batch: Batch, rate: tf.Tensor
     ) -> Natural:
-        """As `_step`, with an optimiser step; rows are projected once."""
+        """As `_step`, plus an optimiser step; project rows once."""
         mine = self._hyper.variables
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(mine)
@@ -249,7 +249,7 @@ class Learner:
 
 
 def _few(batch: Batch, q: Natural) -> bool:
-    """:return: True if there are fewer rows than features, both known at tracing."""
+    """:return: True if there are fewer rows than features (both static)."""
     return bool(batch.X.shape[0] < q.h.shape[1])
 
 

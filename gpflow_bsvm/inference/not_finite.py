@@ -1,4 +1,4 @@
-"""Explain why a fit has no finite bound: the row, and the quantity that overflows there."""
+"""Explain why a fit has no finite bound: find the row and the quantity that overflows."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from ..engine.statistics import Marginals, compiled_marginals
 from ..likelihoods.base import slopes
 from ..likelihoods.hooks import has_hook
 
-#: Errors of a fit that numbers which are not finite may cause.
+#: Errors of a fit that non-finite numbers may cause.
 NUMERICAL = (NotFinite, FloatingPointError, tf.errors.InvalidArgumentError)
 
 
 def cause_of(model: Model, source: Source) -> str:
-    """:return: an explanation of what is not finite at the model's q and the first rows, or ""."""
+    """:return: an explanation of non-finite numbers at the model's q and the first rows, or ""."""
     with closed_at_end(source.chunks()) as chunks:
         batch = next(chunks)
     features = Projector(model.prior, model.prior_factor())(batch.X)
@@ -67,6 +67,6 @@ def _of_likelihood(likelihood: Any, batch: Batch, f: Marginals) -> str:
 
 
 def _rows(values: Any) -> AnyNDArray:
-    """:return: numbers of the rows, the first axis, that are not finite."""
+    """:return: indices of non-finite rows (first axis)."""
     finite = np.isfinite(np.asarray(values))
     return np.flatnonzero(~finite.reshape(len(finite), -1).all(axis=1))

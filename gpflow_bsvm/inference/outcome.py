@@ -1,4 +1,4 @@
-"""Checks of a finished fit: whether q depends on the data, and whether sites were clipped."""
+"""Checks of a finished fit: does q depend on the data, were sites clipped?"""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ from ..likelihoods.hooks import has_hook
 from ..notices import warn
 from .history import History
 
-#: q counts as the prior if its divergence from it is at most this, in nats, ...
+#: q counts as the prior if its divergence from the prior is at most this, in nats, ...
 LEAST_NATS = 0.01
-#: ... or if its means of f at the inducing points are below this part of a margin, which is 1 for
-#: all of this package's likelihoods. Collapsed kernels reached at most .08 (vowel, 11 classes, 100
-#: labels), good ones 1 and more; one label at a variance of 1 gives .5.
+#: ... or if its means of f at the inducing points are below this fraction of the margin 1.
+#: Collapsed kernels reached at most .08 (vowel, 11 classes, 100 labels), good kernels 1 and more;
+#: one label at a variance of 1 gives .5.
 LEAST_MEAN = 0.2
-#: ... or if at the rows both its means, in standard deviations, and the relative reduction of the
-#: prior's variance are below these.
+#: ... or if at the rows its means, in standard deviations, and the relative reduction of the
+#: prior's variance are both below these.
 LEAST_DEVIATIONS, LEAST_PART = 1e-3, 0.5
 #: Above this variance of f, in squared margins, float64 does not resolve a margin.
 MOST_VARIANCE = 1e24
-#: Number of rows of the first chunk to check.
+#: Number of rows to check, from the first chunk.
 ROWS = 100
-#: The relative error of q's variance by rounding and jitters: q's variance is a difference.
+#: Relative error of q's variance, a difference, by rounding and jitters.
 LEAST_RATIO = 1e-9
-#: With at least this many inducing points, some should be correlated by more than this.
+#: Of FEWEST_POINTS inducing points, some should be correlated by more than LEAST_CORRELATION.
 FEWEST_POINTS, LEAST_CORRELATION = 10, 1e-3
 
 
 def count_clipped(model: Model, source: Source, history: History) -> None:
-    """Count clipped sites: with any, q is not stationary for the bound, and has not converged."""
+    """Count clipped sites; with any, q is not stationary for the bound and has not converged."""
     if has_hook(model.likelihood, "sites"):
         return
     look = partial(_clipped.bind(model.likelihood), compiled_solve(model.natural()))
@@ -72,12 +72,12 @@ def judge(
 ) -> None:
     """
     Warn if q equals its prior and reset `converged`: with few labels, a hinge's evidence, which is
-    not normalised, can be maximal at a collapsed kernel. Otherwise warn of clipped sites, or of too
-    few steps, by scikit-learn's `ConvergenceWarning`. Warn if float64 cannot represent the result.
+    not normalised, can be maximal at a collapsed kernel. Otherwise warn of clipped sites or too few
+    steps by scikit-learn's `ConvergenceWarning`, or of a result beyond the precision of float64.
 
     :param learns: whether the fit changes the kernel.
     :param by_sites: and point: see `Run`.
-    :param spent: the options that ended the fit before its stopping rule was met; "" if none.
+    :param spent: the options that ended the fit before its stopping rule was met, or "".
     """
     if by_sites:
         count_clipped(model, source, history)
@@ -105,7 +105,7 @@ def judge(
 
 
 def _warn_of_end(model: Model, history: History, spent: str) -> None:
-    """Warn of clipped sites, or of too few steps."""
+    """Warn of clipped sites or too few steps."""
     if history.clipped:
         why = (
             f"{history.clipped} sites, whose precision is negative or no number, count as 0, since "
@@ -164,8 +164,8 @@ _NO_NOISE = (
 
 
 def at_rows(model: Model, source: Source, q: Gaussian) -> tuple[Marginals, tf.Tensor]:
-    """:return: f at some rows, without the mean function, and its variance under the prior."""
-    # Rows read piece by piece would need another pass, or have no end.
+    """:return: f - m at some rows, and its variance under the prior."""
+    # Rows read piece by piece would need another pass, or may be endless.
     with closed_at_end(source.chunks()) as chunks:
         X = next(chunks).X
     features = Projector(model.prior, model.prior_factor())(X[:: max(1, len(X) // ROWS)])
@@ -174,7 +174,7 @@ def at_rows(model: Model, source: Source, q: Gaussian) -> tuple[Marginals, tf.Te
 
 
 def _has_moved(f: Marginals, before: tf.Tensor, text: str) -> bool:
-    """Warn by `text`, if not empty, if float64 cannot represent the result."""
+    """Warn by a nonempty `text`, if float64 cannot represent the result."""
     if text:
         warn_of_digits(f, before, text)
     said = tf.abs(f.mean) > LEAST_DEVIATIONS * tf.sqrt(f.variance)
@@ -182,18 +182,18 @@ def _has_moved(f: Marginals, before: tf.Tensor, text: str) -> bool:
 
 
 def warn_of_digits(f: Marginals, before: tf.Tensor, text: str = _DIGITS) -> None:
-    """Warn if q is so much narrower than its prior that rounding errors matter."""
+    """Warn if q is so narrow relative to its prior that rounding errors matter."""
     if not (f.variance > LEAST_RATIO * before).numpy().all():
         warn(text.format(float(tf.reduce_max(before))))
 
 
 def _warn_of_distance(model: Model) -> None:
-    """Warn if f equals its prior except next to inducing points, or is the same at all of them."""
+    """Warn if f equals its prior except near inducing points, or is the same at all of them."""
     points = plain_points(model.prior.inducing_variable)
     if not points or model.num_features[1] < FEWEST_POINTS:
         return
     Lz = model.prior_factor().numpy()
-    K = Lz @ np.swapaxes(Lz, -1, -2)  # without the part added to all entries by a constant kernel
+    K = Lz @ np.swapaxes(Lz, -1, -2)  # without a constant kernel's part
     diagonal = np.einsum("gmm->gm", K).max(axis=-1)
     np.einsum("gmm->gm", K)[:] = K.min(axis=(-1, -2))[:, None]
     least, most = K.min(axis=(-1, -2)), K.max(axis=(-1, -2))
@@ -218,7 +218,7 @@ _AS_ONE = (
 
 
 def _largest_mean(model: Model, mean: tf.Tensor) -> float:
-    """:return: the largest mean of f - m at an inducing point; infinity without any, or margins."""
+    """:return: the largest mean of f - m at inducing points; infinity without any, or margins."""
     points = plain_points(model.prior.inducing_variable)
     if not (points and isinstance(model.likelihood, Classification)):
         return np.inf

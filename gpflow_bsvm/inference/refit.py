@@ -1,4 +1,4 @@
-"""Repeated fits of q to parts of the rows, which share features and sites."""
+"""Repeated fits of q to parts of the rows, with shared features and sites."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ T = TypeVar("T")
 
 class Refit:
     """
-    Fits of q to parts of the data, at the model's present hyperparameters, by the sweeps of `CAVI`.
-    Rows are projected once, and each fit starts from the sites of the one before.
+    Fits of q to parts of the data by `CAVI`, at the model's current hyperparameters. Rows are
+    projected once, and each fit starts from the previous sites.
 
-    :ivar sites: of all rows, after the latest fit.
+    :ivar sites: sites of all rows after the latest fit.
     """
 
     def __init__(
@@ -41,9 +41,9 @@ class Refit:
     ) -> None:
         """
         :param source: rows that fit into memory.
-        :param sites: of all rows, where fits start; None, or a wrong number of them: the sites of
-            the model's q.
-        :param tol: of `CAVI`.
+        :param sites: initial sites of all rows; None, or a wrong number: the sites of the model's
+            q.
+        :param tol: as in `CAVI`.
         """
         graphs = compiled_sweeps, compiled_cavities
         self._climb, self._look = (graph.bind(model.likelihood) for graph in graphs)
@@ -60,7 +60,7 @@ class Refit:
 
     def __call__(self, part: AnyNDArray) -> Marginals:
         """
-        :param part: numbers of the rows to fit q to.
+        :param part: indices of the rows to fit q to.
         :return: marginals of f at all rows, each without its own label.
         :raise ValueError: if no finite marginals are found.
         """
@@ -76,7 +76,7 @@ class Refit:
         return left_out
 
     def _fitted(self, rows: Projected, sites: Sites) -> Natural:
-        # As a step of size 1 from a point whose bound is -infinity.
+        # Take a step of size 1 from a point with bound -infinity.
         sums, lowest = compiled_sum_sites(rows, sites), tf.constant(-math.inf, default_float())
         start = Ascent.start(Point(sums, lowest, sums))
         for dtype in self._dtypes:  # single precision may overflow
@@ -88,7 +88,7 @@ class Refit:
 
 
 def rows_of(columns: T, index: AnyNDArray) -> T:
-    """:return: the rows of these numbers, of a tuple of columns."""
+    """:return: a tuple of columns, restricted to the rows at these indices."""
     return cast(T, tf.nest.map_structure(partial(tf.gather, indices=index), columns))
 
 
@@ -96,10 +96,10 @@ def rows_of(columns: T, index: AnyNDArray) -> T:
 @check_shapes("features.phi: [G, N, M]", "part: [n, 1]", "return.phi: [G, N, n]")
 def _in_few(features: Features, part: tf.Tensor) -> Features:
     """
-    Features on a basis of the span of n < M rows. q fitted to these rows is the prior in all other
-    directions, which only count in the residual variance.
+    Features on a basis of the span of n < M rows. In all other directions q fitted to these rows is
+    the prior; they only add residual variance.
 
-    :param part: row numbers.
+    :param part: row indices.
     """
     phi, residual, mean = features
     span = tf.linalg.matrix_transpose(tf.gather(phi, part[:, 0], axis=1))

@@ -1,4 +1,4 @@
-"""A fit under way, step by step."""
+"""A fit in progress, step by step."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Step(NamedTuple):
 
 
 class Record(Protocol):
-    """What is written down of a fit, and shown and stored while it runs."""
+    """The record of a fit, filled, shown and stored while it runs."""
 
     converged: bool
 
@@ -32,10 +32,10 @@ class Record(Protocol):
 
     @property
     def elapsed(self) -> float:
-        """:return: seconds until then."""
+        """:return: seconds until the latest step."""
 
     def add(self, step: Any, seconds: float) -> str:
-        """Take note of a step of the run; the text is for the progress bar."""
+        """Record a step of the run; return a text for the progress bar."""
 
     def columns(self, number: int) -> dict[str, Any]:
         """:return: the first `number` entries, as arrays by name."""
@@ -49,16 +49,16 @@ class Record(Protocol):
 
 class Run(ABC, Generic[State, Taken]):
     """
-    A fit in progress. Its future is determined by `state`, a structure of tuples of numbers and
-    tensors, so that a fit can be stored and continued elsewhere.
+    A fit in progress. `state`, tuples of numbers and tensors, determines all further steps, so that
+    a fit can be stored and continued elsewhere.
 
     :ivar max_steps: most steps.
     :ivar converged: whether the stopping rule was met.
     :ivar unseen: no callback reads the model, so that several steps may run in one graph call.
-    :ivar settles: whether it has a stopping rule.
-    :ivar by_sites: convergence means that the sites of all rows stopped changing; not stationary if
-        sites were clipped.
-    :ivar point: whether q is a point, without variance.
+    :ivar settles: whether the run has a stopping rule.
+    :ivar by_sites: convergence means that the sites of all rows stopped changing; q is not
+        stationary if sites were clipped.
+    :ivar point: whether q is a point without variance.
     """
 
     settles: ClassVar[bool] = True
@@ -71,12 +71,12 @@ class Run(ABC, Generic[State, Taken]):
     unseen: bool = False
 
     def steps(self) -> Iterator[Taken]:
-        """:return: the accepted `Step`s from `state` on, as they are taken."""
+        """:return: an iterator that takes steps from `state` and yields accepted `Step`s."""
         while (step := self.advance()) is not None:
             yield step
 
     def advance(self) -> Taken | None:
-        """Go on from `state`: to the next accepted `Step`, or None if there is none."""
+        """Go on from `state` to the next accepted `Step`, or None if there is none."""
         raise NotImplementedError
 
     @abstractmethod
@@ -93,5 +93,5 @@ class Run(ABC, Generic[State, Taken]):
         return
 
     def close(self) -> None:
-        """Release the data, if they are held open."""
+        """Close the data if they are open."""
         return

@@ -13,22 +13,22 @@ from check_shapes import check_shapes
 from ..checks import check_number, check_rate, check_whole
 from ..engine.natural import Natural
 
-#: From the step number, from 0, to a learning rate in (0, 1]. The loop of `SVI` updates the rate of
-#: a schedule with `memory` and `rate`, such as `Adaptive`.
+#: Maps the step number, from 0, to a learning rate in (0, 1]. `SVI` updates the rate of a schedule
+#: with `memory` and `rate`, such as `Adaptive`, in its loop.
 Schedule = Callable[[int], float]
-#: Learning rates accepted by the algorithms on minibatches.
+#: Learning rates of algorithms on minibatches.
 LearningRate = Schedule | float | Literal["adaptive"]
 
 
 @dataclass(frozen=True)
 class RobbinsMonro:
     """
-    rho_t = (t + delay)^(-forgetting), whose sum diverges while that of its squares converges, as
-    convergence needs (Hoffman et al. 2013, eq. 26).
+    rho_t = (t + delay)^(-forgetting). Its sum diverges and the sum of its squares converges, as
+    convergence requires (Hoffman et al. 2013, eq. 26).
 
-    :ivar delay: at least 1; a larger value makes the first steps smaller. Each minibatch stands for
-        all the data, so that steps near 1 replace earlier information by noise.
-    :ivar forgetting: in (0.5, 1]; the rate at which old information is forgotten.
+    :ivar delay: at least 1; a larger value makes the first steps smaller. (Each minibatch is scaled
+        to all the data, so that steps near 1 replace earlier information by noise.)
+    :ivar forgetting: in (0.5, 1]; the rate of forgetting old information.
     """
 
     delay: float = 100.0
@@ -47,19 +47,19 @@ class RobbinsMonro:
 @dataclass(frozen=True)
 class Adaptive:
     """
-    The rate that minimises the expected distance to the full-data step (Ranganath et al. 2013,
-    eq. 9; Wenzel et al. 2017, section 4.2), from the residual g of the natural parameters, target
-    minus present value:
+    The rate that minimises the expected distance to the full-data step (Ranganath et al. 2013, eq.
+    9; Wenzel et al. 2017, section 4.2), from the residual g of the natural parameters, target minus
+    current value:
 
         gbar <- (1 - 1/tau) gbar + g / tau,       sbar <- (1 - 1/tau) sbar + |g|^2 / tau,
         rho = |gbar|^2 / sbar,                    tau <- tau (1 - rho) + 1.
 
-    It lies in (0, 1]: near 1 while all minibatches agree on a direction, small when only their
-    noise is left. For `SVI` only, also as learning_rate="adaptive"; `SVI` evaluates it in its
-    compiled loop. Its sum need not diverge, unlike that of `RobbinsMonro`.
+    It lies in (0, 1]: near 1 while all minibatches agree on a direction, small when only noise is
+    left. Only for `SVI`, which evaluates it in its compiled loop; learning_rate="adaptive" is short
+    for it. Unlike for `RobbinsMonro`, the sum may converge.
 
-    :ivar warm_up: number of initial steps in which gbar and sbar are plain means.
-    :ivar first: rate of these, in (0, 1].
+    :ivar warm_up: number of initial steps where gbar and sbar are plain means.
+    :ivar first: rate of these initial steps, in (0, 1].
     """
 
     warm_up: int = 20
@@ -70,11 +70,11 @@ class Adaptive:
         check_rate(first=self.first)
 
     def __call__(self, step: int) -> float:
-        """:return: `first`, for any step; `rate` replaces it."""
+        """:return: `first` for any step; `SVI` uses `rate` instead."""
         return self.first
 
     def memory(self, natural: Natural) -> tuple[tf.Tensor, ...]:
-        """:return: gbar (as h and P), sbar, tau and the number of steps, before the first."""
+        """:return: gbar (as h and P), sbar, tau and the number of steps, before the first step."""
         zero = tf.zeros([], natural.h.dtype)
         return tf.zeros_like(natural.h), tf.zeros_like(natural.P), zero, zero + 1, zero
 
@@ -120,7 +120,7 @@ def check_schedule(learning_rate: Any, adaptive: bool = False) -> None:
 
 
 def check_optimizer(**options: Any) -> None:
-    """:raise ValueError: unless each is a positive number, or an optimiser of Keras."""
+    """:raise ValueError: unless each is a positive number or a Keras optimiser."""
     for name, value in options.items():
         number = isinstance(value, numbers.Real) and not isinstance(value, bool)
         optimizer = hasattr(value, "apply_gradients") and hasattr(value, "get_config")

@@ -22,9 +22,9 @@ from .minibatches import MinibatchAlgorithm, MinibatchRun, State
 from .run import Run
 from .schedules import Adaptive, rates
 
-#: From this many entries (B times L M) on, products run in single precision, ...
+#: Products run in single precision from this many entries (B times L M) on, ...
 _BIG_BATCH = 1e5
-#: ... up to this many data: rounding, times N, must stay small beside the prior's precision.
+#: ... up to this many data: N times the rounding must stay small beside the prior's precision.
 _SINGLE_ROWS = 1e6
 
 
@@ -33,18 +33,18 @@ class SVI(MinibatchAlgorithm):
     """
     Stochastic variational inference (Wenzel et al. 2017, Algorithm 1) for q, at fixed
     hyperparameters. Steps run in a compiled loop, `record_every` at a time. Every learning rate in
-    (0, 1] keeps the posterior positive definite; but with Newton-like sites, such as those of
+    (0, 1] keeps the posterior positive definite. With Newton-like sites, such as those of
     `Hinge(bound="exact")`, large constant rates (above some 0.3) can oscillate. A `tf.data.Dataset`
-    may repeat without end; the model then needs `num_data`. With large batches (B times L M from
-    1e5 on, B at least M) and at most a million data, products are in single precision, as the noise
-    of the minibatch is far larger.
+    may repeat endlessly; the model then needs `num_data`. With large batches (B times L M from 1e5
+    on, B at least M) and at most a million data, products are in single precision: the noise of the
+    minibatch is far larger.
 
     :ivar batch_size: rows of a minibatch (for arrays; a `tf.data.Dataset` has its own batches).
     :ivar max_steps: number of steps.
     :ivar learning_rate: a schedule of `gpflow_bsvm.inference`, any function of the step number from
         0, a number, or "adaptive", for `Adaptive()`.
-    :ivar seed: for the order of the rows (for arrays).
-    :ivar record_every: steps between records (history, callback, monitor, progress bar), whose
+    :ivar seed: seed for the order of the rows (for arrays).
+    :ivar record_every: steps between records (history, callback, monitor, progress bar); their
         `elbo` is an estimate from the latest rows.
     """
 
@@ -86,7 +86,7 @@ class _Steps(MinibatchRun):
         return natural, memory, float(rho)
 
     def _single(self, rows: Projected, batch_size: int) -> Projected:
-        """:return: `rows`, with features in single precision if that suffices."""
+        """:return: `rows`, with features in single precision if it suffices."""
         num_latents, M = self._shape
         big = batch_size >= M and batch_size * num_latents * M >= _BIG_BATCH
         single = big and self._num_data <= _SINGLE_ROWS

@@ -22,7 +22,7 @@ from .algorithm import Algorithm, settled
 from .cavi import CAVI
 from .run import Run, Step
 
-#: An M step ends when an iteration gains less than this part of the last E step's gain.
+#: An M step ends when an iteration gains less than this fraction of the last E step's gain.
 _LEAST_GAIN = 0.1
 
 
@@ -33,20 +33,20 @@ class VEM(Algorithm):
     parameters of kernel, inducing variable, mean function and likelihood together with q, without
     a learning rate. A step is a round of
 
-        E  some damped updates of the sites at fixed hyperparameters, as sweeps of `CAVI`;
-        M  iterations of a quasi-Newton method (L-BFGS, then BFGS with the curvature of earlier
-           rounds) on the bound F as a function of the hyperparameters, where q follows them at
-           fixed sites; it ends when an iteration gains less than a tenth of the last E step's gain.
+        E some damped updates of the sites at fixed hyperparameters, like sweeps of `CAVI`; M
+        iterations of a quasi-Newton method (L-BFGS, then BFGS with the curvature of earlier rounds)
+        on the bound F as a function of the hyperparameters, with the q that fixed sites define;
+        ends when an iteration gains less than a tenth of the last E step's gain.
 
-    Neither lets F, the ELBO plus the log prior density of the hyperparameters, decrease by more
-    than rounding. F is the `elbo` of a record, which includes the hyperparameters. From 2e5 feature
-    entries (N times L M) on, products are in single precision, unless `tol` is below 1e-6. GPflow's
-    priors and `trainable` flags are honoured; if nothing is trainable, this is `CAVI`. A
-    hyperparameter or prior density that is not finite is an error.
+    Neither step decreases F, the ELBO plus the log prior density of the hyperparameters, beyond
+    rounding. Records hold F as `elbo`, and the hyperparameters. From 2e5 feature entries (N times L
+    M) on, products are in single precision, unless `tol` is below 1e-6. GPflow's priors and
+    `trainable` flags are honoured; if nothing is trainable, this is `CAVI`. Non-finite
+    hyperparameters or prior densities raise an error.
 
     :ivar max_steps: most rounds.
-    :ivar sweeps: updates of the sites in a round.
-    :ivar iterations: most in an M step.
+    :ivar sweeps: number of updates of the sites per round.
+    :ivar iterations: most iterations of an M step.
     :ivar tol: stop when two successive rounds together raise F by less than `tol` times its
         absolute value.
     """
@@ -80,7 +80,7 @@ class State(NamedTuple):
     values: tuple[AnyNDArray, ...]  #: unconstrained hyperparameters
     sites: Sites | None = None
     natural: Natural | None = None
-    gain: float = -math.inf  #: of the latest E step
+    gain: float = -math.inf  #: gain of the latest E step
     curvature: AnyNDArray | None = None  #: inverse of the Hessian of F
     elbos: tuple[float, ...] = ()  #: of all rounds
 
