@@ -1,4 +1,4 @@
-"""Models: their q, and the features of their inputs."""
+"""Models: q, and the features of inputs."""
 
 from .. import quiet  # noqa: F401 - imports GPflow before others do
 from .batch import BatchBSVM

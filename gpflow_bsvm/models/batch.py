@@ -17,22 +17,22 @@ from ..data.checks import check_data
 from ..likelihoods.labels import num_latents
 from .sparse import BSVM, SparseOptions
 
-#: Number of N x N matrices in memory during a fit, for each latent function.
+#: Number of N x N matrices in memory per latent function during a fit.
 _MATRICES = 10
 
 
 class BatchBSVM(BSVM):
     r"""
-    Batch Bayesian support vector machine (B-BSVM, Wenzel et al. 2017, section 4.1): no inducing
-    points, q over f at all N training points,
+    Batch Bayesian support vector machine (B-BSVM, Wenzel et al. 2017, section 4.1): q over f at all
+    N training points instead of inducing points,
 
         f ~ GP(m, k),   q(f_1..f_N) Gaussian,   ELBO = sum_n E_q log L(y_n | f_n) - KL(q || p),
 
-    at O(N^3) a sweep and O(N^2) memory: 5 000 points take some 3 GB, and minutes.
+    at a cost of O(N^3) per sweep and O(N^2) memory: 5 000 points take some 3 GB, and minutes.
 
-    It is a `BSVM` with Z = X that stores its data, as `gpflow.models.VGP` does: call
-    `model.elbo()`, `model.training_loss()`, `gpflow_bsvm.fit(model)`, `CAVI().run(model)` or
-    `VEM().run(model)` without data, or with other data.
+    It is a `BSVM` with Z = X that stores its data, like `gpflow.models.VGP`: call `model.elbo()`,
+    `model.training_loss()`, `gpflow_bsvm.fit(model)`, `CAVI().run(model)` or `VEM().run(model)`
+    without data, or with other data.
     """
 
     def __init__(
@@ -45,7 +45,8 @@ class BatchBSVM(BSVM):
     ) -> None:
         """
         :param data: X [N, D] and Y [N, P].
-        :param num_latent_gps: L; None: the number that the likelihood needs, or of columns of Y.
+        :param num_latent_gps: L; None: the number that the likelihood needs, or the number of
+            columns of Y.
         :raise ValueError: for bad data, as `BSVM`, and if N is too large for this machine's memory.
         """
         X, Y = check_data(likelihood, *data)
@@ -57,7 +58,7 @@ class BatchBSVM(BSVM):
         self.data = tf.convert_to_tensor(X), tf.convert_to_tensor(Y)
 
     def _warn_of_duplicates(self) -> None:
-        """Warn of equal rows: they count as separate points, which differ by the jitter."""
+        """Warn of equal rows: they count as separate points that differ by the jitter."""
 
     @inherit_check_shapes
     def maximum_log_likelihood_objective(self, data: RegressionData | None = None) -> tf.Tensor:
@@ -83,13 +84,13 @@ class BatchBSVM(BSVM):
 
 def check_memory(name: str, num_rows: int, num_latents: int = 1) -> None:
     """
-    :param name: of the model, for the error.
+    :param name: the model's name in the error.
     :raise ValueError: if the N x N matrices of a fit do not fit into memory.
     """
     gigabytes = _MATRICES * num_latents * num_rows**2 * default_float()(0).itemsize / 2**30
     try:
         available = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
-    except (AttributeError, ValueError, OSError):  # not available on this system
+    except (AttributeError, ValueError, OSError):  # unknown on this system
         return
     if gigabytes > available:
         raise ValueError(

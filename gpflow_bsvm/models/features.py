@@ -1,4 +1,4 @@
-"""Features of x in a sparse model, for any q, and their jitter."""
+"""Features of x in a sparse model, and their jitter; independent of q."""
 
 from __future__ import annotations
 
@@ -31,20 +31,19 @@ from ..likelihoods.labels import as_column, class_numbers
 
 class SparseFeatures(gpflow.models.GPModel):
     """
-    Features Lz^-1 k(Z, x) of a model with kernel, inducing variable and mean function: all that the
-    engine needs from a model besides q.
+    Features Lz^-1 k(Z, x) of a model with kernel, inducing variable and mean function: the engine's
+    requirements of a model, except q.
     """
 
     inducing_variable: Any
     _jitter: float | None
-    #: Names of the attributes that hold parameters of q.
+    #: Names of the attributes of q.
     _names_of_q: ClassVar[tuple[str, ...]] = ("q_mu", "q_sqrt")
 
     def _check_features(self) -> None:
         """
-        :raise ValueError: for kernels and inducing variables whose latent functions are mixed or
-            correlated under q; if the likelihood needs another number of latent functions; for a
-            `num_data` that is not a number of rows.
+        :raise ValueError: if kernel and inducing variable mix or correlate latent functions under
+            q; if the likelihood needs another number of them; for an invalid `num_data`.
         """
         self._jitter = None
         posterior = get_posterior_class(self.kernel, self.inducing_variable)
@@ -74,12 +73,12 @@ class SparseFeatures(gpflow.models.GPModel):
     @check_shapes("return: [G, M, M]")
     def prior_factor(self) -> tf.Tensor:
         """
-        Cholesky factor Lz of Kuu + jitter I, [G, M, M], G = 1 where the latent functions share it.
+        Cholesky factor Lz of Kuu + jitter I, [G, M, M]; G = 1 if the latent functions share it.
 
         The jitter is GPflow's `default_jitter()`. If the factorization fails (outside of a graph),
         the jitter is raised by factors of 10 up to 1e-2, with a warning, and kept for this model.
 
-        :raise ValueError: if 1e-2 fails too; names the likely cause.
+        :raise ValueError: if 1e-2 fails too; the message names the likely cause.
         """
         if tf.executing_eagerly():
             compute = functools.partial(safe_prior_factor, self.prior, self._jitter)
@@ -121,8 +120,8 @@ class SparseFeatures(gpflow.models.GPModel):
     def _labelled(self, data: RegressionData) -> RegressionData:
         """
         :return: X, and Y in the likelihood's format.
-        :raise ValueError: outside of a graph, for invalid labels, and for floats of another type
-            than GPflow's default.
+        :raise ValueError: outside of a graph, for invalid labels, and for floats not of GPflow's
+            default type.
         """
         X, Y = data[0], as_column(self.likelihood, data[1])
         if tf.executing_eagerly():

@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # no dependency of this package
 class WeightKernel(Kernel):
     r"""
     k(x, x') = x^T Sigma x', the covariance of f(x) = x^T beta with beta ~ N(0, Sigma); with a bias,
-    x ends with a 1.
+    a 1 is appended to x.
 
     :ivar variance: prior variance of independent weights, [] or [D']; otherwise
     :ivar root: lower triangular, Sigma = root root^T, [D', D']; not trainable.
@@ -35,7 +35,7 @@ class WeightKernel(Kernel):
     def __init__(self, num_inputs: int, prior_covariance: Any = 1.0, bias: bool = True) -> None:
         """
         :param num_inputs: D.
-        :param prior_covariance: Sigma of the D' = D + `bias` weights, the bias last: a number, a
+        :param prior_covariance: Sigma of the D' = D + `bias` weights (bias last): a number, a
             diagonal [D'] or a matrix [D', D'].
         :raise ValueError: for other shapes, or a Sigma that is not positive definite.
         """
@@ -140,14 +140,14 @@ class LinearBSVM(BSVM):
 
             f(x) = x^T beta,   beta ~ N(0, Sigma),   q(beta) Gaussian,
 
-        where a bias is one more weight. Only q is an approximation: the ELBO uses all data, at a
-        cost of O(N D^2 + D^3) a sweep. For a scalar Sigma = s^2 I and `Hinge(penalty)` the mode is
-        the SVM with C = penalty s^2.
+        where the bias is an additional weight. Only q is approximate: the ELBO uses all data, at a
+        cost of O(N D^2 + D^3) per sweep. For a scalar Sigma = s^2 I and `Hinge(penalty)` the mode
+        is the SVM with C = penalty s^2.
 
-        It is a `BSVM` whose inducing variables are the weights, and can be used wherever a `BSVM`
-        can: `gpflow_bsvm.fit`, `CAVI`, `SVI`, calibration. `VEM` and `ML2` learn Sigma: a scalar is
-        the regularization constant, a diagonal gives the relevance of inputs. X may be a SciPy
-        sparse matrix; it is read chunk by chunk.
+        It is a `BSVM` with the weights as inducing variables, for use wherever a `BSVM` is:
+        `gpflow_bsvm.fit`, `CAVI`, `SVI`, calibration. `VEM` and `ML2` learn Sigma: a scalar is the
+        regularization constant, a diagonal gives the relevance of inputs. X may be a SciPy sparse
+        matrix; it is read chunk by chunk.
     """
 
     def __init__(
@@ -172,7 +172,7 @@ class LinearBSVM(BSVM):
 
     @check_shapes("return[0]: [W, L]", "return[1]: [L, W, W]")
     def weights(self) -> tuple[AnyNDArray, AnyNDArray]:
-        """:return: mean and covariance of beta under q, the bias last; W = D'."""
+        """:return: mean and covariance of beta under q (bias last); W = D'."""
         root = self.kernel.scale(tf.convert_to_tensor(self.q_sqrt))
         covariance = tf.matmul(root, root, transpose_b=True)
         return self.kernel.scale(tf.convert_to_tensor(self.q_mu)).numpy(), covariance.numpy()

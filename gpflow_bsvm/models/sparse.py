@@ -50,7 +50,7 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
         ELBO = sum_n E_q log L(y_n | f_n) - KL(q(u) || p(u)).
 
     Signature, parameters and predictions are those of `gpflow.models.SVGP`. Any GPflow likelihood
-    works; the pseudo-likelihoods of `gpflow_bsvm.likelihoods` have closed-form sites. New are the
+    works; the pseudo-likelihoods of `gpflow_bsvm.likelihoods` have closed-form sites. It adds
     natural-gradient steps on q: `natgrad_step`, and `gpflow_bsvm.inference` for whole fits.
     """
 
@@ -66,10 +66,10 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
         """
         Arguments as in `gpflow.models.SVGP`.
 
-        :param kwargs: `num_latent_gps`, by default the number that likelihood or kernel needs, and
+        :param kwargs: `num_latent_gps` (default: the number that likelihood or kernel needs), and
             others.
         :raise ValueError: for `q_diag=True`; if latent functions are mixed or correlated under q
-            (closed-form steps treat each separately); if the likelihood needs another number of
+            (closed-form steps treat each separately), or if the likelihood needs another number of
             them.
         """
         if q_diag:
@@ -132,7 +132,7 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
 
         with s = num_data / B and m the mean function, for q in natural parameters. This equals
         `gpflow.optimizers.NaturalGradient(learning_rate)` on this model's `training_loss(data)`,
-        and stays positive definite for every learning rate in (0, 1]. May be called in a
+        and stays positive definite for every learning rate in (0, 1]. It may be called in a
         `tf.function`.
 
         :param data: X [B, D] and Y [B, P]; a minibatch if `num_data` exceeds B.
@@ -174,8 +174,8 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
         self, Xnew: InputData, full_cov: bool = False, full_output_cov: bool = False
     ) -> MeanAndVariance:
         """
-        As in `gpflow.models.SVGP`; marginals of rows by one graph for all models of a kind. NaN in
-        a row gives NaN there, where functions of `gpflow_bsvm.prediction` refuse it.
+        As in `gpflow.models.SVGP`, but models of a kind share one graph. Rows with NaN give NaN,
+        while functions of `gpflow_bsvm.prediction` refuse them.
         """
         check_dtype(Xnew)
         X = tf.convert_to_tensor(Xnew, default_float())
@@ -184,14 +184,14 @@ class BSVM(SparseFeatures, gpflow.models.SVGP):
         if full_cov or full_output_cov or len(X.shape) != 2:
             with self._own_jitter():
                 return super().predict_f(X, full_cov, full_output_cov)
-        Lz = compiled_prior_factor.bind(self.prior)(jitter_of(self))  # not kept: it has gradients
+        Lz = compiled_prior_factor.bind(self.prior)(jitter_of(self))  # not cached: it has gradients
         return cast(MeanAndVariance, self._predictor(Lz)(X))
 
     @inherit_check_shapes
     def predict_y(
         self, Xnew: InputData, full_cov: bool = False, full_output_cov: bool = False
     ) -> MeanAndVariance:
-        """As in `gpflow.models.SVGP`, by graphs as `predict_f`."""
+        """As in `gpflow.models.SVGP`, with shared graphs as in `predict_f`."""
         if full_cov or full_output_cov:
             return super().predict_y(Xnew, full_cov, full_output_cov)
         f, predict = self.predict_f(Xnew), compiled_predict.bind(self.likelihood)
