@@ -1,6 +1,6 @@
-r"""A link fitted to labels: of training rows by leave-one-out, or of held-out rows.
+r"""Fit the link to labels, of training rows by leave-one-out or of held-out rows.
 
-A site summarizes its datum's effect on the posterior, so that q without site n is the leave-one-out
+A site summarizes its datum's effect on the posterior: q without site n is the leave-one-out
 posterior. With mu, v the marginal of Phi_n s, and w, r its site,
 
     v_-n = v / (1 - w v),    mu_-n = v_-n (mu / v - r),
@@ -9,8 +9,8 @@ plus residual variance and prior mean: the leave-one-out marginal, exact for Gau
 not depend on datum n. The link is then fitted to the labels by maximum likelihood: for two classes
 p(y = 1) = Phi((g f + d) ...), for more the class probabilities of g f.
 
-The hyperparameters still depend on the datum; see the docs for the consequences. Held-out rows need
-no leaving out: the link is fitted to their marginals directly.
+The hyperparameters still depend on the datum; see the docs for the consequences. For held-out rows,
+the link is fitted to their marginals directly.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ from ..likelihoods.hooks import check_hooks
 from ..notices import warn
 from .estimators import takes_estimators
 
-#: Most steps of the optimizer; two parameters need some ten.
+#: Largest number of optimizer steps; two parameters need some ten.
 _ITERATIONS = 100
-#: Most rows; a random sample beyond. They determine two parameters to about a hundredth; marginals,
-#: labels and a gradient of all rows might not fit into memory.
+#: Largest number of rows, else a random sample, which determines two parameters to about a
+#: hundredth. Marginals, labels and a gradient of all rows might not fit into memory.
 MOST_ROWS = 50_000
-#: If rows are unpredictable from the others, the best scale is 0, which would give all rows the
-#: same probabilities, for any f.
+#: Smallest scale. If rows are unpredictable from the others, the best scale is 0, with the same
+#: probabilities for any f.
 LEAST_SCALE = 0.05
 _NO_PAIRS = "fewer than two classes have more than one row, as leaving rows out requires"
 
@@ -69,7 +69,7 @@ def leave_one_out(
 def _leave_out(
     model: Model, source: Source, held_out: bool = False
 ) -> tuple[Marginals, tf.Tensor, tf.Tensor]:
-    """:return: leave-one-out marginals of f at each row, its label and its weight."""
+    """:return: each row's leave-one-out marginals of f, label and weight."""
     rows, q = ProjectedData(model, source), compiled_solve(model.natural())
     cavities = compiled_cavities.bind(model.likelihood)
 
@@ -84,7 +84,7 @@ def _leave_out(
 @Compiled
 @check_shapes("f.mean: [N, L]", "return[all]: []")
 def _density(likelihood: Likelihood, batch: Batch, f: Marginals) -> tuple[tf.Tensor, tf.Tensor]:
-    """:return: sums of weighted log p(y_n | f_n), a function of the link only, and of weights."""
+    """:return: sums of weighted log p(y_n | f_n), depending only on the link, and of weights."""
     mean, variance = (tf.stop_gradient(part) for part in f)
     log_p = likelihood.predict_log_density(batch.X, mean, variance, batch.Y)
     return tf.reduce_sum(batch.weight[:, 0] * log_p), tf.reduce_sum(batch.weight)
@@ -93,8 +93,8 @@ def _density(likelihood: Likelihood, batch: Batch, f: Marginals) -> tuple[tf.Ten
 @takes_estimators
 def leave_one_out_density(model: Model, data: Any = None, *, sample_weight: Any = None) -> float:
     """
-    A general criterion for choices: the mean of log p(y_n | all other data), with the likelihood's
-    present link.
+    A general selection criterion: the mean of log p(y_n | all other data), with the likelihood's
+    current link.
 
     Arguments and errors as in `leave_one_out`.
 
@@ -113,14 +113,14 @@ def calibrate(
 ) -> dict[str, float]:
     """
     Set the link's parameters of `model.likelihood` to those that maximize `leave_one_out_density`,
-    on at most 50 000 random rows: scale and offset for two classes, scale for more. The only row of
-    a class is ignored. A scale is at least 0.05, so that rows that are unpredictable from the
-    others keep the labels given by f; a warning says so.
+    on at most 50 000 random rows: scale and offset for two classes, scale for more. A class's only
+    row is ignored. The scale is at least 0.05, so that predicted labels still follow f if rows are
+    unpredictable from the others; a warning is issued.
 
     Arguments and errors as in `leave_one_out`.
 
-    :param held_out: whether `data` are rows that the fit has not seen, so that none is left out.
-        Needed if a network was learned from the training rows, which leaving out cannot undo.
+    :param held_out: whether `data` are new rows, so that none is left out. Required after learning
+        a network, because leaving a row out does not undo its effect on the network.
     :return: the values by name.
     :raise ValueError: for a likelihood without `link_parameters`, a q equal to the prior, or
         `held_out` without data.
@@ -143,7 +143,7 @@ def calibrate(
         warn(f"{_NO_PAIRS}: the link and the probabilities are not calibrated")
         return {name: float(p.numpy()) for name, p in link.link_parameters.items()}
     found = fit_link(link, f, Y, weight, chunk_rows(model))
-    if found.get("scale", 1.0) < 1.001 * LEAST_SCALE:  # allow for rounding in its transform
+    if found.get("scale", 1.0) < 1.001 * LEAST_SCALE:  # allow for the transform's rounding
         warn(
             "left-out rows are predicted no better than by chance: probabilities are near the "
             f"frequencies of the classes (scale {LEAST_SCALE:g} of the link)"
@@ -152,7 +152,7 @@ def calibrate(
 
 
 def _of_pairs(Y: tf.Tensor, weight: tf.Tensor) -> tf.Tensor:
-    """:return: weights, 0 for the only row of a class, which is unpredictable without it."""
+    """:return: weights; 0 for a class's only row, which other rows cannot predict."""
     _, place, counts = np.unique(Y, return_inverse=True, return_counts=True, axis=0)
     return tf.where(counts[place.reshape(-1, 1)] > 1, weight, tf.zeros_like(weight))
 

@@ -15,21 +15,21 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Fitted(Protocol):
-    """An estimator that has been fitted, such as `gpflow_bsvm.BSVMClassifier`."""
+    """A fitted estimator, such as `gpflow_bsvm.BSVMClassifier`."""
 
     model_: Model
 
     def as_model_sees(self, rows: Any, labelled: bool = True) -> Any:
-        """:return: rows as the model has them: scaled, with its labels."""
+        """:return: rows as the model's input: scaled, with encoded labels."""
 
 
-#: Names of arguments for rows, and whether these rows have labels.
+#: Names of arguments for rows, and whether the rows have labels.
 _ROWS = {"X": False, "Xnew": False, "data": True}
 
 
 def takes_estimators(function: F) -> F:
     """
-    :param function: of a model and of rows.
+    :param function: a function of a model and rows.
     :return: a function that also accepts a fitted estimator, with `model_` and `as_model_sees`,
         such as `gpflow_bsvm.BSVMClassifier`, and unscaled rows.
     :raise TypeError: if called with neither.

@@ -18,7 +18,7 @@ from .estimators import takes_estimators
 from .marginals import predict_probabilities
 from .uncertainty import given_f
 
-#: Most rows in a joint draw: their covariances take some 200 MB each.
+#: Most rows in a joint draw: a covariance takes some 200 MB.
 MOST_ROWS = 5000
 
 
@@ -70,7 +70,7 @@ def draw_probabilities(
 
 
 class ExpectedError(NamedTuple):
-    """The error of a classifier, estimated from its own probabilities."""
+    """A classifier's error, estimated from its own probabilities."""
 
     mean: float  #: as a fraction of the rows
     deviation: float  #: its standard deviation under q
@@ -79,9 +79,9 @@ class ExpectedError(NamedTuple):
 @takes_estimators
 def expected_error(model: Model, X: Any, *, num_samples: int = 256, seed: int = 0) -> ExpectedError:
     """
-    The expected error of a classifier on rows without labels, the mean over rows of 1 - max_c p_c,
-    and its uncertainty: with y_n the predicted classes, the deviation of mean_n (1 - p(y_n | f_s))
-    over joint draws f_s of q. This excludes the noise of labels given f.
+    The expected error of a classifier on unlabelled rows, the mean over rows of 1 - max_c p_c. Its
+    uncertainty is the deviation of mean_n (1 - p(y_n | f_s)) over joint draws f_s of q, with y_n
+    the predicted classes. This excludes the noise of labels given f.
 
     :param X: [N, D], at most `MOST_ROWS` rows.
     :param num_samples: number of draws S.

@@ -1,4 +1,4 @@
-"""The local variables lambda of the augmentation, for each row of a fit."""
+"""The augmentation's local variables lambda of each row."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class LocalVariables:
     p(lambda | f, y).
 
     :ivar alpha: [N, K], positive, for K losses per row.
-    :ivar penalty: [N, K], positive, for each loss, including its cost; or a number for all.
+    :ivar penalty: [N, K], positive, penalty times cost of each loss; or one number for all.
     """
 
     alpha: Any
@@ -59,8 +59,7 @@ class LocalVariables:
     def distribution(self) -> tfp.distributions.Distribution:
         """
         :return: the TFP distribution of lambda (`log_prob`, `sample(number, seed=...)`) with batch
-            shape [N, K]: the distribution of 1 / s, with s inverse Gaussian of mean a / sqrt(alpha)
-            and shape a^2.
+            shape [N, K]: 1 / lambda is inverse Gaussian with mean a / sqrt(alpha) and shape a^2.
         """
         loc = to_default_float(self.mean_inverse)
         shape = tf.ones_like(loc) * to_default_float(np.square(np.asarray(self.penalty) / 2))
@@ -71,14 +70,14 @@ class LocalVariables:
 @takes_estimators
 def local_variables(model: Model, data: Any) -> LocalVariables:
     """
-    The local variables of every row at the model's present q, q(lambda_n) = GIG(1/2, a^2, alpha_n),
+    The local variables of every row at the model's current q, q(lambda_n) = GIG(1/2, a^2, alpha_n),
     with alpha_n = E b_n^2. For two classes this is (1 - y_n mu_n)^2 + v_n (Wenzel et al. 2017,
     section 4.1). For `CrammerSinger` b = 1 + R - f_y, with R the largest rival, or for
     bound="wistuba2018" the rival of largest mean (Wistuba & Rawat 2018, Algorithm 1).
 
-    :param model: with a sum of hinges, such as `Hinge`, or `CrammerSinger`, and any bound.
+    :param model: a model with a sum of hinges, such as `Hinge`, or `CrammerSinger`; any bound.
     :param data: X [N, D] and Y [N, P], or other data accepted by a fit.
-    :return: local variables of K losses per row: one for each hinge, or 1 for `CrammerSinger`.
+    :return: local variables of K losses per row, one per hinge; K = 1 for `CrammerSinger`.
     :raise ValueError: for bad data, or a likelihood without local variables.
     """
     check_hooks(model.likelihood, "moments")
@@ -94,9 +93,9 @@ def soft_support_vectors(model: Model, data: Any, num: int | None = None) -> Any
     The rows nearest to the margin (y f = 1, or f_y = 1 + the largest rival), by the alpha of their
     `local_variables`.
 
-    :param num: their number; None: all with alpha below 1, nearer to the margin than a row with a
-        known f = 0 (several classes: all f equal).
-    :return: row numbers, smallest alpha first (for each row the smallest over its losses).
+    :param num: number of rows; None: all with alpha < 1, nearer to the margin than a row with known
+        f = 0 (several classes: with all f equal).
+    :return: row indices, smallest alpha first (the smallest over a row's losses).
     """
     smallest = local_variables(model, data).alpha.min(axis=-1)
     order = np.argsort(smallest, kind="stable")
@@ -122,7 +121,7 @@ def bound_at(
     summed over the losses of a row. The maximum, at alpha = E b^2, is the objective of
     bound="augmented": -a E b - a sqrt(E b^2).
 
-    :param likelihood: with local variables (`moments`).
+    :param likelihood: a likelihood with local variables (`moments`).
     :param alpha: positive.
     """
     mean, square, cost = likelihood.moments(Fmu, Fvar, Y)
@@ -151,7 +150,7 @@ def augmented_elbo(
     model: Model, data: Any = None, alpha: Any = None, *, sample_weight: Any = None
 ) -> float:
     r"""
-    The papers' objective as a function of q and of local variables q(lambda_n) = GIG(1/2, a^2,
+    The papers' objective as a function of q and local variables q(lambda_n) = GIG(1/2, a^2,
     alpha_n) with any alpha (Wenzel et al. 2017, eq. 8; Wistuba & Rawat 2018, eq. 12), with its
     constants:
 
@@ -160,9 +159,9 @@ def augmented_elbo(
     The maximum, at alpha_n = E b_n^2, equals `model.elbo` with bound="augmented" (or "wistuba2018",
     which is not a bound). For two classes it is a lower bound of the evidence for every alpha.
 
-    :param model: with a likelihood that has local variables.
-    :param data: X [N, D] and Y [N, P], or other data accepted by a fit; None: the model's.
-    :param alpha: [N, K], positive, as in `local_variables`; None: the optimum.
+    :param model: a model whose likelihood has local variables.
+    :param data: X [N, D] and Y [N, P], or other data accepted by a fit; None: the model's. :param
+    alpha: [N, K], positive, as in `local_variables`; None: the optimum.
     :param sample_weight: [N], as in a fit.
     :raise ValueError: for bad data, an alpha of another shape or not positive, or a likelihood
         without local variables.
@@ -182,16 +181,16 @@ def predict_f_given(
 ) -> tuple[AnyNDArray, AnyNDArray]:
     r"""
     Prediction given the local variables: p(f(x) | lambda, D) (Wenzel et al. 2017, eq. 5). For a
-    model over all points and penalty = 2 it is, with Lambda = diag(lambda),
+    model over all points and penalty = 2, with Lambda = diag(lambda), it is
 
         N(k^T (K + Lambda)^-1 Y (1 + lambda), k(x, x) - k^T (K + Lambda)^-1 k);
 
-    and in general that of s ~ N(P^-1 h, P^-1), P = I + Phi^T Lambda^-1 Phi, h = Phi^T r with the
-    sites r_n = y_n (a + 1 / lambda_n), plus the residual variance as in `predict_f`. It does not
-    depend on the model's q. Class probabilities given lambda are
-    `model.likelihood.predict_mean_and_var(Xnew, mean, variance)[0]`.
+    In general s ~ N(P^-1 h, P^-1), P = I + Phi^T Lambda^-1 Phi, h = Phi^T r with the sites r_n =
+    y_n (a + 1 / lambda_n); the residual variance is added as in `predict_f`. It does not depend on
+    the model's q. Class probabilities given lambda are `model.likelihood.predict_mean_and_var(Xnew,
+    mean, variance)[0]`.
 
-    :param model: for two classes, or one-vs-rest: with `local_sites`.
+    :param model: a model for two classes or one-vs-rest (with `local_sites`).
     :param data: X [N, D] and Y [N, P], or other data accepted by a fit; None: the model's.
     :param local_variables: lambda, [N, L], positive.
     :param Xnew: [N', D], or other inputs accepted by `predict_marginals`.

@@ -1,4 +1,4 @@
-"""Marginals of f for any number of rows, in chunks that bound the memory."""
+"""Marginals of f for any number of rows, chunk by chunk to limit memory."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def predict_marginals(
     model: Model, X: Any, *, chunk_rows: int | None = None
 ) -> tuple[AnyNDArray, AnyNDArray]:
     """
-    Mean and variance of f(x) under q, as `model.predict_f`, chunk by chunk.
+    Mean and variance of f(x) under q, as by `model.predict_f`, chunk by chunk.
 
-    :param X: [N, D], in memory or np.memmap, or files, a `tf.data.Dataset` or blocks, whose labels
-        are ignored, see `gpflow_bsvm.data`.
+    :param X: [N, D], in memory or np.memmap; or files, a `tf.data.Dataset` or blocks (labels are
+        ignored), see `gpflow_bsvm.data`.
     :param chunk_rows: rows per chunk; None: some 16 MB of features.
     :return: mean and variance, both [N, L].
-    :raise ValueError: for X that is not finite or of another width than the training data, or
-        `chunk_rows` below 1.
+    :raise ValueError: if X is not finite or not as wide as the training data, or for `chunk_rows`
+        below 1.
     """
     mean, variance = map_f(model, X, lambda X, *f: f, chunk_rows)
     return mean.numpy(), variance.numpy()
@@ -41,7 +41,7 @@ def predict_marginals(
 @check_shapes("return: [N, P]")
 def predict_probabilities(model: Model, X: Any, *, chunk_rows: int | None = None) -> AnyNDArray:
     """
-    P(y = c) of all classes, or P(y = 1) if there are two; in regression, the mean of y.
+    P(y = c) of all classes, or P(y = 1) for two classes; in regression, the mean of y.
 
     Arguments and errors as in `predict_marginals`.
 
@@ -76,9 +76,9 @@ def predict_log_density(model: Model, data: Any) -> AnyNDArray:
     return np.asarray(map_labelled(model, data, compiled_log_density.bind(model.likelihood)))
 
 
-#: [N, L], Phi^-1 of p(y = 1).
+#: Computes [N, L], Phi^-1 of p(y = 1).
 compiled_probits = Compiled(lambda likelihood, X, *f: likelihood.probit_argument(*f))
-#: [N], log p(y | x), by the likelihood's present link, of X, mean and variance of f, and Y.
+#: Maps X, mean and variance of f, and Y to log p(y | x), [N], with the current link.
 compiled_log_density = Compiled(lambda likelihood, *rows: likelihood.predict_log_density(*rows))
 
 
@@ -86,7 +86,7 @@ def map_f(model: Model, X: Any, function: Callable[..., Any], chunk_rows: int | 
     """
     Arguments and errors as in `predict_marginals`.
 
-    :param function: of X and of mean and variance of f, for the rows of a chunk.
+    :param function: a function of X, and mean and variance of f, for the rows of a chunk.
     :return: the rows returned by `function`, as tensors.
     """
     source = open_inputs(model, X, chunk_rows)
@@ -98,13 +98,13 @@ def map_labelled(model: Model, data: Any, function: Callable[..., Any]) -> Any:
     As `map_f`.
 
     :param data: X [N, D] and Y [N, P], or other data accepted by a fit.
-    :param function: of X, mean and variance of f, and Y, for the rows of a chunk.
+    :param function: a function of X, mean and variance of f, and Y, for the rows of a chunk.
     """
     source = open_data(model, data, part=True)
     return _map(model, source, lambda batch, *f: function(batch.X, *f, batch.Y))
 
 
 def _map(model: Model, source: Source, function: Callable[..., Any]) -> Any:
-    """:param function: of a batch, and mean and variance of f there."""
+    """:param function: a function of a batch, and mean and variance of f there."""
     predict = model.predictor()
     return map_over(source, lambda batch: function(batch, *predict(batch.X)))

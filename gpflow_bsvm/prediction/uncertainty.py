@@ -35,8 +35,8 @@ from .marginals import map_f, predict_marginals, predict_probabilities
 @check_shapes("return: [N]")
 def variation_ratio(model: Model, X: Any) -> AnyNDArray:
     """
-    1 - max_c P(argmax_j f_j = c), without the noise of the link: in closed form (two classes) or by
-    quadrature, to some 1e-9.
+    1 - max_c P(argmax_j f_j = c), without the link's noise: in closed form (two classes) or by
+    quadrature (error about 1e-9).
 
     :return: a number from 0 (certain) to 1 - 1/C.
     :raise ValueError: as `predict_marginals`, or if rows have several binary labels.
@@ -75,7 +75,7 @@ def mutual_information(
 ) -> AnyNDArray:
     """
     H[mean_s p(y | f_s)] - mean_s H[p(y | f_s)] over quasi-random draws f_s of q, the same for all
-    rows: never negative, and smooth in x.
+    rows, so that it is never negative and smooth in x.
 
     Arguments and errors as in `variation_ratio`.
 
@@ -97,7 +97,7 @@ def mutual_information(
     return np.maximum(map_f(model, X, finish, size).numpy(), 0)
 
 
-#: [S, N, P], p(y | f) of X and F [L, S, N].
+#: Maps X and F [L, S, N] to p(y | f), [S, N, P].
 given_f = Compiled(lambda p, X, F: probabilities(p, X, tf.transpose(F, [1, 2, 0])))
 #: [N, C], P(argmax_j f_j = c).
 _largest = Compiled(lambda Fmu, Fvar: maximum(Fmu, Fvar).probability)
@@ -107,7 +107,7 @@ _largest = Compiled(lambda Fmu, Fvar: maximum(Fmu, Fvar).probability)
 @check_shapes("return: [N]")
 def margin(model: Model, X: Any) -> AnyNDArray:
     """
-    The largest probability less the second largest: *small* for an uncertain prediction.
+    The largest probability minus the second largest: *small* for uncertain predictions.
 
     Arguments and errors as in `gpflow_bsvm.prediction.variation_ratio`.
 
@@ -123,8 +123,8 @@ def margin(model: Model, X: Any) -> AnyNDArray:
 @check_shapes("return: [N]")
 def latent_variance(model: Model, X: Any) -> AnyNDArray:
     """
-    Variance of f(x) under q, averaged over latent functions: large where there are no data, for any
-    classes.
+    Variance of f(x) under q, averaged over latent functions: large far from all data, whatever
+    their class.
 
     Arguments and errors as in `gpflow_bsvm.prediction.predict_marginals`.
 
