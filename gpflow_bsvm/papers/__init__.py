@@ -1,6 +1,6 @@
 """Reproductions of papers: complete and tested, but separate from the core.
 
-Nothing outside of this folder and of `saving` imports it.
+Only `saving` imports this folder.
 """
 
 from .. import quiet  # noqa: F401 - imports GPflow before others do

@@ -1,9 +1,9 @@
-r"""The dual problem of a support vector machine, solved to the precision of the numbers.
+r"""The dual problem of a support vector machine, solved to double precision.
 
     max_a  sum_n a_n - 1/2 a^T Q a,    0 <= a_n <= upper,
 
-with Q_nm = y_n y_m K_nm. LibSVM finds which a_n are 0, at the bound or between, but keeps Q in
-single precision. The classical active-set method starts there, in double precision.
+with Q_nm = y_n y_m K_nm. LibSVM finds which a_n are 0, at the bound or between, but with Q in
+single precision. The classical active-set method starts from there, in double precision.
 """
 
 from __future__ import annotations
@@ -17,11 +17,10 @@ from scipy import linalg
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
-#: Most steps of LibSVM, some microseconds each; it then returns what it has.
+#: Most steps of LibSVM, some microseconds each; it then returns the current point.
 _MOST_STEPS = 200_000
 _TOL = 1e-8
-#: Changes of the set, for each row; and the violation, relative to the terms of a margin, that
-#: rounding explains.
+#: Most changes of the set per row; and the rounding error of a margin, relative to its terms.
 _CHANGES = 3
 _ROUNDING = 1e-13
 
@@ -31,11 +30,11 @@ class Dual(NamedTuple):
 
     Q: AnyNDArray  #: [N, N]
     y: AnyNDArray  #: [N], -1 or +1
-    upper: float  #: of alpha, may be infinite
-    limit: float  #: what no alpha of the solution exceeds, finite
+    upper: float  #: bound of alpha, may be infinite
+    limit: float  #: a finite bound of the solution's alpha
 
     def lacking(self, alpha: AnyNDArray) -> AnyNDArray:
-        """:return: 1 - y f, [N], the distance to the margin."""
+        """:return: 1 - y f, [N], the shortfall from the margin."""
         return np.asarray(1 - self.Q @ alpha)
 
     def violation(self, alpha: AnyNDArray) -> float:
@@ -49,7 +48,7 @@ class Dual(NamedTuple):
         return float(max(below.max(), above.max()))
 
     def is_solved(self, alpha: AnyNDArray) -> bool:
-        """:return: True if rounding explains the violation."""
+        """:return: True if the violation is within rounding."""
         size = 1 + np.abs(self.Q).max() * np.abs(alpha).sum()
         return bool(self.violation(alpha) <= _ROUNDING * size)
 
@@ -61,8 +60,8 @@ def solve_dual(dual: Dual) -> AnyNDArray:
 
 def _libsvm(dual: Dual) -> AnyNDArray:
     """
-    LibSVM always has a free bias, so it gets every datum twice, as (x, y) and as (-x, -y): 0 is an
-    optimal bias of this mirrored problem, and each half holds a part of alpha, with half the bound.
+    LibSVM always has a free bias. Pass every datum twice, as (x, y) and as (-x, -y): 0 is then an
+    optimal bias, and each half holds a part of alpha, with half the bound.
     """
     gram, y = dual.Q * np.outer(dual.y, dual.y), dual.y
     svc = SVC(kernel="precomputed", C=dual.limit / 2, tol=_TOL, max_iter=_MOST_STEPS)
@@ -76,10 +75,10 @@ def _libsvm(dual: Dual) -> AnyNDArray:
 
 def refine(dual: Dual, start: AnyNDArray) -> AnyNDArray:
     """
-    Go towards where all free rows are on the margin until an alpha reaches its bound, where it
-    stops; when there, the row that violates its condition most is set free.
+    Move towards all free rows being on the margin. If an alpha reaches its bound, fix it there.
+    Once on the margin, free the row with the largest violation.
 
-    :param start: near the solution.
+    :param start: alpha near the solution.
     :return: alpha.
     """
     alpha = best = np.clip(start, 0, dual.upper)
@@ -105,7 +104,7 @@ def refine(dual: Dual, start: AnyNDArray) -> AnyNDArray:
 
 
 def _to_margin(dual: Dual, alpha: AnyNDArray, free: AnyNDArray) -> AnyNDArray:
-    """:return: the step of free rows that takes them all to the margin, [N]; 0 of others."""
+    """:return: the step of free rows that puts them all on the margin, [N]; 0 for other rows."""
     rows, step = np.flatnonzero(free), np.zeros(len(alpha))
     if len(rows):
         step[rows] = _solve(dual.Q[np.ix_(rows, rows)], dual.lacking(alpha)[rows])
@@ -113,7 +112,7 @@ def _to_margin(dual: Dual, alpha: AnyNDArray, free: AnyNDArray) -> AnyNDArray:
 
 
 def _solve(A: AnyNDArray, b: AnyNDArray) -> AnyNDArray:
-    """:return: A^-1 b, or the smallest of the solutions where equal rows leave several."""
+    """:return: A^-1 b, or the smallest solution if equal rows allow several."""
     with warnings.catch_warnings():
         warnings.simplefilter("error", linalg.LinAlgWarning)
         try:

@@ -1,6 +1,6 @@
-r"""Bounds on the leave-one-out error (Gold & Sollich 2003, section 3.1): crude, and cheap.
+r"""Crude but cheap bounds on the leave-one-out error (Gold & Sollich 2003, section 3.1).
 
-f is the support vector machine's, z_n = y_n f_n, K^C = K + I / C, and H(a) = 1 for a >= 0.
+f is the machine's decision function, z_n = y_n f_n, K^C = K + I / C, and H(a) = 1 for a >= 0.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from .criterion import Machine, ModeCriterion, StepCriterion
 from .gram import check_gram, check_positive
 from .mode import Mode
 
-#: LibSVM's tolerance, relative to the size of the ball; it keeps the matrix in single precision,
-#: and the error of the squared radius is the square of that of the weights.
+#: LibSVM's tolerance, relative to the size of the ball. Its matrix is in single precision; the
+#: squared radius has the squared error of the weights.
 _TOL = 1e-8
 _MOST_STEPS = 200_000
-#: Warn of a relative gap between the bounds on the squared radius above this.
+#: Warn if the bounds on the squared radius differ by more than this, relatively.
 _GAP = 1e-4
 
 
@@ -32,16 +32,16 @@ class Ball(NamedTuple):
 
     square: float  #: of the radius
     weights: AnyNDArray  #: [N], of the centre sum_n weights_n phi(x_n), positive on the surface
-    gap: float  #: the squared radius is at most this much too small
+    gap: float  #: largest error of the (too small) squared radius
 
 
 def enclosing_ball(gram: Any) -> Ball:
     r"""
-    R^2 = max_b sum_n b_n K_nn - b^T K b, b_n >= 0, sum_n b_n = 1: LibSVM's one-class machine of the
-    matrix -D / 2, D_nm = K_nn + K_mm - 2 K_nm the squared distances, solves it.
+    R^2 = max_b sum_n b_n K_nn - b^T K b, b_n >= 0, sum_n b_n = 1: Solved by LibSVM's one-class
+    machine for the matrix -D / 2, with the squared distances D_nm = K_nn + K_mm - 2 K_nm.
 
     :param gram: [N, N], symmetric and positive semidefinite.
-    :raise ValueError: for another.
+    :raise ValueError: for another matrix.
     """
     K = check_gram(gram, len(gram))
     check_positive(K)
@@ -77,11 +77,11 @@ class RadiusMargin(ModeCriterion):
 
         R^2 / N sum_n alpha_n,
 
-    with R the radius of the smallest ball in the feature space of K^C that encloses all rows (there
-    the machine separates them, by a margin of 1 / sqrt(sum_n alpha_n)). Because the offset is not
-    free here, only R^2 = max_n K^C_nn, a ball about the origin, guarantees a bound.
+    with R the radius of the smallest ball that encloses all rows in the feature space of K^C, where
+    the machine separates them by a margin of 1 / sqrt(sum_n alpha_n). As the offset is not free
+    here, only a ball about the origin, R^2 = max_n K^C_nn, guarantees a bound.
 
-    :ivar about_origin: use this ball.
+    :ivar about_origin: use the ball about the origin.
     """
 
     greater_is_better = False
@@ -96,7 +96,7 @@ class RadiusMargin(ModeCriterion):
         diagonal = tf.linalg.diag_part(gram)
         if self.about_origin:
             square = tf.reduce_max(diagonal)
-        else:  # a maximum over the weights, so that they count as fixed in derivatives
+        else:  # at a maximum over the weights derivatives treat them as fixed
             b = tf.constant(enclosing_ball(gram.numpy()).weights, gram.dtype)
             square = tf.reduce_sum(b * diagonal) - tf.reduce_sum(b * tf.linalg.matvec(gram, b))
         return square * tf.reduce_mean(seen.alpha)
@@ -104,8 +104,8 @@ class RadiusMargin(ModeCriterion):
 
 class SupportVectorCount(StepCriterion):
     """
-    The training error plus the fraction of support vectors (below eq. 10); smaller is better:
-    leaving out another row changes nothing. A step function.
+    The training error plus the fraction of support vectors (below eq. 10); smaller is better.
+    Leaving out any other row changes nothing. It is a step function.
     """
 
     def of_mode(self, mode: Mode) -> float:
@@ -121,8 +121,8 @@ class JaakkolaHaussler(StepCriterion):
 
         1/N sum_n H(alpha_n K_nn - z_n)
 
-    is never less than the leave-one-out error. A step function; `SmoothedSpan` with a large eta is
-    its smooth form.
+    is an upper bound of the leave-one-out error. It is a step function; `SmoothedSpan` with a large
+    eta is its smooth form.
     """
 
     def of_mode(self, mode: Mode) -> float:

@@ -1,4 +1,4 @@
-"""Criteria for kernel and penalty, including those of a support vector machine."""
+"""Criteria for kernel and penalty, in general and of a support vector machine."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from .slack import SLACKS
 
 class Criterion(ABC):
     """
-    A measure of the quality of a kernel and a penalty, from the training data alone.
+    A measure of the quality of kernel and penalty, computed from the training data alone.
 
-    :cvar greater_is_better: whether to maximize it; else it is minimized.
-    :cvar looks_at_penalty: False if only the product of penalty and kernel matters, so that either
-        penalty or variance must be fixed.
-    :cvar has_gradient: whether there is a `gradient`.
+    :cvar greater_is_better: whether to maximize or minimize the criterion.
+    :cvar looks_at_penalty: False if only the product of penalty and kernel matters, so that penalty
+        or variance must be fixed.
+    :cvar has_gradient: whether `gradient` is available.
     """
 
     greater_is_better: ClassVar[bool]
@@ -34,7 +34,7 @@ class Criterion(ABC):
     @abstractmethod
     def __call__(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> float:
         """
-        :param kernel: of one latent function, used as it is.
+        :param kernel: a kernel of one latent function, used unchanged.
         :param data: X [N, D] and Y [N, 1] of two classes.
         :param penalty: C, positive and finite.
         :raise ValueError: for bad data, penalty or kernel.
@@ -48,17 +48,17 @@ class Criterion(ABC):
         raise ValueError(f"{type(self).__name__} has no gradient")
 
     def cost(self, value: float) -> float:
-        """:return: the value, or its negative: always to be minimized."""
+        """:return: the value, negated if greater is better."""
         return -value if self.greater_is_better else value
 
 
 class Gradient(NamedTuple):
     """A criterion and its derivatives at fixed sets of support vectors."""
 
-    value: float  #: NaN where the criterion has none
-    kernel: dict[str, AnyNDArray]  #: by the (constrained) value of what is trainable in the kernel
+    value: float  #: NaN if the criterion has no value
+    kernel: dict[str, AnyNDArray]  #: with respect to the kernel's (constrained) trainable values
     penalty: float
-    error: Gradient | None = None  #: standard errors, where the derivatives are estimates
+    error: Gradient | None = None  #: standard errors, if derivatives are estimates
 
 
 class Machine(NamedTuple):
@@ -86,7 +86,7 @@ class Machine(NamedTuple):
 
 
 class MachineCriterion(Criterion):
-    """A criterion of a support vector machine, of slack "linear" or "quadratic"."""
+    """A criterion of a support vector machine with "linear" or "quadratic" slack."""
 
     slack: str
 
@@ -117,7 +117,7 @@ class StepCriterion(MachineCriterion):
 
 
 class ModeCriterion(MachineCriterion):
-    """A criterion of one slack, as a function of tensors."""
+    """A criterion for one kind of slack, as a function of tensors."""
 
     has_gradient = True
 
@@ -134,8 +134,8 @@ class ModeCriterion(MachineCriterion):
 
     def gradient(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> Gradient:
         """
-        Derivatives by automatic differentiation with fixed sets of rows (no support vector, on the
-        margin, bounded): exact unless a row changes its set.
+        Derivatives by automatic differentiation with fixed sets of rows (not a support vector, on
+        the margin, bounded): exact unless a row changes its set.
 
         :return: derivatives of the criterion with respect to trainable parameters and penalty.
         :raise ValueError: as for the criterion, if it has no gradient, or if rows on the margin are
@@ -167,10 +167,10 @@ class ModeCriterion(MachineCriterion):
 
 def taken(values: tf.Tensor, rows: AnyNDArray) -> tf.Tensor:
     """
-    As `tf.gather`, whose gradient takes a dozen operations: outside a graph they took half the
-    time of a criterion's gradient.
+    A faster `tf.gather`: the dozen operations of its gradient, outside a graph, took half the time
+    of a criterion's gradient.
 
-    :return: the rows of a tensor with these numbers.
+    :return: the rows of a tensor at these indices.
     """
     return tf.gather_nd(values, rows[:, None])
 

@@ -1,6 +1,6 @@
-r"""Estimates of the leave-one-out error, and that error itself (Gold & Sollich 2003, section 3.1).
+r"""The leave-one-out error and estimates of it (Gold & Sollich 2003, section 3.1).
 
-f is the support vector machine's, z_n = y_n f_n, l(z) = max(0, 1 - z), K^C = K + I / C, C the
+f is the machine's decision function, z_n = y_n f_n, l(z) = max(0, 1 - z), K^C = K + I / C, C the
 penalty, and H(a) = 1 for a >= 0.
 """
 
@@ -25,10 +25,9 @@ class GACV(ModeCriterion):
 
         1/N sum_n l(z_n) + alpha_n K_nn F(z_n),    F = 2 for z < -1, 1 for -1 <= z <= 1, else 0.
 
-    It estimates the mean leave-one-out hinge loss, and is never below it: by Jaakkola and
-    Haussler's bound z_n decreases by at most alpha_n K_nn if row n is left out. The bound is
-    attained if no other row is on the margin; otherwise these rows hold f_n, which `HingeSpan`
-    takes into account.
+    It bounds the mean leave-one-out hinge loss from above: by Jaakkola and Haussler's bound z_n
+    decreases by at most alpha_n K_nn if row n is left out. The bound is tight if no other row is on
+    the margin; otherwise such rows constrain f_n, which `HingeSpan` includes.
     """
 
     greater_is_better = False
@@ -37,7 +36,7 @@ class GACV(ModeCriterion):
 
     def _of(self, seen: Machine) -> tf.Tensor:
         z = seen.margins
-        # Beyond the margin alpha is 0: rounding of a z of 1 must not decide.
+        # Beyond the margin alpha is 0, so that rounding of z = 1 must not matter.
         factor = tf.where(z < -1, 2.0, tf.ones_like(z))
         return tf.reduce_mean(
             tf.nn.relu(1 - z) + seen.alpha * tf.linalg.diag_part(seen.gram) * factor
@@ -56,10 +55,10 @@ class HingeSpan(ModeCriterion):
         1/N sum_n l(z_n - alpha_n S_n^2),    S_n^2 = var(f_n | f of the other rows on the margin),
 
     a variance under the prior: 1 / [K_m^-1]_nn on the margin, K_nn - k_nm K_m^-1 k_mn beyond it,
-    with m the rows on the margin. z_n - alpha_n S_n^2 is y_n f(x_n) without row n; this is exact if
-    no other row changes its set (Opper & Winther; Chapelle & Vapnik: eq. 11, 12 with a bound).
-    `GACV` uses K_nn, the unconditional variance, as S_n^2. It jumps if a row enters or leaves the
-    margin.
+    with m the rows on the margin. z_n - alpha_n S_n^2 is y_n f(x_n) without row n, exactly if no
+    other row changes its set (Opper & Winther; Chapelle & Vapnik: eq. 11, 12 with a bound). `GACV`
+    uses the unconditional variance K_nn as S_n^2. This criterion jumps if a row enters or leaves
+    the margin.
     """
 
     greater_is_better = False
@@ -101,8 +100,8 @@ class Span(ModeCriterion):
 
         1/N sum_n H(alpha_n S_n^2 - 1),    S_n^2 = 1 / [(K^C_SV)^-1]_nn.
 
-    1 - alpha_n S_n^2 is y_n f(x_n) without row n; this is exact if the other support vectors stay
-    the same. It is a step function: for optimizers use `SmoothedSpan`.
+    1 - alpha_n S_n^2 is y_n f(x_n) without row n, exactly if the other support vectors stay the
+    same. It is a step function: for optimizers use `SmoothedSpan`.
     """
 
     greater_is_better = False
@@ -132,9 +131,10 @@ class SmoothedSpan(ModeCriterion):
 
     over all rows, with alpha_n S_n^2 = 0 unless row n is a support vector.
 
-    :ivar c1: slope of the step; the larger, the steeper.
-    :ivar c2: its shift.
-    :ivar eta: weight of the smoothing: 0 is `Span`'s S^2, infinity K^C_nn, Jaakkola and Haussler's.
+    :ivar c1: steepness of the step.
+    :ivar c2: shift of the step.
+    :ivar eta: weight of the smoothing: 0 gives the S^2 of `Span`, infinity K^C_nn (Jaakkola and
+        Haussler).
     """
 
     greater_is_better = False
@@ -159,8 +159,8 @@ class SmoothedSpan(ModeCriterion):
 
 def _spans(seen: Machine, eta: float) -> tf.Tensor:
     """
-    :return: alpha_n S_n^2 of support vectors: with G = (eta I + A^1/2 K^C A^1/2)^-1 it is 1 / G_nn
-        - eta, which divides by no small alpha.
+    :return: alpha_n S_n^2 of support vectors, as 1 / G_nn - eta, G = (eta I + A^1/2 K^C A^1/2)^-1,
+        which avoids division by small alpha.
     """
     root = tf.sqrt(taken(seen.alpha, seen.rows))
     eye = tf.eye(len(seen.rows), dtype=root.dtype)
@@ -171,8 +171,8 @@ def _spans(seen: Machine, eta: float) -> tf.Tensor:
 
 class LeaveOneOut(StepCriterion):
     r"""
-    The leave-one-out error itself (eq. 10), by a machine for every support vector; smaller is
-    better: 1/N sum_n H(-y_n f(x_n)), f without row n.
+    The leave-one-out error (eq. 10), by a machine for every support vector; smaller is better: 1/N
+    sum_n H(-y_n f(x_n)), f without row n.
     """
 
     def of_mode(self, mode: Mode) -> float:
@@ -182,8 +182,8 @@ class LeaveOneOut(StepCriterion):
 
 def left_out_margins(mode: Mode) -> AnyNDArray:
     """
-    :return: y_n f(x_n) of the machine without row n, [N]. Rows that are no support vectors do not
-        change it.
+    :return: y_n f(x_n) of the machine without row n, [N], unchanged if row n is not a support
+        vector.
     """
     margins: AnyNDArray = mode.y * mode.latent
     for n in mode.support:

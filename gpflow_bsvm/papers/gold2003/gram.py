@@ -1,4 +1,4 @@
-"""Gram matrices: of a kernel, or given."""
+"""Gram matrices, given or of a kernel."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from ...data.checks import check_inputs
 
 def pull_back(kernel: Kernel, X: Any, by_gram: Any) -> dict[str, AnyNDArray]:
     """
-    :param by_gram: derivatives by k(X, X), [N, N].
-    :return: slopes by the (constrained) trainable parameters of the kernel, by GPflow's names.
+    :param by_gram: derivatives with respect to k(X, X), [N, N].
+    :return: derivatives with respect to the kernel's (constrained) trainable parameters, by
+        GPflow's names.
     """
     named, X = trainable(kernel), check_inputs(X)
     variables = [parameter.unconstrained_variable for parameter in named.values()]
@@ -30,7 +31,7 @@ def pull_back(kernel: Kernel, X: Any, by_gram: Any) -> dict[str, AnyNDArray]:
 
 
 def _by_value(parameter: Parameter, slope: tf.Tensor) -> AnyNDArray:
-    """:return: the derivative by the value, from that by the unconstrained variable."""
+    """:return: the derivative with respect to the value, given the unconstrained one."""
     if parameter.transform is None:
         return np.asarray(slope)
     at = tf.convert_to_tensor(parameter.unconstrained_variable)
@@ -38,15 +39,15 @@ def _by_value(parameter: Parameter, slope: tf.Tensor) -> AnyNDArray:
 
 
 def trainable(kernel: Kernel) -> dict[str, Parameter]:
-    """:return: parameters by GPflow's names."""
+    """:return: trainable parameters by GPflow's names."""
     return {name: p for name, p in parameter_dict(kernel).items() if p.trainable}
 
 
 def check_gram(gram: Any, num_rows: int) -> AnyNDArray:
     """
     :return: the Gram matrix, [N, N], exactly symmetric.
-    :raise ValueError: for one of another size, not finite, not symmetric (beyond rounding), or with
-        a negative diagonal.
+    :raise ValueError: unless it is square of this size, finite and symmetric (up to rounding), with
+        a non-negative diagonal.
     """
     K: AnyNDArray = np.asarray(gram, dtype=np.float64)
     if K.shape != (num_rows, num_rows):
@@ -66,7 +67,7 @@ def check_gram(gram: Any, num_rows: int) -> AnyNDArray:
 
 
 def check_positive(gram: AnyNDArray) -> None:
-    """:raise ValueError: for a Gram matrix that is not positive semidefinite, beyond rounding."""
+    """:raise ValueError: unless the Gram matrix is positive semidefinite, up to rounding."""
     jitter = 1e-8 * len(gram) * gram.diagonal().max()
     try:
         np.linalg.cholesky(gram + (jitter + np.finfo(float).tiny) * np.eye(len(gram)))

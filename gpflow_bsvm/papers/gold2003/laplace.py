@@ -1,7 +1,7 @@
 r"""Laplace's approximations of a support vector machine's evidence (Gold & Sollich 2003).
 
-f is the machine's, z_n = y_n f_n, l(z) = max(0, 1 - z) for linear slack and max(0, 1 - z)^2 / 2 for
-quadratic slack, C the penalty, and the evidence (eq. 14)
+f is the machine's decision function, z_n = y_n f_n, l(z) = max(0, 1 - z) for linear slack and
+max(0, 1 - z)^2 / 2 for quadratic slack, C the penalty, and the evidence (eq. 14)
 
     Q(Y | X) = kappa^N E_f exp(-C sum_n l(y_n f_n)),    f ~ N(0, K).
 """
@@ -28,9 +28,9 @@ class LaplaceEvidence(ModeCriterion):
         1/N log Q* - 1/(2N) log det(I + L_m K_m),    L_m = diag(2 pi (alpha (C - alpha) / C)^2),
         1/N log Q* = 1/N sum_n (-1/2 alpha_n z_n - C l(z_n)) + log kappa,
 
-    with m the support vectors on the margin, where the kink of the loss is integrated exactly, and
-    kappa = 1 / (1 + exp(-2 C)) the factor that makes both labels sum to at most 1. Without a row on
-    the margin it is log Q* alone, with a warning.
+    with m the support vectors on the margin, where the loss's kink is integrated exactly. The
+    factor kappa = 1 / (1 + exp(-2 C)) makes both labels sum to at most 1. Without a row on the
+    margin the value is log Q*, with a warning.
     """
 
     greater_is_better = True
@@ -57,7 +57,7 @@ class QuadraticLaplaceEvidence(ModeCriterion):
 
         1/N log Q* - 1/(2N) log det(I + M_SV K_SV),    M = C diag(exp(-a / (1 - z))),
 
-    where a smooths the step of the loss' second derivative; a = 0 is the step itself.
+    where a smooths the step in the loss's second derivative; a = 0: no smoothing.
 
     :ivar smoothing: a.
     """

@@ -1,4 +1,4 @@
-r"""The support vector machine of a kernel, a data set and a penalty, for use by criteria.
+r"""The support vector machine for a kernel, data and a penalty, as criteria use it.
 
 With l(z) = max(0, 1 - z) (linear slack) or max(0, 1 - z)^2 / 2 (quadratic slack) it is the mode of
 f ~ GP(0, k) under sum_n penalty l(y_n f_n) (Gold & Sollich 2003, eq. 3-5): f = K (alpha * y).
@@ -25,7 +25,7 @@ from .active_set import Dual, refine, solve_dual
 from .gram import check_gram, check_positive
 from .slack import SLACKS, losses
 
-#: Warn of violations of the conditions of optimality above this, in units of the margin.
+#: Warn of larger violations of the optimality conditions than this, in units of the margin.
 _VIOLATION = 1e-6
 
 
@@ -33,9 +33,9 @@ class Mode(NamedTuple):
     """
     A support vector machine: f(x) = sum_n alpha_n y_n k(x, x_n).
 
-    A row with alpha = 0 is not a support vector. With linear slack one with 0 < alpha < penalty is
-    on the margin, y f = 1, and one with alpha = penalty is bounded, y f <= 1. With quadratic slack
-    none is bounded, and alpha = penalty (1 - y f) > 0 for all support vectors.
+    A row with alpha = 0 is not a support vector. With linear slack, a row with 0 < alpha < penalty
+    is on the margin, y f = 1, and a row with alpha = penalty is bounded, y f <= 1. With quadratic
+    slack no row is bounded, and all support vectors have alpha = penalty (1 - y f) > 0.
     """
 
     gram: AnyNDArray  #: [N, N], k(x_n, x_m)
@@ -46,7 +46,7 @@ class Mode(NamedTuple):
     latent: AnyNDArray  #: [N], f(x_n)
 
     def __repr__(self) -> str:
-        """:return: its size and options, without the arrays."""
+        """:return: a text with size and options, without arrays."""
         rows = f"{len(self.y)} rows, {len(self.support)} support vectors"
         return f"Mode({rows}, penalty={self.penalty:.6g}, slack={self.slack!r})"
 
@@ -90,11 +90,11 @@ class Mode(NamedTuple):
         return f
 
     def solved(self) -> Mode:
-        """:return: the machine of this Gram matrix, y, penalty and slack, by LibSVM."""
+        """:return: the machine for this Gram matrix, y, penalty and slack, by LibSVM."""
         return self._at(solve_dual(self._dual()))
 
     def without(self, row: int) -> Mode:
-        """:return: the machine without this row, starting from this one, else by LibSVM."""
+        """:return: the machine without this row, started from this machine or solved by LibSVM."""
         rest = np.delete(np.arange(len(self.y)), row)
         part = self._replace(gram=self.gram[np.ix_(rest, rest)], y=self.y[rest])
         dual = part._dual()
@@ -104,7 +104,7 @@ class Mode(NamedTuple):
     def _dual(self) -> Dual:
         y, C, linear = self.y, self.penalty, self.slack == "linear"
         Q = self.gram * np.outer(y, y) + (0.0 if linear else np.eye(len(y)) / C)
-        # f = 0 costs C N / 2 with quadratic slack, and sum_n alpha_n^2 / 2 C is no more than that.
+        # With quadratic slack f = 0 costs C N / 2, an upper bound of sum_n alpha_n^2 / (2 C).
         limit = C if linear else 1.01 * C * len(y) ** 0.5
         return Dual(Q, y, self._upper, limit)
 
@@ -127,7 +127,7 @@ def svm_mode(
     """
     The support vector machine by LibSVM (scikit-learn's SVC), to double precision.
 
-    :param kernel: of one latent function; a bias is a `Constant` kernel in it.
+    :param kernel: a kernel of one latent function; include a `Constant` for a bias.
     :param data: X [N, D] and Y [N, 1] of two classes, in {0, 1} or {-1, +1}.
     :param penalty: C, positive and finite; for quadratic slack twice that of `SquaredHinge`.
     :param slack: "linear" or "quadratic".
@@ -137,7 +137,7 @@ def svm_mode(
 
 
 def unsolved(kernel: Kernel, data: tuple[Any, Any], penalty: float, slack: str) -> Mode:
-    """:return: the problem that `svm_mode` solves: all alpha are 0."""
+    """:return: the problem before `svm_mode` solves it: all alpha are 0."""
     X, Y = check_data(_two_classes(), *data)
     return _unsolved(gram_matrix(kernel, X), Y, penalty, slack)
 
@@ -148,7 +148,7 @@ def mode_of_gram(gram: Any, Y: Any, penalty: float, *, slack: str = "linear") ->
 
     :param gram: [N, N], symmetric and positive semidefinite.
     :param Y: [N, 1].
-    :raise ValueError: for another gram, too.
+    :raise ValueError: also for another `gram`.
     """
     mode = _unsolved(gram, Y, penalty, slack)
     check_positive(mode.gram)
@@ -157,7 +157,7 @@ def mode_of_gram(gram: Any, Y: Any, penalty: float, *, slack: str = "linear") ->
 
 @functools.cache
 def _two_classes() -> Hinge:
-    """:return: a likelihood that checks labels, cached because it takes long to make."""
+    """:return: a likelihood that checks labels; cached, because it is slow to construct."""
     return Hinge()
 
 

@@ -1,4 +1,4 @@
-"""The best kernel parameters and penalty by a criterion, from several starts."""
+"""Optimise a criterion over kernel parameters and penalty, from several starts."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from .search import PENALTY, Search, Values, positive_values
 from .slack import likelihood_of
 
 METHODS = ("Nelder-Mead", "Powell", "L-BFGS-B")
-#: First steps of Nelder and Mead, in the logarithm.
+#: First steps of Nelder-Mead, in logarithms.
 _STEP = 0.5
-#: An optimum is at the edge of the search if so near to it, in the logarithm.
+#: An optimum counts as at the edge of the search within this distance, in logarithms.
 _EDGE = 1e-3
 
 
@@ -34,41 +34,41 @@ class Optimum(NamedTuple):
     """The end of the search from one start."""
 
     value: float  #: of the criterion
-    parameters: dict[str, AnyNDArray]  #: what was learned, "penalty" too if it was
+    parameters: dict[str, AnyNDArray]  #: learned values, including "penalty" if learned
     evaluations: int
     converged: bool
-    at_edge: tuple[str, ...]  #: parameters that the search would have taken further
+    at_edge: tuple[str, ...]  #: parameters limited by the search's edge
 
 
 class Selection(NamedTuple):
-    """What `optimise` found."""
+    """The result of `optimise`."""
 
     best: Optimum
-    optima: tuple[Optimum, ...]  #: of every start, in their order
+    optima: tuple[Optimum, ...]  #: one per start, in order
     penalty: float  #: the best, or the given one
-    kernel: Kernel  #: a copy, with the best values
-    slack: str  #: of the criterion's machine, "linear" or "quadratic"
+    kernel: Kernel  #: a copy with the best values
+    slack: str  #: slack of the machine, "linear" or "quadratic"
 
     @property
     def likelihood(self) -> Likelihood:
-        """:return: the likelihood of this slack and penalty, as `plug_in` asks for it."""
+        """:return: the likelihood of this slack and penalty, for `plug_in`."""
         return likelihood_of(self.slack, self.penalty)
 
     def machine(self, data: tuple[Any, Any]) -> Mode:
         """
         :param data: X [N, D] and Y [N, 1].
-        :return: the support vector machine that the criterion looked at, solved on these rows.
+        :return: the criterion's support vector machine, solved on these rows.
         """
         return svm_mode(self.kernel, data, self.penalty, slack=self.slack)
 
     def spread(self) -> dict[str, tuple[AnyNDArray, AnyNDArray]]:
-        """:return: least and greatest value among the optima: of each parameter and "value"."""
+        """:return: least and greatest value among the optima, of each parameter and "value"."""
         rows = [{**o.parameters, "value": np.asarray(o.value)} for o in self.optima]
         columns = {name: np.stack([row[name] for row in rows]) for name in rows[0]}
         return {name: (column.min(axis=0), column.max(axis=0)) for name, column in columns.items()}
 
     def __str__(self) -> str:
-        """:return: a line for each parameter about which the starts disagree."""
+        """:return: a line for each parameter whose value depends on the start."""
         lines = [f"{len(self.optima)} starts, best value {self.best.value:.6g}"]
         for name, (least, greatest) in self.spread().items():
             low, high = (np.array2string(end, precision=3) for end in (least, greatest))
@@ -92,22 +92,24 @@ def optimise(
 ) -> Selection:
     """
     Search by SciPy for the best logarithms of the kernel's trainable parameters and of the penalty,
-    from the present values and from every other start. The kernel ends with the best values of all;
+    from the current values and from every other start. The kernel ends with the best values;
     `machine(data)` of the result, or its `plug_in`, is the support vector machine.
 
-    :param penalty: C, where the search starts.
-    :param learn_penalty: None: only if the criterion depends on more than the product of both.
-    :param starts: further starts, such as `random_starts`: values by the names of GPflow's
-        `parameter_dict(kernel)`, and "penalty".
-    :param method: of `scipy.optimize.minimize`: without derivatives "Nelder-Mead" or "Powell", or
-        "L-BFGS-B" for criteria with a `gradient`, which assumes fixed sets of support vectors.
-    :param reach: the largest factor between a value and its start, as criteria have endless
+    :param penalty: C at the start of the search.
+    :param learn_penalty: learn the penalty; None: only if the criterion depends on more than its
+        product with the kernel.
+    :param starts: further starts, such as `random_starts`: values by GPflow's names
+        (`parameter_dict(kernel)`), and "penalty".
+    :param method: method of `scipy.optimize.minimize`: "Nelder-Mead" or "Powell" without
+        derivatives, or "L-BFGS-B" for criteria with a `gradient`, which assumes fixed sets of
+        support vectors.
+    :param reach: the largest factor between a value and its start, because criteria have infinite
         plateaus.
-    :param max_evaluations: of the criterion or its gradient, for each start.
+    :param max_evaluations: most evaluations of the criterion or its gradient per start.
     :return: the best, all optima, and the machine's kernel, penalty and slack. Warns if the best
         point is at the edge of the search.
-    :raise ValueError: for other options, for an error of the criterion at a start, and for
-        parameters that are not positive, or if none is trainable.
+    :raise ValueError: for other options, an error of the criterion at a start, parameters that are
+        not positive, or if none is trainable.
     """
     check_choice(METHODS, method=method)
     check_whole(1, max_evaluations=max_evaluations)
@@ -121,15 +123,15 @@ def optimise(
         optima = [_run(search, x, method, math.log(reach), max_evaluations) for x in points]
         best = min(optima, key=lambda optimum: criterion.cost(optimum.value))
         chosen = search.assign(best.parameters)
-        criterion(kernel, data, chosen)  # so that its warnings concern the chosen values
+        criterion(kernel, data, chosen)  # so that warnings concern the best values
         _warn_of_edges(best)
         slack = getattr(criterion, "slack", "linear")
         return Selection(best, tuple(optima), chosen, deepcopy(kernel), slack)
 
 
 def _run(search: Search, x: AnyNDArray, method: str, reach: float, most: int) -> Optimum:
-    """:return: the end of the search from x."""
-    search.value(x)  # raises its errors about the start
+    """:return: the optimum of the search from x."""
+    search.value(x)  # raises errors about the start
     bounds = np.stack([x - reach, x + reach], axis=1)
     with_slope = method == "L-BFGS-B"
     options: dict[str, Any] = {"maxfun" if with_slope else "maxfev": most}
@@ -172,7 +174,7 @@ def random_starts(
 ) -> list[dict[str, AnyNDArray]]:
     """
     :param num: number of starts.
-    :param width: standard deviation of the logarithms about the present values.
+    :param width: standard deviation of the logarithms around the current values.
     :return: starts for `optimise`, with "penalty".
     :raise ValueError: for other options.
     """

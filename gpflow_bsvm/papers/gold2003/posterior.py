@@ -22,7 +22,7 @@ from .gram import check_positive
 from .mode import Mode, unsolved
 from .slack import likelihood_of, losses, slopes
 
-#: Least number of parts for averages; their scatter gives the Monte Carlo error.
+#: Minimum number of parts for averages; their scatter gives the Monte Carlo error.
 _PARTS = 20
 
 
@@ -31,8 +31,8 @@ class Posterior:
     """
     Draws of f, and of theta = K^-1 f, at one kernel and penalty.
 
-    :ivar samples: of s = L^-1 f, by any sampler; see `samples.rhat()` and `.effective_draws()` for
-        the quality of the chains.
+    :ivar samples: draws of s = L^-1 f, by any sampler; see `samples.rhat()` and
+        `.effective_draws()` for the quality of the chains.
     :ivar problem: the problem with this posterior, as an unsolved machine.
     :ivar root: L, [N, N], of K = L L^T, including a jitter.
     """
@@ -65,15 +65,15 @@ class Posterior:
 
     @property
     def pulls(self) -> AnyNDArray:
-        """:return: -C y l'(y f), [chains, draws, N], the slope of the log likelihood by f."""
+        """:return: -C y l'(y f), [chains, draws, N], the log likelihood's derivative in f."""
         slope = slopes(self.problem.slack, self.margins)
         return np.asarray(-self.problem.penalty * self.problem.y * slope)
 
     def parts(self, values: AnyNDArray) -> AnyNDArray:
         """
         :param values: [chains, draws, ...].
-        :return: [parts, draws of each, ...], as many parts of every chain; the first draws of a
-            chain are left out where their number cannot be divided.
+        :return: [parts, draws per part, ...], with equally many parts per chain; if the number of
+            draws is not divisible, a chain's first draws are dropped.
         """
         chains, draws = values.shape[:2]
         each = min(draws, max(1, math.ceil(_PARTS / chains)))
@@ -82,8 +82,8 @@ class Posterior:
 
     def by_gram(self) -> AnyNDArray:
         """
-        :return: the derivative of the log evidence per row by the Gram matrix, 1/(2N)
-            <pulls theta^T> (eq. 20), of every part, [parts, N, N].
+        :return: the derivative of the log evidence per row in the Gram matrix, 1/(2N) <pulls
+            theta^T> (eq. 20), for every part, [parts, N, N].
         """
         theta = self.parts(self.theta)
         products = np.swapaxes(self.parts(self.pulls), 1, 2) @ theta / theta.shape[1]
@@ -94,8 +94,8 @@ def draw_posterior(
     kernel: Kernel, data: tuple[Any, Any], penalty: float, slack: str, sampler: Sampler
 ) -> Posterior:
     """
-    Sample s = L^-1 f, the weights of a linear model of the rows of L. This needs only the Gram
-    matrix of a kernel (including a `White` part).
+    Sample s = L^-1 f, the weights of a linear model with the rows of L as inputs. This needs only
+    the Gram matrix of a kernel (including a `White` part).
 
     :return: draws of the posterior.
     :raise ValueError: as `svm_mode`; for a likelihood that the sampler does not support.
@@ -109,8 +109,8 @@ def draw_posterior(
 
 def root_of(gram: AnyNDArray) -> AnyNDArray:
     """
-    :return: the Cholesky factor of the Gram matrix, GPflow's `default_jitter()` times its mean
-        diagonal added, [N, N]: so any kernel's has one.
+    :return: the Cholesky factor [N, N] of the Gram matrix plus GPflow's `default_jitter()` times
+        its mean diagonal, so that it exists for any kernel.
     :raise ValueError: for a matrix that is not positive semidefinite.
     """
     jitter = gpflow.config.default_jitter() * gram.diagonal().mean() + np.finfo(float).tiny

@@ -1,5 +1,5 @@
-r"""The evidence of a support vector machine by sampling: its exact gradients, and integrals of them
-(Gold & Sollich 2003, sections 3.3 and 4.2).
+r"""A support vector machine's evidence by sampling: exact gradients, and their integrals (Gold &
+Sollich 2003, sections 3.3 and 4.2).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .gram import pull_back
 from .posterior import Posterior, draw_posterior
 from .slack import SLACKS, log_kappa
 
-#: The path to C is C t^4: near 0, where the mean loss changes fastest, there are more rungs.
+#: The path to C is C t^4, with more rungs near 0, where the mean loss changes fastest.
 _POWER = 4
 _SAMPLER = HMC(num_draws=500, burn_in=300, num_chains=16)
 #: Warn of an R-hat above this.
@@ -32,10 +32,10 @@ _DISAGREE = 1.5
 
 
 class Estimate(NamedTuple):
-    """A number by sampling."""
+    """A number estimated by sampling."""
 
     value: float
-    error: float  #: standard error, of the sampling alone
+    error: float  #: standard error of the sampling
 
 
 @dataclass(frozen=True)
@@ -50,16 +50,15 @@ class SampledEvidence(Criterion):
         dE / dC = d log kappa / dC - <1/N sum_n l(y_n f_n)>                              (eq. 18)
         dE / d lambda = -C / (2N) <l'(Y f)^T Y dK/dlambda K^-1 f>                        (eq. 20)
 
-    but not its value: the criterion can be called only with `rungs`. It is then the integral of eq.
-    18 from C = 0, where E = -log 2, by the Gauss-Legendre rule in C t^4, with a run of the sampler
-    for each rung.
+    but not its value, which requires `rungs`: the value is the integral of eq. 18 from C = 0, where
+    E = -log 2, by the Gauss-Legendre rule in C t^4, with one run of the sampler per rung.
 
-    The sampler's seed is the same for every kernel and penalty, so that the gradient is a nearly
-    smooth function of them. K includes a jitter, see `Posterior`.
+    The sampler has the same seed for every kernel and penalty, so that the gradient is nearly
+    smooth in them. K includes a jitter, see `Posterior`.
 
     :ivar slack: "linear" or "quadratic".
     :ivar sampler: `HMC`, or for linear slack `Gibbs`; more chains cost little.
-    :ivar rungs: 0, or the number of nodes of the integral for the value.
+    :ivar rungs: number of nodes of the value's integral, or 0.
     """
 
     greater_is_better = True
@@ -76,12 +75,12 @@ class SampledEvidence(Criterion):
             raise ValueError(f"sampler must be HMC or Gibbs, got {self.sampler!r}")
 
     def __call__(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> float:
-        """As in `Criterion`. :raise ValueError: without rungs, too."""
+        """As in `Criterion`. :raise ValueError: also without `rungs`."""
         return self.estimate(kernel, data, penalty).value
 
     def estimate(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> Estimate:
         """
-        :return: the value, and its standard error due to sampling.
+        :return: the value and its standard error due to sampling.
         :raise ValueError: as for the criterion.
         """
         C = check_penalty(penalty)
@@ -103,16 +102,16 @@ class SampledEvidence(Criterion):
 
     def posterior(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> Posterior:
         """
-        :return: draws at this kernel and penalty.
+        :return: draws for this kernel and penalty.
         :raise ValueError: as the criterion.
         """
         return draw_posterior(kernel, data, penalty, self.slack, self.sampler)
 
     def gradient(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> Gradient:
         """
-        :return: the gradient, with standard errors from the scatter of the chains and of parts of
-            them. They are infinite, with a warning, if no draw has slack (section 5.3.1): the
-            gradient is then the mean, but unreliable. With `rungs` it includes the value.
+        :return: the gradient, with standard errors from the scatter of chains and their parts. If
+            no draw has slack (section 5.3.1), the mean is unreliable: standard errors are infinite,
+            with a warning. With `rungs` the value is included.
         :raise ValueError: as for the criterion, but `rungs` may be 0.
         """
         value = self(kernel, data, penalty) if self.rungs else math.nan
@@ -121,7 +120,7 @@ class SampledEvidence(Criterion):
 
     def gradient_of(self, draws: Posterior, kernel: Kernel, data: tuple[Any, Any]) -> Gradient:
         """
-        :param draws: at this kernel.
+        :param draws: draws for this kernel.
         :return: the same as `gradient`.
         """
         by_kernel = _by_kernel(kernel, data[0], draws.by_gram())
@@ -140,7 +139,7 @@ class SampledEvidence(Criterion):
     def _mean_loss(
         self, kernel: Kernel, data: tuple[Any, Any], penalty: float
     ) -> tuple[Estimate, str]:
-        """:return: the mean loss, and the fault of the draws."""
+        """:return: the mean loss, and the draws' fault, see `_fault`."""
         draws = self.posterior(kernel, data, penalty)
         parts = draws.parts(draws.mean_losses).mean(axis=1)
         return Estimate(float(parts.mean()), float(error_of_mean(parts, True))), _fault(draws)
@@ -148,15 +147,15 @@ class SampledEvidence(Criterion):
 
 def _by_kernel(kernel: Kernel, X: Any, by_gram: AnyNDArray) -> dict[str, AnyNDArray]:
     """
-    :param by_gram: derivatives by the Gram matrix, [parts, N, N].
-    :return: derivatives by the values of what is trainable, [parts, ...].
+    :param by_gram: derivatives in the Gram matrix, [parts, N, N].
+    :return: derivatives in the trainable values, [parts, ...].
     """
     rows = [pull_back(kernel, X, part) for part in by_gram]
     return {name: np.stack([row[name] for row in rows]) for name in rows[0]}
 
 
 def error_of_mean(parts: AnyNDArray, trusted: bool) -> AnyNDArray:
-    """:return: standard error of the mean over parts, NaN of a single one."""
+    """:return: standard error of the mean over parts, NaN for a single part."""
     if not trusted:
         return np.full(parts.shape[1:], np.inf)
     if len(parts) < 2:
@@ -165,7 +164,7 @@ def error_of_mean(parts: AnyNDArray, trusted: bool) -> AnyNDArray:
 
 
 def _has_slack(draws: Posterior) -> bool:
-    """:return: True if the scatter of the draws tells of errors; a warning tells if not."""
+    """:return: True if the draws' scatter measures their error; else warns."""
     seen = bool(draws.pulls.any())
     if not seen:
         warnings.warn(
@@ -177,7 +176,7 @@ def _has_slack(draws: Posterior) -> bool:
 
 
 def _fault(draws: Posterior) -> str:
-    """:return: the fault of chains that disagree, or do not move; empty if there is none."""
+    """:return: a text if chains disagree or do not move, else ""."""
     if draws.samples.s.shape[1] < 4:
         return ""
     rhat = float(draws.samples.rhat().max())

@@ -1,4 +1,4 @@
-"""A criterion as a function of logarithms of parameters."""
+"""A criterion as a function of the logarithms of parameters."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from gpflow.utilities import multiple_assign
 from .criterion import Criterion
 from .gram import trainable
 
-#: Values of parameters by name; others stay as they are.
+#: Values of parameters by name; other parameters do not change.
 Values = Mapping[str, Any]
 PENALTY = "penalty"
 
 
 class Search:
-    """What SciPy minimizes: the cost of a vector of logarithms, [P]."""
+    """The function that SciPy minimizes: cost of a vector of logarithms, [P]."""
 
     def __init__(
         self, criterion: Criterion, kernel: Kernel, data: Any, penalty: float, learn: bool
     ) -> None:
-        """:param learn: whether the penalty is searched, too."""
+        """:param learn: whether to include the penalty."""
         self.criterion, self._kernel, self._data, self._penalty = criterion, kernel, data, penalty
         self._start = positive_values(kernel) | ({PENALTY: np.asarray(penalty)} if learn else {})
         if not self._start:
             raise ValueError("nothing is to be searched: no parameter of the kernel is trainable")
 
     def at(self, values: Values) -> AnyNDArray:
-        """:return: the vector of a start."""
+        """:return: the vector for a start."""
         unknown = set(values) - set(self._start) - {PENALTY}
         if unknown:
             known = ", ".join(self._start)
@@ -60,21 +60,21 @@ class Search:
         return float(values.get(PENALTY, self._penalty))
 
     def value(self, x: AnyNDArray) -> float:
-        """:return: the criterion. Its errors about x are raised."""
+        """:return: the criterion; raises its errors about x."""
         penalty = self.assign(self.values(x))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return self.criterion(self._kernel, self._data, penalty)
 
     def cost(self, x: AnyNDArray) -> float:
-        """:return: the value to be minimized; infinity where the kernel overflows."""
+        """:return: the value to minimize; infinity if the kernel overflows."""
         try:
             return self.criterion.cost(self.value(x))
         except ValueError:
             return math.inf
 
     def cost_and_slope(self, x: AnyNDArray) -> tuple[float, AnyNDArray]:
-        """:return: cost, and its derivatives by the logarithms."""
+        """:return: the cost, and its derivatives in the logarithms."""
         penalty = self.assign(self.values(x))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -86,7 +86,7 @@ class Search:
 
 def positive_values(kernel: Kernel) -> dict[str, AnyNDArray]:
     """
-    :return: values by name of what is trainable.
+    :return: trainable values by name.
     :raise ValueError: if some are not positive.
     """
     named = {name: parameter.numpy() for name, parameter in trainable(kernel).items()}

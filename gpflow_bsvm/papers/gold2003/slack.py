@@ -1,4 +1,4 @@
-r"""Losses of a margin z = y f under linear and quadratic slack (Gold & Sollich 2003, eq. 2, 6):
+r"""Losses of the margin z = y f with linear and quadratic slack (Gold & Sollich 2003, eq. 2, 6):
 
 l(z) = max(0, 1 - z)    or    max(0, 1 - z)^2 / 2,    Q(y | f) = kappa(C) exp(-C l(y f)).
 """
@@ -20,27 +20,27 @@ SLACKS = ("linear", "quadratic")
 
 
 def losses(slack: str, z: AnyNDArray) -> AnyNDArray:
-    """:return: l(z), as z."""
+    """:return: l(z), in the shape of z."""
     lacking: AnyNDArray = np.maximum(1 - z, 0)
     return lacking if slack == "linear" else lacking**2 / 2
 
 
 def slopes(slack: str, z: AnyNDArray) -> AnyNDArray:
-    """:return: dl / dz, as z, not positive."""
+    """:return: dl / dz <= 0, in the shape of z."""
     return np.where(z < 1, -1.0, 0.0) if slack == "linear" else -np.maximum(1 - z, 0)
 
 
 def likelihood_of(slack: str, penalty: float) -> Likelihood:
-    """:return: exp(-C l(y f)), without kappa, as a likelihood of the package."""
+    """:return: exp(-C l(y f)), without kappa, as a likelihood of this package."""
     return Hinge(penalty) if slack == "linear" else SquaredHinge(penalty / 2)
 
 
 def log_kappa(slack: str, penalty: tf.Tensor) -> tf.Tensor:
     """
-    The normalizer of exp(-C l(z)): 1 / kappa = max_z exp(-C l(z)) + exp(-C l(-z)), the largest
-    factor for which both labels sum to at most 1 (eq. 6). With linear slack 1 / kappa =
-    1 + exp(-2 C); with quadratic slack the maximum is at z = tanh(C z). `SquaredHinge` searches
-    that z on a grid, which is enough for training, but not for derivatives by C.
+    The normalizer of exp(-C l(z)): 1 / kappa = max_z exp(-C l(z)) + exp(-C l(-z)), so that both
+    labels sum to at most 1 (eq. 6). With linear slack 1 / kappa = 1 + exp(-2 C); with quadratic
+    slack the maximum is at z = tanh(C z). `SquaredHinge` searches z on a grid, which suffices for
+    training, but not for derivatives in C.
 
     :param penalty: C, [].
     """

@@ -1,4 +1,4 @@
-"""The hinge squared, as a pseudo-likelihood."""
+"""The squared hinge as a pseudo-likelihood."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...likelihoods.hooks import Sites
 from ...likelihoods.labels import signs
 from ...likelihoods.penalized import Penalized
 
-#: Places in [0, 1] where the normalizer is searched, with a relative error below 1e-6.
+#: Number of grid points in [0, 1] for the normalizer; its relative error is below 1e-6.
 _PLACES = 1001
 
 
@@ -23,15 +23,15 @@ class SquaredHinge(Penalized, BinaryLikelihood):
 
         L(y | f) = exp(-penalty max(0, 1 - y f)^2).
 
-    The paper's loss is max(0, 1 - y f)^2 / 2: this penalty is half of its C (used in
+    The paper's loss is max(0, 1 - y f)^2 / 2: this penalty is half the paper's C (used in
     `gpflow_bsvm.papers.gold2003`), and equals scikit-learn's C.
 
-    With m = 1 - y Fmu, v = Fvar and z = m / sqrt(v), training maximizes the expectation itself,
+    With m = 1 - y Fmu, v = Fvar and z = m / sqrt(v), training maximizes the exact expectation,
 
         E log L = -penalty ((m^2 + v) Phi(z) + m sqrt(v) phi(z)).
 
-    Unlike the hinge, its slope grows with the error, so that a few wrong labels have more weight;
-    it is curved everywhere on the wrong side, without a kink.
+    Unlike the hinge's, its slope grows with the error, so that wrong labels have more weight, and
+    it has no kink.
 
     See `BinaryLikelihood` for labels, link and normalization, `Penalized` for all arguments.
     """
@@ -40,17 +40,17 @@ class SquaredHinge(Penalized, BinaryLikelihood):
     slack = "quadratic"
 
     def __init__(self, penalty: float = 1.0, *, normalizer: bool = False) -> None:
-        """As `Penalized`, with another default."""
+        """Arguments as in `Penalized`, with another default."""
         super().__init__(penalty, normalizer=normalizer)
 
     def _log_kappa(self, penalty: tf.Tensor) -> tf.Tensor:
-        """L(+1 | f) + L(-1 | f) is largest somewhere in |f| <= 1."""
+        """The maximum of L(+1 | f) + L(-1 | f) is in |f| <= 1."""
         f = tf.linspace(tf.zeros_like(penalty), tf.ones_like(penalty), _PLACES)
         losses = tf.stack([tf.square(1 - f), tf.square(1 + f)])
         return -tf.reduce_max(tf.reduce_logsumexp(-penalty * losses, axis=0))
 
     def losses(self, Y: TensorType, F: TensorType) -> tf.Tensor:
-        """:return: max(0, 1 - y f)^2, as F."""
+        """:return: max(0, 1 - y f)^2, in the shape of F."""
         return tf.square(tf.nn.relu(1 - signs(Y, F) * F))
 
     @inherit_check_shapes

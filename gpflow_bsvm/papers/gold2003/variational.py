@@ -1,4 +1,4 @@
-"""The variational bound on the evidence, of a fitted Bayesian support vector machine."""
+"""The variational bound on the evidence of a fitted Bayesian support vector machine."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ...likelihoods.penalized import check_penalty
 from ...models import BatchBSVM
 from .criterion import Criterion
 
-#: A likelihood of a penalty, such as `Hinge`.
+#: Maps a penalty to a likelihood, such as `Hinge`.
 MakeLikelihood = Callable[[float], Likelihood]
 _NORMALIZED = partial(Hinge, normalizer=True)
 
@@ -25,8 +25,8 @@ _NORMALIZED = partial(Hinge, normalizer=True)
 class VariationalBound(Criterion):
     """
     The evidence lower bound per row of a `BatchBSVM`, fitted by `gpflow_bsvm.fit` at the given
-    kernel; greater is better. It includes the normalizer kappa by default, as the paper's evidence
-    does: without it a small penalty is always best.
+    kernel; greater is better. Like the paper's evidence, it includes the normalizer kappa by
+    default: without kappa a small penalty is always best.
 
     :ivar likelihood: a function from a penalty to a likelihood.
     """
@@ -36,7 +36,7 @@ class VariationalBound(Criterion):
 
     @property
     def slack(self) -> str:
-        """:return: "linear" for `Hinge`; else the name of the likelihood, which has no machine."""
+        """:return: "linear" for `Hinge`, else the likelihood's name (it has no machine)."""
         likelihood = self.likelihood(1.0)
         return "linear" if type(likelihood) is Hinge else type(likelihood).__name__
 

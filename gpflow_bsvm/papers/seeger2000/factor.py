@@ -39,26 +39,25 @@ from .factored import prior_root as root_of
 
 class FactorVGP(SparseFeatures, gpflow.models.InternalDataTrainingLossMixin):
     r"""
-    Variational Gaussian process classification with few parameters (Seeger 2000, section 2): over f
-    at the N training points
+    Variational Gaussian process classification with few parameters (Seeger 2000, section 2), for f
+    at the N training points:
 
         q(f) = N(mu, V + sum_j c_j c_j^T),   V diagonal, j = 1..J,
         ELBO = sum_n E_q log p(y_n | f_n) - KL(q || p) = -F,
 
-    F the paper's free energy, with N (J + 2) parameters instead of the N (N + 3) / 2 of
+    F the paper's free energy. It has N (J + 2) parameters instead of the N (N + 3) / 2 of
     `gpflow.models.VGP`: J = 0 is a diagonal covariance (Hinton and van Camp), J = N the best
     Gaussian. At a fixed kernel an evaluation costs O(N^2 J), a new kernel O(N^3).
 
     `gpflow_bsvm.papers.seeger2000.NestedLoop` is the paper's algorithm; as with VGP,
     `gpflow.optimizers.Scipy().minimize(model.training_loss, model.trainable_variables)` learns q
     and kernel together. `gpflow_bsvm.model_selection.plug_in(model)` is the paper's other
-    prediction, by the support vector machine of the learned kernel.
+    prediction, by a support vector machine with the learned kernel.
 
-    With a smooth kernel f_n is correlated with its neighbours, which V cannot represent: every
-    direction in which K exceeds its smallest eigenvalue needs a factor. With a
-    `gpflow.kernels.White` in the kernel, for instance of variance .1 with margins of 1, few factors
-    suffice; without it the bound of a small rank is loose, and prefers kernels without
-    correlations.
+    V cannot represent a smooth kernel's correlations between neighbours: every direction in which K
+    exceeds its smallest eigenvalue needs a factor. With a `gpflow.kernels.White` in the kernel, for
+    instance of variance .1 with margins of 1, few factors suffice. Without it the bound of a small
+    rank is loose and prefers kernels without correlations.
 
     Parameters are in the units of the prior, K = L L^T with the jitter: mu = m + L q_mu,
     c_j = L q_factors_j, V_n = q_rest_n / [K^-1]_nn.
@@ -66,11 +65,11 @@ class FactorVGP(SparseFeatures, gpflow.models.InternalDataTrainingLossMixin):
     :ivar q_mu: [N, 1],
     :ivar q_factors: [N, J], and
     :ivar q_rest: [N, 1], above 1e-6; initially 1, and below 1 at the best q of a log-concave
-        likelihood. If the factors explain all of f_n it tends to 1e-6, which costs the bound 5e-7.
+        likelihood. It tends to 1e-6, lowering the bound by 5e-7, if the factors explain all of f_n.
     """
 
     _names_of_q = ("q_mu", "q_factors", "q_rest")
-    #: For errors: the algorithms that fit it, or a model to fit instead.
+    #: Advice in errors: algorithms that fit it, or a model to fit instead.
     fitted_by = "gpflow_bsvm.papers.seeger2000.NestedLoop, or its to_bsvm()"
 
     def __init__(
@@ -85,10 +84,11 @@ class FactorVGP(SparseFeatures, gpflow.models.InternalDataTrainingLossMixin):
     ) -> None:
         """
         :param data: X [N, D] and Y [N, 1].
-        :param likelihood: of one latent function, such as `Hinge(bound="exact")`,
+        :param likelihood: a likelihood of one latent function, such as `Hinge(bound="exact")`,
             `NormalizedHinge` (the paper's) or GPflow's `Bernoulli`.
         :param rank: J, from 0 to N.
-        :param seed: for the initial factors, which are small and random; factors of 0 never change.
+        :param seed: seed of the initial factors, small and random because factors of 0 never
+            change.
         :raise ValueError: for bad data, a rank outside 0..N, a likelihood or kernel of several
             latent functions, and if N is too large for this machine's memory.
         """
@@ -108,7 +108,7 @@ class FactorVGP(SparseFeatures, gpflow.models.InternalDataTrainingLossMixin):
         self.q_rest = Parameter(np.ones((len(X), 1), X.dtype), transform=above)
 
     def _warn_of_duplicates(self) -> None:
-        """Warn of equal rows: they count as separate points, which differ by the jitter."""
+        """Warn of equal rows: they count as separate points that differ by the jitter."""
 
     @property
     def rank(self) -> int:
@@ -128,16 +128,16 @@ class FactorVGP(SparseFeatures, gpflow.models.InternalDataTrainingLossMixin):
 
     def root(self) -> PriorRoot:
         """
-        Compute the root of the prior under the present kernel.
+        Compute the root of the prior with the current kernel.
 
         :raise ValueError: if K has no Cholesky factor at any jitter; names the likely cause.
         """
         if tf.executing_eagerly():
-            self.prior_factor()  # finds the jitter that it takes
+            self.prior_factor()  # finds the necessary jitter
         return root_of(self.prior, self.data[0], jitter_of(self))
 
     def moments(self) -> FactorMoments:
-        """:return: mu [N, 1], C [N, J] and the diagonal of V [N, 1], of q(f) at the rows."""
+        """:return: mu [N, 1], C [N, J] and the diagonal of V [N, 1] of q(f) at the rows."""
         return moments(self.factored(), self.root())
 
     @inherit_check_shapes
@@ -183,7 +183,7 @@ class FactorVGP(SparseFeatures, gpflow.models.InternalDataTrainingLossMixin):
     def predict_f(
         self, Xnew: InputData, full_cov: bool = False, full_output_cov: bool = False
     ) -> MeanAndVariance:
-        """As in `gpflow.models.VGP`. Costs O(N^3) once, and O(N^2) for each row."""
+        """As in `gpflow.models.VGP`, at a cost of O(N^3) once, and O(N^2) per row."""
         check_dtype(Xnew)
         root = self.root()
         mean, variance = base_conditional_with_lm(
@@ -199,12 +199,12 @@ class FactorVGP(SparseFeatures, gpflow.models.InternalDataTrainingLossMixin):
         return mean + self.mean_function(Xnew), variance
 
     def posterior(self, precompute_cache: Any = PrecomputeCacheType.TENSOR) -> BasePosterior:
-        """As in `gpflow.models.VGP`, for the present q and many fast predictions."""
+        """As in `gpflow.models.VGP`, for many fast predictions with the current q."""
         return self.to_bsvm().posterior(precompute_cache)
 
 
 def start_factors(num_rows: int, rank: int, seed: int) -> AnyNDArray:
-    """:return: [N, J], of length 0.1 each in expectation."""
+    """:return: [N, J], with rows of expected length 0.1."""
     scale = 0.1 / num_rows**0.5
     return scale * np.random.default_rng(seed).normal(size=(num_rows, rank))
 
@@ -220,7 +220,7 @@ def check_rank(rank: Any, num_rows: int) -> None:
 
 
 def _check_one_latent(kernel: Any, likelihood: Any, Y: AnyNDArray) -> None:
-    """:raise ValueError: for several latent functions, or labels that are not of two classes."""
+    """:raise ValueError: for several latent functions, or labels of other than two classes."""
     needed = num_latents(likelihood, Y.shape[1])
     if needed != 1 or isinstance(kernel, MultioutputKernel):
         raise ValueError(
@@ -228,5 +228,5 @@ def _check_one_latent(kernel: Any, likelihood: Any, Y: AnyNDArray) -> None:
             f"{Y.shape[1]} columns with {type(kernel).__name__} more; use gpflow_bsvm.models."
             "BatchBSVM, whose covariance is full"
         )
-    if isinstance(likelihood, Bernoulli):  # which treats everything but 1 as 0
+    if isinstance(likelihood, Bernoulli):  # treats every label but 1 as 0
         check_binary_labels(Y)

@@ -4,13 +4,12 @@ r"""The free energy of a Gaussian with factor-analysed covariance (Seeger 2000, 
     F    = -sum_n E_q log p(y_n | f_n) + KL(q || N(m, K)),
     2 KL = tr K^-1 Sigma + |L^-1 (mu - m)|^2 - N + log|K| - log|Sigma|,   K = L L^T.
 
-log|Sigma| = log|V| + log|I + C^T V^-1 C| is of a J x J matrix. With mu = m + L a, C = L B and
-V_n = u_n / [K^-1]_nn the trace is |B|^2 + sum_n u_n: the prior is a = 0 in units of its own
-deviation, and u_n = 1 the best V of rank 0 before any datum is seen, however nearly singular K is.
-The best V_n is often 0, as in all factor analysis: there the factors explain all of f_n (a Heywood
-case). V_n^-1 then drowns I in C^T V^-1 C, so that u_n is at least `LEAST_REST`, at a cost in F of
-half of it per row.
-Once per kernel the factor L and the diagonal of K^-1 cost O(N^3); the rest is O(N^2 J).
+log|Sigma| = log|V| + log|I + C^T V^-1 C| needs only a J x J matrix. With mu = m + L a, C = L B and
+V_n = u_n / [K^-1]_nn the trace is |B|^2 + sum_n u_n: in units of its own deviation the prior is a =
+0, and u_n = 1 is the best V of rank 0 without data, however nearly singular K is. As in all factor
+analysis, the best V_n is often 0, when the factors explain all of f_n (a Heywood case). V_n^-1 then
+dwarfs I beside C^T V^-1 C, so that u_n is at least `LEAST_REST`, which raises F by half of it per
+row. The factor L and the diagonal of K^-1 cost O(N^3) per kernel; the rest is O(N^2 J).
 """
 
 from __future__ import annotations
@@ -27,16 +26,16 @@ from ...engine.prior import Prior, prior_factor
 from ...engine.shared_graph import Compiled
 from ...likelihoods import sites
 
-#: Least u_n. At 1e-14, where an optimizer of log u_n comes to, F is wrong by 1e-3.
+#: Least u_n. Without it, optimizers of log u_n reach 1e-14, where F is wrong by 1e-3.
 LEAST_REST = 1e-6
 
 
 class FactoredGaussian(NamedTuple):
-    """q(f), in the units of the prior, see above."""
+    """q(f) in the units of the prior, see the module."""
 
     a: tf.Tensor  #: [N, 1], mean
     B: tf.Tensor  #: [N, J], factors
-    log_u: tf.Tensor  #: [N, 1], logarithm of the rest above the least
+    log_u: tf.Tensor  #: [N, 1], log(u - LEAST_REST)
 
     def rest(self) -> tf.Tensor:
         """:return: u, [N, 1]."""
@@ -44,7 +43,7 @@ class FactoredGaussian(NamedTuple):
 
 
 class PriorRoot(NamedTuple):
-    """What is computed once per kernel."""
+    """Quantities computed once per kernel."""
 
     L: tf.Tensor  #: [N, N], Cholesky factor of K
     precision: tf.Tensor  #: [N, 1], diagonal of K^-1
@@ -65,7 +64,7 @@ class FactorMoments(NamedTuple):
 
 @check_shapes("X: [N, D]", "jitter: []", "return.L: [N, N]", "return.precision: [N, 1]")
 def prior_root(prior: Prior, X: tf.Tensor, jitter: tf.Tensor) -> PriorRoot:
-    """:param prior: whose inducing points are X."""
+    """:param prior: a prior with inducing points X."""
     L = prior_factor(prior, jitter)[0]
     inverse = tf.linalg.triangular_solve(L, tf.eye(tf.shape(L)[0], dtype=L.dtype))
     precision = tf.reduce_sum(tf.square(inverse), axis=0)[:, None]
@@ -105,8 +104,8 @@ def scale_of(
     likelihood: Likelihood, q: FactoredGaussian, root: PriorRoot, batch: Batch
 ) -> tf.Tensor:
     """
-    -F is I + L^T W L curved in a, W what the likelihood knows of f: along some directions 1, along
-    others as large as the largest eigenvalue of K. In R^T a and R^T B it is about I in all.
+    The curvature of -F in a is I + L^T W L: in some directions 1, in others as large as K's largest
+    eigenvalue. In R^T a and R^T B it is about I.
 
     :return: Cholesky factor R of I + L^T W L, W the precisions of the sites at q.
     """
@@ -142,9 +141,9 @@ def bound_of_prior(
     return factored_bound(likelihood, q, prior_root(prior, batch.X, jitter), batch)
 
 
-#: For a likelihood: value, and gradient in a scaled q, at a fixed root of the prior.
+#: For a likelihood: value and gradient in a scaled q, with a fixed root of the prior.
 slope_of_q = value_and_gradient(scaled_bound, by_first=True)
-#: For likelihood and prior: value and gradient, without the density of hyperparameters.
+#: For likelihood and prior: value and gradient, without the hyperparameters' density.
 slope_of_all = value_and_gradient(bound_of_prior)
 compiled_root = Compiled(prior_root)
 compiled_scale = Compiled(scale_of)

@@ -32,26 +32,25 @@ from .factored import (
     unscaled,
 )
 
-#: Pairs that the inner optimizer remembers.
+#: Correction pairs of the inner optimizer.
 _PAIRS = 20
 
 
 @dataclass(frozen=True)
 class NestedLoop(Algorithm):
     """
-    q and hyperparameters of a `gpflow_bsvm.papers.seeger2000.FactorVGP` by the nested loop of
-    Seeger (2000, section 2), which minimizes the free energy F = -ELBO:
+    Learn q and hyperparameters of a `gpflow_bsvm.papers.seeger2000.FactorVGP` by the nested loop of
+    Seeger (2000, section 2), minimizing the free energy F = -ELBO:
 
-        inner  L-BFGS finds q at fixed hyperparameters, in coordinates in
-               which -F is about equally curved in all directions (`scale_of`),
-        outer  a quasi-Newton method moves the hyperparameters, by the gradient of F at fixed q,
-               which at the inner optimum is that of min_q F.
+        inner L-BFGS finds q at fixed hyperparameters, in coordinates with about equal curvature of
+               -F in all directions (`scale_of`), outer a quasi-Newton method moves the
+               hyperparameters by the gradient of F at fixed q, which equals the gradient of min_q F
+               at the inner optimum.
 
-    A step is some iterations of the outer loop, each with one inner optimum or a few; each inner
-    search starts from the end of the previous one. The free energy never increases, because the
-    best point is kept. Outer variables are GPflow's unconstrained ones; if no hyperparameter is
-    trainable there is only the inner loop. Priors of hyperparameters count, as in
-    `model.training_loss()`.
+    A step is some outer iterations, each with a few inner searches; each search starts from the end
+    of the previous search. The free energy never increases, because the best point is kept. Outer
+    variables are GPflow's unconstrained variables; if no hyperparameter is trainable, only the
+    inner loop runs. Priors of hyperparameters count, as in `model.training_loss()`.
 
     :ivar max_steps: most steps.
     :ivar iterations: number of outer iterations in a step.
@@ -94,10 +93,10 @@ class NestedLoop(Algorithm):
 class NestedState(NamedTuple):
     """The state of a `NestedLoop`."""
 
-    values: tuple[AnyNDArray, ...]  #: unconstrained, of the hyperparameters
+    values: tuple[AnyNDArray, ...]  #: unconstrained hyperparameters
     q: FactoredGaussian
     curvature: AnyNDArray | None = None  #: inverse of the Hessian of the outer loop
-    elbos: tuple[float, ...] = ()  #: of all steps, with the prior's density
+    elbos: tuple[float, ...] = ()  #: of all steps, including the prior's density
 
 
 class _Loops(Run[NestedState, Step]):
@@ -109,7 +108,7 @@ class _Loops(Run[NestedState, Step]):
         self._batch = next(iter(source.chunks()))
         self._hyper = Hyperparameters(model)
         self._hyper.check_start()
-        model.prior_factor()  # finds the jitter that it takes
+        model.prior_factor()  # finds the necessary jitter
         self._jitter = jitter_of(model)
         known = Plan((False,) * len(parameters_of(model.likelihood)))
         self._of_q = slope_of_q.bind(model.likelihood, known)
@@ -137,7 +136,7 @@ class _Loops(Run[NestedState, Step]):
         return Step(len(elbos), elbos[-1], 1.0, self._hyper.values())
 
     def _value_and_gradient(self) -> tuple[float, list[tf.Tensor]]:
-        """Compute both at the inner optimum; the state keeps the best."""
+        """Compute value and gradient at the inner optimum; keep the best state."""
         root = self._root(self._batch.X, self._jitter)
         q = self._inner(root)
         at_q = self._of_all(q, self._batch, self._jitter)
@@ -148,7 +147,7 @@ class _Loops(Run[NestedState, Step]):
         return float(value), gradient
 
     def _inner(self, root: PriorRoot) -> FactoredGaussian:
-        """:return: the best q at this root of the prior, from the best so far."""
+        """:return: the best q for this root of the prior, starting from the best so far."""
         R = self._scale(self.state.q, root, self._batch)
         for variable, value in zip(self._q, scaled(self.state.q, R)):
             variable.assign(value)
@@ -161,7 +160,7 @@ class _Loops(Run[NestedState, Step]):
         options = {"maxiter": self._options.inner_iterations, "maxcor": _PAIRS}
         how: Any = {"method": "L-BFGS-B", "tol": self._options.inner_tol, "options": options}
         loss = Loss(value_and_gradient, self._q)
-        with warnings.catch_warnings():  # a line search that fails ends the iterations
+        with warnings.catch_warnings():  # a failed line search ends the iterations
             warnings.simplefilter("ignore", RuntimeWarning)
             loss.settle(minimize(loss, loss.start, jac=True, **how))
         return unscaled(FactoredGaussian(*map(tf.convert_to_tensor, self._q)), R)

@@ -14,16 +14,16 @@ from ...likelihoods.binary import BinaryLikelihood, expected_ramp, normal_pdf
 from ...likelihoods.labels import signs
 from ...likelihoods.penalized import check_penalty
 
-#: Standard deviations beyond which a normal tail does not count, and nodes of each smooth part.
+#: Standard deviations after which normal tails are cut off, and nodes per smooth part.
 _REACH, _NODES = 8.5, 40
 _POINTS, _WEIGHTS = roots_legendre(_NODES)
-#: exp(-_FAR) is negligible beside 1.
+#: exp(-_FAR) is negligible relative to 1.
 _FAR = 37.0
 
 
 class NormalizedHinge(BinaryLikelihood):
     r"""
-    The hinge as a distribution of y for every f (Seeger 2000; Sollich 2002):
+    The hinge, normalized over y for every f (Seeger 2000; Sollich 2002):
 
         p(y | f) = L(y | f) / (L(+1 | f) + L(-1 | f)),    L(y | f) = exp(-penalty max(0, 1 - y f)).
 
@@ -34,12 +34,11 @@ class NormalizedHinge(BinaryLikelihood):
 
         log(L(+1 | f) + L(-1 | f)) = -penalty max(0, 1 - |f|) + h(f),
 
-    and training maximizes the exact expectation: that of everything piecewise linear in closed
-    form, that of h by Gauss-Legendre quadrature between its kinks.
+    and training maximizes the exact expectation: piecewise linear terms in closed form, h by
+    Gauss-Legendre quadrature between its kinks.
 
-    The link of the prediction is that of `BinaryLikelihood`, calibrated or not, so that models with
-    either hinge differ only in what they learn. Evidence can learn the penalty without a further
-    normalizer.
+    Prediction uses the link of `BinaryLikelihood`, so that models with either hinge differ only in
+    training. The evidence can learn the penalty without a further normalizer.
 
     :ivar penalty: a parameter, not trainable by default.
     """
@@ -73,7 +72,7 @@ class NormalizedHinge(BinaryLikelihood):
         return tf.reduce_sum(gain - self._expected_rest(Fmu, s), axis=-1)
 
     def _expected_rest(self, Fmu: tf.Tensor, s: tf.Tensor) -> tf.Tensor:
-        """:return: E h(f), f ~ N(Fmu, s^2): h is smooth, and not 0, on these four intervals."""
+        """:return: E h(f), f ~ N(Fmu, s^2), on the four intervals where h is smooth and not 0."""
         near = tf.minimum(_FAR / (2 * self.penalty), 1.0)
         far = 1 + _FAR / self.penalty
         total = tf.zeros_like(Fmu)

@@ -1,4 +1,4 @@
-"""Wenzel et al. (2017): sites as parameters, their inducing points and their printed link."""
+"""Wenzel et al. (2017): sites as parameters, the paper's inducing points and its printed link."""
 
 from .dual import DualBSVM
 from .hinge import Hinge

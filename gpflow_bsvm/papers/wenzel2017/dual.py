@@ -40,11 +40,11 @@ class DualBSVM(SparseFeatures, gpflow.models.InternalDataTrainingLossMixin):
         F    = sum_n E_q log L(y_n | f_n) - KL(q || p),
 
     with sites (w_n, r_n) instead of `q_mu` and `q_sqrt`, so that q follows the hyperparameters. At
-    fixed sites F is a smooth lower bound of the evidence, which needs no learning rate and no data
+    fixed sites F is a smooth lower bound of the evidence and needs neither learning rate nor data
     as argument: as with `gpflow.models.SGPR`,
     `gpflow.optimizers.Scipy().minimize(model.training_loss, model.trainable_variables)` learns
-    kernel, mean function and inducing variable. `update_sites` moves the sites, first in the
-    constructor, because sites of 0 would ignore the data. A fit alternates the two.
+    kernel, mean function and inducing variable. `update_sites` moves the sites; the constructor
+    calls it first, because sites of 0 ignore the data. A fit alternates both.
     (`gpflow_bsvm.inference.VEM` does so for a `BSVM`, chunk by chunk; here a pass needs [N, M]
     features at once.)
 
@@ -62,10 +62,11 @@ class DualBSVM(SparseFeatures, gpflow.models.InternalDataTrainingLossMixin):
         num_latent_gps: int | None = None,
     ) -> None:
         """
-        Ends with `update_sites()`, a few passes over the data.
+        Calls `update_sites()` at the end, a few passes over the data.
 
         :param data: X [N, D] and Y [N, P].
-        :param num_latent_gps: L; None: the number that the likelihood needs, or of columns of Y.
+        :param num_latent_gps: L; None: the number that the likelihood needs, or the number of
+            columns of Y.
         :raise ValueError: for bad data, and as `BSVM`.
         """
         X, Y = check_data(likelihood, *data)
@@ -82,7 +83,7 @@ class DualBSVM(SparseFeatures, gpflow.models.InternalDataTrainingLossMixin):
 
     @inherit_check_shapes
     def maximum_log_likelihood_objective(self) -> tf.Tensor:
-        """:return: F at the present sites and hyperparameters, see `elbo`."""
+        """:return: F at the current sites and hyperparameters, see `elbo`."""
         return self.elbo()
 
     def elbo(self) -> tf.Tensor:
@@ -94,7 +95,7 @@ class DualBSVM(SparseFeatures, gpflow.models.InternalDataTrainingLossMixin):
 
     def update_sites(self, sweeps: int = 3) -> float:
         """
-        Move the sites towards those of the likelihood at the present q, each time by rho = 1, or
+        Move the sites towards the likelihood's sites at the current q, each time by rho = 1, or
         less if F would decrease.
 
         :param sweeps: number of moves, at least 1.
@@ -139,7 +140,7 @@ class DualBSVM(SparseFeatures, gpflow.models.InternalDataTrainingLossMixin):
     def predict_f(
         self, Xnew: InputData, full_cov: bool = False, full_output_cov: bool = False
     ) -> MeanAndVariance:
-        """As in `gpflow.models.SGPR`: a pass over the data finds q first."""
+        """As in `gpflow.models.SGPR`; a pass over the data first computes q."""
         mean, root = to_mean_and_root(self.natural())
         with self._own_jitter():
             how = {"full_cov": full_cov, "full_output_cov": full_output_cov, "white": True}
@@ -148,7 +149,7 @@ class DualBSVM(SparseFeatures, gpflow.models.InternalDataTrainingLossMixin):
         return f_mean + self.mean_function(Xnew), f_var
 
     def posterior(self, precompute_cache: Any = PrecomputeCacheType.TENSOR) -> BasePosterior:
-        """As in `gpflow.models.SVGP`: of the present sites, for many fast predictions."""
+        """As in `gpflow.models.SVGP`, for many fast predictions with the current sites."""
         return self.to_bsvm().posterior(precompute_cache)
 
     def _batch(self) -> Batch:

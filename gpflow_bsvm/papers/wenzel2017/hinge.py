@@ -17,6 +17,6 @@ class Hinge(likelihoods.Hinge):
     """
 
     def probit_argument(self, Fmu: TensorType, Fvar: TensorType) -> tf.Tensor:
-        """:return: z with p(y = 1) = Phi(z), as Fmu [..., L]."""
+        """:return: z with p(y = 1) = Phi(z), [..., L]."""
         variance = 1 + tf.square(self.scale) * tf.maximum(Fvar, 0)
         return (self.scale * Fmu + self.offset) / variance

@@ -1,4 +1,4 @@
-"""Two more ways to place inducing points: the paper's own, AFK-MC2, and a Gaussian mixture."""
+"""The paper's ways to place inducing points: AFK-MC2 and a Gaussian mixture."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def gaussian_mixture(
 ) -> AnyNDArray:
     """
     Means of a mixture of M Gaussians (the third choice of Wenzel et al. 2017, section 5.5), by
-    scikit-learn's expectation maximization from k-means, with its ConvergenceWarning. With full
-    covariances it is no better than `kmeans`, and far slower.
+    scikit-learn's expectation maximization, started by k-means; it may issue ConvergenceWarning.
+    With full covariances it is no better than `kmeans`, and far slower.
 
     Arguments and errors as in `kmeans`.
 
-    :param covariance: "full", "tied", "diag" or "spherical", of the Gaussians.
+    :param covariance: covariance of the Gaussians: "full", "tied", "diag" or "spherical".
     :param max_iter: most iterations.
     :raise ValueError: for another covariance, fewer than 1 iteration, or a mixture that cannot be
         fitted.
@@ -83,7 +83,7 @@ def afkmc2(
 
 
 def _end_of_chain(ratio: AnyNDArray, uniform: AnyNDArray) -> int:
-    """:return: the last state of a Metropolis chain over 0, 1, 2, ... with these densities."""
+    """:return: the last state of a Metropolis chain over 0, 1, 2, ... for these densities."""
     state = 0
     for step in range(1, len(ratio)):
         if ratio[step] > uniform[step] * ratio[state]:
@@ -92,6 +92,6 @@ def _end_of_chain(ratio: AnyNDArray, uniform: AnyNDArray) -> int:
 
 
 def _squared_distances(X: AnyNDArray, centres: AnyNDArray) -> AnyNDArray:
-    """:return: [N], to the nearest centre."""
+    """:return: [N], squared distances to the nearest centre."""
     nearest = pairwise_distances(X, centres, metric="sqeuclidean").min(axis=1)
     return np.asarray(nearest)

@@ -1,5 +1,5 @@
-"""Wistuba and Rawat (2018): Algorithm 1, class after class, as printed, and the policy of active
-learning used there for comparison. The objective is `CrammerSinger(C, bound="wistuba2018")`."""
+"""Wistuba and Rawat (2018): Algorithm 1 as printed, class after class, and its baseline policy of
+active learning. The objective is `CrammerSinger(C, bound="wistuba2018")`."""
 
 from .class_by_class import ClassByClass
 from .policy import softmax_entropy

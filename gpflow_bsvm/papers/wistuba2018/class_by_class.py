@@ -29,16 +29,16 @@ class ClassByClass(Algorithm):
     """
     Algorithm 1 of Wistuba & Rawat (2018) in its printed order, for comparison with the paper. A
     sweep computes the local variables alpha_n and rivals t_n of all rows; with these fixed, it
-    updates one class after another by a natural-gradient step of size rho,
+    updates the classes one after another by natural-gradient steps of size rho,
 
         eta_j <- (1 - rho) eta_j + rho eta^_j(alpha, t, present mu of the other classes).
 
     By contrast, `model.natgrad_step` updates all classes at once, from the same means.
 
-    With the rivals of a sweep fixed, no step of size 1 lowers the objective. The next sweep may
-    find other rivals and lower it: the objective is not a bound, and every step is accepted. To fit
-    a model use `CAVI` and another bound. A sweep costs a pass over the data for the local variables
-    and another for each class.
+    With a sweep's rivals fixed, no step of size 1 lowers the objective. The next sweep's new rivals
+    may lower it: the objective is not a bound, and every step is accepted. To fit a model use
+    `CAVI` and another bound. A sweep costs a pass over the data for the local variables and another
+    for each class.
 
     :ivar max_steps: most sweeps.
     :ivar tol: stop when a sweep changes the objective by less than `tol` times its absolute value;
@@ -71,12 +71,12 @@ class ClassState(NamedTuple):
     """The state of `ClassByClass`."""
 
     natural: Natural
-    value: float  #: of the objective
+    value: float  #: values of the objective
     steps: int = 0
 
 
 class ClassRows(NamedTuple):
-    """Rows with their local variables under some q."""
+    """Rows with their local variables for a q."""
 
     held: Any  #: local variables, tensors with a row each
     expectation: tf.Tensor  #: [N], weighted
@@ -96,13 +96,13 @@ def _sums_of(
     likelihood: Any, means: tf.Tensor, latent: tf.Tensor, rows: Projected, held: Any
 ) -> Natural:
     """
-    :param means: [L, M], of q(s) as it is now.
-    :param latent: [], whose sites are summed.
+    :param means: [L, M], current means of q(s).
+    :param latent: [], the latent function whose sites to sum.
     """
     phi, residual, m = rows.features
     f = tf.transpose(tf.linalg.matvec(phi, tf.cast(means, phi.dtype))) + m
     w, r = likelihood.held_sites(held, f, rows.batch.Y)
-    group = tf.minimum(latent, tf.shape(phi)[0] - 1)  # one for all, or one each
+    group = tf.minimum(latent, tf.shape(phi)[0] - 1)  # shared, or one per class
     own = m + tf.zeros_like(w)
     features = Features(phi[group][None], residual, own[:, latent, None])
     sites = Sites(w[:, latent, None], r[:, latent, None])
@@ -111,7 +111,7 @@ def _sums_of(
 
 @Compiled
 def _step(old: Natural, sums: Natural, rho: tf.Tensor) -> tuple[Natural, tf.Tensor]:
-    """:return: q of a class after a step of size rho, and its mean [1, M]."""
+    """:return: a class's q after a step of size rho, and its mean [1, M]."""
     new = blend(old, sums, rho)
     q = solve(new)
     return new, tf.linalg.matvec(q.R, q.c, transpose_a=True)

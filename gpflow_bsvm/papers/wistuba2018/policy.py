@@ -1,4 +1,4 @@
-"""The paper's comparison policy of active learning."""
+"""The paper's baseline policy of active learning."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from ...prediction.marginals import map_f
 
 def softmax_entropy(model: Model, X: AnyNDArray) -> AnyNDArray:
     """
-    Entropy of the softmax of the means of f, which ignores variances: the point-estimate policy of
-    Wistuba & Rawat (2018), section 4.3.1. For a single latent function, the softmax of (0, f).
+    Entropy of the softmax of f's means, ignoring variances: the point-estimate policy of Wistuba &
+    Rawat (2018), section 4.3.1. For a single latent function, the softmax of (0, f).
 
     :return: [N], in nats.
     """
