@@ -1,4 +1,4 @@
-"""Dask's arrays and data frames, partition by partition."""
+"""Dask arrays and data frames, partition by partition."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .partitions import Cluster, Partitions, all_together, checked_partitions, n
 
 
 def present_client() -> Any:
-    """:return: the `dask.distributed.Client` in use, if there is one."""
+    """:return: the current `dask.distributed.Client`, or None."""
     if "distributed" not in sys.modules:
         return None
     try:
@@ -33,22 +33,22 @@ def present_client() -> Any:
 
 class DaskReader(Reader):
     """
-    Rows that Dask computes partition by partition. With a `dask.distributed.Client` passes run on
-    the workers that hold the partitions, see `gpflow_bsvm.cluster`; without one, partitions are
-    read one by one.
+    Rows that Dask computes partition by partition. With a `dask.distributed.Client`, passes run on
+    the workers that hold the partitions, see `gpflow_bsvm.cluster`; without a client, partitions
+    are read one by one.
 
-    :ivar partitions: for each partition a Dask `Delayed` of a `Piece` with all its rows.
+    :ivar partitions: for each partition, a Dask `Delayed` of a `Piece` of its rows.
     """
 
     finite = True
-    #: Returns the rows on a client's workers; None if there was no client on opening.
+    #: Returns the rows on a client's workers; None without a client on opening.
     _workers: Callable[[], Partitions] | None = None
 
     def __init__(self, partitions: Sequence[Any]) -> None:
         self.partitions = list(partitions)
 
     def opened(self, check: Check, chunk_rows: int) -> Source:
-        """See `Reader`: on the workers of the present client, if there is one."""
+        """See `Reader`; uses the workers of the current client, if any."""
         rows, client = copy.copy(self), present_client()
         if client is not None:
             there = Cluster(client), self.partitions, check, chunk_rows
@@ -62,14 +62,14 @@ class DaskReader(Reader):
 
     @property
     def num_rows(self) -> int:
-        """:return: N, if necessary by a pass over the data."""
+        """:return: N, computed by a pass over the data if necessary."""
         if self._workers is None or self.known_rows is not None:
             return super().num_rows
         return self._workers().num_rows
 
     @property
     def remote(self) -> Remote | None:
-        """See `Source`; the first time, all rows are checked."""
+        """See `Source`; the first call checks all rows."""
         if self._workers is None or self._factor == 1:
             return self._workers and self._workers()
         return self._workers().projected(functools.partial(_scaled, self._factor))
@@ -87,7 +87,7 @@ class DaskReader(Reader):
         return piece
 
     def digests(self) -> Mapping[str, str]:
-        """See `Source`; the same with a client and without one."""
+        """See `Source`; equal with and without a client."""
         if self.remote is not None:
             return self.remote.digests()
         pieces = (self._partition(number) for number in range(len(self.partitions)))
@@ -103,10 +103,10 @@ class DaskArrays(DaskReader):
 
     def __init__(self, X: Any, Y: Any = None, weight: Any = None) -> None:
         """
-        :param X: [N, D], a `dask.array.Array`, whose chunks of rows are the partitions; Y: [N, P]
-            or [N], and weight: [N], Dask arrays too, or arrays in memory.
-        :raise ValueError: for columns of different lengths, or with different partitions of sizes
-            unknown to Dask.
+        :param X: [N, D], a `dask.array.Array`; its chunks of rows are the partitions. Y: [N, P] or
+            [N], and weight: [N], Dask arrays or arrays in memory.
+        :raise ValueError: for columns of different lengths, or with different numbers of partitions
+            of unknown sizes.
         """
         array, delayed = require("dask.array", extra="dask"), require("dask", extra="dask").delayed
         if not isinstance(X, array.Array) or X.ndim != 2:
@@ -128,8 +128,7 @@ class DaskFrame(DaskReader):
 
         rows = DaskFrame(dask.dataframe.read_parquet("s3://..."), target="label")
 
-    :ivar features: names of the columns of X.
-    :ivar classes, ordered: as of `ParquetFiles`.
+    :ivar features: names of the columns of X. :ivar classes, ordered: as of `ParquetFiles`.
     """
 
     def __init__(
@@ -145,10 +144,10 @@ class DaskFrame(DaskReader):
         :param target: name of the label column, with numbers in the likelihood's format; None: for
             predictions.
         :param weight: name of the weight column; None: ones.
-        :param features: names of the columns of X, in this order; None: all others, except the
+        :param features: names of the columns of X, in order; None: all other columns except the
             index written by pandas.
-        :param classes: as in `ParquetFiles`: labels of any type become numbers; "auto": a pass
-            finds and sorts them; an ordered categorical keeps its order.
+        :param classes: as in `ParquetFiles`: labels of any type become numbers. "auto": find and
+            sort the labels by a pass; an ordered categorical keeps its order.
         :raise ValueError: for missing columns.
         """
         delayed = require("dask", extra="dask").delayed
@@ -177,7 +176,7 @@ class DaskFrame(DaskReader):
 
 
 def _distinct(column: Any) -> list[Any]:
-    """:return: the labels of a column, in the order of its categories if they have one."""
+    """:return: a column's labels, in the order of its categories, if any."""
     found = column.unique().compute()
     if found.isna().any():
         raise ValueError(f"column {column.name!r} holds empty labels; drop such rows first")
@@ -192,7 +191,7 @@ def is_of_dask(X: Any) -> bool:
 
 def dask_reader(X: Any, Y: Any = None, weight: Any = None) -> DaskReader:
     """
-    :param X: a Dask array, or for predictions a Dask data frame.
+    :param X: a Dask array; for predictions also a Dask data frame.
     :raise ValueError: for a data frame with separate labels.
     """
     if not hasattr(X, "columns"):
@@ -206,7 +205,7 @@ def dask_reader(X: Any, Y: Any = None, weight: Any = None) -> DaskReader:
 
 
 def _beside(X: Any, column: Any, name: str) -> Any:
-    """:return: a column, partitioned like X."""
+    """:return: a column partitioned like X."""
     if column is None:
         return None
     array = require("dask.array", extra="dask")

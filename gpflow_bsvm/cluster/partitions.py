@@ -1,10 +1,9 @@
 """
-Rows on the workers of a Dask cluster: functions go to the partitions, sums come back.
+Rows on the workers of a Dask cluster: send functions to partitions, return sums.
 
 A pass sends the function, by name if it has one, and its tensors (q and the hyperparameters, some L
-M^2 numbers). The results are summed as a tree of fixed shape, so that they are equal to the last
-bit for any number of workers. Everything is a future that the scheduler can recompute: a worker
-that dies only costs time.
+M^2 numbers). Results are summed in a tree of fixed shape, equal to the last bit for any number of
+workers. The scheduler can recompute every future, so that a worker's death only costs time.
 """
 
 from __future__ import annotations
@@ -27,9 +26,9 @@ from ..optional import require
 from . import workers
 from .workers import Facts, Job
 
-#: Number of partial sums that are added at a time.
+#: Number of partial sums added at a time.
 _FAN_IN = 8
-#: Largest part of the workers' memory for cached features; assumed memory without a limit.
+#: Largest fraction of workers' memory for cached features; assumed memory if unlimited.
 _KEPT_PART, _NO_LIMIT = 0.4, 2**31
 
 
@@ -42,7 +41,7 @@ class Cluster:
     def send(self, content: Any) -> Any:
         """
         :return: a future of the data needed by every task of a pass.
-        :raise TypeError: for a model with parts that cannot be sent.
+        :raise TypeError: for models with parts that cannot be sent.
         """
         try:
             packed = require("cloudpickle", extra="dask").dumps(content)
@@ -54,13 +53,13 @@ class Cluster:
         return self.map(workers.Sent, [packed], [gpflow.config.config()])[0]
 
     def map(self, function: Callable[..., Any], *columns: list[Any]) -> list[Any]:
-        """:return: futures of the function of each partition's part of the columns."""
+        """:return: futures of the function, applied to each partition's part of the columns."""
         with self._own_errors():
             futures: list[Any] = self._client.map(function, *columns, pure=False)
             return futures
 
     def read(self, partitions: list[Any], check: Any, chunk_rows: int) -> list[Any]:
-        """:return: futures of the checked chunks of each of Dask's partitions."""
+        """:return: futures of each partition's checked chunks."""
         read, how = require("dask").delayed(workers.read), self.send((check, chunk_rows))
         with self._own_errors():
             futures: list[Any] = self._client.compute([read(how, one) for one in partitions])
@@ -68,10 +67,10 @@ class Cluster:
 
     def results(self, futures: list[Any], partitions: bool = False) -> list[Any]:
         """
-        :param partitions: whether each future belongs to one partition, so that errors name it.
-        :return: results of the futures, awaited.
+        :param partitions: whether each future belongs to one partition; errors then name it.
+        :return: results of the futures.
         :raise ConnectionError: if the cluster is gone.
-        :raise Exception: any error of a task, such as for bad data.
+        :raise Exception: any error of a task, for example for bad data.
         """
         with self._own_errors(futures, partitions):
             found: list[Any] = self._client.gather(futures)
@@ -79,8 +78,8 @@ class Cluster:
 
     def tree(self, how: Any, parts: list[Any]) -> Any:
         """
-        :param how: a `Job` that was sent.
-        :return: the sum of all parts, in an order that depends only on their number.
+        :param how: a sent `Job`.
+        :return: the sum of all parts, added in an order that depends only on their number.
         """
         while len(parts) > 1:
             groups = [parts[i : i + _FAN_IN] for i in range(0, len(parts), _FAN_IN)]
@@ -89,14 +88,14 @@ class Cluster:
 
     @property
     def room(self) -> float:
-        """:return: bytes available for cached features on all workers together."""
+        """:return: total bytes available for cached features on all workers."""
         info = self._client.scheduler_info(n_workers=-1)["workers"].values()
         return _KEPT_PART * sum(worker["memory_limit"] or _NO_LIMIT for worker in info)
 
     @contextlib.contextmanager
     def _own_errors(self, futures: Sequence[Any] = (), partitions: bool = False) -> Iterator[None]:
         distributed = require("distributed", extra="dask")
-        closed = getattr(distributed.client, "ClosedClientError", OSError)  # not in old versions
+        closed = getattr(distributed.client, "ClosedClientError", OSError)  # not in old ones
         killed = distributed.KilledWorker
         try:
             yield
@@ -118,7 +117,7 @@ class Cluster:
 
 
 class Partitions(Remote):
-    """Rows on the workers, converted by functions of their chunks (views)."""
+    """Rows on the workers, converted by views, which are functions of a chunk."""
 
     def __init__(
         self,
@@ -140,7 +139,7 @@ class Partitions(Remote):
         return sum(self._rows)
 
     def has_room(self, num_bytes: float) -> bool:
-        """See `Remote`; rows do not count, because Dask moves them to disk if memory is short."""
+        """See `Remote`; ignores rows, because Dask moves them to disk if memory is short."""
         return num_bytes <= self.cluster.room
 
     def projected(self, project: Callable[[Any], Any], keep: bool = False) -> Partitions:
@@ -172,7 +171,7 @@ class Partitions(Remote):
     def run(self, work: Any, along: Any = (), add: Any = added) -> tuple[Any, list[Any]]:
         """
         :param work: the function of a `Job`.
-        :return: futures of the job, and of its results for each partition.
+        :return: futures of the job, and of its result for each partition.
         """
         structure = tf.nest.map_structure(lambda _: None, along)
         how = self.cluster.send(Job(work, self._views, structure, add))
@@ -184,7 +183,7 @@ class Partitions(Remote):
 
 def all_together(found: Sequence[dict[str, str]]) -> dict[str, str]:
     """
-    :param found: `digests` of each partition that has rows.
+    :param found: `digests` of each nonempty partition.
     :return: combined digests.
     """
     parts = {name: digest(str([one[name] for one in found])) for name in found[0]}
@@ -195,9 +194,9 @@ def checked_partitions(
     cluster: Cluster, partitions: list[Any], check: Check, chunk_rows: int
 ) -> Partitions:
     """
-    Read Dask's partitions on the workers, and check them there.
+    Read and check Dask's partitions on the workers.
 
-    :raise ValueError: for bad rows, and if all partitions together are not valid data.
+    :raise ValueError: for bad rows, or if all partitions together are not valid data.
     """
     parts = cluster.read(partitions, check, chunk_rows)
     facts = cluster.results(cluster.map(workers.facts, parts), partitions=True)

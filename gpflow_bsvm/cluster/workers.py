@@ -1,4 +1,4 @@
-"""Functions run by the workers of a cluster, of one partition, which is a list of chunks."""
+"""Functions that a cluster's workers run on a partition, a list of chunks."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from ..data.sources import Source
 
 
 class Sent(NamedTuple):
-    """A pickled message of a pass, and GPflow's settings in the process that sent it."""
+    """A pickled message of a pass, and the sender's GPflow settings."""
 
     packed: bytes
     settings: gpflow.config.Config
 
 
 class Job(NamedTuple):
-    """The work to be done on each partition."""
+    """The work on each partition."""
 
-    function: Callable[..., Any]  #: of the partition as a `Source`, and of accompanying rows
-    views: tuple[Callable[[Any], Any], ...] = ()  #: of a chunk, applied before `function`
-    structure: Any = ()  #: of the accompanying rows
-    add: Callable[[Any, Any], Any] = add  #: of results of `function`
+    function: Callable[..., Any]  #: of the partition as a `Source`, and accompanying rows
+    views: tuple[Callable[[Any], Any], ...] = ()  #: functions of a chunk, called before `function`
+    structure: Any = ()  #: structure of the accompanying rows
+    add: Callable[[Any, Any], Any] = add  #: adds results of `function`
 
 
 class Facts(NamedTuple):
-    """Facts about a partition that are needed before any pass."""
+    """Facts about a partition, needed before any pass."""
 
     num_rows: int
     weighs: bool  #: whether any weight is positive
@@ -50,7 +50,7 @@ def _unpacked(packed: bytes) -> Any:
 
 
 def _open(sent: Sent) -> Any:
-    """:return: the message, unpacked under the settings of the process that sent it."""
+    """:return: the message, unpacked under the sender's settings."""
     if gpflow.config.config() != sent.settings:
         gpflow.config.set_config(sent.settings)
     return _unpacked(sent.packed)
@@ -71,7 +71,7 @@ class _Chunks(Source):
 def read(sent: Sent, piece: Piece) -> list[Any]:
     """
     :param sent: a check, and the rows of a chunk.
-    :return: the checked chunks of a partition; empty if it has no rows.
+    :return: a partition's checked chunks; empty without rows.
     """
     check, chunk_rows = _open(sent)
     if not np.shape(piece.X)[0]:
@@ -91,19 +91,19 @@ def facts(chunks: list[Any]) -> Facts:
 
 
 def done(sent: Sent, chunks: list[Any], *along: Any) -> Any:
-    """:return: the results of a job for a partition, as arrays."""
+    """:return: a job's results for a partition, as arrays."""
     job: Job = _open(sent)
     columns = tf.nest.pack_sequence_as(job.structure, list(map(tf.convert_to_tensor, along)))
     return _arrays(job.function(_Chunks(chunks, job.views), *columns))
 
 
 def added(sent: Sent, parts: list[Any]) -> Any:
-    """:return: the sum of some partitions' results."""
+    """:return: the sum of partitions' results."""
     return _arrays(functools.reduce(_open(sent).add, parts))
 
 
 def as_seen(rows: Source) -> list[Any]:
-    """:return: the chunks of a partition, converted by a job's views."""
+    """:return: a partition's chunks, converted by a job's views."""
     return list(rows.chunks())
 
 
