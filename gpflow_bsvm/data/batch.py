@@ -18,17 +18,17 @@ class Batch(NamedTuple):
 
 
 def take(batch: Batch, index: tf.Tensor) -> Batch:
-    """:return: the rows of these numbers, in this order."""
+    """:return: the rows at these indices, in order."""
     return Batch(*(tf.gather(column, index) for column in batch))
 
 
 def joined(batches: Sequence[Batch]) -> Batch:
-    """:return: the rows of all batches, in their order."""
+    """:return: the rows of all batches, in order."""
     return batches[0] if len(batches) == 1 else Batch(*(tf.concat(c, 0) for c in zip(*batches)))
 
 
 def regrouped(batches: Iterable[Batch], size: int) -> Iterator[Batch]:
-    """:return: the same rows, in NumPy, in batches of `size`; the last may be smaller."""
+    """:return: the rows as NumPy arrays in batches of `size`; the last may be smaller."""
     group: list[Batch] = []
     for batch in batches:
         start, number = 0, len(batch.X)

@@ -22,7 +22,7 @@ _WHOLE = Origin()
 
 def as_matrix(values: Any, name: str, origin: Origin = _WHOLE) -> Any:
     """
-    :param origin: the place of the rows, if `values` are a part of the data.
+    :param origin: the position of the rows, if `values` are a part of the data.
     :return: `values` as a finite two-dimensional array, or as `SparseRows`.
     :raise ValueError: for any other shape, no rows, NaN or infinity.
     """
@@ -48,7 +48,7 @@ def as_matrix(values: Any, name: str, origin: Origin = _WHOLE) -> Any:
 def check_inputs(X: Any, origin: Origin = _WHOLE) -> Any:
     """
     :return: X [N, D] as an array, or as `SparseRows` if it is a SciPy sparse matrix.
-    :raise ValueError: if it is not finite, two-dimensional, and of GPflow's default float type.
+    :raise ValueError: unless it is finite, two-dimensional and of GPflow's default float type.
     """
     array = as_matrix(X, "X", origin)
     check_dtype(array)
@@ -56,7 +56,7 @@ def check_inputs(X: Any, origin: Origin = _WHOLE) -> Any:
 
 
 def check_dtype(X: Any) -> None:
-    """:raise ValueError: for an array or tensor of another dtype than GPflow's default float."""
+    """:raise ValueError: unless the array or tensor has GPflow's default float type."""
     expected, found = tf.as_dtype(gpflow.config.default_float()), getattr(X, "dtype", None)
     if found is not None and tf.as_dtype(found) != expected:
         raise ValueError(
@@ -85,7 +85,7 @@ def check_data(
     likelihood: Likelihood, X: Any, Y: Any, *, minibatch: bool = False, origin: Origin = _WHOLE
 ) -> tuple[AnyNDArray, AnyNDArray]:
     """
-    Check a training set, or a part of it, which may have only one class.
+    Check a training set, or a part of it (which may have only one class).
 
     :return: X [N, D] and Y [N, P] as arrays.
     :raise ValueError: for bad inputs, for X and Y of different lengths, or for labels that are
@@ -102,7 +102,7 @@ def check_weights(
     sample_weight: Any, num_rows: int, *, minibatch: bool = False, origin: Origin = _WHOLE
 ) -> AnyNDArray:
     """
-    :return: weights as a column [N, 1], ones for None.
+    :return: weights as a column [N, 1], ones if None.
     :raise ValueError: unless they are N finite non-negative numbers, not all zero (in a minibatch
         they may be).
     """

@@ -12,7 +12,7 @@ from gpflow.base import AnyNDArray
 from .batch import Batch
 from .sparse import SparseRows
 
-#: Number of hexadecimal digits: different contents have equal digests once in 10^14.
+#: Number of hexadecimal digits: two contents have equal digests with probability 1e-14.
 _DIGITS = 12
 
 
@@ -29,7 +29,7 @@ def _bytes(array: Any) -> memoryview:
 def digests(batches: Iterable[Any]) -> dict[str, str]:
     """
     :param batches: X, Y and weights of all rows, in any partition.
-    :return: a digest for each column, which changes with any number in any row.
+    :return: a digest of each column; any changed number changes it.
     """
     sums, rows, kinds = [hashlib.sha256() for _ in Batch._fields], 0, [""] * len(Batch._fields)
     for batch in batches:

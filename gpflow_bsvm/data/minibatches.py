@@ -1,4 +1,4 @@
-"""Minibatches in an order determined by a seed and a position, so that a fit can resume."""
+"""Minibatches; a seed and a position determine their order, so that fits can resume."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from .sources import Source
 class Block(NamedTuple):
     """Consecutive minibatches of equal size."""
 
-    rows: Any  #: rows that include the minibatches, raw or projected
-    index: AnyNDArray  #: [T, B], of minibatches into these rows
-    position: int  #: the start of the next block
+    rows: Any  #: rows (raw or projected) that include the minibatches
+    index: AnyNDArray  #: [T, B], indices of minibatches into these rows
+    position: int  #: start of the next block
 
     def first(self, number: int, begin: int) -> Block:
         """
-        :param begin: the start of this block.
+        :param begin: start of this block.
         :return: its first minibatches, at most `number`.
         """
         whole, used = len(self.index), min(number, len(self.index))
@@ -35,11 +35,11 @@ def blocks(
     data: Source, batch_size: int, num_batches: int, seed: int, position: int = 0
 ) -> Generator[Block, None, None]:
     """
-    :param batch_size: B, at most the number of rows; a `tf.data.Dataset` has its own.
+    :param batch_size: B, at most the number of rows; ignored for a `tf.data.Dataset`.
     :param num_batches: the largest number of minibatches per block.
-    :param seed: for the order: each epoch is a new permutation of the rows.
+    :param seed: seed of the order; each epoch is a new permutation of the rows.
     :param position: 0, or the end of the previous block.
-    :return: endless blocks.
+    :return: an endless iterator of blocks.
     """
     if data.indexed:
         return _in_order(data, min(batch_size, data.num_rows), num_batches, seed, position)

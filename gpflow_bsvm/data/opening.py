@@ -15,24 +15,23 @@ from .readers import Check, Reader
 from .sources import ArraySource, Source
 from .streams import Blocks, DatasetBatches, MappedArrays
 
-#: How X, Y and weights of other libraries are read: for each of these whether X is its data, and
-#: what makes a `Reader`. A room that knows such a library enters itself where it is imported.
+#: Other libraries' data: a test of X for each library, and a function that makes a `Reader`.
+#: Packages for a library, such as `cluster`, register here when imported.
 OPENERS: list[tuple[Callable[[Any], bool], Callable[[Any, Any, Any], Reader]]] = []
 
 
 def open_source(data: Any, check: Check, chunk_rows: int, sample_weight: Any = None) -> Source:
     """
     :param data: arrays X [N, D] and Y [N, P] in memory, memory-mapped (`np.memmap`) or of Dask, or
-        X as a SciPy sparse matrix; a `Reader`, such as `ParquetFiles` or `DaskFrame`, which stays
-        on the cluster of the present `dask.distributed.Client`, if there is one; a batched
+        X as a SciPy sparse matrix; a `Reader`, such as `ParquetFiles` or `DaskFrame` (whose rows
+        stay on the cluster of the current `dask.distributed.Client`, if any); a batched
         `tf.data.Dataset`; an object that can be iterated over repeatedly and yields blocks (X, Y)
         or (X, Y, sample_weight); or an opened `Source`, which is returned.
-    :param check: the model's check of rows: arrays in memory are checked now, all others as they
-        are read.
+    :param check: the model's check of rows: of arrays in memory now, of other data on reading.
     :param chunk_rows: rows per chunk.
-    :param sample_weight: [N], with arrays; ones if None.
+    :param sample_weight: [N], only with arrays; None: ones.
     :raise ValueError: for bad data or weights.
-    :raise TypeError: for other data, and for an iterator, which can be read only once.
+    :raise TypeError: for other data, and for iterators, which can be read only once.
     """
     rows = _source_of(data, sample_weight)
     if sample_weight is not None and not _holds_arrays(data):
@@ -49,7 +48,7 @@ def open_source(data: Any, check: Check, chunk_rows: int, sample_weight: Any = N
 
 
 def _source_of(data: Any, sample_weight: Any) -> Source | None:
-    """:return: None for arrays in memory."""
+    """:return: the source; None for arrays in memory."""
     if isinstance(data, Source):
         return data
     if isinstance(data, tf.data.Dataset):

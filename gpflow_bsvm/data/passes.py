@@ -1,4 +1,4 @@
-"""The two loops over data, used by every fit, bound, gradient and prediction."""
+"""The two loops over data, used by all fits, bounds, gradients and predictions."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def sum_over(
     add: Callable[[Any, Any], Any] = add,
 ) -> Any:
     """
-    :param function: of a chunk, and of its part of each of `along`; returns tensors in any
-        structure of tuples. For rows on a cluster it is sent there: it should hold little data and
-        no state.
+    :param function: a function of a chunk and its parts of `along` that returns tensors in any
+        structure of tuples. It should hold little data and no state, because a cluster receives a
+        copy.
     :param along: tensors with a row for every row of the source, in any structure.
-    :param add: adds two results that are not tensors; the order must not matter.
-    :return: the sum over all chunks, in the structure of the function's results.
+    :param add: adds two results that are not tensors, in any order.
+    :return: the sum over all chunks, structured like the function's results.
     """
     if source.remote is not None:
         return source.remote.sum(function, along, add)
@@ -42,7 +42,7 @@ def map_over(source: Source, function: Callable[..., Any], *along: Any) -> Any:
     """
     As `sum_over`, for a `function` that returns rows.
 
-    :return: the rows of all chunks, in their order.
+    :return: the rows of all chunks, in order.
     """
     if source.remote is not None:
         return source.remote.map(function, along)
@@ -61,5 +61,5 @@ def _each(source: Source, function: Callable[..., Any], along: tuple[Any, ...]) 
 
 
 def num_rows(chunk: Any) -> int:
-    """:return: the number of rows of a chunk: those of its first column."""
+    """:return: the number of rows in a chunk's first column."""
     return int(tf.nest.flatten(chunk)[0].shape[0])

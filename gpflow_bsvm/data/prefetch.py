@@ -15,9 +15,9 @@ _END: Any = object()
 
 def prefetched(items: Iterator[T], ahead: int = 2) -> Iterator[T]:
     """
-    Yield the same items, reading `ahead` of them in advance in a thread, so that `ahead` + 1 are in
-    memory. An error of `items` is raised here, in its place. When this iterator ends, is closed, or
-    raises, the thread has finished its present item and ended.
+    Yield the items, reading `ahead` items in advance in a thread: `ahead` + 1 are in memory. An
+    error of `items` is raised here, in its position. When this iterator ends, is closed, or raises,
+    the thread has finished its current item and ended.
 
     :param items: closed at the end.
     """
@@ -29,7 +29,7 @@ def prefetched(items: Iterator[T], ahead: int = 2) -> Iterator[T]:
         while (item := coming.popleft().result()) is not _END:
             coming.append(pool.submit(next, items, _END))
             yield item
-            del item  # while the thread waits, only the caller holds an item
+            del item  # a waiting thread holds no item
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
         coming.clear()
@@ -39,9 +39,9 @@ def prefetched(items: Iterator[T], ahead: int = 2) -> Iterator[T]:
 @contextmanager
 def closed_at_end(items: Iterator[T]) -> Iterator[Iterator[T]]:
     """
-    Otherwise the traceback of an error or interrupt would keep a generator and its reader alive.
+    Close `items` at the end: else an error's traceback would keep generator and reader alive.
 
-    :return: a context with `items`, closed at its end.
+    :return: a context with `items`.
     """
     try:
         yield items
@@ -50,5 +50,5 @@ def closed_at_end(items: Iterator[T]) -> Iterator[Iterator[T]]:
 
 
 def close(items: Iterator[Any]) -> None:
-    """Close a generator and all generators it reads from; other iterators need no closing."""
+    """Close a generator and all generators that it reads; other iterators need no closing."""
     getattr(items, "close", lambda: None)()

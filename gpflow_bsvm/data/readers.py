@@ -1,8 +1,8 @@
 """
-Rows that are read piece by piece and checked on reading, with a few chunks in memory at a time.
+Rows read and checked piece by piece, with a few chunks in memory at a time.
 
-To add a kind of data (files of another format, another library's tables), write a `Reader` with
-`pieces` and all facts that are known in advance.
+To add a kind of data (another file format or library), write a `Reader` with `pieces` and all facts
+known in advance.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .pieces import Origin, Piece
 from .prefetch import closed_at_end, prefetched
 from .sources import Source
 
-#: Above this number, distinct labels are not classes, and are not checked together.
+#: More distinct labels are not classes, and are not checked together.
 MOST_LABELS = 1000
 
 
@@ -34,7 +34,7 @@ class Check(Protocol):
     """A model's check of rows."""
 
     def rows(self, X: Any, Y: Any, origin: Origin | None, /) -> tuple[Any, AnyNDArray]:
-        """:return: checked X and Y of a part of the data, or of all if `origin` is None."""
+        """:return: checked X and Y of a part of the data; of all data if `origin` is None."""
 
     def labels(self, Y: AnyNDArray) -> None:
         """:raise ValueError: if these are not the distinct labels of all the data."""
@@ -42,14 +42,14 @@ class Check(Protocol):
 
 class Reader(Source):
     """
-    Rows that are read again in each pass, and from the start if minibatches resume; a thread reads
-    ahead. Every pass must have as many rows as the first.
+    Rows read again in each pass, and from the start if minibatches resume; a thread reads ahead.
+    Every pass must have as many rows as the first.
 
     Numbers of any type are converted to GPflow's default float.
 
-    :ivar finite: whether a pass ends, so that rows can be counted; None: unknown.
-    :ivar told_by_rows: whether checkpoints identify the data by a pass over all rows.
-    :ivar own_batches: whether its pieces are the user's minibatches.
+    :ivar finite: whether passes end, so that rows can be counted; None: unknown.
+    :ivar told_by_rows: whether checkpoints identify the data by reading all rows.
+    :ivar own_batches: whether pieces are the user's minibatches.
     """
 
     indexed = False
@@ -62,13 +62,13 @@ class Reader(Source):
 
     @abstractmethod
     def pieces(self, size: int) -> Iterator[Piece]:
-        """:return: all rows once, as they are, about `size` at a time if possible."""
+        """:return: an iterator over all unchecked rows, about `size` at a time if possible."""
 
     def opened(self, check: Check, chunk_rows: int) -> Source:
         """
-        :param check: of the rows of a piece.
+        :param check: check of a piece's rows.
         :param chunk_rows: rows per chunk.
-        :return: the same rows, checked on reading.
+        :return: the rows, checked on reading.
         """
         source = copy.copy(self)
         source._asked, source.chunk_rows, source._said = check, chunk_rows, self.known_rows
@@ -76,7 +76,7 @@ class Reader(Source):
 
     @property
     def counted(self) -> bool:
-        """:return: True as in `Source`."""
+        """:return: see `Source`."""
         return bool(self.finite) or self.known_rows is not None
 
     @property
@@ -85,19 +85,19 @@ class Reader(Source):
         return {} if self._said is None else {"rows": str(self._said)}
 
     def digests(self) -> Mapping[str, str]:
-        """See `Source`; uses a pass of another reader, so that this one's state does not change."""
+        """See `Source`; reads by a copy, to keep this reader's state."""
         return digests(copy.copy(self).chunks()) if self.told_by_rows else {}
 
     @property
     def num_rows(self) -> int:
-        """:return: N, if necessary by a pass over the data."""
+        """:return: N, computed by a pass over the data if necessary."""
         if self.known_rows is None:
             self.known_rows = sum(len(batch.X) for batch in self._one_pass())
         return self.known_rows
 
     @functools.cached_property
     def row_bytes(self) -> int:
-        """:return: bytes of X, the first label and the weight, see `Source`."""
+        """:return: bytes of a row's X, first label and weight, see `Source`."""
         with closed_at_end(self._checked()) as batches:
             num_columns = next(batches).X.shape[1]
         return int((num_columns + 2) * tf.as_dtype(gpflow.default_float()).size)
@@ -115,7 +115,7 @@ class Reader(Source):
                 yield self._tensors(batch)
 
     def stream(self, position: int, batch_size: int) -> Iterator[Batch]:
-        """See `Source`; gives the reader's own batches if they are meant to be minibatches."""
+        """See `Source`; yields the reader's own batches if they are minibatches."""
         with closed_at_end(prefetched(self._without_end())) as rows:
             known = self.known_rows
             size = batch_size if known is None else min(batch_size, known)
@@ -133,7 +133,7 @@ class Reader(Source):
             yield from self._checked()
 
     def _one_pass(self) -> Iterator[Batch]:
-        """Read all rows; the first such pass checks the labels and weights of all rows together."""
+        """Read all rows; the first pass checks all labels and weights together."""
         if self.finite is False:
             raise ValueError(
                 "the dataset repeats without end, and all the data are needed: leave out "
@@ -156,7 +156,7 @@ class Reader(Source):
             self._asked.labels(labels[:, None])
 
     def _checked(self) -> Iterator[Batch]:
-        """Make one pass; it must have as many rows as the first."""
+        """Make one pass; check that it has as many rows as the first."""
         row, width = 0, None
         for piece in self.pieces(self.chunk_rows):
             batch = checked(piece, self._asked)
@@ -188,7 +188,7 @@ class Reader(Source):
 def checked(piece: Piece, check: Check) -> Batch:
     """
     :return: the rows as arrays of GPflow's default float.
-    :raise ValueError: for bad rows; begins with their place.
+    :raise ValueError: for bad rows; the message begins with their position.
     """
     X, Y, weight, origin = piece
     try:

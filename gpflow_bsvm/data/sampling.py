@@ -1,4 +1,4 @@
-"""Some rows of a source, drawn at random."""
+"""Random rows of a source."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from .sources import ArraySource, Source
 def random_rows(num_rows: int, number: int, seed: Any) -> AnyNDArray:
     """
     :param seed: a seed or a NumPy generator.
-    :return: [min(number, num_rows)], numbers of random rows without repetition; if there are no
-        more rows, all in order.
+    :return: [min(number, num_rows)], indices of random rows without repetition; all in order if
+        there are at most `number` rows.
     """
     if num_rows <= number:
         return np.arange(num_rows)
@@ -28,8 +28,8 @@ def random_rows(num_rows: int, number: int, seed: Any) -> AnyNDArray:
 
 def random_keys(batch: Batch, seed: int) -> AnyNDArray:
     """
-    :return: [N], numbers in [0, 1): the rows with the smallest are a sample. They depend only on
-        the seed and the rows, not on where and in which order chunks are read.
+    :return: [N], random keys in [0, 1): rows with the smallest keys are a sample. Keys depend only
+        on seed and rows, not on where and in which order chunks are read.
     """
     marks = [zlib.crc32(np.asarray(column).tobytes()) for column in (batch.X, batch.Y)]
     return np.random.default_rng([seed, *marks]).random(len(batch.Y))
@@ -37,7 +37,7 @@ def random_keys(batch: Batch, seed: int) -> AnyNDArray:
 
 def sample(source: Source, number: int, seed: int) -> ArraySource:
     """
-    :param source: with a known number of rows, more than `number`.
+    :param source: a source with a known number of rows, more than `number`.
     :return: a random sample of `number` rows without repetition; takes a pass if rows can only be
         read in order.
     """
@@ -49,7 +49,7 @@ def sample(source: Source, number: int, seed: int) -> ArraySource:
     else:
         least = partial(_smallest, number)
         found = sum_over(source, partial(_keyed, seed), add=lambda *both: least(zip(*both)))
-        _, X, Y, weight = least((column,) for column in found)  # also if there was one chunk
+        _, X, Y, weight = least((column,) for column in found)  # needed for a single chunk
     return ArraySource(X, Y, weight, number)
 
 

@@ -1,7 +1,6 @@
-"""Sources of rows: arrays and SciPy's sparse matrices here, all else from a `Reader`.
+"""Sources of rows: arrays and SciPy's sparse matrices here, other data by a `Reader`.
 
-Passes and algorithms treat all sources alike (`Source`): another kind of data changes nothing
-elsewhere.
+Passes and algorithms treat all sources alike (`Source`).
 """
 
 from __future__ import annotations
@@ -23,14 +22,14 @@ from .sparse import SparseRows
 
 class Source(ABC):
     """
-    Rows, or results computed from rows, in the same order each time.
+    Rows, or results computed from rows, always in the same order.
 
-    :ivar indexed: whether `gather` gives rows by number, in a fixed order; if not, the source
-        itself forms minibatches (`stream`).
-    :ivar ordered: whether every pass certainly has the rows in the same order.
-    :ivar known_rows: N if it is known without a pass, else None.
+    :ivar indexed: whether `gather` gives rows by index, in a fixed order; else the source forms
+        minibatches itself (`stream`).
+    :ivar ordered: whether all passes are certain to have the same order.
+    :ivar known_rows: N if known without a pass, else None.
     :ivar chunk_rows: rows per chunk; 0: varies.
-    :ivar maker: the user's function or object that supplies the rows; None without one.
+    :ivar maker: the user's function or object that supplies the rows, or None.
     """
 
     indexed = True
@@ -41,22 +40,22 @@ class Source(ABC):
 
     @property
     def counted(self) -> bool:
-        """:return: True if the number of rows is known, or found by a pass that certainly ends."""
+        """:return: True if the number of rows is known, or a finite pass finds it."""
         return True
 
     @property
     def num_rows(self) -> int:
-        """:return: N, of one pass."""
+        """:return: N, the rows of one pass."""
         raise NotImplementedError
 
     @property
     def row_bytes(self) -> int:
-        """:return: memory for keeping a row besides its features; 0 if it is in memory anyway."""
+        """:return: memory for a row besides its features; 0 if rows are in memory anyway."""
         return 0
 
     @property
     def remote(self) -> Remote | None:
-        """:return: the rows in other processes, which run the passes; None if in this one."""
+        """:return: the rows if other processes hold them and run the passes, else None."""
         return None
 
     @abstractmethod
@@ -64,7 +63,7 @@ class Source(ABC):
         """:return: an iterator over all rows, chunk by chunk."""
 
     def in_blocks(self, num_bytes: int) -> Iterator[Any]:
-        """:return: an iterator as `chunks`, in blocks of `num_bytes` of X, then the rest."""
+        """:return: an iterator over blocks of rows with `num_bytes` of X; the last is smaller."""
         waiting: list[Batch] = []
         with closed_at_end(self.chunks()) as batches:
             for batch in batches:
@@ -82,7 +81,7 @@ class Source(ABC):
 
     @property
     def marks(self) -> Mapping[str, str]:
-        """:return: facts that distinguish data without reading the rows."""
+        """:return: facts that identify data without reading the rows."""
         return {}
 
     def digests(self) -> Mapping[str, str]:
@@ -95,9 +94,9 @@ class Source(ABC):
 
     def gather(self, index: AnyNDArray) -> tuple[Any, AnyNDArray]:
         """
-        :param index: row numbers, of any shape.
-        :return: rows that include these, and the index of each among them (same shape as `index`).
-        :raise ValueError: if rows cannot be read by number.
+        :param index: row indices, of any shape.
+        :return: rows that include these, and the positions of `index` among them (same shape).
+        :raise ValueError: if rows cannot be read by index.
         """
         raise ValueError(
             "these data can only be read in order, but rows are needed by number: give arrays "
@@ -105,7 +104,7 @@ class Source(ABC):
         )
 
     def stream(self, position: int, batch_size: int) -> Iterator[Batch]:
-        """:return: endless minibatches of `batch_size` rows, from number `position` on."""
+        """:return: endless minibatches of `batch_size` rows, from minibatch `position` on."""
         raise NotImplementedError
 
     def project(self, batch: Batch) -> Any:
@@ -119,7 +118,7 @@ class ArraySource(Source):
     def __init__(self, X: Any, Y: AnyNDArray, weight: AnyNDArray, chunk_rows: int) -> None:
         """
         :param X: [N, D], an array or `SparseRows`; Y: [N, P]; weight: [N, 1].
-        :param chunk_rows: rows of a chunk.
+        :param chunk_rows: rows per chunk.
         """
         self._columns, self.chunk_rows = (X, Y, weight), chunk_rows
 
@@ -137,7 +136,7 @@ class ArraySource(Source):
         return iter([self._whole]) if self.one_chunk else self._cut(self.chunk_rows)
 
     def in_blocks(self, num_bytes: int) -> Iterator[Batch]:
-        """See `Source`: in one piece, which copies no row twice."""
+        """See `Source`; in one piece, so that no row is copied twice."""
         X = self._columns[0]
         if self.one_chunk or isinstance(X, SparseRows):
             return super().in_blocks(num_bytes)
@@ -152,7 +151,7 @@ class ArraySource(Source):
         return ArraySource(X, Y, weight * factor, self.chunk_rows)
 
     def part(self, index: AnyNDArray) -> ArraySource:
-        """:return: the rows of these numbers as a source."""
+        """:return: a source of the rows at these indices."""
         X, Y, weight = self._columns
         some = X.part(index) if isinstance(X, SparseRows) else X[index]
         return ArraySource(some, Y[index], weight[index], self.chunk_rows)
@@ -166,14 +165,14 @@ class ArraySource(Source):
         return self.take(slice(None))
 
     def gather(self, index: AnyNDArray) -> tuple[Batch, AnyNDArray]:
-        """See `Source`; all rows where they are dense."""
+        """See `Source`; all rows if they are dense."""
         if isinstance(self._columns[0], SparseRows):
             return self.take(index.reshape(-1)), np.arange(index.size).reshape(index.shape)
         return self._whole, index
 
 
 class Derived(Source):
-    """Rows that are made of those of another source, `source`, one by one."""
+    """Rows computed one by one from the rows of another `source`."""
 
     def __init__(self, source: Source) -> None:
         self.source, self.indexed, self.ordered = source, source.indexed, source.ordered
@@ -190,7 +189,7 @@ class Derived(Source):
 
 
 class Remote(Protocol):
-    """Rows on other machines, to which functions are sent. Arguments as in `passes`."""
+    """Rows on other machines, which receive functions. Arguments as in `passes`."""
 
     def sum(
         self, function: Callable[..., Any], along: tuple[Any, ...], add: Callable[[Any, Any], Any]
@@ -202,8 +201,8 @@ class Remote(Protocol):
 
     def projected(self, project: Callable[[Any], Any], keep: bool = False) -> Remote:
         """
-        :param project: of each chunk.
-        :param keep: whether to keep its results there, or compute them in each pass.
+        :param project: a function of each chunk.
+        :param keep: whether to keep the results there, or compute them in each pass.
         :return: the rows converted by `project`.
         """
 
@@ -211,4 +210,4 @@ class Remote(Protocol):
         """See `Source`."""
 
     def has_room(self, num_bytes: float) -> bool:
-        """:return: True if `num_bytes` more may be kept there."""
+        """:return: True if `num_bytes` more fit there."""

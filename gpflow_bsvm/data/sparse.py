@@ -26,7 +26,7 @@ class SparseRows:
         return np.asarray(self._matrix[index].toarray())
 
     def part(self, index: AnyNDArray) -> SparseRows:
-        """:return: the rows of these numbers, still sparse."""
+        """:return: the rows at these indices, still sparse."""
         return SparseRows(self._matrix[index])
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyNDArray:
@@ -34,7 +34,7 @@ class SparseRows:
 
     @property
     def parts(self) -> tuple[AnyNDArray, ...]:
-        """:return: arrays that together determine the matrix."""
+        """:return: the arrays that determine the matrix."""
         matrix = self._matrix
         return matrix.data, matrix.indices.astype(np.int64), matrix.indptr.astype(np.int64)
 

@@ -1,4 +1,4 @@
-"""Data that are not in memory: blocks, parts of other rows, `tf.data`, mapped files."""
+"""Data outside memory: blocks, parts of other readers, `tf.data`, memory-mapped files."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ class Blocks(Reader):
 
         gpflow_bsvm.fit(model, gpflow_bsvm.data.Blocks(my_generator_function, num_rows=10**8))
 
-    A block has any number of rows; about three times its size should fit into memory. X may be a
-    SciPy sparse matrix. For predictions X alone is enough.
+    Blocks have any number of rows; about three blocks must fit into memory. X may be a SciPy sparse
+    matrix. For predictions X alone is enough.
     """
 
     def __init__(
         self, blocks: Iterable[Any] | Callable[[], Iterable[Any]], num_rows: int | None = None
     ) -> None:
         """
-        :param num_rows: N, if known, so that a fit need not count.
-        :raise TypeError: for an iterator, such as a generator, which can be read only once.
+        :param num_rows: N, if known; saves counting.
+        :raise TypeError: for iterators such as generators, which can be read only once.
         """
         if isinstance(blocks, Iterator):
             raise TypeError(
@@ -58,12 +58,12 @@ class Blocks(Reader):
 
 
 class Part(Reader):
-    """Consecutive rows of another reader, such as all except held-out rows."""
+    """Consecutive rows of another reader, for example without held-out rows."""
 
     def __init__(self, reader: Reader, start: int = 0, stop: int | None = None) -> None:
         """
-        :param start: number of the first row, from 0.
-        :param stop: number of the row after the last; None: up to the end.
+        :param start: index of the first row, from 0.
+        :param stop: index after the last row; None: up to the end.
         :raise ValueError: unless 0 <= start < stop.
         """
         if not 0 <= start < (start + 1 if stop is None else stop):
@@ -116,12 +116,12 @@ class DatasetBatches(Blocks):
     def pieces(self, size: int) -> Iterator[Piece]:
         """See `Reader`."""
         for piece in super().pieces(sys.maxsize):
-            check_dtype(piece.X)  # another dtype would be converted in every pass
+            check_dtype(piece.X)  # avoids conversion in every pass
             yield piece
 
 
 def _of_block(block: Any, origin: Origin) -> Piece:
-    """:raise ValueError: for anything except X, (X, Y) or (X, Y, weight)."""
+    """:raise ValueError: unless it is X, (X, Y) or (X, Y, weight)."""
     if isinstance(block, (tuple, list)) and len(block) in (2, 3):
         return Piece(block[0], block[1], block[2] if len(block) == 3 else None, origin)
     if getattr(block, "ndim", None) == 2:
@@ -133,7 +133,7 @@ def _of_block(block: Any, origin: Origin) -> Piece:
 
 
 class MappedArrays(Reader):
-    """Arrays, at least one of them memory-mapped (`np.memmap`), never read completely."""
+    """Arrays, at least one of them memory-mapped (`np.memmap`), never read as a whole."""
 
     indexed = True
     told_by_rows = True
@@ -153,7 +153,7 @@ class MappedArrays(Reader):
         yield from self._rows.cut(size)
 
     def gather(self, index: AnyNDArray) -> tuple[Batch, AnyNDArray]:
-        """See `Source`: exactly these rows."""
+        """See `Source`; reads exactly these rows."""
         numbers = index.reshape(-1)
         rows = checked(self._rows.part(numbers, Origin(numbers=numbers)), self._asked)
         return self._tensors(rows), np.arange(index.size).reshape(index.shape)
