@@ -1,4 +1,4 @@
-"""Active learning: which rows of a pool are worth labelling."""
+"""Active learning: select the rows of a pool to label."""
 
 from .. import quiet  # noqa: F401 - imports GPflow before others do
 from .kernels import best_kernel, kernel_multiples

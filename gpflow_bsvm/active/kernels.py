@@ -1,4 +1,4 @@
-"""The kernel that suits a few labels, by leave-one-out prediction of each."""
+"""Selection of a kernel for a few labels, by leave-one-out predictions."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ def best_kernel(
     candidates: Sequence[dict[str, Any]] | None = None,
 ) -> None:
     """
-    Set a model to the best of some kernels, including its present one, with q fitted to these rows.
-    The criterion is the sum over rows of the leave-one-out log density, plus the log prior density
-    of the trainable parameters. (The evidence is unsuitable: with few labels, that of a hinge,
-    which is not normalized, prefers a variance of 0.) After an interrupt the model has the best
-    kernel so far.
+    Set a model to the best of some kernels, including its current kernel, with q fitted to these
+    rows. The criterion is the sum over rows of the leave-one-out log density, plus the log prior
+    density of the trainable parameters. (The evidence is unsuitable: with few labels, the
+    unnormalized hinge prefers a variance of 0.) After an interrupt the model has the best kernel so
+    far.
 
-    :param X: [n, D], and Y: [n, P]. The only row of a class does not count, because it is
-        unpredictable from the others. If no row counts, the kernel does not change.
-    :param candidates: values by name; None: `kernel_multiples` of the present kernel.
+    :param X: [n, D], and Y: [n, P]. A class's only row does not count, because other rows cannot
+        predict it. If no row counts, the kernel does not change.
+    :param candidates: values by name; None: `kernel_multiples` of the current kernel.
     """
     candidates = kernel_multiples(model) if candidates is None else candidates
     data, hyper, best = open_data(model, (X, Y), part=True), Hyperparameters(model), -np.inf

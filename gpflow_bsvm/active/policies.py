@@ -1,7 +1,7 @@
-"""Policies of active learning: plain functions that score rows, so that you can add your own.
+"""Policies of active learning: plain functions that score rows.
 
-A loop takes five lines (docs/lab/active-learning.md). Or use scikit-activeml, whose strategies
-take a `gpflow_bsvm.active.scikit_activeml.ModelClassifier`.
+A loop takes five lines (docs/lab/active-learning.md). Or use scikit-activeml's strategies with a
+`gpflow_bsvm.active.scikit_activeml.ModelClassifier`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..prediction.uncertainty import (
 Policy = Callable[[Model, AnyNDArray], AnyNDArray]
 
 
-#: By name; see `gpflow_bsvm.prediction` for their definitions.
+#: Policies by name, defined in `gpflow_bsvm.prediction`.
 POLICIES: dict[str, Policy] = {
     "variation_ratio": variation_ratio,
     "entropy": predictive_entropy,

@@ -1,4 +1,4 @@
-"""Models as classifiers of scikit-activeml, for its query strategies.
+"""Models as scikit-activeml classifiers, for its query strategies.
 
 Importing this module needs the extra `active`.
 """
@@ -27,7 +27,7 @@ _SkactivemlClassifier: Any = require("skactiveml.base", "active").SkactivemlClas
 
 class ModelClassifier(_SkactivemlClassifier):
     """
-    A model as the `clf` or `ensemble` of a query strategy, at its present kernel and inducing
+    A model as the `clf` or `ensemble` of a query strategy, with its current kernel and inducing
     points: `fit` runs `CAVI` on the labelled rows, in milliseconds for some hundred rows.
 
     :ivar model_: a copy, with q fitted to these rows.
@@ -35,7 +35,7 @@ class ModelClassifier(_SkactivemlClassifier):
 
     def __init__(self, model: Any = None, classes: Any = None, missing_label: Any = np.nan) -> None:
         """
-        :param model: such as a `BSVM` of L latent functions; it is not changed.
+        :param model: a model such as a `BSVM` of L latent functions; not changed.
         :param classes: [C], the labels for its classes 0..C-1, in increasing order.
         :param missing_label: the value in y for an unknown label.
         """
@@ -45,7 +45,7 @@ class ModelClassifier(_SkactivemlClassifier):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ModelClassifier:
         """
         :param X: [N, D]; y: [N], with `missing_label` for unknown labels; sample_weight: [N].
-        :raise ValueError: for bad inputs, or another number of classes than in the model.
+        :raise ValueError: for bad inputs, or if the number of classes is not the model's.
         """
         X, numbers, weight = self._validate_data(X, y, sample_weight)
         self._check_classes()
@@ -86,13 +86,13 @@ class ModelClassifier(_SkactivemlClassifier):
         return type(self)(**self.get_params(deep=False))
 
     def __deepcopy__(self, memo: Any) -> ModelClassifier:
-        """Copy shallowly: a fit replaces attributes and changes none of them."""
+        """Copy shallowly: fits replace attributes without modifying them."""
         return copy.copy(self)
 
 
 def num_classes(model: Model) -> int:
     """:return: C."""
     likelihood, num_latents = model.likelihood, model.num_features[0]
-    if num_latents == 1 or likelihood.observation_dim == 1:  # p(y = 1) is enough
+    if num_latents == 1 or likelihood.observation_dim == 1:  # p(y = 1) suffices
         return 2
     return int(getattr(likelihood, "num_classes", num_latents))
