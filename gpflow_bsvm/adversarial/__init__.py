@@ -1,4 +1,4 @@
-"""Adversarial inputs: models as classifiers of the Adversarial Robustness Toolbox."""
+"""Adversarial inputs: models as classifiers for the Adversarial Robustness Toolbox."""
 
 from .. import quiet  # noqa: F401 - imports GPflow before others do
 from .toolbox import art_classifier

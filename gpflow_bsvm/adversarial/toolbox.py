@@ -25,16 +25,16 @@ def art_classifier(
     target: Any, input_shape: tuple[int, ...], *, clip: tuple[Any, Any] | None = None
 ) -> Any:
     """
-    ART's own `TensorFlowV2Classifier` around a model, for ART's attacks and defences. `predict`
-    returns its probabilities, `loss_gradient` the gradient of -log p(y | x) through the whole model
-    (latent functions, kernel, a network in it, standardization), `class_gradient` that of the
-    probabilities. ART itself rounds perturbed rows to single precision.
+    ART's `TensorFlowV2Classifier` around a model, for ART's attacks and defences. `predict` returns
+    probabilities, `class_gradient` their gradient, and `loss_gradient` the gradient of -log p(y |
+    x) through the whole model (latent functions, kernel, its network, standardization). ART itself
+    rounds perturbed rows to single precision.
 
-    :param target: a model of this package or of GPflow; or a fitted `BSVMClassifier`, with unscaled
-        rows. Later fits have no effect: call this function again.
+    :param target: a model of this package or GPflow; or a fitted `BSVMClassifier`, with unscaled
+        rows. After a later fit call this function again.
     :param input_shape: shape of a row, such as (D,).
-    :param clip: limits of X, numbers or [D] each, to which ART clips perturbed rows, such as (0, 1)
-        for images; None: no limits.
+    :param clip: lower and upper limits of X, numbers or [D], such as (0, 1) for images; ART clips
+        perturbed rows. None: no limits.
     :raise ImportError: without the extra `adversarial`.
     :raise TypeError: for another target.
     :raise ValueError: if rows have several binary labels, or another number of columns.
@@ -45,7 +45,7 @@ def art_classifier(
     probabilities = _probabilities_of(target, row)
 
     def predict(X: tf.Tensor, training: bool = False) -> tf.Tensor:
-        if X.shape[1:] != row.shape[1:]:  # a single column would be scaled to all of them
+        if X.shape[1:] != row.shape[1:]:  # a single column would scale all rows
             raise ValueError(f"rows must be of shape {input_shape}, got X of shape {X.shape}")
         return probabilities(X)
 
@@ -81,7 +81,7 @@ def _of_classifier(classifier: BSVMClassifier, row: tf.Tensor) -> Probabilities:
     shift, scale = shift_and_scale(classifier.scaler_, classifier._num_columns)
 
     def seen(X: tf.Tensor) -> tf.Tensor:
-        # With `impute` some columns indicate missing values; here none is missing.
+        # With `impute` indicator columns are added; here no value is missing.
         marks = len(shift) - classifier.n_features_in_
         return tf.pad(tf.cast(X, shift.dtype), [[0, 0], [0, marks]])
 
