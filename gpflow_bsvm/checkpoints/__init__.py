@@ -1,3 +1,3 @@
-"""How a fit goes on in another process: its state in files, and what tells one fit from another."""
+"""Continue a fit in another process: store its state in files, and identify the fit."""
 
 from .. import quiet  # noqa: F401 - imports GPflow before others do

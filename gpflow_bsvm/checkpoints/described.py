@@ -1,7 +1,6 @@
 """
-Convert any value to a text that is equal in every process, and differs if the value's code, or
-anything read by that code, differs: it distinguishes a user's kernel or function from an earlier
-version.
+Convert any value to a text that is equal in every process and changes with the value's code and
+everything that the code reads, to recognize changed kernels or functions of a user.
 """
 
 from __future__ import annotations
@@ -31,9 +30,9 @@ from ..engine.structure import BOOKKEEPING
 _PLAIN = (type(None), bool, int, float, complex, str, bytes)
 _CONTAINERS = (list, tuple, set, frozenset, Mapping)
 _BY_TEXT = (np.dtype, tf.DType, tf.TensorShape, slice, range)
-#: Attributes in which callables other than functions, and descriptors, keep their function.
+#: Attributes for the function of descriptors and of callables other than functions.
 _INNER = ("__wrapped__", "python_function", "__func__", "func", "fget")
-#: Code in these places is identified by name: it changes only with the version.
+#: Code in these directories changes only with the version: identify it by name.
 _INSTALLED = (*(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib")), "<frozen")
 _PACKAGES = {"site-packages", "dist-packages"}
 _INSTALLED += (str(Path(__file__).parents[1]),)
@@ -41,10 +40,10 @@ _INSTALLED += (str(Path(__file__).parents[1]),)
 
 def described(value: Any, told: Collection[int] = (), objects: bool = True) -> str:
     """
-    :param told: ids of parameters and variables whose values are recorded elsewhere.
+    :param told: ids of parameters and variables with values recorded elsewhere.
     :param objects: whether to include attributes of objects, or only their classes.
-    :return: the text. Library code is included by name, other code completely, with the globals,
-        class attributes and closure variables that it reads.
+    :return: the text. It includes library code by name, other code completely, with the globals,
+        class attributes and closure variables that the code reads.
     """
     return _Walk(told, objects).of(value)
 
@@ -73,11 +72,11 @@ class _Walk:
             return of_array(np.asarray(value))
         if isinstance(value, _BY_TEXT):
             return f"{type(value).__name__} {value}"
-        if id(value) in self._seen:  # a part that is used twice differs from two equal parts
+        if id(value) in self._seen:  # a part used twice differs from two equal parts
             return f"again {self._seen[id(value)][0]}"
         self._seen[id(value)] = next(self._number), value
         text = f"{type(value).__name__}({self._inside(value)})"
-        if isinstance(value, _CONTAINERS):  # Python itself chooses which constants are one object
+        if isinstance(value, _CONTAINERS):  # Python decides which constants share an object
             del self._seen[id(value)]
         return text
 
@@ -119,7 +118,7 @@ class _Walk:
         code = function.__code__
         beside = function.__defaults__, function.__kwdefaults__, getattr(function, "__wrapped__", 0)
         told = f"{_name(function)}, {self._all(*beside)}, {self._code(code, function.__doc__)}"
-        written, values = set[str](), {}  # what a function itself writes is no input of it
+        written, values = set[str](), {}  # a function's own writes are no inputs
         for name, value in (*_globals(code, function.__globals__), *_cells(function)):
             values[name] = value
         for one in _codes(code):
@@ -140,7 +139,7 @@ class _Walk:
 
     def _object(self, value: Any) -> str:
         cls = value.__class__
-        if hasattr(value, "get_config"):  # Keras numbers the names of its layers by the process
+        if hasattr(value, "get_config"):  # Keras numbers layer names per process
             return f"{self.of(cls)}, {re.sub(r'_[0-9]+', '', str(_config(value)))}"
         ours = _name(cls).partition(".")[0] in ("gpflow", "gpflow_bsvm")
         if is_library(cls) and not (ours or isinstance(value, tf.Module)):
@@ -155,7 +154,7 @@ def _name(value: Any) -> str:
 
 
 def _in_order(values: Collection[Any]) -> list[Any]:
-    """:return: members of a set, in an order that is the same in every process."""
+    """:return: members of a set, in the same order in every process."""
     return sorted(values, key=lambda one: _name(one) if hasattr(one, "__qualname__") else repr(one))
 
 
@@ -163,7 +162,7 @@ _STORES = ("STORE_GLOBAL", "STORE_DEREF")
 
 
 def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
-    """:return: code, and the code of functions defined in it."""
+    """:return: the code, and the code of functions defined in it."""
     yield code
     for one in code.co_consts:
         if isinstance(one, types.CodeType):
@@ -171,7 +170,7 @@ def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
 
 
 def _globals(code: types.CodeType, known: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """:return: globals read by name, and for a user's module the attributes read."""
+    """:return: globals read by name; for a user's module, the attributes read."""
     for one in _codes(code):
         steps = [step for step in dis.get_instructions(one) if step.opname != "EXTENDED_ARG"]
         for step, after in zip(steps, [*steps[1:], None]):
@@ -189,7 +188,7 @@ def _cells(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
         try:
             yield name, cell.cell_contents
-        except ValueError:  # empty: not assigned to yet
+        except ValueError:  # empty: not yet assigned
             continue
 
 
@@ -201,7 +200,7 @@ def _config(value: Any) -> Any:
 
 
 def is_library(cls: type) -> bool:
-    """:return: True for a class whose code changes only with its version."""
+    """:return: True if the class's code changes only with a version."""
     home = cls.__module__.partition(".")[0]
     return home in sys.stdlib_module_names or _is_installed(_file(cls.__module__))
 

@@ -1,4 +1,4 @@
-"""Checkpoints, and those in a directory: files that are complete or absent."""
+"""Checkpoints, none or in a directory; files are complete or absent."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from ..checks import check_whole
 from .values import ValueDecoder, ValueEncoder
 
 Directory = str | os.PathLike[str]
-#: Texts that must agree to continue a fit, by a name for errors.
+#: Texts that must agree to continue a fit, by their name in errors.
 Identity = dict[str, str]
-#: In the identity of rows whose order changes with each pass.
+#: Part of the identity of rows whose order changes with each pass.
 ANY_ORDER = ("first batch", "any")
 _NAME = r"checkpoint-\d{9,}\.npz"
 #: Number of complete files to keep.
@@ -31,25 +31,25 @@ class OtherFit(ValueError):
 
 
 class Checkpoints:
-    """The checkpoints of a fit without any. Leaving `with` writes the latest state."""
+    """The base class, which stores nothing. Leaving `with` writes the latest state."""
 
     def latest(self, like: Any, use: Callable[[Any], Any] | None = None) -> Any:
         """
-        :param like: the content of a new fit: the stored content must have its types, dtypes and
+        :param like: the content of a new fit: stored content must have the same types, dtypes and
             shapes, where given.
-        :param use: called with the content; if it fails the previous one is tried.
-        :return: the latest valid content, None if there is none.
-        :raise OtherFit: if it belongs to another fit.
+        :param use: called with the content; if it fails, the previous content is tried.
+        :return: the latest valid content, or None.
+        :raise OtherFit: if the content belongs to another fit.
         """
         return None
 
     def offer(self, number: int, content: Callable[[], Any]) -> None:
         """
-        Write the state, if it is due.
+        Write the state if it is due.
 
-        :param number: steps or draws until now.
-        :param content: called when it is written: numbers, strings, arrays and tensors in any
-            structure of tuples, lists, dictionaries and NamedTuples.
+        :param number: steps or draws so far.
+        :param content: a function that returns numbers, strings, arrays and tensors in any
+            structure of tuples, lists, dictionaries and NamedTuples; called on writing.
         """
 
     def flush(self) -> None:
@@ -89,7 +89,7 @@ class InDirectory(Checkpoints):
         self._directory, self._identity = made(directory), identity
         self._every, self._since, self._failed = every, 0, False
         self._pending: tuple[int, Callable[[], Any]] | None = None
-        self._whole: list[Path] = []  # files to be kept, the latest last
+        self._whole: list[Path] = []  # files to keep, the latest last
 
     def latest(self, like: Any, use: Callable[[Any], Any] | None = None) -> Any:
         """See `Checkpoints`."""
@@ -102,7 +102,7 @@ class InDirectory(Checkpoints):
                     use(content)
             except OtherFit:
                 raise
-            except Exception as error:  # damaged contents may raise anything
+            except Exception as error:  # damaged contents raise any error
                 _warn(
                     f"{path} is no whole checkpoint of this package ({type(error).__name__}: "
                     f"{error}): the one before it is used, or none if it is the only one"
@@ -126,7 +126,7 @@ class InDirectory(Checkpoints):
         return content
 
     def _check(self, stored: Identity) -> None:
-        """:raise OtherFit: with all differences."""
+        """:raise OtherFit: if identities differ; lists all differences."""
         present = self._identity
         pairs = [(n, stored.get(n, "nothing"), present.get(n, "nothing")) for n in present | stored]
         different = [f"{name} was {old}, is {new}" for name, old, new in pairs if old != new]
@@ -137,13 +137,13 @@ class InDirectory(Checkpoints):
             )
 
     def offer(self, number: int, content: Callable[[], Any]) -> None:
-        """See `Checkpoints`; the number is in the file's name."""
+        """See `Checkpoints`; the file name contains the number."""
         self._pending, self._since = (number, content), self._since + 1
         if self._since >= self._every:
             self.flush()
 
     def flush(self) -> None:
-        """Write the latest state offered; warn once if that fails."""
+        """Write the latest offered state; warn once if writing fails."""
         if self._pending is None:
             return
         number, content = self._pending
@@ -164,7 +164,7 @@ class InDirectory(Checkpoints):
         self._pending, self._since = None, 0
 
     def _keep(self, path: Path) -> None:
-        """Remove all but the latest files."""
+        """Remove all files but the latest."""
         self._whole = [*(other for other in self._whole if other != path), path]
         while len(self._whole) > _KEPT:
             self._whole.pop(0).unlink(missing_ok=True)
@@ -174,9 +174,9 @@ def open_checkpoints(
     directory: Directory | None, every: int, identify: Callable[[], Identity]
 ) -> Checkpoints:
     """
-    :param directory: created if absent; None: nothing is kept.
+    :param directory: the directory, created if absent; None: nothing is kept.
     :param every: write each `every`-th offered state.
-    :param identify: returns the identity of this fit; called only if anything is kept.
+    :param identify: a function that returns this fit's identity; called only if anything is kept.
     :raise ValueError: for an `every` below 1, or a path that cannot be a directory.
     """
     return Checkpoints() if directory is None else InDirectory(directory, every, identify())
@@ -188,7 +188,7 @@ def _warn(text: str) -> None:
 
 def _check_like(value: Any, like: Any, place: str = "content") -> None:
     """
-    :param like: a value of the expected form; None in it matches anything.
+    :param like: a value of the expected form, where None matches anything.
     :raise ValueError: for other types, dtypes or shapes (of rows, if `like` is empty).
     """
     if isinstance(like, dict):

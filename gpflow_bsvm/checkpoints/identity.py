@@ -1,4 +1,4 @@
-"""The identity of a fit, so that it does not resume from another fit's checkpoint."""
+"""The identity of a fit, which prevents resuming from another fit's checkpoint."""
 
 from __future__ import annotations
 
@@ -21,15 +21,14 @@ from .directory import ANY_ORDER, Identity
 
 #: Rows of the first minibatch, if rows can only be read in order.
 _FEW_ROWS = 100
-#: Number of values shown in an error; longer differences are only mentioned.
+#: Number of values shown in an error; longer values are only mentioned.
 _SHOWN = 4
 
 
 def of_fit(algorithm: Any, model: Model, source: Source) -> Identity:
     """
-    :return: everything that must agree to continue a fit: options (except those that only make it
-        longer), the model's structure, values that the algorithm does not learn, data, and
-        versions.
+    :return: everything that must agree to continue a fit: options (except the fit's length), the
+        model's structure, values that are not learned, data, and versions.
     """
     options = {k: v for k, v in vars(algorithm).items() if k != algorithm.grows}
     identity = _of_options("algorithm", algorithm, options)
@@ -53,7 +52,7 @@ def of_fit(algorithm: Any, model: Model, source: Source) -> Identity:
 def of_estimator(estimator: Any, options: Mapping[str, Any], source: Source) -> Identity:
     """
     :param options: the options that affect a fit.
-    :return: the identity of an estimator, which builds its own model.
+    :return: the identity of a fit of an estimator, which builds its own model.
     """
     identity = _of_options("estimator", estimator, options)
     for name, value in options.items():
@@ -91,7 +90,7 @@ def _named_values(module: Any) -> dict[str, Any]:
 
 
 def _values(name: str, named: Mapping[str, Any], learned: set[int]) -> Identity:
-    """:return: values of parameters and variables; for learned ones, shape and prior."""
+    """:return: values of parameters and variables; shape and prior of learned ones."""
     return {
         name + part: _of_learned(value) if id(value) in learned else _text(value.numpy())
         for part, value in named.items()
@@ -105,7 +104,7 @@ def _of_learned(parameter: Any) -> str:
 
 
 def _of_data(source: Source) -> Identity:
-    """Identify data by all rows if that costs less than a pass of the fit, else by other facts."""
+    """Identify data by all rows if this costs less than a pass of the fit, else by other facts."""
     known = {**source.marks, **{f"data {n}": text for n, text in source.digests().items()}}
     if source.indexed:
         return {**known, "rows": str(source.num_rows)}
@@ -113,10 +112,10 @@ def _of_data(source: Source) -> Identity:
     if not (isinstance(maker, type) and is_library(maker)):
         known["source"] = f"{type(maker).__name__} ({digest(described(maker, objects=False))})"
     passes = [_first(source.stream(0, _FEW_ROWS)) for _ in range(2)]
-    few = min(len(batch.X) for batch in passes)  # less if the first has found fewer rows
+    few = min(len(batch.X) for batch in passes)  # less if there are fewer rows
     begun, again = ([np.asarray(column)[:few] for column in batch] for batch in passes)
     widths = [column.shape[1:] for column in begun]
-    same = all(np.array_equal(one, two) for one, two in zip(begun, again))  # else shuffled anew
+    same = all(np.array_equal(one, two) for one, two in zip(begun, again))  # else shuffled again
     batch = {"first batch": _text(tuple(begun))} if same else dict([ANY_ORDER])
     return {**known, "columns": str(widths), **batch}
 
@@ -129,7 +128,7 @@ def _first(batches: Iterator[Batch]) -> Batch:
 def _text(value: Any, told: Collection[int] = ()) -> str:
     """
     :param told: see `described`.
-    :return: a text that is equal in every process, and that an error can show.
+    :return: a text for errors that is equal in every process.
     """
     if isinstance(value, np.ndarray | np.generic):
         return str(value.tolist()) if value.size <= _SHOWN else of_array(np.asarray(value))

@@ -1,7 +1,7 @@
 """
-Numbers, texts, arrays and structures of them to a JSON description and arrays, and back.
+Convert numbers, texts, arrays and structures of them to JSON and arrays, and back.
 
-JSON values stand for themselves; others are described by a dictionary with their "kind".
+A dictionary with a "kind" describes values that JSON lacks.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def full_name(cls: Any) -> str:
 
 
 def loaded(name: str) -> Any:
-    """:return: the object of this name in an imported module, None if there is none."""
+    """:return: the object of this name in an imported module, or None."""
     home, _, own = name.rpartition(".")
     return vars(sys.modules[home]).get(own) if home in sys.modules else None
 
@@ -37,7 +37,7 @@ def _pandas(text: str) -> Any:
     return require("pandas", extra="files").Timestamp(text)
 
 
-#: Values, such as labels, that are written as text: conversions to text, and back.
+#: Conversions of values, such as labels, to text and back.
 TEXTS: dict[str, tuple[Callable[[Any], str], Callable[[str], Any]]] = {
     "builtins.bytes": (bytes.hex, bytes.fromhex),
     "datetime.date": (date.isoformat, date.fromisoformat),
@@ -49,18 +49,18 @@ TEXTS: dict[str, tuple[Callable[[Any], str], Callable[[str], Any]]] = {
 
 
 class ValueEncoder:
-    """:ivar arrays: the arrays, numbered in the description."""
+    """:ivar arrays: the arrays, by their number in the description."""
 
     def __init__(self) -> None:
         self.arrays: list[AnyNDArray] = []
 
     def encode(self, value: Any, place: str) -> Any:
         """
-        :param value: numbers, strings, arrays, tensors and whatever else a subclass knows, in any
+        :param value: numbers, strings, arrays, tensors and a subclass's other types, in any
             structure of tuples, lists, dictionaries and NamedTuples.
-        :param place: the user's name for it.
-        :return: its description.
-        :raise TypeError: for objects that cannot be restored.
+        :param place: the user's name for the value.
+        :return: the description.
+        :raise TypeError: for values that cannot be restored.
         """
         if type(value) in _PLAIN:
             return value
@@ -97,13 +97,13 @@ class ValueEncoder:
         )
 
     def _store(self, value: Any) -> int:
-        """:return: the number of the array in the description."""
+        """:return: the array's number in the description."""
         self.arrays.append(np.asarray(value))
         return len(self.arrays) - 1
 
 
 class ValueDecoder:
-    """Restores the values that `ValueEncoder` described, one for each array."""
+    """Restores the values described by a `ValueEncoder`."""
 
     def __init__(self, arrays: Sequence[AnyNDArray]) -> None:
         self._arrays = dict(enumerate(arrays))
@@ -122,7 +122,7 @@ class ValueDecoder:
     def decode(self, node: Any) -> Any:
         """
         :param node: a description.
-        :return: the object described.
+        :return: the described value.
         :raise ValueError, KeyError, TypeError, IndexError: for an invalid description.
         """
         return self._kinds[node["kind"]](node) if isinstance(node, dict) else node
