@@ -1,4 +1,4 @@
-"""Kernels on networks: hybrids of a deep network and a Bayesian SVM."""
+"""Hybrids of a deep network and a Bayesian SVM, by kernels on networks."""
 
 from .. import quiet  # noqa: F401 - imports GPflow before others do
 from .hybrid import head, hybrid

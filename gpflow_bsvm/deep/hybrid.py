@@ -1,4 +1,4 @@
-"""A Bayesian SVM on a network: its initial model, and its head on frozen features."""
+"""A Bayesian SVM on a network: the initial model, and its head on frozen features."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # no dependency of this package
 
 #: Number of rows whose features determine the inducing points and the lengthscale.
 _SOME_ROWS = 10_000
-#: Number of these rows between which distances are computed.
+#: Number of these rows used for distances.
 _FEW_ROWS = 1000
 
 
@@ -43,26 +43,26 @@ def hybrid(
 ) -> BSVM:
     """
     A Bayesian SVM on the outputs of a network (the hybrid of Wistuba & Rawat 2018, section 3.4),
-    ready for `ML2`: with inducing points by k-means of the features, N as `num_data`, and a kernel
-    whose lengthscale is the mean distance between features of different rows, so that gradients do
-    not vanish and do not depend on single rows.
+    ready for `ML2`. Inducing points are by k-means of the features, `num_data` is N, and the
+    kernel's lengthscale is the mean distance between features of different rows, so that gradients
+    do not vanish or depend on single rows.
 
-    A network trained with a softmax layer (which is then removed) is a good start; an untrained one
-    works too, and takes longer.
+    A network trained with a softmax layer (then removed) is a good start; an untrained network
+    works too, but takes longer.
 
     :param features: a layer or model of tf_keras or Keras 3 that returns a vector for each row.
     :param likelihood: for an untrained network `LevelHinge()` or `OneVsRestLevelHinge(C)`; for a
-        trained one any. (Unless a class has a majority, the losses of `Hinge` and `CrammerSinger`
-        are smallest if all rows have the same features, where a new network can get stuck.)
-    :param X: [N, D], the training rows, or some of them and `num_data=N`.
+        trained network any. (Without a majority class, `Hinge` and `CrammerSinger` are minimal if
+        all rows have the same features; new networks can get stuck there.)
+    :param X: [N, D], the training rows, or some of them with `num_data=N`.
     :param num_inducing: M.
-    :param kernel: on the features; None: `SquaredExponential` as above, of variance 4.
+    :param kernel: kernel on the features; None: the above `SquaredExponential`, of variance 4.
     :param input_shape: see `DeepKernel`.
-    :param normalize: end the network with batch normalization, without parameters. Otherwise a few
-        steps can move the small features of a new network out of the points' reach, where the
-        kernel is 0 and has no gradient.
-    :param seed: for the choice of rows, and for k-means.
-    :param kwargs: of `BSVM`.
+    :param normalize: end the network with batch normalization without parameters. Otherwise a few
+        steps can move a new network's small features out of the points' reach, where the kernel and
+        its gradient are 0.
+    :param seed: seed for choosing rows, and for k-means.
+    :param kwargs: as for `BSVM`.
     :raise ValueError: for bad X, see `DeepKernel.features_of`; M not between 1 and N.
     """
     X = as_matrix(X, "X")
@@ -83,13 +83,13 @@ def hybrid(
 def head(model: BSVM) -> BSVM:
     """
     The same model as a function of the features g(x) [N, Q], instead of x [N, D]: kernel, points,
-    likelihood and q are the same objects as in `model`. So CAVI, calibration and VEM of the head
-    fit `model` too, without evaluating the network in each pass:
+    likelihood and q are the same objects as in `model`. CAVI, VEM and calibration of the head
+    therefore fit `model` too, without evaluating the network in each pass:
 
         F = model.kernel.features_of(X)
         CAVI().run(head(model), (F, Y))
 
-    :param model: with a `DeepKernel` and `FeaturePoints`, without a mean function.
+    :param model: a model with `DeepKernel` and `FeaturePoints`, without mean function.
     :raise TypeError: for another model.
     """
     kernel, points = model.kernel, model.inducing_variable

@@ -1,4 +1,4 @@
-"""The best state during a fit, judged by held-out rows."""
+"""Keep a fit's best state, judged by held-out rows."""
 
 from __future__ import annotations
 
@@ -21,34 +21,34 @@ class KeepBest:
 
         -1/n sum_i log p(y_i | x_i)    over held-out rows i = 1..n,
 
-    and ends a fit that no longer improves (early stopping, Prechelt 1998). As the `callback` of a
-    fit it checks every record:
+    and ends fits that no longer improve (early stopping, Prechelt 1998). As a fit's `callback` it
+    checks every record:
 
         best = KeepBest(model, (X_held, Y_held), patience=3)
         ML2(max_steps=20 * epoch, record_every=epoch).run(model, (X, Y), callback=best)
         best.restore()
 
-    A direct call checks the present model, so that changes for the worse can be undone:
+    A direct call checks the current model, so that a deterioration can be undone:
 
         CAVI().run(deep.head(model), (F, Y))
         best()
         best.restore()
 
-    All variables of the model are kept: q, hyperparameters, weights of networks and their moving
-    averages. A fit that resumes from a checkpoint has lost the state kept before.
+    All of the model's variables are kept: q, hyperparameters, network weights and moving averages.
+    Resuming from a checkpoint loses the kept state.
 
     :ivar losses: the loss at every check, the first at the beginning.
-    :ivar number: number of the check whose state is kept.
+    :ivar number: index of the check with the kept state.
     """
 
     def __init__(self, model: tf.Module, held_out: Any, patience: int | None = None) -> None:
         """
-        :param model: a model that is or was fitted; with a function as `held_out` any module, such
-            as a network of tf_keras.
+        :param model: the model of the fit; with a function as `held_out` any module, such as a
+            tf_keras network.
         :param held_out: X [n, D] and Y [n, P], or other data accepted by a fit, unseen by the fit;
-            or a function without arguments that returns the model's present loss, to be minimized.
+            or a function without arguments that returns the model's current loss.
         :param patience: end the fit after this number of checks without a lower loss; None: never.
-        :raise ValueError: for bad rows, none, or a patience below 1.
+        :raise ValueError: for bad or missing rows, or a patience below 1.
         """
         if patience is not None:
             check_whole(1, patience=patience)
@@ -61,12 +61,12 @@ class KeepBest:
 
     @property
     def loss(self) -> float:
-        """:return: the loss of the state that is kept."""
+        """:return: the loss of the kept state."""
         return self.losses[self.number]
 
     def __call__(self, *_: Any) -> bool:
         """
-        Check the model's present state, and keep it if its loss is the smallest so far.
+        Check the model's current state, and keep it if its loss is the smallest so far.
 
         :return: True if the fit should end.
         """
@@ -78,7 +78,7 @@ class KeepBest:
         return self._patience is not None and without >= self._patience
 
     def restore(self) -> None:
-        """Restore the state that was kept."""
+        """Restore the kept state."""
         for variable, value in self._kept:
             variable.assign(value)
 

@@ -27,17 +27,17 @@ class DeepKernel(Kernel):
     k(x, x') = kernel(g(x), g(x')), g a Keras network (deep kernel learning, Wilson et al. 2016; the
     hybrid of Wistuba & Rawat 2018, section 3.4).
 
-    An ordinary GPflow kernel, for any model. With `FeaturePoints` as inducing variable the inducing
-    points lie in the space of features, which is smaller and smoother than that of images. The
-    weights of the network are ordinary variables of the model: `ML2` learns them together with
-    kernel and points, unless `features.trainable = False` (of a layer, or of all).
+    It is an ordinary GPflow kernel, for any model. With `FeaturePoints` the inducing points lie in
+    the space of features, which is smaller and smoother than that of images. The network's weights
+    are ordinary variables of the model: `ML2` learns them together with kernel and points, except
+    in layers with `trainable = False`.
 
     Networks compute in their own dtype, mostly single precision; their outputs are cast to GPflow's
     default float.
 
     :ivar features: the network g.
-    :ivar kernel: on its outputs.
-    :ivar input_shape: of one row, in the network's format.
+    :ivar kernel: kernel on the outputs of g.
+    :ivar input_shape: shape of a row in the network's format.
     """
 
     def __init__(
@@ -47,11 +47,10 @@ class DeepKernel(Kernel):
         :param features: a layer or model of tf_keras or Keras 3 (on TensorFlow) that returns a
             vector for each row.
         :param kernel: any GPflow kernel with a single output.
-        :param input_shape: such as (28, 28, 1) for images in rows of X [N, 784]; None: as declared
-            by the network.
+        :param input_shape: shape such as (28, 28, 1) for images in rows of X [N, 784]; None: as
+            declared by the network.
         :raise TypeError: for another kind of `features` or `kernel`.
-        :raise ValueError: for a network that does not return vectors, or does not accept
-            `input_shape`.
+        :raise ValueError: for a network that does not return vectors, or rejects `input_shape`.
         """
         check_layer(features)
         if not isinstance(kernel, Kernel) or isinstance(kernel, MultioutputKernel):
@@ -69,7 +68,7 @@ class DeepKernel(Kernel):
         self.weights = tuple(as_variables(features.weights)) if is_keras_3(features) else ()
 
     def look(self, X: TensorType) -> tf.Tensor:
-        """:return: g(x) of X [..., D], [..., Q]; may be called in a graph."""
+        """:return: g(x), [..., Q], for X [..., D]; may be called in a graph."""
         return call(self.features, tf.convert_to_tensor(X), self.input_shape, self.training)
 
     def features_of(self, X: Any) -> AnyNDArray:
@@ -78,8 +77,8 @@ class DeepKernel(Kernel):
 
         :param X: [N, D].
         :return: [N, Q].
-        :raise ValueError: for X that is not finite or of another width, or if the network returns
-            NaN or infinity.
+        :raise ValueError: if X is not finite or has a wrong width, or if the network returns NaN or
+            infinity.
         """
         X = as_matrix(X, "X")
         check_row_width(X.shape[-1], self.input_shape)
@@ -93,13 +92,13 @@ class DeepKernel(Kernel):
 
     @inherit_check_shapes
     def K_diag(self, X: TensorType) -> tf.Tensor:
-        """As in `gpflow.kernels.Kernel`; a stationary kernel does not need X."""
+        """As in `gpflow.kernels.Kernel`; stationary kernels do not need X."""
         if isinstance(self.kernel, Stationary):
             return self.kernel.K_diag(tf.convert_to_tensor(X))
         return self.kernel(self.look(X), full_cov=False)
 
     def learned_weights(self) -> list[tf.Variable]:
-        """:return: weights of the network, except those of frozen layers."""
+        """:return: weights of the network, without frozen layers."""
         return as_variables(self.features.trainable_variables)
 
     def all_weights(self) -> list[tf.Variable]:
@@ -107,7 +106,7 @@ class DeepKernel(Kernel):
         return as_variables(self.features.variables)
 
     def losses(self) -> list[tf.Tensor]:
-        """:return: regularization losses of its layers, for the latest rows."""
+        """:return: regularization losses of the network's layers, for the latest rows."""
         return [tf.cast(loss, default_float()) for loss in self.features.losses]
 
 

@@ -14,7 +14,7 @@ from gpflow.base import AnyNDArray
 from gpflow.config import default_float
 from gpflow.keras import tf_keras
 
-#: Momentum of moving averages of features: they follow within some ten steps.
+#: Momentum of moving averages of features: they adapt within some ten steps.
 _MOMENTUM = 0.9
 #: Added to variances. Keras adds 1e-3, more than the variances of a new network's features.
 _EPSILON = 1e-8
@@ -38,7 +38,7 @@ def keras_of(features: Any) -> ModuleType:
 
 
 def check_layer(features: Any) -> None:
-    """:raise TypeError: for anything but a layer that computes with TensorFlow."""
+    """:raise TypeError: unless it is a layer that computes with TensorFlow."""
     if not is_layer(features):
         raise TypeError(
             "features must be a layer or model of tf_keras or Keras 3, got "
@@ -79,8 +79,8 @@ def input_shape_of(features: Any, input_shape: Sequence[int] | None) -> tuple[in
 
 def dtype_of(features: Any) -> tf.DType:
     """
-    :return: the widest dtype of its weights: a container of layers in double precision claims to
-        compute in single precision.
+    :return: the widest dtype of the weights (containers of double-precision layers declare single
+        precision).
     """
     weights = features.weights if getattr(features, "built", False) else ()
     dtypes = [tf.as_dtype(weight.dtype) for weight in weights]
@@ -92,10 +92,10 @@ def call(
     features: Any, X: tf.Tensor, input_shape: tuple[int, ...], training: bool = False
 ) -> tf.Tensor:
     """
-    :param X: [..., D], D the product of `input_shape`.
-    :param training: whether dropout is active, and batch normalization uses the batch's moments.
+    :param X: [..., D], with D the product of `input_shape`.
+    :param training: whether dropout is active and batch normalization uses the batch's moments.
     :return: [..., Q], in GPflow's default float; the network computes in its own dtype.
-    :raise ValueError: for X of another width, or if the network does not return vectors.
+    :raise ValueError: if X has a wrong width, or if the network does not return vectors.
     """
     check_row_width(X.shape[-1], input_shape)
     rows = tf.reshape(tf.cast(X, dtype_of(features)), [-1, *input_shape])
@@ -123,7 +123,7 @@ def check_row_width(num_columns: int | None, input_shape: tuple[int, ...]) -> No
 def normalised(features: Any, F: AnyNDArray, input_shape: tuple[int, ...]) -> Any:
     """
     :param F: [N, Q], outputs of the network.
-    :return: a network that ends with batch normalization, whose moving averages are those of F.
+    :return: the network with a final batch normalization whose moving averages are those of F.
     """
     keras, dtype = keras_of(features), dtype_of(features).name
     last = keras.layers.BatchNormalization(
@@ -135,16 +135,16 @@ def normalised(features: Any, F: AnyNDArray, input_shape: tuple[int, ...]) -> An
 
 
 def names_of(network: Any) -> list[str]:
-    """:return: names of its weights, without layer names, which Keras numbers on creation."""
+    """:return: names of the weights, without layer names (numbered by Keras on creation)."""
     return [weight.name.rsplit("/", 1)[-1].partition(":")[0] for weight in network.weights]
 
 
 def with_weights(network: Any, names: Sequence[str], weights: Sequence[AnyNDArray]) -> Any:
     """
     :param network: the user's, or None.
-    :param names: of the weights in the file, in order.
-    :return: the network with these weights; with a final normalization if the network in the file
-        had one, as networks of `gpflow_bsvm.deep.hybrid` do.
+    :param names: names of the file's weights, in order.
+    :return: the network with these weights, and with a final normalization if the network in the
+        file had one, as by `gpflow_bsvm.deep.hybrid`.
     :raise ValueError: without a network, or if names or shapes of its weights differ.
     """
     if network is None:
