@@ -1,4 +1,4 @@
-"""Initial inducing points. All functions return distinct points."""
+"""Functions that choose initial inducing points, all distinct."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def kmeans(
     Centres of k-means, started by k-means++ (Wenzel et al. 2017, section 5.5), on a random
     subsample of the rows, by scikit-learn.
 
-    :param X: [N, D], scaled as for the kernel.
+    :param X: [N, D], scaled as the kernel's inputs.
     :param num_inducing: M.
     :param subsample: the largest number of rows to use.
     :param max_iter: Lloyd iterations.
@@ -63,17 +63,17 @@ def greedy_variance(
 ) -> AnyNDArray:
     """
     Rows of X by greedy conditional variance (Burt et al. 2020): each is the row with the largest
-    variance given those before, until the variances are small enough, which determines M.
+    variance given the earlier rows, until the variances are small, which determines M.
 
-    In O(N M^2), on a random subsample of at most 20 000 rows.
+    Costs O(N M^2), on a random subsample of at most 20 000 rows.
 
     :param X: [N, D].
     :param max_inducing: the largest M.
-    :param kernel: with a single output.
+    :param kernel: a kernel with a single output.
     :param tol: stop when the sum of the conditional variances is below `tol` times that of the
         prior variances; 0: never.
-    :param weight: [N], not negative, multiplies the rows' variances: with the precisions w of
-        sites, points concentrate where the classes meet.
+    :param weight: [N], non-negative factors of the rows' variances: sites' precisions w concentrate
+        points where classes meet.
     :return: Z [M, D].
     :raise ValueError: as `kmeans`, or if weights are not N non-negative numbers.
     """
@@ -81,7 +81,7 @@ def greedy_variance(
     weight = check_weights(weight, len(X))[:, 0]
     rows = random_rows(len(X), SUBSAMPLE, 0)
     X, weight = X[rows], weight[rows]
-    X, first = np.unique(X, axis=0, return_index=True)  # in an order independent of the rows'
+    X, first = np.unique(X, axis=0, return_index=True)  # independent of the rows' order
     weight = weight[first]
     residual = np.array(kernel(X, full_cov=False), np.float64)
     enough = tol * np.sum(weight * residual)
@@ -107,11 +107,11 @@ def _checked(X: Any, num_inducing: int) -> AnyNDArray:
         raise ValueError(
             f"num_inducing must be between 1 and the {len(X)} rows of X, got {num_inducing}"
         )
-    return X if X.dtype.kind == "f" else X.astype(default_float())  # centres are not integers
+    return X if X.dtype.kind == "f" else X.astype(default_float())  # centres are fractional
 
 
 def _distinct(X: AnyNDArray) -> AnyNDArray:
-    """Distinct rows, in the order of their first appearance."""
+    """Keep distinct rows, in order of first appearance."""
     _, first = np.unique(X, axis=0, return_index=True)
     return X[np.sort(first)]
 

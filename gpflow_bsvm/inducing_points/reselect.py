@@ -1,4 +1,4 @@
-"""Inducing points chosen again under a learned kernel (Burt et al. 2020, section 7.4)."""
+"""Choose inducing points again for a learned kernel (Burt et al. 2020, section 7.4)."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ def reselect(
     subsample: int = SUBSAMPLE,
 ) -> AnyNDArray:
     """
-    `exchange` the inducing points of a `BSVM` for those that `greedy_variance` chooses under its
-    present kernel and sites. The sites' precisions w_n weight the variances, so that points
-    concentrate where the classes meet (heteroscedastic greedy variance).
+    `exchange` the inducing points of a `BSVM` for the choice of `greedy_variance` with its current
+    kernel and sites. The sites' precisions w_n weight the variances: points concentrate where
+    classes meet (heteroscedastic greedy variance).
 
     Continue with `gpflow_bsvm.fit` or `gpflow_bsvm.inference.VEM`; once or twice is enough (Burt et
-    al. 2020, section 7.4). In O(N M^2), on a random subsample.
+    al. 2020, section 7.4). Costs O(N M^2), on a random subsample.
 
-    :param model: fitted to `data`; changed in place.
-    :param max_inducing: the largest M; None: the present one.
+    :param model: a model fitted to `data`; changed in place.
+    :param max_inducing: the largest M; None: the current M.
     :param sample_weight: [N], as in the fit.
     :param tol: see `greedy_variance`.
     :param subsample: the largest number of rows to choose from.

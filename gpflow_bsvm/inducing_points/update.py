@@ -1,4 +1,4 @@
-"""New inducing points during training, for a changed kernel and a known margin."""
+"""New inducing points during training, when kernel and margin have changed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..engine.natural import whiten
 
 
 class SparseModel(Model, Protocol):
-    """A model whose q is that of inducing variables, such as `BSVM`."""
+    """A model with q over inducing variables, such as `BSVM`."""
 
     inducing_variable: Any
     mean_function: Any
@@ -24,12 +24,13 @@ class SparseModel(Model, Protocol):
 
 def exchange(model: SparseModel, Z: Any) -> None:
     """
-    Give a `BSVM` other inducing points, of any number. The new q(u) is the model's prediction
-    there: predictions at Z do not change; elsewhere they change only if Z cannot represent them.
+    Give a `BSVM` other inducing points, of any number. The new q(u) is the model's prediction at Z,
+    so that predictions at Z do not change; elsewhere they change only if Z cannot represent them.
 
-    :param model: with plain inducing points shared by all latent functions; changed in place.
+    :param model: a model with plain inducing points shared by all latent functions; changed in
+        place.
     :param Z: [M, D].
-    :raise ValueError: unless Z is finite, of the right width and without duplicates, or for other
+    :raise ValueError: unless Z is finite, of the right width and without duplicates; for other
         inducing variables.
     """
     if type(model.inducing_variable) is not gpflow.inducing_variables.InducingPoints:
