@@ -1,11 +1,10 @@
-r"""Choices between models, such as penalties, by the density of held-out rows.
+r"""Selection between models, such as penalties, by the density of held-out rows.
 
-The evidence cannot choose a penalty: the hinge is not normalized, and with its normalizer the
-evidence measures the noise of labels, not the quality of predictions. Leave-one-out marginals
-cannot either, because a datum still affects the hyperparameters and, at large penalties, the sites
-of the others. Refitting q without a fold of the rows is unbiased, and cheap for few rows, where the
-choice matters most; a part of many rows suffices. (Learning the kernel in every fold gives no
-better choices.)
+The evidence cannot select a penalty: the hinge is not normalized, and with its normalizer the
+evidence measures the noise of labels, not the quality of predictions. Nor can leave-one-out
+marginals: a datum still affects the hyperparameters and, at large penalties, the other sites.
+Refitting q without a fold of the rows is unbiased, and cheap for few rows, where selection matters
+most; for many rows a part suffices. (Learning the kernel in every fold selects no better.)
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ from ..likelihoods.hooks import Sites
 from ..prediction.calibration import fit_link
 from ..prediction.marginals import compiled_log_density, predict_log_density
 
-#: Candidates for a penalty, and the start of the search.
+#: Candidates for a penalty, and the index where the search starts.
 PENALTIES = (1.0, 4.0, 16.0)
 FIRST_PENALTY = 1.0
-#: Number of folds; after this many predicted rows no further fold is used.
+#: Number of folds; number of predicted rows after which no further fold is used.
 NUM_FOLDS = 3
 ENOUGH_ROWS = 1000
 #: The weight of n rows in tempering is n / (n + LITTLE).
@@ -37,7 +36,7 @@ LITTLE = 100
 
 T = TypeVar("T")
 
-#: A function from X [N, D], Y [N, 1] and weights [N] to a fitted model.
+#: Fits a model to X [N, D], Y [N, 1] and weights [N], and returns it.
 Fit = Callable[[AnyNDArray, AnyNDArray, AnyNDArray], Any]
 
 
@@ -54,7 +53,7 @@ class HeldOut(NamedTuple):
 
     def lead(self, other: HeldOut) -> float:
         """
-        :param other: for the same rows.
+        :param other: densities of the same rows.
         :return: the difference of the means, in standard errors.
         """
         difference = self.log_density - other.log_density
@@ -74,19 +73,19 @@ def held_out_density(
 ) -> float:
     """
     The mean of log p(y_n | rows of the other folds), with folds stratified by class: a general
-    criterion for choices.
+    selection criterion.
 
-    Folds depend neither on the order of the rows nor on that of the columns, and equal rows are
-    never separated. The only row of a class is never left out.
+    Folds do not depend on the order of rows and columns, and never separate equal rows. A class's
+    only row is never left out.
 
-    :param fit: called with the rows of all folds but one.
+    :param fit: a function, called with the rows of all folds but one.
     :param data: X [N, D] and Y [N, 1], discrete labels.
     :param sample_weight: [N], ones if None.
-    :param enough_rows: leave out no further fold after this many predicted rows.
-    :param seed: for the folds.
+    :param enough_rows: stop after this many predicted rows.
+    :param seed: seed of the folds.
     :return: nats per row (of weight 1); greater is better.
-    :raise ValueError: if there are fewer distinct rows than folds, not counting the only row of a
-        class, or `num_folds` is less than 2.
+    :raise ValueError: if there are fewer distinct rows than folds (ignoring a class's only row), or
+        if `num_folds` is below 2.
     """
     X, Y = data
     weight = check_weights(sample_weight, len(X))[:, 0]
@@ -99,8 +98,8 @@ def held_out_density(
 
 class Refits:
     """
-    Held-out densities, as in `held_out_density`, of models of which only q is refitted to the other
-    folds. Folds and models share computations, see `Refit`.
+    Held-out densities as in `held_out_density`, refitting only q to the other folds. Folds and
+    models share computations, see `Refit`.
     """
 
     def __init__(self, data: tuple[AnyNDArray, AnyNDArray, AnyNDArray]) -> None:
@@ -111,8 +110,8 @@ class Refits:
 
     def __call__(self, model: Any, calibrates: bool) -> HeldOut:
         """
-        :param calibrates: whether to fit the link too; it keeps the values of the last fold.
-        :return: the densities of the left-out rows.
+        :param calibrates: whether to fit the link too; it keeps the last fold's values.
+        :return: densities of the left-out rows.
         """
         X, Y, weight = self._data
         source = ArraySource(X, Y, weight[:, None], chunk_rows(model))
@@ -132,10 +131,9 @@ class Refits:
 
     def temper(self, link: Any) -> None:
         """
-        Temperature scaling (Guo et al. 2017): the best scale of a link, 1 so far, for the n
-        left-out rows under the best model, to the power n / (n + `LITTLE`). From `ENOUGH_ROWS` on
-        the scale stays 1: the probabilities of the full fit are then better than those of its
-        folds.
+        Temperature scaling (Guo et al. 2017): the link's best scale (initially 1) for the n
+        left-out rows of the best model, to the power n / (n + `LITTLE`). From `ENOUGH_ROWS` rows on
+        the scale stays 1, because the full fit's probabilities are then better than those of folds.
         """
         (Y, weight), f = self._labels(_tests(self._folds)), self._best[1]
         if len(Y) < ENOUGH_ROWS:
@@ -154,7 +152,7 @@ def _tests(folds: Sequence[tuple[AnyNDArray, AnyNDArray]]) -> AnyNDArray:
 
 
 def num_left_out(data: tuple[AnyNDArray, AnyNDArray]) -> int:
-    """:return: the number of distinct rows to leave out: not the only row of a class."""
+    """:return: the number of distinct rows to leave out, without a class's only row."""
     _, counts = np.unique(np.unique(np.column_stack(data), axis=0)[:, -1], return_counts=True)
     return int(counts[counts > 1].sum())
 
@@ -162,10 +160,10 @@ def num_left_out(data: tuple[AnyNDArray, AnyNDArray]) -> int:
 def _folds(
     X: AnyNDArray, Y: AnyNDArray, num_folds: int, seed: int, enough_rows: float = np.inf
 ) -> list[tuple[AnyNDArray, AnyNDArray]]:
-    """:return: training and test rows of each fold, up to the necessary number of folds."""
+    """:return: training and test rows of each necessary fold."""
     check_whole(2, num_folds=num_folds)
     distinct, member = np.unique(np.column_stack([X, Y]), axis=0, return_inverse=True)
-    labels, folds = distinct[:, -1], np.full(len(distinct), num_folds)  # of none
+    labels, folds = distinct[:, -1], np.full(len(distinct), num_folds)  # of no rows
     order = _whatever_the_columns(distinct[:, :-1])
     order = np.random.default_rng(seed).permutation(order)
     _, class_of, counts = np.unique(labels, return_inverse=True, return_counts=True)
@@ -183,19 +181,19 @@ def _folds(
 
 
 def _whatever_the_columns(X: AnyNDArray) -> AnyNDArray:
-    """:return: an order of rows that does not depend on the order of columns."""
+    """:return: an order of rows, independent of the order of columns."""
     return np.lexsort(np.sort(X, axis=1).T[::-1])
 
 
 def find_peak(score: Callable[[T], HeldOut], values: Sequence[T], start: T) -> float:
     """
-    Find the best of ordered values, assuming a single peak: up from `start`, else down.
+    Find the best of ordered values, assuming a single peak: search up from `start`, else down.
 
-    A lead of one standard error moves the result to the next value, a smaller lead a part of the
-    way, so that it is continuous in the data.
+    A lead of one standard error moves the result to the next value, a smaller lead by a fraction,
+    so that it is continuous in the data.
 
     :param start: one of `values`.
-    :return: a place; 1.5 is half-way between the second and the third of the values.
+    :return: an index; 1.5 is half-way between the second and the third value.
     """
     here = first = values.index(start)
     best = score(start)

@@ -1,4 +1,4 @@
-"""An SVC of scikit-learn with learned hyperparameters; and a start from an SVC's."""
+"""A scikit-learn SVC with learned hyperparameters, and a start from an SVC's."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _gram(kernel: Kernel, X: tf.Tensor) -> tf.Tensor:
 def gram_matrix(kernel: Kernel, X: Any, X2: Any = None) -> AnyNDArray:
     """
     :return: k(x, x2), [N, N2].
-    :raise TypeError: for anything except a kernel of one latent function.
+    :raise TypeError: unless it is a kernel of one latent function.
     :raise ValueError: if it is not finite.
     """
     if not isinstance(kernel, Kernel) or isinstance(kernel, MultioutputKernel):
@@ -48,22 +48,22 @@ def gram_matrix(kernel: Kernel, X: Any, X2: Any = None) -> AnyNDArray:
 
 def plug_in(fitted: Any, *, rbf: bool = False, **options: Any) -> SVC | Pipeline:
     """
-    An SVC with the learned kernel and penalty, to be fitted by its `fit(X, y)`: sparse in the rows,
-    with LibSVM's free bias, which the Bayesian SVM lacks.
+    An SVC with the learned kernel and penalty; call its `fit(X, y)`. It is sparse in the rows, with
+    LibSVM's free bias, which the Bayesian SVM lacks.
 
-    For `LevelHinge` its slope is the mean of those of the levels; several classes are one-vs-one,
-    as usual in SVC.
+    For `LevelHinge` the penalty is the levels' mean slope; several classes are one-vs-one, as usual
+    for SVC.
 
-    :param fitted: a `BSVMClassifier`, whose scaling of X the SVC shares; or a `BSVM`, `BatchBSVM`,
+    :param fitted: a `BSVMClassifier` (the SVC scales X in the same way), or a `BSVM`, `BatchBSVM`,
         `LinearBSVM` or another object with a kernel and a likelihood with a penalty. The kernel is
         copied.
     :param rbf: use LibSVM's own kernel, with gamma = 1 / (2 lengthscale^2) and C = penalty times
-        variance: faster, for `SquaredExponential` with a single lengthscale only.
-    :param options: of SVC, such as `probability` or `cache_size`.
+        variance: faster, but only for `SquaredExponential` with a single lengthscale.
+    :param options: options of SVC, such as `probability` or `cache_size`.
     :return: an unfitted SVC; a pipeline if X is scaled.
     :raise TypeError: for an object without a kernel and a likelihood with a penalty.
-    :raise ValueError: for quadratic slack or a mean function, which SVC lacks, another kernel with
-        `rbf`, and scikit-learn's `NotFittedError` for a classifier that is not fitted.
+    :raise ValueError: for quadratic slack or a mean function (not supported by SVC) or another
+        kernel with `rbf`; scikit-learn's `NotFittedError` for an unfitted classifier.
     """
     if hasattr(fitted, "get_params"):
         check_is_fitted(fitted)
@@ -104,7 +104,7 @@ def _parts(model: Any) -> tuple[Kernel, float]:
 
 
 def _is_machine(likelihood: Any) -> bool:
-    """:return: True for classification with a penalty; not for regression or one class."""
+    """:return: True for classification with a penalty, not for regression or one class."""
     classes = isinstance(likelihood, Classification) and not isinstance(likelihood, OneClass)
     return classes and hasattr(likelihood, "penalty")
 
@@ -122,7 +122,7 @@ def _as_rbf(kernel: Kernel) -> tuple[float, float]:
 
 
 class Start(NamedTuple):
-    """A start of a Bayesian SVM: `Hinge(penalty)`, and a new kernel."""
+    """Initial likelihood and kernel of a Bayesian SVM: `Hinge(penalty)` and a new kernel."""
 
     kernel: Kernel
     penalty: float
@@ -130,15 +130,15 @@ class Start(NamedTuple):
 
 def start_from(svc: Any, *, penalty: float | None = None) -> Start:
     """
-    Convert an SVC's C and kernel, for instance from a grid search, to a start: the machine is the
-    same except for its free bias.
+    Convert an SVC's C and kernel, for instance from a grid search, to the start of a Bayesian SVM:
+    the same machine, except for its free bias.
 
-    :param svc: with kernel "rbf" or "linear", fitted unless its gamma is a number; or a fitted
-        search over such SVCs, as `GridSearchCV`, whose best is used.
-    :param penalty: of the start; the variance is adjusted, as only the product of both counts.
-        None: C.
-    :raise TypeError: for anything but an SVC.
-    :raise ValueError: for another kernel, or a gamma that only a fit determines.
+    :param svc: an SVC with kernel "rbf" or "linear", fitted unless its gamma is a number; or a
+        fitted search over such SVCs, such as `GridSearchCV` (its best is used).
+    :param penalty: penalty of the start; the variance is adjusted, because only their product
+        matters. None: C.
+    :raise TypeError: unless it is an SVC.
+    :raise ValueError: for another kernel, or a gamma that requires a fit.
     """
     svc = getattr(svc, "best_estimator_", svc)
     if not isinstance(svc, SVC):
