@@ -1,4 +1,4 @@
-"""Draws from the posterior approximated by q, for inspection and comparison."""
+"""Draws from the posterior that q approximates, for inspection and comparison."""
 
 from .. import quiet  # noqa: F401 - imports GPflow before others do
 from .gibbs import Gibbs

@@ -1,4 +1,4 @@
-"""Exact draws from the pseudo-posterior, by its augmentation."""
+"""Exact draws from the pseudo-posterior, by augmentation."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Gibbs(Sampler):
     :ivar num_draws: number of draws to keep per chain.
     :ivar burn_in: number of initial draws to discard per chain.
     :ivar num_chains: number of chains, started from draws of the prior.
-    :ivar seed: for all draws.
+    :ivar seed: seed of all draws.
     """
 
     needs = ("draw_sites",)
@@ -63,12 +63,12 @@ def _sweep(
     likelihood: Likelihood, s: tf.Tensor, number: tf.Tensor, seed: tf.Tensor, rows: Projected
 ) -> tf.Tensor:
     """
-    :param s: [chains, L, M]; number: of further draws.
+    :param s: [chains, L, M]; number: number of further draws.
     :return: [number, chains, L, M].
     """
     shape = tf.shape(s)
     chains, num_latents = shape[0], shape[1]
-    flat = tf.reshape(s, [-1, shape[2]])  # chains are treated as further latent functions
+    flat = tf.reshape(s, [-1, shape[2]])  # chains become additional latent functions
     wide = _for_chains(rows, chains, num_latents)
     eye = tf.eye(shape[2], dtype=s.dtype)
 
@@ -93,7 +93,7 @@ def _sweep(
 
 
 def _for_chains(rows: Projected, chains: tf.Tensor, num_latents: tf.Tensor) -> Projected:
-    """:return: rows whose latent functions are those of all chains."""
+    """:return: rows with the latent functions of all chains."""
     phi, residual, mean = rows.features
     phi = tf.tile(phi, [tf.where(tf.shape(phi)[0] == 1, 1, chains), 1, 1])
     mean = tf.tile(mean + tf.zeros([1, num_latents], mean.dtype), [1, chains])

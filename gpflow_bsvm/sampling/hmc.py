@@ -19,7 +19,7 @@ from ..engine.projection import Projected
 from ..engine.shared_graph import Compiled
 from .samples import Sampler
 
-#: A function from s [chains, L, M] to log p(s) + sum_n log L(y_n | f_n), [chains].
+#: Maps s [chains, L, M] to log p(s) + sum_n log L(y_n | f_n), [chains].
 LogDensity = Callable[[tf.Tensor], tf.Tensor]
 
 
@@ -29,7 +29,7 @@ class NoUTurn(NamedTuple):
     burn_in: tf.Tensor  #: []
 
     def kernel(self, log_density: LogDensity) -> Any:
-        """:return: TFP's No-U-Turn sampler, whose steps adapt in the burn-in."""
+        """:return: TFP's No-U-Turn sampler, adapting its steps in the burn-in."""
         size, steps = tf.constant(0.1, default_float()), 4 * self.burn_in // 5
         inner = tfp.mcmc.NoUTurnSampler(log_density, size, max_tree_depth=8)
         return tfp.mcmc.DualAveragingStepSizeAdaptation(inner, num_adaptation_steps=steps)
@@ -39,8 +39,8 @@ class NoUTurn(NamedTuple):
 class HMC(Sampler):
     """
     Draws of s from p(s) prod_n L(y_n | f_n)^weight by TFP's No-U-Turn sampler, for any likelihood:
-    a reference for `Gibbs` and q. The step size adapts during the burn-in. As in `Gibbs`, the
-    residual variance of a sparse model is ignored, and all rows must fit into memory.
+    a reference for `Gibbs` and q. As in `Gibbs`, the residual variance of a sparse model is
+    ignored, and all rows must fit into memory.
 
     :ivar num_draws: and `num_chains`, `seed`: as in `Gibbs`.
     :ivar burn_in: number of initial draws to discard per chain; the step size adapts in four fifths
@@ -48,11 +48,11 @@ class HMC(Sampler):
     """
 
     def __post_init__(self) -> None:
-        check_whole(2, num_chains=self.num_chains)  # TFP's loops lose the shape of a single chain
+        check_whole(2, num_chains=self.num_chains)  # TFP's loops squeeze a single chain
         super().__post_init__()
 
     def _how(self) -> Any:
-        """:return: arguments of the graph, with a method `kernel` that makes the next draw."""
+        """:return: arguments of the graph, including a method `kernel` for the next draw."""
         return NoUTurn(tf.constant(self.burn_in))
 
     def _start(self, model: Model) -> AnyNDArray:
@@ -73,13 +73,13 @@ class HMC(Sampler):
 
 
 def _log_density(likelihood: Likelihood, rows: Projected) -> LogDensity:
-    """:return: log p(s) + sum_n weight_n log L(y_n | f_n), a function of s [chains, L, M]."""
+    """:return: a function of s [chains, L, M], log p(s) + sum_n weight_n log L(y_n | f_n)."""
     X, Y, weight = rows.batch
 
     def log_density(s: tf.Tensor) -> tf.Tensor:
         f = tf.matmul(rows.features.phi, s[..., None])[..., 0]  # [chains, L, N]
         F = tf.linalg.matrix_transpose(f) + rows.features.mean
-        # Rows of all chains in a single axis, as GPflow's `Softmax` requires.
+        # Put rows of all chains in one axis, as GPflow's `Softmax` requires.
         chains = [tf.shape(F)[0], 1]
         seen = tf.tile(X, chains) if tf.is_tensor(X) else X
         log_L = likelihood.log_prob(seen, tf.reshape(F, [-1, tf.shape(F)[-1]]), tf.tile(Y, chains))
@@ -110,7 +110,7 @@ def _some(
     :param s: [chains, L, M], the previous draw; results: of the previous draw.
     :return: draws [number, chains, L, M], and the results of the last.
     """
-    # A loop must keep its number of chains: static shapes of vectors do, those of matrices do not.
+    # A loop must keep its number of chains: vectors have a static shape, matrices do not.
     chains = results.inner_results.log_accept_ratio.shape
     s = tf.ensure_shape(s, [*chains, None, None])
     draws, _, results = tfp.mcmc.sample_chain(

@@ -1,4 +1,4 @@
-"""Posterior draws of s, by any sampler, and predictions averaged over them."""
+"""Posterior draws of s by any sampler, and predictions averaged over draws."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Samples:
     Draws of the weights s of the whitened features, f(x) = Phi(x) s + m(x) + residual.
 
     :ivar s: [chains, draws, L, M].
-    :ivar model: defines the features, at the hyperparameters of the sampling; its q is ignored.
+    :ivar model: the sampled model; it defines the features, its q is ignored.
     """
 
     s: AnyNDArray
@@ -42,7 +42,7 @@ class Samples:
     def rhat(self) -> AnyNDArray:
         """
         :return: potential scale reduction of each s, [L, M], with chains split in two (Gelman &
-            Rubin; `tfp.mcmc.potential_scale_reduction`): 1 if they agree, infinity if none moved.
+            Rubin; `tfp.mcmc.potential_scale_reduction`): 1 if chains agree, infinity if none moved.
         :raise ValueError: for fewer than four draws per chain.
         """
         if self.s.shape[1] < 4:
@@ -63,7 +63,8 @@ class Samples:
     def predict_f(self, X: Any) -> tuple[AnyNDArray, AnyNDArray]:
         """
         :param X: [N, D].
-        :return: mean and variance of f(x) over all draws, both [N, L], with the residual variance.
+        :return: mean and variance of f(x) over all draws, both [N, L], including the residual
+            variance.
         """
 
         def moments(rows: Projected) -> tuple[AnyNDArray, AnyNDArray]:
@@ -99,7 +100,7 @@ class Samples:
 
 
 class Draws:
-    """Draws of all chains during sampling: the record of a `Sampler`."""
+    """The record of a `Sampler`: draws of all chains so far."""
 
     converged = False
     elapsed = 0.0
@@ -115,7 +116,7 @@ class Draws:
 
     def add(self, step: AnyNDArray, seconds: float) -> str:
         """
-        As `History.add`.
+        See `History.add`.
 
         :raise FloatingPointError: for a draw that is not finite.
         """
@@ -140,12 +141,12 @@ class Draws:
         return len(self.parts)
 
     def all(self, number: int | None = None) -> AnyNDArray:
-        """:return: all draws, or those of the first `number` parts."""
+        """:return: all draws, or the draws of the first `number` parts."""
         return np.concatenate(self.parts[:number])
 
 
 class _Chains(Run[tuple[Any, int], AnyNDArray]):
-    """Sampling in progress, a block of draws at a time; its state is that of the chains."""
+    """Sampling in progress, one block of draws per step; the state is the chains' state."""
 
     def __init__(self, sampler: Sampler, state: tuple[Any, ...], draw: Callable[..., Any]) -> None:
         self.max_steps = sampler.burn_in + sampler.num_draws
@@ -161,12 +162,12 @@ class _Chains(Run[tuple[Any, int], AnyNDArray]):
         return np.asarray(draws)
 
     def restore(self) -> None:
-        """The model's q stays as it is."""
+        """Leave the model's q unchanged."""
 
 
 @dataclass(frozen=True)
 class Sampler(Algorithm):
-    """Base of `Gibbs` and `HMC`: draws blocks, and selects the draws to keep."""
+    """Base of `Gibbs` and `HMC`: draws blocks and selects draws to keep."""
 
     grows, instead = "num_draws", "HMC, which takes any"
     #: Number of draws between updates of the progress bar.
@@ -185,8 +186,8 @@ class Sampler(Algorithm):
     @abstractmethod
     def _chains(self, model: Model, rows: Projected) -> tuple[Any, Callable[..., Any]]:
         """
-        :return: the state of all chains, tensors in any structure, and a function of a state, a
-            number of further draws and the number of earlier draws, which returns the new state and
+        :return: the state of all chains (tensors in any structure), and a function of a state, the
+            number of further draws and the number of earlier draws that returns the new state and
             the draws.
         """
 
@@ -212,8 +213,8 @@ class Sampler(Algorithm):
         :param checkpoint: and `every`, in blocks of 50 draws: as in `Algorithm.run`; a larger
             `num_draws` continues for longer.
         :return: the draws; the model's q does not change.
-        :raise ValueError: for bad data, a likelihood without a hook that the sampler needs, or a
-            checkpoint of another fit.
+        :raise ValueError: for bad data, a likelihood that lacks a required hook, or a checkpoint of
+            another fit.
         :raise FloatingPointError: for a draw that is not finite, or a prior variance of f so large
             that float64 cannot resolve a margin of 1.
         """
