@@ -1,4 +1,4 @@
-"""Files of models: arrays and a description, in NumPy's `.npz` format; never a pickle."""
+"""Files of models: arrays and a description in NumPy's `.npz` format, never a pickle."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from ..atomic import check_room
 from ..version import __version__
 from .objects import Decoder, Encoder
 
-#: File format version; `load` reads no other. It changes with the attributes of any class here.
+#: File format version, the only one that `load` reads; changes with any class's attributes.
 FORMAT = 4
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
     """
     Save a model of `gpflow_bsvm.models`, an estimator (fitted or not), or a part of either, such as
-    a kernel: values and structure, from which `load` restores it. A file is written completely or
-    not at all.
+    a kernel, by values and structure, for `load`. The file is written completely or not at all.
 
     :param model: with kernels, mean functions, likelihoods, inducing variables, transforms and
-        priors of GPflow, TensorFlow Probability and this package; see `register` for your own. A
-        Keras network in a `DeepKernel` is saved as its weights only.
-    :param path: of the file; an existing file is replaced.
-    :raise TypeError: if a part cannot be restored from a file; names the part and a remedy.
+        priors of GPflow, TensorFlow Probability and this package; see `register` for other classes.
+        A Keras network in a `DeepKernel` is saved as its weights only.
+    :param path: the file; an existing file is replaced.
+    :raise TypeError: if a part cannot be restored from a file; the message names the part and a
+        remedy.
     :raise OSError: if the file cannot be written, such as FileNotFoundError if its directory does
-        not exist; names the file.
+        not exist; the message names the file.
     """
     content, arrays = _described(model, "classifier" if hasattr(model, "get_params") else "model")
     header = {"format": FORMAT, "settings": _settings(), "content": content}
@@ -44,11 +44,10 @@ def check_can_save(path: str | os.PathLike[str], **values: Any) -> None:
     """
     Check before a long fit whether its result can be saved.
 
-    :param path: of the future file.
-    :param values: parts of it by name, such as ``classes=[...]`` and ``columns=[...]``.
-    :raise TypeError: for a value that a file cannot hold, such as a label of an unknown type; names
-        the value.
-    :raise OSError: as `save`, also if there is no room for 16 MB.
+    :param path: the future file.
+    :param values: parts of the file by name, such as ``classes=[...]`` and ``columns=[...]``.
+    :raise TypeError: for a value that a file cannot hold, such as a label of an unknown type.
+    :raise OSError: as `save`, and if there is no room for 16 MB.
     """
     for name, value in values.items():
         _described(value, name)
@@ -56,7 +55,7 @@ def check_can_save(path: str | os.PathLike[str], **values: Any) -> None:
 
 
 def _described(value: Any, name: str) -> tuple[Any, list[AnyNDArray]]:
-    """:raise TypeError: for values that the description would not restore."""
+    """:raise TypeError: for values that the description cannot restore."""
     encoder = Encoder()
     try:
         content = encoder.encode(value, name)
@@ -65,7 +64,7 @@ def _described(value: Any, name: str) -> tuple[Any, list[AnyNDArray]]:
     decoder = Decoder(encoder.arrays, encoder.networks, name)
     try:
         decoder.decode(content)
-    except Exception as error:  # TensorFlow and Keras may raise anything
+    except Exception as error:  # TensorFlow and Keras raise any error
         raise TypeError(f"load could not restore {decoder.place}: {error}") from error
     return content, encoder.arrays
 
@@ -82,15 +81,15 @@ def _settings() -> dict[str, Any]:
 
 def load(path: str | os.PathLike[str], network: Any = None) -> Any:
     """
-    Load a file of `save`. The model predicts the same to the last bit (on another machine or under
-    another TensorFlow version, up to rounding) and can be trained further. Even for untrusted files
-    the only code called is that of known transforms and priors of TensorFlow Probability.
+    Load a file of `save`. The model predicts the same to the last bit (up to rounding on another
+    machine or TensorFlow version) and can be trained further. Even for untrusted files, only code
+    of TensorFlow Probability's known transforms and priors is called.
 
     :param network: the Keras network of a `DeepKernel`, constructed as before; it receives the
-        weights in the file. A list, if there are several.
+        file's weights. A list of networks if there are several.
     :raise FileNotFoundError: if there is no such file.
-    :raise ValueError: for a file of another kind, format or float type, a damaged file, or one with
-        an unregistered class; names the file.
+    :raise ValueError: for a file of another kind, format or float type, a damaged file, or an
+        unregistered class; the message names the file.
     """
     path = Path(path)
     header, arrays = _open(path)
@@ -98,7 +97,7 @@ def load(path: str | os.PathLike[str], network: Any = None) -> Any:
     decoder = Decoder(arrays, network if isinstance(network, Sequence) else [network])
     try:
         return decoder.decode(header["content"])
-    except Exception as error:  # TensorFlow, Keras and constructors may raise anything
+    except Exception as error:  # TensorFlow, Keras and constructors raise any error
         raise ValueError(f"{path} cannot be loaded: {decoder.place}: {error}") from error
 
 
@@ -121,7 +120,7 @@ def _open(path: Path) -> tuple[dict[str, Any], Any]:
 
 
 def _check_settings(told: dict[str, Any], path: Path) -> None:
-    """:raise ValueError: if GPflow's float type differs from the one the file was written with."""
+    """:raise ValueError: if GPflow's float type differs from the file's."""
     here = _settings()
     saved, now = told.get("float"), here["float"]
     if saved != now:

@@ -1,4 +1,4 @@
-"""Classes that a file may hold: those of GPflow and this package, and registered ones."""
+"""Classes allowed in a file: those of GPflow and this package, and registered classes."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ import tensorflow_probability as tfp
 from gpflow.likelihoods import utils as links
 from sklearn.preprocessing import StandardScaler
 
-from .. import inference, likelihoods, models  # noqa: F401 - a file's classes are those imported
+from .. import inference, likelihoods, models  # noqa: F401 - allows their classes
 from ..checkpoints.values import full_name, loaded
 from ..engine.structure import BOOKKEEPING
 from ..estimators import BSVMClassifier, BSVMRegressor, OneClassBSVM
 
-#: Modules whose classes are all known: they hold only parameters, numbers and each other.
+#: Modules whose classes are all allowed: they hold only parameters, numbers and each other.
 _HOMES = (
     *(f"gpflow.{home}." for home in ["kernels", "functions", "inducing_variables", "likelihoods"]),
     *(f"gpflow_bsvm.{home}." for home in ["likelihoods", "models", "deep", "inference", "papers"]),
@@ -33,12 +33,12 @@ _registered: dict[str, type] = {}
 def register(cls: type) -> type:
     """
     Register a class for `save` and `load`, your own or a library's, such as a kernel or a mean
-    function. A file holds the attributes of its objects but not their code, so that the loading
-    process must register it too. Loading calls no constructor and takes the attributes from the
-    file: do not register a class whose methods are dangerous with attributes chosen by a stranger.
-    :param cls: a class; also as a decorator.
+    function. A file holds attributes but no code, so that the loading process must register the
+    class too. Loading calls no constructor and takes attributes from the file: do not register a
+    class whose methods are dangerous with an attacker's attributes.
+    :param cls: a class (`register` is also a decorator).
     :return: the class.
-    :raise TypeError: for anything but a class.
+    :raise TypeError: unless it is a class.
     """
     if not isinstance(cls, type):
         raise TypeError(f"register takes a class, such as type({cls!r})")
@@ -47,13 +47,13 @@ def register(cls: type) -> type:
 
 
 def find_class(name: str) -> type | None:
-    """:return: the class of this name, if it is known."""
+    """:return: the class of this name if it is known, else None."""
     cls = _registered.get(name) or loaded(name)
     return cls if isinstance(cls, type) and _is_known(cls) else None
 
 
 def name_of(cls: type) -> str | None:
-    """:return: the class's name in a file, the public one if possible; None if unknown."""
+    """:return: the class's name in a file, public if possible; None if unknown."""
     public = f"{'.'.join(cls.__module__.split('.')[:2])}.{cls.__name__}"
     return next((name for name in (public, full_name(cls)) if find_class(name) is cls), None)
 
@@ -65,19 +65,19 @@ def _is_known(cls: type) -> bool:
 
 
 def is_book(attribute: str) -> bool:
-    """:return: True if the attribute is TensorFlow's own bookkeeping."""
+    """:return: True if the attribute is TensorFlow's bookkeeping."""
     return attribute in BOOKKEEPING or attribute.startswith("_self_")
 
 
 def may_be_set(cls: type, attribute: str) -> bool:
-    """:return: True for data: no method, property, or attribute of Python or TensorFlow."""
+    """:return: True for data: not a method, property, or attribute of Python or TensorFlow."""
     of_class = inspect.getattr_static(cls, attribute, None)
     internal = is_book(attribute) or attribute.startswith("__")
     return not internal and not hasattr(type(of_class), "__get__")
 
 
 def check_numbers(cls: type, attribute: str, value: Any) -> None:
-    """:raise ValueError: for NaN, and for infinities except in options and a user's class."""
+    """:raise ValueError: for NaN, and for infinities outside options and users' classes."""
     options = getattr(cls, "_get_param_names", None)
     if options is not None and attribute in options():
         return  # a fit checks them
@@ -96,7 +96,7 @@ def _numbers(value: Any) -> Iterator[Any]:
         yield array if array.dtype.kind in "fc" else 0.0
 
 
-#: Functions that likelihoods accept as arguments.
+#: Functions allowed as likelihoods' arguments.
 FUNCTIONS: dict[str, Any] = {
     "inv_probit": links.inv_probit,
     "exp": tf.exp,
@@ -115,7 +115,7 @@ _PRIORS = (
     "LogitNormal LogLogistic InverseGaussian MultivariateNormalDiag MultivariateNormalTriL "
     "Independent Sample TransformedDistribution"
 )
-#: Transforms (with 0 in the domain of each) and priors; both store their own arguments.
+#: Transforms (each with 0 in its domain) and priors; both store their arguments.
 OF_TFP: dict[str, Any] = {
     **{name: getattr(tfp.bijectors, name) for name in _TRANSFORMS.split()},
     **{name: getattr(tfp.distributions, name) for name in _PRIORS.split()},

@@ -1,4 +1,4 @@
-"""Objects of known classes to a description and arrays, and back, even for untrusted files."""
+"""Convert objects of known classes to a description and arrays, and safely back."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .known import FUNCTIONS, OF_TFP, check_numbers, find_class, is_book, may_be
 
 
 class Encoder(ValueEncoder):
-    """:ivar networks: networks whose weights are described, in order."""
+    """:ivar networks: networks with described weights, in order."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -58,7 +58,7 @@ class Encoder(ValueEncoder):
             self._seen[id(value)] = len(self._seen), value
 
     def _network(self, value: Any) -> dict[str, Any]:
-        # No layers: Keras imports modules and calls functions named in their description.
+        # No layers: Keras would import modules and call functions named in their description.
         self.networks.append(value)
         weights = [self._store(weight) for weight in value.get_weights()]
         self._remember(*as_variables(value.weights))
@@ -100,7 +100,7 @@ def _refusal(value: Any, place: str) -> TypeError:
 
 
 def _part_of(value: Any) -> str:
-    """:return: the way to save the package's part of a scikit-learn estimator."""
+    """:return: advice to save the package's part of a scikit-learn estimator."""
     name = "search.best_estimator_" if hasattr(value, "best_estimator_") else "pipeline"
     value = getattr(value, "best_estimator_", value)
     if hasattr(value, "steps"):
@@ -110,15 +110,15 @@ def _part_of(value: Any) -> str:
 
 class Decoder(ValueDecoder):
     """
-    Restores the values described by `Encoder`, for each array one. The only class code called is
-    that of transforms and priors of TensorFlow Probability, and nothing is imported.
+    Restores the values described by `Encoder`. It imports nothing and calls only class code of
+    TensorFlow Probability's transforms and priors.
     """
 
     def __init__(
         self, arrays: Sequence[AnyNDArray], network: Sequence[Any] = (), name: str = "model"
     ) -> None:
         """
-        :param network: the user's networks, which receive the weights in the file, in their order.
+        :param network: the user's networks, in order; they receive the file's weights.
         """
         super().__init__(arrays)
         self._objects: list[Any] = []  # in the order of their descriptions
@@ -178,7 +178,7 @@ class Decoder(ValueDecoder):
         return self._made(made)
 
     def _parameter(self, node: Any) -> gpflow.Parameter:
-        """Assign to the variable itself: its transform might not restore the last bit."""
+        """Assign to the unconstrained variable: the transform might not restore the last bit."""
         variable, transform = self._variable(node["variable"]), self.decode(node["transform"])
         if not variable.dtype.is_floating:
             raise ValueError(f"a parameter is of {variable.dtype.name}")

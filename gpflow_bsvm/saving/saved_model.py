@@ -1,4 +1,4 @@
-"""A model as a TensorFlow SavedModel, which predicts without this package and GPflow."""
+"""A model as a TensorFlow SavedModel, for predictions without this package and GPflow."""
 
 from __future__ import annotations
 
@@ -41,20 +41,20 @@ def export(model: Any, directory: str | os.PathLike[str]) -> None:
 
         predict:        X [N, D] -> {"mean": [N], "std": [N]} of y,
 
-    equal to those of the model up to rounding. A classifier's export includes its standardization,
-    with columns in the order of `classes_`; a model's columns are those of
-    `gpflow_bsvm.prediction.predict_probabilities`, for two classes the single column P(y = 1).
-    `tf.saved_model.load(directory).predict_proba(X)` needs only TensorFlow, and checks nothing: a
+    equal to the model's predictions up to rounding. A classifier's export includes its
+    standardization, with columns in the order of `classes_`. A model's columns are those of
+    `gpflow_bsvm.prediction.predict_probabilities`: P(y = 1) alone for two classes.
+    `tf.saved_model.load(directory).predict_proba(X)` needs only TensorFlow and checks nothing: a
     row with NaN gives NaN.
 
     The directory's file `about.json` holds "classes", the labels (null for a model), "features",
     the column names if X was a data frame in the fit, and "version".
 
     :param model: a fitted `BSVMClassifier` or `BSVMRegressor`, or a model of `gpflow_bsvm.models`.
-    :param directory: new or empty; written completely or not at all.
-    :raise FileExistsError: if it is not empty.
-    :raise OSError: if it cannot be written; names it.
-    :raise sklearn.exceptions.NotFittedError: for a classifier that was not fitted.
+    :param directory: a new or empty directory; written completely or not at all.
+    :raise FileExistsError: if the directory is not empty.
+    :raise OSError: if the directory cannot be written; the message names it.
+    :raise sklearn.exceptions.NotFittedError: for an unfitted classifier.
     """
     directory = Path(directory)
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
@@ -76,7 +76,7 @@ def export(model: Any, directory: str | os.PathLike[str]) -> None:
 
 
 def _write(module: Any, place: Path, signatures: dict[str, Any]) -> None:
-    """:raise OSError: in place of TensorFlow's own errors."""
+    """:raise OSError: in place of TensorFlow's errors."""
     try:
         tf.saved_model.save(module, str(place), signatures=signatures)
     except tf.errors.OpError as error:
@@ -86,7 +86,7 @@ def _write(module: Any, place: Path, signatures: dict[str, Any]) -> None:
 
 
 class Exported(tf.Module):
-    """The content of the SavedModel: functions of X, and the variables that they read."""
+    """The SavedModel's content: functions of X, and their variables."""
 
     def __init__(
         self,
@@ -99,12 +99,12 @@ class Exported(tf.Module):
         """
         :param num_columns: D; None: any.
         :param finish: maps likelihood, X, and mean and variance of f to the result of the function
-            named `predicts`.
+            `predicts`.
         :param standardise: shift and scale of X.
         """
         super().__init__()
         self.predicts = predicts
-        # Stored as arrays, because the size of the graph is limited.
+        # Stored as arrays, because graphs have a limited size.
         self._Lz = tf.Variable(model.prior_factor(), trainable=False)
         natural = compiled_solve(model.natural())
         self._q = [tf.Variable(part, trainable=False) for part in natural]
@@ -127,7 +127,7 @@ class Exported(tf.Module):
         setattr(self, predicts, self._traced(predict, spec))
 
     def _traced(self, function: Callable[..., Any], spec: tf.TensorSpec) -> Any:
-        """:return: a graph; the variables that it reads are saved with it."""
+        """:return: a graph, saved together with its variables."""
         graph = tf.function(function, input_signature=[spec], autograph=False)
         met = graph.get_concrete_function().graph.variables
         setattr(self, f"_of_{function.__name__}", list(met))
