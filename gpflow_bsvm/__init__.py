@@ -62,7 +62,7 @@ __all__ = [
     "saving",
 ]
 
-#: Modules that define the public names which are not modules themselves.
+#: Modules of the public names that are not modules themselves.
 _HOMES = {
     "BSVMClassifier": "estimators",
     "BSVMRegressor": "estimators",

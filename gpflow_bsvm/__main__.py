@@ -1,4 +1,4 @@
-"""`python -m gpflow_bsvm`, as `gpflow-bsvm`."""
+"""`python -m gpflow_bsvm` equals `gpflow-bsvm`."""
 
 import sys
 

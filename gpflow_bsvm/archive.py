@@ -1,5 +1,5 @@
 """
-Arrays and a JSON header in NumPy's `.npz`: written completely, and read without trusting the file.
+Arrays and a JSON header in NumPy's `.npz`: written completely, read safely from untrusted files.
 
 Nothing in a file is unpickled or unpacked, and nothing here needs TensorFlow.
 """
@@ -19,14 +19,14 @@ from numpy.typing import NDArray
 
 from .atomic import whole_file
 
-#: Errors for a place outside of the file, as damaged files cause them.
+#: Errors of damaged files for positions outside of the file.
 _SEEKS = {errno.EINVAL, errno.EOVERFLOW}
 
 
 def write_archive(path: Path, header: Any, arrays: Sequence[NDArray[Any]]) -> None:
     """
     :param header: a JSON value.
-    :raise OSError: if it cannot be written; an older file is kept.
+    :raise OSError: if it cannot be written; an old file remains.
     """
     text = np.frombuffer(json.dumps(header).encode(), np.uint8)
     entries = {"header": text} | {str(n): array for n, array in enumerate(arrays)}
@@ -42,8 +42,8 @@ def read_archive(path: Path) -> tuple[Any, list[NDArray[Any]]]:
     """
     :return: header and arrays.
     :raise OSError: if the file cannot be read.
-    :raise ValueError: for a file not written by `write_archive`; its cause is the error of Python
-        or NumPy.
+    :raise ValueError: for a file not written by `write_archive`, with the original error as its
+        cause.
     """
     try:
         with zipfile.ZipFile(path) as stored:
@@ -53,7 +53,7 @@ def read_archive(path: Path) -> tuple[Any, list[NDArray[Any]]]:
         with np.load(path, allow_pickle=False) as found:
             header = json.loads(found["header"].tobytes())
             return header, [found[str(number)] for number in range(len(found.files) - 1)]
-    except Exception as error:  # whatever a bad file provokes: recursion, memory, tokens, ...
+    except Exception as error:  # a bad file's errors: recursion, memory, tokens, ...
         if isinstance(error, OSError) and error.errno not in _SEEKS:
             raise
         raise ValueError(f"it is damaged; {type(error).__name__}: {error}") from error
@@ -61,10 +61,10 @@ def read_archive(path: Path) -> tuple[Any, list[NDArray[Any]]]:
 
 def _check_entries(entries: list[zipfile.ZipInfo], size: int) -> None:
     """
-    Check entries when only the directory of the archive has been read.
+    Check entries after reading only the archive's directory.
 
-    :param size: of the file.
-    :raise ValueError: for entries larger than the file, whatever error reading them gives.
+    :param size: of the file. :raise ValueError: for compressed, equally named or overlapping
+    entries, or entries beyond the end.
     """
     if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
         raise ValueError("it is compressed, as no file of this package is")

@@ -10,18 +10,18 @@ from pathlib import Path
 from typing import BinaryIO
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
-#: Errors of disks, which lack the name of a file.
+#: Errors of disks, which do not name the file.
 _OF_DISKS = {*_FULL, errno.EFBIG, errno.EIO}
 
 
 @contextlib.contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
     """
-    A file that gets its name when the block ends; until then, and after an error, the old file (or
-    none) exists. The unfinished file is next to it: a dot, the name, and `.part`. A symbolic link
-    is kept, and its target is written.
+    Open a file that replaces the old one when the block ends; after an error the old file (or none)
+    remains. The unfinished file is beside it, named `.<name>.part`. For a symbolic link, the target
+    is written.
 
-    :raise OSError: if it cannot be written; names the requested file.
+    :raise OSError: if it cannot be written; the message names the requested file.
     """
     place = Path(os.path.realpath(path))
     part = place.with_name(f".{place.name}.part")
@@ -42,7 +42,7 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
 def errors_of(path: Path, *unfinished: Path) -> Iterator[None]:
     """
     :param unfinished: temporary files and folders that will become `path`.
-    :raise OSError: about `path`, instead of one about these or a disk.
+    :raise OSError: about `path` instead of an error about these or the disk.
     """
     try:
         yield
@@ -54,7 +54,7 @@ def errors_of(path: Path, *unfinished: Path) -> Iterator[None]:
 
 
 def _told(number: int, why: str | None, path: Path) -> OSError:
-    """:return: an error of this number, whose kind Python chooses."""
+    """:return: an error with this number, of the class that Python chooses."""
     if number in _FULL:
         why = f"the disk is full ({why}): nothing was written, and an older one stays as it was"
     if number == errno.ENOENT:
@@ -66,7 +66,7 @@ def check_room(path: Path, num_bytes: int = 2**24) -> None:
     """
     Write `num_bytes` bytes next to a future file, and remove them.
 
-    :raise OSError: if the file could not be written; names it.
+    :raise OSError: if the file could not be written; the message names it.
     """
     if path.is_dir():
         raise _told(errno.EISDIR, "a directory is there, and a file is to be written", path)

@@ -1,4 +1,4 @@
-"""Checks of options; errors state the expected and the given value."""
+"""Checks of options; errors name the expected and the given value."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 
 def check_whole(least: int, **values: Any) -> None:
-    """:raise ValueError: for an option that is not a whole number, or too small."""
+    """:raise ValueError: unless the option is a whole number of at least `least`."""
     for name, value in values.items():
         if not isinstance(value, numbers.Integral) or isinstance(value, bool):
             raise ValueError(f"{name} must be a whole number, got {value!r}")
@@ -17,7 +17,7 @@ def check_whole(least: int, **values: Any) -> None:
 
 
 def check_number(least: float, **values: Any) -> None:
-    """:raise ValueError: for an option that is not a number, too small, or NaN."""
+    """:raise ValueError: unless the option is a number of at least `least`."""
     for name, value in values.items():
         if not isinstance(value, numbers.Real):
             raise ValueError(f"{name} must be a number, got {value!r}")
@@ -37,7 +37,7 @@ def check_rate(**values: Any) -> float:
 
 
 def check_choice(choices: tuple[Any, ...], **values: Any) -> None:
-    """:raise ValueError: for an option that is not one of its choices."""
+    """:raise ValueError: unless the option is one of its choices."""
     for name, value in values.items():
         if value not in choices:
             shown = ", ".join(map(repr, choices))
@@ -45,10 +45,10 @@ def check_choice(choices: tuple[Any, ...], **values: Any) -> None:
 
 
 class NotFinite(ValueError):
-    """An ELBO is not finite; `what` is the text without the likely cause."""
+    """An ELBO is not finite; `what` is the message without the likely cause."""
 
     def __init__(self, what: str, cause: str = "") -> None:
-        """:param cause: "" if unknown."""
+        """:param cause: the cause, "" if unknown."""
         likely = (
             "the kernel or the mean function overflows, or a label is none that the likelihood "
             "knows; standardise X and check the kernel's parameters"

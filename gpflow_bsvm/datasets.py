@@ -1,6 +1,6 @@
-"""Classification data by name or from a CSV file, checked, in the order of the source.
+"""Checked classification data by name or from a file, in the source's order.
 
-A name is looked up among the bundled sets, then in the directory given by the environment variable
+Names are looked up among the bundled sets, then in the directory of the environment variable
 GPFLOW_BSVM_DATA.
 """
 
@@ -28,7 +28,7 @@ from .tables.table import Table
 if TYPE_CHECKING:  # no dependency of this package
     from typing_extensions import Unpack
 
-#: Available without network and files.
+#: Available offline.
 BUNDLED = ("breast-cancer", "banana-like", "even-digits", "iris", "digits")
 
 DATA_VARIABLE = "GPFLOW_BSVM_DATA"
@@ -41,13 +41,13 @@ _ROWS = 2**17
 @dataclass(frozen=True)
 class Dataset:
     """
-    :ivar name: for tables and file names.
-    :ivar X: [N, D], float64, as in the source: not scaled, not shuffled; NaN for missing values, if
-        they are allowed.
+    :ivar name: name for tables and files.
+    :ivar X: [N, D], float64, as in the source: not scaled, not shuffled; NaN for allowed missing
+        values.
     :ivar y: [N], the labels of the source.
     :ivar feature_names: D names.
     :ivar notes: how the columns of the source were converted.
-    :ivar order: the labels of y in the order stated by their type, if any.
+    :ivar order: the labels in the order defined by their type, if any.
     """
 
     name: str
@@ -70,11 +70,11 @@ def load(
         `<name>.csv` or `<name>.csv.gz` in the data directory or its folders `binary` and
         `multiclass` ("heart", "binary/heart"). The data set's `notes` describe conversions of
         columns.
-    :param target: label column of a file given by path; None: the existing one of "y", "target",
-        "class" and "label".
+    :param target: label column of a file given by path; None: "y", "target", "class" or "label",
+        whichever exists.
     :param numbers: whether labels are numbers rather than classes.
-    :param impute: allow missing values: they stay NaN, with additional indicator columns.
-    :param options: of `gpflow_bsvm.files.Reading`.
+    :param impute: allow missing values: keep NaN and add indicator columns.
+    :param options: options of `gpflow_bsvm.files.Reading`.
     :raise ValueError: if the set does not exist or cannot be used.
     """
     if name_or_path in (*BUNDLED, "diabetes"):

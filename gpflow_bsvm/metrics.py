@@ -24,8 +24,8 @@ _ROW_SUM = 1e-6
 
 def error(y: AnyNDArray, P: AnyNDArray) -> float:
     """
-    Mean of [y != argmax_c p_c]: fraction in [0, 1], smaller is better. Of equal probabilities the
-    first wins: p(y = 1) = 1/2 predicts class 0.
+    Mean of [y != argmax_c p_c]: fraction in [0, 1], smaller is better. Ties go to the first class:
+    p(y = 1) = 1/2 predicts class 0.
     """
     return float(np.mean(P.argmax(axis=1) != y))
 
@@ -35,15 +35,15 @@ def brier(y: AnyNDArray, P: AnyNDArray) -> float:
     Half the Brier score of all classes, mean of sum_c (p_c - [y = c])^2 / 2: in [0, 1], smaller is
     better. For two classes it is the mean of (p(y = 1) - y)^2; a constant p = 1/2 scores 1/4.
     """
-    one_hot = np.eye(P.shape[1])[y]  # scikit-learn's takes several classes only from 1.7 on
+    one_hot = np.eye(P.shape[1])[y]  # scikit-learn supports several classes from 1.7 on
     return float(np.mean(np.sum(np.square(P - one_hot), axis=1)) / 2)
 
 
 def nll(y: AnyNDArray, P: AnyNDArray) -> float:
     """
     Negative log-likelihood, mean of -log p_y: nats per row, at least 0, smaller is better; a
-    constant p = 1/C scores log C. Probabilities are clipped at 1e-15: a row costs at most 34.5
-    nats.
+    constant p = 1/C scores log C. Probabilities are clipped at 1e-15, so that a row costs at most
+    34.5 nats.
     """
     return float(log_loss(y, np.clip(P, CLIP, 1 - CLIP), labels=np.arange(P.shape[1])))
 
@@ -75,7 +75,7 @@ class Metric(NamedTuple):
 
     label: str  #: heading in a table
     function: Callable[[AnyNDArray, AnyNDArray], float]
-    unit: str  #: range of its value
+    unit: str  #: range of values
     greater_is_better: bool | None = False  #: None: neither
 
 
@@ -93,24 +93,24 @@ def evaluate(y: AnyNDArray, p: AnyNDArray) -> dict[str, float]:
     """
     :param y: [N] in 0..C-1.
     :param p: [N, C], or [N] for two classes: p(y = 1).
-    :return: value by name, for all of `METRICS`.
-    :raise ValueError: if the shapes of y and p do not match, or p are not probabilities.
+    :return: values of all `METRICS` by name.
+    :raise ValueError: if the shapes of y and p do not match, or p does not hold probabilities.
     """
     y, P = check_probabilities(y, p)
     return {name: metric.function(y, P) for name, metric in METRICS.items()}
 
 
 class Coverage(NamedTuple):
-    """Accuracy of a classifier with a reject option; entry k: for the k most certain rows."""
+    """Accuracy of a classifier with a reject option, by number of accepted rows."""
 
     coverage: AnyNDArray  #: [K], fraction of rows that are answered, increasing to 1
-    accuracy: AnyNDArray  #: [K], fraction of these that are correct
+    accuracy: AnyNDArray  #: [K], fraction of correct answers
     doubt: AnyNDArray  #: [K], the largest accepted doubt
 
 
 def accuracy_against_coverage(y: AnyNDArray, p: AnyNDArray, doubt: Any = None) -> Coverage:
     """
-    The reject option: rows are answered in the order of their doubt; rows of equal doubt together.
+    Evaluate a reject option: accept rows in order of doubt, rows of equal doubt together.
 
     :param y: [N] in 0..C-1.
     :param p: [N, C], or [N] for two classes: p(y = 1).

@@ -1,4 +1,4 @@
-"""Warnings, at the line of the user's call, in terms of the called function."""
+"""Warnings at the line of the user's call, in terms of the called function."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _WORDS: ContextVar[Callable[[str], str]] = ContextVar("words", default=str)
 
 @contextlib.contextmanager
 def told_by(words: Callable[[str], str]) -> Iterator[None]:
-    """:param words: converts texts for users of GPflow to warnings inside this context."""
+    """:param words: converts the core's messages to warnings inside this context."""
     before = _WORDS.set(words)
     try:
         yield
@@ -23,7 +23,7 @@ def told_by(words: Callable[[str], str]) -> Iterator[None]:
 
 
 def warn(text: str, category: type[Warning] = UserWarning) -> None:
-    """Warn the caller of the package, through any number of functions and decorators."""
+    """Warn at the line that calls the package, through any number of functions and decorators."""
     frame: FrameType | None = sys._getframe(1)
     level = outermost = 1
     while frame is not None:

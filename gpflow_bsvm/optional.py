@@ -10,9 +10,9 @@ from typing import Any
 def require(module: str, extra: str = "compare") -> Any:
     """
     :param module: name of a module, such as "pandas".
-    :param extra: the extra of this package that installs it.
+    :param extra: this package's extra that installs the module.
     :return: the module.
-    :raise ImportError: with the command that installs it.
+    :raise ImportError: if the module is missing; names the command to install it.
     """
     try:
         return importlib.import_module(module)
@@ -23,15 +23,15 @@ def require(module: str, extra: str = "compare") -> Any:
 
 
 class Later:
-    """A module that is imported when one of its attributes is first used."""
+    """A module, imported when one of its attributes is first used."""
 
     def __init__(self, module: str, extra: str = "compare") -> None:
-        """Arguments and errors as of `require`."""
+        """Arguments and errors as in `require`."""
         self._of = module, extra
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(require(*self._of), name)
-        setattr(self, name, value)  # the next look-up does not come here
+        setattr(self, name, value)  # so that the next look-up is direct
         return value
 
 
@@ -40,9 +40,9 @@ def check_versions() -> None:
     """
     Compare installed versions with this package's requirements, before they cause other errors.
 
-    :raise ImportError: for a package that is too old or too new; gives the command to install it.
+    :raise ImportError: for a package that is too old or too new; names the command to run.
     """
-    from importlib import metadata  # both take longer to import than this package
+    from importlib import metadata  # slow imports
 
     from packaging.requirements import Requirement
 

@@ -1,4 +1,4 @@
-"""Pictures of predictions, drawn into given axes."""
+"""Pictures of predictions, drawn on given axes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # an extra
 
 __all__ = ["figure", "reliability_diagram"]
 
-#: Curves often overlap, so they are transparent.
+#: Curves are transparent because they often overlap.
 _LINE: dict[str, Any] = {"linewidth": 1.4, "alpha": 0.8}
 #: Bins of a reliability diagram, of equal width.
 RELIABILITY_BINS = 10
@@ -28,7 +28,7 @@ def figure(
     num_rows: int, num_columns: int, *, width: float = 5.2, height: float = 3.9
 ) -> tuple[Figure, list[Axes]]:
     """
-    :return: a figure and its axes, row by row; no display is needed.
+    :return: a figure and its axes, row by row; needs no display.
     :raise ImportError: without matplotlib.
     """
     require("matplotlib")
@@ -43,13 +43,13 @@ def reliability_diagram(
     ax: Axes, y: AnyNDArray, p: AnyNDArray, *, bins: int = RELIABILITY_BINS, **style: Any
 ) -> Axes:
     """
-    Observed frequency against mean predicted probability, bin by bin: of class 1 if there are two,
-    else of the most probable class, whose probability is the confidence. Predictions on the
-    diagonal are calibrated. The area of a dot grows with the number of rows in its bin; bins with
-    fewer than 5 are left out.
+    Observed frequency against mean predicted probability per bin, of class 1 for two classes, else
+    of the most probable class (its probability is the confidence). Predictions on the diagonal are
+    calibrated. The area of a dot grows with the number of rows in its bin; bins with fewer than 5
+    are left out.
 
     :param y: [N] in 0..C-1; p: [N, C], or [N] for two classes: p(y = 1).
-    :param style: of the line, such as `label`.
+    :param style: style of the line, such as `label`.
     :raise ValueError: as `gpflow_bsvm.metrics.evaluate`.
     """
     y, P = metrics.check_probabilities(y, p)

@@ -1,15 +1,15 @@
-r"""Default priors of kernel parameters: they make ARD safe on few rows, and harmless on many.
+r"""Default priors of kernel parameters, which make ARD safe on few rows and harmless on many.
 
-The evidence alone easily overfits on few rows, by a separate lengthscale for every input. On
+On few rows the evidence alone easily overfits a separate lengthscale for every input. On
 standardized inputs a relevant lengthscale is of the order of sqrt(D), and margins of a few units,
 so that
 
     log lengthscale ~ N(log sqrt(D), 0.4^2 / penalty),   log variance ~ N(log 4, 1 / penalty)
 
 and for a constant kernel, an offset of f, log variance ~ N(0, 3^2 / penalty) (MAP-II). A hinge's
-log-likelihood is proportional to its penalty; with these deviations so are the log densities of the
-*logarithms*, and their weight against the data does not depend on it. GPflow adds the density of
-the parameter x itself, whose additional -log x is not scaled by the penalty.
+log-likelihood is proportional to its penalty. With these deviations the log densities of the
+*logarithms* are proportional to it too, so that their weight against the data is constant. GPflow
+adds the density of the parameter x itself, whose additional -log x is not scaled by the penalty.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from .likelihoods.penalized import check_penalty
 
 __all__ = ["ard_kernel", "default_kernel", "log_normal", "set_default_priors"]
 
-#: Median of a variance. The median lengthscale is sqrt(D), the median variance of an offset 1.
+#: Median of a variance. (The median of a lengthscale is sqrt(D), of an offset's variance 1.)
 VARIANCE = 4.0
-#: Standard deviations of logarithms; an offset may be large if one class surrounds the others.
+#: Standard deviations of logarithms; offsets may be large if one class surrounds the others.
 LENGTHSCALE_DEVIATION, VARIANCE_DEVIATION, OFFSET_DEVIATION = 0.4, 1.0, 3.0
 
 
@@ -48,7 +48,7 @@ def set_default_priors(
 
     :param kernel: any GPflow kernel, for standardized inputs; changed in place.
     :param num_features: D, for kernels that use all inputs.
-    :param penalty: the likelihood's; 1 if it has none.
+    :param penalty: the likelihood's penalty; 1 if it has none.
     :raise ValueError: for a penalty that is not positive and finite.
     """
     root = math.sqrt(check_penalty(penalty))
@@ -71,7 +71,7 @@ def set_default_priors(
 
 def ard_kernel(num_features: int, *, penalty: float = 1.0) -> gpflow.kernels.Kernel:
     """
-    :return: a squared exponential with a lengthscale for every input, at its priors' medians.
+    :return: a squared exponential with a lengthscale for every input, at the priors' medians.
     :raise ValueError: for an invalid number of features, or a penalty that is not positive and
         finite.
     """
@@ -84,8 +84,8 @@ def ard_kernel(num_features: int, *, penalty: float = 1.0) -> gpflow.kernels.Ker
 
 def default_kernel(num_features: int, *, penalty: float = 1.0) -> gpflow.kernels.Kernel:
     """
-    :return: the sum of `ard_kernel` and a `Constant`, an offset of f: without it f is 0 far from
-        all rows, where both classes are then equally probable.
+    :return: the sum of `ard_kernel` and a `Constant`, an offset of f: without the offset, f is 0
+        and both classes are equally probable far from all rows.
     :raise ValueError: as `ard_kernel`.
     """
     kernel = ard_kernel(num_features, penalty=penalty) + gpflow.kernels.Constant(1.0)

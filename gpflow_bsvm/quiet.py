@@ -1,6 +1,6 @@
 """
-Import GPflow, and with it TensorFlow, without their start-up messages, which bypass Python. To see
-them, set TF_CPP_MIN_LOG_LEVEL to 0 or 1.
+Import GPflow and TensorFlow without their start-up messages, which bypass Python. To see them, set
+TF_CPP_MIN_LOG_LEVEL to 0 or 1.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _LOG = re.compile(
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
     """
-    Drop lines logged by TensorFlow inside this context, unless the user wants them or an error is
-    raised; pass on all other lines.
+    Drop lines logged by TensorFlow inside this context, unless the user wants them or an error
+    occurs; pass on all other lines.
     """
     if os.environ.setdefault(LEVEL, "2") in ("0", "1"):
         yield
@@ -53,4 +53,4 @@ if "gpflow" not in sys.modules:
         import gpflow  # noqa: F401
         import tensorflow as tf
 
-        tf.config.list_physical_devices()  # looks for drivers, and says so
+        tf.config.list_physical_devices()  # logs its search for drivers

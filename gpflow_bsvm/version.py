@@ -1,3 +1,3 @@
-"""The version, readable without importing TensorFlow."""
+"""The version, importable without TensorFlow."""
 
 __version__ = "0.2.0"

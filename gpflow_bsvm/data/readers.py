@@ -43,9 +43,9 @@ class Check(Protocol):
 class Reader(Source):
     """
     Rows read again in each pass, and from the start if minibatches resume; a thread reads ahead.
-    Every pass must have as many rows as the first.
+    All passes must have the same number of rows.
 
-    Numbers of any type are converted to GPflow's default float.
+    Numbers become GPflow's default float.
 
     :ivar finite: whether passes end, so that rows can be counted; None: unknown.
     :ivar told_by_rows: whether checkpoints identify the data by reading all rows.
