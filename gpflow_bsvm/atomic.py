@@ -56,7 +56,7 @@ def errors_of(path: Path, *unfinished: Path) -> Iterator[None]:
 def _told(number: int, why: str | None, path: Path) -> OSError:
     """:return: an error with this number, of the class that Python chooses."""
     if number in _FULL:
-        why = f"the disk is full ({why}): nothing was written, and an older one stays as it was"
+        why = f"the disk is full ({why}): nothing was written, and an older file is unchanged"
     if number == errno.ENOENT:
         why = f"there is no directory {path.absolute().parent}: make it first"
     return OSError(number, why, str(path))
@@ -69,7 +69,7 @@ def check_room(path: Path, num_bytes: int = 2**24) -> None:
     :raise OSError: if the file could not be written; the message names it.
     """
     if path.is_dir():
-        raise _told(errno.EISDIR, "a directory is there, and a file is to be written", path)
+        raise _told(errno.EISDIR, "expected a path for a file, got a directory", path)
     part = Path(os.path.realpath(path)).with_name(f".{path.name}.room")
     try:
         with errors_of(path, part), open(part, "wb") as file:

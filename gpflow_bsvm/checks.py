@@ -50,8 +50,8 @@ class NotFinite(ValueError):
     def __init__(self, what: str, cause: str = "") -> None:
         """:param cause: the cause, "" if unknown."""
         likely = (
-            "the kernel or the mean function overflows, or a label is none that the likelihood "
-            "knows; standardise X and check the kernel's parameters"
+            "the kernel or the mean function overflows, or a label is invalid for the likelihood; "
+            "standardise X and check the kernel's parameters"
         )
         super().__init__(f"{what}: {cause or likely}")
         self.what = what

@@ -86,9 +86,9 @@ def load(
         if path.is_file():
             return _read(str(path), None, numbers, impute, options)
     raise ValueError(
-        f"no data set {name_or_path!r}: it is not bundled ({', '.join(BUNDLED)}), no file, and "
-        f"there is no {name_or_path}.csv or {name_or_path}.csv.gz in the directory {DATA_VARIABLE} "
-        f"({directory or 'which is not set'}) or its folders binary and multiclass"
+        f"no data set {name_or_path!r}: it is neither bundled ({', '.join(BUNDLED)}) nor a file, "
+        f"and there is no {name_or_path}.csv or {name_or_path}.csv.gz in the directory "
+        f"{DATA_VARIABLE} ({directory or 'which is not set'}) or its folders binary and multiclass"
     )
 
 

@@ -215,7 +215,7 @@ def test_missing_file():
 
 
 def test_unknown_name_says_where_it_looked(directory):
-    with pytest.raises(ValueError, match="not bundled") as caught:
+    with pytest.raises(ValueError, match="neither bundled") as caught:
         load("sonnar")
     for part in (str(directory), "GPFLOW_BSVM_DATA", "sonnar.csv", *BUNDLED):
         assert part in str(caught.value)

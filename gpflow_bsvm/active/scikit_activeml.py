@@ -63,8 +63,8 @@ class ModelClassifier(_SkactivemlClassifier):
         expected = num_classes(self.model)
         if len(self.classes_) != expected:
             raise ValueError(
-                f"the model is of {expected} classes, and there are {len(self.classes_)} here: "
-                f"{self.classes_.tolist()}; give classes=..., all of them"
+                f"the model has {expected} classes, but {len(self.classes_)} are given: "
+                f"{self.classes_.tolist()}; give all of them by classes=..."
             )
 
     def predict_proba(self, X: Any) -> AnyNDArray:

@@ -71,8 +71,8 @@ def _probabilities_of(target: Any, row: tf.Tensor) -> Probabilities:
     if hasattr(target, "predict_y"):
         return _of_model(target, row)
     raise TypeError(
-        "the target must be a model or a fitted BSVMClassifier (for a network, ART has "
-        f"classifiers of its own); got {type(target).__name__}"
+        "the target must be a model or a fitted BSVMClassifier (for networks use ART's "
+        f"classifiers), got {type(target).__name__}"
     )
 
 

@@ -71,7 +71,7 @@ def made(directory: Directory) -> Path:
         Path(directory).mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ValueError(
-            f"checkpoint must be a directory, or a place for one; {directory} is not: {error}"
+            f"checkpoint must be an existing or new directory, got {directory}: {error}"
         ) from None
     return Path(directory)
 
@@ -105,14 +105,14 @@ class InDirectory(Checkpoints):
             except Exception as error:  # damaged contents raise any error
                 _warn(
                     f"{path} is no whole checkpoint of this package ({type(error).__name__}: "
-                    f"{error}): the one before it is used, or none if it is the only one"
+                    f"{error}): the previous checkpoint is used, if any"
                 )
                 continue
             if ANY_ORDER in self._identity.items():
                 _warn(
-                    "the rows come in another order each time they are read: unless every shuffle "
-                    "of the tf.data.Dataset has a seed, the resumed fit ends elsewhere than it "
-                    "would have without the interruption"
+                    "the order of rows changes with each pass: unless every shuffle of the "
+                    "tf.data.Dataset has a seed, the result of the resumed fit differs from that "
+                    "of an uninterrupted fit"
                 )
             self._whole = paths[: number + 1]
             return content
@@ -132,8 +132,9 @@ class InDirectory(Checkpoints):
         different = [f"{name} was {old}, is {new}" for name, old, new in pairs if old != new]
         if different:
             raise OtherFit(
-                f"the checkpoints in {self._directory} are of another fit: {'; '.join(different)}. "
-                "Give another directory, or delete this one to start anew"
+                f"the checkpoints in {self._directory} are of another fit: "
+                f"{'; '.join(different)}. Give another directory, or delete this one to start "
+                "again"
             )
 
     def offer(self, number: int, content: Callable[[], Any]) -> None:
@@ -158,7 +159,7 @@ class InDirectory(Checkpoints):
             if not self._failed:
                 _warn(
                     f"{path} could not be written ({error.strerror or error}): the fit goes on, "
-                    "and tries again with its next checkpoint; the last whole one stays"
+                    "and tries again at its next checkpoint; the last complete checkpoint remains"
                 )
             self._failed = True
         self._pending, self._since = None, 0

@@ -168,8 +168,8 @@ class DaskFrame(DaskReader):
             if not numeric(frame.dtypes[name]):
                 how = 'give classes="auto"' if name == target else "leave it out by features=[...]"
                 raise ValueError(
-                    f"column {name!r} of the data frame holds {frame.dtypes[name]}, and numbers "
-                    f"are needed: {how}"
+                    f"column {name!r} of the data frame must hold numbers, got "
+                    f"{frame.dtypes[name]}: {how}"
                 )
         piece, parts = delayed(_piece_of_frame), frame[self.columns.read].to_delayed()
         super().__init__([piece(self.columns, one, part) for part, one in enumerate(parts)])
@@ -199,8 +199,8 @@ def dask_reader(X: Any, Y: Any = None, weight: Any = None) -> DaskReader:
     if Y is None and weight is None:
         return DaskFrame(X)
     raise ValueError(
-        "a Dask data frame brings its labels with it: give "
-        "gpflow_bsvm.cluster.DaskFrame(frame, target=...), the name of their column"
+        "a Dask data frame includes its labels: give gpflow_bsvm.cluster.DaskFrame(frame, "
+        "target=...), the name of the label column"
     )
 
 
@@ -222,7 +222,7 @@ def _beside(X: Any, column: Any, name: str) -> Any:
     if column.numblocks[0] != X.numblocks[0]:
         raise ValueError(
             f"X has {X.numblocks[0]} partitions and {name} has {column.numblocks[0]}, of unknown "
-            "lengths: cut both alike, or call compute_chunk_sizes() of both"
+            "lengths: partition both equally, or call compute_chunk_sizes() of both"
         )
     return column
 

@@ -48,7 +48,8 @@ class Cluster:
         except (TypeError, AttributeError, pickle.PicklingError) as error:
             raise TypeError(
                 f"the model cannot be sent to workers ({error}): kernels, mean functions and "
-                "likelihoods of GPflow and of this package can, and your own if pickle can"
+                "likelihoods of GPflow and this package can be sent, others if pickle can store "
+                "them"
             ) from error
         return self.map(workers.Sent, [packed], [gpflow.config.config()])[0]
 
@@ -109,10 +110,10 @@ class Cluster:
             if not isinstance(error, gone):
                 raise
             raise ConnectionError(
-                f"the Dask cluster of {self._client} is gone, or its workers die of a partition "
-                f"({type(error).__name__}: {error}). The model holds the latest step; with another "
-                "client the same call begins there, or exactly where this one ended if it was "
-                "given checkpoint=..."
+                f"the Dask cluster of {self._client} is gone, or a partition kills its workers "
+                f"({type(error).__name__}: {error}). The model holds the latest step; the same "
+                "call with another client starts from it, or with checkpoint=... continues "
+                "exactly where this call ended"
             ) from error
 
 

@@ -36,7 +36,7 @@ def open_source(data: Any, check: Check, chunk_rows: int, sample_weight: Any = N
     rows = _source_of(data, sample_weight)
     if sample_weight is not None and not _holds_arrays(data):
         raise ValueError(
-            "with a source, weights are its third component (of files: a column, weight=...)"
+            "a source includes its weights as third component (files: as the column weight=...)"
         )
     if isinstance(rows, Reader) and not rows.chunk_rows:
         return rows.opened(check, chunk_rows)
@@ -65,13 +65,13 @@ def _source_of(data: Any, sample_weight: Any) -> Source | None:
                 return reader(X, Y, sample_weight)
         if hasattr(X, "__dask_graph__"):
             raise TypeError(
-                "X is of Dask: import gpflow_bsvm.cluster first, which reads such data where it is"
+                "X is a Dask collection: import gpflow_bsvm.cluster first, which reads it"
             )
         return MappedArrays(X, Y, sample_weight) if _is_mapped(X) else None
     if isinstance(data, (str, os.PathLike)):
         raise TypeError(
-            f"{str(data)!r} is a name: use gpflow_bsvm.files.ParquetFiles or CSVFiles, with the "
-            "path and target=..., the name of the column of labels"
+            f"{str(data)!r} is a path: use gpflow_bsvm.files.ParquetFiles or CSVFiles, with the "
+            "path and target=..., the name of the label column"
         )
     if hasattr(data, "shape") or isinstance(data, dict) or not isinstance(data, Iterable):
         raise TypeError(

@@ -136,8 +136,8 @@ class Reader(Source):
         """Read all rows; the first pass checks all labels and weights together."""
         if self.finite is False:
             raise ValueError(
-                "the dataset repeats without end, and all the data are needed: leave out "
-                "repeat(), or use SVI or ML2"
+                "the dataset repeats endlessly, but a finite pass is needed: leave out repeat(), "
+                "or use SVI or ML2"
             )
         return self._checked() if self._passed else self._first_pass()
 

@@ -99,8 +99,8 @@ class Source(ABC):
         :raise ValueError: if rows cannot be read by index.
         """
         raise ValueError(
-            "these data can only be read in order, but rows are needed by number: give arrays "
-            "(X, Y), in memory or np.memmap"
+            "these data can only be read in order, but rows are needed by index: give arrays (X, "
+            "Y), in memory or np.memmap"
         )
 
     def stream(self, position: int, batch_size: int) -> Iterator[Batch]:

@@ -68,7 +68,7 @@ def input_shape_of(features: Any, input_shape: Sequence[int] | None) -> tuple[in
     known = tuple(own[1:]) if isinstance(own, tuple) and None not in own[1:] else None
     if input_shape is None and known is None:
         raise ValueError(
-            "the network does not say what it takes: give input_shape, without the number of rows, "
+            "the network declares no input shape: give input_shape, without the number of rows, "
             "such as (28, 28, 1)"
         )
     shape = tuple(known or () if input_shape is None else input_shape)
@@ -115,7 +115,7 @@ def check_row_width(num_columns: int | None, input_shape: tuple[int, ...]) -> No
     width = math.prod(input_shape)
     if num_columns not in (None, width):
         raise ValueError(
-            f"X has {num_columns} columns, and the network takes {list(input_shape)}, that is "
+            f"X has {num_columns} columns, but the network takes {list(input_shape)}, that is "
             f"{width}: X must be [N, {width}], such as images.reshape(len(images), -1)"
         )
 
@@ -149,7 +149,7 @@ def with_weights(network: Any, names: Sequence[str], weights: Sequence[AnyNDArra
     """
     if network is None:
         raise ValueError(
-            "it holds the weights of a network, and no layers: give the network, as in "
+            "it holds a network's weights without layers: give the network, as in "
             "gpflow_bsvm.load(path, network=...)"
         )
     if [*names] == [*names_of(network), "moving_mean", "moving_variance"]:
@@ -159,7 +159,7 @@ def with_weights(network: Any, names: Sequence[str], weights: Sequence[AnyNDArra
     there = [f"{n} {list(w.shape)}" for n, w in zip(names, weights, strict=True)]
     if here != there:
         raise ValueError(
-            f"it holds a network with weights {', '.join(there)}, and the network here has "
+            f"it holds a network with weights {', '.join(there)}, but the given network has "
             f"{', '.join(here) or 'none yet: build it first'}"
         )
     network.set_weights(weights)

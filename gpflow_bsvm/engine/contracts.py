@@ -84,8 +84,8 @@ def check_model(model: Model) -> None:
     check_num_data(model.num_data)
     if isinstance(getattr(model, "q_mu", None), tf.Tensor):
         raise TypeError(
-            "the model was frozen (gpflow.utilities.freeze): its parameters are constants now, for "
-            "predictions; fit the model that it was made of"
+            "the model was frozen (gpflow.utilities.freeze): its parameters are constants, for "
+            "predictions only; fit the original model"
         )
     check_floats(named_parameters(model))
 
@@ -101,8 +101,8 @@ def check_floats(named: dict[str, Any]) -> None:
         if isinstance(parameter, gpflow.Parameter) and dtype.is_floating and dtype != default:
             raise ValueError(
                 f"the model's {name} is {dtype.name}, but gpflow.config.default_float() is "
-                f"{default.name}: gpflow.config.set_default_float({dtype.name!r}), or make the "
-                "model and its parts anew"
+                f"{default.name}: gpflow.config.set_default_float({dtype.name!r}), or construct "
+                "the model and its parts again"
             )
 
 

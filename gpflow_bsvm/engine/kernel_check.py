@@ -40,7 +40,7 @@ def check_mean(mean_function: MeanFunction, X: Any, num_latents: int) -> None:
     if found[-1] not in (1, num_latents):
         raise ValueError(
             f"the mean function {name} gives {found[-1]} columns: it must give one, or one for "
-            f"each latent function, of which the model has {num_latents}"
+            f"each of the {num_latents} latent functions"
         )
 
 

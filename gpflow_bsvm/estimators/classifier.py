@@ -181,8 +181,8 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
             how |= {"learned": (), "learn_kernel": False, "calibrate": False}
             only = self.classes_.tolist()[int(data[1][0, 0])]
             warn(
-                f"all rows that count are of class {only!r}: kernel, loss and penalty cannot be "
-                "learned or chosen from them, and keep their initial values"
+                f"all rows of positive weight are of class {only!r}: kernel, loss and penalty "
+                "keep their initial values, because one class cannot determine them"
             )
         return specify(self, seed, num_classes=len(self.classes_), **how)
 

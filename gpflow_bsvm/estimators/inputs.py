@@ -40,8 +40,8 @@ def check_dates(X: Any) -> None:
     kinds = getattr(X, "dtypes", [getattr(X, "dtype", None)])
     if any(getattr(kind, "kind", "?") in "mM" for kind in kinds):
         raise ValueError(
-            "X holds dates or times, and numbers are needed: (dates - numpy.datetime64('1970')) / "
-            "numpy.timedelta64(1, 'D') are days"
+            "X must hold numbers, got dates or times: convert them, for instance to days by "
+            "(dates - numpy.datetime64('1970')) / numpy.timedelta64(1, 'D')"
         )
 
 

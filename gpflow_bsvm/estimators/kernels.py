@@ -118,6 +118,7 @@ def _added(fill: AnyNDArray | None) -> str:
         return ""
     where, number = np.flatnonzero(fill[1]).tolist(), fill.shape[1]
     return (
-        f" (impute=True has added columns from {number} on, which say where columns {where} are "
-        f"missing: give the kernel active_dims=range({number}), or lengthscales for them too)"
+        f" (impute=True has appended indicators of missing values in columns {where}, from column "
+        f"{number} on: give the kernel active_dims=range({number}), or lengthscales for the new "
+        "columns)"
     )

@@ -55,8 +55,8 @@ def check_targets(y: AnyNDArray) -> None:
     classes = np.unique(y)
     if len(broken := classes[classes % 1 > 0]):
         raise ValueError(
-            f"Unknown label type: continuous, such as {broken[0]:g}; numbers to be regressed are "
-            "for BSVMRegressor"
+            f"Unknown label type: continuous, such as {broken[0]:g}; use BSVMRegressor for "
+            "regression"
         )
     warn_of_numbers(len(classes), len(y))
 
@@ -65,8 +65,8 @@ def warn_of_numbers(num_classes: int, num_rows: int) -> None:
     """Warn of so many numeric classes that they are probably regression targets."""
     if num_classes > max(MANY_CLASSES, MANY_PER_ROW * num_rows):
         warn(
-            f"y holds {num_classes} different numbers in {num_rows} rows, each of which becomes a "
-            "class: numbers to be regressed are for BSVMRegressor"
+            f"y holds {num_classes} different numbers in {num_rows} rows, and each becomes a "
+            "class: use BSVMRegressor for regression"
         )
 
 
@@ -154,14 +154,14 @@ def label_values(rows: Any, classes: AnyNDArray) -> AnyNDArray:
     names = getattr(rows, "classes", None)
     if names is None and classes.dtype.kind not in "fiub":
         raise ValueError(
-            f"the classes are {classes.tolist()}, and these labels are numbers: give the source "
-            "classes=..., their names in the order of the numbers"
+            f"the classes are {classes.tolist()}, but these labels are numbers: give the source "
+            "classes=..., the names in the order of the numbers"
         )
     if names is None:
         return classes
     if unknown := [name for name in names if name not in classes.tolist()]:
         raise ValueError(
-            f"the source has classes {unknown}; the classes are {classes.tolist()}: fit anew with "
-            "rows of all of them"
+            f"the source has classes {unknown}; the classes are {classes.tolist()}: refit with "
+            "rows of all classes"
         )
     return np.array([names.index(one) if one in names else -1 for one in classes.tolist()])

@@ -111,8 +111,8 @@ class OneClassBSVM(OutlierMixin, BSVMEstimator):
         rho = -float(svm.intercept_[0])
         if rho <= 0:
             raise ValueError(
-                f"{type(kernel).__name__} does not set these rows apart from 0: take a kernel that "
-                "is positive, such as gpflow.kernels.SquaredExponential()"
+                f"{type(kernel).__name__} does not separate these rows from 0: use a positive "
+                "kernel, such as gpflow.kernels.SquaredExponential()"
             )
         # The sum in rho grows with the number of rows.
         return spec._replace(kernel=kernel, penalty=weight.sum() / data[2].sum() / rho)

@@ -33,8 +33,8 @@ def source_of(X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         return None
     if y is not None or sample_weight is not None:
         raise ValueError(
-            "rows that are read piece by piece bring their labels and weights with them (files by "
-            "target=... and weight=...): leave out y and sample_weight"
+            "rows read piece by piece include their labels and weights (files by target=... and "
+            "weight=...): leave out y and sample_weight"
         )
     return X
 

@@ -32,8 +32,8 @@ SAID = {
         "inference at their defaults, or give inference= a smaller learning_rate"
     ),
     "Kuu needed a jitter": (
-        "the kernel's matrix is singular up to rounding, because some rows are nearly equal to it, "
-        "and a small noise was added: use a smaller num_inducing, or shorter lengthscales"
+        "the kernel's matrix is singular up to rounding, because the kernel hardly distinguishes "
+        "some rows; a small noise was added: use a smaller num_inducing, or shorter lengthscales"
     ),
 }
 

@@ -40,8 +40,8 @@ from .run import Run, Step
 _WORK = 10**9
 
 _NO_STEP = (
-    "no step was found that raises the bound: q is as it was, and nothing has converged; a smaller "
-    "learning_rate or another bound may help"
+    "no step was found that raises the bound: q is unchanged, and the fit has not converged; try "
+    "a smaller learning_rate or another bound"
 )
 
 

@@ -73,7 +73,7 @@ class MinibatchRun(Run[State, Step]):
         """
         if not data.counted and model.num_data is None:
             raise ValueError(
-                "the number of rows is unknown, and the data may have no end: the model needs "
+                "the number of rows is unknown, and the data may be endless: the model needs "
                 "num_data, the number of all rows"
             )
         self._model, self.max_steps = model, options.max_steps
@@ -125,8 +125,8 @@ class MinibatchRun(Run[State, Step]):
             if state.damping < 0.5**_MOST_HALVINGS:
                 raise FloatingPointError(
                     f"no finite q after a block of steps, even at {state.damping:.1e} times the "
-                    "rate: standardise X, start from moderate kernel values, or take smaller "
-                    "rates of the optimisers"
+                    "rate: standardise X, start from moderate kernel values, or reduce the rates "
+                    "of the optimisers"
                 )
         raise AssertionError("blocks have no end")
 

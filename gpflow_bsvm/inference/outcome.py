@@ -97,7 +97,7 @@ def judge(
     history.converged = False
     nats = max(float(q.kl), 0.0)
     at = "" if np.isinf(mean) else f", and no mean of f at an inducing point is above {mean:.1g}"
-    at = ", and f at the rows is as under it" if says else at
+    at = ", and at the rows f is as under the prior" if says else at
     warn(
         f"the fit has learned next to nothing: q is {nats:.1g} nats from its prior{at}; "
         + ((_LEFT if says else _MOVED) if learns else _FIXED)
@@ -108,9 +108,9 @@ def _warn_of_end(model: Model, history: History, spent: str) -> None:
     """Warn of clipped sites or too few steps."""
     if history.clipped:
         why = (
-            f"{history.clipped} sites, whose precision is negative or no number, count as 0, since "
-            f"{type(model.likelihood).__name__} is not log-concave: take a likelihood of "
-            "gpflow_bsvm, or go on from this q by "
+            f"the precisions of {history.clipped} sites are negative or NaN, and count as 0, "
+            f"since {type(model.likelihood).__name__} is not log-concave: use a likelihood of "
+            "gpflow_bsvm, or continue from this q by "
             "gpflow.optimizers.Scipy().minimize(model.training_loss_closure(data), "
             "model.trainable_variables)"
         )
@@ -127,8 +127,8 @@ _MOVED = (
     "compare kernels by gpflow_bsvm.prediction.leave_one_out_density"
 )
 _LEFT = (
-    "the kernel or the inducing points have lost the rows: scale X "
-    "(sklearn.preprocessing.StandardScaler), hold the points "
+    "kernel or inducing points have moved away from the rows: scale X "
+    "(sklearn.preprocessing.StandardScaler), fix the points "
     "(gpflow.set_trainable(model.inducing_variable, False)), or take shorter steps"
 )
 _FIXED = "give a kernel of larger variance, inducing points near the rows, or a larger penalty"
@@ -145,8 +145,8 @@ def check_margins(likelihood: Likelihood, features: Features) -> None:
     most = float(tf.reduce_max(prior_variance(features)))
     if isinstance(likelihood, Classification) and not most < MOST_VARIANCE:
         raise FloatingPointError(
-            f"the kernel's variance of f is {most:.1g} at a row, beside which float64 does not "
-            f"hold a margin of 1; {SMALLER}"
+            f"the kernel's variance of f is {most:.1g} at a row: float64 cannot resolve a margin "
+            f"of 1; {SMALLER}"
         )
 
 

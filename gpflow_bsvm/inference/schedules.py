@@ -126,8 +126,8 @@ def check_optimizer(**options: Any) -> None:
         optimizer = hasattr(value, "apply_gradients") and hasattr(value, "get_config")
         if not (optimizer or (number and float(value) > 0)):
             raise ValueError(
-                f"{name} must be a positive number, the rate of Adam, or an optimiser of Keras "
-                f"such as tf_keras.optimizers.Adam(1e-3), got {value!r}"
+                f"{name} must be a positive number, the rate of Adam, or a Keras optimiser such "
+                f"as tf_keras.optimizers.Adam(1e-3), got {value!r}"
             )
 
 

@@ -67,9 +67,9 @@ class VEM(Algorithm):
             return CAVI()._begin(model, source)
         if not source.ordered:
             raise ValueError(
-                "VEM keeps a site of every row, and needs rows in an order that does not change: "
-                "give arrays (X, Y), files or a list of blocks, such as list(dataset) of a "
-                "tf.data.Dataset, or use ML2"
+                "VEM keeps a site of every row, and needs rows in a fixed order: give arrays (X, "
+                "Y), files or a list of blocks, such as list(dataset) of a tf.data.Dataset, or "
+                "use ML2"
             )
         return _Rounds(self, model, source)
 

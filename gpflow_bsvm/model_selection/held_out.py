@@ -171,8 +171,8 @@ def _folds(
     order = order[np.argsort(labels[order], kind="stable")]
     if len(order) < num_folds:
         raise ValueError(
-            f"{num_folds} folds need that many distinct rows of classes that have two, and there "
-            f"are {len(order)}"
+            f"{num_folds} folds need as many distinct rows (of classes with two or more), got "
+            f"{len(order)}"
         )
     folds[order] = np.arange(len(order)) % num_folds
     each = folds[member.reshape(-1)]

@@ -144,7 +144,7 @@ def start_from(svc: Any, *, penalty: float | None = None) -> Start:
     if not isinstance(svc, SVC):
         raise TypeError(
             "expected a scikit-learn SVC, or a fitted search over SVCs, got "
-            f"{type(svc).__name__}; of a pipeline give the SVC, as pipeline[-1]"
+            f"{type(svc).__name__}; give the SVC of a pipeline, such as pipeline[-1]"
         )
     penalty = float(svc.C) if penalty is None else check_penalty(penalty)
     variance = svc.C / penalty
@@ -156,4 +156,4 @@ def start_from(svc: Any, *, penalty: float | None = None) -> Start:
         return Start(SquaredExponential(variance, lengthscales=(0.5 / gamma) ** 0.5), penalty)
     if svc.kernel == "linear":
         return Start(Linear(variance), penalty)
-    raise ValueError(f'a start is made of an SVC of kernel "rbf" or "linear", got {svc.kernel!r}')
+    raise ValueError(f'a start needs an SVC with kernel "rbf" or "linear", got {svc.kernel!r}')

@@ -43,8 +43,8 @@ class Gibbs(Sampler):
     def _chains(self, model: Model, rows: Projected) -> tuple[Any, Callable[..., Any]]:
         if not np.isin(rows.batch.weight, (0, 1)).all():
             raise ValueError(
-                "Gibbs takes weights of 0 and 1 only (and models whose num_data is None or N): "
-                "repeat rows, or use HMC"
+                "Gibbs takes only weights of 0 and 1 (and models with num_data None or N): repeat "
+                "rows, or use HMC"
             )
         random, sweep = tf.random.Generator.from_seed(self.seed), _sweep.bind(model.likelihood)
         s = random.normal([self.num_chains, *model.num_features], dtype=default_float())

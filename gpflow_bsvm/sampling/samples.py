@@ -46,7 +46,7 @@ class Samples:
         :raise ValueError: for fewer than four draws per chain.
         """
         if self.s.shape[1] < 4:
-            raise ValueError(f"R-hat needs 4 draws of each chain, there are {self.s.shape[1]}")
+            raise ValueError(f"R-hat needs 4 draws per chain, got {self.s.shape[1]}")
         draws = np.moveaxis(self.s, 0, 1)
         rhat = tfp.mcmc.potential_scale_reduction(draws, split_chains=True).numpy()
         return np.where(np.isfinite(rhat), rhat, np.inf)

@@ -108,13 +108,14 @@ def _open(path: Path) -> tuple[dict[str, Any], Any]:
         found = header["format"]
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(
-            f"{path} is no file of gpflow_bsvm.save, or not the whole of one ({error}); a pickle "
-            "is read by joblib.load, which runs the code in it: only if you trust who wrote it"
+            f"{path} is no file of gpflow_bsvm.save, or an incomplete one ({error}); read a "
+            "pickle by joblib.load, but only if you trust its author, because that runs code in "
+            "the file"
         ) from error
     if found != FORMAT or not isinstance(header.get("settings"), dict):
         raise ValueError(
-            f"{path} has format {found}, and gpflow_bsvm {__version__} reads format {FORMAT}: load "
-            "it with the version that wrote it"
+            f"{path} has format {found}, and gpflow_bsvm {__version__} reads format {FORMAT}: "
+            "load it with the version that saved it"
         )
     return header, arrays
 

@@ -85,17 +85,16 @@ class Encoder(ValueEncoder):
 def _refusal(value: Any, place: str) -> TypeError:
     if isinstance(value, BaseEstimator):
         return TypeError(
-            f"{place} is a {type(value).__name__}, which a file of gpflow_bsvm cannot hold; what "
-            f"would work: {_part_of(value)}joblib.dump for the whole, which runs code when it is "
-            "loaded"
+            f"{place} is a {type(value).__name__}, which a file of gpflow_bsvm cannot hold; use "
+            f"instead {_part_of(value)}joblib.dump for the whole, which runs code on loading"
         )
     would_do = "gpflow_bsvm.saving.register(cls), for any class"
     if isinstance(value, tfp.bijectors.Bijector | tfp.distributions.Distribution):
         would_do = f"one of {', '.join(OF_TFP)}"
     return TypeError(
-        f"{place} is a {full_name(type(value))}, which a file cannot hold; what would work: "
-        f"{would_do}, or the values alone, gpflow.utilities.parameter_dict(model), for a model "
-        "made as before; joblib.dump, where pickle can, runs code when it is loaded"
+        f"{place} is a {full_name(type(value))}, which a file cannot hold; use instead "
+        f"{would_do}, or store the values alone, gpflow.utilities.parameter_dict(model), for a "
+        "model constructed as before; joblib.dump, if pickle works, runs code on loading"
     )
 
 

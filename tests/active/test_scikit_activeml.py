@@ -64,7 +64,7 @@ def test_weights_and_no_labels_at_all():
 
 def test_classes_must_be_those_of_the_model():
     clf = scikit_activeml.ModelClassifier(three(), classes=[0, 1])
-    with pytest.raises(ValueError, match="the model is of 3 classes, and there are 2"):
+    with pytest.raises(ValueError, match="the model has 3 classes, but 2 are given"):
         clf.fit(X, missing(Y[:, 0], np.arange(5)))
 
 

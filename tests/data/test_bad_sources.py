@@ -216,7 +216,7 @@ def test_texts_that_are_no_numbers(data, tmp_path):
             ValueError,
             r"must be a pair .*, got 3 parts; .*sample_weight=",
         ),
-        (lambda d: "rows.parquet", TypeError, r"is a name: use .*ParquetFiles .* target=..."),
+        (lambda d: "rows.parquet", TypeError, r"is a path: use .*ParquetFiles .* target=..."),
         (lambda d: d[0], TypeError, "data must be arrays .*; got ndarray"),
         (lambda d: {"X": d[0]}, TypeError, "data must be arrays .*; got dict"),
         (lambda d: 3, TypeError, "data must be arrays .*; got int"),

@@ -362,11 +362,11 @@ def test_what_needs_rows_by_number_says_so(data, given):
     for rows in (given["parquet"][0], given["list"][0]):
         model = make_model(data)
         CAVI(max_steps=2).run(model, rows)
-        with pytest.raises(ValueError, match=r"by number: give arrays \(X, Y\), in memory or"):
+        with pytest.raises(ValueError, match=r"by index: give arrays \(X, Y\), in memory or"):
             reselect(model, rows, 5)
 
 
 def test_weights_are_part_of_what_is_read(data, given):
     for rows in (given["parquet"][0], given["list"][0], open_data(make_model(data), data)):
-        with pytest.raises(ValueError, match=r"weights are its third component .*weight=..."):
+        with pytest.raises(ValueError, match=r"weights as third component .*weight=..."):
             CAVI().run(make_model(data), rows, sample_weight=np.ones(N))

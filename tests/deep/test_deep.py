@@ -298,7 +298,7 @@ def test_weights_come_back_into_the_users_network(rows, tmp_path, name):
     again = gb.load(path, network=made())
     for one, two in zip(again.predict_f(rows[0]), model.predict_f(rows[0])):
         np.testing.assert_array_equal(one, two)
-    told = r"with weights kernel \[4, 2\], bias \[2\], .*and the network here has kernel \[4, 3\]"
+    told = r"with weights kernel \[4, 2\], bias \[2\], .*but the given network has kernel \[4, 3\]"
     with pytest.raises(ValueError, match=told):
         gb.load(path, network=made(3))
 
@@ -349,7 +349,7 @@ def test_networks_that_cannot_be_used(rows):
         (TypeError, "must be a layer or model of tf_keras or Keras 3, got builtin_", len, {}),
         (ValueError, r"\[N, Q\]; this network gives shape \[1, 3, 3, 2\]: end it with Flatten",
          images(layers.Conv2D(2, 2)), {}),
-        (ValueError, "the network does not say what it takes: give input_shape", layers.Dense(2),
+        (ValueError, "the network declares no input shape: give input_shape", layers.Dense(2),
          {}),
         (ValueError, r"input_shape is \(16,\), and the network takes \(4, 4, 1\)", flat,
          {"input_shape": (16,)}),
@@ -365,7 +365,7 @@ def test_networks_that_cannot_be_used(rows):
 def test_rows_that_do_not_fit(rows):
     X, _ = rows
     model = make(rows)
-    wrong = r"X has 5 columns, and the network takes \[4\], that is 4"
+    wrong = r"X has 5 columns, but the network takes \[4\], that is 4"
     with pytest.raises(ValueError, match=wrong):
         CAVI().run(model, (np.ones((2, 5)), np.array([[1.0], [-1.0]])))
     with pytest.raises(ValueError, match=wrong):
@@ -387,7 +387,7 @@ def test_a_training_that_diverges_ends_with_what_was_best(rows):
     wild = tf_keras.optimizers.SGD(1e300)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        with pytest.raises(FloatingPointError, match="smaller rates of the optimisers"):
+        with pytest.raises(FloatingPointError, match="reduce the rates of the optimisers"):
             ML2(batch_size=8, max_steps=4, every=1, network_optimizer=wild).run(model, rows)
     for old, new in zip(before, weights(model)):
         np.testing.assert_array_equal(old, new)

@@ -167,7 +167,7 @@ def test_a_class_of_weight_0_is_trained_without(three, loss):
 
 def test_a_single_class_that_is_left_is_predicted_everywhere(moons):
     X, y = moons
-    with pytest.warns(UserWarning, match="all rows that count are of class 1: kernel") as warned:
+    with pytest.warns(UserWarning, match="positive weight are of class 1: kernel") as warned:
         found = BSVMClassifier(num_inducing=10).fit(X, y, sample_weight=y)
     assert warned[0].filename == __file__
     assert (found.predict(X) == 1).all() and found.classes_.tolist() == [0, 1]
@@ -211,7 +211,7 @@ def test_the_first_batch_may_hold_one_class(moons):
     X, y = moons
     order = np.argsort(y, kind="stable")
     make = fixed(num_inducing=15)
-    with pytest.warns(UserWarning, match="all rows that count are of class 0"):
+    with pytest.warns(UserWarning, match="all rows of positive weight are of class 0"):
         make.partial_fit(X[order[:40]], y[order[:40]], classes=[0, 1])
     assert make.classes_.tolist() == [0, 1] and (make.predict(X[order[:40]]) == 0).all()
     make.partial_fit(X[order[40:]], y[order[40:]])
@@ -261,7 +261,7 @@ def test_dates_are_no_numbers_of_some_unit(kind):
     X = np.arange("2020-01-01", "2020-01-13", dtype="datetime64[D]")[:, None]
     X = X if kind == "array" else pd.DataFrame({"when": X[:, 0]})
     for estimator in (BSVMClassifier(), BSVMRegressor()):
-        with pytest.raises(ValueError, match=r"X holds dates or times, and numbers are needed"):
+        with pytest.raises(ValueError, match=r"X must hold numbers, got dates or times"):
             estimator.fit(X, np.arange(12) % 2)
 
 

@@ -226,7 +226,7 @@ def test_weights_of_one_class_are_repetitions():
 
 def test_a_kernel_that_sets_nothing_apart():
     X = np.concatenate([make_data(20)[0], -make_data(20)[0]])
-    with pytest.raises(ValueError, match="Linear does not set these rows apart from 0"):
+    with pytest.raises(ValueError, match="Linear does not separate these rows from 0"):
         OneClassBSVM(gpflow.kernels.Linear(), nu=0.5).fit(X)
 
 

@@ -90,7 +90,7 @@ def test_bad_folds(data):
         selection.held_out_density(fit, data, num_folds=1)
     each = np.arange(len(X), dtype=float)[:, None]
     each[1] = 0
-    with pytest.raises(ValueError, match=r"3 folds need .* rows of classes that have two, .* 2$"):
+    with pytest.raises(ValueError, match=r"3 folds need .* with two or more\), got 2$"):
         selection.held_out_density(fit, (X, each), num_folds=3)
     assert selection.num_left_out((X, each)) == 2
 

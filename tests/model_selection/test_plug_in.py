@@ -149,5 +149,5 @@ def test_a_start_from_a_search_and_from_what_is_fitted(data):
     assert start.penalty == search.best_params_["C"]
     np.testing.assert_allclose(start.kernel.lengthscales.numpy(), lengthscale, rtol=1e-12)
     pipeline = make_pipeline(StandardScaler(), SVC())
-    with pytest.raises(TypeError, match=r"got Pipeline; of a pipeline give the SVC"):
+    with pytest.raises(TypeError, match=r"got Pipeline; give the SVC of a pipeline"):
         start_from(GridSearchCV(pipeline, {"svc__C": [1.0]}, cv=2).fit(X, y))

@@ -143,7 +143,7 @@ def test_bad_input(data):
             make(of, likelihood=likelihood, kernel=kernel)
     with pytest.raises(ValueError, match=r"FactorVGP has one latent function.*SharedIndependent"):
         make(data, kernel=several)
-    with pytest.raises(TypeError, match=r"NestedLoop is for FactorVGP.*got BatchBSVM"):
+    with pytest.raises(TypeError, match=r"NestedLoop needs a FactorVGP.*got BatchBSVM"):
         NestedLoop().run(BatchBSVM(data, ard(), Hinge()))
     with pytest.raises(ValueError, match="a FactorVGP holds its data"):
         NestedLoop().run(make(data), data)

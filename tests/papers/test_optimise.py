@@ -133,5 +133,5 @@ def test_bad_searches(data):
         with pytest.raises(ValueError, match=match):
             optimise(Span(), kernel, data, 1.0, **options)
     gpflow.set_trainable(kernel, False)
-    with pytest.raises(ValueError, match="nothing is to be searched"):
+    with pytest.raises(ValueError, match="there is nothing to search"):
         optimise(Span(), kernel, data, 1.0)

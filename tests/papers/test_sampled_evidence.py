@@ -87,7 +87,7 @@ def test_what_never_moves_has_no_effective_draws(data):
     model = BatchBSVM(data, kernel_with_offset(), Hinge(1.0))
     samples = Samples(np.arange(2.0)[:, None, None, None] + np.zeros((2, 8, 1, 50)), model)
     assert np.isinf(samples.rhat()).all() and (samples.effective_draws() == 0).all()
-    with pytest.raises(ValueError, match="R-hat needs 4 draws of each chain, there are 3"):
+    with pytest.raises(ValueError, match="R-hat needs 4 draws per chain, got 3"):
         Samples(samples.s[:, :3], model).rhat()
     assert np.isinf(Samples(np.zeros((2, 8, 1, 3)), model).rhat()).all()  # 0 / 0
 

@@ -191,7 +191,7 @@ def _follow(mode: Mode, gram: tf.Tensor, C: tf.Tensor) -> Machine:
         weights = tf.linalg.solve(block, lacking[:, None])[:, 0]
     except tf.errors.InvalidArgumentError as error:
         raise ValueError(
-            "the kernel does not tell some rows on the margin apart: merge equal rows, or add a "
+            "the kernel does not distinguish some rows on the margin: merge equal rows, or add a "
             "small gpflow.kernels.White to the kernel"
         ) from error
     moving = tf.scatter_nd(rows[:, None], weights * taken(y, rows), y.shape)

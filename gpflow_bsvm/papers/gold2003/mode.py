@@ -114,7 +114,8 @@ class Mode(NamedTuple):
         if not violation <= _VIOLATION:
             warnings.warn(
                 f"the support vector machine is not solved: a margin is wrong by {violation:.1e}; "
-                "is the Gram matrix positive semidefinite? Else use a smaller penalty or variance",
+                "check that the Gram matrix is positive semidefinite, or use a smaller penalty or "
+                "variance",
                 ConvergenceWarning,
                 stacklevel=4,
             )

@@ -150,9 +150,9 @@ def _run(search: Search, x: AnyNDArray, method: str, reach: float, most: int) ->
 def _warn_of_edges(best: Optimum) -> None:
     if best.at_edge:
         warnings.warn(
-            f"the best place is at the edge of the search in {', '.join(best.at_edge)}: the "
-            "criterion may have no optimum there; start elsewhere, fix such parameters, or search "
-            "further by a larger reach",
+            f"the best point is at the edge of the search in {', '.join(best.at_edge)}: the "
+            "criterion may have no optimum there; start elsewhere, fix these parameters, or use a "
+            "larger reach",
             ConvergenceWarning,
             stacklevel=3,
         )

@@ -168,8 +168,8 @@ def _has_slack(draws: Posterior) -> bool:
     seen = bool(draws.pulls.any())
     if not seen:
         warnings.warn(
-            "no draw has slack: the evidence's gradient by the kernel is 0 as far as the draws "
-            "tell; use more draws, or a smaller penalty",
+            "no draw has slack: the estimated gradient of the evidence in the kernel is 0; use "
+            "more draws, or a smaller penalty",
             stacklevel=4,
         )
     return seen

@@ -30,7 +30,7 @@ class Search:
         self.criterion, self._kernel, self._data, self._penalty = criterion, kernel, data, penalty
         self._start = positive_values(kernel) | ({PENALTY: np.asarray(penalty)} if learn else {})
         if not self._start:
-            raise ValueError("nothing is to be searched: no parameter of the kernel is trainable")
+            raise ValueError("there is nothing to search: no parameter of the kernel is trainable")
 
     def at(self, values: Values) -> AnyNDArray:
         """:return: the vector for a start."""
@@ -93,7 +93,7 @@ def positive_values(kernel: Kernel) -> dict[str, AnyNDArray]:
     for name, value in named.items():
         if not (value > 0).all():
             raise ValueError(
-                f"kernel{name} is {value}: logarithms are searched; set_trainable(..., False) "
-                "keeps it as it is"
+                f"kernel{name} is {value}: the search needs positive values; set_trainable(..., "
+                "False) fixes it"
             )
     return named

@@ -214,8 +214,8 @@ def check_rank(rank: Any, num_rows: int) -> None:
     check_whole(0, rank=rank)
     if rank > num_rows:
         raise ValueError(
-            f"rank must be at most the number of rows, {num_rows}, got {rank}; that many factors "
-            "are any Gaussian"
+            f"rank must be at most the number of rows, {num_rows}, got {rank}; N factors suffice "
+            "for any Gaussian"
         )
 
 
@@ -224,9 +224,9 @@ def _check_one_latent(kernel: Any, likelihood: Any, Y: AnyNDArray) -> None:
     needed = num_latents(likelihood, Y.shape[1])
     if needed != 1 or isinstance(kernel, MultioutputKernel):
         raise ValueError(
-            f"FactorVGP has one latent function, and {type(likelihood).__name__} for Y of "
-            f"{Y.shape[1]} columns with {type(kernel).__name__} more; use gpflow_bsvm.models."
-            "BatchBSVM, whose covariance is full"
+            f"FactorVGP has one latent function, but {type(likelihood).__name__} for Y of "
+            f"{Y.shape[1]} columns with {type(kernel).__name__} needs more; use "
+            "gpflow_bsvm.models.BatchBSVM, which has a full covariance"
         )
     if isinstance(likelihood, Bernoulli):  # treats every label but 1 as 0
         check_binary_labels(Y)

@@ -77,11 +77,11 @@ class NestedLoop(Algorithm):
     def _open(self, model: Model, data: Any, sample_weight: Any) -> Source:
         if not isinstance(model, FactorVGP):
             raise TypeError(
-                f"NestedLoop is for FactorVGP, whose q is factor-analysed; got "
-                f"{type(model).__name__}, for which there are CAVI and VEM"
+                "NestedLoop needs a FactorVGP (its q is factor-analysed), got "
+                f"{type(model).__name__}: use CAVI or VEM"
             )
         if data is not None:
-            raise ValueError("a FactorVGP holds its data: leave them out, or make another model")
+            raise ValueError("a FactorVGP holds its data: leave data out, or make another model")
         X, Y = (part.numpy() for part in model.data)
         weight = check_weights(sample_weight, len(X))
         return ArraySource(X, Y, weight, len(X))
