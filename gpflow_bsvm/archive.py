@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from .atomic import whole_file
 
-#: Errors of damaged files for positions outside of the file.
+#: Errors of seeking outside of a file, which damaged files cause.
 _SEEKS = {errno.EINVAL, errno.EOVERFLOW}
 
 
@@ -31,7 +31,7 @@ def write_archive(path: Path, header: Any, arrays: Sequence[NDArray[Any]]) -> No
     text = np.frombuffer(json.dumps(header).encode(), np.uint8)
     entries = {"header": text} | {str(n): array for n, array in enumerate(arrays)}
     write: Any = np.lib.format.write_array  # has no types
-    # Not `np.savez`, which after an error leaves an open archive that complains of a closed file.
+    # `np.savez` would leave an open archive after an error, which fails later on a closed file.
     with whole_file(path) as file, zipfile.ZipFile(file, "w") as archive:
         for name, array in entries.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:

@@ -42,7 +42,7 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
 def errors_of(path: Path, *unfinished: Path) -> Iterator[None]:
     """
     :param unfinished: temporary files and folders that will become `path`.
-    :raise OSError: about `path` instead of an error about these or the disk.
+    :raise OSError: an error about `path` instead of `unfinished` or the disk.
     """
     try:
         yield

@@ -37,7 +37,7 @@ def art_classifier(
         perturbed rows. None: no limits.
     :raise ImportError: without the extra `adversarial`.
     :raise TypeError: for another target.
-    :raise ValueError: if rows have several binary labels, or another number of columns.
+    :raise ValueError: if rows have several binary labels, or a wrong number of columns.
     :raise sklearn.exceptions.NotFittedError: for an unfitted classifier.
     """
     classification = require("art.estimators.classification", "adversarial")

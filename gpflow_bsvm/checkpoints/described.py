@@ -30,7 +30,7 @@ from ..engine.structure import BOOKKEEPING
 _PLAIN = (type(None), bool, int, float, complex, str, bytes)
 _CONTAINERS = (list, tuple, set, frozenset, Mapping)
 _BY_TEXT = (np.dtype, tf.DType, tf.TensorShape, slice, range)
-#: Attributes for the function of descriptors and of callables other than functions.
+#: Attributes where wrappers, descriptors and other callables keep their function.
 _INNER = ("__wrapped__", "python_function", "__func__", "func", "fget")
 #: Code in these directories changes only with the version: identify it by name.
 _INSTALLED = (*(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib")), "<frozen")

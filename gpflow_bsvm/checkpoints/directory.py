@@ -1,4 +1,4 @@
-"""Checkpoints, none or in a directory; files are complete or absent."""
+"""Checkpoints in a directory, or none; files are complete or absent."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ class ValueEncoder:
             encode, items = self.encode, value.items()
             pairs = [[encode(key, place), encode(v, f"{place}[{key!r}]")] for key, v in items]
             return {"kind": "dict", "pairs": pairs}
-        cls = value.__class__  # the class of what TensorFlow wraps: `type` gives the wrapper
+        cls = value.__class__  # the class inside TensorFlow's wrapper, which `type` returns
         told = {"items": [self.encode(item, f"{place}[{n}]") for n, item in enumerate(value)]}
         if hasattr(cls, "_fields"):
             return {"kind": "named", "class": full_name(cls), **told}

@@ -100,8 +100,8 @@ def _picture(comparison: Comparison) -> str:
 
 def _wins(shown: Sequence[Comparison]) -> list[tuple[str, list[tuple[int, int]]]]:
     """
-    :return: for each model and loss, the number of data sets where no model is better, and of all
-        its data sets; nothing for a single data set.
+    :return: for each model and loss, how many data sets have no better model, and how many there
+        are; nothing for a single data set.
     """
     if len(shown) < 2:
         return []

@@ -153,7 +153,7 @@ def check_width(model: Model, X: Any, Y: Any = None) -> None:
     if hasattr(model, "q_mu") and model.q_mu.shape[0] != number:
         raise ValueError(
             f"q has {model.q_mu.shape[0]} inducing points, but the model now has {number}: use "
-            "gpflow_bsvm.inducing_points.exchange(model, Z), which updates q with them"
+            "gpflow_bsvm.inducing_points.exchange(model, Z), which also updates q"
         )
     widths = [("the inducing points have", part.Z.shape[-1]) for part in parts]
     widths += [("the model has", getattr(variable, "num_inputs", X.shape[-1]))]

@@ -97,8 +97,9 @@ class SiteAscent:
         self, model: Model, source: Source, sites: Sites | None, dtype: tf.DType | None = None
     ) -> None:
         """
-        :param sites: initial sites; None: the better of the sites of the model's q and no sites.
-        :param dtype: of the large products, None: GPflow's default float.
+        :param sites: initial sites; None: the sites of the model's q or no sites, whichever is
+            better.
+        :param dtype: precision of the large products; None: GPflow's default float.
         """
         self._localise = compiled_localise.bind(model.likelihood)
         self._data, self._share = ProjectedData(model, source), shares_shifts(model)

@@ -107,7 +107,7 @@ class Hyperparameters:
         self.variables = [getattr(p, "unconstrained_variable", p) for p in chosen]
 
     def bind(self, graph: Compiled) -> Callable[..., Any]:
-        """:return: a `value_and_gradient` of likelihood and prior, bound to this model's."""
+        """:return: a `value_and_gradient`, bound to this model's likelihood and prior."""
         return graph.bind(*self.modules, self.plan)
 
     def values(self) -> dict[str, AnyNDArray]:

@@ -72,11 +72,11 @@ def no_covariance(K: AnyNDArray, diagonal: AnyNDArray) -> str:
     most = np.finfo(K.dtype).eps ** 0.2 * size
     off = np.unravel_index(np.argmax(np.abs(own - diagonal)), own.shape)
     if np.abs(own - diagonal)[off] > most:
-        return f"K_diag(x) is {diagonal[off]:.3g} where K(x, x) is {own[off]:.3g}"
+        return f"K_diag(x) is {diagonal[off]:.3g}, but K(x, x) is {own[off]:.3g}"
     if np.abs(K - np.swapaxes(K, -1, -2)).max() > most:
         return "K(x, x') is not K(x', x)"
     least = np.linalg.eigvalsh(K).min()
-    return f"its matrix has the eigenvalue {least:.3g}, below 0" if least < -most else ""
+    return f"its matrix has the negative eigenvalue {least:.3g}" if least < -most else ""
 
 
 def rounded(X: AnyNDArray) -> str:

@@ -91,7 +91,7 @@ class SiteBound:
     """
 
     def __init__(self, model: Model, source: Source, dtype: tf.DType | None = None) -> None:
-        """:param dtype: of the large products, None: GPflow's default float."""
+        """:param dtype: precision of the large products; None: GPflow's default float."""
         self.hyperparameters = Hyperparameters(model)
         self._model, self._source, self._share = model, source, shares_shifts(model)
         self._one = tf.ones([], dtype or default_float())

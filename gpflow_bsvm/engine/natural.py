@@ -61,7 +61,7 @@ def centre(natural: Natural, q: Gaussian, share: tf.Tensor) -> tuple[Natural, Ga
 def blend(old: Natural, sums: Natural, rho: tf.Tensor) -> Natural:
     """
     (1 - rho) (h, P)_old + rho (h, I + P), the natural-gradient step of size rho: a convex
-    combination of positive definite precisions for 0 < rho <= 1, so positive definite itself.
+    combination of positive definite precisions for 0 < rho <= 1, and hence positive definite.
 
     :param sums: over the sites of all data, without the prior's I."""
     P = (1 - rho) * old.P + rho * sums.P

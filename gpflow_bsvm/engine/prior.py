@@ -50,7 +50,7 @@ def safe_prior_factor(prior: Prior, before: float | None) -> tuple[tf.Tensor, fl
     `prior_factor` with GPflow's `default_jitter()`. If that fails, the jitter is raised by factors
     of 10 up to 1e-2, with a warning unless it equals `before`.
 
-    :return: Lz, and its jitter; None for GPflow's.
+    :return: Lz and its jitter (None: GPflow's).
     :raise ValueError: if 1e-2 fails too; the message names the likely cause.
     """
     factor, first = compiled_prior_factor.bind(prior), gpflow.config.default_jitter()

@@ -37,7 +37,7 @@ class Projected(NamedTuple):
 
     @check_shapes("index: [B]", "return.features.phi: [G, B, M]")
     def take(self, index: tf.Tensor) -> Projected:
-        """:return: the rows of these numbers, in this order."""
+        """:return: the rows at these indices, in order."""
         taken = tf.nest.map_structure(lambda c, n: tf.gather(c, index, axis=n), self, _ROW_AXES)
         return cast(Projected, taken)
 

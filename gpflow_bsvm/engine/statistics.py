@@ -197,7 +197,7 @@ def cavities(likelihood: Likelihood, rows: Projected, f: Marginals) -> tuple[Sit
 
 
 def _under_q(function: Callable[..., Any]) -> Compiled:
-    """:return: a function of q(s) from a function of the marginals of Phi s, for eager callers."""
+    """:return: a function of q(s), given a function of the marginals of Phi s."""
 
     @functools.wraps(function)
     def of_q(likelihood: Likelihood, q: Gaussian, rows: Projected) -> Any:

@@ -126,8 +126,9 @@ class _Walk:
 
 def open_shape(parameter: gpflow.Parameter) -> list[int | None]:
     """
-    :return: the shape of the unconstrained value, with unknown number of inducing points M: the
-        first axis of a matrix, and all axes but the first of [L, M, M] (stored as a vector).
+    :return: the shape of the unconstrained value, with None for axes that depend on the number of
+        inducing points M: the first axis of a matrix; of [L, M, M] (stored as a vector) all but the
+        first.
     """
     shape = list(parameter.unconstrained_variable.shape)
     if len(parameter.shape) == 3:
@@ -178,9 +179,9 @@ def named_parameters(module: Any) -> dict[str, Any]:
         return dict(gpflow.utilities.parameter_dict(module))
     except RecursionError:
         raise ValueError(
-            f"a part of {type(module).__name__} (kernel, likelihood, mean function) holds itself "
-            "among its attributes or those of its parts, so that GPflow's walk over parameters "
-            "does not end: store the reference back outside of attributes"
+            f"a part of {type(module).__name__} (kernel, likelihood, mean function) contains "
+            "itself, directly or in its parts, so that GPflow's walk over parameters does not "
+            "end: do not store the back reference as an attribute"
         ) from None
 
 

@@ -78,7 +78,7 @@ class BSVMEstimator(Attributes, BaseEstimator):
 
     @abstractmethod
     def _encoding(self, rows: Any = None) -> Encoding:
-        """:return: the encoding of later labels: of `rows` that are not in memory, if given."""
+        """:return: the encoding of later labels; of `rows`, not in memory, if given."""
 
     @abstractmethod
     def _specify(self, seed: int, data: Data) -> Specification:

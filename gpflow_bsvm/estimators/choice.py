@@ -116,8 +116,8 @@ def choose(
 def _best_start(spec: Specification, begun: InitialModel, data: Data) -> InitialModel:
     """
     :param begun: a regression model.
-    :return: `begun` if its f varies; else the one with the larger bound of `begun` and a model
-        whose kernel was first learned with a steep loss, which does not mistake f for noise.
+    :return: `begun` if its f varies; else `begun` or a model whose kernel was first learned with a
+        steep loss (which does not mistake f for noise), whichever has the larger bound.
     """
     if not (spec.learned and spec.learn_kernel and is_nearly_constant(begun.model, data)):
         return begun

@@ -172,8 +172,8 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
         several = len(self.classes_) > 2 and self.loss != "levels"
         if several and self.bound != "exact" and self.multi_class == "crammer_singer":
             raise ValueError(
-                f"the hinge of Crammer and Singer has no bound {self.bound!r} here: give "
-                'multi_class="ovr" or loss="levels" with it, or leave bound at "exact"'
+                f"the hinge of Crammer and Singer has no bound {self.bound!r} here: use "
+                'multi_class="ovr" or loss="levels", or leave bound at "exact"'
             )
         ordered = self._ordinal and len(self.classes_) > 2
         how: dict[str, Any] = {"learned": ("thresholds",), "loss": "levels"} if ordered else {}

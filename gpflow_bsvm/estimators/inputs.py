@@ -30,8 +30,8 @@ def check_format(X: Any, formats: str | bool) -> None:
     """
     if scipy.sparse.issparse(X) and not formats:
         raise TypeError(
-            "Sparse data was passed for X, but dense data is required: X.toarray(), of a "
-            'ColumnTransformer sparse_threshold=0, or kernel="linear" without impute'
+            "Sparse data was passed for X, but dense data is required: use X.toarray(), "
+            'sparse_threshold=0 in a ColumnTransformer, or kernel="linear" without impute'
         )
 
 

@@ -74,8 +74,8 @@ def check_order(rows: Any, names: list[Any]) -> None:
     """:raise ValueError: if a source's classes are strings without a stated order."""
     if len(names) > 2 and isinstance(names[0], str) and not getattr(rows, "ordered", True):
         raise ValueError(
-            f'multi_class="ordinal" needs the order of the classes {names[:8]}, which are words: '
-            "give the source classes=[...] in their order"
+            f'multi_class="ordinal" needs an order, but the classes {names[:8]} are words: '
+            "give the source classes=[...] in order"
         )
 
 
@@ -98,9 +98,8 @@ def classes_of(y: AnyNDArray, order: AnyNDArray | None, ordinal: bool) -> AnyNDA
     if ordinal and len(found) > 2 and y.dtype.kind not in "biuf":
         words = found.tolist()[:8]
         raise ValueError(
-            f'multi_class="ordinal" needs the order of the classes, and the words {words} have '
-            f"none: give y as pandas.Categorical(y, {words}, ordered=True), where these stand in "
-            "their order, or as numbers"
+            f'multi_class="ordinal" needs an order, but the classes {words} are words: give y as '
+            f"numbers, or as pandas.Categorical(y, {words}, ordered=True) with the words in order"
         )
     return found
 

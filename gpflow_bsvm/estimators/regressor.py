@@ -133,7 +133,7 @@ class BSVMRegressor(RegressorMixin, BSVMEstimator):
     def _fit_arrays(self, X: Any, Y: AnyNDArray, weight: AnyNDArray, stages: Stages) -> None:
         unit = self._unit(X, Y, weight)
         self.y_scale_ *= unit
-        with warnings.catch_warnings():  # in words of GPflow; `_found` has its own
+        with warnings.catch_warnings():  # `_found` has a better text
             warnings.filterwarnings("ignore", "the fit has learned next to nothing")
             super()._fit_arrays(X, Y / unit, weight, stages)
 

@@ -168,7 +168,7 @@ def _inducing_points(spec: Specification, X: AnyNDArray) -> AnyNDArray | None:
 
 
 def centres(spec: Specification, X: AnyNDArray, number: int, **how: Any) -> AnyNDArray:
-    """:return: inducing points by k-means, separately for equal codes as far as M allows."""
+    """:return: inducing points by k-means within rows of equal codes, as far as M allows."""
     if not spec.codes:
         return inducing_points.kmeans(X, number, **how)
     codes, apart = list(spec.codes), X.copy()

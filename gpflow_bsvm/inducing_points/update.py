@@ -24,8 +24,9 @@ class SparseModel(Model, Protocol):
 
 def exchange(model: SparseModel, Z: Any) -> None:
     """
-    Give a `BSVM` other inducing points, of any number. The new q(u) is the model's prediction at Z,
-    so that predictions at Z do not change; elsewhere they change only if Z cannot represent them.
+    Replace the inducing points of a `BSVM`; their number may change. The new q(u) is the model's
+    prediction at Z, so that predictions at Z do not change; elsewhere they change only if Z cannot
+    represent them.
 
     :param model: a model with plain inducing points shared by all latent functions; changed in
         place.

@@ -36,7 +36,7 @@ from ..notices import warn
 from .algorithm import Algorithm
 from .run import Run, Step
 
-#: Work of one uninterruptible call of sweeps, some 0.1 s; in multiplications.
+#: Multiplications in one graph call of several sweeps (some 0.1 s, uninterruptible).
 _WORK = 10**9
 
 _NO_STEP = (

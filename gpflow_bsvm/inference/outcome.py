@@ -38,7 +38,7 @@ LEAST_DEVIATIONS, LEAST_PART = 1e-3, 0.5
 MOST_VARIANCE = 1e24
 #: Number of rows to check, from the first chunk.
 ROWS = 100
-#: Relative error of q's variance, a difference, by rounding and jitters.
+#: Relative error of q's variance by rounding and jitters, as it is a difference.
 LEAST_RATIO = 1e-9
 #: Of FEWEST_POINTS inducing points, some should be correlated by more than LEAST_CORRELATION.
 FEWEST_POINTS, LEAST_CORRELATION = 10, 1e-3
@@ -72,8 +72,9 @@ def judge(
 ) -> None:
     """
     Warn if q equals its prior and reset `converged`: with few labels, a hinge's evidence, which is
-    not normalised, can be maximal at a collapsed kernel. Otherwise warn of clipped sites or too few
-    steps by scikit-learn's `ConvergenceWarning`, or of a result beyond the precision of float64.
+    not normalised, can be maximal at a collapsed kernel. Otherwise issue scikit-learn's
+    `ConvergenceWarning` for clipped sites or too few steps. Also warn if float64 cannot represent
+    the result.
 
     :param learns: whether the fit changes the kernel.
     :param by_sites: and point: see `Run`.
@@ -159,7 +160,7 @@ _NARROW = f"its variance of f at a row is below {LEAST_RATIO:.0e} of the prior's
 _DIGITS = f"float64 does not hold this q: {_NARROW}probabilities and ELBO are rounded; {SMALLER}"
 _NO_NOISE = (
     "y has almost no noise, or X is not scaled (sklearn.preprocessing.StandardScaler): q is so "
-    f"sure that {_NARROW}error bars and ELBO are rounded"
+    f"narrow that {_NARROW}error bars and ELBO are rounded"
 )
 
 
@@ -174,7 +175,7 @@ def at_rows(model: Model, source: Source, q: Gaussian) -> tuple[Marginals, tf.Te
 
 
 def _has_moved(f: Marginals, before: tf.Tensor, text: str) -> bool:
-    """Warn by a nonempty `text`, if float64 cannot represent the result."""
+    """Warn with `text`, unless empty, if float64 cannot represent the result."""
     if text:
         warn_of_digits(f, before, text)
     said = tf.abs(f.mean) > LEAST_DEVIATIONS * tf.sqrt(f.variance)
@@ -218,7 +219,7 @@ _AS_ONE = (
 
 
 def _largest_mean(model: Model, mean: tf.Tensor) -> float:
-    """:return: the largest mean of f - m at inducing points; infinity without any, or margins."""
+    """:return: the largest mean of f - m at inducing points; infinity without points or margins."""
     points = plain_points(model.prior.inducing_variable)
     if not (points and isinstance(model.likelihood, Classification)):
         return np.inf

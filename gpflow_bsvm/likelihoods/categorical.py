@@ -134,9 +134,8 @@ class OneVsRest(CategoricalLikelihood, HingeSum):
 
         P(y = c) = p_c / sum_j p_j,   p_c = Phi(Fmu_c / sqrt(1 + Fvar_c)).
 
-    Because of this normalization, it is not the mean over f of any p(y | f): `conditional_mean`,
-    means over draws and the mutual information normalize before they average. The two differ by up
-    to .08.
+    The result is not the mean over f of any p(y | f): `conditional_mean`, means over draws and the
+    mutual information normalize before they average. The two differ by up to .08.
 
     See `CategoricalLikelihood` for labels and normalization, `Penalized` for `penalty` and
     `normalizer`, where kappa is that of `Hinge` for each class.

@@ -37,7 +37,7 @@ def label_columns(likelihood: Likelihood, num_latents: int) -> int | None:
 def num_latents(likelihood: Likelihood, num_columns: int | None = None) -> int:
     """
     :return: L of a model for labels Y [N, num_columns]; None: one label per row.
-    :raise TypeError: unless it is a likelihood, for example for its name.
+    :raise TypeError: for anything but a likelihood, such as its name.
     """
     if not isinstance(likelihood, Likelihood):
         raise TypeError(
@@ -93,8 +93,8 @@ def check_columns(Y: Any, columns: int | None, what: str, otherwise: str = "") -
 
 def as_column(likelihood: Likelihood, Y: Any, F: Any = None) -> Any:
     """
-    :param F: latent functions of the same rows, if known. :return: class numbers [N], which
-    GPflow's `MultiClass` accepts, as one column; else Y.
+    :param F: latent functions of the same rows, if known. :return: class numbers [N] (accepted by
+    GPflow's `MultiClass`) as a column; else Y.
     """
     if np.ndim(Y) != 1 or np.ndim(F) == 1 or not hasattr(likelihood, "num_classes"):
         return Y

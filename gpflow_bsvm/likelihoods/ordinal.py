@@ -104,7 +104,7 @@ class Ordinal(CategoricalLikelihood, LevelHinges):
         Fmu, Fvar = (part[..., None, :] for part in map(tf.convert_to_tensor, (Fmu, Fvar)))
         yes, no = log_probabilities(self._knots, Fmu, Fvar, tf.convert_to_tensor(self.thresholds))
         odds = self.scale * (yes - no)  # of y >= k, [..., C-1], falling with k
-        # From the nearer end, so that small probabilities are accurate too.
+        # Subtract at the nearer end, so that small probabilities are accurate.
         above, below = tf.sigmoid(odds), tf.sigmoid(-odds)
         inner = tf.where(
             odds[..., 1:] > 0, below[..., 1:] - below[..., :-1], above[..., :-1] - above[..., 1:]

@@ -37,8 +37,8 @@ class Penalized(Hooks):
     the largest factor for which the sum over labels is at most 1 (Gold & Sollich 2003, eq. 6; the
     rest is the probability of no label at all). For C classes with loss max(0, 1 + max_{t != y} f_t
     - f_y), 1 / kappa = max(C exp(-penalty), 1 + (C - 1) exp(-2 penalty)), because the sum is convex
-    between ties of classes and separation by the margin. Kappa does not change sites or
-    predictions, only the evidence, by a constant per datum.
+    between these two cases: all classes tied, and one separated by the margin. Kappa does not
+    change sites or predictions, only the evidence, by a constant per datum.
 
     If the loss is a sum of max(0, b_k), it has local variables, for any bound: see
     `gpflow_bsvm.prediction.local_variables`.

@@ -114,6 +114,6 @@ class Quantile(HingeSum):
 
     def _predict_log_density(self, X: Any, Fmu: Any, Fvar: Any, Y: Any) -> NoReturn:
         raise ValueError(
-            "quantiles are no density of y: compare them by sklearn.metrics.mean_pinball_loss, or "
-            "use EpsilonInsensitive, which has a density"
+            "quantiles define no density of y: compare them by sklearn.metrics.mean_pinball_loss, "
+            "or use EpsilonInsensitive, which has a density"
         )

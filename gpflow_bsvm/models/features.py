@@ -31,8 +31,8 @@ from ..likelihoods.labels import as_column, class_numbers
 
 class SparseFeatures(gpflow.models.GPModel):
     """
-    Features Lz^-1 k(Z, x) of a model with kernel, inducing variable and mean function: the engine's
-    requirements of a model, except q.
+    Features Lz^-1 k(Z, x) of a model with kernel, inducing variable and mean function: everything
+    that the engine requires of a model, except q.
     """
 
     inducing_variable: Any

@@ -115,7 +115,7 @@ def calibrate(
     Set the link's parameters of `model.likelihood` to those that maximize `leave_one_out_density`,
     on at most 50 000 random rows: scale and offset for two classes, scale for more. A class's only
     row is ignored. The scale is at least 0.05, so that predicted labels still follow f if rows are
-    unpredictable from the others; a warning is issued.
+    unpredictable from the others; this issues a warning.
 
     Arguments and errors as in `leave_one_out`.
 

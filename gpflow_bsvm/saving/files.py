@@ -60,7 +60,7 @@ def _described(value: Any, name: str) -> tuple[Any, list[AnyNDArray]]:
     try:
         content = encoder.encode(value, name)
     except RecursionError:
-        raise TypeError(f"a part of {name} holds itself, which a file cannot hold") from None
+        raise TypeError(f"a part of {name} contains itself, which a file cannot hold") from None
     decoder = Decoder(encoder.arrays, encoder.networks, name)
     try:
         decoder.decode(content)

@@ -303,9 +303,9 @@ def test_a_kernel_that_holds_itself_is_told(attribute, tmp_path):
     kernel = gpflow.kernels.SquaredExponential()
     model = make_model(data, kernel=kernel)
     kernel.me = attribute(kernel)
-    what = r"a part of \w+ \(kernel, .*\) holds itself among its attributes"
+    what = r"a part of \w+ \(kernel, .*\) contains itself, directly"
     for fit in (gb.fit, VEM(max_steps=1).run, partial(CAVI().run, checkpoint=tmp_path)):
         with pytest.raises(ValueError, match=what):
             fit(model, data)
-    with pytest.raises(TypeError, match="a part of model holds itself, which a file cannot hold"):
+    with pytest.raises(TypeError, match="a part of model contains itself, which a file cannot"):
         gb.save(model, tmp_path / "model")

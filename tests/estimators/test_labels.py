@@ -68,7 +68,7 @@ def test_the_order_of_an_ordered_categorical_is_that_of_the_classes(grades, numb
 
 @pytest.mark.parametrize("kind", [list, np.array, pd.Categorical, as_series])
 def test_words_without_an_order_are_refused_with_the_way_to_state_one(grades, kind):
-    message = r"the words \['excellent', 'fair', .* have none: give y as pandas.Categorical\(y, \["
+    message = r"the classes \['excellent', 'fair', .* are words: .* pandas.Categorical\(y, \["
     with pytest.raises(ValueError, match=message):
         ordinal().fit(grades[0], kind(list(grades[1])))
     two = np.isin(grades[2], (0, 1))  # of which either may be the first
@@ -242,7 +242,7 @@ def test_the_order_of_a_sources_classes_is_the_one_stated(tmp_path, grades, name
     found = ordinal().fit(rows)
     assert found.classes_.tolist() == names
     assert names != ORDER or found.score(table[["a", "b"]], words) > 0.7
-    with pytest.raises(ValueError, match=r"needs the order of the classes .*classes=\[...\]"):
+    with pytest.raises(ValueError, match=r"needs an order, .*classes=\[...\]"):
         ordinal().fit(CSVFiles(tmp_path / "r.csv", target="grade", classes="auto"))
     table.grade = pd.Categorical(words, names, ordered=True)
     table.to_parquet(tmp_path / "r.parquet")

@@ -308,7 +308,7 @@ def test_bad_labels(likelihood, Y, message):
 
 
 def test_quantiles_have_no_density():
-    with pytest.raises(ValueError, match="quantiles are no density"):
+    with pytest.raises(ValueError, match="quantiles define no density"):
         Quantile().predict_log_density(column(0), column(0) * [1, 1], column(1) * [1, 1], column(1))
 
 

@@ -54,14 +54,14 @@ class Dual(NamedTuple):
 
 
 def solve_dual(dual: Dual) -> AnyNDArray:
-    """:return: alpha; `Dual.violation` tells its accuracy."""
+    """:return: alpha; `Dual.violation` measures its error."""
     return refine(dual, _libsvm(dual))
 
 
 def _libsvm(dual: Dual) -> AnyNDArray:
     """
     LibSVM always has a free bias. Pass every datum twice, as (x, y) and as (-x, -y): 0 is then an
-    optimal bias, and each half holds a part of alpha, with half the bound.
+    optimal bias. The two copies of a datum share its alpha, each with half the bound.
     """
     gram, y = dual.Q * np.outer(dual.y, dual.y), dual.y
     svc = SVC(kernel="precomputed", C=dual.limit / 2, tol=_TOL, max_iter=_MOST_STEPS)
@@ -75,7 +75,7 @@ def _libsvm(dual: Dual) -> AnyNDArray:
 
 def refine(dual: Dual, start: AnyNDArray) -> AnyNDArray:
     """
-    Move towards all free rows being on the margin. If an alpha reaches its bound, fix it there.
+    Move alpha until all free rows are on the margin. If an alpha reaches its bound, fix it there.
     Once on the margin, free the row with the largest violation.
 
     :param start: alpha near the solution.

@@ -96,7 +96,7 @@ class RadiusMargin(ModeCriterion):
         diagonal = tf.linalg.diag_part(gram)
         if self.about_origin:
             square = tf.reduce_max(diagonal)
-        else:  # at a maximum over the weights derivatives treat them as fixed
+        else:  # constant weights in derivatives, as at a maximum
             b = tf.constant(enclosing_ball(gram.numpy()).weights, gram.dtype)
             square = tf.reduce_sum(b * diagonal) - tf.reduce_sum(b * tf.linalg.matvec(gram, b))
         return square * tf.reduce_mean(seen.alpha)

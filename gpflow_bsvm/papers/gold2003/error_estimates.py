@@ -36,7 +36,7 @@ class GACV(ModeCriterion):
 
     def _of(self, seen: Machine) -> tf.Tensor:
         z = seen.margins
-        # Beyond the margin alpha is 0, so that rounding of z = 1 must not matter.
+        # No case for z > 1, where alpha is 0 anyway: rounding of z = 1 would decide.
         factor = tf.where(z < -1, 2.0, tf.ones_like(z))
         return tf.reduce_mean(
             tf.nn.relu(1 - z) + seen.alpha * tf.linalg.diag_part(seen.gram) * factor

@@ -149,7 +149,7 @@ def mode_of_gram(gram: Any, Y: Any, penalty: float, *, slack: str = "linear") ->
 
     :param gram: [N, N], symmetric and positive semidefinite.
     :param Y: [N, 1].
-    :raise ValueError: also for another `gram`.
+    :raise ValueError: also for an invalid `gram`.
     """
     mode = _unsolved(gram, Y, penalty, slack)
     check_positive(mode.gram)
