@@ -119,7 +119,7 @@ class Comparison:
     interrupted.
 
     :ivar kind: classes or numbers.
-    :ivar labels: [C], from `class_labels`: class number c is the index in it. None for numbers.
+    :ivar labels: [C], from `class_labels`: class c is the label at index c. None for numbers.
     :ivar fold_scores: one per fold and model.
     :ivar held_out: labels [n] and predictions [n, K] of each model, by fold; see `Kind`.
     """

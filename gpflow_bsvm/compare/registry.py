@@ -39,7 +39,7 @@ class Entry:
 BASELINES = {
     "bsvm": Entry(
         "Bayesian SVM: hinge, for C > 2 Crammer and Singer's, for numbers epsilon-insensitive; "
-        "learns by VEM until two rounds in turn raise its bound by less than 1e-4 of it",
+        "learns by VEM until two successive rounds raise its bound by less than 1e-4 of it",
         only=KINDS,
         default=LEARNT + FIXED,
     ),
@@ -48,8 +48,8 @@ BASELINES = {
     "probit-engine": Entry("probit likelihood in the same engine as bsvm (C = 2)", only=(TWO,)),
     "svgp": Entry(
         "GPflow's SVGP: Bernoulli, for C > 2 Softmax, for numbers Gaussian; learns by natural "
-        "gradients and Adam until the means of 20 rounds and of the 20 before (100 for Softmax, "
-        "whose ELBO is random) differ by less than 1e-4 of them, or by no more than their noise",
+        "gradients and Adam until the mean ELBO of 20 rounds (100 for Softmax, which is random) "
+        "changes by less than 1e-4 of it, or by no more than its noise",
         only=KINDS,
         default=LEARNT + FIXED,
     ),

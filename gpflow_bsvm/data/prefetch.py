@@ -16,8 +16,8 @@ _END: Any = object()
 def prefetched(items: Iterator[T], ahead: int = 2) -> Iterator[T]:
     """
     Yield the items, reading `ahead` items in advance in a thread: `ahead` + 1 are in memory. An
-    error of `items` is raised here, in its position. When this iterator ends, is closed, or raises,
-    the thread has finished its current item and ended.
+    error of `items` is raised after the items before it. When this iterator ends, is closed, or
+    raises, the thread has finished its current item and ended.
 
     :param items: closed at the end.
     """

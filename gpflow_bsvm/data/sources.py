@@ -108,7 +108,7 @@ class Source(ABC):
         raise NotImplementedError
 
     def project(self, batch: Batch) -> Any:
-        """:return: the batch in the form of `chunks`."""
+        """:return: the batch in the form that `chunks` yields."""
         return batch
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # no dependency of this package
 
 #: Number of rows whose features determine the inducing points and the lengthscale.
 _SOME_ROWS = 10_000
-#: Number of these rows used for distances.
+#: Number of rows, among these, whose distances determine the lengthscale.
 _FEW_ROWS = 1000
 
 
@@ -52,8 +52,8 @@ def hybrid(
 
     :param features: a layer or model of tf_keras or Keras 3 that returns a vector for each row.
     :param likelihood: for an untrained network `LevelHinge()` or `OneVsRestLevelHinge(C)`; for a
-        trained network any. (Without a majority class, `Hinge` and `CrammerSinger` are minimal if
-        all rows have the same features; new networks can get stuck there.)
+        trained network any likelihood. (Without a majority class, `Hinge` and `CrammerSinger` are
+        minimal if all rows have the same features; new networks can get stuck there.)
     :param X: [N, D], the training rows, or some of them with `num_data=N`.
     :param num_inducing: M.
     :param kernel: kernel on the features; None: the above `SquaredExponential`, of variance 4.

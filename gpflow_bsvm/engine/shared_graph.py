@@ -37,7 +37,7 @@ _CACHE_SIZE = 16
 #: Held during lookup and tracing of a graph: scikit-learn's users fit in threads, and tracing
 #: switches on shape checks in all of them.
 _TRACING = threading.RLock()
-#: The package's directory: errors of its declared shapes name a file there.
+#: This package's directory: if a shape that it declares is wrong, the error names a file there.
 _PACKAGE = str(Path(__file__).parent.parent)
 #: Graphs of the fit in progress; other fits must not use them.
 _OF_THIS_FIT: ContextVar[dict[Hashable, Any] | None] = ContextVar("of_this_fit", default=None)

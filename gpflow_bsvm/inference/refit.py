@@ -41,7 +41,7 @@ class Refit:
     ) -> None:
         """
         :param source: rows that fit into memory.
-        :param sites: initial sites of all rows; None, or a wrong number: the sites of the model's
+        :param sites: initial sites of all rows; if None or of another length, those of the model's
             q.
         :param tol: as in `CAVI`.
         """

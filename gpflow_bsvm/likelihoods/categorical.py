@@ -138,7 +138,7 @@ class OneVsRest(CategoricalLikelihood, HingeSum):
     mutual information normalize before they average. The two differ by up to .08.
 
     See `CategoricalLikelihood` for labels and normalization, `Penalized` for `penalty` and
-    `normalizer`, where kappa is that of `Hinge` for each class.
+    `normalizer`; kappa is a product over classes, each as for `Hinge`.
     """
 
     has_normalizer = True
@@ -146,8 +146,8 @@ class OneVsRest(CategoricalLikelihood, HingeSum):
     @inherit_check_shapes
     def class_probabilities(self, Fmu: tf.Tensor, Fvar: tf.Tensor) -> tf.Tensor:
         """
-        :return: binary probabilities divided by their sum, computed from logarithms to keep the
-            ranking far below all hinges. A negative Fvar (rounding) counts as 0.
+        :return: binary probabilities divided by their sum, computed from logarithms to rank even
+            tiny probabilities. A negative Fvar (rounding) counts as 0.
         """
         log_p = normal_log_cdf(Fmu / tf.sqrt(1 + tf.maximum(Fvar, 0)))
         return tf.nn.softmax(log_p, axis=-1)

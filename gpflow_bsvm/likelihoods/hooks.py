@@ -130,7 +130,8 @@ def check_hooks(likelihood: Likelihood, *needs: str, instead: str = "") -> None:
 def _lacks(likelihood: Likelihood, hook: str, instead: str = "") -> ValueError:
     what, owners = _NEEDED[hook]
     return ValueError(
-        f"{type(likelihood).__name__} as it is has no {what} (`{hook}`); use {owners}{instead}"
+        f"{type(likelihood).__name__} with these options has no {what} (`{hook}`); "
+        f"use {owners}{instead}"
     )
 
 

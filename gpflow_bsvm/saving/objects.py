@@ -18,7 +18,7 @@ from .known import FUNCTIONS, OF_TFP, check_numbers, find_class, is_book, may_be
 
 
 class Encoder(ValueEncoder):
-    """:ivar networks: networks with described weights, in order."""
+    """:ivar networks: networks whose weights have been encoded, in order."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -20,7 +20,7 @@ from sklearn.svm import SVC
 #: Most steps of LibSVM, some microseconds each; it then returns the current point.
 _MOST_STEPS = 200_000
 _TOL = 1e-8
-#: Most changes of the set per row; and the rounding error of a margin, relative to its terms.
+#: Largest number of changes of the set, per row; relative rounding error of a margin's terms.
 _CHANGES = 3
 _ROUNDING = 1e-13
 

@@ -27,7 +27,7 @@ class GACV(ModeCriterion):
 
     It bounds the mean leave-one-out hinge loss from above: by Jaakkola and Haussler's bound z_n
     decreases by at most alpha_n K_nn if row n is left out. The bound is tight if no other row is on
-    the margin; otherwise such rows constrain f_n, which `HingeSpan` includes.
+    the margin; otherwise such rows constrain f_n, as `HingeSpan` takes into account.
     """
 
     greater_is_better = False
@@ -36,7 +36,7 @@ class GACV(ModeCriterion):
 
     def _of(self, seen: Machine) -> tf.Tensor:
         z = seen.margins
-        # No case for z > 1, where alpha is 0 anyway: rounding of z = 1 would decide.
+        # The factor for z > 1 is arbitrary, because alpha is 0 there.
         factor = tf.where(z < -1, 2.0, tf.ones_like(z))
         return tf.reduce_mean(
             tf.nn.relu(1 - z) + seen.alpha * tf.linalg.diag_part(seen.gram) * factor

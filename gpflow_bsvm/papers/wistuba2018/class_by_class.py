@@ -61,7 +61,7 @@ class ClassByClass(Algorithm):
     def _begin(self, model: Model, source: Source) -> Run[Any, Any]:
         if getattr(model.likelihood, "held_sites", None) is None:
             raise ValueError(
-                f"{type(model.likelihood).__name__} as it is has no sites at held variables; use "
+                f"{type(model.likelihood).__name__} has no sites of given local variables; use "
                 'gpflow_bsvm.likelihoods.CrammerSinger(C, bound="wistuba2018"), or CAVI'
             )
         return _Sweeps(self, model, ProjectedData(model, source))
