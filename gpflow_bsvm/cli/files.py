@@ -9,7 +9,7 @@ import io
 import os
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,9 @@ FILES = (
 TASKS = ("classification", "regression")
 #: Options stored in a model file, for `predict`.
 KEPT = ("dates", "na_values", "decimal", "thousands")
+#: Options of one file, stored for `predict` to show if it cannot read another.
+OF_FILE = ("names", "encoding", "separator")
+_MOST_HOLES = 5
 #: Options of a table, with their help; the first are lists of names or texts.
 _LISTS = {
     "drop": ("A,B", "columns to leave out"),
@@ -92,12 +95,19 @@ def read_table(paths: list[str], args: argparse.Namespace) -> Table:
             f"in {table.rows} rows: say --task regression, or --task classification"
         )
     args.task = args.task or TASKS[0]
-    for name, row in table.holes.items() if not args.impute else ():
+    if table.holes and not args.impute:
         raise ValueError(
-            f"{paths[0]}: column {name!r} has no value in row {row}: --impute fills such values, "
-            f"drop=[{name!r}] leaves the column out"
+            f"{table.where}: {_holes(table.holes)}: --impute fills such values, "
+            f"drop={[*table.holes]!r} leaves the columns out"
         )
     return table
+
+
+def _holes(holes: Mapping[str, str]) -> str:
+    """:return: the columns with missing values, each with the place of the first."""
+    first = [f"{name!r} has no value in {place}" for name, place in holes.items()]
+    more = f", {len(first) - _MOST_HOLES} more" * (len(first) > _MOST_HOLES)
+    return f"column {', '.join(first[:_MOST_HOLES])}{more}"
 
 
 def split(text: str) -> list[str]:

@@ -11,10 +11,10 @@ from typing import Any
 from ..archive import read_archive
 from ..atomic import whole_file
 from ..optional import require
-from ..tables.paths import find_files, quoted
+from ..tables.paths import find_files, listed, quoted
 from ..tables.reading import Reading
 from ..tables.table import Table
-from .files import FILES, KEPT, add_arguments, check_output, in_shell, options
+from .files import FILES, KEPT, OF_FILE, add_arguments, check_output, in_shell, options
 from .terminal import import_quietly, show
 
 #: Number of rows to read, predict and write at a time.
@@ -60,15 +60,21 @@ def _predict(args: argparse.Namespace) -> int:
     (features, known), given = _of_training(args.model), options(args)
     if wrong := sorted({*given.get("words", ())} & {*features}):
         raise ValueError(f"words={wrong!r}: the model was trained on numbers there")
-    given = {**_not_given(known, given), **given}
-    table = Table(paths, Reading(features=features, **given))
+    table = _table_of(paths, features, known, given)
     for file in table.files:
         if key is not None:
             next(file.batches([key], 1), None)  # raises if there is no such column
+            if file.names.count(key) > 1:
+                raise ValueError(f"{file.path} has several columns {key!r}: rename all but one")
         for about in file.left_out:
             show(f"{file.path}: left out: {about}")
     if unused := [name for name in table.names if name not in {*table.columns.read, key, ""}]:
         show(f"not used: {quoted(unused)}")
+    if doubtful := table.in_doubt:
+        show(
+            f"numbers with three digits after each point, unlike in training: {listed(doubtful)}; "
+            "if 1.234 means 1234, give --thousands ."
+        )
     import_quietly()
     from .. import load
     from ..files import Files
@@ -77,6 +83,22 @@ def _predict(args: argparse.Namespace) -> int:
     number = _write(load(args.model), rows, args)
     show(f"{number} rows written to {args.output}")
     return 0
+
+
+def _table_of(
+    paths: list[str], features: list[str], known: dict[str, Any], given: dict[str, Any]
+) -> Table:
+    """:raise ValueError: for a table that cannot be read, with options told in training."""
+    told = {name: known.pop(name) for name in OF_FILE if name in known}
+    told = {name: one for name, one in told.items() if name not in given}
+    given = {**_not_given(known, given), **given}
+    try:
+        return Table(paths, Reading(features=features, **given))
+    except ValueError as error:
+        if not told:
+            raise
+        such = " ".join(f"{name}={one!r}" for name, one in told.items())
+        raise ValueError(f"{error}; training had {such}: repeat what is true here, too") from error
 
 
 def _of_training(path: Path) -> tuple[list[str], dict[str, Any]]:

@@ -12,9 +12,19 @@ from typing import Any
 import numpy as np
 
 from ..optional import require
-from ..tables.paths import find_files
+from ..tables.paths import find_files, shortened
 from ..tables.table import TARGETS, Table
-from .files import FILES, KEPT, TASKS, add_arguments, check_output, in_shell, options, read_table
+from .files import (
+    FILES,
+    KEPT,
+    OF_FILE,
+    TASKS,
+    add_arguments,
+    check_output,
+    in_shell,
+    options,
+    read_table,
+)
 from .terminal import import_quietly, integer, show
 
 #: Number of rows to read at a time if all are kept.
@@ -67,7 +77,7 @@ def _train(args: argparse.Namespace) -> int:
         estimator.reading_ = {
             "words": [one.name for one in table.columns.kinds if one.words is not None],
             "marks": {one.name: one.mark for one in table.columns.kinds if one.mark},
-            **{name: one for name, one in options(args).items() if name in KEPT},
+            **{name: one for name, one in options(args).items() if name in KEPT + OF_FILE},
         }
         save(estimator, args.output)
     except Exception:
@@ -86,7 +96,7 @@ def _train(args: argparse.Namespace) -> int:
 def _about(estimator: Any) -> str:
     if hasattr(estimator, "epsilon_"):
         return f"penalty {estimator.penalty_:.3g}, epsilon {estimator.epsilon_:.3g}"
-    names = ", ".join(map(str, estimator.classes_))
+    names = shortened(estimator.classes_.tolist())
     return f"classes {names}: {estimator.loss_} with penalty {estimator.penalty_:g}"
 
 

@@ -12,6 +12,8 @@ from .formats import Format, check_width, in_batches, open_text
 _QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
 _ATTRIBUTE = re.compile(rf"\s*@attribute\s+({_QUOTED}|[^\s{{]+)\s*([{{\w]*)", re.IGNORECASE)
 _FIELD = re.compile(rf"(?:^|,)\s*({_QUOTED}|[^,]*?)\s*(?=,|$)")
+#: A quoted text, or a comment, which begins after a space.
+_COMMENT = re.compile(rf"((?<![^\s,])(?:{_QUOTED}))|\s%.*")
 _TYPES = ("numeric", "real", "integer", "string", "date")
 #: What Weka writes for signs that are not seen.
 _UNSEEN = {"n": "\n", "r": "\r", "t": "\t"}
@@ -43,7 +45,7 @@ class Arff(Format):
         with open_text(self.path, self.encoding, newline=None) as lines:
             for number, line in enumerate(map(str.strip, lines), 1):
                 if number > self.header and line and not line.startswith("%"):
-                    row = _values(line, number)
+                    row = _values(_COMMENT.sub(r"\1", line), number)
                     row = row[:width] if row[width:] == [""] else row  # a comma at the end
                     check_width(row, width, number)
                     yield row

@@ -17,7 +17,7 @@ TEXT = r"(large_)?string(_view)?"
 NUMBERS = r"u?int\d+|halffloat|float|double|bool|null|decimal.*"
 DATES = r"date.*|time.*"
 #: Numbers that Python and a model file hold as they are.
-_PLAIN = r"u?int(8|16|32)|int64|halffloat|float|double|bool|null"
+_PLAIN = r"u?int(8|16|32)|int64|float|double|bool|null"
 
 
 def is_a(kind: Any, pattern: str = TEXT) -> bool:
@@ -32,8 +32,8 @@ def as_text(cells: Any) -> Any:
         cells = compute.cast(cells, cells.type.value_type)
     try:
         return compute.cast(cells, arrow.string())
-    except arrow.ArrowNotImplementedError:  # lists, records: there is no text of them
-        return compute.cast(arrow.nulls(len(cells)), arrow.string())
+    except arrow.ArrowNotImplementedError:  # lists, records
+        return arrow.array([None if one is None else str(one) for one in cells.to_pylist()])
 
 
 def as_labels(cells: Any) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 from ..optional import Later
 from .cells import as_float, as_labels, as_text, as_truth, compute, is_a, without
 from .labels import class_list
-from .paths import listed, own_columns, quoted, with_nearest
+from .paths import listed, own_columns, quoted, short, shortened, with_nearest
 from .spelling import MISSING, PLAIN, Spelling
 
 if TYPE_CHECKING:  # `data` needs TensorFlow
@@ -102,13 +102,14 @@ class Column(NamedTuple):
     def _of_words(self, texts: Any, words: Sequence[str], origin: Origin) -> Any:
         known = dict.fromkeys([None, *self.missing], np.nan)
         known |= {word: place for place, word in enumerate(words)}
-        what = f"is none of the words {quoted(words)}"
+        what = f"is none of the words {shortened(words)}"
         number = self._places(texts, known, what, origin)[:, None]
         return np.where(np.isnan(number), np.nan, number == np.arange(len(words)))
 
     def _labels(self, labels: Any, origin: Origin) -> Any:
         classes = [*self.classes]
-        what = f'is none of the classes {classes[:8]}; give all that there are, or classes="auto"'
+        what = f"is none of the classes {shortened(classes)}: "
+        what += 'give all classes, or classes="auto"'
         if is_a(labels.type) or isinstance(classes[0], str):
             labels, classes = as_text(labels), [*map(str, classes)]
         known = {name: number for number, name in enumerate(classes)}
@@ -124,7 +125,7 @@ class Column(NamedTuple):
         return places
 
     def _refusal(self, cells: Any, row: int, what: str, origin: Origin) -> ValueError:
-        shown = f"{'label ' if self.classes else ''}{cells[row].as_py()!r}"
+        shown = f"{'label ' if self.classes else ''}{short(cells[row].as_py())}"
         where = f"{origin.place}{origin.row(row)}"
         return ValueError(f"{where}: {shown} in column {self.name!r} {what}")
 

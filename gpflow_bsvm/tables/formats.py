@@ -26,7 +26,7 @@ class Format:
     :ivar names: of all columns, in their order; types: of pyarrow, of those to be looked at.
     :ivar words: columns that the file says to be words; num_rows: None: nobody knows.
     :ivar left_out: what else it holds, which is not read.
-    :ivar may_have_commas: whether a point may well be a sign between thousands.
+    :ivar may_have_commas: whether decimal commas are usual in such a file.
     :ivar X: [N, D], sparse, all columns from x0 on; None: the table is dense.
     """
 

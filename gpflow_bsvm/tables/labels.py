@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from .paths import short
+
 #: More distinct labels than this are not classes.
 MOST_CLASSES = 1000
 
@@ -25,7 +27,7 @@ def check_are_classes(
     if len(labels) == 0:
         raise ValueError(f"{what} has no rows")
     if len(labels) == 1:
-        raise ValueError(f"{what} holds one class only ({next(iter(labels))})")
+        raise ValueError(f"{what} holds one class only ({short(next(iter(labels)))})")
     if numbers is None:
         numbers = [label for label in labels if not isinstance(label, str)]
     broken = [one for one, number in zip(numbers, _numbers(numbers)) if number != np.floor(number)]

@@ -6,7 +6,8 @@ import difflib
 import glob
 import os
 import re
-from collections.abc import Sequence
+import reprlib
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 CSV = (".csv", ".csv.gz", ".csv.bz2", ".csv.zst", ".tsv", ".tsv.gz", ".txt", ".data")
@@ -20,6 +21,8 @@ OTHERS = (".json", ".jsonl", ".xlsx", ".xls", ".ods", ".feather", ".rds", ".sav"
 ROW_NAMES = "row.names"
 #: Names that pandas gives its index, which is the order of rows and no feature.
 _INDEX = re.compile(rf"|Unnamed: [\d.]+|__index_level_\d+__|{ROW_NAMES}")
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = 40
 
 
 def find_files(path: Any, endings: tuple[str, ...] = ENDINGS) -> list[str]:
@@ -56,15 +59,29 @@ def with_nearest(lost: Sequence[str], names: Sequence[str]) -> str:
     for name in lost:
         near = difflib.get_close_matches(str(name).lower(), there, 1)
         shown.append(f"{name!r} (perhaps {there[near[0]]!r})" if near else repr(name))
-    return listed(shown)
+    return _first(shown)
 
 
-def listed(names: Sequence[str], most: int = 8) -> str:
-    """:return: names, or the first of many, for an error."""
-    shown = ", ".join(names[:most])
-    return shown if len(names) <= most else f"{shown}, ... ({len(names)} in all)"
+def listed(names: Iterable[str], most: int = 8) -> str:
+    """:return: names, or the first of many; those with commas are in quotation marks."""
+    return _first([repr(name) if "," in name else name for name in names], most)
 
 
-def quoted(names: Sequence[str]) -> str:
+def quoted(names: Iterable[str]) -> str:
     """:return: names, or the first of many, in quotation marks."""
-    return listed([repr(name) for name in names])
+    return _first([repr(name) for name in names])
+
+
+def short(value: Any) -> str:
+    """:return: a value as Python writes it; a long text has dots in its middle."""
+    return _SHORT.repr(value)
+
+
+def shortened(values: Iterable[Any], most: int = 8) -> str:
+    """:return: values, or the first of many, see `short`."""
+    return _first([short(value) for value in values], most)
+
+
+def _first(texts: Sequence[str], most: int = 8) -> str:
+    shown = ", ".join(texts[:most])
+    return shown if len(texts) <= most else f"{shown}, ... ({len(texts)} in all)"

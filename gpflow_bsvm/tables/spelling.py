@@ -73,5 +73,10 @@ def chosen(fitting: Sequence[Spelling], comma: bool = False) -> Spelling | None:
     :param comma: whether another column has a decimal comma, which puts points in doubt.
     :return: the spelling that it has; None where "1,234" may be 1.234 or 1234.
     """
-    doubt = len({one.decimal for one in fitting}) == 2 and len(fitting) < 4
-    return None if doubt and (comma or PLAIN not in fitting) else fitting[0]
+    refused = in_doubt(fitting) and (comma or PLAIN not in fitting)
+    return None if refused else fitting[0]
+
+
+def in_doubt(fitting: Sequence[Spelling]) -> bool:
+    """:return: True where "1,234" or "1.234" may be 1.234 or 1234."""
+    return len({one.decimal for one in fitting}) == 2 and len(fitting) < 4

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,18 +11,24 @@ import numpy as np
 from .cells import DATES, NUMBERS, arrow, as_labels, as_text, as_truth, compute, is_a, without
 from .columns import TRUTH, Column, days, first_unlike, times
 from .labels import MOST_CLASSES, as_written, check_are_classes
+from .paths import short
 from .reading import Reading
-from .spelling import MISSING, PLAIN, Spelling, chosen, possible
+from .spelling import MISSING, PLAIN, Spelling, chosen, in_doubt, possible
 
 #: A text column of more distinct words than this is not a category.
 MOST_WORDS = 50
 #: A text that holds a number beside a sign or a unit: "$5", "<3", "1.2 %", "70kg".
 _WITH_UNIT = r"^[^\w\s]{0,2}\s?[+-]?\d[\d.,' ]*\s?[^\w\s]{0,2}[^\W\d_]{0,4}$"
-#: ISO dates, dates of other orders, and times of the day.
-_ISO = r"^\d{4}-\d\d?-\d\d?([T ].*)?$|^\d\d?:\d\d(:\d\d[.\d]*)?$"
-_DATES = rf"{_ISO}|^\d\d?[./-]\d\d?[./-]\d\d(\d\d)?$|^\d\d?:\d\d(:\d\d)?\s?[AaPp][Mm]$"
+#: Times, also durations; dates of ISO and of other orders.
+_TIMES = r"^\d{1,3}:\d\d(:\d\d[.\d]*)?$"
+_DATES = rf"{_TIMES}|^\d{{4}}-\d\d?-\d\d?([T ].*)?$|^\d\d?[./-]\d\d?[./-]\d\d(\d\d)?$"
+_DATES += r"|^\d\d?:\d\d(:\d\d)?\s?[AaPp][Mm]$"
+#: A missing value has no longer text.
+MOST_SIGNS = 40
 #: From so many different values on, of which so large a part have a unit, they are numbers.
 _FEWEST_UNITS, _MOST = 5, 0.8
+#: The mark of numbers that may be whole: 1.234 for 1234.
+GROUPED = "numbers such as 1.234"
 _NINES = "may say that there is no value, as -99 and -999"
 #: What numbers may be besides: as which texts more than such a part is written, and what to do.
 ODDITIES = {
@@ -44,19 +50,28 @@ ODDITIES = {
 
 class Survey:
     """
-    What is seen of a column.
+    The values of a column.
 
-    :ivar seen: different values, each with its first row; None is one that is missing. Beyond
-        `MOST_CLASSES` these are only those that may stand for nothing.
-    :ivar order: of them, as their type says, if it does.
+    :ivar seen: different values, each with its first row; None: missing. Beyond `MOST_CLASSES`
+        values, only those that may mean a missing value are added.
+    :ivar order: the values in the order of their type, if it has one.
     """
 
-    def __init__(self, name: str, kind: Any, reading: Reading, told: bool = False) -> None:
+    def __init__(
+        self,
+        name: str,
+        kind: Any,
+        reading: Reading,
+        files: Mapping[str, int],
+        told: bool = False,
+    ) -> None:
         """
-        :param kind: its type of pyarrow.
-        :param told: whether the file says that it holds words.
+        :param kind: its type in pyarrow.
+        :param files: paths of the files read so far, with the number of rows before each.
+        :param told: whether the file declares words.
         """
         self.name, self.kind, self.rows, self._reading = name, kind, 0, reading
+        self._files = files
         beside = name in (reading.target, reading.weight)
         self._told = (told and not beside) or name in reading.told_words
         self.empty = reading.empty
@@ -127,10 +142,16 @@ class Survey:
         texts = " ".join("".join(map(str, self.seen)).split())  # whatever spaces they have
         return signs != "" and not any(sign in texts for sign in signs)
 
-    def gap(self, missing: Sequence[str]) -> int | None:
-        """:return: the first row without a value, where these texts mean that."""
-        rows = [self.seen[text] for text in (None, *missing) if text in self.seen]
-        return min(rows, default=None)
+    def gap(self, missing: Sequence[str]) -> str | None:
+        """:return: the place of the first missing value, if any; these texts mean missing."""
+        found = [text for text in (None, *missing) if text in self.seen]
+        return self._place(min(found, key=self.seen.__getitem__)) if found else None
+
+    def _place(self, value: Any) -> str:
+        """:return: the first row of a value, with its file if there are several."""
+        row = self.seen[value]
+        path, before = [each for each in self._files.items() if each[1] <= row][-1]
+        return f"row {row - before}" + (f" of {path}" if len(self._files) > 1 else "")
 
     def column(self, comma: bool) -> Column:
         """
@@ -142,7 +163,7 @@ class Survey:
             return self._days()
         values = [value for value in self.seen if value is not None and value not in self.missing]
         if is_a(self.kind, DATES):
-            raise self._of_dates(values[:1])
+            raise self._of_dates(values)
         if not self._told:
             if is_a(self.kind, NUMBERS):
                 return Column(self.name, mark=TRUTH if is_a(self.kind, "bool") else self._known)
@@ -206,7 +227,9 @@ class Survey:
             whole = such[0].strip().replace(sign, "")
             how = f"thousands={sign!r} if the first is {whole}, else decimal={sign!r}, "
             raise self._refusal("numbers that can be read in two ways", such[:2], how)
-        return Column(self.name, spelling=spelling, mark=self._known, missing=self.missing)
+        trained = self._reading.is_prediction
+        mark = GROUPED if in_doubt(self.fitting) and not trained else self._known
+        return Column(self.name, spelling=spelling, mark=mark, missing=self.missing)
 
     def _may_be_grouped(self) -> bool:
         """:return: True where numbers below 1000 are whole and have no point: 1.755, 623."""
@@ -219,7 +242,7 @@ class Survey:
     def _check_words(self, texts: list[str]) -> None:
         """:raise ValueError: for dates, numbers among words, and numbers with units."""
         if _share(_DATES, texts) >= _MOST:
-            raise self._of_dates(texts[:1])
+            raise self._of_dates(texts)
         ways, words = possible(), f"words=[{self.name!r}] for a category, "
         words = "" if self._reading.is_prediction else words
         strange = set[str].intersection(*({*way.odd(_array(texts))} for way in ways))
@@ -229,13 +252,13 @@ class Survey:
             way = next(one for one in ways if not one.odd(_array(numbers[:1])))
             shown = [numbers[0], *way.odd(_array(numbers))[:1]]
             raise self._refusal("numbers that are written in several ways", shown)
-        for sign in ".,":
-            if not Spelling(sign, " ").odd(_array(texts)):
-                what = "numbers with spaces between thousands"
-                how = "thousands=' '" + (" with decimal=','" if sign == "," else "")
+        for way in (Spelling(decimal, sign) for decimal in ".," for sign in " '_"):
+            if not way.odd(_array(texts)):
+                what = f"numbers with {way.thousands!r} between thousands"
+                how = f"thousands={way.thousands!r}" + " with decimal=','" * (way.decimal == ",")
                 raise self._refusal(what, odd[:2], f"{how}, {words}")
-        if len(texts) >= _FEWEST_UNITS and _share(_WITH_UNIT, odd) >= _MOST:
-            how = f"write plain numbers (or thousands='...' if it is that), {words}"
+        if (numbers or len(texts) >= _FEWEST_UNITS) and _share(_WITH_UNIT, odd) >= _MOST:
+            how = f"write plain numbers, {words}"
             raise self._refusal("numbers with signs or units", odd[:2], how)
         if numbers:
             raise self._refusal("numbers, and others", odd[:3], self._as_missing(odd) + words)
@@ -246,19 +269,27 @@ class Survey:
         if given is not None and usual:
             every = [*given, *usual]
             return f"na_values={every!r} for missing values (the option replaces the usual ones), "
-        few = len(odd) <= 3 and not any("," in text for text in odd)
+        few = len(odd) <= 3 and not any("," in text or len(text) > MOST_SIGNS for text in odd)
         if not few or as_truth(_array(odd)) is not None:
             return ""
         return f"na_values={odd!r} if they mean that a value is missing, "
 
-    def _of_dates(self, such: Sequence[str]) -> ValueError:
-        how = f"dates=[{self.name!r}] makes them days since 1970, "
-        if such and not _share(_ISO, such):
-            how = f"write 2020-01-31 or 15:30 instead and give dates=[{self.name!r}], "
+    def _of_dates(self, texts: Sequence[str]) -> ValueError:
+        """:return: an error with the advice `dates` only where that reads all of these texts."""
+        _, lost = days(_array(texts))
+        if not lost.any():
+            how = f"dates=[{self.name!r}] makes them days since 1970, "
+            return self._refusal("dates or times", texts[:1], how)
+        such = [*dict.fromkeys((texts[0], texts[int(lost.argmax())]))]
+        if _share(_TIMES, texts) == 1:
+            words = "" if self._reading.is_prediction else f"words=[{self.name!r}] for a category, "
+            how = f"write numbers instead, such as 36.25 for 36:15, {words}"
+            return self._refusal("times beyond 24:00", such[-1:], how)
+        how = f"write 2020-01-31 or 15:30 instead and give dates=[{self.name!r}], "
         return self._refusal("dates or times", such, how)
 
     def _refusal(self, what: str, such: Sequence[str], how: str = "") -> ValueError:
-        shown = ", ".join(f"{text!r} (row {self.seen[text]})" for text in such)
+        shown = ", ".join(f"{short(text)} ({self._place(text)})" for text in such)
         what = f"{what} such as {shown}" if such else what
         chosen = self._reading.features is not None
         mend = "or mend the file" if how else "mend the file"
@@ -269,24 +300,21 @@ class Survey:
         }.get(self.name, drop)
         return ValueError(f"column {self.name!r} holds {what}: {how}{last}")
 
-    def classes(self, path: str) -> list[Any]:
+    def classes(self) -> list[Any]:
         """
-        :param path: of the file, for errors.
-        :return: its values as labels: numbers that are written as Python does, else texts; sorted,
-            or in the order that their type says.
-        :raise ValueError: if a row has none, if they are too many, or look like numbers.
+        :return: the values as labels: numbers if written as by Python, else texts; sorted, or in
+            the order of their type.
+        :raise ValueError: for a missing label, for too many, and if they look like numbers.
         """
         told = self.name in self._reading.told_words  # then each of its texts is a label
-        gap, what = self.gap(("",) if told else self.empty), f"column {self.name!r} of {path}"
+        gap, what = self.gap(("",) if told else self.empty), f"column {self.name!r}"
         if gap is not None:
-            at = f"(row {gap}, column {self.name!r})"
-            raise ValueError(f"file {path}: the label is empty {at}; drop such rows first")
+            raise ValueError(f"the label is empty ({gap}, {what}); drop such rows first")
         doubtful = [one for one in self.seen if one in self.missing and one not in ("-", ".")]
         if doubtful and not told:
             raise ValueError(
-                f"file {path}: the label {doubtful[0]!r} (row {self.seen[doubtful[0]]}) in column "
-                f"{self.name!r} may say that there is none: drop such rows, or give "
-                f"words=[{self.name!r}] if it is a label"
+                f"the label {doubtful[0]!r} ({self._place(doubtful[0])}) in {what} may mean a "
+                f"missing one: drop such rows, or give words=[{self.name!r}] if it is a label"
             )
         if self.many:
             raise ValueError(
@@ -299,7 +327,9 @@ class Survey:
         sure = self._reading.classes == "any"
         check_are_classes(labels, self.rows, what, () if sure else labels)
         whole = all(isinstance(one, str) or one == np.floor(one) for one in labels)
-        return labels if whole else [*map(str, labels)]
+        if whole:
+            return labels
+        return [*map(str, labels)] if texts else list(as_text(arrow.array(labels)).to_pylist())
 
 
 def _array(texts: Sequence[str]) -> Any:

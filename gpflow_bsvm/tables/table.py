@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from .cells import as_text
+from .cells import NUMBERS, as_text, is_a
 from .columns import Column, Columns, chosen_words
-from .paths import ROW_NAMES, listed, own_columns, with_nearest
+from .formats import Format
+from .paths import ROW_NAMES, listed, own_columns, short, shortened, with_nearest
 from .reading import Reading
-from .spelling import PLAIN
-from .survey import ODDITIES, Survey
+from .spelling import PLAIN, in_doubt
+from .survey import GROUPED, ODDITIES, Survey
 from .text import open_format
 
 #: Names of a column of labels where the user gives none.
@@ -23,8 +23,8 @@ TARGETS = ("y", "target", "class", "label")
 _ROWS = 2**15
 #: In fewer rows than this numbers may rise by 1 from row to row by chance.
 _FEWEST_COUNTED = 10
-#: Of columns that cannot be read, so many are named.
-_MOST_REASONS = 3
+#: Largest number of problems in one error.
+_MOST_REASONS = 5
 
 
 class Table:
@@ -34,7 +34,7 @@ class Table:
     :ivar columns: of X, labels and weights.
     :ivar ordered: whether the order of the classes is stated, by the user or by their type.
     :ivar rows: number of rows that were looked at.
-    :ivar holes: the first of these rows in which a column of X has no value, by its name.
+    :ivar holes: by name of a column of X, the place of its first missing value.
     """
 
     def __init__(self, paths: Sequence[str], reading: Reading, labelled: bool = False) -> None:
@@ -53,17 +53,13 @@ class Table:
         self._look([*wanted, reading.target, reading.weight])
         found = self._found()
         gaps = {name: self._seen[name].gap(found[name].missing) for name in wanted if name in found}
-        self.holes = {name: row for name, row in gaps.items() if row is not None}
+        self.holes = {name: place for name, place in gaps.items() if place is not None}
         self._kinds = {name: found[name] for name in gaps}
         found |= chosen_words(wanted, [*self.names, *reading.told_words], reading.empty)
         X = [one for name in wanted for one in found.get(name, Column(name)).features]
-        classes: Any = reading.classes
-        self.ordered = not reading.is_auto
-        if reading.is_auto:  # if there is no such column, `check_names` says so
-            labels = self._seen.get(reading.target)
-            classes = labels and labels.classes(paths[0])
-            self.ordered = bool(labels and labels.order)
-        self.columns = Columns(found, reading.target, reading.weight, X, classes)
+        labels = self._seen.get(reading.target)  # None: `check_names` raises
+        self.ordered = bool(labels and labels.order) if reading.is_auto else True
+        self.columns = Columns(found, reading.target, reading.weight, X, self._classes)
         for file in self.files:
             own = [name for name in file.names if name not in reading.drop]
             self.columns.check_names(own, f"file {file.path}", reading.features is None)
@@ -111,23 +107,41 @@ class Table:
         reading, kinds = self._reading, self.files[0].types
         words = () if reading.is_prediction else self.files[0].words
         there = [name for name in names if name in kinds]
-        self._seen = {name: Survey(name, kinds[name], reading, name in words) for name in there}
-        parts = (file.batches([*self._seen], _ROWS) for file in self.files)
-        for batch in itertools.chain.from_iterable(parts):
-            for name, one in self._seen.items():
-                one.add(batch.column(name))
-            if self.rows == 0:
-                self._found()
-            self.rows += len(batch)
-            if reading.words is False and not reading.is_auto:
-                break
+        before = dict[str, int]()
+        self._seen = {
+            name: Survey(name, kinds[name], reading, before, name in words) for name in there
+        }
+        for file in self.files:
+            before[file.path] = self.rows
+            self._check_types(file)
+            for batch in file.batches([*self._seen], _ROWS):
+                for name, one in self._seen.items():
+                    one.add(batch.column(name))
+                if self.rows == 0:
+                    self._found(complete=False)
+                self.rows += len(batch)
+                if reading.words is False and not reading.is_auto:
+                    return
 
-    def _found(self) -> dict[str, Column]:
-        """:raise ValueError: with the reasons why some columns cannot be read."""
-        found, reasons = dict[str, Column](), list[str]()
-        label = None if self._reading.classes is None else self._reading.target
+    def _check_types(self, file: Format) -> None:
+        """:raise ValueError: for texts in one file and numbers in another."""
+        for name, one in self._seen.items():
+            kind = file.types.get(name, one.kind)
+            if is_a(kind, NUMBERS) != is_a(one.kind, NUMBERS):
+                raise ValueError(
+                    f"column {name!r} is of type {kind} in {file.path} and {one.kind} in "
+                    f"{self.files[0].path}: save both alike"
+                )
+
+    def _found(self, complete: bool = True) -> dict[str, Column]:
+        """
+        :param complete: whether all rows have been read, so that labels are known.
+        :raise ValueError: with the reasons why some columns cannot be read.
+        """
+        found, reasons, reading = dict[str, Column](), list[str](), self._reading
+        label = None if reading.classes is None else reading.target
         seen = [one for one in self._seen.values() if one.name != label]
-        comma = self.files[0].may_have_commas or any(
+        comma = any(file.may_have_commas for file in self.files) or any(
             {way.decimal for way in one.fitting} == {","} for one in seen
         )
         for one in seen:
@@ -135,9 +149,22 @@ class Table:
                 found[one.name] = one.column(comma)
             except ValueError as reason:
                 reasons.append(str(reason))
+        self._classes: Any = None if reading.is_auto else reading.classes
+        if complete and reading.is_auto and label in self._seen:
+            try:
+                self._classes = self._seen[label].classes()
+            except ValueError as reason:
+                reasons.append(str(reason))
         if reasons:
-            raise ValueError(f"file {self.files[0].path}: {'; '.join(reasons[:_MOST_REASONS])}")
+            shown = "; ".join(reasons[:_MOST_REASONS])
+            more = f"; {len(reasons) - _MOST_REASONS} more" * (len(reasons) > _MOST_REASONS)
+            raise ValueError(f"file {self.where}: {shown}{more}")
         return found
+
+    @property
+    def where(self) -> str:
+        """:return: the files, for errors."""
+        return listed([file.path for file in self.files], 1)
 
     @property
     def left_out(self) -> tuple[str, ...]:
@@ -152,7 +179,7 @@ class Table:
         """
         kinds = dict[str, list[str]]()
         for column in self.columns.kinds:
-            shown = [column.name] if column.words is None else [*map(repr, column.words)]
+            shown = [column.name] if column.words is None else [*map(short, column.words)]
             seen = self._seen.get(column.name)
             plain = seen is not None and seen.is_plain(column.spelling)
             kinds.setdefault(PLAIN.about if plain else column.about, []).extend(shown)
@@ -160,8 +187,8 @@ class Table:
         lines += self._of_oddities()
         lines += [f"left out: {one}" for one in (*self._unnamed(), *self.files[0].left_out)]
         if self.columns.classes is not None:
-            classes = [*map(repr, self.columns.classes)]
-            lines.append(f"labels, {self.columns.target}: {listed(classes, 12)}")
+            classes = shortened(self.columns.classes, 12)
+            lines.append(f"labels, {self.columns.target}: {classes}")
         texts = set[Any]().union(*(one.seen for one in self._seen.values()))
         if lost := [text for text in self._reading.na_values or () if text not in {*texts, ""}]:
             lines.append(f"no column has such texts: na_values={lost!r}")
@@ -178,6 +205,15 @@ class Table:
                 f"leave it out by drop={keys!r}"
             )
         return lines
+
+    @property
+    def in_doubt(self) -> list[str]:
+        """:return: columns of which all numbers may be whole thousands, unlike in training."""
+        marks = self._reading.marks
+        if marks is None:  # a model of an earlier version
+            return []
+        found = [name for name in self._kinds if in_doubt(self._seen[name].fitting)]
+        return [name for name in found if marks.get(name) != GROUPED]
 
     def _of_oddities(self) -> list[str]:
         numbers = [name for name, one in self._kinds.items() if one.words is None and not one.date]

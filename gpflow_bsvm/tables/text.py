@@ -66,16 +66,17 @@ class Text(Format):
         if said := _SAID.match(head):
             separator, head = separator or said[1], head[said.end() :]
         self.separator = separator or _separator(head, names is None)
-        rows, header = _records(head, self.separator)
+        rows, header, self._skips = _records(head, self.separator)
+        if len(head) < _HEAD:  # else it may end within a text
+            _check_quotes(head, self.separator, self._skips)
         self.header = bool(said) + header * (names is None)
         self.names = [name.strip() for name in (rows.pop(0) if names is None else names)]
         if reading.names is None:
             self._check_header(rows)
         fields = [field for row in rows for field in row[1:] if field]
+        # One space belongs to the separator; further ones belong to the text, but before quotes.
         spaced = fields != [] and all(field.startswith(" ") for field in fields)
-        self.spaced = spaced or self.separator == " "
-        # The space belongs to the separator; further ones belong to the text, but before quotes.
-        self._skips = self.separator == " " or f'{self.separator} "' in head
+        self.spaced = spaced or self._skips
         self.may_have_commas = self.separator in ";\t"
         self.types = dict.fromkeys(self.names, arrow.string())
         self._block = max(2**20, 64 * max(map(len, head.split("\n"))))
@@ -169,13 +170,34 @@ def _is_svmlight(head: str) -> bool:
     return all(re.match(r"^\S+(\s+qid:\d+)?(\s+\d+:[-+.\deE]+)+\s*(#.*)?$", line) for line in lines)
 
 
-def _records(text: str, separator: str) -> tuple[list[list[str]], int]:
-    """:return: the fields of the first lines that are not empty; the line where the first ends."""
-    spaced = separator == " "
-    reader = csv.reader(io.StringIO(text), delimiter=separator, skipinitialspace=spaced)
+def _check_quotes(text: str, separator: str, skips: bool) -> None:
+    """:raise ValueError: for quotation marks from which pyarrow would make other texts."""
+    how: Any = {"delimiter": separator, "skipinitialspace": skips, "strict": True}
+    reader = csv.reader(io.StringIO(text), **how)
+    try:
+        list(reader)
+    except csv.Error as error:
+        raise ValueError(
+            f"line {reader.line_num}: {error}: is a quotation mark open, or one inside a text not "
+            "doubled?"
+        ) from None
+
+
+def _records(
+    text: str, separator: str, skips: bool | None = None
+) -> tuple[list[list[str]], int, bool]:
+    """
+    :param skips: whether to remove spaces after a separator; None: if quotation marks follow.
+    :return: the fields of the first lines that are not empty; the line where the first ends; skips.
+    """
+    remove = separator == " " if skips is None else skips
+    reader = csv.reader(io.StringIO(text), delimiter=separator, skipinitialspace=remove)
     rows = filter(None, reader)
     first, end = next(rows), reader.line_num
-    return [first, *itertools.islice(rows, _HEAD_LINES)], end
+    found = [first, *itertools.islice(rows, _HEAD_LINES)]
+    if skips is None and any(field.startswith(' "') for row in found for field in row):
+        return _records(text, separator, True)
+    return found, end, remove
 
 
 def _separator(text: str, header: bool) -> str:
@@ -190,7 +212,7 @@ def _separator(text: str, header: bool) -> str:
 def _width(text: str, separator: str, header: bool) -> float:
     """:return: the number of fields of all rows, a little less if the header has one less; or 0."""
     try:
-        rows, _ = _records(text, separator)
+        rows, _, _ = _records(text, separator)
     except csv.Error:  # of another separator, a field may be too long
         return 0
     width = len(rows[-1])

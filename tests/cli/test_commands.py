@@ -228,7 +228,7 @@ BAD = {
         "--output",
         "m.npz",
     ),
-    "column 'a' of .* holds 60 different labels in 60 rows, .*regressed.* is --target the right": (
+    "column 'a' holds 60 different labels in 60 rows, .*regressed.* is --target the right": (
         *("train", "rows.csv", "--target", "a", "--output", "m.npz"),
     ),
     "there is no directory": ("train", "rows.csv", "--target", "kind", "--output", "no/m.npz"),

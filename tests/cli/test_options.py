@@ -165,7 +165,7 @@ def test_what_is_missing_is_told_and_what_columns_are_is_kept(mixed, capsys):
     assert train_mixed(mixed, "--impute") == 0
     told = "7 values are missing: medians, and the columns a missing\n"
     out = capsys.readouterr().out
-    assert told in out and "classes low, medium, high:" in out
+    assert told in out and "classes 'low', 'medium', 'high':" in out
     model, output = mixed / "m.npz", mixed / "p.csv"
     assert run("predict", model, mixed / "t.parquet", "--output", output) == 0
     assert capsys.readouterr().out == (

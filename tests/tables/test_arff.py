@@ -63,7 +63,7 @@ def test_unseen_signs(tmp_path):
 
 def test_a_question_mark_is_no_value_of_any_type(tmp_path):
     found = table(tmp_path, HEADER + ROWS + "?,?,?,v\n6,'?',1970-01-02,v\n", dates=["day"])
-    assert found.holes == dict.fromkeys(found.names[:3], 5)
+    assert found.holes == dict.fromkeys(found.names[:3], "row 5")
     assert np.isnan(values(found)[5]).all() and not np.isnan(values(found)[6]).any()
     assert 'a "b"=?' in found.columns.features  # which somebody has quoted
 

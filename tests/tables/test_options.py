@@ -181,7 +181,7 @@ def test_a_label_may_read_as_a_missing_value_does(tmp_path):
         read(path, classes="auto")
     for options in ({}, {"na_values": ["NA"]}):
         found = read(path, classes="auto", words=["y"], **options)
-        assert found.columns.classes == ["DE", "NA"] and found.holes == {"a": 0}
+        assert found.columns.classes == ["DE", "NA"] and found.holes == {"a": "row 0"}
     path.write_text("a,y\n1,\n1,DE\n2,NA\n")
     with pytest.raises(ValueError, match=r"the label is empty \(row 0"):
         read(path, classes="auto", words=["y"])

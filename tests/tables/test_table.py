@@ -64,7 +64,7 @@ REFUSED = {
     ),
     "spaces": (
         ["1 234", "945", "12\u00a0000"],
-        r"spaces between thousands such as '1 234' .*: thousands=' ', words=\['a'\]",
+        r"' ' between thousands such as '1 234' .*: thousands=' ', words=\['a'\]",
     ),
     "spaces and commas": (["1\u202f234,5", "945,5"], "thousands=' ' with decimal=',', words"),
     "dates": (["2020-01-05"] * 6, r"dates or times such as '2020-01-05' .*dates=\['a'\]"),
