@@ -251,7 +251,8 @@ class Survey:
         if not odd:
             way = next(one for one in ways if not one.odd(_array(numbers[:1])))
             shown = [numbers[0], *way.odd(_array(numbers))[:1]]
-            raise self._refusal("numbers that are written in several ways", shown)
+            ways = "in several ways" if len(shown) > 1 else "otherwise than decimal or thousands say"
+            raise self._refusal(f"numbers that are written {ways}", shown)
         for way in (Spelling(decimal, sign) for decimal in ".," for sign in " '_"):
             if not way.odd(_array(texts)):
                 what = f"numbers with {way.thousands!r} between thousands"

@@ -68,6 +68,24 @@ def test_a_question_mark_is_no_value_of_any_type(tmp_path):
     assert 'a "b"=?' in found.columns.features  # which somebody has quoted
 
 
+COMMENTS = {
+    "plain": "1,x,1970-01-02,u % note",
+    "an apostrophe": "1,x,1970-01-02,u % it's a note",
+    "quoted": "1,'a % b',1970-01-02,u\t% \"a note",
+}
+
+
+@pytest.mark.parametrize("name", COMMENTS)
+def test_a_comment_after_a_row_is_no_part_of_it(tmp_path, name):
+    """It became part of the label."""
+    head = HEADER.replace("y{u,v}", "y{u,v,50%}").replace("{'", "{x,'")
+    found = table(
+        tmp_path, head + f"{COMMENTS[name]}\n2,'50\\% off',1970-01-02,50%\n" * 2, drop=["day"]
+    )
+    assert found.columns.classes == ["50%", "u"]
+    assert found.columns.features[-1].endswith("a % b" if name == "quoted" else "=x")
+
+
 def test_errors_name_the_line_of_the_file(tmp_path):
     head, last = HEADER + ROWS, (HEADER + ROWS).count("\n") + 1
     for row, message in [
