@@ -1,0 +1,84 @@
+"""What `predict` says of a table that may be read otherwise than that of the training."""
+
+import numpy as np
+import pytest
+
+from gpflow_bsvm import cli
+
+pandas = pytest.importorskip("pandas")
+pytest.importorskip("pyarrow")
+LONG = "für " + "x" * 90
+NAMES = ("--names", "a,b,k,y")
+
+
+def run(*argv):
+    """:return: exit code, however the command ends."""
+    try:
+        return cli.main([str(arg) for arg in argv])
+    except SystemExit as end:
+        return end.code
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory, quick_training):
+    """Of a table in Latin-1 without a header, with points and commas and a long label."""
+    folder = tmp_path_factory.mktemp("hints")
+    a = np.random.default_rng(0).integers(1000, 4000, 40)
+    rows = [f'"{n:,}.5";{n % 7};x;{LONG if n > 2500 else "nö"}\n' for n in a]
+    (folder / "t.csv").write_text("".join(rows), encoding="latin-1")
+    how = (*NAMES, "--encoding", "latin-1", "--drop", "k", "--num-inducing", 4, "--no-progress")
+    assert run("train", folder / "t.csv", *how, "--output", folder / "m.npz") == 0
+    return folder / "m.npz"
+
+
+def test_predict_names_what_to_repeat(model, capsys):
+    """Of a file alone are its encoding and the names of its columns."""
+    data, output = model.with_name("t.csv"), model.with_name("p.csv")
+    given = ("predict", model, data, "--output", output)
+    assert run(*given) == 2
+    error = capsys.readouterr().err
+    assert "t.csv: it is not utf-8" in error
+    assert "; training had --names a,b,k,y --encoding latin-1: repeat what is true here" in error
+    assert run(*given, "--encoding", "latin-1") == 2
+    assert "; training had --names a,b,k,y: repeat" in capsys.readouterr().err
+    assert run(*given, "--encoding", "latin-1", *NAMES) == 0
+    found = pandas.read_csv(output)
+    assert {*found["label"]} == {LONG, "nö"}  # in full
+    assert [*found] == [f"p({LONG})", "p(nö)", "label"]
+
+
+def test_messages_are_short(model, capsys):
+    how = (*NAMES, "--encoding", "latin-1", "--drop", "k", "--num-inducing", 4, "--no-progress")
+    output = model.with_name("again.npz")
+    assert run("train", model.with_name("t.csv"), *how, "--output", output) == 0
+    out = capsys.readouterr().out
+    assert LONG not in out and out.count("'für xxxxxxxxxxxxx...xxxxxxxxxxxxxxxxxx', 'nö'") == 2
+
+
+def test_whole_thousands_are_asked_about(model, capsys):
+    data = model.with_name("new.csv")
+    told = "three digits after each point, unlike in training: a; if 1.234 means 1234, give --thous"
+    for rows, hint in (("3.125,1\n1.250,2\n", True), ("3.5,1\n1.250,2\n", False)):
+        data.write_text("a,b\n" + rows)
+        assert run("predict", model, data, "--output", model.with_name("q.csv")) == 0
+        assert (told in capsys.readouterr().out) == hint
+
+
+def test_a_key_is_one_column(model, capsys):
+    data = model.with_name("keys.csv")
+    data.write_text("a,b,k,k\n3.5,1,u,v\n")
+    given = ("predict", model, data, "--id", "k", "--output", model.with_name("k.csv"))
+    assert run(*given) == 2
+    assert "keys.csv has several columns 'k': rename" in capsys.readouterr().err
+
+
+def test_all_columns_with_holes_are_named(tmp_path, capsys):
+    names = "abcdefg"
+    holes = "," * len(names) + "u\n"
+    (tmp_path / "t.csv").write_text(",".join([*names, "y"]) + "\n" + holes + "1,2,3,4,5,6,7,v\n")
+    for command in ("train", "compare"):
+        assert run(command, tmp_path / "t.csv", "--output", tmp_path / "m.npz") == 2
+        error = capsys.readouterr().err
+        assert "column 'a' has no value in row 0, 'b' has no value in row 0, " in error
+        assert "'e' has no value in row 0, 2 more: --impute" in error
+        assert "--drop a,b,c,d,e,f,g leaves the columns out" in error
