@@ -127,7 +127,8 @@ def test_a_column_without_a_name_is_dropped(tmp_path):
     pd.read_csv(path).to_csv(path)  # twice
     dataset = load(str(path))
     check_table(dataset)
-    assert dataset.notes[1:3] == ("left out: '', an index", "left out: 'Unnamed: 0', an index")
+    told = [note.partition(": an index,")[0] for note in dataset.notes[1:3]]
+    assert told == ["left out: column 1, ''", "left out: column 2, 'Unnamed: 0'"]
     assert load(str(tmp_path / "plain.csv")).notes == ("numbers: x1, x2", "labels, y: -1, 1")
 
 
@@ -158,7 +159,7 @@ def test_booleans_are_numbers(tmp_path):
     [
         (b"", "it is empty, without a header line"),
         (b"a,y\n", "no rows"),
-        (b"a,y\n1,2\n2,2\n", "column 'y' of .* holds one class only .2."),
+        (b"a,y\n1,2\n2,2\n", "column 'y' holds one class only .2."),
         (b"a,b\n1,2\n2,2\n", "none of y, target, class, label among a, b$"),
         (b"a,y,class\n1,2,3\n2,2,3\n", "more than one of y, target, class, label"),
         (b"a,b,a,y\n1,2,3,0\n2,2,3,1\n", "several columns of the name .a."),

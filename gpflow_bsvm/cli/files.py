@@ -9,7 +9,7 @@ import io
 import os
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +21,11 @@ FILES = (
     "CSV (any separator, also compressed), Parquet, ARFF or svmlight file, or a directory of such"
 )
 TASKS = ("classification", "regression")
-#: Options stored in a model file, for `predict`.
+#: Options that a model file stores: `predict` uses them.
 KEPT = ("dates", "na_values", "decimal", "thousands")
-#: Options of one file, stored for `predict` to show if it cannot read another.
+#: Further stored options: `predict` only names them if it cannot read a file.
 OF_FILE = ("names", "encoding", "separator")
+#: Largest number of columns in an error about missing values.
 _MOST_HOLES = 5
 #: Options of a table, with their help; the first are lists of names or texts.
 _LISTS = {
@@ -78,6 +79,11 @@ def options(args: argparse.Namespace) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value is not None}
 
 
+def stored(args: argparse.Namespace) -> dict[str, Any]:
+    """:return: the options that a model file stores."""
+    return {name: one for name, one in options(args).items() if name in KEPT + OF_FILE}
+
+
 def read_table(paths: list[str], args: argparse.Namespace) -> Table:
     """
     :return: the training table, for `args.task` or a detected task.
@@ -96,18 +102,12 @@ def read_table(paths: list[str], args: argparse.Namespace) -> Table:
         )
     args.task = args.task or TASKS[0]
     if table.holes and not args.impute:
+        holes = [f"{name!r} has no value in {place}" for name, place in table.holes.items()]
         raise ValueError(
-            f"{table.where}: {_holes(table.holes)}: --impute fills such values, "
+            f"{table.where}: column {', '.join(holes[:_MOST_HOLES])}: --impute fills such values, "
             f"drop={[*table.holes]!r} leaves the columns out"
         )
     return table
-
-
-def _holes(holes: Mapping[str, str]) -> str:
-    """:return: the columns with missing values, each with the place of the first."""
-    first = [f"{name!r} has no value in {place}" for name, place in holes.items()]
-    more = f", {len(first) - _MOST_HOLES} more" * (len(first) > _MOST_HOLES)
-    return f"column {', '.join(first[:_MOST_HOLES])}{more}"
 
 
 def split(text: str) -> list[str]:

@@ -60,7 +60,10 @@ def _predict(args: argparse.Namespace) -> int:
     (features, known), given = _of_training(args.model), options(args)
     if wrong := sorted({*given.get("words", ())} & {*features}):
         raise ValueError(f"words={wrong!r}: the model was trained on numbers there")
-    table = _table_of(paths, features, known, given)
+    try:
+        table = Table(paths, Reading(features=features, **_not_given(known, given), **given))
+    except ValueError as error:
+        raise ValueError(f"{error}{_to_repeat(known, given)}") from error
     for file in table.files:
         if key is not None:
             next(file.batches([key], 1), None)  # raises if there is no such column
@@ -83,22 +86,6 @@ def _predict(args: argparse.Namespace) -> int:
     number = _write(load(args.model), rows, args)
     show(f"{number} rows written to {args.output}")
     return 0
-
-
-def _table_of(
-    paths: list[str], features: list[str], known: dict[str, Any], given: dict[str, Any]
-) -> Table:
-    """:raise ValueError: for a table that cannot be read, with options told in training."""
-    told = {name: known.pop(name) for name in OF_FILE if name in known}
-    told = {name: one for name, one in told.items() if name not in given}
-    given = {**_not_given(known, given), **given}
-    try:
-        return Table(paths, Reading(features=features, **given))
-    except ValueError as error:
-        if not told:
-            raise
-        such = " ".join(f"{name}={one!r}" for name, one in told.items())
-        raise ValueError(f"{error}; training had {such}: repeat what is true here, too") from error
 
 
 def _of_training(path: Path) -> tuple[list[str], dict[str, Any]]:
@@ -135,11 +122,17 @@ def _plain(node: Any) -> Any:
 def _not_given(known: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
     """:return: stored options that are not given again; shows them in a line."""
     signs = {"decimal", "thousands"}  # each is meaningful only with the other
-    said = {*given} | (signs if signs & {*given} else set())
+    said = {*given, *OF_FILE} | (signs if signs & {*given} else set())
     rest = {name: one for name, one in known.items() if name not in said}
     if told := [f"{name}={one!r}" for name, one in rest.items() if name in KEPT]:
         show(in_shell(f"read as in training: {' '.join(told)}"))
     return rest
+
+
+def _to_repeat(known: dict[str, Any], given: dict[str, Any]) -> str:
+    """:return: advice to repeat options of the training's file; empty if there were none."""
+    told = [f"{name}={known[name]!r}" for name in OF_FILE if name in known and name not in given]
+    return f"; training had {' '.join(told)}: repeat what is true here, too" if told else ""
 
 
 def _write(estimator: Any, rows: Any, args: argparse.Namespace) -> int:

@@ -14,17 +14,7 @@ import numpy as np
 from ..optional import require
 from ..tables.paths import find_files, shortened
 from ..tables.table import TARGETS, Table
-from .files import (
-    FILES,
-    KEPT,
-    OF_FILE,
-    TASKS,
-    add_arguments,
-    check_output,
-    in_shell,
-    options,
-    read_table,
-)
+from .files import FILES, TASKS, add_arguments, check_output, in_shell, read_table, stored
 from .terminal import import_quietly, integer, show
 
 #: Number of rows to read at a time if all are kept.
@@ -77,7 +67,7 @@ def _train(args: argparse.Namespace) -> int:
         estimator.reading_ = {
             "words": [one.name for one in table.columns.kinds if one.words is not None],
             "marks": {one.name: one.mark for one in table.columns.kinds if one.mark},
-            **{name: one for name, one in options(args).items() if name in KEPT + OF_FILE},
+            **stored(args),
         }
         save(estimator, args.output)
     except Exception:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from .cells import DATES, NUMBERS, arrow, as_labels, as_text, as_truth, compute, is_a, without
 from .columns import TRUTH, Column, days, first_unlike, times
+from .formats import Format
 from .labels import MOST_CLASSES, as_written, check_are_classes
 from .paths import short
 from .reading import Reading
@@ -57,30 +58,33 @@ class Survey:
     :ivar order: the values in the order of their type, if it has one.
     """
 
-    def __init__(
-        self,
-        name: str,
-        kind: Any,
-        reading: Reading,
-        files: Mapping[str, int],
-        told: bool = False,
-    ) -> None:
+    def __init__(self, name: str, file: Format, reading: Reading, files: dict[str, int]) -> None:
         """
-        :param kind: its type in pyarrow.
+        :param file: the first file.
         :param files: paths of the files read so far, with the number of rows before each.
-        :param told: whether the file declares words.
         """
-        self.name, self.kind, self.rows, self._reading = name, kind, 0, reading
-        self._files = files
+        self.name, self.kind, self.rows = name, file.types[name], 0
+        self._reading, self._files = reading, files
+        declared = name in file.words and not reading.is_prediction
         beside = name in (reading.target, reading.weight)
-        self._told = (told and not beside) or name in reading.told_words
+        self._told = (declared and not beside) or name in reading.told_words
         self.empty = reading.empty
         self.missing = MISSING if reading.na_values is None else self.empty  # among numbers
         self.fitting = possible(reading.decimal, reading.thousands)
         self.seen, self.order = dict[Any, int](), list[Any]()
 
     def add(self, cells: Any) -> None:
-        """See some rows."""
+        """
+        Add some rows.
+
+        :raise ValueError: for numbers after texts, and texts after numbers.
+        """
+        same = is_a(cells.type, NUMBERS) == is_a(self.kind, NUMBERS)
+        if not same and cells.null_count < len(cells):
+            raise ValueError(
+                f"column {self.name!r} is of type {cells.type} in {[*self._files][-1]}, and "
+                f"{self.kind} in the files before it: save all alike"
+            )
         if not (self.many and self._are_plain(cells)):
             self._look(as_labels(cells))
         self.rows += len(cells)
@@ -251,8 +255,9 @@ class Survey:
         if not odd:
             way = next(one for one in ways if not one.odd(_array(numbers[:1])))
             shown = [numbers[0], *way.odd(_array(numbers))[:1]]
-            ways = "in several ways" if len(shown) > 1 else "otherwise than decimal or thousands say"
-            raise self._refusal(f"numbers that are written {ways}", shown)
+            several = "numbers that are written in several ways"
+            told = "numbers with other signs than decimal or thousands"
+            raise self._refusal(several if len(shown) > 1 else told, shown)
         for way in (Spelling(decimal, sign) for decimal in ".," for sign in " '_"):
             if not way.odd(_array(texts)):
                 what = f"numbers with {way.thousands!r} between thousands"

@@ -8,10 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .cells import NUMBERS, as_text, is_a
 from .columns import Column, Columns, chosen_words
-from .formats import Format
-from .paths import ROW_NAMES, listed, own_columns, short, shortened, with_nearest
+from .paths import listed, own_columns, short, shortened, with_nearest
 from .reading import Reading
 from .spelling import PLAIN, in_doubt
 from .survey import GROUPED, ODDITIES, Survey
@@ -23,6 +21,7 @@ TARGETS = ("y", "target", "class", "label")
 _ROWS = 2**15
 #: In fewer rows than this numbers may rise by 1 from row to row by chance.
 _FEWEST_COUNTED = 10
+_UNNAMED = "an index, names of rows, or a column without a name"
 #: Largest number of problems in one error.
 _MOST_REASONS = 5
 
@@ -104,16 +103,11 @@ class Table:
 
     def _look(self, names: Sequence[Any]) -> None:
         """See all rows of these columns if need be; errors that the first show come at once."""
-        reading, kinds = self._reading, self.files[0].types
-        words = () if reading.is_prediction else self.files[0].words
-        there = [name for name in names if name in kinds]
-        before = dict[str, int]()
-        self._seen = {
-            name: Survey(name, kinds[name], reading, before, name in words) for name in there
-        }
+        reading, first, before = self._reading, self.files[0], dict[str, int]()
+        there = [name for name in names if name in first.types]
+        self._seen = {name: Survey(name, first, reading, before) for name in there}
         for file in self.files:
             before[file.path] = self.rows
-            self._check_types(file)
             for batch in file.batches([*self._seen], _ROWS):
                 for name, one in self._seen.items():
                     one.add(batch.column(name))
@@ -122,16 +116,6 @@ class Table:
                 self.rows += len(batch)
                 if reading.words is False and not reading.is_auto:
                     return
-
-    def _check_types(self, file: Format) -> None:
-        """:raise ValueError: for texts in one file and numbers in another."""
-        for name, one in self._seen.items():
-            kind = file.types.get(name, one.kind)
-            if is_a(kind, NUMBERS) != is_a(one.kind, NUMBERS):
-                raise ValueError(
-                    f"column {name!r} is of type {kind} in {file.path} and {one.kind} in "
-                    f"{self.files[0].path}: save both alike"
-                )
 
     def _found(self, complete: bool = True) -> dict[str, Column]:
         """
@@ -209,11 +193,9 @@ class Table:
     @property
     def in_doubt(self) -> list[str]:
         """:return: columns of which all numbers may be whole thousands, unlike in training."""
-        marks = self._reading.marks
-        if marks is None:  # a model of an earlier version
-            return []
+        marks = self._reading.marks  # None: a model of an earlier version
         found = [name for name in self._kinds if in_doubt(self._seen[name].fitting)]
-        return [name for name in found if marks.get(name) != GROUPED]
+        return [] if marks is None else [name for name in found if marks.get(name) != GROUPED]
 
     def _of_oddities(self) -> list[str]:
         numbers = [name for name, one in self._kinds.items() if one.words is None and not one.date]
@@ -238,17 +220,4 @@ class Table:
     def _unnamed(self) -> list[str]:
         """:return: notes on the columns of `left_out`."""
         lost, names = {*self.left_out}, enumerate(self.names, 1)
-        return [self._about_unnamed(place, name) for place, name in names if name in lost]
-
-    def _about_unnamed(self, place: int, name: str) -> str:
-        if name == ROW_NAMES:
-            return "names of rows, for which the header has no name"
-        return f"{name!r}, an index" if self._counts(name) else f"column {place}, without a name"
-
-    def _counts(self, name: str) -> bool:
-        """:return: True for the index of pandas, 0, 1, 2, ... or 1, 2, 3, ..."""
-        if name.startswith("__index") or self.names.count(name) > 1:
-            return self.names.count(name) == 1
-        first = next(iter(self.files[0].batches([name], _ROWS)))
-        texts = as_text(first.column(0)).to_pylist()
-        return any(texts == [str(row + begin) for row in range(len(texts))] for begin in (0, 1))
+        return [f"column {place}, {name!r}: {_UNNAMED}" for place, name in names if name in lost]

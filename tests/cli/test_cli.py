@@ -115,7 +115,7 @@ def test_what_was_done_to_the_columns_is_told(stand_ins, table, tmp_path, capsys
     arguments = [tmp_path / "moons.csv", "--target", "kind", "--models", "bsvm", *FAST]
     assert run("compare", *arguments, "--output", tmp_path / "out") == 0
     out = capsys.readouterr().out
-    assert "moons: left out: '', an index\n" in out
+    assert "moons: left out: column 1, '': an index, " in out
     assert "moons: words of colour: 'blue', 'green', 'red'\n" in out
     assert "moons: N = 60, D = 5" in out
 

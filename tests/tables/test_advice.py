@@ -156,8 +156,11 @@ def test_types_of_several_files_are_equal(tmp_path):
     for numbers, path in zip(([1, 2], ["3", "4"]), paths):
         parquet.write_table(pa.table({"a": numbers, "y": ["u", "v"]}), path)
     for order in (paths, paths[::-1]):
-        with pytest.raises(ValueError, match=r"'a' is of type .*: save both alike"):
+        with pytest.raises(ValueError, match=r"'a' is of type .*: save all alike"):
             Table([*map(str, order)], Reading("y", classes="auto"))
+    parquet.write_table(pa.table({"a": pa.nulls(2), "y": ["u", "v"]}), paths[0])
+    found = Table([*map(str, paths[::-1])], Reading("y", classes="auto"))
+    np.testing.assert_array_equal(values(found)[:, 0], [3, 4, np.nan, np.nan])
 
 
 QUOTES = {
@@ -221,5 +224,5 @@ def test_numbers_that_training_had_otherwise_are_told(tmp_path):
 
 def test_numbers_against_the_option_are_told_as_such(tmp_path):
     path = of_texts(tmp_path, ["1.5", "2.25"])
-    with pytest.raises(ValueError, match=r"otherwise than decimal or thousands say such as '1.5'"):
+    with pytest.raises(ValueError, match=r"other signs than decimal or thousands such as '1.5'"):
         read(path, classes="auto", decimal=",")
