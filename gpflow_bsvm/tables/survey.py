@@ -24,8 +24,8 @@ _WITH_UNIT = r"^[^\w\s]{0,2}\s?[+-]?\d[\d.,' ]*\s?[^\w\s]{0,2}[^\W\d_]{0,4}$"
 _TIMES = r"^\d{1,3}:\d\d(:\d\d[.\d]*)?$"
 _DATES = rf"{_TIMES}|^\d{{4}}-\d\d?-\d\d?([T ].*)?$|^\d\d?[./-]\d\d?[./-]\d\d(\d\d)?$"
 _DATES += r"|^\d\d?:\d\d(:\d\d)?\s?[AaPp][Mm]$"
-#: A missing value has no longer text.
-MOST_SIGNS = 40
+#: Longest text that may mean a missing value.
+_MOST_SIGNS = 40
 #: From so many different values on, of which so large a part have a unit, they are numbers.
 _FEWEST_UNITS, _MOST = 5, 0.8
 #: The mark of numbers that may be whole: 1.234 for 1234.
@@ -66,19 +66,15 @@ class Survey:
         self.name, self.kind, self.rows = name, file.types[name], 0
         self._reading, self._files = reading, files
         declared = name in file.words and not reading.is_prediction
-        beside = name in (reading.target, reading.weight)
-        self._told = (declared and not beside) or name in reading.told_words
+        self._beside = name in (reading.target, reading.weight)
+        self._told = (declared and not self._beside) or name in reading.told_words
         self.empty = reading.empty
         self.missing = MISSING if reading.na_values is None else self.empty  # among numbers
         self.fitting = possible(reading.decimal, reading.thousands)
         self.seen, self.order = dict[Any, int](), list[Any]()
 
     def add(self, cells: Any) -> None:
-        """
-        Add some rows.
-
-        :raise ValueError: for numbers after texts, and texts after numbers.
-        """
+        """:raise ValueError: for numbers in one file and texts in another."""
         same = is_a(cells.type, NUMBERS) == is_a(self.kind, NUMBERS)
         if not same and cells.null_count < len(cells):
             raise ValueError(
@@ -208,17 +204,14 @@ class Survey:
 
     def _of_words(self) -> Column:
         found = [value for value in self.seen if value is not None and value not in self.empty]
-        beside = self.name in (self._reading.target, self._reading.weight)
-        no_words = beside or self._reading.is_prediction
         if self._reading.marks is not None and self.name not in self._reading.told_words:
             how = f"convert them to {self._known or 'numbers'}, as in training, "
             raise self._refusal("words", found[:1], how)
         most = MOST_CLASSES if self.name in self._reading.told_words else MOST_WORDS
         if len(found) > most:
-            how = "" if no_words else f"words=[{self.name!r}] if it is a category, "
-            raise self._refusal(f"more than {most} different words", found[:1], how)
-        if beside or (self._reading.words is False and not self._told):
-            how = "" if no_words else "words=True for columns of 0 and 1, "
+            raise self._refusal(f"more than {most} different words", found[:1], self._as_words)
+        if self._beside or (self._reading.words is False and not self._told):
+            how = "words=True for columns of 0 and 1, " if self._as_words else ""
             raise self._refusal("words where numbers are needed", found[:1], how)
         words = as_text(arrow.array(found)).to_pylist()
         return Column(self.name, tuple(sorted(words)), missing=self.empty)
@@ -231,8 +224,7 @@ class Survey:
             whole = such[0].strip().replace(sign, "")
             how = f"thousands={sign!r} if the first is {whole}, else decimal={sign!r}, "
             raise self._refusal("numbers that can be read in two ways", such[:2], how)
-        trained = self._reading.is_prediction
-        mark = GROUPED if in_doubt(self.fitting) and not trained else self._known
+        mark = self._known or GROUPED * in_doubt(self.fitting)
         return Column(self.name, spelling=spelling, mark=mark, missing=self.missing)
 
     def _may_be_grouped(self) -> bool:
@@ -247,8 +239,7 @@ class Survey:
         """:raise ValueError: for dates, numbers among words, and numbers with units."""
         if _share(_DATES, texts) >= _MOST:
             raise self._of_dates(texts)
-        ways, words = possible(), f"words=[{self.name!r}] for a category, "
-        words = "" if self._reading.is_prediction else words
+        ways, words = possible(), self._as_words
         strange = set[str].intersection(*({*way.odd(_array(texts))} for way in ways))
         numbers = [text for text in texts if text not in strange]
         odd = [text for text in texts if text in strange]
@@ -264,10 +255,17 @@ class Survey:
                 how = f"thousands={way.thousands!r}" + " with decimal=','" * (way.decimal == ",")
                 raise self._refusal(what, odd[:2], f"{how}, {words}")
         if (numbers or len(texts) >= _FEWEST_UNITS) and _share(_WITH_UNIT, odd) >= _MOST:
-            how = f"write plain numbers, {words}"
-            raise self._refusal("numbers with signs or units", odd[:2], how)
+            raise self._refusal(
+                "numbers with signs or units", odd[:2], f"write plain numbers, {words}"
+            )
         if numbers:
             raise self._refusal("numbers, and others", odd[:3], self._as_missing(odd) + words)
+
+    @property
+    def _as_words(self) -> str:
+        """:return: the advice to read categories; empty where that is impossible."""
+        never = self._beside or self._reading.is_prediction or self.many
+        return "" if never else f"words=[{self.name!r}] for a category, "
 
     def _as_missing(self, odd: list[str]) -> str:
         """:return: advice for texts that may mean a missing value."""
@@ -275,7 +273,7 @@ class Survey:
         if given is not None and usual:
             every = [*given, *usual]
             return f"na_values={every!r} for missing values (the option replaces the usual ones), "
-        few = len(odd) <= 3 and not any("," in text or len(text) > MOST_SIGNS for text in odd)
+        few = len(odd) <= 3 and not any("," in text or len(text) > _MOST_SIGNS for text in odd)
         if not few or as_truth(_array(odd)) is not None:
             return ""
         return f"na_values={odd!r} if they mean that a value is missing, "
@@ -288,8 +286,7 @@ class Survey:
             return self._refusal("dates or times", texts[:1], how)
         such = [*dict.fromkeys((texts[0], texts[int(lost.argmax())]))]
         if _share(_TIMES, texts) == 1:
-            words = "" if self._reading.is_prediction else f"words=[{self.name!r}] for a category, "
-            how = f"write numbers instead, such as 36.25 for 36:15, {words}"
+            how = f"write numbers instead, such as 36.25 for 36:15, {self._as_words}"
             return self._refusal("times beyond 24:00", such[-1:], how)
         how = f"write 2020-01-31 or 15:30 instead and give dates=[{self.name!r}], "
         return self._refusal("dates or times", such, how)

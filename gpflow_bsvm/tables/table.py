@@ -118,10 +118,7 @@ class Table:
                     return
 
     def _found(self, complete: bool = True) -> dict[str, Column]:
-        """
-        :param complete: whether all rows have been read, so that labels are known.
-        :raise ValueError: with the reasons why some columns cannot be read.
-        """
+        """:raise ValueError: for columns that cannot be read; if complete, also for labels."""
         found, reasons, reading = dict[str, Column](), list[str](), self._reading
         label = None if reading.classes is None else reading.target
         seen = [one for one in self._seen.values() if one.name != label]
@@ -179,15 +176,11 @@ class Table:
         different = {name: self._seen[name].seen for name in self._kinds if self.rows > 1}
         constant = [name for name, one in different.items() if len(one) == 1 and None not in one]
         if constant:
-            lines.append(
-                f"the same in all rows, from which nothing is learned: {listed(constant)}; leave "
-                f"it out by drop={constant!r}"
-            )
+            out = f"leave it out by drop={constant!r}"
+            lines.append(f"constant, without information: {listed(constant)}; {out}")
         if X is not None and len(X) >= _FEWEST_COUNTED and (keys := self._keys(X)):
-            lines.append(
-                f"different in each row: {listed(keys)}; if this is a row number or an identifier, "
-                f"leave it out by drop={keys!r}"
-            )
+            out = f"if this is a row number or an identifier, leave it out by drop={keys!r}"
+            lines.append(f"different in each row: {listed(keys)}; {out}")
         return lines
 
     @property

@@ -177,27 +177,23 @@ def _check_quotes(text: str, separator: str, skips: bool) -> None:
     try:
         list(reader)
     except csv.Error as error:
-        raise ValueError(
-            f"line {reader.line_num}: {error}: is a quotation mark open, or one inside a text not "
-            "doubled?"
-        ) from None
+        hint = "is a quotation mark open, or one inside a text not doubled?"
+        raise ValueError(f"line {reader.line_num}: {error}: {hint}") from None
 
 
-def _records(
-    text: str, separator: str, skips: bool | None = None
-) -> tuple[list[list[str]], int, bool]:
+def _records(text: str, separator: str) -> tuple[list[list[str]], int, bool]:
     """
-    :param skips: whether to remove spaces after a separator; None: if quotation marks follow.
-    :return: the fields of the first lines that are not empty; the line where the first ends; skips.
+    :return: the fields of the first lines that are not empty; the line where the first ends;
+        whether spaces after a separator are skipped, as quotation marks follow them.
     """
-    remove = separator == " " if skips is None else skips
-    reader = csv.reader(io.StringIO(text), delimiter=separator, skipinitialspace=remove)
-    rows = filter(None, reader)
-    first, end = next(rows), reader.line_num
-    found = [first, *itertools.islice(rows, _HEAD_LINES)]
-    if skips is None and any(field.startswith(' "') for row in found for field in row):
-        return _records(text, separator, True)
-    return found, end, remove
+    for skips in (separator == " ", True):
+        reader = csv.reader(io.StringIO(text), delimiter=separator, skipinitialspace=skips)
+        rows = filter(None, reader)
+        first, end = next(rows), reader.line_num
+        found = [first, *itertools.islice(rows, _HEAD_LINES)]
+        if not any(field.startswith(' "') for row in found for field in row):
+            break
+    return found, end, skips
 
 
 def _separator(text: str, header: bool) -> str:

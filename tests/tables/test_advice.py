@@ -17,6 +17,7 @@ parquet = pytest.importorskip("pyarrow.parquet")
 TEXTS = {
     "durations": ["36:15", "12:30", "40:01"],
     "long durations": ["100:15:10", "12:30:11"],
+    "many durations": [f"{25 + n // 60}:{n % 60:02}" for n in range(1200)],
     "times": ["06:15", "12:30"],
     "dates": ["2020-01-05", "2020-02-06"],
     "masses": ["12 kg", "13 kg", "14", "15 kg", "16 kg"],

@@ -86,7 +86,7 @@ def test_columns_that_say_nothing_are_named(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a,b,c,d,y\n" + "".join(f"3,w,{n % 2 or ''},0,{n % 2}\n" for n in range(8)))
     notes = read(path, classes="auto", words=True).notes()
-    (line,) = [note for note in notes if note.startswith("the same in all rows, ")]
+    (line,) = [note for note in notes if note.startswith("constant, ")]
     assert line.endswith(": a, b, d; leave it out by drop=['a', 'b', 'd']")
 
 
