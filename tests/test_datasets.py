@@ -162,7 +162,7 @@ def test_booleans_are_numbers(tmp_path):
         (b"a,y\n1,2\n2,2\n", "column 'y' holds one class only .2."),
         (b"a,b\n1,2\n2,2\n", "none of y, target, class, label among a, b$"),
         (b"a,y,class\n1,2,3\n2,2,3\n", "more than one of y, target, class, label"),
-        (b"a,b,a,y\n1,2,3,0\n2,2,3,1\n", "several columns of the name .a."),
+        (b"a,b,a,y\n1,2,3,0\n2,2,3,1\n", "several columns .a.: rename"),
         (b"1,2\n1,2\n2,2\n", "the first line of .* has numbers instead of the columns' names"),
         (b"y\n0\n1\n", "no columns for X beside target"),
         (

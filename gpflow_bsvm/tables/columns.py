@@ -11,7 +11,7 @@ import numpy as np
 from ..optional import Later
 from .cells import as_float, as_labels, as_text, as_truth, compute, is_a, without
 from .labels import class_list
-from .paths import listed, own_columns, quoted, short, shortened, with_nearest
+from .paths import listed, own_columns, short, shortened, with_nearest
 from .spelling import MISSING, PLAIN, Spelling
 
 if TYPE_CHECKING:  # `data` needs TensorFlow
@@ -197,28 +197,28 @@ class Columns:
         :param exactly: whether unused columns are an error.
         :raise ValueError: if the table lacks a column, or has one twice.
         """
-        there, read = Counter(names), {*self.read}
+        there, own = Counter(names), {*self.read}
         lost = [name for name in self.read if name not in there]
-        more = [name for name in own_columns(names) if exactly and name not in read]
+        more = [name for name in own_columns(names) if exactly and name not in own]
         twice = [name for name in self.read if there[name] > 1]
-        has = f"it has {quoted(names)}, and {quoted(self.read)} are read"
+        read = f"columns {shortened(self.read)} are read"
         if lost:
-            raise ValueError(f"{where} lacks {with_nearest(lost, names)}; {has}")
+            raise ValueError(f"{where} lacks {with_nearest(lost, names)}; {read}")
         if more:
-            raise ValueError(f"{where} has, beside the others, {quoted(more)}; {has}")
+            raise ValueError(f"{where} has, beside the others, {shortened(more)}; {read}")
         if twice:
             free = exactly and not {*twice} & {self.target, self.weight}
             drop = f", or drop={twice!r} to leave them out" if free else ""
             raise ValueError(
-                f"{where} has several columns of the name {quoted(twice)}: rename all but one of "
-                f"them in its header{drop}"
+                f"{where} has several columns {shortened(twice)}: rename all but one of them in "
+                f"its header{drop}"
             )
         named = [n for n in (*self.features, self.target, self.weight) if n is not None]
         if not self.features:
             raise ValueError(f"{where} has no columns for X beside target and weight")
-        if len({*named}) != len(named) or len(read) != len(self.read):
+        if len({*named}) != len(named) or len(own) != len(self.read):
             raise ValueError(
-                f"features {quoted(self.features)}, target {self.target!r} and weight "
+                f"features {shortened(self.features)}, target {self.target!r} and weight "
                 f"{self.weight!r} must be different columns"
             )
 

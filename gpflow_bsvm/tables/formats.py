@@ -13,7 +13,7 @@ from typing import Any
 
 from ..optional import Later
 from .cells import arrow
-from .paths import listed, quoted, with_nearest
+from .paths import listed, with_nearest
 from .reading import Reading
 
 parquet, datasets = Later("pyarrow.parquet", "files"), Later("sklearn.datasets")
@@ -48,8 +48,7 @@ class Format:
         :raise ValueError: if there are none of these names, and for rows that cannot be read.
         """
         if lost := sorted({*columns} - {*self.names}):
-            shown, has = with_nearest(lost, self.names), quoted(self.names)
-            raise ValueError(f"file {self.path} lacks {shown}; it has {has}")
+            raise ValueError(f"file {self.path} lacks {with_nearest(lost, self.names)}")
         with named(self.path):
             for batch in self._batches(columns, size):
                 yield from (batch[start : start + size] for start in range(0, len(batch), size))

@@ -54,22 +54,17 @@ def own_columns(names: Sequence[str]) -> list[str]:
 
 
 def with_nearest(lost: Sequence[str], names: Sequence[str]) -> str:
-    """:return: names that are not there, each with the one that may be meant."""
+    """:return: missing names, each with the one that may be meant, and the names there are."""
     there, shown = {str(name).lower(): name for name in names}, list[str]()
     for name in lost:
         near = difflib.get_close_matches(str(name).lower(), there, 1)
         shown.append(f"{name!r} (perhaps {there[near[0]]!r})" if near else repr(name))
-    return _first(shown)
+    return f"{_first(shown)}; it has {listed(own_columns(names), 40)}"
 
 
 def listed(names: Iterable[str], most: int = 8) -> str:
     """:return: names, or the first of many; those with commas are in quotation marks."""
-    return _first([repr(name) if "," in name else name for name in names], most)
-
-
-def quoted(names: Iterable[str]) -> str:
-    """:return: names, or the first of many, in quotation marks."""
-    return _first([repr(name) for name in names])
+    return _first([repr(name) if "," in str(name) else str(name) for name in names], most)
 
 
 def short(value: Any) -> str:
@@ -78,7 +73,7 @@ def short(value: Any) -> str:
 
 
 def shortened(values: Iterable[Any], most: int = 8) -> str:
-    """:return: values, or the first of many, see `short`."""
+    """:return: values or names, or the first of many, see `short`."""
     return _first([short(value) for value in values], most)
 
 

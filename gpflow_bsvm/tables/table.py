@@ -68,9 +68,7 @@ class Table:
         if reading.target in names:
             return reading
         if reading.target is not None:
-            has = listed(own_columns(names), 40)
-            lost = with_nearest([reading.target], names)
-            raise ValueError(f"{path} has no column {lost}; it has {has}")
+            raise ValueError(f"{path} has no column {with_nearest([reading.target], names)}")
         found = [name for name in names if name.lower() in TARGETS]
         if len(found) == 1:
             return replace(reading, target=found[0])
@@ -96,10 +94,8 @@ class Table:
             given |= {"words": reading.told_words, "drop": reading.drop}
         for option, names in given.items():
             if lost := sorted({*names} - {*self.names}):
-                shown, has = with_nearest(lost, self.names), listed(own_columns(self.names), 40)
-                raise ValueError(
-                    f"{path} has no column {shown}, which {option}=[...] names; it has {has}"
-                )
+                shown = with_nearest(lost, self.names)
+                raise ValueError(f"{option}=[...] names columns that {path} lacks: {shown}")
 
     def _look(self, names: Sequence[Any]) -> None:
         """See all rows of these columns if need be; errors that the first show come at once."""

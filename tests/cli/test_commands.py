@@ -177,7 +177,7 @@ def test_errors_about_files_come_before_tensorflow(folder):
         (["train", hole, *more], "hole.csv: column 'y' holds"),
         (["compare", hole, *more], "hole.csv: column 'y' holds"),
         (["train", hole, "--target", "z"], "has no column 'z'; it has a, b, y"),
-        (["predict", str(folder / "model.npz"), short], "short.csv lacks 'b'; it has 'a'"),
+        (["predict", str(folder / "model.npz"), short], "short.csv lacks 'b'; it has a"),
         (["predict", str(folder / "model.npz"), odd], "column 'b' holds numbers, and others"),
         (["predict", str(folder / "model.npz"), hole, "--id", "no"], "hole.csv lacks 'no'; it has"),
     ]

@@ -182,7 +182,7 @@ def test_what_is_missing_is_told_and_what_columns_are_is_kept(mixed, capsys):
             table.assign(when=local),
             "the training had dates with a time zone, so convert the column",
         ),
-        (table.drop(columns="town"), "lacks 'town'; it has 'when', 'a', 'b', 'y', and 'when', 'a'"),
+        (table.drop(columns="town"), "lacks 'town'; it has when, a, b, y; columns 'when', 'a'"),
     ]:
         wrong.to_csv(mixed / "new.csv", index=False)
         assert run("predict", model, mixed / "new.csv", "--output", mixed / "n.csv") == 2

@@ -280,7 +280,7 @@ def test_all_rows_are_told_alike_with_and_without_a_client(client, arrays):
 
 def test_bad_frames(client, arrays):
     frame = frame_of(arrays)
-    with pytest.raises(ValueError, match=r"the data frame lacks 'label'; it has 'a', 'b'"):
+    with pytest.raises(ValueError, match=r"the data frame lacks 'label'; it has a, b"):
         DaskFrame(frame, target="label")
     with pytest.raises(ValueError, match=r"column 'y' of the data frame must hold numbers"):
         DaskFrame(frame, target="y")
