@@ -13,7 +13,7 @@ from typing import Any
 
 from ..optional import Later
 from .arff import Arff
-from .cells import arrow
+from .cells import arrow, compute
 from .formats import Format, Parquet, SVMLight, check_width, in_batches, named, open_text
 from .paths import ARFF, OTHERS, PARQUET, ROW_NAMES, SVMLIGHT
 from .reading import Reading
@@ -114,6 +114,7 @@ class Text(Format):
         return self._fast(columns)
 
     def _fast(self, columns: Sequence[str]) -> Iterator[Any]:
+        last, end = self.names[-1], arrow.array([], arrow.string())
         with arrow_csv.open_csv(
             arrow.input_stream(self.path),
             arrow_csv.ReadOptions(
@@ -123,9 +124,13 @@ class Text(Format):
                 block_size=self._block,
             ),
             arrow_csv.ParseOptions(delimiter=self.separator, newlines_in_values=True),
-            arrow_csv.ConvertOptions(column_types=self.types, include_columns=list(columns)),
+            arrow_csv.ConvertOptions(column_types=self.types, include_columns=[*columns, last]),
         ) as batches:
-            yield from batches
+            for batch in batches:
+                end = batch.column(len(columns))[-1:]
+                yield batch.select([*range(len(columns))])
+        if compute.any(compute.ends_with(end, "\n")).as_py():  # as an open text contains all of it
+            raise ValueError(f"the last {last!r} ends with a line end: is a quotation mark open?")
 
     def _rows(self) -> Iterator[list[str]]:
         """:return: rows that pyarrow does not read: with runs of spaces, or spaces after commas."""

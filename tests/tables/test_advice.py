@@ -181,6 +181,14 @@ def test_quotation_marks_that_change_texts_are_refused(tmp_path, name):
         read(path, classes="auto", drop=())
 
 
+def test_a_quotation_mark_that_stays_open_in_a_long_file(tmp_path):
+    """Rows behind it were lost without a word, as its column was dropped."""
+    path = tmp_path / "t.csv"
+    path.write_text("a,y,note\n" + "1,u,x\n2,v,x\n" * 100_000 + '3,u,"x\n4,v,x\n5,u,x\n')
+    with pytest.raises(ValueError, match=r"t\.csv: the last 'note' .* is a quotation mark open"):
+        read(path, classes="auto", drop=["note"])
+
+
 def test_quoted_texts_behind_spaces(tmp_path):
     """Their header was cut at the spaces, and a name kept its quotation marks."""
     path = tmp_path / "t.csv"
