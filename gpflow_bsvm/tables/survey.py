@@ -58,10 +58,10 @@ class Survey:
     :ivar order: the values in the order of their type, if it has one.
     """
 
-    def __init__(self, name: str, file: Format, reading: Reading, files: dict[str, int]) -> None:
+    def __init__(self, name: str, file: Format, reading: Reading, files: list[Any]) -> None:
         """
         :param file: the first file.
-        :param files: paths of the files read so far, with the number of rows before each.
+        :param files: pairs, filled later: each file's path, and the number of rows before it.
         """
         self.name, self.kind, self.rows = name, file.types[name], 0
         self._reading, self._files = reading, files
@@ -78,7 +78,7 @@ class Survey:
         same = is_a(cells.type, NUMBERS) == is_a(self.kind, NUMBERS)
         if not same and cells.null_count < len(cells):
             raise ValueError(
-                f"column {self.name!r} is of type {cells.type} in {[*self._files][-1]}, and "
+                f"column {self.name!r} is of type {cells.type} in {self._files[-1][0]}, and "
                 f"{self.kind} in the files before it: save all alike"
             )
         if not (self.many and self._are_plain(cells)):
@@ -136,12 +136,6 @@ class Survey:
             del shares[_NINES]
         return [key for key, share in shares.items() if share > ODDITIES[key][1]]
 
-    def is_plain(self, spelling: Spelling) -> bool:
-        """:return: True if another spelling than the usual one is told, and of no consequence."""
-        signs = "".join(spelling) if spelling != PLAIN else ""
-        texts = " ".join("".join(map(str, self.seen)).split())  # whatever spaces they have
-        return signs != "" and not any(sign in texts for sign in signs)
-
     def gap(self, missing: Sequence[str]) -> str | None:
         """:return: the place of the first missing value, if any; these texts mean missing."""
         found = [text for text in (None, *missing) if text in self.seen]
@@ -150,7 +144,7 @@ class Survey:
     def _place(self, value: Any) -> str:
         """:return: the first row of a value, with its file if there are several."""
         row = self.seen[value]
-        path, before = [each for each in self._files.items() if each[1] <= row][-1]
+        path, before = [each for each in self._files if each[1] <= row][-1]
         return f"row {row - before}" + (f" of {path}" if len(self._files) > 1 else "")
 
     def column(self, comma: bool) -> Column:
@@ -228,12 +222,12 @@ class Survey:
         return Column(self.name, spelling=spelling, mark=mark, missing=self.missing)
 
     def _may_be_grouped(self) -> bool:
-        """:return: True where numbers below 1000 are whole and have no point: 1.755, 623."""
-        if self._reading.is_prediction or len(self.fitting) == 1:
-            return False  # the file of the training has shown it, or there is one way only
+        """:return: True if all numbers without a point are whole and below 1000: 1.755, 623."""
+        if self._reading.is_prediction:  # training has settled it
+            return False
         texts = [text for text in self.seen if text and text not in self.missing]
-        others = [one for one in texts if not re.fullmatch(r"\s*[+-]?\d{1,3}\s*", one)]
-        return 0 < len(others) < len(texts) and all("." in text for text in others)
+        whole = [text.strip(" +-") for text in texts if "." not in text]
+        return 0 < max(map(len, whole), default=0) <= 3
 
     def _check_words(self, texts: list[str]) -> None:
         """:raise ValueError: for dates, numbers among words, and numbers with units."""

@@ -11,7 +11,7 @@ import numpy as np
 from .columns import Column, Columns, chosen_words
 from .paths import listed, own_columns, short, shortened, with_nearest
 from .reading import Reading
-from .spelling import PLAIN, in_doubt
+from .spelling import in_doubt
 from .survey import GROUPED, ODDITIES, Survey
 from .text import open_format
 
@@ -99,11 +99,11 @@ class Table:
 
     def _look(self, names: Sequence[Any]) -> None:
         """See all rows of these columns if need be; errors that the first show come at once."""
-        reading, first, before = self._reading, self.files[0], dict[str, int]()
+        reading, first, starts = self._reading, self.files[0], list[Any]()
         there = [name for name in names if name in first.types]
-        self._seen = {name: Survey(name, first, reading, before) for name in there}
+        self._seen = {name: Survey(name, first, reading, starts) for name in there}
         for file in self.files:
-            before[file.path] = self.rows
+            starts.append((file.path, self.rows))
             for batch in file.batches([*self._seen], _ROWS):
                 for name, one in self._seen.items():
                     one.add(batch.column(name))
@@ -157,9 +157,7 @@ class Table:
         kinds = dict[str, list[str]]()
         for column in self.columns.kinds:
             shown = [column.name] if column.words is None else [*map(short, column.words)]
-            seen = self._seen.get(column.name)
-            plain = seen is not None and seen.is_plain(column.spelling)
-            kinds.setdefault(PLAIN.about if plain else column.about, []).extend(shown)
+            kinds.setdefault(column.about, []).extend(shown)
         lines = [f"{about}: {listed(names, 12)}" for about, names in kinds.items()]
         lines += self._of_oddities()
         lines += [f"left out: {one}" for one in (*self._unnamed(), *self.files[0].left_out)]

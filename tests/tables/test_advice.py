@@ -129,6 +129,8 @@ def test_errors_name_the_file_of_a_row(tmp_path, name):
     paths[1].write_text("a,b,y\n1,2,u\n5,,v\n")
     found = Table([*map(str, paths)], Reading("y", classes="auto", words=True))
     assert found.holes == {"b": f"row 1 of {paths[1]}"}
+    again = Table([str(paths[1])] * 2, Reading("y", classes="auto", words=True))
+    assert again.holes == found.holes
 
 
 def test_problems_are_told_together(tmp_path):

@@ -76,7 +76,7 @@ def test_a_sign_is_told_where_it_is(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a;b;y\n" + "".join(f"{n};1.23{n};{n % 2}\n" for n in range(8)))
     notes = read(path, classes="auto", thousands=".").notes()
-    assert notes[:2] == ["numbers: a", "numbers, decimal ',', thousands '.': b"]
+    assert notes[:2] == ["numbers, decimal ',': a", "numbers, decimal ',', thousands '.': b"]
     path.write_text(path.read_text().replace(".", "\u00a0"))
     notes = read(path, classes="auto", thousands=" ").notes()
     assert notes[:2] == ["numbers: a", "numbers, decimal '.', thousands ' ': b"]
