@@ -1,4 +1,4 @@
-"""Tables of Weka or OpenML: their columns are declared, and texts may have escapes."""
+"""ARFF files of Weka or OpenML, with declared columns and escapes in texts."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from .formats import Format, check_width, in_batches, open_text
 _QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
 _ATTRIBUTE = re.compile(rf"\s*@attribute\s+({_QUOTED}|[^\s{{]+)\s*([{{\w]*)", re.IGNORECASE)
 _FIELD = re.compile(rf"(?:^|,)\s*({_QUOTED}|[^,]*?)\s*(?=,|$)")
-#: A quoted text, or a comment, which begins after a space.
+#: A quoted text, or a comment after a space.
 _COMMENT = re.compile(rf"((?<![^\s,])(?:{_QUOTED}))|\s%.*")
 _TYPES = ("numeric", "real", "integer", "string", "date")
-#: What Weka writes for signs that are not seen.
+#: Escapes of Weka for invisible characters.
 _UNSEEN = {"n": "\n", "r": "\r", "t": "\t"}
 
 

@@ -1,4 +1,4 @@
-"""What becomes of the columns of a table: numbers, words, dates, or a reason why not."""
+"""Columns of a table, read as numbers, words or dates."""
 
 from __future__ import annotations
 
@@ -18,21 +18,20 @@ if TYPE_CHECKING:  # `data` needs TensorFlow
     from ..data.pieces import Origin
 
 pandas = Later("pandas", "files")
-#: The mark of a column of true and false, which are read as 1 and 0.
+#: The mark of true and false, read as 1 and 0.
 TRUTH = "true and false"
 _ADVICE = "na_values=[...] if it means that a value is missing, else mend the file"
 
 
 class Column(NamedTuple):
     """
-    A column of a table that becomes one or more of X, or the labels.
+    How to read a column: as one or more columns of X, or as labels.
 
-    :ivar words: each of which is a feature "name=word" of zeros and ones; None: the column is one.
-    :ivar classes: labels that become 0..C-1; none: labels are numbers.
-    :ivar spelling: of its numbers, where they are texts; date: whether they are days since 1970.
-    :ivar mark: the one kind that its values have, such as "times of day" or `TRUTH`; "": numbers
-        and words, or unknown.
-    :ivar missing: texts that stand for nothing.
+    :ivar words: each becomes a feature "name=word" of zeros and ones; None: it is one feature.
+    :ivar classes: labels that become 0..C-1; empty: labels are numbers.
+    :ivar spelling: of numbers in texts; date: whether values become days since 1970.
+    :ivar mark: the kind of all values, such as "times of day" or `TRUTH`; "": no special one.
+    :ivar missing: texts that mean a missing value.
     """
 
     name: str
@@ -59,7 +58,7 @@ class Column(NamedTuple):
         """
         :param cells: a column of pyarrow.
         :return: [n, K], NaN where a value is missing.
-        :raise ValueError: for a value that is none of this kind, with its place.
+        :raise ValueError: for a value of another kind, with its place.
         """
         if self.words is not None:
             return self._of_words(as_text(cells), self.words, origin)
@@ -116,7 +115,7 @@ class Column(NamedTuple):
         return self._places(labels, known, what, origin)
 
     def _places(self, cells: Any, known: Mapping[Any, float], what: str, origin: Origin) -> Any:
-        """:return: [n], what `known` says of each value, and of None where there is none."""
+        """:return: [n], the number of each value in `known`; None: missing."""
         coded = cells.dictionary_encode()
         found = [known.get(value, -1) for value in [*coded.dictionary.to_pylist(), None]]
         places = np.array(found, np.float64)[np.asarray(coded.indices.fill_null(-1))]
@@ -141,7 +140,7 @@ def times(texts: Any) -> Any:
 
 
 def first_unlike(texts: Any, mark: str) -> int | None:
-    """:return: the first row with a time of another mark, if a mark is known."""
+    """:return: the first row with another mark; None: there is no such row, or no mark."""
     row = compute.index(compute.not_equal(times(texts), mark), True).as_py() if mark else -1
     return None if row < 0 else int(row)
 
@@ -149,7 +148,7 @@ def first_unlike(texts: Any, mark: str) -> int | None:
 def days(texts: Any) -> tuple[Any, Any]:
     """
     :param texts: a column of pyarrow.
-    :return: [n], days since 1970; [n], True for a text that is no date or time in ISO 8601.
+    :return: [n], days since 1970; [n], True for a text that is not a date or time of ISO 8601.
     """
     hours = compute.replace_substring_regex(texts, r"^(\d?\d:)", r"1970-01-01 \1").to_pandas()
     stamps = pandas.to_datetime(hours, format="ISO8601", errors="coerce", utc=True)
@@ -159,11 +158,11 @@ def days(texts: Any) -> tuple[Any, Any]:
 
 class Columns:
     """
-    Columns by name, of files and of data frames alike.
+    Columns by name, of files and of data frames.
 
     :ivar features: names of the columns of X; "column=word" is 1 where the column has this word.
     :ivar classes: the label of each class 0..C-1, if labels become numbers; else None.
-    :ivar kinds: the columns that X is of, in their order; read: names of all that are read.
+    :ivar kinds: the columns of the table that make X, in order; read: names of all columns read.
     """
 
     def __init__(
@@ -175,7 +174,7 @@ class Columns:
         classes: Any,
     ) -> None:
         """
-        :param found: what becomes of columns; those that are not named are numbers.
+        :param found: how to read columns; the others are numbers.
         :param features: names of the columns of X, in their order.
         :param classes: as of `class_list`, or None.
         """
@@ -195,7 +194,7 @@ class Columns:
         """
         :param where: the table, for errors.
         :param exactly: whether unused columns are an error.
-        :raise ValueError: if the table lacks a column, or has one twice.
+        :raise ValueError: for missing and for duplicate columns.
         """
         there, own = Counter(names), {*self.read}
         lost = [name for name in self.read if name not in there]
@@ -224,9 +223,9 @@ class Columns:
 
     def piece(self, table: Any, origin: Origin) -> tuple[Any, Any, Any, Origin]:
         """
-        :param table: of pyarrow, with at least the columns that are read.
-        :return: X, labels, weights, and where they are from.
-        :raise ValueError: for values that are not what the column's others are.
+        :param table: of pyarrow, with at least the columns `read`.
+        :return: X, labels, weights and their origin.
+        :raise ValueError: for values of another kind than the column's.
         """
         origin, X = origin._replace(columns=self.features), dict[str, Any]()
         made: dict[Any, Any] = {
@@ -238,7 +237,7 @@ class Columns:
         return rows, made.get(self.target), made.get(self.weight), origin
 
     def gaps(self, X: Any) -> int:
-        """:return: the number of the table's values that are missing in rows X [n, D]."""
+        """:return: the number of missing values of the table in rows X [n, D]."""
         places = {name: place for place, name in enumerate(self.features)}
         first = [places[kind.features[0]] for kind in self.kinds]  # of words all are, or none
         return int(np.isnan(X[:, first]).sum())
@@ -246,8 +245,8 @@ class Columns:
     def about_gaps(self, number: int, marked: Any) -> list[str]:
         """
         :param number: of missing values.
-        :param marked: [D], whether there is another column to say where values of one are missing.
-        :return: a line on them; none if there are none.
+        :param marked: [D], whether a further column marks the missing values of a feature.
+        :return: a note on them, if any.
         """
         marks = [f"{name} missing" for name, mark in zip(self.features, marked) if mark]
         beside = f", and the columns {listed(marks)}" if marks else ""
@@ -262,8 +261,8 @@ def chosen_words(
 ) -> dict[str, Column]:
     """
     :param names: of the columns of a table.
-    :param missing: texts that stand for nothing.
-    :return: the columns of words that features "column=word" name.
+    :param missing: texts that mean a missing value.
+    :return: the columns of words behind features "column=word".
     """
     words, names = dict[str, list[str]](), {*names}
     for feature in (str(one) for one in features if one not in names):

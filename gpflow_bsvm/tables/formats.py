@@ -1,4 +1,4 @@
-"""Tables in files; the formats that are no text, Parquet and svmlight."""
+"""The base of tables in files; Parquet and svmlight."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Format:
     """
     A table in a file.
 
-    :ivar names: of all columns, in their order; types: of pyarrow, of those to be looked at.
-    :ivar words: columns that the file says to be words; num_rows: None: nobody knows.
-    :ivar left_out: what else it holds, which is not read.
+    :ivar names: of all columns, in order; types: in pyarrow, of the columns to inspect.
+    :ivar words: columns that the file declares as words; num_rows: None: unknown.
+    :ivar left_out: descriptions of content that is not read.
     :ivar may_have_commas: whether decimal commas are usual in such a file.
     :ivar X: [N, D], sparse, all columns from x0 on; None: the table is dense.
     """
@@ -40,12 +40,12 @@ class Format:
     X: Any = None
 
     def check_features(self, features: Sequence[str]) -> None:
-        """:raise ValueError: if these columns, of a model, seem to have other names here."""
+        """:raise ValueError: if these columns of a model have other names here."""
 
     def batches(self, columns: Sequence[str], size: int) -> Iterator[Any]:
         """
-        :return: record batches of some columns, of 1 to so many rows.
-        :raise ValueError: if there are none of these names, and for rows that cannot be read.
+        :return: record batches of some columns, of 1 to `size` rows.
+        :raise ValueError: for missing columns, and for rows that cannot be read.
         """
         if lost := sorted({*columns} - {*self.names}):
             raise ValueError(f"file {self.path} lacks {with_nearest(lost, self.names)}")

@@ -1,4 +1,4 @@
-"""Labels as they are written, and the numbers of their classes."""
+"""Labels as written, and the numbers of their classes."""
 
 from __future__ import annotations
 

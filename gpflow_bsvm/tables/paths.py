@@ -1,4 +1,4 @@
-"""Where tables are, and the names of their columns."""
+"""Files of tables; lists of names and values in messages."""
 
 from __future__ import annotations
 

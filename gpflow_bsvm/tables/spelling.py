@@ -1,4 +1,4 @@
-"""How numbers are written in texts: a column has one spelling that fits all of it, or none."""
+"""Spellings of numbers in texts. All numbers of a column have the same spelling."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from .cells import arrow, cast, compute
 
-#: Texts that stand for a missing number, where the user names none.
+#: Default texts for a missing number.
 MISSING = (
     *("", "?", ".", "-", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "-nan", "-NaN"),
     *("NULL", "null", "None", "#NA", "#N/A N/A"),
@@ -29,8 +29,8 @@ class Spelling(NamedTuple):
 
     def read(self, texts: Any) -> Any:
         """
-        :param texts: a column of pyarrow; what is null stays so.
-        :return: a column of numbers; None if a text is no such number, `odd` says which.
+        :param texts: a column of pyarrow; null stays null.
+        :return: a column of numbers; None if some text is not such a number, see `odd`.
         """
         texts = compute.utf8_trim_whitespace(texts)
         if self != PLAIN:
@@ -41,7 +41,7 @@ class Spelling(NamedTuple):
         return cast(texts, arrow.float64())
 
     def odd(self, texts: Any) -> list[str]:
-        """:return: the texts that are no such numbers, each once."""
+        """:return: the distinct texts that are not such numbers."""
         decimal, groups = re.escape(self.decimal), re.escape(self.thousands)
         whole = rf"(\d+|[1-9]\d{{0,2}}({groups}\d{{3}})+)" if groups else r"\d+"
         number = rf"({whole}({decimal}\d*)?|{decimal}\d+)(e[+-]?\d+)?"
@@ -60,7 +60,7 @@ def _in_ascii(texts: Any) -> Any:
 
 
 def possible(decimal: str | None = None, thousands: str | None = None) -> list[Spelling]:
-    """:return: the spellings that may be met where the user has said so much."""
+    """:return: the possible spellings, given the user's signs."""
     if decimal is None and thousands is None:
         return [PLAIN, Spelling(","), Spelling(".", ","), Spelling(",", ".")]
     decimal = decimal or ("," if thousands == "." else ".")
@@ -69,14 +69,14 @@ def possible(decimal: str | None = None, thousands: str | None = None) -> list[S
 
 def chosen(fitting: Sequence[Spelling], comma: bool = False) -> Spelling | None:
     """
-    :param fitting: the spellings of `possible` that fit a column; at least one.
-    :param comma: whether another column has a decimal comma, which puts points in doubt.
-    :return: the spelling that it has; None where "1,234" may be 1.234 or 1234.
+    :param fitting: the spellings that fit a column, in the order of `possible`; at least one.
+    :param comma: whether another column has a decimal comma; then points are in doubt.
+    :return: the spelling of the column; None: in doubt.
     """
     refused = in_doubt(fitting) and (comma or PLAIN not in fitting)
     return None if refused else fitting[0]
 
 
 def in_doubt(fitting: Sequence[Spelling]) -> bool:
-    """:return: True where "1,234" or "1.234" may be 1.234 or 1234."""
+    """:return: True if numbers such as 1,234 or 1.234 may be fractions or whole thousands."""
     return len({one.decimal for one in fitting}) == 2 and len(fitting) < 4

@@ -1,4 +1,4 @@
-"""What the values of a column are like, and what it is therefore read as, or why it is not."""
+"""The values of a column: how to read them, or why that is impossible."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from .paths import short
 from .reading import Reading
 from .spelling import MISSING, PLAIN, Spelling, chosen, in_doubt, possible
 
-#: A text column of more distinct words than this is not a category.
+#: Largest number of words of a category.
 MOST_WORDS = 50
-#: A text that holds a number beside a sign or a unit: "$5", "<3", "1.2 %", "70kg".
+#: A number with a sign or a unit: "$5", "<3", "1.2 %", "70kg", "(5)".
 _WITH_UNIT = r"^[^\w\s]{0,2}\s?[+-]?\d[\d.,' ]*\s?[^\w\s]{0,2}[^\W\d_]{0,4}$"
 #: Times, also durations; dates of ISO and of other orders.
 _TIMES = r"^\d{1,3}:\d\d(:\d\d[.\d]*)?$"
@@ -26,12 +26,12 @@ _DATES = rf"{_TIMES}|^\d{{4}}-\d\d?-\d\d?([T ].*)?$|^\d\d?[./-]\d\d?[./-]\d\d(\d
 _DATES += r"|^\d\d?:\d\d(:\d\d)?\s?[AaPp][Mm]$"
 #: Longest text that may mean a missing value.
 _MOST_SIGNS = 40
-#: From so many different values on, of which so large a part have a unit, they are numbers.
+#: Fewest different values, and their smallest share with units, that show numbers with units.
 _FEWEST_UNITS, _MOST = 5, 0.8
 #: The mark of numbers that may be whole: 1.234 for 1234.
 GROUPED = "numbers such as 1.234"
 _NINES = "may say that there is no value, as -99 and -999"
-#: What numbers may be besides: as which texts more than such a part is written, and what to do.
+#: What numbers may mean instead: pattern, smallest share of the values, and advice.
 ODDITIES = {
     "begin with 0": (r"0\d+", 0, "if they are codes, give words={}"),
     "are written as 45E3": (r"\d+[eE]\d+", 0.5, "if they are codes, give words={}"),
@@ -115,7 +115,7 @@ class Survey:
 
     @property
     def _known(self) -> str:
-        """:return: its mark in training."""
+        """:return: the mark of the column in training."""
         return (self._reading.marks or {}).get(self.name, "")
 
     @property
@@ -125,7 +125,7 @@ class Survey:
 
     @property
     def oddities(self) -> list[str]:
-        """:return: the keys of `ODDITIES` that its values have, if it is read as numbers."""
+        """:return: the keys of `ODDITIES` that the values have, if read as numbers."""
         texts = [str(one) for one in self.seen if one is not None and one not in self.missing]
         some = [text for text in texts if "." not in text]  # of measurements, few
         shares = {
@@ -150,8 +150,8 @@ class Survey:
     def column(self, comma: bool) -> Column:
         """
         :param comma: whether another column has a decimal comma.
-        :return: the column as it is to be read.
-        :raise ValueError: with the reason why not, and with what would work.
+        :return: how to read the column.
+        :raise ValueError: with the reason why it cannot be read, and advice.
         """
         if self.name in self._reading.dates:
             return self._days()
@@ -185,7 +185,7 @@ class Survey:
         return Column(self.name, date=True, mark=mark, missing=self.missing)
 
     def _mark_of_times(self, texts: Any) -> str:
-        """:return: the mark that all of these times have, and had in training."""
+        """:return: the common mark of these times, equal to that in training."""
         texts = texts.drop_null()
         found, known = times(texts).unique().to_pylist(), self._known
         if len(found) > 1:
@@ -230,7 +230,7 @@ class Survey:
         return 0 < max(map(len, whole), default=0) <= 3
 
     def _check_words(self, texts: list[str]) -> None:
-        """:raise ValueError: for dates, numbers among words, and numbers with units."""
+        """:raise ValueError: for dates, for numbers among words, and for numbers with units."""
         if _share(_DATES, texts) >= _MOST:
             raise self._of_dates(texts)
         ways, words = possible(), self._as_words
@@ -257,7 +257,7 @@ class Survey:
 
     @property
     def _as_words(self) -> str:
-        """:return: the advice to read categories; empty where that is impossible."""
+        """:return: the advice to read a category; empty where that is impossible."""
         never = self._beside or self._reading.is_prediction or self.many
         return "" if never else f"words=[{self.name!r}] for a category, "
 
@@ -273,7 +273,7 @@ class Survey:
         return f"na_values={odd!r} if they mean that a value is missing, "
 
     def _of_dates(self, texts: Sequence[str]) -> ValueError:
-        """:return: an error with the advice `dates` only where that reads all of these texts."""
+        """:return: an error that advises `dates` only if this reads all texts."""
         _, lost = days(_array(texts))
         if not lost.any():
             how = f"dates=[{self.name!r}] makes them days since 1970, "

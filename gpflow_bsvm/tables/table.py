@@ -1,4 +1,4 @@
-"""The table in some files: what is read of it, and what becomes of its columns."""
+"""A table in one or several files: its columns, and how each is read."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from .spelling import in_doubt
 from .survey import GROUPED, ODDITIES, Survey
 from .text import open_format
 
-#: Names of a column of labels where the user gives none.
+#: Default names of the label column.
 TARGETS = ("y", "target", "class", "label")
-#: Rows that are read together where a column is looked at.
+#: Number of rows to read together when columns are inspected.
 _ROWS = 2**15
-#: In fewer rows than this numbers may rise by 1 from row to row by chance.
+#: In fewer rows, numbers may rise or fall from row to row by chance.
 _FEWEST_COUNTED = 10
 _UNNAMED = "an index, names of rows, or a column without a name"
 #: Largest number of problems in one error.
@@ -28,19 +28,18 @@ _MOST_REASONS = 5
 
 class Table:
     """
-    Files of equal columns, and what is read of them.
+    Files with equal columns, and how the columns are read.
 
     :ivar columns: of X, labels and weights.
     :ivar ordered: whether the order of the classes is stated, by the user or by their type.
-    :ivar rows: number of rows that were looked at.
+    :ivar rows: number of rows that were inspected.
     :ivar holes: by name of a column of X, the place of its first missing value.
     """
 
     def __init__(self, paths: Sequence[str], reading: Reading, labelled: bool = False) -> None:
         """
-        :param labelled: whether labels are needed; if `reading` does not name their column, it is
-            that of `TARGETS` which is there.
-        :raise ValueError: for columns that are missing, or cannot be read as what they should be.
+        :param labelled: whether labels are needed; their default column is one of `TARGETS`.
+        :raise ValueError: for columns that are missing or cannot be read.
         """
         self.files = [open_format(path, reading) for path in paths]
         self.names, self.rows = self.files[0].names, 0
@@ -79,7 +78,7 @@ class Table:
         )
 
     def _check_options(self) -> None:
-        """:raise ValueError: for options that name what is no column, or is read otherwise."""
+        """:raise ValueError: for options that name missing columns, or contradict each other."""
         reading, path = self._reading, self.files[0].path
         features = {*(reading.features or ())}
         if both := sorted({*reading.drop} & {*features, reading.target, reading.weight}):
@@ -98,7 +97,7 @@ class Table:
                 raise ValueError(f"{option}=[...] names columns that {path} lacks: {shown}")
 
     def _look(self, names: Sequence[Any]) -> None:
-        """See all rows of these columns if need be; errors that the first show come at once."""
+        """Inspect these columns: all rows if necessary; errors in the first rows come at once."""
         reading, first, starts = self._reading, self.files[0], list[Any]()
         there = [name for name in names if name in first.types]
         self._seen = {name: Survey(name, first, reading, starts) for name in there}
@@ -145,14 +144,14 @@ class Table:
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """:return: columns left out without being asked: the index that pandas or R wrote."""
+        """:return: columns left out automatically: the index written by pandas or R."""
         own = {*own_columns(self.names), *self.columns.read}
         return tuple(name for name in self.names if name not in own)
 
     def notes(self, X: Any = None) -> list[str]:
         """
-        :param X: [n, D], the first rows; None: nothing is said of columns that count rows.
-        :return: lines for users on what became of the columns, one for each kind.
+        :param X: [n, D], the first rows; None: no note on columns that count rows.
+        :return: notes for users on how the columns are read.
         """
         kinds = dict[str, list[str]]()
         for column in self.columns.kinds:
@@ -179,7 +178,7 @@ class Table:
 
     @property
     def in_doubt(self) -> list[str]:
-        """:return: columns of which all numbers may be whole thousands, unlike in training."""
+        """:return: columns whose numbers may all be whole thousands, unlike in training."""
         marks = self._reading.marks  # None: a model of an earlier version
         found = [name for name in self._kinds if in_doubt(self._seen[name].fitting)]
         return [] if marks is None else [name for name in found if marks.get(name) != GROUPED]
@@ -194,8 +193,7 @@ class Table:
         return lines
 
     def _keys(self, X: Any) -> list[str]:
-        """:return: columns of words that are all different, and of whole numbers that only rise or
-        only fall from row to row."""
+        """:return: columns of distinct words, and of whole numbers that only rise or only fall."""
         words = [name for name, one in self._kinds.items() if one.words is not None]
         dates = {name for name, one in self._kinds.items() if one.date}
         ordered = (X[1:] > X[:-1]).all(axis=0) | (X[1:] < X[:-1]).all(axis=0)

@@ -1,4 +1,4 @@
-"""Tables of text: their encoding, their separator, and the names of their columns."""
+"""Tables of text: encoding, separator and names of columns."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def read_head(path: str, encoding: str | None) -> tuple[str, str]:
 
 
 class Text(Format):
-    """A table of text whose columns come as they are written; a name may be ""."""
+    """A table of text; its values are texts as written. A name may be ""."""
 
     def __init__(self, path: str, head: str, encoding: str, reading: Reading) -> None:
         """
@@ -133,7 +133,7 @@ class Text(Format):
             raise ValueError(f"the last {last!r} ends with a line end: is a quotation mark open?")
 
     def _rows(self) -> Iterator[list[str]]:
-        """:return: rows that pyarrow does not read: with runs of spaces, or spaces after commas."""
+        """:return: rows that pyarrow cannot read: with spaces as or after separators."""
         width = len(self.names)
         with open_text(self.path, self.encoding) as lines:
             rest = itertools.islice(lines, self.header, None)
@@ -176,7 +176,7 @@ def _is_svmlight(head: str) -> bool:
 
 
 def _check_quotes(text: str, separator: str, skips: bool) -> None:
-    """:raise ValueError: for quotation marks from which pyarrow would make other texts."""
+    """:raise ValueError: for misplaced quotation marks, which would change texts."""
     how: Any = {"delimiter": separator, "skipinitialspace": skips, "strict": True}
     reader = csv.reader(io.StringIO(text), **how)
     try:
@@ -202,7 +202,7 @@ def _records(text: str, separator: str) -> tuple[list[list[str]], int, bool]:
 
 
 def _separator(text: str, header: bool) -> str:
-    """:return: the separator by which lines have equally many fields, and most of them."""
+    """:return: the separator that splits all lines into equally many fields, and the most."""
     widths = {one: _width(text, one, header) for one in _SEPARATORS}
     if not any(widths.values()):
         return max(",;\t|" + " " * text.startswith("# "), key=text.count)
@@ -211,7 +211,7 @@ def _separator(text: str, header: bool) -> str:
 
 
 def _width(text: str, separator: str, header: bool) -> float:
-    """:return: the number of fields of all rows, a little less if the header has one less; or 0."""
+    """:return: the common number of fields, reduced by 1/2 if the header has one less; else 0."""
     try:
         rows, _, _ = _records(text, separator)
     except csv.Error:  # of another separator, a field may be too long
