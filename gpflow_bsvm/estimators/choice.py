@@ -46,11 +46,15 @@ class Candidate(NamedTuple):
 #: Candidates from soft to sharp, and the index where the search starts. Levels estimate
 #: probabilities; a steep hinge is better for classes without overlap.
 HINGES = tuple(Candidate("hinge", penalty) for penalty in held_out.PENALTIES)
-LEVELS = tuple(Candidate("levels", penalty) for penalty in (1.0, 2.0, 8.0, 32.0))
-FIRST = (Candidate("levels", 2.0), Candidate("hinge", held_out.FIRST_PENALTY))
+LEVEL_PENALTIES, FIRST_OF_LEVELS = (1.0, 2.0, 8.0, 32.0), 1
+#: The number of levels to which these penalties belong. With more, they are larger in proportion:
+#: then every level counts as before.
+NUM_LEVELS = 17
 
 
-def candidates(loss: str, penalty: float | str, linear: bool) -> tuple[Candidate, ...]:
+def candidates(
+    loss: str, penalty: float | str, linear: bool, num_levels: int = NUM_LEVELS
+) -> tuple[Candidate, ...]:
     """
     :param loss: "hinge", "levels" or "auto": both, but only the hinge for a linear f.
     :param penalty: a number or "auto".
@@ -59,9 +63,22 @@ def candidates(loss: str, penalty: float | str, linear: bool) -> tuple[Candidate
     losses = ("hinge",) if loss == "auto" and linear else LOSSES if loss == "auto" else (loss,)
     if penalty != "auto":
         return tuple(Candidate(loss, float(penalty)) for loss in reversed(losses))
+    part = num_levels / NUM_LEVELS
+    levels = tuple(Candidate("levels", _short(part * slope)) for slope in LEVEL_PENALTIES)
     if len(losses) > 1:
-        return (*LEVELS, HINGES[-1])
-    return LEVELS if losses == ("levels",) else HINGES
+        return (*levels, HINGES[-1])
+    return levels if losses == ("levels",) else HINGES
+
+
+def first_of(among: Sequence[Candidate]) -> Candidate:
+    """:return: the start of the search: the second penalty of levels, else the first candidate."""
+    levels = [candidate for candidate in among if candidate.loss == "levels"]
+    return levels[FIRST_OF_LEVELS] if len(levels) > 1 else among[0]
+
+
+def _short(penalty: float) -> float:
+    """:return: three digits of it."""
+    return float(f"{penalty:.3g}")
 
 
 def between(among: Sequence[Candidate], place: float) -> Candidate:
@@ -70,7 +87,7 @@ def between(among: Sequence[Candidate], place: float) -> Candidate:
     if low.loss != high.loss:
         return low
     penalty = low.penalty * (high.penalty / low.penalty) ** (place % 1)
-    return Candidate(low.loss, float(f"{penalty:.3g}"))
+    return Candidate(low.loss, _short(penalty))
 
 
 def choose(
@@ -82,7 +99,7 @@ def choose(
         selected last. Folds depend only on the data. The first candidate learns one kernel from all
         rows for all candidates and folds: learning it in every fold selected no better.
     """
-    first = next((one for one in FIRST if one in among), among[0])
+    first = first_of(among)
     spec = spec._replace(**first._asdict())
     part, begun = at_most(CHOICE_ROWS, data, seed=0), initial_model(spec, data)
     if not spec.is_classifier:

@@ -34,7 +34,7 @@ from .labels import (
     stated_order,
     warn_of_numbers,
 )
-from .specification import Data, Specification, specify
+from .specification import Data, Specification, levels_for, specify
 from .survey import Survey
 
 
@@ -67,9 +67,11 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
         kernels, [Matern32(lengthscales=s) for s in (0.5, 1, 2)], with learn_kernel=False; it cannot
         set a kernel's own parameters.
     :param loss: "levels", "hinge" or "auto": the one that predicts held-out folds best, see
-        `gpflow_bsvm.model_selection`. For kernel="linear", "auto" is the hinge.
+        `gpflow_bsvm.model_selection`. For kernel="linear", "auto" is the hinge. The 17 levels from
+        -4 to 4 in logit t become 21 to 5 from about 800 rows on, and 25 to 6 from 2200 on.
     :param penalty: slope of the loss. "auto": chosen together with the loss, from 1 to 32 for
-        levels, from 1 to 16 for loss="hinge", and 16 for a hinge compared with levels.
+        17 levels and in proportion for more, from 1 to 16 for loss="hinge", and 16 for a hinge
+        compared with levels.
     :param bound: "exact" or "augmented", see `gpflow_bsvm.likelihoods.Hinge`; for several classes
         "augmented" needs multi_class="ovr" or loss="levels".
     :param multi_class: the hinge for more than two classes: "crammer_singer" (one joint model) or
@@ -175,8 +177,9 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
                 f"the hinge of Crammer and Singer has no bound {self.bound!r} here: use "
                 'multi_class="ovr" or loss="levels", or leave bound at "exact"'
             )
-        ordered = self._ordinal and len(self.classes_) > 2
-        how: dict[str, Any] = {"learned": ("thresholds",), "loss": "levels"} if ordered else {}
+        how: dict[str, Any] = {"levels": levels_for(float(data[2].sum()))}
+        if self._ordinal and len(self.classes_) > 2:
+            how |= {"learned": ("thresholds",), "loss": "levels"}
         if np.ptp(data[1]) == 0:
             how |= {"learned": (), "learn_kernel": False, "calibrate": False}
             only = self.classes_.tolist()[int(data[1][0, 0])]
@@ -200,7 +203,7 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
     def _candidates(self, spec: Specification) -> Sequence[Candidate]:
         if spec.multi_class == "ordinal":
             return candidates("levels", self.penalty, spec.linear)
-        return candidates(self.loss, self.penalty, spec.linear)
+        return candidates(self.loss, self.penalty, spec.linear, spec.levels.t.size)
 
     def _found(self, spec: Specification, data: Data) -> None:
         self.loss_, self.penalty_ = spec.loss, spec.penalty

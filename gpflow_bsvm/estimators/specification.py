@@ -10,6 +10,7 @@ import numpy as np
 from gpflow.base import AnyNDArray
 from gpflow.kernels import Kernel, SquaredExponential
 from gpflow.likelihoods import Likelihood
+from scipy.special import expit
 from sklearn.metrics import pairwise_distances, pairwise_distances_argmin
 
 from ..inducing_points import initial as inducing_points
@@ -18,10 +19,12 @@ from ..likelihoods import (
     EpsilonInsensitive,
     Hinge,
     LevelHinge,
+    Levels,
     OneClass,
     OneVsRest,
     OneVsRestLevelHinge,
     Ordinal,
+    location_spread,
 )
 from ..models import BSVM, LinearBSVM
 from ..models.linear import WeightKernel
@@ -46,6 +49,11 @@ DEFAULT_VARIANCE, DEFAULT_LENGTHSCALE = 4.0, 0.75
 #: better than a hinge's. Better than 1 on most of 17 sets.
 PRIOR_OF_NUMBERS = 0.16
 
+#: Levels of probability are half a unit of logit t apart. At the outermost, which is between these
+#: limits and rounded so that fits share graphs, the rarer label is expected this often: rows cannot
+#: locate levels further out, and probabilities beyond the last level stay too far from 0 and 1.
+LEVEL_SPACING, ROWS_AT_LAST, OUTERMOST = 0.5, 9.0, (4, 6)
+
 #: Deviation of the log variance of linear weights: nearly flat, but excludes infinity.
 WEIGHT_DEVIATION = 2.0
 
@@ -59,6 +67,7 @@ class Specification(NamedTuple):
     """
     Options of training for C classes or for numbers, named as in the estimators.
 
+    :ivar levels: of the loss "levels".
     :ivar learned: names of the likelihood's learned parameters.
     :ivar linear: f is exactly linear; `num_inducing` is ignored.
     :ivar kernel: the kernel, copied; learning starts from it; None: a default kernel.
@@ -75,6 +84,7 @@ class Specification(NamedTuple):
     loss: str = "hinge"
     penalty: float = 1.0
     epsilon: float = 0.1
+    levels: Levels = location_spread()
     learned: tuple[str, ...] = ()
     multi_class: str = "crammer_singer"
     bound: str = "exact"
@@ -120,6 +130,14 @@ def specify(estimator: Any, seed: int, **fixed: Any) -> Specification:
     )
 
 
+def levels_for(num_rows: float) -> Levels:
+    """:return: levels as far out as this many rows can tell."""
+    farthest = np.log(max(num_rows, 1.0) / ROWS_AT_LAST)
+    outermost = float(np.clip(np.round(farthest), *OUTERMOST))
+    number = 2 * round(outermost / LEVEL_SPACING) + 1
+    return location_spread(expit(np.linspace(-outermost, outermost, number)).tolist())
+
+
 def make_likelihood(spec: Specification) -> Likelihood:
     """:return: the likelihood; only its learned parameters are trainable."""
     likelihood = _likelihood_of(spec)
@@ -132,6 +150,7 @@ def make_likelihood(spec: Specification) -> Likelihood:
 def _likelihood_of(spec: Specification) -> Likelihood:
     """:return: the likelihood for numbers, for one class, for two, or for more."""
     about: tuple[Any, ...] = (spec.penalty, spec.bound)
+    has_levels = spec.loss == "levels"
     if spec.loss == "epsilon_insensitive":
         return EpsilonInsensitive(spec.penalty, spec.epsilon)
     if spec.loss == "one_class":
@@ -139,9 +158,10 @@ def _likelihood_of(spec: Specification) -> Likelihood:
     if spec.multi_class == "ordinal" and spec.num_classes > 2:
         return Ordinal(spec.num_classes, *about)
     if spec.num_classes == 2:
-        return LevelHinge(*about) if spec.loss == "levels" else Hinge(*about)
-    several = OneVsRestLevelHinge if spec.loss == "levels" else MULTI_CLASS[spec.multi_class]
-    return several(spec.num_classes, *about)
+        return LevelHinge(*about, spec.levels) if has_levels else Hinge(*about)
+    if has_levels:
+        return OneVsRestLevelHinge(spec.num_classes, *about, spec.levels)
+    return MULTI_CLASS[spec.multi_class](spec.num_classes, *about)
 
 
 def make_model(spec: Specification, X: AnyNDArray) -> BSVM:

@@ -25,9 +25,8 @@ from ..likelihoods.hooks import Sites
 from ..prediction.calibration import fit_link
 from ..prediction.marginals import compiled_log_density, predict_log_density
 
-#: Candidates for a penalty, and the index where the search starts.
+#: Candidates for a penalty.
 PENALTIES = (1.0, 4.0, 16.0)
-FIRST_PENALTY = 1.0
 #: Number of folds; number of predicted rows after which no further fold is used.
 NUM_FOLDS = 3
 ENOUGH_ROWS = 1000
