@@ -18,7 +18,7 @@ from ..likelihoods import OneVsRestLevelHinge
 from ..model_selection import held_out
 from ..models import BSVM
 from ..prediction.marginals import predict_marginals
-from .specification import LOSSES, Data, Specification, centres, distinct, make_model
+from .specification import LOSSES, NUM_LEVELS, Data, Specification, centres, distinct, make_model
 from .stages import Stages
 from .training import GROWTH_WORK, InitialModel, at_most, freeze, grown, initial_model
 
@@ -43,13 +43,10 @@ class Candidate(NamedTuple):
     penalty: float
 
 
-#: Candidates from soft to sharp, and the index where the search starts. Levels estimate
-#: probabilities; a steep hinge is better for classes without overlap.
+#: Candidates from soft to sharp, and the index where the search among levels starts. Levels
+#: estimate probabilities; a steep hinge is better for classes without overlap.
 HINGES = tuple(Candidate("hinge", penalty) for penalty in held_out.PENALTIES)
 LEVEL_PENALTIES, FIRST_OF_LEVELS = (1.0, 2.0, 8.0, 32.0), 1
-#: The number of levels to which these penalties belong. With more, they are larger in proportion:
-#: then every level counts as before.
-NUM_LEVELS = 17
 
 
 def candidates(

@@ -68,7 +68,7 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
         set a kernel's own parameters.
     :param loss: "levels", "hinge" or "auto": the one that predicts held-out folds best, see
         `gpflow_bsvm.model_selection`. For kernel="linear", "auto" is the hinge. The 17 levels from
-        -4 to 4 in logit t become 21 to 5 from about 800 rows on, and 25 to 6 from 2200 on.
+        -4 to 4 in logit t become 21 to 5 from about 700 rows on, and 25 to 6 from 2000 on.
     :param penalty: slope of the loss. "auto": chosen together with the loss, from 1 to 32 for
         17 levels and in proportion for more, from 1 to 16 for loss="hinge", and 16 for a hinge
         compared with levels.

@@ -52,7 +52,10 @@ PRIOR_OF_NUMBERS = 0.16
 #: Levels of probability are half a unit of logit t apart. At the outermost, which is between these
 #: limits and rounded so that fits share graphs, the rarer label is expected this often: rows cannot
 #: locate levels further out, and probabilities beyond the last level stay too far from 0 and 1.
-LEVEL_SPACING, ROWS_AT_LAST, OUTERMOST = 0.5, 9.0, (4, 6)
+LEVEL_SPACING, ROWS_AT_LAST, OUTERMOST = 0.5, 8.0, (4, 6)
+#: The number of levels to which penalties of levels belong. With more levels, penalties are larger
+#: in proportion: then each level counts as before.
+NUM_LEVELS = 17
 
 #: Deviation of the log variance of linear weights: nearly flat, but excludes infinity.
 WEIGHT_DEVIATION = 2.0
@@ -107,6 +110,12 @@ class Specification(NamedTuple):
         return self.num_classes > 1
 
     @property
+    def informative(self) -> float:
+        """:return: the weight of data against priors: the penalty; for levels, that of 17."""
+        part = NUM_LEVELS / self.levels.t.size if self.loss == "levels" else 1.0
+        return part * self.penalty
+
+    @property
     def calibrates(self) -> bool:
         """:return: True if the link is fitted to left-out rows; by default only for a hinge."""
         return self.loss == "hinge" if self.calibrate == "auto" else bool(self.calibrate)
@@ -149,19 +158,19 @@ def make_likelihood(spec: Specification) -> Likelihood:
 
 def _likelihood_of(spec: Specification) -> Likelihood:
     """:return: the likelihood for numbers, for one class, for two, or for more."""
-    about: tuple[Any, ...] = (spec.penalty, spec.bound)
-    has_levels = spec.loss == "levels"
+    about: dict[str, Any] = {"penalty": spec.penalty, "bound": spec.bound}
     if spec.loss == "epsilon_insensitive":
         return EpsilonInsensitive(spec.penalty, spec.epsilon)
     if spec.loss == "one_class":
-        return OneClass(*about)
+        return OneClass(**about)
     if spec.multi_class == "ordinal" and spec.num_classes > 2:
-        return Ordinal(spec.num_classes, *about)
+        return Ordinal(spec.num_classes, **about)
+    if spec.loss != "levels":
+        several = MULTI_CLASS[spec.multi_class]
+        return Hinge(**about) if spec.num_classes == 2 else several(spec.num_classes, **about)
     if spec.num_classes == 2:
-        return LevelHinge(*about, spec.levels) if has_levels else Hinge(*about)
-    if has_levels:
-        return OneVsRestLevelHinge(spec.num_classes, *about, spec.levels)
-    return MULTI_CLASS[spec.multi_class](spec.num_classes, *about)
+        return LevelHinge(**about, levels=spec.levels)
+    return OneVsRestLevelHinge(spec.num_classes, **about, levels=spec.levels)
 
 
 def make_model(spec: Specification, X: AnyNDArray) -> BSVM:
@@ -207,10 +216,10 @@ def _default_kernel(spec: Specification, num_features: int, Z: Any) -> Kernel:
     if spec.linear:  # the initial variance of f equals that of the other default
         variance = VARIANCE / (num_features + 1)
         kernel = WeightKernel(num_features, variance)
-        kernel.variance.prior = log_normal(variance, WEIGHT_DEVIATION / spec.penalty**0.5)
+        kernel.variance.prior = log_normal(variance, WEIGHT_DEVIATION / spec.informative**0.5)
         return kernel
     if spec.learn_kernel:
-        weight = spec.penalty if spec.is_classifier else PRIOR_OF_NUMBERS
+        weight = spec.informative if spec.is_classifier else PRIOR_OF_NUMBERS
         return default_kernel(num_features, penalty=weight)
     distances = pairwise_distances(Z)[np.triu_indices(len(Z), 1)]
     scale = np.median(distances) if len(distances) else 1.0

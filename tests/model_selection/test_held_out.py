@@ -4,13 +4,15 @@ import gpflow
 import numpy as np
 import pytest
 from helpers import make_data, make_model
+from scipy.special import logit
+from sklearn.base import clone
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.estimators import choice, training
 from gpflow_bsvm.estimators.choice import HINGES, Candidate, candidates
-from gpflow_bsvm.estimators.specification import Specification
+from gpflow_bsvm.estimators.specification import LEVEL_SPACING, Specification, levels_for
 from gpflow_bsvm.estimators.specification import make_model as at_prior
-from gpflow_bsvm.likelihoods import Hinge
+from gpflow_bsvm.likelihoods import Hinge, LevelHinge
 from gpflow_bsvm.model_selection import held_out as selection
 from gpflow_bsvm.prediction.marginals import predict_log_density
 
@@ -18,6 +20,9 @@ from gpflow_bsvm.prediction.marginals import predict_log_density
 @pytest.fixture(scope="module")
 def data():
     return make_data()
+
+
+LEVELS = candidates("levels", "auto", linear=False)
 
 
 def specify(**options):
@@ -223,6 +228,49 @@ def test_what_is_looked_at():
     assert found("hinge", "auto", False) == ["hinge 1", "hinge 4", "hinge 16"]
     assert found("auto", 3, False) == ["levels 3", "hinge 3"]
     assert found("hinge", 3, False) == ["hinge 3"]
+    assert found("levels", "auto", False, 25) == [
+        f"levels {p * 25 / 17:.3g}" for p in (1, 2, 8, 32)
+    ]
+    for among in (LEVELS, candidates("auto", "auto", False), HINGES, candidates("auto", 3, False)):
+        start = {"hinge": 1.0, "levels": 2.0 if len(among) > 2 else 3.0}
+        assert choice.first_of(among).penalty == start[choice.first_of(among).loss]
+
+
+@pytest.mark.parametrize("num_rows", [1, 100, 719, 721, 1957, 1959, 1e9])
+def test_levels_reach_as_far_as_rows_can_tell(num_rows):
+    levels = levels_for(num_rows)
+    places = logit(levels.t)
+    np.testing.assert_allclose(np.diff(places), LEVEL_SPACING, rtol=1e-10)
+    np.testing.assert_allclose(places, -places[::-1], rtol=1e-10)
+    expected = {719: 4, 721: 5, 1957: 5, 1959: 6, 1e9: 6}.get(num_rows, 4)
+    assert places[-1] == pytest.approx(expected, rel=1e-10)
+
+
+def test_further_levels_change_neither_the_others_nor_the_priors():
+    """Their penalty is larger in proportion, so that a term of the loss is the same."""
+    few, many = (
+        LevelHinge(2.0, levels=levels_for(1)),
+        LevelHinge(2.0 * 25 / 17, levels=levels_for(1e9)),
+    )
+    y = np.array([[-1.0], [1.0]])[..., None]
+    costs = [hinges.penalty.numpy() * hinges.terms(y).cost for hinges in (few, many)]
+    np.testing.assert_allclose(costs[0], costs[1][..., 4:-4], rtol=1e-12)
+    specs = [
+        specify(loss="levels", penalty=h.penalty.numpy(), levels=h.levels) for h in (few, many)
+    ]
+    assert specs[0].informative == pytest.approx(specs[1].informative, rel=1e-12)
+    assert specify(penalty=3.0).informative == 3.0
+
+
+def test_a_weight_of_two_is_two_rows_for_levels_too():
+    X = np.random.default_rng(0).normal(size=(400, 1))
+    y, ones = X[:, 0] > 0, np.ones(400)
+    fixed = gb.BSVMClassifier(loss="levels", penalty=2.0, learn_kernel=False, num_inducing=4)
+    one, two, both = (
+        clone(fixed).fit(X, y, weight).model_.likelihood.levels.t.size
+        for X, y, weight in ((X, y, ones), (X, y, 2 * ones), (np.r_[X, X], np.r_[y, y], None))
+    )
+    assert (one, two, both) == (17, 21, 21)
 
 
 def test_a_penalty_between_two():
@@ -248,7 +296,7 @@ def test_all_penalties_see_the_kernel_that_the_first_one_learned(monkeypatch):
     monkeypatch.setattr(choice, "choose_scale", lambda *_: None)
     auto = specify(learn_kernel=True)
     choice.choose(auto, HINGES, (X, Y, ones))
-    auto = auto._replace(penalty=selection.FIRST_PENALTY)
+    auto = auto._replace(penalty=HINGES[0].penalty)
     first = at_prior(auto, X)
     training.learn(auto, first, (X, Y, ones))
     assert len(seen) == 3
@@ -263,8 +311,7 @@ def test_few_rows_are_told_apart_too():
     X, Y = clean(30)
     ones, random = np.ones(30), np.random.default_rng(1).permutation(Y)
     sharp, soft = (
-        choice.choose(specify(), choice.LEVELS, (X, labels, ones))[0].penalty
-        for labels in (Y, random)
+        choice.choose(specify(), LEVELS, (X, labels, ones))[0].penalty for labels in (Y, random)
     )
     assert sharp > 8 and soft <= 2
     few = choice.choose(specify(), HINGES, (X[:9], Y[:9], ones[:9]))  # nothing to choose by
@@ -274,7 +321,7 @@ def test_few_rows_are_told_apart_too():
 def test_one_row_of_a_new_class_does_not_switch_the_choice_off():
     X, Y = clean(60)
     X, Y = np.r_[X, [[3.0, -3.0]]], np.r_[Y, [[2.0]]]
-    chosen, _ = choice.choose(specify(num_classes=3), choice.LEVELS, (X, Y, np.ones(61)))
+    chosen, _ = choice.choose(specify(num_classes=3), LEVELS, (X, Y, np.ones(61)))
     assert chosen.penalty > 8
 
 
