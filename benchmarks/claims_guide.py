@@ -203,6 +203,20 @@ def levels() -> str:
     return f"{thresholds}: is the probability above {t[0]}, above {t[1]}, ...?"
 
 
+@claim(GUIDE + "probabilities.md")
+def further_levels() -> str:
+    """Those of many rows."""
+    from gpflow_bsvm.estimators.specification import OUTERMOST, ROWS_AT_LAST, levels_for
+
+    halfway = OUTERMOST[0] + 0.5, OUTERMOST[1] - 0.5
+    first, last = (round(int(ROWS_AT_LAST * np.exp(end)), -2) for end in halfway)
+    t = [f"{level:.4f}".removeprefix("0") for level in levels_for(np.inf).t[[0, -1]]]
+    return (
+        f"From {first} and from {last} rows on, `BSVMClassifier` asks at further thresholds, at "
+        f"most at {levels_for(np.inf).t.size} between {t[0]} and {t[1]}"
+    )
+
+
 @claim(GUIDE + "large-data.md")
 def inducing_points() -> str:
     """What `training.grow` allows: of levels a class has two functions, of two classes both one."""
