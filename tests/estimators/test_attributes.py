@@ -101,6 +101,7 @@ def test_what_there_is_not_is_an_attribute_error(rows):
     assert not hasattr(BSVMClassifier(), "coef_")
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 def test_selection_of_features(rows):
     X, y = (rows[0] - 3)[:, :3] / [10.0, 0.1, 1.0], rows[1] > 0

@@ -96,7 +96,7 @@ def test_units_of_y_do_not_matter(friedman):
     [
         pytest.param(30.0, {}, 0.125, marks=pytest.mark.drill),
         (1e8, {}, 0.2),
-        (1e8, {"penalty": 2.0, "epsilon": 0.1}, 0.125),
+        pytest.param(1e8, {"penalty": 2.0, "epsilon": 0.1}, 0.125, marks=pytest.mark.drill),
     ],
 )
 def test_an_outlier_matters_little(friedman, to, given, part):

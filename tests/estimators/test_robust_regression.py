@@ -66,6 +66,7 @@ def corner(seed):
     return X, far + 5 * np.sin(4 * X[:, 3]) + rng.normal(size=475)
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 def test_few_labels_far_out_that_x_explains():
     X, y = corner(0)
@@ -75,6 +76,7 @@ def test_few_labels_far_out_that_x_explains():
     assert regressor.y_scale_ == pytest.approx(y.std(), rel=1e-6)
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 def test_gross_errors_beside_sparse_rows():
     rng = np.random.default_rng(0)
@@ -84,6 +86,7 @@ def test_gross_errors_beside_sparse_rows():
     assert wrong.score(csr_array(X), y) > 0.9
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 def test_rows_that_are_read_have_the_same_unit():
     X, y = corner(0)

@@ -275,6 +275,7 @@ def test_the_published_objective_exceeds_what_it_bounds(num_classes):
     assert values["wistuba2018"] > losses.mean() + 4 * error
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 def test_where_the_published_objective_ends_depends_on_the_order_of_classes(rng):
     """At the prior all means tie, and the first class is the rival."""

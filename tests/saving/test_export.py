@@ -69,6 +69,7 @@ def test_a_kernel_of_ones_own_is_exported(rows, scaled, tmp_path):
     np.testing.assert_allclose(p, scaled.predict_y(rows[0])[0], rtol=0, atol=1e-10)
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 def test_a_regressor_is_exported(rows, tmp_path):
     X, y = rows[0], np.sin(3 * rows[0][:, 0]) * 5 + 2
