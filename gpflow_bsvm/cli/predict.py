@@ -11,7 +11,7 @@ from typing import Any
 from ..archive import read_archive
 from ..atomic import whole_file
 from ..optional import require
-from ..tables.paths import find_files, listed, shortened
+from ..tables.paths import ROW_NAMES, find_files, listed, shortened
 from ..tables.reading import Reading
 from ..tables.table import Table
 from .files import FILES, KEPT, OF_FILE, add_arguments, check_output, in_shell, options
@@ -73,6 +73,8 @@ def _predict(args: argparse.Namespace) -> int:
             show(f"{file.path}: left out: {about}")
     if unused := [name for name in table.names if name not in {*table.columns.read, key, ""}]:
         show(f"not used: {shortened(unused)}")
+    if (ROW_NAMES in table.left_out) != (ROW_NAMES in known.get("marks", {})):
+        show("only one of this table and that of the training has names of rows")
     if doubtful := table.in_doubt:
         show(
             f"numbers with three digits after each point, unlike in training: {listed(doubtful)}; "

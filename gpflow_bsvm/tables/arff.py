@@ -27,7 +27,7 @@ class Arff(Format):
         :param head: the first lines.
         :raise ValueError: if they do not declare the columns.
         """
-        lines = head.splitlines()
+        lines = head.split("\n")  # as `_rows` counts them: a form feed does not end a line
         ends = [n for n, line in enumerate(lines, 1) if re.match(r"(?i)\s*@data\b", line)]
         if not ends:
             raise ValueError("its first lines have no @data")

@@ -33,12 +33,13 @@ class Spelling(NamedTuple):
         :return: a column of numbers; None if some text is not such a number, see `odd`.
         """
         texts = compute.utf8_trim_whitespace(texts)
-        if self != PLAIN:
-            if self.odd(texts):
-                return None
-            texts = compute.replace_substring(_in_ascii(texts), self.thousands or " ", "")
-            texts = compute.replace_substring(texts, self.decimal, ".")
-        return cast(texts, arrow.float64())
+        if self == PLAIN:
+            numbers = cast(texts, arrow.float64())
+            return cast(_in_ascii(texts), arrow.float64()) if numbers is None else numbers
+        if self.odd(texts):
+            return None
+        texts = compute.replace_substring(_in_ascii(texts), self.thousands or " ", "")
+        return cast(compute.replace_substring(texts, self.decimal, "."), arrow.float64())
 
     def odd(self, texts: Any) -> list[str]:
         """:return: the distinct texts that are not such numbers."""

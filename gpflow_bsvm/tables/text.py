@@ -26,6 +26,7 @@ _HEAD, _HEAD_LINES = 2**20, 1000
 _SEPARATORS = (";", "\t", "|", ",", " ")
 #: Separators that a shell does not like to be given.
 _SPELLED = {"\\t": "\t", "tab": "\t", "space": " "}
+_NUMBER = r"[+-]?[\d.]+([eE][+-]?\d+)?"
 #: A first line by which Excel is told the separator.
 _SAID = re.compile(r'"?sep=(.)"?\n', re.IGNORECASE)
 
@@ -72,7 +73,8 @@ class Text(Format):
         self.header = bool(said) + header * (names is None)
         self.names = [name.strip() for name in (rows.pop(0) if names is None else names)]
         if reading.names is None:
-            self._check_header(rows)
+            rest = head.split("\n")[header:]
+            self._check_header(rows, quoted="".join(rest).lstrip().startswith('"'))
         fields = [field for row in rows for field in row[1:] if field]
         # One space belongs to the separator; further ones belong to the text, but before quotes.
         spaced = fields != [] and all(field.startswith(" ") for field in fields)
@@ -81,7 +83,16 @@ class Text(Format):
         self.types = dict.fromkeys(self.names, arrow.string())
         self._block = max(2**20, 64 * max(map(len, head.split("\n"))))
 
-    def _check_header(self, rows: list[list[str]]) -> None:
+    def _begin_with_names(self, rows: list[list[str]], quoted: bool) -> bool:
+        """:return: True if the rows begin with R's names of rows, and surely with nothing else."""
+        first = [row[0] for row in rows]
+        texts = not any(re.fullmatch(_NUMBER, text) for text in first)
+        if len({*first}) < len(first) or not (quoted or texts or first == _counted(1, len(first))):
+            return False
+        whole = [all(re.fullmatch(r"-?\d+", text) for text in column) for column in zip(*rows)]
+        return quoted or self.separator != "," or not any(map(min, whole, whole[1:]))  # no 28,4
+
+    def _check_header(self, rows: list[list[str]], quoted: bool) -> None:
         names = self.names
         width = statistics.mode(map(len, rows or [names]))
         if width > len(names) + 1 or (names[0][:1] == "#" and width != len(names)):
@@ -90,9 +101,9 @@ class Text(Format):
                 f"the first line of {self.path}, {self.separator.join(names)!r}, does not have the "
                 f"names of {width} columns: delete the lines before that of the names{sign}"
             )
-        counted = [str(number) for number in range(len(names))]  # as pandas may call them
-        numbers = [name for name in names if re.fullmatch(r"[+-]?[\d.]+([eE][+-]?\d+)?", name)]
-        if len(numbers) > len(names) / 2 and names != counted:
+        numbers = [name for name in names if re.fullmatch(_NUMBER, name)]
+        pandas_names = _counted(0, len(names))
+        if len(numbers) > len(names) / 2 and names != pandas_names:
             raise ValueError(
                 f"the first line of {self.path} has numbers instead of the columns' names "
                 f"({', '.join(names[:4])}, ...): give names=[...], those of all {len(names)} "
@@ -100,11 +111,12 @@ class Text(Format):
             )
         if rows and all(len(row) == len(names) + 1 for row in rows):
             ended = not any(row[-1] for row in rows)  # by a separator; else R's names of rows
-            first = [row[0] for row in rows]
-            if not ended and len({*first}) < len(first):  # names differ
+            if not ended and not self._begin_with_names(rows, quoted):
                 raise ValueError(
                     f"the rows of {self.path} have a field more than its first line has names: put "
-                    'texts that contain the separator in ", with any " inside them doubled'
+                    'texts that contain the separator in ", with any " inside them doubled; write '
+                    "decimal points, not commas, if commas separate fields; or begin the first line "
+                    f"with {ROW_NAMES} if the rows begin with their names"
                 )
             self.names = [*names, ""] if ended else [ROW_NAMES, *names]
 
@@ -167,6 +179,10 @@ def open_format(path: str, reading: Reading) -> Format:
         if not told and (kind.endswith(SVMLIGHT) or _is_svmlight(head)):
             return SVMLight(path, reading)
         return Text(path, head, encoding, reading)
+
+
+def _counted(start: int, number: int) -> list[str]:
+    return [str(place) for place in range(start, start + number)]
 
 
 def _is_svmlight(head: str) -> bool:

@@ -101,3 +101,10 @@ def test_errors_name_the_line_of_the_file(tmp_path):
     ]:
         with pytest.raises(ValueError, match=message):
             table(tmp_path, f"@relation r\n{header}\n@data\n1\n")
+
+
+@pytest.mark.parametrize("sign", ["\f", "\v", "\x1c", "\x85", "\u2028"])
+def test_no_row_is_lost_to_a_sign_that_is_no_line_end(tmp_path, sign):
+    header = f"% page 1{sign}\n% page{sign} 2\n{HEADER}"
+    found = table(tmp_path, header + ROWS, drop=["day"])
+    np.testing.assert_array_equal(values(found)[:, 0], np.arange(1, 6))

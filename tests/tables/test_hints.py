@@ -146,3 +146,47 @@ def test_separators_in_texts_without_quotes_are_no_names_of_rows(tmp_path):
     path.write_text("a,note,y\n" + "5,'x, z',u\n5,'x, w',v\n" * 5)
     with pytest.raises(ValueError, match="a field more than its first line has names: put texts"):
         Table([str(path)], Reading(target="y", classes="auto", words=True))
+
+
+NO_NAMES_OF_ROWS = {
+    "decimal commas": "minute,temp,y\n" + "".join(f"{n},2{n},{n % 3},u\n" for n in range(6)),
+    "decimal commas from 1": "minute,temp,y\n" + "".join(f"{n},2{n},4,u\n" for n in range(1, 6)),
+    "negative": "temp,x,y\n" + "".join(f"-{n},4,0.{n},u\n" for n in range(1, 6)),
+    "words of two": "x z y\n" + "".join(f"0.{n} 0 very u\n" for n in range(1, 6)),
+}
+
+
+@pytest.mark.parametrize("name", NO_NAMES_OF_ROWS)
+def test_rows_with_a_field_more_begin_with_names_only_if_it_is_sure(tmp_path, name):
+    """Distinct numbers in the first column were left out as R's names of rows."""
+    (tmp_path / "t.csv").write_text(NO_NAMES_OF_ROWS[name])
+    with pytest.raises(ValueError, match="or begin the first line with row.names if the rows"):
+        read(tmp_path / "t.csv", classes="auto", words=True)
+
+
+NAMES_OF_ROWS = {
+    "quoted": '"a","b","y"\n' + "".join(f'"{n}",1,2,"{"uv"[n % 2]}"\n' for n in (3, 8, 4, 5)),
+    "counted": "a b y\n" + "".join(f"{n} 1 2 {'uv'[n % 2]}\n" for n in range(1, 6)),
+    "texts": "a,b,y\n" + "".join(f"Mazda {n},1.5,2,{'uv'[n % 2]}\n" for n in range(4)),
+    "told": "row.names,a,b,y\n" + "".join(f"{n},1,2,{'uv'[n % 2]}\n" for n in (7, 2, 3)),
+}
+
+
+@pytest.mark.parametrize("name", NAMES_OF_ROWS)
+def test_names_of_rows_by_r(tmp_path, name):
+    (tmp_path / "t.csv").write_text(NAMES_OF_ROWS[name])
+    found = read(tmp_path / "t.csv", classes="auto", words=True)
+    assert found.names == ["row.names", "a", "b", "y"] and found.columns.features == ("a", "b")
+
+
+def test_a_typographic_minus_is_a_minus_of_whole_numbers_too(tmp_path):
+    found = table(tmp_path, ["\u22125", "0", "5", "\u221212", "3", " \u22127"])
+    assert values(found)[:, 0].tolist() == [-5, 0, 5, -12, 3, -7]
+
+
+def test_a_doubtful_number_after_many_others_is_a_doubt_and_no_crash(tmp_path):
+    path = tmp_path / "t.csv"
+    rows = "".join(f"{n},{n % 2}\n" for n in range(1200))
+    path.write_text(f'a,y\n{rows}"1,234",1\n')
+    with pytest.raises(ValueError, match="that can be read in two ways: thousands=',' if the first"):
+        read(path, classes="auto", words=True)
