@@ -14,8 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from ..tables.labels import look_like_numbers
+from ..tables.paths import about_folder, find_files
 from ..tables.reading import Reading
 from ..tables.table import Table
+from .terminal import show
 
 FILES = (
     "CSV (any separator, also compressed), Parquet, ARFF or svmlight file, or a directory of such"
@@ -55,6 +57,14 @@ _IN_SHELL = {
     "Give another directory, or delete this one to start anew": "Give another --output, or delete "
     "that directory to start anew",
 }
+
+
+def find_and_show(data: str) -> list[str]:
+    """:return: the files of DATA; shows which files of a directory these are."""
+    paths = find_files(data)
+    if os.path.isdir(data):
+        show(about_folder(data, paths))
+    return paths
 
 
 def add_arguments(parser: argparse.ArgumentParser, features: bool = True) -> None:

@@ -11,10 +11,19 @@ from typing import Any
 from ..archive import read_archive
 from ..atomic import whole_file
 from ..optional import require
-from ..tables.paths import ROW_NAMES, find_files, listed, shortened
+from ..tables.paths import ROW_NAMES, listed, shortened
 from ..tables.reading import Reading
 from ..tables.table import Table
-from .files import FILES, KEPT, OF_FILE, add_arguments, check_output, in_shell, options
+from .files import (
+    FILES,
+    KEPT,
+    OF_FILE,
+    add_arguments,
+    check_output,
+    find_and_show,
+    in_shell,
+    options,
+)
 from .terminal import import_quietly, show
 
 #: Number of rows to read, predict and write at a time.
@@ -47,7 +56,7 @@ def add_to(subparsers: Any) -> None:
 
 
 def _predict(args: argparse.Namespace) -> int:
-    paths = find_files(args.data)
+    paths = find_and_show(args.data)
     if not args.model.is_file():
         raise ValueError(f"there is no file {args.model}: give the MODEL written by train")
     check_output(args.output, [*paths, args.model])

@@ -6,6 +6,7 @@ import base64
 import csv
 import io
 import itertools
+import lzma
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,6 +18,13 @@ from .paths import listed, with_nearest
 from .reading import Reading
 
 parquet, datasets = Later("pyarrow.parquet", "files"), Later("sklearn.datasets")
+
+#: The first bytes of compressed files.
+_PACKED = {
+    "gzip": rb"\x1f\x8b",
+    "bz2": rb"BZh[1-9]1AY&SY",
+    "zstd": rb"\x28\xb5\x2f\xfd",
+}
 
 
 class Format:
@@ -82,7 +90,7 @@ class SVMLight(Format):
     """A file of LIBSVM: "label index:value ...". Columns: y, the label, and x0, x1, ..."""
 
     def __init__(self, path: str, reading: Reading) -> None:
-        content = arrow.input_stream(path).read()
+        content = open_bytes(path).read()
         rows = (line.split(b"#")[0].split(None, 1) for line in io.BytesIO(content))
         fields = [row for row in rows if row]
         self._labels = [row[0].decode() for row in fields]
@@ -123,9 +131,19 @@ class SVMLight(Format):
             yield arrow.RecordBatch.from_arrays([*map(arrow.array, cells)], [*columns])
 
 
+def open_bytes(path: str) -> Any:
+    """:return: the content of a file, compressed or not, by its first bytes, else its name."""
+    with open(path, "rb") as file:
+        start = file.read(10)
+    if start.startswith(b"\xfd7zXZ\0"):
+        return arrow.input_stream(lzma.open(path))
+    kinds = [kind for kind, pattern in _PACKED.items() if re.match(pattern, start)]
+    return arrow.input_stream(path, compression=kinds[0] if kinds else "detect")
+
+
 def open_text(path: str, encoding: str, newline: str | None = "") -> Any:
     """:return: the lines of a file, compressed or not."""
-    return io.TextIOWrapper(arrow.input_stream(path), encoding=encoding, newline=newline)
+    return io.TextIOWrapper(open_bytes(path), encoding=encoding, newline=newline)
 
 
 def in_batches(

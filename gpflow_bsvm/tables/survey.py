@@ -214,7 +214,9 @@ class Survey:
         spelling = chosen(self.fitting or possible(), comma or self._may_be_grouped())
         if spelling is None:
             sign = "." if PLAIN in self.fitting else ","
-            such = [text for text in self.seen if text and text not in self.missing and sign in text]
+            such = [
+                text for text in self.seen if text and text not in self.missing and sign in text
+            ]
             whole = such[0].strip().replace(sign, "") if such else "1234"  # beyond `MOST_CLASSES`
             how = f"thousands={sign!r} if the first is {whole}, else decimal={sign!r}, "
             raise self._refusal("numbers that can be read in two ways", such[:2], how)

@@ -14,7 +14,16 @@ from typing import Any
 from ..optional import Later
 from .arff import Arff
 from .cells import arrow, compute
-from .formats import Format, Parquet, SVMLight, check_width, in_batches, named, open_text
+from .formats import (
+    Format,
+    Parquet,
+    SVMLight,
+    check_width,
+    in_batches,
+    named,
+    open_bytes,
+    open_text,
+)
 from .paths import ARFF, OTHERS, PARQUET, ROW_NAMES, SVMLIGHT
 from .reading import Reading
 
@@ -36,7 +45,7 @@ def read_head(path: str, encoding: str | None) -> tuple[str, str]:
     :return: the first lines of a file, and its encoding.
     :raise ValueError: if it is not of that encoding, or empty.
     """
-    with arrow.input_stream(path) as stream:
+    with open_bytes(path) as stream:
         utf16 = stream.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
     found = encoding or ("utf-16" if utf16 else "utf-8-sig")
     try:
@@ -115,8 +124,8 @@ class Text(Format):
                 raise ValueError(
                     f"the rows of {self.path} have a field more than its first line has names: put "
                     'texts that contain the separator in ", with any " inside them doubled; write '
-                    "decimal points, not commas, if commas separate fields; or begin the first line "
-                    f"with {ROW_NAMES} if the rows begin with their names"
+                    f"decimal commas as points; or begin the first line with {ROW_NAMES} if the "
+                    "rows begin with their names"
                 )
             self.names = [*names, ""] if ended else [ROW_NAMES, *names]
 
@@ -128,7 +137,7 @@ class Text(Format):
     def _fast(self, columns: Sequence[str]) -> Iterator[Any]:
         last, end = self.names[-1], arrow.array([], arrow.string())
         with arrow_csv.open_csv(
-            arrow.input_stream(self.path),
+            open_bytes(self.path),
             arrow_csv.ReadOptions(
                 column_names=self.names,
                 skip_rows=self.header,
@@ -163,15 +172,15 @@ def open_format(path: str, reading: Reading) -> Format:
     :raise ValueError: for a file that cannot be read, and for what Parquet and ARFF say themselves.
     """
     kind = path.lower()
-    if kind.endswith(OTHERS):
-        raise ValueError(f"{path} is neither CSV nor Parquet: save it as one of these")
     told = reading.names is not None or reading.separator is not None
     if told and kind.endswith((*PARQUET, *ARFF)):
         raise ValueError(f"names and separator are for CSV files, and {path} says so itself")
     with named(path):
         with open(path, "rb") as file:
-            is_parquet = kind.endswith(PARQUET) or file.read(4) == b"PAR1"
-        if is_parquet:
+            start = file.read(4)
+        if kind.endswith(OTHERS) or start == b"PK\3\4":  # zipped, as Excel does
+            raise ValueError(f"{path} is neither CSV nor Parquet: save it as one of these")
+        if kind.endswith(PARQUET) or start == b"PAR1":
             return Parquet(path)
         head, encoding = read_head(path, reading.encoding)
         if kind.endswith(ARFF):

@@ -160,7 +160,7 @@ NO_NAMES_OF_ROWS = {
 def test_rows_with_a_field_more_begin_with_names_only_if_it_is_sure(tmp_path, name):
     """Distinct numbers in the first column were left out as R's names of rows."""
     (tmp_path / "t.csv").write_text(NO_NAMES_OF_ROWS[name])
-    with pytest.raises(ValueError, match="or begin the first line with row.names if the rows"):
+    with pytest.raises(ValueError, match=r"or begin the first line with row\.names if the rows"):
         read(tmp_path / "t.csv", classes="auto", words=True)
 
 
@@ -188,5 +188,7 @@ def test_a_doubtful_number_after_many_others_is_a_doubt_and_no_crash(tmp_path):
     path = tmp_path / "t.csv"
     rows = "".join(f"{n},{n % 2}\n" for n in range(1200))
     path.write_text(f'a,y\n{rows}"1,234",1\n')
-    with pytest.raises(ValueError, match="that can be read in two ways: thousands=',' if the first"):
+    with pytest.raises(
+        ValueError, match="that can be read in two ways: thousands=',' if the first"
+    ):
         read(path, classes="auto", words=True)
