@@ -73,6 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser, features: bool = True) -> Non
     lists = {"features": ("A,B", "columns to learn from (default: all others)")} if features else {}
     for name, (metavar, about) in (lists | _LISTS).items():
         add, repeated = group.add_argument, not features and name in ("drop", "words")
+        about += ", besides those of training" * (not features and name == "na-values")
         about = argparse.SUPPRESS if repeated else about  # given in training
         add(f"--{name}", type=split, action="extend", metavar=metavar, help=about)
     for name, (metavar, about) in _TEXTS.items():

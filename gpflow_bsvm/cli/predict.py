@@ -67,6 +67,8 @@ def _predict(args: argparse.Namespace) -> int:
             f"--id {key} is also the name of a column of predictions: rename it in the table"
         )
     (features, known), given = _of_training(args.model), options(args)
+    if "na_values" in given:
+        given["na_values"] = [*known.get("na_values", ()), *given["na_values"]]
     if wrong := sorted({*given.get("words", ())} & {*features}):
         raise ValueError(f"words={wrong!r}: the model was trained on numbers there")
     try:

@@ -31,7 +31,7 @@ class Column(NamedTuple):
     :ivar classes: labels that become 0..C-1; empty: labels are numbers.
     :ivar spelling: of numbers in texts; date: whether values become days since 1970.
     :ivar mark: the kind of all values, such as "times of day" or `TRUTH`; "": no special one.
-    :ivar missing: texts that mean a missing value.
+    :ivar missing: texts that mean a missing value, see `without`.
     """
 
     name: str
@@ -61,7 +61,8 @@ class Column(NamedTuple):
         :raise ValueError: for a value of another kind, with its place.
         """
         if self.words is not None:
-            return self._of_words(as_text(cells), self.words, origin)
+            known = cells if is_a(cells.type) else without(cells, self.missing)
+            return self._of_words(as_text(known), self.words, origin)
         if self.classes:
             return self._labels(as_labels(cells), origin)[:, None]
         if self.date:
@@ -74,7 +75,7 @@ class Column(NamedTuple):
 
     def _numbers(self, cells: Any, origin: Origin) -> Any:
         if not is_a(cells.type):
-            return as_float(cells)
+            return as_float(without(cells, self.missing))
         texts, numbers = as_text(cells), None
         if self.missing == MISSING:  # of these none is a number, and in most columns none is there
             numbers = self.spelling.read(texts)

@@ -167,9 +167,10 @@ def check_width(row: Sequence[Any], width: int, line: int) -> None:
 def named(path: str) -> Iterator[None]:
     """:raise ValueError: instead of any error in a context."""
     known = arrow.ArrowException, ValueError, TypeError, OSError, csv.Error, NotImplementedError
+    cut = EOFError, lzma.LZMAError
     try:
         yield
-    except known as error:
+    except (*known, *cut) as error:
         why = (str(error) or type(error).__name__).splitlines()[0]
         if isinstance(error, ValueError) and path in why:
             raise

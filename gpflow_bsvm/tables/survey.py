@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,6 @@ _MOST_SIGNS = 40
 _FEWEST_UNITS, _MOST = 5, 0.8
 #: The mark of numbers that may be whole: 1.234 for 1234.
 GROUPED = "numbers such as 1.234"
-_NINES = "may say that there is no value, as -99 and -999"
 #: What numbers may mean instead: pattern, smallest share of the values, and advice.
 ODDITIES = {
     "begin with 0": (r"0\d+", 0, "if they are codes, give words={}"),
@@ -41,7 +40,10 @@ ODDITIES = {
         *(_MOST, "if they are, give dates={}"),
     ),
     "may be months": (r"(19|20)\d\d(0[1-9]|1[0-2])", _MOST, "if they are, write them as 2020-01"),
-    _NINES: (r"-9{2,}", 0, "if they do, give them as na_values=[...]"),
+    "may say that there is no value, as -99 and -999": (
+        r"-9{2,}(\.0+)?",
+        *(0, "if they do, give them as na_values=[...]"),
+    ),
     "have more digits than float64 has": (
         r"[+-]?0*(9\d{15}|[1-9]\d{16,})",  # beyond 2^53
         *(0, "if they are keys, give drop={}: neighbours become equal"),
@@ -72,6 +74,7 @@ class Survey:
         self.missing = MISSING if reading.na_values is None else self.empty  # among numbers
         self.fitting = possible(reading.decimal, reading.thousands)
         self.seen, self.order = dict[Any, int](), list[Any]()
+        self._lost: set[Any] = {None}  # values that mean a missing number or date
 
     def add(self, cells: Any) -> None:
         """:raise ValueError: for numbers in one file and texts in another."""
@@ -99,17 +102,18 @@ class Survey:
         coded = cells.take(arrow.array(where)).dictionary_encode()
         values = [*coded.dictionary.to_pylist(), None]
         self.order = values[:-1] if coded.type.ordered else []
+        lost = self._fitted(coded.dictionary).is_null(nan_is_null=True).to_pylist()
+        self._lost |= {value for value, is_lost in zip(values, lost) if is_lost}
         codes, rows = np.unique(coded.indices.fill_null(-1), return_index=True)
         for code, row in zip(codes.tolist(), where[rows].tolist()):
             value = values[code] if values[code] == values[code] else None  # NaN
-            if not self.many or value is None or value in self.missing:
+            if not self.many or value in self._lost:
                 self.seen.setdefault(value, self.rows + row)
-        self._fitted(coded.dictionary)
 
     def _fitted(self, cells: Any) -> Any:
         """:return: values that are not missing, all of which have the spellings that are left."""
+        cells = without(as_text(cells) if is_a(self.kind) else cells, self.missing)
         if is_a(self.kind):
-            cells = without(as_text(cells), self.missing)
             self.fitting = [one for one in self.fitting if one.read(cells) is not None]
         return cells
 
@@ -126,19 +130,21 @@ class Survey:
     @property
     def oddities(self) -> list[str]:
         """:return: the keys of `ODDITIES` that the values have, if read as numbers."""
-        texts = [str(one) for one in self.seen if one is not None and one not in self.missing]
-        some = [text for text in texts if "." not in text]  # of measurements, few
+        texts = [str(one).strip() for one in self.seen if one not in self._lost]
+        some = [text for text in texts if "." not in text or text[:2] == "-9"]  # else measurements
         shares = {
             key: sum(bool(re.fullmatch(pattern, text)) for text in some) / max(len(texts), 1)
             for key, (pattern, _, _) in ODDITIES.items()
         }
-        if not is_a(self.kind):  # of typed numbers all are values
-            del shares[_NINES]
         return [key for key, share in shares.items() if share > ODDITIES[key][1]]
 
-    def gap(self, missing: Sequence[str]) -> str | None:
-        """:return: the place of the first missing value, if any; these texts mean missing."""
-        found = [text for text in (None, *missing) if text in self.seen]
+    def missing_values(self, of_words: bool) -> Collection[Any]:
+        """:return: values that mean a missing one, of words or of numbers and dates."""
+        return (None, *self.empty) if of_words and is_a(self.kind) else self._lost
+
+    def gap(self, missing: Collection[Any]) -> str | None:
+        """:return: the place of the first missing value, if any; these values mean missing."""
+        found = [value for value in missing if value in self.seen]
         return self._place(min(found, key=self.seen.__getitem__)) if found else None
 
     def _place(self, value: Any) -> str:
@@ -155,12 +161,13 @@ class Survey:
         """
         if self.name in self._reading.dates:
             return self._days()
-        values = [value for value in self.seen if value is not None and value not in self.missing]
+        values = [value for value in self.seen if value not in self._lost]
         if is_a(self.kind, DATES):
             raise self._of_dates(values)
         if not self._told:
             if is_a(self.kind, NUMBERS):
-                return Column(self.name, mark=TRUTH if is_a(self.kind, "bool") else self._known)
+                mark = TRUTH if is_a(self.kind, "bool") else self._known
+                return Column(self.name, mark=mark, missing=self.missing)
             if not is_a(self.kind):
                 raise self._refusal(f"{self.kind}, and numbers or words are needed", [])
             if self.fitting:
@@ -197,7 +204,8 @@ class Survey:
         return found[0] if found else known
 
     def _of_words(self) -> Column:
-        found = [value for value in self.seen if value is not None and value not in self.empty]
+        missing = self.missing_values(of_words=True)
+        found = [value for value in self.seen if value not in missing]
         if self._reading.marks is not None and self.name not in self._reading.told_words:
             how = f"convert them to {self._known or 'numbers'}, as in training, "
             raise self._refusal("words", found[:1], how)
@@ -214,9 +222,7 @@ class Survey:
         spelling = chosen(self.fitting or possible(), comma or self._may_be_grouped())
         if spelling is None:
             sign = "." if PLAIN in self.fitting else ","
-            such = [
-                text for text in self.seen if text and text not in self.missing and sign in text
-            ]
+            such = [text for text in self.seen if text not in self._lost and sign in text]
             whole = such[0].strip().replace(sign, "") if such else "1234"  # beyond `MOST_CLASSES`
             how = f"thousands={sign!r} if the first is {whole}, else decimal={sign!r}, "
             raise self._refusal("numbers that can be read in two ways", such[:2], how)
@@ -227,7 +233,7 @@ class Survey:
         """:return: True if all numbers without a point are whole and below 1000: 1.755, 623."""
         if self._reading.is_prediction:  # training has settled it
             return False
-        texts = [text for text in self.seen if text and text not in self.missing]
+        texts = [text for text in self.seen if text not in self._lost]
         whole = [text.strip(" +-") for text in texts if "." not in text]
         return 0 < max(map(len, whole), default=0) <= 3
 
@@ -306,7 +312,10 @@ class Survey:
         :raise ValueError: for a missing label, for too many, and if they look like numbers.
         """
         told = self.name in self._reading.told_words  # then each of its texts is a label
-        gap, what = self.gap(("",) if told else self.empty), f"column {self.name!r}"
+        gap, what = (
+            self.gap((None, "") if told else self.missing_values(of_words=True)),
+            f"column {self.name!r}",
+        )
         if gap is not None:
             raise ValueError(f"the label is empty ({gap}, {what}); drop such rows first")
         doubtful = [one for one in self.seen if one in self.missing and one not in ("-", ".")]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .cells import arrow, without
 from .columns import Column, Columns, chosen_words
 from .paths import listed, own_columns, short, shortened, with_nearest
 from .reading import Reading
@@ -50,7 +51,7 @@ class Table:
         wanted = others if reading.features is None else list(reading.features)
         self._look([*wanted, reading.target, reading.weight])
         found = self._found()
-        gaps = {name: self._seen[name].gap(found[name].missing) for name in wanted if name in found}
+        gaps = {name: self._gap(found[name]) for name in wanted if name in found}
         self.holes = {name: place for name, place in gaps.items() if place is not None}
         self._kinds = {name: found[name] for name in gaps}
         found |= chosen_words(wanted, [*self.names, *reading.told_words], reading.empty)
@@ -112,6 +113,10 @@ class Table:
                 if reading.words is False and not reading.is_auto:
                     return
 
+    def _gap(self, column: Column) -> str | None:
+        one = self._seen[column.name]
+        return one.gap(one.missing_values(column.words is not None))
+
     def _found(self, complete: bool = True) -> dict[str, Column]:
         """:raise ValueError: for columns that cannot be read; if complete, also for labels."""
         found, reasons, reading = dict[str, Column](), list[str](), self._reading
@@ -163,8 +168,10 @@ class Table:
         if self.columns.classes is not None:
             classes = shortened(self.columns.classes, 12)
             lines.append(f"labels, {self.columns.target}: {classes}")
-        texts = set[Any]().union(*(one.seen for one in self._seen.values()))
-        if lost := [text for text in self._reading.na_values or () if text not in {*texts, ""}]:
+        seen = [str(value) for one in self._seen.values() for value in one.seen]
+        texts = arrow.array(seen, "string")
+        given = [text for text in self._reading.na_values or () if text]
+        if lost := [text for text in given if not without(texts, [text]).null_count]:
             lines.append(f"no column has such texts: na_values={lost!r}")
         different = {name: self._seen[name].seen for name in self._kinds if self.rows > 1}
         constant = [name for name, one in different.items() if len(one) == 1 and None not in one]

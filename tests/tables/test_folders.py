@@ -60,3 +60,10 @@ def test_a_workbook_is_no_text_whatever_its_name(tmp_path):
     (tmp_path / "t.csv").write_bytes(b"PK\3\4 and more")
     with pytest.raises(ValueError, match="is neither CSV nor Parquet: save it"):
         read(tmp_path / "t.csv")
+
+
+@pytest.mark.parametrize("pack", [*PACKED.values()][1:])
+def test_a_file_cut_short_is_refused(tmp_path, pack):
+    (tmp_path / "t.csv").write_bytes(pack(ROWS * 9)[:-12])
+    with pytest.raises(ValueError, match=r"cannot read .*t\.csv"):
+        read(tmp_path / "t.csv", classes="auto")

@@ -112,7 +112,9 @@ def test_nines_that_may_stand_for_nothing_are_told_where_that_can_be_said(tmp_pa
     assert not any("-999" in line for line in table(tmp_path, texts, na_values=["-999"]).notes())
     typed = {"a": pa.array([*map(int, texts)]), "y": list("uvuvuv")}
     parquet.write_table(pa.table(typed), tmp_path / "t.parquet")
-    assert not any("-999" in line for line in read(tmp_path / "t.parquet", classes="auto").notes())
+    assert read(tmp_path / "t.parquet", classes="auto").notes()[1] == f"{told} as na_values=[...]"
+    for other in ("-999.0", " -999", "-99.00"):
+        assert table(tmp_path, [other, *texts[1:]]).notes()[1] == f"{told} as na_values=[...]"
 
 
 def test_a_usual_text_for_nothing_is_offered_beside_those_given(tmp_path):
@@ -192,3 +194,48 @@ def test_a_doubtful_number_after_many_others_is_a_doubt_and_no_crash(tmp_path):
         ValueError, match="that can be read in two ways: thousands=',' if the first"
     ):
         read(path, classes="auto", words=True)
+
+
+@pytest.mark.parametrize("cell", ["-99", "-99.0", "   -99", "\u221299", "-99,0", "-9.9e1"])
+def test_a_number_for_nothing_is_that_number_however_it_is_written(tmp_path, cell):
+    decimal = "," if "," in cell else "."
+    texts = [f"2{decimal}5", cell, "3", "4", "5", "-98"]
+    found = table(tmp_path, texts, ";", na_values=["-99"], decimal=decimal)
+    assert found.holes == {"a": "row 1"} and not any("na_values" in one for one in found.notes())
+    expected = [2.5, np.nan, 3, 4, 5, -98]
+    np.testing.assert_array_equal(values(found)[:, 0], expected)
+
+
+NO_VALUE = {
+    "int": pa.array([1, -99, 3, 1, 2, 3]),
+    "double": pa.array([1, -99, 3, 1, 2, 3], pa.float64()),
+    "decimal": pa.array(["1.0", "-99.0", "3.0", "1.0", "2.0", "3.0"]).cast(pa.decimal128(5, 1)),
+    "text": pa.array(["1", "-99.0", "3", "1", "2", "3"]),
+    "category": pa.array([1, -99, 3, 1, 2, 3]).dictionary_encode(),
+}
+
+
+@pytest.mark.parametrize("kind", NO_VALUE)
+def test_a_number_for_nothing_in_typed_columns(tmp_path, kind):
+    typed = {"a": NO_VALUE[kind], "y": list("uvuvuv")}
+    parquet.write_table(pa.table(typed), tmp_path / "t.parquet")
+    found = read(tmp_path / "t.parquet", classes="auto", words=True, na_values=["-99"])
+    assert found.holes == {"a": "row 1"}
+    assert np.isnan(values(found)).any(axis=1).tolist() == [n == 1 for n in range(6)]
+
+
+def test_a_number_for_nothing_after_many_others(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a,y\n" + "".join(f"{n}.5,{n % 2}\n" for n in range(1200)) + " -99.0,1\n")
+    assert read(path, classes="auto", na_values=["-99"]).holes == {"a": "row 1200"}
+
+
+def test_spaces_around_a_text_for_nothing_among_numbers(tmp_path):
+    found = table(tmp_path, ["1", " NA", "3", "- ", "5", "6"])
+    assert found.holes == {"a": "row 1"}
+    assert np.isnan(values(found)[:, 0]).tolist() == [False, True, False, True, False, False]
+
+
+def test_words_are_missing_only_as_written(tmp_path):
+    found = table(tmp_path, ["w", "-99", "v", "-99.0", "w", " -99"], na_values=["-99"])
+    assert found.columns.features == ("a= -99", "a=-99.0", "a=v", "a=w")
