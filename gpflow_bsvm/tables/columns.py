@@ -152,7 +152,8 @@ def days(texts: Any) -> tuple[Any, Any]:
     :return: [n], days since 1970; [n], True for a text that is not a date or time of ISO 8601.
     """
     hours = compute.replace_substring_regex(texts, r"^(\d?\d:)", r"1970-01-01 \1").to_pandas()
-    stamps = pandas.to_datetime(hours, format="ISO8601", errors="coerce", utc=True)
+    dated = hours.where(hours.str.match(r"\s*[+-]?\d", na=False))  # pandas reads "now" and "today"
+    stamps = pandas.to_datetime(dated, format="ISO8601", errors="coerce", utc=True)
     values = (stamps - pandas.Timestamp(0, tz="UTC")) / pandas.Timedelta(days=1)
     return values.to_numpy(), (stamps.isna() & hours.notna()).to_numpy()
 

@@ -8,7 +8,7 @@ import io
 import itertools
 import lzma
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -33,6 +33,7 @@ class Format:
 
     :ivar names: of all columns, in order; types: in pyarrow, of the columns to inspect.
     :ivar words: columns that the file declares as words; num_rows: None: unknown.
+    :ivar dates: formats other than ISO 8601 that the file declares for dates, by column.
     :ivar left_out: descriptions of content that is not read.
     :ivar may_have_commas: whether decimal commas are usual in such a file.
     :ivar X: [N, D], sparse, all columns from x0 on; None: the table is dense.
@@ -42,6 +43,7 @@ class Format:
     names: list[str]
     types: dict[str, Any]
     words: Collection[str] = ()
+    dates: Mapping[str, str] = {}
     left_out: Sequence[str] = ()
     num_rows: int | None = None
     may_have_commas: bool = False
@@ -129,6 +131,30 @@ class SVMLight(Format):
             y = self._labels[start : start + size]
             cells = [y if name == "y" else next(X) for name in columns]
             yield arrow.RecordBatch.from_arrays([*map(arrow.array, cells)], [*columns])
+
+
+class Partition(Format):
+    """A file in a folder whose name has a column and its value, such as site=north."""
+
+    def __init__(self, file: Format, folders: Mapping[str, str | None]) -> None:
+        """:param folders: the value of each such column; None: missing."""
+        vars(self).update(vars(file))
+        self._file, self._folders = file, folders
+        self.names = [*file.names, *folders]
+        self.types = file.types | dict.fromkeys(folders, arrow.string())
+
+    def check_features(self, features: Sequence[str]) -> None:
+        """See `Format`."""
+        self._file.check_features(features)
+
+    def _batches(self, columns: Sequence[str], size: int) -> Iterator[Any]:
+        own = [name for name in columns if name not in self._folders]
+        for batch in self._file.batches(own or self._file.names[:1], size):
+            cells = {
+                name: arrow.array([value] * len(batch), arrow.string())
+                for name, value in self._folders.items()
+            } | dict(zip(own, batch.columns))
+            yield arrow.RecordBatch.from_arrays([cells[name] for name in columns], [*columns])
 
 
 def open_bytes(path: str) -> Any:

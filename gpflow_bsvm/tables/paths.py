@@ -7,6 +7,7 @@ import glob
 import os
 import re
 import reprlib
+import urllib.parse
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -70,6 +71,24 @@ def about_folder(folder: str, found: Sequence[str]) -> str:
         + f", {below} subdirectories" * (below > 0)
         + f"; left out: {listed(others)}" * bool(others)
     )
+
+
+def folders_of(paths: Sequence[str], of_prediction: bool) -> list[dict[str, str | None]]:
+    """
+    :param of_prediction: whether the files may be a part of a table, all in folders of one value.
+    :return: for each file, the columns and values in the names of its folders, as by Hive.
+    """
+    found = [os.path.dirname(os.path.abspath(path)) for path in paths]
+    root = os.path.commonpath(found)
+    while of_prediction and "=" in os.path.basename(root):
+        root = os.path.dirname(root)
+    below = [os.path.relpath(folder, root).split(os.sep) for folder in found]
+    return [dict(_value(name) for name in names if "=" in name) for names in below]
+
+
+def _value(folder: str) -> tuple[str, str | None]:
+    name, _, value = folder.partition("=")
+    return name, None if value == "__HIVE_DEFAULT_PARTITION__" else urllib.parse.unquote(value)
 
 
 def own_columns(names: Sequence[str]) -> list[str]:

@@ -24,6 +24,7 @@ _WITH_UNIT = r"^[^\w\s]{0,2}\s?[+-]?\d[\d.,' ]*\s?[^\w\s]{0,2}[^\W\d_]{0,4}$"
 _TIMES = r"^\d{1,3}:\d\d(:\d\d[.\d]*)?$"
 _DATES = rf"{_TIMES}|^\d{{4}}-\d\d?-\d\d?([T ].*)?$|^\d\d?[./-]\d\d?[./-]\d\d(\d\d)?$"
 _DATES += r"|^\d\d?:\d\d(:\d\d)?\s?[AaPp][Mm]$"
+_AS_DATES = "dates are read as 2020-01-31 12:30 and times as 15:30, so convert the column, "
 #: Longest text that may mean a missing value.
 _MOST_SIGNS = 40
 #: Fewest different values, and their smallest share with units, that show numbers with units.
@@ -60,13 +61,16 @@ class Survey:
     :ivar order: the values in the order of their type, if it has one.
     """
 
-    def __init__(self, name: str, file: Format, reading: Reading, files: list[Any]) -> None:
+    def __init__(
+        self, name: str, file: Format, reading: Reading, files: list[Any], order: str = ""
+    ) -> None:
         """
         :param file: the first file.
         :param files: pairs, filled later: each file's path, and the number of rows before it.
+        :param order: see `Format.dates`.
         """
         self.name, self.kind, self.rows = name, file.types[name], 0
-        self._reading, self._files = reading, files
+        self._reading, self._files, self._order = reading, files, order
         declared = name in file.words and not reading.is_prediction
         self._beside = name in (reading.target, reading.weight)
         self._told = (declared and not self._beside) or name in reading.told_words
@@ -181,14 +185,15 @@ class Survey:
         return self._of_words()
 
     def _days(self) -> Column:
+        if self._order:
+            raise self._refusal(f"dates that the file declares as {self._order}", [], _AS_DATES)
         texts = without(as_text(arrow.array([*self.seen])), self.missing)
         mark = self._mark_of_times(texts)
         _, lost = days(texts)
         if odd := [value for value, no_date in zip(self.seen, lost) if no_date]:
             few = len(odd) <= 3 and len(odd) < len(self.seen) / 2
             none = f"na_values={odd!r} if they mean that a value is missing, " if few else ""
-            how = "dates are read as 2020-01-31 12:30 and times as 15:30, so convert the column, "
-            raise self._refusal("texts", odd[:3], how + none)
+            raise self._refusal("texts", odd[:3], _AS_DATES + none)
         return Column(self.name, date=True, mark=mark, missing=self.missing)
 
     def _mark_of_times(self, texts: Any) -> str:

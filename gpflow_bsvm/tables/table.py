@@ -14,7 +14,7 @@ from .paths import listed, own_columns, short, shortened, with_nearest
 from .reading import Reading
 from .spelling import in_doubt
 from .survey import GROUPED, ODDITIES, Survey
-from .text import open_format
+from .text import open_formats
 
 #: Default names of the label column.
 TARGETS = ("y", "target", "class", "label")
@@ -42,7 +42,7 @@ class Table:
         :param labelled: whether labels are needed; their default column is one of `TARGETS`.
         :raise ValueError: for columns that are missing or cannot be read.
         """
-        self.files = [open_format(path, reading) for path in paths]
+        self.files = open_formats(paths, reading)
         self.names, self.rows = self.files[0].names, 0
         self._reading = reading = self._with_target(reading) if labelled else reading
         self._check_options()
@@ -101,7 +101,10 @@ class Table:
         """Inspect these columns: all rows if necessary; errors in the first rows come at once."""
         reading, first, starts = self._reading, self.files[0], list[Any]()
         there = [name for name in names if name in first.types]
-        self._seen = {name: Survey(name, first, reading, starts) for name in there}
+        orders = {name: order for file in self.files for name, order in file.dates.items()}
+        self._seen = {
+            name: Survey(name, first, reading, starts, orders.get(name, "")) for name in there
+        }
         for file in self.files:
             starts.append((file.path, self.rows))
             for batch in file.batches([*self._seen], _ROWS):
@@ -150,8 +153,9 @@ class Table:
     @property
     def left_out(self) -> tuple[str, ...]:
         """:return: columns left out automatically: the index written by pandas or R."""
-        own = {*own_columns(self.names), *self.columns.read}
-        return tuple(name for name in self.names if name not in own)
+        names = dict.fromkeys(name for file in self.files for name in file.names)
+        own = {*own_columns([*names]), *self.columns.read}
+        return tuple(name for name in names if name not in own)
 
     def notes(self, X: Any = None) -> list[str]:
         """
@@ -164,7 +168,8 @@ class Table:
             kinds.setdefault(column.about, []).extend(shown)
         lines = [f"{about}: {listed(names, 12)}" for about, names in kinds.items()]
         lines += self._of_oddities()
-        lines += [f"left out: {one}" for one in (*self._unnamed(), *self.files[0].left_out)]
+        others = [one for file in self.files for one in file.left_out]
+        lines += [f"left out: {one}" for one in dict.fromkeys((*self._unnamed(), *others))]
         if self.columns.classes is not None:
             classes = shortened(self.columns.classes, 12)
             lines.append(f"labels, {self.columns.target}: {classes}")
@@ -211,5 +216,8 @@ class Table:
 
     def _unnamed(self) -> list[str]:
         """:return: notes on the columns of `left_out`."""
-        lost, names = {*self.left_out}, enumerate(self.names, 1)
+        lost, names = (
+            {*self.left_out},
+            [row for file in self.files for row in enumerate(file.names, 1)],
+        )
         return [f"column {place}, {name!r}: {_UNNAMED}" for place, name in names if name in lost]

@@ -17,6 +17,7 @@ from .cells import arrow, compute
 from .formats import (
     Format,
     Parquet,
+    Partition,
     SVMLight,
     check_width,
     in_batches,
@@ -24,7 +25,7 @@ from .formats import (
     open_bytes,
     open_text,
 )
-from .paths import ARFF, OTHERS, PARQUET, ROW_NAMES, SVMLIGHT
+from .paths import ARFF, OTHERS, PARQUET, ROW_NAMES, SVMLIGHT, folders_of
 from .reading import Reading
 
 arrow_csv = Later("pyarrow.csv", "files")
@@ -164,6 +165,20 @@ class Text(Format):
                 row = row[:width] if row[width:] == [""] else row  # a space at the end
                 check_width(row, width, self.header + reader.line_num)
                 yield row if self._skips else [row[0], *(v.removeprefix(" ") for v in row[1:])]
+
+
+def open_formats(paths: Sequence[str], reading: Reading) -> list[Format]:
+    """
+    :return: the tables in files, with the columns in names of folders.
+    :raise ValueError: see `open_format`.
+    """
+    files = [open_format(path, reading) for path in paths]
+    folders = folders_of(paths, reading.is_prediction)
+    more = [
+        {name: value for name, value in own.items() if name not in file.names}
+        for own, file in zip(folders, files)
+    ]
+    return [Partition(file, own) if own else file for file, own in zip(files, more)]
 
 
 def open_format(path: str, reading: Reading) -> Format:

@@ -108,3 +108,17 @@ def test_no_row_is_lost_to_a_sign_that_is_no_line_end(tmp_path, sign):
     header = f"% page 1{sign}\n% page{sign} 2\n{HEADER}"
     found = table(tmp_path, header + ROWS, drop=["day"])
     np.testing.assert_array_equal(values(found)[:, 0], np.arange(1, 6))
+
+
+@pytest.mark.parametrize("order", ["'yyyy-dd-MM'", '"dd.MM.yyyy"'])
+def test_dates_declared_in_another_order_are_refused(tmp_path, order):
+    head = HEADER.replace('"yyyy-MM-dd"', order)
+    with pytest.raises(ValueError, match=f"dates that the file declares as {order[1:-1]}: dates"):
+        table(tmp_path, head + ROWS, dates=["day"])
+    table(tmp_path, head + ROWS, drop=["day"])
+
+
+@pytest.mark.parametrize("order", ["", "\"yyyy-MM-dd'T'HH:mm:ss\"", "'yyyy-MM-dd HH:mm'"])
+def test_dates_declared_in_the_order_of_iso(tmp_path, order):
+    head = HEADER.replace('"yyyy-MM-dd"', order)
+    assert values(table(tmp_path, head + ROWS, dates=["day"]))[:, -1].tolist() == [1, 2, 1, 1, 1]

@@ -239,3 +239,9 @@ def test_spaces_around_a_text_for_nothing_among_numbers(tmp_path):
 def test_words_are_missing_only_as_written(tmp_path):
     found = table(tmp_path, ["w", "-99", "v", "-99.0", "w", " -99"], na_values=["-99"])
     assert found.columns.features == ("a= -99", "a=-99.0", "a=v", "a=w")
+
+
+@pytest.mark.parametrize("word", ["now", "today", "Now", " today"])
+def test_the_day_of_the_run_is_no_date_of_a_table(tmp_path, word):
+    with pytest.raises(ValueError, match=f"'a' holds texts such as '{word}' .row 1."):
+        table(tmp_path, ["2020-01-31", word, *["2020-02-01"] * 4], dates=["a"])
