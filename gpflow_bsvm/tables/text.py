@@ -36,6 +36,8 @@ _HEAD, _HEAD_LINES = 2**20, 1000
 _SEPARATORS = (";", "\t", "|", ",", " ")
 #: Separators that a shell does not like to be given.
 _SPELLED = {"\\t": "\t", "tab": "\t", "space": " "}
+#: A space that csv does not skip: a sign that no text of a file has.
+_SPACE = "\ud800"
 _NUMBER = r"[+-]?[\d.]+([eE][+-]?\d+)?"
 #: A first line by which Excel is told the separator.
 _SAID = re.compile(r'"?sep=(.)"?\n', re.IGNORECASE)
@@ -80,18 +82,25 @@ class Text(Format):
         rows, header, self._skips = _records(head, self.separator)
         if len(head) < _HEAD:  # else it may end within a text
             _check_quotes(head, self.separator, self._skips)
-        self.header = bool(said) + header * (names is None)
+        header *= names is None
+        body = "\n".join(head.split("\n")[header:])
+        self.header = bool(said) + header
         self.names = [name.strip() for name in (rows.pop(0) if names is None else names)]
         if reading.names is None:
-            rest = head.split("\n")[header:]
-            self._check_header(rows, quoted="".join(rest).lstrip().startswith('"'))
-        fields = [field for row in rows for field in row[1:] if field]
+            self._check_header(rows, quoted=body.lstrip().startswith('"'))
+        fields = self._bare_fields(body)
         # One space belongs to the separator; further ones belong to the text, but before quotes.
-        spaced = fields != [] and all(field.startswith(" ") for field in fields)
-        self.spaced = spaced or self._skips
+        self._spaced = fields != [] and all(field.startswith(" ") for field in fields)
         self.may_have_commas = self.separator in ";\t"
         self.types = dict.fromkeys(self.names, arrow.string())
         self._block = max(2**20, 64 * max(map(len, head.split("\n"))))
+
+    def _bare_fields(self, text: str) -> list[str]:
+        """:return: fields after a separator that are not empty; only a " of those in quotes."""
+        sign = re.escape(self.separator)
+        bare = re.sub(rf'(?m)((?:^|{sign}) *)"(?:[^"]|"")*"', r'\1"', text)
+        lines = bare.split("\n")[:_HEAD_LINES]
+        return [field for line in lines for field in line.split(self.separator)[1:] if field]
 
     def _begin_with_names(self, rows: list[list[str]], quoted: bool) -> bool:
         """:return: True if the rows begin with R's names of rows, and surely with nothing else."""
@@ -131,7 +140,7 @@ class Text(Format):
             self.names = [*names, ""] if ended else [ROW_NAMES, *names]
 
     def _batches(self, columns: Sequence[str], size: int) -> Iterator[Any]:
-        if self.spaced:
+        if self._spaced or self._skips:
             return in_batches(self._rows(), self.names, columns, size)
         return self._fast(columns)
 
@@ -159,12 +168,16 @@ class Text(Format):
         width = len(self.names)
         with open_text(self.path, self.encoding) as lines:
             rest = itertools.islice(lines, self.header, None)
+            if self._skips and self.separator != " ":  # skip only spaces before quotation marks
+                kept = re.compile(rf'(?:^|{re.escape(self.separator)}) +(?![ "])')
+                rest = (kept.sub(_keep_spaces, line) for line in rest)
             how: Any = {"delimiter": self.separator, "skipinitialspace": self._skips}
             reader = csv.reader(rest, **how)
             for row in filter(None, reader):
                 row = row[:width] if row[width:] == [""] else row  # a space at the end
                 check_width(row, width, self.header + reader.line_num)
-                yield row if self._skips else [row[0], *(v.removeprefix(" ") for v in row[1:])]
+                row = [value.replace(_SPACE, " ") for value in row]
+                yield [row[0], *(v.removeprefix(" ") for v in row[1:])] if self._spaced else row
 
 
 def open_formats(paths: Sequence[str], reading: Reading) -> list[Format]:
@@ -203,6 +216,10 @@ def open_format(path: str, reading: Reading) -> Format:
         if not told and (kind.endswith(SVMLIGHT) or _is_svmlight(head)):
             return SVMLight(path, reading)
         return Text(path, head, encoding, reading)
+
+
+def _keep_spaces(found: re.Match[str]) -> str:
+    return found[0].replace(" ", _SPACE)
 
 
 def _counted(start: int, number: int) -> list[str]:
