@@ -51,6 +51,8 @@ class Arff(Format):
                 if number > self.header and line and not line.startswith("%"):
                     row = _values(_COMMENT.sub(r"\1", line), number)
                     row = row[:width] if row[width:] == [""] else row  # a comma at the end
+                    if re.fullmatch(r"\{[^{}]*\}", row[-1] or "") and len(row) > width:
+                        raise ValueError(f"line {number} has a weight, {row[-1]}: make it a column")
                     check_width(row, width, number)
                     yield row
 

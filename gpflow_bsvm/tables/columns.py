@@ -154,7 +154,8 @@ def days(texts: Any) -> tuple[Any, Any]:
     hours = compute.replace_substring_regex(texts, r"^(\d?\d:)", r"1970-01-01 \1").to_pandas()
     dated = hours.where(hours.str.match(r"\s*[+-]?\d", na=False))  # pandas reads "now" and "today"
     stamps = pandas.to_datetime(dated, format="ISO8601", errors="coerce", utc=True)
-    values = (stamps - pandas.Timestamp(0, tz="UTC")) / pandas.Timedelta(days=1)
+    start = pandas.Timestamp(0, tz="UTC").as_unit("s")  # in nanoseconds, years end in 2262
+    values = (stamps - start) / pandas.Timedelta(days=1).as_unit("s")
     return values.to_numpy(), (stamps.isna() & hours.notna()).to_numpy()
 
 

@@ -98,7 +98,11 @@ class SVMLight(Format):
         self._labels = [row[0].decode() for row in fields]
         grouped = any(row[1:] and row[1].startswith(b"qid:") for row in fields)
         left_out = ["qid, the groups of rows"] * grouped
-        self.X, _ = datasets.load_svmlight_file(io.BytesIO(content), zero_based=True)
+        try:
+            self.X, _ = datasets.load_svmlight_file(io.BytesIO(content), zero_based=True)
+        except ValueError as error:
+            hint = "labels and values of svmlight files must be numbers; words need CSV or Parquet"
+            raise ValueError(f"{error}: {hint}") from error
         self.path, self.num_rows = path, len(self._labels)
         self._first = int(self.X[:, [0]].nnz == 0)
         asked = (re.match(r"x\d+(?==|$)", name) for name in reading.features or ())

@@ -111,7 +111,7 @@ class Survey:
         codes, rows = np.unique(coded.indices.fill_null(-1), return_index=True)
         for code, row in zip(codes.tolist(), where[rows].tolist()):
             value = values[code] if values[code] == values[code] else None  # NaN
-            if not self.many or value in self._lost:
+            if not self.many or value in self._lost or value == self.name:
                 self.seen.setdefault(value, self.rows + row)
 
     def _fitted(self, cells: Any) -> Any:
@@ -149,9 +149,9 @@ class Survey:
     def gap(self, missing: Collection[Any]) -> str | None:
         """:return: the place of the first missing value, if any; these values mean missing."""
         found = [value for value in missing if value in self.seen]
-        return self._place(min(found, key=self.seen.__getitem__)) if found else None
+        return self.place(min(found, key=self.seen.__getitem__)) if found else None
 
-    def _place(self, value: Any) -> str:
+    def place(self, value: Any) -> str:
         """:return: the first row of a value, with its file if there are several."""
         row = self.seen[value]
         path, before = [each for each in self._files if each[1] <= row][-1]
@@ -253,9 +253,10 @@ class Survey:
         if not odd:
             way = next(one for one in ways if not one.odd(_array(numbers[:1])))
             shown = [numbers[0], *way.odd(_array(numbers))[:1]]
-            several = "numbers that are written in several ways"
+            if len(shown) > 1:
+                raise self._refusal("numbers that are written in several ways", shown)
             told = "numbers with other signs than decimal or thousands"
-            raise self._refusal(several if len(shown) > 1 else told, shown)
+            raise self._refusal(told, shown, f"give decimal={way.decimal!r}, ")
         for way in (Spelling(decimal, sign) for decimal in ".," for sign in " '_"):
             if not way.odd(_array(texts)):
                 what = f"numbers with {way.thousands!r} between thousands"
@@ -266,7 +267,9 @@ class Survey:
                 "numbers with signs or units", odd[:2], f"write plain numbers, {words}"
             )
         if numbers:
-            raise self._refusal("numbers, and others", odd[:3], self._as_missing(odd) + words)
+            first = {self.seen[text] for text in odd} == {*range(len(odd))}
+            how = "delete the first rows if they belong to the header, " * first
+            raise self._refusal("numbers, and others", odd[:3], how + self._as_missing(odd) + words)
 
     @property
     def _as_words(self) -> str:
@@ -299,7 +302,7 @@ class Survey:
         return self._refusal("dates or times", such, how)
 
     def _refusal(self, what: str, such: Sequence[str], how: str = "") -> ValueError:
-        shown = ", ".join(f"{short(text)} ({self._place(text)})" for text in such)
+        shown = ", ".join(f"{short(text)} ({self.place(text)})" for text in such)
         what = f"{what} such as {shown}" if such else what
         chosen = self._reading.features is not None
         mend = "or mend the file" if how else "mend the file"
@@ -326,7 +329,7 @@ class Survey:
         doubtful = [one for one in self.seen if one in self.missing and one not in ("-", ".")]
         if doubtful and not told:
             raise ValueError(
-                f"the label {doubtful[0]!r} ({self._place(doubtful[0])}) in {what} may mean a "
+                f"the label {doubtful[0]!r} ({self.place(doubtful[0])}) in {what} may mean a "
                 f"missing one: drop such rows, or give words=[{self.name!r}] if it is a label"
             )
         if self.many:

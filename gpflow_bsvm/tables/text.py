@@ -59,6 +59,7 @@ def read_head(path: str, encoding: str | None) -> tuple[str, str]:
         raise ValueError(
             f"it is not {name}: say what it is, as encoding='cp1252' for files of Windows"
         ) from None
+    text = text.removeprefix("\ufeff")  # of an encoding that the user names
     if not text.strip():
         raise ValueError("it is empty, without a header line")
     if "\0" in text:
@@ -167,7 +168,7 @@ class Text(Format):
         """:return: rows that pyarrow cannot read: with spaces as or after separators."""
         width = len(self.names)
         with open_text(self.path, self.encoding) as lines:
-            rest = itertools.islice(lines, self.header, None)
+            rest: Iterator[str] = itertools.islice(lines, self.header, None)
             if self._skips and self.separator != " ":  # skip only spaces before quotation marks
                 kept = re.compile(rf'(?:^|{re.escape(self.separator)}) +(?![ "])')
                 rest = (kept.sub(_keep_spaces, line) for line in rest)
