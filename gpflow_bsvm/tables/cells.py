@@ -74,11 +74,13 @@ def without(cells: Any, missing: Sequence[str]) -> Any:
         return cells
     if cells.offset:  # `if_else` of pyarrow 15 forgets where a part of an array begins
         cells = cells.take(arrow.array(np.arange(len(cells))))
-    numbers = _as_numbers(cells) if texts else compute.cast(cells, arrow.float64(), safe=False)
-    none = compute.is_in(numbers, value_set=codes)
+    none = False
     if texts:
         bare = compute.utf8_trim_whitespace(cells)
-        none = compute.or_(none, compute.is_in(bare, value_set=arrow.array([*missing])))
+        none = compute.is_in(bare, value_set=arrow.array([*missing]))
+    if len(codes):
+        numbers = _as_numbers(cells) if texts else compute.cast(cells, arrow.float64(), safe=False)
+        none = compute.or_(compute.is_in(numbers, value_set=codes), none)
     return compute.if_else(none, arrow.scalar(None, cells.type), cells)
 
 

@@ -116,7 +116,7 @@ class SVMLight(Format):
             left_out.append(f"{sum(lost.values())} values of {which}")
         self.left_out = left_out
         self.X.resize(self.num_rows, max(int(name[1:] or 0) for name in self.names) + 1)
-        told = (*reading.told_words, *reading.dates)  # of the others, nothing is to be found out
+        told = self.names if reading.na_values else (*reading.told_words, *reading.dates)
         self.types = dict.fromkeys(told, arrow.float64()) | {"y": arrow.string()}
 
     def check_features(self, features: Sequence[str]) -> None:
@@ -143,9 +143,10 @@ class Partition(Format):
     def __init__(self, file: Format, folders: Mapping[str, str | None]) -> None:
         """:param folders: the value of each such column; None: missing."""
         vars(self).update(vars(file))
-        self._file, self._folders = file, folders
-        self.names = [*file.names, *folders]
-        self.types = file.types | dict.fromkeys(folders, arrow.string())
+        self._file = file
+        self._folders = {name: one for name, one in folders.items() if name not in file.names}
+        self.names = [*file.names, *self._folders]
+        self.types = file.types | dict.fromkeys(self._folders, arrow.string())
 
     def check_features(self, features: Sequence[str]) -> None:
         """See `Format`."""

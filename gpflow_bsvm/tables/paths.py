@@ -64,13 +64,11 @@ def about_folder(folder: str, found: Sequence[str]) -> str:
     """:return: a description of the files that `find_files` found in a directory."""
     names = [os.path.relpath(one, folder) for one in found]
     first_and_last = " to ".join(dict.fromkeys((names[0], names[-1])))
-    below = len({*map(os.path.dirname, names)} - {""})
-    others = [os.path.relpath(one, folder) for one in _inside(folder) if one not in found]
-    return (
-        f"{len(names)} files of {folder} are read: {first_and_last}"
-        + f", {below} subdirectories" * (below > 0)
-        + f"; left out: {listed(others)}" * bool(others)
-    )
+    below = ", also of subdirectories" * any(map(os.path.dirname, names))
+    others = sorted({*_inside(folder)} - {*found})
+    left_out = f"; left out: {listed(os.path.relpath(one, folder) for one in others)}"
+    read = f"{len(names)} files of {folder} are read{below}: {first_and_last}"
+    return read + left_out * bool(others)
 
 
 def folders_of(paths: Sequence[str], of_prediction: bool) -> list[dict[str, str | None]]:

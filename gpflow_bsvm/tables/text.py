@@ -188,11 +188,7 @@ def open_formats(paths: Sequence[str], reading: Reading) -> list[Format]:
     """
     files = [open_format(path, reading) for path in paths]
     folders = folders_of(paths, reading.is_prediction)
-    more = [
-        {name: value for name, value in own.items() if name not in file.names}
-        for own, file in zip(folders, files)
-    ]
-    return [Partition(file, own) if own else file for file, own in zip(files, more)]
+    return [Partition(file, own) if own else file for file, own in zip(files, folders)]
 
 
 def open_format(path: str, reading: Reading) -> Format:

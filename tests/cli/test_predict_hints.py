@@ -100,7 +100,7 @@ def of_a_folder(tmp_path_factory, quick_training):
 
 def test_files_of_a_folder_are_told(of_a_folder, capsys):
     folder, output = of_a_folder.parent / "rows", of_a_folder.with_name("p.csv")
-    told = f"2 files of {folder} are read: a.csv to sub/b.tab, 1 subdirectories; left out: notes."
+    told = f"2 files of {folder} are read, also of subdirectories: a.csv to sub/b.tab; left out: "
     assert run("predict", of_a_folder, folder, "--output", output) == 0
     assert told in capsys.readouterr().out
     assert run("compare", folder, "--na-values", "-99,x", "--output", folder / "out") == 2

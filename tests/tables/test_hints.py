@@ -245,3 +245,12 @@ def test_words_are_missing_only_as_written(tmp_path):
 def test_the_day_of_the_run_is_no_date_of_a_table(tmp_path, word):
     with pytest.raises(ValueError, match=f"'a' holds texts such as '{word}' .row 1."):
         table(tmp_path, ["2020-01-31", word, *["2020-02-01"] * 4], dates=["a"])
+
+
+def test_a_number_for_nothing_in_svmlight(tmp_path):
+    (tmp_path / "t.svm").write_text("1 1:2 2:-99\n2 1:-99.0\n")
+    found = read(tmp_path / "t.svm", classes="auto", na_values=["-99"])
+    assert found.holes == {"x1": "row 1", "x2": "row 0"}
+    np.testing.assert_array_equal(values(found), [[2, np.nan], [np.nan, 0]])
+    new = Table([str(tmp_path / "t.svm")], Reading(features=["x1", "x2"], na_values=["-99"]))
+    assert new.holes == found.holes
