@@ -88,7 +88,8 @@ class Text(Format):
         self.header = bool(said) + header
         self.names = [name.strip() for name in (rows.pop(0) if names is None else names)]
         if reading.names is None:
-            self._check_header(rows, quoted=body.lstrip().startswith('"'))
+            quoted = all(text.lstrip().startswith('"') for text in (head, body))  # as R does
+            self._check_header(rows, quoted)
         fields = self._bare_fields(body)
         # One space belongs to the separator; further ones belong to the text, but before quotes.
         self._spaced = fields != [] and all(field.startswith(" ") for field in fields)
@@ -117,6 +118,7 @@ class Text(Format):
         width = statistics.mode(map(len, rows or [names]))
         if width > len(names) + 1 or (names[0][:1] == "#" and width != len(names)):
             sign = ", and the # in that of the names" if names[0][:1] == "#" else ""
+            sign += ", or write decimal commas as points" * (self.separator == ",")
             raise ValueError(
                 f"the first line of {self.path}, {self.separator.join(names)!r}, does not have the "
                 f"names of {width} columns: delete the lines before that of the names{sign}"
@@ -177,8 +179,10 @@ class Text(Format):
             for row in filter(None, reader):
                 row = row[:width] if row[width:] == [""] else row  # a space at the end
                 check_width(row, width, self.header + reader.line_num)
-                row = [value.replace(_SPACE, " ") for value in row]
-                yield [row[0], *(v.removeprefix(" ") for v in row[1:])] if self._spaced else row
+                if self._spaced:
+                    sign = _SPACE if self._skips else " "
+                    row[1:] = [value.removeprefix(sign) for value in row[1:]]
+                yield [value.replace(_SPACE, " ") for value in row]
 
 
 def open_formats(paths: Sequence[str], reading: Reading) -> list[Format]:

@@ -117,6 +117,6 @@ def test_missing_values_of_training_are_missing_beside_those_given(of_a_folder, 
     assert "only one of this table and that of the training has names of rows" in told
     found = pandas.read_csv(output)
     assert found.nunique().tolist() == [1] * found.shape[1]
-    data.write_text("a,b\n" + "".join(f'"r{n}",{n},1\n' for n in range(3)))
+    data.write_text('"a","b"\n' + "".join(f'"r{n}",{n},1\n' for n in range(3)))
     assert run("predict", of_a_folder, data, "--output", output) == 0
     assert "names of rows" not in capsys.readouterr().out.replace("index, names of rows", "")

@@ -172,3 +172,5 @@ def test_spaces_before_quotes_are_skipped_and_others_are_text(tmp_path, separato
     found = read(path, classes="auto", words=True)
     assert found.columns.classes == [" v", "u"]
     assert found.columns.features == ("x", "note=a, b", "note=c")
+    path.write_text('x, note, y\n1, " a", u\n2, "a", v\n')
+    assert read(path, words=True, classes="auto").columns.features == ("x", "note= a", "note=a")

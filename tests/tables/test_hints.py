@@ -153,6 +153,8 @@ def test_separators_in_texts_without_quotes_are_no_names_of_rows(tmp_path):
 NO_NAMES_OF_ROWS = {
     "decimal commas": "minute,temp,y\n" + "".join(f"{n},2{n},{n % 3},u\n" for n in range(6)),
     "decimal commas from 1": "minute,temp,y\n" + "".join(f"{n},2{n},4,u\n" for n in range(1, 6)),
+    "two decimal commas": "minute,a,b,y\n" + "".join(f"{n},2{n},4,1,{n},u\n" for n in range(6)),
+    "names": "name,temp,y\n" + "".join(f'"Mrs {n}",2{n},4,u\n' for n in range(6)),
     "negative": "temp,x,y\n" + "".join(f"-{n},4,0.{n},u\n" for n in range(1, 6)),
     "words of two": "x z y\n" + "".join(f"0.{n} 0 very u\n" for n in range(1, 6)),
 }
@@ -162,7 +164,8 @@ NO_NAMES_OF_ROWS = {
 def test_rows_with_a_field_more_begin_with_names_only_if_it_is_sure(tmp_path, name):
     """Distinct numbers in the first column were left out as R's names of rows."""
     (tmp_path / "t.csv").write_text(NO_NAMES_OF_ROWS[name])
-    with pytest.raises(ValueError, match=r"or begin the first line with row\.names if the rows"):
+    either = r"or begin the first line with row\.names if the rows|, or write decimal commas as"
+    with pytest.raises(ValueError, match=either):
         read(tmp_path / "t.csv", classes="auto", words=True)
 
 
