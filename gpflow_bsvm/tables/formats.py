@@ -198,7 +198,7 @@ def check_width(row: Sequence[Any], width: int, line: int) -> None:
 def named(path: str) -> Iterator[None]:
     """:raise ValueError: instead of any error in a context."""
     known = arrow.ArrowException, ValueError, TypeError, OSError, csv.Error, NotImplementedError
-    cut = EOFError, lzma.LZMAError
+    cut = EOFError, lzma.LZMAError  # of a file that lacks its end
     try:
         yield
     except (*known, *cut) as error:

@@ -61,16 +61,13 @@ class Survey:
     :ivar order: the values in the order of their type, if it has one.
     """
 
-    def __init__(
-        self, name: str, file: Format, reading: Reading, files: list[Any], order: str = ""
-    ) -> None:
+    def __init__(self, name: str, file: Format, reading: Reading, files: list[Any]) -> None:
         """
         :param file: the first file.
         :param files: pairs, filled later: each file's path, and the number of rows before it.
-        :param order: see `Format.dates`.
         """
         self.name, self.kind, self.rows = name, file.types[name], 0
-        self._reading, self._files, self._order = reading, files, order
+        self._reading, self._files, self._order = reading, files, file.dates.get(name)
         declared = name in file.words and not reading.is_prediction
         self._beside = name in (reading.target, reading.weight)
         self._told = (declared and not self._beside) or name in reading.told_words

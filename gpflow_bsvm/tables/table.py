@@ -101,10 +101,8 @@ class Table:
         """Inspect these columns: all rows if necessary; errors in the first rows come at once."""
         reading, first, starts = self._reading, self.files[0], list[Any]()
         there = [name for name in names if name in first.types]
-        orders = {name: order for file in self.files for name, order in file.dates.items()}
-        self._seen = {
-            name: Survey(name, first, reading, starts, orders.get(name, "")) for name in there
-        }
+        first.dates = {name: one for file in self.files for name, one in file.dates.items()}
+        self._seen = {name: Survey(name, first, reading, starts) for name in there}
         for file in self.files:
             starts.append((file.path, self.rows))
             for batch in file.batches([*self._seen], _ROWS):

@@ -124,8 +124,7 @@ class Text(Format):
                 f"names of {width} columns: delete the lines before that of the names{sign}"
             )
         numbers = [name for name in names if re.fullmatch(_NUMBER, name)]
-        pandas_names = _counted(0, len(names))
-        if len(numbers) > len(names) / 2 and names != pandas_names:
+        if len(numbers) > len(names) / 2 and names != _counted(0, len(names)):  # as by pandas
             raise ValueError(
                 f"the first line of {self.path} has numbers instead of the columns' names "
                 f"({', '.join(names[:4])}, ...): give names=[...], those of all {len(names)} "

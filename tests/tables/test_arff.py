@@ -122,3 +122,11 @@ def test_dates_declared_in_another_order_are_refused(tmp_path, order):
 def test_dates_declared_in_the_order_of_iso(tmp_path, order):
     head = HEADER.replace('"yyyy-MM-dd"', order)
     assert values(table(tmp_path, head + ROWS, dates=["day"]))[:, -1].tolist() == [1, 2, 1, 1, 1]
+
+
+def test_dates_of_another_order_in_any_file_are_refused(tmp_path):
+    for name, order in (("a", '"yyyy-MM-dd"'), ("b", '"yyyy-dd-MM"')):
+        (tmp_path / f"{name}.arff").write_text(HEADER.replace('"yyyy-MM-dd"', order) + ROWS)
+    paths = [str(tmp_path / f"{name}.arff") for name in "ab"]
+    with pytest.raises(ValueError, match="dates that the file declares as yyyy-dd-MM"):
+        Table(paths, Reading("y", words=True, classes="auto", dates=["day"]))
