@@ -69,9 +69,12 @@ def without(cells: Any, missing: Sequence[str]) -> Any:
     :param missing: texts; a number means this number, however it is written.
     :return: the column, null where a value is missing.
     """
-    texts, codes = is_a(cells.type), _as_numbers(arrow.array([*missing], "string")).drop_null()
+    texts = is_a(cells.type)
+    codes = _as_numbers(arrow.array([*missing], "string")).drop_null()
     if not (texts or len(codes)):
         return cells
+    if arrow.types.is_dictionary(cells.type):
+        cells = compute.cast(cells, cells.type.value_type)
     if cells.offset:  # `if_else` of pyarrow 15 forgets where a part of an array begins
         cells = cells.take(arrow.array(np.arange(len(cells))))
     none = False

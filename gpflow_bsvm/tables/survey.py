@@ -67,7 +67,8 @@ class Survey:
         :param files: pairs, filled later: each file's path, and the number of rows before it.
         """
         self.name, self.kind, self.rows = name, file.types[name], 0
-        self._reading, self._files, self._order = reading, files, file.dates.get(name)
+        self._reading, self._files = reading, files
+        self._order = file.dates.get(name)
         declared = name in file.words and not reading.is_prediction
         self._beside = name in (reading.target, reading.weight)
         self._told = (declared and not self._beside) or name in reading.told_words
@@ -317,10 +318,8 @@ class Survey:
         :raise ValueError: for a missing label, for too many, and if they look like numbers.
         """
         told = self.name in self._reading.told_words  # then each of its texts is a label
-        gap, what = (
-            self.gap((None, "") if told else self.missing_values(of_words=True)),
-            f"column {self.name!r}",
-        )
+        gap = self.gap((None, "") if told else self.missing_values(of_words=True))
+        what = f"column {self.name!r}"
         if gap is not None:
             raise ValueError(f"the label is empty ({gap}, {what}); drop such rows first")
         doubtful = [one for one in self.seen if one in self.missing and one not in ("-", ".")]

@@ -222,8 +222,6 @@ class Table:
 
     def _unnamed(self) -> list[str]:
         """:return: notes on the columns of `left_out`."""
-        lost, names = (
-            {*self.left_out},
-            [row for file in self.files for row in enumerate(file.names, 1)],
-        )
+        lost = {*self.left_out}
+        names = [numbered for file in self.files for numbered in enumerate(file.names, 1)]
         return [f"column {place}, {name!r}: {_UNNAMED}" for place, name in names if name in lost]

@@ -224,6 +224,8 @@ def test_a_number_for_nothing_in_typed_columns(tmp_path, kind):
     parquet.write_table(pa.table(typed), tmp_path / "t.parquet")
     found = read(tmp_path / "t.parquet", classes="auto", words=True, na_values=["-99"])
     assert found.holes == {"a": "row 1"}
+    new = Table([str(tmp_path / "t.parquet")], Reading(features=["a"], na_values=["-99"], marks={}))
+    np.testing.assert_array_equal(values(new)[:, 0], [1, np.nan, 3, 1, 2, 3])
     assert np.isnan(values(found)).any(axis=1).tolist() == [n == 1 for n in range(6)]
 
 
