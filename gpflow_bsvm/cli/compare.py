@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..compare.registry import BASELINES, Entry, default_baselines
-from ..tables.paths import ENDINGS, find_files
-from .files import TASKS, add_arguments, check_output, in_shell, options, read_table
+from ..tables.paths import ENDINGS
+from .files import TASKS, add_arguments, check_output, find_and_show, in_shell, options, read_table
 from .terminal import fail, import_quietly, integer, show
 
 if TYPE_CHECKING:  # needs TensorFlow
@@ -154,7 +154,7 @@ def _look_at_files(args: argparse.Namespace) -> None:
     """
     files = [name for name in args.data if name.lower().endswith(ENDINGS) or Path(name).exists()]
     for name in files:
-        read_table(find_files(name), args)
+        read_table(find_and_show(name), args)
     args.task = args.task or TASKS[0]
     for name in ("results.csv", "results.json") if args.output.is_dir() else ():
         check_output(args.output / name, files)

@@ -14,8 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from ..tables.labels import look_like_numbers
+from ..tables.paths import about_folder, find_files
 from ..tables.reading import Reading
 from ..tables.table import Table
+from .terminal import show
 
 FILES = (
     "CSV (any separator, also compressed), Parquet, ARFF or svmlight file, or a directory of such"
@@ -57,12 +59,21 @@ _IN_SHELL = {
 }
 
 
+def find_and_show(data: str) -> list[str]:
+    """:return: the files of DATA; shows which files of a directory these are."""
+    paths = find_files(data)
+    if os.path.isdir(data):
+        show(about_folder(data, paths))
+    return paths
+
+
 def add_arguments(parser: argparse.ArgumentParser, features: bool = True) -> None:
     """Add the options that describe a table; `options` reads them."""
     group = parser.add_argument_group("how DATA is read", _HOW)
     lists = {"features": ("A,B", "columns to learn from (default: all others)")} if features else {}
     for name, (metavar, about) in (lists | _LISTS).items():
         add, repeated = group.add_argument, not features and name in ("drop", "words")
+        about += ", besides those of training" * (not features and name == "na-values")
         about = argparse.SUPPRESS if repeated else about  # given in training
         add(f"--{name}", type=split, action="extend", metavar=metavar, help=about)
     for name, (metavar, about) in _TEXTS.items():

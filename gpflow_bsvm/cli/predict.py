@@ -11,10 +11,19 @@ from typing import Any
 from ..archive import read_archive
 from ..atomic import whole_file
 from ..optional import require
-from ..tables.paths import find_files, listed, shortened
+from ..tables.paths import ROW_NAMES, listed, shortened
 from ..tables.reading import Reading
 from ..tables.table import Table
-from .files import FILES, KEPT, OF_FILE, add_arguments, check_output, in_shell, options
+from .files import (
+    FILES,
+    KEPT,
+    OF_FILE,
+    add_arguments,
+    check_output,
+    find_and_show,
+    in_shell,
+    options,
+)
 from .terminal import import_quietly, show
 
 #: Number of rows to read, predict and write at a time.
@@ -47,7 +56,7 @@ def add_to(subparsers: Any) -> None:
 
 
 def _predict(args: argparse.Namespace) -> int:
-    paths = find_files(args.data)
+    paths = find_and_show(args.data)
     if not args.model.is_file():
         raise ValueError(f"there is no file {args.model}: give the MODEL written by train")
     check_output(args.output, [*paths, args.model])
@@ -58,6 +67,8 @@ def _predict(args: argparse.Namespace) -> int:
             f"--id {key} is also the name of a column of predictions: rename it in the table"
         )
     (features, known), given = _of_training(args.model), options(args)
+    if "na_values" in given:
+        given["na_values"] = [*known.get("na_values", ()), *given["na_values"]]
     if wrong := sorted({*given.get("words", ())} & {*features}):
         raise ValueError(f"words={wrong!r}: the model was trained on numbers there")
     try:
@@ -73,6 +84,8 @@ def _predict(args: argparse.Namespace) -> int:
             show(f"{file.path}: left out: {about}")
     if unused := [name for name in table.names if name not in {*table.columns.read, key, ""}]:
         show(f"not used: {shortened(unused)}")
+    if (ROW_NAMES in table.left_out) != (ROW_NAMES in known.get("marks", {})):
+        show("only one of this table and that of the training has names of rows")
     if doubtful := table.in_doubt:
         show(
             f"numbers with three digits after each point, unlike in training: {listed(doubtful)}; "

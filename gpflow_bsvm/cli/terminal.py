@@ -18,7 +18,12 @@ _ADVICE = r"[:;] (?:unless that is meant )?(?:use|try|give|leave|scale)\b"
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that shows errors in one line."""
+    """A parser that shows errors in one line, and takes -99,NA for a value, not for an option."""
+
+    def __init__(self, *args: Any, **how: Any) -> None:
+        """Arguments of `ArgumentParser`."""
+        super().__init__(*args, **how)
+        self._negative_number_matcher = re.compile(r"-\d")
 
     def error(self, message: str) -> NoReturn:
         """End the process."""

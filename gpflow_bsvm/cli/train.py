@@ -12,9 +12,18 @@ from typing import Any
 import numpy as np
 
 from ..optional import require
-from ..tables.paths import find_files, shortened
+from ..tables.paths import ROW_NAMES, shortened
 from ..tables.table import TARGETS, Table
-from .files import FILES, TASKS, add_arguments, check_output, in_shell, read_table, stored
+from .files import (
+    FILES,
+    TASKS,
+    add_arguments,
+    check_output,
+    find_and_show,
+    in_shell,
+    read_table,
+    stored,
+)
 from .terminal import import_quietly, integer, show
 
 #: Number of rows to read at a time if all are kept.
@@ -51,7 +60,7 @@ def add_to(subparsers: Any) -> None:
 
 
 def _train(args: argparse.Namespace) -> int:
-    paths = find_files(args.data)
+    paths = find_and_show(args.data)
     check_output(args.output, paths)
     table = read_table(paths, args)
     import_quietly()
@@ -66,7 +75,8 @@ def _train(args: argparse.Namespace) -> int:
         estimator = _fitted(args, kind, table, kept)
         estimator.reading_ = {
             "words": [one.name for one in table.columns.kinds if one.words is not None],
-            "marks": {one.name: one.mark for one in table.columns.kinds if one.mark},
+            "marks": {one.name: one.mark for one in table.columns.kinds if one.mark}
+            | dict.fromkeys({*table.left_out} & {ROW_NAMES}, ROW_NAMES),
             **stored(args),
         }
         save(estimator, args.output)

@@ -10,11 +10,13 @@ from .cells import arrow
 from .formats import Format, check_width, in_batches, open_text
 
 _QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
-_ATTRIBUTE = re.compile(rf"\s*@attribute\s+({_QUOTED}|[^\s{{]+)\s*([{{\w]*)", re.IGNORECASE)
+_ATTRIBUTE = re.compile(rf"\s*@attribute\s+({_QUOTED}|[^\s{{]+)\s*([{{\w]*)\s*({_QUOTED})?", re.I)
 _FIELD = re.compile(rf"(?:^|,)\s*({_QUOTED}|[^,]*?)\s*(?=,|$)")
 #: A quoted text, or a comment after a space.
 _COMMENT = re.compile(rf"((?<![^\s,])(?:{_QUOTED}))|\s%.*")
 _TYPES = ("numeric", "real", "integer", "string", "date")
+#: Formats of dates in the order of ISO 8601; Weka's default is one.
+_ISO = re.compile(r"$|yyyy-MM-dd|HH:mm")
 #: Escapes of Weka for invisible characters.
 _UNSEEN = {"n": "\n", "r": "\r", "t": "\t"}
 
@@ -27,15 +29,17 @@ class Arff(Format):
         :param head: the first lines.
         :raise ValueError: if they do not declare the columns.
         """
-        lines = head.splitlines()
+        lines = head.split("\n")  # as `_rows` counts them: a form feed does not end a line
         ends = [n for n, line in enumerate(lines, 1) if re.match(r"(?i)\s*@data\b", line)]
         if not ends:
             raise ValueError("its first lines have no @data")
         self.path, self.encoding, self.header = path, encoding, ends[0]
         declared = [*map(_declared, filter(_is_attribute, lines[: self.header]))]
-        self.names = [name for name, _ in declared]
+        self.names = [name for name, *_ in declared]
         self.types = dict.fromkeys(self.names, arrow.string())
-        self.words = [name for name, kind in declared if kind[:1] == "{"]
+        self.words = [name for name, kind, _ in declared if kind[:1] == "{"]
+        orders = {name: order for name, kind, order in declared if kind.lower() == "date"}
+        self.dates = {name: order for name, order in orders.items() if not _ISO.match(order)}
 
     def _batches(self, columns: Sequence[str], size: int) -> Iterator[Any]:
         return in_batches(self._rows(), self.names, columns, size)
@@ -47,6 +51,8 @@ class Arff(Format):
                 if number > self.header and line and not line.startswith("%"):
                     row = _values(_COMMENT.sub(r"\1", line), number)
                     row = row[:width] if row[width:] == [""] else row  # a comma at the end
+                    if re.fullmatch(r"\{[^{}]*\}", row[-1] or "") and len(row) > width:
+                        raise ValueError(f"line {number} has a weight, {row[-1]}: make it a column")
                     check_width(row, width, number)
                     yield row
 
@@ -55,13 +61,13 @@ def _is_attribute(line: str) -> bool:
     return line.lstrip()[:10].lower() == "@attribute"
 
 
-def _declared(line: str) -> tuple[str, str]:
-    """:return: the name of a column, and its type, which begins with { if that is a list."""
+def _declared(line: str) -> tuple[str, str, str]:
+    """:return: a column's name, its type, which begins with { if that is a list, and its format."""
     found = _ATTRIBUTE.match(line)
     if found is None or not (found[2].startswith("{") or found[2].lower() in _TYPES):
         known = f"a list {{...}} or one of {', '.join(_TYPES)}"
         raise ValueError(f"{line.strip()!r} does not declare a column: its type must be {known}")
-    return _plain(found[1]), found[2]
+    return _plain(found[1]), found[2], _plain(found[3] or "")
 
 
 def _values(line: str, number: int) -> list[str | None]:

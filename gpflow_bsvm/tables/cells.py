@@ -16,6 +16,7 @@ arrow, compute = Later("pyarrow", "files"), Later("pyarrow.compute", "files")
 TEXT = r"(large_)?string(_view)?"
 NUMBERS = r"u?int\d+|halffloat|float|double|bool|null|decimal.*"
 DATES = r"date.*|time.*"
+_NUMBER = r"^[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$"
 #: Numbers that Python and a model file hold as they are.
 _PLAIN = r"u?int(8|16|32)|int64|float|double|bool|null"
 
@@ -56,12 +57,41 @@ def as_truth(texts: Any) -> Any:
     return cast(texts, arrow.bool_()) if compute.all(fit).as_py() is not False else None
 
 
-def without(texts: Any, missing: Sequence[str]) -> Any:
-    """:return: a column of texts, null where they mean that a value is missing."""
-    if texts.offset:  # `if_else` of pyarrow 15 forgets where a part of an array begins
-        texts = texts.take(arrow.array(np.arange(len(texts))))
-    none = compute.is_in(texts, value_set=arrow.array([*missing]))
-    return compute.if_else(none, arrow.scalar(None, arrow.string()), texts)
+def in_ascii(texts: Any) -> Any:
+    """:return: texts with a plain space and minus instead of a typesetter's."""
+    replace = compute.replace_substring_regex
+    return replace(replace(texts, "[\u00a0\u2009\u202f]", " "), "^\u2212", "-")
+
+
+def without(cells: Any, missing: Sequence[str]) -> Any:
+    """
+    :param cells: a column of texts or of numbers.
+    :param missing: texts; a number means this number, however it is written.
+    :return: the column, null where a value is missing.
+    """
+    texts = is_a(cells.type)
+    codes = _as_numbers(arrow.array([*missing], "string")).drop_null()
+    if not (texts or len(codes)):
+        return cells
+    if arrow.types.is_dictionary(cells.type):
+        cells = compute.cast(cells, cells.type.value_type)
+    if cells.offset:  # `if_else` of pyarrow 15 forgets where a part of an array begins
+        cells = cells.take(arrow.array(np.arange(len(cells))))
+    none = False
+    if texts:
+        bare = compute.utf8_trim_whitespace(cells)
+        none = compute.is_in(bare, value_set=arrow.array([*missing]))
+    if len(codes):
+        numbers = _as_numbers(cells) if texts else compute.cast(cells, arrow.float64(), safe=False)
+        none = compute.or_(compute.is_in(numbers, value_set=codes), none)
+    return compute.if_else(none, arrow.scalar(None, cells.type), cells)
+
+
+def _as_numbers(texts: Any) -> Any:
+    """:return: a column of numbers; null for texts that are no numbers."""
+    plain = compute.replace_substring(in_ascii(compute.utf8_trim_whitespace(texts)), ",", ".")
+    fit = compute.match_substring_regex(plain, _NUMBER)
+    return cast(compute.if_else(fit, plain, arrow.scalar(None, plain.type)), arrow.float64())
 
 
 def as_float(cells: Any) -> Any:

@@ -31,7 +31,7 @@ class Column(NamedTuple):
     :ivar classes: labels that become 0..C-1; empty: labels are numbers.
     :ivar spelling: of numbers in texts; date: whether values become days since 1970.
     :ivar mark: the kind of all values, such as "times of day" or `TRUTH`; "": no special one.
-    :ivar missing: texts that mean a missing value.
+    :ivar missing: texts that mean a missing value, see `without`.
     """
 
     name: str
@@ -61,7 +61,8 @@ class Column(NamedTuple):
         :raise ValueError: for a value of another kind, with its place.
         """
         if self.words is not None:
-            return self._of_words(as_text(cells), self.words, origin)
+            known = cells if is_a(cells.type) else without(cells, self.missing)
+            return self._of_words(as_text(known), self.words, origin)
         if self.classes:
             return self._labels(as_labels(cells), origin)[:, None]
         if self.date:
@@ -74,7 +75,7 @@ class Column(NamedTuple):
 
     def _numbers(self, cells: Any, origin: Origin) -> Any:
         if not is_a(cells.type):
-            return as_float(cells)
+            return as_float(without(cells, self.missing))
         texts, numbers = as_text(cells), None
         if self.missing == MISSING:  # of these none is a number, and in most columns none is there
             numbers = self.spelling.read(texts)
@@ -151,8 +152,10 @@ def days(texts: Any) -> tuple[Any, Any]:
     :return: [n], days since 1970; [n], True for a text that is not a date or time of ISO 8601.
     """
     hours = compute.replace_substring_regex(texts, r"^(\d?\d:)", r"1970-01-01 \1").to_pandas()
-    stamps = pandas.to_datetime(hours, format="ISO8601", errors="coerce", utc=True)
-    values = (stamps - pandas.Timestamp(0, tz="UTC")) / pandas.Timedelta(days=1)
+    dated = hours.where(hours.str.match(r"\s*[+-]?\d", na=False))  # pandas reads "now" and "today"
+    stamps = pandas.to_datetime(dated, format="ISO8601", errors="coerce", utc=True)
+    start = pandas.Timestamp(0, tz="UTC").as_unit("s")  # in nanoseconds, years end in 2262
+    values = (stamps - start) / pandas.Timedelta(days=1).as_unit("s")
     return values.to_numpy(), (stamps.isna() & hours.notna()).to_numpy()
 
 

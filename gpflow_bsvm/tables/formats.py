@@ -6,8 +6,9 @@ import base64
 import csv
 import io
 import itertools
+import lzma
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -18,6 +19,13 @@ from .reading import Reading
 
 parquet, datasets = Later("pyarrow.parquet", "files"), Later("sklearn.datasets")
 
+#: The first bytes of compressed files.
+_PACKED = {
+    "gzip": rb"\x1f\x8b",
+    "bz2": rb"BZh[1-9]1AY&SY",
+    "zstd": rb"\x28\xb5\x2f\xfd",
+}
+
 
 class Format:
     """
@@ -25,6 +33,7 @@ class Format:
 
     :ivar names: of all columns, in order; types: in pyarrow, of the columns to inspect.
     :ivar words: columns that the file declares as words; num_rows: None: unknown.
+    :ivar dates: formats other than ISO 8601 that the file declares for dates, by column.
     :ivar left_out: descriptions of content that is not read.
     :ivar may_have_commas: whether decimal commas are usual in such a file.
     :ivar X: [N, D], sparse, all columns from x0 on; None: the table is dense.
@@ -34,6 +43,7 @@ class Format:
     names: list[str]
     types: dict[str, Any]
     words: Collection[str] = ()
+    dates: Mapping[str, str] = {}
     left_out: Sequence[str] = ()
     num_rows: int | None = None
     may_have_commas: bool = False
@@ -82,13 +92,17 @@ class SVMLight(Format):
     """A file of LIBSVM: "label index:value ...". Columns: y, the label, and x0, x1, ..."""
 
     def __init__(self, path: str, reading: Reading) -> None:
-        content = arrow.input_stream(path).read()
+        content = open_bytes(path).read()
         rows = (line.split(b"#")[0].split(None, 1) for line in io.BytesIO(content))
         fields = [row for row in rows if row]
         self._labels = [row[0].decode() for row in fields]
         grouped = any(row[1:] and row[1].startswith(b"qid:") for row in fields)
         left_out = ["qid, the groups of rows"] * grouped
-        self.X, _ = datasets.load_svmlight_file(io.BytesIO(content), zero_based=True)
+        try:
+            self.X, _ = datasets.load_svmlight_file(io.BytesIO(content), zero_based=True)
+        except ValueError as error:
+            hint = "labels and values of svmlight files must be numbers; words need CSV or Parquet"
+            raise ValueError(f"{error}: {hint}") from error
         self.path, self.num_rows = path, len(self._labels)
         self._first = int(self.X[:, [0]].nnz == 0)
         asked = (re.match(r"x\d+(?==|$)", name) for name in reading.features or ())
@@ -102,7 +116,7 @@ class SVMLight(Format):
             left_out.append(f"{sum(lost.values())} values of {which}")
         self.left_out = left_out
         self.X.resize(self.num_rows, max(int(name[1:] or 0) for name in self.names) + 1)
-        told = (*reading.told_words, *reading.dates)  # of the others, nothing is to be found out
+        told = self.names if reading.na_values else (*reading.told_words, *reading.dates)
         self.types = dict.fromkeys(told, arrow.float64()) | {"y": arrow.string()}
 
     def check_features(self, features: Sequence[str]) -> None:
@@ -123,9 +137,44 @@ class SVMLight(Format):
             yield arrow.RecordBatch.from_arrays([*map(arrow.array, cells)], [*columns])
 
 
+class Partition(Format):
+    """A file in a folder whose name has a column and its value, such as site=north."""
+
+    def __init__(self, file: Format, folders: Mapping[str, str | None]) -> None:
+        """:param folders: the value of each such column; None: missing."""
+        vars(self).update(vars(file))
+        self._file = file
+        self._folders = {name: one for name, one in folders.items() if name not in file.names}
+        self.names = [*file.names, *self._folders]
+        self.types = file.types | dict.fromkeys(self._folders, arrow.string())
+
+    def check_features(self, features: Sequence[str]) -> None:
+        """See `Format`."""
+        self._file.check_features(features)
+
+    def _batches(self, columns: Sequence[str], size: int) -> Iterator[Any]:
+        own = [name for name in columns if name not in self._folders]
+        for batch in self._file.batches(own or self._file.names[:1], size):
+            cells = {
+                name: arrow.array([value] * len(batch), arrow.string())
+                for name, value in self._folders.items()
+            } | dict(zip(own, batch.columns))
+            yield arrow.RecordBatch.from_arrays([cells[name] for name in columns], [*columns])
+
+
+def open_bytes(path: str) -> Any:
+    """:return: the content of a file, compressed or not, by its first bytes, else its name."""
+    with open(path, "rb") as file:
+        start = file.read(10)
+    if start.startswith(b"\xfd7zXZ\0"):
+        return arrow.input_stream(lzma.open(path))
+    kinds = [kind for kind, pattern in _PACKED.items() if re.match(pattern, start)]
+    return arrow.input_stream(path, compression=kinds[0] if kinds else "detect")
+
+
 def open_text(path: str, encoding: str, newline: str | None = "") -> Any:
     """:return: the lines of a file, compressed or not."""
-    return io.TextIOWrapper(arrow.input_stream(path), encoding=encoding, newline=newline)
+    return io.TextIOWrapper(open_bytes(path), encoding=encoding, newline=newline)
 
 
 def in_batches(
@@ -149,9 +198,10 @@ def check_width(row: Sequence[Any], width: int, line: int) -> None:
 def named(path: str) -> Iterator[None]:
     """:raise ValueError: instead of any error in a context."""
     known = arrow.ArrowException, ValueError, TypeError, OSError, csv.Error, NotImplementedError
+    cut = EOFError, lzma.LZMAError  # of a file that lacks its end
     try:
         yield
-    except known as error:
+    except (*known, *cut) as error:
         why = (str(error) or type(error).__name__).splitlines()[0]
         if isinstance(error, ValueError) and path in why:
             raise

@@ -7,13 +7,19 @@ import glob
 import os
 import re
 import reprlib
+import urllib.parse
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-CSV = (".csv", ".csv.gz", ".csv.bz2", ".csv.zst", ".tsv", ".tsv.gz", ".txt", ".data")
+
+def _packed(*endings: str) -> tuple[str, ...]:
+    return tuple(one + packed for one in endings for packed in ("", ".gz", ".bz2", ".xz", ".zst"))
+
+
+CSV = _packed(".csv", ".tsv", ".tab", ".txt", ".dat", ".data")
 PARQUET = (".parquet", ".pq")
-ARFF = (".arff",)
-SVMLIGHT = (".svm", ".svmlight", ".libsvm")
+ARFF = _packed(".arff")
+SVMLIGHT = _packed(".svm", ".svmlight", ".libsvm")
 ENDINGS = CSV + PARQUET + ARFF + SVMLIGHT
 #: Files that hold tables, and that a spreadsheet or pandas saves as CSV or Parquet.
 OTHERS = (".json", ".jsonl", ".xlsx", ".xls", ".ods", ".feather", ".rds", ".sav", ".zip")
@@ -41,11 +47,46 @@ def find_files(path: Any, endings: tuple[str, ...] = ENDINGS) -> list[str]:
         return [name]
     if not os.path.isdir(name):
         raise ValueError(f"{name} is a pipe or a device, and rows are read more than once: save it")
-    inside = glob.iglob(os.path.join(glob.escape(name), "**", "*"), recursive=True)
-    found = sorted(one for one in inside if one.lower().endswith(endings) and os.path.isfile(one))
+    found = [one for one in _inside(name) if one.lower().endswith(endings)]
     if not found:
-        raise FileNotFoundError(f"directory {name} has no files *{', *'.join(endings)}")
+        shown = ", *".join(one for one in endings if one.count(".") == 1)
+        raise FileNotFoundError(f"directory {name} has no files *{shown}")
     return found
+
+
+def _inside(folder: str) -> list[str]:
+    """:return: the files of a directory and its subdirectories, except hidden ones."""
+    inside = glob.iglob(os.path.join(glob.escape(folder), "**", "*"), recursive=True)
+    return sorted(filter(os.path.isfile, inside))
+
+
+def about_folder(folder: str, found: Sequence[str]) -> str:
+    """:return: a description of the files that `find_files` found in a directory."""
+    names = [os.path.relpath(one, folder) for one in found]
+    first_and_last = " to ".join(dict.fromkeys((names[0], names[-1])))
+    below = ", also of subdirectories" * any(map(os.path.dirname, names))
+    others = sorted({*_inside(folder)} - {*found})
+    left_out = f"; left out: {listed(os.path.relpath(one, folder) for one in others)}"
+    read = f"{len(names)} files of {folder} are read{below}: {first_and_last}"
+    return read + left_out * bool(others)
+
+
+def folders_of(paths: Sequence[str], of_prediction: bool) -> list[dict[str, str | None]]:
+    """
+    :param of_prediction: whether the files may be a part of a table, all in folders of one value.
+    :return: for each file, the columns and values in the names of its folders, as by Hive.
+    """
+    found = [os.path.dirname(os.path.abspath(path)) for path in paths]
+    root = os.path.commonpath(found)
+    while of_prediction and "=" in os.path.basename(root):
+        root = os.path.dirname(root)
+    below = [os.path.relpath(folder, root).split(os.sep) for folder in found]
+    return [dict(_value(name) for name in names if "=" in name) for names in below]
+
+
+def _value(folder: str) -> tuple[str, str | None]:
+    name, _, value = folder.partition("=")
+    return name, None if value == "__HIVE_DEFAULT_PARTITION__" else urllib.parse.unquote(value)
 
 
 def own_columns(names: Sequence[str]) -> list[str]:

@@ -45,8 +45,8 @@ class Reading:
         numbers.
     :ivar dates: names of columns of dates or times, converted to days since 1970.
     :ivar marks: the `Column.mark` that a column had in training, by its name.
-    :ivar na_values: texts for missing values, besides the empty one; None: those usual among
-        numbers, such as "NA" and "?".
+    :ivar na_values: texts for missing values, besides the empty one; "-99" is also -99.0 in columns
+        of numbers. None: those usual among numbers, such as "NA" and "?".
     :ivar decimal: the decimal sign of numbers; thousands: the sign between groups of three digits.
     :ivar names: of all columns of a CSV file without a header.
     :ivar separator: None: the one that splits the first lines into equally many fields.

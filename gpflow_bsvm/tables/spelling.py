@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from .cells import arrow, cast, compute
+from .cells import arrow, cast, compute, in_ascii
 
 #: Default texts for a missing number.
 MISSING = (
@@ -33,12 +33,13 @@ class Spelling(NamedTuple):
         :return: a column of numbers; None if some text is not such a number, see `odd`.
         """
         texts = compute.utf8_trim_whitespace(texts)
-        if self != PLAIN:
-            if self.odd(texts):
-                return None
-            texts = compute.replace_substring(_in_ascii(texts), self.thousands or " ", "")
-            texts = compute.replace_substring(texts, self.decimal, ".")
-        return cast(texts, arrow.float64())
+        if self == PLAIN:
+            numbers = cast(texts, arrow.float64())
+            return cast(in_ascii(texts), arrow.float64()) if numbers is None else numbers
+        if self.odd(texts):
+            return None
+        texts = compute.replace_substring(in_ascii(texts), self.thousands or " ", "")
+        return cast(compute.replace_substring(texts, self.decimal, "."), arrow.float64())
 
     def odd(self, texts: Any) -> list[str]:
         """:return: the distinct texts that are not such numbers."""
@@ -46,17 +47,11 @@ class Spelling(NamedTuple):
         whole = rf"(\d+|[1-9]\d{{0,2}}({groups}\d{{3}})+)" if groups else r"\d+"
         number = rf"({whole}({decimal}\d*)?|{decimal}\d+)(e[+-]?\d+)?"
         pattern = rf"^(?i:[+-]?({number}|inf|infinity))$"
-        fit = compute.match_substring_regex(_in_ascii(compute.utf8_trim_whitespace(texts)), pattern)
+        fit = compute.match_substring_regex(in_ascii(compute.utf8_trim_whitespace(texts)), pattern)
         return [str(one) for one in compute.unique(texts.filter(compute.invert(fit))).to_pylist()]
 
 
 PLAIN = Spelling()
-
-
-def _in_ascii(texts: Any) -> Any:
-    """:return: texts with a plain space and minus instead of a typesetter's."""
-    replace = compute.replace_substring_regex
-    return replace(replace(texts, "[\u00a0\u2009\u202f]", " "), "^\u2212", "-")
 
 
 def possible(decimal: str | None = None, thousands: str | None = None) -> list[Spelling]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,13 +24,13 @@ _WITH_UNIT = r"^[^\w\s]{0,2}\s?[+-]?\d[\d.,' ]*\s?[^\w\s]{0,2}[^\W\d_]{0,4}$"
 _TIMES = r"^\d{1,3}:\d\d(:\d\d[.\d]*)?$"
 _DATES = rf"{_TIMES}|^\d{{4}}-\d\d?-\d\d?([T ].*)?$|^\d\d?[./-]\d\d?[./-]\d\d(\d\d)?$"
 _DATES += r"|^\d\d?:\d\d(:\d\d)?\s?[AaPp][Mm]$"
+_AS_DATES = "dates are read as 2020-01-31 12:30 and times as 15:30, so convert the column, "
 #: Longest text that may mean a missing value.
 _MOST_SIGNS = 40
 #: Fewest different values, and their smallest share with units, that show numbers with units.
 _FEWEST_UNITS, _MOST = 5, 0.8
 #: The mark of numbers that may be whole: 1.234 for 1234.
 GROUPED = "numbers such as 1.234"
-_NINES = "may say that there is no value, as -99 and -999"
 #: What numbers may mean instead: pattern, smallest share of the values, and advice.
 ODDITIES = {
     "begin with 0": (r"0\d+", 0, "if they are codes, give words={}"),
@@ -41,7 +41,10 @@ ODDITIES = {
         *(_MOST, "if they are, give dates={}"),
     ),
     "may be months": (r"(19|20)\d\d(0[1-9]|1[0-2])", _MOST, "if they are, write them as 2020-01"),
-    _NINES: (r"-9{2,}", 0, "if they do, give them as na_values=[...]"),
+    "may say that there is no value, as -99 and -999": (
+        r"-9{2,}(\.0+)?",
+        *(0, "if they do, give them as na_values=[...]"),
+    ),
     "have more digits than float64 has": (
         r"[+-]?0*(9\d{15}|[1-9]\d{16,})",  # beyond 2^53
         *(0, "if they are keys, give drop={}: neighbours become equal"),
@@ -65,6 +68,7 @@ class Survey:
         """
         self.name, self.kind, self.rows = name, file.types[name], 0
         self._reading, self._files = reading, files
+        self._order = file.dates.get(name)
         declared = name in file.words and not reading.is_prediction
         self._beside = name in (reading.target, reading.weight)
         self._told = (declared and not self._beside) or name in reading.told_words
@@ -72,6 +76,7 @@ class Survey:
         self.missing = MISSING if reading.na_values is None else self.empty  # among numbers
         self.fitting = possible(reading.decimal, reading.thousands)
         self.seen, self.order = dict[Any, int](), list[Any]()
+        self._lost: set[Any] = {None}  # values that mean a missing number or date
 
     def add(self, cells: Any) -> None:
         """:raise ValueError: for numbers in one file and texts in another."""
@@ -99,17 +104,18 @@ class Survey:
         coded = cells.take(arrow.array(where)).dictionary_encode()
         values = [*coded.dictionary.to_pylist(), None]
         self.order = values[:-1] if coded.type.ordered else []
+        lost = self._fitted(coded.dictionary).is_null(nan_is_null=True).to_pylist()
+        self._lost |= {value for value, is_lost in zip(values, lost) if is_lost}
         codes, rows = np.unique(coded.indices.fill_null(-1), return_index=True)
         for code, row in zip(codes.tolist(), where[rows].tolist()):
             value = values[code] if values[code] == values[code] else None  # NaN
-            if not self.many or value is None or value in self.missing:
+            if not self.many or value in self._lost or value == self.name:
                 self.seen.setdefault(value, self.rows + row)
-        self._fitted(coded.dictionary)
 
     def _fitted(self, cells: Any) -> Any:
         """:return: values that are not missing, all of which have the spellings that are left."""
+        cells = without(as_text(cells) if is_a(self.kind) else cells, self.missing)
         if is_a(self.kind):
-            cells = without(as_text(cells), self.missing)
             self.fitting = [one for one in self.fitting if one.read(cells) is not None]
         return cells
 
@@ -126,22 +132,24 @@ class Survey:
     @property
     def oddities(self) -> list[str]:
         """:return: the keys of `ODDITIES` that the values have, if read as numbers."""
-        texts = [str(one) for one in self.seen if one is not None and one not in self.missing]
-        some = [text for text in texts if "." not in text]  # of measurements, few
+        texts = [str(one).strip() for one in self.seen if one not in self._lost]
+        some = [text for text in texts if "." not in text or text[:2] == "-9"]  # else measurements
         shares = {
             key: sum(bool(re.fullmatch(pattern, text)) for text in some) / max(len(texts), 1)
             for key, (pattern, _, _) in ODDITIES.items()
         }
-        if not is_a(self.kind):  # of typed numbers all are values
-            del shares[_NINES]
         return [key for key, share in shares.items() if share > ODDITIES[key][1]]
 
-    def gap(self, missing: Sequence[str]) -> str | None:
-        """:return: the place of the first missing value, if any; these texts mean missing."""
-        found = [text for text in (None, *missing) if text in self.seen]
-        return self._place(min(found, key=self.seen.__getitem__)) if found else None
+    def missing_values(self, of_words: bool) -> Collection[Any]:
+        """:return: values that mean a missing one, of words or of numbers and dates."""
+        return (None, *self.empty) if of_words and is_a(self.kind) else self._lost
 
-    def _place(self, value: Any) -> str:
+    def gap(self, missing: Collection[Any]) -> str | None:
+        """:return: the place of the first missing value, if any; these values mean missing."""
+        found = [value for value in missing if value in self.seen]
+        return self.place(min(found, key=self.seen.__getitem__)) if found else None
+
+    def place(self, value: Any) -> str:
         """:return: the first row of a value, with its file if there are several."""
         row = self.seen[value]
         path, before = [each for each in self._files if each[1] <= row][-1]
@@ -155,12 +163,13 @@ class Survey:
         """
         if self.name in self._reading.dates:
             return self._days()
-        values = [value for value in self.seen if value is not None and value not in self.missing]
+        values = [value for value in self.seen if value not in self._lost]
         if is_a(self.kind, DATES):
             raise self._of_dates(values)
         if not self._told:
             if is_a(self.kind, NUMBERS):
-                return Column(self.name, mark=TRUTH if is_a(self.kind, "bool") else self._known)
+                mark = TRUTH if is_a(self.kind, "bool") else self._known
+                return Column(self.name, mark=mark, missing=self.missing)
             if not is_a(self.kind):
                 raise self._refusal(f"{self.kind}, and numbers or words are needed", [])
             if self.fitting:
@@ -174,14 +183,15 @@ class Survey:
         return self._of_words()
 
     def _days(self) -> Column:
+        if self._order:
+            raise self._refusal(f"dates that the file declares as {self._order}", [], _AS_DATES)
         texts = without(as_text(arrow.array([*self.seen])), self.missing)
         mark = self._mark_of_times(texts)
         _, lost = days(texts)
         if odd := [value for value, no_date in zip(self.seen, lost) if no_date]:
             few = len(odd) <= 3 and len(odd) < len(self.seen) / 2
             none = f"na_values={odd!r} if they mean that a value is missing, " if few else ""
-            how = "dates are read as 2020-01-31 12:30 and times as 15:30, so convert the column, "
-            raise self._refusal("texts", odd[:3], how + none)
+            raise self._refusal("texts", odd[:3], _AS_DATES + none)
         return Column(self.name, date=True, mark=mark, missing=self.missing)
 
     def _mark_of_times(self, texts: Any) -> str:
@@ -197,7 +207,8 @@ class Survey:
         return found[0] if found else known
 
     def _of_words(self) -> Column:
-        found = [value for value in self.seen if value is not None and value not in self.empty]
+        missing = self.missing_values(of_words=True)
+        found = [value for value in self.seen if value not in missing]
         if self._reading.marks is not None and self.name not in self._reading.told_words:
             how = f"convert them to {self._known or 'numbers'}, as in training, "
             raise self._refusal("words", found[:1], how)
@@ -213,9 +224,9 @@ class Survey:
     def _number(self, comma: bool) -> Column:
         spelling = chosen(self.fitting or possible(), comma or self._may_be_grouped())
         if spelling is None:
-            such = [text for text in self.seen if text and ("," in text or "." in text)]
-            sign = "," if "," in such[0] else "."
-            whole = such[0].strip().replace(sign, "")
+            sign = "." if PLAIN in self.fitting else ","
+            such = [text for text in self.seen if text not in self._lost and sign in text]
+            whole = such[0].strip().replace(sign, "") if such else "1234"  # beyond `MOST_CLASSES`
             how = f"thousands={sign!r} if the first is {whole}, else decimal={sign!r}, "
             raise self._refusal("numbers that can be read in two ways", such[:2], how)
         mark = self._known or GROUPED * in_doubt(self.fitting)
@@ -225,7 +236,7 @@ class Survey:
         """:return: True if all numbers without a point are whole and below 1000: 1.755, 623."""
         if self._reading.is_prediction:  # training has settled it
             return False
-        texts = [text for text in self.seen if text and text not in self.missing]
+        texts = [text for text in self.seen if text not in self._lost]
         whole = [text.strip(" +-") for text in texts if "." not in text]
         return 0 < max(map(len, whole), default=0) <= 3
 
@@ -240,9 +251,10 @@ class Survey:
         if not odd:
             way = next(one for one in ways if not one.odd(_array(numbers[:1])))
             shown = [numbers[0], *way.odd(_array(numbers))[:1]]
-            several = "numbers that are written in several ways"
+            if len(shown) > 1:
+                raise self._refusal("numbers that are written in several ways", shown)
             told = "numbers with other signs than decimal or thousands"
-            raise self._refusal(several if len(shown) > 1 else told, shown)
+            raise self._refusal(told, shown, f"give decimal={way.decimal!r}, ")
         for way in (Spelling(decimal, sign) for decimal in ".," for sign in " '_"):
             if not way.odd(_array(texts)):
                 what = f"numbers with {way.thousands!r} between thousands"
@@ -253,7 +265,9 @@ class Survey:
                 "numbers with signs or units", odd[:2], f"write plain numbers, {words}"
             )
         if numbers:
-            raise self._refusal("numbers, and others", odd[:3], self._as_missing(odd) + words)
+            first = {self.seen[text] for text in odd} == {*range(len(odd))}
+            how = "delete the first rows if they belong to the header, " * first
+            raise self._refusal("numbers, and others", odd[:3], how + self._as_missing(odd) + words)
 
     @property
     def _as_words(self) -> str:
@@ -286,7 +300,7 @@ class Survey:
         return self._refusal("dates or times", such, how)
 
     def _refusal(self, what: str, such: Sequence[str], how: str = "") -> ValueError:
-        shown = ", ".join(f"{short(text)} ({self._place(text)})" for text in such)
+        shown = ", ".join(f"{short(text)} ({self.place(text)})" for text in such)
         what = f"{what} such as {shown}" if such else what
         chosen = self._reading.features is not None
         mend = "or mend the file" if how else "mend the file"
@@ -304,13 +318,14 @@ class Survey:
         :raise ValueError: for a missing label, for too many, and if they look like numbers.
         """
         told = self.name in self._reading.told_words  # then each of its texts is a label
-        gap, what = self.gap(("",) if told else self.empty), f"column {self.name!r}"
+        gap = self.gap((None, "") if told else self.missing_values(of_words=True))
+        what = f"column {self.name!r}"
         if gap is not None:
             raise ValueError(f"the label is empty ({gap}, {what}); drop such rows first")
         doubtful = [one for one in self.seen if one in self.missing and one not in ("-", ".")]
         if doubtful and not told:
             raise ValueError(
-                f"the label {doubtful[0]!r} ({self._place(doubtful[0])}) in {what} may mean a "
+                f"the label {doubtful[0]!r} ({self.place(doubtful[0])}) in {what} may mean a "
                 f"missing one: drop such rows, or give words=[{self.name!r}] if it is a label"
             )
         if self.many:

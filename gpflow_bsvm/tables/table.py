@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from .cells import arrow, without
 from .columns import Column, Columns, chosen_words
 from .paths import listed, own_columns, short, shortened, with_nearest
 from .reading import Reading
 from .spelling import in_doubt
 from .survey import GROUPED, ODDITIES, Survey
-from .text import open_format
+from .text import open_formats
 
 #: Default names of the label column.
 TARGETS = ("y", "target", "class", "label")
@@ -41,7 +42,7 @@ class Table:
         :param labelled: whether labels are needed; their default column is one of `TARGETS`.
         :raise ValueError: for columns that are missing or cannot be read.
         """
-        self.files = [open_format(path, reading) for path in paths]
+        self.files = open_formats(paths, reading)
         self.names, self.rows = self.files[0].names, 0
         self._reading = reading = self._with_target(reading) if labelled else reading
         self._check_options()
@@ -50,7 +51,7 @@ class Table:
         wanted = others if reading.features is None else list(reading.features)
         self._look([*wanted, reading.target, reading.weight])
         found = self._found()
-        gaps = {name: self._seen[name].gap(found[name].missing) for name in wanted if name in found}
+        gaps = {name: self._gap(found[name]) for name in wanted if name in found}
         self.holes = {name: place for name, place in gaps.items() if place is not None}
         self._kinds = {name: found[name] for name in gaps}
         found |= chosen_words(wanted, [*self.names, *reading.told_words], reading.empty)
@@ -100,6 +101,7 @@ class Table:
         """Inspect these columns: all rows if necessary; errors in the first rows come at once."""
         reading, first, starts = self._reading, self.files[0], list[Any]()
         there = [name for name in names if name in first.types]
+        first.dates = {name: one for file in self.files for name, one in file.dates.items()}
         self._seen = {name: Survey(name, first, reading, starts) for name in there}
         for file in self.files:
             starts.append((file.path, self.rows))
@@ -112,8 +114,20 @@ class Table:
                 if reading.words is False and not reading.is_auto:
                     return
 
+    def _check_no_header(self) -> None:
+        """:raise ValueError: for a row with the names of columns, as between joined files."""
+        rows = {one.seen.get(name) for name, one in self._seen.items()}
+        if len(self._seen) > 1 and len(rows) == 1 and None not in rows:
+            place = next(one.place(name) for name, one in self._seen.items())
+            raise ValueError(f"file {self.where}: {place} repeats the header: delete such rows")
+
+    def _gap(self, column: Column) -> str | None:
+        one = self._seen[column.name]
+        return one.gap(one.missing_values(column.words is not None))
+
     def _found(self, complete: bool = True) -> dict[str, Column]:
         """:raise ValueError: for columns that cannot be read; if complete, also for labels."""
+        self._check_no_header()
         found, reasons, reading = dict[str, Column](), list[str](), self._reading
         label = None if reading.classes is None else reading.target
         seen = [one for one in self._seen.values() if one.name != label]
@@ -145,8 +159,9 @@ class Table:
     @property
     def left_out(self) -> tuple[str, ...]:
         """:return: columns left out automatically: the index written by pandas or R."""
-        own = {*own_columns(self.names), *self.columns.read}
-        return tuple(name for name in self.names if name not in own)
+        names = dict.fromkeys(name for file in self.files for name in file.names)
+        own = {*own_columns([*names]), *self.columns.read}
+        return tuple(name for name in names if name not in own)
 
     def notes(self, X: Any = None) -> list[str]:
         """
@@ -159,12 +174,15 @@ class Table:
             kinds.setdefault(column.about, []).extend(shown)
         lines = [f"{about}: {listed(names, 12)}" for about, names in kinds.items()]
         lines += self._of_oddities()
-        lines += [f"left out: {one}" for one in (*self._unnamed(), *self.files[0].left_out)]
+        others = [one for file in self.files for one in file.left_out]
+        lines += [f"left out: {one}" for one in dict.fromkeys((*self._unnamed(), *others))]
         if self.columns.classes is not None:
             classes = shortened(self.columns.classes, 12)
             lines.append(f"labels, {self.columns.target}: {classes}")
-        texts = set[Any]().union(*(one.seen for one in self._seen.values()))
-        if lost := [text for text in self._reading.na_values or () if text not in {*texts, ""}]:
+        seen = [str(value) for one in self._seen.values() for value in one.seen]
+        texts = arrow.array(seen, "string")
+        given = [text for text in self._reading.na_values or () if text]
+        if lost := [text for text in given if not without(texts, [text]).null_count]:
             lines.append(f"no column has such texts: na_values={lost!r}")
         different = {name: self._seen[name].seen for name in self._kinds if self.rows > 1}
         constant = [name for name, one in different.items() if len(one) == 1 and None not in one]
@@ -204,5 +222,6 @@ class Table:
 
     def _unnamed(self) -> list[str]:
         """:return: notes on the columns of `left_out`."""
-        lost, names = {*self.left_out}, enumerate(self.names, 1)
+        lost = {*self.left_out}
+        names = [numbered for file in self.files for numbered in enumerate(file.names, 1)]
         return [f"column {place}, {name!r}: {_UNNAMED}" for place, name in names if name in lost]

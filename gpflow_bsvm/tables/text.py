@@ -14,8 +14,18 @@ from typing import Any
 from ..optional import Later
 from .arff import Arff
 from .cells import arrow, compute
-from .formats import Format, Parquet, SVMLight, check_width, in_batches, named, open_text
-from .paths import ARFF, OTHERS, PARQUET, ROW_NAMES, SVMLIGHT
+from .formats import (
+    Format,
+    Parquet,
+    Partition,
+    SVMLight,
+    check_width,
+    in_batches,
+    named,
+    open_bytes,
+    open_text,
+)
+from .paths import ARFF, OTHERS, PARQUET, ROW_NAMES, SVMLIGHT, folders_of
 from .reading import Reading
 
 arrow_csv = Later("pyarrow.csv", "files")
@@ -26,6 +36,9 @@ _HEAD, _HEAD_LINES = 2**20, 1000
 _SEPARATORS = (";", "\t", "|", ",", " ")
 #: Separators that a shell does not like to be given.
 _SPELLED = {"\\t": "\t", "tab": "\t", "space": " "}
+#: A space that csv does not skip: a sign that no text of a file has.
+_SPACE = "\ud800"
+_NUMBER = r"[+-]?[\d.]+([eE][+-]?\d+)?"
 #: A first line by which Excel is told the separator.
 _SAID = re.compile(r'"?sep=(.)"?\n', re.IGNORECASE)
 
@@ -35,7 +48,7 @@ def read_head(path: str, encoding: str | None) -> tuple[str, str]:
     :return: the first lines of a file, and its encoding.
     :raise ValueError: if it is not of that encoding, or empty.
     """
-    with arrow.input_stream(path) as stream:
+    with open_bytes(path) as stream:
         utf16 = stream.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
     found = encoding or ("utf-16" if utf16 else "utf-8-sig")
     try:
@@ -46,6 +59,7 @@ def read_head(path: str, encoding: str | None) -> tuple[str, str]:
         raise ValueError(
             f"it is not {name}: say what it is, as encoding='cp1252' for files of Windows"
         ) from None
+    text = text.removeprefix("\ufeff")  # of an encoding that the user names
     if not text.strip():
         raise ValueError("it is empty, without a header line")
     if "\0" in text:
@@ -69,30 +83,48 @@ class Text(Format):
         rows, header, self._skips = _records(head, self.separator)
         if len(head) < _HEAD:  # else it may end within a text
             _check_quotes(head, self.separator, self._skips)
-        self.header = bool(said) + header * (names is None)
+        header *= names is None
+        body = "\n".join(head.split("\n")[header:])
+        self.header = bool(said) + header
         self.names = [name.strip() for name in (rows.pop(0) if names is None else names)]
         if reading.names is None:
-            self._check_header(rows)
-        fields = [field for row in rows for field in row[1:] if field]
+            quoted = all(text.lstrip().startswith('"') for text in (head, body))  # as R does
+            self._check_header(rows, quoted)
+        fields = self._bare_fields(body)
         # One space belongs to the separator; further ones belong to the text, but before quotes.
-        spaced = fields != [] and all(field.startswith(" ") for field in fields)
-        self.spaced = spaced or self._skips
+        self._spaced = fields != [] and all(field.startswith(" ") for field in fields)
         self.may_have_commas = self.separator in ";\t"
         self.types = dict.fromkeys(self.names, arrow.string())
         self._block = max(2**20, 64 * max(map(len, head.split("\n"))))
 
-    def _check_header(self, rows: list[list[str]]) -> None:
+    def _bare_fields(self, text: str) -> list[str]:
+        """:return: fields after a separator that are not empty; only a " of those in quotes."""
+        sign = re.escape(self.separator)
+        bare = re.sub(rf'(?m)((?:^|{sign}) *)"(?:[^"]|"")*"', r'\1"', text)
+        lines = bare.split("\n")[:_HEAD_LINES]
+        return [field for line in lines for field in line.split(self.separator)[1:] if field]
+
+    def _begin_with_names(self, rows: list[list[str]], quoted: bool) -> bool:
+        """:return: True if the rows begin with R's names of rows, and surely with nothing else."""
+        first = [row[0] for row in rows]
+        texts = not any(re.fullmatch(_NUMBER, text) for text in first)
+        if len({*first}) < len(first) or not (quoted or texts or first == _counted(1, len(first))):
+            return False
+        whole = [all(re.fullmatch(r"-?\d+", text) for text in column) for column in zip(*rows)]
+        return quoted or self.separator != "," or not any(map(min, whole, whole[1:]))  # no 28,4
+
+    def _check_header(self, rows: list[list[str]], quoted: bool) -> None:
         names = self.names
         width = statistics.mode(map(len, rows or [names]))
         if width > len(names) + 1 or (names[0][:1] == "#" and width != len(names)):
             sign = ", and the # in that of the names" if names[0][:1] == "#" else ""
+            sign += ", or write decimal commas as points" * (self.separator == ",")
             raise ValueError(
                 f"the first line of {self.path}, {self.separator.join(names)!r}, does not have the "
                 f"names of {width} columns: delete the lines before that of the names{sign}"
             )
-        counted = [str(number) for number in range(len(names))]  # as pandas may call them
-        numbers = [name for name in names if re.fullmatch(r"[+-]?[\d.]+([eE][+-]?\d+)?", name)]
-        if len(numbers) > len(names) / 2 and names != counted:
+        numbers = [name for name in names if re.fullmatch(_NUMBER, name)]
+        if len(numbers) > len(names) / 2 and names != _counted(0, len(names)):  # as by pandas
             raise ValueError(
                 f"the first line of {self.path} has numbers instead of the columns' names "
                 f"({', '.join(names[:4])}, ...): give names=[...], those of all {len(names)} "
@@ -100,23 +132,24 @@ class Text(Format):
             )
         if rows and all(len(row) == len(names) + 1 for row in rows):
             ended = not any(row[-1] for row in rows)  # by a separator; else R's names of rows
-            first = [row[0] for row in rows]
-            if not ended and len({*first}) < len(first):  # names differ
+            if not ended and not self._begin_with_names(rows, quoted):
                 raise ValueError(
                     f"the rows of {self.path} have a field more than its first line has names: put "
-                    'texts that contain the separator in ", with any " inside them doubled'
+                    'texts that contain the separator in ", with any " inside them doubled; write '
+                    f"decimal commas as points; or begin the first line with {ROW_NAMES} if the "
+                    "rows begin with their names"
                 )
             self.names = [*names, ""] if ended else [ROW_NAMES, *names]
 
     def _batches(self, columns: Sequence[str], size: int) -> Iterator[Any]:
-        if self.spaced:
+        if self._spaced or self._skips:
             return in_batches(self._rows(), self.names, columns, size)
         return self._fast(columns)
 
     def _fast(self, columns: Sequence[str]) -> Iterator[Any]:
         last, end = self.names[-1], arrow.array([], arrow.string())
         with arrow_csv.open_csv(
-            arrow.input_stream(self.path),
+            open_bytes(self.path),
             arrow_csv.ReadOptions(
                 column_names=self.names,
                 skip_rows=self.header,
@@ -136,13 +169,29 @@ class Text(Format):
         """:return: rows that pyarrow cannot read: with spaces as or after separators."""
         width = len(self.names)
         with open_text(self.path, self.encoding) as lines:
-            rest = itertools.islice(lines, self.header, None)
+            rest: Iterator[str] = itertools.islice(lines, self.header, None)
+            if self._skips and self.separator != " ":  # skip only spaces before quotation marks
+                kept = re.compile(rf'(?:^|{re.escape(self.separator)}) +(?![ "])')
+                rest = (kept.sub(_keep_spaces, line) for line in rest)
             how: Any = {"delimiter": self.separator, "skipinitialspace": self._skips}
             reader = csv.reader(rest, **how)
             for row in filter(None, reader):
                 row = row[:width] if row[width:] == [""] else row  # a space at the end
                 check_width(row, width, self.header + reader.line_num)
-                yield row if self._skips else [row[0], *(v.removeprefix(" ") for v in row[1:])]
+                if self._spaced:
+                    sign = _SPACE if self._skips else " "
+                    row[1:] = [value.removeprefix(sign) for value in row[1:]]
+                yield [value.replace(_SPACE, " ") for value in row]
+
+
+def open_formats(paths: Sequence[str], reading: Reading) -> list[Format]:
+    """
+    :return: the tables in files, with the columns in names of folders.
+    :raise ValueError: see `open_format`.
+    """
+    files = [open_format(path, reading) for path in paths]
+    folders = folders_of(paths, reading.is_prediction)
+    return [Partition(file, own) if own else file for file, own in zip(files, folders)]
 
 
 def open_format(path: str, reading: Reading) -> Format:
@@ -151,15 +200,15 @@ def open_format(path: str, reading: Reading) -> Format:
     :raise ValueError: for a file that cannot be read, and for what Parquet and ARFF say themselves.
     """
     kind = path.lower()
-    if kind.endswith(OTHERS):
-        raise ValueError(f"{path} is neither CSV nor Parquet: save it as one of these")
     told = reading.names is not None or reading.separator is not None
     if told and kind.endswith((*PARQUET, *ARFF)):
         raise ValueError(f"names and separator are for CSV files, and {path} says so itself")
     with named(path):
         with open(path, "rb") as file:
-            is_parquet = kind.endswith(PARQUET) or file.read(4) == b"PAR1"
-        if is_parquet:
+            start = file.read(4)
+        if kind.endswith(OTHERS) or start == b"PK\3\4":  # zipped, as Excel does
+            raise ValueError(f"{path} is neither CSV nor Parquet: save it as one of these")
+        if kind.endswith(PARQUET) or start == b"PAR1":
             return Parquet(path)
         head, encoding = read_head(path, reading.encoding)
         if kind.endswith(ARFF):
@@ -167,6 +216,14 @@ def open_format(path: str, reading: Reading) -> Format:
         if not told and (kind.endswith(SVMLIGHT) or _is_svmlight(head)):
             return SVMLight(path, reading)
         return Text(path, head, encoding, reading)
+
+
+def _keep_spaces(found: re.Match[str]) -> str:
+    return found[0].replace(" ", _SPACE)
+
+
+def _counted(start: int, number: int) -> list[str]:
+    return [str(place) for place in range(start, start + number)]
 
 
 def _is_svmlight(head: str) -> bool:

@@ -82,3 +82,41 @@ def test_all_columns_with_holes_are_named(tmp_path, capsys):
         assert "column 'a' has no value in row 0, 'b' has no value in row 0, " in error
         assert "'e' has no value in row 0: --impute" in error
         assert "--drop a,b,c,d,e,f,g leaves the columns out" in error
+
+
+@pytest.fixture(scope="module")
+def of_a_folder(tmp_path_factory, quick_training):
+    """A model of two files with names of rows by R, and -99 where a value is missing."""
+    folder = tmp_path_factory.mktemp("folder")
+    (folder / "rows" / "sub").mkdir(parents=True)
+    for number, name in enumerate(("a.csv", "sub/b.tab")):
+        rows = [f"r{n},{n % 7 or -99.0},{n % 5},{'uv'[n % 2]}\n" for n in range(number, 20)]
+        (folder / "rows" / name).write_text("a,b,y\n" + "".join(rows))
+    (folder / "rows" / "notes.docx").write_text("?")
+    how = ("--na-values", "-99,none", "--impute", "--num-inducing", 4, "--no-progress")
+    assert run("train", folder / "rows", *how, "--output", folder / "m.npz") == 0
+    return folder / "m.npz"
+
+
+def test_files_of_a_folder_are_told(of_a_folder, capsys):
+    folder, output = of_a_folder.parent / "rows", of_a_folder.with_name("p.csv")
+    told = f"2 files of {folder} are read, also of subdirectories: a.csv to sub/b.tab; left out: "
+    assert run("predict", of_a_folder, folder, "--output", output) == 0
+    assert told in capsys.readouterr().out
+    assert run("compare", folder, "--na-values", "-99,x", "--output", folder / "out") == 2
+    assert told in capsys.readouterr().out
+
+
+def test_missing_values_of_training_are_missing_beside_those_given(of_a_folder, capsys):
+    data, output = of_a_folder.with_name("new.csv"), of_a_folder.with_name("p.csv")
+    data.write_text("a,b\n-99,1\nunknown,1\n,1\n")
+    given = ("predict", of_a_folder, data, "--na-values", "unknown", "--output", output)
+    assert run(*given) == 0
+    told = capsys.readouterr().out
+    assert "3 values are missing" in told
+    assert "only one of this table and that of the training has names of rows" in told
+    found = pandas.read_csv(output)
+    assert found.nunique().tolist() == [1] * found.shape[1]
+    data.write_text('"a","b"\n' + "".join(f'"r{n}",{n},1\n' for n in range(3)))
+    assert run("predict", of_a_folder, data, "--output", output) == 0
+    assert "names of rows" not in capsys.readouterr().out.replace("index, names of rows", "")

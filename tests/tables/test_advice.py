@@ -12,6 +12,7 @@ from gpflow_bsvm.tables.reading import Reading
 from gpflow_bsvm.tables.table import Table
 
 pa = pytest.importorskip("pyarrow")
+pandas = pytest.importorskip("pandas")
 parquet = pytest.importorskip("pyarrow.parquet")
 
 TEXTS = {
@@ -238,3 +239,69 @@ def test_numbers_against_the_option_are_told_as_such(tmp_path):
     path = of_texts(tmp_path, ["1.5", "2.25"])
     with pytest.raises(ValueError, match=r"other signs than decimal or thousands such as '1.5'"):
         read(path, classes="auto", decimal=",")
+
+
+HEADERS = {
+    "numbers": "a,b,y\n" + "1,2,u\n3,4,v\n" * 3,
+    "words": "a,b,y\n" + "w,x,u\nx,w,v\n" * 3,
+    "many": "a,b,y\n" + "".join(f"{n}.5,{n}.25,{'uv'[n % 2]}\n" for n in range(1200)),
+    "labels": "a,y\n" + "1,u\n2,v\n" * 3,
+}
+
+
+@pytest.mark.parametrize("name", HEADERS)
+def test_a_header_between_rows_is_named(tmp_path, name):
+    """Its words became words of the columns and a class of the labels."""
+    path, text = tmp_path / "t.csv", HEADERS[name]
+    path.write_text(text * 2)
+    row = text.count("\n") - 1
+    with pytest.raises(ValueError, match=f"row {row} repeats the header: delete such rows"):
+        read(path, classes="auto", words=True)
+
+
+def test_a_word_that_is_also_a_name_is_a_word(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a,b,y\n" + "a,c,u\nd,b,v\nd,c,u\n" * 3)
+    features = read(path, classes="auto", words=True).columns.features
+    assert features == ("a=a", "a=d", "b=b", "b=c")
+
+
+def test_further_lines_of_a_header_are_offered_to_be_deleted(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a,y\n(mm),\nfloat,\n" + "1,u\n2,v\n" * 5)
+    with pytest.raises(ValueError, match="delete the first rows if they belong to the header"):
+        read(path, classes="auto", words=True)
+
+
+def test_decimal_commas_where_points_were_told(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a;y\n" + "1,5;u\n2,25;v\n" * 5)
+    with pytest.raises(ValueError, match=r"other signs than .*: give decimal=',', "):
+        read(path, classes="auto", decimal=".")
+
+
+def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path):
+    path = tmp_path / "t.csv"
+    for encoding, told in (("utf-8-sig", "utf-8"), ("utf-16", "utf-16"), ("utf-8-sig", None)):
+        path.write_text("a,y\n1,u\n2,v\n", encoding=encoding)
+        assert read(path, classes="auto", encoding=told).columns.features == ("a",)
+
+
+def test_weights_of_arff_and_words_of_svmlight_are_told(tmp_path):
+    path = tmp_path / "t.arff"
+    head = "@relation r\n@attribute x real\n@attribute y {u,v}\n@data\n"
+    path.write_text(head + "1,u, {2}\n2,v\n")
+    with pytest.raises(ValueError, match=r"line 5 has a weight, \{2\}: make it a column"):
+        read(path, classes="auto")
+    path = tmp_path / "t.svm"
+    path.write_text("good 1:1\nbad 1:2\n")
+    with pytest.raises(ValueError, match="labels and values of svmlight files must be numbers"):
+        read(path, classes="auto")
+
+
+@pytest.mark.skipif(pandas.__version__ < "3", reason="dates are nanoseconds, from 1677 to 2262")
+def test_dates_of_all_four_digit_years(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a,y\n1500-01-01,u\n9999-12-31,v\n2020-01-01 12:00,u\n")
+    found = read(path, classes="auto", dates=["a"])
+    assert values(found)[:, 0].tolist() == [-171664, 2932896, 18262.5]

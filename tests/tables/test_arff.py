@@ -101,3 +101,32 @@ def test_errors_name_the_line_of_the_file(tmp_path):
     ]:
         with pytest.raises(ValueError, match=message):
             table(tmp_path, f"@relation r\n{header}\n@data\n1\n")
+
+
+@pytest.mark.parametrize("sign", ["\f", "\v", "\x1c", "\x85", "\u2028"])
+def test_no_row_is_lost_to_a_sign_that_is_no_line_end(tmp_path, sign):
+    header = f"% page 1{sign}\n% page{sign} 2\n{HEADER}"
+    found = table(tmp_path, header + ROWS, drop=["day"])
+    np.testing.assert_array_equal(values(found)[:, 0], np.arange(1, 6))
+
+
+@pytest.mark.parametrize("order", ["'yyyy-dd-MM'", '"dd.MM.yyyy"'])
+def test_dates_declared_in_another_order_are_refused(tmp_path, order):
+    head = HEADER.replace('"yyyy-MM-dd"', order)
+    with pytest.raises(ValueError, match=f"dates that the file declares as {order[1:-1]}: dates"):
+        table(tmp_path, head + ROWS, dates=["day"])
+    table(tmp_path, head + ROWS, drop=["day"])
+
+
+@pytest.mark.parametrize("order", ["", "\"yyyy-MM-dd'T'HH:mm:ss\"", "'yyyy-MM-dd HH:mm'"])
+def test_dates_declared_in_the_order_of_iso(tmp_path, order):
+    head = HEADER.replace('"yyyy-MM-dd"', order)
+    assert values(table(tmp_path, head + ROWS, dates=["day"]))[:, -1].tolist() == [1, 2, 1, 1, 1]
+
+
+def test_dates_of_another_order_in_any_file_are_refused(tmp_path):
+    for name, order in (("a", '"yyyy-MM-dd"'), ("b", '"yyyy-dd-MM"')):
+        (tmp_path / f"{name}.arff").write_text(HEADER.replace('"yyyy-MM-dd"', order) + ROWS)
+    paths = [str(tmp_path / f"{name}.arff") for name in "ab"]
+    with pytest.raises(ValueError, match="dates that the file declares as yyyy-dd-MM"):
+        Table(paths, Reading("y", words=True, classes="auto", dates=["day"]))

@@ -156,3 +156,21 @@ def test_values_of_columns_that_a_model_lacks_are_counted(tmp_path):
     assert [file.left_out for file in found.files] == [told, told]
     whole = Table([str(path)], Reading(features=["x1", "x2", "x7", "x9"]))
     assert whole.files[0].left_out == read(path, classes="auto").files[0].left_out == []
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+def test_spaces_before_quotes_are_skipped_and_others_are_text(tmp_path, separator):
+    """One text in quotes after a space took the leading spaces of all others."""
+    path = tmp_path / "t.csv"
+    rows = ["1,fine, yes", '2, "ok, ""it"", \n  is",yes', "3,fine,no", "4,,  no"] * 2
+    path.write_text("x,note,y\n".replace(",", separator) + "\n".join(rows).replace(",", separator))
+    found = read(path, classes="auto", words=True)
+    assert found.columns.classes == ["  no", " yes", "no", "yes"]
+    told = 'ok, "it", \n  is'.replace(",", separator)
+    assert found.columns.features == ("x", "note=fine", f"note={told}")
+    path.write_text('x, note, y\n1, "a, b", u\n2, c,  v\n')
+    found = read(path, classes="auto", words=True)
+    assert found.columns.classes == [" v", "u"]
+    assert found.columns.features == ("x", "note=a, b", "note=c")
+    path.write_text('x, note, y\n1, " a", u\n2, "a", v\n')
+    assert read(path, words=True, classes="auto").columns.features == ("x", "note= a", "note=a")

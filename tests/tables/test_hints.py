@@ -112,7 +112,9 @@ def test_nines_that_may_stand_for_nothing_are_told_where_that_can_be_said(tmp_pa
     assert not any("-999" in line for line in table(tmp_path, texts, na_values=["-999"]).notes())
     typed = {"a": pa.array([*map(int, texts)]), "y": list("uvuvuv")}
     parquet.write_table(pa.table(typed), tmp_path / "t.parquet")
-    assert not any("-999" in line for line in read(tmp_path / "t.parquet", classes="auto").notes())
+    assert read(tmp_path / "t.parquet", classes="auto").notes()[1] == f"{told} as na_values=[...]"
+    for other in ("-999.0", " -999", "-99.00"):
+        assert table(tmp_path, [other, *texts[1:]]).notes()[1] == f"{told} as na_values=[...]"
 
 
 def test_a_usual_text_for_nothing_is_offered_beside_those_given(tmp_path):
@@ -146,3 +148,114 @@ def test_separators_in_texts_without_quotes_are_no_names_of_rows(tmp_path):
     path.write_text("a,note,y\n" + "5,'x, z',u\n5,'x, w',v\n" * 5)
     with pytest.raises(ValueError, match="a field more than its first line has names: put texts"):
         Table([str(path)], Reading(target="y", classes="auto", words=True))
+
+
+NO_NAMES_OF_ROWS = {
+    "decimal commas": "minute,temp,y\n" + "".join(f"{n},2{n},{n % 3},u\n" for n in range(6)),
+    "decimal commas from 1": "minute,temp,y\n" + "".join(f"{n},2{n},4,u\n" for n in range(1, 6)),
+    "two decimal commas": "minute,a,b,y\n" + "".join(f"{n},2{n},4,1,{n},u\n" for n in range(6)),
+    "names": "name,temp,y\n" + "".join(f'"Mrs {n}",2{n},4,u\n' for n in range(6)),
+    "negative": "temp,x,y\n" + "".join(f"-{n},4,0.{n},u\n" for n in range(1, 6)),
+    "words of two": "x z y\n" + "".join(f"0.{n} 0 very u\n" for n in range(1, 6)),
+}
+
+
+@pytest.mark.parametrize("name", NO_NAMES_OF_ROWS)
+def test_rows_with_a_field_more_begin_with_names_only_if_it_is_sure(tmp_path, name):
+    """Distinct numbers in the first column were left out as R's names of rows."""
+    (tmp_path / "t.csv").write_text(NO_NAMES_OF_ROWS[name])
+    either = r"or begin the first line with row\.names if the rows|, or write decimal commas as"
+    with pytest.raises(ValueError, match=either):
+        read(tmp_path / "t.csv", classes="auto", words=True)
+
+
+NAMES_OF_ROWS = {
+    "quoted": '"a","b","y"\n' + "".join(f'"{n}",1,2,"{"uv"[n % 2]}"\n' for n in (3, 8, 4, 5)),
+    "counted": "a b y\n" + "".join(f"{n} 1 2 {'uv'[n % 2]}\n" for n in range(1, 6)),
+    "texts": "a,b,y\n" + "".join(f"Mazda {n},1.5,2,{'uv'[n % 2]}\n" for n in range(4)),
+    "told": "row.names,a,b,y\n" + "".join(f"{n},1,2,{'uv'[n % 2]}\n" for n in (7, 2, 3)),
+}
+
+
+@pytest.mark.parametrize("name", NAMES_OF_ROWS)
+def test_names_of_rows_by_r(tmp_path, name):
+    (tmp_path / "t.csv").write_text(NAMES_OF_ROWS[name])
+    found = read(tmp_path / "t.csv", classes="auto", words=True)
+    assert found.names == ["row.names", "a", "b", "y"] and found.columns.features == ("a", "b")
+
+
+def test_a_typographic_minus_is_a_minus_of_whole_numbers_too(tmp_path):
+    found = table(tmp_path, ["\u22125", "0", "5", "\u221212", "3", " \u22127"])
+    assert values(found)[:, 0].tolist() == [-5, 0, 5, -12, 3, -7]
+
+
+def test_a_doubtful_number_after_many_others_is_a_doubt_and_no_crash(tmp_path):
+    path = tmp_path / "t.csv"
+    rows = "".join(f"{n},{n % 2}\n" for n in range(1200))
+    path.write_text(f'a,y\n{rows}"1,234",1\n')
+    with pytest.raises(
+        ValueError, match="that can be read in two ways: thousands=',' if the first"
+    ):
+        read(path, classes="auto", words=True)
+
+
+@pytest.mark.parametrize("cell", ["-99", "-99.0", "   -99", "\u221299", "-99,0", "-9.9e1"])
+def test_a_number_for_nothing_is_that_number_however_it_is_written(tmp_path, cell):
+    decimal = "," if "," in cell else "."
+    texts = [f"2{decimal}5", cell, "3", "4", "5", "-98"]
+    found = table(tmp_path, texts, ";", na_values=["-99"], decimal=decimal)
+    assert found.holes == {"a": "row 1"} and not any("na_values" in one for one in found.notes())
+    expected = [2.5, np.nan, 3, 4, 5, -98]
+    np.testing.assert_array_equal(values(found)[:, 0], expected)
+
+
+NO_VALUE = {
+    "int": pa.array([1, -99, 3, 1, 2, 3]),
+    "double": pa.array([1, -99, 3, 1, 2, 3], pa.float64()),
+    "decimal": pa.array(["1.0", "-99.0", "3.0", "1.0", "2.0", "3.0"]).cast(pa.decimal128(5, 1)),
+    "text": pa.array(["1", "-99.0", "3", "1", "2", "3"]),
+    "category": pa.array([1, -99, 3, 1, 2, 3]).dictionary_encode(),
+}
+
+
+@pytest.mark.parametrize("kind", NO_VALUE)
+def test_a_number_for_nothing_in_typed_columns(tmp_path, kind):
+    typed = {"a": NO_VALUE[kind], "y": list("uvuvuv")}
+    parquet.write_table(pa.table(typed), tmp_path / "t.parquet")
+    found = read(tmp_path / "t.parquet", classes="auto", words=True, na_values=["-99"])
+    assert found.holes == {"a": "row 1"}
+    new = Table([str(tmp_path / "t.parquet")], Reading(features=["a"], na_values=["-99"], marks={}))
+    np.testing.assert_array_equal(values(new)[:, 0], [1, np.nan, 3, 1, 2, 3])
+    assert np.isnan(values(found)).any(axis=1).tolist() == [n == 1 for n in range(6)]
+
+
+def test_a_number_for_nothing_after_many_others(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a,y\n" + "".join(f"{n}.5,{n % 2}\n" for n in range(1200)) + " -99.0,1\n")
+    assert read(path, classes="auto", na_values=["-99"]).holes == {"a": "row 1200"}
+
+
+def test_spaces_around_a_text_for_nothing_among_numbers(tmp_path):
+    found = table(tmp_path, ["1", " NA", "3", "- ", "5", "6"])
+    assert found.holes == {"a": "row 1"}
+    assert np.isnan(values(found)[:, 0]).tolist() == [False, True, False, True, False, False]
+
+
+def test_words_are_missing_only_as_written(tmp_path):
+    found = table(tmp_path, ["w", "-99", "v", "-99.0", "w", " -99"], na_values=["-99"])
+    assert found.columns.features == ("a= -99", "a=-99.0", "a=v", "a=w")
+
+
+@pytest.mark.parametrize("word", ["now", "today", "Now", " today"])
+def test_the_day_of_the_run_is_no_date_of_a_table(tmp_path, word):
+    with pytest.raises(ValueError, match=f"'a' holds texts such as '{word}' .row 1."):
+        table(tmp_path, ["2020-01-31", word, *["2020-02-01"] * 4], dates=["a"])
+
+
+def test_a_number_for_nothing_in_svmlight(tmp_path):
+    (tmp_path / "t.svm").write_text("1 1:2 2:-99\n2 1:-99.0\n")
+    found = read(tmp_path / "t.svm", classes="auto", na_values=["-99"])
+    assert found.holes == {"x1": "row 1", "x2": "row 0"}
+    np.testing.assert_array_equal(values(found), [[2, np.nan], [np.nan, 0]])
+    new = Table([str(tmp_path / "t.svm")], Reading(features=["x1", "x2"], na_values=["-99"]))
+    assert new.holes == found.holes
