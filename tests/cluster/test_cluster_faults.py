@@ -107,7 +107,7 @@ def test_a_column_that_one_partition_lacks_is_told_with_its_partition(client):
     table = pd.DataFrame(X[:50], columns=["a", "b"]).assign(y=Y[:50, 0])
     parts = [dask.delayed(part) for part in (table, table.drop(columns="b"))]
     rows = DaskFrame(dd.from_delayed(parts, meta=table, verify_meta=False), target="y")
-    with pytest.raises(ValueError, match=r"^partition 1 lacks 'b'; it has a, y; columns 'a', 'b', 'y' are read"):
+    with pytest.raises(ValueError, match=r"^partition 1 lacks 'b'; it has a, y; columns"):
         SWEEPS.run(make(), rows)
 
 
