@@ -3,13 +3,11 @@
 from .bounds import Ball, JaakkolaHaussler, RadiusMargin, SupportVectorCount, enclosing_ball
 from .criterion import Criterion, Gradient, ModeCriterion
 from .error_estimates import GACV, HingeSpan, LeaveOneOut, SmoothedSpan, Span, left_out_margins
-from .laplace import LaplaceEvidence, QuadraticLaplaceEvidence
+from .evidence import LaplaceEvidence, QuadraticLaplaceEvidence, VariationalBound
 from .mode import Mode, mode_of_gram, svm_mode
 from .optimise import Optimum, Selection, optimise, random_starts
-from .posterior import Posterior
-from .sampled import Estimate, SampledEvidence
+from .sampled import Estimate, Posterior, SampledEvidence
 from .squared_hinge import SquaredHinge
-from .variational import VariationalBound
 
 __all__ = [
     "Ball",

@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import OneClassSVM
 
 from .criterion import Machine, ModeCriterion, StepCriterion
-from .gram import check_gram, check_positive
+from .gram import check_gram, root_of
 from .mode import Mode
 
 #: LibSVM's tolerance, relative to the size of the ball. Its matrix is in single precision; the
@@ -44,7 +44,7 @@ def enclosing_ball(gram: Any) -> Ball:
     :raise ValueError: for another matrix.
     """
     K = check_gram(gram, len(gram))
-    check_positive(K)
+    root_of(K)  # raises
     distances = np.maximum(K.diagonal()[:, None] + K.diagonal() - 2 * K, 0)
     if (size := float(distances.max())) == 0:
         return Ball(0.0, np.full(len(K), 1 / len(K)), 0.0)
@@ -84,8 +84,6 @@ class RadiusMargin(ModeCriterion):
     :ivar about_origin: use the ball about the origin.
     """
 
-    greater_is_better = False
-    looks_at_penalty = False
     slack = "quadratic"
 
     about_origin: bool = False

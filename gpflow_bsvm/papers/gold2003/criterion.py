@@ -61,6 +61,39 @@ class Gradient(NamedTuple):
     error: Gradient | None = None  #: standard errors, if derivatives are estimates
 
 
+class MachineCriterion(Criterion):
+    """
+    A criterion of a support vector machine with "linear" or "quadratic" slack; unless a subclass
+    differs, an estimate of the leave-one-out error.
+    """
+
+    greater_is_better = False
+    looks_at_penalty = False
+    slack: str
+
+    @abstractmethod
+    def of_mode(self, mode: Mode) -> float:
+        """:return: the criterion of a machine."""
+
+    def __call__(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> float:
+        """As in `Criterion`."""
+        return self.of_mode(svm_mode(kernel, data, penalty, slack=self.slack))
+
+
+@dataclass(frozen=True)
+class StepCriterion(MachineCriterion):
+    """
+    A fraction of rows, a step function.
+
+    :ivar slack: "linear" or "quadratic".
+    """
+
+    slack: str = "linear"
+
+    def __post_init__(self) -> None:
+        check_choice(SLACKS, slack=self.slack)
+
+
 class Machine(NamedTuple):
     """A support vector machine as tensors; the criterion treats `rows` separately."""
 
@@ -85,41 +118,12 @@ class Machine(NamedTuple):
         return taken(tf.transpose(taken(self.gram, self.rows)), self.rows)
 
 
-class MachineCriterion(Criterion):
-    """A criterion of a support vector machine with "linear" or "quadratic" slack."""
-
-    slack: str
-
-    @abstractmethod
-    def of_mode(self, mode: Mode) -> float:
-        """:return: the criterion of a machine."""
-
-    def __call__(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> float:
-        """As in `Criterion`."""
-        return self.of_mode(svm_mode(kernel, data, penalty, slack=self.slack))
-
-
 @dataclass(frozen=True)
-class StepCriterion(MachineCriterion):
-    """
-    A fraction of rows, a step function.
-
-    :ivar slack: "linear" or "quadratic".
-    """
-
-    greater_is_better = False
-    looks_at_penalty = False
-
-    slack: str = "linear"
-
-    def __post_init__(self) -> None:
-        check_choice(SLACKS, slack=self.slack)
-
-
 class ModeCriterion(MachineCriterion):
     """A criterion for one kind of slack, as a function of tensors."""
 
     has_gradient = True
+    slack: ClassVar[str]
 
     @abstractmethod
     def _of(self, seen: Machine) -> tf.Tensor:
@@ -142,7 +146,7 @@ class ModeCriterion(MachineCriterion):
             equal.
         """
         if not self.has_gradient:
-            raise ValueError(f"{type(self).__name__} is a step function: it has no gradient")
+            return super().gradient(kernel, data, penalty)
         mode = svm_mode(kernel, data, penalty, slack=self.slack)
         at = tf.constant(mode.gram), tf.constant(mode.penalty, tf.float64)
         with tf.GradientTape(watch_accessed_variables=False) as tape:
@@ -153,16 +157,13 @@ class ModeCriterion(MachineCriterion):
         return Gradient(float(value), pull_back(kernel, data[0], by_gram), float(by_penalty))
 
     def _seen(self, mode: Mode) -> Machine:
-        self._check(mode)
-        parts = (mode.gram, mode.y, mode.penalty, mode.alpha)
-        gram, y, C, alpha = (tf.constant(part, tf.float64) for part in parts)
-        return Machine(gram, y, C, alpha, mode.marginal)
-
-    def _check(self, mode: Mode) -> None:
+        """:raise ValueError: for a machine with another slack."""
         if mode.slack != self.slack:
             raise ValueError(
                 f"{type(self).__name__} is of {self.slack} slack, got a mode of {mode.slack} slack"
             )
+        parts = (mode.gram, mode.y, mode.penalty, mode.alpha)
+        return Machine(*(tf.constant(part, tf.float64) for part in parts), mode.marginal)
 
 
 def taken(values: tf.Tensor, rows: AnyNDArray) -> tf.Tensor:
@@ -178,9 +179,8 @@ def taken(values: tf.Tensor, rows: AnyNDArray) -> tf.Tensor:
 def _follow(mode: Mode, gram: tf.Tensor, C: tf.Tensor) -> Machine:
     """:return: the machine as a function of its Gram matrix and penalty, at fixed sets of rows."""
     y, rows = tf.constant(mode.y), mode.marginal
-    at_bound = np.zeros(len(mode.y))
-    at_bound[mode.bounded] = 1.0
-    fixed = Machine(gram, y, C, C * at_bound, rows)
+    at_bound = np.isin(np.arange(len(mode.y)), mode.bounded)
+    fixed = Machine(gram, y, C, C * at_bound.astype(float), rows)
     if len(rows) == 0:
         return fixed
     lacking = taken(y - fixed.latent, rows)

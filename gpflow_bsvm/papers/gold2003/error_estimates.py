@@ -18,7 +18,6 @@ from .criterion import Machine, ModeCriterion, StepCriterion, taken
 from .mode import Mode
 
 
-@dataclass(frozen=True)
 class GACV(ModeCriterion):
     r"""
     Wahba's generalized approximate cross-validation (eq. 13), for linear slack; smaller is better:
@@ -30,24 +29,19 @@ class GACV(ModeCriterion):
     the margin; otherwise such rows constrain f_n, as `HingeSpan` takes into account.
     """
 
-    greater_is_better = False
-    looks_at_penalty = False
     slack = "linear"
 
     def _of(self, seen: Machine) -> tf.Tensor:
         z = seen.margins
         # The factor for z > 1 is arbitrary, because alpha is 0 there.
-        factor = tf.where(z < -1, 2.0, tf.ones_like(z))
-        return tf.reduce_mean(
-            tf.nn.relu(1 - z) + seen.alpha * tf.linalg.diag_part(seen.gram) * factor
-        )
+        falls = seen.alpha * tf.linalg.diag_part(seen.gram) * tf.where(z < -1, 2.0, tf.ones_like(z))
+        return tf.reduce_mean(tf.nn.relu(1 - z) + falls)
 
 
 #: Jitter, relative to the largest entry of the Gram matrix, for equal rows on the margin.
 _JITTER = 1e-10
 
 
-@dataclass(frozen=True)
 class HingeSpan(ModeCriterion):
     r"""
     The mean leave-one-out hinge loss, by the span for linear slack; smaller is better:
@@ -61,13 +55,10 @@ class HingeSpan(ModeCriterion):
     the margin.
     """
 
-    greater_is_better = False
-    looks_at_penalty = False
     slack = "linear"
 
     def left_out_margins(self, mode: Mode) -> AnyNDArray:
         """:return: the span's estimate of y_n f(x_n) without row n, [N]."""
-        self._check(mode)
         return np.asarray(_held_margins(self._seen(mode)))
 
     def _of(self, seen: Machine) -> tf.Tensor:
@@ -92,7 +83,6 @@ def _variances_given_margin(seen: Machine) -> tf.Tensor:
     return tf.tensor_scatter_nd_update(given, seen.rows[:, None], own)
 
 
-@dataclass(frozen=True)
 class Span(ModeCriterion):
     r"""
     The span estimate of the leave-one-out error (eq. 12; Chapelle & Vapnik), for quadratic slack;
@@ -104,8 +94,6 @@ class Span(ModeCriterion):
     same. It is a step function: for optimizers use `SmoothedSpan`.
     """
 
-    greater_is_better = False
-    looks_at_penalty = False
     slack = "quadratic"
     has_gradient = False
 
@@ -137,8 +125,6 @@ class SmoothedSpan(ModeCriterion):
         Haussler).
     """
 
-    greater_is_better = False
-    looks_at_penalty = False
     slack = "quadratic"
 
     c1: float = 5.0
@@ -150,11 +136,9 @@ class SmoothedSpan(ModeCriterion):
         check_number(-math.inf, c2=self.c2)
 
     def _of(self, seen: Machine) -> tf.Tensor:
-        step = tf.sigmoid(self.c1 * (_spans(seen, self.eta) - 1) - self.c2)
-        others = (len(seen.y) - len(seen.rows)) * tf.sigmoid(
-            tf.constant(-self.c1 - self.c2, step.dtype)
-        )
-        return (tf.reduce_sum(step) + others) / len(seen.y)
+        others = tf.zeros(len(seen.y) - len(seen.rows), tf.float64)
+        spans = tf.concat([_spans(seen, self.eta), others], 0)
+        return tf.reduce_mean(tf.sigmoid(self.c1 * (spans - 1) - self.c2))
 
 
 def _spans(seen: Machine, eta: float) -> tf.Tensor:
@@ -187,8 +171,6 @@ def left_out_margins(mode: Mode) -> AnyNDArray:
     """
     margins: AnyNDArray = mode.y * mode.latent
     for n in mode.support:
-        rest = np.delete(np.arange(len(margins)), n)
         part = mode.without(n)
-        f = mode.gram[n, rest] @ (part.alpha * part.y)
-        margins[n] = mode.y[n] * f
+        margins[n] = mode.y[n] * np.delete(mode.gram[n], n) @ (part.alpha * part.y)
     return margins

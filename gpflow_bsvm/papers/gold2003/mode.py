@@ -22,7 +22,7 @@ from ...likelihoods.labels import check_binary_labels
 from ...likelihoods.penalized import check_penalty
 from ...model_selection.plug_in import gram_matrix
 from .active_set import Dual, refine, solve_dual
-from .gram import check_gram, check_positive
+from .gram import check_gram, root_of
 from .slack import SLACKS, losses
 
 #: Warn of larger violations of the optimality conditions than this, in units of the margin.
@@ -72,9 +72,9 @@ class Mode(NamedTuple):
     @property
     def objective(self) -> float:
         """:return: 1/2 sum_n alpha_n y_n f_n + penalty sum_n l(y_n f_n), the minimum."""
-        loss = losses(self.slack, self.y * self.latent)
-        norm = (self.alpha * self.y) @ self.latent
-        return float(norm / 2 + self.penalty * loss.sum())
+        z = self.y * self.latent
+        loss = losses(self.slack, z).numpy().sum()
+        return float(self.alpha @ z / 2 + self.penalty * loss)
 
     @property
     def violation(self) -> float:
@@ -152,7 +152,7 @@ def mode_of_gram(gram: Any, Y: Any, penalty: float, *, slack: str = "linear") ->
     :raise ValueError: also for an invalid `gram`.
     """
     mode = _unsolved(gram, Y, penalty, slack)
-    check_positive(mode.gram)
+    root_of(mode.gram)  # raises
     return mode.solved()
 
 
