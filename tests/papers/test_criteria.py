@@ -206,7 +206,8 @@ def test_all_points_at_the_bound_is_told_and_defined(data):
     with pytest.warns(UserWarning, match="all support vectors are at the bound") as told:
         value = LaplaceEvidence().of_mode(mode)
     assert len(told) == 1
-    log_q = -mode.objective / 40 - np.log1p(np.exp(-2e-4))
+    of_rows = mode.alpha * mode.margins / 2 + 1e-4 * np.maximum(1 - mode.margins, 0)
+    log_q = -of_rows.mean() - np.log1p(np.exp(-2e-4))
     np.testing.assert_allclose(value, log_q, rtol=1e-12)
     with pytest.warns(UserWarning, match="at the bound"):
         found = LaplaceEvidence().gradient(kernel, data, 1e-4)

@@ -25,7 +25,8 @@ from ...inference import fit
 from ...likelihoods import Hinge
 from ...likelihoods.penalized import check_penalty
 from ...models import BatchBSVM
-from .criterion import Criterion, Machine, ModeCriterion, taken
+from .criterion import Criterion, ModeCriterion, block_of, taken
+from .mode import Mode
 from .slack import log_kappa, losses
 
 
@@ -43,13 +44,13 @@ class _Laplace(ModeCriterion):
         :return: the curvatures of their losses.
         """
 
-    def _of(self, seen: Machine) -> tf.Tensor:
-        C, z = seen.penalty, seen.margins
-        log_q = -tf.reduce_mean(seen.alpha * z / 2 + C * losses(self.slack, z))
-        root = tf.sqrt(self._curvatures(taken(seen.alpha, seen.rows), C))
-        B = root[:, None] * seen.block() * root + tf.eye(len(seen.rows), dtype=root.dtype)
+    def _of(self, mode: Mode) -> tf.Tensor:
+        C, z = mode.penalty, mode.margins
+        log_q = -tf.reduce_mean(mode.alpha * z / 2 + C * losses(self.slack, z))
+        root = tf.sqrt(self._curvatures(taken(mode.alpha, mode.marginal), C))
+        B = root[:, None] * block_of(mode) * root + tf.eye(len(mode.marginal), dtype=root.dtype)
         half_log_det = tf.reduce_sum(tf.math.log(tf.linalg.diag_part(tf.linalg.cholesky(B))))
-        return log_q + log_kappa(self.slack, C) - half_log_det / len(seen.y)
+        return log_q + log_kappa(self.slack, C) - half_log_det / len(mode.y)
 
 
 class LaplaceEvidence(_Laplace):

@@ -23,7 +23,7 @@ from ...likelihoods.penalized import check_penalty
 from ...model_selection.plug_in import gram_matrix
 from .active_set import Dual, refine, solve_dual
 from .gram import check_gram, root_of
-from .slack import SLACKS, losses
+from .slack import SLACKS
 
 #: Warn of larger violations of the optimality conditions than this, in units of the margin.
 _VIOLATION = 1e-6
@@ -44,6 +44,7 @@ class Mode(NamedTuple):
     slack: str  #: "linear" or "quadratic"
     alpha: AnyNDArray  #: [N], dual variables
     latent: AnyNDArray  #: [N], f(x_n)
+    marginal: AnyNDArray  #: support vectors that are not bounded
 
     def __repr__(self) -> str:
         """:return: a text with size and options, without arrays."""
@@ -61,20 +62,13 @@ class Mode(NamedTuple):
         return np.flatnonzero(self.alpha >= self._upper)
 
     @property
-    def marginal(self) -> AnyNDArray:
-        """:return: support vectors that are not bounded."""
-        return np.flatnonzero((self.alpha > 0) & (self.alpha < self._upper))
+    def margins(self) -> AnyNDArray:
+        """:return: z_n = y_n f(x_n), [N]."""
+        return self.y * self.latent
 
     @property
     def _upper(self) -> float:
         return self.penalty if self.slack == "linear" else np.inf
-
-    @property
-    def objective(self) -> float:
-        """:return: 1/2 sum_n alpha_n y_n f_n + penalty sum_n l(y_n f_n), the minimum."""
-        z = self.y * self.latent
-        loss = losses(self.slack, z).numpy().sum()
-        return float(self.alpha @ z / 2 + self.penalty * loss)
 
     @property
     def violation(self) -> float:
@@ -109,7 +103,9 @@ class Mode(NamedTuple):
         return Dual(Q, y, self._upper, limit)
 
     def _at(self, alpha: AnyNDArray) -> Mode:
-        mode = self._replace(alpha=alpha, latent=self.gram @ (alpha * self.y))
+        marginal = np.flatnonzero((alpha > 0) & (alpha < self._upper))
+        latent = self.gram @ (alpha * self.y)
+        mode = self._replace(alpha=alpha, latent=latent, marginal=marginal)
         violation = mode.violation
         if not violation <= _VIOLATION:
             warnings.warn(
@@ -167,4 +163,4 @@ def _unsolved(gram: Any, Y: Any, penalty: float, slack: str) -> Mode:
     C, Y = check_penalty(penalty), np.asarray(Y).reshape(-1)
     check_binary_labels(Y)
     y, zeros = np.where(Y == 1, 1.0, -1.0), np.zeros(len(Y))
-    return Mode(check_gram(gram, len(Y)), y, C, slack, zeros, zeros)
+    return Mode(check_gram(gram, len(Y)), y, C, slack, zeros, zeros, np.array([], int))

@@ -76,7 +76,7 @@ class Posterior:
         :return: the derivative of the log evidence per row in the Gram matrix, -C / (2N) <y l'(y f)
             theta^T> (eq. 20), averaged over each part, [parts, N, N].
         """
-        _, y, C, slack, *_ = self.problem
+        y, C, slack = self.problem.y, self.problem.penalty, self.problem.slack
         pulls, theta = self.parts(-C * y * slopes(slack, y * self.f)), self.parts(self.theta)
         return np.asarray(np.swapaxes(pulls, 1, 2) @ theta / (2 * len(y) * theta.shape[1]))
 
@@ -164,7 +164,7 @@ class SampledEvidence(Criterion):
             rhats.append(draws.rhat())
         _warn_of_chains(max(rhats))
         losses_of_rungs, errors = np.mean(parts, axis=1), error_of_mean(np.transpose(parts))
-        value = float(log_kappa(self.slack, tf.constant(C, tf.float64)) - steps @ losses_of_rungs)
+        value = float(log_kappa(self.slack, C) - steps @ losses_of_rungs)
         return Estimate(value, float(np.linalg.norm(steps * errors)))
 
     def posterior(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> Posterior:
@@ -190,13 +190,6 @@ class SampledEvidence(Criterion):
         """
         value = self(kernel, data, penalty) if self.rungs else math.nan
         draws = self.posterior(kernel, data, penalty)
-        return self.gradient_of(draws, kernel, data)._replace(value=value)
-
-    def gradient_of(self, draws: Posterior, kernel: Kernel, data: tuple[Any, Any]) -> Gradient:
-        """
-        :param draws: draws for this kernel.
-        :return: the same as `gradient`.
-        """
         by_gram, C = draws.by_gram(), tf.constant(draws.problem.penalty, tf.float64)
         rows = [pull_back(kernel, data[0], part) for part in by_gram]
         by_kernel = {name: np.stack([row[name] for row in rows]) for name in rows[0]}
@@ -209,7 +202,7 @@ class SampledEvidence(Criterion):
         means = {name: np.asarray(parts.mean(axis=0)) for name, parts in by_kernel.items()}
         errors = {name: error_of_mean(parts) + unseen for name, parts in by_kernel.items()}
         error = Gradient(math.nan, errors, float(error_of_mean(by_penalty) + unseen))
-        return Gradient(math.nan, means, float(by_penalty.mean()), error)
+        return Gradient(value, means, float(by_penalty.mean()), error)
 
 
 def error_of_mean(parts: AnyNDArray) -> AnyNDArray:

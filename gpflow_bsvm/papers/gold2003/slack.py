@@ -32,12 +32,13 @@ def likelihood_of(slack: str, penalty: float) -> Likelihood:
     return Hinge(penalty) if slack == "linear" else SquaredHinge(penalty / 2)
 
 
-def log_kappa(slack: str, penalty: tf.Tensor) -> tf.Tensor:
+def log_kappa(slack: str, penalty: float | tf.Tensor) -> tf.Tensor:
     """
     :param penalty: C, [].
     :return: the logarithm of the normalizer, 1 / kappa = max_z exp(-C l(z)) + exp(-C l(-z)), with
         which both labels sum to at most 1 (eq. 6).
     """
+    penalty = tf.convert_to_tensor(penalty, tf.float64)
     if slack == "linear":
         return -tf.math.log1p(tf.exp(-2 * penalty))
     return log_kappa_of_squares(penalty / 2)

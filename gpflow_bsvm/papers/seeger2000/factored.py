@@ -141,8 +141,17 @@ def bound_of_prior(
     return factored_bound(likelihood, q, prior_root(prior, batch.X, jitter), batch)
 
 
-#: For a likelihood: value and gradient in a scaled q, with a fixed root of the prior.
-slope_of_q = value_and_gradient(scaled_bound, by_first=True)
+@Compiled
+def slope_of_q(
+    likelihood: Likelihood, q: FactoredGaussian, R: tf.Tensor, root: PriorRoot, batch: Batch
+) -> tuple[tf.Tensor, FactoredGaussian]:
+    """:return: value and gradient of -F in a scaled q, with a fixed root of the prior."""
+    with tf.GradientTape(watch_accessed_variables=False) as tape:
+        tape.watch(q)
+        value = scaled_bound(likelihood, q, R, root, batch)
+    return value, tape.gradient(value, q)
+
+
 #: For likelihood and prior: value and gradient, without the hyperparameters' density.
 slope_of_all = value_and_gradient(bound_of_prior)
 compiled_root = Compiled(prior_root)

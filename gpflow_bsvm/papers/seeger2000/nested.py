@@ -15,9 +15,8 @@ from ...checks import check_number, check_whole
 from ...data.checks import check_weights
 from ...data.sources import ArraySource, Source
 from ...engine.contracts import Model, jitter_of
-from ...engine.hyperparameters import Hyperparameters, Plan
+from ...engine.hyperparameters import Hyperparameters
 from ...engine.quasi_newton import Loss, maximise
-from ...engine.structure import parameters_of
 from ...inference.algorithm import Algorithm, settled
 from ...inference.run import Run, Step
 from .factor import FactorVGP
@@ -110,8 +109,7 @@ class _Loops(Run[NestedState, Step]):
         self._hyper.check_start()
         model.prior_factor()  # finds the necessary jitter
         self._jitter = jitter_of(model)
-        known = Plan((False,) * len(parameters_of(model.likelihood)))
-        self._of_q = slope_of_q.bind(model.likelihood, known)
+        self._of_q = slope_of_q.bind(model.likelihood)
         self._of_all = self._hyper.bind(slope_of_all)
         self._root = compiled_root.bind(model.prior)
         self._scale = compiled_scale.bind(model.likelihood)
@@ -154,7 +152,7 @@ class _Loops(Run[NestedState, Step]):
 
         def value_and_gradient() -> tuple[float, list[tf.Tensor]]:
             q = FactoredGaussian(*map(tf.convert_to_tensor, self._q))
-            value, _, gradient = self._of_q(q, R, root, self._batch)
+            value, gradient = self._of_q(q, R, root, self._batch)
             return float(value), gradient
 
         options = {"maxiter": self._options.inner_iterations, "maxcor": _PAIRS}
