@@ -7,6 +7,7 @@ import tensorflow as tf
 from helpers import kernel_with_offset as make_kernel
 from helpers import make_data
 from reference import axis, log_evidence
+from scipy import optimize, special
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.likelihoods import Hinge
@@ -114,10 +115,21 @@ def test_quadratic_laplace_evidence_by_hand():
 
 
 @pytest.mark.parametrize("penalty", [0.2, 1.0, 1.1, 3.0, 40.0])
-def test_kappa_is_that_of_the_likelihood(penalty):
-    of_grid = SquaredHinge(penalty / 2, normalizer=True).log_kappa()
-    kappa = log_kappa("quadratic", tf.constant(penalty, tf.float64))
-    np.testing.assert_allclose(kappa, of_grid, atol=1e-6)
+def test_kappa_of_quadratic_slack_is_that_of_the_largest_sum_over_labels(penalty):
+    def squares(z):
+        return np.square([1 - z, 1 + z]) / 2
+
+    def log_sum(z):
+        return special.logsumexp(-penalty * squares(z))
+
+    z = optimize.minimize_scalar(lambda z: -log_sum(z), bounds=(0, 1), options={"xatol": 1e-12}).x
+    C = tf.constant(penalty, tf.float64)
+    with tf.GradientTape() as tape:
+        tape.watch(C)
+        kappa = log_kappa("quadratic", C)
+    np.testing.assert_allclose(kappa, -log_sum(z), atol=1e-13)
+    slope = special.softmax(-penalty * squares(z)) @ squares(z)  # at a fixed z: a maximum
+    np.testing.assert_allclose(tape.gradient(kappa, C), slope, rtol=1e-6)  # where searches stop
 
 
 @pytest.mark.slow

@@ -114,12 +114,10 @@ class ModeCriterion(MachineCriterion):
 
     def gradient(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> Gradient:
         """
-        Derivatives by automatic differentiation with fixed sets of rows (not a support vector, on
-        the margin, bounded): exact unless a row changes its set.
+        As in `Criterion`, by automatic differentiation with fixed sets of rows (not a support
+        vector, on the margin, bounded): exact unless a row changes its set.
 
-        :return: derivatives of the criterion with respect to trainable parameters and penalty.
-        :raise ValueError: as for the criterion, if it has no gradient, or if rows on the margin are
-            equal.
+        :raise ValueError: also if rows on the margin are equal.
         """
         if not self.has_gradient:
             return super().gradient(kernel, data, penalty)

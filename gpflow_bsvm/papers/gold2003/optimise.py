@@ -94,23 +94,21 @@ def optimise(
     max_evaluations: int = 400,
 ) -> Selection:
     """
-    Search by SciPy for the best logarithms of the kernel's trainable parameters and of the penalty,
-    from the current values and from every other start. The kernel ends with the best values;
-    `machine(data)` of the result, or its `plug_in`, is the support vector machine.
+    Search by `scipy.optimize.minimize` for the best logarithms of the kernel's trainable parameters
+    and of the penalty, from the current values and from every other start. The kernel ends with the
+    best values.
 
     :param penalty: C at the start of the search.
     :param learn_penalty: learn the penalty; None: only if the criterion depends on more than its
         product with the kernel.
     :param starts: further starts, such as `random_starts`: values by GPflow's names
         (`parameter_dict(kernel)`), and "penalty".
-    :param method: method of `scipy.optimize.minimize`: "Nelder-Mead" or "Powell" without
-        derivatives, or "L-BFGS-B" for criteria with a `gradient`, which assumes fixed sets of
-        support vectors.
+    :param method: "Nelder-Mead" or "Powell" without derivatives, or "L-BFGS-B" for criteria with a
+        `gradient`, which assumes fixed sets of support vectors.
     :param reach: the largest factor between a value and its start, because criteria have infinite
         plateaus.
     :param max_evaluations: most evaluations of the criterion or its gradient per start.
-    :return: the best, all optima, and the machine's kernel, penalty and slack. Warns if the best
-        point is at the edge of the search.
+    :return: the best and all optima. Warns if the best point is at the edge of the search.
     :raise ValueError: for other options, an error of the criterion at a start, parameters that are
         not positive, or if none is trainable.
     """
@@ -148,7 +146,9 @@ class _Search:
     ) -> None:
         """:param learn: whether to include the penalty."""
         self._criterion, self._kernel, self._data, self._penalty = criterion, kernel, data, penalty
-        self._start = _values_of(kernel) | ({PENALTY: np.asarray(penalty)} if learn else {})
+        self._start = _values_of(kernel, penalty)
+        if not learn:
+            del self._start[PENALTY]
         if not self._start:
             raise ValueError("there is nothing to search: no parameter of the kernel is trainable")
 
@@ -217,6 +217,12 @@ class _Search:
         return self._criterion.cost(found.value), self._criterion.cost(1.0) * flat * np.exp(x)
 
 
+def _values_of(kernel: Kernel, penalty: float) -> dict[str, AnyNDArray]:
+    """:return: trainable values by name, and the penalty."""
+    values = {name: parameter.numpy() for name, parameter in trainable(kernel).items()}
+    return values | {PENALTY: np.asarray(penalty)}
+
+
 def _flat(parts: Iterable[AnyNDArray]) -> AnyNDArray:
     return np.concatenate([np.reshape(part, -1) for part in parts])
 
@@ -232,11 +238,6 @@ def _restoring(kernel: Kernel) -> Iterator[None]:
         raise
 
 
-def _values_of(kernel: Kernel) -> dict[str, AnyNDArray]:
-    """:return: trainable values by name."""
-    return {name: parameter.numpy() for name, parameter in trainable(kernel).items()}
-
-
 def random_starts(
     kernel: Kernel, penalty: float, num: int, *, width: float = 1.0, seed: int = 0
 ) -> list[dict[str, AnyNDArray]]:
@@ -249,7 +250,7 @@ def random_starts(
     check_whole(0, num=num, seed=seed)
     check_number(0, width=width)
     rng = np.random.default_rng(seed)
-    values = _values_of(kernel) | {PENALTY: np.asarray(check_penalty(penalty))}
+    values = _values_of(kernel, check_penalty(penalty))
     return [
         {name: v * np.exp(width * rng.normal(size=v.shape)) for name, v in values.items()}
         for _ in range(num)

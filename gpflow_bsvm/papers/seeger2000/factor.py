@@ -44,10 +44,9 @@ class FactorVGP(AsBSVM):
     `gpflow.models.VGP`: J = 0 is a diagonal covariance (Hinton and van Camp), J = N the best
     Gaussian. At a fixed kernel an evaluation costs O(N^2 J), a new kernel O(N^3).
 
-    `gpflow_bsvm.papers.seeger2000.NestedLoop` is the paper's algorithm; as with VGP,
-    `gpflow.optimizers.Scipy().minimize(model.training_loss, model.trainable_variables)` learns q
-    and kernel together. `gpflow_bsvm.model_selection.plug_in(model)` is the paper's other
-    prediction, by a support vector machine with the learned kernel.
+    `NestedLoop` is the paper's algorithm; as with VGP, `gpflow.optimizers.Scipy` learns q and
+    kernel together. `gpflow_bsvm.model_selection.plug_in(model)` is the paper's other prediction,
+    by a support vector machine with the learned kernel.
 
     V cannot represent a smooth kernel's correlations between neighbours: every direction in which K
     exceeds its smallest eigenvalue needs a factor. With a `gpflow.kernels.White` in the kernel, for
@@ -105,11 +104,6 @@ class FactorVGP(AsBSVM):
 
     def _warn_of_duplicates(self) -> None:
         """Warn of equal rows: they count as separate points that differ by the jitter."""
-
-    @property
-    def rank(self) -> int:
-        """:return: J."""
-        return int(self.q_factors.shape[1])
 
     def factored(self) -> FactoredGaussian:
         """:return: q, in the units of the prior."""
