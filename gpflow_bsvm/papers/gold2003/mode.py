@@ -80,8 +80,7 @@ class Mode(NamedTuple):
         :param X: the training rows of this machine.
         :return: f(x), [Nnew].
         """
-        f: AnyNDArray = gram_matrix(kernel, Xnew, X) @ (self.alpha * self.y)
-        return f
+        return np.asarray(gram_matrix(kernel, Xnew, X) @ (self.alpha * self.y))
 
     def solved(self) -> Mode:
         """:return: the machine for this Gram matrix, y, penalty and slack, by LibSVM."""
