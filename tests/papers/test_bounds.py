@@ -12,8 +12,8 @@ from gpflow_bsvm.papers.gold2003 import (
     RadiusMargin,
     SmoothedSpan,
     SupportVectorCount,
-    bounds,
     enclosing_ball,
+    error_estimates,
     svm_mode,
 )
 
@@ -71,7 +71,7 @@ def test_ball_of_a_kernel_does_not_see_its_offset(data):
 
 
 def test_a_ball_that_is_not_found_is_told(data, monkeypatch):
-    monkeypatch.setattr(bounds, "_MOST_STEPS", 1)
+    monkeypatch.setattr(error_estimates, "_MOST_STEPS", 1)
     with pytest.warns(UserWarning, match="the enclosing ball is not solved: R"):
         enclosing_ball(gram_of(data[0]))
     with pytest.raises(ValueError, match="not positive semidefinite"):

@@ -7,6 +7,7 @@ import tensorflow as tf
 from helpers import kernel_with_offset as make_kernel
 from helpers import make_data
 from reference import axis, log_evidence
+from scipy import optimize, special
 
 import gpflow_bsvm as gb
 from gpflow_bsvm.likelihoods import Hinge
@@ -114,10 +115,21 @@ def test_quadratic_laplace_evidence_by_hand():
 
 
 @pytest.mark.parametrize("penalty", [0.2, 1.0, 1.1, 3.0, 40.0])
-def test_kappa_is_that_of_the_likelihood(penalty):
-    of_grid = SquaredHinge(penalty / 2, normalizer=True).log_kappa()
-    kappa = log_kappa("quadratic", tf.constant(penalty, tf.float64))
-    np.testing.assert_allclose(kappa, of_grid, atol=1e-6)  # what a grid of 1001 places finds
+def test_kappa_of_quadratic_slack_is_that_of_the_largest_sum_over_labels(penalty):
+    def squares(z):
+        return np.square([1 - z, 1 + z]) / 2
+
+    def log_sum(z):
+        return special.logsumexp(-penalty * squares(z))
+
+    z = optimize.minimize_scalar(lambda z: -log_sum(z), bounds=(0, 1), options={"xatol": 1e-12}).x
+    C = tf.constant(penalty, tf.float64)
+    with tf.GradientTape() as tape:
+        tape.watch(C)
+        kappa = log_kappa("quadratic", C)
+    np.testing.assert_allclose(kappa, -log_sum(z), atol=1e-13)
+    slope = special.softmax(-penalty * squares(z)) @ squares(z)  # at a fixed z: a maximum
+    np.testing.assert_allclose(tape.gradient(kappa, C), slope, rtol=1e-6, atol=1e-12)
 
 
 @pytest.mark.slow
@@ -206,7 +218,8 @@ def test_all_points_at_the_bound_is_told_and_defined(data):
     with pytest.warns(UserWarning, match="all support vectors are at the bound") as told:
         value = LaplaceEvidence().of_mode(mode)
     assert len(told) == 1
-    log_q = -mode.objective / 40 - np.log1p(np.exp(-2e-4))
+    of_rows = mode.alpha * mode.margins / 2 + 1e-4 * np.maximum(1 - mode.margins, 0)
+    log_q = -of_rows.mean() - np.log1p(np.exp(-2e-4))
     np.testing.assert_allclose(value, log_q, rtol=1e-12)
     with pytest.warns(UserWarning, match="at the bound"):
         found = LaplaceEvidence().gradient(kernel, data, 1e-4)
@@ -218,7 +231,7 @@ def test_criteria_refuse_other_modes(data):
     linear = svm_mode(make_kernel(), data, 1.0)
     with pytest.raises(ValueError, match="of quadratic slack, got a mode of linear slack"):
         Span().of_mode(linear)
-    with pytest.raises(ValueError, match="Span is a step function"):
+    with pytest.raises(ValueError, match="Span has no gradient"):
         Span().gradient(make_kernel(), data, 1.0)
     with pytest.raises(ValueError, match="eta must be at least 0"):
         SmoothedSpan(eta=-1)

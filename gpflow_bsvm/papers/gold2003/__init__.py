@@ -1,15 +1,24 @@
 """Gold and Sollich (2003): criteria for kernel and penalty of a support vector machine."""
 
-from .bounds import Ball, JaakkolaHaussler, RadiusMargin, SupportVectorCount, enclosing_ball
 from .criterion import Criterion, Gradient, ModeCriterion
-from .error_estimates import GACV, HingeSpan, LeaveOneOut, SmoothedSpan, Span, left_out_margins
-from .laplace import LaplaceEvidence, QuadraticLaplaceEvidence
+from .error_estimates import (
+    GACV,
+    Ball,
+    HingeSpan,
+    JaakkolaHaussler,
+    LeaveOneOut,
+    RadiusMargin,
+    SmoothedSpan,
+    Span,
+    SupportVectorCount,
+    enclosing_ball,
+    left_out_margins,
+)
+from .evidence import LaplaceEvidence, QuadraticLaplaceEvidence, VariationalBound
 from .mode import Mode, mode_of_gram, svm_mode
 from .optimise import Optimum, Selection, optimise, random_starts
-from .posterior import Posterior
-from .sampled import Estimate, SampledEvidence
+from .sampled import Estimate, Posterior, SampledEvidence
 from .squared_hinge import SquaredHinge
-from .variational import VariationalBound
 
 __all__ = [
     "Ball",

@@ -33,19 +33,19 @@ class Dual(NamedTuple):
     upper: float  #: bound of alpha, may be infinite
     limit: float  #: a finite bound of the solution's alpha
 
-    def lacking(self, alpha: AnyNDArray) -> AnyNDArray:
-        """:return: 1 - y f, [N], the shortfall from the margin."""
-        return np.asarray(1 - self.Q @ alpha)
-
-    def violation(self, alpha: AnyNDArray) -> float:
+    def excess(self, alpha: AnyNDArray) -> AnyNDArray:
         """
         :param alpha: within its bounds.
-        :return: largest violation of the conditions of optimality, in units of the margin.
+        :return: [N], the violation of the conditions of optimality, in units of the margin: the
+            shortfall 1 - y f where alpha may rise, the surplus y f - 1 where it may fall.
         """
-        lacking = self.lacking(alpha)
-        below = np.where(alpha >= self.upper, 0, np.maximum(lacking, 0))
-        above = np.where(alpha <= 0, 0, np.maximum(-lacking, 0))
-        return float(max(below.max(), above.max()))
+        lacking = 1 - self.Q @ alpha
+        may_move = np.where(lacking > 0, alpha < self.upper, alpha > 0)
+        return np.asarray(np.abs(lacking) * may_move)
+
+    def violation(self, alpha: AnyNDArray) -> float:
+        """:return: the largest violation."""
+        return float(self.excess(alpha).max())
 
     def is_solved(self, alpha: AnyNDArray) -> bool:
         """:return: True if the violation is within rounding."""
@@ -54,14 +54,11 @@ class Dual(NamedTuple):
 
 
 def solve_dual(dual: Dual) -> AnyNDArray:
-    """:return: alpha; `Dual.violation` measures its error."""
-    return refine(dual, _libsvm(dual))
-
-
-def _libsvm(dual: Dual) -> AnyNDArray:
     """
     LibSVM always has a free bias. Pass every datum twice, as (x, y) and as (-x, -y): 0 is then an
     optimal bias. The two copies of a datum share its alpha, each with half the bound.
+
+    :return: alpha; `Dual.violation` measures its error.
     """
     gram, y = dual.Q * np.outer(dual.y, dual.y), dual.y
     svc = SVC(kernel="precomputed", C=dual.limit / 2, tol=_TOL, max_iter=_MOST_STEPS)
@@ -70,7 +67,7 @@ def _libsvm(dual: Dual) -> AnyNDArray:
         svc.fit(np.block([[gram, -gram], [-gram, gram]]), np.concatenate([y, -y]))
     halves = np.zeros(2 * len(y))
     halves[svc.support_] = np.abs(svc.dual_coef_[0])
-    return np.asarray(halves.reshape(2, -1).sum(axis=0))
+    return refine(dual, halves.reshape(2, -1).sum(axis=0))
 
 
 def refine(dual: Dual, start: AnyNDArray) -> AnyNDArray:
@@ -95,8 +92,7 @@ def refine(dual: Dual, start: AnyNDArray) -> AnyNDArray:
             free[row] = False
             continue
         best = min(best, alpha, key=dual.violation)
-        lacking = np.where(free, 0, dual.lacking(alpha))
-        wrong = np.where(alpha > 0, -lacking, lacking)
+        wrong = np.where(free, 0, dual.excess(alpha))
         if dual.is_solved(alpha) or wrong.max() <= 0:
             break
         free[wrong.argmax()] = True
@@ -104,18 +100,18 @@ def refine(dual: Dual, start: AnyNDArray) -> AnyNDArray:
 
 
 def _to_margin(dual: Dual, alpha: AnyNDArray, free: AnyNDArray) -> AnyNDArray:
-    """:return: the step of free rows that puts them all on the margin, [N]; 0 for other rows."""
+    """
+    :return: the step of free rows that puts them all on the margin, the smallest if equal rows
+        allow several, [N]; 0 for other rows.
+    """
     rows, step = np.flatnonzero(free), np.zeros(len(alpha))
-    if len(rows):
-        step[rows] = _solve(dual.Q[np.ix_(rows, rows)], dual.lacking(alpha)[rows])
-    return step
-
-
-def _solve(A: AnyNDArray, b: AnyNDArray) -> AnyNDArray:
-    """:return: A^-1 b, or the smallest solution if equal rows allow several."""
+    if len(rows) == 0:
+        return step
+    Q, lacking = dual.Q[np.ix_(rows, rows)], (1 - dual.Q @ alpha)[rows]
     with warnings.catch_warnings():
         warnings.simplefilter("error", linalg.LinAlgWarning)
         try:
-            return np.asarray(linalg.solve(A, b, assume_a="sym"))
+            step[rows] = linalg.solve(Q, lacking, assume_a="sym")
         except (linalg.LinAlgError, linalg.LinAlgWarning):
-            return np.asarray(linalg.lstsq(A, b)[0])
+            step[rows] = linalg.lstsq(Q, lacking)[0]
+    return step

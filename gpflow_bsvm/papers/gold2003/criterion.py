@@ -61,33 +61,14 @@ class Gradient(NamedTuple):
     error: Gradient | None = None  #: standard errors, if derivatives are estimates
 
 
-class Machine(NamedTuple):
-    """A support vector machine as tensors; the criterion treats `rows` separately."""
-
-    gram: tf.Tensor  #: [N, N]
-    y: tf.Tensor  #: [N]
-    penalty: tf.Tensor  #: []
-    alpha: tf.Tensor  #: [N]
-    rows: AnyNDArray  #: support vectors that are not bounded
-
-    @property
-    def latent(self) -> tf.Tensor:
-        """:return: f, [N]."""
-        return tf.linalg.matvec(self.gram, self.alpha * self.y)
-
-    @property
-    def margins(self) -> tf.Tensor:
-        """:return: y f, [N]."""
-        return self.y * self.latent
-
-    def block(self) -> tf.Tensor:
-        """:return: the Gram matrix of `rows`."""
-        return taken(tf.transpose(taken(self.gram, self.rows)), self.rows)
-
-
 class MachineCriterion(Criterion):
-    """A criterion of a support vector machine with "linear" or "quadratic" slack."""
+    """
+    A criterion of a support vector machine with "linear" or "quadratic" slack; unless a subclass
+    differs, an estimate of the leave-one-out error.
+    """
 
+    greater_is_better = False
+    looks_at_penalty = False
     slack: str
 
     @abstractmethod
@@ -107,42 +88,39 @@ class StepCriterion(MachineCriterion):
     :ivar slack: "linear" or "quadratic".
     """
 
-    greater_is_better = False
-    looks_at_penalty = False
-
     slack: str = "linear"
 
     def __post_init__(self) -> None:
         check_choice(SLACKS, slack=self.slack)
 
 
+@dataclass(frozen=True)
 class ModeCriterion(MachineCriterion):
     """A criterion for one kind of slack, as a function of tensors."""
 
     has_gradient = True
 
     @abstractmethod
-    def _of(self, seen: Machine) -> tf.Tensor:
-        """:return: the criterion, []."""
+    def _of(self, mode: Mode) -> tf.Tensor:
+        """:return: the criterion of a machine of arrays or tensors, []."""
 
     def of_mode(self, mode: Mode) -> float:
         """
         :param mode: a machine with this criterion's slack.
         :raise ValueError: for another slack.
         """
-        return float(self._of(self._seen(mode)))
+        self._check(mode)
+        return float(self._of(mode))
 
     def gradient(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> Gradient:
         """
-        Derivatives by automatic differentiation with fixed sets of rows (not a support vector, on
-        the margin, bounded): exact unless a row changes its set.
+        As in `Criterion`, by automatic differentiation with fixed sets of rows (not a support
+        vector, on the margin, bounded): exact unless a row changes its set.
 
-        :return: derivatives of the criterion with respect to trainable parameters and penalty.
-        :raise ValueError: as for the criterion, if it has no gradient, or if rows on the margin are
-            equal.
+        :raise ValueError: also if rows on the margin are equal.
         """
         if not self.has_gradient:
-            raise ValueError(f"{type(self).__name__} is a step function: it has no gradient")
+            return super().gradient(kernel, data, penalty)
         mode = svm_mode(kernel, data, penalty, slack=self.slack)
         at = tf.constant(mode.gram), tf.constant(mode.penalty, tf.float64)
         with tf.GradientTape(watch_accessed_variables=False) as tape:
@@ -152,12 +130,6 @@ class ModeCriterion(MachineCriterion):
         by_gram, by_penalty = tape.gradient(value, at, unconnected_gradients=zero)
         return Gradient(float(value), pull_back(kernel, data[0], by_gram), float(by_penalty))
 
-    def _seen(self, mode: Mode) -> Machine:
-        self._check(mode)
-        parts = (mode.gram, mode.y, mode.penalty, mode.alpha)
-        gram, y, C, alpha = (tf.constant(part, tf.float64) for part in parts)
-        return Machine(gram, y, C, alpha, mode.marginal)
-
     def _check(self, mode: Mode) -> None:
         if mode.slack != self.slack:
             raise ValueError(
@@ -165,7 +137,7 @@ class ModeCriterion(MachineCriterion):
             )
 
 
-def taken(values: tf.Tensor, rows: AnyNDArray) -> tf.Tensor:
+def taken(values: Any, rows: AnyNDArray) -> tf.Tensor:
     """
     `tf.gather` with a faster gradient. (Outside a graph, the usual dozen operations took half the
     time of a criterion's gradient.)
@@ -175,24 +147,31 @@ def taken(values: tf.Tensor, rows: AnyNDArray) -> tf.Tensor:
     return tf.gather_nd(values, rows[:, None])
 
 
-def _follow(mode: Mode, gram: tf.Tensor, C: tf.Tensor) -> Machine:
-    """:return: the machine as a function of its Gram matrix and penalty, at fixed sets of rows."""
-    y, rows = tf.constant(mode.y), mode.marginal
-    at_bound = np.zeros(len(mode.y))
-    at_bound[mode.bounded] = 1.0
-    fixed = Machine(gram, y, C, C * at_bound, rows)
-    if len(rows) == 0:
-        return fixed
-    lacking = taken(y - fixed.latent, rows)
-    block = fixed.block()
-    if mode.slack == "quadratic":
-        block += tf.eye(len(rows), dtype=gram.dtype) / C
+def block_of(mode: Mode) -> tf.Tensor:
+    """:return: the Gram matrix of support vectors that are not bounded."""
+    return taken(tf.transpose(taken(mode.gram, mode.marginal)), mode.marginal)
+
+
+def _follow(mode: Mode, gram: tf.Tensor, C: tf.Tensor) -> Mode:
+    """:return: the machine as tensors, a function of gram and C at fixed sets of rows."""
+    y, rows = mode.y, mode.marginal
+    signed = C * (y * np.isin(np.arange(len(y)), mode.bounded))  # alpha y
+    if len(rows):
+        lacking = taken(y - tf.linalg.matvec(gram, signed), rows)
+        block = block_of(mode._replace(gram=gram))
+        if mode.slack == "quadratic":
+            block += tf.eye(len(rows), dtype=gram.dtype) / C
+        signed += tf.scatter_nd(rows[:, None], _solve(block, lacking), y.shape)
+    latent = tf.linalg.matvec(gram, signed)
+    return mode._replace(gram=gram, penalty=C, alpha=signed * y, latent=latent)
+
+
+def _solve(block: tf.Tensor, lacking: tf.Tensor) -> tf.Tensor:
+    """:return: block^-1 lacking; raises ValueError for equal rows."""
     try:
-        weights = tf.linalg.solve(block, lacking[:, None])[:, 0]
+        return tf.linalg.solve(block, lacking[:, None])[:, 0]
     except tf.errors.InvalidArgumentError as error:
         raise ValueError(
             "the kernel does not distinguish some rows on the margin: merge equal rows, or add a "
             "small gpflow.kernels.White to the kernel"
         ) from error
-    moving = tf.scatter_nd(rows[:, None], weights * taken(y, rows), y.shape)
-    return fixed._replace(alpha=fixed.alpha + moving)

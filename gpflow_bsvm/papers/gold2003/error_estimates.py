@@ -1,4 +1,4 @@
-r"""The leave-one-out error and estimates of it (Gold & Sollich 2003, section 3.1).
+r"""The leave-one-out error, estimates of it and bounds on it (Gold & Sollich 2003, section 3.1).
 
 f is the machine's decision function, z_n = y_n f_n, l(z) = max(0, 1 - z), K^C = K + I / C, C the
 penalty, and H(a) = 1 for a >= 0.
@@ -7,18 +7,30 @@ penalty, and H(a) = 1 for a >= 0.
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
 from gpflow.base import AnyNDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.svm import OneClassSVM
 
 from ...checks import check_number
-from .criterion import Machine, ModeCriterion, StepCriterion, taken
+from .criterion import ModeCriterion, StepCriterion, block_of, taken
+from .gram import check_gram, root_of
 from .mode import Mode
 
+#: Jitter, relative to the largest entry of the Gram matrix, for equal rows on the margin.
+_JITTER = 1e-10
+#: Tolerance and most steps of LibSVM for a ball, relative to its size. The matrix is in single
+#: precision; the squared radius has the squared error of the weights.
+_TOL, _MOST_STEPS = 1e-8, 200_000
+#: Warn if the bounds on the squared radius differ by more than this, relatively.
+_GAP = 1e-4
 
-@dataclass(frozen=True)
+
 class GACV(ModeCriterion):
     r"""
     Wahba's generalized approximate cross-validation (eq. 13), for linear slack; smaller is better:
@@ -30,24 +42,15 @@ class GACV(ModeCriterion):
     the margin; otherwise such rows constrain f_n, as `HingeSpan` takes into account.
     """
 
-    greater_is_better = False
-    looks_at_penalty = False
     slack = "linear"
 
-    def _of(self, seen: Machine) -> tf.Tensor:
-        z = seen.margins
+    def _of(self, mode: Mode) -> tf.Tensor:
+        z = mode.margins
         # The factor for z > 1 is arbitrary, because alpha is 0 there.
-        factor = tf.where(z < -1, 2.0, tf.ones_like(z))
-        return tf.reduce_mean(
-            tf.nn.relu(1 - z) + seen.alpha * tf.linalg.diag_part(seen.gram) * factor
-        )
+        falls = mode.alpha * tf.linalg.diag_part(mode.gram) * tf.where(z < -1, 2.0, tf.ones_like(z))
+        return tf.reduce_mean(tf.nn.relu(1 - z) + falls)
 
 
-#: Jitter, relative to the largest entry of the Gram matrix, for equal rows on the margin.
-_JITTER = 1e-10
-
-
-@dataclass(frozen=True)
 class HingeSpan(ModeCriterion):
     r"""
     The mean leave-one-out hinge loss, by the span for linear slack; smaller is better:
@@ -61,38 +64,35 @@ class HingeSpan(ModeCriterion):
     the margin.
     """
 
-    greater_is_better = False
-    looks_at_penalty = False
     slack = "linear"
 
     def left_out_margins(self, mode: Mode) -> AnyNDArray:
         """:return: the span's estimate of y_n f(x_n) without row n, [N]."""
         self._check(mode)
-        return np.asarray(_held_margins(self._seen(mode)))
+        return np.asarray(_held_margins(mode))
 
-    def _of(self, seen: Machine) -> tf.Tensor:
-        return tf.reduce_mean(tf.nn.relu(1 - _held_margins(seen)))
+    def _of(self, mode: Mode) -> tf.Tensor:
+        return tf.reduce_mean(tf.nn.relu(1 - _held_margins(mode)))
 
 
-def _held_margins(seen: Machine) -> tf.Tensor:
+def _held_margins(mode: Mode) -> tf.Tensor:
     """:return: z_n - alpha_n S_n^2, [N]."""
-    return seen.margins - seen.alpha * _variances_given_margin(seen)
+    return mode.margins - mode.alpha * _variances_given_margin(mode)
 
 
-def _variances_given_margin(seen: Machine) -> tf.Tensor:
+def _variances_given_margin(mode: Mode) -> tf.Tensor:
     """:return: S_n^2 of `HingeSpan`, [N]."""
-    variances = tf.linalg.diag_part(seen.gram)
-    if len(seen.rows) == 0:
+    variances = tf.linalg.diag_part(mode.gram)
+    if len(mode.marginal) == 0:
         return variances
-    eye = tf.eye(len(seen.rows), dtype=variances.dtype)
-    L = tf.linalg.cholesky(seen.block() + _JITTER * tf.reduce_max(variances) * eye)
-    A = tf.linalg.triangular_solve(L, taken(seen.gram, seen.rows))
+    eye = tf.eye(len(mode.marginal), dtype=variances.dtype)
+    L = tf.linalg.cholesky(block_of(mode) + _JITTER * tf.reduce_max(variances) * eye)
+    A = tf.linalg.triangular_solve(L, taken(mode.gram, mode.marginal))
     given = tf.nn.relu(variances - tf.reduce_sum(tf.square(A), axis=0))
     own = 1 / tf.reduce_sum(tf.square(tf.linalg.triangular_solve(L, eye)), axis=0)
-    return tf.tensor_scatter_nd_update(given, seen.rows[:, None], own)
+    return tf.tensor_scatter_nd_update(given, mode.marginal[:, None], own)
 
 
-@dataclass(frozen=True)
 class Span(ModeCriterion):
     r"""
     The span estimate of the leave-one-out error (eq. 12; Chapelle & Vapnik), for quadratic slack;
@@ -104,21 +104,19 @@ class Span(ModeCriterion):
     same. It is a step function: for optimizers use `SmoothedSpan`.
     """
 
-    greater_is_better = False
-    looks_at_penalty = False
     slack = "quadratic"
     has_gradient = False
 
     def left_out_margins(self, mode: Mode) -> AnyNDArray:
         """:return: the span's estimate of y_n f(x_n) without row n, [N]."""
-        spans = _spans(self._seen(mode), 0.0).numpy()
-        margins = mode.y * mode.latent
-        margins[mode.support] = 1 - spans
+        self._check(mode)
+        margins = mode.margins
+        margins[mode.support] = 1 - _spans(mode, 0.0)
         return margins
 
-    def _of(self, seen: Machine) -> tf.Tensor:
-        wrong = tf.cast(_spans(seen, 0.0) >= 1, tf.float64)
-        return tf.reduce_sum(wrong) / len(seen.y)
+    def _of(self, mode: Mode) -> tf.Tensor:
+        wrong = tf.cast(_spans(mode, 0.0) >= 1, tf.float64)
+        return tf.reduce_sum(wrong) / len(mode.y)
 
 
 @dataclass(frozen=True)
@@ -137,8 +135,6 @@ class SmoothedSpan(ModeCriterion):
         Haussler).
     """
 
-    greater_is_better = False
-    looks_at_penalty = False
     slack = "quadratic"
 
     c1: float = 5.0
@@ -149,22 +145,20 @@ class SmoothedSpan(ModeCriterion):
         check_number(0, c1=self.c1, eta=self.eta)
         check_number(-math.inf, c2=self.c2)
 
-    def _of(self, seen: Machine) -> tf.Tensor:
-        step = tf.sigmoid(self.c1 * (_spans(seen, self.eta) - 1) - self.c2)
-        others = (len(seen.y) - len(seen.rows)) * tf.sigmoid(
-            tf.constant(-self.c1 - self.c2, step.dtype)
-        )
-        return (tf.reduce_sum(step) + others) / len(seen.y)
+    def _of(self, mode: Mode) -> tf.Tensor:
+        others = tf.zeros(len(mode.y) - len(mode.marginal), tf.float64)
+        spans = tf.concat([_spans(mode, self.eta), others], 0)
+        return tf.reduce_mean(tf.sigmoid(self.c1 * (spans - 1) - self.c2))
 
 
-def _spans(seen: Machine, eta: float) -> tf.Tensor:
+def _spans(mode: Mode, eta: float) -> tf.Tensor:
     """
     :return: alpha_n S_n^2 of support vectors, as 1 / G_nn - eta, G = (eta I + A^1/2 K^C A^1/2)^-1,
         which avoids division by small alpha.
     """
-    root = tf.sqrt(taken(seen.alpha, seen.rows))
-    eye = tf.eye(len(seen.rows), dtype=root.dtype)
-    inner = root[:, None] * (seen.block() + eye / seen.penalty) * root
+    root = tf.sqrt(taken(mode.alpha, mode.marginal))
+    eye = tf.eye(len(mode.marginal), dtype=root.dtype)
+    inner = root[:, None] * (block_of(mode) + eye / mode.penalty) * root
     G = tf.linalg.cholesky_solve(tf.linalg.cholesky(inner + eta * eye), eye)
     return 1 / tf.linalg.diag_part(G) - eta
 
@@ -185,10 +179,110 @@ def left_out_margins(mode: Mode) -> AnyNDArray:
     :return: y_n f(x_n) of the machine without row n, [N], unchanged if row n is not a support
         vector.
     """
-    margins: AnyNDArray = mode.y * mode.latent
+    margins = mode.margins
     for n in mode.support:
-        rest = np.delete(np.arange(len(margins)), n)
         part = mode.without(n)
-        f = mode.gram[n, rest] @ (part.alpha * part.y)
-        margins[n] = mode.y[n] * f
+        margins[n] = mode.y[n] * np.delete(mode.gram[n], n) @ (part.alpha * part.y)
     return margins
+
+
+class Ball(NamedTuple):
+    """The smallest ball in feature space that encloses all rows."""
+
+    square: float  #: of the radius
+    weights: AnyNDArray  #: [N], of the centre sum_n weights_n phi(x_n), positive on the surface
+    gap: float  #: largest error of the (too small) squared radius
+
+
+def enclosing_ball(gram: Any) -> Ball:
+    r"""
+    R^2 = max_b sum_n b_n K_nn - b^T K b, b_n >= 0, sum_n b_n = 1: Solved by LibSVM's one-class
+    machine for the matrix -D / 2, with the squared distances D_nm = K_nn + K_mm - 2 K_nm.
+
+    :param gram: [N, N], symmetric and positive semidefinite.
+    :raise ValueError: for another matrix.
+    """
+    K = check_gram(gram, len(gram))
+    root_of(K)  # raises
+    distances = np.maximum(K.diagonal()[:, None] + K.diagonal() - 2 * K, 0)
+    if (size := float(distances.max())) == 0:
+        return Ball(0.0, np.full(len(K), 1 / len(K)), 0.0)
+    machine = OneClassSVM(
+        kernel="precomputed", nu=1 / len(K), tol=_TOL, max_iter=_MOST_STEPS, shrinking=False
+    )
+    with warnings.catch_warnings():  # the gap is checked at the end
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        machine.fit(0.5 - distances / (2 * size))
+    weights = np.zeros(len(K))
+    weights[machine.support_] = np.maximum(machine.dual_coef_[0], 0)
+    weights /= weights.sum()
+    spread = weights @ distances @ weights / 2
+    to_centre = distances @ weights - spread  # squared distances; their maximum bounds R^2
+    ball = Ball(float(spread), weights, float(max(to_centre.max() - spread, 0.0)))
+    if ball.gap > _GAP * ball.square:
+        warnings.warn(
+            f"the enclosing ball is not solved: R^2 = {ball.square:.6g} is too small by up to "
+            f"{ball.gap:.1e}; merge equal rows",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+    return ball
+
+
+@dataclass(frozen=True)
+class RadiusMargin(ModeCriterion):
+    r"""
+    The bound by radius and margin (eq. 9), for quadratic slack; smaller is better:
+
+        R^2 / N sum_n alpha_n,
+
+    with R the radius of the smallest ball that encloses all rows in the feature space of K^C, where
+    the machine separates them by a margin of 1 / sqrt(sum_n alpha_n). As the offset is not free
+    here, only a ball about the origin, R^2 = max_n K^C_nn, guarantees a bound.
+
+    :ivar about_origin: use the ball about the origin.
+    """
+
+    slack = "quadratic"
+
+    about_origin: bool = False
+
+    def _of(self, mode: Mode) -> tf.Tensor:
+        N = len(mode.y)
+        gram = mode.gram + tf.eye(N, dtype=mode.gram.dtype) / mode.penalty
+        diagonal = tf.linalg.diag_part(gram)
+        if self.about_origin:
+            square = tf.reduce_max(diagonal)
+        else:  # constant weights in derivatives, as at a maximum
+            b = tf.constant(enclosing_ball(gram.numpy()).weights, gram.dtype)
+            square = tf.reduce_sum(b * diagonal) - tf.reduce_sum(b * tf.linalg.matvec(gram, b))
+        return square * tf.reduce_mean(mode.alpha)
+
+
+class SupportVectorCount(StepCriterion):
+    """
+    The training error plus the fraction of support vectors (below eq. 10); smaller is better.
+    Leaving out any other row changes nothing. It is a step function.
+    """
+
+    def of_mode(self, mode: Mode) -> float:
+        """:return: the bound for a machine."""
+        wrong = mode.margins <= 0
+        return float(wrong.mean() + len(mode.support) / len(mode.y))
+
+
+class JaakkolaHaussler(StepCriterion):
+    r"""
+    Jaakkola and Haussler's bound (section 3.1); smaller is better: z_n decreases by at most alpha_n
+    K_nn if row n is left out, so that
+
+        1/N sum_n H(alpha_n K_nn - z_n)
+
+    is an upper bound of the leave-one-out error. It is a step function; `SmoothedSpan` with a large
+    eta is its smooth form.
+    """
+
+    def of_mode(self, mode: Mode) -> float:
+        """:return: the bound of a machine."""
+        falls = mode.alpha * mode.gram.diagonal()
+        return float((falls >= mode.margins).mean())

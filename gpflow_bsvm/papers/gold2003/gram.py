@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import gpflow
 import numpy as np
 import tensorflow as tf
 from gpflow import Parameter
@@ -54,23 +55,27 @@ def check_gram(gram: Any, num_rows: int) -> AnyNDArray:
         raise ValueError(f"the Gram matrix of {num_rows} labels must be square, got {K.shape}")
     if not np.isfinite(K).all():
         raise ValueError("the Gram matrix holds NaN or infinity")
-    asymmetry = np.abs(K - K.T).max()
-    if asymmetry > 1e-6 * np.abs(K).max():
-        row, column = np.unravel_index(np.abs(K - K.T).argmax(), K.shape)
+    gaps = np.abs(K - K.T)
+    if gaps.max() > 1e-6 * np.abs(K).max():
+        row, column = np.unravel_index(gaps.argmax(), K.shape)
         raise ValueError(
             f"the Gram matrix is not symmetric: entries ({row}, {column}) and ({column}, {row}) "
-            f"differ by {asymmetry:.3g}; use (K + K.T) / 2 if that is rounding"
+            f"differ by {gaps.max():.3g}; use (K + K.T) / 2 if that is rounding"
         )
     if K.diagonal().min() < 0:
         raise ValueError("the Gram matrix has a negative diagonal, as no kernel has")
     return (K + K.T) / 2
 
 
-def check_positive(gram: AnyNDArray) -> None:
-    """:raise ValueError: unless the Gram matrix is positive semidefinite, up to rounding."""
-    jitter = 1e-8 * len(gram) * gram.diagonal().max()
+def root_of(gram: AnyNDArray) -> AnyNDArray:
+    """
+    :return: the Cholesky factor [N, N] of the Gram matrix plus GPflow's `default_jitter()` times
+        its mean diagonal, so that it exists for any kernel.
+    :raise ValueError: for a matrix that is not positive semidefinite.
+    """
+    jitter = gpflow.config.default_jitter() * gram.diagonal().mean() + np.finfo(float).tiny
     try:
-        np.linalg.cholesky(gram + (jitter + np.finfo(float).tiny) * np.eye(len(gram)))
+        return np.linalg.cholesky(gram + jitter * np.eye(len(gram)))
     except np.linalg.LinAlgError:
         least = np.linalg.eigvalsh(gram)[0]
         raise ValueError(

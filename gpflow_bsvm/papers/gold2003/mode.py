@@ -22,8 +22,8 @@ from ...likelihoods.labels import check_binary_labels
 from ...likelihoods.penalized import check_penalty
 from ...model_selection.plug_in import gram_matrix
 from .active_set import Dual, refine, solve_dual
-from .gram import check_gram, check_positive
-from .slack import SLACKS, losses
+from .gram import check_gram, root_of
+from .slack import SLACKS
 
 #: Warn of larger violations of the optimality conditions than this, in units of the margin.
 _VIOLATION = 1e-6
@@ -44,6 +44,7 @@ class Mode(NamedTuple):
     slack: str  #: "linear" or "quadratic"
     alpha: AnyNDArray  #: [N], dual variables
     latent: AnyNDArray  #: [N], f(x_n)
+    marginal: AnyNDArray  #: support vectors that are not bounded
 
     def __repr__(self) -> str:
         """:return: a text with size and options, without arrays."""
@@ -61,20 +62,13 @@ class Mode(NamedTuple):
         return np.flatnonzero(self.alpha >= self._upper)
 
     @property
-    def marginal(self) -> AnyNDArray:
-        """:return: support vectors that are not bounded."""
-        return np.flatnonzero((self.alpha > 0) & (self.alpha < self._upper))
+    def margins(self) -> AnyNDArray:
+        """:return: z_n = y_n f(x_n), [N]."""
+        return self.y * self.latent
 
     @property
     def _upper(self) -> float:
         return self.penalty if self.slack == "linear" else np.inf
-
-    @property
-    def objective(self) -> float:
-        """:return: 1/2 sum_n alpha_n y_n f_n + penalty sum_n l(y_n f_n), the minimum."""
-        loss = losses(self.slack, self.y * self.latent)
-        norm = (self.alpha * self.y) @ self.latent
-        return float(norm / 2 + self.penalty * loss.sum())
 
     @property
     def violation(self) -> float:
@@ -86,8 +80,7 @@ class Mode(NamedTuple):
         :param X: the training rows of this machine.
         :return: f(x), [Nnew].
         """
-        f: AnyNDArray = gram_matrix(kernel, Xnew, X) @ (self.alpha * self.y)
-        return f
+        return np.asarray(gram_matrix(kernel, Xnew, X) @ (self.alpha * self.y))
 
     def solved(self) -> Mode:
         """:return: the machine for this Gram matrix, y, penalty and slack, by LibSVM."""
@@ -109,7 +102,9 @@ class Mode(NamedTuple):
         return Dual(Q, y, self._upper, limit)
 
     def _at(self, alpha: AnyNDArray) -> Mode:
-        mode = self._replace(alpha=alpha, latent=self.gram @ (alpha * self.y))
+        marginal = np.flatnonzero((alpha > 0) & (alpha < self._upper))
+        latent = self.gram @ (alpha * self.y)
+        mode = self._replace(alpha=alpha, latent=latent, marginal=marginal)
         violation = mode.violation
         if not violation <= _VIOLATION:
             warnings.warn(
@@ -152,7 +147,7 @@ def mode_of_gram(gram: Any, Y: Any, penalty: float, *, slack: str = "linear") ->
     :raise ValueError: also for an invalid `gram`.
     """
     mode = _unsolved(gram, Y, penalty, slack)
-    check_positive(mode.gram)
+    root_of(mode.gram)  # raises
     return mode.solved()
 
 
@@ -167,4 +162,4 @@ def _unsolved(gram: Any, Y: Any, penalty: float, slack: str) -> Mode:
     C, Y = check_penalty(penalty), np.asarray(Y).reshape(-1)
     check_binary_labels(Y)
     y, zeros = np.where(Y == 1, 1.0, -1.0), np.zeros(len(Y))
-    return Mode(check_gram(gram, len(Y)), y, C, slack, zeros, zeros)
+    return Mode(check_gram(gram, len(Y)), y, C, slack, zeros, zeros, np.array([], int))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -19,10 +19,13 @@ from sklearn.exceptions import ConvergenceWarning
 from ...checks import check_choice, check_number, check_whole
 from ...likelihoods.penalized import check_penalty
 from .criterion import Criterion
+from .gram import trainable
 from .mode import Mode, svm_mode
-from .search import PENALTY, Search, Values, positive_values
 from .slack import likelihood_of
 
+#: Values of parameters by name; other parameters do not change.
+Values = Mapping[str, Any]
+PENALTY = "penalty"
 METHODS = ("Nelder-Mead", "Powell", "L-BFGS-B")
 #: First steps of Nelder-Mead, in logarithms.
 _STEP = 0.5
@@ -71,9 +74,9 @@ class Selection(NamedTuple):
         """:return: a line for each parameter whose value depends on the start."""
         lines = [f"{len(self.optima)} starts, best value {self.best.value:.6g}"]
         for name, (least, greatest) in self.spread().items():
-            low, high = (np.array2string(end, precision=3) for end in (least, greatest))
             best = self.best.parameters.get(name, np.asarray(self.best.value))
-            lines.append(f"{name}: {low} to {high}, best {np.array2string(best, precision=3)}")
+            low, high, own = (np.array2string(x, precision=3) for x in (least, greatest, best))
+            lines.append(f"{name}: {low} to {high}, best {own}")
         edges = sorted({name for optimum in self.optima for name in optimum.at_edge})
         return "\n".join(lines + [f"at the edge of the search: {', '.join(edges)}"] * bool(edges))
 
@@ -91,23 +94,21 @@ def optimise(
     max_evaluations: int = 400,
 ) -> Selection:
     """
-    Search by SciPy for the best logarithms of the kernel's trainable parameters and of the penalty,
-    from the current values and from every other start. The kernel ends with the best values;
-    `machine(data)` of the result, or its `plug_in`, is the support vector machine.
+    Search by `scipy.optimize.minimize` for the best logarithms of the kernel's trainable parameters
+    and of the penalty, from the current values and from every other start. The kernel ends with the
+    best values.
 
     :param penalty: C at the start of the search.
     :param learn_penalty: learn the penalty; None: only if the criterion depends on more than its
         product with the kernel.
     :param starts: further starts, such as `random_starts`: values by GPflow's names
         (`parameter_dict(kernel)`), and "penalty".
-    :param method: method of `scipy.optimize.minimize`: "Nelder-Mead" or "Powell" without
-        derivatives, or "L-BFGS-B" for criteria with a `gradient`, which assumes fixed sets of
-        support vectors.
+    :param method: "Nelder-Mead" or "Powell" without derivatives, or "L-BFGS-B" for criteria with a
+        `gradient`, which assumes fixed sets of support vectors.
     :param reach: the largest factor between a value and its start, because criteria have infinite
         plateaus.
     :param max_evaluations: most evaluations of the criterion or its gradient per start.
-    :return: the best, all optima, and the machine's kernel, penalty and slack. Warns if the best
-        point is at the edge of the search.
+    :return: the best and all optima. Warns if the best point is at the edge of the search.
     :raise ValueError: for other options, an error of the criterion at a start, parameters that are
         not positive, or if none is trainable.
     """
@@ -117,45 +118,113 @@ def optimise(
     if method == "L-BFGS-B" and not criterion.has_gradient:
         raise ValueError(f'{type(criterion).__name__} has no gradient: use method="Nelder-Mead"')
     learn = criterion.looks_at_penalty if learn_penalty is None else learn_penalty
-    search = Search(criterion, kernel, data, check_penalty(penalty), learn)
+    search = _Search(criterion, kernel, data, check_penalty(penalty), learn)
     with _restoring(kernel):
         points = [search.at(start) for start in ({}, *starts)]
-        optima = [_run(search, x, method, math.log(reach), max_evaluations) for x in points]
+        optima = [search.run(x, method, math.log(reach), max_evaluations) for x in points]
         best = min(optima, key=lambda optimum: criterion.cost(optimum.value))
         chosen = search.assign(best.parameters)
         criterion(kernel, data, chosen)  # so that warnings concern the best values
-        _warn_of_edges(best)
         slack = getattr(criterion, "slack", "linear")
-        return Selection(best, tuple(optima), chosen, deepcopy(kernel), slack)
-
-
-def _run(search: Search, x: AnyNDArray, method: str, reach: float, most: int) -> Optimum:
-    """:return: the optimum of the search from x."""
-    search.value(x)  # raises errors about the start
-    bounds = np.stack([x - reach, x + reach], axis=1)
-    with_slope = method == "L-BFGS-B"
-    options: dict[str, Any] = {"maxfun" if with_slope else "maxfev": most}
-    if method == "Nelder-Mead":
-        simplex = np.concatenate([x[None], x + min(_STEP, reach) * np.eye(len(x))])
-        options |= {"initial_simplex": simplex, "xatol": 1e-3, "fatol": 1e-6}
-    function = search.cost_and_slope if with_slope else search.cost
-    jac = with_slope or None
-    found = minimize(function, x, method=method, jac=jac, bounds=bounds, options=options)
-    near = np.abs(found.x[:, None] - bounds).min(axis=1) < _EDGE
-    edges = tuple(name for name, part in search.split(near).items() if part.any())
-    value, numbers = search.criterion.cost(float(found.fun)), (int(found.nfev), bool(found.success))
-    return Optimum(value, search.values(found.x), *numbers, edges)
-
-
-def _warn_of_edges(best: Optimum) -> None:
+        found = Selection(best, tuple(optima), chosen, deepcopy(kernel), slack)
     if best.at_edge:
         warnings.warn(
             f"the best point is at the edge of the search in {', '.join(best.at_edge)}: the "
             "criterion may have no optimum there; start elsewhere, fix these parameters, or use a "
             "larger reach",
             ConvergenceWarning,
-            stacklevel=3,
+            stacklevel=2,
         )
+    return found
+
+
+class _Search:
+    """A criterion's cost as a function of a vector of logarithms, [P]."""
+
+    def __init__(
+        self, criterion: Criterion, kernel: Kernel, data: Any, penalty: float, learn: bool
+    ) -> None:
+        """:param learn: whether to include the penalty."""
+        self._criterion, self._kernel, self._data, self._penalty = criterion, kernel, data, penalty
+        self._start = _values_of(kernel, penalty)
+        if not learn:
+            del self._start[PENALTY]
+        if not self._start:
+            raise ValueError("there is nothing to search: no parameter of the kernel is trainable")
+
+    def at(self, values: Values) -> AnyNDArray:
+        """:return: the vector for a start."""
+        unknown = set(values) - set(self._start) - {PENALTY}
+        if unknown:
+            known = ", ".join(self._start)
+            raise ValueError(f"a start names {sorted(unknown)}; trainable are {known}")
+        parts = {name: np.asarray(values.get(name, own)) for name, own in self._start.items()}
+        for name, part in parts.items():
+            if part.shape != self._start[name].shape or not (part > 0).all():
+                raise ValueError(
+                    f"a start's {name} must be positive and of the kernel's shape, got {part}; "
+                    "set_trainable(..., False) fixes a parameter"
+                )
+        return np.log(_flat(parts.values()))
+
+    def run(self, x: AnyNDArray, method: str, reach: float, most: int) -> Optimum:
+        """:return: the optimum of the search from x."""
+        with_slope = method == "L-BFGS-B"
+        bounds = np.stack([x - reach, x + reach], axis=1)
+        options: dict[str, Any] = {"maxfun" if with_slope else "maxfev": most}
+        if method == "Nelder-Mead":
+            simplex = np.concatenate([x[None], x + min(_STEP, reach) * np.eye(len(x))])
+            options |= {"initial_simplex": simplex, "xatol": 1e-3, "fatol": 1e-6}
+        function = self._cost_and_slope if with_slope else self._cost
+        how: dict[str, Any] = {"jac": with_slope or None, "bounds": bounds, "options": options}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            self._value(x)  # raises errors about the start
+            found = minimize(function, x, method=method, **how)
+        near = self._split(np.abs(found.x[:, None] - bounds).min(axis=1) < _EDGE)
+        edges = tuple(name for name, part in near.items() if part.any())
+        value, parameters = self._criterion.cost(float(found.fun)), self._split(np.exp(found.x))
+        return Optimum(value, parameters, int(found.nfev), bool(found.success), edges)
+
+    def assign(self, values: Values) -> float:
+        """Set the kernel's parameters. :return: the penalty."""
+        multiple_assign(self._kernel, {name: v for name, v in values.items() if name != PENALTY})
+        return float(values.get(PENALTY, self._penalty))
+
+    def _split(self, x: AnyNDArray) -> dict[str, AnyNDArray]:
+        """:return: entries of a vector by name."""
+        ends = np.cumsum([value.size for value in self._start.values()])[:-1]
+        pairs = zip(self._start.items(), np.split(x, ends))
+        return {name: part.reshape(value.shape) for (name, value), part in pairs}
+
+    def _value(self, x: AnyNDArray) -> float:
+        """:return: the criterion; raises its errors about x."""
+        return self._criterion(self._kernel, self._data, self.assign(self._split(np.exp(x))))
+
+    def _cost(self, x: AnyNDArray) -> float:
+        """:return: the value to minimize; infinity if the kernel overflows."""
+        try:
+            return self._criterion.cost(self._value(x))
+        except ValueError:
+            return math.inf
+
+    def _cost_and_slope(self, x: AnyNDArray) -> tuple[float, AnyNDArray]:
+        """:return: the cost, and its derivatives in the logarithms."""
+        penalty = self.assign(self._split(np.exp(x)))
+        found = self._criterion.gradient(self._kernel, self._data, penalty)
+        slopes = found.kernel | {PENALTY: np.asarray(found.penalty)}
+        flat = _flat(slopes[name] for name in self._start)
+        return self._criterion.cost(found.value), self._criterion.cost(1.0) * flat * np.exp(x)
+
+
+def _values_of(kernel: Kernel, penalty: float) -> dict[str, AnyNDArray]:
+    """:return: trainable values by name, and the penalty."""
+    values = {name: parameter.numpy() for name, parameter in trainable(kernel).items()}
+    return values | {PENALTY: np.asarray(penalty)}
+
+
+def _flat(parts: Iterable[AnyNDArray]) -> AnyNDArray:
+    return np.concatenate([np.reshape(part, -1) for part in parts])
 
 
 @contextmanager
@@ -181,9 +250,8 @@ def random_starts(
     check_whole(0, num=num, seed=seed)
     check_number(0, width=width)
     rng = np.random.default_rng(seed)
-    values = positive_values(kernel) | {PENALTY: np.asarray(check_penalty(penalty))}
-
-    def draw(value: AnyNDArray) -> AnyNDArray:
-        return np.asarray(value * np.exp(width * rng.normal(size=value.shape)))
-
-    return [{name: draw(value) for name, value in values.items()} for _ in range(num)]
+    values = _values_of(kernel, check_penalty(penalty))
+    return [
+        {name: v * np.exp(width * rng.normal(size=v.shape)) for name, v in values.items()}
+        for _ in range(num)
+    ]

@@ -1,34 +1,99 @@
 r"""A support vector machine's evidence by sampling: exact gradients, and their integrals (Gold &
-Sollich 2003, sections 3.3 and 4.2).
+Sollich 2003, sections 3.3 and 4.2). Draws are from the posterior
+
+    Q(f | D) ~ N(f; 0, K) exp(-C sum_n l(y_n f_n)),    theta = K^-1 f.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import warnings
-from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
+import gpflow
 import numpy as np
 import tensorflow as tf
 from gpflow.base import AnyNDArray
 from gpflow.kernels import Kernel
+from scipy.linalg import solve_triangular
 from scipy.special import roots_legendre
 
 from ...checks import check_choice, check_whole
 from ...likelihoods.penalized import check_penalty
+from ...models import LinearBSVM
 from ...sampling import HMC
-from ...sampling.samples import Sampler
+from ...sampling.samples import Sampler, Samples
 from .criterion import Criterion, Gradient
-from .gram import pull_back
-from .posterior import Posterior, draw_posterior
-from .slack import SLACKS, log_kappa
+from .gram import pull_back, root_of
+from .mode import Mode, unsolved
+from .slack import SLACKS, likelihood_of, log_kappa, losses, slopes
 
+#: Minimum number of parts for averages; their scatter gives the Monte Carlo error.
+_PARTS = 20
 #: The path to C is C t^4, with more rungs near 0, where the mean loss changes fastest.
 _POWER = 4
 _SAMPLER = HMC(num_draws=500, burn_in=300, num_chains=16)
 #: Warn of an R-hat above this.
 _DISAGREE = 1.5
+
+
+@dataclasses.dataclass(frozen=True)
+class Posterior:
+    """
+    Draws of f, and of theta = K^-1 f, at one kernel and penalty.
+
+    :ivar samples: draws of s = L^-1 f, by any sampler; see `samples.rhat()` and
+        `.effective_draws()` for the quality of the chains.
+    :ivar problem: the problem with this posterior, as an unsolved machine.
+    :ivar root: L, [N, N], of K = L L^T, including a jitter.
+    """
+
+    samples: Samples
+    problem: Mode
+    root: AnyNDArray
+
+    @cached_property
+    def f(self) -> AnyNDArray:
+        """:return: [chains, draws, N]."""
+        return np.asarray(self.samples.s[:, :, 0] @ self.root.T)
+
+    @cached_property
+    def theta(self) -> AnyNDArray:
+        """:return: K^-1 f, [chains, draws, N], by a triangular solve."""
+        s = self.samples.s[:, :, 0]
+        flat = solve_triangular(self.root.T, s.reshape(-1, s.shape[-1]).T, lower=False)
+        return flat.T.reshape(s.shape)
+
+    def mean_losses(self) -> AnyNDArray:
+        """:return: 1/N sum_n l(y_n f_n), averaged over each part, [parts]."""
+        rows = losses(self.problem.slack, self.problem.y * self.f).numpy()
+        return np.asarray(self.parts(rows).mean(axis=(1, 2)))
+
+    def by_gram(self) -> AnyNDArray:
+        """
+        :return: the derivative of the log evidence per row in the Gram matrix, -C / (2N) <y l'(y f)
+            theta^T> (eq. 20), averaged over each part, [parts, N, N].
+        """
+        y, C, slack = self.problem.y, self.problem.penalty, self.problem.slack
+        pulls, theta = self.parts(-C * y * slopes(slack, y * self.f)), self.parts(self.theta)
+        return np.asarray(np.swapaxes(pulls, 1, 2) @ theta / (2 * len(y) * theta.shape[1]))
+
+    def parts(self, values: AnyNDArray) -> AnyNDArray:
+        """
+        :param values: [chains, draws, ...].
+        :return: [parts, draws per part, ...], with equally many parts per chain; if the number of
+            draws is not divisible, a chain's first draws are dropped.
+        """
+        chains, draws = values.shape[:2]
+        each = min(draws, max(1, math.ceil(_PARTS / chains)))
+        kept = values[:, draws % each :]
+        return np.asarray(kept.reshape(chains * each, draws // each, *values.shape[2:]))
+
+    def rhat(self) -> float:
+        """:return: the largest R-hat; 1 for chains too short for it."""
+        return float(self.samples.rhat().max()) if self.samples.s.shape[1] >= 4 else 1.0
 
 
 class Estimate(NamedTuple):
@@ -38,7 +103,7 @@ class Estimate(NamedTuple):
     error: float  #: standard error of the sampling
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class SampledEvidence(Criterion):
     r"""
     The exact log evidence per row (eq. 14), including kappa; greater is better:
@@ -90,22 +155,31 @@ class SampledEvidence(Criterion):
                 "a value"
             )
         points, weights = roots_legendre(self.rungs)
-        places, weights = (points + 1) / 2, weights / 2
-        steps = C * _POWER * places ** (_POWER - 1) * weights
-        found = [self._mean_loss(kernel, data, C * t**_POWER) for t in places]
-        losses, errors = np.array([mean for mean, _ in found]).T
-        faults = [fault for _, fault in found if fault]
-        if faults:
-            warnings.warn(f"at {len(faults)} of {self.rungs} rungs {faults[-1]}", stacklevel=3)
-        value = float(log_kappa(self.slack, tf.constant(C, tf.float64))) - steps @ losses
-        return Estimate(float(value), float(np.sqrt(np.square(steps * errors).sum())))
+        t = (points + 1) / 2
+        steps = C * _POWER * t ** (_POWER - 1) * weights / 2
+        parts, rhats = [], []
+        for rung in C * t**_POWER:
+            draws = self.posterior(kernel, data, rung)
+            parts.append(draws.mean_losses())
+            rhats.append(draws.rhat())
+        _warn_of_chains(max(rhats))
+        losses_of_rungs, errors = np.mean(parts, axis=1), error_of_mean(np.transpose(parts))
+        value = float(log_kappa(self.slack, C) - steps @ losses_of_rungs)
+        return Estimate(value, float(np.linalg.norm(steps * errors)))
 
     def posterior(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> Posterior:
         """
+        Sample s = L^-1 f, the weights of a linear model with the rows of L as inputs. This needs
+        only the Gram matrix of a kernel (including a `White` part).
+
         :return: draws for this kernel and penalty.
-        :raise ValueError: as the criterion.
+        :raise ValueError: as the criterion; for a likelihood that the sampler does not support.
         """
-        return draw_posterior(kernel, data, penalty, self.slack, self.sampler)
+        problem = unsolved(kernel, data, penalty, self.slack)
+        root, dtype = root_of(problem.gram), gpflow.config.default_float()
+        model = LinearBSVM(len(root), likelihood_of(self.slack, problem.penalty), bias=False)
+        rows = root.astype(dtype), (problem.y[:, None] + 1).astype(dtype) / 2
+        return Posterior(self.sampler.run(model, rows, progress=False), problem, root)
 
     def gradient(self, kernel: Kernel, data: tuple[Any, Any], penalty: float) -> Gradient:
         """
@@ -116,73 +190,43 @@ class SampledEvidence(Criterion):
         """
         value = self(kernel, data, penalty) if self.rungs else math.nan
         draws = self.posterior(kernel, data, penalty)
-        return self.gradient_of(draws, kernel, data)._replace(value=value)
-
-    def gradient_of(self, draws: Posterior, kernel: Kernel, data: tuple[Any, Any]) -> Gradient:
-        """
-        :param draws: draws for this kernel.
-        :return: the same as `gradient`.
-        """
-        by_kernel = _by_kernel(kernel, data[0], draws.by_gram())
-        C = tf.Variable(draws.problem.penalty, dtype=tf.float64)
+        by_gram, C = draws.by_gram(), tf.constant(draws.problem.penalty, tf.float64)
+        rows = [pull_back(kernel, data[0], part) for part in by_gram]
+        by_kernel = {name: np.stack([row[name] for row in rows]) for name in rows[0]}
         with tf.GradientTape() as tape:
+            tape.watch(C)
             kappa = log_kappa(self.slack, C)
-        by_penalty = float(tape.gradient(kappa, C)) - draws.parts(draws.mean_losses).mean(axis=1)
-        trusted = _has_slack(draws)
-        if fault := _fault(draws):
-            warnings.warn(fault, stacklevel=3)
+        by_penalty = float(tape.gradient(kappa, C)) - draws.mean_losses()
+        _warn_of_chains(draws.rhat())
+        unseen = 0.0 if by_gram.any() else _no_slack()
         means = {name: np.asarray(parts.mean(axis=0)) for name, parts in by_kernel.items()}
-        errors = {name: error_of_mean(parts, trusted) for name, parts in by_kernel.items()}
-        error = Gradient(math.nan, errors, float(error_of_mean(by_penalty, trusted)))
-        return Gradient(math.nan, means, float(by_penalty.mean()), error)
-
-    def _mean_loss(
-        self, kernel: Kernel, data: tuple[Any, Any], penalty: float
-    ) -> tuple[Estimate, str]:
-        """:return: the mean loss, and the draws' fault, see `_fault`."""
-        draws = self.posterior(kernel, data, penalty)
-        parts = draws.parts(draws.mean_losses).mean(axis=1)
-        return Estimate(float(parts.mean()), float(error_of_mean(parts, True))), _fault(draws)
+        errors = {name: error_of_mean(parts) + unseen for name, parts in by_kernel.items()}
+        error = Gradient(math.nan, errors, float(error_of_mean(by_penalty) + unseen))
+        return Gradient(value, means, float(by_penalty.mean()), error)
 
 
-def _by_kernel(kernel: Kernel, X: Any, by_gram: AnyNDArray) -> dict[str, AnyNDArray]:
-    """
-    :param by_gram: derivatives in the Gram matrix, [parts, N, N].
-    :return: derivatives in the trainable values, [parts, ...].
-    """
-    rows = [pull_back(kernel, X, part) for part in by_gram]
-    return {name: np.stack([row[name] for row in rows]) for name in rows[0]}
-
-
-def error_of_mean(parts: AnyNDArray, trusted: bool) -> AnyNDArray:
+def error_of_mean(parts: AnyNDArray) -> AnyNDArray:
     """:return: standard error of the mean over parts, NaN for a single part."""
-    if not trusted:
-        return np.full(parts.shape[1:], np.inf)
     if len(parts) < 2:
         return np.full(parts.shape[1:], np.nan)
     return np.asarray(parts.std(axis=0, ddof=1) / math.sqrt(len(parts)))
 
 
-def _has_slack(draws: Posterior) -> bool:
-    """:return: True if the draws' scatter measures their error; else warns."""
-    seen = bool(draws.pulls.any())
-    if not seen:
+def _warn_of_chains(rhat: float) -> None:
+    """Warn if chains disagree or do not move."""
+    if rhat > _DISAGREE:
         warnings.warn(
-            "no draw has slack: the estimated gradient of the evidence in the kernel is 0; use "
-            "more draws, or a smaller penalty",
-            stacklevel=4,
+            f"the chains do not agree yet (R-hat is {rhat:.3g}): averages over them are rough; "
+            "use a longer burn_in and more draws",
+            stacklevel=3,
         )
-    return seen
 
 
-def _fault(draws: Posterior) -> str:
-    """:return: a text if chains disagree or do not move, else ""."""
-    if draws.samples.s.shape[1] < 4:
-        return ""
-    rhat = float(draws.samples.rhat().max())
-    if rhat <= _DISAGREE:
-        return ""
-    return (
-        f"the chains do not agree yet (R-hat is {rhat:.3g}): averages over them are rough; use a "
-        "longer burn_in and more draws"
+def _no_slack() -> float:
+    """:return: the standard errors where the draws' scatter does not measure them, infinite."""
+    warnings.warn(
+        "no draw has slack: the estimated gradient of the evidence in the kernel is 0; use more "
+        "draws, or a smaller penalty",
+        stacklevel=3,
     )
+    return math.inf

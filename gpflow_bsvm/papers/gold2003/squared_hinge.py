@@ -12,8 +12,26 @@ from ...likelihoods.hooks import Sites
 from ...likelihoods.labels import signs
 from ...likelihoods.penalized import Penalized
 
-#: Number of grid points in [0, 1] for the normalizer; its relative error is below 1e-6.
-_PLACES = 1001
+#: Newton steps for the normalizer; after these its error is below 1e-14.
+_STEPS = 6
+
+
+def log_kappa_of_squares(penalty: tf.Tensor) -> tf.Tensor:
+    """
+    With C = 2 penalty the sum over labels is largest at f = tanh(C f), found by Newton steps from
+    f^2 = 1.5 (1 - 1 / C^2), above it and exact as C tends to 1. There its derivative in f is 0, so
+    that the derivative in the penalty is that at a fixed f.
+
+    :param penalty: [].
+    :return: log kappa, 1 / kappa = max_f exp(-penalty (1 - f)^2) + exp(-penalty (1 + f)^2).
+    """
+    C = 2 * penalty
+    f = tf.minimum(tf.sqrt(1.5 * tf.nn.relu(1 - 1 / tf.square(C))), 1)
+    for _ in range(_STEPS):
+        bent = tf.tanh(C * f)
+        f -= tf.math.divide_no_nan(f - bent, 1 - C * (1 - tf.square(bent)))
+    squares = tf.square(1 + tf.stop_gradient(f) * tf.constant([-1.0, 1.0], f.dtype))
+    return -tf.reduce_logsumexp(-penalty * squares)
 
 
 class SquaredHinge(Penalized, BinaryLikelihood):
@@ -44,10 +62,7 @@ class SquaredHinge(Penalized, BinaryLikelihood):
         super().__init__(penalty, normalizer=normalizer)
 
     def _log_kappa(self, penalty: tf.Tensor) -> tf.Tensor:
-        """The maximum of L(+1 | f) + L(-1 | f) is in |f| <= 1."""
-        f = tf.linspace(tf.zeros_like(penalty), tf.ones_like(penalty), _PLACES)
-        losses = tf.stack([tf.square(1 - f), tf.square(1 + f)])
-        return -tf.reduce_max(tf.reduce_logsumexp(-penalty * losses, axis=0))
+        return log_kappa_of_squares(penalty)
 
     def losses(self, Y: TensorType, F: TensorType) -> tf.Tensor:
         """:return: max(0, 1 - y f)^2, in the shape of F."""

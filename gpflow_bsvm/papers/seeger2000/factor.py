@@ -2,42 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import gpflow
 import numpy as np
 import tensorflow as tf
-from check_shapes import check_shapes, inherit_check_shapes
+from check_shapes import check_shapes
 from gpflow import Parameter
-from gpflow.base import AnyNDArray, InputData, MeanAndVariance, RegressionData
-from gpflow.conditionals.util import base_conditional_with_lm, expand_independent_outputs
+from gpflow.base import AnyNDArray, RegressionData
 from gpflow.inducing_variables import InducingPoints
 from gpflow.kernels import Kernel, MultioutputKernel
 from gpflow.likelihoods import Bernoulli
-from gpflow.posteriors import BasePosterior, PrecomputeCacheType
 
 from ...checks import check_whole
-from ...data.batch import Batch
-from ...data.checks import check_data, check_dtype
+from ...data.checks import check_data
 from ...engine.contracts import jitter_of
 from ...engine.natural import Natural, to_natural
-from ...engine.statistics import Marginals
 from ...likelihoods.labels import check_binary_labels, num_latents
 from ...models.batch import BatchBSVM, check_memory
-from ...models.features import SparseFeatures
+from ..as_bsvm import AsBSVM
 from .factored import (
     LEAST_REST,
     FactoredGaussian,
     FactorMoments,
     PriorRoot,
-    bound_of_prior,
+    factored_bound,
     moments,
+    prior_root,
 )
-from .factored import prior_root as root_of
 
 
-class FactorVGP(SparseFeatures, gpflow.models.InternalDataTrainingLossMixin):
+class FactorVGP(AsBSVM):
     r"""
     Variational Gaussian process classification with few parameters (Seeger 2000, section 2), for f
     at the N training points:
@@ -49,10 +44,9 @@ class FactorVGP(SparseFeatures, gpflow.models.InternalDataTrainingLossMixin):
     `gpflow.models.VGP`: J = 0 is a diagonal covariance (Hinton and van Camp), J = N the best
     Gaussian. At a fixed kernel an evaluation costs O(N^2 J), a new kernel O(N^3).
 
-    `gpflow_bsvm.papers.seeger2000.NestedLoop` is the paper's algorithm; as with VGP,
-    `gpflow.optimizers.Scipy().minimize(model.training_loss, model.trainable_variables)` learns q
-    and kernel together. `gpflow_bsvm.model_selection.plug_in(model)` is the paper's other
-    prediction, by a support vector machine with the learned kernel.
+    `NestedLoop` is the paper's algorithm; as with VGP, `gpflow.optimizers.Scipy` learns q and
+    kernel together. `gpflow_bsvm.model_selection.plug_in(model)` is the paper's other prediction,
+    by a support vector machine with the learned kernel.
 
     V cannot represent a smooth kernel's correlations between neighbours: every direction in which K
     exceeds its smallest eigenvalue needs a factor. With a `gpflow.kernels.White` in the kernel, for
@@ -94,7 +88,7 @@ class FactorVGP(SparseFeatures, gpflow.models.InternalDataTrainingLossMixin):
         """
         X, Y = check_data(likelihood, *data)
         _check_one_latent(kernel, likelihood, Y)
-        check_rank(rank, len(X))
+        _check_rank(rank, len(X))
         check_memory(type(self).__name__, len(X))
         super().__init__(kernel, likelihood, mean_function, num_latent_gps=1)
         self.data = tf.convert_to_tensor(X), tf.convert_to_tensor(Y)
@@ -102,18 +96,14 @@ class FactorVGP(SparseFeatures, gpflow.models.InternalDataTrainingLossMixin):
         gpflow.set_trainable(self.inducing_variable, False)
         self._check_features()
         self.num_data = None
-        self.q_mu = Parameter(np.zeros((len(X), 1), X.dtype))
-        self.q_factors = Parameter(start_factors(len(X), rank, seed).astype(X.dtype))
+        factors = np.random.default_rng(seed).normal(size=(len(X), rank)) * 0.1 / len(X) ** 0.5
         above = gpflow.utilities.positive(LEAST_REST, base="exp")
+        self.q_mu = Parameter(np.zeros((len(X), 1), X.dtype))
+        self.q_factors = Parameter(factors.astype(X.dtype))
         self.q_rest = Parameter(np.ones((len(X), 1), X.dtype), transform=above)
 
     def _warn_of_duplicates(self) -> None:
         """Warn of equal rows: they count as separate points that differ by the jitter."""
-
-    @property
-    def rank(self) -> int:
-        """:return: J."""
-        return int(self.q_factors.shape[1])
 
     def factored(self) -> FactoredGaussian:
         """:return: q, in the units of the prior."""
@@ -134,82 +124,34 @@ class FactorVGP(SparseFeatures, gpflow.models.InternalDataTrainingLossMixin):
         """
         if tf.executing_eagerly():
             self.prior_factor()  # finds the necessary jitter
-        return root_of(self.prior, self.data[0], jitter_of(self))
+        return prior_root(self.prior, self.data[0], jitter_of(self))
 
     def moments(self) -> FactorMoments:
         """:return: mu [N, 1], C [N, J] and the diagonal of V [N, 1] of q(f) at the rows."""
         return moments(self.factored(), self.root())
 
-    @inherit_check_shapes
-    def maximum_log_likelihood_objective(self) -> tf.Tensor:
-        """:return: the ELBO."""
-        return self.elbo()
-
     @check_shapes("return: []")
     def elbo(self) -> tf.Tensor:
         """:return: -F, without the priors of the hyperparameters."""
-        if tf.executing_eagerly():
-            self.prior_factor()
-        batch = Batch(*self.data, tf.ones_like(self.data[0][:, :1]))
-        q = self.factored()
-        return bound_of_prior(self.likelihood, self.prior, q, batch, jitter_of(self))
+        return factored_bound(self.likelihood, self.factored(), self.root(), self._batch())
 
     def natural(self) -> Natural:
         """:return: q in natural parameters of L^-1 (f - m), for predictions."""
-        return to_natural(tf.transpose(self.q_mu), self._whitened_root(self.root()))
-
-    def _whitened_root(self, root: PriorRoot) -> tf.Tensor:
-        """:return: Cholesky factor of the covariance of L^-1 (f - m), [1, N, N]."""
-        B, deviation = (
-            self.factored().B,
-            tf.sqrt(tf.convert_to_tensor(self.q_rest) / root.precision),
-        )
-        half = tf.linalg.triangular_solve(root.L, tf.linalg.diag(deviation[:, 0]))
-        covariance = tf.matmul(half, half, transpose_b=True) + tf.matmul(B, B, transpose_b=True)
-        return tf.linalg.cholesky(covariance)[None]
-
-    def predictor(self) -> Callable[[tf.Tensor], Marginals]:
-        """See `Model`."""
-        return self.to_bsvm().predictor()
+        q, root = self.factored(), self.root()
+        deviation = tf.sqrt(q.rest() / root.precision)[:, 0]
+        rest = tf.linalg.triangular_solve(root.L, tf.linalg.diag(deviation))
+        both = tf.concat([rest, q.B], axis=1)
+        covariance = tf.matmul(both, both, transpose_b=True)
+        return to_natural(tf.transpose(q.a), tf.linalg.cholesky(covariance)[None])
 
     def to_bsvm(self) -> BatchBSVM:
         """:return: a `BatchBSVM` with the same data, options and q."""
-        how = {"mean_function": self.mean_function}
-        model = BatchBSVM(self.data, self.kernel, self.likelihood, **how)
+        model = BatchBSVM(self.data, self.kernel, self.likelihood, self.mean_function)
         model.assign_natural(self.natural())
         return model
 
-    @inherit_check_shapes
-    def predict_f(
-        self, Xnew: InputData, full_cov: bool = False, full_output_cov: bool = False
-    ) -> MeanAndVariance:
-        """As in `gpflow.models.VGP`, at a cost of O(N^3) once, and O(N^2) per row."""
-        check_dtype(Xnew)
-        root = self.root()
-        mean, variance = base_conditional_with_lm(
-            self.kernel(self.data[0], Xnew),
-            root.L,
-            self.kernel(Xnew, full_cov=full_cov),
-            self.q_mu,
-            full_cov=full_cov,
-            q_sqrt=self._whitened_root(root),
-            white=True,
-        )
-        variance = expand_independent_outputs(variance, full_cov, full_output_cov)
-        return mean + self.mean_function(Xnew), variance
 
-    def posterior(self, precompute_cache: Any = PrecomputeCacheType.TENSOR) -> BasePosterior:
-        """As in `gpflow.models.VGP`, for many fast predictions with the current q."""
-        return self.to_bsvm().posterior(precompute_cache)
-
-
-def start_factors(num_rows: int, rank: int, seed: int) -> AnyNDArray:
-    """:return: [N, J], with rows of expected length 0.1."""
-    scale = 0.1 / num_rows**0.5
-    return scale * np.random.default_rng(seed).normal(size=(num_rows, rank))
-
-
-def check_rank(rank: Any, num_rows: int) -> None:
+def _check_rank(rank: Any, num_rows: int) -> None:
     """:raise ValueError: unless the rank is a whole number from 0 to N."""
     check_whole(0, rank=rank)
     if rank > num_rows:

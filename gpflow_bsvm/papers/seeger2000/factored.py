@@ -21,10 +21,7 @@ from check_shapes import check_shapes
 from gpflow.likelihoods import Likelihood
 
 from ...data.batch import Batch
-from ...engine.hyperparameters import value_and_gradient
 from ...engine.prior import Prior, prior_factor
-from ...engine.shared_graph import Compiled
-from ...likelihoods import sites
 
 #: Least u_n. Without it, optimizers of log u_n reach 1e-14, where F is wrong by 1e-3.
 LEAST_REST = 1e-6
@@ -97,53 +94,3 @@ def factored_bound(
     X, Y, weight = batch
     expected = likelihood.variational_expectations(X, of.mean, of.variance(), Y)
     return tf.reduce_sum(weight[:, 0] * expected) - divergence(q, root, of)
-
-
-@check_shapes("q.a: [N, 1]", "q.B: [N, J]", "root.L: [N, N]", "return: [N, N]")
-def scale_of(
-    likelihood: Likelihood, q: FactoredGaussian, root: PriorRoot, batch: Batch
-) -> tf.Tensor:
-    """
-    The curvature of -F in a is I + L^T W L: in some directions 1, in others as large as K's largest
-    eigenvalue. In R^T a and R^T B it is about I.
-
-    :return: Cholesky factor R of I + L^T W L, W the precisions of the sites at q.
-    """
-    of = moments(q, root)
-    w = sites(likelihood, batch.X, of.mean, of.variance(), batch.Y)[0] * batch.weight
-    half = tf.sqrt(w) * root.L
-    eye = tf.eye(tf.shape(half)[0], dtype=half.dtype)
-    return tf.linalg.cholesky(eye + tf.matmul(half, half, transpose_a=True))
-
-
-def scaled(q: FactoredGaussian, R: tf.Tensor) -> FactoredGaussian:
-    """:return: R^T a and R^T B for a and B."""
-    return q._replace(a=tf.matmul(R, q.a, transpose_a=True), B=tf.matmul(R, q.B, transpose_a=True))
-
-
-def unscaled(q: FactoredGaussian, R: tf.Tensor) -> FactoredGaussian:
-    """:return: a and B for R^T a and R^T B."""
-    a, B = (tf.linalg.triangular_solve(R, part, adjoint=True) for part in (q.a, q.B))
-    return q._replace(a=a, B=B)
-
-
-def scaled_bound(
-    likelihood: Likelihood, q: FactoredGaussian, R: tf.Tensor, root: PriorRoot, batch: Batch
-) -> tf.Tensor:
-    """:return: -F of a scaled q."""
-    return factored_bound(likelihood, unscaled(q, R), root, batch)
-
-
-def bound_of_prior(
-    likelihood: Likelihood, prior: Prior, q: FactoredGaussian, batch: Batch, jitter: tf.Tensor
-) -> tf.Tensor:
-    """:return: -F at a fixed q(f) in the units of the prior."""
-    return factored_bound(likelihood, q, prior_root(prior, batch.X, jitter), batch)
-
-
-#: For a likelihood: value and gradient in a scaled q, with a fixed root of the prior.
-slope_of_q = value_and_gradient(scaled_bound, by_first=True)
-#: For likelihood and prior: value and gradient, without the hyperparameters' density.
-slope_of_all = value_and_gradient(bound_of_prior)
-compiled_root = Compiled(prior_root)
-compiled_scale = Compiled(scale_of)

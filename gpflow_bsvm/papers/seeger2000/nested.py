@@ -8,32 +8,28 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import tensorflow as tf
+from check_shapes import check_shapes
 from gpflow.base import AnyNDArray
+from gpflow.likelihoods import Likelihood
 from scipy.optimize import minimize
 
 from ...checks import check_number, check_whole
+from ...data.batch import Batch
 from ...data.checks import check_weights
 from ...data.sources import ArraySource, Source
 from ...engine.contracts import Model, jitter_of
-from ...engine.hyperparameters import Hyperparameters, Plan
+from ...engine.hyperparameters import Hyperparameters, value_and_gradient
+from ...engine.prior import Prior
 from ...engine.quasi_newton import Loss, maximise
-from ...engine.structure import parameters_of
+from ...engine.shared_graph import Compiled
 from ...inference.algorithm import Algorithm, settled
 from ...inference.run import Run, Step
+from ...likelihoods import sites
 from .factor import FactorVGP
-from .factored import (
-    FactoredGaussian,
-    PriorRoot,
-    compiled_root,
-    compiled_scale,
-    scaled,
-    slope_of_all,
-    slope_of_q,
-    unscaled,
-)
+from .factored import FactoredGaussian, PriorRoot, factored_bound, moments, prior_root
 
-#: Correction pairs of the inner optimizer.
-_PAIRS = 20
+#: Outer iterations in a step, and correction pairs of the inner optimizer.
+_ITERATIONS, _PAIRS = 5, 20
 
 
 @dataclass(frozen=True)
@@ -42,10 +38,9 @@ class NestedLoop(Algorithm):
     Learn q and hyperparameters of a `gpflow_bsvm.papers.seeger2000.FactorVGP` by the nested loop of
     Seeger (2000, section 2), minimizing the free energy F = -ELBO:
 
-        inner L-BFGS finds q at fixed hyperparameters, in coordinates with about equal curvature of
-               -F in all directions (`scale_of`), outer a quasi-Newton method moves the
-               hyperparameters by the gradient of F at fixed q, which equals the gradient of min_q F
-               at the inner optimum.
+        inner: L-BFGS finds q at fixed hyperparameters, scaled as in `scale_of`;
+        outer: a quasi-Newton method moves the hyperparameters by the gradient of F at fixed q,
+               which equals the gradient of min_q F at the inner optimum.
 
     A step is some outer iterations, each with a few inner searches; each search starts from the end
     of the previous search. The free energy never increases, because the best point is kept. Outer
@@ -53,7 +48,6 @@ class NestedLoop(Algorithm):
     inner loop runs. Priors of hyperparameters count, as in `model.training_loss()`.
 
     :ivar max_steps: most steps.
-    :ivar iterations: number of outer iterations in a step.
     :ivar tol: stop when two successive steps together raise the ELBO by less than `tol` times its
         absolute value.
     :ivar inner_tol: tolerance of the inner loop, see `scipy.optimize.minimize`.
@@ -64,14 +58,12 @@ class NestedLoop(Algorithm):
     takes_q: ClassVar[bool] = True
 
     max_steps: int = 50
-    iterations: int = 5
     tol: float = 1e-4
     inner_tol: float = 1e-6
     inner_iterations: int = 500
 
     def __post_init__(self) -> None:
-        check_whole(1, max_steps=self.max_steps, iterations=self.iterations)
-        check_whole(1, inner_iterations=self.inner_iterations)
+        check_whole(1, max_steps=self.max_steps, inner_iterations=self.inner_iterations)
         check_number(0, tol=self.tol, inner_tol=self.inner_tol)
 
     def _open(self, model: Model, data: Any, sample_weight: Any) -> Source:
@@ -83,11 +75,60 @@ class NestedLoop(Algorithm):
         if data is not None:
             raise ValueError("a FactorVGP holds its data: leave data out, or make another model")
         X, Y = (part.numpy() for part in model.data)
-        weight = check_weights(sample_weight, len(X))
-        return ArraySource(X, Y, weight, len(X))
+        return ArraySource(X, Y, check_weights(sample_weight, len(X)), len(X))
 
     def _begin(self, model: Any, source: Source) -> Run[Any, Any]:
         return _Loops(self, model, source)
+
+
+@check_shapes("q.a: [N, 1]", "q.B: [N, J]", "root.L: [N, N]", "return: [N, N]")
+def scale_of(
+    likelihood: Likelihood, q: FactoredGaussian, root: PriorRoot, batch: Batch
+) -> tf.Tensor:
+    """
+    The curvature of -F in a is I + L^T W L: in some directions 1, in others as large as K's largest
+    eigenvalue. In R^T a and R^T B it is about I.
+
+    :return: Cholesky factor R of I + L^T W L, W the precisions of the sites at q.
+    """
+    of = moments(q, root)
+    w = sites(likelihood, batch.X, of.mean, of.variance(), batch.Y)[0] * batch.weight
+    half = tf.sqrt(w) * root.L
+    eye = tf.eye(tf.shape(half)[0], dtype=half.dtype)
+    return tf.linalg.cholesky(eye + tf.matmul(half, half, transpose_a=True))
+
+
+def scaled(q: FactoredGaussian, R: tf.Tensor) -> FactoredGaussian:
+    """:return: R^T a and R^T B for a and B."""
+    return q._replace(a=tf.matmul(R, q.a, transpose_a=True), B=tf.matmul(R, q.B, transpose_a=True))
+
+
+def unscaled(q: FactoredGaussian, R: tf.Tensor) -> FactoredGaussian:
+    """:return: a and B for R^T a and R^T B."""
+    a, B = (tf.linalg.triangular_solve(R, part, adjoint=True) for part in (q.a, q.B))
+    return q._replace(a=a, B=B)
+
+
+@Compiled
+def _slope_of_q(
+    likelihood: Likelihood, q: FactoredGaussian, R: tf.Tensor, root: PriorRoot, batch: Batch
+) -> tuple[tf.Tensor, FactoredGaussian]:
+    """:return: value and gradient of -F in a scaled q, with a fixed root of the prior."""
+    with tf.GradientTape(watch_accessed_variables=False) as tape:
+        tape.watch(q)
+        value = factored_bound(likelihood, unscaled(q, R), root, batch)
+    return value, tape.gradient(value, q)
+
+
+@value_and_gradient
+def _slope_of_prior(
+    likelihood: Likelihood, prior: Prior, q: FactoredGaussian, batch: Batch, jitter: tf.Tensor
+) -> tf.Tensor:
+    """:return: -F at a fixed q(f) in the units of the prior."""
+    return factored_bound(likelihood, q, prior_root(prior, batch.X, jitter), batch)
+
+
+_compiled_root, _compiled_scale = Compiled(prior_root), Compiled(scale_of)
 
 
 class NestedState(NamedTuple):
@@ -110,36 +151,32 @@ class _Loops(Run[NestedState, Step]):
         self._hyper.check_start()
         model.prior_factor()  # finds the necessary jitter
         self._jitter = jitter_of(model)
-        known = Plan((False,) * len(parameters_of(model.likelihood)))
-        self._of_q = slope_of_q.bind(model.likelihood, known)
-        self._of_all = self._hyper.bind(slope_of_all)
-        self._root = compiled_root.bind(model.prior)
-        self._scale = compiled_scale.bind(model.likelihood)
+        self._slope_of_q = _slope_of_q.bind(model.likelihood)
+        self._slope_of_prior = self._hyper.bind(_slope_of_prior)
+        self._root = _compiled_root.bind(model.prior)
+        self._scale = _compiled_scale.bind(model.likelihood)
         self._q = [tf.Variable(part) for part in model.factored()]
         self._best = -math.inf
         self.state = NestedState(self._hyper.state(), model.factored())
 
     def advance(self) -> Step:
         """Run some iterations of the outer loop."""
-        variables, curvature = self._hyper.variables, self.state.curvature
-        self._best = self.state.elbos[-1] if self.state.elbos else -math.inf
+        variables, (*_, curvature, elbos) = self._hyper.variables, self.state
+        self._best = elbos[-1] if elbos else -math.inf
         if variables:
-            most = self._options.iterations
-            curvature = maximise(self._value_and_gradient, variables, most, curvature)
+            curvature = maximise(self._value_and_gradient, variables, _ITERATIONS, curvature)
         else:
             self._value_and_gradient()
-        elbos = (*self.state.elbos, self._best)
+        elbos = (*elbos, self._best)
         self.state = self.state._replace(curvature=curvature, elbos=elbos)
         self._hyper.assign(self.state.values)
-        tol = self._options.tol
-        self.converged = not variables or settled(elbos, tol)
+        self.converged = not variables or settled(elbos, self._options.tol)
         return Step(len(elbos), elbos[-1], 1.0, self._hyper.values())
 
     def _value_and_gradient(self) -> tuple[float, list[tf.Tensor]]:
         """Compute value and gradient at the inner optimum; keep the best state."""
-        root = self._root(self._batch.X, self._jitter)
-        q = self._inner(root)
-        at_q = self._of_all(q, self._batch, self._jitter)
+        q = self._inner(self._root(self._batch.X, self._jitter))
+        at_q = self._slope_of_prior(q, self._batch, self._jitter)
         value, gradient = self._hyper.with_prior(*at_q)
         if float(value) > self._best:
             self._best = float(value)
@@ -153,9 +190,8 @@ class _Loops(Run[NestedState, Step]):
             variable.assign(value)
 
         def value_and_gradient() -> tuple[float, list[tf.Tensor]]:
-            q = FactoredGaussian(*map(tf.convert_to_tensor, self._q))
-            value, _, gradient = self._of_q(q, R, root, self._batch)
-            return float(value), gradient
+            value, gradient = self._slope_of_q(self._scaled_q(), R, root, self._batch)
+            return float(value), list(gradient)
 
         options = {"maxiter": self._options.inner_iterations, "maxcor": _PAIRS}
         how: Any = {"method": "L-BFGS-B", "tol": self._options.inner_tol, "options": options}
@@ -163,7 +199,10 @@ class _Loops(Run[NestedState, Step]):
         with warnings.catch_warnings():  # a failed line search ends the iterations
             warnings.simplefilter("ignore", RuntimeWarning)
             loss.settle(minimize(loss, loss.start, jac=True, **how))
-        return unscaled(FactoredGaussian(*map(tf.convert_to_tensor, self._q)), R)
+        return unscaled(self._scaled_q(), R)
+
+    def _scaled_q(self) -> FactoredGaussian:
+        return FactoredGaussian(*map(tf.convert_to_tensor, self._q))
 
     def restore(self) -> None:
         """See `Run`."""

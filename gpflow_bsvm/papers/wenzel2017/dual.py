@@ -2,37 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import gpflow
 import tensorflow as tf
-from check_shapes import inherit_check_shapes
-from gpflow.base import InputData, MeanAndVariance, RegressionData
-from gpflow.conditionals import conditional
+from gpflow.base import RegressionData
 from gpflow.inducing_variables import InducingVariables
 from gpflow.kernels import Kernel
 from gpflow.models.util import inducingpoint_wrapper
-from gpflow.posteriors import BasePosterior, PrecomputeCacheType
 
 from ...checks import check_whole
-from ...data.batch import Batch
 from ...data.checks import check_data
 from ...data.sources import ArraySource
 from ...engine.contracts import check_width, chunk_rows, jitter_of, shares_shifts
 from ...engine.e_step import SiteAscent
 from ...engine.m_step import site_bound
-from ...engine.natural import Natural, compiled_solve, gaussian, to_mean_and_root
+from ...engine.natural import Natural, compiled_solve, gaussian
 from ...engine.projection import Floats, Projector, project_batch
-from ...engine.statistics import Marginals, sum_sites
+from ...engine.statistics import sum_sites
 from ...inference.outcome import at_rows, check_margins, warn_of_digits
 from ...likelihoods.hooks import Sites
 from ...likelihoods.labels import num_latents
-from ...models.features import SparseFeatures
 from ...models.sparse import BSVM
+from ..as_bsvm import AsBSVM
 
 
-class DualBSVM(SparseFeatures, gpflow.models.InternalDataTrainingLossMixin):
+class DualBSVM(AsBSVM):
     r"""
     The model of `BSVM` in the dual parametrization (Adam et al. 2021, with a site for each datum):
 
@@ -81,11 +76,6 @@ class DualBSVM(SparseFeatures, gpflow.models.InternalDataTrainingLossMixin):
         self.num_data = None
         self.update_sites()
 
-    @inherit_check_shapes
-    def maximum_log_likelihood_objective(self) -> tf.Tensor:
-        """:return: F at the current sites and hyperparameters, see `elbo`."""
-        return self.elbo()
-
     def elbo(self) -> tf.Tensor:
         """:return: F, [], without the priors of the hyperparameters."""
         sites = Sites(*map(tf.convert_to_tensor, self.sites))
@@ -120,10 +110,6 @@ class DualBSVM(SparseFeatures, gpflow.models.InternalDataTrainingLossMixin):
         rows = project_batch(self.prior, self._batch(), jitter_of(self))
         return gaussian(sum_sites(rows, Sites(*self.sites)), shares_shifts(self))[0]
 
-    def predictor(self) -> Callable[[tf.Tensor], Marginals]:
-        """See `Model`."""
-        return self.to_bsvm().predictor()
-
     def to_bsvm(self) -> BSVM:
         """:return: a `BSVM` with the same options and q."""
         model = BSVM(
@@ -135,26 +121,6 @@ class DualBSVM(SparseFeatures, gpflow.models.InternalDataTrainingLossMixin):
         )
         model.assign_natural(self.natural())
         return model
-
-    @inherit_check_shapes
-    def predict_f(
-        self, Xnew: InputData, full_cov: bool = False, full_output_cov: bool = False
-    ) -> MeanAndVariance:
-        """As in `gpflow.models.SGPR`; a pass over the data first computes q."""
-        mean, root = to_mean_and_root(self.natural())
-        with self._own_jitter():
-            how = {"full_cov": full_cov, "full_output_cov": full_output_cov, "white": True}
-            prior = (self.inducing_variable, self.kernel)
-            f_mean, f_var = conditional(Xnew, *prior, tf.transpose(mean), q_sqrt=root, **how)
-        return f_mean + self.mean_function(Xnew), f_var
-
-    def posterior(self, precompute_cache: Any = PrecomputeCacheType.TENSOR) -> BasePosterior:
-        """As in `gpflow.models.SVGP`, for many fast predictions with the current sites."""
-        return self.to_bsvm().posterior(precompute_cache)
-
-    def _batch(self) -> Batch:
-        X, Y = self.data
-        return Batch(X, Y, tf.ones_like(X[:, :1]))
 
     def _source(self) -> ArraySource:
         return ArraySource(*self._batch(), chunk_rows(self))

@@ -43,7 +43,6 @@ class ClassByClass(Algorithm):
     :ivar max_steps: most sweeps.
     :ivar tol: stop when a sweep changes the objective by less than `tol` times its absolute value;
         0: never.
-        0: never.
     :ivar learning_rate: rho_t: a number in (0, 1], or a function of the sweep's number from 0.
     """
 

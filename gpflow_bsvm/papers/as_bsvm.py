@@ -1,0 +1,69 @@
+"""Models with other parameters of q than `BSVM`, whose predictions are those of a `BSVM`."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import gpflow
+import tensorflow as tf
+from check_shapes import inherit_check_shapes
+from gpflow.base import InputData, MeanAndVariance
+from gpflow.conditionals import conditional
+from gpflow.posteriors import BasePosterior, PrecomputeCacheType
+
+from ..data.batch import Batch
+from ..data.checks import check_dtype
+from ..engine.natural import Natural, to_mean_and_root
+from ..engine.statistics import Marginals
+from ..models.features import SparseFeatures
+from ..models.sparse import BSVM
+
+
+class AsBSVM(SparseFeatures, gpflow.models.InternalDataTrainingLossMixin):
+    """A model that stores its data, in `data`; `natural` and `to_bsvm` are its q."""
+
+    data: tuple[tf.Tensor, tf.Tensor]
+
+    @abstractmethod
+    def elbo(self) -> tf.Tensor:
+        """:return: the evidence lower bound, [], without the priors of the hyperparameters."""
+
+    @abstractmethod
+    def natural(self) -> Natural:
+        """:return: q in natural parameters, in the whitened space of the features."""
+
+    @abstractmethod
+    def to_bsvm(self) -> BSVM:
+        """:return: a `BSVM` with the same options and q."""
+
+    @inherit_check_shapes
+    def maximum_log_likelihood_objective(self) -> tf.Tensor:
+        """:return: `elbo`."""
+        return self.elbo()
+
+    def predictor(self) -> Callable[[tf.Tensor], Marginals]:
+        """See `Model`."""
+        return self.to_bsvm().predictor()
+
+    @inherit_check_shapes
+    def predict_f(
+        self, Xnew: InputData, full_cov: bool = False, full_output_cov: bool = False
+    ) -> MeanAndVariance:
+        """As in `gpflow.models.SGPR`, after computing q."""
+        check_dtype(Xnew)
+        mean, root = to_mean_and_root(self.natural())
+        with self._own_jitter():
+            how = {"full_cov": full_cov, "full_output_cov": full_output_cov, "white": True}
+            prior = (self.inducing_variable, self.kernel)
+            f_mean, f_var = conditional(Xnew, *prior, tf.transpose(mean), q_sqrt=root, **how)
+        return f_mean + self.mean_function(Xnew), f_var
+
+    def posterior(self, precompute_cache: Any = PrecomputeCacheType.TENSOR) -> BasePosterior:
+        """As in `gpflow.models.SVGP`, for many fast predictions with the current q."""
+        return self.to_bsvm().posterior(precompute_cache)
+
+    def _batch(self) -> Batch:
+        X, Y = self.data
+        return Batch(X, Y, tf.ones_like(X[:, :1]))
