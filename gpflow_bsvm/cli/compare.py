@@ -82,7 +82,8 @@ def add_to(subparsers: Any) -> None:
     add("--fixed-kernel", action="store_true", help=fixed)
     add("--seed", type=integer(0), default=0, metavar="S", help="default: %(default)s")
     output = Path("compare-results")
-    add("--output", type=Path, default=output, metavar="DIR", help="default: ./%(default)s")
+    out = "default: ./%(default)s; replaces the results of an earlier comparison there"
+    add("--output", type=Path, default=output, metavar="DIR", help=out)
     page = "write one HTML file with tables, pictures and settings, for sharing"
     add("--report", type=_page_file, metavar="FILE", help=page)
     add("--no-progress", action="store_true", help="no progress bar (a log never has one)")
@@ -158,6 +159,8 @@ def _look_at_files(args: argparse.Namespace) -> None:
     args.task = args.task or TASKS[0]
     for name in ("results.csv", "results.json") if args.output.is_dir() else ():
         check_output(args.output / name, files)
+    if (args.output / "results.json").is_file():
+        show(f"results of an earlier comparison in {args.output} will be replaced: --output DIR")
 
 
 def _prepare(args: argparse.Namespace) -> list[Comparison]:

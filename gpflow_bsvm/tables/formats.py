@@ -58,7 +58,8 @@ class Format:
         :raise ValueError: for missing columns, and for rows that cannot be read.
         """
         if lost := sorted({*columns} - {*self.names}):
-            raise ValueError(f"file {self.path} lacks {with_nearest(lost, self.names)}")
+            other = "" if len(lost) < len(columns) else ": leave it out if it is another table"
+            raise ValueError(f"file {self.path} lacks {with_nearest(lost, self.names)}{other}")
         with named(self.path):
             for batch in self._batches(columns, size):
                 yield from (batch[start : start + size] for start in range(0, len(batch), size))

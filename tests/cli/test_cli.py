@@ -120,6 +120,15 @@ def test_what_was_done_to_the_columns_is_told(stand_ins, table, tmp_path, capsys
     assert "moons: N = 60, D = 5" in out
 
 
+def test_earlier_results_are_not_replaced_without_a_word(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(Comparison, "run", lambda self, peers, **kw: None)
+    run("compare", "iris", "--no-plots", "--output", tmp_path / "out")
+    assert "earlier" not in capsys.readouterr().out
+    assert (tmp_path / "out" / "results.json").is_file()
+    run("compare", "iris", "--no-plots", "--output", tmp_path / "out")
+    assert f"earlier comparison in {tmp_path / 'out'} will be replaced" in capsys.readouterr().out
+
+
 @pytest.mark.slow
 def test_two_files_of_one_name_are_kept_apart(stand_ins, table, tmp_path):
     arguments = [table, table, "--target", "kind", "--models", "bsvm", *FAST]

@@ -261,7 +261,10 @@ def test_bare_variables_are_learned_too(data):
 def test_bad_input(data):
     for bad, message in (
         ({"every": 0}, "every must be at least 1, got 0"),
-        ({"optimizer": 0.0}, "optimizer must be a positive number, the rate of Adam, or an opti"),
+        (
+            {"optimizer": 0.0},
+            "optimizer must be a positive number, the rate of Adam, or a Keras opti",
+        ),
         ({"network_optimizer": "adam"}, "network_optimizer must be a positive number"),
         ({"warm_up": -1}, "warm_up must be at least 0"),
         ({"learning_rate": 2.0}, r"rate must be in \(0, 1\]"),

@@ -125,6 +125,15 @@ def test_a_column_of_the_files_is_read_from_them(tmp_path):
     assert values(found)[:, 0].tolist() == [1, 2, 3, 1, 2, 3]
 
 
+@pytest.mark.parametrize(("text", "told"), [("See wiki.\n", True), ("x,z\n1,2\n", False)])
+def test_a_file_that_is_another_table_can_be_left_out(tmp_path, text, told):
+    (tmp_path / "a.csv").write_text("x,y\n1,u\n2,v\n")
+    (tmp_path / "readme.txt").write_text(text)
+    with pytest.raises(ValueError, match=r"readme\.txt lacks") as error:
+        Table(find_files(tmp_path), Reading(target="y", classes="auto"))
+    assert ("leave it out if it is another table" in str(error.value)) == told
+
+
 def test_columns_left_out_of_any_file_are_told(tmp_path):
     (tmp_path / "a.svm").write_text("1 1:1\n2 1:2\n")
     (tmp_path / "b.svm").write_text("1 qid:1 1:1\n2 qid:2 1:2\n")
