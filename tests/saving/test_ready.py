@@ -3,6 +3,7 @@
 import datetime
 import errno
 import gc
+import io
 import os
 import sys
 import uuid
@@ -15,6 +16,7 @@ from gpflow import kernels as k
 from helpers import ard, make_data, make_model
 
 import gpflow_bsvm as gb
+from gpflow_bsvm import atomic
 from gpflow_bsvm.saving import check_can_save
 
 
@@ -117,6 +119,17 @@ def test_a_full_disk_is_told_by_the_name_that_was_given(path, monkeypatch):
     assert error.value.errno == errno.ENOSPC and ".part" not in str(error.value)
     assert path.read_bytes() == before
     assert os.listdir(path.parent) == [path.name]
+
+
+def test_room_is_tried_before_the_fit(path, monkeypatch):
+    class Full(io.BytesIO):
+        def write(self, content):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(atomic, "open", lambda *_: Full(), raising=False)
+    with pytest.raises(OSError, match=rf"the disk is full .*'{path}'"):
+        atomic.check_room(path)
+    assert os.listdir(path.parent) == []
 
 
 @pytest.mark.parametrize("reason", ["No space left on device", "Bad file descriptor"])
