@@ -100,8 +100,8 @@ class BSVMClassifier(ClassifierMixin, BSVMEstimator):
     :param class_weight: as in scikit-learn: {label: weight} or "balanced".
     :param random_state: for the random choice of rows: those for learning the kernel, beyond 2000
         rows, and the sample beyond 20 000. Otherwise a fit depends only on its rows, and slightly
-        (some hundredths of a probability, if rows are few) on the order and signs of columns,
-        through k-means and the starting point of the kernel search.
+        (some hundredths of a probability, if rows are few) on the order and signs of columns and on
+        constant columns, through k-means, the kernel's prior and the start of its search.
     :param chunk_rows: number of rows per chunk in predictions; None: bounded by memory.
     :param verbose: show the current stage of the fit in one line.
     :ivar classes_: the labels, including those of rows of weight 0, in the column order of
