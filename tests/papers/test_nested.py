@@ -127,6 +127,7 @@ def test_of_a_gaussian_likelihood_rank_n_is_exact(data):
     np.testing.assert_allclose(elbo, multivariate_normal.logpdf(Y[:, 0], cov=K), rtol=1e-7)
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 def test_gradient_at_fixed_q_is_that_of_the_optimum(data):
     """The envelope theorem, by finite differences of inner optima."""
@@ -251,6 +252,7 @@ def test_a_fit_goes_on_from_its_checkpoint(data, tmp_path):
     np.testing.assert_allclose(again.elbo(), whole.elbo[-1], rtol=1e-9)
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 def test_a_rest_above_one():
     """A row's V exceeds 1 / [K^-1]_nn where the loss is not log-concave: one odd label of 13."""

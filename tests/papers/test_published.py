@@ -162,6 +162,7 @@ def test_the_papers_objective_at_any_alpha():
     np.testing.assert_allclose(found, paper.objective(t, given), rtol=1e-8)
 
 
+@pytest.mark.drill
 @pytest.mark.slow
 def test_the_published_ascent_falls_and_ours_rises():
     X, y = digits()
