@@ -160,7 +160,8 @@ def _look_at_files(args: argparse.Namespace) -> None:
     for name in ("results.csv", "results.json") if args.output.is_dir() else ():
         check_output(args.output / name, files)
     if (args.output / "results.json").is_file():
-        show(f"results of an earlier comparison in {args.output} will be replaced: --output DIR")
+        lost = f"results of an earlier comparison in {args.output} will be replaced"
+        show(f"{lost}; --output DIR keeps them")
 
 
 def _prepare(args: argparse.Namespace) -> list[Comparison]:

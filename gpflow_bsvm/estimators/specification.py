@@ -110,8 +110,8 @@ class Specification(NamedTuple):
         return self.num_classes > 1
 
     @property
-    def informative(self) -> float:
-        """:return: the weight of data against priors: the penalty; for levels, that of 17."""
+    def prior_penalty(self) -> float:
+        """:return: the penalty that the priors assume; for levels, that of 17 levels."""
         part = NUM_LEVELS / self.levels.t.size if self.loss == "levels" else 1.0
         return part * self.penalty
 
@@ -216,10 +216,10 @@ def _default_kernel(spec: Specification, num_features: int, Z: Any) -> Kernel:
     if spec.linear:  # the initial variance of f equals that of the other default
         variance = VARIANCE / (num_features + 1)
         kernel = WeightKernel(num_features, variance)
-        kernel.variance.prior = log_normal(variance, WEIGHT_DEVIATION / spec.informative**0.5)
+        kernel.variance.prior = log_normal(variance, WEIGHT_DEVIATION / spec.prior_penalty**0.5)
         return kernel
     if spec.learn_kernel:
-        weight = spec.informative if spec.is_classifier else PRIOR_OF_NUMBERS
+        weight = spec.prior_penalty if spec.is_classifier else PRIOR_OF_NUMBERS
         return default_kernel(num_features, penalty=weight)
     distances = pairwise_distances(Z)[np.triu_indices(len(Z), 1)]
     scale = np.median(distances) if len(distances) else 1.0

@@ -11,6 +11,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from command_line import run
 from sklearn.datasets import make_moons
 
 import gpflow_bsvm
@@ -27,14 +28,6 @@ def table(tmp_path):
     path = tmp_path / "moons.csv"
     pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "kind": y}).to_csv(path, index=False)
     return str(path)
-
-
-def run(*argv):
-    """:return: exit code, however the command ends."""
-    try:
-        return cli.main([str(arg) for arg in argv])
-    except SystemExit as end:
-        return end.code
 
 
 def error_line(capsys):

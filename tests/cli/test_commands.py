@@ -4,20 +4,13 @@ import sys
 
 import numpy as np
 import pytest
+from command_line import run
 
 import gpflow_bsvm as gb
 from gpflow_bsvm import cli
 
 pandas = pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")
-
-
-def run(*argv):
-    """:return: exit code, however the command ends."""
-    try:
-        return cli.main([str(arg) for arg in argv])
-    except SystemExit as end:
-        return end.code
 
 
 @pytest.fixture(scope="module")

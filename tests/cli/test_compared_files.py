@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from command_line import run
 
-from gpflow_bsvm import cli
 from gpflow_bsvm.compare import Comparison
 
 
@@ -16,7 +16,7 @@ def compared(tmp_path, monkeypatch):
     def of(name, text, *options):
         (tmp_path / name).write_text(text)
         arguments = [tmp_path / name, "--target", "y", "--no-plots", "--output", tmp_path / "out"]
-        cli.main(["compare", *map(str, arguments), "--models", "bsvm,svc", *options])
+        run("compare", *arguments, "--models", "bsvm,svc", *options)
         return seen[-1]
 
     return of

@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from command_line import run
 
 from gpflow_bsvm import cli
 from gpflow_bsvm.cli.files import in_shell, joined, split
@@ -12,14 +13,6 @@ from gpflow_bsvm.cli.terminal import Parser, told_in_lines
 pandas = pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")
 HEADER = '"Q1, age",sum,town,id,"Q2, note",y\n'
-
-
-def run(*argv):
-    """:return: exit code, however the command ends."""
-    try:
-        return cli.main([str(arg) for arg in argv])
-    except SystemExit as end:
-        return end.code
 
 
 @pytest.mark.parametrize("names", [[], ["a"], ["a", "b c"], ["Q1, age", 'a "b"', "c"]])

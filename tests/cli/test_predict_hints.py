@@ -2,21 +2,12 @@
 
 import numpy as np
 import pytest
-
-from gpflow_bsvm import cli
+from command_line import run
 
 pandas = pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")
 LONG = "für " + "x" * 90
 NAMES = ("--names", "a,b,k,y")
-
-
-def run(*argv):
-    """:return: exit code, however the command ends."""
-    try:
-        return cli.main([str(arg) for arg in argv])
-    except SystemExit as end:
-        return end.code
 
 
 @pytest.fixture(scope="module")

@@ -4,23 +4,15 @@ import re
 
 import numpy as np
 import pytest
+from command_line import run
 
 import gpflow_bsvm as gb
-from gpflow_bsvm import cli
 from gpflow_bsvm.compare import Comparison
 
 #: As `quick_training` has it.
 FIXED = {"learn_kernel": False, "penalty": 0.5, "epsilon": 0.1}
 pandas = pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")
-
-
-def run(*argv):
-    """:return: exit code, however the command ends."""
-    try:
-        return cli.main([str(arg) for arg in argv])
-    except SystemExit as end:
-        return end.code
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,7 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
-
-from gpflow_bsvm import cli
+from command_line import run
 
 pandas = pytest.importorskip("pandas")
 pa = pytest.importorskip("pyarrow")
@@ -195,14 +194,6 @@ def traits():
 TRAITS = traits()
 #: In `make test`; the others are slow.
 FEW = ("leading zeros",)
-
-
-def run(*argv):
-    """:return: exit code, however the command ends."""
-    try:
-        return cli.main([str(arg) for arg in argv])
-    except SystemExit as end:
-        return end.code
 
 
 def mark(number, name):

@@ -258,8 +258,8 @@ def test_further_levels_change_neither_the_others_nor_the_priors():
     specs = [
         specify(loss="levels", penalty=h.penalty.numpy(), levels=h.levels) for h in (few, many)
     ]
-    assert specs[0].informative == pytest.approx(specs[1].informative, rel=1e-12)
-    assert specify(penalty=3.0).informative == 3.0
+    assert specs[0].prior_penalty == pytest.approx(specs[1].prior_penalty, rel=1e-12)
+    assert specify(penalty=3.0).prior_penalty == 3.0
 
 
 def test_a_weight_of_two_is_two_rows_for_levels_too():
