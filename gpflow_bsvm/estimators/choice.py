@@ -105,7 +105,8 @@ def choose(
     if one_class or held_out.num_left_out(part[:2]) < FEWEST_LEFT_OUT:
         return spec, begun
     if len(among) > 1:
-        Z, kept, refits = _inducing_points(begun.model), begun.model, held_out.Refits(part)
+        Z, kept = _inducing_points(begun.model), begun.model
+        refits = held_out.Refits(part, kept)
 
         @functools.cache
         def model_of(loss: str) -> BSVM:
@@ -171,7 +172,7 @@ def choose_scale(spec: Specification, model: BSVM, data: Data) -> None:
     affordable = int(GROWTH_WORK / (num_latents * num_inducing**2))
     rows = at_most(int(np.clip(affordable, CHOICE_ROWS, SCALE_ROWS)), data, seed=0)
     other = _other_q(spec._replace(Z=Z), model, rows)
-    scales, refits = [*_lengthscales(model), *_lengthscales(other)], held_out.Refits(rows)
+    scales, refits = [*_lengthscales(model), *_lengthscales(other)], held_out.Refits(rows, model)
     learned = [scale.numpy() for scale in scales]
 
     def score(factor: float) -> held_out.HeldOut:

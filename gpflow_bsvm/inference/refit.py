@@ -27,6 +27,9 @@ from .cavi import CAVI, Point, compiled_sweeps
 
 T = TypeVar("T")
 
+#: Directions to which rows add less precision than this times `tol` are dropped (the prior has 1).
+NEGLIGIBLE = 300.0
+
 
 class Refit:
     """
@@ -57,6 +60,8 @@ class Refit:
         if sites is None or sites.w.shape[-1] != model.num_features[0]:
             sites, _ = self._look(compiled_solve(model.natural()), self._rows)
         self.sites: Sites = sites
+        self._least = tf.constant(NEGLIGIBLE * tol, default_float())
+        self._rows = self._in_few(self._rows)
 
     def __call__(self, part: AnyNDArray) -> Marginals:
         """
@@ -64,16 +69,19 @@ class Refit:
         :return: marginals of f at all rows, each without its own label.
         :raise ValueError: if no finite marginals are found.
         """
-        rows = self._rows
-        if len(part) < rows.features.phi.shape[-1]:
-            rows = rows._replace(features=_in_few(rows.features, tf.constant(part)[:, None]))
-        q = compiled_solve(self._fitted(rows.take(part), rows_of(self.sites, part)))
-        kept: AnyNDArray = np.zeros(rows.batch.weight.shape, default_float())
+        kept: AnyNDArray = np.zeros(self._rows.batch.weight.shape, default_float())
         kept[part] = 1.0
-        batch = rows.batch._replace(weight=kept * rows.batch.weight)
+        batch = self._rows.batch._replace(weight=kept * self._rows.batch.weight)
+        rows = self._rows._replace(batch=batch)
+        if len(part) < rows.features.phi.shape[-1]:
+            rows = self._in_few(rows)
+        q = compiled_solve(self._fitted(rows.take(part), rows_of(self.sites, part)))
         left_out: Marginals
-        self.sites, left_out = self._look(q, rows._replace(batch=batch))
+        self.sites, left_out = self._look(q, rows)
         return left_out
+
+    def _in_few(self, rows: Projected) -> Projected:
+        return rows._replace(features=_in_few(rows, self.sites.w, self._least))
 
     def _fitted(self, rows: Projected, sites: Sites) -> Natural:
         # Take a step of size 1 from a point with bound -infinity.
@@ -93,16 +101,18 @@ def rows_of(columns: T, index: AnyNDArray) -> T:
 
 
 @Compiled
-@check_shapes("features.phi: [G, N, M]", "part: [n, 1]", "return.phi: [G, N, n]")
-def _in_few(features: Features, part: tf.Tensor) -> Features:
+@check_shapes("rows.features.phi: [G, N, M]", "w: [N, L]", "return.phi: [G, N, n]")
+def _in_few(rows: Projected, w: tf.Tensor, least: tf.Tensor) -> Features:
     """
-    Features on a basis of the span of n < M rows. In all other directions q fitted to these rows is
-    the prior; they only add residual variance.
-
-    :param part: row indices.
+    Features on the eigenvectors of Phi^T diag(w) Phi with eigenvalues above `least`. In all other
+    directions q is the prior, as the rows hardly change it: they only add residual variance.
     """
-    phi, residual, mean = features
-    span = tf.linalg.matrix_transpose(tf.gather(phi, part[:, 0], axis=1))
-    few = tf.matmul(phi, tf.linalg.qr(span).q)
+    phi, residual, mean = rows.features
+    precision = tf.reduce_max(tf.abs(w), axis=-1) * rows.batch.weight[:, 0]
+    gram = tf.matmul(phi * precision[:, None], phi, transpose_a=True)
+    finite = tf.where(tf.math.is_finite(gram), gram, 0.0)  # fits report other values
+    values, vectors = tf.linalg.eigh(finite)
+    number = tf.reduce_max(tf.reduce_sum(tf.cast(values > least, tf.int32), axis=-1))
+    few = tf.matmul(phi, vectors[..., -tf.maximum(number, 1) :])
     left = tf.reduce_sum(tf.square(phi), axis=-1) - tf.reduce_sum(tf.square(few), axis=-1)
     return Features(few, residual + tf.transpose(left), mean)

@@ -10,7 +10,7 @@ most; for many rows a part suffices. (Learning the kernel in every fold selects 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import tensorflow as tf
@@ -30,6 +30,8 @@ PENALTIES = (1.0, 4.0, 16.0)
 #: Number of folds; number of predicted rows after which no further fold is used.
 NUM_FOLDS = 3
 ENOUGH_ROWS = 1000
+#: The tolerance of their fits, relative to the ELBO.
+TOL = 3e-5
 #: The weight of n rows in tempering is n / (n + LITTLE).
 LITTLE = 100
 
@@ -101,9 +103,13 @@ class Refits:
     models share computations, see `Refit`.
     """
 
-    def __init__(self, data: tuple[AnyNDArray, AnyNDArray, AnyNDArray]) -> None:
-        """:param data: X [N, D], Y [N, 1] and weights [N]."""
-        self._data, self._sites = data, cast("Sites | None", None)
+    def __init__(self, data: tuple[AnyNDArray, AnyNDArray, AnyNDArray], like: Any) -> None:
+        """
+        :param data: X [N, D], Y [N, 1] and weights [N].
+        :param like: a fitted model: fits start from the sites of its q.
+        """
+        self._data = data
+        self._sites: Sites = self._refit(like, None).sites
         self._folds = _folds(*data[:2], NUM_FOLDS, seed=0, enough_rows=ENOUGH_ROWS)
         self._best: tuple[float, Any] = -np.inf, None
 
@@ -113,8 +119,7 @@ class Refits:
         :return: densities of the left-out rows.
         """
         X, Y, weight = self._data
-        source = ArraySource(X, Y, weight[:, None], chunk_rows(model))
-        refit = Refit(model, source, self._sites)
+        refit = self._refit(model, self._sites)
         density, parts, log_p = compiled_log_density.bind(model.likelihood), [], []
         for train, test in self._folds:
             f = refit(train)
@@ -127,6 +132,11 @@ class Refits:
         if found.mean > self._best[0]:
             self._best = found.mean, tf.nest.map_structure(lambda *f: tf.concat(f, 0), *parts)
         return found
+
+    def _refit(self, model: Any, sites: Sites | None) -> Refit:
+        X, Y, weight = self._data
+        source = ArraySource(X, Y, weight[:, None], chunk_rows(model))
+        return Refit(model, source, sites, TOL)
 
     def temper(self, link: Any) -> None:
         """
