@@ -29,6 +29,8 @@ SCALE_ROWS = 10_000
 #: Factors of all lengthscales. The learned scale is often not the best for prediction: few inducing
 #: points only explain smooth functions, and the prior is not specific to the data.
 SCALES = (2.0, 1.4, 1.0, 0.7, 0.5, 0.35, 0.25)
+#: The M that the scale is chosen with, in units of the M that the kernel was learned with.
+SCALE_GROWTH = 2
 #: The initial penalty of a steeper regression loss, per deviation of y; and the ratio of deviations
 #: f / noise above which the first start suffices (8 % of y explained).
 STEEP, LITTLE_SAID = 8.0, 0.3
@@ -157,8 +159,8 @@ def _other_q(spec: Specification, model: BSVM, data: Data) -> BSVM:
 
 def choose_scale(spec: Specification, model: BSVM, data: Data) -> None:
     """
-    Multiply all learned lengthscales by the factor that predicts held-out rows best, using the M of
-    the first growth; and temper the levels of several classes.
+    Multiply all learned lengthscales by the factor that predicts held-out rows best, using
+    `SCALE_GROWTH` times as many inducing points; and temper the levels of several classes.
     """
     if not _lengthscales(model):
         return
@@ -167,7 +169,7 @@ def choose_scale(spec: Specification, model: BSVM, data: Data) -> None:
     if spec.grow:
         places = distinct(data[0])
         num_rows = max(len(data[0]), spec.num_rows or 0)
-        num_inducing = max(num_inducing, grown(model, places, num_rows))
+        num_inducing = max(num_inducing, grown(model, places, num_rows, SCALE_GROWTH))
         Z = centres(spec, places, num_inducing)
     affordable = int(GROWTH_WORK / (num_latents * num_inducing**2))
     rows = at_most(int(np.clip(affordable, CHOICE_ROWS, SCALE_ROWS)), data, seed=0)

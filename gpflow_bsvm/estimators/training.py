@@ -216,11 +216,11 @@ def grow(spec: Specification, model: BSVM, data: Data, stages: Stages = NOWHERE)
     return model
 
 
-def grown(model: BSVM, places: Any, num_rows: int) -> int:
-    """:return: M after a growth step, limited by the distinct rows and the work of a sweep."""
+def grown(model: BSVM, places: Any, num_rows: int, factor: int = GROWTH) -> int:
+    """:return: `factor` times M, limited by the distinct rows and the work of a sweep."""
     num_latents, num_inducing = model.num_features
     affordable = int((GROWTH_WORK / (num_rows * num_latents)) ** 0.5)
-    return min(GROWTH * num_inducing, MOST_INDUCING, affordable, len(places))
+    return min(factor * num_inducing, MOST_INDUCING, affordable, len(places))
 
 
 def _next_size(model: BSVM, places: Any, num_rows: int) -> int | None:
