@@ -92,7 +92,7 @@ def test_the_scale_is_chosen_at_as_many_points_as_the_rows_let_m_grow(stripes, s
     for num_rows in (None, 1_000_000, 10_000_000):
         plain = spec._replace(grow=True, num_rows=num_rows, calibrate=False)
         choice.choose_scale(plain, model, stripes)
-    assert seen == [120, 50, 40]  # three times as many, then as sweeps of 5e9 allow
+    assert seen == [80, 50, 40]  # twice as many, then as sweeps of 5e9 allow
 
 
 def chosen(spec, rows, **options):

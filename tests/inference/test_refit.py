@@ -125,3 +125,17 @@ def test_inputs_are_not_kept_where_they_are_too_wide(rows, monkeypatch):
     assert refit._rows.batch.X.shape == (60, 0)
     for found, value in zip(refit(PARTS[1]), expected):
         np.testing.assert_allclose(found, value, rtol=1e-12)
+
+
+def test_directions_without_information_are_dropped(rows, monkeypatch):
+    """They move neither means nor deviations by more than a hundredth of a deviation."""
+    model = MODELS["levels"](rows[:2])
+    model.kernel.lengthscales.assign(3.0)
+    full = refit_of(model, rows)
+    monkeypatch.setattr("gpflow_bsvm.inference.refit.NEGLIGIBLE", 1e-2 / EXACT.tol)
+    few = refit_of(model, rows)
+    assert few._rows.features.phi.shape[-1] < full._rows.features.phi.shape[-1]
+    for part in PARTS:
+        (mean, variance), (expected, spread) = few(part), full(part)
+        np.testing.assert_array_less(np.abs(mean - expected) / np.sqrt(spread), 0.01)
+        np.testing.assert_allclose(np.sqrt(variance / spread), 1, atol=0.01)
