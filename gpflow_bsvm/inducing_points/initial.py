@@ -37,20 +37,20 @@ def kmeans(
     :return: Z [M, D].
     :raise ValueError: if X is not finite and two-dimensional, or M is not in 1..N.
     """
-    X, distinct, state = _some_rows(X, num_inducing, subsample, seed)
+    X, distinct, state = some_rows(X, num_inducing, subsample, seed)
     if len(distinct) <= num_inducing:
-        return _at_most(distinct, num_inducing)
+        return at_most(distinct, num_inducing)
     model = KMeans(num_inducing, n_init=1, max_iter=max_iter, random_state=state).fit(X)
-    return _at_most(_distinct(model.cluster_centers_.astype(X.dtype)), num_inducing)
+    return at_most(distinct_rows(model.cluster_centers_.astype(X.dtype)), num_inducing)
 
 
-def _some_rows(
+def some_rows(
     X: Any, num_inducing: int, subsample: int, seed: int | None
 ) -> tuple[AnyNDArray, AnyNDArray, int]:
     """:return: the distinct rows of at most `subsample` random rows of X, and a seed."""
-    X, generator = _checked(X, num_inducing), np.random.default_rng(seed)
+    X, generator = checked(X, num_inducing), np.random.default_rng(seed)
     X = X[random_rows(len(X), max(subsample, num_inducing), generator)]
-    return X, _distinct(X), int(generator.integers(2**31))
+    return X, distinct_rows(X), int(generator.integers(2**31))
 
 
 def greedy_variance(
@@ -77,7 +77,7 @@ def greedy_variance(
     :return: Z [M, D].
     :raise ValueError: as `kmeans`, or if weights are not N non-negative numbers.
     """
-    X = _checked(X, max_inducing)
+    X = checked(X, max_inducing)
     weight = check_weights(weight, len(X))[:, 0]
     rows = random_rows(len(X), SUBSAMPLE, 0)
     X, weight = X[rows], weight[rows]
@@ -101,7 +101,8 @@ def greedy_variance(
     return np.ascontiguousarray(X[chosen])
 
 
-def _checked(X: Any, num_inducing: int) -> AnyNDArray:
+def checked(X: Any, num_inducing: int) -> AnyNDArray:
+    """:return: X as a floating-point matrix of enough rows."""
     X = as_matrix(X, "X")
     if not 1 <= num_inducing <= len(X):
         raise ValueError(
@@ -110,13 +111,14 @@ def _checked(X: Any, num_inducing: int) -> AnyNDArray:
     return X if X.dtype.kind == "f" else X.astype(default_float())  # centres are fractional
 
 
-def _distinct(X: AnyNDArray) -> AnyNDArray:
+def distinct_rows(X: AnyNDArray) -> AnyNDArray:
     """Keep distinct rows, in order of first appearance."""
     _, first = np.unique(X, axis=0, return_index=True)
     return X[np.sort(first)]
 
 
-def _at_most(Z: AnyNDArray, num_inducing: int) -> AnyNDArray:
+def at_most(Z: AnyNDArray, num_inducing: int) -> AnyNDArray:
+    """:return: Z; warns if it has fewer rows than asked for."""
     if len(Z) < num_inducing:
         warnings.warn(
             f"only {len(Z)} of {num_inducing} inducing points are distinct; only those are used",

@@ -12,10 +12,10 @@ from sklearn.mixture import GaussianMixture
 from ...checks import check_choice, check_whole
 from ...inducing_points.initial import (
     SUBSAMPLE,
-    _at_most,
-    _checked,
-    _distinct,
-    _some_rows,
+    at_most,
+    checked,
+    distinct_rows,
+    some_rows,
 )
 
 
@@ -42,9 +42,9 @@ def gaussian_mixture(
     """
     check_choice(("full", "tied", "diag", "spherical"), covariance=covariance)
     check_whole(1, max_iter=max_iter)
-    X, distinct, state = _some_rows(X, num_inducing, subsample, seed)
+    X, distinct, state = some_rows(X, num_inducing, subsample, seed)
     if len(distinct) <= num_inducing:
-        return _at_most(distinct, num_inducing)
+        return at_most(distinct, num_inducing)
     mixture = GaussianMixture(num_inducing, covariance_type=covariance, max_iter=max_iter)
     try:
         means = mixture.set_params(random_state=state).fit(X).means_
@@ -53,7 +53,7 @@ def gaussian_mixture(
             f"a mixture of {num_inducing} Gaussians of {covariance} covariance cannot be fitted to "
             f"{len(X)} rows of {X.shape[1]} columns ({error}); use another covariance, or kmeans"
         ) from error
-    return _at_most(_distinct(means.astype(X.dtype)), num_inducing)
+    return at_most(distinct_rows(means.astype(X.dtype)), num_inducing)
 
 
 def afkmc2(
@@ -67,9 +67,9 @@ def afkmc2(
 
     :param chain_length: steps of the chain for each point; longer chains are closer to k-means++.
     """
-    X = _distinct(_checked(X, num_inducing))
+    X = distinct_rows(checked(X, num_inducing))
     if len(X) <= num_inducing:
-        return _at_most(X, num_inducing)
+        return at_most(X, num_inducing)
     generator = np.random.default_rng(seed)
     chosen = [int(generator.integers(len(X)))]
     squares = _squared_distances(X, X[chosen])
@@ -79,7 +79,7 @@ def afkmc2(
     for drawn, uniform in zip(candidates, generator.random(shape)):
         ratio = _squared_distances(X[drawn], X[chosen]) / proposal[drawn]
         chosen.append(int(drawn[_end_of_chain(ratio, uniform)]))
-    return _at_most(_distinct(X[chosen]), num_inducing)
+    return at_most(distinct_rows(X[chosen]), num_inducing)
 
 
 def _end_of_chain(ratio: AnyNDArray, uniform: AnyNDArray) -> int:
