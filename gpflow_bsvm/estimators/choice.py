@@ -20,7 +20,7 @@ from ..models import BSVM
 from ..prediction.marginals import predict_marginals
 from .specification import LOSSES, NUM_LEVELS, Data, Specification, centres, distinct, make_model
 from .stages import Stages
-from .training import GROWTH_WORK, InitialModel, at_most, freeze, grown, initial_model
+from .training import GROWTH, GROWTH_WORK, InitialModel, at_most, freeze, grown, initial_model
 
 #: Loss and penalty: the largest number of rows for selecting them; the fewest held-out rows.
 CHOICE_ROWS, FEWEST_LEFT_OUT = 2_000, 10
@@ -29,8 +29,9 @@ SCALE_ROWS = 10_000
 #: Factors of all lengthscales. The learned scale is often not the best for prediction: few inducing
 #: points only explain smooth functions, and the prior is not specific to the data.
 SCALES = (2.0, 1.4, 1.0, 0.7, 0.5, 0.35, 0.25)
-#: The M that the scale is chosen with, in units of the M that the kernel was learned with.
-SCALE_GROWTH = 2
+#: The M that the scale is chosen with, in units of the M that the kernel was learned with: below
+#: this many rows, and above.
+FEW_ROWS, SCALE_GROWTH = 1_000, (2, GROWTH)
 #: The initial penalty of a steeper regression loss, per deviation of y; and the ratio of deviations
 #: f / noise above which the first start suffices (8 % of y explained).
 STEEP, LITTLE_SAID = 8.0, 0.3
@@ -159,8 +160,8 @@ def _other_q(spec: Specification, model: BSVM, data: Data) -> BSVM:
 
 def choose_scale(spec: Specification, model: BSVM, data: Data) -> None:
     """
-    Multiply all learned lengthscales by the factor that predicts held-out rows best, using
-    `SCALE_GROWTH` times as many inducing points; and temper the levels of several classes.
+    Multiply all learned lengthscales by the factor that predicts held-out rows best, using more
+    inducing points (`SCALE_GROWTH`); and temper the levels of several classes.
     """
     if not _lengthscales(model):
         return
@@ -169,7 +170,8 @@ def choose_scale(spec: Specification, model: BSVM, data: Data) -> None:
     if spec.grow:
         places = distinct(data[0])
         num_rows = max(len(data[0]), spec.num_rows or 0)
-        num_inducing = max(num_inducing, grown(model, places, num_rows, SCALE_GROWTH))
+        factor = SCALE_GROWTH[num_rows >= FEW_ROWS]
+        num_inducing = max(num_inducing, grown(model, places, num_rows, factor))
         Z = centres(spec, places, num_inducing)
     affordable = int(GROWTH_WORK / (num_latents * num_inducing**2))
     rows = at_most(int(np.clip(affordable, CHOICE_ROWS, SCALE_ROWS)), data, seed=0)
