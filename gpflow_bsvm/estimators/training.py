@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,7 +19,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..data.sources import ArraySource, Source
 from ..engine.contracts import chunk_rows
-from ..engine.prior import plain_points
 from ..inducing_points.update import exchange
 from ..inference import VEM, History, fit
 from ..likelihoods import Ordinal
@@ -126,24 +126,26 @@ def learn(spec: Specification, model: BSVM, data: Data) -> History:
     with warnings.catch_warnings():  # fits of q give this warning themselves
         warnings.simplefilter("ignore", ConvergenceWarning)
         rows = opened(model, (X, Y, weight))
-        return _with_few_points(model, lambda: VEM().run(model, rows, progress=spec.progress))
+        run = partial(VEM().run, model, rows, progress=spec.progress)
+        return _with_few_points(model, run) if spec.kernel is None and not spec.linear else run()
 
 
 def _with_few_points(model: BSVM, run: Callable[[], History]) -> History:
     """
-    Learn the kernel with those inducing points that it tells apart: the bound is nearly the same,
-    and costs their number squared. If the learned kernel tells many more apart, continue with them.
+    Learn the default kernel with those inducing points that it tells apart: the bound is nearly the
+    same, and costs their number squared. If the learned kernel tells many more apart, continue with
+    them.
     """
-    points = plain_points(model.inducing_variable)
-    few = told_apart(model.kernel, points[0]) if points else []
-    if not points or len(few) > MOST_POINTS * len(points[0]):
+    Z = model.inducing_variable.Z.numpy()
+    few = told_apart(model.kernel, Z)
+    if len(few) > MOST_POINTS * len(Z):
         return run()
     while True:
         exchange(model, few)
         number, history = len(few), run()
-        few = told_apart(model.kernel, points[0])
+        few = told_apart(model.kernel, Z)
         if len(few) <= MORE_POINTS * number:
-            exchange(model, points[0])
+            exchange(model, Z)
             return history
 
 
@@ -153,9 +155,7 @@ def told_apart(kernel: Kernel, Z: AnyNDArray, tol: float = 1e-2) -> AnyNDArray:
         half the lengthscales (at twice Z), since learning may halve them.
     :return: inducing points by greedy conditional variance (Burt et al. 2020), in the order of Z.
     """
-    K = np.asarray(kernel(2.0 * Z))
-    if K.ndim != 2:  # several outputs
-        return Z
+    K = kernel(2.0 * Z).numpy()
     factor, order, rank, _ = dpstrf(K, tol=0.0)
     explained = np.cumsum(np.square(np.triu(factor)[:rank]).sum(axis=1))
     number = int(np.searchsorted(explained, (1 - tol) * np.trace(K))) + 1
