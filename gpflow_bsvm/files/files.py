@@ -1,4 +1,4 @@
-"""Tables in files as rows of a fit."""
+"""Rows of a fit, read from files."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from ..tables.table import Table
 if TYPE_CHECKING:  # no dependency of this package
     from typing_extensions import Unpack
 
-#: Number of rows of a column to read together.
+#: Number of rows of a column to read at a time.
 _COLUMN_ROWS = 2**17
 
 
 class Files(Reader):
     """
-    Rows of files with equal columns, one file after the other.
+    Rows of files with the same columns, one file after another.
 
-    :ivar paths: of the files, in reading order.
+    :ivar paths: file paths, in reading order.
     :ivar features: names of the columns of X.
-    :ivar classes: the label of each class 0..C-1, if labels become numbers; else None.
-    :ivar ordered: whether the order of the classes is stated, by the user or by their type.
-    :ivar left_out: columns left out automatically: the index written by pandas.
+    :ivar classes: the labels of classes 0..C-1; None if labels are not converted.
+    :ivar ordered: whether the user or the type of the labels orders the classes.
+    :ivar left_out: columns left out automatically: an index by pandas or R.
     """
 
     finite = True
@@ -39,14 +39,14 @@ class Files(Reader):
 
     def __init__(self, path: Any, target: str | None = None, **options: Unpack[Options]) -> None:
         """
-        :param path: of a file, of a directory, whose files are read in the order of their names, or
-            of several files, read in the order given; or their `Table`.
-        :param target: name of the label column; None: for predictions.
+        :param path: a file; a directory, whose files are read in the order of their names; several
+            files, read in the given order; or the `Table` of the files.
+        :param target: name of the label column; None for predictions.
         :param options: further options for columns and files, see `Reading`.
         :raise ImportError: without pyarrow.
         :raise FileNotFoundError: if there is no such file.
         :raise ValueError: for missing, non-numeric or ambiguous columns; for a file without rows;
-            without `names`, for a first line of numbers (except 0, 1, 2, ...).
+            for numbers in the first line (except 0, 1, 2, ...) without `names`.
         """
         require("pyarrow", extra="files")
         if not isinstance(path, Table):
@@ -59,7 +59,7 @@ class Files(Reader):
 
     @property
     def marks(self) -> dict[str, str]:
-        """See `Reader`; equal for moved or copied files with the same modification times."""
+        """See `Reader`. Moved or copied files keep them if their timestamps are kept."""
         known = [os.stat(path) for path in self.paths]
         latest = datetime.fromtimestamp(max(file.st_mtime for file in known))
         digest = hashlib.sha256(repr([(f.st_size, f.st_mtime_ns) for f in known]).encode())
@@ -73,7 +73,7 @@ class Files(Reader):
         }
 
     def texts(self, name: str) -> Iterator[str | None]:
-        """:return: the values of a column of any type, as in the file."""
+        """:return: the values of a column as texts, whatever its type."""
         for file in self.table.files:
             for batch in file.batches([name], _COLUMN_ROWS):
                 yield from as_text(batch.column(0)).to_pylist()
@@ -91,9 +91,9 @@ class Files(Reader):
 
 class CSVFiles(Files):
     """
-    Rows of CSV files whose first line has the column names, also compressed, with any separator.
-    Their number is not known in advance; a pass counts them if necessary. A file without such a
-    line needs `names`::
+    Rows of CSV files with a header line, any separator, and optional compression. The number of
+    rows is not known in advance; a pass counts them if necessary. A file without a header needs
+    `names`::
 
         gpflow_bsvm.files.CSVFiles("rows.csv", target="y", names=["y", "x1", "x2"])
     """
@@ -102,15 +102,14 @@ class CSVFiles(Files):
 
 
 class OtherFiles(Files):
-    """Rows of ARFF files (Weka, OpenML), or of LIBSVM files (x0, x1, ... with label y)."""
+    """Rows of ARFF files (Weka, OpenML) or LIBSVM files (columns y, x0, x1, ...)."""
 
     endings = (*ARFF, *SVMLIGHT)
 
 
 class ParquetFiles(Files):
     """
-    Rows of Parquet files, some chunks of a row group at a time; the files' metadata contain their
-    number::
+    Rows of Parquet files, read in chunks of a row group. The metadata give the number of rows::
 
         rows = gpflow_bsvm.files.ParquetFiles("rows/", target="clicked", classes=["no", "yes"])
         gpflow_bsvm.fit(model, rows)
