@@ -1,2 +1,2 @@
-"""Tables in files: how they are written, and what becomes of their columns. Nothing here needs
-TensorFlow, so that an error about a file is instant."""
+"""Tables in files: their formats, and how to read their columns. Nothing here imports TensorFlow,
+so errors about a file appear at once."""

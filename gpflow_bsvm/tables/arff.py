@@ -15,21 +15,21 @@ _FIELD = re.compile(rf"(?:^|,)\s*({_QUOTED}|[^,]*?)\s*(?=,|$)")
 #: A quoted text, or a comment after a space.
 _COMMENT = re.compile(rf"((?<![^\s,])(?:{_QUOTED}))|\s%.*")
 _TYPES = ("numeric", "real", "integer", "string", "date")
-#: Formats of dates in the order of ISO 8601; Weka's default is one.
+#: Date formats in ISO 8601 order, including Weka's default.
 _ISO = re.compile(r"$|yyyy-MM-dd|HH:mm")
-#: Escapes of Weka for invisible characters.
+#: Weka's escapes for invisible characters.
 _UNSEEN = {"n": "\n", "r": "\r", "t": "\t"}
 
 
 class Arff(Format):
-    """A file of Weka or OpenML. Attributes with a list of values are words; ? is no value."""
+    """An ARFF file. Attributes with a list of values are words; ? is a missing value."""
 
     def __init__(self, path: str, head: str, encoding: str) -> None:
         """
         :param head: the first lines.
         :raise ValueError: if they do not declare the columns.
         """
-        lines = head.split("\n")  # as `_rows` counts them: a form feed does not end a line
+        lines = head.split("\n")  # counted as in `_rows`: a form feed does not end a line
         ends = [n for n, line in enumerate(lines, 1) if re.match(r"(?i)\s*@data\b", line)]
         if not ends:
             raise ValueError("its first lines have no @data")
@@ -50,7 +50,7 @@ class Arff(Format):
             for number, line in enumerate(map(str.strip, lines), 1):
                 if number > self.header and line and not line.startswith("%"):
                     row = _values(_COMMENT.sub(r"\1", line), number)
-                    row = row[:width] if row[width:] == [""] else row  # a comma at the end
+                    row = row[:width] if row[width:] == [""] else row  # trailing comma
                     if re.fullmatch(r"\{[^{}]*\}", row[-1] or "") and len(row) > width:
                         raise ValueError(f"line {number} has a weight, {row[-1]}: make it a column")
                     check_width(row, width, number)
@@ -62,7 +62,7 @@ def _is_attribute(line: str) -> bool:
 
 
 def _declared(line: str) -> tuple[str, str, str]:
-    """:return: a column's name, its type, which begins with { if that is a list, and its format."""
+    """:return: a column's name, its type (a list begins with {), and its date format."""
     found = _ATTRIBUTE.match(line)
     if found is None or not (found[2].startswith("{") or found[2].lower() in _TYPES):
         known = f"a list {{...}} or one of {', '.join(_TYPES)}"
@@ -85,7 +85,7 @@ def _values(line: str, number: int) -> list[str | None]:
 
 
 def _plain(field: str) -> str:
-    """:return: a text without the quotation marks and escapes that Weka writes."""
+    """:return: a text without Weka's quotation marks and escapes."""
     if field[:1] not in ("'", '"'):
         return field
     return re.sub(r"\\(u[\da-fA-F]{4}|.)", _sign, field[1:-1])

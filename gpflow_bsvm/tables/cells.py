@@ -1,4 +1,4 @@
-"""Columns of pyarrow: their types, their texts and their numbers."""
+"""Types, texts and numbers of pyarrow columns."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from ..optional import Later
 
 arrow, compute = Later("pyarrow", "files"), Later("pyarrow.compute", "files")
 
-#: Names of types, as regular expressions.
+#: Regular expressions for names of types.
 TEXT = r"(large_)?string(_view)?"
 NUMBERS = r"u?int\d+|halffloat|float|double|bool|null|decimal.*"
 DATES = r"date.*|time.*"
 _NUMBER = r"^[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$"
-#: Numbers that Python and a model file hold as they are.
+#: Types of numbers that Python and a model file store unchanged.
 _PLAIN = r"u?int(8|16|32)|int64|float|double|bool|null"
 
 
 def is_a(kind: Any, pattern: str = TEXT) -> bool:
-    """:return: True for a type of such a name, or a dictionary of that type."""
+    """:return: True if the type, or a dictionary's value type, matches."""
     kind = kind.value_type if arrow.types.is_dictionary(kind) else kind
     return re.fullmatch(pattern, str(kind)) is not None
 
@@ -38,13 +38,13 @@ def as_text(cells: Any) -> Any:
 
 
 def as_labels(cells: Any) -> Any:
-    """:return: a column of numbers, or of categories, which may have an order; else of strings."""
+    """:return: the column if it has numbers or (ordered) categories; else its strings."""
     category = is_a(cells.type) and arrow.types.is_dictionary(cells.type)
     return cells if category or is_a(cells.type, _PLAIN) else as_text(cells)
 
 
 def cast(cells: Any, kind: Any) -> Any:
-    """:return: a column of another type; None if some texts are no such values."""
+    """:return: a column of another type; None if some texts do not fit."""
     try:
         return compute.cast(cells, kind, safe=False)
     except arrow.ArrowInvalid:
@@ -52,13 +52,13 @@ def cast(cells: Any, kind: Any) -> Any:
 
 
 def as_truth(texts: Any) -> Any:
-    """:return: a column of texts such as "True" as zeros and ones; None if some are no such."""
+    """:return: booleans of the texts true and false (any case); None for other texts."""
     fit = compute.match_substring_regex(texts, r"^(?i:true|false)$")
     return cast(texts, arrow.bool_()) if compute.all(fit).as_py() is not False else None
 
 
 def in_ascii(texts: Any) -> Any:
-    """:return: texts with a plain space and minus instead of a typesetter's."""
+    """:return: texts with typographic spaces and minus signs made ASCII."""
     replace = compute.replace_substring_regex
     return replace(replace(texts, "[\u00a0\u2009\u202f]", " "), "^\u2212", "-")
 
@@ -66,8 +66,8 @@ def in_ascii(texts: Any) -> Any:
 def without(cells: Any, missing: Sequence[str]) -> Any:
     """
     :param cells: a column of texts or of numbers.
-    :param missing: texts; a number means this number, however it is written.
-    :return: the column, null where a value is missing.
+    :param missing: texts; a number among them matches in any spelling.
+    :return: the column, with null for missing values.
     """
     texts = is_a(cells.type)
     codes = _as_numbers(arrow.array([*missing], "string")).drop_null()
@@ -75,7 +75,7 @@ def without(cells: Any, missing: Sequence[str]) -> Any:
         return cells
     if arrow.types.is_dictionary(cells.type):
         cells = compute.cast(cells, cells.type.value_type)
-    if cells.offset:  # `if_else` of pyarrow 15 forgets where a part of an array begins
+    if cells.offset:  # `if_else` of pyarrow 15 ignores the offset of a slice
         cells = cells.take(arrow.array(np.arange(len(cells))))
     none = False
     if texts:
@@ -88,13 +88,13 @@ def without(cells: Any, missing: Sequence[str]) -> Any:
 
 
 def _as_numbers(texts: Any) -> Any:
-    """:return: a column of numbers; null for texts that are no numbers."""
+    """:return: a column of numbers; null for any other text."""
     plain = compute.replace_substring(in_ascii(compute.utf8_trim_whitespace(texts)), ",", ".")
     fit = compute.match_substring_regex(plain, _NUMBER)
     return cast(compute.if_else(fit, plain, arrow.scalar(None, plain.type)), arrow.float64())
 
 
 def as_float(cells: Any) -> Any:
-    """:return: [n], what is missing is NaN."""
+    """:return: [n], NaN for null."""
     numbers = compute.cast(cells, arrow.float64(), safe=False)
     return np.asarray(numbers.to_numpy(zero_copy_only=False), np.float64)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # `data` needs TensorFlow
     from ..data.pieces import Origin
 
 pandas = Later("pandas", "files")
-#: The mark of true and false, read as 1 and 0.
+#: The mark of a column of true and false, read as 1 and 0.
 TRUTH = "true and false"
 _ADVICE = "na_values=[...] if it means that a value is missing, else mend the file"
 
@@ -27,11 +27,11 @@ class Column(NamedTuple):
     """
     How to read a column: as one or more columns of X, or as labels.
 
-    :ivar words: each becomes a feature "name=word" of zeros and ones; None: it is one feature.
-    :ivar classes: labels that become 0..C-1; empty: labels are numbers.
-    :ivar spelling: of numbers in texts; date: whether values become days since 1970.
-    :ivar mark: the kind of all values, such as "times of day" or `TRUTH`; "": no special one.
-    :ivar missing: texts that mean a missing value, see `without`.
+    :ivar words: each becomes a 0/1 feature "name=word"; None: the column is one feature.
+    :ivar classes: labels, converted to 0..C-1; empty: labels are numbers.
+    :ivar spelling: format of numbers in texts; date: whether values become days since 1970.
+    :ivar mark: the kind of all values, such as "times of day" or `TRUTH`; "": ordinary.
+    :ivar missing: texts for missing values, see `without`.
     """
 
     name: str
@@ -57,8 +57,8 @@ class Column(NamedTuple):
     def values(self, cells: Any, origin: Origin) -> Any:
         """
         :param cells: a column of pyarrow.
-        :return: [n, K], NaN where a value is missing.
-        :raise ValueError: for a value of another kind, with its place.
+        :return: [n, K], NaN for missing values.
+        :raise ValueError: for a value of another kind, naming its place.
         """
         if self.words is not None:
             known = cells if is_a(cells.type) else without(cells, self.missing)
@@ -77,7 +77,7 @@ class Column(NamedTuple):
         if not is_a(cells.type):
             return as_float(without(cells, self.missing))
         texts, numbers = as_text(cells), None
-        if self.missing == MISSING:  # of these none is a number, and in most columns none is there
+        if self.missing == MISSING:  # usually absent, and never numbers: try without removing them
             numbers = self.spelling.read(texts)
         if numbers is None:
             texts = without(texts, self.missing)
@@ -116,7 +116,7 @@ class Column(NamedTuple):
         return self._places(labels, known, what, origin)
 
     def _places(self, cells: Any, known: Mapping[Any, float], what: str, origin: Origin) -> Any:
-        """:return: [n], the number of each value in `known`; None: missing."""
+        """:return: [n], `known[value]` for each value, null as None."""
         coded = cells.dictionary_encode()
         found = [known.get(value, -1) for value in [*coded.dictionary.to_pylist(), None]]
         places = np.array(found, np.float64)[np.asarray(coded.indices.fill_null(-1))]
@@ -131,7 +131,7 @@ class Column(NamedTuple):
 
 
 def times(texts: Any) -> Any:
-    """:return: the mark of each date or time of a column of pyarrow."""
+    """:return: the mark of each date or time in a pyarrow column."""
     zoned = compute.match_substring_regex(texts, r"[T :]\d\d.*(Z|[+-]\d\d(:?\d\d)?)$")
     clock = compute.match_substring_regex(texts, r"^\d?\d:")
     kind = compute.if_else(clock, "times of day", "dates")
@@ -141,7 +141,7 @@ def times(texts: Any) -> Any:
 
 
 def first_unlike(texts: Any, mark: str) -> int | None:
-    """:return: the first row with another mark; None: there is no such row, or no mark."""
+    """:return: the first row with another mark; None without such a row or a mark."""
     row = compute.index(compute.not_equal(times(texts), mark), True).as_py() if mark else -1
     return None if row < 0 else int(row)
 
@@ -149,7 +149,7 @@ def first_unlike(texts: Any, mark: str) -> int | None:
 def days(texts: Any) -> tuple[Any, Any]:
     """
     :param texts: a column of pyarrow.
-    :return: [n], days since 1970; [n], True for a text that is not a date or time of ISO 8601.
+    :return: [n], days since 1970; [n], True for texts that are no ISO 8601 date or time.
     """
     hours = compute.replace_substring_regex(texts, r"^(\d?\d:)", r"1970-01-01 \1").to_pandas()
     dated = hours.where(hours.str.match(r"\s*[+-]?\d", na=False))  # pandas reads "now" and "today"
@@ -161,11 +161,11 @@ def days(texts: Any) -> tuple[Any, Any]:
 
 class Columns:
     """
-    Columns by name, of files and of data frames.
+    Named columns of files and data frames.
 
     :ivar features: names of the columns of X; "column=word" is 1 where the column has this word.
     :ivar classes: the label of each class 0..C-1, if labels become numbers; else None.
-    :ivar kinds: the columns of the table that make X, in order; read: names of all columns read.
+    :ivar kinds: the table's columns for X, in order; read: names of all columns read.
     """
 
     def __init__(
@@ -177,9 +177,9 @@ class Columns:
         classes: Any,
     ) -> None:
         """
-        :param found: how to read columns; the others are numbers.
-        :param features: names of the columns of X, in their order.
-        :param classes: as of `class_list`, or None.
+        :param found: how to read a column; default: as numbers.
+        :param features: names of the columns of X, in order.
+        :param classes: see `class_list`; or None.
         """
         if classes is not None and target is None:
             raise ValueError("classes are of the labels: give target=..., the name of their column")
@@ -197,7 +197,7 @@ class Columns:
         """
         :param where: the table, for errors.
         :param exactly: whether unused columns are an error.
-        :raise ValueError: for missing and for duplicate columns.
+        :raise ValueError: for missing or duplicate columns.
         """
         there, own = Counter(names), {*self.read}
         lost = [name for name in self.read if name not in there]
@@ -226,9 +226,9 @@ class Columns:
 
     def piece(self, table: Any, origin: Origin) -> tuple[Any, Any, Any, Origin]:
         """
-        :param table: of pyarrow, with at least the columns `read`.
+        :param table: a pyarrow table with at least the columns `read`.
         :return: X, labels, weights and their origin.
-        :raise ValueError: for values of another kind than the column's.
+        :raise ValueError: for values of the wrong kind.
         """
         origin, X = origin._replace(columns=self.features), dict[str, Any]()
         made: dict[Any, Any] = {
@@ -240,16 +240,16 @@ class Columns:
         return rows, made.get(self.target), made.get(self.weight), origin
 
     def gaps(self, X: Any) -> int:
-        """:return: the number of missing values of the table in rows X [n, D]."""
+        """:return: the number of missing table cells in the rows X [n, D]."""
         places = {name: place for place, name in enumerate(self.features)}
-        first = [places[kind.features[0]] for kind in self.kinds]  # of words all are, or none
+        first = [places[kind.features[0]] for kind in self.kinds]  # NaN is in all words or none
         return int(np.isnan(X[:, first]).sum())
 
     def about_gaps(self, number: int, marked: Any) -> list[str]:
         """
-        :param number: of missing values.
-        :param marked: [D], whether a further column marks the missing values of a feature.
-        :return: a note on them, if any.
+        :param number: the number of missing values.
+        :param marked: [D], whether a feature has an indicator column.
+        :return: a note on missing values, if any.
         """
         marks = [f"{name} missing" for name, mark in zip(self.features, marked) if mark]
         beside = f", and the columns {listed(marks)}" if marks else ""
@@ -263,9 +263,9 @@ def chosen_words(
     features: Sequence[str], names: Collection[str], missing: tuple[str, ...] = ("",)
 ) -> dict[str, Column]:
     """
-    :param names: of the columns of a table.
-    :param missing: texts that mean a missing value.
-    :return: the columns of words behind features "column=word".
+    :param names: the column names of a table.
+    :param missing: texts for missing values.
+    :return: the columns behind features "column=word", by name.
     """
     words, names = dict[str, list[str]](), {*names}
     for feature in (str(one) for one in features if one not in names):

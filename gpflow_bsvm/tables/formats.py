@@ -1,4 +1,4 @@
-"""The base of tables in files; Parquet and svmlight."""
+"""Base class of file formats; Parquet and svmlight."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class Format:
     """
     A table in a file.
 
-    :ivar names: of all columns, in order; types: in pyarrow, of the columns to inspect.
-    :ivar words: columns that the file declares as words; num_rows: None: unknown.
-    :ivar dates: formats other than ISO 8601 that the file declares for dates, by column.
-    :ivar left_out: descriptions of content that is not read.
-    :ivar may_have_commas: whether decimal commas are usual in such a file.
-    :ivar X: [N, D], sparse, all columns from x0 on; None: the table is dense.
+    :ivar names: names of all columns, in order; types: pyarrow types of columns to inspect.
+    :ivar words: columns that the file declares as words; num_rows: None if unknown.
+    :ivar dates: declared date formats other than ISO 8601, by column.
+    :ivar left_out: descriptions of unread content.
+    :ivar may_have_commas: whether decimal commas are likely.
+    :ivar X: [N, D], sparse, all columns from x0 on; None for a dense table.
     """
 
     path: str
@@ -50,7 +50,7 @@ class Format:
     X: Any = None
 
     def check_features(self, features: Sequence[str]) -> None:
-        """:raise ValueError: if these columns of a model have other names here."""
+        """:raise ValueError: if a model's columns have other names here."""
 
     def batches(self, columns: Sequence[str], size: int) -> Iterator[Any]:
         """
@@ -69,7 +69,7 @@ class Format:
 
 
 class Parquet(Format):
-    """A Parquet file, whose columns have types."""
+    """A Parquet file, with typed columns."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -77,7 +77,7 @@ class Parquet(Format):
             schema, self.num_rows = file.schema_arrow, file.metadata.num_rows
             written = (file.metadata.metadata or {}).get(b"ARROW:schema")
         self.names, self.types = list(schema.names), dict(zip(schema.names, schema.types))
-        if written:  # categories of numbers are read as numbers, but were declared in it
+        if written:  # shows categories of numbers, which the file schema omits
             schema = arrow.ipc.read_schema(arrow.py_buffer(base64.b64decode(written)))
         self.words = [field.name for field in schema if arrow.types.is_dictionary(field.type)]
 
@@ -90,7 +90,7 @@ class Parquet(Format):
 
 
 class SVMLight(Format):
-    """A file of LIBSVM: "label index:value ...". Columns: y, the label, and x0, x1, ..."""
+    """A LIBSVM file: "label index:value ...". Columns: the label y, and x0, x1, ..."""
 
     def __init__(self, path: str, reading: Reading) -> None:
         content = open_bytes(path).read()
@@ -139,7 +139,7 @@ class SVMLight(Format):
 
 
 class Partition(Format):
-    """A file in a folder whose name has a column and its value, such as site=north."""
+    """A file in a folder whose name gives a column's value, such as site=north."""
 
     def __init__(self, file: Format, folders: Mapping[str, str | None]) -> None:
         """:param folders: the value of each such column; None: missing."""
@@ -164,7 +164,7 @@ class Partition(Format):
 
 
 def open_bytes(path: str) -> Any:
-    """:return: the content of a file, compressed or not, by its first bytes, else its name."""
+    """:return: the content of a file, decompressed by its first bytes, else its name."""
     with open(path, "rb") as file:
         start = file.read(10)
     if start.startswith(b"\xfd7zXZ\0"):
@@ -181,7 +181,7 @@ def open_text(path: str, encoding: str, newline: str | None = "") -> Any:
 def in_batches(
     rows: Iterable[Sequence[str | None]], names: list[str], columns: Sequence[str], size: int
 ) -> Iterator[Any]:
-    """:return: record batches of some of the columns of these names, of at most so many rows."""
+    """:return: record batches of some columns, of at most `size` rows."""
     where, rows = [names.index(name) for name in columns], iter(rows)
     while part := list(itertools.islice(rows, size)):
         cells = [*zip(*part)]
@@ -190,16 +190,16 @@ def in_batches(
 
 
 def check_width(row: Sequence[Any], width: int, line: int) -> None:
-    """:raise ValueError: for a row, of this line of a file, of more or fewer values."""
+    """:raise ValueError: unless the row on this line has `width` values."""
     if len(row) != width:
         raise ValueError(f"line {line}: Expected {width} columns, got {len(row)}")
 
 
 @contextmanager
 def named(path: str) -> Iterator[None]:
-    """:raise ValueError: instead of any error in a context."""
+    """:raise ValueError: naming the file, for read errors."""
     known = arrow.ArrowException, ValueError, TypeError, OSError, csv.Error, NotImplementedError
-    cut = EOFError, lzma.LZMAError  # of a file that lacks its end
+    cut = EOFError, lzma.LZMAError  # of a truncated file
     try:
         yield
     except (*known, *cut) as error:

@@ -1,4 +1,4 @@
-"""Labels as written, and the numbers of their classes."""
+"""Labels as written, and their class numbers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from .paths import short
 
-#: More distinct labels than this are not classes.
+#: Largest number of classes.
 MOST_CLASSES = 1000
 
 
@@ -18,11 +18,11 @@ def check_are_classes(
     labels: Collection[Any], num_rows: int, what: str, numbers: Collection[Any] | None = None
 ) -> None:
     """
-    :param labels: the distinct labels of so many rows.
+    :param labels: the distinct labels of `num_rows` rows.
     :param what: their source, for the error.
-    :param numbers: those that may be numbers to be regressed; None: all that are no texts.
-    :raise ValueError: for fewer than two labels, and for labels that look like numbers to be
-        regressed: fractions, or a new one in every other row.
+    :param numbers: labels that may be regression targets; None: all but texts.
+    :raise ValueError: for fewer than two labels, or for labels that look like regression targets:
+        fractions, or more labels than half the rows.
     """
     if len(labels) == 0:
         raise ValueError(f"{what} has no rows")
@@ -43,12 +43,12 @@ def check_are_classes(
 
 
 def look_like_numbers(labels: Collection[Any], num_rows: int) -> bool:
-    """:return: True for so many different numbers that they may be meant to be regressed."""
+    """:return: True for so many different numbers that regression is likely."""
     return bool(_numbers(labels)) and len(labels) > 20 and num_rows < 50 * len(labels)
 
 
 def _numbers(labels: Collection[Any]) -> list[float]:
-    """:return: the labels, if all are numbers, however they are written; else none."""
+    """:return: the labels as numbers; empty if some are not numbers."""
     try:
         return [float(str(label).replace(",", ".")) for label in labels]
     except ValueError:
@@ -57,8 +57,8 @@ def _numbers(labels: Collection[Any]) -> list[float]:
 
 def as_written(texts: Iterable[str]) -> list[Any]:
     """
-    :return: labels, sorted: whole numbers, or numbers with a point, where each text is what Python
-        writes for its number; else the texts, so that 007, 1e3, +1 and true stay what they are.
+    :return: sorted labels: integers or floats if Python writes each number exactly like its text;
+        else the texts, so that 007, 1e3, +1 and true stay unchanged.
     """
     texts = list(texts)
     for kind in (int, float):
@@ -71,8 +71,8 @@ def as_written(texts: Iterable[str]) -> list[Any]:
 
 def class_list(classes: Any) -> list[Any]:
     """
-    :return: labels in the order of 0..C-1.
-    :raise ValueError: for fewer than two, a label twice, or labels of several types.
+    :return: the labels of 0..C-1, in order.
+    :raise ValueError: for fewer than two labels, duplicates, or several types.
     """
     if isinstance(classes, str | Mapping):
         what = "string" if isinstance(classes, str) else "mapping"

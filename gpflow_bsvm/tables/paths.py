@@ -1,4 +1,4 @@
-"""Files of tables; lists of names and values in messages."""
+"""Find table files; list names and values for messages."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ PARQUET = (".parquet", ".pq")
 ARFF = _packed(".arff")
 SVMLIGHT = _packed(".svm", ".svmlight", ".libsvm")
 ENDINGS = CSV + PARQUET + ARFF + SVMLIGHT
-#: Files that hold tables, and that a spreadsheet or pandas saves as CSV or Parquet.
+#: Unsupported table files; a spreadsheet or pandas can save them as CSV or Parquet.
 OTHERS = (".json", ".jsonl", ".xlsx", ".xls", ".ods", ".feather", ".rds", ".sav", ".zip")
-#: The name here of R's first column, for which its header has none.
+#: Our name for the first column written by R, which has no name in the header.
 ROW_NAMES = "row.names"
-#: Names that pandas gives its index, which is the order of rows and no feature.
+#: Names of an index written by pandas or R: row numbers or row names, not a feature.
 _INDEX = re.compile(rf"|Unnamed: [\d.]+|__index_level_\d+__|{ROW_NAMES}")
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = 40
@@ -33,8 +33,8 @@ _SHORT.maxstring = _SHORT.maxother = 40
 
 def find_files(path: Any, endings: tuple[str, ...] = ENDINGS) -> list[str]:
     """
-    :param path: of a file, of a directory, or of several files.
-    :return: files; those of a directory in the order of their names.
+    :param path: a file, a directory, or several of these.
+    :return: file paths; within a directory, in the order of names.
     :raise FileNotFoundError: if there is no such file.
     :raise ValueError: for a pipe or a device, which can be read only once.
     """
@@ -61,7 +61,7 @@ def _inside(folder: str) -> list[str]:
 
 
 def about_folder(folder: str, found: Sequence[str]) -> str:
-    """:return: a description of the files that `find_files` found in a directory."""
+    """:return: a description of the files found in a directory."""
     names = [os.path.relpath(one, folder) for one in found]
     first_and_last = " to ".join(dict.fromkeys((names[0], names[-1])))
     below = ", also of subdirectories" * any(map(os.path.dirname, names))
@@ -73,8 +73,8 @@ def about_folder(folder: str, found: Sequence[str]) -> str:
 
 def folders_of(paths: Sequence[str], of_prediction: bool) -> list[dict[str, str | None]]:
     """
-    :param of_prediction: whether the files may be a part of a table, all in folders of one value.
-    :return: for each file, the columns and values in the names of its folders, as by Hive.
+    :param of_prediction: whether to read columns also from folders that all files share.
+    :return: the columns and values in the folder names of each file, as in Hive.
     """
     found = [os.path.dirname(os.path.abspath(path)) for path in paths]
     root = os.path.commonpath(found)
@@ -90,12 +90,12 @@ def _value(folder: str) -> tuple[str, str | None]:
 
 
 def own_columns(names: Sequence[str]) -> list[str]:
-    """:return: the columns, without the index that pandas or R writes beside them."""
+    """:return: the columns without an index written by pandas or R."""
     return [name for name in names if not _INDEX.fullmatch(str(name))]
 
 
 def with_nearest(lost: Sequence[str], names: Sequence[str]) -> str:
-    """:return: missing names, each with the one that may be meant, and the names there are."""
+    """:return: the missing names, each with its closest match, and the existing names."""
     there, shown = {str(name).lower(): name for name in names}, list[str]()
     for name in lost:
         near = difflib.get_close_matches(str(name).lower(), there, 1)
@@ -104,12 +104,12 @@ def with_nearest(lost: Sequence[str], names: Sequence[str]) -> str:
 
 
 def listed(names: Iterable[str], most: int = 8) -> str:
-    """:return: names, or the first of many; those with commas are in quotation marks."""
+    """:return: names, or the first of many; names with commas are quoted."""
     return _first([repr(name) if "," in str(name) else str(name) for name in names], most)
 
 
 def short(value: Any) -> str:
-    """:return: a value as Python writes it; a long text has dots in its middle."""
+    """:return: the `repr` of a value, with dots in the middle of a long text."""
     return _SHORT.repr(value)
 
 

@@ -8,7 +8,7 @@ from typing import Any, TypedDict
 
 
 class Options(TypedDict, total=False):
-    """Attributes of `Reading` except `target`, as keyword arguments of readers of files."""
+    """Attributes of `Reading` except `target`: keyword arguments of file readers."""
 
     weight: str | None
     features: Sequence[str] | None
@@ -28,29 +28,28 @@ class Options(TypedDict, total=False):
 @dataclass(frozen=True)
 class Reading:
     """
-    The columns to read from files, and their format; None: detect it.
+    The columns to read from files, and their format (None: detect it).
 
     :ivar target: name of the label column, with numbers in the likelihood's format; None: for
         predictions.
     :ivar weight: name of the weight column; None: ones.
-    :ivar features: names of the columns of X, in this order; None: all except the columns of `drop`
-        and those without a name, such as the index written by pandas.
+    :ivar features: names of the columns of X, in this order; None: all except `drop` and
+        unnamed columns, such as an index written by pandas.
     :ivar classes: labels of any type, converted to 0..C-1 in this order; "auto": a pass finds them,
         and sorts them unless their type has an order. A label is its text in the file; whole
         numbers in Python's format become numbers. "any": as "auto", but also accepts labels that
         look like regression targets.
-    :ivar words: whether text columns become categories: a pass finds the values, at most 50 for
-        each column, and each becomes a feature "column=word" of zeros and ones, under which name
-        `features` may list it; or names of columns that are categories even if they look like
-        numbers.
+    :ivar words: whether text columns become categories. A pass finds the values, at most 50 per
+        column, and each becomes a 0/1 feature "column=word"; `features` may list that name. Or
+        names of columns that are categories even if they look like numbers.
     :ivar dates: names of columns of dates or times, converted to days since 1970.
-    :ivar marks: the `Column.mark` that a column had in training, by its name.
-    :ivar na_values: texts for missing values, besides the empty one; "-99" is also -99.0 in columns
-        of numbers. None: those usual among numbers, such as "NA" and "?".
-    :ivar decimal: the decimal sign of numbers; thousands: the sign between groups of three digits.
-    :ivar names: of all columns of a CSV file without a header.
-    :ivar separator: None: the one that splits the first lines into equally many fields.
-    :ivar encoding: None: that of a byte order mark, else UTF-8.
+    :ivar marks: `Column.mark` of the columns in training, by name.
+    :ivar na_values: texts for missing values, besides the empty text; "-99" also matches -99.0 in
+        columns of numbers. None: the usual texts among numbers, such as "NA" and "?".
+    :ivar decimal: the decimal sign; thousands: the sign between groups of three digits.
+    :ivar names: all column names of a CSV file without a header.
+    :ivar separator: None: chosen so that the first lines have equal numbers of fields.
+    :ivar encoding: None: from a byte order mark, else UTF-8.
     """
 
     target: str | None = None

@@ -16,7 +16,7 @@ MISSING = (
 
 
 class Spelling(NamedTuple):
-    """A way to write numbers, with or without signs between groups of three digits."""
+    """A number format, with or without a thousands separator."""
 
     decimal: str = "."
     thousands: str = ""
@@ -30,7 +30,7 @@ class Spelling(NamedTuple):
     def read(self, texts: Any) -> Any:
         """
         :param texts: a column of pyarrow; null stays null.
-        :return: a column of numbers; None if some text is not such a number, see `odd`.
+        :return: a column of numbers; None if some text does not fit, see `odd`.
         """
         texts = compute.utf8_trim_whitespace(texts)
         if self == PLAIN:
@@ -42,7 +42,7 @@ class Spelling(NamedTuple):
         return cast(compute.replace_substring(texts, self.decimal, "."), arrow.float64())
 
     def odd(self, texts: Any) -> list[str]:
-        """:return: the distinct texts that are not such numbers."""
+        """:return: the distinct texts that do not fit."""
         decimal, groups = re.escape(self.decimal), re.escape(self.thousands)
         whole = rf"(\d+|[1-9]\d{{0,2}}({groups}\d{{3}})+)" if groups else r"\d+"
         number = rf"({whole}({decimal}\d*)?|{decimal}\d+)(e[+-]?\d+)?"
@@ -55,7 +55,7 @@ PLAIN = Spelling()
 
 
 def possible(decimal: str | None = None, thousands: str | None = None) -> list[Spelling]:
-    """:return: the possible spellings, given the user's signs."""
+    """:return: the spellings that the user's signs allow."""
     if decimal is None and thousands is None:
         return [PLAIN, Spelling(","), Spelling(".", ","), Spelling(",", ".")]
     decimal = decimal or ("," if thousands == "." else ".")
@@ -65,13 +65,13 @@ def possible(decimal: str | None = None, thousands: str | None = None) -> list[S
 def chosen(fitting: Sequence[Spelling], comma: bool = False) -> Spelling | None:
     """
     :param fitting: the spellings that fit a column, in the order of `possible`; at least one.
-    :param comma: whether another column has a decimal comma; then points are in doubt.
-    :return: the spelling of the column; None: in doubt.
+    :param comma: whether another column has decimal commas: points are ambiguous.
+    :return: the spelling of the column; None if ambiguous.
     """
     refused = in_doubt(fitting) and (comma or PLAIN not in fitting)
     return None if refused else fitting[0]
 
 
 def in_doubt(fitting: Sequence[Spelling]) -> bool:
-    """:return: True if numbers such as 1,234 or 1.234 may be fractions or whole thousands."""
+    """:return: True if 1,234 or 1.234 may be a fraction or a whole number."""
     return len({one.decimal for one in fitting}) == 2 and len(fitting) < 4

@@ -16,22 +16,22 @@ from .paths import short
 from .reading import Reading
 from .spelling import MISSING, PLAIN, Spelling, chosen, in_doubt, possible
 
-#: Largest number of words of a category.
+#: Largest number of different words in a column.
 MOST_WORDS = 50
 #: A number with a sign or a unit: "$5", "<3", "1.2 %", "70kg", "(5)".
 _WITH_UNIT = r"^[^\w\s]{0,2}\s?[+-]?\d[\d.,' ]*\s?[^\w\s]{0,2}[^\W\d_]{0,4}$"
-#: Times, also durations; dates of ISO and of other orders.
+#: Times and durations; dates in ISO and other orders.
 _TIMES = r"^\d{1,3}:\d\d(:\d\d[.\d]*)?$"
 _DATES = rf"{_TIMES}|^\d{{4}}-\d\d?-\d\d?([T ].*)?$|^\d\d?[./-]\d\d?[./-]\d\d(\d\d)?$"
 _DATES += r"|^\d\d?:\d\d(:\d\d)?\s?[AaPp][Mm]$"
 _AS_DATES = "dates are read as 2020-01-31 12:30 and times as 15:30, so convert the column, "
 #: Longest text that may mean a missing value.
 _MOST_SIGNS = 40
-#: Fewest different values, and their smallest share with units, that show numbers with units.
+#: Evidence for units: this many different values, and this share of them with a unit.
 _FEWEST_UNITS, _MOST = 5, 0.8
-#: The mark of numbers that may be whole: 1.234 for 1234.
+#: The mark of ambiguous numbers: 1.234 may mean 1234.
 GROUPED = "numbers such as 1.234"
-#: What numbers may mean instead: pattern, smallest share of the values, and advice.
+#: Other meanings of numbers: pattern, smallest share of the values, and advice.
 ODDITIES = {
     "begin with 0": (r"0\d+", 0, "if they are codes, give words={}"),
     "are written as 45E3": (r"\d+[eE]\d+", 0.5, "if they are codes, give words={}"),
@@ -56,15 +56,15 @@ class Survey:
     """
     The values of a column.
 
-    :ivar seen: different values, each with its first row; None: missing. Beyond `MOST_CLASSES`
-        values, only those that may mean a missing value are added.
-    :ivar order: the values in the order of their type, if it has one.
+    :ivar seen: distinct values, each with its first row; None: missing. After `MOST_CLASSES`
+        values, only possible missing values are added.
+    :ivar order: the values in the order of their type, if it defines one.
     """
 
     def __init__(self, name: str, file: Format, reading: Reading, files: list[Any]) -> None:
         """
         :param file: the first file.
-        :param files: pairs, filled later: each file's path, and the number of rows before it.
+        :param files: pairs of a file's path and the number of rows before it; filled later.
         """
         self.name, self.kind, self.rows = name, file.types[name], 0
         self._reading, self._files = reading, files
@@ -73,7 +73,7 @@ class Survey:
         self._beside = name in (reading.target, reading.weight)
         self._told = (declared and not self._beside) or name in reading.told_words
         self.empty = reading.empty
-        self.missing = MISSING if reading.na_values is None else self.empty  # among numbers
+        self.missing = MISSING if reading.na_values is None else self.empty  # for numbers
         self.fitting = possible(reading.decimal, reading.thousands)
         self.seen, self.order = dict[Any, int](), list[Any]()
         self._lost: set[Any] = {None}  # values that mean a missing number or date
@@ -91,7 +91,7 @@ class Survey:
         self.rows += len(cells)
 
     def _are_plain(self, cells: Any) -> bool:
-        """:return: True for numbers of which none is missing: in most columns most rows are."""
+        """:return: True for numbers without missing values, the usual case."""
         if self.missing != MISSING or PLAIN not in self.fitting:
             return False
         numbers = PLAIN.read(as_text(cells)) if is_a(self.kind) else cells
@@ -113,7 +113,7 @@ class Survey:
                 self.seen.setdefault(value, self.rows + row)
 
     def _fitted(self, cells: Any) -> Any:
-        """:return: values that are not missing, all of which have the spellings that are left."""
+        """:return: the values, null if missing; drops spellings that do not fit."""
         cells = without(as_text(cells) if is_a(self.kind) else cells, self.missing)
         if is_a(self.kind):
             self.fitting = [one for one in self.fitting if one.read(cells) is not None]
@@ -126,12 +126,12 @@ class Survey:
 
     @property
     def many(self) -> bool:
-        """:return: True for more different values than classes may have."""
+        """:return: True if there are too many values for classes."""
         return len(self.seen) > MOST_CLASSES
 
     @property
     def oddities(self) -> list[str]:
-        """:return: the keys of `ODDITIES` that the values have, if read as numbers."""
+        """:return: the keys of `ODDITIES` that apply to the values as numbers."""
         texts = [str(one).strip() for one in self.seen if one not in self._lost]
         some = [text for text in texts if "." not in text or text[:2] == "-9"]  # else measurements
         shares = {
@@ -141,11 +141,11 @@ class Survey:
         return [key for key, share in shares.items() if share > ODDITIES[key][1]]
 
     def missing_values(self, of_words: bool) -> Collection[Any]:
-        """:return: values that mean a missing one, of words or of numbers and dates."""
+        """:return: values that mean missing, for words or for numbers and dates."""
         return (None, *self.empty) if of_words and is_a(self.kind) else self._lost
 
     def gap(self, missing: Collection[Any]) -> str | None:
-        """:return: the place of the first missing value, if any; these values mean missing."""
+        """:return: the place of the first of these missing values, if any."""
         found = [value for value in missing if value in self.seen]
         return self.place(min(found, key=self.seen.__getitem__)) if found else None
 
@@ -195,7 +195,7 @@ class Survey:
         return Column(self.name, date=True, mark=mark, missing=self.missing)
 
     def _mark_of_times(self, texts: Any) -> str:
-        """:return: the common mark of these times, equal to that in training."""
+        """:return: the mark shared by these times and those in training."""
         texts = texts.drop_null()
         found, known = times(texts).unique().to_pylist(), self._known
         if len(found) > 1:
@@ -233,8 +233,8 @@ class Survey:
         return Column(self.name, spelling=spelling, mark=mark, missing=self.missing)
 
     def _may_be_grouped(self) -> bool:
-        """:return: True if all numbers without a point are whole and below 1000: 1.755, 623."""
-        if self._reading.is_prediction:  # training has settled it
+        """:return: True if all numbers without a point are below 1000: 1.755, 623."""
+        if self._reading.is_prediction:  # decided in training
             return False
         texts = [text for text in self.seen if text not in self._lost]
         whole = [text.strip(" +-") for text in texts if "." not in text]
@@ -271,7 +271,7 @@ class Survey:
 
     @property
     def _as_words(self) -> str:
-        """:return: the advice to read a category; empty where that is impossible."""
+        """:return: advice to read the column as a category; empty if impossible."""
         never = self._beside or self._reading.is_prediction or self.many
         return "" if never else f"words=[{self.name!r}] for a category, "
 
@@ -287,7 +287,7 @@ class Survey:
         return f"na_values={odd!r} if they mean that a value is missing, "
 
     def _of_dates(self, texts: Sequence[str]) -> ValueError:
-        """:return: an error that advises `dates` only if this reads all texts."""
+        """:return: an error, advising `dates` only if all texts are dates."""
         _, lost = days(_array(texts))
         if not lost.any():
             how = f"dates=[{self.name!r}] makes them days since 1970, "
@@ -313,11 +313,11 @@ class Survey:
 
     def classes(self) -> list[Any]:
         """
-        :return: the values as labels: numbers if written as by Python, else texts; sorted, or in
-            the order of their type.
-        :raise ValueError: for a missing label, for too many, and if they look like numbers.
+        :return: the labels: numbers if written as in Python, else texts; sorted, or in the order of
+            their type.
+        :raise ValueError: for a missing label, too many labels, or a regression target.
         """
-        told = self.name in self._reading.told_words  # then each of its texts is a label
+        told = self.name in self._reading.told_words  # then every text is a label
         gap = self.gap((None, "") if told else self.missing_values(of_words=True))
         what = f"column {self.name!r}"
         if gap is not None:

@@ -18,9 +18,9 @@ from .text import open_formats
 
 #: Default names of the label column.
 TARGETS = ("y", "target", "class", "label")
-#: Number of rows to read together when columns are inspected.
+#: Number of rows to read at a time when inspecting columns.
 _ROWS = 2**15
-#: In fewer rows, numbers may rise or fall from row to row by chance.
+#: In fewer rows, numbers may always rise or always fall by chance.
 _FEWEST_COUNTED = 10
 _UNNAMED = "an index, names of rows, or a column without a name"
 #: Largest number of problems in one error.
@@ -29,12 +29,12 @@ _MOST_REASONS = 5
 
 class Table:
     """
-    Files with equal columns, and how the columns are read.
+    Files with the same columns, and how to read them.
 
-    :ivar columns: of X, labels and weights.
-    :ivar ordered: whether the order of the classes is stated, by the user or by their type.
-    :ivar rows: number of rows that were inspected.
-    :ivar holes: by name of a column of X, the place of its first missing value.
+    :ivar columns: columns of X, labels and weights.
+    :ivar ordered: whether the user or the type of the labels orders the classes.
+    :ivar rows: number of inspected rows.
+    :ivar holes: the place of the first missing value, by column of X.
     """
 
     def __init__(self, paths: Sequence[str], reading: Reading, labelled: bool = False) -> None:
@@ -90,7 +90,7 @@ class Table:
         for file in self.files if reading.is_prediction else ():
             file.check_features(reading.features or ())
         given = {"dates": reading.dates}
-        if not reading.is_prediction:  # in which the others need not be repeated
+        if not reading.is_prediction:  # whose table may lack these columns
             given |= {"words": reading.told_words, "drop": reading.drop}
         for option, names in given.items():
             if lost := sorted({*names} - {*self.names}):
@@ -98,7 +98,7 @@ class Table:
                 raise ValueError(f"{option}=[...] names columns that {path} lacks: {shown}")
 
     def _look(self, names: Sequence[Any]) -> None:
-        """Inspect these columns: all rows if necessary; errors in the first rows come at once."""
+        """Inspect these columns, in all rows if needed; report errors in first rows at once."""
         reading, first, starts = self._reading, self.files[0], list[Any]()
         there = [name for name in names if name in first.types]
         first.dates = {name: one for file in self.files for name, one in file.dates.items()}
@@ -115,7 +115,7 @@ class Table:
                     return
 
     def _check_no_header(self) -> None:
-        """:raise ValueError: for a row with the names of columns, as between joined files."""
+        """:raise ValueError: for a row that repeats the header, as in joined files."""
         rows = {one.seen.get(name) for name, one in self._seen.items()}
         if len(self._seen) > 1 and len(rows) == 1 and None not in rows:
             place = next(one.place(name) for name, one in self._seen.items())
@@ -196,7 +196,7 @@ class Table:
 
     @property
     def in_doubt(self) -> list[str]:
-        """:return: columns whose numbers may all be whole thousands, unlike in training."""
+        """:return: columns where 1.234 may mean 1234, unlike in training."""
         marks = self._reading.marks  # None: a model of an earlier version
         found = [name for name in self._kinds if in_doubt(self._seen[name].fitting)]
         return [] if marks is None else [name for name in found if marks.get(name) != GROUPED]

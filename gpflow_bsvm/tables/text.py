@@ -1,4 +1,4 @@
-"""Tables of text: encoding, separator and names of columns."""
+"""Text tables: encoding, separator and column names."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ from .reading import Reading
 
 arrow_csv = Later("pyarrow.csv", "files")
 
-#: Characters and lines that show how a file is written.
+#: Numbers of characters and lines used to detect the format of a file.
 _HEAD, _HEAD_LINES = 2**20, 1000
-#: The first of those that serve equally well is taken: commas may be decimal signs.
+#: In order of preference; the comma comes late, since it may be a decimal sign.
 _SEPARATORS = (";", "\t", "|", ",", " ")
-#: Separators that a shell does not like to be given.
+#: Names for separators that are awkward to type in a shell.
 _SPELLED = {"\\t": "\t", "tab": "\t", "space": " "}
-#: A space that csv does not skip: a sign that no text of a file has.
+#: Replaces spaces that the csv module must not skip; never occurs in a file.
 _SPACE = "\ud800"
 _NUMBER = r"[+-]?[\d.]+([eE][+-]?\d+)?"
-#: A first line by which Excel is told the separator.
+#: A first line that declares the separator, as Excel understands it.
 _SAID = re.compile(r'"?sep=(.)"?\n', re.IGNORECASE)
 
 
 def read_head(path: str, encoding: str | None) -> tuple[str, str]:
     """
     :return: the first lines of a file, and its encoding.
-    :raise ValueError: if it is not of that encoding, or empty.
+    :raise ValueError: for another encoding, or an empty file.
     """
     with open_bytes(path) as stream:
         utf16 = stream.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -59,7 +59,7 @@ def read_head(path: str, encoding: str | None) -> tuple[str, str]:
         raise ValueError(
             f"it is not {name}: say what it is, as encoding='cp1252' for files of Windows"
         ) from None
-    text = text.removeprefix("\ufeff")  # of an encoding that the user names
+    text = text.removeprefix("\ufeff")  # remains if the user gives the encoding
     if not text.strip():
         raise ValueError("it is empty, without a header line")
     if "\0" in text:
@@ -68,7 +68,7 @@ def read_head(path: str, encoding: str | None) -> tuple[str, str]:
 
 
 class Text(Format):
-    """A table of text; its values are texts as written. A name may be ""."""
+    """A text table. Values are texts as in the file; a name may be ""."""
 
     def __init__(self, path: str, head: str, encoding: str, reading: Reading) -> None:
         """
@@ -81,37 +81,38 @@ class Text(Format):
             separator, head = separator or said[1], head[said.end() :]
         self.separator = separator or _separator(head, names is None)
         rows, header, self._skips = _records(head, self.separator)
-        if len(head) < _HEAD:  # else it may end within a text
+        if len(head) < _HEAD:  # a longer head may end within quotes
             _check_quotes(head, self.separator, self._skips)
         header *= names is None
         body = "\n".join(head.split("\n")[header:])
         self.header = bool(said) + header
         self.names = [name.strip() for name in (rows.pop(0) if names is None else names)]
         if reading.names is None:
-            quoted = all(text.lstrip().startswith('"') for text in (head, body))  # as R does
+            quoted = all(text.lstrip().startswith('"') for text in (head, body))  # as in R
             self._check_header(rows, quoted)
         fields = self._bare_fields(body)
-        # One space belongs to the separator; further ones belong to the text, but before quotes.
+        # One space belongs to the separator; more belong to the text, except before quotes.
         self._spaced = fields != [] and all(field.startswith(" ") for field in fields)
         self.may_have_commas = self.separator in ";\t"
         self.types = dict.fromkeys(self.names, arrow.string())
         self._block = max(2**20, 64 * max(map(len, head.split("\n"))))
 
     def _bare_fields(self, text: str) -> list[str]:
-        """:return: fields after a separator that are not empty; only a " of those in quotes."""
+        """:return: nonempty fields after a separator; a quoted field is reduced to one "."""
         sign = re.escape(self.separator)
         bare = re.sub(rf'(?m)((?:^|{sign}) *)"(?:[^"]|"")*"', r'\1"', text)
         lines = bare.split("\n")[:_HEAD_LINES]
         return [field for line in lines for field in line.split(self.separator)[1:] if field]
 
     def _begin_with_names(self, rows: list[list[str]], quoted: bool) -> bool:
-        """:return: True if the rows begin with R's names of rows, and surely with nothing else."""
+        """:return: True if the rows certainly begin with R's row names."""
         first = [row[0] for row in rows]
         texts = not any(re.fullmatch(_NUMBER, text) for text in first)
         if len({*first}) < len(first) or not (quoted or texts or first == _counted(1, len(first))):
             return False
         whole = [all(re.fullmatch(r"-?\d+", text) for text in column) for column in zip(*rows)]
-        return quoted or self.separator != "," or not any(map(min, whole, whole[1:]))  # no 28,4
+        # Two adjacent columns of integers may be one with decimal commas: 28,4.
+        return quoted or self.separator != "," or not any(map(min, whole, whole[1:]))
 
     def _check_header(self, rows: list[list[str]], quoted: bool) -> None:
         names = self.names
@@ -124,14 +125,14 @@ class Text(Format):
                 f"names of {width} columns: delete the lines before that of the names{sign}"
             )
         numbers = [name for name in names if re.fullmatch(_NUMBER, name)]
-        if len(numbers) > len(names) / 2 and names != _counted(0, len(names)):  # as by pandas
+        if len(numbers) > len(names) / 2 and names != _counted(0, len(names)):  # as in pandas
             raise ValueError(
                 f"the first line of {self.path} has numbers instead of the columns' names "
                 f"({', '.join(names[:4])}, ...): give names=[...], those of all {len(names)} "
                 "columns, if it is a row"
             )
         if rows and all(len(row) == len(names) + 1 for row in rows):
-            ended = not any(row[-1] for row in rows)  # by a separator; else R's names of rows
+            ended = not any(row[-1] for row in rows)  # lines end with a separator
             if not ended and not self._begin_with_names(rows, quoted):
                 raise ValueError(
                     f"the rows of {self.path} have a field more than its first line has names: put "
@@ -162,11 +163,11 @@ class Text(Format):
             for batch in batches:
                 end = batch.column(len(columns))[-1:]
                 yield batch.select([*range(len(columns))])
-        if compute.any(compute.ends_with(end, "\n")).as_py():  # as an open text contains all of it
+        if compute.any(compute.ends_with(end, "\n")).as_py():  # an open quote takes all the rest
             raise ValueError(f"the last {last!r} ends with a line end: is a quotation mark open?")
 
     def _rows(self) -> Iterator[list[str]]:
-        """:return: rows that pyarrow cannot read: with spaces as or after separators."""
+        """:return: rows with spaces as or after separators: pyarrow cannot read them."""
         width = len(self.names)
         with open_text(self.path, self.encoding) as lines:
             rest: Iterator[str] = itertools.islice(lines, self.header, None)
@@ -176,7 +177,7 @@ class Text(Format):
             how: Any = {"delimiter": self.separator, "skipinitialspace": self._skips}
             reader = csv.reader(rest, **how)
             for row in filter(None, reader):
-                row = row[:width] if row[width:] == [""] else row  # a space at the end
+                row = row[:width] if row[width:] == [""] else row  # trailing space
                 check_width(row, width, self.header + reader.line_num)
                 if self._spaced:
                     sign = _SPACE if self._skips else " "
@@ -186,7 +187,7 @@ class Text(Format):
 
 def open_formats(paths: Sequence[str], reading: Reading) -> list[Format]:
     """
-    :return: the tables in files, with the columns in names of folders.
+    :return: the tables in files, with columns from folder names.
     :raise ValueError: see `open_format`.
     """
     files = [open_format(path, reading) for path in paths]
@@ -197,7 +198,7 @@ def open_formats(paths: Sequence[str], reading: Reading) -> list[Format]:
 def open_format(path: str, reading: Reading) -> Format:
     """
     :return: the table in a file.
-    :raise ValueError: for a file that cannot be read, and for what Parquet and ARFF say themselves.
+    :raise ValueError: for an unreadable file; for names or a separator with Parquet or ARFF.
     """
     kind = path.lower()
     told = reading.names is not None or reading.separator is not None
@@ -206,7 +207,7 @@ def open_format(path: str, reading: Reading) -> Format:
     with named(path):
         with open(path, "rb") as file:
             start = file.read(4)
-        if kind.endswith(OTHERS) or start == b"PK\3\4":  # zipped, as Excel does
+        if kind.endswith(OTHERS) or start == b"PK\3\4":  # zipped, as in Excel
             raise ValueError(f"{path} is neither CSV nor Parquet: save it as one of these")
         if kind.endswith(PARQUET) or start == b"PAR1":
             return Parquet(path)
@@ -227,7 +228,7 @@ def _counted(start: int, number: int) -> list[str]:
 
 
 def _is_svmlight(head: str) -> bool:
-    """:return: True for lines that look like those of LIBSVM."""
+    """:return: True if the lines look like LIBSVM's."""
     lines = [line for line in head.split("\n")[:20] if line.split("#")[0].strip()]
     return all(re.match(r"^\S+(\s+qid:\d+)?(\s+\d+:[-+.\deE]+)+\s*(#.*)?$", line) for line in lines)
 
@@ -245,8 +246,8 @@ def _check_quotes(text: str, separator: str, skips: bool) -> None:
 
 def _records(text: str, separator: str) -> tuple[list[list[str]], int, bool]:
     """
-    :return: the fields of the first lines that are not empty; the line where the first ends;
-        whether spaces after a separator are skipped, as quotation marks follow them.
+    :return: the fields of the first nonempty lines; the number of the line where the first ends;
+        whether to skip spaces between a separator and quotation marks.
     """
     for skips in (separator == " ", True):
         reader = csv.reader(io.StringIO(text), delimiter=separator, skipinitialspace=skips)
@@ -259,7 +260,7 @@ def _records(text: str, separator: str) -> tuple[list[list[str]], int, bool]:
 
 
 def _separator(text: str, header: bool) -> str:
-    """:return: the separator that splits all lines into equally many fields, and the most."""
+    """:return: the separator that gives all lines the same, largest number of fields."""
     widths = {one: _width(text, one, header) for one in _SEPARATORS}
     if not any(widths.values()):
         return max(",;\t|" + " " * text.startswith("# "), key=text.count)
@@ -268,10 +269,10 @@ def _separator(text: str, header: bool) -> str:
 
 
 def _width(text: str, separator: str, header: bool) -> float:
-    """:return: the common number of fields, reduced by 1/2 if the header has one less; else 0."""
+    """:return: the common number of fields, less 1/2 if the header lacks one; 0: none."""
     try:
         rows, _, _ = _records(text, separator)
-    except csv.Error:  # of another separator, a field may be too long
+    except csv.Error:  # with a wrong separator, a field may be too long
         return 0
     width = len(rows[-1])
     short = width - len(rows[0]) if header else 0
