@@ -1,7 +1,7 @@
 """
-Arrays and a JSON header in NumPy's `.npz`: written completely, read safely from untrusted files.
+Arrays and a JSON header in NumPy's `.npz`: written atomically, safe to read if untrusted.
 
-Nothing in a file is unpickled or unpacked, and nothing here needs TensorFlow.
+Nothing is unpickled or decompressed, and nothing here needs TensorFlow.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from .atomic import whole_file
 
-#: Errors of seeking outside of a file, which damaged files cause.
+#: Errors of seeking outside a file, as damaged files cause.
 _SEEKS = {errno.EINVAL, errno.EOVERFLOW}
 
 
@@ -31,7 +31,7 @@ def write_archive(path: Path, header: Any, arrays: Sequence[NDArray[Any]]) -> No
     text = np.frombuffer(json.dumps(header).encode(), np.uint8)
     entries = {"header": text} | {str(n): array for n, array in enumerate(arrays)}
     write: Any = np.lib.format.write_array  # has no types
-    # `np.savez` would leave an open archive after an error, which fails later on a closed file.
+    # After an error, `np.savez` leaves an open archive, which fails later on the closed file.
     with whole_file(path) as file, zipfile.ZipFile(file, "w") as archive:
         for name, array in entries.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
@@ -53,7 +53,7 @@ def read_archive(path: Path) -> tuple[Any, list[NDArray[Any]]]:
         with np.load(path, allow_pickle=False) as found:
             header = json.loads(found["header"].tobytes())
             return header, [found[str(number)] for number in range(len(found.files) - 1)]
-    except Exception as error:  # a bad file's errors: recursion, memory, tokens, ...
+    except Exception as error:  # bad files raise many kinds: recursion, memory, ...
         if isinstance(error, OSError) and error.errno not in _SEEKS:
             raise
         raise ValueError(f"it is damaged; {type(error).__name__}: {error}") from error
@@ -63,7 +63,7 @@ def _check_entries(entries: list[zipfile.ZipInfo], size: int) -> None:
     """
     Check entries after reading only the archive's directory.
 
-    :param size: of the file. :raise ValueError: for compressed, equally named or overlapping
+    :param size: file size. :raise ValueError: for compressed, equally named or overlapping
     entries, or entries beyond the end.
     """
     if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):

@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import BinaryIO
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
-#: Errors of disks, which do not name the file.
+#: Disk errors, which do not name the file.
 _OF_DISKS = {*_FULL, errno.EFBIG, errno.EIO}
 
 
 @contextlib.contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
     """
-    Open a file that replaces the old one when the block ends; after an error the old file (or none)
-    remains. The unfinished file is beside it, named `.<name>.part`. For a symbolic link, the target
-    is written.
+    Open a file that replaces the old one when the block ends. After an error the old file, if any,
+    remains. The unfinished file is next to it, named `.<name>.part`. A symbolic link's target is
+    written.
 
     :raise OSError: if it cannot be written; the message names the requested file.
     """
@@ -54,7 +54,7 @@ def errors_of(path: Path, *unfinished: Path) -> Iterator[None]:
 
 
 def _told(number: int, why: str | None, path: Path) -> OSError:
-    """:return: an error with this number, of the class that Python chooses."""
+    """:return: an error with this number, of Python's class for it."""
     if number in _FULL:
         why = f"the disk is full ({why}): nothing was written, and an older file is unchanged"
     if number == errno.ENOENT:

@@ -1,4 +1,4 @@
-"""Checked classification data by name or from a file, in the source's order.
+"""Checked data sets by name or from a file, in the source's order.
 
 Names are looked up among the bundled sets, then in the directory of the environment variable
 GPFLOW_BSVM_DATA.
@@ -46,8 +46,8 @@ class Dataset:
         values.
     :ivar y: [N], the labels of the source.
     :ivar feature_names: D names.
-    :ivar notes: how the columns of the source were converted.
-    :ivar order: the labels in the order defined by their type, if any.
+    :ivar notes: how the source's columns were converted.
+    :ivar order: the labels in the user's order or their type's, if any.
     """
 
     name: str
@@ -94,7 +94,7 @@ def load(
 
 def _bundled(name: str) -> Dataset:
     if name == "banana-like":
-        X, y = datasets.make_moons(n_samples=1000, noise=0.33, random_state=0)  # some 10 % overlap
+        X, y = datasets.make_moons(n_samples=1000, noise=0.33, random_state=0)  # about 10 % overlap
         return Dataset(name, X, y, ("x1", "x2"))
     bunch = getattr(datasets, f"load_{name.removeprefix('even-').replace('-', '_')}")()
     y = (bunch.target % 2 == 0).astype(int) if name == "even-digits" else bunch.target
