@@ -25,8 +25,8 @@ TRACEBACK = "GPFLOW_BSVM_TRACEBACK"
 
 def main(argv: Sequence[str] | None = None) -> int:
     """
-    :param argv: arguments, without the name of the program; None: those of the process.
-    :return: 0; 1 if every model failed; 2 for bad input; 130 after an interrupt.
+    :param argv: arguments without the program name; None: from the process.
+    :return: 0; 1 if all models or the output failed; 2 for bad input; 130 if interrupted.
     """
     atexit.register(gc.freeze)  # at exit, collecting TensorFlow's graphs would take seconds
     parser = Parser(prog=PROGRAM, description="Bayesian support vector machines for GPflow.")
@@ -48,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         again = "; the same command goes on from there" if kept.is_dir() else ""
         print(f"{PROGRAM}: interrupted{again}", file=sys.stderr)
         return 130
-    except Exception as error:  # any error is reported in a line
+    except Exception as error:  # report any error in one line
         if TRACEBACK in os.environ:
             raise
         about = " ".join(f"{type(error).__name__}: {error}".split())[:300]
@@ -57,5 +57,5 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _end_of_pipe() -> int:
     """:return: an exit code for a closed output."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes at its end
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes at exit
     return fail(1, "the output's reader has ended")

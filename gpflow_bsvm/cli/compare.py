@@ -19,11 +19,11 @@ from .terminal import fail, import_quietly, integer, show
 if TYPE_CHECKING:  # needs TensorFlow
     from ..compare import Comparison
 
-#: SVC wins on one of them, with all its rows: even-digits.
+#: SVC, which uses all rows, wins on one of them: even-digits.
 DEFAULT_DATA = ("breast-cancer", "banana-like", "even-digits", "iris")
 DEFAULT_NUMBERS = ("diabetes",)
 
-#: Default folds and inducing points: for learned kernels, which take longer, and for a fixed one.
+#: Default folds and inducing points: for learned kernels (slower), and for a fixed kernel.
 DEFAULTS, FIXED_KERNEL_DEFAULTS = (3, 50), (10, 100)
 
 
@@ -115,7 +115,7 @@ def _compare(args: argparse.Namespace) -> int:
         args.data = list(DEFAULT_NUMBERS)
     show(f"comparing on {', '.join(args.data)}; TensorFlow takes some seconds to start")
     if importlib.util.find_spec("pandas") is None:
-        require("pandas")  # names this extra; later errors would name that of files
+        require("pandas")  # its error names this extra, later ones that of files
     _look_at_files(args)
     if args.task == "regression" and args.fixed_kernel:
         raise ValueError("--task regression has no --fixed-kernel: leave it out")
@@ -151,7 +151,7 @@ def _look_at_files(args: argparse.Namespace) -> None:
     """
     Check the files before the slow import of TensorFlow.
 
-    :raise ValueError: for a file without a label column, or one that results would overwrite.
+    :raise ValueError: for a file without a label column, or that results would overwrite.
     """
     files = [name for name in args.data if name.lower().endswith(ENDINGS) or Path(name).exists()]
     for name in files:
@@ -178,7 +178,7 @@ def _prepare(args: argparse.Namespace) -> list[Comparison]:
     datasets = [_load(name, args) for name in args.data]
     names = [dataset.name for dataset in datasets]
     for number, name in enumerate(names):
-        if again := names[:number].count(name):  # distinguish the results of two files of one name
+        if again := names[:number].count(name):  # distinguish files of the same name
             datasets[number] = dataclasses.replace(datasets[number], name=f"{name}#{again + 1}")
     return [Comparison(dataset, settings) for dataset in datasets]
 
@@ -200,7 +200,7 @@ def _run(args: argparse.Namespace, comparisons: list[Comparison]) -> int:
 
 
 def _time(args: argparse.Namespace, comparisons: list[Comparison]) -> str:
-    """:return: a line on the total time, compared with fits of the slowest other methods."""
+    """:return: a line on the total time, compared with the fits of the slowest peers."""
     from ..compare import report
 
     took = time.perf_counter() - args.begun

@@ -23,13 +23,13 @@ FILES = (
     "CSV (any separator, also compressed), Parquet, ARFF or svmlight file, or a directory of such"
 )
 TASKS = ("classification", "regression")
-#: Options that a model file stores: `predict` uses them.
+#: Options that a model file stores and `predict` uses.
 KEPT = ("dates", "na_values", "decimal", "thousands")
-#: Further stored options: `predict` only names them if it cannot read a file.
+#: Further stored options; `predict` only mentions them if it cannot read a file.
 OF_FILE = ("names", "encoding", "separator")
 #: Largest number of columns in an error about missing values.
 _MOST_HOLES = 5
-#: Options of a table, with their help; the first are lists of names or texts.
+#: Options of a table, with their help: lists of names or texts, then single texts.
 _LISTS = {
     "drop": ("A,B", "columns to leave out"),
     "words": ("A,B", "columns of categories that look like numbers or have many values"),
@@ -47,7 +47,7 @@ _HOW = (
     "Put a name with a comma in double quotes, --drop '\"Q1, age\",id'. Options can be repeated, "
     "--drop id --drop name. Messages count rows from 0, without the header."
 )
-#: Terms of Python in errors, and their replacements for the shell.
+#: Python terms in errors, and their replacements for the shell.
 _IN_SHELL = {
     "; is target the right column?": "; is --target the right column?",
     'give classes="auto" for classes': "for classes leave out --task regression",
@@ -60,7 +60,7 @@ _IN_SHELL = {
 
 
 def find_and_show(data: str) -> list[str]:
-    """:return: the files of DATA; shows which files of a directory these are."""
+    """:return: the files of DATA; describes them if DATA is a directory."""
     paths = find_files(data)
     if os.path.isdir(data):
         show(about_folder(data, paths))
@@ -74,7 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser, features: bool = True) -> Non
     for name, (metavar, about) in (lists | _LISTS).items():
         add, repeated = group.add_argument, not features and name in ("drop", "words")
         about += ", besides those of training" * (not features and name == "na-values")
-        about = argparse.SUPPRESS if repeated else about  # given in training
+        about = argparse.SUPPRESS if repeated else about  # known from training
         add(f"--{name}", type=split, action="extend", metavar=metavar, help=about)
     for name, (metavar, about) in _TEXTS.items():
         group.add_argument(f"--{name}", metavar=metavar, help=about)
@@ -98,7 +98,7 @@ def stored(args: argparse.Namespace) -> dict[str, Any]:
 def read_table(paths: list[str], args: argparse.Namespace) -> Table:
     """
     :return: the training table, for `args.task` or a detected task.
-    :raise ValueError: for a table that cannot be trained on.
+    :raise ValueError: for a table unsuited to training.
     """
     args.sure = getattr(args, "sure", args.task == TASKS[0])
     kind = None if args.task == "regression" else "auto"
@@ -122,12 +122,12 @@ def read_table(paths: list[str], args: argparse.Namespace) -> Table:
 
 
 def split(text: str) -> list[str]:
-    """:return: names of columns, those with commas in double quotes; none for an empty text."""
+    """:return: comma-separated names; double quotes protect commas; none for an empty text."""
     return next(csv.reader(io.StringIO(text)), [])
 
 
 def in_shell(message: str) -> str:
-    """:return: an error in terms of the command line: names=['a', 'b'] is --names a,b."""
+    """:return: an error in command-line terms: names=['a', 'b'] becomes --names a,b."""
     for python, shell in _IN_SHELL.items():
         message = message.replace(python, shell)
     message = re.sub(r"\bseparator=", "sep=", message)

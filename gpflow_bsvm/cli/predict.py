@@ -1,4 +1,4 @@
-"""`gpflow-bsvm predict`: predictions for a table's rows, written part by part into a table that is
+"""`gpflow-bsvm predict`: predictions for a table's rows, written part by part to a file that is
 renamed when complete."""
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .terminal import import_quietly, show
 
 #: Number of rows to read, predict and write at a time.
 PART_ROWS = 100_000
-#: Largest number of entries of X in memory, for wide rows.
+#: Largest number of entries of X in memory; limits the number of wide rows.
 _PART_VALUES = 2**25
 #: Columns of a regressor's predictions.
 _NUMBERS = ("mean", "std", "5%", "95%")
@@ -106,7 +106,7 @@ def _of_training(path: Path) -> tuple[list[str], dict[str, Any]]:
     Read a model file before the slow import of TensorFlow.
 
     :return: its training columns (numbered for a sparse file), and its stored fields of `Reading`.
-    :raise ValueError: for a file without such a model.
+    :raise ValueError: for a file without an estimator.
     """
     try:
         content = read_archive(path)[0]["content"]
@@ -126,14 +126,14 @@ def _of_training(path: Path) -> tuple[list[str], dict[str, Any]]:
 
 
 def _plain(node: Any) -> Any:
-    """:return: texts, lists and dictionaries described by a part of a model's file."""
+    """:return: the texts, lists and dictionaries in a part of a model file."""
     if isinstance(node, dict) and "pairs" in node:
         return {name: _plain(value) for name, value in node["pairs"]}
     return [_plain(item) for item in node["items"]] if isinstance(node, dict) else node
 
 
 def _not_given(known: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
-    """:return: stored options that are not given again; shows them in a line."""
+    """:return: the stored options not given again; prints them in a line."""
     signs = {"decimal", "thousands"}  # each is meaningful only with the other
     said = {*given, *OF_FILE} | (signs if signs & {*given} else set())
     rest = {name: one for name, one in known.items() if name not in said}
@@ -143,7 +143,7 @@ def _not_given(known: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _to_repeat(known: dict[str, Any], given: dict[str, Any]) -> str:
-    """:return: advice to repeat options of the training's file; empty if there were none."""
+    """:return: advice to repeat options given in training; empty if none were given."""
     told = [f"{name}={known[name]!r}" for name in OF_FILE if name in known and name not in given]
     return f"; training had {' '.join(told)}: repeat what is true here, too" if told else ""
 

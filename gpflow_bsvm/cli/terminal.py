@@ -18,7 +18,7 @@ _ADVICE = r"[:;] (?:unless that is meant )?(?:use|try|give|leave|scale)\b"
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that shows errors in one line, and takes -99,NA for a value, not for an option."""
+    """A parser that shows errors in one line, and reads -99,NA as a value, not an option."""
 
     def __init__(self, *args: Any, **how: Any) -> None:
         """Arguments of `ArgumentParser`."""
@@ -31,7 +31,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def integer(least: int) -> Callable[[str], int]:
-    """:return: a function that reads an integer of at least `least`."""
+    """:return: a function that parses integers from `least` on."""
 
     def parse(text: str) -> int:
         if not text.removeprefix("-").isdecimal() or int(text) < least:
@@ -51,7 +51,7 @@ def import_quietly() -> None:
 
 @contextlib.contextmanager
 def told_in_lines() -> Iterator[None]:
-    """Show warnings like errors: in one line, each once, without advice on Python."""
+    """Show each warning once, in one line like an error, without advice on Python."""
     told = set[str]()
 
     def tell(message: Warning | str, *_: Any, **__: Any) -> None:
@@ -66,7 +66,7 @@ def told_in_lines() -> Iterator[None]:
 
 
 def fail(code: int, message: object) -> int:
-    """:return: the exit code, after a line about the error."""
+    """:return: the exit code; prints the error in a line."""
     print(f"{PROGRAM}: error: {message}", file=sys.stderr)
     return code
 

@@ -26,9 +26,9 @@ from .files import (
 )
 from .terminal import import_quietly, integer, show
 
-#: Number of rows to read at a time if all are kept.
+#: Number of rows to read at a time if all stay in memory.
 _MEMORY_ROWS = 2**17
-#: Number of rows that show whether a column counts them.
+#: Number of rows used to detect columns of row numbers.
 _FIRST_ROWS = 1000
 
 
@@ -70,7 +70,7 @@ def _train(args: argparse.Namespace) -> int:
     kind = BSVMRegressor if args.task == "regression" else BSVMClassifier
     check_can_save(args.output, classes=table.columns.classes, columns=table.columns.features)
     kept = args.output.with_name(f"{args.output.name}.partial")
-    begun = kept.is_dir()  # made by an earlier call, so it stays
+    begun = kept.is_dir()  # by an earlier call: then keep it
     try:
         estimator = _fitted(args, kind, table, kept)
         estimator.reading_ = {
@@ -121,10 +121,10 @@ def _fitted(args: argparse.Namespace, kind: Any, table: Table, kept: Path) -> An
     if not (args.impute or (args.linear and table.files[0].X is not None)):
         return estimator.fit(rows, checkpoint=kept)
     X, y, weight = _arrays(args, rows)
-    if rows.classes is not None:  # else they would be sorted
+    if rows.classes is not None:  # `fit` alone would sort them
         estimator._told = label_names(rows, np.arange(len(rows.classes)))
     estimator.fit(X, y, weight, checkpoint=kept)
-    estimator.feature_names_in_ = np.array(rows.features, dtype=object)  # of sparse X too
+    estimator.feature_names_in_ = np.array(rows.features, dtype=object)  # also for sparse X
     return estimator
 
 
@@ -145,7 +145,7 @@ def _arrays(args: argparse.Namespace, rows: Any) -> tuple[Any, Any, Any]:
 
 
 def _sparse(rows: Any) -> Any:
-    """:return: X of svmlight files; None for other files, and if some columns are texts."""
+    """:return: X of svmlight files; None for other files, or if some columns are texts."""
     from scipy import sparse
 
     files = rows.table.files
