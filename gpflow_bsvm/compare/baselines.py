@@ -18,12 +18,12 @@ from ..likelihoods.labels import with_both_classes
 from .task import KernelSettings, Skipped
 
 SVC_PENALTIES = (0.1, 1.0, 10.0, 100.0)
-#: Factors on 1 / (2 lengthscale^2), searched where the kernel is learned.
+#: Multiples of 1 / (2 lengthscale^2) to search for gamma if the kernel is learned.
 SVC_GAMMAS = (0.1, 0.3, 1.0, 3.0, 10.0)
 
 
 class Task(NamedTuple):
-    """The data and settings that a model is fitted to."""
+    """The data and settings for fitting a model."""
 
     X: AnyNDArray  #: [N, D], standardized
     y: AnyNDArray  #: [N] in 0..C-1, every class present; or standardized numbers
@@ -99,7 +99,7 @@ def classifier(task: Task) -> BSVMClassifier:
 def svc(task: Task) -> CalibratedClassifierCV:
     """
     scikit-learn's `SVC`. 3-fold grid search chooses C (which includes the kernel's variance) and,
-    if the kernel is learned, gamma. Probabilities are by Platt scaling on 5 folds (fewer if the
+    if the kernel is learned, gamma. Probabilities: Platt scaling on 5 folds (fewer if the
     rarest class has fewer rows). More than two classes: one-vs-one, scaled class by class, then
     normalized.
     """

@@ -1,4 +1,4 @@
-"""Pairwise tests between models on a data set, behind all stars and verdicts."""
+"""Pairwise tests of models on a data set, used for all stars and verdicts."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Contest:
 
     @property
     def best(self) -> str:
-        """:return: the model with the least mean."""
+        """:return: the model of least mean loss."""
         return next(iter(self.losses))
 
     def verdict(self, model: str, other: str) -> str:
@@ -53,7 +53,7 @@ class Contest:
         return "worse" if lost.low > 0 else "better" if lost.high < 0 else "level"
 
     def better(self, model: str) -> list[str]:
-        """:return: all that are better than the model."""
+        """:return: all models better than this one."""
         return [one for one in self.losses if one != model and self.verdict(model, one) == "worse"]
 
     @property

@@ -1,4 +1,4 @@
-"""The compared Gaussian processes, GPflow's SVGP and BSVM, and the factories of models."""
+"""The compared Gaussian processes (GPflow's SVGP; BSVM), and factories of all models."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from .registry import BASELINES, CLASSES
 from .task import Skipped
 from .training import NaturalGradientSteps, Trainer, make_kernel, relative_gain
 
-#: For GPflow's Softmax. Its ELBO is a mean of 100 draws: too noisy to judge convergence by one
-#: value. Steps of size 1 overshoot to NaN within ten steps.
+#: For GPflow's Softmax. Its ELBO is a mean of 100 draws: too noisy to judge convergence by
+#: single values. Steps of size 1 overshoot to NaN within ten steps.
 MONTE_CARLO = NaturalGradientSteps(sizes=(0.5, 0.1), window=5, rounds=100)
 #: For GPflow's RobustMax. It is far from log-concave: starting at the prior, even steps of 0.01
 #: make the covariance indefinite.
@@ -34,7 +34,7 @@ CONJUGATE = NaturalGradientSteps(learning=(1.0, 0.5, 0.1))
 
 
 def _columns(likelihood: Any, X: Any, Fmu: Any, Fvar: Any, Y: Any) -> tf.Tensor:
-    """:return: `regression.columns`, [N, 2 + T]; Gaussian quantiles if the model has no others."""
+    """:return: `regression.columns`, [N, 2 + T]; by default, quantiles are Gaussian."""
     mean, variance = likelihood.predict_mean_and_var(X, Fmu, Fvar)
     log_p = likelihood.predict_log_density(X, Fmu, Fvar, Y)[:, None]
     if hasattr(likelihood, "predict_quantiles"):
@@ -49,13 +49,13 @@ _compiled_columns = Compiled(_columns)
 
 class GaussianProcess(Baseline):
     """
-    :ivar model: of the latest fit.
+    :ivar model: the latest model.
     """
 
     model: Any
 
     def predict_numbers(self, X: AnyNDArray, y: AnyNDArray) -> AnyNDArray:
-        """As in the base."""
+        """See `Baseline`."""
         columns = _compiled_columns.bind(self.model.likelihood)
         return np.asarray(columns(X, *self.model.predict_f(X), y[:, None]))
 
@@ -96,8 +96,8 @@ class SVGPBaseline(GaussianProcess):
 
 class BSVMBaseline(GaussianProcess):
     """
-    `gpflow_bsvm.models.BSVM`, fitted by `gpflow_bsvm.fit`, or by `VEM` if the kernel is learned;
-    the link is calibrated if there is one.
+    `gpflow_bsvm.models.BSVM`, fitted by `gpflow_bsvm.fit`; if the kernel is learned, by `VEM`,
+    with its link (if any) calibrated.
     """
 
     def __init__(self, likelihood: Callable[[], Likelihood]) -> None:
@@ -122,8 +122,7 @@ class BSVMBaseline(GaussianProcess):
 
 
 def _hinge(C: int, bound: str) -> BSVMBaseline:
-    """:return: the hinge with this bound; for several classes Crammer-Singer if the bound is
-    exact."""
+    """:return: the hinge with this bound; if C > 2, Crammer-Singer (exact) or one-vs-rest."""
     if C == 0:
         return BSVMBaseline(likelihoods.EpsilonInsensitive)
     if C == 2:
@@ -160,10 +159,10 @@ FACTORIES: dict[str, Callable[[int], Baseline]] = {
 
 def make_baseline(name: str, num_classes: int) -> Baseline:
     """
-    :param name: in `BASELINES`.
+    :param name: a key of `BASELINES`.
     :param num_classes: C; 0 for numbers.
     :return: a new model.
-    :raise Skipped: unless it takes such labels.
+    :raise Skipped: for unsuitable labels.
     """
     entry = BASELINES[name]
     if not entry.suits(num_classes):

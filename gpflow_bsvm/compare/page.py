@@ -30,10 +30,10 @@ def write_page(
     """
     Write the page. An old file stays until the new one is complete.
 
-    :param comparisons: in page order, including those that an interrupt prevented.
+    :param comparisons: in page order, including any prevented by an interrupt.
     :param command: the command that made them, shown on the page.
     :param pictures: whether to draw pictures; needs Matplotlib.
-    :raise ValueError: if none of them has a score.
+    :raise ValueError: if no comparison has a score.
     :raise ImportError: without jinja2, and without Matplotlib for pictures.
     :raise OSError: if the file cannot be written.
     """
@@ -74,7 +74,7 @@ def page(comparisons: Sequence[Comparison], *, command: str = "", pictures: bool
 
 
 def _one_set(comparison: Comparison, pictures: bool) -> dict[str, Any]:
-    """:return: the section of the page on one data set."""
+    """:return: the template's values for one data set."""
     dataset, held = comparison.dataset, contests(comparison)
     counts = [(label, int((dataset.y == label).sum())) for label in comparison.labels]
     return {
@@ -100,8 +100,8 @@ def _picture(comparison: Comparison) -> str:
 
 def _wins(shown: Sequence[Comparison]) -> list[tuple[str, list[tuple[int, int]]]]:
     """
-    :return: for each model and loss, how many data sets have no better model, and how many there
-        are; nothing for a single data set.
+    :return: for each model and loss, the number of data sets without a better model, and of all;
+        empty for a single data set.
     """
     if len(shown) < 2:
         return []
@@ -114,7 +114,7 @@ def _wins(shown: Sequence[Comparison]) -> list[tuple[str, list[tuple[int, int]]]
 
 
 def _unfinished(comparisons: Sequence[Comparison]) -> list[str]:
-    """:return: sentences on what is missing after an interrupt."""
+    """:return: sentences on unfinished sets after an interrupt."""
     early = {True: "ended early: what was done is shown", False: "was not started"}
     wanting = [one for one in comparisons if one.ended_early or not one.fold_scores]
     return [f"{one.dataset.name} {early[one.ended_early]}." for one in wanting]
@@ -127,5 +127,5 @@ def _methods(shown: Sequence[Comparison]) -> dict[str, str]:
 
 
 def rounded(value: float) -> str:
-    """:return: the number with three decimals, or two significant digits if it is too small."""
+    """:return: the number with three decimals, or two significant digits if it is small."""
     return f"{value:.3f}" if abs(value) >= 0.01 or value == 0 else f"{value:.2g}"

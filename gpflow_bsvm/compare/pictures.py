@@ -17,7 +17,7 @@ from .report import summary
 if TYPE_CHECKING:  # an extra
     from matplotlib.axes import Axes
 
-#: Limits of a confusion matrix: classes for printing numbers, and letters of a class name.
+#: Limits of a confusion matrix: most classes with printed numbers, longest class name.
 _MOST_NUMBERS, _LONGEST_NAME = 12, 12
 #: Longest data set name in a title.
 _LONGEST_TITLE = 60
@@ -59,7 +59,7 @@ def _figure(comparison: Comparison) -> Any:
 
 
 def shown(text: str, most: int) -> str:
-    """:return: a user's text, shortened, its dollar signs escaped (they would begin a formula)."""
+    """:return: a user's text, shortened, with $ escaped (Matplotlib would read a formula)."""
     cut = text if len(text) <= most else text[: most - 1] + "…"
     return cut.replace("$", r"\$")
 

@@ -1,4 +1,4 @@
-"""The protocol: folds, scaling, kernel and inducing points that all models share."""
+"""The protocol: folds, scaling, kernel and inducing points shared by all models."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class Kind:
     """
     Scores of predictions P [n, K] for held-out labels y [n].
 
-    :ivar metrics: by name.
+    :ivar metrics: metrics by name.
     :ivar evaluate: values of all `metrics` for y and P, by name.
-    :ivar losses: for `metrics` that are means over rows, the loss of each row, [n].
+    :ivar losses: row losses [n] of the `metrics` that average over rows.
     :ivar predict: a function that computes P of a fitted model for a fold's held-out rows.
     """
 
@@ -70,7 +70,7 @@ class Settings:
     """
     :ivar folds: number of folds of the cross-validation, stratified for classes.
     :ivar num_inducing: the largest M; fewer distinct training rows give fewer points.
-    :ivar fixed_kernel: the kernel of all models, fixed or the start of learning.
+    :ivar fixed_kernel: whether the initial kernel of all models stays fixed.
     :ivar seed: seed of folds, inducing points and the models' own splits.
     :ivar task: "classification" or "regression".
     """
@@ -92,7 +92,7 @@ class FoldScore:
     Result of a model on a fold.
 
     :ivar status: "ok", "ok: <note>", "skipped: <reason>" or "failed: <reason>".
-    :ivar scores: the metrics of the comparison's kind on the held-out part, by name.
+    :ivar scores: metrics of the comparison's kind on the held-out part, by name.
     :ivar train_seconds: time to set up and fit the model; on fold 0 including TensorFlow's tracing.
     :ivar predict_us: microseconds per held-out row, in a second call (the first traces).
     :ivar last_gain: see `gpflow_bsvm.compare.baselines.Baseline`.
@@ -119,13 +119,13 @@ class Comparison:
     interrupted.
 
     :ivar kind: classes or numbers.
-    :ivar labels: [C], from `class_labels`: class c is the label at index c. None for numbers.
+    :ivar labels: [C], see `class_labels`: class c is the label at index c. Empty for numbers.
     :ivar fold_scores: one per fold and model.
     :ivar held_out: labels [n] and predictions [n, K] of each model, by fold; see `Kind`.
     """
 
     def __init__(self, dataset: Dataset, settings: Settings) -> None:
-        """:raise ValueError: unless there are two classes or more, each with rows in all folds."""
+        """:raise ValueError: for fewer than two classes, or a class with fewer rows than folds."""
         self.dataset, self.settings = dataset, settings
         self.kind: Kind = KINDS[settings.task]
         if settings.task == "regression":
@@ -202,7 +202,7 @@ class Comparison:
 def progress_bar(runs: Sequence[tuple[Comparison, Sequence[str]]], progress: bool | None) -> tqdm:
     """
     :param runs: comparisons, each with its models.
-    :param progress: show it; None: on a terminal only.
+    :param progress: show it; None: only on a terminal.
     :return: one bar for all fits.
     """
     total = sum(one.settings.folds * len(set(models)) for one, models in runs)

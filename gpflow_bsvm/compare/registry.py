@@ -61,7 +61,7 @@ BASELINES = {
     "svr": Entry("scikit-learn's SVR by grid search", only=(NUMBERS,), default=LEARNT),
     "boosting": Entry("scikit-learn's trees by grid search", only=(NUMBERS,), default=LEARNT),
 }
-#: Models without inducing points, or that choose their number.
+#: Models that have no inducing points or choose their number.
 WITHOUT_M = ("BSVMClassifier", "BSVMRegressor", "svc", "svr", "boosting")
 #: Models of other packages.
 PEERS = ("svgp", "svgp-probit", "svgp-robustmax", "svc", "svr", "boosting")

@@ -22,7 +22,7 @@ from ..metrics import Metric
 from ..prediction import predict_log_density
 from .baselines import Baseline, Task
 
-#: Levels of the predicted quantiles; 90 % of rows lie between the first and the last.
+#: Levels of the predicted quantiles; the first and the last bound an interval of 90 %.
 LEVELS = tuple(np.linspace(0.05, 0.95, 10))
 
 
@@ -83,7 +83,7 @@ class Regressor(Baseline):
         return f"chose {self._model.model_.num_features[1]} inducing points"
 
     def predict_numbers(self, X: AnyNDArray, y: AnyNDArray) -> AnyNDArray:
-        """As in the base."""
+        """See `Baseline`."""
         model = self._model
         log_p = predict_log_density(model, (X, y)) - np.log(model.y_scale_)
         return columns(model.predict(X), log_p, model.predict_quantiles(X, LEVELS))
@@ -104,7 +104,7 @@ class Searched(Baseline):
         return ""
 
     def predict_numbers(self, X: AnyNDArray, y: AnyNDArray) -> AnyNDArray:
-        """As in the base."""
+        """See `Baseline`."""
         return gaussian(self._model.predict(X), self._deviation, y)
 
 

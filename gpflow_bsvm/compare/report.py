@@ -52,9 +52,9 @@ def _names(scores: Sequence[FoldScore]) -> list[str]:
 
 def summary(scores: Sequence[FoldScore]) -> list[dict[str, Any]]:
     """
-    :return: one record per data set and model, in the order of their first folds: numbers of
-        successful and of all folds; mean, standard deviation and median over successful folds
-        (times: without fold 0, where TensorFlow traces, if there are others); the largest
+    :return: one record per data set and model, in order of appearance: numbers of successful and of
+        all folds; mean, standard deviation and median over successful folds (times omit fold 0,
+        in which TensorFlow traces, if there are other folds); the largest
         `last_gain`; counts of statuses other than "ok".
     """
     records, values = [], [*_names(scores), *TIMES]
@@ -177,13 +177,13 @@ def _footnotes(records: list[dict[str, Any]]) -> list[str]:
 def write(comparisons: Sequence[Comparison], directory: Path, pictures: Sequence[str] = ()) -> None:
     """
     Write results.csv (one row per data set, model and fold) and results.json (summary, settings and
-    provenance). Pictures of earlier results are removed.
+    provenance). Remove pictures of earlier results.
 
     :param pictures: names of the pictures of these results.
     :raise OSError: if the directory is gone or the disk is full.
     """
     old = list[str]()
-    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):  # no or unreadable results
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):  # missing or invalid file
         old = json.loads((directory / "results.json").read_text())["pictures"]
     scores = [score for comparison in comparisons for score in comparison.fold_scores]
     with whole_file(directory / "results.csv") as file:

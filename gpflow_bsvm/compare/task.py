@@ -14,8 +14,8 @@ class KernelSettings:
     """
     :ivar lengthscale: lengthscale of the squared exponential kernel, on standardized features.
     :ivar variance: variance of the kernel.
-    :ivar learn: whether to learn the kernel, starting from these values (Gaussian processes with
-        one lengthscale per feature), or to fix them.
+    :ivar learn: whether to learn the kernel from these initial values (for Gaussian processes,
+        one lengthscale per feature) or to fix them.
     :ivar offset: variance of a constant kernel added for Gaussian processes; 0: none.
     """
 

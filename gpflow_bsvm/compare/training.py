@@ -22,12 +22,12 @@ from ..priors import set_default_priors
 from .task import KernelSettings
 
 #: For learning the kernel: the largest number of rounds (a natural-gradient step, then an Adam
-#: step), and the relative change of the ELBO that ends them, as for `VEM`. On the bundled sets
-#: rates of 0.02 and 0.05, or SciPy's L-BFGS for all parameters, take longer to the same ELBO.
+#: step), and the relative change of the ELBO that ends them, as for `VEM`. On the bundled sets,
+#: Adam rates of 0.02 and 0.05, or L-BFGS on all parameters, take longer to reach the same ELBO.
 KERNEL_ROUNDS, KERNEL_TOLERANCE = 2000, 1e-4
 ADAM_RATE = 0.1
 
-#: Natural-gradient ascent stops when the ELBO changes by less than this, relatively.
+#: Relative change of the ELBO below which natural-gradient ascent stops.
 TOLERANCE = 1e-5
 MAX_STEPS = 100
 #: Growth of the natural-gradient step size per step, if steps start small.
@@ -39,11 +39,11 @@ class NaturalGradientSteps:
     """
     Settings of natural gradients for a likelihood.
 
-    :ivar sizes: step sizes in (0, 1] at a fixed kernel; after a failure the next is tried.
-    :ivar learning: the same while Adam learns the kernel.
+    :ivar sizes: step sizes in (0, 1] for a fixed kernel, tried in order until one works.
+    :ivar learning: step sizes while learning the kernel.
     :ivar ramp: whether step sizes start at 1 / N, the weight of one row, and grow.
     :ivar window: number of ELBOs averaged by the stopping rule; 1 if they have no noise.
-    :ivar rounds: the same while the kernel is learned.
+    :ivar rounds: this number while learning the kernel.
     """
 
     sizes: tuple[float, ...] = (1.0, 0.1)
@@ -79,7 +79,7 @@ class Trainer:
         kernel: KernelSettings,
         steps: NaturalGradientSteps,
     ) -> None:
-        """:param Z: [M, D]; like `kernel` only its shape matters, `reset` sets the values."""
+        """:param Z: [M, D]; only its shape and the kernel's matter; `reset` sets values."""
         num_latents = likelihood.latent_dim or 1
         about = (make_kernel(kernel, Z.shape[1]), likelihood, Z)
         self.model = gpflow.models.SVGP(*about, num_latent_gps=num_latents)
@@ -136,7 +136,7 @@ class Trainer:
         return all(settled for settled, _ in ends)
 
     def _ascend(self, elbos: Iterator[float], window: int, tolerance: float) -> tuple[bool, float]:
-        """:return: True if the ELBOs converged, and their relative last gain."""
+        """:return: True if the ELBOs converged; their last relative gain."""
         seen: list[float] = []
         for elbo in elbos:
             seen.append(elbo)
@@ -171,7 +171,7 @@ class Trainer:
         """
         A natural-gradient step.
 
-        :return: the ELBO before it, a by-product: the stopping rule needs no extra pass.
+        :return: the ELBO before the step; the stopping rule needs no extra pass.
         """
         seen: list[tf.Tensor] = []
 
@@ -204,9 +204,9 @@ def relative_gain(before: float, last: float) -> float:
 
 def _settled(elbos: list[float], window: int, tolerance: float) -> bool:
     """
-    :return: True if the means of the last `window` ELBOs and of the `window` before differ by at
-        most `tolerance`, relatively, or by at most the standard error of the difference, the
-        precision of a Monte Carlo ELBO.
+    :return: True if the mean ELBOs of the last two windows differ by at most `tolerance`,
+        relatively, or by at most the standard error of their difference, the precision of a Monte
+        Carlo ELBO.
     """
     if len(elbos) < 2 * window:
         return False
