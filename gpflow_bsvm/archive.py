@@ -1,5 +1,5 @@
 """
-Arrays and a JSON header in NumPy's `.npz`: written atomically, safe to read if untrusted.
+Arrays and a JSON header in NumPy's `.npz`: written atomically, read safely from untrusted files.
 
 Nothing is unpickled or decompressed, and nothing here needs TensorFlow.
 """
@@ -30,7 +30,7 @@ def write_archive(path: Path, header: Any, arrays: Sequence[NDArray[Any]]) -> No
     """
     text = np.frombuffer(json.dumps(header).encode(), np.uint8)
     entries = {"header": text} | {str(n): array for n, array in enumerate(arrays)}
-    write: Any = np.lib.format.write_array  # has no types
+    write: Any = np.lib.format.write_array  # is untyped
     # After an error, `np.savez` leaves an open archive, which fails later on the closed file.
     with whole_file(path) as file, zipfile.ZipFile(file, "w") as archive:
         for name, array in entries.items():

@@ -18,8 +18,8 @@ _OF_DISKS = {*_FULL, errno.EFBIG, errno.EIO}
 def whole_file(path: Path) -> Iterator[BinaryIO]:
     """
     Open a file that replaces the old one when the block ends. After an error the old file, if any,
-    remains. The unfinished file is next to it, named `.<name>.part`. A symbolic link's target is
-    written.
+    remains. The unfinished file is beside it, named `.<name>.part`. For a symbolic link, its target
+    is written.
 
     :raise OSError: if it cannot be written; the message names the requested file.
     """
@@ -54,7 +54,7 @@ def errors_of(path: Path, *unfinished: Path) -> Iterator[None]:
 
 
 def _told(number: int, why: str | None, path: Path) -> OSError:
-    """:return: an error with this number, of Python's class for it."""
+    """:return: an `OSError` of Python's subclass for this number."""
     if number in _FULL:
         why = f"the disk is full ({why}): nothing was written, and an older file is unchanged"
     if number == errno.ENOENT:

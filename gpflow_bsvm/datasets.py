@@ -47,7 +47,7 @@ class Dataset:
     :ivar y: [N], the labels of the source.
     :ivar feature_names: D names.
     :ivar notes: how the source's columns were converted.
-    :ivar order: the labels in the user's order or their type's, if any.
+    :ivar order: the labels in the order set by the user or type, if any.
     """
 
     name: str

@@ -25,8 +25,8 @@ TRACEBACK = "GPFLOW_BSVM_TRACEBACK"
 
 def main(argv: Sequence[str] | None = None) -> int:
     """
-    :param argv: arguments without the program name; None: from the process.
-    :return: 0; 1 if all models or the output failed; 2 for bad input; 130 if interrupted.
+    :param argv: arguments without the program name; None: `sys.argv`.
+    :return: 0; 1 if all models or writing results failed; 2 for bad input; 130 if interrupted.
     """
     atexit.register(gc.freeze)  # at exit, collecting TensorFlow's graphs would take seconds
     parser = Parser(prog=PROGRAM, description="Bayesian support vector machines for GPflow.")
@@ -56,6 +56,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _end_of_pipe() -> int:
-    """:return: an exit code for a closed output."""
+    """:return: 1, since the output is closed."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes at exit
     return fail(1, "the output's reader has ended")

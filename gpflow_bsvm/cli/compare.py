@@ -115,7 +115,7 @@ def _compare(args: argparse.Namespace) -> int:
         args.data = list(DEFAULT_NUMBERS)
     show(f"comparing on {', '.join(args.data)}; TensorFlow takes some seconds to start")
     if importlib.util.find_spec("pandas") is None:
-        require("pandas")  # its error names this extra, later ones that of files
+        require("pandas")  # names the right extra; later errors would not
     _look_at_files(args)
     if args.task == "regression" and args.fixed_kernel:
         raise ValueError("--task regression has no --fixed-kernel: leave it out")

@@ -122,7 +122,7 @@ def read_table(paths: list[str], args: argparse.Namespace) -> Table:
 
 
 def split(text: str) -> list[str]:
-    """:return: comma-separated names; double quotes protect commas; none for an empty text."""
+    """:return: the names in a line of CSV; none for an empty text."""
     return next(csv.reader(io.StringIO(text)), [])
 
 

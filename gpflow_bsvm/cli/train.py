@@ -70,7 +70,7 @@ def _train(args: argparse.Namespace) -> int:
     kind = BSVMRegressor if args.task == "regression" else BSVMClassifier
     check_can_save(args.output, classes=table.columns.classes, columns=table.columns.features)
     kept = args.output.with_name(f"{args.output.name}.partial")
-    begun = kept.is_dir()  # by an earlier call: then keep it
+    begun = kept.is_dir()  # from an earlier call: keep it
     try:
         estimator = _fitted(args, kind, table, kept)
         estimator.reading_ = {

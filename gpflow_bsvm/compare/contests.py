@@ -33,8 +33,8 @@ class Contest:
     :ivar num_rows: number of rows predicted by all of them.
     :ivar losses: mean loss of each model, with a 95 % interval.
     :ivar behind: for each pair (model, other), the mean over rows of the model's loss minus the
-        other's. The intervals are Student's paired t of level 1 - 0.05 / P for P pairs, jointly
-        95 % (Bonferroni).
+        other's. The paired t intervals have level 1 - 0.05 / P for P pairs: jointly 95 %
+        (Bonferroni).
     """
 
     score: str

@@ -1,4 +1,4 @@
-"""The compared Gaussian processes (GPflow's SVGP; BSVM), and factories of all models."""
+"""The compared Gaussian processes (SVGP by GPflow, BSVM), and factories of all models."""
 
 from __future__ import annotations
 

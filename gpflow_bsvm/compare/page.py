@@ -100,8 +100,8 @@ def _picture(comparison: Comparison) -> str:
 
 def _wins(shown: Sequence[Comparison]) -> list[tuple[str, list[tuple[int, int]]]]:
     """
-    :return: for each model and loss, the number of data sets without a better model, and of all;
-        empty for a single data set.
+    :return: for each model and loss, the numbers of sets without a better model and of all sets;
+        empty for a single set.
     """
     if len(shown) < 2:
         return []
@@ -114,7 +114,7 @@ def _wins(shown: Sequence[Comparison]) -> list[tuple[str, list[tuple[int, int]]]
 
 
 def _unfinished(comparisons: Sequence[Comparison]) -> list[str]:
-    """:return: sentences on unfinished sets after an interrupt."""
+    """:return: sentences on sets that an interrupt cut short."""
     early = {True: "ended early: what was done is shown", False: "was not started"}
     wanting = [one for one in comparisons if one.ended_early or not one.fold_scores]
     return [f"{one.dataset.name} {early[one.ended_early]}." for one in wanting]

@@ -27,9 +27,9 @@ _DRAWN = {"classification": ("error", "nll"), "regression": ("mse", "nll")}
 
 def draw(comparison: Comparison, path: Path | IO[bytes]) -> None:
     """
-    Write a picture of three parts: reliability on all held-out rows; the first model's confusion
-    matrix (for more than two classes) or its predicted against true numbers; two scores, with
-    standard deviations over folds, against training time.
+    Write a picture of three parts: reliability on all held-out rows; for the first model, the
+    confusion matrix (if C > 2) or predictions against true numbers; two scores, with standard
+    deviations over folds, against training time.
 
     :raise ImportError: without matplotlib.
     """

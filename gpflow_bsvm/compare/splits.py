@@ -23,7 +23,7 @@ class Fold:
     """
     :ivar X: [n, D], standardized training rows; y: [n]; Z: [M, D].
     :ivar X_test: [N - n, D], scaled like X; y_test: [N - n].
-    :ivar test: [N - n], indices of these test rows.
+    :ivar test: [N - n], indices of test rows in the data.
     """
 
     number: int

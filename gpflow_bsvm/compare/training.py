@@ -43,7 +43,7 @@ class NaturalGradientSteps:
     :ivar learning: step sizes while learning the kernel.
     :ivar ramp: whether step sizes start at 1 / N, the weight of one row, and grow.
     :ivar window: number of ELBOs averaged by the stopping rule; 1 if they have no noise.
-    :ivar rounds: this number while learning the kernel.
+    :ivar rounds: `window` while learning the kernel.
     """
 
     sizes: tuple[float, ...] = (1.0, 0.1)
@@ -79,7 +79,7 @@ class Trainer:
         kernel: KernelSettings,
         steps: NaturalGradientSteps,
     ) -> None:
-        """:param Z: [M, D]; only its shape and the kernel's matter; `reset` sets values."""
+        """:param Z: [M, D]; only its shape and the kernel's count; `reset` sets values."""
         num_latents = likelihood.latent_dim or 1
         about = (make_kernel(kernel, Z.shape[1]), likelihood, Z)
         self.model = gpflow.models.SVGP(*about, num_latent_gps=num_latents)
@@ -171,7 +171,7 @@ class Trainer:
         """
         A natural-gradient step.
 
-        :return: the ELBO before the step; the stopping rule needs no extra pass.
+        :return: the ELBO before the step, so that the stopping rule needs no extra pass.
         """
         seen: list[tf.Tensor] = []
 

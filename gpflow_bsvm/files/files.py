@@ -31,7 +31,7 @@ class Files(Reader):
     :ivar features: names of the columns of X.
     :ivar classes: the labels of classes 0..C-1; None if labels are not converted.
     :ivar ordered: whether the user or the type of the labels orders the classes.
-    :ivar left_out: columns left out automatically: an index by pandas or R.
+    :ivar left_out: columns left out automatically: an index of pandas or R.
     """
 
     finite = True
@@ -46,7 +46,7 @@ class Files(Reader):
         :raise ImportError: without pyarrow.
         :raise FileNotFoundError: if there is no such file.
         :raise ValueError: for missing, non-numeric or ambiguous columns; for a file without rows;
-            for numbers in the first line (except 0, 1, 2, ...) without `names`.
+            without `names`, for a header of numbers other than 0, 1, 2, ...
         """
         require("pyarrow", extra="files")
         if not isinstance(path, Table):

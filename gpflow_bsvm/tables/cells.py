@@ -52,7 +52,7 @@ def cast(cells: Any, kind: Any) -> Any:
 
 
 def as_truth(texts: Any) -> Any:
-    """:return: booleans of the texts true and false (any case); None for other texts."""
+    """:return: booleans of the texts true and false (any case); None if others occur."""
     fit = compute.match_substring_regex(texts, r"^(?i:true|false)$")
     return cast(texts, arrow.bool_()) if compute.all(fit).as_py() is not False else None
 

@@ -77,7 +77,7 @@ class Column(NamedTuple):
         if not is_a(cells.type):
             return as_float(without(cells, self.missing))
         texts, numbers = as_text(cells), None
-        if self.missing == MISSING:  # usually absent, and never numbers: try without removing them
+        if self.missing == MISSING:  # try without removing them: they are rare, and no numbers
             numbers = self.spelling.read(texts)
         if numbers is None:
             texts = without(texts, self.missing)
@@ -141,7 +141,7 @@ def times(texts: Any) -> Any:
 
 
 def first_unlike(texts: Any, mark: str) -> int | None:
-    """:return: the first row with another mark; None without such a row or a mark."""
+    """:return: the first row with another mark; None if there is none, or no `mark`."""
     row = compute.index(compute.not_equal(times(texts), mark), True).as_py() if mark else -1
     return None if row < 0 else int(row)
 
@@ -149,7 +149,7 @@ def first_unlike(texts: Any, mark: str) -> int | None:
 def days(texts: Any) -> tuple[Any, Any]:
     """
     :param texts: a column of pyarrow.
-    :return: [n], days since 1970; [n], True for texts that are no ISO 8601 date or time.
+    :return: [n], days since 1970; [n], True for texts other than ISO 8601 dates and times.
     """
     hours = compute.replace_substring_regex(texts, r"^(\d?\d:)", r"1970-01-01 \1").to_pandas()
     dated = hours.where(hours.str.match(r"\s*[+-]?\d", na=False))  # pandas reads "now" and "today"
@@ -164,7 +164,7 @@ class Columns:
     Named columns of files and data frames.
 
     :ivar features: names of the columns of X; "column=word" is 1 where the column has this word.
-    :ivar classes: the label of each class 0..C-1, if labels become numbers; else None.
+    :ivar classes: the labels of classes 0..C-1; None if labels are not converted.
     :ivar kinds: the table's columns for X, in order; read: names of all columns read.
     """
 
@@ -177,7 +177,7 @@ class Columns:
         classes: Any,
     ) -> None:
         """
-        :param found: how to read a column; default: as numbers.
+        :param found: how to read columns, by name; default: numbers.
         :param features: names of the columns of X, in order.
         :param classes: see `class_list`; or None.
         """
@@ -242,7 +242,7 @@ class Columns:
     def gaps(self, X: Any) -> int:
         """:return: the number of missing table cells in the rows X [n, D]."""
         places = {name: place for place, name in enumerate(self.features)}
-        first = [places[kind.features[0]] for kind in self.kinds]  # NaN is in all words or none
+        first = [places[kind.features[0]] for kind in self.kinds]  # NaN for all words, or for none
         return int(np.isnan(X[:, first]).sum())
 
     def about_gaps(self, number: int, marked: Any) -> list[str]:

@@ -164,7 +164,7 @@ class Partition(Format):
 
 
 def open_bytes(path: str) -> Any:
-    """:return: the content of a file, decompressed by its first bytes, else its name."""
+    """:return: the content of a file; its first bytes, else its name, show the compression."""
     with open(path, "rb") as file:
         start = file.read(10)
     if start.startswith(b"\xfd7zXZ\0"):

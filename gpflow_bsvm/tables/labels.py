@@ -57,8 +57,8 @@ def _numbers(labels: Collection[Any]) -> list[float]:
 
 def as_written(texts: Iterable[str]) -> list[Any]:
     """
-    :return: sorted labels: integers or floats if Python writes each number exactly like its text;
-        else the texts, so that 007, 1e3, +1 and true stay unchanged.
+    :return: sorted labels: integers, else floats, if Python writes them exactly as in the texts;
+        else the texts. So 007, 1e3, +1 and true stay unchanged.
     """
     texts = list(texts)
     for kind in (int, float):

@@ -84,7 +84,7 @@ class Reading:
 
     @property
     def is_prediction(self) -> bool:
-        """:return: True for a prediction, whose columns are those of a model."""
+        """:return: True for a prediction, which uses a model's columns."""
         return self.features is not None and self.target is None
 
     @property

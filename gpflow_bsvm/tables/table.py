@@ -20,7 +20,7 @@ from .text import open_formats
 TARGETS = ("y", "target", "class", "label")
 #: Number of rows to read at a time when inspecting columns.
 _ROWS = 2**15
-#: In fewer rows, numbers may always rise or always fall by chance.
+#: In fewer rows, numbers may be sorted by chance.
 _FEWEST_COUNTED = 10
 _UNNAMED = "an index, names of rows, or a column without a name"
 #: Largest number of problems in one error.
@@ -90,7 +90,7 @@ class Table:
         for file in self.files if reading.is_prediction else ():
             file.check_features(reading.features or ())
         given = {"dates": reading.dates}
-        if not reading.is_prediction:  # whose table may lack these columns
+        if not reading.is_prediction:  # a prediction's table may lack them
             given |= {"words": reading.told_words, "drop": reading.drop}
         for option, names in given.items():
             if lost := sorted({*names} - {*self.names}):
@@ -98,7 +98,7 @@ class Table:
                 raise ValueError(f"{option}=[...] names columns that {path} lacks: {shown}")
 
     def _look(self, names: Sequence[Any]) -> None:
-        """Inspect these columns, in all rows if needed; report errors in first rows at once."""
+        """Inspect columns, in all rows if needed; report errors in the first rows at once."""
         reading, first, starts = self._reading, self.files[0], list[Any]()
         there = [name for name in names if name in first.types]
         first.dates = {name: one for file in self.files for name, one in file.dates.items()}

@@ -88,7 +88,7 @@ class Text(Format):
         self.header = bool(said) + header
         self.names = [name.strip() for name in (rows.pop(0) if names is None else names)]
         if reading.names is None:
-            quoted = all(text.lstrip().startswith('"') for text in (head, body))  # as in R
+            quoted = all(text.lstrip().startswith('"') for text in (head, body))  # as R writes
             self._check_header(rows, quoted)
         fields = self._bare_fields(body)
         # One space belongs to the separator; more belong to the text, except before quotes.
@@ -125,7 +125,7 @@ class Text(Format):
                 f"names of {width} columns: delete the lines before that of the names{sign}"
             )
         numbers = [name for name in names if re.fullmatch(_NUMBER, name)]
-        if len(numbers) > len(names) / 2 and names != _counted(0, len(names)):  # as in pandas
+        if len(numbers) > len(names) / 2 and names != _counted(0, len(names)):  # as pandas does
             raise ValueError(
                 f"the first line of {self.path} has numbers instead of the columns' names "
                 f"({', '.join(names[:4])}, ...): give names=[...], those of all {len(names)} "
@@ -269,7 +269,7 @@ def _separator(text: str, header: bool) -> str:
 
 
 def _width(text: str, separator: str, header: bool) -> float:
-    """:return: the common number of fields, less 1/2 if the header lacks one; 0: none."""
+    """:return: the common number of fields, less 1/2 if the header lacks one; 0 if they vary."""
     try:
         rows, _, _ = _records(text, separator)
     except csv.Error:  # with a wrong separator, a field may be too long
