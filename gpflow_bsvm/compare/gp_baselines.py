@@ -96,8 +96,8 @@ class SVGPBaseline(GaussianProcess):
 
 class BSVMBaseline(GaussianProcess):
     """
-    `gpflow_bsvm.models.BSVM`, fitted by `gpflow_bsvm.fit`; if the kernel is learned, by `VEM`,
-    with its link (if any) calibrated.
+    `gpflow_bsvm.models.BSVM`, fitted by `gpflow_bsvm.fit`. If the kernel is learned, `VEM` fits
+    the model, then any link is calibrated.
     """
 
     def __init__(self, likelihood: Callable[[], Likelihood]) -> None:

@@ -202,7 +202,7 @@ class Comparison:
 def progress_bar(runs: Sequence[tuple[Comparison, Sequence[str]]], progress: bool | None) -> tqdm:
     """
     :param runs: comparisons, each with its models.
-    :param progress: show it; None: only on a terminal.
+    :param progress: show a bar (None: on terminals).
     :return: one bar for all fits.
     """
     total = sum(one.settings.folds * len(set(models)) for one, models in runs)

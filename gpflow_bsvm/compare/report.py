@@ -53,9 +53,9 @@ def _names(scores: Sequence[FoldScore]) -> list[str]:
 def summary(scores: Sequence[FoldScore]) -> list[dict[str, Any]]:
     """
     :return: one record per data set and model, in order of appearance: numbers of successful and of
-        all folds; mean, standard deviation and median over successful folds (times omit fold 0,
-        in which TensorFlow traces, if there are other folds); the largest
-        `last_gain`; counts of statuses other than "ok".
+        all folds; mean, standard deviation and median over successful folds; the largest
+        `last_gain`; counts of statuses other than "ok". Times omit fold 0, in which TensorFlow
+        traces, if there are other folds.
     """
     records, values = [], [*_names(scores), *TIMES]
     for (dataset, model), group in frame(scores).groupby(["dataset", "model"], sort=False):

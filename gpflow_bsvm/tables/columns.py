@@ -177,7 +177,7 @@ class Columns:
         classes: Any,
     ) -> None:
         """
-        :param found: how to read columns, by name; default: numbers.
+        :param found: how to read columns, by name; others are numbers.
         :param features: names of the columns of X, in order.
         :param classes: see `class_list`; or None.
         """

@@ -57,8 +57,8 @@ def _numbers(labels: Collection[Any]) -> list[float]:
 
 def as_written(texts: Iterable[str]) -> list[Any]:
     """
-    :return: sorted labels: integers, else floats, if Python writes them exactly as in the texts;
-        else the texts. So 007, 1e3, +1 and true stay unchanged.
+    :return: the sorted labels, as integers or else floats if Python would write all like their
+        texts; 007, 1e3, +1 and true stay texts.
     """
     texts = list(texts)
     for kind in (int, float):
@@ -71,7 +71,7 @@ def as_written(texts: Iterable[str]) -> list[Any]:
 
 def class_list(classes: Any) -> list[Any]:
     """
-    :return: the labels of 0..C-1, in order.
+    :return: the labels, in class order.
     :raise ValueError: for fewer than two labels, duplicates, or several types.
     """
     if isinstance(classes, str | Mapping):

@@ -48,7 +48,7 @@ class Reading:
         columns of numbers. None: the usual texts among numbers, such as "NA" and "?".
     :ivar decimal: the decimal sign; thousands: the sign between groups of three digits.
     :ivar names: all column names of a CSV file without a header.
-    :ivar separator: None: chosen so that the first lines have equal numbers of fields.
+    :ivar separator: None: detected by equal numbers of fields in the first lines.
     :ivar encoding: None: from a byte order mark, else UTF-8.
     """
 

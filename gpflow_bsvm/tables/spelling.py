@@ -64,9 +64,9 @@ def possible(decimal: str | None = None, thousands: str | None = None) -> list[S
 
 def chosen(fitting: Sequence[Spelling], comma: bool = False) -> Spelling | None:
     """
-    :param fitting: the spellings that fit a column, in the order of `possible`; at least one.
-    :param comma: whether another column has decimal commas: points are ambiguous.
-    :return: the spelling of the column; None if ambiguous.
+    :param fitting: spellings that fit a column, in the order of `possible`; at least one.
+    :param comma: whether another column has decimal commas, which makes points ambiguous.
+    :return: the column's spelling; None if ambiguous.
     """
     refused = in_doubt(fitting) and (comma or PLAIN not in fitting)
     return None if refused else fitting[0]

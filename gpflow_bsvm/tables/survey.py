@@ -287,7 +287,7 @@ class Survey:
         return f"na_values={odd!r} if they mean that a value is missing, "
 
     def _of_dates(self, texts: Sequence[str]) -> ValueError:
-        """:return: an error, advising `dates` only if all texts are dates."""
+        """:return: an error that advises `dates` only if all texts are dates."""
         _, lost = days(_array(texts))
         if not lost.any():
             how = f"dates=[{self.name!r}] makes them days since 1970, "

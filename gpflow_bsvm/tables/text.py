@@ -46,7 +46,7 @@ _SAID = re.compile(r'"?sep=(.)"?\n', re.IGNORECASE)
 def read_head(path: str, encoding: str | None) -> tuple[str, str]:
     """
     :return: the first lines of a file, and its encoding.
-    :raise ValueError: for another encoding, or an empty file.
+    :raise ValueError: if it is empty or has another encoding.
     """
     with open_bytes(path) as stream:
         utf16 = stream.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -59,7 +59,7 @@ def read_head(path: str, encoding: str | None) -> tuple[str, str]:
         raise ValueError(
             f"it is not {name}: say what it is, as encoding='cp1252' for files of Windows"
         ) from None
-    text = text.removeprefix("\ufeff")  # remains if the user gives the encoding
+    text = text.removeprefix("\ufeff")  # still there if the user gives the encoding
     if not text.strip():
         raise ValueError("it is empty, without a header line")
     if "\0" in text:
