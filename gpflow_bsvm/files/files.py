@@ -59,7 +59,7 @@ class Files(Reader):
 
     @property
     def marks(self) -> dict[str, str]:
-        """See `Reader`. Moved or copied files keep them if their timestamps are kept."""
+        """See `Reader`. Moved or copied files keep their marks if timestamps stay."""
         known = [os.stat(path) for path in self.paths]
         latest = datetime.fromtimestamp(max(file.st_mtime for file in known))
         digest = hashlib.sha256(repr([(f.st_size, f.st_mtime_ns) for f in known]).encode())

@@ -77,7 +77,7 @@ class Column(NamedTuple):
         if not is_a(cells.type):
             return as_float(without(cells, self.missing))
         texts, numbers = as_text(cells), None
-        if self.missing == MISSING:  # try without removing them: they are rare, and no numbers
+        if self.missing == MISSING:  # try before removing them: they are rare, never numbers
             numbers = self.spelling.read(texts)
         if numbers is None:
             texts = without(texts, self.missing)

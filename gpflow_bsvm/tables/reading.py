@@ -30,7 +30,7 @@ class Reading:
     """
     The columns to read from files, and their format (None: detect it).
 
-    :ivar target: name of the label column, with numbers in the likelihood's format; None: for
+    :ivar target: name of the label column; numbers are in the likelihood's format. None: for
         predictions.
     :ivar weight: name of the weight column; None: ones.
     :ivar features: names of the columns of X, in this order; None: all except `drop` and
