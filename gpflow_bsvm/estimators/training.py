@@ -41,6 +41,8 @@ REACH = 10.0
 #: A kernel is learned with fewer inducing points if this part of them suffices; and again if the
 #: learned kernel tells apart this many times as many.
 MOST_POINTS, MORE_POINTS = 0.75, 1.3
+#: Farther from 0 than this (columns are scaled by default), rounding spoils covariances of q(u).
+FAR = 1e3
 #: The number of rows of each rare class in every sample.
 RARE_ROWS = 20
 
@@ -155,6 +157,8 @@ def told_apart(kernel: Kernel, Z: AnyNDArray, tol: float = 1e-2) -> AnyNDArray:
         half the lengthscales (at twice Z), since learning may halve them.
     :return: inducing points by greedy conditional variance (Burt et al. 2020), in the order of Z.
     """
+    if np.abs(Z).max() > FAR:
+        return Z
     K = kernel(2.0 * Z).numpy()
     factor, order, rank, _ = dpstrf(K, tol=0.0)
     explained = np.cumsum(np.square(np.triu(factor)[:rank]).sum(axis=1))
