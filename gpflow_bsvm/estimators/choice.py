@@ -29,9 +29,8 @@ SCALE_ROWS = 10_000
 #: Factors of all lengthscales. The learned scale is often not the best for prediction: few inducing
 #: points only explain smooth functions, and the prior is not specific to the data.
 SCALES = (2.0, 1.4, 1.0, 0.7, 0.5, 0.35, 0.25)
-#: The M that the scale is chosen with, in units of the M that the kernel was learned with: below
-#: this many rows, and above.
-FEW_ROWS, SCALE_GROWTH = 1_000, (2, GROWTH)
+#: M grows for the choice of the scale: by `GROWTH`, or by this factor below this number of rows.
+SCALE_GROWTH, FEW_ROWS = 2, 1_000
 #: The initial penalty of a steeper regression loss, per deviation of y; and the ratio of deviations
 #: f / noise above which the first start suffices (8 % of y explained).
 STEEP, LITTLE_SAID = 8.0, 0.3
@@ -170,7 +169,7 @@ def choose_scale(spec: Specification, model: BSVM, data: Data) -> None:
     if spec.grow:
         places = distinct(data[0])
         num_rows = max(len(data[0]), spec.num_rows or 0)
-        factor = SCALE_GROWTH[num_rows >= FEW_ROWS]
+        factor = SCALE_GROWTH if num_rows < FEW_ROWS else GROWTH
         num_inducing = max(num_inducing, grown(model, places, num_rows, factor))
         Z = centres(spec, places, num_inducing)
     affordable = int(GROWTH_WORK / (num_latents * num_inducing**2))
