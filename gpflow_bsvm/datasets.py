@@ -28,8 +28,8 @@ from .tables.table import Table
 if TYPE_CHECKING:  # no dependency of this package
     from typing_extensions import Unpack
 
-#: Available offline.
-BUNDLED = ("breast-cancer", "banana-like", "even-digits", "iris", "digits")
+#: Available offline; the labels of "diabetes" are numbers.
+BUNDLED = ("breast-cancer", "banana-like", "even-digits", "iris", "digits", "diabetes")
 
 DATA_VARIABLE = "GPFLOW_BSVM_DATA"
 _FOLDERS = ("", "binary", "multiclass")
@@ -77,7 +77,7 @@ def load(
     :param options: options of `gpflow_bsvm.files.Reading`.
     :raise ValueError: if the set does not exist or cannot be used.
     """
-    if name_or_path in (*BUNDLED, "diabetes"):
+    if name_or_path in BUNDLED:
         return _bundled(name_or_path)
     if Path(name_or_path).exists() or name_or_path.lower().endswith(ENDINGS + OTHERS):
         return _read(name_or_path, target, numbers, impute, options)

@@ -91,6 +91,9 @@ class FoldScore:
     """
     Result of a model on a fold.
 
+    :ivar dataset: name of the data set,
+    :ivar model: of the model in `BASELINES`, and
+    :ivar fold: number of the fold, from 0.
     :ivar status: "ok", "ok: <note>", "skipped: <reason>" or "failed: <reason>".
     :ivar scores: metrics of the comparison's kind on the held-out part, by name.
     :ivar train_seconds: time to set up and fit the model; on fold 0 including TensorFlow's tracing.
@@ -161,7 +164,7 @@ class Comparison:
             self._sort(names)
 
     def predictions(self, model: str) -> tuple[AnyNDArray, AnyNDArray]:
-        """:return: labels [n] and P [n, C] of all held-out rows, fold after fold."""
+        """:return: labels [n] and predictions [n, K] of all held-out rows, fold after fold."""
         y, P = zip(*self.held_out[model].values())
         return np.concatenate(y), np.concatenate(P)
 

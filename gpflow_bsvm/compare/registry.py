@@ -64,7 +64,7 @@ BASELINES = {
 #: Models that have no inducing points or choose their number.
 WITHOUT_M = ("BSVMClassifier", "BSVMRegressor", "svc", "svr", "boosting")
 #: Models of other packages.
-PEERS = ("svgp", "svgp-probit", "svgp-robustmax", "svc", "svr", "boosting")
+PEERS = ("svgp", "svgp-robustmax", "svc", "svr", "boosting")
 
 
 def default_baselines(num_classes: int, fixed_kernel: bool = False) -> list[str]:

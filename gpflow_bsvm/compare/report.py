@@ -131,7 +131,7 @@ def _verdict(held: Sequence[Contest], one: str, other: str, labels: dict[str, st
 
 
 def seconds_of_peers(comparison: Comparison) -> float:
-    """:return: the training time of the slowest of `PEERS`; 0 without any."""
+    """:return: the training time of the slowest of `PEERS`, tracing included; 0 without any."""
     good = [score for score in comparison.fold_scores if score.ok]
     return max(sum(one.train_seconds for one in good if one.model == peer) for peer in PEERS)
 
